@@ -1,0 +1,1 @@
+//! Benchmarks: the bare echo server that the cost of a request is measured against.

@@ -1,0 +1,1 @@
+//! The coordinator and the metadata log: what makes shards and nodes one database.

@@ -1,0 +1,1 @@
+//! The CQL native protocol: frames, segments, requests and responses, in both directions.

@@ -1,0 +1,1 @@
+//! CQL lexer, syntax tree, parser and canonical printer.

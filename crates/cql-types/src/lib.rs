@@ -1,0 +1,1 @@
+//! CQL types and values: wire encoding, comparison, printing, parsing.

@@ -1,0 +1,3 @@
+//! The `helenus` binary.
+
+fn main() {}

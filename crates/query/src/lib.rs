@@ -1,0 +1,1 @@
+//! From CQL statement to answer: prepare, plan, execute; system tables.

@@ -1,0 +1,1 @@
+//! Keyspaces, tables and columns; a schema change as a pure function.

@@ -1,0 +1,1 @@
+//! One shard's engine: commit log and memtables.

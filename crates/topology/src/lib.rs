@@ -1,0 +1,1 @@
+//! Tokens, the ring, replication strategies, and which shard owns a token.
