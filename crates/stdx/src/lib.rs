@@ -1,6 +1,9 @@
 //! What the standard library lacks: byte cursors, varints, aligned buffers, bounded queues.
 
+pub mod aligned_buf;
 pub mod reader;
+pub mod spsc;
 pub mod varint;
 
+pub use aligned_buf::AlignedBuf;
 pub use reader::{ReadError, Reader};

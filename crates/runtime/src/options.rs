@@ -1,0 +1,67 @@
+//! How a set of shards is started, and why it may not start.
+
+/// A shard's number, from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ShardId(pub u16);
+
+/// Which interface of the kernel carries the shards' I/O.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReactorKind {
+    /// io_uring.
+    Uring,
+    /// epoll for sockets and helper threads for files.
+    Epoll,
+}
+
+/// How to start the shards.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// The reactor; `None` is [`ReactorKind::Uring`] where a ring can be made and used, else [`ReactorKind::Epoll`].
+    pub reactor: Option<ReactorKind>,
+    /// The processor of each shard, or empty: the kernel may move the shards.
+    pub cpus: Vec<usize>,
+    /// Whether SIGTERM and SIGINT are kept from ending the process, for [`crate::Runtime::termination`] to report.
+    pub handle_signals: bool,
+}
+
+/// Why the shards could not be started.
+#[derive(Debug)]
+pub enum StartError {
+    /// The forced reactor cannot be had.
+    Reactor {
+        /// Its name.
+        name: &'static str,
+        /// What the kernel said.
+        source: std::io::Error,
+    },
+    /// A shard's thread could not be made or pinned.
+    Thread {
+        /// The shard.
+        shard: u16,
+        /// What the kernel said.
+        source: std::io::Error,
+    },
+    /// The lists of processors and of shards differ in length.
+    CpuCount {
+        /// Processors named.
+        cpu_count: usize,
+        /// Shards to start.
+        shard_count: usize,
+    },
+}
+
+impl std::fmt::Display for StartError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            StartError::Reactor { name, source } => write!(f, "the reactor {name} cannot be used here: {source}"),
+            StartError::Thread { shard, source } => {
+                write!(f, "the thread of shard {shard} cannot be started: {source}")
+            }
+            StartError::CpuCount { cpu_count, shard_count } => {
+                write!(f, "{cpu_count} processors are named for {shard_count} shards")
+            }
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
