@@ -1,1 +1,29 @@
-//! Keyspaces, tables and columns; a schema change as a pure function.
+//! Keyspaces, tables and columns; a schema change as a pure function; DESCRIBE's text.
+//!
+//! Nothing here reads a clock, a file or a socket. See `docs/internals/schema.md`.
+
+pub mod change;
+pub mod codec;
+pub mod column;
+pub mod describe;
+pub mod error;
+pub mod event;
+pub mod ids;
+pub mod keyspace;
+pub mod options;
+pub mod plan;
+pub mod replication;
+pub mod snapshot;
+pub mod table;
+
+pub use change::{DecodeError, SchemaChange};
+pub use column::{Column, ColumnKind, Order};
+pub use error::SchemaError;
+pub use event::{ChangeTarget, ChangeType, SchemaEvent};
+pub use ids::{ColumnId, TableId};
+pub use keyspace::{Keyspace, KeyspaceDef};
+pub use options::TableOptions;
+pub use plan::{DdlContext, DdlPlan, is_ddl, plan_ddl};
+pub use replication::ReplicationStrategy;
+pub use snapshot::Schema;
+pub use table::{DroppedColumn, Table};

@@ -1,1 +1,17 @@
 //! Tokens, the ring, replication strategies, and which shard owns a token.
+//!
+//! Pure functions and values: nothing here reads a clock, a file or a socket. See `docs/internals/topology.md`.
+
+pub mod consistency;
+pub mod murmur3;
+pub mod replicas;
+pub mod ring;
+pub mod sharder;
+pub mod token;
+
+pub use consistency::{ConsistencyLevel, Required, required};
+pub use replicas::{ReplicaMap, replicas};
+pub use ring::{HostId, Node, NodeIndex, Ring};
+pub use schema::ReplicationStrategy;
+pub use sharder::Sharder;
+pub use token::{Token, token_of};

@@ -1,0 +1,321 @@
+//! The bytes of a schema change: what the metadata log holds and shards compare by digest.
+//!
+//! ```text
+//! change:    u8 version · u8 kind · body
+//! string:    varint length · UTF-8
+//! map:       varint count · (string · string)*
+//! keyspace:  string name · map replication · u8 durable
+//! table:     16 id · string keyspace · string name · varint next column id
+//!            · varint count · column* · varint count · (column · i64 dropped at)* · options
+//! column:    varint id · string name · string type · u8 kind · varint position · u8 descending
+//! options:   varint count · (string name · varint length · value)*
+//! ```
+//!
+//! Options are written by name, each with its length, so that a later version can add one without a new format: a reader that does not
+//! know an option refuses it by name instead of misreading what follows. Types are written as CQL prints them.
+
+use std::collections::BTreeMap;
+
+use cql_types::CqlType;
+use stdx::{Reader, varint};
+
+use crate::change::{DecodeError, SchemaChange};
+use crate::column::{Column, ColumnKind, Order};
+use crate::ids::{ColumnId, TableId};
+use crate::keyspace::KeyspaceDef;
+use crate::options::TableOptions;
+use crate::replication::ReplicationStrategy;
+use crate::table::{DroppedColumn, Table, check_columns};
+
+/// The version that this code writes, and the newest that it reads.
+pub const FORMAT_VERSION: u8 = 1;
+
+const PUT_KEYSPACE: u8 = 1;
+const DROP_KEYSPACE: u8 = 2;
+const PUT_TABLE: u8 = 3;
+const DROP_TABLE: u8 = 4;
+
+pub(crate) fn encode(change: &SchemaChange, out: &mut Vec<u8>) {
+    out.push(FORMAT_VERSION);
+    match change {
+        SchemaChange::PutKeyspace(def) => {
+            out.push(PUT_KEYSPACE);
+            encode_keyspace(def, out);
+        }
+        SchemaChange::DropKeyspace(name) => {
+            out.push(DROP_KEYSPACE);
+            put_str(name, out);
+        }
+        SchemaChange::PutTable(table) => {
+            out.push(PUT_TABLE);
+            encode_table(table, out);
+        }
+        SchemaChange::DropTable { keyspace, name, id } => {
+            out.push(DROP_TABLE);
+            out.extend_from_slice(&id.0);
+            put_str(keyspace, out);
+            put_str(name, out);
+        }
+    }
+}
+
+pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<SchemaChange, DecodeError> {
+    let version = reader.u8()?;
+    if version > FORMAT_VERSION {
+        return Err(DecodeError::NewerVersion { version, supported: FORMAT_VERSION });
+    }
+    if version == 0 {
+        return Err(invalid("the format version is 0"));
+    }
+    match reader.u8()? {
+        PUT_KEYSPACE => decode_keyspace(reader).map(SchemaChange::PutKeyspace),
+        DROP_KEYSPACE => Ok(SchemaChange::DropKeyspace(string(reader)?)),
+        PUT_TABLE => decode_table(reader).map(SchemaChange::PutTable),
+        DROP_TABLE => {
+            let id = TableId(reader.array()?);
+            Ok(SchemaChange::DropTable { id, keyspace: string(reader)?, name: string(reader)? })
+        }
+        kind => Err(invalid(format!("the kind of change {kind} is unknown"))),
+    }
+}
+
+pub(crate) fn encode_keyspace(def: &KeyspaceDef, out: &mut Vec<u8>) {
+    put_str(&def.name, out);
+    put_map(&def.replication, out);
+    out.push(u8::from(def.durable_writes));
+}
+
+fn decode_keyspace(reader: &mut Reader<'_>) -> Result<KeyspaceDef, DecodeError> {
+    let name = string(reader)?;
+    let replication = string_map(reader)?;
+    let strategy = ReplicationStrategy::parse_stored(&replication).map_err(invalid)?;
+    Ok(KeyspaceDef { name, replication, strategy, durable_writes: boolean(reader)? })
+}
+
+pub(crate) fn encode_table(table: &Table, out: &mut Vec<u8>) {
+    out.extend_from_slice(&table.id.0);
+    put_str(&table.keyspace, out);
+    put_str(&table.name, out);
+    varint::encode(u64::from(table.next_column_id), out);
+    varint::encode(table.columns().len() as u64, out);
+    for column in table.columns() {
+        put_column(column, out);
+    }
+    varint::encode(table.dropped.len() as u64, out);
+    for dropped in table.dropped.values() {
+        put_column(&dropped.column, out);
+        out.extend_from_slice(&dropped.dropped_at_micros.to_be_bytes());
+    }
+    put_options(&table.options, out);
+}
+
+fn decode_table(reader: &mut Reader<'_>) -> Result<Table, DecodeError> {
+    let id = TableId(reader.array()?);
+    let keyspace = string(reader)?;
+    let name = string(reader)?;
+    let next_column_id =
+        u32::try_from(reader.varint()?).map_err(|_| invalid("the next column id is out of range"))?;
+    let mut columns = Vec::new();
+    for _ in 0..reader.varint()? {
+        columns.push(column(reader)?);
+    }
+    let mut dropped = BTreeMap::new();
+    for _ in 0..reader.varint()? {
+        let column = column(reader)?;
+        let dropped_at_micros = reader.i64()?;
+        dropped.insert(column.name.clone(), DroppedColumn { column, dropped_at_micros });
+    }
+    let options = options(reader)?;
+    check_columns(&columns).map_err(|problem| invalid(format!("table {keyspace}.{name}: {problem}")))?;
+    let mut table = Table::new(id, keyspace, name, columns, options);
+    if next_column_id < table.next_column_id {
+        return Err(invalid("the next column id is in use"));
+    }
+    table.next_column_id = next_column_id;
+    table.dropped = dropped;
+    Ok(table)
+}
+
+fn put_column(column: &Column, out: &mut Vec<u8>) {
+    varint::encode(u64::from(column.id.0), out);
+    put_str(&column.name, out);
+    put_str(&column.ty.to_string(), out);
+    out.push(match column.kind {
+        ColumnKind::PartitionKey => 0,
+        ColumnKind::Clustering => 1,
+        ColumnKind::Static => 2,
+        ColumnKind::Regular => 3,
+    });
+    varint::encode(u64::from(column.position), out);
+    out.push(u8::from(column.is_reversed()));
+}
+
+fn column(reader: &mut Reader<'_>) -> Result<Column, DecodeError> {
+    let id = ColumnId(small(reader)?);
+    let name = string(reader)?;
+    let ty = string(reader)?;
+    let ty = CqlType::parse(&ty).map_err(|_| invalid(format!("the type of column {name} is unknown: {ty}")))?;
+    let kind = match reader.u8()? {
+        0 => ColumnKind::PartitionKey,
+        1 => ColumnKind::Clustering,
+        2 => ColumnKind::Static,
+        3 => ColumnKind::Regular,
+        kind => return Err(invalid(format!("the kind {kind} of column {name} is unknown"))),
+    };
+    let position = small(reader)?;
+    let order = if boolean(reader)? { Order::Desc } else { Order::Asc };
+    Ok(Column { id, name, ty, kind, position, order })
+}
+
+fn put_options(options: &TableOptions, out: &mut Vec<u8>) {
+    let mut written: Vec<(&str, Vec<u8>)> = Vec::new();
+    let text = |value: &str| value.as_bytes().to_vec();
+    let map = |value: &BTreeMap<String, String>| {
+        let mut bytes = Vec::new();
+        put_map(value, &mut bytes);
+        bytes
+    };
+    written.push(("additional_write_policy", text(&options.additional_write_policy)));
+    if let Some(value) = options.allow_auto_snapshot {
+        written.push(("allow_auto_snapshot", vec![u8::from(value)]));
+    }
+    written.push(("bloom_filter_fp_chance", options.bloom_filter_fp_chance.to_be_bytes().to_vec()));
+    written.push(("caching", map(&options.caching)));
+    written.push(("cdc", vec![u8::from(options.cdc)]));
+    written.push(("comment", text(&options.comment)));
+    written.push(("compaction", map(&options.compaction)));
+    written.push(("compression", map(&options.compression)));
+    written.push(("crc_check_chance", options.crc_check_chance.to_be_bytes().to_vec()));
+    written.push(("default_time_to_live", options.default_time_to_live.to_be_bytes().to_vec()));
+    written.push(("extensions", extension_bytes(&options.extensions)));
+    written.push(("gc_grace_seconds", options.gc_grace_seconds.to_be_bytes().to_vec()));
+    if let Some(value) = options.incremental_backups {
+        written.push(("incremental_backups", vec![u8::from(value)]));
+    }
+    written.push(("max_index_interval", options.max_index_interval.to_be_bytes().to_vec()));
+    written.push(("memtable", text(&options.memtable)));
+    written.push(("memtable_flush_period_in_ms", options.memtable_flush_period_in_ms.to_be_bytes().to_vec()));
+    written.push(("min_index_interval", options.min_index_interval.to_be_bytes().to_vec()));
+    written.push(("read_repair", text(&options.read_repair)));
+    written.push(("speculative_retry", text(&options.speculative_retry)));
+    written.push(("compact_storage", vec![u8::from(options.compact_storage)]));
+    varint::encode(written.len() as u64, out);
+    for (name, value) in written {
+        put_str(name, out);
+        varint::encode(value.len() as u64, out);
+        out.extend_from_slice(&value);
+    }
+}
+
+fn options(reader: &mut Reader<'_>) -> Result<TableOptions, DecodeError> {
+    let mut options = TableOptions::default();
+    for _ in 0..reader.varint()? {
+        let name = string(reader)?;
+        let mut value = Reader::new(reader.varint_bytes()?);
+        option(&mut options, &name, &mut value)?;
+        if !value.is_empty() {
+            return Err(invalid(format!("the table option {name} has bytes left over")));
+        }
+    }
+    Ok(options)
+}
+
+fn option(options: &mut TableOptions, name: &str, value: &mut Reader<'_>) -> Result<(), DecodeError> {
+    match name {
+        "additional_write_policy" => options.additional_write_policy = rest(value)?,
+        "allow_auto_snapshot" => options.allow_auto_snapshot = Some(boolean(value)?),
+        "bloom_filter_fp_chance" => options.bloom_filter_fp_chance = double(value)?,
+        "caching" => options.caching = string_map(value)?,
+        "cdc" => options.cdc = boolean(value)?,
+        "comment" => options.comment = rest(value)?,
+        "compaction" => options.compaction = string_map(value)?,
+        "compression" => options.compression = string_map(value)?,
+        "crc_check_chance" => options.crc_check_chance = double(value)?,
+        "default_time_to_live" => options.default_time_to_live = value.u32()?,
+        "extensions" => options.extensions = extensions(value)?,
+        "gc_grace_seconds" => options.gc_grace_seconds = value.u32()?,
+        "incremental_backups" => options.incremental_backups = Some(boolean(value)?),
+        "max_index_interval" => options.max_index_interval = value.u32()?,
+        "memtable" => options.memtable = rest(value)?,
+        "memtable_flush_period_in_ms" => options.memtable_flush_period_in_ms = value.u32()?,
+        "min_index_interval" => options.min_index_interval = value.u32()?,
+        "read_repair" => options.read_repair = rest(value)?,
+        "speculative_retry" => options.speculative_retry = rest(value)?,
+        "compact_storage" => options.compact_storage = boolean(value)?,
+        _ => return Err(invalid(format!("the table option {name} is unknown"))),
+    }
+    Ok(())
+}
+
+fn extension_bytes(extensions: &BTreeMap<String, Vec<u8>>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    varint::encode(extensions.len() as u64, &mut bytes);
+    for (name, value) in extensions {
+        put_str(name, &mut bytes);
+        varint::encode(value.len() as u64, &mut bytes);
+        bytes.extend_from_slice(value);
+    }
+    bytes
+}
+
+fn extensions(reader: &mut Reader<'_>) -> Result<BTreeMap<String, Vec<u8>>, DecodeError> {
+    let mut extensions = BTreeMap::new();
+    for _ in 0..reader.varint()? {
+        let name = string(reader)?;
+        extensions.insert(name, reader.varint_bytes()?.to_vec());
+    }
+    Ok(extensions)
+}
+
+fn put_str(value: &str, out: &mut Vec<u8>) {
+    varint::encode(value.len() as u64, out);
+    out.extend_from_slice(value.as_bytes());
+}
+
+fn put_map(map: &BTreeMap<String, String>, out: &mut Vec<u8>) {
+    varint::encode(map.len() as u64, out);
+    for (key, value) in map {
+        put_str(key, out);
+        put_str(value, out);
+    }
+}
+
+fn string(reader: &mut Reader<'_>) -> Result<String, DecodeError> {
+    let bytes = reader.varint_bytes()?;
+    Ok(std::str::from_utf8(bytes).map_err(|_| stdx::ReadError::NotUtf8)?.to_owned())
+}
+
+fn rest(reader: &mut Reader<'_>) -> Result<String, DecodeError> {
+    let length = reader.remaining();
+    Ok(reader.str(length)?.to_owned())
+}
+
+/// No memory is taken for the count: each entry takes bytes, and the bytes end.
+fn string_map(reader: &mut Reader<'_>) -> Result<BTreeMap<String, String>, DecodeError> {
+    let mut map = BTreeMap::new();
+    for _ in 0..reader.varint()? {
+        let key = string(reader)?;
+        map.insert(key, string(reader)?);
+    }
+    Ok(map)
+}
+
+fn small(reader: &mut Reader<'_>) -> Result<u16, DecodeError> {
+    u16::try_from(reader.varint()?).map_err(|_| invalid("a small number is out of range"))
+}
+
+fn boolean(reader: &mut Reader<'_>) -> Result<bool, DecodeError> {
+    match reader.u8()? {
+        0 => Ok(false),
+        1 => Ok(true),
+        byte => Err(invalid(format!("{byte} is not a boolean"))),
+    }
+}
+
+fn double(reader: &mut Reader<'_>) -> Result<f64, DecodeError> {
+    Ok(f64::from_be_bytes(reader.array()?))
+}
+
+fn invalid(problem: impl Into<String>) -> DecodeError {
+    DecodeError::Invalid { problem: problem.into() }
+}

@@ -1,0 +1,49 @@
+//! A keyspace: a namespace of tables with one way of replicating them.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use crate::replication::ReplicationStrategy;
+use crate::table::Table;
+
+/// A keyspace without its tables: what CREATE KEYSPACE sets. `Send`, so that it travels in a schema change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyspaceDef {
+    /// Its name.
+    pub name: String,
+    /// The replication option as Cassandra keeps it: `class` in full (`org.apache.cassandra.locator.…`), then the
+    /// strategy's own options.
+    pub replication: BTreeMap<String, String>,
+    /// The same, parsed.
+    pub strategy: ReplicationStrategy,
+    /// Whether writes go through the commit log.
+    pub durable_writes: bool,
+}
+
+/// A keyspace and its tables, as part of a [`crate::Schema`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Keyspace {
+    /// Everything but the tables.
+    pub def: KeyspaceDef,
+    /// Tables by name.
+    pub tables: BTreeMap<String, Rc<Table>>,
+    /// A digest of the above, so that the schema's version costs one keyspace per change, not all of them.
+    pub(crate) digest: [u8; 16],
+}
+
+impl Keyspace {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.def.name
+    }
+
+    /// Its strategy.
+    pub fn strategy(&self) -> &ReplicationStrategy {
+        &self.def.strategy
+    }
+
+    /// A table by name.
+    pub fn table(&self, name: &str) -> Option<&Rc<Table>> {
+        self.tables.get(name)
+    }
+}

@@ -1,0 +1,181 @@
+//! A table: its columns and options. Immutable once built; a change builds another.
+
+use std::collections::BTreeMap;
+
+use crate::column::{Column, ColumnKind};
+use crate::ids::{ColumnId, TableId};
+use crate::options::TableOptions;
+
+/// A column that a table had: values written before `dropped_at_micros` must not reappear when the name is used again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DroppedColumn {
+    /// The column as it was.
+    pub column: Column,
+    /// When it was dropped, microseconds since 1970.
+    pub dropped_at_micros: i64,
+}
+
+/// A table.
+///
+/// Its columns are listed as Cassandra lists them: partition key, clustering columns, then static columns by name, then regular ones
+/// by name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Table {
+    /// Its identity.
+    pub id: TableId,
+    /// Its keyspace's name.
+    pub keyspace: String,
+    /// Its name.
+    pub name: String,
+    /// Its options.
+    pub options: TableOptions,
+    /// Columns that were dropped, by name.
+    pub dropped: BTreeMap<String, DroppedColumn>,
+    /// The id that the next added column gets.
+    pub next_column_id: u32,
+    columns: Vec<Column>,
+    partition_key_count: usize,
+    clustering_count: usize,
+    static_count: usize,
+    /// Indexes into `columns`, by name.
+    by_name: Vec<u16>,
+    /// Indexes into `columns`, by id.
+    by_id: Vec<u16>,
+}
+
+impl Table {
+    /// A table of `columns` in any order; their kinds and positions decide.
+    ///
+    /// Panics without a partition key, with a name or an id used twice, or with gaps in the positions: DDL planning and
+    /// the decoder refuse those first.
+    pub fn new(
+        id: TableId,
+        keyspace: impl Into<String>,
+        name: impl Into<String>,
+        mut columns: Vec<Column>,
+        options: TableOptions,
+    ) -> Self {
+        sort_columns(&mut columns);
+        if let Err(problem) = check_columns(&columns) {
+            panic!("a table's columns are checked before it is built: {problem}");
+        }
+        let count = |kind| columns.iter().filter(|column| column.kind == kind).count();
+        let mut by_name: Vec<u16> = (0u16..).take(columns.len()).collect();
+        let mut by_id = by_name.clone();
+        by_name.sort_by(|&a, &b| columns[usize::from(a)].name.cmp(&columns[usize::from(b)].name));
+        by_id.sort_by_key(|&index| columns[usize::from(index)].id);
+        let next_column_id = columns.iter().map(|column| u32::from(column.id.0) + 1).max().unwrap_or(0);
+        Table {
+            id,
+            keyspace: keyspace.into(),
+            name: name.into(),
+            options,
+            dropped: BTreeMap::new(),
+            next_column_id,
+            partition_key_count: count(ColumnKind::PartitionKey),
+            clustering_count: count(ColumnKind::Clustering),
+            static_count: count(ColumnKind::Static),
+            columns,
+            by_name,
+            by_id,
+        }
+    }
+
+    /// All columns in Cassandra's order: the order of `SELECT *`.
+    #[inline]
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// The partition key's columns, by position.
+    #[inline]
+    pub fn partition_key(&self) -> &[Column] {
+        &self.columns[..self.partition_key_count]
+    }
+
+    /// The clustering columns, by position.
+    #[inline]
+    pub fn clustering(&self) -> &[Column] {
+        &self.columns[self.partition_key_count..][..self.clustering_count]
+    }
+
+    /// The static columns, by name.
+    #[inline]
+    pub fn statics(&self) -> &[Column] {
+        &self.columns[self.partition_key_count + self.clustering_count..][..self.static_count]
+    }
+
+    /// The regular columns, by name.
+    #[inline]
+    pub fn regulars(&self) -> &[Column] {
+        &self.columns[self.partition_key_count + self.clustering_count + self.static_count..]
+    }
+
+    /// The column called `name`.
+    pub fn column(&self, name: &str) -> Option<&Column> {
+        self.column_index(name).map(|index| &self.columns[index])
+    }
+
+    /// The index in [`Table::columns`] of the column called `name`.
+    pub fn column_index(&self, name: &str) -> Option<usize> {
+        let found = self.by_name.binary_search_by(|&index| self.columns[usize::from(index)].name.as_str().cmp(name));
+        found.ok().map(|place| usize::from(self.by_name[place]))
+    }
+
+    /// The index in [`Table::columns`] of the column with `id`; `None` for one that was dropped.
+    #[inline]
+    pub fn column_index_by_id(&self, id: ColumnId) -> Option<usize> {
+        let found = self.by_id.binary_search_by_key(&id, |&index| self.columns[usize::from(index)].id);
+        found.ok().map(|place| usize::from(self.by_id[place]))
+    }
+
+    /// The column with `id`; `None` for one that was dropped.
+    #[inline]
+    pub fn column_by_id(&self, id: ColumnId) -> Option<&Column> {
+        self.column_index_by_id(id).map(|index| &self.columns[index])
+    }
+
+    /// Whether the table's regular columns are counters.
+    pub fn is_counter(&self) -> bool {
+        self.columns.iter().any(|column| column.ty == cql_types::CqlType::Counter)
+    }
+}
+
+/// Brings columns into a table's order.
+fn sort_columns(columns: &mut [Column]) {
+    columns.sort_by(|a, b| {
+        a.kind.cmp(&b.kind).then_with(|| match a.kind.is_key() {
+            true => a.position.cmp(&b.position),
+            false => a.name.cmp(&b.name),
+        })
+    });
+}
+
+/// Why `columns`, in a table's order, cannot make one.
+pub(crate) fn check_columns(columns: &[Column]) -> Result<(), &'static str> {
+    if columns.len() > usize::from(u16::MAX) {
+        return Err("too many columns");
+    }
+    let mut names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+    names.sort_unstable();
+    if names.windows(2).any(|pair| pair[0] == pair[1]) {
+        return Err("a column's name is used twice");
+    }
+    let mut ids: Vec<ColumnId> = columns.iter().map(|column| column.id).collect();
+    ids.sort_unstable();
+    if ids.windows(2).any(|pair| pair[0] == pair[1]) {
+        return Err("a column's id is used twice");
+    }
+    for kind in [ColumnKind::PartitionKey, ColumnKind::Clustering] {
+        let mut positions: Vec<u16> =
+            columns.iter().filter(|column| column.kind == kind).map(|column| column.position).collect();
+        positions.sort_unstable();
+        if positions.iter().enumerate().any(|(place, &position)| place != usize::from(position)) {
+            return Err("the positions of key columns have gaps");
+        }
+        if kind == ColumnKind::PartitionKey && positions.is_empty() {
+            return Err("there is no partition key");
+        }
+    }
+    Ok(())
+}
