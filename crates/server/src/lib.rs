@@ -1,1 +1,6 @@
 //! Listeners, connections, limits and event push.
+
+mod connection;
+mod limits;
+
+pub use limits::Limits;

@@ -1,0 +1,217 @@
+//! The command line of `helenus serve`: its own flags and ScyllaDB's, so that start lines written for ScyllaDB work.
+//!
+//! Everything is optional here; what is not given comes from the configuration file, then from the defaults.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{ArgAction, Args};
+use runtime::ReactorKind;
+
+use super::{CommitLogSync, units};
+
+/// Flags of `helenus serve`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Arguments {
+    /// Configuration file with cassandra.yaml's key names and units; flags win over it
+    #[arg(long, alias = "options-file", value_name = "FILE", help_heading = "Node")]
+    pub config: Option<PathBuf>,
+
+    /// Folder of all data, created when missing [default: ./helenus-data]
+    #[arg(long, short = 'D', visible_alias = "workdir", value_name = "FOLDER", help_heading = "Node")]
+    pub data_dir: Option<PathBuf>,
+
+    /// Name of the cluster, as clients see it [default: Test Cluster]
+    #[arg(long, value_name = "NAME", help_heading = "Node")]
+    pub cluster_name: Option<String>,
+
+    /// Address to listen on for clients; another than loopback needs --insecure [default: 127.0.0.1]
+    #[arg(long, visible_alias = "rpc-address", value_name = "ADDRESS", help_heading = "Network")]
+    pub listen: Option<String>,
+
+    /// Address told to drivers when it differs from --listen (0.0.0.0, address translation)
+    #[arg(long, value_name = "ADDRESS", help_heading = "Network")]
+    pub broadcast_rpc_address: Option<String>,
+
+    /// Port for clients; 0 takes any free one [default: 9042]
+    #[arg(long, visible_alias = "native-transport-port", value_name = "PORT", help_heading = "Network")]
+    pub port: Option<u16>,
+
+    /// Port on which the client's source port chooses the shard; 0 takes any free one [default: --port + 10000]
+    #[arg(long, visible_alias = "native-shard-aware-transport-port", value_name = "PORT", help_heading = "Network")]
+    pub shard_aware_port: Option<u16>,
+
+    /// Listen on another than the loopback address although there is no authentication
+    #[arg(long, help_heading = "Network")]
+    pub insecure: bool,
+
+    /// Shards, each one core [default: one per processor this process may use]
+    #[arg(long, value_name = "COUNT", help_heading = "Resources")]
+    pub smp: Option<u16>,
+
+    /// Processors to pin the shards to, as 0-3,8 [default: the first --smp processors this process may use]
+    #[arg(long, value_name = "LIST", help_heading = "Resources")]
+    pub cpuset: Option<String>,
+
+    /// Memory for all shards, in bytes or with K, M, G, T [default: half of the machine's or cgroup's]
+    #[arg(long, value_name = "SIZE", value_parser = units::memory, help_heading = "Resources")]
+    pub memory: Option<u64>,
+
+    /// Shards are not pinned to processors and may be more than these
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "1", value_parser = boolean,
+          action = ArgAction::Set, help_heading = "Resources")]
+    pub overprovisioned: Option<bool>,
+
+    /// How to wait for disk and network: uring, epoll, or auto, which tries uring first [default: auto]
+    #[arg(long, value_name = "KIND", value_parser = reactor, help_heading = "Resources")]
+    pub reactor: Option<Reactor>,
+
+    /// When a write is acknowledged: group or batch (after its sync to disk), periodic (before) [default: group]
+    #[arg(long, value_name = "MODE", help_heading = "Durability")]
+    pub commitlog_sync: Option<CommitLogSync>,
+
+    /// Time between syncs with --commitlog-sync periodic, with unit: s, ms, us [default: 10s]
+    #[arg(long, value_name = "DURATION", value_parser = units::duration, help_heading = "Durability")]
+    pub commitlog_sync_period: Option<Duration>,
+
+    /// What to log: error, warn, info, debug, trace [default: info]
+    #[arg(long, value_name = "LEVEL", value_parser = level, help_heading = "Log")]
+    pub default_log_level: Option<tracing::Level>,
+
+    /// Log to standard output (1) instead of standard error (0) [default: 0]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "1", value_parser = boolean,
+          action = ArgAction::Set, help_heading = "Log")]
+    pub log_to_stdout: Option<bool>,
+
+    #[command(flatten)]
+    pub pointless: Pointless,
+}
+
+/// Flags of ScyllaDB that mean nothing here: accepted with one warning, hidden from `--help`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Pointless {
+    #[arg(long, hide = true)]
+    max_io_requests: Option<String>,
+    #[arg(long, hide = true)]
+    num_io_queues: Option<String>,
+    #[arg(long, hide = true)]
+    num_io_groups: Option<String>,
+    #[arg(long, hide = true)]
+    io_properties_file: Option<String>,
+    #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "1")]
+    developer_mode: Option<String>,
+    #[arg(long, hide = true)]
+    collectd: Option<String>,
+    #[arg(long, hide = true)]
+    collectd_address: Option<String>,
+    #[arg(long, hide = true)]
+    collectd_hostname: Option<String>,
+    #[arg(long, hide = true)]
+    prometheus_address: Option<String>,
+    #[arg(long, hide = true)]
+    prometheus_port: Option<String>,
+    #[arg(long, hide = true)]
+    background_writer_scheduling_quota: Option<String>,
+    #[arg(long, hide = true)]
+    auto_adjust_flush_quota: Option<String>,
+    #[arg(long, hide = true)]
+    load_balance: Option<String>,
+    #[arg(long, hide = true)]
+    api_address: Option<String>,
+    #[arg(long, hide = true)]
+    api_port: Option<String>,
+    #[arg(long, hide = true)]
+    listen_address: Option<String>,
+    #[arg(long, hide = true)]
+    broadcast_address: Option<String>,
+    #[arg(long, hide = true)]
+    seed_provider_parameters: Option<String>,
+    #[arg(long, hide = true)]
+    seeds: Option<String>,
+    #[arg(long, hide = true)]
+    log_to_syslog: Option<String>,
+    #[arg(long, hide = true)]
+    logger_log_level: Option<String>,
+    #[arg(long, hide = true)]
+    reactor_backend: Option<String>,
+    #[arg(long, hide = true)]
+    task_quota_ms: Option<String>,
+    #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "1")]
+    poll_mode: Option<String>,
+    #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "1")]
+    lock_memory: Option<String>,
+    #[arg(long, hide = true)]
+    reserve_memory: Option<String>,
+    #[arg(long, hide = true)]
+    blocked_reactor_notify_ms: Option<String>,
+    #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "1")]
+    unsafe_bypass_fsync: Option<String>,
+}
+
+impl Pointless {
+    /// The flags that were given, as they are written.
+    pub fn given(&self) -> Vec<String> {
+        let flags = [
+            ("--max-io-requests", &self.max_io_requests),
+            ("--num-io-queues", &self.num_io_queues),
+            ("--num-io-groups", &self.num_io_groups),
+            ("--io-properties-file", &self.io_properties_file),
+            ("--developer-mode", &self.developer_mode),
+            ("--collectd", &self.collectd),
+            ("--collectd-address", &self.collectd_address),
+            ("--collectd-hostname", &self.collectd_hostname),
+            ("--prometheus-address", &self.prometheus_address),
+            ("--prometheus-port", &self.prometheus_port),
+            ("--background-writer-scheduling-quota", &self.background_writer_scheduling_quota),
+            ("--auto-adjust-flush-quota", &self.auto_adjust_flush_quota),
+            ("--load-balance", &self.load_balance),
+            ("--api-address", &self.api_address),
+            ("--api-port", &self.api_port),
+            ("--listen-address", &self.listen_address),
+            ("--broadcast-address", &self.broadcast_address),
+            ("--seed-provider-parameters", &self.seed_provider_parameters),
+            ("--seeds", &self.seeds),
+            ("--log-to-syslog", &self.log_to_syslog),
+            ("--logger-log-level", &self.logger_log_level),
+            ("--reactor-backend", &self.reactor_backend),
+            ("--task-quota-ms", &self.task_quota_ms),
+            ("--poll-mode", &self.poll_mode),
+            ("--lock-memory", &self.lock_memory),
+            ("--reserve-memory", &self.reserve_memory),
+            ("--blocked-reactor-notify-ms", &self.blocked_reactor_notify_ms),
+            ("--unsafe-bypass-fsync", &self.unsafe_bypass_fsync),
+        ];
+        flags.iter().filter(|(_, value)| value.is_some()).map(|(flag, _)| (*flag).to_owned()).collect()
+    }
+}
+
+/// Which reactor to use; `Auto` tries io_uring and falls back to epoll.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reactor {
+    /// Let the runtime find out.
+    Auto,
+    /// This one or none.
+    Forced(ReactorKind),
+}
+
+fn reactor(text: &str) -> Result<Reactor, String> {
+    match text {
+        "auto" => Ok(Reactor::Auto),
+        "uring" | "io_uring" => Ok(Reactor::Forced(ReactorKind::Uring)),
+        "epoll" => Ok(Reactor::Forced(ReactorKind::Epoll)),
+        _ => Err(format!("'{text}' is not a reactor: uring, epoll or auto")),
+    }
+}
+
+/// A flag's boolean in any of the spellings ScyllaDB's start lines use.
+fn boolean(text: &str) -> Result<bool, String> {
+    match text {
+        "1" | "true" | "yes" | "on" => Ok(true),
+        "0" | "false" | "no" | "off" => Ok(false),
+        _ => Err(format!("'{text}' is neither 1 nor 0")),
+    }
+}
+
+fn level(text: &str) -> Result<tracing::Level, String> {
+    text.parse().map_err(|_| format!("'{text}' is not a log level: error, warn, info, debug or trace"))
+}

@@ -1,0 +1,176 @@
+//! Which keys of a configuration file mean something to Helenus, and what.
+//!
+//! A key is acted on, or refused because starting without it would break a promise (authentication, encryption), or known
+//! and without effect (collected for one warning), or unknown: an error that names the nearest known key.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::keys;
+use super::units::{self, Unit};
+use super::yaml::{self, Entry, Node};
+use super::{CommitLogSync, ConfigError, Settings, suggest};
+
+/// Reads `text` (of the file called `name` in messages) into `settings`; names without effect are added to `pointless`.
+pub fn read(name: &str, text: &str, settings: &mut Settings, pointless: &mut Vec<String>) -> Result<(), ConfigError> {
+    let unreadable = |reason| ConfigError::FileNotYaml { file: name.to_owned(), reason };
+    for entry in yaml::parse(text).map_err(unreadable)? {
+        let place = Place { file: name, line: entry.line, key: entry.key.clone() };
+        let entry = place.present_name(entry)?;
+        if !apply(&place, &entry, settings)? {
+            pointless.push(entry.key);
+        }
+    }
+    Ok(())
+}
+
+/// Where a key stands, for messages; `key` as the file spells it.
+struct Place<'a> {
+    file: &'a str,
+    line: u64,
+    key: String,
+}
+
+impl Place<'_> {
+    /// Gives an old name its present one (and its bare number the unit the old name stood for), and refuses unknown names.
+    fn present_name(&self, mut entry: Entry) -> Result<Entry, ConfigError> {
+        if let Some((present, unit)) = keys::renamed(&entry.key) {
+            present.clone_into(&mut entry.key);
+            if let (Node::Text(text), Some(unit)) = (&mut entry.value, unit) {
+                add_unit(text, unit);
+            }
+        } else if !keys::is_known(&entry.key) {
+            let nearest = suggest::nearest(&entry.key, keys::names()).map(str::to_owned);
+            return Err(ConfigError::UnknownKey {
+                file: self.file.to_owned(),
+                line: self.line,
+                key: entry.key,
+                suggestion: nearest.map_or_else(String::new, |key| format!("; did you mean '{key}'?")),
+            });
+        }
+        Ok(entry)
+    }
+
+    fn wrong(&self, reason: impl ToString) -> ConfigError {
+        ConfigError::FileValue {
+            file: self.file.to_owned(),
+            line: self.line,
+            key: self.key.clone(),
+            reason: reason.to_string(),
+        }
+    }
+
+    fn text<'n>(&self, node: &'n Node) -> Result<&'n str, ConfigError> {
+        match node {
+            Node::Text(text) => Ok(text),
+            _ => Err(self.wrong("a single value is wanted here")),
+        }
+    }
+
+    fn number<T: std::str::FromStr>(&self, node: &Node) -> Result<T, ConfigError> {
+        let text = self.text(node)?;
+        text.parse().map_err(|_| self.wrong(format!("'{text}' is not a whole number in range")))
+    }
+
+    fn size(&self, node: &Node) -> Result<u64, ConfigError> {
+        units::size(self.text(node)?).map_err(|error| self.wrong(error))
+    }
+
+    fn duration(&self, node: &Node) -> Result<Duration, ConfigError> {
+        units::duration(self.text(node)?).map_err(|error| self.wrong(error))
+    }
+
+    fn address(&self, node: &Node) -> Result<IpAddr, ConfigError> {
+        super::parse_address(self.text(node)?).map_err(|error| self.wrong(error))
+    }
+
+    /// The class of `authenticator: X` or `authenticator: {class_name: X}`, without its Java package.
+    fn class<'n>(&self, node: &'n Node) -> Result<&'n str, ConfigError> {
+        let named = match node {
+            Node::Map(entries) => {
+                entries.iter().find(|(key, _)| key == "class_name").map_or(&Node::Nothing, |(_, node)| node)
+            }
+            other => other,
+        };
+        let class = self.text(named)?;
+        Ok(class.rsplit('.').next().unwrap_or(class))
+    }
+
+    /// Security that was asked for and is not there must stop the start: running open instead would be a trap.
+    fn must_be_class(&self, node: &Node, only: &str) -> Result<(), ConfigError> {
+        match self.class(node)? {
+            class if class == only => Ok(()),
+            class => Err(self.wrong(format!("{class} is not available in this version, only {only}"))),
+        }
+    }
+}
+
+/// Acts on one key; false when it is known and without effect.
+fn apply(place: &Place<'_>, entry: &Entry, settings: &mut Settings) -> Result<bool, ConfigError> {
+    let value = &entry.value;
+    if *value == Node::Nothing {
+        // `initial_token:` with nothing behind it stands in stock files and means the default.
+        return Ok(true);
+    }
+    match entry.key.as_str() {
+        "cluster_name" => settings.cluster_name = Some(place.text(value)?.to_owned()),
+        "rpc_address" => settings.listen = Some(place.address(value)?),
+        "broadcast_rpc_address" => settings.broadcast = Some(place.address(value)?),
+        "native_transport_port" => settings.port = Some(place.number(value)?),
+        "native_shard_aware_transport_port" => settings.shard_aware_port = Some(place.number(value)?),
+        "workdir" => settings.data_dir = Some(PathBuf::from(place.text(value)?)),
+        "data_file_directories" => settings.data_dir = Some(one_directory(place, value)?),
+        "commitlog_sync" => {
+            settings.commitlog_sync = Some(place.text(value)?.parse::<CommitLogSync>().map_err(|e| place.wrong(e))?);
+        }
+        "commitlog_sync_period" => settings.commitlog_sync_period = Some(place.duration(value)?),
+        "commitlog_segment_size" => settings.commitlog_segment_bytes = Some(place.size(value)?),
+        "native_transport_max_frame_size" => settings.frame_bytes_max = Some(place.size(value)?),
+        "native_transport_max_request_data_in_flight" => settings.in_flight_bytes_max = Some(place.size(value)?),
+        "native_transport_max_concurrent_connections" => {
+            // -1 is Cassandra's word for no limit of its own; the default limit then stands.
+            let limit: i64 = place.number(value)?;
+            settings.connections_max = u32::try_from(limit).ok().filter(|limit| *limit > 0);
+        }
+        "prepared_statements_cache_size" => settings.prepared_bytes_max = Some(place.size(value)?),
+        "authenticator" => place.must_be_class(value, "AllowAllAuthenticator")?,
+        "authorizer" => place.must_be_class(value, "AllowAllAuthorizer")?,
+        "partitioner" => place.must_be_class(value, "Murmur3Partitioner")?,
+        "client_encryption_options" | "server_encryption_options" => must_be_off(place, value)?,
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+fn one_directory(place: &Place<'_>, node: &Node) -> Result<PathBuf, ConfigError> {
+    match node {
+        Node::Text(text) => Ok(PathBuf::from(text)),
+        Node::List(list) => match list.as_slice() {
+            [Node::Text(text)] => Ok(PathBuf::from(text)),
+            _ => Err(place.wrong(format!("exactly one folder can be used, and {} are named", list.len()))),
+        },
+        _ => Err(place.wrong("a folder or a list of one folder is wanted here")),
+    }
+}
+
+/// Refuses encryption that is switched on.
+fn must_be_off(place: &Place<'_>, node: &Node) -> Result<(), ConfigError> {
+    let Node::Map(entries) = node else { return Err(place.wrong("a mapping is wanted here")) };
+    let on = |(key, value): &(String, Node)| match (key.as_str(), value) {
+        ("enabled", Node::Text(text)) => text != "false",
+        ("internode_encryption", Node::Text(text)) => text != "none" && text != "false",
+        _ => false,
+    };
+    if entries.iter().any(on) {
+        return Err(place.wrong("encryption is not available in this version"));
+    }
+    Ok(())
+}
+
+/// Adds to a bare number the unit its old key name stood for. Values with a unit are left: Cassandra takes both.
+fn add_unit(text: &mut String, unit: Unit) {
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        text.push_str(unit.suffix());
+    }
+}

@@ -1,0 +1,122 @@
+//! What a node is told: defaults, then the configuration file, then the command line; each wins over the one before.
+//!
+//! [`Config`] is complete and checked against the machine. It is made before any shard runs and is plain data, so that the
+//! simulator can write one by hand.
+
+mod arguments;
+mod error;
+mod file;
+mod keys;
+mod machine;
+mod settings;
+mod suggest;
+mod units;
+mod yaml;
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use runtime::ReactorKind;
+use server::Limits;
+
+pub use arguments::{Arguments, Reactor};
+pub use error::ConfigError;
+pub use machine::Machine;
+pub use settings::Settings;
+pub use units::print_size;
+
+/// Everything a node needs to know before it starts.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Reported to clients; a node of another cluster would refuse to talk to this one.
+    pub cluster_name: String,
+    /// Folder of all data.
+    pub data_dir: PathBuf,
+    /// Where clients connect; port 0 takes any free one.
+    pub listen: SocketAddr,
+    /// Where the client's source port chooses the shard; `None` when there is no such port.
+    pub listen_shard_aware: Option<SocketAddr>,
+    /// The address drivers are told, when it is not the one listened on.
+    pub broadcast: Option<IpAddr>,
+    /// Number of shards.
+    pub shards: u16,
+    /// One processor per shard, or empty when shards are not pinned.
+    pub cpus: Vec<usize>,
+    /// Memory of all shards together, in bytes.
+    pub memory_bytes: u64,
+    /// Forced reactor, or `None` for the best that works.
+    pub reactor: Option<ReactorKind>,
+    /// When writes are acknowledged.
+    pub commitlog_sync: CommitLogSync,
+    /// Time between syncs in [`CommitLogSync::Periodic`].
+    pub commitlog_sync_period: Duration,
+    /// Size of a commit log segment, in bytes.
+    pub commitlog_segment_bytes: u64,
+    /// Bytes of prepared statements kept, over all shards; `None` leaves it to the engine.
+    pub prepared_bytes_max: Option<u64>,
+    /// Limits of the native protocol's server.
+    pub limits: Limits,
+    /// Least severe level that is logged.
+    pub log_level: tracing::Level,
+    /// Log to standard output instead of standard error.
+    pub log_to_stdout: bool,
+}
+
+/// When a write is acknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommitLogSync {
+    /// After a sync that covers all writes which arrived during the sync before.
+    Group,
+    /// The same here; in Cassandra each write asks for its own sync.
+    Batch,
+    /// At once; a sync follows within the period.
+    Periodic,
+}
+
+impl FromStr for CommitLogSync {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "group" => Ok(CommitLogSync::Group),
+            "batch" => Ok(CommitLogSync::Batch),
+            "periodic" => Ok(CommitLogSync::Periodic),
+            _ => Err(format!("'{text}' is not a way to sync the commit log: group, batch or periodic")),
+        }
+    }
+}
+
+/// A numeric address, or a name that this machine resolves.
+fn parse_address(text: &str) -> Result<IpAddr, String> {
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    if text == "localhost" {
+        return Ok(IpAddr::V4(Ipv4Addr::LOCALHOST));
+    }
+    let found = std::net::ToSocketAddrs::to_socket_addrs(&(text, 0)).ok().and_then(|mut all| all.next());
+    found.map(|address| address.ip()).ok_or_else(|| format!("'{text}' is neither an address nor a name that resolves"))
+}
+
+impl Config {
+    /// Puts together the configuration of `arguments` and the file they name, for this machine. The second value names the
+    /// keys and flags that were accepted and mean nothing, for one warning.
+    pub fn resolve(arguments: &Arguments, machine: &Machine) -> Result<(Config, Vec<String>), ConfigError> {
+        let mut settings = Settings::default();
+        let mut pointless = Vec::new();
+        if let Some(path) = &arguments.config {
+            let name = path.display().to_string();
+            let text = std::fs::read_to_string(path)
+                .map_err(|error| ConfigError::FileUnreadable { file: name.clone(), reason: error.to_string() })?;
+            file::read(&name, &text, &mut settings, &mut pointless)?;
+        }
+        settings.take(arguments)?;
+        pointless.extend(arguments.pointless.given());
+        Ok((settings.complete(machine)?, pointless))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,182 @@
+//! What file and command line said, every item optional, and how it becomes a [`Config`].
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use runtime::ReactorKind;
+use server::Limits;
+
+use super::arguments::{Arguments, Reactor};
+use super::machine::{Machine, parse_cpu_list};
+use super::units::print_size;
+use super::{CommitLogSync, Config, ConfigError, parse_address};
+
+/// Least memory a shard can work with.
+const SHARD_MEMORY_BYTES_MIN: u64 = 64 << 20;
+
+/// Items that were given; `None` leaves the default.
+#[derive(Debug, Default)]
+#[allow(missing_docs, reason = "the fields are those of Config, which says what they are")]
+pub struct Settings {
+    pub cluster_name: Option<String>,
+    pub data_dir: Option<PathBuf>,
+    pub listen: Option<IpAddr>,
+    pub broadcast: Option<IpAddr>,
+    pub port: Option<u16>,
+    pub shard_aware_port: Option<u16>,
+    pub insecure: bool,
+    pub smp: Option<u16>,
+    pub cpuset: Option<Vec<usize>>,
+    pub overprovisioned: bool,
+    pub memory_bytes: Option<u64>,
+    pub reactor: Option<ReactorKind>,
+    pub commitlog_sync: Option<CommitLogSync>,
+    pub commitlog_sync_period: Option<Duration>,
+    pub commitlog_segment_bytes: Option<u64>,
+    pub frame_bytes_max: Option<u64>,
+    pub in_flight_bytes_max: Option<u64>,
+    pub connections_max: Option<u32>,
+    pub prepared_bytes_max: Option<u64>,
+    pub log_level: Option<tracing::Level>,
+    pub log_to_stdout: bool,
+}
+
+impl Settings {
+    /// Lets the flags that were given win over what is there.
+    pub fn take(&mut self, arguments: &Arguments) -> Result<(), ConfigError> {
+        let address = |flag, text: &Option<String>| match text {
+            Some(text) => parse_address(text).map(Some).map_err(|reason| ConfigError::FlagValue { flag, reason }),
+            None => Ok(None),
+        };
+        self.listen = address("--listen", &arguments.listen)?.or(self.listen);
+        self.broadcast = address("--broadcast-rpc-address", &arguments.broadcast_rpc_address)?.or(self.broadcast);
+        if let Some(list) = &arguments.cpuset {
+            let reason = format!("'{list}' is not a list of processors such as 0-3,8");
+            let cpus = parse_cpu_list(list).ok_or(ConfigError::FlagValue { flag: "--cpuset", reason })?;
+            self.cpuset = Some(cpus);
+        }
+        if let Some(Reactor::Forced(kind)) = arguments.reactor {
+            self.reactor = Some(kind);
+        }
+        let given = arguments.clone();
+        self.cluster_name = given.cluster_name.or(self.cluster_name.take());
+        self.data_dir = given.data_dir.or(self.data_dir.take());
+        self.port = given.port.or(self.port);
+        self.shard_aware_port = given.shard_aware_port.or(self.shard_aware_port);
+        self.insecure |= given.insecure;
+        self.smp = given.smp.or(self.smp);
+        self.overprovisioned |= given.overprovisioned.unwrap_or(false);
+        self.memory_bytes = given.memory.or(self.memory_bytes);
+        self.commitlog_sync = given.commitlog_sync.or(self.commitlog_sync);
+        self.commitlog_sync_period = given.commitlog_sync_period.or(self.commitlog_sync_period);
+        self.log_level = given.default_log_level.or(self.log_level);
+        self.log_to_stdout = given.log_to_stdout.unwrap_or(self.log_to_stdout);
+        Ok(())
+    }
+
+    /// Fills the gaps with defaults and checks the whole against the machine.
+    pub fn complete(self, machine: &Machine) -> Result<Config, ConfigError> {
+        let address = self.listen.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        if !address.is_loopback() && !self.insecure {
+            return Err(ConfigError::OpenToTheWorld { address });
+        }
+        let (shards, cpus) = self.shards(machine)?;
+        let memory_bytes = self.memory(machine, shards)?;
+        let period = self.commitlog_sync_period.unwrap_or(Duration::from_secs(10));
+        in_range("commitlog_sync_period", period, Duration::from_millis(1), Duration::from_secs(3600), |p| {
+            format!("{p:?}")
+        })?;
+        let segment_bytes = self.commitlog_segment_bytes.unwrap_or(32 << 20);
+        in_range("commitlog_segment_size", segment_bytes, 1 << 20, 1 << 30, print_size)?;
+        let limits = self.limits(memory_bytes, shards)?;
+        let port = self.port.unwrap_or(9042);
+        // Ports beyond 65535 are not there to be listened on; such a node simply has no shard-aware port.
+        let shard_aware = self.shard_aware_port.or(if port == 0 { Some(0) } else { port.checked_add(10_000) });
+        Ok(Config {
+            cluster_name: self.cluster_name.unwrap_or_else(|| "Test Cluster".to_owned()),
+            data_dir: self.data_dir.unwrap_or_else(|| PathBuf::from("helenus-data")),
+            listen: SocketAddr::new(address, port),
+            listen_shard_aware: shard_aware.map(|port| SocketAddr::new(address, port)),
+            broadcast: self.broadcast,
+            shards,
+            cpus,
+            memory_bytes,
+            reactor: self.reactor,
+            commitlog_sync: self.commitlog_sync.unwrap_or(CommitLogSync::Group),
+            commitlog_sync_period: period,
+            commitlog_segment_bytes: segment_bytes,
+            prepared_bytes_max: self.prepared_bytes_max,
+            limits,
+            log_level: self.log_level.unwrap_or(tracing::Level::INFO),
+            log_to_stdout: self.log_to_stdout,
+        })
+    }
+
+    /// How many shards, and on which processors.
+    fn shards(&self, machine: &Machine) -> Result<(u16, Vec<usize>), ConfigError> {
+        let mut cpus = machine.cpus.clone();
+        if let Some(cpuset) = &self.cpuset {
+            if let Some(cpu) = cpuset.iter().find(|cpu| !machine.cpus.contains(cpu)) {
+                return Err(ConfigError::CpuNotThere { cpu: *cpu, allowed: machine.cpus.clone() });
+            }
+            cpus.clone_from(cpuset);
+        }
+        let shards = self.smp.unwrap_or_else(|| u16::try_from(cpus.len()).unwrap_or(u16::MAX));
+        in_range("--smp", shards, 1, 1024, |shards| shards.to_string())?;
+        if self.overprovisioned {
+            return Ok((shards, Vec::new()));
+        }
+        if usize::from(shards) > cpus.len() {
+            return Err(ConfigError::TooManyShards { asked: shards, there: cpus.len() });
+        }
+        cpus.truncate(usize::from(shards));
+        Ok((shards, cpus))
+    }
+
+    fn memory(&self, machine: &Machine, shards: u16) -> Result<u64, ConfigError> {
+        let bytes = self.memory_bytes.unwrap_or(machine.memory_bytes / 2);
+        if bytes > machine.memory_bytes {
+            return Err(ConfigError::TooMuchMemory {
+                asked: print_size(bytes),
+                there: print_size(machine.memory_bytes),
+            });
+        }
+        if bytes / u64::from(shards) < SHARD_MEMORY_BYTES_MIN {
+            return Err(ConfigError::TooLittleMemory {
+                asked: print_size(bytes),
+                shards,
+                least: print_size(SHARD_MEMORY_BYTES_MIN),
+            });
+        }
+        Ok(bytes)
+    }
+
+    fn limits(&self, memory_bytes: u64, shards: u16) -> Result<Limits, ConfigError> {
+        let mut limits = Limits::default();
+        if let Some(bytes) = self.frame_bytes_max {
+            in_range("native_transport_max_frame_size", bytes, 1 << 10, 1 << 30, print_size)?;
+            limits.frame_bytes_max = usize::try_from(bytes).unwrap_or(usize::MAX);
+        }
+        if let Some(connections) = self.connections_max {
+            limits.connections_max = connections;
+        }
+        // A tenth of the memory, as in Cassandra.
+        let in_flight = self.in_flight_bytes_max.unwrap_or(memory_bytes / 10) / u64::from(shards);
+        limits.shard_bytes_in_flight_max = usize::try_from(in_flight).unwrap_or(usize::MAX).max(1 << 20);
+        Ok(limits)
+    }
+}
+
+fn in_range<T: PartialOrd + Copy>(
+    key: &'static str,
+    value: T,
+    least: T,
+    most: T,
+    print: impl Fn(T) -> String,
+) -> Result<(), ConfigError> {
+    if value < least || value > most {
+        return Err(ConfigError::OutOfRange { key, value: print(value), least: print(least), most: print(most) });
+    }
+    Ok(())
+}

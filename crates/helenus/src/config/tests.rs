@@ -1,0 +1,192 @@
+//! Configuration as a whole: start lines, files, and what is refused with which words.
+
+use clap::Parser;
+
+use super::*;
+
+#[derive(Parser)]
+struct Command {
+    #[command(flatten)]
+    arguments: Arguments,
+}
+
+fn big_machine() -> Machine {
+    Machine { cpus: (0..176).collect(), memory_bytes: 256 << 30 }
+}
+
+fn resolve(line: &str) -> Result<(Config, Vec<String>), ConfigError> {
+    let words = std::iter::once("helenus").chain(line.split_ascii_whitespace());
+    Config::resolve(&Command::try_parse_from(words).unwrap().arguments, &big_machine())
+}
+
+fn with_file(text: &str) -> Result<(Config, Vec<String>), ConfigError> {
+    let mut settings = Settings::default();
+    let mut pointless = Vec::new();
+    file::read("helenus.yaml", text, &mut settings, &mut pointless)?;
+    Ok((settings.complete(&big_machine())?, pointless))
+}
+
+fn file_error(text: &str) -> String {
+    with_file(text).map(|_| ()).unwrap_err().to_string()
+}
+
+#[test]
+fn without_arguments() {
+    let (config, pointless) = resolve("").unwrap();
+    assert_eq!(config.listen.to_string(), "127.0.0.1:9042");
+    assert_eq!(config.listen_shard_aware.unwrap().to_string(), "127.0.0.1:19042");
+    assert_eq!(config.data_dir, PathBuf::from("helenus-data"));
+    assert_eq!((config.shards, config.memory_bytes), (176, 128 << 30));
+    assert_eq!(config.commitlog_sync, CommitLogSync::Group);
+    assert_eq!(pointless, Vec::<String>::new());
+}
+
+#[test]
+fn published_start_lines() {
+    let (config, pointless) = resolve(
+        "--log-to-stdout 1 --memory 200G --default-log-level info --smp 172 --cpuset 4-175 --max-io-requests 480 \
+         --num-io-queues 120 --developer-mode false --collectd 0 --prometheus-address 10.0.0.1 \
+         --background-writer-scheduling-quota 0.5 --auto-adjust-flush-quota 1 --load-balance none --api-address 10.0.0.2 \
+         --collectd-hostname host",
+    )
+    .unwrap();
+    assert_eq!((config.shards, config.memory_bytes, config.log_to_stdout), (172, 200 << 30, true));
+    assert_eq!((config.cpus.first(), config.cpus.last()), (Some(&4), Some(&175)));
+    assert_eq!(pointless.len(), 10);
+
+    let (config, _) =
+        resolve("--smp 20 --cpuset 12-21,36-45 --memory 100G --max-io-requests 300 --num-io-queues 20").unwrap();
+    assert_eq!(config.cpus, (12..=21).chain(36..=45).collect::<Vec<_>>());
+    let (config, _) =
+        resolve("--smp 80 --cpuset 80-159 --memory 100G --max-io-requests 300 --num-io-queues 75").unwrap();
+    assert_eq!(config.cpus.len(), 80);
+}
+
+#[test]
+fn more_than_there_is() {
+    let refused = |line: &str| resolve(line).map(|_| ()).unwrap_err().to_string();
+    let text = refused("--smp 177");
+    assert!(text.contains("177 shards") && text.contains("176 processors"), "{text}");
+    let text = refused("--memory 300G");
+    assert!(text.contains("300 GiB") && text.contains("256 GiB"), "{text}");
+    let text = refused("--cpuset 170-180");
+    assert!(text.contains("processor 176"), "{text}");
+    assert_eq!(resolve("--smp 200 --overprovisioned").unwrap().0.cpus, Vec::<usize>::new());
+    assert!(refused("--memory 1M").contains("too little"));
+}
+
+#[test]
+fn open_to_the_world_only_when_told() {
+    let text = resolve("--listen 0.0.0.0").map(|_| ()).unwrap_err().to_string();
+    assert!(text.contains("0.0.0.0") && text.contains("--insecure"), "{text}");
+    assert!(resolve("--rpc-address 0.0.0.0 --insecure").is_ok());
+    assert!(resolve("--listen ::1").is_ok());
+    assert!(file_error("rpc_address: 192.168.1.1").contains("--insecure"));
+}
+
+#[test]
+fn ports() {
+    let ports = |line: &str| {
+        let config = resolve(line).unwrap().0;
+        (config.listen.port(), config.listen_shard_aware.map(|address| address.port()))
+    };
+    assert_eq!(ports("--port 9999"), (9999, Some(19999)));
+    assert_eq!(ports("--port 0"), (0, Some(0)));
+    assert_eq!(ports("--port 60000"), (60000, None));
+    assert_eq!(ports("--port 60000 --shard-aware-port 1024"), (60000, Some(1024)));
+}
+
+#[test]
+fn every_key_that_is_acted_on() {
+    let (config, pointless) = with_file(
+        "cluster_name: 'Ours'\nrpc_address: localhost\nbroadcast_rpc_address: 10.1.1.1\nnative_transport_port: 9142\n\
+         native_shard_aware_transport_port: 9143\ndata_file_directories:\n    - /var/lib/helenus\n\
+         commitlog_sync: periodic\ncommitlog_sync_period: 10000ms\ncommitlog_segment_size: 64MiB\n\
+         native_transport_max_frame_size: 16MiB\nnative_transport_max_request_data_in_flight: 352MiB\n\
+         native_transport_max_concurrent_connections: 77\nprepared_statements_cache_size: 8MiB\n\
+         authenticator:\n  class_name: AllowAllAuthenticator\nauthorizer: AllowAllAuthorizer\n\
+         partitioner: org.apache.cassandra.dht.Murmur3Partitioner\nclient_encryption_options:\n  enabled: false\n\
+         server_encryption_options:\n  internode_encryption: none\n",
+    )
+    .unwrap();
+    assert_eq!(pointless, Vec::<String>::new());
+    assert_eq!(config.cluster_name, "Ours");
+    assert_eq!(config.listen.to_string(), "127.0.0.1:9142");
+    assert_eq!(config.listen_shard_aware.unwrap().port(), 9143);
+    assert_eq!(config.broadcast.unwrap().to_string(), "10.1.1.1");
+    assert_eq!(config.data_dir, PathBuf::from("/var/lib/helenus"));
+    assert_eq!(config.commitlog_sync, CommitLogSync::Periodic);
+    assert_eq!(config.commitlog_sync_period, Duration::from_secs(10));
+    assert_eq!(config.commitlog_segment_bytes, 64 << 20);
+    assert_eq!(config.prepared_bytes_max, Some(8 << 20));
+    assert_eq!(config.limits.frame_bytes_max, 16 << 20);
+    assert_eq!(config.limits.shard_bytes_in_flight_max, (352 << 20) / 176);
+    assert_eq!(config.limits.connections_max, 77);
+}
+
+#[test]
+fn old_names_with_their_units() {
+    let (config, pointless) = with_file(
+        "commitlog_sync: periodic\ncommitlog_sync_period_in_ms: 2500\ncommitlog_segment_size_in_mb: 16\n\
+         native_transport_max_frame_size_in_mb: 32\nprepared_statements_cache_size_mb: 4\n\
+         read_request_timeout_in_ms: 5000\n",
+    )
+    .unwrap();
+    assert_eq!(config.commitlog_sync_period, Duration::from_millis(2500));
+    assert_eq!(config.commitlog_segment_bytes, 16 << 20);
+    assert_eq!(config.limits.frame_bytes_max, 32 << 20);
+    assert_eq!(config.prepared_bytes_max, Some(4 << 20));
+    assert_eq!(pointless, ["read_request_timeout"]);
+}
+
+#[test]
+fn known_keys_without_effect_are_collected() {
+    let (_, pointless) = with_file(
+        "num_tokens: 16\nseed_provider:\n  - class_name: X\n    parameters:\n      - seeds: a\ninitial_token:\n",
+    )
+    .unwrap();
+    assert_eq!(pointless, ["num_tokens", "seed_provider"]);
+}
+
+#[test]
+fn an_unknown_key_names_its_line_and_the_nearest_one() {
+    assert_eq!(
+        file_error("cluster_name: a\ncomitlog_sync: group\n"),
+        "helenus.yaml, line 2: there is no configuration key 'comitlog_sync'; did you mean 'commitlog_sync'?"
+    );
+    assert_eq!(
+        file_error("favourite_colour_of_the_operator: blue\n"),
+        "helenus.yaml, line 1: there is no configuration key 'favourite_colour_of_the_operator'"
+    );
+}
+
+#[test]
+fn wrong_values_say_what_is_wanted() {
+    let contains = |text: &str, wanted: &str| {
+        let error = file_error(text);
+        assert!(error.contains(wanted), "{error:?} does not contain {wanted:?}");
+    };
+    contains("commitlog_sync_period: 10", "not a duration");
+    contains("commitlog_segment_size: 32MB", "not a size");
+    contains("commitlog_segment_size: 1B", "between 1 MiB and 1 GiB");
+    contains("native_transport_port: 99999", "not a whole number in range");
+    contains("native_transport_port: [1]", "a single value is wanted");
+    contains("commitlog_sync: never", "group, batch or periodic");
+    contains("rpc_address: not an address", "neither an address nor a name");
+    contains("data_file_directories: [a, b]", "exactly one folder");
+    contains("authenticator: PasswordAuthenticator", "not available");
+    contains("authenticator:\n  class_name: org.apache.cassandra.auth.PasswordAuthenticator", "not available");
+    contains("client_encryption_options:\n  enabled: true", "encryption is not available");
+    contains("partitioner: RandomPartitioner", "not available");
+    contains("a: [1", "cannot be understood");
+}
+
+#[test]
+fn flags_win_over_the_file() {
+    let mut settings = Settings::default();
+    file::read("f", "native_transport_port: 1\ncluster_name: file\n", &mut settings, &mut Vec::new()).unwrap();
+    let command = Command::try_parse_from(["helenus", "--port", "2"]).unwrap();
+    settings.take(&command.arguments).unwrap();
+    let config = settings.complete(&big_machine()).unwrap();
+    assert_eq!((config.listen.port(), config.cluster_name.as_str()), (2, "file"));
+}

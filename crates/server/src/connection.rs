@@ -1,0 +1,3 @@
+//! One client's connection.
+
+mod read_buffer;

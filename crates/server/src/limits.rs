@@ -1,0 +1,40 @@
+//! How much a client may take of the server. Each limit has its reason and its consequence here, in one place.
+
+/// Limits of the native protocol's server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Greatest frame, header included, in bytes. A greater one is discarded as it arrives and answered with an error, as
+    /// Cassandra does; default 256 MiB, Cassandra's.
+    pub frame_bytes_max: usize,
+    /// Connections of the whole node. One more is answered with an error frame and closed.
+    pub connections_max: u32,
+    /// Requests of one connection that are under way at once: those that became tasks and those whose reply waits for a
+    /// sync. At the limit the connection is not read any more, which TCP tells the client. 1,024 is what the common drivers
+    /// keep below by default (Java 1,024; the protocol itself would allow 32,768), and bounds a connection's tasks.
+    pub connection_requests_max: usize,
+    /// Requests of one shard that became tasks. One more is answered with OVERLOADED: each holds memory of its own, and
+    /// not reading would not help against many connections.
+    pub shard_requests_max: usize,
+    /// Bytes of requests that one shard holds beyond each connection's small buffer: large frames that are arriving and
+    /// requests that became tasks. Beyond it they are answered with OVERLOADED.
+    pub shard_bytes_in_flight_max: usize,
+    /// Replies waiting for a slow reader, in bytes. Beyond it the connection is not read until they have gone; a single
+    /// reply may be greater.
+    pub out_bytes_max: usize,
+    /// Unsent replies up to which events are still pushed; beyond it they are dropped for this connection.
+    pub event_bytes_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            frame_bytes_max: 256 << 20,
+            connections_max: 10_000,
+            connection_requests_max: 1_024,
+            shard_requests_max: 16_384,
+            shard_bytes_in_flight_max: 256 << 20,
+            out_bytes_max: 1 << 20,
+            event_bytes_max: 4 << 20,
+        }
+    }
+}
