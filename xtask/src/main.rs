@@ -1,3 +1,65 @@
-//! The project's own tasks.
+//! The project's own tasks: `cargo xtask <task>`.
+//!
+//! No dependencies on purpose: this is the first thing that a clean clone builds, and every other task waits for it.
 
-fn main() {}
+#![allow(clippy::disallowed_methods, reason = "a build tool reads files, clocks and processes directly")]
+
+mod bench;
+mod ci;
+mod fuzz;
+mod peers;
+mod process;
+mod report;
+mod source;
+mod tests;
+mod tidy;
+mod tools;
+mod workspace;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+cargo xtask <task>
+
+  ci                 everything that must hold before a change lands, within 25 minutes on 2 cores
+  soak               the same tests with long settings
+  tidy               the house rules that no compiler checks
+  drivers            real drivers and cqlsh against the release binary
+  hostile            hostile bytes on the socket
+  crash              loads with kills and restarts, every acknowledged row read back
+  fuzz [SECONDS]     build the fuzz targets and run each so long (default 30)
+  bench [--quick] [--no-cassandra] [--only NAME,NAME]
+                     cost of a request: echo server, Helenus, Cassandra 5.0.6 in turn on the same core
+  cassandra [PORT]   run a real Cassandra 5.0.6 in the foreground, to hold tests against it
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let rest = arguments.get(1..).unwrap_or_default();
+    let outcome = match arguments.first().map(String::as_str) {
+        Some("ci") => ci::run(&ci::Settings::ci()),
+        Some("soak") => ci::run(&ci::Settings::soak()),
+        Some("tidy") => tidy::run(),
+        Some("drivers") => tests::run_alone(tests::drivers, rest),
+        Some("hostile") => tests::run_alone(tests::hostile, rest),
+        Some("crash") => tests::run_alone(tests::crash, rest),
+        Some("fuzz") => fuzz::run_alone(rest),
+        Some("bench") => bench::run(rest),
+        Some("cassandra") => peers::cassandra::run_in_foreground(rest),
+        Some("help" | "--help" | "-h") => {
+            print!("{HELP}");
+            Ok(())
+        }
+        _ => Err(format!("say which task:\n\n{HELP}")),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            // Empty where a report has said everything already, and its last line must stay the last.
+            if !message.is_empty() {
+                eprintln!("{message}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! `cargo xtask ci`: the phases, their budgets, and in which order.
+//!
+//! Two profiles are built, release for the binary under test and test for everything else; clippy and the fuzz targets cannot share
+//! either. What is cheap and often wrong comes first. A phase that fails does not keep the others from saying what they know, but
+//! nothing runs after a failed build.
+
+use std::process::Command;
+use std::time::Duration;
+
+use crate::bench;
+use crate::peers::python::Environment;
+use crate::report::{Passed, Report};
+use crate::tests::{self, Effort};
+use crate::tools::{self, CC, CXX, PYTHON, TASKSET};
+use crate::{fuzz, process, tidy, workspace};
+
+/// How long everything may take.
+pub struct Settings {
+    effort: Effort,
+    all: Duration,
+    build: Duration,
+    lint: Duration,
+    unit: Duration,
+    drivers: Duration,
+    hostile: Duration,
+    crash: Duration,
+    footprint: Duration,
+    fuzz: Duration,
+    fuzz_seconds: u64,
+    speed: Duration,
+}
+
+impl Settings {
+    /// The 25 minutes of a change, on 2 cores, from a clean clone.
+    pub fn ci() -> Settings {
+        let seconds = Duration::from_secs;
+        Settings {
+            effort: Effort::Ci,
+            all: seconds(25 * 60),
+            build: seconds(660),
+            lint: seconds(180),
+            unit: seconds(180),
+            drivers: seconds(240),
+            hostile: seconds(120),
+            crash: seconds(240),
+            footprint: seconds(60),
+            fuzz: seconds(300),
+            fuzz_seconds: 90,
+            speed: seconds(90),
+        }
+    }
+
+    /// The same with long settings: for a night, not for a change.
+    pub fn soak() -> Settings {
+        let seconds = Duration::from_secs;
+        Settings {
+            effort: Effort::Soak,
+            all: seconds(8 * 3600),
+            drivers: seconds(1800),
+            hostile: seconds(3600),
+            crash: seconds(2 * 3600),
+            fuzz: seconds(2 * 3600),
+            fuzz_seconds: 3600,
+            speed: seconds(900),
+            ..Settings::ci()
+        }
+    }
+}
+
+/// Runs every phase and prints the table.
+pub fn run(settings: &Settings) -> Result<(), String> {
+    tools::require(&[CC, CXX, PYTHON, TASKSET])?;
+    tools::require_nightly()?;
+    let mut report = Report::begin(settings.all);
+    report.phase("lint", settings.lint, lint);
+    if report.phase("build", settings.build, build) {
+        report.phase("unit", settings.unit, tests::unit);
+        report.phase("drivers", settings.drivers, |budget| tests::drivers(budget, settings.effort));
+        report.phase("hostile", settings.hostile, |budget| tests::hostile(budget, settings.effort));
+        report.phase("crash", settings.crash, |budget| tests::crash(budget, settings.effort));
+        report.phase("footprint", settings.footprint, |budget| tests::footprint(budget, settings.effort));
+        report.phase("speed", settings.speed, bench::gate);
+        report.phase("fuzz", settings.fuzz, |budget| fuzz::phase(budget, settings.fuzz_seconds));
+    }
+    report.finish()
+}
+
+/// tidy, formatting, clippy. The bans on the outside world bind the product's own code, not the tests beside it.
+fn lint(budget: Duration) -> Result<Passed, String> {
+    let mut complaints = Vec::new();
+    if let Err(message) = tidy::run() {
+        complaints.push(message);
+    }
+    let root = workspace::root();
+    let clippy = ["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"];
+    let tests_too = ["--allow", "clippy::disallowed_methods", "--allow", "clippy::disallowed_types"];
+    let product = ["clippy", "--workspace", "--", "--deny", "warnings"];
+    for arguments in [vec!["fmt", "--all", "--check"], product.to_vec(), [&clippy[..], &tests_too].concat()] {
+        if let Err(message) = process::must(Command::new("cargo").args(arguments).current_dir(&root), budget) {
+            complaints.push(message);
+        }
+    }
+    if complaints.is_empty() { Ok(Passed { success: true, ..Passed::default() }) } else { Err(complaints.join("; ")) }
+}
+
+/// Everything that later phases run. The Python environments load while the compiler works.
+fn build(budget: Duration) -> Result<Passed, String> {
+    let python = std::thread::spawn(|| {
+        Environment::Cassandra.programs()?;
+        Environment::Scylla.programs().map(drop)
+    });
+    tests::build_release(budget)?;
+    tests::build_tests(budget)?;
+    python.join().map_err(|_| "making the Python environments panicked".to_string())??;
+    Ok(Passed { success: true, ..Passed::default() })
+}

@@ -1,0 +1,174 @@
+//! A real Cassandra 5.0.6 from Maven's artefacts: the oracle of the driver tests and the other side of the benchmark.
+//!
+//! It runs with the options a production server would have where they matter for speed (C2, G1, a 4 GB heap, trie memtables, BTI
+//! sstables); nothing of the shortcuts that make its start fast, for they also make it slower or forgetful.
+
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::tools::{self, JAVA, MAVEN};
+use crate::{process, workspace};
+
+const POM: &str = r#"<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>helenus</groupId><artifactId>peer-cassandra</artifactId><version>1</version>
+  <dependencies>
+    <dependency><groupId>org.apache.cassandra</groupId><artifactId>cassandra-all</artifactId><version>5.0.6</version></dependency>
+  </dependencies>
+</project>
+"#;
+
+const LOGBACK: &str = r#"<configuration>
+  <appender name="OUT" class="ch.qos.logback.core.ConsoleAppender">
+    <encoder><pattern>%-5level %date{ISO8601} %F:%L - %msg%n</pattern></encoder>
+  </appender>
+  <root level="WARN"><appender-ref ref="OUT"/></root>
+</configuration>
+"#;
+
+const JVM: [&str; 14] = [
+    "-Xms4g",
+    "-Xmx4g",
+    "-XX:+UseG1GC",
+    "--add-exports=java.base/sun.nio.ch=ALL-UNNAMED",
+    "--add-exports=java.base/jdk.internal.ref=ALL-UNNAMED",
+    "--add-exports=java.base/jdk.internal.misc=ALL-UNNAMED",
+    "--add-exports=java.rmi/sun.rmi.registry=ALL-UNNAMED",
+    "--add-opens=java.base/java.io=ALL-UNNAMED",
+    "--add-opens=java.base/java.lang=ALL-UNNAMED",
+    "--add-opens=java.base/java.nio=ALL-UNNAMED",
+    "--add-opens=java.base/java.util=ALL-UNNAMED",
+    "--add-opens=java.base/jdk.internal.ref=ALL-UNNAMED",
+    "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
+    "-Dcassandra.superuser_setup_delay_ms=0",
+];
+
+const START_TIME_MAX: Duration = Duration::from_secs(90);
+
+/// A running server; dropped, it is ended.
+pub struct Cassandra {
+    child: Child,
+    /// Where it listens for CQL.
+    pub port: u16,
+}
+
+impl Cassandra {
+    /// Starts a server on the port and waits until it takes connections. `pinned` names the core that it must stay on.
+    pub fn start(port: u16, pinned: Option<usize>) -> Result<Cassandra, String> {
+        let jars = fetch()?;
+        let folder = workspace::scratch("cassandra")?;
+        write(&folder.join("logback.xml"), LOGBACK)?;
+        write(&folder.join("cassandra.yaml"), &configuration(port))?;
+        let log = std::fs::File::create(folder.join("log.txt"))
+            .map_err(|error| format!("cannot write Cassandra's log: {error}"))?;
+        let errors = log.try_clone().map_err(|error| format!("cannot write Cassandra's log: {error}"))?;
+        let mut command = match pinned {
+            Some(core) => {
+                let mut command = Command::new("taskset");
+                command.args(["-c", &core.to_string(), "java"]);
+                command
+            }
+            None => Command::new("java"),
+        };
+        command.args(JVM).arg(format!("-Dcassandra.jmx.local.port={}", port.wrapping_add(1)));
+        command.arg(format!("-Dcassandra.config=file://{}", folder.join("cassandra.yaml").display()));
+        command.arg(format!("-Dlogback.configurationFile={}", folder.join("logback.xml").display()));
+        command.arg(format!("-Dcassandra.storagedir={}", folder.join("data").display()));
+        command.arg("-cp").arg(format!("{}/*", jars.display())).arg("org.apache.cassandra.service.CassandraDaemon");
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(log)
+            .stderr(errors)
+            .spawn()
+            .map_err(|error| format!("cannot start java: {error}"))?;
+        let mut server = Cassandra { child, port };
+        server.wait_until_it_listens(&folder)?;
+        Ok(server)
+    }
+
+    /// The server's process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    fn wait_until_it_listens(&mut self, folder: &Path) -> Result<(), String> {
+        let deadline = Instant::now() + START_TIME_MAX;
+        while Instant::now() < deadline {
+            if TcpStream::connect(("127.0.0.1", self.port)).is_ok() {
+                return Ok(());
+            }
+            if let Ok(Some(status)) = self.child.try_wait() {
+                return Err(format!("Cassandra ended with {status}: see {}", folder.join("log.txt").display()));
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        Err(format!("Cassandra does not listen: see {}", folder.join("log.txt").display()))
+    }
+}
+
+impl Drop for Cassandra {
+    fn drop(&mut self) {
+        // Its folder is scratch, so that there is nothing to wait six seconds for.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Fetches the jars through Maven, once.
+fn fetch() -> Result<PathBuf, String> {
+    tools::require(&[JAVA, MAVEN])?;
+    let folder = workspace::target().join("peers/cassandra-5.0.6");
+    let jars = folder.join("lib");
+    let stamp = folder.join("complete");
+    if stamp.exists() {
+        return Ok(jars);
+    }
+    std::fs::create_dir_all(&folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+    write(&folder.join("pom.xml"), POM)?;
+    println!("fetching Cassandra 5.0.6 into {}", folder.display());
+    process::quiet(
+        Command::new("mvn")
+            .args(["-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=lib"])
+            .current_dir(&folder),
+    )?;
+    write(&stamp, "")?;
+    Ok(jars)
+}
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    std::fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
+}
+
+fn configuration(port: u16) -> String {
+    let storage_port = port.wrapping_add(2);
+    format!(
+        "cluster_name: Test Cluster\n\
+         num_tokens: 1\n\
+         partitioner: org.apache.cassandra.dht.Murmur3Partitioner\n\
+         commitlog_sync: periodic\n\
+         commitlog_sync_period: 10s\n\
+         listen_address: 127.0.0.1\n\
+         rpc_address: 127.0.0.1\n\
+         native_transport_port: {port}\n\
+         storage_port: {storage_port}\n\
+         endpoint_snitch: SimpleSnitch\n\
+         auto_snapshot: false\n\
+         storage_compatibility_mode: NONE\n\
+         sstable:\n  selected_format: bti\n\
+         memtable:\n  configurations:\n    default:\n      class_name: TrieMemtable\n\
+         seed_provider:\n  - class_name: org.apache.cassandra.locator.SimpleSeedProvider\n    parameters:\n      - seeds: \"127.0.0.1:{storage_port}\"\n"
+    )
+}
+
+/// `cargo xtask cassandra [PORT]`.
+pub fn run_in_foreground(arguments: &[String]) -> Result<(), String> {
+    let port = match arguments.first() {
+        Some(port) => port.parse().map_err(|_| format!("`{port}` is no port"))?,
+        None => 9142,
+    };
+    let mut server = Cassandra::start(port, None)?;
+    println!("Cassandra 5.0.6 listens on 127.0.0.1:{} (pid {}); it ends with this command", server.port, server.pid());
+    server.child.wait().map(drop).map_err(|error| format!("cannot wait for Cassandra: {error}"))
+}

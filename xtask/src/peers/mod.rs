@@ -1,0 +1,4 @@
+//! Foreign programs that the tests and benchmarks hold Helenus against, fetched into the target folder.
+
+pub mod cassandra;
+pub mod python;

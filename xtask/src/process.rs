@@ -1,0 +1,112 @@
+//! Running a command with its output passed on line by line, kept for counting, and a deadline.
+
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+/// What a command said.
+pub struct Output {
+    /// Standard output and error, in the order in which the lines came.
+    pub lines: Vec<String>,
+    /// Whether it ended with code 0 within its time.
+    pub success: bool,
+}
+
+/// Runs the command, prints what it says, and ends it with all its children when `budget` is over.
+pub fn run(command: &mut Command, budget: Duration) -> Result<Output, String> {
+    println!("+ {}", shown(command));
+    let deadline = Instant::now() + budget;
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let mut child = command.spawn().map_err(|error| format!("cannot start {}: {error}", shown(command)))?;
+    let (sender, lines) = channel();
+    let readers = [
+        forward(child.stdout.take().expect("piped above"), sender.clone()),
+        forward(child.stderr.take().expect("piped above"), sender),
+    ];
+    let (mut kept, in_time) = collect(&lines, deadline);
+    if !in_time {
+        println!("over its budget of {} s: ended", budget.as_secs());
+        kill_group(&child);
+    }
+    let status = child.wait().map_err(|error| format!("cannot wait for {}: {error}", shown(command)))?;
+    for reader in readers {
+        reader.join().map_err(|_| "a reader of output panicked".to_string())?;
+    }
+    kept.extend(lines.try_iter());
+    Ok(Output { lines: kept, success: in_time && status.success() })
+}
+
+/// Runs the command and fails when it does.
+pub fn must(command: &mut Command, budget: Duration) -> Result<Output, String> {
+    let output = run(command, budget)?;
+    if output.success { Ok(output) } else { Err(format!("failed: {}", shown(command))) }
+}
+
+/// Runs the command silently; its standard output when it succeeds.
+pub fn quiet(command: &mut Command) -> Result<String, String> {
+    let output =
+        command.stdin(Stdio::null()).output().map_err(|error| format!("cannot start {}: {error}", shown(command)))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+    Err(format!("failed: {}\n{said}", shown(command)))
+}
+
+fn shown(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+}
+
+fn forward(stream: impl Read + Send + 'static, lines: Sender<String>) -> std::thread::JoinHandle<()> {
+    std::thread::spawn(move || {
+        for line in BufReader::new(stream).split(b'\n') {
+            let Ok(line) = line else { return };
+            let line = String::from_utf8_lossy(&line).into_owned();
+            println!("{line}");
+            // The receiver is gone only when the run was given up.
+            let _ = lines.send(line);
+        }
+    })
+}
+
+/// Lines until both streams end; whether that was before the deadline.
+fn collect(lines: &Receiver<String>, deadline: Instant) -> (Vec<String>, bool) {
+    let mut kept = Vec::new();
+    loop {
+        match lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            Ok(line) => kept.push(line),
+            Err(RecvTimeoutError::Disconnected) => return (kept, true),
+            Err(RecvTimeoutError::Timeout) => return (kept, false),
+        }
+    }
+}
+
+/// Ends the child's process group: a test runner's servers must not outlive it.
+fn kill_group(child: &Child) {
+    let _ = Command::new("kill").args(["-KILL", "--", &format!("-{}", child.id())]).status();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn output_is_kept_and_failure_seen() {
+        let output = run(Command::new("sh").args(["-c", "echo one; echo two >&2; exit 3"]), Duration::from_secs(10))
+            .expect("starts");
+        assert!(!output.success);
+        assert_eq!(output.lines.len(), 2);
+    }
+
+    #[test]
+    fn a_command_over_its_budget_is_ended_with_its_children() {
+        let began = Instant::now();
+        let output =
+            run(Command::new("sh").args(["-c", "sleep 30 & sleep 30"]), Duration::from_millis(200)).expect("starts");
+        assert!(!output.success);
+        assert!(began.elapsed() < Duration::from_secs(10));
+    }
+}

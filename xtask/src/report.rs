@@ -1,0 +1,186 @@
+//! Phases with their times, and the test runners' own counts summed.
+
+use std::time::{Duration, Instant};
+
+/// How many tests ran, as their runners said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Passed.
+    pub passed: u64,
+    /// Failed, or broken before they could.
+    pub failed: u64,
+}
+
+impl Counts {
+    /// Both sums.
+    pub fn and(self, other: Counts) -> Counts {
+        Counts { passed: self.passed + other.passed, failed: self.failed + other.failed }
+    }
+
+    /// Reads every summary line of cargo's test runner and of pytest in the output.
+    pub fn of(lines: &[String]) -> Counts {
+        lines.iter().filter_map(|line| summary(line)).fold(Counts::default(), Counts::and)
+    }
+}
+
+/// Whether the line is a runner's summary.
+pub fn summary(line: &str) -> Option<Counts> {
+    let line = plain(line);
+    let line = line.trim();
+    if line.starts_with("test result: ") {
+        return Some(Counts { passed: number_before(line, " passed"), failed: number_before(line, " failed") });
+    }
+    // pytest: "===== 1 failed, 12 passed in 3.21s =====", or the same without the drawing when quiet.
+    let text = line.trim_matches('=').trim();
+    let timed =
+        text.rsplit_once(" in ").is_some_and(|(_, time)| time.starts_with(|digit: char| digit.is_ascii_digit()));
+    let counted = [" passed", " failed", " error"].iter().any(|word| text.contains(word));
+    (timed && counted && text.starts_with(|digit: char| digit.is_ascii_digit())).then(|| Counts {
+        passed: number_before(text, " passed"),
+        failed: number_before(text, " failed") + number_before(text, " error"),
+    })
+}
+
+/// The line without colour codes.
+fn plain(line: &str) -> String {
+    let mut parts = line.split('\u{1b}');
+    let first = parts.next().unwrap_or_default().to_string();
+    parts.fold(first, |text, part| text + part.split_once('m').map_or("", |(_, rest)| rest))
+}
+
+fn number_before(line: &str, word: &str) -> u64 {
+    let Some(at) = line.find(word) else { return 0 };
+    let digits = line[..at].rsplit(|character: char| !character.is_ascii_digit()).next().unwrap_or_default();
+    digits.parse().unwrap_or(0)
+}
+
+/// What a phase hands back when it holds.
+#[derive(Default)]
+pub struct Passed {
+    /// What its test runners counted.
+    pub counts: Counts,
+    /// Whether what it ran succeeded; a runner can count failures and still hand its counts back.
+    pub success: bool,
+    /// A few words for the table.
+    pub note: String,
+}
+
+struct Row {
+    name: &'static str,
+    budget: Duration,
+    took: Duration,
+    outcome: Result<Passed, String>,
+}
+
+/// The phases of a run, in order.
+pub struct Report {
+    began: Instant,
+    budget: Duration,
+    rows: Vec<Row>,
+}
+
+impl Report {
+    /// A run that must end within `budget`.
+    pub fn begin(budget: Duration) -> Report {
+        Report { began: Instant::now(), budget, rows: Vec::new() }
+    }
+
+    /// Runs a phase: `work` gets the time it may take. Returns whether the phase held.
+    pub fn phase(
+        &mut self,
+        name: &'static str,
+        budget: Duration,
+        work: impl FnOnce(Duration) -> Result<Passed, String>,
+    ) -> bool {
+        println!("\n=== {name} (at most {} s)", budget.as_secs());
+        let left = self.budget.saturating_sub(self.began.elapsed());
+        let began = Instant::now();
+        let mut outcome = if left.is_zero() { Err("no time was left".to_string()) } else { work(budget.min(left)) };
+        let took = began.elapsed();
+        if outcome.is_ok() && took > budget {
+            outcome = Err(format!("took {:.0} s, more than its {} s", took.as_secs_f64(), budget.as_secs()));
+        }
+        if let Err(message) = &outcome {
+            println!("{name}: {message}");
+        }
+        let held = outcome.as_ref().is_ok_and(|passed| passed.success);
+        self.rows.push(Row { name, budget, took, outcome });
+        held
+    }
+
+    /// Prints the table and, alone on the last line, the sum of the runners' counts.
+    pub fn finish(self) -> Result<(), String> {
+        let total = self.began.elapsed();
+        println!("\n{:<16} {:>8} {:>8}  outcome", "phase", "time", "budget");
+        let mut counts = Counts::default();
+        for row in &self.rows {
+            let (outcome, seen) = described(row);
+            counts = counts.and(seen);
+            println!("{:<16} {:>6.0} s {:>6} s  {outcome}", row.name, row.took.as_secs_f64(), row.budget.as_secs());
+        }
+        println!("{:<16} {:>6.0} s {:>6} s", "all", total.as_secs_f64(), self.budget.as_secs());
+        if total > self.budget {
+            counts.failed += 1;
+            println!("over the budget of the whole run");
+        }
+        println!("{} passed, {} failed", counts.passed, counts.failed);
+        if counts.failed == 0 { Ok(()) } else { Err(String::new()) }
+    }
+}
+
+/// A row's outcome in words, and its counts: a phase that failed without a runner counting so is one failure.
+fn described(row: &Row) -> (String, Counts) {
+    match &row.outcome {
+        Ok(passed) => {
+            let mut counts = passed.counts;
+            let verdict = if passed.success && counts.failed == 0 {
+                "ok"
+            } else {
+                counts.failed = counts.failed.max(1);
+                "FAILED"
+            };
+            let counted = if passed.counts == Counts::default() {
+                String::new()
+            } else {
+                format!(", {} passed, {} failed", passed.counts.passed, passed.counts.failed)
+            };
+            let note = if passed.note.is_empty() { String::new() } else { format!(", {}", passed.note) };
+            (format!("{verdict}{counted}{note}"), counts)
+        }
+        Err(message) => {
+            (format!("FAILED: {}", message.lines().next().unwrap_or_default()), Counts { passed: 0, failed: 1 })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_runners_summaries_are_read() {
+        let lines: Vec<String> = [
+            "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.01s",
+            "test result: FAILED. 3 passed; 2 failed; 0 ignored",
+            "=========== 1 failed, 7 passed, 2 skipped in 3.21s ===========",
+            "5 passed in 0.10s",
+            "\u{1b}[32m\u{1b}[1m4 passed\u{1b}[0m\u{1b}[32m in 0.5s\u{1b}[0m",
+            "2 errors in 1.0s",
+            "the 3 passed tests took long in 3 cases",
+        ]
+        .map(String::from)
+        .to_vec();
+        assert_eq!(Counts::of(&lines[..6]), Counts { passed: 12 + 3 + 7 + 5 + 4, failed: 2 + 1 + 2 });
+        assert_eq!(summary(&lines[6]), None);
+    }
+
+    #[test]
+    fn a_failed_phase_counts_even_when_no_runner_said_so() {
+        let mut report = Report::begin(Duration::from_secs(60));
+        assert!(!report.phase("lint", Duration::from_secs(60), |_| Err("clippy complains".into())));
+        assert!(report.finish().is_err());
+        let mut report = Report::begin(Duration::from_secs(60));
+        report.phase("slow", Duration::ZERO, |_| Ok(Passed { success: true, ..Passed::default() }));
+        assert!(report.finish().is_err());
+    }
+}

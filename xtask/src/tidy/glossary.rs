@@ -1,0 +1,116 @@
+//! One word for one thing: `docs/glossary.md` names the word and, per word, the synonyms that are not used.
+//!
+//! The glossary's tables have three columns: word, meaning, and the words in backticks that must not stand for it. They are
+//! looked for in Markdown, in comments and in identifiers; words may be joined by a space, a hyphen or an underscore.
+
+use super::Finding;
+use crate::source::{Tree, code_only, comments_only};
+
+const GLOSSARY: &str = "docs/glossary.md";
+
+/// A word that is not used, as its parts in small letters, and the one that is.
+struct Synonym {
+    parts: Vec<String>,
+    word: String,
+}
+
+pub fn check(tree: &Tree) -> Vec<Finding> {
+    let Some(glossary) = tree.file(GLOSSARY) else { return vec![Finding::new(GLOSSARY, 0, "the glossary is missing")] };
+    let synonyms = synonyms(&glossary.text);
+    if synonyms.is_empty() {
+        return vec![Finding::new(GLOSSARY, 0, "no table names a synonym: the check would find nothing")];
+    }
+    let mut findings = Vec::new();
+    for file in tree.files.iter().filter(|file| file.path != GLOSSARY) {
+        let text = match file.path.rsplit_once('.') {
+            Some((_, "md")) => file.text.clone(),
+            Some((_, "rs")) => prose(&file.text),
+            _ => continue,
+        };
+        for (index, line) in text.lines().enumerate() {
+            let words = words(line);
+            for synonym in synonyms
+                .iter()
+                .filter(|synonym| words.windows(synonym.parts.len()).any(|window| window == synonym.parts))
+            {
+                findings.push(Finding::new(
+                    &file.path,
+                    index + 1,
+                    format!("`{}` is called {} (docs/glossary.md)", synonym.parts.join(" "), synonym.word),
+                ));
+            }
+        }
+    }
+    findings
+}
+
+/// Code and comments without strings: a message may quote what Cassandra says.
+fn prose(text: &str) -> String {
+    let both = code_only(text)
+        .lines()
+        .zip(comments_only(text).lines())
+        .map(|(code, comment)| format!("{code} {comment}\n"))
+        .collect::<Vec<_>>();
+    both.concat()
+}
+
+/// The words of a line in small letters; `CamelCase` and `snake_case` fall apart into theirs, and punctuation is a word of its own
+/// so that two sentences do not make a phrase.
+fn words(line: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut last = ' ';
+    for character in line.chars() {
+        if character.is_alphanumeric() {
+            let begins = !last.is_alphanumeric() || (character.is_uppercase() && last.is_lowercase());
+            if begins {
+                words.push(String::new());
+            }
+            words.last_mut().expect("pushed at the word's start").extend(character.to_lowercase());
+        } else if !matches!(character, ' ' | '-' | '_') {
+            words.push(character.to_string());
+        }
+        last = character;
+    }
+    words
+}
+
+fn synonyms(glossary: &str) -> Vec<Synonym> {
+    let mut found = Vec::new();
+    for line in glossary.lines().filter(|line| line.starts_with("| ")) {
+        let columns: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        let [word, _, banned] = columns[..] else { continue };
+        let quoted = banned.split('`').skip(1).step_by(2);
+        found.extend(quoted.map(|synonym| Synonym { parts: words(synonym), word: word.trim_matches('*').to_string() }));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: &str = "# Glossary\n\n| word | meaning | not |\n|---|---|---|\n| **memtable** | in memory | `mem table`, `write buffer` |\n| **shard** | a core | |\n";
+
+    #[test]
+    fn synonyms_are_found_in_prose_comments_and_identifiers() {
+        let tree = Tree::of(&[
+            (GLOSSARY, TABLE),
+            ("docs/a.md", "The mem-table.\n"),
+            ("a.rs", "// a write buffer\nstruct WriteBuffer;\nlet write_buffer = 1;\nlet s = \"write buffer\";\n"),
+        ]);
+        let lines: Vec<(String, usize)> =
+            check(&tree).into_iter().map(|finding| (finding.path, finding.line)).collect();
+        assert_eq!(lines, [("docs/a.md".into(), 1), ("a.rs".into(), 1), ("a.rs".into(), 2), ("a.rs".into(), 3)]);
+    }
+
+    #[test]
+    fn a_sentence_end_parts_words() {
+        assert_eq!(check(&Tree::of(&[(GLOSSARY, TABLE), ("a.md", "First write. Buffer it. The memtable.")])), []);
+    }
+
+    #[test]
+    fn a_missing_or_empty_glossary_is_found() {
+        assert_eq!(check(&Tree::of(&[])).len(), 1);
+        assert_eq!(check(&Tree::of(&[(GLOSSARY, "# Glossary\n")])).len(), 1);
+    }
+}

@@ -1,0 +1,145 @@
+//! The order of the house: a crate's manifest names only crates above it.
+//!
+//! The order is ARCHITECTURE.md's map. Some crates are narrower than the order says: what the map calls "knows nothing of" is a
+//! list of its own here, and `stress`, a client, has a list of all that it may see.
+
+use super::Finding;
+use crate::source::Tree;
+
+/// From the bottom of the house to its roof.
+const ORDER: [&str; 14] = [
+    "stdx",
+    "runtime",
+    "cql-types",
+    "cql-syntax",
+    "cql-protocol",
+    "schema",
+    "topology",
+    "mutation",
+    "storage",
+    "cluster",
+    "query",
+    "server",
+    "stress",
+    "helenus",
+];
+
+/// What a crate must not know although it lies above.
+const FORBIDDEN: [(&str, &[&str], &str); 9] = [
+    ("runtime", &["cql-types"], "the runtime knows nothing of databases"),
+    ("cql-types", &["runtime"], "values do no I/O"),
+    ("cql-syntax", &["runtime", "cql-protocol"], "the parser does no I/O"),
+    ("cql-protocol", &["runtime", "cql-syntax"], "frames are bytes, not sockets"),
+    ("schema", &["runtime", "cql-protocol"], "a schema change is a pure function"),
+    ("topology", &["runtime", "cql-protocol", "cql-syntax"], "the ring does no I/O"),
+    ("storage", &["cql-syntax", "cql-protocol"], "the engine knows neither CQL text nor frames"),
+    ("cluster", &["cql-syntax", "cql-protocol"], "replicas exchange mutations, not CQL"),
+    ("server", &["cql-syntax", "mutation", "storage", "cluster"], "the server carries requests and plans none"),
+];
+
+/// All that the load generator may see: a client's view, and the floor it runs on.
+const STRESS_SEES: [&str; 4] = ["stdx", "runtime", "cql-types", "cql-protocol"];
+
+pub fn check(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for file in &tree.files {
+        let Some(name) = file.path.strip_prefix("crates/").and_then(|path| path.strip_suffix("/Cargo.toml")) else {
+            continue;
+        };
+        let Some(place) = ORDER.iter().position(|entry| *entry == name) else {
+            findings.push(Finding::new(
+                &file.path,
+                0,
+                format!("crate `{name}` has no place in the house: add it to tidy's order and to ARCHITECTURE.md"),
+            ));
+            continue;
+        };
+        for (line, dependency) in dependencies(&file.text) {
+            if let Some(reason) = refusal(name, place, dependency) {
+                findings.push(Finding::new(
+                    &file.path,
+                    line,
+                    format!("`{name}` must not depend on `{dependency}`: {reason}"),
+                ));
+            }
+        }
+    }
+    findings
+}
+
+fn refusal(name: &str, place: usize, dependency: &str) -> Option<String> {
+    let other = ORDER.iter().position(|entry| *entry == dependency)?;
+    if other >= place {
+        return Some("dependencies point down the house only".into());
+    }
+    if name == "stress" && !STRESS_SEES.contains(&dependency) {
+        return Some("the load generator sees what a client sees".into());
+    }
+    let (_, _, reason) = FORBIDDEN.iter().find(|(who, what, _)| *who == name && what.contains(&dependency))?;
+    Some((*reason).to_string())
+}
+
+/// Names under `[dependencies]`, with their lines. A crate's tests may look anywhere, so `[dev-dependencies]` are left out.
+fn dependencies(manifest: &str) -> Vec<(usize, &str)> {
+    let mut inside = false;
+    let mut found = Vec::new();
+    for (index, line) in manifest.lines().enumerate() {
+        let line = line.trim();
+        if let Some(section) = line.strip_prefix('[') {
+            let section = section.trim_end_matches(']');
+            inside = section == "dependencies" || section.ends_with(".dependencies");
+            if let Some((before, name)) = section.rsplit_once("dependencies.")
+                && (before.is_empty() || before.ends_with('.'))
+            {
+                found.push((index + 1, normal(name)));
+            }
+        } else if inside && !line.starts_with('#') {
+            let end = line.find(['.', '=', ' ']).unwrap_or(0);
+            if end > 0 {
+                found.push((index + 1, normal(&line[..end])));
+            }
+        }
+    }
+    found
+}
+
+/// The crate's noun, whether a manifest names it by noun or by package.
+fn normal(name: &str) -> &str {
+    let name = name.trim_matches('"');
+    name.strip_prefix("helenus-").unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn messages(manifest: (&str, &str)) -> Vec<String> {
+        check(&Tree::of(&[manifest])).into_iter().map(|finding| finding.message).collect()
+    }
+
+    #[test]
+    fn a_dependency_up_the_house_is_found() {
+        let found = messages((
+            "crates/storage/Cargo.toml",
+            "[dependencies]\nruntime.workspace = true\nquery = { path = \"../query\" }\n",
+        ));
+        assert_eq!(found.len(), 1);
+        assert!(found[0].contains("`query`"), "{found:?}");
+    }
+
+    #[test]
+    fn forbidden_pairs_and_whole_sections_are_found() {
+        assert_eq!(messages(("crates/server/Cargo.toml", "[dependencies]\nstorage.workspace = true\n")).len(), 1);
+        assert_eq!(messages(("crates/stress/Cargo.toml", "[dependencies.schema]\nworkspace = true\n")).len(), 1);
+        assert_eq!(
+            messages(("crates/stdx/Cargo.toml", "[target.'cfg(unix)'.dependencies]\nhelenus-runtime = \"1\"\n")).len(),
+            1
+        );
+    }
+
+    #[test]
+    fn an_unknown_crate_is_found_and_tests_may_look_anywhere() {
+        assert_eq!(messages(("crates/utils/Cargo.toml", "")).len(), 1);
+        assert!(messages(("crates/stdx/Cargo.toml", "[dev-dependencies]\nserver.workspace = true\n")).is_empty());
+    }
+}

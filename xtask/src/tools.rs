@@ -1,0 +1,56 @@
+//! The programs that the tasks call, and the apt line that brings a missing one.
+
+use std::path::PathBuf;
+
+/// A program and the Debian package that holds it.
+pub struct Tool {
+    program: &'static str,
+    package: &'static str,
+}
+
+/// A C compiler: the allocator, libFuzzer and the drivers' extensions are built from source.
+pub const CC: Tool = Tool { program: "cc", package: "gcc g++" };
+/// A C++ compiler, for libFuzzer.
+pub const CXX: Tool = Tool { program: "c++", package: "g++" };
+/// Python with venv, for the drivers and cqlsh.
+pub const PYTHON: Tool = Tool { program: "python3", package: "python3 python3-venv" };
+/// Pins a process to a core.
+pub const TASKSET: Tool = Tool { program: "taskset", package: "util-linux" };
+/// Runs the real Cassandra.
+pub const JAVA: Tool = Tool { program: "java", package: "openjdk-17-jre-headless" };
+/// Fetches the real Cassandra.
+pub const MAVEN: Tool = Tool { program: "mvn", package: "maven" };
+
+/// Fails with one line per missing program and the apt line for all of them.
+pub fn require(tools: &[Tool]) -> Result<(), String> {
+    require_in(&std::env::var("PATH").unwrap_or_default(), tools)
+}
+
+fn require_in(path: &str, tools: &[Tool]) -> Result<(), String> {
+    let folders: Vec<PathBuf> = std::env::split_paths(path).collect();
+    let missing: Vec<&Tool> =
+        tools.iter().filter(|tool| !folders.iter().any(|folder| folder.join(tool.program).is_file())).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let programs: Vec<&str> = missing.iter().map(|tool| tool.program).collect();
+    let packages: Vec<&str> = missing.iter().map(|tool| tool.package).collect();
+    Err(format!("missing: {}\nthis helps: apt-get install -y {}", programs.join(", "), packages.join(" ")))
+}
+
+/// Fails when rustup has no nightly toolchain.
+pub fn require_nightly() -> Result<(), String> {
+    let said = crate::process::quiet(std::process::Command::new("rustc").args(["+nightly", "--version"]));
+    said.map(drop).map_err(|_| "missing: a nightly compiler, for the fuzz targets\nthis helps: rustup toolchain install nightly --profile minimal".to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_tool_names_its_apt_line() {
+        let message = require_in("/nowhere", &[CC, MAVEN]).expect_err("nothing is there");
+        assert!(message.contains("cc, mvn") && message.contains("apt-get install -y gcc g++ maven"), "{message}");
+    }
+}
