@@ -1,1 +1,27 @@
 //! Partition updates, rows, cells, tombstones, reconciliation and read commands, as values with a versioned encoding.
+//!
+//! The bytes of a mutation are made once, by `query`, and are the same in the commit log, on the way to another shard
+//! and between nodes. The blob of a row inside them is what the memtable holds. See `docs/internals/mutation.md`.
+
+mod bound;
+mod clustering;
+mod decoder;
+mod encoder;
+mod error;
+mod life;
+mod position;
+mod read_command;
+mod row;
+
+pub use bound::{Bound, Slice};
+pub use clustering::{ClusteringBound, ClusteringRef, Components};
+pub use decoder::{BoundRef, Item, Items, MutationRef, RangeTombstoneRef};
+pub use encoder::{MutationEncoder, RowEncoder};
+pub use error::DecodeError;
+pub use life::{Deletion, Expiry, Liveness};
+pub use position::{Position, PositionRef};
+pub use read_command::{KeyRange, ReadCommand, ReadCommandBuf};
+pub use row::{CellRef, Cells, LiveCells, LiveRow, RowBuilder, RowRef, merge_rows, shadow_row};
+
+/// The version that the first byte of every mutation and read command names. A reader refuses what is newer.
+pub const VERSION: u8 = 1;

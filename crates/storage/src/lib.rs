@@ -1,1 +1,14 @@
-//! One shard's engine: commit log and memtables.
+//! One shard's engine: the commit log and the memtables.
+//!
+//! [`Shard`] is all that other crates use: it applies mutations, answers reads and tells when a write is on the disk.
+//! See `docs/internals/{commit-log,memtable,write-path,read-path}.md`.
+
+mod error;
+mod options;
+mod shard;
+mod sink;
+
+pub use error::{ApplyError, OpenError, Poisoned};
+pub use options::{ReplayPosition, StorageOptions, SyncMode, Truncations};
+pub use shard::{Ack, LogSequence, Shard, StorageStats};
+pub use sink::{Flow, ReadEnd, RowSink};

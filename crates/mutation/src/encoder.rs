@@ -1,0 +1,152 @@
+//! Writes a mutation into a buffer, once; the bytes then go everywhere as they are.
+
+use schema::{ColumnId, TableId};
+use stdx::varint;
+use topology::Token;
+
+use crate::VERSION;
+use crate::clustering::{self, ClusteringBound};
+use crate::life::{Deletion, Expiry, Liveness};
+use crate::row::{CellRef, RowBuilder};
+
+/// Flags in a mutation's second byte.
+pub(crate) mod mutation_flag {
+    /// The whole partition is deleted, and the deletion follows the key.
+    pub const PARTITION_DELETION: u8 = 0x01;
+    /// What this version knows.
+    pub const ALL: u8 = PARTITION_DELETION;
+}
+
+/// The first byte of each of a mutation's items.
+pub(crate) mod item_kind {
+    pub const STATIC_ROW: u8 = 1;
+    pub const ROW: u8 = 2;
+    pub const RANGE_TOMBSTONE: u8 = 3;
+}
+
+const FLAGS_AT: usize = 1;
+
+/// Appends one mutation to a buffer: begin, partition deletion if any, rows and range tombstones in any order, finish.
+#[derive(Debug)]
+#[must_use = "a mutation is complete when `finish` is called"]
+pub struct MutationEncoder<'o> {
+    out: &'o mut Vec<u8>,
+    start: usize,
+    has_items: bool,
+    /// Where the open row's length goes, and the row.
+    open: Option<(usize, RowBuilder)>,
+}
+
+impl<'o> MutationEncoder<'o> {
+    /// Begins the mutation of the partition `key` of `table` at the end of `out`.
+    pub fn begin(out: &'o mut Vec<u8>, table: TableId, token: Token, key: &[u8]) -> Self {
+        let start = out.len();
+        out.extend_from_slice(&[VERSION, 0]);
+        out.extend_from_slice(&table.0);
+        out.extend_from_slice(&token.0.to_be_bytes());
+        varint::encode(key.len() as u64, out);
+        out.extend_from_slice(key);
+        MutationEncoder { out, start, has_items: false, open: None }
+    }
+
+    /// Deletes what the partition held. Before any row.
+    pub fn partition_deletion(&mut self, deletion: Deletion) {
+        assert!(!self.has_items, "a partition's deletion comes before its rows");
+        self.out[self.start + FLAGS_AT] |= mutation_flag::PARTITION_DELETION;
+        self.out.extend_from_slice(&deletion.to_bytes());
+        self.has_items = true;
+    }
+
+    /// Begins the partition's static row.
+    pub fn static_row(&mut self) -> RowEncoder<'_, 'o> {
+        self.close_row();
+        self.out.push(item_kind::STATIC_ROW);
+        self.open_row()
+    }
+
+    /// Begins the row with this clustering: the values of all clustering columns, none in a table without.
+    pub fn row<'c>(&mut self, clustering: impl IntoIterator<Item = &'c [u8]>) -> RowEncoder<'_, 'o> {
+        self.close_row();
+        self.out.push(item_kind::ROW);
+        clustering::encode(clustering, self.out);
+        self.open_row()
+    }
+
+    /// Deletes the rows between two bounds.
+    pub fn range_tombstone(&mut self, start: ClusteringBound<'_>, end: ClusteringBound<'_>, deletion: Deletion) {
+        self.close_row();
+        self.has_items = true;
+        self.out.push(item_kind::RANGE_TOMBSTONE);
+        for bound in [start, end] {
+            self.out.push(u8::from(bound.inclusive));
+            clustering::encode(bound.prefix.iter().copied(), self.out);
+        }
+        self.out.extend_from_slice(&deletion.to_bytes());
+    }
+
+    /// Completes the mutation and gives its length.
+    pub fn finish(mut self) -> usize {
+        self.close_row();
+        self.out.len() - self.start
+    }
+
+    fn open_row(&mut self) -> RowEncoder<'_, 'o> {
+        self.has_items = true;
+        let length_at = self.out.len();
+        self.out.extend_from_slice(&[0; 4]);
+        self.open = Some((length_at, RowBuilder::begin(self.out)));
+        RowEncoder { mutation: self }
+    }
+
+    fn close_row(&mut self) {
+        if let Some((length_at, row)) = self.open.take() {
+            row.finish(self.out);
+            let length = self.out.len() - length_at - 4;
+            let length = u32::try_from(length).expect("a row is smaller than a request, which is below 4 GiB");
+            self.out[length_at..length_at + 4].copy_from_slice(&length.to_be_bytes());
+        }
+    }
+}
+
+/// Writes one row of a mutation. Liveness and deletion come first, then cells, best in the order of their columns. The
+/// row is complete when the next one begins or the mutation is finished.
+#[derive(Debug)]
+pub struct RowEncoder<'m, 'o> {
+    mutation: &'m mut MutationEncoder<'o>,
+}
+
+impl RowEncoder<'_, '_> {
+    #[inline]
+    fn row(&mut self) -> (&mut RowBuilder, &mut Vec<u8>) {
+        let (_, row) = self.mutation.open.as_mut().expect("a row's encoder exists while the row is open");
+        (row, self.mutation.out)
+    }
+
+    /// The row is inserted: it lives without any cell.
+    pub fn liveness(&mut self, timestamp: i64, expiry: Option<Expiry>) -> &mut Self {
+        self.row().0.liveness(Liveness { timestamp, expiry });
+        self
+    }
+
+    /// What the row held is deleted.
+    pub fn deletion(&mut self, deletion: Deletion) -> &mut Self {
+        self.row().0.deletion(deletion);
+        self
+    }
+
+    /// Sets a column.
+    #[inline]
+    pub fn cell(&mut self, column: ColumnId, timestamp: i64, expiry: Option<Expiry>, value: &[u8]) -> &mut Self {
+        let (row, out) = self.row();
+        row.cell(out, &CellRef { column, timestamp, expiry, tombstone: None, path: &[], value });
+        self
+    }
+
+    /// Deletes a column's value.
+    pub fn tombstone(&mut self, column: ColumnId, timestamp: i64, local_deletion_time: u32) -> &mut Self {
+        let tombstone = Some(local_deletion_time);
+        let (row, out) = self.row();
+        row.cell(out, &CellRef { column, timestamp, expiry: None, tombstone, path: &[], value: &[] });
+        self
+    }
+}

@@ -1,0 +1,39 @@
+//! Why bytes are not a mutation or a read command.
+
+use stdx::ReadError;
+
+/// The bytes cannot be decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// The bytes ended, or a length is impossible.
+    #[error("malformed: {0}")]
+    Malformed(#[from] ReadError),
+    /// The bytes were written by a newer version of the format.
+    #[error("the encoding's version is {found}, this program knows up to {known}")]
+    NewerVersion {
+        /// The version found.
+        found: u8,
+        /// The newest that this program reads.
+        known: u8,
+    },
+    /// A byte that says what follows has no meaning.
+    #[error("{what} has the unknown value {value}")]
+    Unknown {
+        /// Which byte it is.
+        what: &'static str,
+        /// Its value.
+        value: u8,
+    },
+    /// The cells of a row are not in the order of their columns.
+    #[error("the cells of a row are out of order at column {column}")]
+    OutOfOrder {
+        /// The column at which the order breaks.
+        column: u64,
+    },
+    /// Bytes are left over where nothing may follow.
+    #[error("{count} bytes are left over")]
+    LeftOver {
+        /// How many.
+        count: usize,
+    },
+}

@@ -1,0 +1,219 @@
+//! Writes a row's blob to the end of a buffer.
+//!
+//! Cells are written as they come, without flags as long as all share one time. The first that differs has the
+//! earlier ones rewritten with flags; cells that come out of order are put in order at the end. Both are rare: an INSERT
+//! gives its columns in order with one timestamp.
+
+use std::ops::Range;
+
+use schema::ColumnId;
+use stdx::varint;
+
+use crate::life::{Deletion, Expiry, Liveness};
+use crate::row::merge::prevailing;
+use crate::row::{CellRef, RowRef, cell_flag, row_flag};
+
+/// Builds one row at the end of a buffer. Deletion and liveness come before the cells.
+#[derive(Debug)]
+pub struct RowBuilder {
+    start: usize,
+    deletion: Option<Deletion>,
+    liveness: Option<Liveness>,
+    cells: Option<CellsSoFar>,
+}
+
+#[derive(Debug)]
+struct CellsSoFar {
+    start: usize,
+    base: Liveness,
+    is_uniform: bool,
+    is_sorted: bool,
+    last: ColumnId,
+    /// Where the last cell's path stands in the buffer; empty without one.
+    last_path: Range<usize>,
+}
+
+impl RowBuilder {
+    /// A row that begins at the end of `out`. All later calls take the same buffer.
+    #[inline]
+    pub fn begin(out: &[u8]) -> Self {
+        RowBuilder { start: out.len(), deletion: None, liveness: None, cells: None }
+    }
+
+    /// The row was inserted.
+    pub fn liveness(&mut self, liveness: Liveness) {
+        assert!(self.cells.is_none(), "a row's liveness comes before its cells");
+        self.liveness = Some(liveness);
+    }
+
+    /// What the row held is deleted.
+    pub fn deletion(&mut self, deletion: Deletion) {
+        assert!(self.cells.is_none(), "a row's deletion comes before its cells");
+        self.deletion = Some(deletion);
+    }
+
+    /// Adds a cell. Of two for the same column and path the prevailing one stays.
+    #[inline]
+    pub fn cell(&mut self, out: &mut Vec<u8>, cell: &CellRef<'_>) {
+        let cells = match &mut self.cells {
+            Some(cells) => cells,
+            None => {
+                let first = Liveness { timestamp: cell.timestamp, expiry: cell.expiry };
+                let base = self.liveness.unwrap_or(first);
+                write_head(out, self.deletion, Some(base), self.liveness.is_some());
+                self.cells.insert(CellsSoFar {
+                    start: out.len(),
+                    base,
+                    is_uniform: true,
+                    is_sorted: true,
+                    last: cell.column,
+                    last_path: 0..0,
+                })
+            }
+        };
+        if cell.column <= cells.last && cells.start < out.len() {
+            let is_next_path = cell.column == cells.last && cell.path > &out[cells.last_path.clone()];
+            cells.is_sorted &= is_next_path;
+        }
+        cells.last = cell.column;
+        if cells.is_uniform {
+            if is_plain(cell, &cells.base) {
+                write_uniform(out, cell.column, cell.value);
+                return;
+            }
+            make_mixed(out, cells);
+        }
+        cells.last_path = write_mixed(out, cell, cells.base.timestamp);
+    }
+
+    /// Completes the row. It is everything in `out` from where it began.
+    pub fn finish(self, out: &mut Vec<u8>) {
+        let Some(cells) = self.cells else {
+            write_head(out, self.deletion, self.liveness, self.liveness.is_some());
+            return;
+        };
+        if !cells.is_sorted {
+            sort_row(out, self.start, &cells);
+            return;
+        }
+        if cells.is_uniform {
+            out[self.start] |= row_flag::UNIFORM;
+        }
+    }
+}
+
+#[inline]
+fn is_plain(cell: &CellRef<'_>, base: &Liveness) -> bool {
+    cell.timestamp == base.timestamp && cell.expiry == base.expiry && cell.tombstone.is_none() && cell.path.is_empty()
+}
+
+fn write_head(out: &mut Vec<u8>, deletion: Option<Deletion>, base: Option<Liveness>, is_liveness: bool) {
+    let mut flags = 0;
+    if is_liveness {
+        flags |= row_flag::LIVENESS;
+    }
+    if let Some(base) = base {
+        flags |= row_flag::BASE;
+        if base.expiry.is_some() {
+            flags |= row_flag::EXPIRY;
+        }
+    }
+    if deletion.is_some() {
+        flags |= row_flag::DELETION;
+    }
+    out.push(flags);
+    if let Some(deletion) = deletion {
+        out.extend_from_slice(&deletion.to_bytes());
+    }
+    if let Some(base) = base {
+        out.extend_from_slice(&base.timestamp.to_be_bytes());
+        if let Some(expiry) = base.expiry {
+            write_expiry(out, expiry);
+        }
+    }
+}
+
+fn write_expiry(out: &mut Vec<u8>, expiry: Expiry) {
+    out.extend_from_slice(&expiry.ttl.to_be_bytes());
+    out.extend_from_slice(&expiry.local_deletion_time.to_be_bytes());
+}
+
+#[inline]
+fn write_uniform(out: &mut Vec<u8>, column: ColumnId, value: &[u8]) {
+    varint::encode(u64::from(column.0), out);
+    varint::encode(value.len() as u64, out);
+    out.extend_from_slice(value);
+}
+
+/// Writes a cell with flags. Gives where its path stands.
+fn write_mixed(out: &mut Vec<u8>, cell: &CellRef<'_>, base_timestamp: i64) -> Range<usize> {
+    varint::encode(u64::from(cell.column.0), out);
+    let mut flags = 0;
+    if cell.timestamp == base_timestamp {
+        flags |= cell_flag::BASE;
+    }
+    if cell.expiry.is_some() {
+        flags |= cell_flag::EXPIRY;
+    }
+    if cell.tombstone.is_some() {
+        flags |= cell_flag::TOMBSTONE;
+    }
+    if !cell.path.is_empty() {
+        flags |= cell_flag::PATH;
+    }
+    out.push(flags);
+    if flags & cell_flag::BASE == 0 {
+        out.extend_from_slice(&cell.timestamp.to_be_bytes());
+    }
+    if let Some(expiry) = cell.expiry {
+        write_expiry(out, expiry);
+    }
+    if let Some(local_deletion_time) = cell.tombstone {
+        out.extend_from_slice(&local_deletion_time.to_be_bytes());
+    }
+    if !cell.path.is_empty() {
+        varint::encode(cell.path.len() as u64, out);
+        out.extend_from_slice(cell.path);
+    }
+    let path = out.len() - cell.path.len()..out.len();
+    if cell.tombstone.is_none() {
+        varint::encode(cell.value.len() as u64, out);
+        out.extend_from_slice(cell.value);
+    }
+    path
+}
+
+/// Rewrites the cells so far with flags.
+fn make_mixed(out: &mut Vec<u8>, cells: &mut CellsSoFar) {
+    cells.is_uniform = false;
+    if out.len() == cells.start {
+        return;
+    }
+    let plain = out.split_off(cells.start);
+    let mut reader = stdx::Reader::new(&plain);
+    while let Ok(cell) = super::read_uniform_cell(&mut reader, cells.base.timestamp, cells.base.expiry) {
+        write_mixed(out, &cell, cells.base.timestamp);
+    }
+}
+
+/// Writes the row anew with its cells in order and one for each column and path.
+fn sort_row(out: &mut Vec<u8>, start: usize, cells: &CellsSoFar) {
+    if cells.is_uniform {
+        out[start] |= row_flag::UNIFORM;
+    }
+    let unsorted = out.split_off(start);
+    let row = RowRef::trusted(&unsorted);
+    let mut sorted: Vec<CellRef<'_>> = row.cells().collect();
+    sorted.sort_by(|a, b| (a.column, a.path).cmp(&(b.column, b.path)));
+    let mut builder = RowBuilder::begin(out);
+    builder.deletion = row.deletion();
+    builder.liveness = row.liveness();
+    let mut cells = sorted.into_iter().peekable();
+    while let Some(mut cell) = cells.next() {
+        while let Some(other) = cells.next_if(|other| (other.column, other.path) == (cell.column, cell.path)) {
+            cell = prevailing(cell, other);
+        }
+        builder.cell(out, &cell);
+    }
+    builder.finish(out);
+}

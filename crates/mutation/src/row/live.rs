@@ -1,0 +1,77 @@
+//! A row as a reader sees it: without what is deleted or expired.
+
+use schema::ColumnId;
+
+use crate::life::{Deletion, Liveness};
+use crate::row::{CellRef, Cells, RowRef};
+
+/// A row with the deletions that apply to it and the moment of the read. It hands out only what lives then.
+#[derive(Debug, Clone, Copy)]
+pub struct LiveRow<'a> {
+    row: RowRef<'a>,
+    /// What is this old is deleted; `None`: nothing is.
+    shadow: Option<i64>,
+    now_in_seconds: u32,
+}
+
+impl<'a> LiveRow<'a> {
+    /// What lives of `row` at `now_in_seconds` under its own deletion and `shadow`, the one of its partition or of a range.
+    #[inline]
+    pub fn new(row: RowRef<'a>, shadow: Option<Deletion>, now_in_seconds: u32) -> Self {
+        let shadow = Deletion::max_of(row.deletion(), shadow).map(|deletion| deletion.timestamp);
+        LiveRow { row, shadow, now_in_seconds }
+    }
+
+    #[inline]
+    fn is_kept(&self, timestamp: i64) -> bool {
+        self.shadow.is_none_or(|shadow| timestamp > shadow)
+    }
+
+    /// The liveness that the row has from an INSERT, if it lives.
+    #[inline]
+    pub fn liveness(&self) -> Option<Liveness> {
+        let liveness = self.row.liveness()?;
+        let lives = self.is_kept(liveness.timestamp) && liveness.is_live(self.now_in_seconds);
+        lives.then_some(liveness)
+    }
+
+    /// Whether there is a row at all: it was inserted and lives, or one of its cells does.
+    #[inline]
+    pub fn is_live(&self) -> bool {
+        self.liveness().is_some() || self.cells().next().is_some()
+    }
+
+    /// The live cells in the order of their columns: those absent are null.
+    #[inline]
+    pub fn cells(&self) -> LiveCells<'a> {
+        LiveCells { cells: self.row.cells(), row: *self }
+    }
+
+    /// The live cell of `column`. To read several columns, walk [`LiveRow::cells`] instead.
+    pub fn cell(&self, column: ColumnId) -> Option<CellRef<'a>> {
+        self.cells().take_while(|cell| cell.column <= column).find(|cell| cell.column == column)
+    }
+
+    /// The moment of the read, seconds since 1970: what is left of a ttl is counted from here.
+    #[inline]
+    pub fn now_in_seconds(&self) -> u32 {
+        self.now_in_seconds
+    }
+}
+
+/// The live cells of a row, in the order of their columns.
+#[derive(Debug, Clone)]
+pub struct LiveCells<'a> {
+    cells: Cells<'a>,
+    row: LiveRow<'a>,
+}
+
+impl<'a> Iterator for LiveCells<'a> {
+    type Item = CellRef<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<CellRef<'a>> {
+        let row = self.row;
+        self.cells.find(|cell| row.is_kept(cell.timestamp) && cell.is_live(row.now_in_seconds))
+    }
+}

@@ -1,0 +1,99 @@
+//! Reconciliation: what two writes to the same row come to. (Source of the rules: Cassandra's `Cells.resolveRegular`,
+//! `LivenessInfo.supersedes` and `Row.Merger`.)
+//!
+//! Every choice is made by a total order on what is stored, never by the clock and never by which of the two came
+//! first, so that merging is commutative, associative and idempotent: replicas and replays agree.
+
+use std::cmp::Ordering;
+
+use crate::life::{Deletion, Expiry, Liveness};
+use crate::row::{CellRef, RowBuilder, RowRef};
+
+/// Appends what `a` and `b`, rows with the same clustering, come to.
+pub fn merge_rows(a: &RowRef<'_>, b: &RowRef<'_>, out: &mut Vec<u8>) {
+    let deletion = Deletion::max_of(a.deletion(), b.deletion());
+    let is_kept = |timestamp: i64| deletion.is_none_or(|deletion| !deletion.deletes(timestamp));
+    let liveness = match (a.liveness(), b.liveness()) {
+        (Some(a), Some(b)) => Some(a.max(b)),
+        (a, b) => a.or(b),
+    };
+    let mut builder = RowBuilder::begin(out);
+    begin_row(&mut builder, deletion, liveness);
+    let (mut left, mut right) = (a.cells(), b.cells());
+    let (mut next_left, mut next_right) = (left.next(), right.next());
+    loop {
+        let order = match (&next_left, &next_right) {
+            (None, None) => break,
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some(a), Some(b)) => (a.column, a.path).cmp(&(b.column, b.path)),
+        };
+        let from_left = if order.is_le() { std::mem::replace(&mut next_left, left.next()) } else { None };
+        let from_right = if order.is_ge() { std::mem::replace(&mut next_right, right.next()) } else { None };
+        let cell = match (from_left, from_right) {
+            (Some(a), Some(b)) => prevailing(a, b),
+            (Some(cell), None) | (None, Some(cell)) => cell,
+            (None, None) => break,
+        };
+        if is_kept(cell.timestamp) {
+            builder.cell(out, &cell);
+        }
+    }
+    builder.finish(out);
+}
+
+/// Appends what is left of `row` under a deletion from outside it: of its partition, or of a range it lies in. Gives
+/// whether anything is.
+pub fn shadow_row(row: &RowRef<'_>, shadow: Deletion, out: &mut Vec<u8>) -> bool {
+    let start = out.len();
+    let deletion = row.deletion().filter(|deletion| deletion.max(shadow) != shadow);
+    let strictest = Deletion::max_of(deletion, Some(shadow)).unwrap_or(shadow);
+    let mut builder = RowBuilder::begin(out);
+    if let Some(deletion) = deletion {
+        builder.deletion(deletion);
+    }
+    if let Some(liveness) = row.liveness().filter(|liveness| !strictest.deletes(liveness.timestamp)) {
+        builder.liveness(liveness);
+    }
+    for cell in row.cells().filter(|cell| !strictest.deletes(cell.timestamp)) {
+        builder.cell(out, &cell);
+    }
+    builder.finish(out);
+    let is_left = !RowRef::trusted(&out[start..]).is_empty();
+    if !is_left {
+        out.truncate(start);
+    }
+    is_left
+}
+
+fn begin_row(builder: &mut RowBuilder, deletion: Option<Deletion>, liveness: Option<Liveness>) {
+    if let Some(deletion) = deletion {
+        builder.deletion(deletion);
+    }
+    if let Some(liveness) = liveness
+        && deletion.is_none_or(|deletion| !deletion.deletes(liveness.timestamp))
+    {
+        builder.liveness(liveness);
+    }
+}
+
+/// Which of two cells of the same column and path stays: the later; at a tie a tombstone over a value that expires over
+/// one that does not; then what is deleted or over later; then the greater value.
+#[inline]
+pub(crate) fn prevailing<'a>(a: CellRef<'a>, b: CellRef<'a>) -> CellRef<'a> {
+    if a.timestamp != b.timestamp {
+        return if a.timestamp > b.timestamp { a } else { b };
+    }
+    let kind = |cell: &CellRef<'_>| match (cell.tombstone, cell.expiry) {
+        (Some(_), _) => 2,
+        (None, Some(_)) => 1,
+        (None, None) => 0,
+    };
+    let over = |cell: &CellRef<'_>| cell.tombstone.or(cell.expiry.map(|expiry| expiry.local_deletion_time));
+    let order = kind(&a)
+        .cmp(&kind(&b))
+        .then_with(|| over(&a).cmp(&over(&b)))
+        .then_with(|| a.value.cmp(b.value))
+        .then_with(|| Expiry::order(a.expiry, b.expiry));
+    if order == Ordering::Less { b } else { a }
+}

@@ -1,0 +1,83 @@
+//! What may go wrong in a shard's engine.
+
+use std::path::PathBuf;
+
+/// A write was refused; nothing of it was kept.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ApplyError {
+    /// The memory budget is full.
+    #[error("the shard's memory for data is full: {used} of {budget} bytes")]
+    Overloaded {
+        /// Bytes of memtable chunks.
+        used: usize,
+        /// Bytes allowed.
+        budget: usize,
+    },
+    /// The commit log takes no more until the disk has caught up: wait for [`crate::Shard::room`] and try again.
+    #[error("the commit log's buffer is full")]
+    LogBusy,
+    /// The disk is full: a commit log segment could not be made. It is tried again in the background.
+    #[error("the disk is full: no room for another commit log segment")]
+    DiskFull,
+    /// The mutation cannot fit in a commit log segment.
+    #[error("a mutation of {length} bytes is over the limit of {length_max}")]
+    TooLarge {
+        /// The mutation's bytes.
+        length: usize,
+        /// The most that is taken.
+        length_max: usize,
+    },
+    /// The commit log's disk failed: this shard takes no more writes.
+    #[error("the commit log's disk failed; the shard takes no more writes until the process starts again")]
+    Poisoned,
+    /// There is no such table here.
+    #[error("there is no table {0}")]
+    UnknownTable(schema::TableId),
+    /// The bytes are not a mutation of this table.
+    #[error("the mutation cannot be decoded: {0}")]
+    Malformed(#[from] mutation::DecodeError),
+    /// The mutation does not fit the table: a clustering of the wrong length, or static data without clustering columns.
+    #[error("the mutation does not fit its table: {0}")]
+    Mismatch(&'static str),
+}
+
+/// The commit log's disk failed before what was waited for was safe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the commit log's disk failed")]
+pub struct Poisoned;
+
+/// The shard could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// A file operation failed.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A commit log segment is damaged before its end.
+    #[error("{}: damaged at byte {offset}: {what}; nothing was changed", path.display())]
+    Corrupt {
+        /// The segment.
+        path: PathBuf,
+        /// Where.
+        offset: u64,
+        /// What is wrong there.
+        what: String,
+    },
+    /// A commit log segment was written by a newer program.
+    #[error("{}: commit log format {found} was written by a newer Helenus; this one reads up to {known}", path.display())]
+    NewerFormat {
+        /// The segment.
+        path: PathBuf,
+        /// Its version.
+        found: u16,
+        /// The newest that this program reads.
+        known: u16,
+    },
+    /// A limit or size makes no sense.
+    #[error("{0}")]
+    Options(String),
+}

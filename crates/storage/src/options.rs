@@ -1,0 +1,71 @@
+//! How a shard's engine is to be opened.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use schema::TableId;
+
+/// When a write is acknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SyncMode {
+    /// When the group of records that holds it is on the disk; one sync covers all that arrived during the one before.
+    Group,
+    /// As [`SyncMode::Group`]: a client sees no difference.
+    Batch,
+    /// At once; synced at the period at the latest.
+    Periodic {
+        /// The most time between syncs.
+        period: Duration,
+    },
+}
+
+/// A place in a shard's commit log: `sequence` bytes of records had been appended since the boot. Places of different
+/// shards are never compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ReplayPosition {
+    /// The number of the start of the process.
+    pub boot: u64,
+    /// The shard.
+    pub shard: u16,
+    /// The log sequence.
+    pub sequence: u64,
+}
+
+/// For each truncated table the places before which its records no longer count, at most one per shard and boot; later
+/// ones of a shard replace earlier ones.
+pub type Truncations = BTreeMap<TableId, Vec<ReplayPosition>>;
+
+/// How to open a shard.
+#[derive(Debug, Clone)]
+pub struct StorageOptions {
+    /// The data folder; the commit log is in `commitlog/shard-N/` below it.
+    pub dir: PathBuf,
+    /// The number of this start of the process, greater than at any start before.
+    pub boot: u64,
+    /// The most that memtables may take, bytes.
+    pub memory_bytes: usize,
+    /// When writes are acknowledged.
+    pub sync: SyncMode,
+    /// The size of a commit log segment; a mutation may be half of it.
+    pub segment_bytes: u64,
+    /// The most that waits for the disk in memory before writes are told to wait.
+    pub log_buffer_bytes: usize,
+}
+
+impl StorageOptions {
+    /// Segments' default size.
+    pub const SEGMENT_BYTES: u64 = 32 << 20;
+
+    /// Defaults for everything but the folder, the boot and the budget.
+    pub fn new(dir: impl Into<PathBuf>, boot: u64, memory_bytes: usize) -> Self {
+        StorageOptions {
+            dir: dir.into(),
+            boot,
+            memory_bytes,
+            sync: SyncMode::Group,
+            segment_bytes: Self::SEGMENT_BYTES,
+            log_buffer_bytes: 4 << 20,
+        }
+    }
+}
