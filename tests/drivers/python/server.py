@@ -1,0 +1,88 @@
+"""Starts the binary under test on free ports with a folder of its own, and judges its log when it has ended.
+
+The thin Python twin of the Rust harness in tests/src. With HELENUS_AGAINST=host:port nothing is started and the tests talk to
+what listens there: run against a real Cassandra, they show that they ask for what Cassandra does.
+"""
+
+import os
+import queue
+import re
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+
+READY_SECONDS_MAX = 10
+STOP_SECONDS_MAX = 20
+
+
+class Server:
+    def __init__(self, reactor="uring", shards=1, arguments=()):
+        self.reactor, self.shards, self.arguments = reactor, shards, arguments
+        self.lines = []
+        self.foreign = os.environ.get("HELENUS_AGAINST")
+
+    def __enter__(self):
+        if self.foreign:
+            host, port = self.foreign.rsplit(":", 1)
+            self.host, self.port, self.shards = host, int(port), 1
+            return self
+        self.folder = tempfile.TemporaryDirectory(prefix="helenus-test-")
+        self.host = "127.0.0.1"
+        command = [
+            os.environ["HELENUS_BINARY"], "serve", "--data-dir", self.folder.name, "--port", "0", "--shard-aware-port", "0",
+            "--smp", str(self.shards), "--reactor", self.reactor, "--memory", "1G", "--overprovisioned", "1", *self.arguments,
+        ]
+        self.process = subprocess.Popen(
+            command, cwd=self.folder.name, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        heard = queue.Queue()
+        self.readers = [threading.Thread(target=self._read, args=(stream, heard)) for stream in (self.process.stdout, self.process.stderr)]
+        for reader in self.readers:
+            reader.start()
+        self.port = self._port_of_ready_line(heard)
+        return self
+
+    def __exit__(self, kind, value, traceback):
+        if self.foreign:
+            return
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        try:
+            code = self.process.wait(STOP_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            code = "no end after SIGTERM"
+        for reader in self.readers:
+            reader.join()
+        self.folder.cleanup()
+        said = "\n".join(self.lines)
+        assert code == 0, f"the server ended with {code}:\n{said}"
+        bad = [line for line in self.lines if is_bad(line)]
+        assert not bad, "the server's log says:\n" + "\n".join(bad)
+
+    def _read(self, stream, heard):
+        with stream:
+            for line in stream:
+                self.lines.append(line.rstrip("\n"))
+                heard.put(line)
+
+    def _port_of_ready_line(self, heard):
+        deadline = time.monotonic() + READY_SECONDS_MAX
+        while time.monotonic() < deadline:
+            try:
+                line = heard.get(timeout=0.05)
+            except queue.Empty:
+                if self.process.poll() is not None:
+                    break
+                continue
+            found = re.search(r"ready.*?127\.0\.0\.1:(\d+)", line)
+            if found:
+                return int(found.group(1))
+        self.process.kill()
+        raise AssertionError("the server said no ready line:\n" + "\n".join(self.lines))
+
+
+def is_bad(line):
+    """A poll over 5 ms, a panic, or an error that nobody handled."""
+    return "panicked" in line or (" WARN " in line and "stall" in line) or " ERROR " in line
