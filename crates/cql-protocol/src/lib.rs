@@ -1,1 +1,35 @@
-//! The CQL native protocol: frames, segments, requests and responses, in both directions.
+//! The CQL native protocol, versions 4 and 5: frames, segments, requests and responses, in both directions.
+//!
+//! Requests are decoded borrowed, without taking memory; responses are appended to the caller's buffer. Nothing here
+//! does I/O or knows what a statement means. No input makes it panic. See `docs/internals/protocol.md`.
+
+pub mod compression;
+mod consistency;
+mod crc;
+mod error;
+mod header;
+pub mod notation;
+mod opcode;
+pub mod request;
+pub mod response;
+pub mod segment;
+mod type_option;
+mod version;
+
+pub use consistency::Consistency;
+pub use error::DecodeError;
+pub use header::{Flags, FRAME_LENGTH_MAX, FrameHeader, HEADER_LENGTH, HeaderError};
+pub use opcode::Opcode;
+pub use request::{
+    AuthResponse, Batch, BatchBuilder, BatchKind, BatchQuery, BatchStatement, EventKinds, Execute, Options, Prepare,
+    Query, QueryParams, Register, Request, RequestFrame, Startup, Value, Values, ValuesBuffer,
+};
+pub use response::{
+    ColumnSpec, EncodedSpecs, ErrorBody, ErrorCode, ErrorKind, Event, Failures, Prepared, PreparedReply, Response,
+    ResponseFrame, ResultBody, Rows, RowsHead, RowsWriter, SchemaChange, SchemaChangeKind, SchemaTarget, Specs, StatusChange, TopologyChange,
+    WriteType, write_authenticate, write_auth_challenge, write_auth_success, write_error, write_event, write_prepared,
+    write_ready, write_schema_change, write_set_keyspace, write_supported, write_void,
+};
+pub use segment::Codec;
+pub use type_option::{read_type, write_type};
+pub use version::{UnsupportedVersion, Version};
