@@ -4,6 +4,7 @@
 //! See `docs/internals/{commit-log,memtable,write-path,read-path}.md`.
 
 mod error;
+mod memtable;
 mod options;
 mod shard;
 mod sink;

@@ -1,0 +1,76 @@
+//! The memtable: what was written to one table on one shard, ordered, in an arena of its own.
+//!
+//! See `docs/internals/memtable.md`.
+
+mod arena;
+mod entry;
+mod node;
+mod partition;
+mod pool;
+mod purge;
+mod ranges;
+mod read;
+mod shape;
+mod tree;
+mod write;
+
+use std::collections::VecDeque;
+
+pub use pool::ChunkPool;
+pub use shape::TableShape;
+
+use crate::memtable::arena::Arena;
+use crate::memtable::purge::Purge;
+use crate::memtable::tree::Tree;
+
+/// Buffers of one shard that its memtables write rows in, so that merging takes no memory.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    key: Vec<u8>,
+    row: Vec<u8>,
+    shadowed: Vec<u8>,
+    deletion: Vec<u8>,
+}
+
+/// One table's memtable.
+#[derive(Debug)]
+pub struct Memtable {
+    shape: TableShape,
+    arena: Arena,
+    partitions: Tree,
+    purges: VecDeque<Purge>,
+}
+
+impl Memtable {
+    /// An empty memtable, which takes no chunk.
+    pub fn new(shape: TableShape) -> Self {
+        Memtable { shape, arena: Arena::new(), partitions: Tree::EMPTY, purges: VecDeque::new() }
+    }
+
+    /// The table's shape.
+    pub fn shape(&self) -> &TableShape {
+        &self.shape
+    }
+
+    /// How many partitions there are, deleted ones among them.
+    pub fn partition_count(&self) -> u32 {
+        self.partitions.count()
+    }
+
+    /// Whether `bytes` in small blocks surely fit without another chunk.
+    #[inline]
+    pub fn has_room(&self, bytes: usize) -> bool {
+        self.arena.has_room(bytes)
+    }
+
+    /// Drops everything; the chunks go back to the pool as they are.
+    pub fn clear(&mut self, pool: &mut ChunkPool) {
+        let arena = std::mem::replace(&mut self.arena, Arena::new());
+        pool.put_all(arena.into_chunks());
+        self.partitions = Tree::EMPTY;
+        self.purges.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,83 @@
+//! A shard's memory for memtables: a budget, and chunks that wait for their next use.
+//!
+//! A memtable that is dropped hands its chunks over as they are; no node is visited. Whole chunks of
+//! [`CHUNK_BYTES`] are kept for the next memtable, up to a limit, beyond which [`ChunkPool::trim`] gives them back to
+//! the system a few at a time.
+
+/// The size of a chunk, once a memtable has outgrown its first ones.
+pub const CHUNK_BYTES: usize = 1 << 20;
+
+/// Spare chunks that are kept however long they are idle.
+const SPARES_KEPT: usize = 32;
+
+/// The chunks of one shard's memtables.
+#[derive(Debug)]
+pub struct ChunkPool {
+    budget: usize,
+    used: usize,
+    spare: Vec<Box<[u8]>>,
+}
+
+impl ChunkPool {
+    /// A pool that hands out at most `budget` bytes, as far as its users ask [`ChunkPool::has_room`] first.
+    pub fn new(budget: usize) -> Self {
+        ChunkPool { budget, used: 0, spare: Vec::new() }
+    }
+
+    /// Bytes handed out.
+    #[inline]
+    pub fn used(&self) -> usize {
+        self.used
+    }
+
+    /// Bytes that may be handed out.
+    #[inline]
+    pub fn budget(&self) -> usize {
+        self.budget
+    }
+
+    /// Whether `bytes` more may be handed out.
+    #[inline]
+    pub fn has_room(&self, bytes: usize) -> bool {
+        self.used.saturating_add(bytes) <= self.budget
+    }
+
+    /// A chunk of `bytes`. Its content is whatever it was. Never fails: the budget is checked before a mutation is
+    /// taken in, with an estimate from above.
+    pub fn take(&mut self, bytes: usize) -> Box<[u8]> {
+        self.used += bytes;
+        if bytes == CHUNK_BYTES
+            && let Some(chunk) = self.spare.pop()
+        {
+            return chunk;
+        }
+        vec![0; bytes].into_boxed_slice()
+    }
+
+    /// Takes a chunk back.
+    pub fn put(&mut self, chunk: Box<[u8]>) {
+        self.used -= chunk.len();
+        if chunk.len() == CHUNK_BYTES {
+            self.spare.push(chunk);
+        }
+    }
+
+    /// Takes back all chunks of a memtable.
+    pub fn put_all(&mut self, chunks: Vec<Box<[u8]>>) {
+        for chunk in chunks {
+            self.put(chunk);
+        }
+    }
+
+    /// Whether there are more spare chunks than are worth keeping.
+    pub fn is_trimmable(&self) -> bool {
+        self.spare.len() > SPARES_KEPT
+    }
+
+    /// Gives one spare chunk back to the system; that takes some 50 µs of page table work.
+    pub fn trim(&mut self) {
+        if self.is_trimmable() {
+            self.spare.pop();
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Deleted ranges of one partition.
+//!
+//! They are kept as boundaries: at each, the deletion that holds from there up to the next. A new range adds its two ends as boundaries
+//! and raises the deletion of those between. So ranges never overlap, nothing is split or taken out, and the
+//! deletion of a row is the one of the last boundary that is not above it.
+//!
+//! A boundary is a byte string that sorts among the rows' byte-comparable keys: a prefix stands before all rows that begin with it, and
+//! its [`successor`] stands behind them.
+
+use mutation::{BoundRef, Deletion};
+
+use crate::memtable::arena::Arena;
+use crate::memtable::entry;
+use crate::memtable::pool::ChunkPool;
+use crate::memtable::shape::TableShape;
+use crate::memtable::tree::{Key, Tree};
+
+/// No deletion has this timestamp: it would delete nothing.
+const NONE_TIMESTAMP: i64 = i64::MIN;
+
+/// A boundary's body.
+pub fn deletion_to_bytes(deletion: Option<Deletion>) -> [u8; Deletion::LENGTH] {
+    deletion.unwrap_or(Deletion { timestamp: NONE_TIMESTAMP, local_deletion_time: 0 }).to_bytes()
+}
+
+/// From a boundary's body.
+#[inline]
+pub fn deletion_from_bytes(bytes: [u8; Deletion::LENGTH]) -> Option<Deletion> {
+    Some(Deletion::from_bytes(bytes)).filter(|deletion| deletion.timestamp != NONE_TIMESTAMP)
+}
+
+/// The smallest byte string that is above all that begin with `prefix`; `None` if nothing is above.
+pub fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|&byte| byte != 0xff)?;
+    let mut above = prefix[..=last].to_vec();
+    above[last] += 1;
+    Some(above)
+}
+
+/// The place where a range begins; `None`: behind all rows.
+pub fn start_of(shape: &TableShape, bound: &BoundRef<'_>) -> Option<Vec<u8>> {
+    let mut prefix = Vec::new();
+    shape.comparable(bound.prefix, &mut prefix);
+    if bound.inclusive { Some(prefix) } else { successor(&prefix) }
+}
+
+/// The place where a range ends, which is not inside; `None`: behind all rows.
+pub fn end_of(shape: &TableShape, bound: &BoundRef<'_>) -> Option<Vec<u8>> {
+    let mut prefix = Vec::new();
+    shape.comparable(bound.prefix, &mut prefix);
+    // Whether or not it is inclusive, no components mean the partition's end.
+    if bound.inclusive || prefix.is_empty() { successor(&prefix) } else { Some(prefix) }
+}
+
+/// The deletion that holds at `key`.
+pub fn deletion_at(arena: &Arena, boundaries: &Tree, key: &[u8]) -> Option<Deletion> {
+    let key = Key::of_comparable(key);
+    let place = boundaries.locate(arena, key);
+    let handle = match place.found {
+        Some(found) => found,
+        None => boundaries.seek(arena, key).previous(arena)?.1,
+    };
+    body_of(entry::entry(arena, handle).body)
+}
+
+fn body_of(body: &[u8]) -> Option<Deletion> {
+    deletion_from_bytes(*body.first_chunk().expect("a boundary holds a deletion"))
+}
+
+/// Deletes from `start` up to `end`, or to the partition's end.
+pub fn add(
+    arena: &mut Arena,
+    pool: &mut ChunkPool,
+    boundaries: &mut Tree,
+    start: &[u8],
+    end: Option<&[u8]>,
+    deletion: Deletion,
+) {
+    if end.is_some_and(|end| end <= start) {
+        return;
+    }
+    ensure_boundary(arena, pool, boundaries, start);
+    if let Some(end) = end {
+        ensure_boundary(arena, pool, boundaries, end);
+    }
+    let mut cursor = boundaries.seek(arena, Key::of_comparable(start));
+    while let Some((_, handle, next)) = cursor.next(arena) {
+        let boundary = entry::entry(arena, handle);
+        if end.is_some_and(|end| boundary.key >= end) {
+            break;
+        }
+        let raised = Deletion::max_of(body_of(boundary.body), Some(deletion));
+        entry::overwrite_body(arena, handle, &deletion_to_bytes(raised));
+        cursor = next;
+    }
+}
+
+/// Makes `at` a boundary without changing what is deleted.
+fn ensure_boundary(arena: &mut Arena, pool: &mut ChunkPool, boundaries: &mut Tree, at: &[u8]) {
+    let key = Key::of_comparable(at);
+    let place = boundaries.locate(arena, key);
+    if place.found.is_some() {
+        return;
+    }
+    let deletion = deletion_at(arena, boundaries, at);
+    let handle = entry::create(arena, pool, at, &[], &deletion_to_bytes(deletion));
+    boundaries.insert(arena, pool, &place, key, handle);
+}

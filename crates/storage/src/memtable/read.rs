@@ -1,0 +1,300 @@
+//! Reading: the live rows of a command, in order, to a sink.
+
+use std::ops::Bound as TokenBound;
+
+use mutation::{Bound, ClusteringRef, Deletion, KeyRange, LiveRow, Position, PositionRef, ReadCommand, RowRef, Slice};
+use topology::Token;
+
+use crate::memtable::arena::Handle;
+use crate::memtable::entry::{self, Entry};
+use crate::memtable::partition::PartitionHead;
+use crate::memtable::tree::{Cursor, Key, unflip};
+use crate::memtable::{Memtable, ranges};
+use crate::sink::{Flow, ReadEnd, RowSink};
+
+/// Entries that one call may visit: about 0.3 ms with what a sink does for each.
+const COST_MAX: usize = 1000;
+/// Bytes of a row that cost as much as one more entry.
+const COST_BYTES: usize = 512;
+
+/// How the visit of one partition ended.
+enum Visit {
+    /// The next one.
+    Done,
+    /// The read ends here.
+    End(ReadEnd),
+}
+
+/// One call's work.
+struct Reading<'r, S> {
+    table: &'r Memtable,
+    command: &'r ReadCommand<'r>,
+    sink: &'r mut S,
+    cost: usize,
+}
+
+/// The partition that is being visited.
+#[derive(Clone, Copy)]
+struct Visited<'p> {
+    token: Token,
+    key: &'p [u8],
+    static_row: Option<LiveRow<'p>>,
+    is_announced: bool,
+}
+
+impl Visited<'_> {
+    fn position(&self, row: Option<&[u8]>) -> Position {
+        Position { token: self.token, key: self.key.to_vec(), row: row.map(<[u8]>::to_vec) }
+    }
+}
+
+impl Memtable {
+    /// Hands what `command` asks for to `sink`; it is for this table.
+    #[inline]
+    pub fn read(&self, command: &ReadCommand<'_>, sink: &mut impl RowSink) -> ReadEnd {
+        let mut reading = Reading { table: self, command, sink, cost: 0 };
+        match command.keys {
+            KeyRange::Partition { token, key } => reading.partition(token, key),
+            KeyRange::Tokens { start, end } => reading.tokens(start, end),
+        }
+    }
+}
+
+impl<S: RowSink> Reading<'_, S> {
+    fn partition(&mut self, token: Token, key: &[u8]) -> ReadEnd {
+        let after = self.command.after;
+        if after.is_some_and(|after| after.row.is_none()) {
+            return ReadEnd::Complete;
+        }
+        let Some(found) = self.table.partitions.get(&self.table.arena, Key::of_partition(token, key)) else {
+            return ReadEnd::Complete;
+        };
+        match self.visit(token, found, after.and_then(|after| after.row)) {
+            Visit::Done => ReadEnd::Complete,
+            Visit::End(end) => end,
+        }
+    }
+
+    fn tokens(&mut self, start: TokenBound<Token>, end: TokenBound<Token>) -> ReadEnd {
+        let arena = &self.table.arena;
+        let mut cursor = self.first_partition(start);
+        let mut resume = self.command.after.filter(|after| is_at_or_after(after.token, start));
+        if let Some(after) = resume {
+            cursor = self.table.partitions.seek(arena, Key::of_partition(after.token, after.key));
+        }
+        while let Some((prefix, handle, next)) = cursor.next(arena) {
+            cursor = next;
+            let token = Token(unflip(prefix));
+            if is_past(token, end) {
+                break;
+            }
+            let key = entry::key(arena, handle);
+            let mut after_row = None;
+            if let Some(PositionRef { token: after_token, key: after_key, row }) = resume.take()
+                && (after_token, after_key) == (token, key)
+            {
+                match row {
+                    None => continue,
+                    row => after_row = row,
+                }
+            }
+            if let Visit::End(end) = self.visit(token, handle, after_row) {
+                return end;
+            }
+            if self.cost >= COST_MAX {
+                return ReadEnd::Paused(Position { token, key: key.to_vec(), row: None });
+            }
+        }
+        ReadEnd::Complete
+    }
+
+    fn first_partition(&self, start: TokenBound<Token>) -> Cursor {
+        let (tree, arena) = (&self.table.partitions, &self.table.arena);
+        match start {
+            TokenBound::Unbounded => tree.first(arena),
+            TokenBound::Included(token) => tree.seek(arena, Key::of_partition(token, &[])),
+            TokenBound::Excluded(Token(i64::MAX)) => tree.end(arena),
+            TokenBound::Excluded(Token(token)) => tree.seek(arena, Key::of_partition(Token(token + 1), &[])),
+        }
+    }
+
+    /// One partition; `after` is the row to go on behind.
+    fn visit(&mut self, token: Token, handle: Handle, after: Option<&[u8]>) -> Visit {
+        let partition = entry::entry(&self.table.arena, handle);
+        self.cost += 1;
+        if !self.table.shape.has_clustering() {
+            return self.visit_single(token, partition);
+        }
+        let head = PartitionHead::from_bytes(partition.body);
+        let mut visited = Visited { token, key: partition.key, static_row: None, is_announced: false };
+        if !head.static_row.is_null() {
+            let row = RowRef::trusted(entry::entry(&self.table.arena, head.static_row).body);
+            let row = LiveRow::new(row, head.deletion, self.command.now_in_seconds);
+            visited.static_row = row.cells().next().is_some().then_some(row);
+        }
+        if visited.static_row.is_some() && after.is_none() {
+            match self.announce(&mut visited) {
+                Flow::Continue => {}
+                Flow::SkipPartition => return Visit::Done,
+                Flow::Stop => return Visit::End(ReadEnd::Stopped(visited.position(None))),
+            }
+        }
+        let slices = self.command.slices;
+        for index in 0..slices.len() {
+            let slice = if self.command.reversed { slices[slices.len() - 1 - index] } else { slices[index] };
+            let end = match self.command.reversed {
+                false => self.slice_forward(&mut visited, &head, &slice, after),
+                true => self.slice_backward(&mut visited, &head, &slice, after),
+            };
+            match end {
+                Some(Visit::Done) => return Visit::Done,
+                Some(end) => return end,
+                None => {}
+            }
+        }
+        Visit::Done
+    }
+
+    fn announce(&mut self, visited: &mut Visited<'_>) -> Flow {
+        visited.is_announced = true;
+        self.sink.partition(visited.token, visited.key, visited.static_row)
+    }
+
+    /// The one row of a partition in a table without clustering columns.
+    #[inline]
+    fn visit_single(&mut self, token: Token, partition: Entry<'_>) -> Visit {
+        self.cost += partition.body.len() / COST_BYTES;
+        let row = LiveRow::new(RowRef::trusted(partition.body), None, self.command.now_in_seconds);
+        if self.command.slices.is_empty() || !row.is_live() {
+            return Visit::Done;
+        }
+        let flow = match self.sink.partition(token, partition.key, None) {
+            Flow::Continue => self.sink.row(ClusteringRef::EMPTY, row),
+            other => other,
+        };
+        match flow {
+            Flow::Continue | Flow::SkipPartition => Visit::Done,
+            Flow::Stop => Visit::End(ReadEnd::Stopped(Position { token, key: partition.key.to_vec(), row: None })),
+        }
+    }
+
+    fn slice_forward(
+        &mut self,
+        visited: &mut Visited<'_>,
+        head: &PartitionHead,
+        slice: &Slice<'_>,
+        after: Option<&[u8]>,
+    ) -> Option<Visit> {
+        let arena = &self.table.arena;
+        let successor;
+        let mut start = slice.start.prefix;
+        if !slice.start.inclusive {
+            successor = ranges::successor(start)?;
+            start = &successor;
+        }
+        let start = after.map_or(start, |after| after.max(start));
+        let mut cursor = head.rows.seek(arena, Key::of_comparable(start));
+        while let Some((_, handle, next)) = cursor.next(arena) {
+            cursor = next;
+            let row = entry::entry(arena, handle);
+            if is_above(row.key, &slice.end) {
+                break;
+            }
+            if Some(row.key) == after {
+                continue;
+            }
+            if let Some(end) = self.row(visited, head, &row) {
+                return Some(end);
+            }
+        }
+        None
+    }
+
+    fn slice_backward(
+        &mut self,
+        visited: &mut Visited<'_>,
+        head: &PartitionHead,
+        slice: &Slice<'_>,
+        after: Option<&[u8]>,
+    ) -> Option<Visit> {
+        let arena = &self.table.arena;
+        let mut cursor = match slice.end.inclusive || slice.end.prefix.is_empty() {
+            false => head.rows.seek(arena, Key::of_comparable(slice.end.prefix)),
+            true => match ranges::successor(slice.end.prefix) {
+                Some(above) => head.rows.seek(arena, Key::of_comparable(&above)),
+                None => head.rows.end(arena),
+            },
+        };
+        if let Some(after) = after
+            && !is_above(after, &slice.end)
+        {
+            cursor = head.rows.seek(arena, Key::of_comparable(after));
+        }
+        while let Some((_, handle, previous)) = cursor.previous(arena) {
+            cursor = previous;
+            let row = entry::entry(arena, handle);
+            if is_below(row.key, &slice.start) {
+                break;
+            }
+            if let Some(end) = self.row(visited, head, &row) {
+                return Some(end);
+            }
+        }
+        None
+    }
+
+    /// One row. `None`: go on; [`Visit::Done`]: the next partition.
+    fn row(&mut self, visited: &mut Visited<'_>, head: &PartitionHead, row: &Entry<'_>) -> Option<Visit> {
+        self.cost += 1 + row.body.len() / COST_BYTES;
+        let mut deletion = head.deletion;
+        if !head.boundaries.is_empty() {
+            let of_range = ranges::deletion_at(&self.table.arena, &head.boundaries, row.key);
+            deletion = Deletion::max_of(deletion, of_range);
+        }
+        let live = LiveRow::new(RowRef::trusted(row.body), deletion, self.command.now_in_seconds);
+        if live.is_live() {
+            if !visited.is_announced {
+                match self.announce(visited) {
+                    Flow::Continue => {}
+                    Flow::SkipPartition => return Some(Visit::Done),
+                    Flow::Stop => return Some(Visit::End(ReadEnd::Stopped(visited.position(None)))),
+                }
+            }
+            match self.sink.row(ClusteringRef::trusted(row.side), live) {
+                Flow::Continue => {}
+                Flow::SkipPartition => return Some(Visit::Done),
+                Flow::Stop => return Some(Visit::End(ReadEnd::Stopped(visited.position(Some(row.key))))),
+            }
+        }
+        (self.cost >= COST_MAX).then(|| Visit::End(ReadEnd::Paused(visited.position(Some(row.key)))))
+    }
+}
+
+fn is_at_or_after(token: Token, start: TokenBound<Token>) -> bool {
+    match start {
+        TokenBound::Unbounded => true,
+        TokenBound::Included(start) => token >= start,
+        TokenBound::Excluded(start) => token > start,
+    }
+}
+
+fn is_past(token: Token, end: TokenBound<Token>) -> bool {
+    match end {
+        TokenBound::Unbounded => false,
+        TokenBound::Included(end) => token > end,
+        TokenBound::Excluded(end) => token >= end,
+    }
+}
+
+/// Whether `key` is behind the end of a slice.
+fn is_above(key: &[u8], end: &Bound<'_>) -> bool {
+    match end.inclusive || end.prefix.is_empty() {
+        true => key > end.prefix && !key.starts_with(end.prefix),
+        false => key >= end.prefix,
+    }
+}
+
+/// Whether `key` is before the start of a slice.
+fn is_below(key: &[u8], start: &Bound<'_>) -> bool {
+    key < start.prefix || (!start.inclusive && key.starts_with(start.prefix))
+}

@@ -1,0 +1,205 @@
+//! Merging a mutation into the memtable.
+
+use mutation::{
+    ClusteringRef, Deletion, Item, MutationRef, RangeTombstoneRef, RowBuilder, RowRef, merge_rows, shadow_row,
+};
+
+use crate::memtable::arena::Handle;
+use crate::memtable::partition::PartitionHead;
+use crate::memtable::pool::ChunkPool;
+use crate::memtable::purge::Purge;
+use crate::memtable::tree::{Key, Place};
+use crate::memtable::{Memtable, Scratch, entry, ranges};
+
+/// Bytes of nodes and entries' heads that one row or boundary may add, from above.
+const ITEM_OVERHEAD: usize = 256;
+/// What splits all the way up a tree may take once.
+const SPLIT_OVERHEAD: usize = 16 << 10;
+
+impl Memtable {
+    /// How many bytes of new blocks `mutation` may take, from above for all but merges with much larger rows.
+    #[inline]
+    pub fn bytes_needed(mutation: &MutationRef<'_>) -> usize {
+        2 * mutation.bytes().len() + ITEM_OVERHEAD * (1 + mutation.item_count()) + SPLIT_OVERHEAD
+    }
+
+    /// Merges `mutation`, which [`crate::memtable::TableShape::check`] found to fit.
+    pub fn apply(&mut self, pool: &mut ChunkPool, scratch: &mut Scratch, mutation: &MutationRef<'_>) {
+        if self.shape.has_clustering() {
+            self.apply_to_partition(pool, scratch, mutation);
+        } else {
+            self.apply_to_row(pool, scratch, mutation);
+        }
+        if !self.purges.is_empty() {
+            self.purge_some(pool, scratch);
+        }
+    }
+
+    /// Without clustering columns a partition is one row, which lies in the partition's entry. The deletion of the
+    /// partition is that row's.
+    fn apply_to_row(&mut self, pool: &mut ChunkPool, scratch: &mut Scratch, mutation: &MutationRef<'_>) {
+        let key = Key::of_partition(mutation.token(), mutation.key());
+        if let Some(deletion) = mutation.partition_deletion() {
+            scratch.deletion.clear();
+            let mut builder = RowBuilder::begin(&scratch.deletion);
+            builder.deletion(deletion);
+            builder.finish(&mut scratch.deletion);
+            let place = self.partitions.locate(&self.arena, key);
+            put_row(self, pool, &mut scratch.row, place, key, &RowRef::trusted(&scratch.deletion));
+        }
+        for item in mutation.items() {
+            if let Item::Row(_, row) = item {
+                let place = self.partitions.locate(&self.arena, key);
+                put_row(self, pool, &mut scratch.row, place, key, &row);
+            }
+        }
+    }
+
+    fn apply_to_partition(&mut self, pool: &mut ChunkPool, scratch: &mut Scratch, mutation: &MutationRef<'_>) {
+        let key = Key::of_partition(mutation.token(), mutation.key());
+        let place = self.partitions.locate(&self.arena, key);
+        let partition = match place.found {
+            Some(partition) => partition,
+            None => {
+                let head = PartitionHead::EMPTY.to_bytes();
+                let partition = entry::create(&mut self.arena, pool, key.bytes, &[], &head);
+                self.partitions.insert(&mut self.arena, pool, &place, key, partition);
+                partition
+            }
+        };
+        let before = PartitionHead::from_bytes(entry::entry(&self.arena, partition).body);
+        let mut head = before;
+        if let Some(deletion) = mutation.partition_deletion() {
+            self.delete_partition(pool, scratch, &mut head, deletion);
+            self.begin_purge(Purge::of_partition(mutation, deletion));
+        }
+        for item in mutation.items() {
+            match item {
+                Item::Row(clustering, row) => self.put_clustered(pool, scratch, &mut head, clustering, row),
+                Item::StaticRow(row) => self.put_static(pool, scratch, &mut head, row),
+                Item::RangeTombstone(range) => self.delete_range(pool, mutation, &mut head, &range),
+            }
+        }
+        if head != before {
+            entry::overwrite_body(&mut self.arena, partition, &head.to_bytes());
+        }
+    }
+
+    fn delete_partition(
+        &mut self,
+        pool: &mut ChunkPool,
+        scratch: &mut Scratch,
+        head: &mut PartitionHead,
+        deletion: Deletion,
+    ) {
+        head.deletion = Deletion::max_of(head.deletion, Some(deletion));
+        if !head.static_row.is_null() {
+            scratch.row.clear();
+            let row = RowRef::trusted(entry::entry(&self.arena, head.static_row).body);
+            shadow_row(&row, deletion, &mut scratch.row);
+            head.static_row = entry::replace_body(&mut self.arena, pool, head.static_row, &scratch.row);
+        }
+    }
+
+    fn put_static(&mut self, pool: &mut ChunkPool, scratch: &mut Scratch, head: &mut PartitionHead, row: RowRef<'_>) {
+        let Some(row) = shadowed(&row, head.deletion, &mut scratch.shadowed) else { return };
+        if head.static_row.is_null() {
+            head.static_row = entry::create(&mut self.arena, pool, &[], &[], row.bytes());
+            return;
+        }
+        scratch.row.clear();
+        let old = RowRef::trusted(entry::entry(&self.arena, head.static_row).body);
+        merge_rows(&old, &row, &mut scratch.row);
+        head.static_row = entry::replace_body(&mut self.arena, pool, head.static_row, &scratch.row);
+    }
+
+    fn put_clustered(
+        &mut self,
+        pool: &mut ChunkPool,
+        scratch: &mut Scratch,
+        head: &mut PartitionHead,
+        clustering: ClusteringRef<'_>,
+        row: RowRef<'_>,
+    ) {
+        scratch.key.clear();
+        self.shape.comparable(clustering, &mut scratch.key);
+        let mut deletion = head.deletion;
+        if !head.boundaries.is_empty() {
+            let of_range = ranges::deletion_at(&self.arena, &head.boundaries, &scratch.key);
+            deletion = Deletion::max_of(deletion, of_range);
+        }
+        let Some(row) = shadowed(&row, deletion, &mut scratch.shadowed) else { return };
+        let key = Key::of_comparable(&scratch.key);
+        let place = head.rows.locate(&self.arena, key);
+        match place.found {
+            None => {
+                let handle = entry::create(&mut self.arena, pool, key.bytes, clustering.bytes(), row.bytes());
+                head.rows.insert(&mut self.arena, pool, &place, key, handle);
+            }
+            Some(found) => merge_into(self, pool, &mut scratch.row, &place, found, &row),
+        }
+    }
+
+    fn delete_range(
+        &mut self,
+        pool: &mut ChunkPool,
+        mutation: &MutationRef<'_>,
+        head: &mut PartitionHead,
+        range: &RangeTombstoneRef<'_>,
+    ) {
+        let Some(start) = ranges::start_of(&self.shape, &range.start) else { return };
+        let end = ranges::end_of(&self.shape, &range.end);
+        ranges::add(&mut self.arena, pool, &mut head.boundaries, &start, end.as_deref(), range.deletion);
+        self.begin_purge(Purge::of_range(mutation, start, end, range.deletion));
+    }
+}
+
+/// What is left of `row` under a deletion that covers it; `None` if nothing is.
+fn shadowed<'r>(row: &RowRef<'r>, deletion: Option<Deletion>, buffer: &'r mut Vec<u8>) -> Option<RowRef<'r>> {
+    let Some(deletion) = deletion else { return Some(*row) };
+    buffer.clear();
+    shadow_row(row, deletion, buffer).then(|| RowRef::trusted(buffer))
+}
+
+/// Puts the row of a table without clustering columns.
+#[inline]
+fn put_row(
+    table: &mut Memtable,
+    pool: &mut ChunkPool,
+    merged: &mut Vec<u8>,
+    place: Place,
+    key: Key<'_>,
+    row: &RowRef<'_>,
+) {
+    match place.found {
+        None => {
+            let handle = entry::create(&mut table.arena, pool, key.bytes, &[], row.bytes());
+            table.partitions.insert(&mut table.arena, pool, &place, key, handle);
+        }
+        Some(found) => merge_into(table, pool, merged, &place, found, row),
+    }
+}
+
+/// Merges `row` into the one that is there.
+#[inline]
+fn merge_into(
+    table: &mut Memtable,
+    pool: &mut ChunkPool,
+    merged: &mut Vec<u8>,
+    place: &Place,
+    found: Handle,
+    row: &RowRef<'_>,
+) {
+    merged.clear();
+    let body = entry::entry(&table.arena, found).body;
+    if body.is_empty() {
+        // A row that was deleted from outside left its place behind.
+        merged.extend_from_slice(row.bytes());
+    } else {
+        merge_rows(&RowRef::trusted(body), row, merged);
+    }
+    let moved = entry::replace_body(&mut table.arena, pool, found, merged);
+    if moved != found {
+        place.set(&mut table.arena, moved);
+    }
+}
