@@ -1,3 +1,6 @@
 //! The node as a library: its configuration and its start-up, for the binary and for the simulator.
 
+pub mod cli;
 pub mod config;
+pub mod node;
+pub mod serve;

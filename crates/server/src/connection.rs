@@ -1,3 +1,153 @@
-//! One client's connection.
+//! One client's connection: the state its tasks share, its begin and its end.
+//!
+//! Three tasks live as long as the connection, none as long as a request: the reader decodes and executes, the writer
+//! sends, the releaser (from the first held reply on) waits for syncs. See `docs/internals/server.md`.
 
+mod dispatch;
+mod handshake;
+mod held;
+mod inbound;
+mod output;
 mod read_buffer;
+mod reader;
+mod transport;
+mod violation;
+mod writer;
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::time::Duration;
+
+use cql_protocol::{EventKinds, Version};
+use query::Session;
+use runtime::sync::Notify;
+use runtime::{Group, Socket, TcpStream};
+
+use crate::server::Inner;
+use output::Output;
+use transport::Transport;
+
+/// How long a connection that is to end may take to send its last replies.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
+/// A connection's shared state. Everything here belongs to the shard's thread.
+pub(crate) struct Connection {
+    pub(crate) server: Rc<Inner>,
+    stream: TcpStream,
+    session: Session,
+    /// The port SUPPORTED names for shard-aware drivers.
+    shard_aware_port: Option<u16>,
+    output: RefCell<Output>,
+    /// STARTUP was answered with READY.
+    started: Cell<bool>,
+    /// Version of the first frame; all others must have it.
+    version: Cell<Option<Version>>,
+    transport: Cell<Transport>,
+    /// Events the client has registered for.
+    events: Cell<EventKinds>,
+    /// Requests that are tasks now.
+    tasks: Cell<usize>,
+    /// Nothing more is read: when all replies are sent, the writer ends.
+    closing: Cell<bool>,
+    /// Something is ready to be sent, or the connection closes.
+    to_write: Notify,
+    /// A reply was held.
+    to_release: Notify,
+    /// Replies were sent or a request was done: a reader that paused may go on.
+    room: Notify,
+    releaser_runs: Cell<bool>,
+}
+
+/// Takes a socket and serves it until it ends.
+pub(crate) fn serve(server: Rc<Inner>, socket: Socket, shard_aware_port: Option<u16>) {
+    let connection = Connection::new(server.clone(), socket, shard_aware_port);
+    let id = server.register(&connection);
+    server.runtime.clone().spawn(Group::Query, async move {
+        let writer = server.runtime.spawn(Group::Query, writer::run(connection.clone()));
+        reader::run(&connection).await;
+        connection.closing.set(true);
+        connection.to_write.notify();
+        connection.to_release.notify();
+        // The client may have sent its last request and closed only its own direction: it still gets its replies. If it
+        // does not take them, it is gone.
+        if server.runtime.timeout(LAST_WORDS, connection.finished()).await.is_err() {
+            writer.abort();
+        }
+        server.unregister(id);
+    });
+}
+
+/// Tells a client that there are too many connections, and closes.
+pub(crate) fn refuse(server: Rc<Inner>, socket: Socket) {
+    let stream = server.runtime.adopt(socket);
+    server.runtime.clone().spawn(Group::Query, async move {
+        let mut frame = Vec::new();
+        handshake::write_refusal(&mut frame);
+        let _ = server.runtime.timeout(LAST_WORDS, stream.write_all(frame)).await;
+    });
+}
+
+impl Connection {
+    fn new(server: Rc<Inner>, socket: Socket, shard_aware_port: Option<u16>) -> Rc<Connection> {
+        let stream = server.runtime.adopt(socket);
+        Rc::new(Connection {
+            server,
+            stream,
+            session: Session::new(),
+            shard_aware_port,
+            output: RefCell::default(),
+            started: Cell::new(false),
+            version: Cell::new(None),
+            transport: Cell::new(Transport::Plain),
+            events: Cell::default(),
+            tasks: Cell::new(0),
+            closing: Cell::new(false),
+            to_write: Notify::new(),
+            to_release: Notify::new(),
+            room: Notify::new(),
+            releaser_runs: Cell::new(false),
+        })
+    }
+
+    /// Whether nothing is under way and nothing waits to be sent.
+    pub(crate) fn is_quiet(&self) -> bool {
+        let output = self.output.borrow();
+        self.tasks.get() == 0 && output.held.len() == 0 && output.ready.is_empty() && !output.writing
+    }
+
+    /// Ends sending, after what was written.
+    pub(crate) fn shutdown(&self) {
+        // Fails when the client has gone already, which is as well.
+        let _ = self.stream.shutdown();
+    }
+
+    /// Whether the reader must pause: too much under way, or too much unsent.
+    fn is_full(&self, output: &Output) -> bool {
+        let limits = &self.server.limits;
+        self.tasks.get() + output.held.len() >= limits.connection_requests_max
+            || output.ready.len() >= limits.out_bytes_max
+    }
+
+    /// Appends an event frame for a client that registered for its kind, unless the client does not read.
+    pub(crate) fn push_event<'f>(&self, kind: EventKinds, frame_of: impl FnOnce(Version) -> &'f [u8]) {
+        let Some(version) = self.version.get() else { return };
+        if !self.events.get().contains(kind) || self.closing.get() {
+            return;
+        }
+        let mut output = self.output.borrow_mut();
+        if output.ready.len() >= self.server.limits.event_bytes_max {
+            self.server.count(|stats| stats.events_dropped += 1);
+            return;
+        }
+        output.ready.extend_from_slice(frame_of(version));
+        self.to_write.notify();
+    }
+
+    /// Waits until the writer has ended.
+    async fn finished(&self) {
+        while !self.is_quiet() && !self.output.borrow().broken {
+            self.room.notified().await;
+        }
+        self.shutdown();
+    }
+}

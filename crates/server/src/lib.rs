@@ -1,6 +1,13 @@
-//! Listeners, connections, limits and event push.
+//! Listeners, connections, limits and event push: what stands between the clients' sockets and the engine.
+//!
+//! Each shard has a [`Server`]; shard 0's also accepts. See `docs/internals/server.md`.
 
+mod acceptor;
 mod connection;
+mod events;
 mod limits;
+mod server;
 
+pub use acceptor::{ListenError, Listeners, Listening};
 pub use limits::Limits;
+pub use server::{Seat, Server, ServerStats, seats};

@@ -103,6 +103,7 @@ fn parse_address(text: &str) -> Result<IpAddr, String> {
 impl Config {
     /// Puts together the configuration of `arguments` and the file they name, for this machine. The second value names the
     /// keys and flags that were accepted and mean nothing, for one warning.
+    #[expect(clippy::disallowed_methods, reason = "no shard runs yet, so there is no Runtime to read through")]
     pub fn resolve(arguments: &Arguments, machine: &Machine) -> Result<(Config, Vec<String>), ConfigError> {
         let mut settings = Settings::default();
         let mut pointless = Vec::new();

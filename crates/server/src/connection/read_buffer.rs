@@ -37,6 +37,13 @@ impl ReadBuffer {
         self.used = (self.used + count).min(self.bytes.len());
     }
 
+    /// The first `count` unused bytes, which are used from now on.
+    pub(crate) fn take(&mut self, count: usize) -> &[u8] {
+        let from = self.used;
+        self.consume(count);
+        self.bytes.get(from..self.used).unwrap_or_default()
+    }
+
     /// Bytes of memory that the buffer holds.
     pub(crate) fn capacity(&self) -> usize {
         self.bytes.capacity()

@@ -1,0 +1,28 @@
+//! The command line of the whole binary.
+
+use clap::{Parser, Subcommand};
+
+use crate::config::Arguments;
+
+/// A distributed wide-column database that speaks CQL.
+///
+/// Without a command it serves: a single node on 127.0.0.1:9042, its data in ./helenus-data.
+#[derive(Debug, Parser)]
+#[command(name = "helenus", version, args_conflicts_with_subcommands = true, max_term_width = 120)]
+pub struct CommandLine {
+    /// What to do; serve when missing.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// Flags of serve.
+    #[command(flatten)]
+    pub serve: Arguments,
+}
+
+/// What the binary can do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a node (the default)
+    Serve(Box<Arguments>),
+    /// Put load on a node and measure it
+    Stress(Box<stress::Arguments>),
+}

@@ -1,0 +1,88 @@
+//! A node's start and end, the same for the binary and for the simulator.
+//!
+//! Every shard runs [`run`] with its seat. Shard 0 leads: it locks the data folder, opens the metadata log, and then has all
+//! shards (itself too) take the same steps by commands over a mesh:
+//!
+//! ```text
+//! Open    each shard builds the schema, opens its storage and replays its log
+//! (lead)  the ports are bound: their true numbers are part of what the next step tells clients
+//! Serve   each shard makes its engine and its server
+//! Retire  logs of another shard count are removed, now that every shard has made the records its own
+//! (lead)  accepts connections; the node is ready; waits for the signal to end; stops accepting
+//! Drain   each shard answers what is under way and syncs its log
+//! End     each shard's main returns
+//! ```
+//!
+//! Everything goes through [`Runtime`]. A step that fails anywhere ends the node with one sentence.
+
+mod error;
+mod lead;
+mod shard;
+
+pub use error::NodeError;
+
+use query::EngineSeats;
+use runtime::sync::Queue;
+use runtime::{MeshSeat, Responder, Runtime, ShardId};
+use server::Listening;
+
+use crate::config::Config;
+use lead::Lead;
+use shard::{Command, ShardNode};
+
+/// A shard's answer to a command; the error is a whole sentence, since it may cross shards.
+type Answer = Result<(), String>;
+
+/// One shard's place in all meshes of a node, on its way to the shard's thread.
+pub struct Seat {
+    commands: MeshSeat<Command, Answer>,
+    engine: EngineSeats,
+    server: server::Seat,
+}
+
+/// One seat per shard, to be made before the shards run.
+pub fn seats(shards: u16) -> Vec<Seat> {
+    let commands = runtime::mesh(shards, COMMANDS_MAX);
+    let rest = query::engine_seats(shards).into_iter().zip(server::seats(shards));
+    commands.into_iter().zip(rest).map(|(commands, (engine, server))| Seat { commands, engine, server }).collect()
+}
+
+/// Commands under way from shard 0 to one shard. They come one after another.
+const COMMANDS_MAX: usize = 4;
+
+/// What is known when the node is ready.
+#[derive(Debug, Clone)]
+pub struct Ready {
+    /// The ports that were really taken.
+    pub listening: Listening,
+    /// The reactor that runs.
+    pub reactor: &'static str,
+    /// Shards.
+    pub shards: u16,
+    /// How many times the node was started on this data, this time included.
+    pub boot: u64,
+}
+
+/// A shard's main: runs the node's part on this shard until the node ends. `ready` is called on shard 0, once.
+pub async fn run(runtime: Runtime, seat: Seat, config: Config, ready: impl FnOnce(Ready)) -> Result<(), NodeError> {
+    let commands: Queue<(Command, Responder<Answer>)> = Queue::new(COMMANDS_MAX);
+    let inbox = commands.clone();
+    let mesh = seat.commands.open(&runtime, move |_, command, responder| {
+        // Full only if shard 0 sent more than the mesh's credits allow.
+        if inbox.try_push((command, responder)).is_err() {
+            tracing::error!("a command for this shard was lost");
+        }
+    });
+    let node = ShardNode::new(runtime.clone(), config.clone(), seat.engine, seat.server);
+    if runtime.shard() != ShardId(0) {
+        node.follow(commands).await;
+        return Ok(());
+    }
+    let local = node.handles();
+    let following = runtime.spawn(runtime::Group::Query, node.follow(commands));
+    let lead = Lead { runtime, config, mesh, local };
+    let result = lead.run(ready).await;
+    lead.end_all().await;
+    following.await;
+    result
+}

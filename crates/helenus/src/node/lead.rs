@@ -1,0 +1,165 @@
+//! What shard 0 does beyond the other shards: folder, metadata log, ports, and the order of steps.
+
+use std::path::Path;
+use std::time::Duration;
+
+use cluster::metadata::{MetadataLog, MetadataRecord};
+use query::NodeInfo;
+use runtime::{FileLock, Group, Mesh, Runtime, ShardId};
+use schema::SchemaChange;
+use server::Listeners;
+use storage::Truncations;
+use topology::{HostId, Token, token_of};
+
+use super::shard::{Command, Handles};
+use super::{Answer, NodeError, Ready};
+use crate::config::Config;
+
+/// The file whose lock says that a process uses the data folder.
+const LOCK_FILE: &str = "helenus.lock";
+
+pub(super) struct Lead {
+    pub(super) runtime: Runtime,
+    pub(super) config: Config,
+    pub(super) mesh: Mesh<Command, Answer>,
+    pub(super) local: Handles,
+}
+
+/// What the metadata log said.
+struct Metadata {
+    log: MetadataLog,
+    host_id: HostId,
+    boot: u64,
+    changes: Vec<SchemaChange>,
+    truncations: Truncations,
+}
+
+impl Lead {
+    /// Starts the node, serves until the process is told to end, and ends in order.
+    pub(super) async fn run(&self, ready: impl FnOnce(Ready)) -> Result<(), NodeError> {
+        let _lock = self.lock_folder().await?;
+        let metadata = self.open_metadata().await?;
+        let Metadata { log, host_id, boot, changes, truncations } = metadata;
+        *self.local.metadata_log.borrow_mut() = Some(log);
+        self.all(&Command::Open { boot, changes, truncations }).await?;
+
+        let listeners = Listeners::bind(&self.runtime, self.config.listen, self.config.listen_shard_aware).await?;
+        let listening = listeners.listening();
+        self.all(&Command::Serve(self.node_info(host_id, boot, listening.native))).await?;
+        self.all(&Command::Retire).await?;
+        let server = self.local.server.borrow().clone();
+        let server = server.ok_or_else(|| NodeError::Shard { sentence: "shard 0 does not serve".to_owned() })?;
+        server.accept(listeners);
+        ready(Ready { listening, reactor: self.runtime.reactor_name(), shards: self.runtime.shard_count(), boot });
+
+        let signal = self.runtime.termination().await;
+        tracing::info!(?signal, "ending: answering what is under way, then syncing");
+        server.stop_accepting();
+        self.all(&Command::Drain).await
+    }
+
+    /// Lets every other shard's main return, and the own steps end.
+    pub(super) async fn end_all(&self) {
+        if let Err(error) = self.all(&Command::End).await {
+            tracing::error!(%error, "a shard did not end");
+        }
+    }
+
+    /// Has all shards take a step side by side; the first error of any.
+    async fn all(&self, command: &Command) -> Result<(), NodeError> {
+        let calls: Vec<_> = (0..self.runtime.shard_count())
+            .map(|shard| {
+                let (mesh, command) = (self.mesh.clone(), command.clone());
+                self.runtime.spawn(Group::Query, async move { mesh.call(ShardId(shard), command).await })
+            })
+            .collect();
+        let mut result = Ok(());
+        for call in calls {
+            let answer = call.await.unwrap_or_else(|gone| Err(gone.to_string()));
+            result = result.and(answer);
+        }
+        result.map_err(|sentence| NodeError::Shard { sentence })
+    }
+
+    /// Makes the data folder and locks it against another process. A process that was killed is waited for a moment: the
+    /// kernel may still be ending it when the next one starts.
+    async fn lock_folder(&self) -> Result<FileLock, NodeError> {
+        const TRIES: u32 = 10;
+        const REST: Duration = Duration::from_millis(20);
+        let dir = &self.config.data_dir;
+        let unusable = |source| NodeError::Folder { dir: dir.clone(), source };
+        self.runtime.create_dir_all(dir).await.map_err(unusable)?;
+        let path = dir.join(LOCK_FILE);
+        for _ in 0..TRIES {
+            if let Some(lock) = self.runtime.lock_file(&path).await.map_err(unusable)? {
+                return Ok(lock);
+            }
+            self.runtime.sleep(REST).await;
+        }
+        Err(NodeError::InUse { dir: dir.clone() })
+    }
+
+    /// Reads the metadata log; the first start makes the node's identity, and each start counts itself before anything
+    /// else is written, so that positions of different starts are never taken for each other.
+    async fn open_metadata(&self) -> Result<Metadata, NodeError> {
+        let (log, records) = MetadataLog::open(&self.runtime, Path::new(&self.config.data_dir)).await?;
+        let mut host_id = None;
+        let mut boot = 0;
+        let mut changes = Vec::new();
+        let mut truncations = Truncations::new();
+        for record in records {
+            match record {
+                MetadataRecord::HostId(id) => host_id = Some(id),
+                MetadataRecord::Boot(number) => boot = number,
+                MetadataRecord::Schema(more) => changes.extend(more),
+                MetadataRecord::Truncated { table, positions } => {
+                    truncations.entry(table).or_default().extend(positions);
+                }
+            }
+        }
+        let host_id = match host_id {
+            Some(id) => id,
+            None => {
+                let id = random_host_id(&self.runtime);
+                log.append(&MetadataRecord::HostId(id)).await?;
+                id
+            }
+        };
+        boot += 1;
+        log.append(&MetadataRecord::Boot(boot)).await?;
+        Ok(Metadata { log, host_id, boot, changes, truncations })
+    }
+
+    fn node_info(&self, host_id: HostId, boot: u64, native: std::net::SocketAddr) -> NodeInfo {
+        let mut native_address = native;
+        if let Some(address) = self.config.broadcast {
+            native_address.set_ip(address);
+        }
+        NodeInfo {
+            cluster_name: self.config.cluster_name.clone(),
+            datacenter: "datacenter1".to_owned(),
+            rack: "rack1".to_owned(),
+            host_id,
+            tokens: vec![token_of_host(host_id)],
+            native_address,
+            listen_address: native,
+            boot,
+        }
+    }
+}
+
+/// A random UUID, version 4.
+fn random_host_id(runtime: &Runtime) -> HostId {
+    let mut id = [0; 16];
+    let (high, low) = id.split_at_mut(8);
+    high.copy_from_slice(&runtime.random_u64().to_be_bytes());
+    low.copy_from_slice(&runtime.random_u64().to_be_bytes());
+    id[6] = id[6] & 0x0f | 0x40;
+    id[8] = id[8] & 0x3f | 0x80;
+    HostId(id)
+}
+
+/// The node's one token. It follows from the identity, so it needs no record of its own and is the same at each start.
+fn token_of_host(host_id: HostId) -> Token {
+    token_of(&host_id.0)
+}

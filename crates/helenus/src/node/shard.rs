@@ -1,0 +1,166 @@
+//! One shard's steps through a node's life, as shard 0 commands them.
+
+use std::cell::RefCell;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::Duration;
+
+use cluster::metadata::MetadataLog;
+use query::{Engine, EngineOptions, EngineParts, EngineSeats, NodeInfo};
+use runtime::sync::Queue;
+use runtime::{Responder, Runtime};
+use schema::{Schema, SchemaChange};
+use server::Server;
+use storage::{Shard, StorageOptions, SyncMode, Truncations};
+use topology::{Node, NodeIndex, Ring, Sharder};
+
+use super::Answer;
+use crate::config::{CommitLogSync, Config};
+
+/// How long requests under way may take to be answered when the node ends.
+const DRAIN_PATIENCE: Duration = Duration::from_secs(10);
+
+/// A step of the node's life.
+#[derive(Debug, Clone)]
+pub(super) enum Command {
+    /// Build the schema, open storage.
+    Open { boot: u64, changes: Vec<SchemaChange>, truncations: Truncations },
+    /// Make the engine and the server.
+    Serve(NodeInfo),
+    /// Remove logs of another shard count.
+    Retire,
+    /// Answer what is under way, sync.
+    Drain,
+    /// Return from the shard's main.
+    End,
+}
+
+/// What the lead on shard 0 shares with shard 0's own steps.
+#[derive(Clone, Default)]
+pub(super) struct Handles {
+    /// Put here by the lead before Serve.
+    pub(super) metadata_log: Rc<RefCell<Option<MetadataLog>>>,
+    /// Put here by Serve.
+    pub(super) server: Rc<RefCell<Option<Server>>>,
+}
+
+/// A shard of a node and what it has opened so far.
+pub(super) struct ShardNode {
+    runtime: Runtime,
+    config: Config,
+    engine_seats: Option<EngineSeats>,
+    server_seat: Option<server::Seat>,
+    opened: Option<(Shard, Schema)>,
+    handles: Handles,
+}
+
+impl ShardNode {
+    pub(super) fn new(
+        runtime: Runtime,
+        config: Config,
+        engine_seats: EngineSeats,
+        server_seat: server::Seat,
+    ) -> ShardNode {
+        ShardNode {
+            runtime,
+            config,
+            engine_seats: Some(engine_seats),
+            server_seat: Some(server_seat),
+            opened: None,
+            handles: Handles::default(),
+        }
+    }
+
+    pub(super) fn handles(&self) -> Handles {
+        self.handles.clone()
+    }
+
+    /// Takes each step as it is commanded, until the end.
+    pub(super) async fn follow(mut self, commands: Queue<(Command, Responder<Answer>)>) {
+        while let Ok((command, responder)) = commands.pop().await {
+            let answer = match command {
+                Command::Open { boot, changes, truncations } => self.open(boot, &changes, &truncations).await,
+                Command::Serve(node) => self.serve(node),
+                Command::Retire => self.retire().await,
+                Command::Drain => self.drain().await,
+                Command::End => return responder.reply(Ok(())),
+            };
+            responder.reply(answer);
+        }
+    }
+
+    async fn open(&mut self, boot: u64, changes: &[SchemaChange], truncations: &Truncations) -> Answer {
+        let schema = Schema::empty().with_all(changes);
+        let shards = self.runtime.shard_count();
+        let mut options = StorageOptions::new(&self.config.data_dir, boot, self.memtable_bytes());
+        options.segment_bytes = self.config.commitlog_segment_bytes;
+        options.sync = match self.config.commitlog_sync {
+            CommitLogSync::Group => SyncMode::Group,
+            CommitLogSync::Batch => SyncMode::Batch,
+            CommitLogSync::Periodic => SyncMode::Periodic { period: self.config.commitlog_sync_period },
+        };
+        let opened = Shard::open(&self.runtime, options, Sharder::new(shards), &schema, truncations).await;
+        let storage = opened.map_err(|error| error.to_string())?;
+        self.opened = Some((storage, schema));
+        Ok(())
+    }
+
+    /// The shard's memory less what requests in flight (a tenth) and prepared statements may take, and a tenth to spare.
+    fn memtable_bytes(&self) -> usize {
+        let shard = self.config.memory_bytes / u64::from(self.runtime.shard_count());
+        usize::try_from(shard / 10 * 8).unwrap_or(usize::MAX)
+    }
+
+    fn serve(&mut self, node: NodeInfo) -> Answer {
+        let (Some((storage, schema)), Some(seats), Some(server_seat)) =
+            (self.opened.clone(), self.engine_seats.take(), self.server_seat.take())
+        else {
+            return Err("a shard was told to serve before it was opened".to_owned());
+        };
+        let mut options = EngineOptions::default();
+        if let Some(bytes) = self.config.prepared_bytes_max {
+            let shard = bytes / u64::from(self.runtime.shard_count());
+            options.prepared_bytes_max = usize::try_from(shard).unwrap_or(usize::MAX);
+        }
+        let engine = Engine::new(EngineParts {
+            runtime: self.runtime.clone(),
+            seats,
+            storage,
+            schema,
+            ring: Rc::new(ring_of_one(&node)),
+            metadata_log: self.handles.metadata_log.borrow_mut().take(),
+            options,
+            node,
+        });
+        let server = Server::start(&self.runtime, server_seat, engine, self.config.limits.clone());
+        *self.handles.server.borrow_mut() = Some(server);
+        Ok(())
+    }
+
+    async fn retire(&self) -> Answer {
+        let Some((storage, _)) = &self.opened else { return Ok(()) };
+        storage.retire_old_segments().await.map_err(|error| error.to_string())
+    }
+
+    async fn drain(&self) -> Answer {
+        let server = self.handles.server.borrow().clone();
+        if let Some(server) = server {
+            server.drain(DRAIN_PATIENCE).await;
+        }
+        let Some((storage, _)) = &self.opened else { return Ok(()) };
+        storage.drain().await.map_err(|error| format!("the last sync failed: {error}"))
+    }
+}
+
+/// The ring of a cluster that is this node alone.
+fn ring_of_one(node: &NodeInfo) -> Ring {
+    let address: SocketAddr = node.native_address;
+    let alone = Node {
+        host_id: node.host_id,
+        address,
+        datacenter: node.datacenter.clone(),
+        rack: node.rack.clone(),
+        tokens: node.tokens.clone(),
+    };
+    Ring::new(vec![alone], NodeIndex(0))
+}

@@ -1,0 +1,131 @@
+//! From a decoded header and a body to a reply: at once, held, or by a task.
+
+use std::rc::Rc;
+
+use cql_protocol::request::{self, Batch, Execute, Query, Register, Startup};
+use cql_protocol::{ErrorBody, FrameHeader, Opcode, write_error};
+use query::{Outcome, OwnedRequest};
+use runtime::Group;
+
+use super::output::Output;
+use super::violation::Violation;
+use super::{Connection, handshake};
+
+impl Connection {
+    /// Executes one request; its reply is appended to `output`, now or when its task is done. An error means that the
+    /// bytes were no request: the caller reports it and ends the connection.
+    #[inline]
+    pub(super) fn dispatch(
+        self: &Rc<Self>,
+        header: &FrameHeader,
+        body: &[u8],
+        output: &mut Output,
+    ) -> Result<(), Violation> {
+        if !self.started.get() {
+            return handshake::before_startup(self, header, body, output);
+        }
+        if self.server.draining.get() {
+            write_error(
+                &mut output.ready,
+                header.version,
+                header.stream,
+                &ErrorBody::overloaded("Server is shutting down"),
+            );
+            return Ok(());
+        }
+        let version = header.version;
+        let message = request::message(header.flags, body)?;
+        let start = output.ready.len();
+        let engine = &self.server.engine;
+        let outcome = match header.opcode {
+            Opcode::Execute => {
+                let request = Execute::decode(message, version)?;
+                engine.try_execute(&self.session, header, &request, &mut output.ready)
+            }
+            Opcode::Query => {
+                let request = Query::decode(message, version)?;
+                engine.try_query(&self.session, header, &request, &mut output.ready)
+            }
+            Opcode::Batch => {
+                let request = Batch::decode(message, version)?;
+                engine.try_batch(&self.session, header, &request, &mut output.ready)
+            }
+            Opcode::Prepare => Outcome::MustWait,
+            _ => return self.dispatch_control(header, message, output),
+        };
+        match outcome {
+            Outcome::Ready => {}
+            Outcome::AfterSync(sequence) => {
+                // The reply was written where it would have gone without the wait: a copy of a few bytes is cheaper than
+                // asking the engine twice or writing all replies to a second buffer.
+                let frame = output.ready.get(start..).unwrap_or_default();
+                output.held.push(sequence, header.stream, frame);
+                output.ready.truncate(start);
+            }
+            Outcome::MustWait => self.spawn(header, body, output),
+        }
+        Ok(())
+    }
+
+    /// What is neither data nor a statement.
+    #[cold]
+    fn dispatch_control(&self, header: &FrameHeader, message: &[u8], output: &mut Output) -> Result<(), Violation> {
+        match header.opcode {
+            Opcode::Options => handshake::supported(self, header, output),
+            Opcode::Register => {
+                let register = Register::decode(message)?;
+                self.events.set(self.events.get().with(register.events));
+                cql_protocol::write_ready(&mut output.ready, header.version, header.stream);
+            }
+            Opcode::Startup => {
+                Startup::decode(message)?;
+                let text = "Unexpected message STARTUP, the connection is already initialized";
+                write_error(&mut output.ready, header.version, header.stream, &ErrorBody::protocol_error(text));
+            }
+            opcode => {
+                let text = format!("Unexpected message {}, no authentication is under way", opcode.name());
+                write_error(&mut output.ready, header.version, header.stream, &ErrorBody::protocol_error(text));
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies a request that must wait and gives it a task of its own.
+    #[cold]
+    fn spawn(self: &Rc<Self>, header: &FrameHeader, body: &[u8], output: &mut Output) {
+        let server = &self.server;
+        let limits = &server.limits;
+        let bytes = server.bytes_in_flight.get() + body.len();
+        if server.tasks.get() >= limits.shard_requests_max || bytes > limits.shard_bytes_in_flight_max {
+            server.count(|stats| stats.overloaded += 1);
+            let error = ErrorBody::overloaded("Too many requests are under way on this shard");
+            write_error(&mut output.ready, header.version, header.stream, &error);
+            return;
+        }
+        server.bytes_in_flight.set(bytes);
+        server.tasks.set(server.tasks.get() + 1);
+        server.count(|stats| stats.requests_waited += 1);
+        self.tasks.set(self.tasks.get() + 1);
+        let request = OwnedRequest { header: *header, body: body.to_vec() };
+        let connection = self.clone();
+        server.runtime.spawn(Group::Query, async move {
+            let length = request.body.len();
+            let reply = connection.server.engine.run(&connection.session, request).await;
+            connection.task_done(length, &reply);
+        });
+    }
+
+    fn task_done(&self, length: usize, reply: &[u8]) {
+        let server = &self.server;
+        server.bytes_in_flight.set(server.bytes_in_flight.get() - length);
+        server.tasks.set(server.tasks.get() - 1);
+        self.tasks.set(self.tasks.get() - 1);
+        let mut output = self.output.borrow_mut();
+        if !output.broken {
+            output.ready.extend_from_slice(reply);
+        }
+        drop(output);
+        self.to_write.notify();
+        self.room.notify();
+    }
+}

@@ -1,0 +1,98 @@
+//! OPTIONS and STARTUP: what this server speaks, and what a connection chooses.
+
+use cql_protocol::request::{self, Startup};
+use cql_protocol::{Codec, ErrorBody, FrameHeader, Opcode, Version, write_error, write_ready, write_supported};
+use topology::Sharder;
+
+use super::Connection;
+use super::output::Output;
+use super::transport::Transport;
+use super::violation::Violation;
+
+/// Handles a request that comes before the connection is started. Cassandra keeps the connection after such an error.
+#[cold]
+pub(super) fn before_startup(
+    connection: &Connection,
+    header: &FrameHeader,
+    body: &[u8],
+    output: &mut Output,
+) -> Result<(), Violation> {
+    match header.opcode {
+        Opcode::Options => supported(connection, header, output),
+        Opcode::Startup => {
+            let message = request::message(header.flags, body)?;
+            match choose(&Startup::decode(message)?, header.version) {
+                Ok(transport) => {
+                    write_ready(&mut output.ready, header.version, header.stream);
+                    // What comes before the choice, and READY itself, goes as it is: the client begins to use the
+                    // transport only when it has read READY.
+                    output.unframed = output.ready.len();
+                    connection.transport.set(transport);
+                    connection.started.set(true);
+                }
+                Err(text) => {
+                    let error = ErrorBody::protocol_error(text);
+                    write_error(&mut output.ready, header.version, header.stream, &error);
+                }
+            }
+        }
+        opcode => {
+            let text = format!("Unexpected message {}, expecting STARTUP or OPTIONS", opcode.name());
+            write_error(&mut output.ready, header.version, header.stream, &ErrorBody::protocol_error(text));
+        }
+    }
+    Ok(())
+}
+
+/// The transport that STARTUP asks for, or Cassandra's words for why not.
+fn choose(startup: &Startup<'_>, version: Version) -> Result<Transport, String> {
+    let cql_version = startup.cql_version().ok_or("Missing value CQL_VERSION in STARTUP message")?;
+    let major = cql_version.split('.').next().and_then(|major| major.parse::<u32>().ok());
+    if major.is_none_or(|major| major < 3) {
+        return Err(format!(
+            "CQL version {cql_version} is not supported by the binary protocol (supported version are >= 3.0.0)"
+        ));
+    }
+    let compressed = match startup.compression().map(str::to_ascii_lowercase).as_deref() {
+        None | Some("") => false,
+        Some("lz4") => true,
+        Some("snappy") => return Err("This instance does not support Snappy compression".to_owned()),
+        Some(other) => return Err(format!("Unknown compression algorithm: {other}")),
+    };
+    Ok(match (version, compressed) {
+        (Version::V4, false) => Transport::Plain,
+        (Version::V4, true) => Transport::CompressedBodies,
+        (Version::V5, false) => Transport::Segments(Codec::Plain),
+        (Version::V5, true) => Transport::Segments(Codec::Lz4),
+    })
+}
+
+/// Answers OPTIONS. The keys with SCYLLA_ are those by which shard-aware drivers find the shard of a token.
+#[cold]
+pub(super) fn supported(connection: &Connection, header: &FrameHeader, output: &mut Output) {
+    let runtime = &connection.server.runtime;
+    let shard = runtime.shard().0.to_string();
+    let shards = runtime.shard_count().to_string();
+    let ignore_msb = Sharder::IGNORE_MSB.to_string();
+    let port = connection.shard_aware_port.map(|port| port.to_string());
+    let port = port.as_deref();
+    let one = [
+        ("CQL_VERSION", Some("3.4.7")),
+        ("COMPRESSION", Some("lz4")),
+        ("SCYLLA_SHARD", Some(shard.as_str())),
+        ("SCYLLA_NR_SHARDS", Some(shards.as_str())),
+        ("SCYLLA_PARTITIONER", Some("org.apache.cassandra.dht.Murmur3Partitioner")),
+        ("SCYLLA_SHARDING_ALGORITHM", Some("biased-token-round-robin")),
+        ("SCYLLA_SHARDING_IGNORE_MSB", Some(ignore_msb.as_str())),
+        ("SCYLLA_SHARD_AWARE_PORT", port),
+    ];
+    let lists: Vec<(&str, [&str; 1])> = one.iter().filter_map(|(key, value)| Some((*key, [(*value)?]))).collect();
+    let mut options: Vec<(&str, &[&str])> = lists.iter().map(|(key, list)| (*key, list.as_slice())).collect();
+    options.push(("PROTOCOL_VERSIONS", &Version::SUPPORTED));
+    write_supported(&mut output.ready, header.version, header.stream, &options);
+}
+
+/// The error for a client that is one too many. Its version is not known yet; every driver reads version 4.
+pub(super) fn write_refusal(out: &mut Vec<u8>) {
+    write_error(out, Version::V4, 0, &ErrorBody::overloaded("This node has too many connections"));
+}

@@ -1,0 +1,106 @@
+//! Replies that may be sent once the commit log is synced far enough.
+//!
+//! Sequences do not fall within a connection, whose requests are executed in order on one shard. So the replies that a sync
+//! releases are always the oldest ones, their bytes lie together, and releasing them is one copy.
+
+use std::collections::VecDeque;
+
+use storage::LogSequence;
+
+/// The held replies of one connection, oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct Held {
+    bytes: Vec<u8>,
+    /// Bytes before this are released.
+    released: usize,
+    replies: VecDeque<Reply>,
+}
+
+/// One held reply: when it may go, whom it answers, and how long it is.
+#[derive(Debug)]
+struct Reply {
+    sequence: LogSequence,
+    stream: i16,
+    length: usize,
+}
+
+impl Held {
+    /// Holds a reply frame until the log is synced up to `sequence`.
+    pub(crate) fn push(&mut self, sequence: LogSequence, stream: i16, frame: &[u8]) {
+        debug_assert!(self.replies.back().is_none_or(|last| last.sequence <= sequence), "a log sequence fell");
+        self.bytes.extend_from_slice(frame);
+        self.replies.push_back(Reply { sequence, stream, length: frame.len() });
+    }
+
+    /// How many replies are held.
+    pub(crate) fn len(&self) -> usize {
+        self.replies.len()
+    }
+
+    /// What the oldest reply waits for.
+    pub(crate) fn oldest(&self) -> Option<LogSequence> {
+        self.replies.front().map(|reply| reply.sequence)
+    }
+
+    /// Moves every reply that waits for no more than `synced` to `ready`.
+    pub(crate) fn release(&mut self, synced: LogSequence, ready: &mut Vec<u8>) {
+        let mut length = 0;
+        while let Some(reply) = self.replies.front()
+            && reply.sequence <= synced
+        {
+            length += reply.length;
+            self.replies.pop_front();
+        }
+        let end = self.released + length;
+        ready.extend_from_slice(self.bytes.get(self.released..end).unwrap_or_default());
+        self.released = end;
+        if self.replies.is_empty() {
+            self.bytes.clear();
+            self.released = 0;
+        }
+    }
+
+    /// Drops every reply, giving each stream to `each`: the log will never be synced again.
+    pub(crate) fn fail(&mut self, mut each: impl FnMut(i16)) {
+        for reply in self.replies.drain(..) {
+            each(reply.stream);
+        }
+        self.bytes.clear();
+        self.released = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sync_releases_what_it_covers_and_no_more() {
+        let mut held = Held::default();
+        for (sequence, stream, frame) in [(5, 1, "one"), (5, 2, "two"), (7, 3, "three"), (9, 4, "four")] {
+            held.push(LogSequence(sequence), stream, frame.as_bytes());
+        }
+        let mut ready = b"ready ".to_vec();
+        held.release(LogSequence(4), &mut ready);
+        assert_eq!(ready, b"ready ");
+        assert_eq!(held.oldest(), Some(LogSequence(5)));
+        held.release(LogSequence(7), &mut ready);
+        assert_eq!(ready, b"ready onetwothree");
+        assert_eq!((held.len(), held.oldest()), (1, Some(LogSequence(9))));
+        held.push(LogSequence(9), 5, b"five");
+        held.release(LogSequence(100), &mut ready);
+        assert_eq!(ready, b"ready onetwothreefourfive");
+        assert_eq!((held.len(), held.oldest(), held.bytes.len()), (0, None, 0));
+    }
+
+    #[test]
+    fn a_poisoned_log_fails_each_held_reply() {
+        let mut held = Held::default();
+        held.push(LogSequence(1), 11, b"a");
+        held.push(LogSequence(2), 12, b"b");
+        let mut streams = Vec::new();
+        held.fail(|stream| streams.push(stream));
+        assert_eq!(streams, [11, 12]);
+        assert_eq!((held.len(), held.bytes.len()), (0, 0));
+    }
+}

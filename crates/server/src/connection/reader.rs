@@ -1,0 +1,95 @@
+//! The reader of a connection: what arrives is decoded and executed here, in one task for all requests.
+
+use std::rc::Rc;
+
+use super::Connection;
+use super::inbound::{Inbound, Next};
+
+/// Frames after which the clock is asked whether the turn is over. Reading it costs about as much as decoding a frame.
+const FRAMES_PER_CLOCK: u32 = 16;
+
+/// Why a turn ended.
+enum Turn {
+    /// The next frame lacks at least this many bytes.
+    Needs(usize),
+    /// Others are to run; there is more to do here.
+    Yield,
+    /// Too much is under way or unsent.
+    Full,
+    /// The client broke the protocol, and was told.
+    End,
+}
+
+/// Reads and executes until the client goes away or breaks the protocol.
+pub(super) async fn run(connection: &Rc<Connection>) {
+    let mut inbound = Inbound::new(connection.server.clone());
+    loop {
+        match turn(connection, &mut inbound) {
+            Turn::Needs(bytes) => {
+                let buffer = inbound.take_for_read(bytes);
+                let (result, buffer) = connection.stream.read(buffer).await;
+                match result {
+                    Ok(count) if count > 0 => inbound.put_back(buffer, count),
+                    Ok(_) => return,
+                    Err(error) => {
+                        tracing::debug!(%error, "a connection broke");
+                        return;
+                    }
+                }
+            }
+            Turn::Yield => connection.server.runtime.yield_now().await,
+            Turn::Full => connection.room.notified().await,
+            Turn::End => return,
+        }
+        if connection.output.borrow().broken {
+            return;
+        }
+    }
+}
+
+/// Executes the frames that are there, for at most one turn of the shard.
+fn turn(connection: &Rc<Connection>, inbound: &mut Inbound) -> Turn {
+    let mut borrowed = connection.output.borrow_mut();
+    let output = &mut *borrowed;
+    let held_before = output.held.len();
+    let mut requests: u32 = 0;
+    let end = loop {
+        if connection.is_full(output) {
+            break Turn::Full;
+        }
+        let (header, result) = match inbound.next(connection.version.get(), connection.transport.get()) {
+            Ok(Next::Frame(header, body)) => {
+                connection.version.set(Some(header.version));
+                (Some(header), connection.dispatch(&header, body, output))
+            }
+            Ok(Next::Needs(bytes)) => break Turn::Needs(bytes),
+            Err(violation) => (None, Err(violation)),
+        };
+        if let Err(violation) = result {
+            let violation = match header {
+                Some(header) => violation.on(header.version, header.stream),
+                None => violation,
+            };
+            violation.write(&mut output.ready);
+            if violation.fatal {
+                connection.server.count(|stats| stats.protocol_errors += 1);
+                tracing::debug!(error = ?violation.error, "a client broke the protocol");
+                break Turn::End;
+            }
+        }
+        requests += 1;
+        if requests.is_multiple_of(FRAMES_PER_CLOCK) && connection.server.runtime.should_yield() {
+            break Turn::Yield;
+        }
+    };
+    if requests > 0 {
+        connection.server.count(|stats| stats.requests += u64::from(requests));
+    }
+    if output.held.len() > held_before {
+        connection.release_later();
+    }
+    if !output.ready.is_empty() {
+        connection.to_write.notify();
+    }
+    end
+}

@@ -1,0 +1,89 @@
+//! The writer and the releaser of a connection.
+
+use std::rc::Rc;
+
+use cql_protocol::{ErrorBody, Version, write_error};
+use runtime::Group;
+
+use super::Connection;
+use super::transport::Sealer;
+
+/// A buffer that grew beyond this for a large reply is not kept.
+const KEPT_BYTES_MAX: usize = 256 << 10;
+
+/// Sends what is ready, one write at a time, until the connection closes and everything is sent, or a write fails.
+pub(super) async fn run(connection: Rc<Connection>) {
+    let mut sealer = Sealer::default();
+    let mut frames = Vec::new();
+    loop {
+        let unframed = {
+            let mut output = connection.output.borrow_mut();
+            output.writing = !output.ready.is_empty();
+            std::mem::swap(&mut output.ready, &mut frames);
+            std::mem::take(&mut output.unframed)
+        };
+        if frames.is_empty() {
+            connection.room.notify();
+            if connection.server.draining.get() {
+                connection.server.quiet.notify();
+            }
+            if connection.closing.get() && connection.is_quiet() {
+                return;
+            }
+            connection.to_write.notified().await;
+            continue;
+        }
+        let sealed = sealer.seal(connection.transport.get(), frames, unframed);
+        let (written, sealed) = connection.stream.write_all(sealed).await;
+        frames = sealer.take_back(sealed, KEPT_BYTES_MAX);
+        if let Err(error) = written {
+            tracing::debug!(%error, "a client went away before its replies");
+            connection.output.borrow_mut().broken = true;
+            connection.shutdown();
+            connection.room.notify();
+            return;
+        }
+        connection.room.notify();
+    }
+}
+
+impl Connection {
+    /// Wakes the releaser for newly held replies, or starts it.
+    pub(super) fn release_later(self: &Rc<Self>) {
+        if self.releaser_runs.replace(true) {
+            self.to_release.notify();
+        } else {
+            self.server.runtime.spawn(Group::Query, release(self.clone()));
+        }
+    }
+}
+
+/// Moves held replies to those that are ready, as syncs cover them. One wait per sync, however many replies it covers.
+async fn release(connection: Rc<Connection>) {
+    let engine = connection.server.engine.clone();
+    loop {
+        let oldest = connection.output.borrow().held.oldest();
+        let Some(oldest) = oldest else {
+            if connection.closing.get() {
+                return;
+            }
+            connection.to_release.notified().await;
+            continue;
+        };
+        let synced = engine.wait_synced(oldest).await;
+        {
+            let mut output = connection.output.borrow_mut();
+            let output = &mut *output;
+            match synced {
+                Ok(()) => output.held.release(engine.synced(), &mut output.ready),
+                Err(poisoned) => {
+                    let version = connection.version.get().unwrap_or(Version::V5);
+                    let error = ErrorBody::server_error(poisoned.to_string());
+                    output.held.fail(|stream| write_error(&mut output.ready, version, stream, &error));
+                }
+            }
+        }
+        connection.to_write.notify();
+        connection.room.notify();
+    }
+}

@@ -1,0 +1,215 @@
+//! One shard's part of the server, and what the shards say to each other: "take this socket", "a connection has ended".
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use query::Engine;
+use runtime::sync::Notify;
+use runtime::{Group, Mesh, MeshSeat, Responder, Runtime, ShardId, Socket, TaskHandle};
+
+use crate::Limits;
+use crate::connection::{self, Connection};
+use crate::events;
+
+/// What one shard says to another.
+pub(crate) enum Message {
+    /// Shard 0 accepted a connection that is the other's from now on.
+    Adopt { socket: Socket, shard_aware_port: Option<u16> },
+    /// A connection of the sender has ended; for shard 0, which counts.
+    Ended,
+}
+
+/// One shard's place in the server, on its way to the shard's thread.
+pub struct Seat(MeshSeat<Message, ()>);
+
+/// One seat per shard, to be made before the shards run.
+pub fn seats(shards: u16) -> Vec<Seat> {
+    /// Hand-overs and endings under way from one shard to another: a burst of connects waits, nothing is lost.
+    const CREDITS: usize = 64;
+    runtime::mesh(shards, CREDITS).into_iter().map(Seat).collect()
+}
+
+/// One shard's part of the server. Clones are the same.
+#[derive(Clone)]
+pub struct Server {
+    pub(crate) inner: Rc<Inner>,
+}
+
+/// Counters of one shard's server.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ServerStats {
+    /// Connections open.
+    pub connections: u64,
+    /// Connections taken since the start.
+    pub connections_total: u64,
+    /// Requests read, of any kind.
+    pub requests: u64,
+    /// Requests that had to wait, each as a task.
+    pub requests_waited: u64,
+    /// Requests answered with OVERLOADED by this layer.
+    pub overloaded: u64,
+    /// Connections ended because of what the client sent.
+    pub protocol_errors: u64,
+    /// Events dropped because the client does not read.
+    pub events_dropped: u64,
+}
+
+/// State of a shard's server.
+pub(crate) struct Inner {
+    pub(crate) runtime: Runtime,
+    pub(crate) engine: Engine,
+    pub(crate) limits: Limits,
+    pub(crate) stats: Cell<ServerStats>,
+    pub(crate) connections: RefCell<BTreeMap<u64, Rc<Connection>>>,
+    next_connection: Cell<u64>,
+    /// Requests of this shard that are tasks now.
+    pub(crate) tasks: Cell<usize>,
+    /// Bytes of requests counted against the shard's limit.
+    pub(crate) bytes_in_flight: Cell<usize>,
+    pub(crate) draining: Cell<bool>,
+    /// A connection was drained of replies, or ended.
+    pub(crate) quiet: Notify,
+    /// Set once the seat is open; its handler needs the rest of this first.
+    mesh: RefCell<Option<Mesh<Message, ()>>>,
+    /// Connections of each shard; kept by shard 0.
+    pub(crate) loads: RefCell<Vec<u32>>,
+    pub(crate) acceptors: RefCell<Vec<TaskHandle<()>>>,
+}
+
+impl Server {
+    /// Starts this shard's part. It serves the connections that shard 0 hands over once that accepts.
+    pub fn start(runtime: &Runtime, seat: Seat, engine: Engine, limits: Limits) -> Server {
+        let inner = Rc::new(Inner {
+            runtime: runtime.clone(),
+            engine,
+            limits,
+            stats: Cell::default(),
+            connections: RefCell::default(),
+            next_connection: Cell::new(0),
+            tasks: Cell::new(0),
+            bytes_in_flight: Cell::new(0),
+            draining: Cell::new(false),
+            quiet: Notify::new(),
+            mesh: RefCell::default(),
+            loads: RefCell::new(vec![0; usize::from(runtime.shard_count())]),
+            acceptors: RefCell::default(),
+        });
+        let handler = {
+            // Weak, because the mesh lives inside what the handler uses.
+            let inner = Rc::downgrade(&inner);
+            move |from: ShardId, message: Message, responder: Responder<()>| {
+                if let Some(inner) = inner.upgrade() {
+                    inner.receive(from, message);
+                }
+                responder.reply(());
+            }
+        };
+        let mesh = seat.0.open(runtime, handler);
+        *inner.mesh.borrow_mut() = Some(mesh);
+        runtime.spawn(Group::Query, events::push_all(inner.clone()));
+        Server { inner }
+    }
+
+    /// Counters of this shard.
+    pub fn stats(&self) -> ServerStats {
+        let connections = self.inner.connections.borrow().len() as u64;
+        ServerStats { connections, ..self.inner.stats.get() }
+    }
+
+    /// Stops accepting; for shard 0, before the shards drain.
+    pub fn stop_accepting(&self) {
+        for handle in self.inner.acceptors.borrow_mut().drain(..) {
+            handle.abort();
+        }
+    }
+
+    /// Refuses new requests, waits until those under way are answered and written, at most `patience`, and ends the
+    /// connections.
+    pub async fn drain(&self, patience: Duration) {
+        self.inner.draining.set(true);
+        let quiet = async {
+            while self.inner.connections.borrow().values().any(|connection| !connection.is_quiet()) {
+                self.inner.quiet.notified().await;
+            }
+        };
+        if self.inner.runtime.timeout(patience, quiet).await.is_err() {
+            tracing::warn!("requests were still under way at the end of the drain");
+        }
+        for connection in self.inner.connections.borrow().values() {
+            connection.shutdown();
+        }
+    }
+}
+
+impl Inner {
+    fn receive(self: &Rc<Self>, from: ShardId, message: Message) {
+        match message {
+            Message::Adopt { socket, shard_aware_port } => connection::serve(self.clone(), socket, shard_aware_port),
+            Message::Ended => self.count_ended(from),
+        }
+    }
+
+    /// The shard with the fewest connections, the first of them on a tie.
+    pub(crate) fn least_loaded(&self) -> ShardId {
+        let loads = self.loads.borrow();
+        let least = loads.iter().enumerate().min_by_key(|(_, load)| **load).map_or(0, |(shard, _)| shard);
+        ShardId(least as u16)
+    }
+
+    pub(crate) fn count_opened(&self, shard: ShardId) {
+        if let Some(load) = self.loads.borrow_mut().get_mut(usize::from(shard.0)) {
+            *load += 1;
+        }
+    }
+
+    fn count_ended(&self, shard: ShardId) {
+        if let Some(load) = self.loads.borrow_mut().get_mut(usize::from(shard.0)) {
+            *load = load.saturating_sub(1);
+        }
+    }
+
+    /// Gives a socket to its shard.
+    pub(crate) fn hand_over(self: &Rc<Self>, shard: ShardId, socket: Socket, shard_aware_port: Option<u16>) {
+        if shard == self.runtime.shard() {
+            return connection::serve(self.clone(), socket, shard_aware_port);
+        }
+        self.send(shard, Message::Adopt { socket, shard_aware_port });
+    }
+
+    /// Enters a new connection into the list.
+    pub(crate) fn register(&self, connection: &Rc<Connection>) -> u64 {
+        let id = self.next_connection.get();
+        self.next_connection.set(id + 1);
+        self.connections.borrow_mut().insert(id, connection.clone());
+        self.count(|stats| stats.connections_total += 1);
+        id
+    }
+
+    /// Takes an ended connection out of the list and tells shard 0.
+    pub(crate) fn unregister(self: &Rc<Self>, id: u64) {
+        self.connections.borrow_mut().remove(&id);
+        self.quiet.notify();
+        match self.runtime.shard() {
+            ShardId(0) => self.count_ended(ShardId(0)),
+            _ => self.send(ShardId(0), Message::Ended),
+        }
+    }
+
+    /// Sends without waiting; a shard that is gone has nothing to hear.
+    fn send(&self, shard: ShardId, message: Message) {
+        let Some(mesh) = self.mesh.borrow().clone() else { return };
+        self.runtime.spawn(Group::Query, async move {
+            if let Err(gone) = mesh.call(shard, message).await {
+                tracing::debug!(%gone, "message to a shard was lost");
+            }
+        });
+    }
+
+    pub(crate) fn count(&self, change: impl FnOnce(&mut ServerStats)) {
+        let mut stats = self.stats.get();
+        change(&mut stats);
+        self.stats.set(stats);
+    }
+}
