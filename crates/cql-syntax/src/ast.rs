@@ -1,0 +1,68 @@
+//! The syntax tree: what a statement says, before anybody asked whether its tables exist.
+
+mod ddl;
+mod describe;
+mod modify;
+mod select;
+mod term;
+
+pub use ddl::{
+    AlterKeyspace, AlterTable, AlterTableAction, ColumnDefinition, CreateKeyspace, CreateTable, DropKeyspace,
+    DropTable, PrimaryKey, Properties, PropertyValue,
+};
+pub use describe::{Describe, DescribeKind, DescribeTarget};
+pub use modify::{
+    Assignment, AssignmentKind, Batch, BatchKind, Condition, Conditions, Delete, Deletion, Insert, Update, Using,
+};
+pub use select::{OrderBy, Select, Selection, Selector, SelectorExpression};
+pub use term::{BindMarker, Operator, Relation, Term};
+
+/// A table's name, with its keyspace if the statement gave one. Folded to lower case unless it was quoted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableName {
+    /// The keyspace, if given.
+    pub keyspace: Option<String>,
+    /// The table.
+    pub table: String,
+}
+
+/// One CQL statement.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Statement {
+    /// SELECT.
+    Select(Select),
+    /// INSERT.
+    Insert(Insert),
+    /// UPDATE.
+    Update(Update),
+    /// DELETE.
+    Delete(Delete),
+    /// BEGIN BATCH … APPLY BATCH.
+    Batch(Batch),
+    /// USE.
+    Use {
+        /// The keyspace.
+        keyspace: String,
+    },
+    /// TRUNCATE.
+    Truncate(TableName),
+    /// CREATE KEYSPACE.
+    CreateKeyspace(CreateKeyspace),
+    /// ALTER KEYSPACE.
+    AlterKeyspace(AlterKeyspace),
+    /// DROP KEYSPACE.
+    DropKeyspace(DropKeyspace),
+    /// CREATE TABLE.
+    CreateTable(CreateTable),
+    /// ALTER TABLE.
+    AlterTable(AlterTable),
+    /// DROP TABLE.
+    DropTable(DropTable),
+    /// DESCRIBE.
+    Describe(Describe),
+    /// A statement of CQL that Helenus does not know yet, by its leading words.
+    Unsupported {
+        /// The leading words, in upper case: `CREATE INDEX`.
+        what: String,
+    },
+}

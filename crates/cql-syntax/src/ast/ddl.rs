@@ -1,0 +1,139 @@
+//! CREATE, ALTER and DROP of keyspaces and tables.
+
+use cql_types::{CqlType, Literal};
+
+use super::TableName;
+
+/// `WITH name = value AND …`, in the order written.
+pub type Properties = Vec<(String, PropertyValue)>;
+
+/// The value of a property.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PropertyValue {
+    /// A string, number, boolean or uuid.
+    Literal(Literal),
+    /// `{'key': value, …}`, in the order written.
+    Map(Vec<(Literal, Literal)>),
+    /// A bare word, which Cassandra takes as a string.
+    Word(String),
+}
+
+/// CREATE KEYSPACE.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CreateKeyspace {
+    /// IF NOT EXISTS.
+    pub if_not_exists: bool,
+    /// Its name.
+    pub keyspace: String,
+    /// WITH.
+    pub properties: Properties,
+}
+
+/// ALTER KEYSPACE.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AlterKeyspace {
+    /// IF EXISTS.
+    pub if_exists: bool,
+    /// Its name.
+    pub keyspace: String,
+    /// WITH.
+    pub properties: Properties,
+}
+
+/// DROP KEYSPACE.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DropKeyspace {
+    /// IF EXISTS.
+    pub if_exists: bool,
+    /// Its name.
+    pub keyspace: String,
+}
+
+/// A column of CREATE TABLE or ALTER TABLE ADD.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ColumnDefinition {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub ty: CqlType,
+    /// STATIC.
+    pub is_static: bool,
+}
+
+/// CREATE TABLE.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CreateTable {
+    /// IF NOT EXISTS.
+    pub if_not_exists: bool,
+    /// Its name.
+    pub table: TableName,
+    /// Its columns, in the order written.
+    pub columns: Vec<ColumnDefinition>,
+    /// Every PRIMARY KEY that was given, whether beside a column or by itself; a right statement has one.
+    pub primary_keys: Vec<PrimaryKey>,
+    /// WITH CLUSTERING ORDER BY, `true` = descending.
+    pub clustering_order: Vec<(String, bool)>,
+    /// WITH COMPACT STORAGE.
+    pub compact_storage: bool,
+    /// The other properties of WITH.
+    pub properties: Properties,
+}
+
+/// A PRIMARY KEY clause.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PrimaryKey {
+    /// The columns of the partition key.
+    pub partition: Vec<String>,
+    /// The clustering columns.
+    pub clustering: Vec<String>,
+}
+
+/// ALTER TABLE.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AlterTable {
+    /// IF EXISTS.
+    pub if_exists: bool,
+    /// Its name.
+    pub table: TableName,
+    /// What changes.
+    pub action: AlterTableAction,
+}
+
+/// What an ALTER TABLE changes.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AlterTableAction {
+    /// ADD.
+    Add {
+        /// IF NOT EXISTS.
+        if_not_exists: bool,
+        /// The new columns.
+        columns: Vec<ColumnDefinition>,
+    },
+    /// DROP.
+    Drop {
+        /// IF EXISTS.
+        if_exists: bool,
+        /// The columns.
+        columns: Vec<String>,
+    },
+    /// RENAME a TO b.
+    Rename {
+        /// IF EXISTS.
+        if_exists: bool,
+        /// From and to.
+        columns: Vec<(String, String)>,
+    },
+    /// WITH.
+    With(Properties),
+    /// DROP COMPACT STORAGE.
+    DropCompactStorage,
+}
+
+/// DROP TABLE.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DropTable {
+    /// IF EXISTS.
+    pub if_exists: bool,
+    /// Its name.
+    pub table: TableName,
+}

@@ -1,0 +1,78 @@
+//! SELECT.
+
+use super::{Relation, TableName, Term};
+
+/// `SELECT … FROM …`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Select {
+    /// Whether only distinct partitions are asked for.
+    pub distinct: bool,
+    /// What is selected.
+    pub selection: Selection,
+    /// From where.
+    pub table: TableName,
+    /// WHERE, joined by AND.
+    pub relations: Vec<Relation>,
+    /// ORDER BY.
+    pub order_by: Vec<OrderBy>,
+    /// PER PARTITION LIMIT.
+    pub per_partition_limit: Option<Term>,
+    /// LIMIT.
+    pub limit: Option<Term>,
+    /// ALLOW FILTERING.
+    pub allow_filtering: bool,
+}
+
+/// What is between SELECT and FROM.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Selection {
+    /// `*`
+    All,
+    /// A list.
+    List(Vec<Selector>),
+}
+
+/// One element of the list, with its alias.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Selector {
+    /// What is selected.
+    pub expression: SelectorExpression,
+    /// `AS alias`.
+    pub alias: Option<String>,
+}
+
+/// What one element selects.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SelectorExpression {
+    /// A column.
+    Column(String),
+    /// `count(*)` or `count(1)`.
+    CountRows,
+    /// `name(args)`, whose arguments are selected themselves: `token(k)`, `writetime(v)`, `max(v)`, `now()`.
+    Function {
+        /// The keyspace, if given.
+        keyspace: Option<String>,
+        /// The function, in lower case unless quoted.
+        name: String,
+        /// Its arguments.
+        arguments: Vec<SelectorExpression>,
+    },
+    /// `CAST(expression AS type)`.
+    Cast {
+        /// What is cast.
+        expression: Box<SelectorExpression>,
+        /// The type as written.
+        ty: String,
+    },
+    /// A constant or bind marker.
+    Term(Term),
+}
+
+/// One column of ORDER BY.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OrderBy {
+    /// The column.
+    pub column: String,
+    /// Whether DESC was given.
+    pub descending: bool,
+}

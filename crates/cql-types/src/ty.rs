@@ -1,0 +1,425 @@
+//! The types: their names in CQL, and the codes that the native protocol gives them.
+
+use std::fmt;
+
+/// How deep types may nest. Cassandra has no such bound; a type from outside that nests deeper is refused here, so that
+/// no recursion over a type overflows the stack.
+pub const NESTING_DEPTH_MAX: usize = 64;
+
+/// A type of CQL. Owned and `Send`, since schema changes travel between shards.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CqlType {
+    /// US-ASCII text.
+    Ascii,
+    /// 64-bit integer.
+    Bigint,
+    /// Any bytes.
+    Blob,
+    /// True or false.
+    Boolean,
+    /// A distributed 64-bit counter.
+    Counter,
+    /// Days, with the epoch at 2³¹.
+    Date,
+    /// Arbitrary-precision decimal: an i32 scale and a varint.
+    Decimal,
+    /// IEEE 754 binary64.
+    Double,
+    /// Months, days and nanoseconds.
+    Duration,
+    /// IEEE 754 binary32.
+    Float,
+    /// An IPv4 or IPv6 address.
+    Inet,
+    /// 32-bit integer.
+    Int,
+    /// 16-bit integer.
+    Smallint,
+    /// UTF-8 text; `varchar` is the same type.
+    Text,
+    /// Nanoseconds of the day.
+    Time,
+    /// Milliseconds since the Unix epoch.
+    Timestamp,
+    /// A version-1 UUID.
+    Timeuuid,
+    /// 8-bit integer.
+    Tinyint,
+    /// A UUID of any version.
+    Uuid,
+    /// Arbitrary-precision integer, two's complement.
+    Varint,
+    /// `list<element>`.
+    List {
+        /// What it holds.
+        element: Box<CqlType>,
+        /// Whether it is one value instead of a cell per element.
+        frozen: bool,
+    },
+    /// `set<element>`.
+    Set {
+        /// What it holds.
+        element: Box<CqlType>,
+        /// Whether it is one value instead of a cell per element.
+        frozen: bool,
+    },
+    /// `map<key, value>`.
+    Map {
+        /// The keys' type.
+        key: Box<CqlType>,
+        /// The values' type.
+        value: Box<CqlType>,
+        /// Whether it is one value instead of a cell per entry.
+        frozen: bool,
+    },
+    /// `tuple<…>`, which is always frozen.
+    Tuple(Vec<CqlType>),
+    /// A user-defined type.
+    Udt {
+        /// Its keyspace; empty in a type that was only parsed.
+        keyspace: String,
+        /// Its name.
+        name: String,
+        /// Its fields, in order; empty in a type that was only parsed.
+        fields: Vec<Field>,
+        /// Whether it is one value instead of a cell per field.
+        frozen: bool,
+    },
+    /// `vector<element, dimension>`.
+    Vector {
+        /// What it holds.
+        element: Box<CqlType>,
+        /// How many.
+        dimension: u16,
+    },
+    /// A type known by its Java class only.
+    Custom(String),
+}
+
+/// A field of a user-defined type.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Field {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub ty: CqlType,
+}
+
+/// Text that names no type.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TypeError {
+    /// The text does not have a type's form.
+    #[error("'{text}' is not a type: {reason}")]
+    Malformed {
+        /// The text.
+        text: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The type nests too deep.
+    #[error("a type may nest {NESTING_DEPTH_MAX} deep at most")]
+    TooDeep,
+}
+
+/// The native types, with their names and their codes of the native protocol (`[option]` in the specification).
+const NATIVES: [(CqlType, &str, u16); 20] = [
+    (CqlType::Ascii, "ascii", 0x01),
+    (CqlType::Bigint, "bigint", 0x02),
+    (CqlType::Blob, "blob", 0x03),
+    (CqlType::Boolean, "boolean", 0x04),
+    (CqlType::Counter, "counter", 0x05),
+    (CqlType::Decimal, "decimal", 0x06),
+    (CqlType::Double, "double", 0x07),
+    (CqlType::Float, "float", 0x08),
+    (CqlType::Int, "int", 0x09),
+    (CqlType::Timestamp, "timestamp", 0x0b),
+    (CqlType::Uuid, "uuid", 0x0c),
+    (CqlType::Text, "text", 0x0d),
+    (CqlType::Varint, "varint", 0x0e),
+    (CqlType::Timeuuid, "timeuuid", 0x0f),
+    (CqlType::Inet, "inet", 0x10),
+    (CqlType::Date, "date", 0x11),
+    (CqlType::Time, "time", 0x12),
+    (CqlType::Smallint, "smallint", 0x13),
+    (CqlType::Tinyint, "tinyint", 0x14),
+    (CqlType::Duration, "duration", 0x15),
+];
+
+impl CqlType {
+    /// The native type of that name, in any case; `varchar` is [`CqlType::Text`].
+    pub fn native(name: &str) -> Option<CqlType> {
+        if name.eq_ignore_ascii_case("varchar") {
+            return Some(CqlType::Text);
+        }
+        NATIVES.iter().find(|(_, n, _)| n.eq_ignore_ascii_case(name)).map(|(ty, _, _)| ty.clone())
+    }
+
+    /// The native type of that protocol code. `0x0a`, the `text` of protocol 2, is [`CqlType::Text`] too.
+    pub fn from_protocol_code(code: u16) -> Option<CqlType> {
+        if code == 0x0a {
+            return Some(CqlType::Text);
+        }
+        NATIVES.iter().find(|(_, _, c)| *c == code).map(|(ty, _, _)| ty.clone())
+    }
+
+    /// The code in the native protocol's `[option]`.
+    pub fn protocol_code(&self) -> u16 {
+        match self {
+            CqlType::Custom(_) | CqlType::Vector { .. } => 0x00,
+            CqlType::List { .. } => 0x20,
+            CqlType::Map { .. } => 0x21,
+            CqlType::Set { .. } => 0x22,
+            CqlType::Udt { .. } => 0x30,
+            CqlType::Tuple(_) => 0x31,
+            native => NATIVES.iter().find(|(ty, _, _)| ty == native).map_or(0, |(_, _, code)| *code),
+        }
+    }
+
+    /// Whether it is one of the native scalar types.
+    pub fn is_native(&self) -> bool {
+        NATIVES.iter().any(|(ty, _, _)| ty == self)
+    }
+
+    /// Whether it is a list, set or map.
+    pub fn is_collection(&self) -> bool {
+        matches!(self, CqlType::List { .. } | CqlType::Set { .. } | CqlType::Map { .. })
+    }
+
+    /// Whether its values may be changed in part: a collection or user-defined type that is not frozen.
+    pub fn is_multi_cell(&self) -> bool {
+        match self {
+            CqlType::List { frozen, .. }
+            | CqlType::Set { frozen, .. }
+            | CqlType::Map { frozen, .. }
+            | CqlType::Udt { frozen, .. } => !frozen,
+            _ => false,
+        }
+    }
+
+    /// The same type, frozen, if it can be.
+    pub fn into_frozen(mut self) -> CqlType {
+        if let CqlType::List { frozen, .. }
+        | CqlType::Set { frozen, .. }
+        | CqlType::Map { frozen, .. }
+        | CqlType::Udt { frozen, .. } = &mut self
+        {
+            *frozen = true;
+        }
+        self
+    }
+
+    /// The type that `text` names, written as CQL writes types: `map<text, frozen<list<int>>>`. A name that is no native
+    /// type's is a user-defined type, whose keyspace and fields the schema fills in.
+    pub fn parse(text: &str) -> Result<CqlType, TypeError> {
+        let mut parser = Parser { text, rest: text };
+        let ty = parser.ty(0)?;
+        parser.skip_space();
+        if parser.rest.is_empty() { Ok(ty) } else { Err(parser.malformed("text follows the type")) }
+    }
+}
+
+impl fmt::Display for CqlType {
+    /// As `system_schema.columns` shows it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let frozen = match self {
+            CqlType::Tuple(_) => true,
+            CqlType::List { frozen, .. }
+            | CqlType::Set { frozen, .. }
+            | CqlType::Map { frozen, .. }
+            | CqlType::Udt { frozen, .. } => *frozen,
+            _ => false,
+        };
+        if frozen {
+            f.write_str("frozen<")?;
+        }
+        match self {
+            CqlType::List { element, .. } => write!(f, "list<{element}>")?,
+            CqlType::Set { element, .. } => write!(f, "set<{element}>")?,
+            CqlType::Map { key, value, .. } => write!(f, "map<{key}, {value}>")?,
+            CqlType::Tuple(elements) => {
+                f.write_str("tuple<")?;
+                for (i, element) in elements.iter().enumerate() {
+                    let comma = if i > 0 { ", " } else { "" };
+                    write!(f, "{comma}{element}")?;
+                }
+                f.write_str(">")?;
+            }
+            CqlType::Udt { name, .. } => write_name(f, name)?,
+            CqlType::Vector { element, dimension } => write!(f, "vector<{element}, {dimension}>")?,
+            CqlType::Custom(class) => write!(f, "'{class}'")?,
+            native => {
+                let name = NATIVES.iter().find(|(ty, _, _)| ty == native).map_or("", |(_, name, _)| name);
+                f.write_str(name)?;
+            }
+        }
+        if frozen {
+            f.write_str(">")?;
+        }
+        Ok(())
+    }
+}
+
+fn write_name(f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
+    let plain = name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    if plain { f.write_str(name) } else { write!(f, "\"{}\"", name.replace('"', "\"\"")) }
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    rest: &'a str,
+}
+
+impl<'a> Parser<'a> {
+    fn malformed(&self, reason: &'static str) -> TypeError {
+        TypeError::Malformed { text: self.text.chars().take(200).collect(), reason }
+    }
+
+    fn skip_space(&mut self) {
+        self.rest = self.rest.trim_start();
+    }
+
+    fn expect(&mut self, symbol: char, reason: &'static str) -> Result<(), TypeError> {
+        self.skip_space();
+        self.rest = self.rest.strip_prefix(symbol).ok_or_else(|| self.malformed(reason))?;
+        Ok(())
+    }
+
+    fn ty(&mut self, depth: usize) -> Result<CqlType, TypeError> {
+        if depth > NESTING_DEPTH_MAX {
+            return Err(TypeError::TooDeep);
+        }
+        self.skip_space();
+        if let Some(rest) = self.rest.strip_prefix('\'') {
+            let (class, rest) = rest.split_once('\'').ok_or_else(|| self.malformed("a quote is not closed"))?;
+            self.rest = rest;
+            return Ok(CqlType::Custom(class.to_owned()));
+        }
+        let quoted = self.rest.starts_with('"');
+        let name = self.name()?;
+        if quoted {
+            return Ok(user_type(name));
+        }
+        let lower = name.to_ascii_lowercase();
+        match lower.as_str() {
+            "frozen" => {
+                let mut inner = self.parameters(1, depth)?;
+                Ok(inner.remove(0).into_frozen())
+            }
+            "list" => {
+                let element = Box::new(self.parameters(1, depth)?.remove(0));
+                Ok(CqlType::List { element, frozen: false })
+            }
+            "set" => {
+                let element = Box::new(self.parameters(1, depth)?.remove(0));
+                Ok(CqlType::Set { element, frozen: false })
+            }
+            "map" => {
+                let mut both = self.parameters(2, depth)?;
+                let key = Box::new(both.remove(0));
+                Ok(CqlType::Map { key, value: Box::new(both.remove(0)), frozen: false })
+            }
+            "tuple" => Ok(CqlType::Tuple(self.parameters(0, depth)?)),
+            "vector" => self.vector(depth),
+            _ => Ok(CqlType::native(&lower).unwrap_or_else(|| user_type(lower))),
+        }
+    }
+
+    /// `<a, b, …>`: exactly `count` types, or one and more when `count` is 0.
+    fn parameters(&mut self, count: usize, depth: usize) -> Result<Vec<CqlType>, TypeError> {
+        self.expect('<', "a '<' is missing")?;
+        let mut types = vec![self.ty(depth + 1)?];
+        loop {
+            self.skip_space();
+            match self.rest.strip_prefix(',') {
+                Some(rest) => {
+                    self.rest = rest;
+                    types.push(self.ty(depth + 1)?);
+                }
+                None => break,
+            }
+        }
+        self.expect('>', "a '>' is missing")?;
+        if count != 0 && types.len() != count {
+            return Err(self.malformed("it takes another number of parameters"));
+        }
+        Ok(types)
+    }
+
+    fn vector(&mut self, depth: usize) -> Result<CqlType, TypeError> {
+        self.expect('<', "a '<' is missing")?;
+        let element = Box::new(self.ty(depth + 1)?);
+        self.expect(',', "a vector's dimension is missing")?;
+        self.skip_space();
+        let digits = self.rest.bytes().take_while(u8::is_ascii_digit).count();
+        let dimension = self.rest[..digits].parse::<u16>().ok().filter(|&d| d > 0);
+        let dimension = dimension.ok_or_else(|| self.malformed("a vector's dimension is from 1 to 65535"))?;
+        self.rest = &self.rest[digits..];
+        self.expect('>', "a '>' is missing")?;
+        Ok(CqlType::Vector { element, dimension })
+    }
+
+    fn name(&mut self) -> Result<String, TypeError> {
+        if let Some(quoted) = self.rest.strip_prefix('"') {
+            let mut name = String::new();
+            let mut characters = quoted.char_indices().peekable();
+            while let Some((at, c)) = characters.next() {
+                if c != '"' {
+                    name.push(c);
+                } else if characters.next_if(|&(_, next)| next == '"').is_some() {
+                    name.push('"');
+                } else {
+                    self.rest = &quoted[at + 1..];
+                    return Ok(name);
+                }
+            }
+            return Err(self.malformed("a quote is not closed"));
+        }
+        let end = self.rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(self.rest.len());
+        if end == 0 {
+            return Err(self.malformed("a name is missing"));
+        }
+        let (name, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        Ok(name.to_owned())
+    }
+}
+
+fn user_type(name: String) -> CqlType {
+    CqlType::Udt { keyspace: String::new(), name, fields: Vec::new(), frozen: false }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_round_trip() {
+        for (ty, name, code) in NATIVES {
+            assert_eq!(CqlType::parse(name), Ok(ty.clone()));
+            assert_eq!(ty.to_string(), name);
+            assert_eq!(CqlType::from_protocol_code(code), Some(ty.clone()));
+            assert_eq!(ty.protocol_code(), code);
+        }
+        for text in [
+            "map<text, frozen<list<int>>>",
+            "frozen<tuple<int, text>>",
+            "set<frozen<address>>",
+            "vector<float, 3>",
+            "frozen<\"Odd \"\"Name\">",
+            "'org.example.Odd'",
+        ] {
+            assert_eq!(CqlType::parse(text).unwrap().to_string(), text);
+        }
+        assert_eq!(CqlType::parse("VarChar"), Ok(CqlType::Text));
+    }
+
+    #[test]
+    fn odd_text_is_refused() {
+        for text in ["", "list", "list<>", "list<int", "map<int>", "list<int>>", "\"a", "vector<int, 0>", "é"] {
+            assert!(CqlType::parse(text).is_err(), "{text}");
+        }
+        let deep = "list<".repeat(100_000);
+        assert_eq!(CqlType::parse(&deep), Err(TypeError::TooDeep));
+    }
+}
