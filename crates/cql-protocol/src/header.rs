@@ -147,17 +147,7 @@ impl FrameHeader {
         let direction = if self.opcode.is_request() { 0 } else { RESPONSE };
         let [stream_high, stream_low] = self.stream.to_be_bytes();
         let [a, b, c, d] = self.length.to_be_bytes();
-        [
-            self.version.number() | direction,
-            self.flags.0,
-            stream_high,
-            stream_low,
-            self.opcode as u8,
-            a,
-            b,
-            c,
-            d,
-        ]
+        [self.version.number() | direction, self.flags.0, stream_high, stream_low, self.opcode as u8, a, b, c, d]
     }
 }
 
@@ -183,8 +173,13 @@ mod tests {
 
     #[test]
     fn bytes_are_the_protocols() {
-        let header =
-            FrameHeader { version: Version::V4, flags: Flags::TRACING, stream: -2, opcode: Opcode::Result, length: 258 };
+        let header = FrameHeader {
+            version: Version::V4,
+            flags: Flags::TRACING,
+            stream: -2,
+            opcode: Opcode::Result,
+            length: 258,
+        };
         assert_eq!(header.encode(), [0x84, 0x02, 0xff, 0xfe, 0x08, 0, 0, 1, 2]);
         assert_eq!(FrameHeader::decode(&header.encode()), Ok(header));
     }

@@ -3,6 +3,7 @@
 //! Requests are decoded borrowed, without taking memory; responses are appended to the caller's buffer. Nothing here
 //! does I/O or knows what a statement means. No input makes it panic. See `docs/internals/protocol.md`.
 
+mod class_name;
 pub mod compression;
 mod consistency;
 mod crc;
@@ -18,7 +19,7 @@ mod version;
 
 pub use consistency::Consistency;
 pub use error::DecodeError;
-pub use header::{Flags, FRAME_LENGTH_MAX, FrameHeader, HEADER_LENGTH, HeaderError};
+pub use header::{FRAME_LENGTH_MAX, Flags, FrameHeader, HEADER_LENGTH, HeaderError};
 pub use opcode::Opcode;
 pub use request::{
     AuthResponse, Batch, BatchBuilder, BatchKind, BatchQuery, BatchStatement, EventKinds, Execute, Options, Prepare,
@@ -26,9 +27,9 @@ pub use request::{
 };
 pub use response::{
     ColumnSpec, EncodedSpecs, ErrorBody, ErrorCode, ErrorKind, Event, Failures, Prepared, PreparedReply, Response,
-    ResponseFrame, ResultBody, Rows, RowsHead, RowsWriter, SchemaChange, SchemaChangeKind, SchemaTarget, Specs, StatusChange, TopologyChange,
-    WriteType, write_authenticate, write_auth_challenge, write_auth_success, write_error, write_event, write_prepared,
-    write_ready, write_schema_change, write_set_keyspace, write_supported, write_void,
+    ResponseFrame, ResultBody, Rows, RowsHead, RowsWriter, SchemaChange, SchemaChangeKind, SchemaTarget, Specs,
+    StatusChange, TopologyChange, WriteType, write_auth_challenge, write_auth_success, write_authenticate, write_error,
+    write_event, write_prepared, write_ready, write_schema_change, write_set_keyspace, write_supported, write_void,
 };
 pub use segment::Codec;
 pub use type_option::{read_type, write_type};

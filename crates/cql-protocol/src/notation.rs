@@ -21,8 +21,7 @@ pub fn read_string<'a>(reader: &mut Reader<'a>) -> Result<&'a str, DecodeError> 
 #[inline]
 pub fn read_long_string<'a>(reader: &mut Reader<'a>) -> Result<&'a str, DecodeError> {
     let length = reader.i32()?;
-    let length =
-        usize::try_from(length).map_err(|_| stdx::ReadError::NegativeLength { length: i64::from(length) })?;
+    let length = usize::try_from(length).map_err(|_| stdx::ReadError::NegativeLength { length: i64::from(length) })?;
     Ok(reader.str(length)?)
 }
 
@@ -77,8 +76,7 @@ pub fn read_address(reader: &mut Reader<'_>) -> Result<IpAddr, DecodeError> {
 pub fn read_inet(reader: &mut Reader<'_>) -> Result<SocketAddr, DecodeError> {
     let address = read_address(reader)?;
     let port = reader.i32()?;
-    let port =
-        u16::try_from(port).map_err(|_| DecodeError::InvalidCount { what: "ports", count: i64::from(port) })?;
+    let port = u16::try_from(port).map_err(|_| DecodeError::InvalidCount { what: "ports", count: i64::from(port) })?;
     Ok(SocketAddr::new(address, port))
 }
 

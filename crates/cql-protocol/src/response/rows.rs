@@ -7,9 +7,7 @@
 
 use stdx::Reader;
 
-use crate::response::specs::{
-    DecodedSpec, HAS_MORE_PAGES, METADATA_CHANGED, Specs, read_count, read_specs,
-};
+use crate::response::specs::{DecodedSpec, HAS_MORE_PAGES, METADATA_CHANGED, Specs, read_count, read_specs};
 use crate::response::{ResponseFrame, begin_result, result_kind};
 use crate::{DecodeError, Version, notation};
 

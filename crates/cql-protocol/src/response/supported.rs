@@ -20,7 +20,5 @@ pub fn write_supported(out: &mut Vec<u8>, version: Version, stream: i16, options
 /// Reads the options and their values.
 pub(super) fn read(reader: &mut Reader<'_>) -> Result<Vec<(String, Vec<String>)>, DecodeError> {
     let count = reader.u16()?;
-    (0..count)
-        .map(|_| Ok((notation::read_string(reader)?.to_owned(), notation::read_string_list(reader)?)))
-        .collect()
+    (0..count).map(|_| Ok((notation::read_string(reader)?.to_owned(), notation::read_string_list(reader)?))).collect()
 }
