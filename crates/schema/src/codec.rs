@@ -113,8 +113,7 @@ fn decode_table(reader: &mut Reader<'_>) -> Result<Table, DecodeError> {
     let id = TableId(reader.array()?);
     let keyspace = string(reader)?;
     let name = string(reader)?;
-    let next_column_id =
-        u32::try_from(reader.varint()?).map_err(|_| invalid("the next column id is out of range"))?;
+    let next_column_id = u32::try_from(reader.varint()?).map_err(|_| invalid("the next column id is out of range"))?;
     let mut columns = Vec::new();
     for _ in 0..reader.varint()? {
         columns.push(column(reader)?);

@@ -9,11 +9,14 @@ pub mod describe;
 pub mod error;
 pub mod event;
 pub mod ids;
+mod java;
 pub mod keyspace;
 pub mod options;
 pub mod plan;
+mod properties;
 pub mod replication;
 pub mod snapshot;
+pub mod system_keyspaces;
 pub mod table;
 
 pub use change::{DecodeError, SchemaChange};

@@ -1,5 +1,11 @@
 //! A table's options with Cassandra 5.0's defaults.
 
+pub(crate) mod caching;
+pub(crate) mod compaction;
+pub(crate) mod compression;
+pub(crate) mod read;
+pub(crate) mod speculative;
+
 use std::collections::BTreeMap;
 
 /// The options of CREATE TABLE's WITH clause, checked. Maps are as Cassandra keeps them: classes by their full name.

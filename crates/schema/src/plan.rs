@@ -1,14 +1,22 @@
 //! From a schema statement to schema changes: pure, so that any node plans alike, with Cassandra 5.0's checks and words.
 
-use std::collections::BTreeSet;
+mod alter;
+mod keyspace;
+mod names;
+mod table;
+mod types;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use cql_syntax::Statement;
 
 use crate::change::SchemaChange;
 use crate::error::SchemaError;
-use crate::event::SchemaEvent;
+use crate::event::{ChangeTarget, ChangeType, SchemaEvent};
 use crate::ids::TableId;
+use crate::properties::{Properties, PropertyValue};
 use crate::snapshot::Schema;
+pub use table::system_table;
 
 /// What planning needs to know besides the schema.
 #[derive(Debug, Clone, Copy)]
@@ -38,12 +46,64 @@ pub struct DdlPlan {
 
 /// Whether `statement` is one for [`plan_ddl`].
 pub fn is_ddl(statement: &Statement) -> bool {
-    let _ = statement;
-    todo!()
+    matches!(
+        statement,
+        Statement::CreateKeyspace(_)
+            | Statement::AlterKeyspace(_)
+            | Statement::DropKeyspace(_)
+            | Statement::CreateTable(_)
+            | Statement::AlterTable(_)
+            | Statement::DropTable(_)
+    )
 }
 
-/// Checks `statement` against `schema` and says what it changes.
+/// Checks `statement` against `schema` and says what it changes. A statement that is no schema change is refused.
 pub fn plan_ddl(schema: &Schema, statement: &Statement, context: &DdlContext<'_>) -> Result<DdlPlan, SchemaError> {
-    let _ = (schema, statement, context);
-    todo!()
+    match statement {
+        Statement::CreateKeyspace(create) => {
+            let properties = read_properties(&create.properties)?;
+            keyspace::create(schema, &create.keyspace, create.if_not_exists, properties, context)
+        }
+        Statement::AlterKeyspace(alter) => {
+            let properties = read_properties(&alter.properties)?;
+            keyspace::alter(schema, &alter.keyspace, alter.if_exists, properties, context)
+        }
+        Statement::DropKeyspace(drop) => keyspace::drop(schema, &drop.keyspace, drop.if_exists),
+        Statement::CreateTable(create) => table::create(schema, create, context),
+        Statement::AlterTable(statement) => alter::alter(schema, statement, context),
+        Statement::DropTable(drop) => table::drop(schema, drop, context),
+        _ => Err(SchemaError::invalid("the statement does not change the schema")),
+    }
 }
+
+/// The plan of one step on one table.
+fn table_plan(change: ChangeType, keyspace: &str, table: &str, step: SchemaChange, warnings: Vec<String>) -> DdlPlan {
+    let event =
+        SchemaEvent { change, target: ChangeTarget::Table, keyspace: keyspace.to_owned(), name: table.to_owned() };
+    DdlPlan { changes: vec![step], warnings, event: Some(event) }
+}
+
+/// A WITH clause's properties by name. Names are already folded to lower case where they were not quoted.
+fn read_properties(written: &cql_syntax::Properties) -> Result<Properties, SchemaError> {
+    let mut properties = Properties::default();
+    for (name, value) in written {
+        let value = match value {
+            cql_syntax::PropertyValue::Literal(literal) => PropertyValue::Text(literal.text.clone()),
+            cql_syntax::PropertyValue::Word(word) => PropertyValue::Text(word.clone()),
+            cql_syntax::PropertyValue::Map(entries) => {
+                let mut map = BTreeMap::new();
+                for (key, value) in entries {
+                    if map.insert(key.text.clone(), value.text.clone()).is_some() {
+                        return Err(SchemaError::syntax(format!("Multiple definition for property {}", key.text)));
+                    }
+                }
+                PropertyValue::Map(map)
+            }
+        };
+        properties.add(name, value)?;
+    }
+    Ok(properties)
+}
+
+#[cfg(test)]
+mod tests;

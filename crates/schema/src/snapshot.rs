@@ -124,11 +124,7 @@ impl Schema {
     }
 }
 
-fn put_keyspace(
-    keyspaces: &mut BTreeMap<String, Rc<Keyspace>>,
-    def: KeyspaceDef,
-    tables: BTreeMap<String, Rc<Table>>,
-) {
+fn put_keyspace(keyspaces: &mut BTreeMap<String, Rc<Keyspace>>, def: KeyspaceDef, tables: BTreeMap<String, Rc<Table>>) {
     let mut bytes = Vec::new();
     codec::encode_keyspace(&def, &mut bytes);
     for table in tables.values() {

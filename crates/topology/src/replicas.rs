@@ -23,10 +23,8 @@ pub struct ReplicaMap {
 impl ReplicaMap {
     /// The map of `strategy` on `ring`.
     pub fn new(ring: &Ring, strategy: &ReplicationStrategy) -> Self {
-        let by_token = matches!(
-            strategy,
-            ReplicationStrategy::Simple { .. } | ReplicationStrategy::NetworkTopology { .. }
-        );
+        let by_token =
+            matches!(strategy, ReplicationStrategy::Simple { .. } | ReplicationStrategy::NetworkTopology { .. });
         // On a ring of one, or with a strategy that ignores tokens, every token has the same replicas.
         if !by_token || ring.nodes().len() == 1 || ring.owners().is_empty() {
             return ReplicaMap { ends: Vec::new(), lists: vec![replicas(ring, strategy, Token::MIN)] };

@@ -1,0 +1,238 @@
+//! Opening, reading and appending the metadata log.
+
+use std::cell::Cell;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use runtime::sync::Semaphore;
+use runtime::{AlignedBuf, File, OpenOptions, Runtime};
+use schema::DecodeError;
+
+use crate::metadata::layout::{self, BLOCK, Found};
+use crate::metadata::record::MetadataRecord;
+
+/// The log's name in the data folder.
+const FILE_NAME: &str = "metadata.log";
+/// The name it has until its header is on the disk.
+const NEW_FILE_NAME: &str = "metadata.log.new";
+
+/// The most bytes one record may have.
+const RECORD_BYTES_MAX: usize = 64 << 20;
+/// The largest log that is read; some hundred thousand schema changes.
+const LOG_BYTES_MAX: u64 = 1 << 30;
+const READ_BYTES: usize = 1 << 20;
+
+/// Why the metadata log cannot be opened or appended to. The words are for the person who starts the node.
+#[derive(Debug, thiserror::Error)]
+pub enum MetadataError {
+    /// The file system refused something.
+    #[error("cannot {action} {path}: {source}")]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On which file.
+        path: String,
+        /// The cause.
+        source: io::Error,
+    },
+    /// The file is something else.
+    #[error("{path} is not a metadata log of Helenus, or its first bytes are damaged")]
+    NotALog {
+        /// The file.
+        path: String,
+    },
+    /// A newer Helenus wrote the data.
+    #[error(
+        "{path} was written in format version {found} by a newer Helenus, and this one reads up to version {supported}"
+    )]
+    NewerFormat {
+        /// The file.
+        path: String,
+        /// The version found.
+        found: u32,
+        /// The newest version this code reads.
+        supported: u32,
+    },
+    /// A record in the log's middle is damaged.
+    #[error("{path} is damaged at byte {offset}: {problem}")]
+    Damaged {
+        /// The file.
+        path: String,
+        /// Where the record begins.
+        offset: u64,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The record or the log is too large.
+    #[error("{path}: {bytes} bytes are more than the {bytes_max} that are allowed")]
+    TooLarge {
+        /// The file.
+        path: String,
+        /// How large.
+        bytes: u64,
+        /// The bound.
+        bytes_max: u64,
+    },
+    /// An earlier append failed, and what the disk holds is not known.
+    #[error("{path} takes no more records: an earlier write to it failed")]
+    Poisoned {
+        /// The file.
+        path: String,
+    },
+}
+
+/// The open metadata log. Clones append to the same file, one after the other.
+#[derive(Clone)]
+pub struct MetadataLog {
+    inner: Rc<Inner>,
+}
+
+struct Inner {
+    file: File,
+    path: PathBuf,
+    /// Held during an append: the next record's place is known only when this one is on the disk.
+    turn: Semaphore,
+    /// Where the next record goes.
+    end: Cell<u64>,
+    /// The next record's number.
+    sequence: Cell<u64>,
+    /// Set when an append failed: the end of the file is then unknown, and going on could put a record behind a torn one.
+    is_poisoned: Cell<bool>,
+}
+
+impl MetadataLog {
+    /// Opens the log in `dir`, makes it if it is not there, and gives the records that it holds, oldest first. A torn
+    /// record at the end, which was never acknowledged, is cut off.
+    pub async fn open(rt: &Runtime, dir: &Path) -> Result<(MetadataLog, Vec<MetadataRecord>), MetadataError> {
+        let path = dir.join(FILE_NAME);
+        if !rt.exists(&path).await.map_err(|source| io_error("look for", &path, source))? {
+            create(rt, dir, &path).await?;
+        }
+        let options = OpenOptions { read: true, write: true, dsync: true, ..OpenOptions::default() };
+        let file = rt.open(&path, options).await.map_err(|source| io_error("open", &path, source))?;
+        let bytes = read_all(&file, &path).await?;
+        let (records, end) = read_records(&bytes, &path)?;
+        if end < bytes.len() {
+            tracing::warn!(path = %path.display(), offset = end, "a torn record at the metadata log's end is dropped");
+            file.set_len(end as u64).await.map_err(|source| io_error("cut the torn end of", &path, source))?;
+            file.sync_all().await.map_err(|source| io_error("sync", &path, source))?;
+        }
+        let inner = Inner {
+            file,
+            path,
+            turn: Semaphore::new(1),
+            end: Cell::new(end as u64),
+            sequence: Cell::new(records.len() as u64),
+            is_poisoned: Cell::new(false),
+        };
+        Ok((MetadataLog { inner: Rc::new(inner) }, records))
+    }
+
+    /// Appends a record; it is on the disk when this returns.
+    ///
+    /// Appends are carried out in the order of their calls. Dropping the future before it is done leaves the log as
+    /// after an error: closed to further records.
+    pub async fn append(&self, record: &MetadataRecord) -> Result<(), MetadataError> {
+        let inner = &*self.inner;
+        let mut payload = Vec::new();
+        record.encode(&mut payload);
+        if payload.len() > RECORD_BYTES_MAX {
+            return Err(too_large(&inner.path, payload.len() as u64, RECORD_BYTES_MAX as u64));
+        }
+        let _turn = inner.turn.acquire().await;
+        if inner.is_poisoned.replace(true) {
+            return Err(MetadataError::Poisoned { path: inner.path.display().to_string() });
+        }
+        let framed = layout::frame_record(inner.sequence.get(), &payload);
+        let length = framed.len() as u64;
+        let (result, _) = inner.file.write_at(aligned(&framed), inner.end.get()).await;
+        result.map_err(|source| io_error("append to", &inner.path, source))?;
+        // The file was opened to sync with each write; this names the guarantee, and costs nothing when all is synced.
+        inner.file.sync_data().await.map_err(|source| io_error("sync", &inner.path, source))?;
+        inner.end.set(inner.end.get() + length);
+        inner.sequence.set(inner.sequence.get() + 1);
+        inner.is_poisoned.set(false);
+        Ok(())
+    }
+}
+
+/// Makes an empty log. It gets its name when its header is on the disk, so that a log without a header is damage.
+async fn create(rt: &Runtime, dir: &Path, path: &Path) -> Result<(), MetadataError> {
+    let new_path = dir.join(NEW_FILE_NAME);
+    let options = OpenOptions { write: true, create: true, truncate: true, ..OpenOptions::default() };
+    let file = rt.open(&new_path, options).await.map_err(|source| io_error("create", &new_path, source))?;
+    let (result, _) = file.write_at(aligned(&layout::file_header()), 0).await;
+    result.map_err(|source| io_error("write", &new_path, source))?;
+    file.sync_all().await.map_err(|source| io_error("sync", &new_path, source))?;
+    rt.rename(&new_path, path).await.map_err(|source| io_error("rename", &new_path, source))?;
+    rt.sync_dir(dir).await.map_err(|source| io_error("sync the folder", dir, source))
+}
+
+async fn read_all(file: &File, path: &Path) -> Result<Vec<u8>, MetadataError> {
+    let length = file.len().await.map_err(|source| io_error("read the length of", path, source))?;
+    if length > LOG_BYTES_MAX {
+        return Err(too_large(path, length, LOG_BYTES_MAX));
+    }
+    let mut bytes = Vec::new();
+    let mut buffer = AlignedBuf::with_capacity(READ_BYTES);
+    loop {
+        buffer.clear();
+        let (result, returned) = file.read_at(buffer, bytes.len() as u64).await;
+        buffer = returned;
+        let read = result.map_err(|source| io_error("read", path, source))?;
+        if read == 0 {
+            return Ok(bytes);
+        }
+        bytes.extend_from_slice(buffer.get(..read).unwrap_or(&buffer));
+    }
+}
+
+/// All whole records, and where the next one belongs.
+fn read_records(bytes: &[u8], path: &Path) -> Result<(Vec<MetadataRecord>, usize), MetadataError> {
+    let name = || path.display().to_string();
+    match layout::read_file_header(bytes) {
+        None => return Err(MetadataError::NotALog { path: name() }),
+        Some(layout::FORMAT_VERSION) => {}
+        Some(0) => return Err(MetadataError::NotALog { path: name() }),
+        Some(found) => {
+            return Err(MetadataError::NewerFormat { path: name(), found, supported: layout::FORMAT_VERSION });
+        }
+    }
+    let mut records = Vec::new();
+    let mut offset = BLOCK;
+    loop {
+        let damaged = |problem: String| MetadataError::Damaged { path: name(), offset: offset as u64, problem };
+        let found = match layout::find(bytes, offset, records.len() as u64) {
+            Found::Record(found) => found,
+            Found::End | Found::TornTail => return Ok((records, offset)),
+            Found::Damage => return Err(damaged("a record's checksum or number is wrong, and records follow it".into())),
+        };
+        match MetadataRecord::decode(found.payload) {
+            Ok(record) => records.push(record),
+            Err(DecodeError::NewerVersion { version, supported }) => {
+                return Err(MetadataError::NewerFormat {
+                    path: name(),
+                    found: u32::from(version),
+                    supported: u32::from(supported),
+                });
+            }
+            Err(error) => return Err(damaged(error.to_string())),
+        }
+        offset = found.end;
+    }
+}
+
+fn aligned(bytes: &[u8]) -> AlignedBuf {
+    let mut buffer = AlignedBuf::with_capacity(bytes.len());
+    buffer.extend_from_slice(bytes);
+    buffer
+}
+
+fn io_error(action: &'static str, path: &Path, source: io::Error) -> MetadataError {
+    MetadataError::Io { action, path: path.display().to_string(), source }
+}
+
+fn too_large(path: &Path, bytes: u64, bytes_max: u64) -> MetadataError {
+    MetadataError::TooLarge { path: path.display().to_string(), bytes, bytes_max }
+}

@@ -1,0 +1,265 @@
+//! The `compaction` option: which strategy, and the sub-options that each understands.
+
+use std::collections::BTreeMap;
+
+use crate::error::SchemaError;
+use crate::java;
+
+/// Where Cassandra's strategies live; their short names mean the same.
+const PACKAGE: &str = "org.apache.cassandra.db.compaction.";
+
+/// Sub-options of every strategy.
+const COMMON: [&str; 7] = [
+    "enabled",
+    "log_all",
+    "only_purge_repaired_tombstones",
+    "provide_overlapping_tombstones",
+    "tombstone_compaction_interval",
+    "tombstone_threshold",
+    "unchecked_tombstone_compaction",
+];
+
+const SIZE_TIERED: [&str; 5] = ["bucket_high", "bucket_low", "max_threshold", "min_sstable_size", "min_threshold"];
+
+const LEVELED: [&str; 5] =
+    ["fanout_size", "max_threshold", "min_threshold", "single_sstable_uplevel", "sstable_size_in_mb"];
+
+const TIME_WINDOW: [&str; 5] = [
+    "compaction_window_size",
+    "compaction_window_unit",
+    "expired_sstable_check_frequency_seconds",
+    "timestamp_resolution",
+    "unsafe_aggressive_sstable_expiration",
+];
+
+const UNIFIED: [&str; 9] = [
+    "base_shard_count",
+    "expired_sstable_check_frequency_seconds",
+    "flush_size_override",
+    "max_sstables_to_compact",
+    "min_sstable_size",
+    "overlap_inclusion_method",
+    "scaling_parameters",
+    "sstable_growth",
+    "target_sstable_size",
+];
+
+/// `unsafe_aggressive_sstable_expiration` is a unified strategy's option too.
+const UNIFIED_EXPIRATION: &str = "unsafe_aggressive_sstable_expiration";
+
+type Options = BTreeMap<String, String>;
+
+/// The option as Cassandra keeps it: the class in full, and the thresholds always present where the strategy has them.
+pub(crate) fn read(given: Options) -> Result<Options, SchemaError> {
+    let mut kept = given;
+    let Some(class) = kept.get("class") else {
+        return Err(wrong("Missing sub-option 'class' for the 'compaction' option"));
+    };
+    let name = class.strip_prefix(PACKAGE).unwrap_or(class).to_owned();
+    if !is_strategy(&name) {
+        let full = if class.contains('.') { class.clone() } else { format!("{PACKAGE}{name}") };
+        return Err(wrong(format!("Unable to find compaction strategy class '{full}'")));
+    }
+    kept.insert("class".to_owned(), format!("{PACKAGE}{name}"));
+    check_common(&kept)?;
+    match name.as_str() {
+        "SizeTieredCompactionStrategy" => check_size_tiered(&kept)?,
+        "LeveledCompactionStrategy" => check_leveled(&kept)?,
+        "TimeWindowCompactionStrategy" => check_time_window(&kept)?,
+        _ => check_unified(&kept)?,
+    }
+    check_names(&name, &kept)?;
+    if name != "UnifiedCompactionStrategy" {
+        kept.entry("max_threshold".to_owned()).or_insert_with(|| "32".to_owned());
+        kept.entry("min_threshold".to_owned()).or_insert_with(|| "4".to_owned());
+        check_thresholds(&kept)?;
+    }
+    Ok(kept)
+}
+
+fn is_strategy(name: &str) -> bool {
+    matches!(
+        name,
+        "SizeTieredCompactionStrategy"
+            | "LeveledCompactionStrategy"
+            | "TimeWindowCompactionStrategy"
+            | "UnifiedCompactionStrategy"
+    )
+}
+
+fn check_names(strategy: &str, options: &Options) -> Result<(), SchemaError> {
+    let is_known = |key: &str| {
+        key == "class"
+            || COMMON.contains(&key)
+            || match strategy {
+                "SizeTieredCompactionStrategy" => SIZE_TIERED.contains(&key),
+                "LeveledCompactionStrategy" => LEVELED.contains(&key) || SIZE_TIERED.contains(&key),
+                "TimeWindowCompactionStrategy" => TIME_WINDOW.contains(&key) || SIZE_TIERED.contains(&key),
+                _ => UNIFIED.contains(&key) || key == UNIFIED_EXPIRATION,
+            }
+    };
+    let unknown: Vec<&str> = options.keys().map(String::as_str).filter(|key| !is_known(key)).collect();
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    Err(wrong(format!("Properties specified [{}] are not understood by {strategy}", unknown.join(", "))))
+}
+
+fn check_common(options: &Options) -> Result<(), SchemaError> {
+    if let Some(value) = options.get("enabled").filter(|value| !is_boolean(value)) {
+        return Err(wrong(format!("enabled should either be 'true' or 'false', not {value}")));
+    }
+    if let Some(value) = options.get("log_all").filter(|value| !is_boolean(value)) {
+        return Err(wrong(format!("'log_all' should either be 'true' or 'false', not {value}")));
+    }
+    if let Some(value) = options.get("unchecked_tombstone_compaction").filter(|value| !is_boolean(value)) {
+        return Err(wrong(format!(
+            "'unchecked_tombstone_compaction' should be either 'true' or 'false', not '{value}'"
+        )));
+    }
+    if let Some(value) = options.get("provide_overlapping_tombstones") {
+        let word = value.to_ascii_uppercase();
+        if !matches!(word.as_str(), "NONE" | "ROW" | "CELL") {
+            return Err(wrong(format!(
+                "Invalid value {word} for 'provide_overlapping_tombstones' compaction sub-option - \
+                 must be one of the following [NONE, ROW, CELL]."
+            )));
+        }
+    }
+    if let Some(value) = options.get("tombstone_threshold") {
+        match value.parse::<f64>() {
+            Ok(threshold) if threshold >= 0.0 => {}
+            Ok(threshold) => {
+                return Err(wrong(format!(
+                    "tombstone_threshold must be greater than 0, but was {}",
+                    java::double(threshold)
+                )));
+            }
+            Err(_) => return Err(not_an_int("tombstone_threshold", value)),
+        }
+    }
+    if let Some(value) = long(options, "tombstone_compaction_interval")?.filter(|value| *value < 0) {
+        return Err(wrong(format!("tombstone_compaction_interval must be greater than 0, but was {value}")));
+    }
+    Ok(())
+}
+
+fn check_size_tiered(options: &Options) -> Result<(), SchemaError> {
+    if let Some(value) = long(options, "min_sstable_size")?.filter(|value| *value < 0) {
+        return Err(wrong(format!("min_sstable_size must be non negative: {value}")));
+    }
+    let bucket_low = float(options, "bucket_low")?.unwrap_or(0.5);
+    let bucket_high = float(options, "bucket_high")?.unwrap_or(1.5);
+    if bucket_high <= bucket_low {
+        return Err(wrong(format!(
+            "bucket_high value ({}) is less than or equal to the bucket_low value ({})",
+            java::double(bucket_high),
+            java::double(bucket_low)
+        )));
+    }
+    Ok(())
+}
+
+fn check_leveled(options: &Options) -> Result<(), SchemaError> {
+    for name in ["sstable_size_in_mb", "fanout_size"] {
+        if let Some(value) = long(options, name)?.filter(|value| *value < 1) {
+            return Err(wrong(format!("{name} must be larger than 0, but was {value}")));
+        }
+    }
+    check_size_tiered(options)
+}
+
+fn check_time_window(options: &Options) -> Result<(), SchemaError> {
+    if let Some(value) = options.get("timestamp_resolution") {
+        let known = ["NANOSECONDS", "MICROSECONDS", "MILLISECONDS", "SECONDS", "MINUTES", "HOURS", "DAYS"];
+        if !known.contains(&value.as_str()) {
+            return Err(wrong(format!("{value} is not valid for timestamp_resolution")));
+        }
+    }
+    if let Some(value) = options.get("compaction_window_unit") {
+        if !matches!(value.as_str(), "MINUTES" | "HOURS" | "DAYS") {
+            return Err(wrong(format!("{value} is not valid for compaction_window_unit")));
+        }
+    }
+    if let Some(value) = long(options, "compaction_window_size")?.filter(|value| *value < 1) {
+        return Err(wrong(format!("{value} must be greater than 1 for compaction_window_size")));
+    }
+    check_expiration(options)?;
+    check_size_tiered(options)
+}
+
+fn check_unified(options: &Options) -> Result<(), SchemaError> {
+    if let Some(parameters) = options.get("scaling_parameters") {
+        for parameter in parameters.split(',').map(str::trim) {
+            if !is_scaling_parameter(parameter) {
+                return Err(wrong(format!("Scaling parameter {parameter} must match N|L[0-9]+|T[0-9]+|[+-]?[0-9]+")));
+            }
+        }
+    }
+    check_expiration(options)
+}
+
+fn check_expiration(options: &Options) -> Result<(), SchemaError> {
+    let name = "expired_sstable_check_frequency_seconds";
+    if let Some(value) = long(options, name)?.filter(|value| *value < 0) {
+        return Err(wrong(format!("{name} must not be negative, but was {value}")));
+    }
+    if let Some(value) = options.get(UNIFIED_EXPIRATION).filter(|value| !is_boolean(value)) {
+        return Err(wrong(format!("{UNIFIED_EXPIRATION} is not 'true' or 'false' ({value})")));
+    }
+    Ok(())
+}
+
+fn is_scaling_parameter(parameter: &str) -> bool {
+    let parameter = parameter.to_ascii_uppercase();
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    parameter == "N" || digits(parameter.strip_prefix(['L', 'T', '+', '-']).unwrap_or(&parameter))
+}
+
+fn check_thresholds(options: &Options) -> Result<(), SchemaError> {
+    let threshold = |name: &str| {
+        let value = options.get(name).map(String::as_str).unwrap_or_default();
+        value.parse::<i32>().map_err(|_| {
+            wrong(format!("Invalid value {value} for '{name}' compaction sub-option - must be an integer"))
+        })
+    };
+    let min = threshold("min_threshold")?;
+    let max = threshold("max_threshold")?;
+    if min <= 0 || max <= 0 {
+        return Err(wrong(
+            "Disabling compaction by setting compaction thresholds to 0 has been removed, \
+             set the compaction option 'enabled' to false instead.",
+        ));
+    }
+    if min <= 1 {
+        return Err(wrong(format!("Min compaction threshold cannot be less than 2 (got {min})")));
+    }
+    if min > max {
+        return Err(wrong(format!(
+            "Min compaction threshold (got {min}) cannot be greater than max compaction threshold (got {max})"
+        )));
+    }
+    Ok(())
+}
+
+fn is_boolean(value: &str) -> bool {
+    value.eq_ignore_ascii_case("true") || value.eq_ignore_ascii_case("false")
+}
+
+fn long(options: &Options, name: &str) -> Result<Option<i64>, SchemaError> {
+    let Some(value) = options.get(name) else { return Ok(None) };
+    value.parse().map(Some).map_err(|_| not_an_int(name, value))
+}
+
+fn float(options: &Options, name: &str) -> Result<Option<f64>, SchemaError> {
+    let Some(value) = options.get(name) else { return Ok(None) };
+    value.parse().map(Some).map_err(|_| wrong(format!("{value} is not a parsable float for {name}")))
+}
+
+fn not_an_int(name: &str, value: &str) -> SchemaError {
+    wrong(format!("{value} is not a parsable int (base10) for {name}"))
+}
+
+fn wrong(message: impl Into<String>) -> SchemaError {
+    SchemaError::configuration(message)
+}

@@ -1,0 +1,160 @@
+//! ALTER TABLE.
+
+use cql_syntax::{AlterTable, AlterTableAction, ColumnDefinition};
+use cql_types::CqlType;
+
+use crate::change::SchemaChange;
+use crate::column::{Column, ColumnKind, Order};
+use crate::error::SchemaError;
+use crate::event::ChangeType;
+use crate::ids::ColumnId;
+use crate::options::read;
+use crate::plan::table::{check_counters, static_without_clustering, unknown};
+use crate::plan::{DdlContext, DdlPlan, names, read_properties, table_plan, types};
+use crate::snapshot::Schema;
+use crate::table::{DroppedColumn, Table};
+
+pub(super) fn alter(schema: &Schema, statement: &AlterTable, context: &DdlContext<'_>) -> Result<DdlPlan, SchemaError> {
+    let keyspace = names::keyspace_of(statement.table.keyspace.as_deref(), context.current_keyspace)?;
+    let name = &statement.table.table;
+    names::check_modifiable(keyspace, "ALTER", &format!("<table {keyspace}.{name}>"))?;
+    let Some(table) = schema.table(keyspace, name) else {
+        return if statement.if_exists { Ok(DdlPlan::default()) } else { Err(unknown(keyspace, name)) };
+    };
+    let mut warnings = Vec::new();
+    let altered = match &statement.action {
+        AlterTableAction::Add { if_not_exists, columns } => add(table, columns, *if_not_exists)?,
+        AlterTableAction::Drop { if_exists, columns } => drop(table, columns, *if_exists, context.now_micros)?,
+        AlterTableAction::Rename { columns, .. } => rename(table, columns)?,
+        AlterTableAction::With(properties) => {
+            let mut properties = read_properties(properties)?;
+            if properties.take("id").is_some() {
+                return Err(SchemaError::configuration("Cannot alter table id."));
+            }
+            let mut altered = Table::clone(table);
+            read::read(&mut altered.options, &mut properties, &mut warnings)?;
+            properties.finish()?;
+            check_counters(altered.columns(), &altered.options)?;
+            altered
+        }
+        AlterTableAction::DropCompactStorage => {
+            return Err(SchemaError::invalid("DROP COMPACT STORAGE is disabled. Enable in cassandra.yaml to use."));
+        }
+    };
+    Ok(table_plan(ChangeType::Updated, keyspace, name, SchemaChange::PutTable(altered), warnings))
+}
+
+fn add(table: &Table, definitions: &[ColumnDefinition], if_not_exists: bool) -> Result<Table, SchemaError> {
+    let mut columns = table.columns().to_vec();
+    let mut next_column_id = table.next_column_id;
+    for definition in definitions {
+        let name = &definition.name;
+        if columns.iter().any(|column| column.name == *name) {
+            if if_not_exists {
+                continue;
+            }
+            return Err(SchemaError::invalid(format!("Column with name '{name}' already exists")));
+        }
+        let ty = types::of_column(&table.keyspace, definition.ty.clone())?;
+        let kind = if definition.is_static { ColumnKind::Static } else { ColumnKind::Regular };
+        if kind == ColumnKind::Static && table.clustering().is_empty() {
+            return Err(static_without_clustering());
+        }
+        check_dropped(table, name, &ty, kind)?;
+        check_counter_fits(table, name, &ty)?;
+        let id = u16::try_from(next_column_id).map_err(|_| {
+            SchemaError::invalid(format!("Table '{}.{}' has used up its column ids", table.keyspace, table.name))
+        })?;
+        next_column_id += 1;
+        columns.push(Column { id: ColumnId(id), name: name.clone(), ty, kind, position: 0, order: Order::Asc });
+    }
+    let mut altered = rebuilt(table, columns);
+    altered.next_column_id = next_column_id;
+    Ok(altered)
+}
+
+/// A dropped column's name may come back only for the same kind and type: files may still hold its old values.
+fn check_dropped(table: &Table, name: &str, ty: &CqlType, kind: ColumnKind) -> Result<(), SchemaError> {
+    let Some(dropped) = table.dropped.get(name) else { return Ok(()) };
+    if dropped.column.kind != kind {
+        return Err(SchemaError::invalid(format!(
+            "Cannot re-add previously dropped column '{name}' of kind {}, incompatible with previous kind {}",
+            kind.name().to_ascii_uppercase(),
+            dropped.column.kind.name().to_ascii_uppercase()
+        )));
+    }
+    if dropped.column.ty != *ty {
+        return Err(SchemaError::invalid(format!(
+            "Cannot re-add previously dropped column '{name}' of type {ty}, incompatible with previous type {}",
+            dropped.column.ty
+        )));
+    }
+    Ok(())
+}
+
+fn check_counter_fits(table: &Table, name: &str, ty: &CqlType) -> Result<(), SchemaError> {
+    let is_counter = *ty == CqlType::Counter;
+    if is_counter == table.is_counter() {
+        return Ok(());
+    }
+    let (has, of) = if is_counter { ("counter", "non counter") } else { ("non counter", "counter") };
+    Err(SchemaError::configuration(format!(
+        "{}.{}: Cannot have a {has} column (\"{name}\") in a {of} table",
+        table.keyspace, table.name
+    )))
+}
+
+fn drop(table: &Table, names: &[String], if_exists: bool, now_micros: i64) -> Result<Table, SchemaError> {
+    let mut columns = table.columns().to_vec();
+    let mut dropped = table.dropped.clone();
+    for name in names {
+        let Some(index) = columns.iter().position(|column| column.name == *name) else {
+            if if_exists {
+                continue;
+            }
+            return Err(SchemaError::invalid(format!(
+                "Column {name} was not found in table '{}.{}'",
+                table.keyspace, table.name
+            )));
+        };
+        if columns[index].kind.is_key() {
+            return Err(SchemaError::invalid(format!("Cannot drop PRIMARY KEY column {name}")));
+        }
+        let column = columns.remove(index);
+        dropped.insert(name.clone(), DroppedColumn { column, dropped_at_micros: now_micros });
+    }
+    let mut altered = rebuilt(table, columns);
+    altered.dropped = dropped;
+    Ok(altered)
+}
+
+fn rename(table: &Table, renames: &[(String, String)]) -> Result<Table, SchemaError> {
+    let mut columns = table.columns().to_vec();
+    for (from, to) in renames {
+        let Some(index) = columns.iter().position(|column| column.name == *from) else {
+            return Err(SchemaError::invalid(format!(
+                "Undefined column name {from} in table {}.{}",
+                table.keyspace, table.name
+            )));
+        };
+        if !columns[index].kind.is_key() {
+            return Err(SchemaError::invalid(format!("Cannot rename non PRIMARY KEY column {from}")));
+        }
+        if columns.iter().any(|column| column.name == *to) {
+            return Err(SchemaError::invalid(format!(
+                "Cannot rename column {from} to {to} in table '{}.{}'; another column with that name already exists",
+                table.keyspace, table.name
+            )));
+        }
+        columns[index].name.clone_from(to);
+    }
+    Ok(rebuilt(table, columns))
+}
+
+/// The table with other columns; everything else stays.
+fn rebuilt(table: &Table, columns: Vec<Column>) -> Table {
+    let mut altered = Table::new(table.id, table.keyspace.clone(), table.name.clone(), columns, table.options.clone());
+    altered.dropped = table.dropped.clone();
+    altered.next_column_id = table.next_column_id;
+    altered
+}

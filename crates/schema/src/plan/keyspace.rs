@@ -1,0 +1,254 @@
+//! CREATE, ALTER and DROP KEYSPACE.
+
+use std::collections::BTreeMap;
+
+use crate::change::SchemaChange;
+use crate::error::SchemaError;
+use crate::event::{ChangeTarget, ChangeType, SchemaEvent};
+use crate::keyspace::KeyspaceDef;
+use crate::plan::{DdlContext, DdlPlan, names};
+use crate::properties::Properties;
+use crate::replication::{ReplicationStrategy, STRATEGY_PACKAGE};
+use crate::snapshot::Schema;
+use crate::system_keyspaces;
+
+pub(super) fn create(
+    schema: &Schema,
+    name: &str,
+    if_not_exists: bool,
+    mut properties: Properties,
+    context: &DdlContext<'_>,
+) -> Result<DdlPlan, SchemaError> {
+    names::check_keyspace_name(name)?;
+    if system_keyspaces::is_local(name) || system_keyspaces::is_virtual(name) {
+        return Err(SchemaError::invalid(format!("System keyspace '{name}' is not user-modifiable")));
+    }
+    let durable_writes = properties.boolean("durable_writes")?.unwrap_or(true);
+    let replication = properties.map("replication")?;
+    properties.finish()?;
+    if schema.keyspace(name).is_some() || system_keyspaces::is_replicated(name) {
+        return if if_not_exists { Ok(DdlPlan::default()) } else { Err(already_exists(name)) };
+    }
+    let Some(replication) = replication else {
+        return Err(SchemaError::invalid("Missing mandatory option 'replication'"));
+    };
+    let (replication, strategy) = read_replication(name, replication, None, context)?;
+    let warnings = too_many_replicas(name, &strategy, context);
+    let def = KeyspaceDef { name: name.to_owned(), replication, strategy, durable_writes };
+    Ok(plan(ChangeType::Created, name, SchemaChange::PutKeyspace(def), warnings))
+}
+
+pub(super) fn alter(
+    schema: &Schema,
+    name: &str,
+    if_exists: bool,
+    mut properties: Properties,
+    context: &DdlContext<'_>,
+) -> Result<DdlPlan, SchemaError> {
+    names::check_modifiable(name, "ALTER", &format!("<keyspace {name}>"))?;
+    let durable_writes = properties.boolean("durable_writes")?;
+    let replication = properties.map("replication")?;
+    properties.finish()?;
+    let Some(keyspace) = schema.keyspace(name) else {
+        return if if_exists { Ok(DdlPlan::default()) } else { Err(unknown(name)) };
+    };
+    let mut def = keyspace.def.clone();
+    if let Some(value) = durable_writes {
+        def.durable_writes = value;
+    }
+    let mut warnings = Vec::new();
+    if let Some(replication) = replication {
+        let before = replicas_in_all(&def.strategy);
+        (def.replication, def.strategy) = read_replication(name, replication, Some(&keyspace.def), context)?;
+        warnings = too_many_replicas(name, &def.strategy, context);
+        if replicas_in_all(&def.strategy) > before {
+            warnings.push(
+                "When increasing replication factor you need to run a full (-full) repair to distribute the data."
+                    .to_owned(),
+            );
+        }
+    }
+    Ok(plan(ChangeType::Updated, name, SchemaChange::PutKeyspace(def), warnings))
+}
+
+pub(super) fn drop(schema: &Schema, name: &str, if_exists: bool) -> Result<DdlPlan, SchemaError> {
+    names::check_modifiable(name, "DROP", &format!("<keyspace {name}>"))?;
+    if schema.keyspace(name).is_none() {
+        return if if_exists { Ok(DdlPlan::default()) } else { Err(unknown(name)) };
+    }
+    Ok(plan(ChangeType::Dropped, name, SchemaChange::DropKeyspace(name.to_owned()), Vec::new()))
+}
+
+fn plan(change: ChangeType, name: &str, step: SchemaChange, warnings: Vec<String>) -> DdlPlan {
+    let event = SchemaEvent { change, target: ChangeTarget::Keyspace, keyspace: name.to_owned(), name: String::new() };
+    DdlPlan { changes: vec![step], warnings, event: Some(event) }
+}
+
+pub(super) fn unknown(name: &str) -> SchemaError {
+    SchemaError::invalid(format!("Keyspace '{name}' doesn't exist"))
+}
+
+fn already_exists(name: &str) -> SchemaError {
+    SchemaError::AlreadyExists {
+        keyspace: name.to_owned(),
+        table: String::new(),
+        message: format!("Keyspace '{name}' already exists"),
+    }
+}
+
+/// The replication option as it is kept, and what it means. `previous` is what an altered keyspace has: a factor that
+/// the statement leaves out is taken over from it.
+fn read_replication(
+    keyspace: &str,
+    given: BTreeMap<String, String>,
+    previous: Option<&KeyspaceDef>,
+    context: &DdlContext<'_>,
+) -> Result<(BTreeMap<String, String>, ReplicationStrategy), SchemaError> {
+    let Some(class) = given.get("class") else {
+        return Err(SchemaError::configuration("Missing replication strategy class"));
+    };
+    let name = class.strip_prefix(STRATEGY_PACKAGE).unwrap_or(class).to_owned();
+    let mut kept = given.clone();
+    kept.insert("class".to_owned(), format!("{STRATEGY_PACKAGE}{name}"));
+    match name.as_str() {
+        "SimpleStrategy" => simple(keyspace, &mut kept, previous)?,
+        "NetworkTopologyStrategy" => network_topology(keyspace, &mut kept, previous, context)?,
+        "EverywhereStrategy" => {
+            if let Some(option) = kept.keys().find(|key| *key != "class") {
+                return Err(unrecognized(option, &name, keyspace));
+            }
+        }
+        "LocalStrategy" => {
+            return Err(SchemaError::invalid(
+                "Unable to use given strategy class: LocalStrategy is reserved for internal use.",
+            ));
+        }
+        _ => {
+            let full = if class.contains('.') { class.clone() } else { format!("{STRATEGY_PACKAGE}{name}") };
+            return Err(SchemaError::configuration(format!("Unable to find replication strategy class '{full}'")));
+        }
+    }
+    let strategy = ReplicationStrategy::parse_stored(&kept).map_err(SchemaError::configuration)?;
+    Ok((kept, strategy))
+}
+
+/// SimpleStrategy's options: one replication factor, by default 1.
+fn simple(
+    keyspace: &str,
+    options: &mut BTreeMap<String, String>,
+    previous: Option<&KeyspaceDef>,
+) -> Result<(), SchemaError> {
+    if let Some(option) = options.keys().find(|key| !matches!(key.as_str(), "class" | "replication_factor")) {
+        return Err(unrecognized(option, "SimpleStrategy", keyspace));
+    }
+    let inherited = previous.and_then(|def| def.replication.get("replication_factor")).cloned();
+    let factor = options.get("replication_factor").cloned().or(inherited).unwrap_or_else(|| "1".to_owned());
+    let factor = read_factor(&factor)?;
+    options.insert("replication_factor".to_owned(), factor.to_string());
+    Ok(())
+}
+
+/// NetworkTopologyStrategy's options: factors of datacenters that the cluster has; `replication_factor` stands for all
+/// that are not named.
+fn network_topology(
+    keyspace: &str,
+    options: &mut BTreeMap<String, String>,
+    previous: Option<&KeyspaceDef>,
+    context: &DdlContext<'_>,
+) -> Result<(), SchemaError> {
+    let mut for_all = options.remove("replication_factor");
+    let names_any = options.len() > 1;
+    match previous.map(|def| (&def.strategy, &def.replication)) {
+        // What the keyspace has stays, where the statement speaks of all datacenters.
+        Some((ReplicationStrategy::NetworkTopology { .. }, had)) if !names_any || for_all.is_some() => {
+            for (name, factor) in had.iter().filter(|(name, _)| *name != "class") {
+                options.entry(name.clone()).or_insert_with(|| factor.clone());
+            }
+        }
+        // A change of strategy keeps the count, unless the statement gives one.
+        Some((ReplicationStrategy::Simple { replication_factor }, _)) if !names_any && for_all.is_none() => {
+            for_all = Some(replication_factor.to_string());
+        }
+        _ => {}
+    }
+    // Without any factor each datacenter gets the default of one.
+    if for_all.is_none() && options.len() == 1 {
+        for_all = Some("1".to_owned());
+    }
+    if let Some(factor) = for_all {
+        for name in context.datacenters {
+            options.entry(name.clone()).or_insert_with(|| factor.clone());
+        }
+    }
+    let mut replicas = 0u32;
+    let mut kept = BTreeMap::new();
+    for (name, factor) in options.iter() {
+        if name == "class" {
+            kept.insert(name.clone(), factor.clone());
+            continue;
+        }
+        if !context.datacenters.contains(name) {
+            return Err(unrecognized(name, "NetworkTopologyStrategy", keyspace));
+        }
+        let factor = read_factor(factor)?;
+        replicas = replicas.saturating_add(factor);
+        // A datacenter without replicas is not listed.
+        if factor > 0 {
+            kept.insert(name.clone(), factor.to_string());
+        }
+    }
+    if replicas == 0 {
+        return Err(SchemaError::configuration("Configuration for at least one datacenter must be present"));
+    }
+    *options = kept;
+    Ok(())
+}
+
+fn read_factor(text: &str) -> Result<u32, SchemaError> {
+    if text.contains('/') {
+        return Err(SchemaError::configuration("Transient replication is not enabled on this node"));
+    }
+    match text.parse::<i32>() {
+        Ok(factor) => u32::try_from(factor).map_err(|_| {
+            SchemaError::configuration(format!("Replication factor must be non-negative, found {factor}"))
+        }),
+        Err(_) => Err(SchemaError::configuration(format!("For input string: \"{text}\""))),
+    }
+}
+
+fn unrecognized(option: &str, strategy: &str, keyspace: &str) -> SchemaError {
+    SchemaError::configuration(format!(
+        "Unrecognized strategy option {{{option}}} passed to {strategy} for keyspace {keyspace}"
+    ))
+}
+
+fn too_many_replicas(keyspace: &str, strategy: &ReplicationStrategy, context: &DdlContext<'_>) -> Vec<String> {
+    let nodes = context.node_count;
+    let too_many = |factor: u32| usize::try_from(factor).is_ok_and(|factor| factor > nodes);
+    match strategy {
+        ReplicationStrategy::Simple { replication_factor } if too_many(*replication_factor) => vec![format!(
+            "Your replication factor {replication_factor} for keyspace {keyspace} is higher than the number of nodes {nodes}"
+        )],
+        ReplicationStrategy::NetworkTopology { datacenters } => datacenters
+            .iter()
+            .filter(|(_, factor)| too_many(**factor))
+            .map(|(name, factor)| {
+                format!(
+                    "Your replication factor {factor} for keyspace {keyspace} is higher than the number of nodes \
+                     {nodes} for datacenter {name}"
+                )
+            })
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn replicas_in_all(strategy: &ReplicationStrategy) -> u32 {
+    match strategy {
+        ReplicationStrategy::Simple { replication_factor } => *replication_factor,
+        ReplicationStrategy::NetworkTopology { datacenters } => {
+            datacenters.values().fold(0, |sum, factor| sum.saturating_add(*factor))
+        }
+        ReplicationStrategy::Local | ReplicationStrategy::Everywhere => 1,
+    }
+}
