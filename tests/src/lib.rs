@@ -1,1 +1,24 @@
-//! Black-box tests of the binary: drivers, crashes, hostile input.
+//! Black-box tests of the binary: this library starts it, talks to it in raw frames, kills it and judges its log; the tests lie in
+//! the folders beside it, one per question.
+//!
+//! Nothing here knows the server's insides: what it needs of the protocol is bytes on a socket.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "tests of a process use files, clocks, sockets and threads directly"
+)]
+
+mod effort;
+mod process;
+mod random;
+mod raw;
+mod server;
+mod verdict;
+
+pub use effort::{effort, pick};
+pub use process::{cpu_time, resident_bytes};
+pub use random::Random;
+pub use raw::{Connection, Frame, query_frame, startup_frame};
+pub use server::{Builder, Server, configurations};
+pub use verdict::complaints;

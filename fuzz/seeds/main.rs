@@ -1,0 +1,131 @@
+//! Writes the corpora's first inputs: one good example of each message, statement and record, made by the encoders themselves, so that
+//! no binary files lie in the repository and the seeds follow the formats.
+//!
+//! `seeds FOLDER` writes `FOLDER/<target>/<name>`.
+
+use std::fs;
+use std::path::Path;
+
+use cql_protocol::{
+    Batch, BatchBuilder, BatchKind, BatchQuery, Codec, Consistency, ErrorBody, ErrorKind, EventKinds, Execute, Options, Prepare, Query,
+    QueryParams, Register, Request, Startup, Value, ValuesBuffer, Version, compression, segment,
+};
+use mutation::{Deletion, Expiry, KeyRange, MutationEncoder, ReadCommand};
+use schema::{ColumnId, TableId};
+use topology::Token;
+
+const STATEMENTS: [&str; 14] = [
+    "SELECT a, count(*), writetime(b) AS t FROM ks.t WHERE k = ? AND c >= 1 AND c < :end ORDER BY c DESC PER PARTITION LIMIT 2 LIMIT 10 ALLOW FILTERING",
+    "SELECT DISTINCT k FROM t WHERE token(k) > -9223372036854775808 AND token(k) <= ?",
+    "SELECT * FROM t WHERE k IN (1, 2, 3) AND (a, b) > (1, 'x')",
+    "INSERT INTO ks.t (k, \"Mixed\", v) VALUES (0xcafe, 'it''s', [1, 2]) IF NOT EXISTS USING TTL 60 AND TIMESTAMP 1",
+    "UPDATE t USING TIMESTAMP ? SET a = 1.5e-3, b = NaN, c = {'k': 1} WHERE k = 123e4567-e89b-12d3-a456-426614174000",
+    "DELETE a, b FROM t USING TIMESTAMP 5 WHERE k = true AND c = -1",
+    "BEGIN UNLOGGED BATCH USING TIMESTAMP 1 INSERT INTO t (k) VALUES (1); DELETE FROM t WHERE k = 2; APPLY BATCH",
+    "CREATE KEYSPACE IF NOT EXISTS ks WITH replication = {'class': 'NetworkTopologyStrategy', 'datacenter1': '1'} AND durable_writes = true",
+    "CREATE TABLE ks.t (a int, b frozen<list<text>>, c map<uuid, tuple<int, double>>, s text static, PRIMARY KEY ((a, b), c)) WITH CLUSTERING ORDER BY (c DESC) AND comment = '' AND COMPACT STORAGE",
+    "DROP TABLE IF EXISTS ks.t",
+    "TRUNCATE TABLE t",
+    "USE \"Ks\"",
+    "DESCRIBE TABLE ks.t",
+    "SELECT $$dollar$$, 1y2mo3d, -- comment\n /* more */ f(g(1)) FROM t",
+];
+
+fn main() {
+    let folder = std::env::args().nth(1).expect("say into which folder");
+    let folder = Path::new(&folder);
+    for (number, frame) in requests(Version::V4).into_iter().chain(requests(Version::V5)).enumerate() {
+        write(folder, "requests", number, &frame);
+        let mut packed = Vec::new();
+        compression::compress(&frame, &mut packed);
+        write(folder, "decompression", number, &packed);
+        for (which, codec) in [Codec::Plain, Codec::Lz4].into_iter().enumerate() {
+            let mut bytes = Vec::new();
+            segment::encode_frames(&frame, codec, &mut bytes);
+            write(folder, "segments", number * 2 + which, &bytes);
+        }
+    }
+    for (number, frame) in responses().iter().enumerate() {
+        write(folder, "responses", number, frame);
+    }
+    for (number, text) in STATEMENTS.iter().enumerate() {
+        write(folder, "cql_text", number, text.as_bytes());
+    }
+    for (number, record) in [mutation_seed(), read_seed()].iter().enumerate() {
+        write(folder, "mutations", number, record);
+    }
+}
+
+fn write(folder: &Path, target: &str, number: usize, bytes: &[u8]) {
+    let folder = folder.join(target);
+    fs::create_dir_all(&folder).expect("the folder can be made");
+    fs::write(folder.join(format!("seed-{number:03}")), bytes).expect("the seed can be written");
+}
+
+fn requests(version: Version) -> Vec<Vec<u8>> {
+    let mut values = ValuesBuffer::new();
+    for value in [Value::Bytes(b"some"), Value::Null, Value::Unset] {
+        values.push(value).expect("three are few");
+    }
+    let mut params = QueryParams::new(Consistency::Quorum);
+    params.values = values.values();
+    params.page_size = Some(100);
+    params.paging_state = Some(b"state");
+    params.timestamp = Some(5);
+    let mut batch = BatchBuilder::new();
+    batch.push(BatchQuery::Text("INSERT INTO t (a) VALUES (?)"), values.values()).expect("two are few");
+    batch.push(BatchQuery::Prepared(&[7; 16]), values.values()).expect("two are few");
+    let batch: Batch<'_> = batch.batch(BatchKind::Unlogged, QueryParams::new(Consistency::One));
+    let mut buffer = Vec::new();
+    let requests = [
+        Request::Startup(Startup::of(&[("CQL_VERSION", "3.0.0"), ("COMPRESSION", "lz4")], &mut buffer)),
+        Request::Options(Options),
+        Request::Query(Query { text: STATEMENTS[0], params }),
+        Request::Prepare(Prepare { text: STATEMENTS[3], keyspace: None }),
+        Request::Execute(Execute { id: &[7; 16], result_metadata_id: (version == Version::V5).then_some(&[8; 16][..]), params }),
+        Request::Batch(batch),
+        Request::Register(Register { kinds: EventKinds::SCHEMA_CHANGE }),
+    ];
+    let encode = |request: &Request<'_>| {
+        let mut frame = Vec::new();
+        request.encode_frame(version, 1, &mut frame);
+        frame
+    };
+    requests.iter().map(encode).collect()
+}
+
+fn responses() -> Vec<Vec<u8>> {
+    let mut all = Vec::new();
+    for version in [Version::V4, Version::V5] {
+        let mut append = |write: &dyn Fn(&mut Vec<u8>)| {
+            let mut frame = Vec::new();
+            write(&mut frame);
+            all.push(frame);
+        };
+        append(&|out| cql_protocol::write_void(out, version, 1));
+        append(&|out| cql_protocol::write_ready(out, version, 1));
+        append(&|out| cql_protocol::write_set_keyspace(out, version, 1, "ks"));
+        append(&|out| cql_protocol::write_error(out, version, 1, &ErrorBody { message: "no".into(), kind: ErrorKind::Overloaded }));
+        append(&|out| cql_protocol::write_authenticate(out, version, 1, "class"));
+    }
+    all
+}
+
+fn mutation_seed() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut mutation = MutationEncoder::begin(&mut bytes, TableId([1; 16]), Token(-5), b"key");
+    mutation.partition_deletion(Deletion { timestamp: 1, local_deletion_time: 2 });
+    mutation.static_row().cell(ColumnId(3), 10, None, b"static");
+    let expiry = Expiry { ttl: 60, local_deletion_time: 1000 };
+    mutation.row([&b"one"[..], b"two"]).liveness(10, Some(expiry)).cell(ColumnId(4), 10, Some(expiry), b"value").tombstone(ColumnId(5), 9, 900);
+    mutation.finish();
+    bytes
+}
+
+fn read_seed() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut command = ReadCommand::partition(TableId([1; 16]), Token(-5), b"key", 1000);
+    command.encode(&mut bytes);
+    command.keys = KeyRange::Partition { token: Token(7), key: b"other" };
+    bytes
+}

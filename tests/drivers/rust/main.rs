@@ -1,0 +1,59 @@
+//! The Rust `scylla` driver against the binary, on both reactors, with one and two shards.
+
+mod scenarios;
+mod types;
+
+use std::sync::Arc;
+
+use helenus_tests::{Builder, Server, configurations};
+use scylla::client::Compression;
+use scylla::client::session::Session;
+use scylla::client::session_builder::SessionBuilder;
+
+/// Compression by turns, so that each value of it meets each reactor and each shard count.
+fn compression(index: usize) -> Option<Compression> {
+    [None, Some(Compression::Lz4), Some(Compression::Lz4), None][index]
+}
+
+async fn connect(server: &Server, compression: Option<Compression>) -> Session {
+    let session =
+        SessionBuilder::new().known_node(server.address()).compression(compression).build().await.expect("connects");
+    session
+        .query_unpaged("CREATE KEYSPACE IF NOT EXISTS tested WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}", ())
+        .await
+        .expect("creates a keyspace");
+    session.use_keyspace("tested", false).await.expect("the keyspace is there");
+    session
+}
+
+/// Runs a scenario in each configuration; the server must end well and have nothing to complain of.
+fn in_each_configuration<F, Fut>(scenario: F)
+where
+    F: Fn(Arc<Session>, u16) -> Fut,
+    Fut: Future<Output = ()>,
+{
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("tokio starts");
+    for (index, (reactor, shards)) in configurations().into_iter().enumerate() {
+        println!("{reactor}, {shards} shards, compression {:?}", compression(index));
+        let server = Builder::new(reactor, shards).start();
+        runtime.block_on(async {
+            let session = Arc::new(connect(&server, compression(index)).await);
+            scenario(session, shards).await;
+        });
+        server.stop();
+    }
+}
+
+#[test]
+fn everything_that_a_driver_does() {
+    in_each_configuration(|session, shards| async move {
+        scenarios::metadata(&session).await;
+        scenarios::prepared(&session).await;
+        types::round_trips(&session).await;
+        scenarios::ten_thousand_rows_paged(&session).await;
+        scenarios::batch(&session).await;
+        scenarios::schema_change(&session).await;
+        scenarios::each_request_reaches_its_shard(&session, shards).await;
+    });
+}

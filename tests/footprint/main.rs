@@ -1,0 +1,55 @@
+//! What the server costs when nobody asks it anything: its start, its memory, its idle CPU.
+
+use std::time::{Duration, Instant};
+
+use helenus_tests::{Builder, Connection, Server, configurations, cpu_time, pick, resident_bytes};
+
+const START_TIME_MAX: Duration = Duration::from_millis(60);
+const RESIDENT_BYTES_MAX: u64 = 40 * 1024 * 1024;
+const IDLE_SHARE_MAX: f64 = 0.01;
+
+/// Starts a server and asks a first question; the time from the process's start to the answer.
+fn start_and_ask(builder: &Builder) -> (Server, Duration) {
+    let server = builder.start();
+    let mut connection = Connection::start(&server.address()).expect("connects");
+    connection.query("SELECT release_version FROM system.local").expect("answers");
+    let took = server.began.elapsed();
+    (server, took)
+}
+
+#[test]
+fn the_first_answer_comes_within_60_ms_and_40_mib() {
+    let mut times = Vec::new();
+    let mut resident = 0;
+    for _ in 0..10 {
+        let (server, took) = start_and_ask(&Builder::new("uring", 2));
+        times.push(took);
+        resident = resident.max(resident_bytes(server.pid()));
+        server.stop();
+    }
+    times.sort();
+    let median = times[times.len() / 2];
+    println!(
+        "start to first answer: median {median:?}, {:?} to {:?}; resident at most {} KiB",
+        times[0],
+        times[9],
+        resident / 1024
+    );
+    assert!(median <= START_TIME_MAX, "median {median:?}");
+    assert!(resident <= RESIDENT_BYTES_MAX, "{} KiB resident", resident / 1024);
+}
+
+#[test]
+fn an_idle_server_uses_less_than_a_hundredth_of_a_core() {
+    for (reactor, shards) in configurations() {
+        let (server, _) = start_and_ask(&Builder::new(reactor, shards));
+        // The connection stays: an idle client is the common case.
+        let _connection = Connection::start(&server.address()).expect("connects");
+        let (cpu, began) = (cpu_time(server.pid()), Instant::now());
+        std::thread::sleep(Duration::from_secs(pick(3, 60)));
+        let share = (cpu_time(server.pid()) - cpu).as_secs_f64() / began.elapsed().as_secs_f64();
+        println!("{reactor}, {shards} shards: {:.3} % of a core", share * 100.0);
+        assert!(share < IDLE_SHARE_MAX, "{reactor}, {shards} shards: {:.2} % of a core", share * 100.0);
+        server.stop();
+    }
+}

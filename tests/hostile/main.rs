@@ -1,0 +1,152 @@
+//! Ten thousand hostile inputs on the socket: the process lives, others are served meanwhile, and memory hardly grows.
+
+mod frames;
+mod inputs;
+mod statements;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use helenus_tests::{Builder, Connection, Random, Server, pick, resident_bytes};
+use inputs::{Greeting, Input, Manner};
+
+const GROWTH_BYTES_MAX: u64 = 64 * 1024 * 1024;
+const ATTACKERS: usize = 8;
+/// An honest request beside eight attackers on a machine of two cores. It catches a shard that is held, not a busy one.
+const HONEST_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// Sends one input and behaves as it says. Errors are expected: the server may close at any byte.
+fn attack(address: &str, input: &Input) {
+    let Ok(mut connection) = Connection::open(address) else { return };
+    for frame in input.greeting.frames() {
+        if connection.ask(&frame).is_err() {
+            return;
+        }
+    }
+    match input.manner {
+        Manner::Close => {
+            let _ = connection.send(&input.bytes);
+        }
+        Manner::Answered => {
+            let _ = connection.send(&input.bytes);
+            connection.finish_sending();
+            connection.drain(Duration::from_millis(500));
+        }
+        Manner::Dribble => {
+            for piece in input.bytes.chunks(7).take(40) {
+                if connection.send(piece).is_err() {
+                    return;
+                }
+                std::thread::sleep(Duration::from_millis(2));
+            }
+        }
+        Manner::Deaf => {
+            // Many requests whose answers nobody reads, until the server stops reading or 100 ms are over.
+            connection.set_write_timeout(Duration::from_millis(100));
+            for _ in 0..1000 {
+                if connection.send(&input.bytes).is_err() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// An honest client's requests while `over` is not set: the slowest answer and how many there were.
+fn be_honest(address: &str, over: &AtomicBool) -> (Duration, u64) {
+    let mut connection = Connection::start(address).expect("an honest client gets in");
+    let (mut slowest, mut count) = (Duration::ZERO, 0);
+    while !over.load(Ordering::Relaxed) {
+        let began = Instant::now();
+        connection.query("SELECT what FROM hostile.t WHERE who = 1").expect("an honest request is answered");
+        slowest = slowest.max(began.elapsed());
+        count += 1;
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    (slowest, count)
+}
+
+fn prepare(server: &Server) {
+    let mut connection = Connection::start(&server.address()).expect("connects");
+    for text in [
+        "CREATE KEYSPACE hostile WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+        "CREATE TABLE hostile.t (who int PRIMARY KEY, what text)",
+        "INSERT INTO hostile.t (who, what) VALUES (1, 'honest')",
+    ] {
+        connection.query(text).expect("is set up");
+    }
+    // The allocator's own start-up and each kind of connection once, so that growth is not confused with a first touch.
+    let mut random = Random::new(0);
+    for greeting in Greeting::ALL {
+        for _ in 0..20 {
+            attack(&server.address(), &Input { greeting, bytes: random.bytes(100), manner: Manner::Answered });
+        }
+    }
+}
+
+#[test]
+fn ten_thousand_hostile_inputs_change_nothing_for_others() {
+    let count = pick(10_000, 500_000);
+    let mut seed = Random::from_environment(42);
+    for (reactor, shards) in [("uring", 2), ("epoll", 1)] {
+        let mut server = Builder::new(reactor, shards).with(&["--memory", "512M"]).start();
+        prepare(&server);
+        let before = resident_bytes(server.pid());
+        let (address, over, peak) =
+            (server.address(), Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(before)));
+        let next = AtomicUsize::new(0);
+        let seed = seed.next_u64();
+        let began = Instant::now();
+        let (slowest, answered) = std::thread::scope(|scope| {
+            let honest = scope.spawn(|| be_honest(&address, &over));
+            let (pid, watched, seen) = (server.pid(), Arc::clone(&over), Arc::clone(&peak));
+            scope.spawn(move || {
+                while !watched.load(Ordering::Relaxed) {
+                    seen.fetch_max(resident_bytes(pid), Ordering::Relaxed);
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+            });
+            let attackers: Vec<_> = (0..ATTACKERS)
+                .map(|_| {
+                    scope.spawn(|| {
+                        loop {
+                            let number = next.fetch_add(1, Ordering::Relaxed);
+                            if number >= count / 2 {
+                                return;
+                            }
+                            attack(
+                                &address,
+                                &inputs::input(&mut Random::new(seed.wrapping_add(number as u64)), number),
+                            );
+                        }
+                    })
+                })
+                .collect();
+            for attacker in attackers {
+                attacker.join().expect("an attacker does not panic");
+            }
+            over.store(true, Ordering::Relaxed);
+            honest.join().expect("the honest client was served throughout")
+        });
+        let (after, peak) = (resident_bytes(server.pid()), peak.load(Ordering::Relaxed));
+        println!(
+            "{reactor}, {shards} shards: {} inputs in {:.1} s; {answered} honest answers, the slowest {slowest:?}; memory {} MiB before, {} at its peak, {} after",
+            count / 2,
+            began.elapsed().as_secs_f64(),
+            before >> 20,
+            peak >> 20,
+            after >> 20
+        );
+        assert!(server.is_alive(), "the server is gone");
+        assert!(slowest < HONEST_TIME_MAX, "an honest request took {slowest:?}");
+        assert!(
+            peak.max(after) < before + GROWTH_BYTES_MAX,
+            "memory grew from {before} to {peak} at its peak and {after} in the end"
+        );
+        Connection::start(&server.address())
+            .and_then(|mut connection| connection.query("SELECT * FROM hostile.t"))
+            .expect("still serves");
+        server.stop();
+    }
+}

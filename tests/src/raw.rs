@@ -1,0 +1,118 @@
+//! A client that writes frames as bytes, so that it can also write wrong ones.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use cql_protocol::{Consistency, Query, QueryParams, Request, Startup, Version};
+
+/// How long an answer may take before the test gives up.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(20);
+
+/// A response's header and body.
+#[derive(Debug)]
+pub struct Frame {
+    /// The opcode.
+    pub opcode: u8,
+    /// The stream it answers.
+    pub stream: i16,
+    /// The body, as it came.
+    pub body: Vec<u8>,
+}
+
+/// A blocking connection.
+pub struct Connection {
+    stream: TcpStream,
+}
+
+impl Connection {
+    /// Connects and says nothing yet.
+    pub fn open(address: &str) -> io::Result<Connection> {
+        let stream = TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(ANSWER_TIME_MAX))?;
+        stream.set_write_timeout(Some(ANSWER_TIME_MAX))?;
+        Ok(Connection { stream })
+    }
+
+    /// Connects and greets in version 4.
+    pub fn start(address: &str) -> io::Result<Connection> {
+        let mut connection = Connection::open(address)?;
+        let ready = connection.ask(&startup_frame(Version::V4, None))?;
+        if ready.opcode == 0x02 {
+            Ok(connection)
+        } else {
+            Err(io::Error::other(format!("STARTUP was answered {ready:?}")))
+        }
+    }
+
+    /// Writes bytes as they are.
+    pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stream.write_all(bytes)
+    }
+
+    /// Reads a frame.
+    pub fn receive(&mut self) -> io::Result<Frame> {
+        let mut header = [0; 9];
+        self.stream.read_exact(&mut header)?;
+        let length = u32::from_be_bytes([header[5], header[6], header[7], header[8]]);
+        let mut body = vec![0; length as usize];
+        self.stream.read_exact(&mut body)?;
+        Ok(Frame { opcode: header[4], stream: i16::from_be_bytes([header[2], header[3]]), body })
+    }
+
+    /// Writes a frame and reads one.
+    pub fn ask(&mut self, frame: &[u8]) -> io::Result<Frame> {
+        self.send(frame)?;
+        self.receive()
+    }
+
+    /// Runs a statement in version 4; an error response is an error.
+    pub fn query(&mut self, text: &str) -> io::Result<Frame> {
+        let answer = self.ask(&query_frame(Version::V4, 1, text))?;
+        if answer.opcode == 0x08 {
+            Ok(answer)
+        } else {
+            Err(io::Error::other(format!("{text}: {}", String::from_utf8_lossy(&answer.body))))
+        }
+    }
+
+    /// Reads and drops whatever comes until the server closes or `time` passes without a byte.
+    pub fn drain(&mut self, time: Duration) {
+        let mut scratch = [0; 64 * 1024];
+        if self.stream.set_read_timeout(Some(time)).is_err() {
+            return;
+        }
+        while matches!(self.stream.read(&mut scratch), Ok(count) if count > 0) {}
+    }
+
+    /// Gives up on a write that the other side does not take within `time`.
+    pub fn set_write_timeout(&mut self, time: Duration) {
+        self.stream.set_write_timeout(Some(time)).expect("more than zero");
+    }
+
+    /// Says that nothing more will be sent.
+    pub fn finish_sending(&mut self) {
+        // The other side may have closed already.
+        let _ = self.stream.shutdown(std::net::Shutdown::Write);
+    }
+}
+
+/// A STARTUP frame.
+pub fn startup_frame(version: Version, compression: Option<&str>) -> Vec<u8> {
+    let mut options = vec![("CQL_VERSION", "3.0.0")];
+    options.extend(compression.map(|name| ("COMPRESSION", name)));
+    let mut buffer = Vec::new();
+    let startup = Startup::of(&options, &mut buffer);
+    let mut frame = Vec::new();
+    Request::Startup(startup).encode_frame(version, 0, &mut frame);
+    frame
+}
+
+/// A QUERY frame without values.
+pub fn query_frame(version: Version, stream: i16, text: &str) -> Vec<u8> {
+    let mut frame = Vec::new();
+    let query = Query { text, params: QueryParams::new(Consistency::One) };
+    Request::Query(query).encode_frame(version, stream, &mut frame);
+    frame
+}

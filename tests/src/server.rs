@@ -1,0 +1,251 @@
+//! A server process of the binary under test: started on free ports with a folder of its own, ended politely or not.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use crate::verdict::complaints;
+
+/// Replay of a large log included.
+const START_TIME_MAX: Duration = Duration::from_secs(60);
+const STOP_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// Reactor and shard count in all pairs.
+pub fn configurations() -> [(&'static str, u16); 4] {
+    [("uring", 1), ("uring", 2), ("epoll", 1), ("epoll", 2)]
+}
+
+/// How to start a server.
+#[derive(Clone, Debug)]
+pub struct Builder {
+    folder: Folder,
+    arguments: Vec<String>,
+    ports: (u16, u16),
+}
+
+/// A scratch folder, removed with the last builder or server that uses it.
+#[derive(Clone, Debug)]
+struct Folder(Arc<FolderPath>);
+
+#[derive(Debug)]
+struct FolderPath(PathBuf);
+
+impl Drop for FolderPath {
+    fn drop(&mut self) {
+        // A failed test's data is worth more than a clean /tmp.
+        if !std::thread::panicking() {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+}
+
+impl Builder {
+    /// A server with a new folder.
+    pub fn new(reactor: &str, shards: u16) -> Builder {
+        let unique = format!("helenus-test-{}-{}", std::process::id(), next_number());
+        let folder = std::env::temp_dir().join(unique);
+        std::fs::create_dir_all(&folder).expect("the temporary folder can be written");
+        let builder = Builder { folder: Folder(Arc::new(FolderPath(folder))), arguments: Vec::new(), ports: (0, 0) };
+        builder.with(&["--reactor", reactor, "--smp", &shards.to_string(), "--overprovisioned", "1"])
+    }
+
+    /// With these arguments too.
+    pub fn with(mut self, arguments: &[&str]) -> Builder {
+        self.arguments.extend(arguments.iter().map(|argument| (*argument).to_string()));
+        self
+    }
+
+    /// The next starts take these ports again: a driver that reconnects must find the server where it was.
+    pub fn on_ports_of(mut self, server: &Server) -> Builder {
+        self.ports = (server.port, server.shard_aware_port);
+        self
+    }
+
+    /// Where the data lies.
+    pub fn data(&self) -> PathBuf {
+        self.folder.0.0.join("data")
+    }
+
+    /// Starts it and waits for the ready line.
+    pub fn start(&self) -> Server {
+        let binary = binary();
+        let mut command = Command::new(&binary);
+        command.arg("serve").arg("--data-dir").arg(self.data()).current_dir(&self.folder.0.0);
+        command.arg("--port").arg(self.ports.0.to_string()).arg("--shard-aware-port").arg(self.ports.1.to_string());
+        command.args(&self.arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let began = Instant::now();
+        let mut child = command.spawn().unwrap_or_else(|error| panic!("cannot start {}: {error}", binary.display()));
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let (sender, ready) = channel();
+        let readers = vec![
+            read(child.stdout.take().expect("piped above"), Arc::clone(&lines), sender.clone()),
+            read(child.stderr.take().expect("piped above"), Arc::clone(&lines), sender),
+        ];
+        let mut server = Server {
+            child,
+            lines,
+            readers,
+            port: 0,
+            shard_aware_port: 0,
+            began,
+            ready_after: Duration::ZERO,
+            _folder: self.folder.clone(),
+        };
+        (server.port, server.shard_aware_port) = server.wait_until_ready(&ready);
+        server.ready_after = began.elapsed();
+        server
+    }
+}
+
+/// A number that no other server of this process has.
+fn next_number() -> usize {
+    static NEXT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+    NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+}
+
+/// The binary under test: HELENUS_BINARY, or the release build.
+fn binary() -> PathBuf {
+    let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/release/helenus");
+    let binary = std::env::var_os("HELENUS_BINARY").map_or_else(default, PathBuf::from);
+    assert!(
+        binary.exists(),
+        "{} is missing: run the tests through `cargo xtask`, or `cargo build --release` first",
+        binary.display()
+    );
+    binary
+}
+
+/// Keeps a stream's lines, and sends each that speaks of readiness.
+fn read(
+    stream: impl Read + Send + 'static,
+    lines: Arc<Mutex<Vec<String>>>,
+    ready: Sender<String>,
+) -> std::thread::JoinHandle<()> {
+    std::thread::spawn(move || {
+        for line in BufReader::new(stream).lines() {
+            let Ok(line) = line else { return };
+            if line.contains("is ready") {
+                // Nobody listens once the server is known to be ready.
+                let _ = ready.send(line.clone());
+            }
+            lines.lock().expect("no reader panics").push(line);
+        }
+    })
+}
+
+/// A running server. Dropped, it is killed; a test that cares ends it with [`Server::stop`].
+pub struct Server {
+    child: Child,
+    lines: Arc<Mutex<Vec<String>>>,
+    readers: Vec<std::thread::JoinHandle<()>>,
+    /// Where it listens for CQL.
+    pub port: u16,
+    /// Where the client's source port chooses the shard.
+    pub shard_aware_port: u16,
+    /// When the process was started.
+    pub began: Instant,
+    /// How long it took from there to the ready line.
+    pub ready_after: Duration,
+    _folder: Folder,
+}
+
+impl Server {
+    /// `127.0.0.1:port`.
+    pub fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it has said so far.
+    pub fn lines(&self) -> Vec<String> {
+        self.lines.lock().expect("no reader panics").clone()
+    }
+
+    /// Whether it still runs.
+    pub fn is_alive(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// SIGTERM: it must drain, sync and end with code 0, and its log must hold no complaint.
+    pub fn stop(mut self) {
+        let sent = Command::new("kill").args(["-TERM", &self.pid().to_string()]).status().expect("kill is there");
+        assert!(sent.success(), "the server was gone before SIGTERM:\n{}", self.lines().join("\n"));
+        let status = self.wait(STOP_TIME_MAX);
+        let said = self.lines().join("\n");
+        let status = status.unwrap_or_else(|| panic!("no end within {STOP_TIME_MAX:?} of SIGTERM:\n{said}"));
+        assert!(status.success(), "ended with {status}:\n{said}");
+        self.assert_no_complaints();
+    }
+
+    /// SIGKILL: it must have been alive until then, and its log must hold no complaint.
+    pub fn kill(mut self) {
+        assert!(self.is_alive(), "ended by itself:\n{}", self.lines().join("\n"));
+        self.child.kill().expect("it was alive");
+        let _ = self.wait(STOP_TIME_MAX);
+        self.assert_no_complaints();
+    }
+
+    /// No stall over 5 ms, no panic, no error in the log.
+    pub fn assert_no_complaints(&self) {
+        let lines = self.lines();
+        let found = complaints(&lines);
+        assert!(
+            found.is_empty(),
+            "the server's log says:\n{}",
+            found.into_iter().cloned().collect::<Vec<_>>().join("\n")
+        );
+    }
+
+    fn wait(&mut self, time: Duration) -> Option<ExitStatus> {
+        let deadline = Instant::now() + time;
+        let status = loop {
+            match self.child.try_wait().expect("our own child") {
+                None if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(2)),
+                status => break status,
+            }
+        };
+        if status.is_some() {
+            for reader in self.readers.drain(..) {
+                reader.join().expect("a reader does not panic");
+            }
+        }
+        status
+    }
+
+    fn wait_until_ready(&mut self, ready: &Receiver<String>) -> (u16, u16) {
+        let deadline = Instant::now() + START_TIME_MAX;
+        loop {
+            match ready.recv_timeout(Duration::from_millis(50)) {
+                Ok(line) => {
+                    let mut ports = line.split("127.0.0.1:").skip(1).map(leading_number);
+                    let native = ports.next().unwrap_or_else(|| panic!("the ready line names no port: {line}"));
+                    return (native, ports.next().unwrap_or(0));
+                }
+                Err(RecvTimeoutError::Timeout) if Instant::now() < deadline && self.is_alive() => {}
+                Err(_) => panic!("no ready line:\n{}", self.lines().join("\n")),
+            }
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if std::thread::panicking() {
+            eprintln!("the server's log:\n{}", self.lines().join("\n"));
+        }
+    }
+}
+
+fn leading_number(text: &str) -> u16 {
+    let end = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
+    text[..end].parse().expect("a port")
+}
