@@ -3,24 +3,32 @@
 //! [`run`] starts one thread per shard; all that a shard does with the world goes through the [`Runtime`] that its main
 //! function is given. See `docs/internals/runtime.md`.
 
+mod core;
+mod executor;
 mod file;
 mod group;
 mod mesh;
 mod namespace;
 mod options;
+mod reactor;
 mod runtime;
+mod signal;
+mod start;
 pub mod sync;
-mod task;
+mod sys;
 mod tcp;
 mod time;
+mod timers;
 
+pub use executor::TaskHandle;
 pub use file::{File, OpenOptions};
 pub use group::Group;
 pub use mesh::{Mesh, MeshSeat, Responder, ShardGone, mesh};
 pub use namespace::{DirEntry, FileLock};
 pub use options::{Options, ReactorKind, ShardId, StartError};
-pub use runtime::{Runtime, RuntimeStats, Signal, run};
+pub use runtime::{READ_FILE_BYTES_MAX, Runtime, RuntimeStats};
+pub use signal::Signal;
+pub use start::run;
 pub use stdx::AlignedBuf;
-pub use task::TaskHandle;
 pub use tcp::{Socket, TcpListener, TcpStream};
 pub use time::{Elapsed, Instant, Sleep, Yield};

@@ -1,5 +1,7 @@
 //! What directories hold, and locks on files.
 
+use crate::reactor::Descriptor;
+
 /// One entry of a directory.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DirEntry {
@@ -13,4 +15,12 @@ pub struct DirEntry {
 
 /// An exclusive lock on a file, held until dropped or until the process ends in whatever way.
 #[derive(Debug)]
-pub struct FileLock {}
+pub struct FileLock {
+    _descriptor: Descriptor,
+}
+
+impl FileLock {
+    pub(crate) fn new(descriptor: Descriptor) -> Self {
+        FileLock { _descriptor: descriptor }
+    }
+}

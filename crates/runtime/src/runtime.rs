@@ -5,33 +5,16 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::rc::Rc;
+use std::task::Poll;
 use std::time::Duration;
 
+use crate::core::Core;
+use crate::reactor::{InFlight, NamespaceCall, NamespaceReply, Operation};
+use crate::signal::{self, Signal};
 use crate::{
-    DirEntry, Elapsed, File, FileLock, Group, Instant, OpenOptions, Options, ShardId, Sleep, Socket, StartError,
-    TaskHandle, TcpListener, TcpStream, Yield,
+    DirEntry, Elapsed, File, FileLock, Group, Instant, OpenOptions, ShardId, Sleep, Socket, TaskHandle, TcpListener,
+    TcpStream, Yield,
 };
-
-/// Runs one shard per entry of `mains`, each on its own thread, until every main has ended. Gives their results in the
-/// shards' order.
-pub fn run<T, F, Fut>(options: Options, mains: Vec<F>) -> Result<Vec<T>, StartError>
-where
-    T: Send,
-    F: FnOnce(Runtime) -> Fut + Send,
-    Fut: Future<Output = T>,
-{
-    let _ = (options, mains);
-    todo!()
-}
-
-/// Why the process is to end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Signal {
-    /// SIGTERM.
-    Terminate,
-    /// SIGINT.
-    Interrupt,
-}
 
 /// Counters of one shard since its start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -61,50 +44,62 @@ pub struct RuntimeStats {
 /// One shard's door to the world. Clones are the same door; it stays on its shard's thread.
 #[derive(Clone)]
 pub struct Runtime {
-    core: Rc<()>,
+    core: Rc<Core>,
 }
 
+/// The most that [`Runtime::read_file`] reads.
+pub const READ_FILE_BYTES_MAX: u64 = 64 << 20;
+
 impl Runtime {
+    pub(crate) fn new(core: Rc<Core>) -> Self {
+        Runtime { core }
+    }
+
+    pub(crate) fn core(&self) -> &Rc<Core> {
+        &self.core
+    }
+
     /// This shard.
     pub fn shard(&self) -> ShardId {
-        let _ = &self.core;
-        todo!()
+        self.core.shard
     }
 
     /// How many shards were started.
     pub fn shard_count(&self) -> u16 {
-        todo!()
+        u16::try_from(self.core.peers.count()).expect("shards are counted in 16 bits")
     }
 
     /// `uring` or `epoll`.
     pub fn reactor_name(&self) -> &'static str {
-        todo!()
+        self.core.io.borrow().reactor.name()
     }
 
     /// Starts a task.
     pub fn spawn<F: Future + 'static>(&self, group: Group, future: F) -> TaskHandle<F::Output> {
-        let _ = (group, future);
-        todo!()
+        TaskHandle::spawn(&self.core.scheduler, group, future)
     }
 
     /// The monotonic clock.
+    #[inline]
     pub fn now(&self) -> Instant {
-        todo!()
+        self.core.clock.now()
     }
 
     /// The monotonic clock as it was when the running poll began: good for what needs no exact time, and free.
+    #[inline]
     pub fn poll_start(&self) -> Instant {
-        todo!()
+        self.core.poll_start.get()
     }
 
     /// Microseconds since the Unix epoch.
+    #[inline]
     pub fn wall_clock_micros(&self) -> i64 {
-        todo!()
+        self.core.clock.wall_clock_micros()
     }
 
     /// A random number, not for secrets.
     pub fn random_u64(&self) -> u64 {
-        todo!()
+        self.core.random.next()
     }
 
     /// Waits for `duration`.
@@ -114,116 +109,163 @@ impl Runtime {
 
     /// Waits until `deadline`.
     pub fn sleep_until(&self, deadline: Instant) -> Sleep {
-        let _ = deadline;
-        todo!()
+        Sleep::new(self.core.clone(), deadline)
     }
 
     /// Awaits `future` for at most `duration`, then drops it.
     pub async fn timeout<F: Future>(&self, duration: Duration, future: F) -> Result<F::Output, Elapsed> {
-        let _ = (duration, future);
-        todo!()
+        let mut future = std::pin::pin!(future);
+        let mut sleep = std::pin::pin!(self.sleep(duration));
+        std::future::poll_fn(|cx| {
+            if let Poll::Ready(output) = future.as_mut().poll(cx) {
+                return Poll::Ready(Ok(output));
+            }
+            sleep.as_mut().poll(cx).map(|()| Err(Elapsed))
+        })
+        .await
     }
 
     /// Lets other tasks run, and new I/O be seen.
     pub fn yield_now(&self) -> Yield {
-        todo!()
+        Yield::new(true)
     }
 
     /// [`Runtime::yield_now`] if [`Runtime::should_yield`], else nothing: for loops over data.
+    #[inline]
     pub fn maybe_yield(&self) -> Yield {
-        todo!()
+        Yield::new(self.should_yield())
     }
 
-    /// Whether the running poll has used up its time. Reads the clock.
+    /// Whether the running poll has used up its time: 250 µs for queries, 100 µs for all else. Reads the clock.
+    #[inline]
     pub fn should_yield(&self) -> bool {
-        todo!()
+        self.now() - self.core.poll_start.get() >= self.core.poll_group.get().poll_budget()
     }
 
     /// The shard's counters.
     pub fn stats(&self) -> RuntimeStats {
-        todo!()
+        let (counters, stalls) = (&self.core.counters, self.core.stalls());
+        RuntimeStats {
+            polls: counters.polls.get(),
+            turns: counters.turns.get(),
+            sleeps: counters.sleeps.get(),
+            stalls_over_1ms: stalls.over_1ms,
+            stalls_over_5ms: stalls.over_5ms,
+            longest_poll: stalls.longest,
+            tasks: self.core.scheduler.task_count() as u64,
+            operations: self.core.io.borrow().running() as u64,
+            mesh_calls: counters.mesh_calls.get(),
+            mesh_wakes: counters.mesh_wakes.get(),
+        }
     }
 
-    /// Waits for SIGTERM or SIGINT; for shard 0, with [`Options::handle_signals`].
+    /// Waits for SIGTERM or SIGINT; for one shard, and with [`Options::handle_signals`], without which none is reported.
+    ///
+    /// [`Options::handle_signals`]: crate::Options::handle_signals
     pub async fn termination(&self) -> Signal {
-        todo!()
-    }
-
-    /// Opens a file.
-    pub async fn open(&self, path: &Path, options: OpenOptions) -> io::Result<File> {
-        let _ = (path, options);
-        todo!()
-    }
-
-    /// Makes a directory and its parents; no error if it is there.
-    pub async fn create_dir_all(&self, path: &Path) -> io::Result<()> {
-        let _ = path;
-        todo!()
-    }
-
-    /// A directory's entries, by name.
-    pub async fn read_dir(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
-        let _ = path;
-        todo!()
-    }
-
-    /// Renames a file or directory, replacing a file at `to`.
-    pub async fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        let _ = (from, to);
-        todo!()
-    }
-
-    /// Removes a file.
-    pub async fn remove_file(&self, path: &Path) -> io::Result<()> {
-        let _ = path;
-        todo!()
-    }
-
-    /// Removes a directory and all in it.
-    pub async fn remove_dir_all(&self, path: &Path) -> io::Result<()> {
-        let _ = path;
-        todo!()
-    }
-
-    /// Waits until the directory's entries are on the disk.
-    pub async fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        let _ = path;
-        todo!()
-    }
-
-    /// Whether there is a file or directory at `path`.
-    pub async fn exists(&self, path: &Path) -> io::Result<bool> {
-        let _ = path;
-        todo!()
-    }
-
-    /// Locks the file at `path`, which is made if it is not there; `None` if another holder has it locked.
-    pub async fn lock_file(&self, path: &Path) -> io::Result<Option<FileLock>> {
-        let _ = path;
-        todo!()
-    }
-
-    /// A whole file of at most 64 MiB.
-    pub async fn read_file(&self, path: &Path) -> io::Result<Vec<u8>> {
-        let _ = path;
-        todo!()
+        match signal::wait(&self.core).await {
+            Ok(signal) => signal,
+            Err(error) => {
+                tracing::error!(%error, "signals cannot be received: the process ends only by SIGKILL");
+                std::future::pending().await
+            }
+        }
     }
 
     /// Listens for TCP connections.
     pub async fn listen(&self, address: SocketAddr) -> io::Result<TcpListener> {
-        let _ = address;
-        todo!()
+        TcpListener::listen(self.core.clone(), address)
     }
 
     /// Connects to `address`.
     pub async fn connect(&self, address: SocketAddr) -> io::Result<TcpStream> {
-        let _ = address;
-        todo!()
+        TcpStream::connect(self.core.clone(), address).await
     }
 
     /// Takes a socket into this shard.
     pub fn adopt(&self, socket: Socket) -> TcpStream {
-        let _ = socket;
-        todo!()
+        TcpStream::adopt(self.core.clone(), socket)
+    }
+
+    async fn name(&self, call: NamespaceCall) -> io::Result<NamespaceReply> {
+        let operation = Operation::Namespace { call: Some(Box::new(call)), reply: None };
+        match InFlight::new(&self.core, operation).await {
+            (Operation::Namespace { reply: Some(reply), .. }, _) => reply,
+            _ => unreachable!("work on names has a reply when it has ended"),
+        }
+    }
+
+    async fn name_done(&self, call: NamespaceCall) -> io::Result<()> {
+        self.name(call).await.map(|_| ())
+    }
+
+    /// Opens a file.
+    pub async fn open(&self, path: &Path, options: OpenOptions) -> io::Result<File> {
+        match self.name(NamespaceCall::Open { path: path.into(), options }).await? {
+            NamespaceReply::Opened(descriptor) => {
+                let handle = self.core.io.borrow_mut().reactor.adopt_file(descriptor, options.direct);
+                Ok(File::new(self.core.clone(), handle))
+            }
+            _ => unreachable!("{ANSWERED}"),
+        }
+    }
+
+    /// Makes a directory and its parents; no error if it is there.
+    pub async fn create_dir_all(&self, path: &Path) -> io::Result<()> {
+        self.name_done(NamespaceCall::CreateDirAll { path: path.into() }).await
+    }
+
+    /// A directory's entries, by name.
+    pub async fn read_dir(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
+        match self.name(NamespaceCall::ReadDir { path: path.into() }).await? {
+            NamespaceReply::Entries(entries) => Ok(entries),
+            _ => unreachable!("{ANSWERED}"),
+        }
+    }
+
+    /// Renames a file or directory, replacing a file at `to`.
+    pub async fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.name_done(NamespaceCall::Rename { from: from.into(), to: to.into() }).await
+    }
+
+    /// Removes a file.
+    pub async fn remove_file(&self, path: &Path) -> io::Result<()> {
+        self.name_done(NamespaceCall::RemoveFile { path: path.into() }).await
+    }
+
+    /// Removes a directory and all in it.
+    pub async fn remove_dir_all(&self, path: &Path) -> io::Result<()> {
+        self.name_done(NamespaceCall::RemoveDirAll { path: path.into() }).await
+    }
+
+    /// Waits until the directory's entries are on the disk.
+    pub async fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        self.name_done(NamespaceCall::SyncDir { path: path.into() }).await
+    }
+
+    /// Whether there is a file or directory at `path`.
+    pub async fn exists(&self, path: &Path) -> io::Result<bool> {
+        match self.name(NamespaceCall::Exists { path: path.into() }).await? {
+            NamespaceReply::Exists(exists) => Ok(exists),
+            _ => unreachable!("{ANSWERED}"),
+        }
+    }
+
+    /// Locks the file at `path`, which is made if it is not there; `None` if another holder has it locked.
+    pub async fn lock_file(&self, path: &Path) -> io::Result<Option<FileLock>> {
+        match self.name(NamespaceCall::Lock { path: path.into() }).await? {
+            NamespaceReply::Locked(lock) => Ok(lock.map(FileLock::new)),
+            _ => unreachable!("{ANSWERED}"),
+        }
+    }
+
+    /// A whole file; an error of the kind `FileTooLarge` beyond [`READ_FILE_BYTES_MAX`].
+    pub async fn read_file(&self, path: &Path) -> io::Result<Vec<u8>> {
+        match self.name(NamespaceCall::ReadFile { path: path.into(), bytes_max: READ_FILE_BYTES_MAX }).await? {
+            NamespaceReply::Bytes(bytes) => Ok(bytes),
+            _ => unreachable!("{ANSWERED}"),
+        }
     }
 }
+
+const ANSWERED: &str = "each call on names has its own kind of reply";

@@ -3,8 +3,12 @@
 use std::future::Future;
 use std::ops::{Add, AddAssign, Sub};
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
+
+use crate::core::Core;
+use crate::timers::TimerKey;
 
 /// A moment of the monotonic clock, in nanoseconds since an origin that differs between starts of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -60,24 +64,72 @@ impl std::fmt::Display for Elapsed {
 
 impl std::error::Error for Elapsed {}
 
-/// Waits for a moment; see [`crate::Runtime::sleep`].
+/// Waits for a moment; see [`crate::Runtime::sleep`]. Takes part in the shard's timers from its first poll on.
 #[must_use = "a future does nothing unless awaited"]
-pub struct Sleep {}
+pub struct Sleep {
+    core: Rc<Core>,
+    deadline: Instant,
+    key: Option<TimerKey>,
+}
+
+impl Sleep {
+    pub(crate) fn new(core: Rc<Core>, deadline: Instant) -> Self {
+        Sleep { core, deadline, key: None }
+    }
+
+    /// The moment that it waits for.
+    pub fn deadline(&self) -> Instant {
+        self.deadline
+    }
+}
 
 impl Future for Sleep {
     type Output = ();
-    fn poll(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<()> {
-        todo!()
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let mut timers = self.core.timers.borrow_mut();
+        let Some(key) = self.key else {
+            if self.deadline <= self.core.poll_start.get() {
+                return Poll::Ready(());
+            }
+            let key = timers.insert(self.deadline, cx.waker());
+            drop(timers);
+            self.key = Some(key);
+            return Poll::Pending;
+        };
+        if timers.is_over(key, cx.waker()) { Poll::Ready(()) } else { Poll::Pending }
+    }
+}
+
+impl Drop for Sleep {
+    fn drop(&mut self) {
+        if let Some(key) = self.key {
+            self.core.timers.borrow_mut().remove(key);
+        }
     }
 }
 
 /// Lets other tasks run once; see [`crate::Runtime::yield_now`].
 #[must_use = "a future does nothing unless awaited"]
-pub struct Yield {}
+#[derive(Debug)]
+pub struct Yield {
+    is_due: bool,
+}
+
+impl Yield {
+    pub(crate) fn new(is_due: bool) -> Self {
+        Yield { is_due }
+    }
+}
 
 impl Future for Yield {
     type Output = ();
-    fn poll(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<()> {
-        todo!()
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if !std::mem::replace(&mut self.is_due, false) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
     }
 }

@@ -1,0 +1,254 @@
+//! What a shard consists of, and its loop.
+//!
+//! A turn of the loop: run ready tasks for a while, take messages from other shards and give them theirs, enter the
+//! reactor (waiting there if there is nothing else to do), fire timers. Every wait of a shard is that one wait in the
+//! reactor: sockets, files, helpers, other shards and timers all end it.
+
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Poll, Waker};
+
+use crate::executor::{Scheduler, StallDetector, Task};
+use crate::group::{BACKGROUND_BUDGET, Group, TURN_BUDGET};
+use crate::mesh::Exchange;
+use crate::options::ShardId;
+use crate::reactor::{Clock, Io, Peers, Random, Reactor, Wait};
+use crate::time::Instant;
+use crate::timers::Timers;
+
+/// One shard.
+pub(crate) struct Core {
+    pub(crate) shard: ShardId,
+    pub(crate) handles_signals: bool,
+    pub(crate) scheduler: Rc<Scheduler>,
+    pub(crate) io: RefCell<Io>,
+    pub(crate) timers: RefCell<Timers>,
+    pub(crate) clock: Clock,
+    pub(crate) random: Random,
+    pub(crate) peers: Peers,
+    /// This shard's ends of the meshes.
+    pub(crate) meshes: RefCell<Vec<Rc<dyn Exchange>>>,
+    /// Shards that were sent something in this turn.
+    pub(crate) sent_to: RefCell<Vec<bool>>,
+    has_sent: Cell<bool>,
+    gone_count: Cell<u32>,
+    stalls: RefCell<StallDetector>,
+    pub(crate) poll_start: Cell<Instant>,
+    pub(crate) poll_group: Cell<Group>,
+    pub(crate) counters: Counters,
+}
+
+/// Plain counters, read by [`crate::Runtime::stats`].
+#[derive(Default)]
+pub(crate) struct Counters {
+    pub(crate) polls: Cell<u64>,
+    pub(crate) turns: Cell<u64>,
+    pub(crate) sleeps: Cell<u64>,
+    pub(crate) mesh_calls: Cell<u64>,
+    pub(crate) mesh_wakes: Cell<u64>,
+}
+
+/// Adds one.
+#[inline]
+pub(crate) fn count(counter: &Cell<u64>) {
+    counter.set(counter.get() + 1);
+}
+
+impl Core {
+    pub(crate) fn new(shard: ShardId, reactor: Reactor, peers: Peers, handles_signals: bool) -> std::io::Result<Core> {
+        let clock = Clock;
+        let now = clock.now();
+        Ok(Core {
+            shard,
+            handles_signals,
+            scheduler: Rc::new(Scheduler::default()),
+            io: RefCell::new(Io::new(reactor)),
+            timers: RefCell::default(),
+            clock,
+            random: Random::from_kernel()?,
+            meshes: RefCell::default(),
+            sent_to: RefCell::new(vec![false; peers.count()]),
+            has_sent: Cell::new(false),
+            gone_count: Cell::new(0),
+            peers,
+            stalls: RefCell::new(StallDetector::new(now)),
+            poll_start: Cell::new(now),
+            poll_group: Cell::new(Group::Query),
+            counters: Counters::default(),
+        })
+    }
+
+    fn index(&self) -> usize {
+        usize::from(self.shard.0)
+    }
+
+    /// Runs the shard until `main` ends.
+    pub(crate) fn run<F: Future>(&self, main: F) -> F::Output {
+        let mut main = std::pin::pin!(main);
+        let main_task = self.scheduler.spawn_main();
+        let mut woken = Vec::new();
+        let mut now = self.clock.now();
+        loop {
+            count(&self.counters.turns);
+            now = self.exchange(now);
+            if let Poll::Ready(output) = self.run_ready(now, &main_task, main.as_mut()) {
+                self.wake_peers();
+                return output;
+            }
+            self.wake_peers();
+            self.enter_reactor(&mut woken);
+            now = self.clock.now();
+            self.fire_timers(now, &mut woken);
+        }
+    }
+
+    /// Polls ready tasks until there are none, or the turn has lasted long enough.
+    fn run_ready<F: Future>(&self, start: Instant, main_task: &Rc<Task>, mut main: Pin<&mut F>) -> Poll<F::Output> {
+        let mut now = start;
+        let turn_end = start + TURN_BUDGET;
+        let mut background = std::time::Duration::ZERO;
+        while let Some((group, task)) = self.next_task(background) {
+            self.stalls.borrow_mut().before(now);
+            self.poll_start.set(now);
+            self.poll_group.set(group);
+            let output = if Rc::ptr_eq(&task, main_task) {
+                main_task.poll_main(main.as_mut())
+            } else {
+                self.scheduler.poll(&task);
+                Poll::Pending
+            };
+            let end = self.clock.now();
+            self.note_poll(group, now, end);
+            if output.is_ready() {
+                return output;
+            }
+            if group != Group::Query {
+                background += end - now;
+                if background >= BACKGROUND_BUDGET && !self.scheduler.is_ready(Group::Query) {
+                    // Requests may have come that only the reactor knows of.
+                    break;
+                }
+            }
+            now = end;
+            if now >= turn_end {
+                break;
+            }
+        }
+        Poll::Pending
+    }
+
+    fn next_task(&self, background: std::time::Duration) -> Option<(Group, Rc<Task>)> {
+        if background >= BACKGROUND_BUDGET {
+            return self.scheduler.pop(Group::Query).map(|task| (Group::Query, task));
+        }
+        self.scheduler.next()
+    }
+
+    fn note_poll(&self, group: Group, start: Instant, end: Instant) {
+        count(&self.counters.polls);
+        self.scheduler.charge(group, end - start);
+        self.stalls.borrow_mut().after(self.shard.0, group, start, end);
+    }
+
+    /// Takes messages from the other shards. The time afterwards.
+    fn exchange(&self, now: Instant) -> Instant {
+        if self.peers.count() == 1 {
+            return now;
+        }
+        let gone_count = self.peers.gone_count();
+        let has_gone = gone_count != self.gone_count.replace(gone_count);
+        self.poll_start.set(now);
+        self.poll_group.set(Group::Query);
+        let mut messages = 0;
+        let mut index = 0;
+        // Not an iterator: a handler may open a further mesh.
+        while let Some(mesh) = self.mesh(index) {
+            messages += mesh.clone().exchange();
+            if has_gone {
+                mesh.drop_gone();
+            }
+            index += 1;
+        }
+        if messages == 0 {
+            return now;
+        }
+        let end = self.clock.now();
+        self.note_poll(Group::Query, now, end);
+        end
+    }
+
+    fn mesh(&self, index: usize) -> Option<Rc<dyn Exchange>> {
+        self.meshes.borrow().get(index).cloned()
+    }
+
+    fn has_messages(&self) -> bool {
+        self.peers.gone_count() != self.gone_count.get() || self.meshes.borrow().iter().any(|mesh| mesh.has_incoming())
+    }
+
+    /// Takes note that the shard is to be woken at the turn's end if it sleeps.
+    #[inline]
+    pub(crate) fn mark_sent(&self, to: ShardId) {
+        self.sent_to.borrow_mut()[usize::from(to.0)] = true;
+        self.has_sent.set(true);
+    }
+
+    fn wake_peers(&self) {
+        if !self.has_sent.replace(false) {
+            return;
+        }
+        for (index, is_sent_to) in self.sent_to.borrow_mut().iter_mut().enumerate() {
+            if std::mem::replace(is_sent_to, false) && self.peers.wake(index) {
+                count(&self.counters.mesh_wakes);
+            }
+        }
+    }
+
+    /// One turn of the reactor, which sleeps if nothing else is to be done.
+    fn enter_reactor(&self, woken: &mut Vec<Waker>) {
+        let mut io = self.io.borrow_mut();
+        if self.scheduler.has_ready() {
+            io.turn(Wait::No, woken);
+        } else {
+            self.peers.announce_sleep(self.index());
+            if self.has_messages() || io.reactor.has_helped() {
+                io.turn(Wait::No, woken);
+            } else {
+                count(&self.counters.sleeps);
+                io.turn(Wait::Until(self.timers.borrow().next()), woken);
+                self.stalls.borrow_mut().slept();
+            }
+            self.peers.announce_awake(self.index());
+        }
+        drop(io);
+        woken.drain(..).for_each(Waker::wake);
+    }
+
+    fn fire_timers(&self, now: Instant, woken: &mut Vec<Waker>) {
+        let mut timers = self.timers.borrow_mut();
+        if timers.next().is_none_or(|deadline| deadline > now) {
+            return;
+        }
+        timers.advance(now, woken);
+        drop(timers);
+        woken.drain(..).for_each(Waker::wake);
+    }
+
+    pub(crate) fn stalls(&self) -> crate::executor::Stalls {
+        self.stalls.borrow().stalls
+    }
+
+    /// Ends the shard: its tasks are dropped, its meshes close, and nothing of it is in flight afterwards.
+    pub(crate) fn shut_down(&self) {
+        self.scheduler.close();
+        let meshes = std::mem::take(&mut *self.meshes.borrow_mut());
+        for mesh in &meshes {
+            mesh.close();
+        }
+        drop(meshes);
+        self.peers.announce_gone(self.index());
+        let clock = self.clock;
+        self.io.borrow_mut().shut_down(|| clock.now());
+    }
+}

@@ -1,0 +1,11 @@
+//! Tasks and who of them runs next.
+
+mod scheduler;
+mod stall;
+mod task;
+mod waker;
+
+pub(crate) use scheduler::Scheduler;
+pub(crate) use stall::{StallDetector, Stalls};
+pub(crate) use task::Task;
+pub use task::TaskHandle;

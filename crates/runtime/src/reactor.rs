@@ -1,0 +1,164 @@
+//! The seam between a shard and the world. A shard hands over [`Operation`]s, which own their buffers and descriptors,
+//! and learns of their ends when it calls [`Reactor::turn`]. In between an operation sits in its slot of [`Slots`], where
+//! nothing moves or frees its buffers until its last completion: whoever started it may lose interest, but cannot take
+//! it out.
+//!
+//! An enum, not a trait: which reactor runs is decided at start, and neither a type parameter nor a `dyn` of it reaches
+//! any caller. Descriptors, clocks and randomness are behind this seam too, so that a further reactor may bring its own.
+
+mod clock;
+mod descriptor;
+mod epoll;
+mod helpers;
+mod io;
+mod namespace;
+mod operation;
+mod peers;
+mod slots;
+mod uring;
+
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+pub(crate) use clock::{Clock, Random};
+pub(crate) use descriptor::{Descriptor, Handle, HandleKind};
+pub(crate) use helpers::Helpers;
+pub(crate) use io::{InFlight, Io};
+pub(crate) use namespace::{NamespaceCall, NamespaceReply};
+pub(crate) use operation::Operation;
+pub(crate) use peers::Peers;
+pub(crate) use slots::{Slots, Token};
+
+use crate::options::ReactorKind;
+use crate::sys;
+use crate::time::Instant;
+
+/// How long a turn may wait for something to happen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// Not at all: there is other work.
+    No,
+    /// Until the moment, or for as long as it takes.
+    Until(Option<Instant>),
+}
+
+/// The reactors.
+pub(crate) enum Reactor {
+    Uring(Box<uring::Uring>),
+    Epoll(Box<epoll::Epoll>),
+}
+
+impl Reactor {
+    /// Makes a reactor for the calling thread, which is shard `index` of `peers`.
+    pub(crate) fn new(kind: ReactorKind, peers: &Peers, index: usize) -> std::io::Result<Self> {
+        let helpers = Helpers::new(peers.clone(), index);
+        match kind {
+            ReactorKind::Uring => Ok(Reactor::Uring(Box::new(uring::Uring::new(peers, index, helpers)?))),
+            ReactorKind::Epoll => Ok(Reactor::Epoll(Box::new(epoll::Epoll::new(peers, index, helpers)?))),
+        }
+    }
+
+    /// Whether io_uring works here, found out by having a ring of the shards' kind complete an operation.
+    pub(crate) fn probe_uring() -> std::io::Result<()> {
+        uring::probe()
+    }
+
+    /// The name that is logged.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Reactor::Uring(_) => "uring",
+            Reactor::Epoll(_) => "epoll",
+        }
+    }
+
+    /// Begins the operation in the slot. Its end is reported by a later turn.
+    pub(crate) fn begin(&mut self, slots: &mut Slots, token: Token) {
+        match self {
+            Reactor::Uring(uring) => uring.begin(slots, token),
+            Reactor::Epoll(epoll) => epoll.begin(slots, token),
+        }
+    }
+
+    /// Hurries the operation's end, if it waits for another end that may never do anything. It ends in a later turn
+    /// all the same.
+    pub(crate) fn cancel(&mut self, slots: &mut Slots, token: Token) {
+        match self {
+            Reactor::Uring(uring) => uring.cancel(token),
+            Reactor::Epoll(epoll) => epoll.cancel(slots, token),
+        }
+    }
+
+    /// Hands all that was begun to the kernel, waits for something to end, and ends it in its slot.
+    pub(crate) fn turn(&mut self, slots: &mut Slots, wait: Wait) {
+        match self {
+            Reactor::Uring(uring) => uring.turn(slots, wait),
+            Reactor::Epoll(epoll) => epoll.turn(slots, wait),
+        }
+    }
+
+    /// Whether a helper thread has finished something that no turn has reported yet. Seen by a shard about to sleep.
+    pub(crate) fn has_helped(&self) -> bool {
+        match self {
+            Reactor::Uring(uring) => uring.helpers().has_done(),
+            Reactor::Epoll(epoll) => epoll.helpers().has_done(),
+        }
+    }
+
+    /// Ends the helper threads, which finish what they have.
+    pub(crate) fn stop(&mut self) {
+        match self {
+            Reactor::Uring(uring) => uring.helpers_mut().stop(),
+            Reactor::Epoll(epoll) => epoll.helpers_mut().stop(),
+        }
+    }
+
+    /// Takes a socket in.
+    pub(crate) fn adopt(&mut self, descriptor: Descriptor, kind: HandleKind) -> Rc<Handle> {
+        let handle = Rc::new(Handle::new(descriptor, kind, None));
+        if let Reactor::Epoll(epoll) = self {
+            epoll.adopt(&handle);
+        }
+        handle
+    }
+
+    /// Takes a file in. Its descriptor is closed by a helper thread: the last close of a removed file frees its blocks,
+    /// which may take long.
+    pub(crate) fn adopt_file(&mut self, descriptor: Descriptor, is_direct: bool) -> Rc<Handle> {
+        let helpers = match self {
+            Reactor::Uring(uring) => uring.helpers(),
+            Reactor::Epoll(epoll) => epoll.helpers(),
+        };
+        Rc::new(Handle::new(descriptor, HandleKind::File { is_direct }, Some(helpers.closer())))
+    }
+
+    /// Lets a socket go, for another shard.
+    pub(crate) fn release(&mut self, handle: Handle) -> Descriptor {
+        if let Reactor::Epoll(epoll) = self {
+            epoll.forget(&handle);
+        }
+        handle.into_descriptor()
+    }
+
+    /// Descriptors wait inside io_uring by themselves, which a nonblocking one would refuse; epoll needs the opposite.
+    fn is_nonblocking(&self) -> bool {
+        matches!(self, Reactor::Epoll(_))
+    }
+
+    /// A socket that listens.
+    pub(crate) fn listen(&mut self, address: SocketAddr) -> std::io::Result<Rc<Handle>> {
+        let socket = sys::socket::listen(address, self.is_nonblocking())?;
+        Ok(self.adopt(Descriptor::from(socket), HandleKind::Socket))
+    }
+
+    /// A socket that can be connected to `address`.
+    pub(crate) fn open_socket(&mut self, address: &SocketAddr) -> std::io::Result<Rc<Handle>> {
+        let socket = sys::socket::open(address, self.is_nonblocking())?;
+        Ok(self.adopt(Descriptor::from(socket), HandleKind::Socket))
+    }
+
+    /// A descriptor that reads the signals which ask the process to end.
+    pub(crate) fn open_signals(&mut self) -> std::io::Result<Rc<Handle>> {
+        let signals = sys::event::termination_signals(self.is_nonblocking())?;
+        Ok(self.adopt(Descriptor::from(signals), HandleKind::Pipe))
+    }
+}

@@ -1,0 +1,164 @@
+//! Starting the shards' threads and waiting for their end.
+
+use std::future::Future;
+use std::io;
+use std::rc::Rc;
+use std::sync::mpsc;
+use std::thread::{Builder, Scope, ScopedJoinHandle};
+
+use crate::core::Core;
+use crate::options::{Options, ReactorKind, ShardId, StartError};
+use crate::reactor::{Peers, Reactor};
+use crate::runtime::Runtime;
+use crate::sys::thread::{SignalsBlocked, pin};
+
+/// Runs one shard per entry of `mains`, each on its own thread, until every main has ended. Gives their results in the
+/// shards' order. No main begins before all shards have their thread and reactor.
+pub fn run<T, F, Fut>(options: Options, mains: Vec<F>) -> Result<Vec<T>, StartError>
+where
+    T: Send,
+    F: FnOnce(Runtime) -> Fut + Send,
+    Fut: Future<Output = T>,
+{
+    if !options.cpus.is_empty() && options.cpus.len() != mains.len() {
+        return Err(StartError::CpuCount { cpu_count: options.cpus.len(), shard_count: mains.len() });
+    }
+    let kind = choose_reactor(options.reactor)?;
+    let peers = Peers::new(mains.len()).map_err(|source| StartError::Reactor { name: "eventfd", source })?;
+    // Before the first thread, so that all of them have it.
+    let _signals_blocked = options.handle_signals.then(SignalsBlocked::new);
+    std::thread::scope(|scope| {
+        let start = |(index, main)| {
+            let cpu = options.cpus.get(index).copied();
+            start_shard(scope, ShardStart { kind, index, cpu, peers: peers.clone(), options: &options }, main)
+        };
+        let started: Vec<_> = mains.into_iter().enumerate().map(start).collect();
+        let ready = started.iter().try_for_each(|started| match started {
+            Ok(started) => started.wait_ready(),
+            Err(_) => Ok(()),
+        });
+        let shards = started.into_iter().collect::<Result<Vec<_>, _>>();
+        // Dropping what was started without a word lets the shards end before their mains begin.
+        ready?;
+        let shards = shards?;
+        let running: Vec<_> = shards.into_iter().map(StartedShard::go).collect();
+        Ok(running.into_iter().map(join).collect())
+    })
+}
+
+fn choose_reactor(forced: Option<ReactorKind>) -> Result<ReactorKind, StartError> {
+    let probe = match forced {
+        Some(ReactorKind::Epoll) => return Ok(ReactorKind::Epoll),
+        _ => Reactor::probe_uring(),
+    };
+    match (probe, forced) {
+        (Ok(()), _) => Ok(ReactorKind::Uring),
+        (Err(source), Some(_)) => Err(StartError::Reactor { name: "uring", source }),
+        (Err(error), None) => {
+            tracing::info!(%error, "io_uring is refused here: epoll serves");
+            Ok(ReactorKind::Epoll)
+        }
+    }
+}
+
+struct ShardStart<'a> {
+    kind: ReactorKind,
+    index: usize,
+    cpu: Option<usize>,
+    peers: Peers,
+    options: &'a Options,
+}
+
+/// A shard that has a thread and waits to be let go. Dropped, it ends.
+struct StartedShard<'scope, T> {
+    shard: u16,
+    ready: mpsc::Receiver<Result<(), StartError>>,
+    go: mpsc::Sender<()>,
+    thread: ScopedJoinHandle<'scope, Option<T>>,
+}
+
+impl<'scope, T> StartedShard<'scope, T> {
+    fn wait_ready(&self) -> Result<(), StartError> {
+        let ended = || StartError::Thread { shard: self.shard, source: io::Error::other("the thread ended") };
+        self.ready.recv().unwrap_or_else(|_| Err(ended()))
+    }
+
+    fn go(self) -> ScopedJoinHandle<'scope, Option<T>> {
+        // A thread that has ended is noticed when it is joined.
+        let _ = self.go.send(());
+        self.thread
+    }
+}
+
+fn start_shard<'scope, T, F, Fut>(
+    scope: &'scope Scope<'scope, '_>,
+    start: ShardStart<'_>,
+    main: F,
+) -> Result<StartedShard<'scope, T>, StartError>
+where
+    T: Send + 'scope,
+    F: FnOnce(Runtime) -> Fut + Send + 'scope,
+    Fut: Future<Output = T>,
+{
+    let ShardStart { kind, index, cpu, peers, options } = start;
+    let handle_signals = options.handle_signals;
+    let shard = u16::try_from(index).expect("shards are counted in 16 bits");
+    let (ready_sender, ready) = mpsc::channel();
+    let (go, go_receiver) = mpsc::channel();
+    let body = move || {
+        let core = match make_core(kind, shard, cpu, peers, handle_signals) {
+            Ok(core) => Rc::new(core),
+            Err(error) => {
+                // Whoever started this is waiting for it.
+                let _ = ready_sender.send(Err(error));
+                return None;
+            }
+        };
+        let running = Running { core: &core };
+        let _ = ready_sender.send(Ok(()));
+        go_receiver.recv().ok()?;
+        let output = core.run(main(Runtime::new(core.clone())));
+        drop(running);
+        Some(output)
+    };
+    let thread = Builder::new().name(format!("shard-{shard}")).spawn_scoped(scope, body);
+    let thread = thread.map_err(|source| StartError::Thread { shard, source })?;
+    Ok(StartedShard { shard, ready, go, thread })
+}
+
+fn make_core(
+    kind: ReactorKind,
+    shard: u16,
+    cpu: Option<usize>,
+    peers: Peers,
+    handle_signals: bool,
+) -> Result<Core, StartError> {
+    if let Some(cpu) = cpu {
+        pin(cpu).map_err(|source| StartError::Thread { shard, source })?;
+    }
+    let name = match kind {
+        ReactorKind::Uring => "uring",
+        ReactorKind::Epoll => "epoll",
+    };
+    let failed = |source| StartError::Reactor { name, source };
+    let reactor = Reactor::new(kind, &peers, usize::from(shard)).map_err(failed)?;
+    Core::new(ShardId(shard), reactor, peers, handle_signals).map_err(failed)
+}
+
+/// Ends the shard in good order also when its main panics, so that nobody waits for it.
+struct Running<'a> {
+    core: &'a Core,
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.core.shut_down();
+    }
+}
+
+fn join<T>(thread: ScopedJoinHandle<'_, Option<T>>) -> T {
+    match thread.join() {
+        Ok(output) => output.expect("a shard that was let go runs its main"),
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}

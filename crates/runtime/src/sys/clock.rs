@@ -1,0 +1,49 @@
+//! Clocks and the kernel's randomness.
+#![allow(unsafe_code)]
+
+use std::io;
+
+fn read(clock: libc::clockid_t) -> (i64, i64) {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid place for the call to write to. It cannot fail for the clocks that this module names.
+    unsafe { libc::clock_gettime(clock, &mut time) };
+    (time.tv_sec, time.tv_nsec)
+}
+
+/// Nanoseconds of the monotonic clock.
+#[inline]
+pub(crate) fn monotonic_nanos() -> u64 {
+    let (seconds, nanos) = read(libc::CLOCK_MONOTONIC);
+    (seconds as u64).wrapping_mul(1_000_000_000).wrapping_add(nanos as u64)
+}
+
+/// Microseconds since the Unix epoch.
+#[inline]
+pub(crate) fn realtime_micros() -> i64 {
+    let (seconds, nanos) = read(libc::CLOCK_REALTIME);
+    seconds.wrapping_mul(1_000_000).wrapping_add(nanos / 1_000)
+}
+
+/// A number from the kernel's random generator.
+pub(crate) fn random_seed() -> io::Result<u64> {
+    let mut bytes = [0u8; 8];
+    // SAFETY: the call writes at most 8 bytes into `bytes`.
+    let count = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
+    if count != 8 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(u64::from_ne_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_run() {
+        let first = monotonic_nanos();
+        assert!(monotonic_nanos() >= first && first > 0);
+        assert!(realtime_micros() > 1_700_000_000_000_000);
+        assert_ne!(random_seed().expect("randomness"), random_seed().expect("randomness"));
+    }
+}

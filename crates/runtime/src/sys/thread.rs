@@ -1,0 +1,102 @@
+//! The calling thread: its identity, processor time, processor and blocked signals.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::mem::MaybeUninit;
+
+/// The calling thread's identity while it lives.
+#[inline]
+pub(crate) fn current() -> usize {
+    // SAFETY: the call has no preconditions.
+    unsafe { libc::pthread_self() as usize }
+}
+
+/// What the calling thread has used so far.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Usage {
+    /// Processor time in nanoseconds.
+    pub(crate) cpu_nanos: u64,
+    /// Times that it gave up the processor by itself, in a call that had to wait.
+    pub(crate) waits: u64,
+}
+
+/// The calling thread's [`Usage`].
+pub(crate) fn usage() -> Usage {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: all zeros is a valid `rusage`, which the call fills; it cannot fail for RUSAGE_THREAD.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    let nanos = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000;
+    Usage { cpu_nanos: nanos(usage.ru_utime) + nanos(usage.ru_stime), waits: usage.ru_nvcsw as u64 }
+}
+
+/// Keeps the calling thread on one processor.
+pub(crate) fn pin(cpu: usize) -> io::Result<()> {
+    let mut set = MaybeUninit::<libc::cpu_set_t>::zeroed();
+    if cpu >= 8 * size_of::<libc::cpu_set_t>() {
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
+    // SAFETY: all zeros is a valid, empty set; `cpu` is inside it; the call reads as many bytes as it is told.
+    let result = unsafe {
+        libc::CPU_SET(cpu, &mut *set.as_mut_ptr());
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), set.as_ptr())
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// SIGTERM and SIGINT are blocked in the thread that made this, and in those it starts, until it is dropped.
+pub(crate) struct SignalsBlocked {
+    before: libc::sigset_t,
+}
+
+pub(super) fn termination_set() -> libc::sigset_t {
+    let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: `sigemptyset` initializes the set, and both signals are valid.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        libc::sigaddset(set.as_mut_ptr(), libc::SIGTERM);
+        libc::sigaddset(set.as_mut_ptr(), libc::SIGINT);
+        set.assume_init()
+    }
+}
+
+impl SignalsBlocked {
+    pub(crate) fn new() -> Self {
+        let set = termination_set();
+        let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
+        // SAFETY: both sets are valid for the call, which fills `before`; it cannot fail for SIG_BLOCK.
+        let before = unsafe {
+            libc::pthread_sigmask(libc::SIG_BLOCK, &set, before.as_mut_ptr());
+            before.assume_init()
+        };
+        SignalsBlocked { before }
+    }
+}
+
+impl Drop for SignalsBlocked {
+    fn drop(&mut self) {
+        // SAFETY: `before` came from the same call; a null old set is allowed.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.before, std::ptr::null_mut()) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processor_time_counts_work_and_not_sleep() {
+        let before = usage();
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        let slept = usage();
+        assert!(slept.cpu_nanos - before.cpu_nanos < 15_000_000);
+        assert!(slept.waits > before.waits);
+    }
+
+    #[test]
+    fn an_impossible_processor_is_an_error() {
+        assert!(pin(100_000).is_err());
+    }
+}

@@ -1,0 +1,227 @@
+//! Files and names.
+
+use std::io::ErrorKind;
+
+use runtime::{AlignedBuf, Group, OpenOptions, ReactorKind, Runtime};
+
+use crate::{Folder, on_every_reactor, run_one};
+
+on_every_reactor!(
+    reads_what_was_written,
+    writes_past_the_page_cache,
+    a_read_ends_where_the_file_ends,
+    a_refused_write_is_an_error_and_gives_the_buffer_back,
+    many_operations_at_once,
+    lengths_and_room,
+    works_on_names,
+    missing_files_are_errors,
+    a_lock_is_held_by_one,
+    whole_files_are_read_within_a_bound,
+);
+
+const NEW: OpenOptions = OpenOptions {
+    read: true,
+    write: true,
+    create_new: true,
+    create: false,
+    truncate: false,
+    direct: false,
+    dsync: false,
+};
+
+fn pattern(length: usize) -> AlignedBuf {
+    let bytes: Vec<u8> = (0..length).map(|n| (n % 251) as u8).collect();
+    AlignedBuf::from(&bytes[..])
+}
+
+fn reads_what_was_written(kind: ReactorKind) {
+    let folder = Folder::new();
+    run_one(kind, |rt| async move {
+        let file = rt.open(&folder.path.join("file"), NEW).await.expect("the file is made");
+        let buffer = pattern(100_000);
+        let (result, buffer) = file.write_at(buffer, 10).await;
+        result.expect("it is written");
+        assert_eq!(buffer, pattern(100_000));
+        file.sync_data().await.expect("it is synced");
+        file.sync_all().await.expect("it is synced");
+        let mut part = AlignedBuf::with_capacity(4096);
+        part.extend_from_slice(b"before");
+        let (result, part) = file.read_at(part, 10).await;
+        assert_eq!(result.expect("it is read"), 4090);
+        assert_eq!(&part[..6], b"before");
+        assert_eq!(part[6..], buffer[..4090]);
+        let (result, full) = file.read_at(part, 10).await;
+        assert_eq!((result.expect("it is read"), full.len()), (0, 4096));
+        let (result, _) = file.write_at(AlignedBuf::new(), 0).await;
+        result.expect("nothing is written");
+    });
+}
+
+fn writes_past_the_page_cache(kind: ReactorKind) {
+    let folder = Folder::new();
+    run_one(kind, |rt| async move {
+        let options = OpenOptions { direct: true, dsync: true, ..NEW };
+        let path = folder.path.join("log");
+        let file = rt.open(&path, options).await.expect("the file is made");
+        file.allocate(0, 1 << 20).await.expect("room is reserved");
+        for block in 0..16u64 {
+            let mut buffer = AlignedBuf::with_capacity(8192);
+            buffer.resize(8192, block as u8);
+            let (result, _) = file.write_at(buffer, block * 8192).await;
+            result.expect("a block is written");
+        }
+        let (result, buffer) = file.read_at(AlignedBuf::with_capacity(1 << 20), 0).await;
+        assert_eq!(result.expect("it is read"), 1 << 20);
+        for block in 0..16usize {
+            assert!(buffer[block * 8192..(block + 1) * 8192].iter().all(|byte| *byte == block as u8));
+        }
+        assert!(buffer[16 * 8192..].iter().all(|byte| *byte == 0));
+        assert_eq!(rt.read_file(&path).await.expect("it is read").len(), 1 << 20);
+    });
+}
+
+fn a_read_ends_where_the_file_ends(kind: ReactorKind) {
+    let folder = Folder::new();
+    run_one(kind, |rt| async move {
+        let path = folder.path.join("short");
+        std::fs::write(&path, &pattern(5000)[..]).expect("it is written");
+        for direct in [false, true] {
+            let options = OpenOptions { read: true, direct, ..OpenOptions::default() };
+            let file = rt.open(&path, options).await.expect("it is opened");
+            let (result, buffer) = file.read_at(AlignedBuf::with_capacity(64 << 10), 0).await;
+            assert_eq!(result.expect("it is read"), 5000, "direct: {direct}");
+            assert_eq!(buffer, pattern(5000));
+            let (result, buffer) = file.read_at(AlignedBuf::with_capacity(4096), 4096).await;
+            assert_eq!((result.expect("it is read"), buffer.len()), (904, 904));
+            let (result, _) = file.read_at(AlignedBuf::with_capacity(4096), 1 << 20).await;
+            assert_eq!(result.expect("it is read"), 0, "beyond the end");
+        }
+    });
+}
+
+fn a_refused_write_is_an_error_and_gives_the_buffer_back(kind: ReactorKind) {
+    let folder = Folder::new();
+    run_one(kind, |rt| async move {
+        let path = folder.path.join("file");
+        std::fs::write(&path, b"text").expect("it is written");
+        let options = OpenOptions { read: true, ..OpenOptions::default() };
+        let file = rt.open(&path, options).await.expect("it is opened");
+        let (result, buffer) = file.write_at(pattern(100), 0).await;
+        assert!(result.is_err(), "it is open for reading");
+        assert_eq!(buffer, pattern(100));
+        let (result, _) = file.write_at(pattern(100), u64::MAX - 50).await;
+        assert!(result.is_err(), "no file is that long");
+
+        // A device that is always full: what a full disk looks like.
+        let full = rt.open("/dev/full".as_ref(), OpenOptions { write: true, ..OpenOptions::default() }).await;
+        let (result, _) = full.expect("it is opened").write_at(pattern(100), 0).await;
+        assert_eq!(result.expect_err("there is no room").kind(), ErrorKind::StorageFull);
+    });
+}
+
+fn many_operations_at_once(kind: ReactorKind) {
+    let folder = Folder::new();
+    run_one(kind, |rt| async move {
+        let file = rt.open(&folder.path.join("file"), NEW).await.expect("the file is made");
+        let write = |n: u64| {
+            let file = file.clone();
+            async move {
+                let mut buffer = AlignedBuf::with_capacity(4096);
+                buffer.resize(4096, (n % 256) as u8);
+                let (result, buffer) = file.write_at(buffer, n * 4096).await;
+                result.expect("it is written");
+                let (result, read) = file.read_at(AlignedBuf::with_capacity(4096), n * 4096).await;
+                assert_eq!(result.expect("it is read"), 4096);
+                assert_eq!(read, buffer);
+            }
+        };
+        let handles: Vec<_> = (0..600).map(|n| rt.spawn(Group::Flush, write(n))).collect();
+        for handle in handles {
+            handle.await;
+        }
+        assert_eq!(file.len().await.expect("it has a length"), 600 * 4096);
+    });
+}
+
+fn lengths_and_room(kind: ReactorKind) {
+    let folder = Folder::new();
+    run_one(kind, |rt| async move {
+        let file = rt.open(&folder.path.join("file"), NEW).await.expect("the file is made");
+        assert!(file.is_empty().await.expect("it has a length"));
+        file.allocate(4096, 8192).await.expect("room is reserved");
+        assert_eq!(file.len().await.expect("it has a length"), 12288);
+        file.set_len(100).await.expect("it is cut");
+        assert_eq!(file.len().await.expect("it has a length"), 100);
+        file.set_len(5000).await.expect("it is extended");
+        let (result, buffer) = file.read_at(AlignedBuf::with_capacity(8192), 0).await;
+        assert_eq!(result.expect("it is read"), 5000);
+        assert!(buffer.iter().all(|byte| *byte == 0));
+    });
+}
+
+async fn names(rt: &Runtime, folder: &Folder) -> Vec<String> {
+    let entries = rt.read_dir(&folder.path).await.expect("it is listed");
+    entries.into_iter().map(|entry| format!("{} {} {}", entry.name, entry.is_dir, entry.len)).collect()
+}
+
+fn works_on_names(kind: ReactorKind) {
+    let folder = Folder::new();
+    run_one(kind, |rt| async move {
+        let at = |name: &str| folder.path.join(name);
+        rt.create_dir_all(&at("a/b/c")).await.expect("they are made");
+        rt.create_dir_all(&at("a/b/c")).await.expect("they are there");
+        std::fs::write(at("z"), b"12345").expect("it is written");
+        std::fs::write(at("a/b/file"), b"").expect("it is written");
+        assert_eq!(names(&rt, &folder).await, ["a true 0", "z false 5"]);
+        rt.rename(&at("z"), &at("y")).await.expect("it is renamed");
+        rt.sync_dir(&folder.path).await.expect("it is synced");
+        assert!(rt.exists(&at("y")).await.expect("it can be seen"));
+        assert!(!rt.exists(&at("z")).await.expect("it can be seen"));
+        rt.remove_file(&at("y")).await.expect("it is removed");
+        rt.remove_dir_all(&at("a")).await.expect("it is removed");
+        assert!(names(&rt, &folder).await.is_empty());
+        let truncated = OpenOptions { write: true, create: true, truncate: true, ..OpenOptions::default() };
+        std::fs::write(at("t"), b"12345").expect("it is written");
+        drop(rt.open(&at("t"), truncated).await.expect("it is opened"));
+        assert_eq!(names(&rt, &folder).await, ["t false 0"]);
+    });
+}
+
+fn missing_files_are_errors(kind: ReactorKind) {
+    let folder = Folder::new();
+    run_one(kind, |rt| async move {
+        let missing = folder.path.join("missing");
+        let read = OpenOptions { read: true, ..OpenOptions::default() };
+        let error = rt.open(&missing, read).await.err().expect("it is not there");
+        assert_eq!(error.kind(), ErrorKind::NotFound);
+        assert_eq!(rt.read_file(&missing).await.expect_err("it is not there").kind(), ErrorKind::NotFound);
+        assert_eq!(rt.remove_file(&missing).await.expect_err("it is not there").kind(), ErrorKind::NotFound);
+        assert_eq!(rt.read_dir(&missing).await.expect_err("it is not there").kind(), ErrorKind::NotFound);
+        std::fs::write(&missing, b"").expect("it is written");
+        let error = rt.open(&missing, NEW).await.err().expect("it is there");
+        assert_eq!(error.kind(), ErrorKind::AlreadyExists);
+    });
+}
+
+fn a_lock_is_held_by_one(kind: ReactorKind) {
+    let folder = Folder::new();
+    run_one(kind, |rt| async move {
+        let path = folder.path.join("lock");
+        let held = rt.lock_file(&path).await.expect("it can be locked").expect("nobody holds it");
+        assert!(rt.lock_file(&path).await.expect("it can be tried").is_none());
+        drop(held);
+        assert!(rt.lock_file(&path).await.expect("it can be locked").is_some());
+    });
+}
+
+fn whole_files_are_read_within_a_bound(kind: ReactorKind) {
+    let folder = Folder::new();
+    run_one(kind, |rt| async move {
+        let path = folder.path.join("file");
+        std::fs::write(&path, &pattern(70_000)[..]).expect("it is written");
+        assert_eq!(rt.read_file(&path).await.expect("it is read"), pattern(70_000)[..]);
+        let large = std::fs::File::create(&path).expect("it is made");
+        large.set_len(runtime::READ_FILE_BYTES_MAX + 1).expect("it is extended");
+        assert_eq!(rt.read_file(&path).await.expect_err("it is too large").kind(), ErrorKind::FileTooLarge);
+    });
+}
