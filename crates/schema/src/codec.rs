@@ -318,3 +318,6 @@ fn double(reader: &mut Reader<'_>) -> Result<f64, DecodeError> {
 fn invalid(problem: impl Into<String>) -> DecodeError {
     DecodeError::Invalid { problem: problem.into() }
 }
+
+#[cfg(test)]
+mod tests;

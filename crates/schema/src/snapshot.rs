@@ -140,3 +140,6 @@ fn name_based_uuid(mut digest: [u8; 16]) -> [u8; 16] {
     digest[8] = (digest[8] & 0x3f) | 0x80;
     digest
 }
+
+#[cfg(test)]
+mod tests;

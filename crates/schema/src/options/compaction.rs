@@ -176,10 +176,10 @@ fn check_time_window(options: &Options) -> Result<(), SchemaError> {
             return Err(wrong(format!("{value} is not valid for timestamp_resolution")));
         }
     }
-    if let Some(value) = options.get("compaction_window_unit") {
-        if !matches!(value.as_str(), "MINUTES" | "HOURS" | "DAYS") {
-            return Err(wrong(format!("{value} is not valid for compaction_window_unit")));
-        }
+    if let Some(value) = options.get("compaction_window_unit")
+        && !matches!(value.as_str(), "MINUTES" | "HOURS" | "DAYS")
+    {
+        return Err(wrong(format!("{value} is not valid for compaction_window_unit")));
     }
     if let Some(value) = long(options, "compaction_window_size")?.filter(|value| *value < 1) {
         return Err(wrong(format!("{value} must be greater than 1 for compaction_window_size")));

@@ -69,26 +69,26 @@ fn check_compressor(name: &str, class: &str, own: &BTreeMap<String, String>) -> 
     if !unknown.is_empty() {
         return Err(wrong(&format!("Unknown compression options {}", unknown.join(", "))));
     }
-    if let Some(kind) = own.get("lz4_compressor_type") {
-        if !matches!(kind.as_str(), "high" | "fast") {
-            return Err(wrong(&format!(
-                "Invalid compressor type '{kind}' specified for LZ4 parameter 'lz4_compressor_type'. \
+    if let Some(kind) = own.get("lz4_compressor_type")
+        && !matches!(kind.as_str(), "high" | "fast")
+    {
+        return Err(wrong(&format!(
+            "Invalid compressor type '{kind}' specified for LZ4 parameter 'lz4_compressor_type'. \
                  Valid options are [high, fast]."
-            )));
-        }
+        )));
     }
-    if let Some(level) = own.get("lz4_high_compressor_level") {
-        if !level.parse::<i32>().is_ok_and(|level| (1..=17).contains(&level)) {
-            return Err(wrong(&format!(
-                "Invalid value [{level}] for parameter 'lz4_high_compressor_level'. Value must be between 1 and 17."
-            )));
-        }
+    if let Some(level) = own.get("lz4_high_compressor_level")
+        && !level.parse::<i32>().is_ok_and(|level| (1..=17).contains(&level))
+    {
+        return Err(wrong(&format!(
+            "Invalid value [{level}] for parameter 'lz4_high_compressor_level'. Value must be between 1 and 17."
+        )));
     }
-    if let Some(level) = own.get("compression_level") {
-        // Zstandard's own bounds.
-        if !level.parse::<i32>().is_ok_and(|level| (-131_072..=22).contains(&level)) {
-            return Err(wrong(&format!("ZstdCompressor: compression_level={level} is invalid")));
-        }
+    // Zstandard's own bounds.
+    if let Some(level) = own.get("compression_level")
+        && !level.parse::<i32>().is_ok_and(|level| (-131_072..=22).contains(&level))
+    {
+        return Err(wrong(&format!("ZstdCompressor: compression_level={level} is invalid")));
     }
     Ok(())
 }

@@ -1,1 +1,241 @@
+//! DDL against recordings of Cassandra 5.0.6: `testdata/*.txt`.
 
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::describe;
+use crate::ids::TableId;
+
+/// A schema that statements are run on.
+struct Session {
+    schema: Schema,
+    datacenters: BTreeSet<String>,
+    tables_made: u8,
+}
+
+impl Session {
+    fn new() -> Self {
+        Session { schema: Schema::empty(), datacenters: ["datacenter1".to_owned()].into(), tables_made: 0 }
+    }
+
+    /// Runs a statement and says what came of it in the recordings' words.
+    fn run(&mut self, text: &str) -> String {
+        let statement = match cql_syntax::parse(text) {
+            Ok(statement) => statement,
+            Err(error) => return format!("syntax: {error}"),
+        };
+        self.tables_made += 1;
+        let context = DdlContext {
+            current_keyspace: None,
+            new_id: TableId([self.tables_made; 16]),
+            datacenters: &self.datacenters,
+            node_count: 1,
+            now_micros: 1_700_000_000_000_000,
+        };
+        match plan_ddl(&self.schema, &statement, &context) {
+            Ok(plan) => {
+                assert_eq!(plan.changes.is_empty(), plan.event.is_none(), "{text}");
+                assert_changes_survive_encoding(&plan.changes);
+                self.schema = self.schema.with_all(&plan.changes);
+                let mut lines = vec!["ok".to_owned()];
+                lines.extend(plan.warnings.iter().map(|warning| format!("warning: {warning}")));
+                lines.join("\n")
+            }
+            Err(error) => {
+                let kind = match error {
+                    SchemaError::Syntax { .. } => "syntax",
+                    SchemaError::Invalid { .. } => "invalid",
+                    SchemaError::Configuration { .. } => "configuration",
+                    SchemaError::AlreadyExists { .. } => "already exists",
+                    SchemaError::Unauthorized { .. } => "unauthorized",
+                };
+                format!("{kind}: {error}")
+            }
+        }
+    }
+
+    /// DESCRIBE's text of what `text` (`DESCRIBE TABLE k.t`) names.
+    fn describe(&self, text: &str) -> String {
+        let name = text.split_whitespace().nth(2).expect("DESCRIBE names something").replace('"', "");
+        match name.split_once('.') {
+            Some((keyspace, table)) => match self.schema.table(keyspace, table) {
+                Some(table) => describe::table(table),
+                None => format!("invalid: Table '{table}' not found in keyspace '{keyspace}'"),
+            },
+            None => match self.schema.keyspace(&name) {
+                Some(keyspace) => describe::keyspace(keyspace),
+                None => format!("invalid: '{name}' not found in keyspaces"),
+            },
+        }
+    }
+}
+
+fn assert_changes_survive_encoding(changes: &[SchemaChange]) {
+    for change in changes {
+        let mut bytes = Vec::new();
+        change.encode(&mut bytes);
+        let mut reader = stdx::Reader::new(&bytes);
+        assert_eq!(SchemaChange::decode(&mut reader).as_ref(), Ok(change));
+        assert!(reader.is_empty());
+    }
+}
+
+/// The recording's entries: what stands behind `>`, and the answer.
+fn entries(recording: &str) -> impl Iterator<Item = (&str, &str)> {
+    recording.split("\n> ").skip(1).map(|entry| {
+        let (statement, answer) = entry.split_once('\n').expect("an entry has an answer");
+        (statement, answer.trim_end())
+    })
+}
+
+fn replay(recording: &str) {
+    let mut session = Session::new();
+    let mut differences = Vec::new();
+    for (statement, recorded) in entries(recording) {
+        let answer = match statement.starts_with("DESCRIBE") {
+            true => session.describe(statement),
+            false => session.run(statement),
+        };
+        if answer != recorded {
+            differences.push(format!("> {statement}\nCassandra: {recorded}\nhere:      {answer}"));
+        }
+    }
+    assert!(differences.is_empty(), "{} answers differ:\n{}", differences.len(), differences.join("\n\n"));
+}
+
+#[test]
+fn keyspaces_as_recorded() {
+    replay(include_str!("../../testdata/keyspaces.txt"));
+}
+
+#[test]
+fn tables_as_recorded() {
+    replay(include_str!("../../testdata/tables.txt"));
+}
+
+#[test]
+fn alterations_as_recorded() {
+    replay(include_str!("../../testdata/alter.txt"));
+}
+
+#[test]
+fn options_as_recorded() {
+    let mut session = Session::new();
+    session.run("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}");
+    let mut differences = Vec::new();
+    for (option, recorded) in entries(include_str!("../../testdata/options.txt")) {
+        let mut answer = session.run(&format!("CREATE TABLE k.t (a int PRIMARY KEY) WITH {option}"));
+        if answer == "ok" {
+            let name = option.split(' ').next().unwrap_or_default().to_ascii_lowercase();
+            let text = session.describe("DESCRIBE TABLE k.t");
+            let lines = text.lines().map(|line| line.trim().trim_start_matches(") WITH ").trim_start_matches("AND "));
+            let mut lines = lines.map(|line| line.trim_end_matches(';'));
+            answer = lines.find(|line| line.starts_with(&format!("{name} ="))).unwrap_or_default().to_owned();
+            session.run("DROP TABLE k.t");
+        }
+        if answer != recorded {
+            differences.push(format!("> {option}\nCassandra: {recorded}\nhere:      {answer}"));
+        }
+    }
+    assert!(differences.is_empty(), "{} answers differ:\n{}", differences.len(), differences.join("\n\n"));
+}
+
+/// The table of the published comparisons: what Cassandra 5.0 refuses in it is accepted with a warning.
+#[test]
+fn the_published_table_is_accepted_with_warnings() {
+    let mut session = Session::new();
+    session.run(
+        "CREATE KEYSPACE ks1 WITH replication = {'class': 'NetworkTopologyStrategy', 'datacenter1': '1'} \
+         AND durable_writes = true",
+    );
+    let answer = session.run(
+        "CREATE TABLE ks1.standard1 (key blob PRIMARY KEY, \"C0\" blob, \"C1\" blob, \"C2\" blob, \"C3\" blob, \"C4\" blob) \
+         WITH COMPACT STORAGE AND bloom_filter_fp_chance = 0.01 AND caching = {'keys': 'ALL', 'rows_per_partition': 'ALL'} \
+         AND comment = '' AND compaction = {'class': 'SizeTieredCompactionStrategy'} AND compression = {} \
+         AND crc_check_chance = 1.0 AND dclocal_read_repair_chance = 0.1 AND default_time_to_live = 0 \
+         AND gc_grace_seconds = 864000 AND max_index_interval = 2048 AND memtable_flush_period_in_ms = 0 \
+         AND min_index_interval = 128 AND read_repair_chance = 0.0 AND speculative_retry = '99.0PERCENTILE'",
+    );
+    expect_test::expect![[r#"
+        ok
+        warning: The table property 'dclocal_read_repair_chance' has no effect: it was removed in Cassandra 4.0
+        warning: The table property 'read_repair_chance' has no effect: it was removed in Cassandra 4.0"#]]
+    .assert_eq(&answer);
+    let text = session.describe("DESCRIBE TABLE ks1.standard1");
+    assert!(text.contains(") WITH COMPACT STORAGE\n    AND additional_write_policy = '99p'"), "{text}");
+    assert!(text.contains("AND compression = {'enabled': 'false'}"), "{text}");
+    recreates(&session, "ks1", "standard1");
+}
+
+#[test]
+fn compact_storage_is_bounded_as_cassandra_bounds_it() {
+    let mut session = Session::new();
+    session.run("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}");
+    for (columns, answer) in [
+        ("a int, b int, c int, PRIMARY KEY (a, b)", "ok"),
+        (
+            "a int, b int, c int, d text, PRIMARY KEY (a, b)",
+            "invalid: COMPACT STORAGE with composite PRIMARY KEY allows no more than one column not part of the \
+             PRIMARY KEY (got: c, d)",
+        ),
+        (
+            "a int, b int, s int static, c int, PRIMARY KEY (a, b)",
+            "invalid: Static columns are not supported in COMPACT STORAGE tables",
+        ),
+        (
+            "a int PRIMARY KEY, b list<int>",
+            "invalid: Non-frozen collections and UDTs are not supported with COMPACT STORAGE",
+        ),
+        ("a int PRIMARY KEY", "invalid: No definition found that is not part of the PRIMARY KEY"),
+    ] {
+        assert_eq!(session.run(&format!("CREATE TABLE k.t ({columns}) WITH COMPACT STORAGE")), answer, "{columns}");
+        session.run("DROP TABLE IF EXISTS k.t");
+    }
+}
+
+/// That a table's DESCRIBE text makes an equal table.
+fn recreates(session: &Session, keyspace: &str, table: &str) {
+    let original = session.schema.table(keyspace, table).expect("the table is there");
+    let mut other = Session::new();
+    other.schema = session.schema.with(&SchemaChange::DropTable {
+        keyspace: keyspace.to_owned(),
+        name: table.to_owned(),
+        id: original.id,
+    });
+    assert_eq!(other.run(&describe::table(original)), "ok");
+    let made = other.schema.table(keyspace, table).expect("the table is there");
+    assert_eq!(made.columns(), original.columns());
+    // What the server decides when nothing is said is said by DESCRIBE.
+    let mut options = original.options.clone();
+    options.allow_auto_snapshot = Some(options.allow_auto_snapshot.unwrap_or(true));
+    options.incremental_backups = Some(options.incremental_backups.unwrap_or(true));
+    assert_eq!(made.options, options);
+}
+
+#[test]
+fn what_describe_prints_recreates_the_table() {
+    let mut session = Session::new();
+    session.run("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}");
+    let made = session.run(
+        "CREATE TABLE k.\"T\" (\"A b\" int, c frozen<list<int>>, d timeuuid, s map<text, int> static, \"select\" vector<float, 3>, \
+         PRIMARY KEY ((\"A b\", c), d)) WITH CLUSTERING ORDER BY (d DESC) AND comment = 'it''s' AND cdc = true \
+         AND compaction = {'class': 'LeveledCompactionStrategy', 'sstable_size_in_mb': 160} AND bloom_filter_fp_chance = 0.0001",
+    );
+    assert_eq!(made, "ok");
+    recreates(&session, "k", "T");
+}
+
+#[test]
+fn a_column_id_is_never_given_twice() {
+    let mut session = Session::new();
+    session.run("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}");
+    session.run("CREATE TABLE k.t (a int PRIMARY KEY, v int)");
+    let first = session.schema.table("k", "t").and_then(|table| table.column("v")).expect("the column is there").id;
+    session.run("ALTER TABLE k.t DROP v");
+    session.run("ALTER TABLE k.t ADD v int");
+    let table = session.schema.table("k", "t").expect("the table is there");
+    let second = table.column("v").expect("the column is there").id;
+    assert_ne!(first, second);
+    assert!(table.column_by_id(first).is_none());
+    assert_eq!(table.dropped["v"].dropped_at_micros, 1_700_000_000_000_000);
+}

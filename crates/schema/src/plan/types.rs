@@ -7,6 +7,10 @@ use crate::error::SchemaError;
 /// The type as a column has it: what is inside a frozen type or a tuple is frozen too. What no table can have is
 /// refused.
 pub(super) fn of_column(keyspace: &str, ty: CqlType) -> Result<CqlType, SchemaError> {
+    let ty = match &ty {
+        CqlType::Custom(class) => by_class(class).unwrap_or(ty),
+        _ => ty,
+    };
     check(keyspace, &ty)?;
     Ok(match ty.is_multi_cell() {
         // The outermost collection stays as it is; its elements are frozen or native, as just checked.
@@ -121,4 +125,31 @@ pub(super) fn refers_to_duration(ty: &CqlType) -> bool {
         CqlType::Tuple(elements) => elements.iter().any(refers_to_duration),
         _ => false,
     }
+}
+
+/// The native type that a class of Cassandra's implements, by its short or full name.
+fn by_class(class: &str) -> Option<CqlType> {
+    Some(match class.strip_prefix("org.apache.cassandra.db.marshal.").unwrap_or(class) {
+        "AsciiType" => CqlType::Ascii,
+        "BooleanType" => CqlType::Boolean,
+        "ByteType" => CqlType::Tinyint,
+        "BytesType" => CqlType::Blob,
+        "CounterColumnType" => CqlType::Counter,
+        "DecimalType" => CqlType::Decimal,
+        "DoubleType" => CqlType::Double,
+        "DurationType" => CqlType::Duration,
+        "FloatType" => CqlType::Float,
+        "InetAddressType" => CqlType::Inet,
+        "Int32Type" => CqlType::Int,
+        "IntegerType" => CqlType::Varint,
+        "LongType" => CqlType::Bigint,
+        "ShortType" => CqlType::Smallint,
+        "SimpleDateType" => CqlType::Date,
+        "TimeType" => CqlType::Time,
+        "TimeUUIDType" => CqlType::Timeuuid,
+        "TimestampType" => CqlType::Timestamp,
+        "UTF8Type" => CqlType::Text,
+        "UUIDType" => CqlType::Uuid,
+        _ => return None,
+    })
 }

@@ -1,0 +1,54 @@
+//! `system.local`: what a driver asks first.
+
+use schema::{Schema, Table};
+
+use super::rows::{Rows, VirtualRow};
+use super::value;
+use crate::node::NodeInfo;
+
+/// What Helenus reports to be compatible with; drivers choose their queries by it.
+pub const RELEASE_VERSION: &str = "5.0.6";
+/// The version of CQL that goes with it.
+pub const CQL_VERSION: &str = "3.4.7";
+/// The newest native protocol that is spoken.
+pub const NATIVE_PROTOCOL_VERSION: &str = "5";
+/// How keys become tokens.
+pub const PARTITIONER: &str = "org.apache.cassandra.dht.Murmur3Partitioner";
+
+/// The port that Cassandra's nodes talk to each other on, for the columns that name one.
+const STORAGE_PORT: i32 = 7000;
+
+pub(super) fn rows(table: &Table, node: &NodeInfo, schema: &Schema) -> Vec<VirtualRow> {
+    let mut rows = Rows::of(table);
+    let native = node.native_address.ip();
+    let listen = node.listen_address.ip();
+    // A set of texts is ordered by its elements' bytes.
+    let mut tokens: Vec<String> = node.tokens.iter().map(|token| token.to_string()).collect();
+    tokens.sort();
+    let storage_port = match node.listen_address.port() {
+        0 => STORAGE_PORT,
+        port => i32::from(port),
+    };
+    rows.push([
+        ("key", value::text("local")),
+        ("bootstrapped", value::text("COMPLETED")),
+        ("broadcast_address", value::inet(listen)),
+        ("broadcast_port", value::int(storage_port)),
+        ("cluster_name", value::text(&node.cluster_name)),
+        ("cql_version", value::text(CQL_VERSION)),
+        ("data_center", value::text(&node.datacenter)),
+        ("gossip_generation", value::int(i32::try_from(node.boot).unwrap_or(i32::MAX))),
+        ("host_id", value::uuid(node.host_id.0)),
+        ("listen_address", value::inet(listen)),
+        ("listen_port", value::int(storage_port)),
+        ("native_protocol_version", value::text(NATIVE_PROTOCOL_VERSION)),
+        ("partitioner", value::text(PARTITIONER)),
+        ("rack", value::text(&node.rack)),
+        ("release_version", value::text(RELEASE_VERSION)),
+        ("rpc_address", value::inet(native)),
+        ("rpc_port", value::int(i32::from(node.native_address.port()))),
+        ("schema_version", value::uuid(schema.version())),
+        ("tokens", value::texts(tokens.iter().map(String::as_str))),
+    ]);
+    rows.finish()
+}

@@ -1,0 +1,73 @@
+//! Rows of system tables while they are collected: filled by column name, put out in the table's order.
+
+use schema::Table;
+use topology::{Token, token_of};
+
+use super::value::Value;
+
+/// A row's values in the order of [`Table::columns`]; `None` is null.
+pub type VirtualRow = Vec<Option<Vec<u8>>>;
+
+/// The rows of one table, in the making.
+pub(super) struct Rows<'a> {
+    table: &'a Table,
+    rows: Vec<VirtualRow>,
+}
+
+impl<'a> Rows<'a> {
+    pub(super) fn of(table: &'a Table) -> Self {
+        Rows { table, rows: Vec::new() }
+    }
+
+    /// Adds a row of the named values; the other columns are null.
+    pub(super) fn push<const N: usize>(&mut self, values: [(&str, Value); N]) {
+        let mut row = vec![None; self.table.columns().len()];
+        for (name, value) in values {
+            let index = self.table.column_index(name);
+            row[index.unwrap_or_else(|| panic!("{} has a column {name}", self.table.name))] = value;
+        }
+        self.rows.push(row);
+    }
+
+    /// The rows as a table holds them: partitions by token, within them by clustering key.
+    pub(super) fn finish(self) -> Vec<VirtualRow> {
+        let Rows { table, rows } = self;
+        let mut keyed: Vec<(Token, VirtualRow)> =
+            rows.into_iter().map(|row| (token_of(&partition_key(table, &row)), row)).collect();
+        keyed.sort_by(|(a_token, a), (b_token, b)| {
+            let by_key = a_token.cmp(b_token).then_with(|| partition_key(table, a).cmp(&partition_key(table, b)));
+            by_key.then_with(|| compare_clustering(table, a, b))
+        });
+        keyed.into_iter().map(|(_, row)| row).collect()
+    }
+}
+
+/// The key as a partition's key is stored: one column's value, or the composite of several.
+pub(super) fn partition_key(table: &Table, row: &[Option<Vec<u8>>]) -> Vec<u8> {
+    let count = table.partition_key().len();
+    let mut values = row.iter().take(count).map(|value| value.as_deref().unwrap_or_default());
+    if count == 1 {
+        return values.next().unwrap_or_default().to_vec();
+    }
+    let mut key = Vec::new();
+    for value in values {
+        let length = u16::try_from(value.len()).expect("a system table's keys are short");
+        key.extend_from_slice(&length.to_be_bytes());
+        key.extend_from_slice(value);
+        key.push(0);
+    }
+    key
+}
+
+fn compare_clustering(table: &Table, a: &VirtualRow, b: &VirtualRow) -> std::cmp::Ordering {
+    let first = table.partition_key().len();
+    for (column, index) in table.clustering().iter().zip(first..) {
+        let a = a[index].as_deref().unwrap_or_default();
+        let b = b[index].as_deref().unwrap_or_default();
+        let order = cql_types::compare(&column.ty, a, b);
+        if order.is_ne() {
+            return if column.is_reversed() { order.reverse() } else { order };
+        }
+    }
+    std::cmp::Ordering::Equal
+}

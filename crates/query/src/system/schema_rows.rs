@@ -1,0 +1,89 @@
+//! The rows of `system_schema` and `system_virtual_schema`: the schema as drivers read it.
+
+use schema::{Column, ColumnKind, DroppedColumn, Keyspace, Order, Table};
+
+use super::rows::Rows;
+use super::value;
+
+pub(super) fn push_keyspace(rows: &mut Rows<'_>, keyspace: &Keyspace) {
+    rows.push([
+        ("keyspace_name", value::text(keyspace.name())),
+        ("durable_writes", value::boolean(keyspace.def.durable_writes)),
+        ("replication", value::text_map(&keyspace.def.replication)),
+    ]);
+}
+
+pub(super) fn push_table(rows: &mut Rows<'_>, table: &Table) {
+    let options = &table.options;
+    let flags: &[&str] = if table.is_counter() { &["compound", "counter"] } else { &["compound"] };
+    let extensions = options.extensions.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice()));
+    rows.push([
+        ("keyspace_name", value::text(&table.keyspace)),
+        ("table_name", value::text(&table.name)),
+        ("additional_write_policy", value::text(&options.additional_write_policy)),
+        ("allow_auto_snapshot", options.allow_auto_snapshot.and_then(value::boolean)),
+        ("bloom_filter_fp_chance", value::double(options.bloom_filter_fp_chance)),
+        ("caching", value::text_map(&options.caching)),
+        ("cdc", options.cdc.then_some(true).and_then(value::boolean)),
+        ("comment", value::text(&options.comment)),
+        ("compaction", value::text_map(&options.compaction)),
+        ("compression", value::text_map(&options.compression)),
+        ("crc_check_chance", value::double(options.crc_check_chance)),
+        ("dclocal_read_repair_chance", value::double(0.0)),
+        ("default_time_to_live", value::count(options.default_time_to_live)),
+        ("extensions", value::blob_map(extensions)),
+        ("flags", value::texts(flags.iter().copied())),
+        ("gc_grace_seconds", value::count(options.gc_grace_seconds)),
+        ("id", value::uuid(table.id.0)),
+        ("incremental_backups", options.incremental_backups.and_then(value::boolean)),
+        ("max_index_interval", value::count(options.max_index_interval)),
+        ("memtable_flush_period_in_ms", value::count(options.memtable_flush_period_in_ms)),
+        ("min_index_interval", value::count(options.min_index_interval)),
+        ("read_repair", value::text(&options.read_repair)),
+        ("read_repair_chance", value::double(0.0)),
+        ("speculative_retry", value::text(&options.speculative_retry)),
+    ]);
+}
+
+/// A row of `system_schema.columns` or `system_virtual_schema.columns`, which are alike.
+pub(super) fn push_column(rows: &mut Rows<'_>, table: &Table, column: &Column) {
+    let clustering_order = match (column.kind, column.order) {
+        (ColumnKind::Clustering, Order::Asc) => "asc",
+        (ColumnKind::Clustering, Order::Desc) => "desc",
+        _ => "none",
+    };
+    let position = if column.kind.is_key() { i32::from(column.position) } else { -1 };
+    rows.push([
+        ("keyspace_name", value::text(&table.keyspace)),
+        ("table_name", value::text(&table.name)),
+        ("column_name", value::text(&column.name)),
+        ("clustering_order", value::text(clustering_order)),
+        ("column_name_bytes", value::text(&column.name)),
+        ("kind", value::text(column.kind.name())),
+        ("position", value::int(position)),
+        ("type", value::text(&column.ty.to_string())),
+    ]);
+}
+
+pub(super) fn push_dropped_column(rows: &mut Rows<'_>, table: &Table, dropped: &DroppedColumn) {
+    rows.push([
+        ("keyspace_name", value::text(&table.keyspace)),
+        ("table_name", value::text(&table.name)),
+        ("column_name", value::text(&dropped.column.name)),
+        ("dropped_time", value::timestamp(dropped.dropped_at_micros.div_euclid(1000))),
+        ("kind", value::text(dropped.column.kind.name())),
+        ("type", value::text(&dropped.column.ty.to_string())),
+    ]);
+}
+
+pub(super) fn push_virtual_keyspace(rows: &mut Rows<'_>, keyspace: &Keyspace) {
+    rows.push([("keyspace_name", value::text(keyspace.name()))]);
+}
+
+pub(super) fn push_virtual_table(rows: &mut Rows<'_>, table: &Table) {
+    rows.push([
+        ("keyspace_name", value::text(&table.keyspace)),
+        ("table_name", value::text(&table.name)),
+        ("comment", value::text(&table.options.comment)),
+    ]);
+}

@@ -1,0 +1,165 @@
+//! The system tables' definitions and rows, against what Cassandra 5.0.6 has.
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use schema::{DdlContext, TableId};
+use topology::{HostId, Token, token_of};
+
+use super::*;
+
+fn node() -> NodeInfo {
+    let address = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
+    NodeInfo {
+        cluster_name: "Test Cluster".to_owned(),
+        datacenter: "datacenter1".to_owned(),
+        rack: "rack1".to_owned(),
+        host_id: HostId([0x11; 16]),
+        tokens: vec![Token(-42)],
+        native_address: address(9042),
+        listen_address: address(7000),
+        boot: 3,
+    }
+}
+
+/// A schema with one keyspace and one table.
+fn user_schema() -> Schema {
+    let datacenters = BTreeSet::from(["datacenter1".to_owned()]);
+    let mut schema = Schema::empty();
+    for text in [
+        "CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+        "CREATE TABLE k.t (a int, b text, c text static, v list<int>, PRIMARY KEY (a, b)) WITH CLUSTERING ORDER BY (b DESC)",
+    ] {
+        let context = DdlContext {
+            current_keyspace: None,
+            new_id: TableId([5; 16]),
+            datacenters: &datacenters,
+            node_count: 1,
+            now_micros: 0,
+        };
+        let statement = cql_syntax::parse(text).expect("the statement is CQL");
+        schema = schema.with_all(&schema::plan_ddl(&schema, &statement, &context).expect("it is valid").changes);
+    }
+    schema
+}
+
+/// Rows as text, a line each.
+fn shown(tables: &SystemTables, keyspace: &str, name: &str, partition: Option<&[u8]>) -> String {
+    let table = tables.table(keyspace, name).expect("the table is there");
+    let mut lines = Vec::new();
+    for row in tables.rows(table, &user_schema(), partition) {
+        assert_eq!(row.len(), table.columns().len());
+        let values: Vec<String> = table
+            .columns()
+            .iter()
+            .zip(&row)
+            .filter_map(|(column, value)| {
+                let value = value.as_ref()?;
+                cql_types::validate(&column.ty, value).expect("a value is of its column's type");
+                Some(format!("{}={}", column.name, cql_types::print(&column.ty, value)))
+            })
+            .collect();
+        lines.push(values.join(" "));
+    }
+    lines.join("\n")
+}
+
+#[test]
+fn definitions_are_cassandras() {
+    let tables = SystemTables::new(node());
+    let count = |keyspace: &str| tables.schema().keyspace(keyspace).map_or(0, |keyspace| keyspace.tables.len());
+    for (keyspace, expected) in [
+        ("system", 24),
+        ("system_schema", 11),
+        ("system_auth", 8),
+        ("system_distributed", 4),
+        ("system_traces", 2),
+        ("system_virtual_schema", 3),
+    ] {
+        assert_eq!(count(keyspace), expected, "{keyspace}");
+    }
+    // Drivers and dumps know this id.
+    let local = tables.table("system", "local").expect("the table is there");
+    assert_eq!(local.id.to_string(), "7ad54392-bcdd-35a6-8417-4e047860b377");
+}
+
+#[test]
+fn local_is_one_row_of_this_node() {
+    let tables = SystemTables::new(node());
+    let shown_row = shown(&tables, "system", "local", None);
+    for part in [
+        "key='local'",
+        "bootstrapped='COMPLETED'",
+        "cluster_name='Test Cluster'",
+        "cql_version='3.4.7'",
+        "data_center='datacenter1'",
+        "host_id=11111111-1111-1111-1111-111111111111",
+        "native_protocol_version='5'",
+        "partitioner='org.apache.cassandra.dht.Murmur3Partitioner'",
+        "rack='rack1'",
+        "release_version='5.0.6'",
+        "rpc_port=9042",
+        "tokens={'-42'}",
+    ] {
+        assert!(shown_row.contains(part), "{part} is not in {shown_row}");
+    }
+    assert_eq!(shown(&tables, "system", "local", Some(b"elsewhere")), "");
+}
+
+#[test]
+fn a_users_table_is_listed_as_cassandra_lists_it() {
+    let tables = SystemTables::new(node());
+    expect_test::expect![[r#"
+        keyspace_name='k' table_name='t' column_name='a' clustering_order='none' column_name_bytes=0x61 kind='partition_key' position=0 type='int'
+        keyspace_name='k' table_name='t' column_name='b' clustering_order='desc' column_name_bytes=0x62 kind='clustering' position=0 type='text'
+        keyspace_name='k' table_name='t' column_name='c' clustering_order='none' column_name_bytes=0x63 kind='static' position=-1 type='text'
+        keyspace_name='k' table_name='t' column_name='v' clustering_order='none' column_name_bytes=0x76 kind='regular' position=-1 type='list<int>'"#]]
+    .assert_eq(&shown(&tables, "system_schema", "columns", Some(b"k")));
+    expect_test::expect![[r#"keyspace_name='k' durable_writes=true replication={'class': 'org.apache.cassandra.locator.SimpleStrategy', 'replication_factor': '1'}"#]]
+        .assert_eq(&shown(&tables, "system_schema", "keyspaces", Some(b"k")));
+    let row = shown(&tables, "system_schema", "tables", Some(b"k"));
+    assert!(row.contains("flags={'compound'}") && row.contains("id=05050505-0505-0505-0505-050505050505"), "{row}");
+}
+
+#[test]
+fn every_value_of_every_table_is_of_its_type() {
+    let tables = SystemTables::new(node());
+    for table in tables.schema().tables() {
+        shown(&tables, &table.keyspace, &table.name, None);
+    }
+}
+
+#[test]
+fn rows_come_in_the_order_of_tokens_and_clustering_keys() {
+    let tables = SystemTables::new(node());
+    // As recorded from Cassandra, with the user's keyspace where its token puts it.
+    let keyspaces = shown(&tables, "system_schema", "keyspaces", None);
+    let names: Vec<&str> = keyspaces.lines().filter_map(|line| line.split('\'').nth(1)).collect();
+    let mut sorted = names.clone();
+    sorted.sort_by_key(|name| token_of(name.as_bytes()));
+    assert_eq!(names, sorted);
+    let of_system: Vec<&str> = names.into_iter().filter(|name| name.starts_with("system")).collect();
+    assert_eq!(of_system, ["system_auth", "system_schema", "system_distributed", "system", "system_traces"]);
+}
+
+#[test]
+fn a_partition_has_the_rows_that_it_has_in_the_whole_table() {
+    let tables = SystemTables::new(node());
+    for name in ["keyspaces", "tables", "columns"] {
+        let whole = shown(&tables, "system_schema", name, None);
+        let part = shown(&tables, "system_schema", name, Some(b"system_auth"));
+        assert!(!part.is_empty());
+        let mut of_whole = whole.lines().filter(|line| line.starts_with("keyspace_name='system_auth'"));
+        assert!(part.lines().all(|line| of_whole.next() == Some(line)), "{name}");
+        assert_eq!(of_whole.next(), None);
+    }
+}
+
+#[test]
+fn virtual_tables_are_listed_apart() {
+    let tables = SystemTables::new(node());
+    let keyspaces = shown(&tables, "system_virtual_schema", "keyspaces", None);
+    assert!(keyspaces.contains("'system_virtual_schema'") && keyspaces.contains("'system_views'"), "{keyspaces}");
+    assert!(!shown(&tables, "system_schema", "keyspaces", None).contains("system_virtual_schema"));
+    assert!(shown(&tables, "system_virtual_schema", "columns", None).contains("column_name='keyspace_name'"));
+}
