@@ -3,8 +3,22 @@
 //! A value is bytes as the native protocol carries them; a [`CqlType`] says how to read them. Nothing here knows of tables
 //! or statements. Words and layouts: `docs/internals/cql-types.md`.
 
+mod calendar;
+pub mod comparable;
+mod compare;
+mod duration;
+mod element;
+mod error;
 mod literal;
+mod print;
 mod ty;
+mod validate;
 
-pub use literal::{Literal, LiteralKind};
+pub use compare::compare;
+pub use duration::Duration;
+pub(crate) use element::element;
+pub use error::ValueError;
+pub use literal::{Literal, LiteralKind, parse_literal};
+pub use print::print;
 pub use ty::{CqlType, Field, NESTING_DEPTH_MAX, TypeError};
+pub use validate::validate;

@@ -180,6 +180,18 @@ impl CqlType {
         NATIVES.iter().any(|(ty, _, _)| ty == self)
     }
 
+    /// The length of every value of the type that is not empty, if they share one.
+    pub fn fixed_len(&self) -> Option<usize> {
+        match self {
+            CqlType::Bigint | CqlType::Counter | CqlType::Double | CqlType::Time | CqlType::Timestamp => Some(8),
+            CqlType::Date | CqlType::Float | CqlType::Int => Some(4),
+            CqlType::Smallint => Some(2),
+            CqlType::Boolean | CqlType::Tinyint => Some(1),
+            CqlType::Timeuuid | CqlType::Uuid => Some(16),
+            _ => None,
+        }
+    }
+
     /// Whether it is a list, set or map.
     pub fn is_collection(&self) -> bool {
         matches!(self, CqlType::List { .. } | CqlType::Set { .. } | CqlType::Map { .. })

@@ -1,0 +1,119 @@
+use super::*;
+use crate::{Literal, LiteralKind, parse_literal};
+use proptest::prelude::*;
+
+fn value(ty: &CqlType, kind: LiteralKind, text: &str) -> Vec<u8> {
+    parse_literal(ty, &Literal { kind, text: text.to_owned() }).unwrap()
+}
+
+/// Each list is in ascending order.
+#[test]
+fn orders_are_cassandras() {
+    use LiteralKind::{Float, Integer, String, Uuid};
+    for (ty, kind, texts) in [
+        (CqlType::Int, Integer, &["-2147483648", "-1", "0", "1", "2147483647"][..]),
+        (CqlType::Tinyint, Integer, &["-128", "-1", "0", "127"]),
+        (CqlType::Varint, Integer, &["-70000", "-256", "-255", "-1", "0", "1", "127", "128", "255", "256", "70000"]),
+        (
+            CqlType::Decimal,
+            Float,
+            &["-1e5", "-10.5", "-1.2", "-1.1", "-0.1", "0", "1e-5", "0.1", "1", "1.01", "9", "10"],
+        ),
+        (CqlType::Double, Float, &["-Infinity", "-1.5", "-0.0", "0.0", "1e-300", "2.5", "Infinity", "NaN"]),
+        (CqlType::Float, Float, &["-Infinity", "-1.5", "-0.0", "0.0", "2.5", "Infinity", "NaN"]),
+        (CqlType::Text, String, &["", "a", "aa", "ab", "b"]),
+        (CqlType::Timestamp, String, &["1960-01-01", "1970-01-01", "2020-01-01"]),
+        (CqlType::Date, String, &["1960-01-01", "1970-01-01", "2020-01-01"]),
+        (
+            CqlType::Uuid,
+            Uuid,
+            &[
+                "00000000-0000-0000-ffff-000000000000",
+                "ffffffff-0000-1000-8000-000000000000",
+                "00000000-0001-1000-8000-000000000000",
+                "00000000-0000-4000-8000-000000000000",
+            ],
+        ),
+        (
+            CqlType::Timeuuid,
+            Uuid,
+            &[
+                "ffffffff-0000-1000-8000-000000000000",
+                "00000000-0001-1000-8000-000000000000",
+                "00000000-0001-1000-8000-000000000001",
+                "00000000-0001-1000-0000-000000000000",
+            ],
+        ),
+    ] {
+        let values: Vec<_> = texts.iter().map(|text| value(&ty, kind, text)).collect();
+        for (i, a) in values.iter().enumerate() {
+            for (j, b) in values.iter().enumerate() {
+                assert_eq!(compare(&ty, a, b), i.cmp(&j), "{ty}: {} and {}", texts[i], texts[j]);
+            }
+        }
+    }
+}
+
+#[test]
+fn equal_decimals_of_different_scales_are_equal() {
+    let one = value(&CqlType::Decimal, LiteralKind::Float, "1");
+    let also = value(&CqlType::Decimal, LiteralKind::Float, "1.000");
+    assert_ne!(one, also);
+    assert_eq!(compare(&CqlType::Decimal, &one, &also), Ordering::Equal);
+}
+
+fn arbitrary_value() -> impl Strategy<Value = (CqlType, Vec<u8>)> {
+    let types = [
+        "ascii",
+        "bigint",
+        "blob",
+        "boolean",
+        "date",
+        "decimal",
+        "double",
+        "float",
+        "inet",
+        "int",
+        "smallint",
+        "text",
+        "timestamp",
+        "timeuuid",
+        "tinyint",
+        "uuid",
+        "varint",
+        "frozen<list<int>>",
+        "frozen<map<int, text>>",
+        "tuple<int, text>",
+    ];
+    (0..types.len(), proptest::collection::vec(any::<u8>(), 0..24)).prop_filter_map(
+        "not a value",
+        move |(which, mut bytes)| {
+            let ty = CqlType::parse(types[which]).unwrap();
+            if let Some(length) = ty.fixed_len() {
+                bytes.resize(length, 7);
+            }
+            crate::validate(&ty, &bytes).is_ok().then_some((ty, bytes))
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn comparable_bytes_order_as_compare_and_are_prefix_free(
+        (ty, a) in arbitrary_value(), seed in proptest::collection::vec(any::<u8>(), 0..24), reversed: bool,
+    ) {
+        let mut b = seed;
+        if let Some(length) = ty.fixed_len() {
+            b.resize(length, 7);
+        }
+        prop_assume!(crate::validate(&ty, &b).is_ok());
+        let (mut x, mut y) = (Vec::new(), Vec::new());
+        comparable::encode(&ty, &a, reversed, &mut x);
+        comparable::encode(&ty, &b, reversed, &mut y);
+        let order = compare(&ty, &a, &b);
+        prop_assert_eq!(x.cmp(&y), if reversed { order.reverse() } else { order });
+        if order != Ordering::Equal {
+            prop_assert!(!x.starts_with(&y) && !y.starts_with(&x));
+        }
+    }
+}
