@@ -1,1 +1,34 @@
-//! The load generator.
+//! The load generator behind `helenus stress`.
+//!
+//! Its own client on the runtime: prebuilt EXECUTE frames in which only the stream, the key and the values are patched,
+//! one write for all requests that are ready, and a closed loop with a fixed number of requests outstanding. It is made
+//! to cost far less than the server that it measures. See `docs/guide/stress.md`.
+
+mod arguments;
+mod connection;
+mod control;
+mod cpu_time;
+mod error;
+mod phase;
+mod report;
+mod rows;
+mod session;
+mod setup;
+mod statistics;
+mod template;
+mod wire;
+
+pub use arguments::{Arguments, Distribution, Reactor, Workload};
+pub use error::StressError;
+
+/// Runs the load and prints its report. Fails also if any operation failed: the report is printed then too.
+pub fn run(arguments: Arguments) -> Result<(), StressError> {
+    arguments.check()?;
+    let options = runtime::Options {
+        reactor: arguments.reactor.map(Reactor::kind),
+        cpus: arguments.cpu.into_iter().collect(),
+        ..runtime::Options::default()
+    };
+    let main = move |runtime| async move { session::run(&runtime, &arguments).await };
+    runtime::run(options, vec![main])?.into_iter().collect()
+}

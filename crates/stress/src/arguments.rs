@@ -1,0 +1,205 @@
+//! The command line of `helenus stress`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use cql_protocol::{Consistency, Version};
+
+use crate::StressError;
+use crate::rows::{KEY_DIGITS, POOL_BYTES};
+
+/// The most requests outstanding on one connection: streams are numbered from 0 to 32,767.
+const DEPTH_MAX: u16 = 32_768;
+
+/// What to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Workload {
+    /// INSERT whole rows.
+    Write,
+    /// SELECT whole rows by key.
+    Read,
+    /// Both, see `--ratio`.
+    Mixed,
+}
+
+impl Workload {
+    /// The name, as on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Workload::Write => "write",
+            Workload::Read => "read",
+            Workload::Mixed => "mixed",
+        }
+    }
+}
+
+/// Which rows, in which order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Distribution {
+    /// One after another, from the first again after the last.
+    Seq,
+    /// Any row, each as likely.
+    Uniform,
+}
+
+/// Which interface of the kernel carries the generator's I/O.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Reactor {
+    /// io_uring.
+    Uring,
+    /// epoll.
+    Epoll,
+}
+
+impl Reactor {
+    pub(crate) fn kind(self) -> runtime::ReactorKind {
+        match self {
+            Reactor::Uring => runtime::ReactorKind::Uring,
+            Reactor::Epoll => runtime::ReactorKind::Epoll,
+        }
+    }
+}
+
+/// Generate load on a server and measure it.
+#[derive(Debug, Clone, Args)]
+pub struct Arguments {
+    /// Use the generator's own client with prebuilt requests (the only one so far)
+    #[arg(long, required = true)]
+    pub raw: bool,
+
+    /// What to do
+    #[arg(value_enum)]
+    pub workload: Workload,
+
+    /// The server's address and port
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9042")]
+    pub node: SocketAddr,
+
+    /// Rows of the table, numbered from 0
+    #[arg(long, value_name = "COUNT", default_value_t = 1_000_000)]
+    pub rows: u64,
+
+    /// Operations to measure [default: as many as --rows]
+    #[arg(long, value_name = "COUNT")]
+    pub operations: Option<u64>,
+
+    /// Operations to do before, unmeasured
+    #[arg(long, value_name = "COUNT", default_value_t = 0)]
+    pub warmup: u64,
+
+    /// Which rows, in which order
+    #[arg(long, value_enum, default_value = "seq")]
+    pub distribution: Distribution,
+
+    /// Reads and writes of a mixed load
+    #[arg(long, value_name = "READS:WRITES", default_value = "8:2", value_parser = parse_ratio)]
+    pub ratio: (u32, u32),
+
+    /// Connections
+    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    pub connections: u16,
+
+    /// Requests outstanding on each connection
+    #[arg(long, value_name = "COUNT", default_value_t = 128)]
+    pub depth: u16,
+
+    /// Consistency level
+    #[arg(long, value_name = "LEVEL", default_value = "LOCAL_ONE", value_parser = parse_consistency)]
+    pub consistency: Consistency,
+
+    /// Version of the native protocol: 4 or 5
+    #[arg(long, value_name = "VERSION", default_value = "4", value_parser = parse_version)]
+    pub protocol: Version,
+
+    /// Keyspace, made if it is not there
+    #[arg(long, value_name = "NAME", default_value = "ks1")]
+    pub keyspace: String,
+
+    /// Table, made if it is not there
+    #[arg(long, value_name = "NAME", default_value = "standard1")]
+    pub table: String,
+
+    /// Bytes of each of a row's five values
+    #[arg(long, value_name = "BYTES", default_value_t = 60)]
+    pub value_bytes: usize,
+
+    /// Decides the values of all rows and the order of uniform ones; reads must name that of the writes
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub seed: u64,
+
+    /// Do not compare the rows that are read with those that were written
+    #[arg(long)]
+    pub no_verify: bool,
+
+    /// The server is the bare echo server: make no table, prepare nothing, look at no reply's content
+    #[arg(long)]
+    pub echo: bool,
+
+    /// Process of the server, to measure the CPU time that it uses
+    #[arg(long, value_name = "PID")]
+    pub pid: Option<u32>,
+
+    /// Run on this CPU only
+    #[arg(long, value_name = "NUMBER")]
+    pub cpu: Option<usize>,
+
+    /// How to do I/O [default: uring if it can be had, else epoll]
+    #[arg(long, value_enum)]
+    pub reactor: Option<Reactor>,
+
+    /// Also write the report to this file, as JSON
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+}
+
+impl Arguments {
+    /// Operations to measure.
+    pub fn operation_count(&self) -> u64 {
+        self.operations.unwrap_or(self.rows)
+    }
+
+    /// Refuses what cannot be run.
+    pub(crate) fn check(&self) -> Result<(), StressError> {
+        let refuse = |reason: String| Err(StressError::Arguments { reason });
+        if self.rows == 0 || self.rows > 10u64.pow(KEY_DIGITS as u32) {
+            return refuse(format!("--rows must be from 1 to 10 to the power of {KEY_DIGITS}"));
+        }
+        if self.operation_count() == 0 {
+            return refuse("--operations must be at least 1".to_owned());
+        }
+        if self.depth == 0 || self.depth > DEPTH_MAX {
+            return refuse(format!("--depth must be from 1 to {DEPTH_MAX}"));
+        }
+        if self.connections == 0 {
+            return refuse("--connections must be at least 1".to_owned());
+        }
+        if self.value_bytes > POOL_BYTES / 2 {
+            return refuse(format!("--value-bytes must be at most {}", POOL_BYTES / 2));
+        }
+        Ok(())
+    }
+}
+
+fn parse_ratio(text: &str) -> Result<(u32, u32), String> {
+    let parts = text.split_once(':').and_then(|(reads, writes)| Some((reads.parse().ok()?, writes.parse().ok()?)));
+    match parts {
+        Some((reads, writes)) if reads <= 1_000_000 && writes <= 1_000_000 && reads + writes > 0 => Ok((reads, writes)),
+        _ => Err("must be two numbers up to 1000000, such as 8:2, not both 0".to_owned()),
+    }
+}
+
+fn parse_consistency(text: &str) -> Result<Consistency, String> {
+    Consistency::of_name(text).ok_or_else(|| {
+        let names: Vec<&str> = Consistency::ALL.iter().map(|level| level.name()).collect();
+        format!("must be one of {}", names.join(", "))
+    })
+}
+
+fn parse_version(text: &str) -> Result<Version, String> {
+    match text {
+        "4" => Ok(Version::V4),
+        "5" => Ok(Version::V5),
+        _ => Err("must be 4 or 5".to_owned()),
+    }
+}

@@ -1,0 +1,113 @@
+//! One request after another: what comes before the load.
+
+use std::net::SocketAddr;
+
+use cql_protocol::{
+    Consistency, FrameHeader, HEADER_LENGTH, HeaderError, Prepare, Query, QueryParams, Request, Response, ResultBody,
+    Startup, Version,
+};
+use runtime::Runtime;
+
+use crate::StressError;
+use crate::template::Statement;
+use crate::wire::{self, Receiver, Sender, whole_frame};
+
+/// A connection that has begun.
+pub(crate) struct Control {
+    sender: Sender,
+    receiver: Receiver,
+    version: Version,
+}
+
+impl Control {
+    /// Connects and begins.
+    pub(crate) async fn open(runtime: &Runtime, address: SocketAddr, version: Version) -> Result<Control, StressError> {
+        let (sender, receiver) = wire::connect(runtime, address).await?;
+        let mut control = Control { sender, receiver, version };
+        let mut buffer = Vec::new();
+        let startup = Startup::of(&[("CQL_VERSION", "3.0.0"), ("DRIVER_NAME", "helenus stress")], &mut buffer);
+        match control.call("STARTUP", &Request::Startup(startup)).await? {
+            Reply::Ready => {}
+            Reply::Authenticate(authenticator) => return Err(StressError::Authentication { authenticator }),
+            other => return Err(control.unexpected("STARTUP", &other)),
+        }
+        control.receiver.began(version);
+        Ok(control)
+    }
+
+    /// Runs a statement that gives no rows.
+    pub(crate) async fn execute(&mut self, text: &str) -> Result<(), StressError> {
+        let params = QueryParams::new(Consistency::One);
+        match self.call(text, &Request::Query(Query { text, params })).await? {
+            Reply::Done => Ok(()),
+            other => Err(self.unexpected(text, &other)),
+        }
+    }
+
+    /// Prepares a statement.
+    pub(crate) async fn prepare(&mut self, text: &str) -> Result<Statement, StressError> {
+        match self.call(text, &Request::Prepare(Prepare { text, keyspace: None })).await? {
+            Reply::Prepared(statement) => Ok(statement),
+            other => Err(self.unexpected(text, &other)),
+        }
+    }
+
+    /// The connection, to be used for load.
+    pub(crate) fn into_ends(self) -> (Sender, Receiver) {
+        (self.sender, self.receiver)
+    }
+
+    fn unexpected(&self, request: &str, reply: &Reply) -> StressError {
+        StressError::Malformed {
+            address: self.receiver.address,
+            reason: format!("{reply:?} as the answer to {request}"),
+        }
+    }
+
+    /// Sends a request and waits for its reply.
+    async fn call(&mut self, what: &str, request: &Request<'_>) -> Result<Reply, StressError> {
+        let (address, version) = (self.receiver.address, self.version);
+        self.sender.send(|out| request.encode_frame(version, 0, out));
+        loop {
+            let bytes = self.receiver.receive(1).await?;
+            let Some(length) = whole_frame(bytes, address)? else {
+                continue;
+            };
+            let reply = decode(&bytes[..length], address)?;
+            self.receiver.consume(length);
+            return match reply {
+                Reply::Error(error) => Err(StressError::Refused { request: what.to_owned(), error }),
+                reply => Ok(reply),
+            };
+        }
+    }
+}
+
+/// A reply, as far as it matters here.
+#[derive(Debug)]
+enum Reply {
+    Ready,
+    Authenticate(String),
+    Done,
+    Prepared(Statement),
+    Error(cql_protocol::ErrorBody),
+    Other,
+}
+
+fn decode(frame: &[u8], address: SocketAddr) -> Result<Reply, StressError> {
+    let (head, body) = frame.split_first_chunk::<HEADER_LENGTH>().expect("a whole frame has a header");
+    let malformed = |error: HeaderError| StressError::Malformed { address, reason: error.to_string() };
+    let header = FrameHeader::decode(head).map_err(malformed)?;
+    let (_, response) = Response::decode(&header, body).map_err(|error| StressError::malformed(address, &error))?;
+    Ok(match response {
+        Response::Ready => Reply::Ready,
+        Response::Authenticate(authenticator) => Reply::Authenticate(authenticator.to_owned()),
+        Response::Error(error) => Reply::Error(error),
+        Response::Result(ResultBody::Prepared(prepared)) => Reply::Prepared(Statement {
+            id: prepared.id,
+            result_metadata_id: prepared.result_metadata_id.unwrap_or_default(),
+        }),
+        Response::Result(_) => Reply::Done,
+        _ => Reply::Other,
+    })
+}

@@ -1,0 +1,105 @@
+//! Why a run of the load generator failed.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use cql_protocol::{DecodeError, ErrorBody};
+
+/// Why a run failed.
+#[derive(Debug, thiserror::Error)]
+pub enum StressError {
+    /// The arguments contradict each other or the generator's limits.
+    #[error("{reason}")]
+    Arguments {
+        /// Which, and what would do.
+        reason: String,
+    },
+    /// The runtime could not be started.
+    #[error(transparent)]
+    Start(#[from] runtime::StartError),
+    /// The server cannot be reached.
+    #[error("no connection to {address}: {source}")]
+    Connect {
+        /// The server.
+        address: SocketAddr,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A connection failed.
+    #[error("the connection to {address} failed: {source}")]
+    Connection {
+        /// The server.
+        address: SocketAddr,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The server ended a connection.
+    #[error("{address} closed the connection with {outstanding} requests outstanding")]
+    Closed {
+        /// The server.
+        address: SocketAddr,
+        /// Requests without an answer.
+        outstanding: usize,
+    },
+    /// The server sent what is no reply.
+    #[error("{address} sent what is no reply: {reason}")]
+    Malformed {
+        /// The server.
+        address: SocketAddr,
+        /// Why it is none.
+        reason: String,
+    },
+    /// The server refused what comes before the load.
+    #[error("the server refused {request}: {error}")]
+    Refused {
+        /// What was asked.
+        request: String,
+        /// What it said.
+        error: ErrorBody,
+    },
+    /// The server wants credentials, of which this client has none.
+    #[error("the server wants credentials for {authenticator}, and this client has none to give")]
+    Authentication {
+        /// The authenticator.
+        authenticator: String,
+    },
+    /// The CPU time of a process cannot be had.
+    #[error("the CPU time of process {pid} cannot be read: {source}")]
+    CpuTime {
+        /// The process.
+        pid: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The report cannot be written.
+    #[error("the report cannot be written to {}: {source}", path.display())]
+    Report {
+        /// Where to.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// Operations failed.
+    #[error(
+        "{errors} errors, {missing} missing rows and {wrong} wrong rows in {operations} operations; first: {first}"
+    )]
+    Failures {
+        /// Operations done.
+        operations: u64,
+        /// Operations that the server answered with an error.
+        errors: u64,
+        /// Reads that found no row.
+        missing: u64,
+        /// Reads that found another row than was written.
+        wrong: u64,
+        /// The first of them.
+        first: String,
+    },
+}
+
+impl StressError {
+    pub(crate) fn malformed(address: SocketAddr, error: &DecodeError) -> StressError {
+        StressError::Malformed { address, reason: error.to_string() }
+    }
+}

@@ -1,0 +1,188 @@
+//! A number of operations to do, shared by all connections, and the judgement on each reply.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::time::Duration;
+
+use cql_protocol::{FrameHeader, HEADER_LENGTH, Opcode, Response, ResultBody};
+
+use crate::arguments::{Arguments, Distribution, Workload};
+use crate::rows::{Rows, next_random};
+use crate::statistics::Statistics;
+use crate::template::{Statement, Template, is_row};
+
+/// The body of the reply to a write: a RESULT without anything in it.
+const VOID: [u8; 4] = [0, 0, 0, 1];
+
+/// What is the same for all operations of a run.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) rows: Rows,
+    write: Template,
+    read: Template,
+    row_count: u64,
+    distribution: Distribution,
+    reads: u32,
+    writes: u32,
+    verify: bool,
+    echo: bool,
+}
+
+impl Plan {
+    pub(crate) fn new(arguments: &Arguments, write: &Statement, read: &Statement) -> Plan {
+        let (reads, writes) = match arguments.workload {
+            Workload::Write => (0, 1),
+            Workload::Read => (1, 0),
+            Workload::Mixed => arguments.ratio,
+        };
+        Plan {
+            rows: Rows::new(arguments.seed, arguments.value_bytes),
+            write: Template::write(arguments.protocol, write, arguments.consistency, arguments.value_bytes),
+            read: Template::read(arguments.protocol, read, arguments.consistency),
+            row_count: arguments.rows,
+            distribution: arguments.distribution,
+            reads,
+            writes,
+            verify: !arguments.no_verify,
+            echo: arguments.echo,
+        }
+    }
+}
+
+/// One operation.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Operation {
+    row: u64,
+    is_read: bool,
+}
+
+/// A number of operations, taken by the connections as they have room for them.
+#[derive(Debug)]
+pub(crate) struct Phase {
+    plan: Rc<Plan>,
+    left: Cell<u64>,
+    next_row: Cell<u64>,
+    random: Cell<u64>,
+    pub(crate) statistics: RefCell<Statistics>,
+}
+
+impl Phase {
+    /// `seed` decides the rows of a uniform distribution and the order of a mixed load.
+    pub(crate) fn new(plan: Rc<Plan>, operations: u64, seed: u64) -> Rc<Phase> {
+        Rc::new(Phase {
+            plan,
+            left: Cell::new(operations),
+            next_row: Cell::new(0),
+            random: Cell::new(seed),
+            statistics: RefCell::new(Statistics::new()),
+        })
+    }
+
+    /// Takes the next operation, if any is left.
+    #[inline]
+    pub(crate) fn next(&self) -> Option<Operation> {
+        self.left.set(self.left.get().checked_sub(1)?);
+        let plan = &self.plan;
+        let row = match plan.distribution {
+            Distribution::Seq => {
+                let row = self.next_row.get();
+                self.next_row.set(if row + 1 == plan.row_count { 0 } else { row + 1 });
+                row
+            }
+            Distribution::Uniform => below(self.random(), plan.row_count),
+        };
+        let is_read = match (plan.reads, plan.writes) {
+            (0, _) => false,
+            (_, 0) => true,
+            (reads, writes) => below(self.random(), u64::from(reads + writes)) < u64::from(reads),
+        };
+        Some(Operation { row, is_read })
+    }
+
+    /// Appends an operation's request.
+    #[inline]
+    pub(crate) fn append(&self, out: &mut Vec<u8>, stream: u16, operation: Operation) {
+        let template = if operation.is_read { &self.plan.read } else { &self.plan.write };
+        template.append(out, stream, &self.plan.rows, operation.row);
+    }
+
+    /// Records a reply, which is a whole frame.
+    #[inline]
+    pub(crate) fn record(&self, statistics: &mut Statistics, operation: Operation, frame: &[u8], latency: Duration) {
+        if operation.is_read {
+            statistics.reads.record(latency);
+        } else {
+            statistics.writes.record(latency);
+        }
+        if self.plan.echo {
+            return;
+        }
+        let Some((head, body)) = frame.split_first_chunk::<HEADER_LENGTH>() else {
+            return;
+        };
+        // Version, flags, opcode: byte by byte, as decoding a header for each reply would show in the generator's cost.
+        let plain_result = head[1] == 0 && head[4] == Opcode::Result as u8;
+        let expected = match operation.is_read {
+            true if self.plan.verify => is_row(body, &self.plan.rows, operation.row),
+            // Rows, and more than a prefix that has none.
+            true => body.len() > 16 && body[..4] == [0, 0, 0, 2],
+            false => body == VOID,
+        };
+        if !(plain_result && expected) {
+            self.judge(statistics, operation, head, body);
+        }
+    }
+
+    /// Looks at a reply that is not what most are: an error, a missing or wrong row, or a right one with warnings or
+    /// descriptions of its columns.
+    #[cold]
+    fn judge(&self, statistics: &mut Statistics, operation: Operation, head: &[u8; HEADER_LENGTH], body: &[u8]) {
+        let decoded = match FrameHeader::decode(head) {
+            Ok(header) => Response::decode(&header, body).map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        let row = operation.row;
+        match decoded {
+            Ok((_, Response::Result(ResultBody::Void))) if !operation.is_read => {}
+            Ok((_, Response::Result(ResultBody::Rows(found)))) if operation.is_read => {
+                if found.row_count == 0 {
+                    statistics.missing += 1;
+                    statistics.note_failure(|| format!("row {row} is missing"));
+                    return;
+                }
+                let values = self.plan.rows.values(row).map(Some);
+                let equal = found.row_count == 1 && found.iter().flatten().eq(values);
+                if self.plan.verify && !equal {
+                    statistics.wrong += 1;
+                    statistics.note_failure(|| format!("row {row} has other values than were written"));
+                }
+            }
+            Ok((_, Response::Error(error))) => {
+                statistics.errors += 1;
+                statistics.note_failure(|| error.to_string());
+            }
+            Ok((_, other)) => {
+                statistics.errors += 1;
+                statistics.note_failure(|| format!("an unexpected reply: {other:?}").chars().take(200).collect());
+            }
+            Err(error) => {
+                statistics.errors += 1;
+                statistics.note_failure(|| error);
+            }
+        }
+    }
+
+    #[inline]
+    fn random(&self) -> u64 {
+        let mut state = self.random.get();
+        let number = next_random(&mut state);
+        self.random.set(state);
+        number
+    }
+}
+
+/// A number below `bound`, from a random one.
+#[inline]
+fn below(random: u64, bound: u64) -> u64 {
+    ((u128::from(random) * u128::from(bound)) >> 64) as u64
+}

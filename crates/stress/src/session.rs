@@ -1,0 +1,125 @@
+//! A run from its first connection to its report.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use runtime::{Group, OpenOptions, Runtime};
+use stdx::AlignedBuf;
+
+use crate::arguments::Arguments;
+use crate::connection::Connection;
+use crate::control::Control;
+use crate::phase::{Phase, Plan};
+use crate::report::Report;
+use crate::setup::{self, Statements};
+use crate::template::Statement;
+use crate::{StressError, cpu_time, wire};
+
+/// Bytes of a prepared statement's id: an MD5.
+const ID_BYTES: usize = 16;
+
+/// Sets up, warms up, measures and reports.
+pub(crate) async fn run(runtime: &Runtime, arguments: &Arguments) -> Result<(), StressError> {
+    let (statements, mut connections) = connect(runtime, arguments).await?;
+    let plan = Rc::new(Plan::new(arguments, &statements.write, &statements.read));
+    if arguments.warmup > 0 {
+        let warmup = Phase::new(plan.clone(), arguments.warmup, !arguments.seed);
+        connections = drive(runtime, connections, &warmup).await?;
+    }
+
+    let phase = Phase::new(plan, arguments.operation_count(), arguments.seed);
+    let before = CpuTimes::take(runtime, arguments).await?;
+    let start = runtime.now();
+    drive(runtime, connections, &phase).await?;
+    let elapsed = runtime.now() - start;
+    let used = CpuTimes::take(runtime, arguments).await?.since(&before);
+
+    let statistics = phase.statistics.borrow();
+    let report = Report {
+        arguments,
+        reactor: runtime.reactor_name(),
+        elapsed,
+        statistics: &statistics,
+        generator_cpu: used.generator,
+        server_cpu: used.server,
+    };
+    print!("{}", report.text());
+    if let Some(path) = &arguments.json {
+        let written = write_file(runtime, path, report.json().as_bytes()).await;
+        written.map_err(|source| StressError::Report { path: path.clone(), source })?;
+    }
+    report.verdict()
+}
+
+/// Prepares the statements and opens the connections.
+async fn connect(runtime: &Runtime, arguments: &Arguments) -> Result<(Statements, Vec<Connection>), StressError> {
+    let count = usize::from(arguments.connections);
+    let mut connections = Vec::with_capacity(count);
+    if arguments.echo {
+        for _ in 0..count {
+            connections.push(Connection::new(wire::connect(runtime, arguments.node).await?, arguments.depth));
+        }
+        let statement = Statement { id: vec![0; ID_BYTES], result_metadata_id: vec![0; ID_BYTES] };
+        return Ok((Statements { write: statement.clone(), read: statement }, connections));
+    }
+    let mut control = Control::open(runtime, arguments.node, arguments.protocol).await?;
+    let statements = setup::prepare(&mut control, arguments).await?;
+    drop(control);
+    for _ in 0..count {
+        let control = Control::open(runtime, arguments.node, arguments.protocol).await?;
+        connections.push(Connection::new(control.into_ends(), arguments.depth));
+    }
+    Ok((statements, connections))
+}
+
+/// Does a phase on all connections at once. Ends with the first failure of one; the others are dropped then.
+async fn drive(
+    runtime: &Runtime,
+    connections: Vec<Connection>,
+    phase: &Rc<Phase>,
+) -> Result<Vec<Connection>, StressError> {
+    let run = |mut connection: Connection| {
+        let (runtime, phase) = (runtime.clone(), phase.clone());
+        async move { connection.run(&runtime, &phase).await.map(|()| connection) }
+    };
+    let tasks: Vec<_> =
+        connections.into_iter().map(|connection| runtime.spawn(Group::Query, run(connection))).collect();
+    let mut done = Vec::with_capacity(tasks.len());
+    for task in tasks {
+        done.push(task.await?);
+    }
+    Ok(done)
+}
+
+/// The CPU time used by both ends.
+struct CpuTimes {
+    generator: Duration,
+    server: Option<Duration>,
+}
+
+impl CpuTimes {
+    async fn take(runtime: &Runtime, arguments: &Arguments) -> Result<CpuTimes, StressError> {
+        let generator = cpu_time::of_process(runtime, "self").await?;
+        let server = match arguments.pid {
+            Some(pid) => Some(cpu_time::of_process(runtime, &pid.to_string()).await?),
+            None => None,
+        };
+        Ok(CpuTimes { generator, server })
+    }
+
+    fn since(&self, before: &CpuTimes) -> CpuTimes {
+        let server = self.server.zip(before.server);
+        CpuTimes {
+            generator: self.generator.saturating_sub(before.generator),
+            server: server.map(|(now, before)| now.saturating_sub(before)),
+        }
+    }
+}
+
+async fn write_file(runtime: &Runtime, path: &std::path::Path, bytes: &[u8]) -> std::io::Result<()> {
+    let options = OpenOptions { write: true, create: true, truncate: true, ..OpenOptions::default() };
+    let file = runtime.open(path, options).await?;
+    let mut buffer = AlignedBuf::with_capacity(bytes.len());
+    buffer.extend_from_slice(bytes);
+    file.write_at(buffer, 0).await.0
+}

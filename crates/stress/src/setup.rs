@@ -1,0 +1,58 @@
+//! The published table, and the two statements that the load consists of.
+
+use crate::StressError;
+use crate::arguments::Arguments;
+use crate::control::Control;
+use crate::template::Statement;
+
+/// The statements of the load.
+pub(crate) struct Statements {
+    pub(crate) write: Statement,
+    pub(crate) read: Statement,
+}
+
+/// Makes the keyspace and the table if they are not there, and prepares the statements.
+pub(crate) async fn prepare(control: &mut Control, arguments: &Arguments) -> Result<Statements, StressError> {
+    let keyspace = quote(&arguments.keyspace);
+    let table = format!("{keyspace}.{}", quote(&arguments.table));
+    control.execute(&create_keyspace(&keyspace)).await?;
+    control.execute(&create_table(&table)).await?;
+    let write = control.prepare(&insert(&table)).await?;
+    let read = control.prepare(&select(&table)).await?;
+    Ok(Statements { write, read })
+}
+
+/// A name that keeps its case.
+fn quote(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+fn create_keyspace(keyspace: &str) -> String {
+    format!(
+        "CREATE KEYSPACE IF NOT EXISTS {keyspace} \
+         WITH replication = {{'class': 'NetworkTopologyStrategy', 'datacenter1': '1'}} AND durable_writes = true"
+    )
+}
+
+/// The table of the published comparisons, without `read_repair_chance` and `dclocal_read_repair_chance`, which
+/// Cassandra 5 refuses: the same statement must do for both servers.
+fn create_table(table: &str) -> String {
+    format!(
+        "CREATE TABLE IF NOT EXISTS {table} \
+         (key blob PRIMARY KEY, \"C0\" blob, \"C1\" blob, \"C2\" blob, \"C3\" blob, \"C4\" blob) \
+         WITH COMPACT STORAGE AND bloom_filter_fp_chance = 0.01 \
+         AND caching = {{'keys': 'ALL', 'rows_per_partition': 'ALL'}} AND comment = '' \
+         AND compaction = {{'class': 'SizeTieredCompactionStrategy'}} AND compression = {{}} \
+         AND crc_check_chance = 1.0 AND default_time_to_live = 0 AND gc_grace_seconds = 864000 \
+         AND max_index_interval = 2048 AND memtable_flush_period_in_ms = 0 AND min_index_interval = 128 \
+         AND speculative_retry = '99.0PERCENTILE'"
+    )
+}
+
+fn insert(table: &str) -> String {
+    format!("INSERT INTO {table} (key, \"C0\", \"C1\", \"C2\", \"C3\", \"C4\") VALUES (?, ?, ?, ?, ?, ?)")
+}
+
+fn select(table: &str) -> String {
+    format!("SELECT \"C0\", \"C1\", \"C2\", \"C3\", \"C4\" FROM {table} WHERE key = ?")
+}
