@@ -10,7 +10,14 @@ use helenus::cli::{Command, CommandLine};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let line = CommandLine::parse();
+    let line = match CommandLine::try_parse() {
+        Ok(line) => line,
+        Err(error) => {
+            // Help and version are no failures. A closed terminal is nobody to tell.
+            let _ = error.print();
+            return if error.use_stderr() { ExitCode::FAILURE } else { ExitCode::SUCCESS };
+        }
+    };
     match line.command {
         None => helenus::serve::serve(&line.serve),
         Some(Command::Serve(arguments)) => helenus::serve::serve(&arguments),

@@ -23,7 +23,7 @@ pub use error::NodeError;
 
 use query::EngineSeats;
 use runtime::sync::Queue;
-use runtime::{MeshSeat, Responder, Runtime, ShardId};
+use runtime::{Group, MeshSeat, Responder, Runtime, ShardId};
 use server::Listening;
 
 use crate::config::Config;
@@ -79,7 +79,7 @@ pub async fn run(runtime: Runtime, seat: Seat, config: Config, ready: impl FnOnc
         return Ok(());
     }
     let local = node.handles();
-    let following = runtime.spawn(runtime::Group::Query, node.follow(commands));
+    let following = runtime.spawn(Group::Query, node.follow(commands));
     let lead = Lead { runtime, config, mesh, local };
     let result = lead.run(ready).await;
     lead.end_all().await;

@@ -116,8 +116,8 @@ async fn accept_all(inner: Rc<Inner>, listener: TcpListener, choice: Choice, sha
 /// Sends a new connection to its shard.
 fn place(inner: &Rc<Inner>, socket: Socket, peer: SocketAddr, choice: Choice, shard_aware_port: Option<u16>) {
     let total: u32 = inner.loads.borrow().iter().sum();
-    if total >= inner.limits.connections_max {
-        tracing::warn!(%peer, limit = inner.limits.connections_max, "connection refused: too many connections");
+    if total >= inner.budget.limits.connections_max {
+        tracing::warn!(%peer, limit = inner.budget.limits.connections_max, "connection refused: too many connections");
         crate::connection::refuse(inner.clone(), socket);
         return;
     }

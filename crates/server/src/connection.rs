@@ -123,7 +123,7 @@ impl Connection {
 
     /// Whether the reader must pause: too much under way, or too much unsent.
     fn is_full(&self, output: &Output) -> bool {
-        let limits = &self.server.limits;
+        let limits = &self.server.budget.limits;
         self.tasks.get() + output.held.len() >= limits.connection_requests_max
             || output.ready.len() >= limits.out_bytes_max
     }
@@ -135,7 +135,7 @@ impl Connection {
             return;
         }
         let mut output = self.output.borrow_mut();
-        if output.ready.len() >= self.server.limits.event_bytes_max {
+        if output.ready.len() >= self.server.budget.limits.event_bytes_max {
             self.server.count(|stats| stats.events_dropped += 1);
             return;
         }

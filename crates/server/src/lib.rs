@@ -3,6 +3,7 @@
 //! Each shard has a [`Server`]; shard 0's also accepts. See `docs/internals/server.md`.
 
 mod acceptor;
+mod budget;
 mod connection;
 mod events;
 mod limits;

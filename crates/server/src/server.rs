@@ -10,6 +10,7 @@ use runtime::sync::Notify;
 use runtime::{Group, Mesh, MeshSeat, Responder, Runtime, ShardId, Socket, TaskHandle};
 
 use crate::Limits;
+use crate::budget::Budget;
 use crate::connection::{self, Connection};
 use crate::events;
 
@@ -48,6 +49,8 @@ pub struct ServerStats {
     pub requests: u64,
     /// Requests that had to wait, each as a task.
     pub requests_waited: u64,
+    /// Bytes of large frames that are arriving and of requests that wait.
+    pub bytes_in_flight: u64,
     /// Requests answered with OVERLOADED by this layer.
     pub overloaded: u64,
     /// Connections ended because of what the client sent.
@@ -60,14 +63,10 @@ pub struct ServerStats {
 pub(crate) struct Inner {
     pub(crate) runtime: Runtime,
     pub(crate) engine: Engine,
-    pub(crate) limits: Limits,
+    pub(crate) budget: Rc<Budget>,
     pub(crate) stats: Cell<ServerStats>,
     pub(crate) connections: RefCell<BTreeMap<u64, Rc<Connection>>>,
     next_connection: Cell<u64>,
-    /// Requests of this shard that are tasks now.
-    pub(crate) tasks: Cell<usize>,
-    /// Bytes of requests counted against the shard's limit.
-    pub(crate) bytes_in_flight: Cell<usize>,
     pub(crate) draining: Cell<bool>,
     /// A connection was drained of replies, or ended.
     pub(crate) quiet: Notify,
@@ -84,12 +83,10 @@ impl Server {
         let inner = Rc::new(Inner {
             runtime: runtime.clone(),
             engine,
-            limits,
+            budget: Rc::new(Budget::new(limits)),
             stats: Cell::default(),
             connections: RefCell::default(),
             next_connection: Cell::new(0),
-            tasks: Cell::new(0),
-            bytes_in_flight: Cell::new(0),
             draining: Cell::new(false),
             quiet: Notify::new(),
             mesh: RefCell::default(),
@@ -115,7 +112,12 @@ impl Server {
     /// Counters of this shard.
     pub fn stats(&self) -> ServerStats {
         let connections = self.inner.connections.borrow().len() as u64;
-        ServerStats { connections, ..self.inner.stats.get() }
+        ServerStats {
+            connections,
+            overloaded: self.inner.budget.refused(),
+            bytes_in_flight: self.inner.budget.bytes() as u64,
+            ..self.inner.stats.get()
+        }
     }
 
     /// Stops accepting; for shard 0, before the shards drain.

@@ -84,6 +84,7 @@ pub struct Arguments {
     pub log_to_stdout: Option<bool>,
 
     #[command(flatten)]
+    #[allow(missing_docs, reason = "a doc comment here would become the help text of all flags")]
     pub pointless: Pointless,
 }
 

@@ -94,16 +94,11 @@ impl Connection {
     #[cold]
     fn spawn(self: &Rc<Self>, header: &FrameHeader, body: &[u8], output: &mut Output) {
         let server = &self.server;
-        let limits = &server.limits;
-        let bytes = server.bytes_in_flight.get() + body.len();
-        if server.tasks.get() >= limits.shard_requests_max || bytes > limits.shard_bytes_in_flight_max {
-            server.count(|stats| stats.overloaded += 1);
+        if !server.budget.take_task(body.len()) {
             let error = ErrorBody::overloaded("Too many requests are under way on this shard");
             write_error(&mut output.ready, header.version, header.stream, &error);
             return;
         }
-        server.bytes_in_flight.set(bytes);
-        server.tasks.set(server.tasks.get() + 1);
         server.count(|stats| stats.requests_waited += 1);
         self.tasks.set(self.tasks.get() + 1);
         let request = OwnedRequest { header: *header, body: body.to_vec() };
@@ -116,9 +111,7 @@ impl Connection {
     }
 
     fn task_done(&self, length: usize, reply: &[u8]) {
-        let server = &self.server;
-        server.bytes_in_flight.set(server.bytes_in_flight.get() - length);
-        server.tasks.set(server.tasks.get() - 1);
+        self.server.budget.give_task(length);
         self.tasks.set(self.tasks.get() - 1);
         let mut output = self.output.borrow_mut();
         if !output.broken {

@@ -12,7 +12,7 @@ use cql_protocol::{Codec, ErrorBody, Flags, FrameHeader, HEADER_LENGTH, Version,
 use super::read_buffer::ReadBuffer;
 use super::transport::Transport;
 use super::violation::Violation;
-use crate::server::Inner;
+use crate::budget::Budget;
 
 /// What the bytes that are there hold next.
 pub(super) enum Next<'a> {
@@ -27,7 +27,7 @@ const UNCOUNTED: usize = 512 << 10;
 
 /// The receiving half of a connection.
 pub(super) struct Inbound {
-    server: Rc<Inner>,
+    budget: Rc<Budget>,
     buffer: ReadBuffer,
     /// Payload of the self-contained segment at hand, and how much of it is used.
     payload: Vec<u8>,
@@ -45,15 +45,14 @@ pub(super) struct Inbound {
 
 impl Drop for Inbound {
     fn drop(&mut self) {
-        let server = &self.server;
-        server.bytes_in_flight.set(server.bytes_in_flight.get() - self.counted);
+        self.budget.take_bytes(self.counted, 0);
     }
 }
 
 impl Inbound {
-    pub(super) fn new(server: Rc<Inner>) -> Inbound {
+    pub(super) fn new(budget: Rc<Budget>) -> Inbound {
         Inbound {
-            server,
+            budget,
             buffer: ReadBuffer::new(),
             payload: Vec::new(),
             payload_used: 0,
@@ -67,7 +66,14 @@ impl Inbound {
 
     /// Gives the buffer away for a read; see [`ReadBuffer::take_for_read`].
     pub(super) fn take_for_read(&mut self, wanted: usize) -> Vec<u8> {
-        self.buffer.take_for_read(wanted)
+        let bytes = self.buffer.take_for_read(wanted);
+        if self.counted > 0 {
+            // A large frame may be done and its memory gone; an idle connection must not go on counting it.
+            let now = counted_size(bytes.capacity() + self.assembly.capacity()).min(self.counted);
+            self.budget.take_bytes(self.counted, now);
+            self.counted = now;
+        }
+        bytes
     }
 
     /// Takes the buffer back after a read of `count` bytes.
@@ -119,7 +125,7 @@ impl Inbound {
         }
         self.body.clear();
         self.body.shrink_to(UNCOUNTED);
-        let limit = self.server.limits.frame_bytes_max;
+        let limit = self.budget.limits.frame_bytes_max;
         compression::decompress(body, limit, &mut self.body)
             .map_err(|error| Violation::protocol(error.to_string()).on(header.version, header.stream))?;
         Ok(Next::Frame(header, &self.body))
@@ -129,7 +135,7 @@ impl Inbound {
     /// it has arrived.
     #[inline]
     fn admit(&mut self, header: &FrameHeader, length: usize, there: usize) -> Result<(), Violation> {
-        let limits = &self.server.limits;
+        let limits = &self.budget.limits;
         if length > limits.frame_bytes_max {
             let text = format!(
                 "Request is too big: length {length} exceeds maximum allowed length {}.",
@@ -146,16 +152,11 @@ impl Inbound {
     /// Counts the memory of a large frame that is arriving against the shard's limit.
     #[cold]
     fn count_large(&mut self, header: &FrameHeader) -> Result<(), Violation> {
-        let held = self.buffer.capacity() + self.assembly.capacity();
-        let now = if held > UNCOUNTED { held } else { 0 };
-        let server = &self.server;
-        let all = server.bytes_in_flight.get() - self.counted + now;
-        if now > self.counted && all > server.limits.shard_bytes_in_flight_max {
-            server.count(|stats| stats.overloaded += 1);
+        let now = counted_size(self.buffer.capacity() + self.assembly.capacity());
+        if !self.budget.take_bytes(self.counted, now) {
             let error = ErrorBody::overloaded("Too many bytes of requests are in flight on this shard");
             return Err(Violation::skipped(error, header.version, header.stream));
         }
-        server.bytes_in_flight.set(all);
         self.counted = now;
         Ok(())
     }
@@ -232,6 +233,11 @@ impl Inbound {
     }
 }
 
+/// How much of a connection's buffers counts.
+fn counted_size(held: usize) -> usize {
+    if held > UNCOUNTED { held } else { 0 }
+}
+
 /// Decodes a header and compares its version with that of the frames before it.
 #[inline]
 fn decode_header(bytes: &[u8; HEADER_LENGTH], version: Option<Version>) -> Result<FrameHeader, Violation> {
@@ -257,3 +263,6 @@ fn check_first_byte(bytes: &[u8]) -> Result<(), Violation> {
         Err(error) => Err(Violation::protocol(error.to_string()).on(error.reply_version(), 0)),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,161 @@
+//! Frames come out as they went in, however the bytes were cut on their way; and no more memory is taken than arrived.
+
+use cql_protocol::{Opcode, RequestFrame, write_error};
+use proptest::prelude::*;
+
+use super::*;
+use crate::Limits;
+
+/// A QUERY frame whose body is `body`, which is not looked at here.
+fn frame(version: Version, stream: i16, body: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let begun = RequestFrame::begin(&mut out, version, Flags::NONE, stream, Opcode::Query);
+    out.extend_from_slice(body);
+    RequestFrame::finish(&mut out, begun);
+    out
+}
+
+fn inbound(limits: Limits) -> Inbound {
+    Inbound::new(Rc::new(Budget::new(limits)))
+}
+
+/// Lets `bytes` arrive, as much at a time as there is room, at most `cut`; gives streams and bodies of the frames.
+fn receive(inbound: &mut Inbound, transport: Transport, mut bytes: &[u8], cut: usize) -> Vec<(i16, Vec<u8>)> {
+    let mut frames = Vec::new();
+    let mut wanted = 0;
+    while !bytes.is_empty() {
+        let mut buffer = inbound.take_for_read(wanted);
+        let count = cut.min(buffer.capacity() - buffer.len()).min(bytes.len());
+        let (arrived, rest) = bytes.split_at(count);
+        buffer.extend_from_slice(arrived);
+        bytes = rest;
+        inbound.put_back(buffer, count);
+        loop {
+            match inbound.next(None, transport) {
+                Ok(Next::Frame(header, body)) => frames.push((header.stream, body.to_vec())),
+                Ok(Next::Needs(bytes)) => {
+                    wanted = bytes;
+                    break;
+                }
+                Err(violation) => {
+                    assert!(!violation.fatal, "{violation:?}");
+                    frames.push((violation.stream, violation.error.message.into_bytes()));
+                }
+            }
+        }
+    }
+    frames
+}
+
+fn bodies() -> impl Strategy<Value = Vec<Vec<u8>>> {
+    let length = prop_oneof![4 => 0usize..200, 1 => 0usize..300_000];
+    prop::collection::vec((length, any::<u8>()).prop_map(|(length, byte)| vec![byte; length]), 1..12)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn any_cut_gives_the_same_frames(bodies in bodies(), cut in 1usize..100_000, transport in 0..4) {
+        let (version, transport) = match transport {
+            0 => (Version::V4, Transport::Plain),
+            1 => (Version::V4, Transport::CompressedBodies),
+            2 => (Version::V5, Transport::Segments(Codec::Plain)),
+            _ => (Version::V5, Transport::Segments(Codec::Lz4)),
+        };
+        let cut = cut.max(bodies.iter().map(Vec::len).sum::<usize>() / 500);
+        let streams: Vec<(i16, Vec<u8>)> = (0..).zip(bodies).collect();
+        let mut wire = Vec::new();
+        for (stream, body) in &streams {
+            let frame = frame(version, *stream, body);
+            match transport {
+                Transport::CompressedBodies => compression::compress_frame(&frame, &mut wire),
+                _ => wire.extend_from_slice(&frame),
+            }
+        }
+        if let Transport::Segments(codec) = transport {
+            let mut sealed = Vec::new();
+            segment::encode_frames(&wire, codec, &mut sealed);
+            wire = sealed;
+        }
+        let mut inbound = inbound(Limits::default());
+        prop_assert_eq!(receive(&mut inbound, transport, &wire, cut), streams);
+    }
+
+    #[test]
+    fn hostile_bytes_do_no_harm(bytes in prop::collection::vec(any::<u8>(), 0..2_000), cut in 1usize..500, transport in 0..4) {
+        let transport = match transport {
+            0 => Transport::Plain,
+            1 => Transport::CompressedBodies,
+            2 => Transport::Segments(Codec::Plain),
+            _ => Transport::Segments(Codec::Lz4),
+        };
+        let mut inbound = inbound(Limits::default());
+        let mut bytes = bytes.as_slice();
+        while !bytes.is_empty() {
+            let mut buffer = inbound.take_for_read(1 << 28);
+            let (arrived, rest) = bytes.split_at(cut.min(bytes.len()).min(buffer.capacity() - buffer.len()));
+            buffer.extend_from_slice(arrived);
+            bytes = rest;
+            inbound.put_back(buffer, arrived.len());
+            loop {
+                match inbound.next(None, transport) {
+                    Ok(Next::Frame(..)) => {}
+                    Ok(Next::Needs(_)) => break,
+                    Err(violation) if violation.fatal => return Ok(()),
+                    Err(_) => {}
+                }
+            }
+            prop_assert!(inbound.buffer.capacity() + inbound.assembly.capacity() + inbound.body.capacity() < 1 << 20);
+        }
+    }
+}
+
+#[test]
+fn a_frame_over_the_limit_is_refused_skipped_and_the_next_one_taken() {
+    for (version, transport) in [(Version::V4, Transport::Plain), (Version::V5, Transport::Segments(Codec::Plain))] {
+        let limits = Limits { frame_bytes_max: 200_000, ..Limits::default() };
+        let mut wire = frame(version, 1, &[1; 10]);
+        wire.extend(frame(version, 2, &[2; 300_000]));
+        wire.extend(frame(version, 3, &[3; 10]));
+        if let Transport::Segments(codec) = transport {
+            let mut sealed = Vec::new();
+            segment::encode_frames(&wire, codec, &mut sealed);
+            wire = sealed;
+        }
+        let mut inbound = inbound(limits);
+        let frames = receive(&mut inbound, transport, &wire, 5_000);
+        let text = b"Request is too big: length 300009 exceeds maximum allowed length 200000.".to_vec();
+        assert_eq!(frames, [(1, vec![1; 10]), (2, text), (3, vec![3; 10])]);
+    }
+}
+
+#[test]
+fn large_frames_count_against_the_shard_while_they_last() {
+    let limits = Limits { shard_bytes_in_flight_max: 3 << 20, ..Limits::default() };
+    let mut inbound = inbound(limits);
+    let budget = inbound.budget.clone();
+    let mut wire = frame(Version::V4, 1, &vec![1; 1 << 20]);
+    wire.extend(frame(Version::V4, 2, &vec![2; 8 << 20]));
+    wire.extend(frame(Version::V4, 3, &[3]));
+    let frames = receive(&mut inbound, Transport::Plain, &wire, 50_000);
+    let (streams, bodies): (Vec<i16>, Vec<Vec<u8>>) = frames.into_iter().unzip();
+    assert_eq!(streams, [1, 2, 3]);
+    assert_eq!(bodies[0].len(), 1 << 20);
+    assert_eq!(bodies[1], b"Too many bytes of requests are in flight on this shard");
+    inbound.take_for_read(0);
+    assert_eq!((budget.bytes(), budget.refused()), (0, 1));
+}
+
+#[test]
+fn the_version_may_not_change() {
+    let mut inbound = inbound(Limits::default());
+    let mut buffer = inbound.take_for_read(0);
+    write_error(&mut buffer, Version::V5, 0, &ErrorBody::invalid(""));
+    buffer[0] &= 0x7f;
+    buffer[4] = Opcode::Options as u8;
+    let count = buffer.len();
+    inbound.put_back(buffer, count);
+    let Err(violation) = inbound.next(Some(Version::V4), Transport::Plain) else { panic!("it was taken") };
+    assert!(violation.fatal && violation.error.message.starts_with("Invalid message version. Got 5/v5"));
+}
