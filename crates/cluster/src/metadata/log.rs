@@ -206,7 +206,9 @@ fn read_records(bytes: &[u8], path: &Path) -> Result<(Vec<MetadataRecord>, usize
         let found = match layout::find(bytes, offset, records.len() as u64) {
             Found::Record(found) => found,
             Found::End | Found::TornTail => return Ok((records, offset)),
-            Found::Damage => return Err(damaged("a record's checksum or number is wrong, and records follow it".into())),
+            Found::Damage => {
+                return Err(damaged("a record's checksum or number is wrong, and records follow it".into()));
+            }
         };
         match MetadataRecord::decode(found.payload) {
             Ok(record) => records.push(record),
