@@ -32,3 +32,6 @@ pub fn run(arguments: Arguments) -> Result<(), StressError> {
     let main = move |runtime| async move { session::run(&runtime, &arguments).await };
     runtime::run(options, vec![main])?.into_iter().collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -64,11 +64,6 @@ impl Template {
         Template { frame, key_at, value_bytes, value_count }
     }
 
-    /// Bytes of the request.
-    pub(crate) fn frame_length(&self) -> usize {
-        self.frame.len()
-    }
-
     /// Appends the request for a row.
     #[inline]
     pub(crate) fn append(&self, out: &mut Vec<u8>, stream: u16, rows: &Rows, row: u64) {
@@ -121,7 +116,7 @@ mod tests {
             let template = Template::write(version, &statement, Consistency::Quorum, 34);
             let mut out = Vec::new();
             template.append(&mut out, 0x0102, &rows, 77);
-            assert_eq!(out.len(), template.frame_length());
+            assert_eq!(out.len(), template.frame.len());
             let (head, body) = out.split_first_chunk::<HEADER_LENGTH>().unwrap();
             let header = FrameHeader::decode(head).unwrap();
             assert_eq!((header.stream, header.length as usize), (0x0102, body.len()));

@@ -1,0 +1,260 @@
+//! Whole runs against a server that keeps rows in a map, and fails as it is told.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+use clap::Parser;
+use cql_protocol::segment::{self, Codec, Decoded};
+use cql_protocol::{
+    ErrorBody, FrameHeader, HEADER_LENGTH, PreparedReply, Request, RowsHead, RowsWriter, Specs, Version, write_error,
+    write_prepared, write_ready, write_void,
+};
+use runtime::{Group, Runtime, TcpListener, TcpStream};
+
+use crate::{Arguments, StressError, session};
+
+/// What the server does wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    None,
+    LosesRow(u64),
+    ChangesRow(u64),
+    Overloaded,
+    HangsUp,
+    AnswersTwice,
+    RefusesTables,
+}
+
+#[derive(Parser)]
+struct CommandLine {
+    #[command(flatten)]
+    arguments: Arguments,
+}
+
+fn arguments(text: &str, node: SocketAddr) -> Arguments {
+    let node = node.to_string();
+    let words = ["stress", "--raw", "--node", &node].into_iter().chain(text.split_whitespace());
+    CommandLine::try_parse_from(words).unwrap().arguments
+}
+
+struct Server {
+    fault: Fault,
+    rows: RefCell<BTreeMap<Vec<u8>, Vec<Vec<u8>>>>,
+    executes: Cell<u64>,
+}
+
+async fn serve(runtime: Runtime, listener: TcpListener, server: Rc<Server>) {
+    while let Ok((socket, _)) = listener.accept().await {
+        let stream = runtime.adopt(socket);
+        runtime.spawn(Group::Query, converse(stream, server.clone()));
+    }
+}
+
+async fn converse(stream: TcpStream, server: Rc<Server>) {
+    let (mut arrived, mut frames) = (Vec::new(), Vec::new());
+    let mut in_segments = false;
+    loop {
+        arrived.reserve(64 << 10);
+        let (read, buffer) = stream.read(arrived).await;
+        arrived = buffer;
+        if !read.is_ok_and(|count| count > 0) {
+            return;
+        }
+        if in_segments {
+            while let Decoded::Segment { used, .. } = segment::decode(&arrived, Codec::Plain, &mut frames).unwrap() {
+                arrived.drain(..used);
+            }
+        } else {
+            frames.append(&mut arrived);
+        }
+        let mut out = Vec::new();
+        let was_in_segments = in_segments;
+        while let Some(head) = frames.first_chunk::<HEADER_LENGTH>() {
+            let header = FrameHeader::decode(head).unwrap();
+            let length = HEADER_LENGTH + header.length as usize;
+            if frames.len() < length {
+                break;
+            }
+            let frame: Vec<u8> = frames.drain(..length).collect();
+            let request = Request::decode(&header, &frame[HEADER_LENGTH..]).unwrap();
+            in_segments |= header.version == Version::V5;
+            if !server.answer(&header, &request, &mut out) {
+                let _ = stream.shutdown();
+                return;
+            }
+        }
+        if was_in_segments {
+            let mut segments = Vec::new();
+            segment::encode_frames(&out, Codec::Plain, &mut segments);
+            out = segments;
+        }
+        if stream.write_all(out).await.0.is_err() {
+            return;
+        }
+    }
+}
+
+impl Server {
+    /// Answers a request, or says that the connection is to end.
+    fn answer(&self, header: &FrameHeader, request: &Request<'_>, out: &mut Vec<u8>) -> bool {
+        let (version, stream) = (header.version, header.stream);
+        match request {
+            Request::Startup(_) => write_ready(out, version, stream),
+            Request::Query(query) if self.fault == Fault::RefusesTables && query.text.contains("TABLE") => {
+                write_error(out, version, stream, &ErrorBody::invalid("no tables today"));
+            }
+            Request::Query(_) => write_void(out, version, stream),
+            Request::Prepare(prepare) => {
+                let id: &[u8] = if prepare.text.starts_with("INSERT") { b"insert" } else { b"select" };
+                let reply = PreparedReply {
+                    id,
+                    result_metadata_id: b"columns",
+                    markers: &[],
+                    partition_key: &[],
+                    columns: &[],
+                };
+                write_prepared(out, version, stream, &reply);
+            }
+            Request::Execute(execute) => {
+                self.executes.set(self.executes.get() + 1);
+                match self.fault {
+                    Fault::HangsUp if self.executes.get() > 50 => return false,
+                    Fault::AnswersTwice => write_void(out, version, stream),
+                    Fault::Overloaded if self.executes.get() % 10 == 0 => {
+                        write_error(out, version, stream, &ErrorBody::overloaded("full"));
+                        return true;
+                    }
+                    _ => {}
+                }
+                let mut values = execute.params.values.iter().map(|value| value.bytes().unwrap().to_vec());
+                let key = values.next().unwrap();
+                if execute.id == b"insert" {
+                    self.rows.borrow_mut().insert(key, values.collect());
+                    write_void(out, version, stream);
+                } else {
+                    self.read(&key, version, stream, out);
+                }
+            }
+            other => panic!("{other:?} was not expected"),
+        }
+        true
+    }
+
+    fn read(&self, key: &[u8], version: Version, stream: i16, out: &mut Vec<u8>) {
+        let head = RowsHead { columns: Specs::Skip { count: 5 }, new_metadata_id: None };
+        let mut writer = RowsWriter::begin(out, version, stream, &head);
+        let rows = self.rows.borrow();
+        let number: u64 = std::str::from_utf8(key).unwrap().parse().unwrap();
+        if let Some(values) = rows.get(key).filter(|_| self.fault != Fault::LosesRow(number)) {
+            for (index, value) in values.iter().enumerate() {
+                let mut value = value.clone();
+                if self.fault == Fault::ChangesRow(number) && index == 4 {
+                    value[0] ^= 1;
+                }
+                writer.value(out, Some(&value));
+            }
+            writer.end_row();
+        }
+        writer.finish(out, None);
+    }
+}
+
+/// Runs each command line in turn against one server. Gives the first failure, and the rows that the server then has.
+fn run(fault: Fault, lines: &[&str]) -> (Result<(), StressError>, usize) {
+    let main = |runtime: Runtime| async move {
+        let listener = runtime.listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let node = listener.local_addr().unwrap();
+        let server = Rc::new(Server { fault, rows: RefCell::default(), executes: Cell::default() });
+        runtime.spawn(Group::Query, serve(runtime.clone(), listener, server.clone()));
+        let mut result = Ok(());
+        for line in lines {
+            let arguments = arguments(line, node);
+            arguments.check().unwrap();
+            result = session::run(&runtime, &arguments).await;
+            if result.is_err() {
+                break;
+            }
+        }
+        let rows = server.rows.borrow().len();
+        (result, rows)
+    };
+    runtime::run(runtime::Options::default(), vec![main]).unwrap().remove(0)
+}
+
+#[test]
+fn rows_are_written_and_read_back() {
+    for protocol in ["--protocol 4", "--protocol 5"] {
+        let line = |rest: &str| format!("{rest} --rows 1000 {protocol}");
+        let (result, rows) = run(
+            Fault::None,
+            &[
+                &line("write --connections 3 --depth 7"),
+                &line("read --depth 1 --operations 100"),
+                &line("mixed --ratio 1:1 --distribution uniform --operations 5000 --warmup 100"),
+            ],
+        );
+        result.unwrap();
+        assert_eq!(rows, 1000);
+    }
+}
+
+#[test]
+fn a_deep_pipeline_of_large_rows_does_not_stick() {
+    let (result, rows) = run(
+        Fault::None,
+        &["write --rows 3000 --depth 3000 --value-bytes 4000", "read --rows 3000 --depth 3000 --value-bytes 4000"],
+    );
+    result.unwrap();
+    assert_eq!(rows, 3000);
+}
+
+fn failures(fault: Fault) -> (u64, u64, u64, String) {
+    match run(fault, &["write --rows 100", "read --rows 100"]).0 {
+        Err(StressError::Failures { errors, missing, wrong, first, .. }) => (errors, missing, wrong, first),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn every_failure_is_told() {
+    assert_eq!(failures(Fault::LosesRow(17)), (0, 1, 0, "row 17 is missing".to_owned()));
+    assert_eq!(failures(Fault::ChangesRow(99)), (0, 0, 1, "row 99 has other values than were written".to_owned()));
+    assert_eq!(failures(Fault::Overloaded), (10, 0, 0, "Overloaded (0x1001): full".to_owned()));
+    let (result, _) = run(Fault::ChangesRow(3), &["write --rows 10", "read --rows 10 --no-verify"]);
+    result.unwrap();
+    let (result, _) = run(Fault::None, &["write --rows 10", "read --rows 11"]);
+    assert!(matches!(result, Err(StressError::Failures { missing: 1, .. })), "{result:?}");
+    let (result, _) = run(Fault::None, &["write --rows 10", "read --rows 10 --seed 2"]);
+    assert!(matches!(result, Err(StressError::Failures { wrong: 10, .. })), "{result:?}");
+}
+
+#[test]
+fn a_server_that_breaks_the_protocol_ends_the_run() {
+    let (result, _) = run(Fault::HangsUp, &["write --rows 100"]);
+    assert!(matches!(result, Err(StressError::Closed { .. } | StressError::Connection { .. })), "{result:?}");
+    let (result, _) = run(Fault::AnswersTwice, &["write --rows 100 --depth 2"]);
+    assert!(matches!(result, Err(StressError::Malformed { .. })), "{result:?}");
+    let (result, _) = run(Fault::RefusesTables, &["write"]);
+    assert!(matches!(result, Err(StressError::Refused { .. })), "{result:?}");
+}
+
+#[test]
+fn odd_arguments_are_refused() {
+    let node = "127.0.0.1:1".parse().unwrap();
+    for line in [
+        "write --rows 0",
+        "write --rows 10000000001",
+        "write --operations 0",
+        "write --depth 0",
+        "write --depth 40000",
+        "write --connections 0",
+        "write --value-bytes 40000",
+    ] {
+        assert!(matches!(arguments(line, node).check(), Err(StressError::Arguments { .. })), "{line}");
+    }
+    let command = ["stress", "--raw", "mixed", "--ratio", "0:0"];
+    assert!(CommandLine::try_parse_from(command).is_err());
+    assert!(CommandLine::try_parse_from(["stress", "write"]).is_err(), "--raw must be said");
+}
