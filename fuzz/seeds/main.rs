@@ -7,10 +7,10 @@ use std::fs;
 use std::path::Path;
 
 use cql_protocol::{
-    Batch, BatchBuilder, BatchKind, BatchQuery, Codec, Consistency, ErrorBody, ErrorKind, EventKinds, Execute, Options, Prepare, Query,
-    QueryParams, Register, Request, Startup, Value, ValuesBuffer, Version, compression, segment,
+    Batch, BatchBuilder, BatchKind, BatchQuery, Codec, Consistency, ErrorBody, ErrorKind, EventKinds, Execute, Options,
+    Prepare, Query, QueryParams, Register, Request, Startup, Value, ValuesBuffer, Version, compression, segment,
 };
-use mutation::{Deletion, Expiry, KeyRange, MutationEncoder, ReadCommand};
+use mutation::{Deletion, Expiry, MutationEncoder, ReadCommand};
 use schema::{ColumnId, TableId};
 use topology::Token;
 
@@ -82,9 +82,13 @@ fn requests(version: Version) -> Vec<Vec<u8>> {
         Request::Options(Options),
         Request::Query(Query { text: STATEMENTS[0], params }),
         Request::Prepare(Prepare { text: STATEMENTS[3], keyspace: None }),
-        Request::Execute(Execute { id: &[7; 16], result_metadata_id: (version == Version::V5).then_some(&[8; 16][..]), params }),
+        Request::Execute(Execute {
+            id: &[7; 16],
+            result_metadata_id: (version == Version::V5).then_some(&[8; 16][..]),
+            params,
+        }),
         Request::Batch(batch),
-        Request::Register(Register { kinds: EventKinds::SCHEMA_CHANGE }),
+        Request::Register(Register { events: EventKinds::SCHEMA_CHANGE }),
     ];
     let encode = |request: &Request<'_>| {
         let mut frame = Vec::new();
@@ -105,7 +109,9 @@ fn responses() -> Vec<Vec<u8>> {
         append(&|out| cql_protocol::write_void(out, version, 1));
         append(&|out| cql_protocol::write_ready(out, version, 1));
         append(&|out| cql_protocol::write_set_keyspace(out, version, 1, "ks"));
-        append(&|out| cql_protocol::write_error(out, version, 1, &ErrorBody { message: "no".into(), kind: ErrorKind::Overloaded }));
+        append(&|out| {
+            cql_protocol::write_error(out, version, 1, &ErrorBody { message: "no".into(), kind: ErrorKind::Overloaded })
+        });
         append(&|out| cql_protocol::write_authenticate(out, version, 1, "class"));
     }
     all
@@ -117,15 +123,17 @@ fn mutation_seed() -> Vec<u8> {
     mutation.partition_deletion(Deletion { timestamp: 1, local_deletion_time: 2 });
     mutation.static_row().cell(ColumnId(3), 10, None, b"static");
     let expiry = Expiry { ttl: 60, local_deletion_time: 1000 };
-    mutation.row([&b"one"[..], b"two"]).liveness(10, Some(expiry)).cell(ColumnId(4), 10, Some(expiry), b"value").tombstone(ColumnId(5), 9, 900);
+    mutation
+        .row([&b"one"[..], b"two"])
+        .liveness(10, Some(expiry))
+        .cell(ColumnId(4), 10, Some(expiry), b"value")
+        .tombstone(ColumnId(5), 9, 900);
     mutation.finish();
     bytes
 }
 
 fn read_seed() -> Vec<u8> {
     let mut bytes = Vec::new();
-    let mut command = ReadCommand::partition(TableId([1; 16]), Token(-5), b"key", 1000);
-    command.encode(&mut bytes);
-    command.keys = KeyRange::Partition { token: Token(7), key: b"other" };
+    ReadCommand::partition(TableId([1; 16]), Token(-5), b"key", 1000).encode(&mut bytes);
     bytes
 }

@@ -1,4 +1,4 @@
-//! Request frames: a header and a body of any bytes. What decodes can be walked and encoded again to the same meaning.
+//! Request frames: a header and a body of any bytes. What decodes can be walked and encoded again to the same bytes.
 
 #![no_main]
 
@@ -7,6 +7,12 @@ use libfuzzer_sys::fuzz_target;
 
 fn walk(values: &Values<'_>) {
     assert!(values.iter().count() <= values.len());
+}
+
+fn encoded(header: &FrameHeader, request: &Request<'_>) -> Vec<u8> {
+    let mut frame = Vec::new();
+    request.encode_frame(header.version, header.stream, &mut frame);
+    frame
 }
 
 fuzz_target!(|data: &[u8]| {
@@ -29,9 +35,10 @@ fuzz_target!(|data: &[u8]| {
         }
         _ => {}
     }
-    let mut again = Vec::new();
-    request.encode_frame(header.version, header.stream, &mut again);
+    let again = encoded(&header, &request);
     let (head, body) = again.split_first_chunk::<HEADER_LENGTH>().expect("an encoded frame has a header");
     let head = FrameHeader::decode(head).expect("an encoded header decodes");
-    assert_eq!(Request::decode(&head, body).expect("an encoded request decodes"), request);
+    let back = Request::decode(&head, body).expect("an encoded request decodes");
+    // Bytes are compared, not requests: a version 4 request may carry version 5's keyspace, which is dropped on the way.
+    assert_eq!(encoded(&head, &back), again);
 });

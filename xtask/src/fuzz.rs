@@ -2,7 +2,7 @@
 //!
 //! The flags are the ones that cargo-fuzz would pass; calling cargo itself saves everyone the installation of another tool.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -34,6 +34,7 @@ pub fn phase(budget: Duration, seconds: u64) -> Result<Passed, String> {
     let deadline = Instant::now() + budget;
     build()?;
     let targets = names()?;
+    write_seeds()?;
     let each = (seconds / targets.len().max(1) as u64).max(5);
     // Two at a time: the rest of the run is over by now and the cores are free.
     for pair in targets.chunks(2) {
@@ -59,11 +60,25 @@ pub fn run_alone(arguments: &[String]) -> Result<(), String> {
         None => 30,
     };
     build()?;
+    write_seeds()?;
     names()?.iter().try_for_each(|name| run(name, each, Duration::from_secs(each + 60)))
 }
 
 fn target_folder() -> PathBuf {
     workspace::target().join("fuzz")
+}
+
+fn seeds_folder() -> PathBuf {
+    target_folder().join("seeds")
+}
+
+fn program(name: &str) -> PathBuf {
+    target_folder().join(TARGET).join("release").join(name)
+}
+
+/// The first inputs, by the formats' own encoders.
+fn write_seeds() -> Result<(), String> {
+    process::quiet(Command::new(program("seeds")).arg(seeds_folder())).map(drop)
 }
 
 /// The targets, by their files' names.
@@ -77,16 +92,15 @@ fn names() -> Result<Vec<String>, String> {
 }
 
 fn run(name: &str, seconds: u64, budget: Duration) -> Result<(), String> {
-    // What a run finds goes into the scratch corpus; the seeds in the repository stay as they are.
     let found = target_folder().join("corpus").join(name);
     let artifacts = target_folder().join("artifacts");
     for folder in [&found, &artifacts] {
         std::fs::create_dir_all(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
     }
-    let mut command = Command::new(target_folder().join(TARGET).join("release").join(name));
+    let mut command = Command::new(program(name));
     command.arg(&found);
-    let seeds = workspace::root().join("fuzz/seeds").join(name);
-    if Path::new(&seeds).exists() {
+    let seeds = seeds_folder().join(name);
+    if seeds.exists() {
         command.arg(seeds);
     }
     command.arg(format!("-max_total_time={seconds}")).arg(format!("-rss_limit_mb={MEMORY_MIB_MAX}"));

@@ -1,0 +1,157 @@
+//! `cargo xtask bench`: what a request costs, on one core, against the bare echo server and against a real Cassandra.
+//!
+//! The server under test has core 0 for itself and the generator core 1. Servers take turns (A B C A B C), each measured once per round,
+//! and the medians of the rounds are told: a machine's mood then falls on all of them alike. Helenus starts anew for each round, since
+//! its rows stay in memory; Cassandra is warmed once and stopped by a signal while others are measured.
+
+mod load;
+mod subject;
+mod table;
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use crate::report::Passed;
+use crate::tests::build_release;
+use crate::tools::{self, TASKSET};
+use load::{Load, Measurement, Workload};
+use subject::Subject;
+use table::Results;
+
+/// Where the server under test runs.
+pub const SERVER_CORE: usize = 0;
+/// Where the generator runs.
+pub const GENERATOR_CORE: usize = 1;
+/// What a request may cost beyond the echo server's, in microseconds of server CPU.
+const GATE_MICROS_ABOVE_ECHO: f64 = 4.0;
+/// What syncing before the acknowledgement may cost, as a multiple of `periodic`.
+const GATE_SYNC_RATIO: f64 = 1.3;
+
+/// How much is measured.
+struct Plan {
+    subjects: Vec<Subject>,
+    workloads: Vec<Workload>,
+    load: Load,
+    rounds: usize,
+}
+
+/// `cargo xtask bench`.
+pub fn run(arguments: &[String]) -> Result<(), String> {
+    let has = |flag: &str| arguments.iter().any(|argument| argument == flag);
+    tools::require(&[TASKSET])?;
+    build_release(Duration::from_secs(1800))?;
+    let mut subjects = vec![Subject::Echo, Subject::Periodic, Subject::Group];
+    if !has("--quick") && !has("--no-cassandra") {
+        subjects.push(Subject::Cassandra);
+    }
+    if let Some(at) = arguments.iter().position(|argument| argument == "--only") {
+        let names = arguments.get(at + 1).ok_or("--only wants names, such as echo,periodic")?;
+        subjects.retain(|subject| names.split(',').any(|name| name == subject.name()));
+    }
+    let plan = if has("--quick") { quick(subjects) } else { full(subjects) };
+    let results = measure(&plan)?;
+    println!("\n{results}");
+    let verdict = verdict(&results);
+    println!("{verdict}");
+    if verdict.holds { Ok(()) } else { Err(String::new()) }
+}
+
+/// The speed gate of the CI: few operations, no Cassandra.
+pub fn gate(budget: Duration) -> Result<Passed, String> {
+    let began = Instant::now();
+    tools::require(&[TASKSET])?;
+    let results = measure(&quick(vec![Subject::Echo, Subject::Periodic, Subject::Group]))?;
+    println!("\n{results}");
+    let verdict = verdict(&results);
+    if !verdict.holds {
+        return Err(verdict.to_string());
+    }
+    if began.elapsed() > budget {
+        return Err(format!("took {} s", began.elapsed().as_secs()));
+    }
+    Ok(Passed { success: true, note: verdict.to_string(), ..Passed::default() })
+}
+
+fn quick(subjects: Vec<Subject>) -> Plan {
+    let load = Load { rows: 200_000, operations: 400_000, warmup: 100_000 };
+    Plan { subjects, workloads: vec![Workload::Write, Workload::Read], load, rounds: 3 }
+}
+
+fn full(subjects: Vec<Subject>) -> Plan {
+    let load = Load { rows: 1_000_000, operations: 1_000_000, warmup: 200_000 };
+    Plan { subjects, workloads: vec![Workload::Write, Workload::Read, Workload::Mixed], load, rounds: 5 }
+}
+
+fn measure(plan: &Plan) -> Result<Results, String> {
+    let mut samples: BTreeMap<(Workload, Subject), Vec<Measurement>> = BTreeMap::new();
+    let mut cassandra = match plan.subjects.contains(&Subject::Cassandra) {
+        true => Some(subject::Warm::start(plan.load)?),
+        false => None,
+    };
+    for round in 1..=plan.rounds {
+        for &subject in &plan.subjects {
+            for (workload, measurement) in subject.measure(&plan.workloads, plan.load, cassandra.as_mut())? {
+                println!("round {round}: {:<10} {:<6} {measurement}", subject.name(), workload.name());
+                samples.entry((workload, subject)).or_default().push(measurement);
+            }
+        }
+    }
+    Ok(Results::of(samples))
+}
+
+/// Whether the gate holds, and by how much.
+struct Verdict {
+    holds: bool,
+    words: Vec<String>,
+}
+
+impl std::fmt::Display for Verdict {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.words.join("; "))
+    }
+}
+
+fn verdict(results: &Results) -> Verdict {
+    let mut verdict = Verdict { holds: true, words: Vec::new() };
+    for workload in [Workload::Write, Workload::Read] {
+        let cost = |subject| results.median(workload, subject).map(|measurement| measurement.server_micros);
+        let (echo, periodic, group) = (cost(Subject::Echo), cost(Subject::Periodic), cost(Subject::Group));
+        if let (Some(echo), Some(periodic)) = (echo, periodic) {
+            let above = periodic - echo;
+            verdict.holds &= above <= GATE_MICROS_ABOVE_ECHO;
+            verdict
+                .words
+                .push(format!("{} costs echo + {above:.2} µs (at most {GATE_MICROS_ABOVE_ECHO})", workload.name()));
+        }
+        if let (Workload::Write, Some(periodic), Some(group)) = (workload, periodic, group) {
+            let ratio = group / periodic;
+            verdict.holds &= ratio <= GATE_SYNC_RATIO;
+            verdict.words.push(format!("synced before the answer {ratio:.2} times that (at most {GATE_SYNC_RATIO})"));
+        }
+    }
+    verdict
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn results(echo: f64, periodic: f64, group: f64) -> Results {
+        let sample = |server_micros| vec![Measurement { server_micros, ..Measurement::default() }];
+        let costs = [(Subject::Echo, echo), (Subject::Periodic, periodic), (Subject::Group, group)];
+        let workloads = [Workload::Write, Workload::Read];
+        Results::of(
+            workloads
+                .iter()
+                .flat_map(|&workload| costs.iter().map(move |&(subject, cost)| ((workload, subject), sample(cost))))
+                .collect(),
+        )
+    }
+
+    #[test]
+    fn the_gate_can_fail() {
+        assert!(verdict(&results(1.0, 4.9, 5.0)).holds);
+        assert!(!verdict(&results(1.0, 5.1, 5.1)).holds);
+        assert!(!verdict(&results(1.0, 2.0, 2.7)).holds);
+    }
+}

@@ -1,0 +1,168 @@
+//! The servers that take turns.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use super::load::{self, Load, Measurement, Workload};
+use super::{GENERATOR_CORE, SERVER_CORE};
+use crate::peers::cassandra::Cassandra;
+use crate::{process, workspace};
+
+/// Cassandra's just-in-time compiler wants so many operations before its speed is its own.
+const CASSANDRA_WARMUP: u64 = 800_000;
+const CASSANDRA_PORT: u16 = 9142;
+/// A read's answer: five values of 60 bytes with their lengths, after 16 bytes of counts.
+const ROW_REPLY_BYTES: usize = 16 + 5 * (4 + 60);
+
+/// A server under test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Subject {
+    /// The bare echo server with the frame sizes of the real replies.
+    Echo,
+    /// Helenus, acknowledging before the sync.
+    Periodic,
+    /// Helenus, acknowledging after it.
+    Group,
+    /// Cassandra 5.0.6 with its default of `periodic`.
+    Cassandra,
+}
+
+impl Subject {
+    /// As the table calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Subject::Echo => "echo",
+            Subject::Periodic => "periodic",
+            Subject::Group => "group",
+            Subject::Cassandra => "cassandra",
+        }
+    }
+
+    /// Measures each workload once. Reads find the rows that the writes before them left.
+    pub fn measure(
+        self,
+        workloads: &[Workload],
+        load: Load,
+        cassandra: Option<&mut Warm>,
+    ) -> Result<Vec<(Workload, Measurement)>, String> {
+        match self {
+            Subject::Echo => workloads
+                .iter()
+                .filter(|workload| **workload != Workload::Mixed)
+                .map(|&workload| measure_echo(workload, load))
+                .collect(),
+            Subject::Periodic => measure_helenus("periodic", workloads, load),
+            Subject::Group => measure_helenus("group", workloads, load),
+            Subject::Cassandra => cassandra.ok_or("Cassandra was not started")?.measure(workloads, load),
+        }
+    }
+}
+
+/// A process that says on its first lines where it listens.
+struct Server {
+    child: Child,
+    address: String,
+}
+
+impl Server {
+    fn start(command: &mut Command) -> Result<Server, String> {
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| format!("cannot start {command:?}: {error}"))?;
+        let lines = BufReader::new(child.stdout.take().expect("piped above")).lines();
+        let address = lines.map_while(Result::ok).find_map(|line| {
+            let at = line.find("127.0.0.1:")?;
+            line[at..].split([',', ';', ' ']).next().map(String::from)
+        });
+        match address {
+            Some(address) => Ok(Server { child, address }),
+            None => {
+                let _ = child.kill();
+                Err(format!("{command:?} does not say where it listens"))
+            }
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn measure_echo(workload: Workload, load: Load) -> Result<(Workload, Measurement), String> {
+    let mut command = Command::new(workspace::release_binary("echo"));
+    command.args(["--cpu", &SERVER_CORE.to_string()]);
+    if workload == Workload::Read {
+        command.args(["--reply-bytes", &ROW_REPLY_BYTES.to_string()]);
+    }
+    let server = Server::start(&mut command)?;
+    Ok((workload, load::run(&server.address, server.child.id(), workload, load, true)?))
+}
+
+fn measure_helenus(sync: &str, workloads: &[Workload], load: Load) -> Result<Vec<(Workload, Measurement)>, String> {
+    let folder = workspace::scratch("bench")?;
+    let mut command = Command::new(workspace::release_binary("helenus"));
+    command.args([
+        "serve",
+        "--port",
+        "0",
+        "--shard-aware-port",
+        "0",
+        "--smp",
+        "1",
+        "--cpuset",
+        &SERVER_CORE.to_string(),
+    ]);
+    command.args(["--memory", "6G", "--commitlog-sync", sync, "--data-dir"]).arg(folder.join("data"));
+    let server = Server::start(&mut command)?;
+    let mut measurements = Vec::new();
+    for &workload in workloads {
+        measurements.push((workload, load::run(&server.address, server.child.id(), workload, load, false)?));
+    }
+    drop(server);
+    workspace::scratch("bench")?;
+    Ok(measurements)
+}
+
+/// A warmed Cassandra, stopped while others are measured.
+pub struct Warm {
+    server: Cassandra,
+    address: String,
+}
+
+impl Warm {
+    /// Starts it and lets it compile what the loads need.
+    pub fn start(load: Load) -> Result<Warm, String> {
+        let server = Cassandra::start(CASSANDRA_PORT, Some(SERVER_CORE))?;
+        let warm = Warm { address: format!("127.0.0.1:{}", server.port), server };
+        println!(
+            "warming Cassandra (pid {}) on core {SERVER_CORE}, generator on core {GENERATOR_CORE}",
+            warm.server.pid()
+        );
+        for workload in [Workload::Write, Workload::Read] {
+            let warming = Load { operations: CASSANDRA_WARMUP, warmup: 0, ..load };
+            load::run(&warm.address, warm.server.pid(), workload, warming, false)?;
+        }
+        warm.signal("-STOP")?;
+        Ok(warm)
+    }
+
+    fn measure(&mut self, workloads: &[Workload], load: Load) -> Result<Vec<(Workload, Measurement)>, String> {
+        self.signal("-CONT")?;
+        let mut measurements = Vec::new();
+        for &workload in workloads {
+            measurements.push((workload, load::run(&self.address, self.server.pid(), workload, load, false)?));
+        }
+        self.signal("-STOP")?;
+        Ok(measurements)
+    }
+
+    fn signal(&self, signal: &str) -> Result<(), String> {
+        process::quiet(Command::new("kill").args([signal, &self.server.pid().to_string()])).map(drop)
+    }
+}
