@@ -6,7 +6,17 @@
 pub mod ast;
 mod error;
 mod identifier;
+mod lexer;
+mod parser;
+mod printer;
 
 pub use ast::*;
 pub use error::SyntaxError;
-pub use identifier::quote_identifier;
+pub use identifier::{is_reserved, quote_identifier};
+pub use parser::parse;
+
+/// The most bytes that a statement's text may have.
+pub const LENGTH_MAX: usize = 16 << 20;
+
+/// How deep terms, types, relations and selectors may nest.
+pub const NESTING_DEPTH_MAX: usize = 128;

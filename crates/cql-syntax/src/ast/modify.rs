@@ -18,7 +18,7 @@ pub struct Insert {
     pub table: TableName,
     /// The columns.
     pub columns: Vec<String>,
-    /// Their values; the parser has checked that there are as many as columns.
+    /// Their values. Whether there are as many as columns is for the planner to say, which has the words for it.
     pub values: Vec<Term>,
     /// IF NOT EXISTS.
     pub if_not_exists: bool,

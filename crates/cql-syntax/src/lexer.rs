@@ -1,0 +1,290 @@
+//! Text to tokens, one at a time, so that a statement of any length takes no memory beside its tree.
+
+use std::borrow::Cow;
+
+use cql_types::Duration;
+
+use crate::SyntaxError;
+
+/// What a token is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TokenKind {
+    /// A name or keyword without quotes.
+    Word,
+    /// A name in double quotes; the text has them.
+    QuotedName,
+    /// A string; the text has its quotes.
+    String,
+    Integer,
+    Float,
+    Uuid,
+    Hex,
+    Duration,
+    /// `( ) [ ] { } < > = ! , ; . : ? * + - / %`, and `<= >= != += -=`.
+    Symbol,
+    End,
+}
+
+/// A token: its kind, its text as written, and where it begins.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Token<'a> {
+    pub kind: TokenKind,
+    pub text: &'a str,
+    pub offset: usize,
+}
+
+impl<'a> Token<'a> {
+    /// Whether it is this keyword, given in upper case.
+    pub fn is_keyword(&self, keyword: &str) -> bool {
+        self.kind == TokenKind::Word && self.text.eq_ignore_ascii_case(keyword)
+    }
+
+    pub fn is_symbol(&self, symbol: &str) -> bool {
+        self.kind == TokenKind::Symbol && self.text == symbol
+    }
+
+    /// The content of a string or quoted name, without its quotes and their doubling.
+    pub fn content(&self) -> Cow<'a, str> {
+        if let Some(dollars) = self.text.strip_prefix("$$") {
+            return Cow::Borrowed(dollars.strip_suffix("$$").unwrap_or(dollars));
+        }
+        let inner = self.text.get(1..self.text.len().saturating_sub(1)).unwrap_or_default();
+        match self.kind {
+            TokenKind::String if inner.contains('\'') => Cow::Owned(inner.replace("''", "'")),
+            TokenKind::QuotedName if inner.contains('"') => Cow::Owned(inner.replace("\"\"", "\"")),
+            _ => Cow::Borrowed(inner),
+        }
+    }
+}
+
+/// A cursor over the text. Copying it is how the parser looks ahead.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lexer<'a> {
+    text: &'a str,
+    offset: usize,
+}
+
+impl<'a> Lexer<'a> {
+    pub fn new(text: &'a str) -> Lexer<'a> {
+        Lexer { text, offset: 0 }
+    }
+
+    fn rest(&self) -> &'a str {
+        &self.text[self.offset..]
+    }
+
+    /// An error at `offset`, in Cassandra's form.
+    pub fn error(&self, offset: usize, message: String) -> SyntaxError {
+        let before = &self.text[..offset.min(self.text.len())];
+        let line = before.bytes().filter(|&byte| byte == b'\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count();
+        SyntaxError {
+            line: u32::try_from(line).unwrap_or(u32::MAX),
+            column: u32::try_from(column).unwrap_or(u32::MAX),
+            message,
+        }
+    }
+
+    /// The next token; [`TokenKind::End`] for ever once the text is used up.
+    pub fn next_token(&mut self) -> Result<Token<'a>, SyntaxError> {
+        self.skip_space_and_comments()?;
+        let (offset, rest) = (self.offset, self.rest());
+        let Some(&first) = rest.as_bytes().first() else {
+            return Ok(Token { kind: TokenKind::End, text: "", offset });
+        };
+        let (kind, length) = match first {
+            b'\'' => (TokenKind::String, self.quoted(b'\'')?),
+            b'"' => (TokenKind::QuotedName, self.quoted(b'"')?),
+            b'$' if rest.starts_with("$$") => match rest[2..].find("$$") {
+                Some(end) => (TokenKind::String, end + 4),
+                None => return Err(self.error(offset, "no viable alternative at character '$'".to_owned())),
+            },
+            b'0'..=b'9' | b'-' | b'a'..=b'z' | b'A'..=b'Z' | b'_' => constant_or_word(rest),
+            _ => (TokenKind::Symbol, symbol(rest)),
+        };
+        if length == 0 {
+            let found = rest.chars().next().unwrap_or_default();
+            return Err(self.error(offset, format!("no viable alternative at character '{found}'")));
+        }
+        self.offset += length;
+        Ok(Token { kind, text: &rest[..length], offset })
+    }
+
+    fn skip_space_and_comments(&mut self) -> Result<(), SyntaxError> {
+        loop {
+            let rest = self.rest();
+            let trimmed = rest.trim_start_matches([' ', '\t', '\n', '\r']);
+            self.offset += rest.len() - trimmed.len();
+            if trimmed.starts_with("--") || trimmed.starts_with("//") {
+                self.offset += trimmed.find('\n').map_or(trimmed.len(), |end| end + 1);
+            } else if trimmed.starts_with("/*") {
+                match trimmed[2..].find("*/") {
+                    Some(end) => self.offset += end + 4,
+                    None => return Err(self.error(self.offset, "a comment is not closed".to_owned())),
+                }
+            } else {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The length of a quoted text at the cursor, in which a doubled quote stands for one.
+    fn quoted(&self, quote: u8) -> Result<usize, SyntaxError> {
+        let bytes = self.rest().as_bytes();
+        let mut at = 1;
+        while at < bytes.len() {
+            if bytes[at] != quote {
+                at += 1;
+            } else if bytes.get(at + 1) == Some(&quote) {
+                at += 2;
+            } else {
+                return Ok(at + 1);
+            }
+        }
+        Err(self.error(self.text.len(), "mismatched character '<EOF>' expecting set null".to_owned()))
+    }
+}
+
+/// The length of a symbol, 0 if there is none.
+fn symbol(text: &str) -> usize {
+    if ["<=", ">=", "!=", "+=", "-="].iter().any(|two| text.starts_with(two)) {
+        return 2;
+    }
+    usize::from(text.starts_with(|c| "()[]{}<>=!,;.:?*+-/%".contains(c)))
+}
+
+fn constant_or_word(text: &str) -> (TokenKind, usize) {
+    let bytes = text.as_bytes();
+    let word =
+        |from: usize| from + bytes[from..].iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+    if is_uuid(bytes) {
+        return (TokenKind::Uuid, 36);
+    }
+    let sign = usize::from(bytes[0] == b'-');
+    if bytes.get(sign) == Some(&b'P')
+        && let Some(length) = iso_duration(text, sign)
+    {
+        return (TokenKind::Duration, length);
+    }
+    if !bytes.get(sign).is_some_and(u8::is_ascii_digit) {
+        if sign == 0 {
+            return (TokenKind::Word, word(0));
+        }
+        return signed_word(text, word(1));
+    }
+    if sign == 0 && bytes[0] == b'0' && matches!(bytes.get(1), Some(b'x' | b'X')) {
+        return (TokenKind::Hex, 2 + bytes[2..].iter().take_while(|b| b.is_ascii_hexdigit()).count());
+    }
+    number(text, sign)
+}
+
+/// `-NaN`, `-Infinity`, or the symbol `-` or `-=` alone.
+fn signed_word(text: &str, end: usize) -> (TokenKind, usize) {
+    let name = &text[1..end];
+    if name.eq_ignore_ascii_case("nan") || name.eq_ignore_ascii_case("infinity") {
+        (TokenKind::Float, end)
+    } else {
+        (TokenKind::Symbol, symbol(text))
+    }
+}
+
+fn is_uuid(bytes: &[u8]) -> bool {
+    bytes.len() >= 36
+        && bytes[..36].iter().enumerate().all(|(i, byte)| match i {
+            8 | 13 | 18 | 23 => *byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
+}
+
+/// `P1Y2M`, `PT3H` or `P0001-02-03T04:05:06`, if that is what stands there.
+fn iso_duration(text: &str, sign: usize) -> Option<usize> {
+    let run = text[sign..].bytes().take_while(|b| b.is_ascii_digit() || b.is_ascii_uppercase() || b"-:".contains(b));
+    let length = sign + run.count();
+    Duration::parse(&text[..length]).map(|_| length)
+}
+
+fn number(text: &str, sign: usize) -> (TokenKind, usize) {
+    let bytes = text.as_bytes();
+    let digits = |from: usize| from + bytes[from..].iter().take_while(|b| b.is_ascii_digit()).count();
+    let mut end = digits(sign);
+    if let Some(length) = unit_duration(text, end) {
+        return (TokenKind::Duration, length);
+    }
+    let mut kind = TokenKind::Integer;
+    if bytes.get(end) == Some(&b'.') {
+        kind = TokenKind::Float;
+        end = digits(end + 1);
+    }
+    if matches!(bytes.get(end), Some(b'e' | b'E')) {
+        let signed = end + 1 + usize::from(matches!(bytes.get(end + 1), Some(b'+' | b'-')));
+        if bytes.get(signed).is_some_and(u8::is_ascii_digit) {
+            kind = TokenKind::Float;
+            end = digits(signed);
+        }
+    }
+    (kind, end)
+}
+
+/// `1h30m`: digits and units in turn, of which the first digits end at `after_digits`.
+fn unit_duration(text: &str, after_digits: usize) -> Option<usize> {
+    let run = text[after_digits..].find(|c: char| !c.is_ascii_alphanumeric() && c != 'µ');
+    let length = run.map_or(text.len(), |run| after_digits + run);
+    // A number alone is no duration, and a long run is none either: no need to look at all of it.
+    if length == after_digits || length > 200 {
+        return None;
+    }
+    Duration::parse(&text[..length]).map(|_| length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kinds(text: &str) -> Vec<(TokenKind, &str)> {
+        let mut lexer = Lexer::new(text);
+        let mut tokens = Vec::new();
+        loop {
+            let token = lexer.next_token().unwrap();
+            if token.kind == TokenKind::End {
+                return tokens;
+            }
+            tokens.push((token.kind, token.text));
+        }
+    }
+
+    #[test]
+    fn constants_are_told_apart() {
+        use TokenKind as K;
+        for (text, kind) in [
+            ("12", K::Integer),
+            ("-12", K::Integer),
+            ("1.5", K::Float),
+            ("1e5", K::Float),
+            ("-1.5E-5", K::Float),
+            ("-NaN", K::Float),
+            ("1h30m", K::Duration),
+            ("-2mo", K::Duration),
+            ("P1Y2M", K::Duration),
+            ("P0001-02-03T04:05:06", K::Duration),
+            ("0xCAFE", K::Hex),
+            ("123e4567-e89b-12d3-a456-426614174000", K::Uuid),
+            ("'it''s'", K::String),
+            ("$$it's$$", K::String),
+            ("\"a\"\"b\"", K::QuotedName),
+            ("P1x", K::Word),
+            ("select", K::Word),
+            ("+=", K::Symbol),
+        ] {
+            assert_eq!(kinds(text), [(kind, text)]);
+        }
+    }
+
+    #[test]
+    fn comments_and_space_are_skipped() {
+        let texts: Vec<_> = kinds("a -- b\n// c\n/* d \n */ = ?").into_iter().map(|(_, text)| text).collect();
+        assert_eq!(texts, ["a", "=", "?"]);
+        assert!(Lexer::new("/* a").next_token().is_err());
+        assert!(Lexer::new("'a").next_token().is_err());
+        assert!(Lexer::new("é").next_token().is_err());
+    }
+}

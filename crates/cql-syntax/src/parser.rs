@@ -1,0 +1,224 @@
+//! The parser: recursive descent over the lexer's tokens, with bounded depth.
+//!
+//! Each statement's rules stand in a file of their own; here is what they share. Errors use the words of Cassandra's
+//! parser (`no viable alternative at input 'x'`), since people search for them.
+
+mod ddl;
+mod describe;
+mod modify;
+mod select;
+mod term;
+mod types;
+mod where_clause;
+
+use crate::ast::{Statement, TableName};
+use crate::identifier::is_reserved;
+use crate::lexer::{Lexer, Token, TokenKind};
+use crate::{LENGTH_MAX, NESTING_DEPTH_MAX, SyntaxError};
+
+/// Parses one statement, which a semicolon may end.
+pub fn parse(text: &str) -> Result<Statement, SyntaxError> {
+    let mut lexer = Lexer::new(text);
+    if text.len() > LENGTH_MAX {
+        return Err(lexer.error(0, format!("a statement has at most {LENGTH_MAX} bytes, this one {}", text.len())));
+    }
+    let token = lexer.next_token()?;
+    let mut parser = Parser { lexer, token, depth: 0, marker_count: 0 };
+    let statement = parser.statement()?;
+    while parser.take_symbol(";")? {}
+    if parser.token.kind == TokenKind::End { Ok(statement) } else { Err(parser.unexpected()) }
+}
+
+type Result<T, E = SyntaxError> = std::result::Result<T, E>;
+
+/// The state of a parse. A copy of it is a place to come back to.
+#[derive(Clone, Copy)]
+struct Parser<'a> {
+    lexer: Lexer<'a>,
+    /// The token that is looked at; the lexer stands behind it.
+    token: Token<'a>,
+    depth: usize,
+    marker_count: usize,
+}
+
+impl<'a> Parser<'a> {
+    fn statement(&mut self) -> Result<Statement> {
+        let first = self.token;
+        let keyword = if first.kind == TokenKind::Word { first.text.to_ascii_uppercase() } else { String::new() };
+        match keyword.as_str() {
+            "SELECT" => Ok(Statement::Select(self.select()?)),
+            "INSERT" => self.insert(),
+            "UPDATE" => Ok(Statement::Update(self.update()?)),
+            "DELETE" => Ok(Statement::Delete(self.delete()?)),
+            "BEGIN" => Ok(Statement::Batch(self.batch()?)),
+            "USE" => {
+                self.advance()?;
+                Ok(Statement::Use { keyspace: self.name()? })
+            }
+            "TRUNCATE" => self.truncate(),
+            "CREATE" => self.create(),
+            "ALTER" => self.alter(),
+            "DROP" => self.drop_statement(),
+            "DESCRIBE" | "DESC" => Ok(Statement::Describe(self.describe()?)),
+            "GRANT" | "REVOKE" | "LIST" | "ADD" => self.unsupported(&keyword),
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    fn truncate(&mut self) -> Result<Statement> {
+        self.advance()?;
+        // `TRUNCATE table` alone names a table called so, if a word may be called that.
+        if self.token.is_keyword("TABLE") || self.token.is_keyword("COLUMNFAMILY") {
+            self.advance()?;
+        }
+        Ok(Statement::Truncate(self.table_name()?))
+    }
+
+    /// A statement that is known by its first words only; the rest of its text is passed over, but must be tokens.
+    fn unsupported(&mut self, what: &str) -> Result<Statement> {
+        while self.token.kind != TokenKind::End {
+            self.advance()?;
+        }
+        Ok(Statement::Unsupported { what: what.to_owned() })
+    }
+
+    fn advance(&mut self) -> Result<Token<'a>> {
+        let next = self.lexer.next_token()?;
+        Ok(std::mem::replace(&mut self.token, next))
+    }
+
+    /// The token after the one that is looked at.
+    fn peek_second(&self) -> Result<Token<'a>> {
+        self.lexer.clone().next_token()
+    }
+
+    fn unexpected(&self) -> SyntaxError {
+        self.lexer.error(self.token.offset, format!("no viable alternative at input '{}'", self.found()))
+    }
+
+    fn found(&self) -> String {
+        match self.token.kind {
+            TokenKind::End => "<EOF>".to_owned(),
+            _ => self.token.text.chars().take(100).collect(),
+        }
+    }
+
+    fn error(&self, message: impl Into<String>) -> SyntaxError {
+        self.lexer.error(self.token.offset, message.into())
+    }
+
+    fn take_symbol(&mut self, symbol: &str) -> Result<bool> {
+        let found = self.token.is_symbol(symbol);
+        if found {
+            self.advance()?;
+        }
+        Ok(found)
+    }
+
+    fn expect_symbol(&mut self, symbol: &str) -> Result<()> {
+        if self.take_symbol(symbol)? {
+            return Ok(());
+        }
+        Err(self.error(format!("mismatched input '{}' expecting '{symbol}'", self.found())))
+    }
+
+    fn take_keyword(&mut self, keyword: &str) -> Result<bool> {
+        let found = self.token.is_keyword(keyword);
+        if found {
+            self.advance()?;
+        }
+        Ok(found)
+    }
+
+    fn expect_keyword(&mut self, keyword: &str) -> Result<()> {
+        if self.take_keyword(keyword)? {
+            return Ok(());
+        }
+        Err(self.error(format!("mismatched input '{}' expecting K_{keyword}", self.found())))
+    }
+
+    /// `IF NOT EXISTS`, if it stands there.
+    fn if_not_exists(&mut self) -> Result<bool> {
+        let found = self.take_keyword("IF")?;
+        if found {
+            self.expect_keyword("NOT")?;
+            self.expect_keyword("EXISTS")?;
+        }
+        Ok(found)
+    }
+
+    /// `IF EXISTS`, if it stands there.
+    fn if_exists(&mut self) -> Result<bool> {
+        let found = self.take_keyword("IF")?;
+        if found {
+            self.expect_keyword("EXISTS")?;
+        }
+        Ok(found)
+    }
+
+    /// Whether the token may be a name.
+    fn at_name(&self) -> bool {
+        match self.token.kind {
+            TokenKind::QuotedName => true,
+            TokenKind::Word => !is_reserved(&self.token.text.to_ascii_lowercase()),
+            _ => false,
+        }
+    }
+
+    /// A name: in lower case, or as it stands between double quotes.
+    fn name(&mut self) -> Result<String> {
+        if !self.at_name() {
+            return Err(self.unexpected());
+        }
+        let token = self.advance()?;
+        match token.kind {
+            TokenKind::QuotedName if token.text.len() == 2 => {
+                Err(self.lexer.error(token.offset, "a name must not be empty".to_owned()))
+            }
+            TokenKind::QuotedName => Ok(token.content().into_owned()),
+            _ => Ok(token.text.to_ascii_lowercase()),
+        }
+    }
+
+    /// `name` or `keyspace.name`.
+    fn qualified_name(&mut self) -> Result<(Option<String>, String)> {
+        let first = self.name()?;
+        if self.take_symbol(".")? { Ok((Some(first), self.name()?)) } else { Ok((None, first)) }
+    }
+
+    fn table_name(&mut self) -> Result<TableName> {
+        let (keyspace, table) = self.qualified_name()?;
+        Ok(TableName { keyspace, table })
+    }
+
+    /// `item, item, …`
+    fn comma_separated<T>(&mut self, mut item: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
+        let mut items = vec![item(self)?];
+        while self.take_symbol(",")? {
+            items.push(item(self)?);
+        }
+        Ok(items)
+    }
+
+    /// `(item, item, …)`
+    fn parenthesised<T>(&mut self, item: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
+        self.expect_symbol("(")?;
+        let items = self.comma_separated(item)?;
+        self.expect_symbol(")")?;
+        Ok(items)
+    }
+
+    /// Runs `inner` one level deeper, unless that is too deep.
+    fn nested<T>(&mut self, inner: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if self.depth >= NESTING_DEPTH_MAX {
+            return Err(self.error(format!("a statement may nest {NESTING_DEPTH_MAX} deep at most")));
+        }
+        self.depth += 1;
+        let result = inner(self);
+        self.depth -= 1;
+        result
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,257 @@
+//! CREATE, ALTER and DROP.
+
+use super::{Parser, Result};
+use crate::ast::{
+    AlterKeyspace, AlterTable, AlterTableAction, ColumnDefinition, CreateKeyspace, CreateTable, DropKeyspace,
+    DropTable, PrimaryKey, Properties, PropertyValue, Statement,
+};
+use crate::lexer::TokenKind;
+
+/// What CREATE, ALTER and DROP may be followed by that has no rules here yet.
+const UNSUPPORTED: [(&str, &str); 11] = [
+    ("TYPE", "TYPE"),
+    ("INDEX", "INDEX"),
+    ("CUSTOM", "INDEX"),
+    ("MATERIALIZED", "MATERIALIZED VIEW"),
+    ("FUNCTION", "FUNCTION"),
+    ("AGGREGATE", "AGGREGATE"),
+    ("OR", "FUNCTION"),
+    ("TRIGGER", "TRIGGER"),
+    ("ROLE", "ROLE"),
+    ("USER", "USER"),
+    ("IDENTITY", "IDENTITY"),
+];
+
+impl Parser<'_> {
+    pub(super) fn create(&mut self) -> Result<Statement> {
+        self.advance()?;
+        if self.take_keyword("KEYSPACE")? {
+            let if_not_exists = self.if_not_exists()?;
+            let keyspace = self.name()?;
+            let properties = self.with_properties()?;
+            return Ok(Statement::CreateKeyspace(CreateKeyspace { if_not_exists, keyspace, properties }));
+        }
+        if self.take_table_keyword()? {
+            return Ok(Statement::CreateTable(self.create_table()?));
+        }
+        self.unsupported_element("CREATE")
+    }
+
+    pub(super) fn alter(&mut self) -> Result<Statement> {
+        self.advance()?;
+        if self.take_keyword("KEYSPACE")? {
+            let if_exists = self.if_exists()?;
+            let keyspace = self.name()?;
+            let properties = self.with_properties()?;
+            return Ok(Statement::AlterKeyspace(AlterKeyspace { if_exists, keyspace, properties }));
+        }
+        if !self.take_table_keyword()? {
+            return self.unsupported_element("ALTER");
+        }
+        let if_exists = self.if_exists()?;
+        let table = self.table_name()?;
+        if self.token.is_keyword("ALTER") {
+            return self.unsupported("ALTER TABLE … ALTER");
+        }
+        let action = self.alter_table_action()?;
+        Ok(Statement::AlterTable(AlterTable { if_exists, table, action }))
+    }
+
+    pub(super) fn drop_statement(&mut self) -> Result<Statement> {
+        self.advance()?;
+        if self.take_keyword("KEYSPACE")? {
+            let if_exists = self.if_exists()?;
+            return Ok(Statement::DropKeyspace(DropKeyspace { if_exists, keyspace: self.name()? }));
+        }
+        if self.take_table_keyword()? {
+            let if_exists = self.if_exists()?;
+            return Ok(Statement::DropTable(DropTable { if_exists, table: self.table_name()? }));
+        }
+        self.unsupported_element("DROP")
+    }
+
+    fn take_table_keyword(&mut self) -> Result<bool> {
+        Ok(self.take_keyword("TABLE")? || self.take_keyword("COLUMNFAMILY")?)
+    }
+
+    fn unsupported_element(&mut self, verb: &str) -> Result<Statement> {
+        match UNSUPPORTED.iter().find(|(keyword, _)| self.token.is_keyword(keyword)) {
+            Some((_, what)) => self.unsupported(&format!("{verb} {what}")),
+            None => Err(self.unexpected()),
+        }
+    }
+
+    fn create_table(&mut self) -> Result<CreateTable> {
+        let mut create = CreateTable {
+            if_not_exists: self.if_not_exists()?,
+            table: self.table_name()?,
+            columns: Vec::new(),
+            primary_keys: Vec::new(),
+            clustering_order: Vec::new(),
+            compact_storage: false,
+            properties: Vec::new(),
+        };
+        self.expect_symbol("(")?;
+        self.table_element(&mut create)?;
+        while self.take_symbol(",")? {
+            self.table_element(&mut create)?;
+        }
+        self.expect_symbol(")")?;
+        if self.take_keyword("WITH")? {
+            self.table_property(&mut create)?;
+            while self.take_keyword("AND")? {
+                self.table_property(&mut create)?;
+            }
+        }
+        Ok(create)
+    }
+
+    /// A column, or PRIMARY KEY by itself.
+    fn table_element(&mut self, create: &mut CreateTable) -> Result<()> {
+        if self.take_keyword("PRIMARY")? {
+            self.expect_keyword("KEY")?;
+            let key = self.primary_key()?;
+            create.primary_keys.push(key);
+            return Ok(());
+        }
+        let column = self.column_definition()?;
+        if self.take_keyword("PRIMARY")? {
+            self.expect_keyword("KEY")?;
+            create.primary_keys.push(PrimaryKey { partition: vec![column.name.clone()], clustering: Vec::new() });
+        }
+        create.columns.push(column);
+        Ok(())
+    }
+
+    fn column_definition(&mut self) -> Result<ColumnDefinition> {
+        let name = self.name()?;
+        let ty = self.cql_type()?;
+        let is_static = self.take_keyword("STATIC")?;
+        if self.token.is_keyword("MASKED") {
+            return Err(self.error("MASKED columns are not supported yet"));
+        }
+        Ok(ColumnDefinition { name, ty, is_static })
+    }
+
+    /// `(p, c)` or `((p, q), c)`.
+    fn primary_key(&mut self) -> Result<PrimaryKey> {
+        self.expect_symbol("(")?;
+        let partition = if self.token.is_symbol("(") { self.parenthesised(Self::name)? } else { vec![self.name()?] };
+        let mut clustering = Vec::new();
+        while self.take_symbol(",")? {
+            clustering.push(self.name()?);
+        }
+        self.expect_symbol(")")?;
+        Ok(PrimaryKey { partition, clustering })
+    }
+
+    fn table_property(&mut self, create: &mut CreateTable) -> Result<()> {
+        if self.token.is_keyword("COMPACT") && self.peek_second()?.is_keyword("STORAGE") {
+            self.advance()?;
+            self.advance()?;
+            create.compact_storage = true;
+            return Ok(());
+        }
+        if self.token.is_keyword("CLUSTERING") && self.peek_second()?.is_keyword("ORDER") {
+            self.advance()?;
+            self.advance()?;
+            self.expect_keyword("BY")?;
+            create.clustering_order = self.parenthesised(|parser| {
+                let column = parser.name()?;
+                let descending = parser.take_keyword("DESC")?;
+                if !descending {
+                    parser.take_keyword("ASC")?;
+                }
+                Ok((column, descending))
+            })?;
+            return Ok(());
+        }
+        let property = self.property()?;
+        create.properties.push(property);
+        Ok(())
+    }
+
+    /// `WITH name = value AND …`, if it stands here.
+    fn with_properties(&mut self) -> Result<Properties> {
+        let mut properties = Vec::new();
+        if self.take_keyword("WITH")? {
+            properties.push(self.property()?);
+            while self.take_keyword("AND")? {
+                properties.push(self.property()?);
+            }
+        }
+        Ok(properties)
+    }
+
+    fn property(&mut self) -> Result<(String, PropertyValue)> {
+        let name = self.name()?;
+        self.expect_symbol("=")?;
+        Ok((name, self.property_value()?))
+    }
+
+    fn property_value(&mut self) -> Result<PropertyValue> {
+        if let Some(literal) = self.literal()? {
+            return Ok(PropertyValue::Literal(literal));
+        }
+        if self.token.kind == TokenKind::Word && self.at_name() {
+            return Ok(PropertyValue::Word(self.name()?));
+        }
+        self.expect_symbol("{")?;
+        let mut entries = Vec::new();
+        if self.take_symbol("}")? {
+            return Ok(PropertyValue::Map(entries));
+        }
+        loop {
+            let key = self.literal()?.ok_or_else(|| self.unexpected())?;
+            self.expect_symbol(":")?;
+            let value = self.literal()?.ok_or_else(|| self.unexpected())?;
+            entries.push((key, value));
+            if !self.take_symbol(",")? {
+                break;
+            }
+        }
+        self.expect_symbol("}")?;
+        Ok(PropertyValue::Map(entries))
+    }
+
+    fn alter_table_action(&mut self) -> Result<AlterTableAction> {
+        if self.take_keyword("ADD")? {
+            let if_not_exists = self.if_not_exists()?;
+            let columns = self.one_or_parenthesised(Self::column_definition)?;
+            return Ok(AlterTableAction::Add { if_not_exists, columns });
+        }
+        if self.take_keyword("DROP")? {
+            if self.token.is_keyword("COMPACT") && self.peek_second()?.is_keyword("STORAGE") {
+                self.advance()?;
+                self.advance()?;
+                return Ok(AlterTableAction::DropCompactStorage);
+            }
+            let if_exists = self.if_exists()?;
+            let columns = self.one_or_parenthesised(Self::name)?;
+            return Ok(AlterTableAction::Drop { if_exists, columns });
+        }
+        if self.take_keyword("RENAME")? {
+            let if_exists = self.if_exists()?;
+            let mut columns = vec![self.rename()?];
+            while self.take_keyword("AND")? {
+                columns.push(self.rename()?);
+            }
+            return Ok(AlterTableAction::Rename { if_exists, columns });
+        }
+        if self.token.is_keyword("WITH") {
+            return Ok(AlterTableAction::With(self.with_properties()?));
+        }
+        Err(self.unexpected())
+    }
+
+    fn rename(&mut self) -> Result<(String, String)> {
+        let from = self.name()?;
+        self.expect_keyword("TO")?;
+        Ok((from, self.name()?))
+    }
+
+    /// `item`, `item, item` or `(item, item)`.
+    fn one_or_parenthesised<T>(&mut self, item: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
+        if self.token.is_symbol("(") { self.parenthesised(item) } else { self.comma_separated(item) }
+    }
+}

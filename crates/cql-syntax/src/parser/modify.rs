@@ -1,0 +1,181 @@
+//! INSERT, UPDATE, DELETE and BATCH.
+
+use cql_types::{Literal, LiteralKind};
+
+use super::{Parser, Result};
+use crate::ast::{
+    Assignment, AssignmentKind, Batch, BatchKind, Delete, Deletion, Insert, Statement, Term, Update, Using,
+};
+use crate::lexer::TokenKind;
+
+impl Parser<'_> {
+    pub(super) fn insert(&mut self) -> Result<Statement> {
+        self.expect_keyword("INSERT")?;
+        self.expect_keyword("INTO")?;
+        let table = self.table_name()?;
+        if self.token.is_keyword("JSON") {
+            return self.unsupported("INSERT JSON");
+        }
+        let columns = self.parenthesised(Self::name)?;
+        self.expect_keyword("VALUES")?;
+        let values = self.parenthesised(Self::term)?;
+        let if_not_exists = self.if_not_exists()?;
+        let using = self.using()?;
+        Ok(Statement::Insert(Insert { table, columns, values, if_not_exists, using }))
+    }
+
+    pub(super) fn update(&mut self) -> Result<Update> {
+        self.expect_keyword("UPDATE")?;
+        let table = self.table_name()?;
+        let using = self.using()?;
+        self.expect_keyword("SET")?;
+        let assignments = self.comma_separated(Self::assignment)?;
+        let relations = self.where_clause()?;
+        let conditions = self.conditions()?;
+        Ok(Update { table, using, assignments, relations, conditions })
+    }
+
+    pub(super) fn delete(&mut self) -> Result<Delete> {
+        self.expect_keyword("DELETE")?;
+        let deletions = if self.token.is_keyword("FROM") { Vec::new() } else { self.comma_separated(Self::deletion)? };
+        self.expect_keyword("FROM")?;
+        let table = self.table_name()?;
+        let using = self.using()?;
+        if using.ttl.is_some() {
+            return Err(self.error("mismatched input 'TTL' expecting K_TIMESTAMP"));
+        }
+        let relations = self.where_clause()?;
+        let conditions = self.conditions()?;
+        Ok(Delete { deletions, table, using, relations, conditions })
+    }
+
+    fn deletion(&mut self) -> Result<Deletion> {
+        let column = self.name()?;
+        if self.take_symbol("[")? {
+            let key = self.term()?;
+            self.expect_symbol("]")?;
+            return Ok(Deletion::Element { column, key });
+        }
+        if self.take_symbol(".")? {
+            return Ok(Deletion::Field { column, field: self.name()? });
+        }
+        Ok(Deletion::Column(column))
+    }
+
+    /// `USING TIMESTAMP t AND TTL t`, if it stands here.
+    fn using(&mut self) -> Result<Using> {
+        let mut using = Using::default();
+        if !self.take_keyword("USING")? {
+            return Ok(using);
+        }
+        loop {
+            let is_ttl = self.take_keyword("TTL")?;
+            if !is_ttl {
+                self.expect_keyword("TIMESTAMP")?;
+            }
+            let place = if is_ttl { &mut using.ttl } else { &mut using.timestamp };
+            if place.is_some() {
+                return Err(self.error("Multiple definitions for property in USING"));
+            }
+            *place = Some(self.using_value()?);
+            if !self.take_keyword("AND")? {
+                return Ok(using);
+            }
+        }
+    }
+
+    fn using_value(&mut self) -> Result<Term> {
+        let fits = self.at_marker() || self.token.kind == TokenKind::Integer;
+        if fits { self.term() } else { Err(self.unexpected()) }
+    }
+
+    fn assignment(&mut self) -> Result<Assignment> {
+        let column = self.name()?;
+        if self.take_symbol("[")? {
+            let key = self.term()?;
+            self.expect_symbol("]")?;
+            self.expect_symbol("=")?;
+            return Ok(Assignment { column, kind: AssignmentKind::Element { key, term: self.term()? } });
+        }
+        if self.take_symbol(".")? {
+            let field = self.name()?;
+            self.expect_symbol("=")?;
+            return Ok(Assignment { column, kind: AssignmentKind::Field { field, term: self.term()? } });
+        }
+        let kind = if self.take_symbol("+=")? {
+            AssignmentKind::Add(self.term()?)
+        } else if self.take_symbol("-=")? {
+            AssignmentKind::Subtract(self.term()?)
+        } else {
+            self.expect_symbol("=")?;
+            self.assigned(&column)?
+        };
+        Ok(Assignment { column, kind })
+    }
+
+    /// What follows `column =`.
+    fn assigned(&mut self, column: &str) -> Result<AssignmentKind> {
+        let second = self.peek_second()?;
+        let is_constant = self.token.is_keyword("TRUE") || self.token.is_keyword("FALSE");
+        if self.at_name() && !is_constant && !second.is_symbol("(") && !second.is_symbol(".") {
+            return self.column_and_term(column);
+        }
+        let term = self.term()?;
+        if !self.take_symbol("+")? {
+            return Ok(AssignmentKind::Set(term));
+        }
+        self.same_column(column)?;
+        Ok(AssignmentKind::Prepend(term))
+    }
+
+    /// `c + term` or `c - term` behind `c =`. In `c = c -1` the sign belongs to the number's token.
+    fn column_and_term(&mut self, column: &str) -> Result<AssignmentKind> {
+        self.same_column(column)?;
+        if self.take_symbol("+")? {
+            return Ok(AssignmentKind::Add(self.term()?));
+        }
+        if self.take_symbol("-")? {
+            return Ok(AssignmentKind::Subtract(self.term()?));
+        }
+        if self.token.kind == TokenKind::Integer && self.token.text.starts_with('-') {
+            let text = self.advance()?.text.to_owned();
+            return Ok(AssignmentKind::Add(Term::Literal(Literal { kind: LiteralKind::Integer, text })));
+        }
+        Err(self.unexpected())
+    }
+
+    fn same_column(&mut self, column: &str) -> Result<()> {
+        let place = *self;
+        if self.name()? == column {
+            return Ok(());
+        }
+        Err(place.error("Only expressions of the form X = X +<value> are supported."))
+    }
+
+    pub(super) fn batch(&mut self) -> Result<Batch> {
+        self.expect_keyword("BEGIN")?;
+        let kind = if self.take_keyword("UNLOGGED")? {
+            BatchKind::Unlogged
+        } else if self.take_keyword("COUNTER")? {
+            BatchKind::Counter
+        } else {
+            BatchKind::Logged
+        };
+        self.expect_keyword("BATCH")?;
+        let using = self.using()?;
+        let mut statements = Vec::new();
+        loop {
+            while self.take_symbol(";")? {}
+            if self.take_keyword("APPLY")? {
+                self.expect_keyword("BATCH")?;
+                return Ok(Batch { kind, using, statements });
+            }
+            statements.push(match self.token {
+                token if token.is_keyword("INSERT") => self.insert()?,
+                token if token.is_keyword("UPDATE") => Statement::Update(self.update()?),
+                token if token.is_keyword("DELETE") => Statement::Delete(self.delete()?),
+                _ => return Err(self.unexpected()),
+            });
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! SELECT.
+
+use super::{Parser, Result};
+use crate::ast::{OrderBy, Select, Selection, Selector, SelectorExpression, Term};
+use crate::lexer::TokenKind;
+
+impl Parser<'_> {
+    pub(super) fn select(&mut self) -> Result<Select> {
+        self.expect_keyword("SELECT")?;
+        if self.token.is_keyword("JSON")
+            && !self.peek_second()?.is_keyword("FROM")
+            && !self.peek_second()?.is_symbol(",")
+        {
+            return Err(self.error("SELECT JSON is not supported yet"));
+        }
+        // `distinct` may be a column's name too.
+        let second = self.peek_second()?;
+        let names_column = second.is_keyword("FROM") || second.is_symbol(",") || second.is_keyword("AS");
+        let distinct = !names_column && self.take_keyword("DISTINCT")?;
+        let selection = self.selection()?;
+        self.expect_keyword("FROM")?;
+        let table = self.table_name()?;
+        let relations = if self.token.is_keyword("WHERE") { self.where_clause()? } else { Vec::new() };
+        if self.token.is_keyword("GROUP") {
+            return Err(self.error("GROUP BY is not supported yet"));
+        }
+        let order_by = self.order_by()?;
+        let mut per_partition_limit = None;
+        if self.take_keyword("PER")? {
+            self.expect_keyword("PARTITION")?;
+            self.expect_keyword("LIMIT")?;
+            per_partition_limit = Some(self.limit_value()?);
+        }
+        let limit = if self.take_keyword("LIMIT")? { Some(self.limit_value()?) } else { None };
+        let allow_filtering = self.take_keyword("ALLOW")?;
+        if allow_filtering {
+            self.expect_keyword("FILTERING")?;
+        }
+        Ok(Select { distinct, selection, table, relations, order_by, per_partition_limit, limit, allow_filtering })
+    }
+
+    fn limit_value(&mut self) -> Result<Term> {
+        if self.at_marker() {
+            return Ok(Term::Marker(self.marker()?));
+        }
+        match self.token.kind {
+            TokenKind::Integer => self.term(),
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    fn order_by(&mut self) -> Result<Vec<OrderBy>> {
+        if !self.take_keyword("ORDER")? {
+            return Ok(Vec::new());
+        }
+        self.expect_keyword("BY")?;
+        self.comma_separated(|parser| {
+            let column = parser.name()?;
+            let descending = parser.take_keyword("DESC")?;
+            if !descending {
+                parser.take_keyword("ASC")?;
+            }
+            Ok(OrderBy { column, descending })
+        })
+    }
+
+    fn selection(&mut self) -> Result<Selection> {
+        if self.take_symbol("*")? {
+            return Ok(Selection::All);
+        }
+        Ok(Selection::List(self.comma_separated(|parser| {
+            let expression = parser.selector()?;
+            let alias = if parser.take_keyword("AS")? { Some(parser.name()?) } else { None };
+            Ok(Selector { expression, alias })
+        })?))
+    }
+
+    fn selector(&mut self) -> Result<SelectorExpression> {
+        self.nested(Self::selector_inside)
+    }
+
+    fn selector_inside(&mut self) -> Result<SelectorExpression> {
+        let followed_by_call = self.peek_second()?.is_symbol("(");
+        if followed_by_call && self.token.is_keyword("CAST") {
+            return self.cast_selector();
+        }
+        if followed_by_call && self.token.is_keyword("COUNT") {
+            return self.count();
+        }
+        let is_token = followed_by_call && self.token.is_keyword("TOKEN");
+        if self.at_name() && !self.at_constant_word() || is_token {
+            return self.column_or_call(is_token);
+        }
+        Ok(SelectorExpression::Term(self.term()?))
+    }
+
+    fn at_constant_word(&self) -> bool {
+        self.token.is_keyword("TRUE") || self.token.is_keyword("FALSE")
+    }
+
+    fn cast_selector(&mut self) -> Result<SelectorExpression> {
+        self.advance()?;
+        self.expect_symbol("(")?;
+        let expression = Box::new(self.selector()?);
+        self.expect_keyword("AS")?;
+        let ty = self.cql_type()?.to_string();
+        self.expect_symbol(")")?;
+        Ok(SelectorExpression::Cast { expression, ty })
+    }
+
+    /// `count(*)` and `count(1)` count rows; `count(column)` is a call.
+    fn count(&mut self) -> Result<SelectorExpression> {
+        self.advance()?;
+        self.expect_symbol("(")?;
+        let counts_rows = self.token.is_symbol("*") || self.token.kind == TokenKind::Integer && self.token.text == "1";
+        if counts_rows {
+            self.advance()?;
+            self.expect_symbol(")")?;
+            return Ok(SelectorExpression::CountRows);
+        }
+        let arguments = self.comma_separated(Self::selector)?;
+        self.expect_symbol(")")?;
+        Ok(SelectorExpression::Function { keyspace: None, name: "count".to_owned(), arguments })
+    }
+
+    fn column_or_call(&mut self, is_token: bool) -> Result<SelectorExpression> {
+        let (keyspace, name) = if is_token {
+            self.advance()?;
+            (None, "token".to_owned())
+        } else {
+            self.qualified_name()?
+        };
+        if !self.take_symbol("(")? {
+            return match keyspace {
+                None => Ok(SelectorExpression::Column(name)),
+                Some(_) => Err(self.error("selecting a field of a user-defined type is not supported yet")),
+            };
+        }
+        let mut arguments = Vec::new();
+        if !self.take_symbol(")")? {
+            arguments = self.comma_separated(Self::selector)?;
+            self.expect_symbol(")")?;
+        }
+        Ok(SelectorExpression::Function { keyspace, name, arguments })
+    }
+}

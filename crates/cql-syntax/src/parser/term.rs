@@ -1,0 +1,154 @@
+//! Terms: constants, bind markers, calls, collections.
+
+use cql_types::{Literal, LiteralKind};
+
+use super::{Parser, Result};
+use crate::ast::{BindMarker, Term};
+use crate::lexer::TokenKind;
+
+impl Parser<'_> {
+    pub(super) fn term(&mut self) -> Result<Term> {
+        self.nested(Self::term_inside)
+    }
+
+    fn term_inside(&mut self) -> Result<Term> {
+        if let Some(literal) = self.literal()? {
+            return Ok(Term::Literal(literal));
+        }
+        if self.take_keyword("NULL")? {
+            return Ok(Term::Null);
+        }
+        if self.token.kind == TokenKind::Symbol {
+            return match self.token.text {
+                "?" | ":" => Ok(Term::Marker(self.marker()?)),
+                "[" => {
+                    self.advance()?;
+                    Ok(Term::List(self.terms_until("]")?))
+                }
+                "{" => self.braces(),
+                "(" => self.cast_or_tuple(),
+                _ => Err(self.unexpected()),
+            };
+        }
+        self.call()
+    }
+
+    /// A constant, if one stands here.
+    pub(super) fn literal(&mut self) -> Result<Option<Literal>> {
+        let word = |keyword| self.token.is_keyword(keyword);
+        let kind = match self.token.kind {
+            TokenKind::String => LiteralKind::String,
+            TokenKind::Integer => LiteralKind::Integer,
+            TokenKind::Float => LiteralKind::Float,
+            TokenKind::Uuid => LiteralKind::Uuid,
+            TokenKind::Hex => LiteralKind::Hex,
+            TokenKind::Duration => LiteralKind::Duration,
+            TokenKind::Word if word("TRUE") || word("FALSE") => LiteralKind::Boolean,
+            TokenKind::Word if word("NAN") || word("INFINITY") => LiteralKind::Float,
+            _ => return Ok(None),
+        };
+        let token = self.advance()?;
+        let text = match kind {
+            LiteralKind::String => token.content().into_owned(),
+            _ => token.text.to_owned(),
+        };
+        Ok(Some(Literal { kind, text }))
+    }
+
+    pub(super) fn marker(&mut self) -> Result<BindMarker> {
+        let name = if self.take_symbol("?")? {
+            None
+        } else {
+            self.expect_symbol(":")?;
+            // Any word may name a marker, reserved or not.
+            match self.token.kind {
+                TokenKind::Word => Some(self.advance()?.text.to_ascii_lowercase()),
+                _ => Some(self.name()?),
+            }
+        };
+        let index = self.marker_count;
+        self.marker_count += 1;
+        Ok(BindMarker { index, name })
+    }
+
+    pub(super) fn at_marker(&self) -> bool {
+        self.token.is_symbol("?") || self.token.is_symbol(":")
+    }
+
+    /// `term, term, …` up to `close`; there may be none.
+    fn terms_until(&mut self, close: &str) -> Result<Vec<Term>> {
+        if self.take_symbol(close)? {
+            return Ok(Vec::new());
+        }
+        let terms = self.comma_separated(Self::term)?;
+        self.expect_symbol(close)?;
+        Ok(terms)
+    }
+
+    /// `{…}`: a map, a set, or a value of a user-defined type.
+    fn braces(&mut self) -> Result<Term> {
+        self.advance()?;
+        if self.take_symbol("}")? {
+            return Ok(Term::Set(Vec::new()));
+        }
+        if self.at_name() && self.peek_second()?.is_symbol(":") {
+            let fields = self.comma_separated(|parser| {
+                let name = parser.name()?;
+                parser.expect_symbol(":")?;
+                Ok((name, parser.term()?))
+            })?;
+            self.expect_symbol("}")?;
+            return Ok(Term::Udt(fields));
+        }
+        let first = self.term()?;
+        if self.take_symbol(":")? {
+            return self.map_entries(first);
+        }
+        let mut terms = vec![first];
+        while self.take_symbol(",")? {
+            terms.push(self.term()?);
+        }
+        self.expect_symbol("}")?;
+        Ok(Term::Set(terms))
+    }
+
+    /// The rest of a map behind the colon of its first key.
+    fn map_entries(&mut self, first: Term) -> Result<Term> {
+        let mut entries = vec![(first, self.term()?)];
+        while self.take_symbol(",")? {
+            let key = self.term()?;
+            self.expect_symbol(":")?;
+            entries.push((key, self.term()?));
+        }
+        self.expect_symbol("}")?;
+        Ok(Term::Map(entries))
+    }
+
+    /// `(type) term` or `(a, b)`.
+    fn cast_or_tuple(&mut self) -> Result<Term> {
+        let start = *self;
+        self.advance()?;
+        // A bare name is no term, so a name that no call follows can only be a cast's type.
+        if self.at_name()
+            && let Ok(ty) = self.cql_type()
+            && self.take_symbol(")")?
+        {
+            let term = Box::new(self.term()?);
+            return Ok(Term::Cast { ty: ty.to_string(), term });
+        }
+        *self = start;
+        self.advance()?;
+        let terms = self.comma_separated(Self::term)?;
+        self.expect_symbol(")")?;
+        Ok(Term::Tuple(terms))
+    }
+
+    fn call(&mut self) -> Result<Term> {
+        // `token` is a reserved word and a function.
+        let (keyspace, name) =
+            if self.take_keyword("TOKEN")? { (None, "token".to_owned()) } else { self.qualified_name()? };
+        self.expect_symbol("(")?;
+        let arguments = self.terms_until(")")?;
+        Ok(Term::Function { keyspace, name, arguments })
+    }
+}

@@ -1,0 +1,168 @@
+use super::parse;
+use crate::ast::{Relation, Select, Statement, Term};
+
+/// What each parses to prints to a text that parses to the same.
+#[test]
+fn statements_round_trip() {
+    for text in include_str!("testdata/statements.cql").split("\n\n").map(str::trim).filter(|text| !text.is_empty()) {
+        let statement = parse(text).unwrap_or_else(|error| panic!("{text}\n{error}"));
+        let printed = statement.to_string();
+        let again = parse(&printed).unwrap_or_else(|error| panic!("{printed}\n{error}"));
+        assert_eq!(statement, again, "{printed}");
+        assert_eq!(printed, again.to_string());
+    }
+}
+
+#[test]
+fn errors_say_where_and_what() {
+    for (text, error) in [
+        ("SELECT FROM t", "line 1:7 no viable alternative at input 'FROM'"),
+        ("SELECT *\n FORM t", "line 2:1 mismatched input 'FORM' expecting K_FROM"),
+        ("", "line 1:0 no viable alternative at input '<EOF>'"),
+        ("SELECT * FROM t WHERE", "line 1:21 no viable alternative at input '<EOF>'"),
+        ("SELECT * FROM t; x", "line 1:17 no viable alternative at input 'x'"),
+        ("INSERT INTO t (a) VALUES (b)", "line 1:27 mismatched input ')' expecting '('"),
+        ("USE é", "line 1:4 no viable alternative at character 'é'"),
+    ] {
+        assert_eq!(parse(text).unwrap_err().to_string(), error, "{text}");
+    }
+}
+
+#[test]
+fn markers_are_numbered_in_order() {
+    let Ok(Statement::Select(Select { relations, limit, .. })) =
+        parse("SELECT * FROM t WHERE a = ? AND (b, c) > (:x, ?) AND ((d) IN ?) LIMIT :l")
+    else {
+        panic!("a SELECT")
+    };
+    let mut indexes = Vec::new();
+    let mut note = |term: &Term| match term {
+        Term::Marker(marker) => indexes.push(marker.index),
+        Term::Tuple(terms) => indexes.extend(terms.iter().filter_map(|term| match term {
+            Term::Marker(marker) => Some(marker.index),
+            _ => None,
+        })),
+        _ => {}
+    };
+    for relation in &relations {
+        match relation {
+            Relation::Column { term, .. } | Relation::Tuple { term, .. } => note(term),
+            other => panic!("{other:?}"),
+        }
+    }
+    limit.iter().for_each(&mut note);
+    assert_eq!(indexes, [0, 1, 2, 3, 4]);
+}
+
+#[test]
+fn other_statements_are_known_by_name() {
+    for (text, want) in [
+        ("CREATE INDEX ON t (v)", "CREATE INDEX"),
+        ("CREATE MATERIALIZED VIEW v AS SELECT * FROM t", "CREATE MATERIALIZED VIEW"),
+        ("DROP TYPE t", "DROP TYPE"),
+        ("GRANT SELECT ON ALL KEYSPACES TO x", "GRANT"),
+        ("INSERT INTO t JSON '{}'", "INSERT JSON"),
+    ] {
+        assert_eq!(parse(text), Ok(Statement::Unsupported { what: want.to_owned() }));
+    }
+}
+
+/// Hostile text is refused soon, without a deep stack.
+#[test]
+fn depth_is_bounded() {
+    for (open, close) in [("(", ")"), ("[", "]"), ("{", "}"), ("f(", ")"), ("(int)", "")] {
+        let n = 100_000;
+        let text = format!("INSERT INTO t (a) VALUES ({}1{})", open.repeat(n), close.repeat(n));
+        let error = parse(&text).unwrap_err().to_string();
+        assert!(error.contains("deep"), "{error}");
+    }
+    let text = format!("CREATE TABLE t (a {}int{})", "list<".repeat(100_000), ">".repeat(100_000));
+    assert!(parse(&text).is_err());
+    let text = format!("SELECT * FROM t WHERE {}a = 1{}", "(".repeat(100_000), ")".repeat(100_000));
+    assert!(parse(&text).is_err());
+    let text = format!("SELECT {}a{} FROM t", "f(".repeat(100_000), ")".repeat(100_000));
+    assert!(parse(&text).is_err());
+}
+
+proptest::proptest! {
+    /// No text panics, and what parses round-trips.
+    #[test]
+    fn any_text_is_safe(words in proptest::collection::vec(0usize..WORDS.len(), 0..40)) {
+        let text: String = words.iter().map(|&word| WORDS[word]).collect::<Vec<_>>().join(" ");
+        if let Ok(statement) = parse(&text)
+            && !matches!(statement, Statement::Unsupported { .. })
+        {
+            proptest::prop_assert_eq!(parse(&statement.to_string()), Ok(statement));
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_safe(text: String) {
+        let _ = parse(&text);
+    }
+}
+
+const WORDS: [&str; 62] = [
+    "SELECT",
+    "*",
+    "FROM",
+    "t",
+    "WHERE",
+    "a",
+    "=",
+    "?",
+    "AND",
+    "b",
+    "IN",
+    "(",
+    ")",
+    ",",
+    "1",
+    "'x'",
+    "INSERT",
+    "INTO",
+    "VALUES",
+    "USING",
+    "TTL",
+    "TIMESTAMP",
+    "UPDATE",
+    "SET",
+    "DELETE",
+    "IF",
+    "EXISTS",
+    "NOT",
+    "BEGIN",
+    "BATCH",
+    "APPLY",
+    ";",
+    "CREATE",
+    "TABLE",
+    "KEYSPACE",
+    "PRIMARY",
+    "KEY",
+    "int",
+    "list",
+    "<",
+    ">",
+    "{",
+    "}",
+    ":",
+    "[",
+    "]",
+    "token",
+    "null",
+    "0xab",
+    "1.5",
+    "WITH",
+    ".",
+    "LIMIT",
+    "ORDER",
+    "BY",
+    "DESC",
+    "DESCRIBE",
+    "count",
+    "\"Q\"",
+    "-1",
+    "+",
+    "AS",
+];

@@ -1,0 +1,82 @@
+//! Types of columns and casts.
+
+use cql_types::{CqlType, TypeError};
+
+use super::{Parser, Result};
+use crate::lexer::TokenKind;
+
+impl Parser<'_> {
+    /// A type: `int`, `map<text, frozen<list<int>>>`, `ks.address`, `'org.example.Type'`.
+    pub(super) fn cql_type(&mut self) -> Result<CqlType> {
+        self.nested(Self::cql_type_inside)
+    }
+
+    fn cql_type_inside(&mut self) -> Result<CqlType> {
+        if self.token.kind == TokenKind::String {
+            return Ok(CqlType::Custom(self.advance()?.content().into_owned()));
+        }
+        let word =
+            if self.token.kind == TokenKind::Word { self.token.text.to_ascii_lowercase() } else { String::new() };
+        let followed_by_less = self.peek_second()?.is_symbol("<");
+        match word.as_str() {
+            "frozen" if followed_by_less => Ok(self.parameters(1)?.remove(0).into_frozen()),
+            "list" if followed_by_less => {
+                let element = Box::new(self.parameters(1)?.remove(0));
+                Ok(CqlType::List { element, frozen: false })
+            }
+            "set" if followed_by_less => {
+                let element = Box::new(self.parameters(1)?.remove(0));
+                Ok(CqlType::Set { element, frozen: false })
+            }
+            "map" if followed_by_less => {
+                let mut both = self.parameters(2)?;
+                let key = Box::new(both.remove(0));
+                Ok(CqlType::Map { key, value: Box::new(both.remove(0)), frozen: false })
+            }
+            "tuple" if followed_by_less => Ok(CqlType::Tuple(self.parameters(0)?)),
+            "vector" if followed_by_less => self.vector(),
+            _ => self.named_type(&word),
+        }
+    }
+
+    fn named_type(&mut self, word: &str) -> Result<CqlType> {
+        if let Some(native) = CqlType::native(word) {
+            self.advance()?;
+            return Ok(native);
+        }
+        let (keyspace, name) = self.qualified_name()?;
+        Ok(CqlType::Udt { keyspace: keyspace.unwrap_or_default(), name, fields: Vec::new(), frozen: false })
+    }
+
+    /// `<a, b>`: `count` types, or any number of them when it is 0.
+    fn parameters(&mut self, count: usize) -> Result<Vec<CqlType>> {
+        self.advance()?;
+        self.expect_symbol("<")?;
+        let types = self.comma_separated(Self::cql_type)?;
+        if count != 0 && types.len() != count {
+            return Err(self.unexpected());
+        }
+        self.expect_symbol(">")?;
+        Ok(types)
+    }
+
+    fn vector(&mut self) -> Result<CqlType> {
+        self.advance()?;
+        self.expect_symbol("<")?;
+        let element = Box::new(self.cql_type()?);
+        self.expect_symbol(",")?;
+        let dimension = self.token.text.parse::<u16>().ok().filter(|&dimension| dimension > 0);
+        let Some(dimension) = dimension else {
+            return Err(self.error(
+                TypeError::Malformed {
+                    text: format!("vector<{element}, {}>", self.found()),
+                    reason: "a vector's dimension is from 1 to 65535",
+                }
+                .to_string(),
+            ));
+        };
+        self.advance()?;
+        self.expect_symbol(">")?;
+        Ok(CqlType::Vector { element, dimension })
+    }
+}

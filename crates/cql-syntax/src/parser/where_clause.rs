@@ -1,0 +1,141 @@
+//! WHERE's relations and IF's conditions.
+
+use super::{Parser, Result};
+use crate::ast::{Condition, Conditions, Operator, Relation, Term};
+use crate::lexer::TokenKind;
+
+impl Parser<'_> {
+    /// `WHERE relation AND …`, with the WHERE.
+    pub(super) fn where_clause(&mut self) -> Result<Vec<Relation>> {
+        self.expect_keyword("WHERE")?;
+        let mut relations = vec![self.relation()?];
+        while self.take_keyword("AND")? {
+            relations.push(self.relation()?);
+        }
+        Ok(relations)
+    }
+
+    fn relation(&mut self) -> Result<Relation> {
+        self.nested(Self::relation_inside)
+    }
+
+    fn relation_inside(&mut self) -> Result<Relation> {
+        if self.take_keyword("TOKEN")? {
+            let columns = self.parenthesised(Self::name)?;
+            let operator = self.comparison()?;
+            return Ok(Relation::Token { columns, operator, term: self.term()? });
+        }
+        if self.token.is_symbol("(") {
+            return self.parenthesised_relation();
+        }
+        let column = self.name()?;
+        if self.take_symbol("[")? {
+            let key = self.term()?;
+            self.expect_symbol("]")?;
+            let operator = self.comparison()?;
+            return Ok(Relation::Element { column, key, operator, term: self.term()? });
+        }
+        let (operator, term) = self.operator_and_term()?;
+        Ok(Relation::Column { column, operator, term })
+    }
+
+    /// `(a, b) > (1, 2)`, or a relation in parentheses.
+    fn parenthesised_relation(&mut self) -> Result<Relation> {
+        let start = *self;
+        if let Ok(columns) = self.parenthesised(Self::name)
+            && self.at_operator()
+        {
+            let (operator, term) = self.operator_and_term()?;
+            return Ok(Relation::Tuple { columns, operator, term });
+        }
+        *self = start;
+        self.advance()?;
+        let relation = self.relation()?;
+        self.expect_symbol(")")?;
+        Ok(relation)
+    }
+
+    fn at_operator(&self) -> bool {
+        self.token.is_keyword("IN")
+            || self.token.kind == TokenKind::Symbol && ["=", "!=", "<", "<=", ">", ">="].contains(&self.token.text)
+    }
+
+    /// An operator and its right side.
+    fn operator_and_term(&mut self) -> Result<(Operator, Term)> {
+        if self.take_keyword("IN")? {
+            return Ok((Operator::In, self.in_values()?));
+        }
+        if self.take_keyword("CONTAINS")? {
+            let operator = if self.take_keyword("KEY")? { Operator::ContainsKey } else { Operator::Contains };
+            return Ok((operator, self.term()?));
+        }
+        if self.take_keyword("LIKE")? {
+            return Ok((Operator::Like, self.term()?));
+        }
+        if self.take_keyword("IS")? {
+            self.expect_keyword("NOT")?;
+            self.expect_keyword("NULL")?;
+            return Ok((Operator::IsNot, Term::Null));
+        }
+        Ok((self.comparison()?, self.term()?))
+    }
+
+    /// What follows IN: a marker for the whole list, or the list, which may be empty.
+    fn in_values(&mut self) -> Result<Term> {
+        if self.at_marker() {
+            return Ok(Term::Marker(self.marker()?));
+        }
+        self.expect_symbol("(")?;
+        if self.take_symbol(")")? {
+            return Ok(Term::Tuple(Vec::new()));
+        }
+        let terms = self.comma_separated(Self::term)?;
+        self.expect_symbol(")")?;
+        Ok(Term::Tuple(terms))
+    }
+
+    fn comparison(&mut self) -> Result<Operator> {
+        let operator = match self.token.text {
+            _ if self.token.kind != TokenKind::Symbol => return Err(self.unexpected()),
+            "=" => Operator::Equal,
+            "!=" => Operator::NotEqual,
+            "<" => Operator::Less,
+            "<=" => Operator::LessOrEqual,
+            ">" => Operator::Greater,
+            ">=" => Operator::GreaterOrEqual,
+            _ => return Err(self.unexpected()),
+        };
+        self.advance()?;
+        Ok(operator)
+    }
+
+    /// `IF EXISTS` or `IF condition AND …`, if it stands here.
+    pub(super) fn conditions(&mut self) -> Result<Conditions> {
+        if !self.take_keyword("IF")? {
+            return Ok(Conditions::None);
+        }
+        let at_end = |token: crate::lexer::Token<'_>| token.kind == TokenKind::End || token.kind == TokenKind::Word;
+        if self.token.is_keyword("EXISTS") && (at_end(self.peek_second()?) || self.peek_second()?.is_symbol(";")) {
+            self.advance()?;
+            return Ok(Conditions::Exists);
+        }
+        let mut conditions = vec![self.condition()?];
+        while self.take_keyword("AND")? {
+            conditions.push(self.condition()?);
+        }
+        Ok(Conditions::All(conditions))
+    }
+
+    fn condition(&mut self) -> Result<Condition> {
+        let column = self.name()?;
+        let (mut element, mut field) = (None, None);
+        if self.take_symbol("[")? {
+            element = Some(self.term()?);
+            self.expect_symbol("]")?;
+        } else if self.take_symbol(".")? {
+            field = Some(self.name()?);
+        }
+        let (operator, term) = self.operator_and_term()?;
+        Ok(Condition { column, element, field, operator, term })
+    }
+}

@@ -1,0 +1,140 @@
+//! CREATE, ALTER and DROP.
+
+use std::fmt::{self, Display, Formatter};
+
+use super::{write_names, write_separated};
+use crate::ast::{
+    AlterKeyspace, AlterTable, AlterTableAction, ColumnDefinition, CreateKeyspace, CreateTable, DropKeyspace,
+    DropTable, PrimaryKey, PropertyValue,
+};
+use crate::quote_identifier;
+
+fn if_not_exists(given: bool) -> &'static str {
+    if given { "IF NOT EXISTS " } else { "" }
+}
+
+fn if_exists(given: bool) -> &'static str {
+    if given { "IF EXISTS " } else { "" }
+}
+
+fn write_properties(f: &mut Formatter<'_>, properties: &[(String, PropertyValue)], first: &str) -> fmt::Result {
+    for (i, (name, value)) in properties.iter().enumerate() {
+        write!(f, "{}{} = {value}", if i == 0 { first } else { " AND " }, quote_identifier(name))?;
+    }
+    Ok(())
+}
+
+impl Display for PropertyValue {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            PropertyValue::Literal(literal) => literal.fmt(f),
+            PropertyValue::Word(word) => f.write_str(word),
+            PropertyValue::Map(entries) => {
+                f.write_str("{")?;
+                write_separated(f, entries, ", ", |f, (key, value)| write!(f, "{key}: {value}"))?;
+                f.write_str("}")
+            }
+        }
+    }
+}
+
+impl Display for CreateKeyspace {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "CREATE KEYSPACE {}{}", if_not_exists(self.if_not_exists), quote_identifier(&self.keyspace))?;
+        write_properties(f, &self.properties, " WITH ")
+    }
+}
+
+impl Display for AlterKeyspace {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "ALTER KEYSPACE {}{}", if_exists(self.if_exists), quote_identifier(&self.keyspace))?;
+        write_properties(f, &self.properties, " WITH ")
+    }
+}
+
+impl Display for DropKeyspace {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "DROP KEYSPACE {}{}", if_exists(self.if_exists), quote_identifier(&self.keyspace))
+    }
+}
+
+impl Display for ColumnDefinition {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}{}", quote_identifier(&self.name), self.ty, if self.is_static { " STATIC" } else { "" })
+    }
+}
+
+impl Display for PrimaryKey {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("PRIMARY KEY ((")?;
+        write_names(f, &self.partition)?;
+        f.write_str(")")?;
+        for column in &self.clustering {
+            write!(f, ", {}", quote_identifier(column))?;
+        }
+        f.write_str(")")
+    }
+}
+
+impl Display for CreateTable {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "CREATE TABLE {}{} (", if_not_exists(self.if_not_exists), self.table)?;
+        write_separated(f, &self.columns, ", ", |f, column| column.fmt(f))?;
+        for (i, key) in self.primary_keys.iter().enumerate() {
+            let comma = if i > 0 || !self.columns.is_empty() { ", " } else { "" };
+            write!(f, "{comma}{key}")?;
+        }
+        f.write_str(")")?;
+        let mut joint = " WITH ";
+        if self.compact_storage {
+            write!(f, "{joint}COMPACT STORAGE")?;
+            joint = " AND ";
+        }
+        if !self.clustering_order.is_empty() {
+            write!(f, "{joint}CLUSTERING ORDER BY (")?;
+            write_separated(f, &self.clustering_order, ", ", |f, (column, descending)| {
+                write!(f, "{} {}", quote_identifier(column), if *descending { "DESC" } else { "ASC" })
+            })?;
+            f.write_str(")")?;
+            joint = " AND ";
+        }
+        write_properties(f, &self.properties, joint)
+    }
+}
+
+impl Display for AlterTable {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "ALTER TABLE {}{} {}", if_exists(self.if_exists), self.table, self.action)
+    }
+}
+
+impl Display for AlterTableAction {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            AlterTableAction::Add { if_not_exists: given, columns } => {
+                write!(f, "ADD {}(", if_not_exists(*given))?;
+                write_separated(f, columns, ", ", |f, column| column.fmt(f))?;
+                f.write_str(")")
+            }
+            AlterTableAction::Drop { if_exists: given, columns } => {
+                write!(f, "DROP {}(", if_exists(*given))?;
+                write_names(f, columns)?;
+                f.write_str(")")
+            }
+            AlterTableAction::Rename { if_exists: given, columns } => {
+                write!(f, "RENAME {}", if_exists(*given))?;
+                write_separated(f, columns, " AND ", |f, (from, to)| {
+                    write!(f, "{} TO {}", quote_identifier(from), quote_identifier(to))
+                })
+            }
+            AlterTableAction::With(properties) => write_properties(f, properties, "WITH "),
+            AlterTableAction::DropCompactStorage => f.write_str("DROP COMPACT STORAGE"),
+        }
+    }
+}
+
+impl Display for DropTable {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "DROP TABLE {}{}", if_exists(self.if_exists), self.table)
+    }
+}
