@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn bodies_round_trip() {
-        for body in [vec![], vec![7], vec![9; 100_000], (0..10_000).map(|n: u32| (n * n >> 3) as u8).collect()] {
+        for body in [vec![], vec![7], vec![9; 100_000], (0..10_000).map(|n: u32| ((n * n) >> 3) as u8).collect()] {
             let (mut compressed, mut out) = (Vec::new(), b"kept".to_vec());
             compress(&body, &mut compressed);
             decompress(&compressed, body.len(), &mut out).unwrap();

@@ -12,6 +12,7 @@ use crate::control::Control;
 use crate::phase::{Phase, Plan};
 use crate::report::Report;
 use crate::setup::{self, Statements};
+use crate::statistics::Statistics;
 use crate::template::Statement;
 use crate::{StressError, cpu_time, wire};
 
@@ -34,7 +35,7 @@ pub(crate) async fn run(runtime: &Runtime, arguments: &Arguments) -> Result<(), 
     let elapsed = runtime.now() - start;
     let used = CpuTimes::take(runtime, arguments).await?.since(&before);
 
-    let statistics = phase.statistics.borrow();
+    let statistics = phase.statistics.replace(Statistics::new());
     let report = Report {
         arguments,
         reactor: runtime.reactor_name(),

@@ -122,7 +122,7 @@ impl Server {
                 match self.fault {
                     Fault::HangsUp if self.executes.get() > 50 => return false,
                     Fault::AnswersTwice => write_void(out, version, stream),
-                    Fault::Overloaded if self.executes.get() % 10 == 0 => {
+                    Fault::Overloaded if self.executes.get().is_multiple_of(10) => {
                         write_error(out, version, stream, &ErrorBody::overloaded("full"));
                         return true;
                     }
