@@ -117,8 +117,8 @@ impl<'a> Lexer<'a> {
             self.offset += rest.len() - trimmed.len();
             if trimmed.starts_with("--") || trimmed.starts_with("//") {
                 self.offset += trimmed.find('\n').map_or(trimmed.len(), |end| end + 1);
-            } else if trimmed.starts_with("/*") {
-                match trimmed[2..].find("*/") {
+            } else if let Some(comment) = trimmed.strip_prefix("/*") {
+                match comment.find("*/") {
                     Some(end) => self.offset += end + 4,
                     None => return Err(self.error(self.offset, "a comment is not closed".to_owned())),
                 }
