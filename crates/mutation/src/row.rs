@@ -172,17 +172,6 @@ impl<'a> RowRef<'a> {
         self.flags & row_flag::UNIFORM != 0
     }
 
-    /// The timestamp that the liveness and most cells have.
-    #[inline]
-    pub(crate) fn base_timestamp(&self) -> i64 {
-        self.base_timestamp
-    }
-
-    #[inline]
-    pub(crate) fn base_expiry(&self) -> Option<Expiry> {
-        self.base_expiry
-    }
-
     /// Whether the row says nothing at all.
     #[inline]
     pub fn is_empty(&self) -> bool {

@@ -3,11 +3,14 @@
 //! [`Shard`] is all that other crates use: it applies mutations, answers reads and tells when a write is on the disk.
 //! See `docs/internals/{commit-log,memtable,write-path,read-path}.md`.
 
+mod commitlog;
 mod error;
 mod memtable;
 mod options;
+mod recovery;
 mod shard;
 mod sink;
+mod tables;
 
 pub use error::{ApplyError, OpenError, Poisoned};
 pub use options::{ReplayPosition, StorageOptions, SyncMode, Truncations};

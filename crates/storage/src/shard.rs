@@ -1,15 +1,27 @@
 //! [`Shard`]: one shard's engine.
 
+use std::cell::{RefCell, RefMut};
 use std::rc::Rc;
 
-use mutation::ReadCommand;
-use runtime::Runtime;
+use mutation::{MutationRef, ReadCommand};
+use runtime::{Group, Runtime};
 use schema::{Schema, TableId};
 use topology::Sharder;
 
+use crate::commitlog::{CommitLog, FoundSegment, Ledger, io_error, shard_folder};
 use crate::error::{ApplyError, OpenError, Poisoned};
+use crate::memtable::{ChunkPool, Memtable, Scratch};
 use crate::options::{ReplayPosition, StorageOptions, Truncations};
+use crate::recovery::Found;
 use crate::sink::{ReadEnd, RowSink};
+use crate::tables::{TableState, Tables};
+
+/// The smallest segment: a few groups of the smallest size.
+const SEGMENT_BYTES_MIN: u64 = 64 << 10;
+/// The largest segment: a group's lengths are 32-bit numbers.
+const SEGMENT_BYTES_MAX: u64 = 1 << 30;
+/// The most that one new chunk may add to the memory in use.
+const CHUNK_RESERVE: usize = 1 << 20;
 
 /// How many bytes of records were appended to the shard's commit log since the process started: a write is on the disk
 /// when the synced sequence is at least its own.
@@ -44,20 +56,45 @@ pub struct StorageStats {
     pub log_written: u64,
     /// Segments on the disk that hold records still needed.
     pub log_segments: u64,
-    /// Records replayed at the start.
-    pub replayed_records: u64,
+    /// Mutations replayed at the start.
+    pub replayed: u64,
 }
 
 /// One shard's engine. Clones are the same engine.
 #[derive(Clone)]
 pub struct Shard {
-    inner: Rc<()>,
+    inner: Rc<Inner>,
+}
+
+struct Inner {
+    runtime: Runtime,
+    options: StorageOptions,
+    shard_count: u16,
+    engine: RefCell<Engine>,
+    log: CommitLog,
+    /// Segments of other shard counts, until they are retired.
+    foreign: RefCell<Vec<FoundSegment>>,
+}
+
+/// What a shard holds in memory.
+pub(crate) struct Engine {
+    pub(crate) tables: Tables,
+    pub(crate) pool: ChunkPool,
+    pub(crate) scratch: Scratch,
+    pub(crate) counts: Counts,
+    is_trimming: bool,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    mutations: u64,
+    pub(crate) replayed: u64,
 }
 
 impl Shard {
     /// Opens the shard's folder, replays its commit log and is ready to serve. If the process was started with another
     /// shard count before, the records of all old segments whose tokens this shard owns now are made its own; the
-    /// caller then has [`Shard::retire_old_segments`] called once every shard is open.
+    /// caller then has [`Shard::retire_old_segments`] called once every shard is open, before anything is served.
     pub async fn open(
         runtime: &Runtime,
         options: StorageOptions,
@@ -65,81 +102,273 @@ impl Shard {
         schema: &Schema,
         truncations: &Truncations,
     ) -> Result<Shard, OpenError> {
-        let _ = (runtime, options, sharder, schema, truncations);
-        todo!()
+        let options = check_options(options)?;
+        let found = Found::look(runtime, &options, sharder).await?;
+        let folder = shard_folder(&options.dir, runtime.shard().0);
+        let ledger = Ledger::new(runtime.shard().0);
+        let log = CommitLog::start(runtime, &options, folder, sharder.shards, found.next_segment, ledger);
+        let mut engine = Engine {
+            tables: Tables::default(),
+            pool: ChunkPool::new(options.memory_bytes),
+            scratch: Scratch::default(),
+            counts: Counts::default(),
+            is_trimming: false,
+        };
+        engine.tables.update(schema, &mut engine.pool);
+        let inner = Inner {
+            runtime: runtime.clone(),
+            options,
+            shard_count: sharder.shards,
+            engine: RefCell::new(engine),
+            log,
+            foreign: RefCell::default(),
+        };
+        let shard = Shard { inner: Rc::new(inner) };
+        shard.replay_own(&found, truncations).await?;
+        shard.adopt_foreign(&found, sharder, truncations).await?;
+        shard.inner.foreign.replace(found.into_foreign());
+        shard.inner.log.release();
+        Ok(shard)
     }
 
-    /// Applies one encoded mutation: appends it to the log, merges it into the memtable.
+    pub(crate) fn runtime(&self) -> &Runtime {
+        &self.inner.runtime
+    }
+
+    pub(crate) fn log(&self) -> &CommitLog {
+        &self.inner.log
+    }
+
+    pub(crate) fn engine(&self) -> RefMut<'_, Engine> {
+        self.inner.engine.borrow_mut()
+    }
+
+    /// Applies one encoded mutation: appends it to the log, merges it into the memtable. Reads see it at once.
+    #[inline]
     pub fn apply(&self, mutation: &[u8]) -> Result<Ack, ApplyError> {
-        let _ = (mutation, &self.inner);
-        todo!()
+        let mutation = MutationRef::decode(mutation)?;
+        let mut engine = self.inner.engine.borrow_mut();
+        let Engine { tables, pool, scratch, counts, .. } = &mut *engine;
+        let table = tables.get_mut(mutation.table()).ok_or(ApplyError::UnknownTable(mutation.table()))?;
+        check(table, pool, &mutation)?;
+        let log = &self.inner.log;
+        let mut ack = Ack::Now;
+        if table.is_durable {
+            log.check(mutation.bytes().len())?;
+            let sequence = log.append(table.id, &mut table.mark, mutation.bytes());
+            if !log.is_periodic() {
+                ack = Ack::When(sequence);
+            }
+        }
+        table.memtable.apply(pool, scratch, &mutation);
+        counts.mutations += 1;
+        Ok(ack)
     }
 
     /// Applies mutations as one record of the log: after a crash all of them are there or none.
     pub fn apply_batch(&self, mutations: &[&[u8]]) -> Result<Ack, ApplyError> {
-        let _ = mutations;
-        todo!()
+        {
+            let engine = self.inner.engine.borrow();
+            let mut needed = 0usize;
+            for mutation in mutations {
+                let mutation = MutationRef::decode(mutation)?;
+                needed = needed.saturating_add(Memtable::bytes_needed(&mutation));
+            }
+            if !engine.pool.has_room(needed.saturating_add(CHUNK_RESERVE)) {
+                return Err(overloaded(&engine.pool));
+            }
+        }
+        self.apply_unbounded(mutations)
+    }
+
+    /// [`Shard::apply_batch`] without regard to the memory budget.
+    pub(crate) fn apply_unbounded(&self, mutations: &[&[u8]]) -> Result<Ack, ApplyError> {
+        let mut engine = self.inner.engine.borrow_mut();
+        let Engine { tables, pool, scratch, counts, .. } = &mut *engine;
+        let mut is_durable = false;
+        for mutation in mutations {
+            let mutation = MutationRef::decode(mutation)?;
+            let table = tables.get(mutation.table()).ok_or(ApplyError::UnknownTable(mutation.table()))?;
+            table.memtable.shape().check(&mutation).map_err(ApplyError::Mismatch)?;
+            is_durable |= table.is_durable;
+        }
+        let log = &self.inner.log;
+        let mut ack = Ack::Now;
+        if is_durable {
+            log.check(CommitLog::batch_length(mutations))?;
+        }
+        for mutation in mutations {
+            let mutation = MutationRef::decode(mutation)?;
+            let table = tables.get_mut(mutation.table()).expect("all tables were found above");
+            table.memtable.apply(pool, scratch, &mutation);
+            if is_durable {
+                log.note(table.id, &mut table.mark);
+            }
+            counts.mutations += 1;
+        }
+        if is_durable {
+            let sequence = log.append_batch(mutations);
+            if !log.is_periodic() {
+                ack = Ack::When(sequence);
+            }
+        }
+        Ok(ack)
     }
 
     /// How far the log is synced.
+    #[inline]
     pub fn synced(&self) -> LogSequence {
-        todo!()
+        self.inner.log.synced()
     }
 
     /// Waits until the log is synced up to `sequence`.
     pub async fn wait_synced(&self, sequence: LogSequence) -> Result<(), Poisoned> {
-        let _ = sequence;
-        todo!()
+        self.inner.log.wait_synced(sequence).await
     }
 
-    /// Waits until the log's buffer has room again, or the log has failed.
+    /// Waits until the log's buffer has room again, or the log has failed. After [`ApplyError::LogBusy`].
     pub async fn room(&self) {
-        todo!()
+        self.inner.log.room().await;
     }
 
-    /// Hands the live rows that `command` asks for to `sink`. Bounded: a long read pauses.
+    /// Hands the live rows that `command` asks for to `sink`. Bounded: a long read pauses. Of a table that is not here
+    /// there are none.
+    #[inline]
     pub fn read(&self, command: &ReadCommand<'_>, sink: &mut impl RowSink) -> ReadEnd {
-        let _ = (command, sink);
-        todo!()
+        let engine = self.inner.engine.borrow();
+        match engine.tables.get(command.table) {
+            Some(table) => table.memtable.read(command, sink),
+            None => ReadEnd::Complete,
+        }
     }
 
     /// Takes over the tables of a schema; those that are gone are dropped with their data.
     pub fn update_schema(&self, schema: &Schema) {
-        let _ = schema;
-        todo!()
+        let gone = {
+            let mut engine = self.inner.engine.borrow_mut();
+            let Engine { tables, pool, .. } = &mut *engine;
+            tables.update(schema, pool)
+        };
+        for table in gone {
+            self.inner.log.drop_table(table);
+        }
+        self.trim_in_background();
     }
 
     /// Drops the table's data. The caller makes the position durable, so that a replay leaves the data out, and then calls
     /// [`Shard::truncation_is_durable`].
     pub fn truncate(&self, table: TableId) -> ReplayPosition {
-        let _ = table;
-        todo!()
+        {
+            let mut engine = self.inner.engine.borrow_mut();
+            let Engine { tables, pool, .. } = &mut *engine;
+            if let Some(table) = tables.get_mut(table) {
+                table.memtable.clear(pool);
+            }
+        }
+        self.trim_in_background();
+        self.inner.log.position()
     }
 
     /// Lets the log forget what the table held before `position`.
     pub fn truncation_is_durable(&self, table: TableId, position: ReplayPosition) {
-        let _ = (table, position);
-        todo!()
+        self.inner.log.truncated(table, position);
     }
 
     /// Drops the table's data for good: its id does not come again.
     pub fn drop_table(&self, table: TableId) {
-        let _ = table;
-        todo!()
+        {
+            let mut engine = self.inner.engine.borrow_mut();
+            let Engine { tables, pool, .. } = &mut *engine;
+            tables.remove(table, pool);
+        }
+        self.inner.log.drop_table(table);
+        self.trim_in_background();
     }
 
-    /// Removes the segments of other shard counts that lie in this shard's care. To be called when every shard is open.
+    /// Removes the segments of other shard counts that lie in this shard's care: in its own folder, and for shard 0 in the folders of shards
+    /// that are no more. To be called on every shard when all are open, and awaited before anything is served.
     pub async fn retire_old_segments(&self) -> Result<(), OpenError> {
-        todo!()
+        let inner = &*self.inner;
+        let shard = inner.runtime.shard().0;
+        let foreign = std::mem::take(&mut *inner.foreign.borrow_mut());
+        let is_mine = |folder: u16| folder == shard || (shard == 0 && folder >= inner.shard_count);
+        let mut folders = Vec::new();
+        for segment in foreign.iter().filter(|segment| is_mine(segment.folder_shard)) {
+            inner.runtime.remove_file(&segment.path).await.map_err(io_error(&segment.path))?;
+            if !folders.contains(&segment.folder_shard) {
+                folders.push(segment.folder_shard);
+            }
+        }
+        for folder in folders {
+            let path = shard_folder(&inner.options.dir, folder);
+            inner.runtime.sync_dir(&path).await.map_err(io_error(&path))?;
+        }
+        Ok(())
     }
 
     /// Writes and syncs everything that was applied.
     pub async fn drain(&self) -> Result<(), Poisoned> {
-        todo!()
+        self.wait_synced(self.inner.log.appended()).await
     }
 
     /// The shard's counters.
     pub fn stats(&self) -> StorageStats {
-        todo!()
+        let engine = self.inner.engine.borrow();
+        let log = self.inner.log.stats();
+        StorageStats {
+            memory_used: engine.pool.used(),
+            memory_budget: engine.pool.budget(),
+            mutations: engine.counts.mutations,
+            partitions: engine.tables.iter().map(|table| u64::from(table.memtable.partition_count())).sum(),
+            log_appended: log.appended,
+            log_groups: log.groups,
+            log_written: log.written,
+            log_segments: log.segments,
+            replayed: engine.counts.replayed,
+        }
     }
+
+    /// Gives memory that a dropped memtable left back to the system, little by little.
+    fn trim_in_background(&self) {
+        let mut engine = self.inner.engine.borrow_mut();
+        if engine.is_trimming || !engine.pool.is_trimmable() {
+            return;
+        }
+        engine.is_trimming = true;
+        let shard = self.clone();
+        self.inner.runtime.spawn(Group::Maintenance, async move {
+            while shard.engine().pool.is_trimmable() {
+                shard.engine().pool.trim();
+                shard.runtime().maybe_yield().await;
+            }
+            shard.engine().is_trimming = false;
+        });
+    }
+}
+
+/// Whether a mutation fits its table and the memory.
+#[inline]
+fn check(table: &TableState, pool: &ChunkPool, mutation: &MutationRef<'_>) -> Result<(), ApplyError> {
+    table.memtable.shape().check(mutation).map_err(ApplyError::Mismatch)?;
+    let needed = Memtable::bytes_needed(mutation);
+    if table.memtable.has_room(needed) || pool.has_room(needed.saturating_add(CHUNK_RESERVE)) {
+        return Ok(());
+    }
+    Err(overloaded(pool))
+}
+
+fn overloaded(pool: &ChunkPool) -> ApplyError {
+    ApplyError::Overloaded { used: pool.used(), budget: pool.budget() }
+}
+
+fn check_options(mut options: StorageOptions) -> Result<StorageOptions, OpenError> {
+    if !(SEGMENT_BYTES_MIN..=SEGMENT_BYTES_MAX).contains(&options.segment_bytes) {
+        let what = format!(
+            "a commit log segment of {} bytes: it must have {SEGMENT_BYTES_MIN} to {SEGMENT_BYTES_MAX}",
+            options.segment_bytes
+        );
+        return Err(OpenError::Options(what));
+    }
+    options.segment_bytes = options.segment_bytes.next_multiple_of(4096);
+    Ok(options)
 }

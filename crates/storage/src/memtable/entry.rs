@@ -112,9 +112,3 @@ pub fn overwrite_body(arena: &mut Arena, handle: Handle, body: &[u8]) {
     assert_eq!(lengths.body as usize, body.len(), "an overwritten body keeps its length");
     block[HEAD + lengths.key as usize + lengths.side as usize..][..body.len()].copy_from_slice(body);
 }
-
-/// Frees the entry's block.
-pub fn remove(arena: &mut Arena, pool: &mut ChunkPool, handle: Handle) {
-    let units = lengths(arena.block(handle)).units;
-    arena.free(pool, handle, units);
-}

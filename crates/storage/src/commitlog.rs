@@ -1,0 +1,332 @@
+//! A shard's commit log: records are appended to a group in memory, one group at a time is on its way to the disk, and what
+//! arrives meanwhile forms the next.
+//!
+//! See `docs/internals/commit-log.md`.
+
+mod buffer;
+mod folder;
+mod format;
+mod ledger;
+mod replay;
+mod writer;
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use runtime::sync::Notify;
+use runtime::{AlignedBuf, File, Group, Instant, Runtime};
+use schema::TableId;
+
+use crate::commitlog::buffer::GroupBuffer;
+use crate::commitlog::folder::Folder;
+use crate::commitlog::format::{BLOCK, SegmentHead};
+use crate::error::{ApplyError, Poisoned};
+use crate::options::{ReplayPosition, StorageOptions, SyncMode};
+use crate::shard::LogSequence;
+
+pub use folder::shard_folder;
+pub use format::mutations;
+pub use ledger::{Ledger, LedgerEntry};
+pub(crate) use replay::io_error;
+pub use replay::{FoundSegment, SegmentStream, find_segments, streams};
+
+/// In `periodic`, a group of this size is written without waiting for more.
+const PERIODIC_WRITE_BYTES: usize = 256 << 10;
+/// Released segments that are kept for their next use.
+const SPARES_MAX: usize = 2;
+
+/// The commit log of one shard. Clones are the same log.
+#[derive(Clone)]
+pub struct CommitLog {
+    shared: Rc<Shared>,
+}
+
+struct Shared {
+    runtime: Runtime,
+    folder: Folder,
+    /// The head of the segments to come, but for their ids.
+    head: SegmentHead,
+    mode: SyncMode,
+    record_max: usize,
+    buffer_max: usize,
+    state: RefCell<State>,
+    /// The writer has something to do.
+    wake: Notify,
+    /// In `periodic`: do not wait for more.
+    hurry: Notify,
+    /// In `periodic`: something is to be synced.
+    unsynced: Notify,
+    /// In `periodic`: sync now.
+    sync_now: Notify,
+    /// The synced sequence rose, or the log failed.
+    synced: Notify,
+    /// The group in the making was taken away, or the log failed.
+    room: Notify,
+    /// A segment was made, or was not.
+    prepared: Notify,
+}
+
+struct State {
+    collecting: GroupBuffer,
+    /// Counts groups, so that a table knows whether it is already noted in this one.
+    group_number: u64,
+    spare_buffer: Option<AlignedBuf>,
+    is_writing: bool,
+    is_poisoned: bool,
+    is_disk_full: bool,
+    written: u64,
+    synced: u64,
+    /// Someone waits for this to be synced sooner than the period asks for.
+    sync_wanted: u64,
+    unsynced_files: Vec<(u64, File)>,
+    next_segment: u64,
+    /// A segment that is ready to follow the active one.
+    next: Option<(u64, File)>,
+    is_preparing: bool,
+    prepare_not_before: Instant,
+    spares: Vec<PathBuf>,
+    ledger: Ledger,
+    groups: u64,
+    bytes_written: u64,
+}
+
+/// What the log counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogStats {
+    /// Bytes of records appended.
+    pub appended: u64,
+    /// Groups written.
+    pub groups: u64,
+    /// Bytes written, padding included.
+    pub written: u64,
+    /// Segments on the disk.
+    pub segments: u64,
+}
+
+impl CommitLog {
+    /// Begins the log of this boot in `folder`, which exists. `next_segment` is above all ids in it; `ledger` knows the segments that are
+    /// already there. Nothing is written before the first record.
+    pub fn start(
+        runtime: &Runtime,
+        options: &StorageOptions,
+        path: PathBuf,
+        shard_count: u16,
+        next_segment: u64,
+        ledger: Ledger,
+    ) -> Self {
+        let dsync = !matches!(options.sync, SyncMode::Periodic { .. });
+        let folder = Folder { runtime: runtime.clone(), path, segment_bytes: options.segment_bytes, dsync };
+        let (shard, salt) = (runtime.shard().0, runtime.random_u64());
+        let head = SegmentHead { shard, shard_count, boot: options.boot, segment: 0, salt };
+        let room = (options.segment_bytes as usize).saturating_sub(2 * BLOCK);
+        let state = State {
+            collecting: GroupBuffer::new(AlignedBuf::new(), 0),
+            group_number: 1,
+            spare_buffer: None,
+            is_writing: false,
+            is_poisoned: false,
+            is_disk_full: false,
+            written: 0,
+            synced: 0,
+            sync_wanted: 0,
+            unsynced_files: Vec::new(),
+            next_segment,
+            next: None,
+            is_preparing: false,
+            prepare_not_before: runtime.now(),
+            spares: Vec::new(),
+            ledger,
+            groups: 0,
+            bytes_written: 0,
+        };
+        let shared = Rc::new(Shared {
+            runtime: runtime.clone(),
+            folder,
+            head,
+            mode: options.sync,
+            record_max: (options.segment_bytes / 2) as usize,
+            buffer_max: options.log_buffer_bytes.min(room),
+            state: RefCell::new(state),
+            wake: Notify::new(),
+            hurry: Notify::new(),
+            unsynced: Notify::new(),
+            sync_now: Notify::new(),
+            synced: Notify::new(),
+            room: Notify::new(),
+            prepared: Notify::new(),
+        });
+        let log = CommitLog { shared };
+        runtime.spawn(Group::Query, writer::write_groups(log.clone()));
+        if let SyncMode::Periodic { period } = options.sync {
+            runtime.spawn(Group::Query, writer::sync_at_period(log.clone(), period));
+        }
+        log
+    }
+
+    /// Whether a record with `length` bytes of mutations can be appended now.
+    #[inline]
+    pub fn check(&self, length: usize) -> Result<(), ApplyError> {
+        let shared = &*self.shared;
+        let state = shared.state.borrow();
+        if state.is_poisoned {
+            return Err(ApplyError::Poisoned);
+        }
+        if state.is_disk_full {
+            return Err(ApplyError::DiskFull);
+        }
+        if length > shared.record_max {
+            return Err(ApplyError::TooLarge { length, length_max: shared.record_max });
+        }
+        if state.collecting.len() + length + BLOCK > shared.buffer_max && !state.collecting.is_empty() {
+            return Err(ApplyError::LogBusy);
+        }
+        Ok(())
+    }
+
+    /// Appends one mutation of `table`, whose `mark` remembers the last group it was noted in. [`CommitLog::check`] said yes.
+    #[inline]
+    pub fn append(&self, table: TableId, mark: &mut u64, mutation: &[u8]) -> LogSequence {
+        let mut state = self.shared.state.borrow_mut();
+        let state = &mut *state;
+        state.note(table, mark);
+        let was_empty = state.collecting.is_empty();
+        state.collecting.push_mutation(self.shared.head.salt, mutation);
+        self.wake_writer(state, was_empty);
+        LogSequence(state.collecting.end())
+    }
+
+    /// Notes that the next record has a mutation of `table`.
+    pub fn note(&self, table: TableId, mark: &mut u64) {
+        self.shared.state.borrow_mut().note(table, mark);
+    }
+
+    /// Appends mutations, whose tables were noted, as one record. [`CommitLog::check`] said yes to [`CommitLog::batch_length`].
+    pub fn append_batch(&self, mutations: &[&[u8]]) -> LogSequence {
+        let mut state = self.shared.state.borrow_mut();
+        let state = &mut *state;
+        let was_empty = state.collecting.is_empty();
+        state.collecting.push_batch(self.shared.head.salt, mutations);
+        self.wake_writer(state, was_empty);
+        LogSequence(state.collecting.end())
+    }
+
+    /// The bytes of a batch's record.
+    pub fn batch_length(mutations: &[&[u8]]) -> usize {
+        GroupBuffer::batch_length(mutations)
+    }
+
+    #[inline]
+    fn wake_writer(&self, state: &State, was_empty: bool) {
+        if was_empty && !state.is_writing {
+            self.shared.wake.notify();
+        } else if state.collecting.len() >= PERIODIC_WRITE_BYTES && !state.is_writing {
+            self.shared.hurry.notify();
+        }
+    }
+
+    /// Whether writes are acknowledged before they are on the disk.
+    #[inline]
+    pub fn is_periodic(&self) -> bool {
+        matches!(self.shared.mode, SyncMode::Periodic { .. })
+    }
+
+    /// The sequence behind the last record.
+    #[inline]
+    pub fn appended(&self) -> LogSequence {
+        LogSequence(self.shared.state.borrow().collecting.end())
+    }
+
+    /// The sequence up to which everything is on the disk.
+    #[inline]
+    pub fn synced(&self) -> LogSequence {
+        LogSequence(self.shared.state.borrow().synced)
+    }
+
+    /// Waits until everything up to `sequence` is on the disk.
+    pub async fn wait_synced(&self, sequence: LogSequence) -> Result<(), Poisoned> {
+        loop {
+            {
+                let mut state = self.shared.state.borrow_mut();
+                if state.synced >= sequence.0 {
+                    return Ok(());
+                }
+                if state.is_poisoned {
+                    return Err(Poisoned);
+                }
+                if self.is_periodic() && state.sync_wanted < sequence.0 {
+                    state.sync_wanted = sequence.0;
+                    self.shared.hurry.notify();
+                    self.shared.sync_now.notify();
+                }
+            }
+            self.shared.synced.notified().await;
+        }
+    }
+
+    /// Waits until the group in the making was taken away.
+    pub async fn room(&self) {
+        let is_free = {
+            let state = self.shared.state.borrow();
+            state.is_poisoned || state.collecting.is_empty()
+        };
+        if !is_free {
+            self.shared.room.notified().await;
+        }
+    }
+
+    /// The place behind the last record.
+    pub fn position(&self) -> ReplayPosition {
+        let head = &self.shared.head;
+        ReplayPosition { boot: head.boot, shard: head.shard, sequence: self.appended().0 }
+    }
+
+    /// A table is gone for good.
+    pub fn drop_table(&self, table: TableId) {
+        self.shared.state.borrow_mut().ledger.drop_table(table);
+        self.release();
+    }
+
+    /// A truncation is durable.
+    pub fn truncated(&self, table: TableId, position: ReplayPosition) {
+        self.shared.state.borrow_mut().ledger.truncate(table, position);
+        self.release();
+    }
+
+    /// Adds a segment that was found at the start. Before the first record.
+    pub fn add_old(&self, entry: LedgerEntry) {
+        self.shared.state.borrow_mut().ledger.add(entry);
+    }
+
+    /// Puts segments that nobody needs aside, or removes them.
+    pub fn release(&self) {
+        let released = self.shared.state.borrow_mut().ledger.release();
+        if !released.is_empty() {
+            self.shared.runtime.spawn(Group::Maintenance, writer::put_away(self.clone(), released));
+        }
+    }
+
+    /// The log's counters.
+    pub fn stats(&self) -> LogStats {
+        let state = self.shared.state.borrow();
+        LogStats {
+            appended: state.collecting.end(),
+            groups: state.groups,
+            written: state.bytes_written,
+            segments: state.ledger.len() as u64,
+        }
+    }
+}
+
+impl State {
+    #[inline]
+    fn note(&mut self, table: TableId, mark: &mut u64) {
+        if *mark != self.group_number {
+            *mark = self.group_number;
+            self.collecting.tables.push(table);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

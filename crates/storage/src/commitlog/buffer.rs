@@ -1,0 +1,102 @@
+//! The records that wait for the next write: a group in the making, in the very buffer that will be written.
+
+use runtime::AlignedBuf;
+use schema::TableId;
+
+use crate::commitlog::format::{BLOCK, GROUP_HEAD, GroupHead, KIND_BATCH, KIND_MUTATION, RECORD_HEAD, salted_crc};
+
+/// What an idle shard's buffer holds: most groups fit.
+const CAPACITY_FIRST: usize = 64 << 10;
+
+/// A group in the making.
+pub struct GroupBuffer {
+    bytes: AlignedBuf,
+    /// The log sequence before the first record.
+    sequence: u64,
+    records: u32,
+    /// The tables that have records in it.
+    pub tables: Vec<TableId>,
+}
+
+impl GroupBuffer {
+    /// An empty group that begins at `sequence`, in memory that was used before or in new.
+    pub fn new(mut bytes: AlignedBuf, sequence: u64) -> Self {
+        bytes.clear();
+        bytes.reserve(CAPACITY_FIRST);
+        bytes.resize(GROUP_HEAD, 0);
+        GroupBuffer { bytes, sequence, records: 0, tables: Vec::new() }
+    }
+
+    /// Whether it holds no record.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.records == 0
+    }
+
+    /// Bytes so far.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The log sequence behind the last record.
+    #[inline]
+    pub fn end(&self) -> u64 {
+        self.sequence + (self.bytes.len() - GROUP_HEAD) as u64
+    }
+
+    /// Appends the record of one mutation.
+    #[inline]
+    pub fn push_mutation(&mut self, salt: u64, mutation: &[u8]) {
+        self.push(salt, 1 + mutation.len(), |bytes| {
+            bytes.extend_from_slice(&[KIND_MUTATION]);
+            bytes.extend_from_slice(mutation);
+        });
+    }
+
+    /// Appends several mutations as one record.
+    pub fn push_batch(&mut self, salt: u64, mutations: &[&[u8]]) {
+        self.push(salt, Self::batch_length(mutations), |bytes| {
+            bytes.extend_from_slice(&[KIND_BATCH]);
+            for mutation in mutations {
+                let length = u32::try_from(mutation.len()).expect("a mutation is shorter than a segment");
+                bytes.extend_from_slice(&length.to_be_bytes());
+                bytes.extend_from_slice(mutation);
+            }
+        });
+    }
+
+    /// The payload of a batch's record.
+    pub fn batch_length(mutations: &[&[u8]]) -> usize {
+        1 + mutations.iter().map(|mutation| 4 + mutation.len()).sum::<usize>()
+    }
+
+    #[inline]
+    fn push(&mut self, salt: u64, length: usize, write: impl FnOnce(&mut AlignedBuf)) {
+        let sequence = self.end();
+        let start = self.bytes.len();
+        self.bytes.reserve(RECORD_HEAD + length);
+        let length = u32::try_from(length).expect("a record is shorter than a segment");
+        self.bytes.extend_from_slice(&length.to_be_bytes());
+        self.bytes.extend_from_slice(&[0; 4]);
+        write(&mut self.bytes);
+        let crc = salted_crc(salt, sequence, &self.bytes[start + RECORD_HEAD..]);
+        self.bytes[start + 4..start + RECORD_HEAD].copy_from_slice(&crc.to_be_bytes());
+        self.records += 1;
+    }
+
+    /// What the group will take in a segment.
+    pub fn length_on_disk(&self) -> u64 {
+        self.bytes.len().next_multiple_of(BLOCK) as u64
+    }
+
+    /// The group complete: its bytes, padded with zeros to whole blocks, and the tables in it.
+    pub fn seal(mut self, salt: u64, segment: u64, durable: u64) -> (AlignedBuf, Vec<TableId>) {
+        let payload = u32::try_from(self.bytes.len() - GROUP_HEAD).expect("a group is smaller than a segment");
+        let head = GroupHead { segment, sequence: self.sequence, durable, payload, records: self.records };
+        self.bytes[..GROUP_HEAD].copy_from_slice(&head.encode(salt));
+        let padded = self.bytes.len().next_multiple_of(BLOCK);
+        self.bytes.resize(padded, 0);
+        (self.bytes, self.tables)
+    }
+}

@@ -1,0 +1,280 @@
+//! The bytes of a segment. `docs/internals/commit-log.md` draws them.
+//!
+//! All integers are big-endian. What an old segment left in a recycled file is told apart by the segment's id in each group's head, and
+//! what a mutation's own bytes might imitate by the salt, a random number of the boot that seeds all checksums.
+
+/// What the disk writes as one: no acknowledged block is ever written again.
+pub const BLOCK: usize = 4096;
+/// The newest format that this program knows.
+pub const VERSION: u16 = 1;
+
+const SEGMENT_MAGIC: [u8; 8] = *b"helenlog";
+const GROUP_MAGIC: [u8; 4] = *b"hgrp";
+
+/// The bytes before a group's first record.
+pub const GROUP_HEAD: usize = 40;
+/// The bytes before a record's payload.
+pub const RECORD_HEAD: usize = 8;
+/// Where a segment's head ends, with its checksum; the same in all versions.
+const SEGMENT_HEAD: usize = 64;
+
+/// The payload is one mutation.
+pub const KIND_MUTATION: u8 = 1;
+/// The payload is several mutations, each with its length, that apply together or not at all.
+pub const KIND_BATCH: u8 = 2;
+
+/// A segment's first block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SegmentHead {
+    /// The shard that wrote it.
+    pub shard: u16,
+    /// How many shards there were.
+    pub shard_count: u16,
+    /// At which start of the process.
+    pub boot: u64,
+    /// Its id, also its name; ascending within the shard's folder.
+    pub segment: u64,
+    /// Seeds the checksums.
+    pub salt: u64,
+}
+
+/// Why a block is not a segment's head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HeadError {
+    /// Nothing was ever written: the file was being made.
+    Blank,
+    /// A newer program wrote it.
+    Newer(u16),
+    /// Something else.
+    Damaged,
+}
+
+fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+    *bytes[at..].first_chunk().expect("the head was checked to be whole")
+}
+
+impl SegmentHead {
+    /// The block's bytes up to where zeros begin.
+    pub fn encode(&self) -> [u8; SEGMENT_HEAD] {
+        let mut bytes = [0; SEGMENT_HEAD];
+        bytes[..8].copy_from_slice(&SEGMENT_MAGIC);
+        bytes[8..10].copy_from_slice(&VERSION.to_be_bytes());
+        bytes[10..12].copy_from_slice(&self.shard.to_be_bytes());
+        bytes[12..14].copy_from_slice(&self.shard_count.to_be_bytes());
+        bytes[16..24].copy_from_slice(&self.boot.to_be_bytes());
+        bytes[24..32].copy_from_slice(&self.segment.to_be_bytes());
+        bytes[32..40].copy_from_slice(&self.salt.to_be_bytes());
+        let crc = crc32fast::hash(&bytes[..SEGMENT_HEAD - 4]);
+        bytes[SEGMENT_HEAD - 4..].copy_from_slice(&crc.to_be_bytes());
+        bytes
+    }
+
+    /// From a segment's first block.
+    pub fn decode(block: &[u8]) -> Result<Self, HeadError> {
+        let Some(bytes) = block.get(..SEGMENT_HEAD) else { return Err(HeadError::Blank) };
+        if bytes.iter().all(|&byte| byte == 0) {
+            return Err(HeadError::Blank);
+        }
+        let crc = u32::from_be_bytes(array(bytes, SEGMENT_HEAD - 4));
+        if bytes[..8] != SEGMENT_MAGIC || crc != crc32fast::hash(&bytes[..SEGMENT_HEAD - 4]) {
+            return Err(HeadError::Damaged);
+        }
+        let version = u16::from_be_bytes(array(bytes, 8));
+        if version != VERSION {
+            return Err(HeadError::Newer(version));
+        }
+        Ok(SegmentHead {
+            shard: u16::from_be_bytes(array(bytes, 10)),
+            shard_count: u16::from_be_bytes(array(bytes, 12)),
+            boot: u64::from_be_bytes(array(bytes, 16)),
+            segment: u64::from_be_bytes(array(bytes, 24)),
+            salt: u64::from_be_bytes(array(bytes, 32)),
+        })
+    }
+}
+
+/// The head of a group: what one write to the disk carried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GroupHead {
+    /// The segment it was written to.
+    pub segment: u64,
+    /// The log sequence before its first record.
+    pub sequence: u64,
+    /// The sequence up to which all was on the disk when this was written: what is missing before it is damage, what is
+    /// missing after it may be a power cut's work.
+    pub durable: u64,
+    /// Bytes of records, their heads included.
+    pub payload: u32,
+    /// How many records.
+    pub records: u32,
+}
+
+impl GroupHead {
+    /// The head's bytes.
+    pub fn encode(&self, salt: u64) -> [u8; GROUP_HEAD] {
+        let mut bytes = [0; GROUP_HEAD];
+        bytes[..4].copy_from_slice(&GROUP_MAGIC);
+        bytes[8..16].copy_from_slice(&self.segment.to_be_bytes());
+        bytes[16..24].copy_from_slice(&self.sequence.to_be_bytes());
+        bytes[24..32].copy_from_slice(&self.durable.to_be_bytes());
+        bytes[32..36].copy_from_slice(&self.payload.to_be_bytes());
+        bytes[36..40].copy_from_slice(&self.records.to_be_bytes());
+        let crc = salted_crc(salt, self.segment, &bytes[8..]);
+        bytes[4..8].copy_from_slice(&crc.to_be_bytes());
+        bytes
+    }
+
+    /// The head at the start of `bytes`, if that is one of the segment's.
+    pub fn decode(bytes: &[u8], salt: u64, segment: u64) -> Option<Self> {
+        let bytes = bytes.get(..GROUP_HEAD)?;
+        let crc = u32::from_be_bytes(array(bytes, 4));
+        if bytes[..4] != GROUP_MAGIC || crc != salted_crc(salt, segment, &bytes[8..]) {
+            return None;
+        }
+        let head = GroupHead {
+            segment: u64::from_be_bytes(array(bytes, 8)),
+            sequence: u64::from_be_bytes(array(bytes, 16)),
+            durable: u64::from_be_bytes(array(bytes, 24)),
+            payload: u32::from_be_bytes(array(bytes, 32)),
+            records: u32::from_be_bytes(array(bytes, 36)),
+        };
+        (head.segment == segment).then_some(head)
+    }
+
+    /// What the group takes in the segment.
+    pub fn length(&self) -> u64 {
+        (GROUP_HEAD as u64 + u64::from(self.payload)).next_multiple_of(BLOCK as u64)
+    }
+}
+
+/// A checksum that only holds for this boot and this place.
+#[inline]
+pub fn salted_crc(salt: u64, place: u64, bytes: &[u8]) -> u32 {
+    let seed = salt ^ place.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut hasher = crc32fast::Hasher::new_with_initial((seed ^ (seed >> 32)) as u32);
+    hasher.update(bytes);
+    hasher.finalize()
+}
+
+/// Why records cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BadRecord {
+    /// The bytes of records before the bad one.
+    pub at: usize,
+    /// What is wrong.
+    pub what: &'static str,
+}
+
+/// Walks the records of a group, checking each. `sequence` is the group's.
+pub fn records(salt: u64, sequence: u64, payload: &[u8]) -> Records<'_> {
+    Records { salt, sequence, payload, at: 0 }
+}
+
+/// The records of a group: each with the log sequence before it.
+#[derive(Debug, Clone)]
+pub struct Records<'a> {
+    salt: u64,
+    sequence: u64,
+    payload: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = Result<(u64, &'a [u8]), BadRecord>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let rest = self.payload.get(self.at..)?;
+        if rest.is_empty() {
+            return None;
+        }
+        let (sequence, at) = (self.sequence + self.at as u64, self.at);
+        let bad = |what| Some(Err(BadRecord { at, what }));
+        let Some((head, rest)) = rest.split_first_chunk::<RECORD_HEAD>() else {
+            self.at = self.payload.len();
+            return bad("a record's head is cut off");
+        };
+        let length = u32::from_be_bytes(array(head, 0)) as usize;
+        let crc = u32::from_be_bytes(array(head, 4));
+        let Some(body) = rest.get(..length) else {
+            self.at = self.payload.len();
+            return bad("a record is longer than its group");
+        };
+        self.at += RECORD_HEAD + length;
+        if crc != salted_crc(self.salt, sequence, body) {
+            return bad("a record's checksum does not match");
+        }
+        Some(Ok((sequence, body)))
+    }
+}
+
+/// The mutations of one record; `None` where the bytes are none.
+pub fn mutations(record: &[u8]) -> impl Iterator<Item = Option<&[u8]>> {
+    let (kind, mut rest) = match record.split_first() {
+        Some((kind, rest)) => (*kind, rest),
+        None => (0, &[][..]),
+    };
+    let mut is_first = true;
+    std::iter::from_fn(move || {
+        let is_start = std::mem::take(&mut is_first);
+        match kind {
+            KIND_MUTATION => is_start.then_some(Some(rest)),
+            KIND_BATCH if rest.is_empty() => None,
+            KIND_BATCH => {
+                let split = rest
+                    .split_first_chunk::<4>()
+                    .and_then(|(length, tail)| tail.split_at_checked(u32::from_be_bytes(*length) as usize));
+                rest = split.map_or(&[][..], |(_, tail)| tail);
+                Some(split.map(|(mutation, _)| mutation))
+            }
+            _ => is_start.then_some(None),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: SegmentHead = SegmentHead { shard: 3, shard_count: 8, boot: 5, segment: 9, salt: 77 };
+
+    #[test]
+    fn heads_round_trip_and_refuse_changes() {
+        assert_eq!(SegmentHead::decode(&HEAD.encode()), Ok(HEAD));
+        assert_eq!(SegmentHead::decode(&[0; BLOCK]), Err(HeadError::Blank));
+        let group = GroupHead { segment: 9, sequence: 1000, durable: 900, payload: 5000, records: 3 };
+        assert_eq!(GroupHead::decode(&group.encode(77), 77, 9), Some(group));
+        assert_eq!(GroupHead::decode(&group.encode(77), 78, 9), None, "another boot's");
+        assert_eq!(GroupHead::decode(&group.encode(77), 77, 8), None, "another segment's");
+        assert_eq!(group.length(), 8192);
+        for bit in 0..GROUP_HEAD * 8 {
+            let mut bytes = group.encode(77);
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(GroupHead::decode(&bytes, 77, 9), None, "bit {bit}");
+            if bit / 8 < SEGMENT_HEAD {
+                let mut bytes = HEAD.encode();
+                bytes[bit / 8] ^= 1 << (bit % 8);
+                assert_eq!(SegmentHead::decode(&bytes), Err(HeadError::Damaged), "bit {bit}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_newer_version_is_named() {
+        let mut bytes = HEAD.encode();
+        bytes[8..10].copy_from_slice(&7u16.to_be_bytes());
+        let crc = crc32fast::hash(&bytes[..SEGMENT_HEAD - 4]);
+        bytes[SEGMENT_HEAD - 4..].copy_from_slice(&crc.to_be_bytes());
+        assert_eq!(SegmentHead::decode(&bytes), Err(HeadError::Newer(7)));
+    }
+
+    #[test]
+    fn batches_are_taken_apart_without_trust() {
+        let batch = [&[KIND_BATCH][..], &3u32.to_be_bytes(), b"abc", &0u32.to_be_bytes()].concat();
+        assert_eq!(mutations(&batch).collect::<Vec<_>>(), [Some(&b"abc"[..]), Some(&b""[..])]);
+        let cut = [&[KIND_BATCH][..], &9u32.to_be_bytes(), b"abc"].concat();
+        assert_eq!(mutations(&cut).collect::<Vec<_>>(), [None]);
+        assert_eq!(mutations(&[99, 1]).collect::<Vec<_>>(), [None]);
+        assert_eq!(mutations(&[]).collect::<Vec<_>>(), [None]);
+        assert_eq!(mutations(&[KIND_MUTATION, 5]).collect::<Vec<_>>(), [Some(&[5][..])]);
+    }
+}

@@ -1,0 +1,142 @@
+//! Which segments are still needed: for each, the tables that have records in it and how far.
+//!
+//! Until memtables are flushed, a segment is needed until every table in it was dropped, or truncated behind its last record
+//! there.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schema::TableId;
+
+use crate::options::ReplayPosition;
+
+/// One segment of this shard.
+#[derive(Debug)]
+pub struct LedgerEntry {
+    /// Its id.
+    pub segment: u64,
+    /// The start of the process at which it was written.
+    pub boot: u64,
+    /// For each table the log sequence behind its last record.
+    pub tables: BTreeMap<TableId, u64>,
+    /// Whether it is written to no more.
+    pub is_sealed: bool,
+}
+
+/// The segments of this shard.
+#[derive(Debug)]
+pub struct Ledger {
+    shard: u16,
+    entries: Vec<LedgerEntry>,
+    dropped: BTreeSet<TableId>,
+    truncated: BTreeMap<TableId, Vec<ReplayPosition>>,
+}
+
+impl Ledger {
+    /// Knows of no segment.
+    pub fn new(shard: u16) -> Self {
+        Ledger { shard, entries: Vec::new(), dropped: BTreeSet::new(), truncated: BTreeMap::new() }
+    }
+
+    /// How many segments there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// A segment begins, or was found at the start.
+    pub fn add(&mut self, entry: LedgerEntry) {
+        self.entries.push(entry);
+    }
+
+    /// The last segment is full.
+    pub fn seal_last(&mut self) {
+        if let Some(last) = self.entries.last_mut() {
+            last.is_sealed = true;
+        }
+    }
+
+    /// A group with records of `tables` that ends at `sequence` goes to the last segment.
+    pub fn note(&mut self, tables: &[TableId], sequence: u64) {
+        if let Some(last) = self.entries.last_mut() {
+            for table in tables {
+                last.tables.insert(*table, sequence);
+            }
+        }
+    }
+
+    /// The table is gone for good.
+    pub fn drop_table(&mut self, table: TableId) {
+        if self.entries.iter().any(|entry| entry.tables.contains_key(&table)) {
+            self.dropped.insert(table);
+        }
+    }
+
+    /// What the table held before `position` is gone.
+    pub fn truncate(&mut self, table: TableId, position: ReplayPosition) {
+        if position.shard == self.shard {
+            self.truncated.entry(table).or_default().push(position);
+        }
+    }
+
+    /// Takes out the segments that nobody needs.
+    pub fn release(&mut self) -> Vec<u64> {
+        let (dropped, truncated) = (&self.dropped, &self.truncated);
+        let is_gone = |boot: u64, table: &TableId, end: u64| {
+            let positions = truncated.get(table).map_or(&[][..], Vec::as_slice);
+            dropped.contains(table)
+                || positions.iter().any(|at| boot < at.boot || (boot == at.boot && end <= at.sequence))
+        };
+        let mut released = Vec::new();
+        self.entries.retain(|entry| {
+            let is_needed =
+                !entry.is_sealed || entry.tables.iter().any(|(table, &end)| !is_gone(entry.boot, table, end));
+            if !is_needed {
+                released.push(entry.segment);
+            }
+            is_needed
+        });
+        let entries = &self.entries;
+        self.dropped.retain(|table| entries.iter().any(|entry| entry.tables.contains_key(table)));
+        self.truncated.retain(|table, _| entries.iter().any(|entry| entry.tables.contains_key(table)));
+        released
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: TableId = TableId([1; 16]);
+    const B: TableId = TableId([2; 16]);
+
+    fn entry(segment: u64, boot: u64, tables: &[(TableId, u64)]) -> LedgerEntry {
+        LedgerEntry { segment, boot, tables: tables.iter().copied().collect(), is_sealed: true }
+    }
+
+    #[test]
+    fn a_segment_goes_when_all_in_it_is_gone() {
+        let mut ledger = Ledger::new(0);
+        ledger.add(entry(1, 1, &[(A, 500)]));
+        ledger.add(entry(2, 2, &[(A, 100), (B, 90)]));
+        ledger.add(entry(3, 2, &[(A, 300)]));
+        assert!(ledger.release().is_empty());
+        ledger.truncate(A, ReplayPosition { boot: 2, shard: 1, sequence: 1000 });
+        assert!(ledger.release().is_empty(), "another shard's position says nothing here");
+        ledger.truncate(A, ReplayPosition { boot: 2, shard: 0, sequence: 299 });
+        assert_eq!(ledger.release(), [1]);
+        ledger.drop_table(B);
+        assert_eq!(ledger.release(), [2]);
+        ledger.truncate(A, ReplayPosition { boot: 2, shard: 0, sequence: 300 });
+        assert_eq!(ledger.release(), [3]);
+    }
+
+    #[test]
+    fn the_segment_being_written_stays() {
+        let mut ledger = Ledger::new(0);
+        ledger.add(LedgerEntry { segment: 1, boot: 1, tables: BTreeMap::new(), is_sealed: false });
+        ledger.note(&[A], 10);
+        ledger.drop_table(A);
+        assert!(ledger.release().is_empty());
+        ledger.seal_last();
+        assert_eq!(ledger.release(), [1]);
+    }
+}

@@ -1,0 +1,304 @@
+//! Reading segments back at the start.
+//!
+//! The segments of one shard and one boot are one stream of groups. It may end in a group that was being written when
+//! the power went, which is dropped: nobody was told that it is safe. Damage is anything else: a group that cannot be read although a
+//! later one says, in its head, that the disk had it. Then nothing is opened; see the page for the way out.
+
+use std::path::{Path, PathBuf};
+
+use runtime::{AlignedBuf, File, OpenOptions, Runtime};
+
+use crate::commitlog::folder::{is_leftover, open_direct, segment_of_name, shard_folder};
+use crate::commitlog::format::{self, BLOCK, GROUP_HEAD, GroupHead, HeadError, Records, SegmentHead, VERSION, records};
+use crate::error::OpenError;
+
+/// How much is read at once.
+const WINDOW_BYTES: usize = 1 << 20;
+
+/// A segment on the disk.
+#[derive(Debug, Clone)]
+pub struct FoundSegment {
+    /// Its file.
+    pub path: PathBuf,
+    /// The shard in whose folder it lies.
+    pub folder_shard: u16,
+    /// Its head.
+    pub head: SegmentHead,
+    /// Bytes in the file.
+    pub length: u64,
+}
+
+/// All segments under the data folder, of all shards there ever were, by folder and id. Removes what was never finished.
+pub async fn find_segments(runtime: &Runtime, data: &Path, own_shard: u16) -> Result<Vec<FoundSegment>, OpenError> {
+    let root = data.join("commitlog");
+    let mut found = Vec::new();
+    for folder in runtime.read_dir(&root).await.map_err(io_error(&root))? {
+        let shard = folder.name.strip_prefix("shard-").and_then(|number| number.parse().ok());
+        let Some(shard) = shard.filter(|_| folder.is_dir) else { continue };
+        let path = shard_folder(data, shard);
+        for file in runtime.read_dir(&path).await.map_err(io_error(&path))? {
+            let path = path.join(&file.name);
+            if is_leftover(&file.name) && shard == own_shard {
+                runtime.remove_file(&path).await.map_err(io_error(&path))?;
+            }
+            if segment_of_name(&file.name).is_some()
+                && let Some(head) = read_head(runtime, &path).await?
+            {
+                found.push(FoundSegment { path, folder_shard: shard, head, length: file.len });
+            }
+        }
+    }
+    found.sort_by_key(|segment| (segment.folder_shard, segment.head.segment));
+    Ok(found)
+}
+
+async fn read_head(runtime: &Runtime, path: &Path) -> Result<Option<SegmentHead>, OpenError> {
+    let mut window = Window::open(runtime, path, BLOCK).await?;
+    let block = window.at(0, BLOCK).await?;
+    match SegmentHead::decode(block) {
+        Ok(head) => Ok(Some(head)),
+        Err(HeadError::Blank) => {
+            tracing::warn!(path = %path.display(), "a commit log segment without any content is left out");
+            Ok(None)
+        }
+        Err(HeadError::Newer(found)) => Err(OpenError::NewerFormat { path: path.to_owned(), found, known: VERSION }),
+        Err(HeadError::Damaged) => {
+            let what = "the segment's head cannot be read".to_owned();
+            Err(OpenError::Corrupt { path: path.to_owned(), offset: 0, what })
+        }
+    }
+}
+
+/// Cuts segments, sorted by folder and id, into those of one folder and one boot.
+pub fn streams(segments: Vec<FoundSegment>) -> Vec<Vec<FoundSegment>> {
+    let mut streams: Vec<Vec<FoundSegment>> = Vec::new();
+    for segment in segments {
+        let place = |segment: &FoundSegment| (segment.folder_shard, segment.head.boot, segment.head.shard_count);
+        match streams.last_mut() {
+            Some(stream) if place(&stream[0]) == place(&segment) => stream.push(segment),
+            _ => streams.push(vec![segment]),
+        }
+    }
+    streams
+}
+
+/// Reads the groups of one shard and boot.
+pub struct SegmentStream<'s> {
+    runtime: Runtime,
+    segments: &'s [FoundSegment],
+    index: usize,
+    window: Option<Window>,
+    offset: u64,
+    /// The sequence that the next group must have, once one was read.
+    expected: Option<u64>,
+    /// For each segment where its groups end; 0: none of it counts.
+    ends: Vec<u64>,
+}
+
+/// A group that was checked.
+pub struct FoundGroup<'w> {
+    /// The segment it is in.
+    pub segment: &'w FoundSegment,
+    /// The sequence behind its last record.
+    pub end: u64,
+    sequence: u64,
+    payload: &'w [u8],
+}
+
+impl<'w> FoundGroup<'w> {
+    /// Its records, each with the sequence before it.
+    pub fn records(&self) -> Records<'w> {
+        records(self.segment.head.salt, self.sequence, self.payload)
+    }
+}
+
+/// What stands where a group is looked for.
+enum Next {
+    Group(GroupHead),
+    /// The segment's groups end here.
+    End,
+    Broken(&'static str),
+}
+
+impl<'s> SegmentStream<'s> {
+    /// The groups of `segments`, which are of one folder and one boot, by id.
+    pub fn new(runtime: &Runtime, segments: &'s [FoundSegment]) -> Self {
+        SegmentStream {
+            runtime: runtime.clone(),
+            segments,
+            index: 0,
+            window: None,
+            offset: BLOCK as u64,
+            expected: None,
+            ends: vec![0; segments.len()],
+        }
+    }
+
+    /// The next group; `None` at the end. A torn end is dropped.
+    pub async fn next(&mut self) -> Result<Option<FoundGroup<'_>>, OpenError> {
+        let head = loop {
+            let Some(segment) = self.segments.get(self.index) else { return Ok(None) };
+            match self.look().await? {
+                Next::Group(head) => break head,
+                Next::End => self.leave_segment(),
+                Next::Broken(what) => {
+                    let sequence = self.expected.unwrap_or(0);
+                    if self.durable_after().await?.is_some_and(|durable| durable > sequence) {
+                        let (path, what) = (segment.path.clone(), what.to_owned());
+                        return Err(OpenError::Corrupt { path, offset: self.offset, what });
+                    }
+                    tracing::info!(
+                        path = %segment.path.display(), offset = self.offset,
+                        "the commit log ends in a write that was never completed; it is left out"
+                    );
+                    self.ends[self.index] = self.offset;
+                    self.index = self.segments.len();
+                    return Ok(None);
+                }
+            }
+        };
+        let segment = &self.segments[self.index];
+        let offset = self.offset;
+        let end = head.sequence + u64::from(head.payload);
+        self.offset += head.length();
+        self.expected = Some(end);
+        let window = self.window.as_mut().expect("a group was found in the open window");
+        let bytes = window.at(offset, head.length() as usize).await?;
+        let payload = &bytes[GROUP_HEAD..GROUP_HEAD + head.payload as usize];
+        Ok(Some(FoundGroup { segment, end, sequence: head.sequence, payload }))
+    }
+
+    fn leave_segment(&mut self) {
+        self.ends[self.index] = self.offset;
+        let id = self.segments[self.index].head.segment;
+        self.index += 1;
+        self.offset = BLOCK as u64;
+        self.window = None;
+        if self.segments.get(self.index).is_some_and(|next| next.head.segment != id + 1) {
+            // Segments between the two were released: the sequence goes on further up.
+            self.expected = None;
+        }
+    }
+
+    async fn look(&mut self) -> Result<Next, OpenError> {
+        let segment = &self.segments[self.index];
+        if self.window.is_none() {
+            self.window = Some(Window::open(&self.runtime, &segment.path, WINDOW_BYTES).await?);
+        }
+        let window = self.window.as_mut().expect("it was just opened");
+        let (offset, salt, id) = (self.offset, segment.head.salt, segment.head.segment);
+        let Some(head) = GroupHead::decode(window.at(offset, BLOCK).await?, salt, id) else {
+            let is_last_here = greatest_durable(window, segment, offset + BLOCK as u64).await?.is_none();
+            return Ok(if is_last_here { Next::End } else { Next::Broken("a group's head cannot be read") });
+        };
+        if self.expected.is_some_and(|expected| head.sequence < expected) {
+            let (path, what) = (segment.path.clone(), "a group is there twice".to_owned());
+            return Err(OpenError::Corrupt { path, offset, what });
+        }
+        if self.expected.is_some_and(|expected| head.sequence != expected) {
+            return Ok(Next::Broken("a group is missing before this one"));
+        }
+        if head.length() > segment.length.saturating_sub(offset) {
+            return Ok(Next::Broken("a group is cut off by the end of the file"));
+        }
+        let bytes = window.at(offset, head.length() as usize).await?;
+        let Some(payload) = bytes.get(GROUP_HEAD..GROUP_HEAD + head.payload as usize) else {
+            return Ok(Next::Broken("a group is cut off by the end of the file"));
+        };
+        let mut count = 0;
+        for record in records(salt, head.sequence, payload) {
+            match record {
+                Ok(_) => count += 1,
+                Err(bad) => return Ok(Next::Broken(bad.what)),
+            }
+        }
+        match count == head.records {
+            true => Ok(Next::Group(head)),
+            false => Ok(Next::Broken("a group has another count of records than its head says")),
+        }
+    }
+
+    /// The greatest sequence that a group from here on, in this segment or a later one, says to have been on the disk.
+    async fn durable_after(&mut self) -> Result<Option<u64>, OpenError> {
+        let mut durable = None;
+        for index in self.index..self.segments.len() {
+            let segment = &self.segments[index];
+            let start = if index == self.index { self.offset } else { BLOCK as u64 };
+            let mut window = Window::open(&self.runtime, &segment.path, WINDOW_BYTES).await?;
+            durable = durable.max(greatest_durable(&mut window, segment, start).await?);
+        }
+        Ok(durable)
+    }
+
+    /// After the last group: cuts off what no longer counts, of segments that nobody else reads. A file that cannot be
+    /// cut is only longer than it need be.
+    pub async fn trim(&self) {
+        for (segment, &end) in self.segments.iter().zip(&self.ends) {
+            let options = OpenOptions { write: true, ..OpenOptions::default() };
+            let result = match (end, self.runtime.open(&segment.path, options).await) {
+                (end, Ok(file)) if end.max(BLOCK as u64) < segment.length => file.set_len(end.max(BLOCK as u64)).await,
+                (_, other) => other.map(drop),
+            };
+            if let Err(error) = result {
+                tracing::warn!(path = %segment.path.display(), %error, "an old commit log segment could not be cut");
+            }
+        }
+    }
+}
+
+/// The greatest `durable` of the groups whose heads can be read in the segment from `offset` on.
+async fn greatest_durable(
+    window: &mut Window,
+    segment: &FoundSegment,
+    mut offset: u64,
+) -> Result<Option<u64>, OpenError> {
+    let mut durable = None;
+    while offset < segment.length {
+        let bytes = window.at(offset, BLOCK).await?;
+        if let Some(head) = GroupHead::decode(bytes, segment.head.salt, segment.head.segment) {
+            durable = durable.max(Some(head.durable));
+        }
+        offset += BLOCK as u64;
+    }
+    Ok(durable)
+}
+
+/// A file with some of its bytes at hand.
+struct Window {
+    path: PathBuf,
+    file: File,
+    bytes: AlignedBuf,
+    base: u64,
+    size: usize,
+}
+
+impl Window {
+    async fn open(runtime: &Runtime, path: &Path, size: usize) -> Result<Self, OpenError> {
+        let options = OpenOptions { read: true, ..OpenOptions::default() };
+        let file = open_direct(runtime, path, options).await.map_err(io_error(path))?;
+        Ok(Window { path: path.to_owned(), file, bytes: AlignedBuf::new(), base: 0, size })
+    }
+
+    /// `length` bytes from `offset`, a multiple of the block, on; fewer where the file ends.
+    async fn at(&mut self, offset: u64, length: usize) -> Result<&[u8], OpenError> {
+        let end = self.base + self.bytes.len() as u64;
+        if offset < self.base || offset + length as u64 > end {
+            let mut bytes = std::mem::take(&mut self.bytes);
+            bytes.clear();
+            bytes.reserve(self.size.max(length.next_multiple_of(format::BLOCK)));
+            let (result, bytes) = self.file.read_at(bytes, offset).await;
+            self.bytes = bytes;
+            self.base = offset;
+            result.map_err(io_error(&self.path))?;
+        }
+        let start = (offset - self.base) as usize;
+        let end = self.bytes.len().min(start.saturating_add(length));
+        Ok(self.bytes.get(start..end).unwrap_or(&[]))
+    }
+}
+
+/// Names the file in an error.
+pub(crate) fn io_error(path: &Path) -> impl FnOnce(std::io::Error) -> OpenError {
+    let path = path.to_owned();
+    move |source| OpenError::Io { path, source }
+}

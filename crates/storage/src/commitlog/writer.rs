@@ -1,0 +1,257 @@
+//! The tasks behind the log: one writes groups, one syncs at the period, and segments are made and put away in the
+//! background.
+
+use std::io;
+use std::time::Duration;
+
+use runtime::{AlignedBuf, File, Group};
+
+use crate::commitlog::buffer::GroupBuffer;
+use crate::commitlog::folder::{is_disk_full, segment_path};
+use crate::commitlog::format::{BLOCK, SegmentHead};
+use crate::commitlog::ledger::LedgerEntry;
+use crate::commitlog::{CommitLog, PERIODIC_WRITE_BYTES, SPARES_MAX, State};
+
+/// In `periodic`, what was appended is handed to the kernel this much later at the latest: a killed process loses no more.
+const PERIODIC_WRITE_DELAY: Duration = Duration::from_millis(10);
+/// How long a full disk is left alone.
+const DISK_FULL_RETRY: Duration = Duration::from_millis(250);
+
+/// The segment that is being written.
+struct Active {
+    segment: u64,
+    file: File,
+    offset: u64,
+}
+
+/// The log failed, and the failure is known to all who wait.
+struct Failed;
+
+/// Writes groups, one at a time, until the log fails.
+pub(super) async fn write_groups(log: CommitLog) {
+    let mut active: Option<Active> = None;
+    loop {
+        wait_for_records(&log).await;
+        if write_group(&log, &mut active).await.is_err() {
+            return;
+        }
+        prepare_in_time(&log, &active);
+    }
+}
+
+async fn wait_for_records(log: &CommitLog) {
+    let shared = &*log.shared;
+    while shared.state.borrow().collecting.is_empty() {
+        shared.wake.notified().await;
+    }
+    if !log.is_periodic() {
+        return;
+    }
+    let is_due = {
+        let state = shared.state.borrow();
+        state.collecting.len() >= PERIODIC_WRITE_BYTES || state.sync_wanted > state.written
+    };
+    if !is_due {
+        // Whether the time is over or someone is in a hurry, the group is written now.
+        let _ = shared.runtime.timeout(PERIODIC_WRITE_DELAY, shared.hurry.notified()).await;
+    }
+}
+
+async fn write_group(log: &CommitLog, active: &mut Option<Active>) -> Result<(), Failed> {
+    let shared = &*log.shared;
+    let segment = loop {
+        // The group may grow while a segment is made.
+        let length = shared.state.borrow().collecting.length_on_disk();
+        match active {
+            Some(current) if current.offset + length <= shared.folder.segment_bytes => break current,
+            _ => *active = Some(next_segment(log).await?),
+        }
+    };
+    let (bytes, end) = take_group(&mut shared.state.borrow_mut(), shared.head.salt, segment.segment);
+    shared.room.notify_all();
+    let length = bytes.len() as u64;
+    assert!(length.is_multiple_of(BLOCK as u64) && segment.offset.is_multiple_of(BLOCK as u64));
+    let (result, bytes) = segment.file.write_at(bytes, segment.offset).await;
+    if let Err(error) = result {
+        return Err(poison(log, segment.segment, "written to", &error));
+    }
+    segment.offset += length;
+    let mut state = shared.state.borrow_mut();
+    let state = &mut *state;
+    state.is_writing = false;
+    state.written = end;
+    state.groups += 1;
+    state.bytes_written += length;
+    if bytes.capacity() <= shared.buffer_max {
+        state.spare_buffer = Some(bytes);
+    }
+    if log.is_periodic() {
+        if state.unsynced_files.last().is_none_or(|(id, _)| *id != segment.segment) {
+            state.unsynced_files.push((segment.segment, segment.file.clone()));
+        }
+        shared.unsynced.notify();
+    } else {
+        state.synced = end;
+        shared.synced.notify_all();
+    }
+    Ok(())
+}
+
+/// Takes the group in the making away; the next one begins.
+fn take_group(state: &mut State, salt: u64, segment: u64) -> (AlignedBuf, u64) {
+    let end = state.collecting.end();
+    let fresh = GroupBuffer::new(state.spare_buffer.take().unwrap_or_default(), end);
+    let group = std::mem::replace(&mut state.collecting, fresh);
+    let (bytes, tables) = group.seal(salt, segment, state.synced);
+    state.ledger.note(&tables, end);
+    state.group_number += 1;
+    state.is_writing = true;
+    (bytes, end)
+}
+
+/// The segment after the one that is full: the one made ahead, or one made now. A full disk is tried again and again; writes
+/// are refused meanwhile.
+async fn next_segment(log: &CommitLog) -> Result<Active, Failed> {
+    let shared = &*log.shared;
+    loop {
+        let (is_poisoned, next, is_preparing) = {
+            let mut state = shared.state.borrow_mut();
+            (state.is_poisoned, state.next.take(), state.is_preparing)
+        };
+        if is_poisoned {
+            return Err(Failed);
+        }
+        if let Some((segment, file)) = next {
+            let mut state = shared.state.borrow_mut();
+            state.is_disk_full = false;
+            state.ledger.seal_last();
+            let boot = shared.head.boot;
+            state.ledger.add(LedgerEntry { segment, boot, tables: Default::default(), is_sealed: false });
+            return Ok(Active { segment, file, offset: BLOCK as u64 });
+        }
+        if is_preparing {
+            shared.prepared.notified().await;
+            continue;
+        }
+        if !prepare(log.clone(), false).await {
+            shared.state.borrow_mut().is_disk_full = true;
+            shared.room.notify_all();
+            shared.runtime.sleep(DISK_FULL_RETRY).await;
+        }
+    }
+}
+
+/// Once the active segment is half full, has the next one made and filled with zeros. Not before: a server that is hardly
+/// written to should not write on its own.
+fn prepare_in_time(log: &CommitLog, active: &Option<Active>) {
+    let shared = &*log.shared;
+    let is_half_full = active.as_ref().is_some_and(|active| active.offset > shared.folder.segment_bytes / 2);
+    let state = shared.state.borrow();
+    if !is_half_full || state.next.is_some() || state.is_preparing {
+        return;
+    }
+    if shared.runtime.poll_start() < state.prepare_not_before {
+        return;
+    }
+    drop(state);
+    shared.runtime.spawn(Group::Maintenance, prepare(log.clone(), true));
+    // The task has not run yet: no second one may be started until it has.
+    shared.state.borrow_mut().is_preparing = true;
+}
+
+/// Makes the next segment. False if the disk is full.
+async fn prepare(log: CommitLog, fill: bool) -> bool {
+    let shared = &*log.shared;
+    let (segment, spare) = {
+        let mut state = shared.state.borrow_mut();
+        state.is_preparing = true;
+        (state.next_segment, state.spares.pop())
+    };
+    let result = shared.folder.make(&SegmentHead { segment, ..shared.head }, spare, fill).await;
+    let mut state = shared.state.borrow_mut();
+    state.is_preparing = false;
+    let is_made = match result {
+        Ok(file) => {
+            state.next_segment += 1;
+            state.next = Some((segment, file));
+            true
+        }
+        Err(error) if is_disk_full(&error) => {
+            let path = segment_path(&shared.folder.path, segment);
+            tracing::warn!(path = %path.display(), "the disk is full: the next commit log segment cannot be made");
+            state.prepare_not_before = shared.runtime.now() + DISK_FULL_RETRY;
+            false
+        }
+        Err(error) => {
+            drop(state);
+            poison(&log, segment, "made", &error);
+            true
+        }
+    };
+    shared.prepared.notify_all();
+    is_made
+}
+
+/// In `periodic`: syncs what was written, a period after it was first written or when someone asks.
+pub(super) async fn sync_at_period(log: CommitLog, period: Duration) {
+    let shared = &*log.shared;
+    loop {
+        while shared.state.borrow().unsynced_files.is_empty() {
+            shared.unsynced.notified().await;
+        }
+        let is_wanted = {
+            let state = shared.state.borrow();
+            state.sync_wanted > state.synced
+        };
+        if !is_wanted {
+            let _ = shared.runtime.timeout(period, shared.sync_now.notified()).await;
+        }
+        let (files, written) = {
+            let mut state = shared.state.borrow_mut();
+            (std::mem::take(&mut state.unsynced_files), state.written)
+        };
+        for (segment, file) in files {
+            if let Err(error) = file.sync_data().await {
+                poison(&log, segment, "synced", &error);
+                return;
+            }
+        }
+        shared.state.borrow_mut().synced = written;
+        shared.synced.notify_all();
+        if shared.state.borrow().is_poisoned {
+            return;
+        }
+    }
+}
+
+/// The disk failed: no write is acknowledged any more, and all who wait learn of it.
+fn poison(log: &CommitLog, segment: u64, what: &str, error: &io::Error) -> Failed {
+    let shared = &*log.shared;
+    let path = segment_path(&shared.folder.path, segment);
+    tracing::error!(
+        shard = shared.head.shard, path = %path.display(), %error,
+        "a commit log segment could not be {what}: this shard takes no more writes until the process starts again"
+    );
+    shared.state.borrow_mut().is_poisoned = true;
+    for waiting in [&shared.synced, &shared.room, &shared.prepared, &shared.wake] {
+        waiting.notify_all();
+    }
+    Failed
+}
+
+/// Keeps some of the segments that nobody needs for their next use, and removes the others. A failure leaves files
+/// behind that the next start finds unneeded again.
+pub(super) async fn put_away(log: CommitLog, segments: Vec<u64>) {
+    let shared = &*log.shared;
+    for segment in segments {
+        let is_kept = shared.state.borrow().spares.len() < SPARES_MAX;
+        let result = match is_kept {
+            true => shared.folder.put_aside(segment).await.map(|spare| shared.state.borrow_mut().spares.push(spare)),
+            false => shared.folder.remove(segment).await,
+        };
+        if let Err(error) = result {
+            let path = segment_path(&shared.folder.path, segment);
+            tracing::warn!(path = %path.display(), %error, "a commit log segment that is not needed could not be put away");
+        }
+    }
+}

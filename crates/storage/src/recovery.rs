@@ -1,0 +1,191 @@
+//! A shard's start: its log is read back into memtables, and what other shard counts left is made its own.
+
+use std::collections::BTreeMap;
+
+use mutation::MutationRef;
+use runtime::Runtime;
+use schema::TableId;
+use topology::Sharder;
+
+use crate::commitlog::{self, FoundSegment, LedgerEntry, SegmentStream, io_error};
+use crate::error::{ApplyError, OpenError};
+use crate::options::{StorageOptions, Truncations};
+use crate::shard::{Engine, Shard};
+
+/// Records between two looks at the clock.
+const RECORDS_PER_LOOK: usize = 32;
+
+/// The segments found at a start.
+pub(crate) struct Found {
+    /// Those of this shard, by boot.
+    own: Vec<Vec<FoundSegment>>,
+    /// Those of other shard counts, of all shards.
+    foreign: Vec<Vec<FoundSegment>>,
+    /// Above all ids in this shard's folder.
+    pub next_segment: u64,
+}
+
+impl Found {
+    /// Looks through the folders of all shards.
+    pub async fn look(runtime: &Runtime, options: &StorageOptions, sharder: Sharder) -> Result<Found, OpenError> {
+        let shard = runtime.shard().0;
+        let own_folder = commitlog::shard_folder(&options.dir, shard);
+        runtime.create_dir_all(&own_folder).await.map_err(io_error(&own_folder))?;
+        let found = commitlog::find_segments(runtime, &options.dir, shard).await?;
+        let in_own_folder = found.iter().filter(|segment| segment.folder_shard == shard);
+        let next_segment = in_own_folder.map(|segment| segment.head.segment + 1).max().unwrap_or(1);
+        // Other shards may be writing to their folders already.
+        for segment in found.iter().filter(|segment| segment.folder_shard == shard) {
+            if segment.head.boot >= options.boot {
+                let what = format!("it is of start {}, and this is start {}", segment.head.boot, options.boot);
+                return Err(OpenError::Corrupt { path: segment.path.clone(), offset: 0, what });
+            }
+        }
+        let is_foreign = |segment: &FoundSegment| segment.head.shard_count != sharder.shards;
+        let (foreign, others): (Vec<_>, Vec<_>) = found.into_iter().partition(is_foreign);
+        let own = others.into_iter().filter(|segment| segment.folder_shard == shard).collect();
+        Ok(Found { own: commitlog::streams(own), foreign: commitlog::streams(foreign), next_segment })
+    }
+
+    /// The segments of other shard counts.
+    pub fn into_foreign(self) -> Vec<FoundSegment> {
+        self.foreign.into_iter().flatten().collect()
+    }
+}
+
+impl Shard {
+    /// Reads back this shard's own segments, which stay what they are.
+    pub(crate) async fn replay_own(&self, found: &Found, truncations: &Truncations) -> Result<(), OpenError> {
+        for segments in &found.own {
+            let mut entries: Vec<LedgerEntry> = segments.iter().map(ledger_entry).collect();
+            let mut stream = SegmentStream::new(self.runtime(), segments);
+            while let Some(group) = stream.next().await? {
+                let segment = group.segment;
+                let index = segments.iter().position(|other| other.head.segment == segment.head.segment);
+                let entry = &mut entries[index.expect("a group's segment is one of the stream's")];
+                for (index, record) in group.records().enumerate() {
+                    let (sequence, record) = record.expect("the stream has checked the group");
+                    self.replay_record(segment, sequence, record, truncations, |table| {
+                        entry.tables.insert(table, group.end);
+                    })?;
+                    if index % RECORDS_PER_LOOK == 0 {
+                        self.runtime().maybe_yield().await;
+                    }
+                }
+            }
+            stream.trim().await;
+            for entry in entries {
+                self.log().add_old(entry);
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies what counts of one record.
+    fn replay_record(
+        &self,
+        segment: &FoundSegment,
+        sequence: u64,
+        record: &[u8],
+        truncations: &Truncations,
+        mut needed_by: impl FnMut(TableId),
+    ) -> Result<(), OpenError> {
+        let mut engine = self.engine();
+        for mutation in commitlog::mutations(record) {
+            let mutation = decode(segment, sequence, mutation)?;
+            if is_wanted(segment, sequence, mutation.table(), truncations) && engine.replay(&mutation) {
+                needed_by(mutation.table());
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the segments of other shard counts, and makes what this shard owns now a part of its own log.
+    pub(crate) async fn adopt_foreign(
+        &self,
+        found: &Found,
+        sharder: Sharder,
+        truncations: &Truncations,
+    ) -> Result<(), OpenError> {
+        for segments in &found.foreign {
+            let mut stream = SegmentStream::new(self.runtime(), segments);
+            while let Some(group) = stream.next().await? {
+                let segment = group.segment;
+                for (index, record) in group.records().enumerate() {
+                    let (sequence, record) = record.expect("the stream has checked the group");
+                    let mut mine = Vec::new();
+                    for mutation in commitlog::mutations(record) {
+                        let mutation = decode(segment, sequence, mutation)?;
+                        let is_mine = sharder.shard_of(mutation.token()) == self.runtime().shard().0;
+                        if is_mine && is_wanted(segment, sequence, mutation.table(), truncations) {
+                            mine.push(mutation.bytes());
+                        }
+                    }
+                    self.adopt(segment, sequence, &mine).await?;
+                    if index % RECORDS_PER_LOOK == 0 {
+                        self.runtime().maybe_yield().await;
+                    }
+                }
+            }
+        }
+        let appended = self.log().appended();
+        self.wait_synced(appended).await.map_err(|_| {
+            let what = "the disk failed while the records of another shard count were taken over".to_owned();
+            OpenError::Options(what)
+        })
+    }
+
+    /// Applies one record's mutations as if they were new.
+    async fn adopt(&self, segment: &FoundSegment, sequence: u64, mutations: &[&[u8]]) -> Result<(), OpenError> {
+        if mutations.is_empty() {
+            return Ok(());
+        }
+        loop {
+            match self.apply_unbounded(mutations) {
+                Ok(_) => return Ok(()),
+                Err(ApplyError::LogBusy) => self.room().await,
+                Err(ApplyError::DiskFull) => self.runtime().sleep(std::time::Duration::from_millis(100)).await,
+                Err(error) => return Err(corrupt(segment, sequence, error.to_string())),
+            }
+        }
+    }
+}
+
+impl Engine {
+    /// Merges a mutation read from the log. The budget does not count: what was acknowledged is kept, and new writes are refused until
+    /// there is room again. False if the table is gone.
+    fn replay(&mut self, mutation: &MutationRef<'_>) -> bool {
+        let Engine { tables, pool, scratch, .. } = self;
+        let Some(table) = tables.get_mut(mutation.table()) else { return false };
+        if table.memtable.shape().check(mutation).is_err() {
+            return false;
+        }
+        table.memtable.apply(pool, scratch, mutation);
+        self.counts.replayed += 1;
+        true
+    }
+}
+
+fn ledger_entry(segment: &FoundSegment) -> LedgerEntry {
+    LedgerEntry { segment: segment.head.segment, boot: segment.head.boot, tables: BTreeMap::new(), is_sealed: true }
+}
+
+/// Whether no truncation of the table came after the record. Positions speak of one shard; a later boot's is after all of an earlier
+/// one's.
+fn is_wanted(segment: &FoundSegment, sequence: u64, table: TableId, truncations: &Truncations) -> bool {
+    let head = &segment.head;
+    let positions = truncations.get(&table).map_or(&[][..], Vec::as_slice);
+    !positions.iter().filter(|at| at.shard == head.shard).any(|at| (head.boot, sequence) < (at.boot, at.sequence))
+}
+
+fn decode<'a>(segment: &FoundSegment, sequence: u64, mutation: Option<&'a [u8]>) -> Result<MutationRef<'a>, OpenError> {
+    let Some(bytes) = mutation else {
+        return Err(corrupt(segment, sequence, "it holds no mutation".to_owned()));
+    };
+    MutationRef::decode(bytes).map_err(|error| corrupt(segment, sequence, error.to_string()))
+}
+
+fn corrupt(segment: &FoundSegment, sequence: u64, what: String) -> OpenError {
+    let what = format!("the record at sequence {sequence} of it cannot be applied: {what}");
+    OpenError::Corrupt { path: segment.path.clone(), offset: 0, what }
+}
