@@ -1,1 +1,25 @@
 //! From CQL statement to answer: prepare, plan, execute; system tables.
+//!
+//! [`Engine`] is the door: the server hands it decoded requests and gets reply frames. See `docs/internals/query.md`.
+
+mod catalog;
+mod clock;
+mod control;
+mod describe;
+mod engine;
+mod error;
+mod execute;
+mod node;
+mod outcome;
+mod paging;
+mod parts;
+mod plan;
+mod prepared;
+mod session;
+pub mod system;
+
+pub use engine::Engine;
+pub use node::NodeInfo;
+pub use outcome::{Outcome, OwnedRequest};
+pub use parts::{EngineOptions, EngineParts, EngineSeats, engine_seats};
+pub use session::Session;

@@ -15,8 +15,9 @@ use schema::{Keyspace, Schema, Table, system_keyspaces};
 
 use crate::node::NodeInfo;
 pub use local::{CQL_VERSION, NATIVE_PROTOCOL_VERSION, PARTITIONER, RELEASE_VERSION};
-pub use rows::VirtualRow;
 use rows::Rows;
+pub use rows::VirtualRow;
+pub(crate) use rows::partition_key;
 
 /// The system tables of one shard.
 pub struct SystemTables {

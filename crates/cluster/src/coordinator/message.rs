@@ -1,0 +1,112 @@
+//! What one shard asks another to do with the data that the other owns. The same messages will travel between nodes,
+//! so they hold encoded bytes, not references into a shard's memory.
+
+use mutation::Position;
+
+/// A request to the shard that owns the data.
+#[derive(Debug)]
+pub enum ReplicaRequest {
+    /// Apply one encoded mutation.
+    Write {
+        /// As `mutation::MutationEncoder` wrote it.
+        mutation: Vec<u8>,
+    },
+    /// Apply several encoded mutations as one commit-log record: all or none.
+    WriteBatch {
+        /// Each as `mutation::MutationEncoder` wrote it.
+        mutations: Vec<Vec<u8>>,
+    },
+    /// Read one page.
+    Read(ReadRequest),
+}
+
+/// One page's worth of a read.
+#[derive(Debug)]
+pub struct ReadRequest {
+    /// An encoded `mutation::ReadCommand`.
+    pub command: Vec<u8>,
+    /// What the page may hold.
+    pub limits: PageLimits,
+}
+
+/// What one page of a read may hold. At least one row is always delivered, so that a reader makes progress.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageLimits {
+    /// Rows at most.
+    pub rows: u32,
+    /// Rows of one partition at most, if there is such a limit.
+    pub rows_per_partition: u32,
+    /// Encoded bytes after which no row is added.
+    pub bytes: u32,
+}
+
+/// The answer to a [`ReplicaRequest`].
+#[derive(Debug)]
+pub enum ReplicaReply {
+    /// The write is applied, and synced where the mode asks for that.
+    Written,
+    /// One page of a read.
+    Page(Page),
+    /// Nothing was done.
+    Failed(ReplicaError),
+}
+
+/// One page of a read: encoded items and where to go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// As [`super::PageWriter`] wrote them.
+    pub items: Vec<u8>,
+    /// Where the next page begins; `None`: this is the last.
+    pub more_after: Option<Position>,
+}
+
+/// Why a replica did not do what it was asked to.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReplicaError {
+    /// Its memory budget is used up.
+    #[error("shard {shard} has no memory left for writes")]
+    Overloaded {
+        /// The shard.
+        shard: u16,
+    },
+    /// The mutation is larger than a commit-log record may be.
+    #[error("Mutation of {size} bytes is too large for the maximum size of {max}")]
+    TooLarge {
+        /// Its size.
+        size: usize,
+        /// The most a record may hold.
+        max: usize,
+    },
+    /// Its disk failed: it takes no writes until the process is started again.
+    #[error("shard {shard} cannot write: its disk failed")]
+    Poisoned {
+        /// The shard.
+        shard: u16,
+    },
+    /// It does not know the table: it was dropped meanwhile.
+    #[error("shard {shard} does not know the table")]
+    UnknownTable {
+        /// The shard.
+        shard: u16,
+    },
+    /// Its disk is full.
+    #[error("shard {shard} has no room left on its disk")]
+    DiskFull {
+        /// The shard.
+        shard: u16,
+    },
+    /// The bytes that it got cannot be decoded, or do not fit the table.
+    #[error("shard {shard} got bytes that make no sense: {problem}")]
+    Malformed {
+        /// The shard.
+        shard: u16,
+        /// What is wrong.
+        problem: String,
+    },
+    /// It has ended.
+    #[error("shard {shard} does not answer")]
+    Gone {
+        /// The shard.
+        shard: u16,
+    },
+}

@@ -1,0 +1,164 @@
+//! A page of rows as it travels from the shard that holds them to the shard that answers the client.
+//!
+//! ```text
+//! page:      item*
+//! partition: 1 u8 | token i64 | key length varint, key | static row length varint (0: none), static row
+//! row:       2 u8 | clustering length varint, clustering | row length varint, row
+//! ```
+//!
+//! Rows are blobs of `mutation`, rebuilt with what lives in them: the reading side needs no deletions to hide.
+
+use mutation::{CellRef, ClusteringRef, LiveRow, RowBuilder, RowRef};
+use stdx::{Reader, varint};
+use storage::{Flow, RowSink};
+use topology::Token;
+
+use super::message::PageLimits;
+
+const PARTITION: u8 = 1;
+const ROW: u8 = 2;
+
+/// Collects rows into a page until its limits are reached.
+#[derive(Debug)]
+pub struct PageWriter {
+    limits: PageLimits,
+    items: Vec<u8>,
+    row: Vec<u8>,
+    rows: u32,
+    rows_in_partition: u32,
+}
+
+impl PageWriter {
+    /// An empty page.
+    pub fn new(limits: PageLimits) -> Self {
+        PageWriter { limits, items: Vec::new(), row: Vec::new(), rows: 0, rows_in_partition: 0 }
+    }
+
+    /// Whether the page holds as much as it may.
+    pub fn is_full(&self) -> bool {
+        self.rows >= self.limits.rows || self.items.len() >= self.limits.bytes as usize
+    }
+
+    /// The items.
+    pub fn into_items(self) -> Vec<u8> {
+        self.items
+    }
+
+    fn push_row(&mut self, row: Option<LiveRow<'_>>) {
+        self.row.clear();
+        if let Some(row) = row {
+            rebuild_row(row, &mut self.row);
+        }
+        push_bytes(&self.row, &mut self.items);
+    }
+}
+
+impl RowSink for PageWriter {
+    fn partition(&mut self, token: Token, key: &[u8], static_row: Option<LiveRow<'_>>) -> Flow {
+        self.items.push(PARTITION);
+        self.items.extend_from_slice(&token.0.to_be_bytes());
+        push_bytes(key, &mut self.items);
+        self.push_row(static_row);
+        self.rows_in_partition = 0;
+        if static_row.is_some() {
+            // A partition may be no more than its static row: it counts, so that a page of such ends too.
+            self.rows = self.rows.saturating_add(1);
+        }
+        Flow::Continue
+    }
+
+    fn row(&mut self, clustering: ClusteringRef<'_>, row: LiveRow<'_>) -> Flow {
+        self.items.push(ROW);
+        push_bytes(clustering.bytes(), &mut self.items);
+        self.push_row(Some(row));
+        self.rows = self.rows.saturating_add(1);
+        self.rows_in_partition += 1;
+        if self.is_full() {
+            Flow::Stop
+        } else if self.rows_in_partition >= self.limits.rows_per_partition {
+            Flow::SkipPartition
+        } else {
+            Flow::Continue
+        }
+    }
+}
+
+fn push_bytes(bytes: &[u8], out: &mut Vec<u8>) {
+    varint::encode(bytes.len() as u64, out);
+    out.extend_from_slice(bytes);
+}
+
+/// Appends what lives of `row` as a blob of its own.
+pub fn rebuild_row(row: LiveRow<'_>, out: &mut Vec<u8>) {
+    let mut builder = RowBuilder::begin(out);
+    if let Some(liveness) = row.liveness() {
+        builder.liveness(liveness);
+    }
+    for cell in row.cells() {
+        builder.cell(out, &CellRef { tombstone: None, ..cell });
+    }
+    builder.finish(out);
+}
+
+/// One thing in a page.
+#[derive(Debug, Clone, Copy)]
+pub enum PageItem<'a> {
+    /// A partition begins.
+    Partition {
+        /// Its token.
+        token: Token,
+        /// Its key.
+        key: &'a [u8],
+        /// Its static row, if it has a live one.
+        static_row: Option<RowRef<'a>>,
+    },
+    /// A row of the partition.
+    Row {
+        /// Its clustering.
+        clustering: ClusteringRef<'a>,
+        /// The row.
+        row: RowRef<'a>,
+    },
+}
+
+/// Reads a page's items one after the other.
+#[derive(Debug, Clone)]
+pub struct PageReader<'a> {
+    reader: Reader<'a>,
+}
+
+impl<'a> PageReader<'a> {
+    /// A reader at the start of `items`.
+    pub fn new(items: &'a [u8]) -> Self {
+        PageReader { reader: Reader::new(items) }
+    }
+
+    /// How far the reader is in items of `length` bytes whose end it reads to.
+    pub fn offset(&self, length: usize) -> usize {
+        length - self.reader.remaining()
+    }
+
+    /// The next item; `None` at the end.
+    pub fn next(&mut self) -> Result<Option<PageItem<'a>>, mutation::DecodeError> {
+        if self.reader.is_empty() {
+            return Ok(None);
+        }
+        let item = match self.reader.u8()? {
+            PARTITION => {
+                let token = Token(self.reader.i64()?);
+                let key = self.reader.varint_bytes()?;
+                let static_row = match self.reader.varint_bytes()? {
+                    [] => None,
+                    bytes => Some(RowRef::decode(bytes)?),
+                };
+                PageItem::Partition { token, key, static_row }
+            }
+            ROW => {
+                let clustering = ClusteringRef::decode(self.reader.varint_bytes()?)?;
+                PageItem::Row { clustering, row: RowRef::decode(self.reader.varint_bytes()?)? }
+            }
+            value => return Err(mutation::DecodeError::Unknown { what: "a page's item", value }),
+        };
+        Ok(Some(item))
+    }
+}

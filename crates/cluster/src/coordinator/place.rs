@@ -1,0 +1,14 @@
+//! A row's place in its table's order, as a position that a read can go on after.
+
+use mutation::{ClusteringRef, Position};
+use schema::Table;
+use topology::Token;
+
+/// The position right after the row with `clustering` in the partition `key`.
+pub fn row_position(table: &Table, token: Token, key: &[u8], clustering: ClusteringRef<'_>) -> Position {
+    let mut row = Vec::new();
+    for (column, value) in table.clustering().iter().zip(clustering.components()) {
+        cql_types::comparable::encode(&column.ty, value, column.is_reversed(), &mut row);
+    }
+    Position { token, key: key.to_vec(), row: Some(row) }
+}

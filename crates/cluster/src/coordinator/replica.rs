@@ -1,0 +1,179 @@
+//! The replica's side: what a shard does when another asks for data that it owns.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use mutation::ReadCommandBuf;
+use runtime::sync::Notify;
+use runtime::{Group, Mesh, MeshSeat, Responder, Runtime};
+use storage::{Ack, ApplyError, LogSequence, ReadEnd, Shard};
+
+use super::message::{Page, ReadRequest, ReplicaError, ReplicaReply, ReplicaRequest};
+use super::page::PageWriter;
+
+/// Takes the seat; requests are served from now on.
+pub(super) fn serve(
+    runtime: &Runtime,
+    seat: MeshSeat<ReplicaRequest, ReplicaReply>,
+    storage: Shard,
+) -> Mesh<ReplicaRequest, ReplicaReply> {
+    let replica =
+        Rc::new(Replica { runtime: runtime.clone(), storage, unsynced: RefCell::default(), wake: Notify::new() });
+    runtime.spawn(Group::Query, Rc::clone(&replica).acknowledge());
+    seat.open(runtime, move |_, request, responder| replica.handle(request, responder))
+}
+
+struct Replica {
+    runtime: Runtime,
+    storage: Shard,
+    /// Applied writes whose record is not yet on the disk, in the order of the log. Bounded by the mesh's credits.
+    unsynced: RefCell<VecDeque<(LogSequence, Responder<ReplicaReply>)>>,
+    wake: Notify,
+}
+
+impl Replica {
+    fn handle(self: &Rc<Self>, request: ReplicaRequest, responder: Responder<ReplicaReply>) {
+        match request {
+            ReplicaRequest::Write { mutation } => self.write(vec![mutation], responder),
+            ReplicaRequest::WriteBatch { mutations } => self.write(mutations, responder),
+            ReplicaRequest::Read(request) => self.read(request, responder),
+        }
+    }
+
+    fn write(self: &Rc<Self>, mutations: Vec<Vec<u8>>, responder: Responder<ReplicaReply>) {
+        match apply_all(&self.storage, &mutations) {
+            Err(ApplyError::LogBusy) => {
+                let replica = Rc::clone(self);
+                self.runtime.spawn(Group::Query, async move {
+                    let applied = apply_when_there_is_room(&replica.storage, &mutations).await;
+                    replica.answer(applied, responder);
+                });
+            }
+            applied => self.answer(applied, responder),
+        }
+    }
+
+    fn answer(&self, applied: Result<Ack, ApplyError>, responder: Responder<ReplicaReply>) {
+        match applied {
+            Ok(Ack::Now) => responder.reply(ReplicaReply::Written),
+            Ok(Ack::When(sequence)) => {
+                self.unsynced.borrow_mut().push_back((sequence, responder));
+                self.wake.notify();
+            }
+            Err(error) => responder.reply(ReplicaReply::Failed(self.error(error))),
+        }
+    }
+
+    /// Answers writes as the log is synced: one task for all, since their records are synced in order.
+    async fn acknowledge(self: Rc<Self>) {
+        loop {
+            let Some(next) = self.unsynced.borrow().front().map(|(sequence, _)| *sequence) else {
+                self.wake.notified().await;
+                continue;
+            };
+            let outcome = self.storage.wait_synced(next).await;
+            let synced = self.storage.synced();
+            let mut unsynced = self.unsynced.borrow_mut();
+            while unsynced.front().is_some_and(|&(sequence, _)| outcome.is_err() || sequence <= synced) {
+                let Some((_, responder)) = unsynced.pop_front() else { break };
+                responder.reply(match outcome {
+                    Ok(()) => ReplicaReply::Written,
+                    Err(storage::Poisoned) => ReplicaReply::Failed(self.error(ApplyError::Poisoned)),
+                });
+            }
+        }
+    }
+
+    fn read(self: &Rc<Self>, request: ReadRequest, responder: Responder<ReplicaReply>) {
+        let mut page = PageWriter::new(request.limits);
+        match read_some(&self.storage, &request.command, None, &mut page) {
+            Ok(ReadEnd::Paused(position)) if !page.is_full() => {
+                let replica = Rc::clone(self);
+                self.runtime.spawn(Group::Query, async move {
+                    let reply = replica.read_on(&request.command, position, page).await;
+                    responder.reply(reply);
+                });
+            }
+            Ok(end) => responder.reply(page_reply(page, end)),
+            Err(problem) => responder.reply(ReplicaReply::Failed(self.malformed(problem))),
+        }
+    }
+
+    /// Goes on with a read that paused, until the page is full or the data ends.
+    async fn read_on(&self, command: &[u8], mut position: mutation::Position, mut page: PageWriter) -> ReplicaReply {
+        loop {
+            self.runtime.yield_now().await;
+            match read_some(&self.storage, command, Some(&position), &mut page) {
+                Ok(ReadEnd::Paused(next)) if !page.is_full() => position = next,
+                Ok(end) => return page_reply(page, end),
+                Err(problem) => return ReplicaReply::Failed(self.malformed(problem)),
+            }
+        }
+    }
+
+    fn error(&self, error: ApplyError) -> ReplicaError {
+        apply_error(self.runtime.shard().0, error)
+    }
+
+    fn malformed(&self, problem: mutation::DecodeError) -> ReplicaError {
+        ReplicaError::Malformed { shard: self.runtime.shard().0, problem: problem.to_string() }
+    }
+}
+
+fn page_reply(page: PageWriter, end: ReadEnd) -> ReplicaReply {
+    let more_after = match end {
+        ReadEnd::Complete => None,
+        ReadEnd::Stopped(position) | ReadEnd::Paused(position) => Some(position),
+    };
+    ReplicaReply::Page(Page { items: page.into_items(), more_after })
+}
+
+fn read_some(
+    storage: &Shard,
+    command: &[u8],
+    after: Option<&mutation::Position>,
+    page: &mut PageWriter,
+) -> Result<ReadEnd, mutation::DecodeError> {
+    let decoded = ReadCommandBuf::decode(command)?;
+    let mut command = decoded.command();
+    if let Some(after) = after {
+        command.after = Some(after.as_ref());
+    }
+    Ok(storage.read(&command, page))
+}
+
+/// Applies mutations as one record.
+pub(super) fn apply_all(storage: &Shard, mutations: &[Vec<u8>]) -> Result<Ack, ApplyError> {
+    match mutations {
+        [mutation] => storage.apply(mutation),
+        mutations => {
+            let slices: Vec<&[u8]> = mutations.iter().map(Vec::as_slice).collect();
+            storage.apply_batch(&slices)
+        }
+    }
+}
+
+/// Applies mutations as one record, waiting for the log's buffer as often as it takes.
+pub(super) async fn apply_when_there_is_room(storage: &Shard, mutations: &[Vec<u8>]) -> Result<Ack, ApplyError> {
+    loop {
+        match apply_all(storage, mutations) {
+            Err(ApplyError::LogBusy) => storage.room().await,
+            applied => return applied,
+        }
+    }
+}
+
+/// What a storage's refusal on `shard` is called by the coordinator.
+pub(super) fn apply_error(shard: u16, error: ApplyError) -> ReplicaError {
+    match error {
+        // Whoever waits for room does not come here with it.
+        ApplyError::Overloaded { .. } | ApplyError::LogBusy => ReplicaError::Overloaded { shard },
+        ApplyError::DiskFull => ReplicaError::DiskFull { shard },
+        ApplyError::TooLarge { length, length_max } => ReplicaError::TooLarge { size: length, max: length_max },
+        ApplyError::Poisoned => ReplicaError::Poisoned { shard },
+        ApplyError::UnknownTable(_) => ReplicaError::UnknownTable { shard },
+        ApplyError::Malformed(problem) => ReplicaError::Malformed { shard, problem: problem.to_string() },
+        ApplyError::Mismatch(problem) => ReplicaError::Malformed { shard, problem: problem.to_owned() },
+    }
+}

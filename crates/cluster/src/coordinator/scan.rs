@@ -1,0 +1,167 @@
+//! Range scans: all shards of the node are asked, and their partitions come out in the order of tokens.
+//!
+//! Shards own interleaved slices of the ring, so each has a part of every range. Each is a lane: one page at a time, the first
+//! pages asked for together, later ones as a lane runs dry. The lane whose next partition comes first gives that
+//! partition to the sink. With a single shard there is nothing to merge and rows go to the sink unencoded.
+
+use mutation::{Position, ReadCommand};
+use runtime::{Group, ShardId};
+use schema::Table;
+use storage::RowSink;
+use topology::{ConsistencyLevel, Token};
+
+use super::Coordinator;
+use super::message::{Page, PageLimits, ReplicaError};
+use super::page::{PageItem, PageReader};
+use super::read::{Feed, ReadDone};
+use super::replication::{Replication, Unavailable, check_all};
+
+/// One shard's part of a scan.
+struct Lane {
+    shard: ShardId,
+    items: Vec<u8>,
+    /// How much of `items` the sink has had. Always the start of a partition, or the end.
+    offset: usize,
+    /// Where the next page begins; `None`: `items` is the last.
+    more_after: Option<Position>,
+}
+
+impl Lane {
+    fn new(shard: ShardId, page: Page) -> Self {
+        Lane { shard, items: page.items, offset: 0, more_after: page.more_after }
+    }
+
+    /// The partition that the lane gives next.
+    fn head(&self) -> Result<Option<(Token, &[u8])>, mutation::DecodeError> {
+        match PageReader::new(&self.items[self.offset..]).next()? {
+            Some(PageItem::Partition { token, key, .. }) => Ok(Some((token, key))),
+            // The offset is where a partition begins; a page that begins otherwise has no owner for its rows.
+            Some(PageItem::Row { .. }) => Err(mutation::DecodeError::Unknown { what: "a page's first item", value: 2 }),
+            None => Ok(None),
+        }
+    }
+}
+
+impl Coordinator {
+    /// Whether a scan at `level` can be answered.
+    pub fn check_scan(&self, replication: &Replication, level: ConsistencyLevel) -> Result<(), Unavailable> {
+        check_all(replication, &self.inner.ring, level)
+    }
+
+    /// Scans partitions in the order of tokens. `limits` says how much the sink is going to take, in all.
+    ///
+    /// As many scans run at once as the options allow; others wait.
+    pub async fn scan(
+        &self,
+        table: &Table,
+        command: ReadCommand<'_>,
+        limits: PageLimits,
+        sink: &mut impl RowSink,
+    ) -> Result<ReadDone, ReplicaError> {
+        let _permit = self.inner.scans.acquire().await;
+        if self.inner.sharder.shards == 1 {
+            return Ok(self.read_here(command, sink).await);
+        }
+        let limits = self.lane_limits(limits);
+        let mut lanes = self.first_pages(&command, limits).await?;
+        loop {
+            self.refill(&mut lanes, &command, limits).await?;
+            let Some(lane) = first_lane(&lanes)? else { return Ok(ReadDone::Complete) };
+            if let Some(position) = give_partition(&mut lanes[lane], table, command.now_in_seconds, sink)? {
+                return Ok(ReadDone::Stopped(position));
+            }
+            self.inner.runtime.maybe_yield().await;
+        }
+    }
+
+    /// What one lane's page may hold: its share of the whole, and never too much to hold in memory.
+    fn lane_limits(&self, limits: PageLimits) -> PageLimits {
+        let shards = u32::from(self.inner.sharder.shards);
+        PageLimits { rows: (limits.rows / shards).clamp(16, 4096), bytes: limits.bytes.min(256 << 10), ..limits }
+    }
+
+    async fn first_pages(&self, command: &ReadCommand<'_>, limits: PageLimits) -> Result<Vec<Lane>, ReplicaError> {
+        let mut running = Vec::with_capacity(usize::from(self.inner.sharder.shards));
+        for shard in (0..self.inner.sharder.shards).map(ShardId) {
+            let coordinator = self.clone();
+            let mut bytes = Vec::with_capacity(64);
+            command.encode(&mut bytes);
+            let fetch = async move { coordinator.fetch_encoded(shard, bytes, limits).await };
+            running.push((shard, self.inner.runtime.spawn(Group::Query, fetch)));
+        }
+        let mut lanes = Vec::with_capacity(running.len());
+        for (shard, page) in running {
+            lanes.push(Lane::new(shard, page.await?));
+        }
+        Ok(lanes)
+    }
+
+    /// Gives every lane that ran dry its next page: only then is it known which comes first.
+    async fn refill(
+        &self,
+        lanes: &mut [Lane],
+        command: &ReadCommand<'_>,
+        limits: PageLimits,
+    ) -> Result<(), ReplicaError> {
+        for lane in lanes {
+            while lane.offset >= lane.items.len() {
+                let Some(position) = lane.more_after.take() else { break };
+                let command = ReadCommand { after: Some(position.as_ref()), ..*command };
+                *lane = Lane::new(lane.shard, self.fetch(lane.shard, &command, limits).await?);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The lane whose next partition comes first; `None`: all are at their end.
+fn first_lane(lanes: &[Lane]) -> Result<Option<usize>, ReplicaError> {
+    let mut first: Option<(usize, (Token, &[u8]))> = None;
+    for (index, lane) in lanes.iter().enumerate() {
+        let head = lane.head().map_err(|problem| malformed(lane.shard, problem))?;
+        if let Some(head) = head
+            && first.is_none_or(|(_, least)| head < least)
+        {
+            first = Some((index, head));
+        }
+    }
+    Ok(first.map(|(index, _)| index))
+}
+
+/// Gives the sink all that the lane's page holds of its next partition. A partition that goes on in the lane's next page
+/// comes first among the lanes again, since no other lane holds a smaller one.
+fn give_partition(
+    lane: &mut Lane,
+    table: &Table,
+    now_in_seconds: u32,
+    sink: &mut impl RowSink,
+) -> Result<Option<Position>, ReplicaError> {
+    let shard = lane.shard;
+    let length = lane.items.len();
+    let mut reader = PageReader::new(&lane.items[lane.offset..]);
+    let mut feed = Feed::new(now_in_seconds);
+    let mut is_first = true;
+    loop {
+        let before = reader.offset(length);
+        match reader.next().map_err(|problem| malformed(shard, problem))? {
+            Some(PageItem::Partition { .. }) if !is_first => {
+                lane.offset = before;
+                return Ok(None);
+            }
+            Some(item) => {
+                if let Some(position) = feed.give(item, table, sink) {
+                    return Ok(Some(position));
+                }
+            }
+            None => {
+                lane.offset = length;
+                return Ok(None);
+            }
+        }
+        is_first = false;
+    }
+}
+
+fn malformed(shard: ShardId, problem: mutation::DecodeError) -> ReplicaError {
+    ReplicaError::Malformed { shard: shard.0, problem: problem.to_string() }
+}

@@ -1,0 +1,69 @@
+//! What plans are made from: the schema with what follows from it, as one snapshot.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use cluster::coordinator::{Coordinator, Replication};
+use schema::{Schema, Table};
+
+use crate::error::{QueryError, invalid};
+use crate::system::SystemTables;
+
+/// One version of the schema as the shard's planner sees it.
+pub(crate) struct Catalog {
+    /// The users' keyspaces.
+    pub(crate) schema: Schema,
+    /// The server's own keyspaces.
+    pub(crate) system: Rc<SystemTables>,
+    /// Counts schema changes: a plan of an older epoch is made anew.
+    pub(crate) epoch: u64,
+    replications: BTreeMap<String, Rc<Replication>>,
+    local: Rc<Replication>,
+}
+
+/// A table that was found by its name.
+pub(crate) struct Found {
+    /// The table.
+    pub(crate) table: Rc<Table>,
+    /// Its keyspace's replication.
+    pub(crate) replication: Rc<Replication>,
+    /// Whether its rows are made up when they are read.
+    pub(crate) is_system: bool,
+}
+
+impl Catalog {
+    pub(crate) fn new(schema: Schema, system: Rc<SystemTables>, epoch: u64, coordinator: &Coordinator) -> Self {
+        let replications = schema.keyspaces().values();
+        let replications = replications
+            .map(|keyspace| (keyspace.name().to_owned(), Rc::new(coordinator.replication(keyspace.strategy()))))
+            .collect();
+        let local = Rc::new(coordinator.replication(&schema::ReplicationStrategy::Local));
+        Catalog { schema, system, epoch, replications, local }
+    }
+
+    /// Whether there is such a keyspace, a user's or the server's.
+    pub(crate) fn has_keyspace(&self, name: &str) -> bool {
+        self.schema.keyspace(name).is_some() || self.system.schema().keyspace(name).is_some()
+    }
+
+    /// The table called `name`, in `keyspace` or else in the session's.
+    pub(crate) fn find(&self, keyspace: Option<&str>, name: &str) -> Result<Found, QueryError> {
+        let Some(keyspace) = keyspace else { return Err(no_keyspace()) };
+        if let Some(table) = self.schema.table(keyspace, name) {
+            let replication = self.replications.get(keyspace).expect("each keyspace of the schema has its replication");
+            return Ok(Found { table: table.clone(), replication: replication.clone(), is_system: false });
+        }
+        if let Some(table) = self.system.table(keyspace, name) {
+            return Ok(Found { table: table.clone(), replication: self.local.clone(), is_system: true });
+        }
+        match self.has_keyspace(keyspace) {
+            true => Err(invalid(format!("table {name} does not exist"))),
+            false => Err(invalid(format!("keyspace {keyspace} does not exist"))),
+        }
+    }
+}
+
+/// The statement needs a keyspace, and neither it nor the session has one.
+pub(crate) fn no_keyspace() -> QueryError {
+    invalid("No keyspace has been specified. USE a keyspace, or explicitly specify keyspace.tablename")
+}

@@ -1,0 +1,76 @@
+//! What shards tell each other beside data: schema changes, truncations, prepared statements.
+//!
+//! Shard 0 decides on schema changes and truncations, one after the other, since it holds the metadata log; it then has
+//! every shard take them over before the client is answered.
+
+use schema::{SchemaChange, SchemaEvent, TableId};
+use storage::ReplayPosition;
+
+use crate::error::QueryError;
+
+/// A call to another shard, or to this one.
+#[derive(Debug)]
+pub(crate) enum ControlRequest {
+    /// To shard 0: carry out a schema statement.
+    Ddl {
+        /// The statement's text.
+        text: String,
+        /// The session's keyspace.
+        keyspace: Option<String>,
+    },
+    /// To shard 0: empty a table.
+    Truncate {
+        /// Its keyspace.
+        keyspace: String,
+        /// Its name.
+        table: String,
+    },
+    /// From shard 0: take over a schema change that is in the metadata log.
+    ApplySchema {
+        /// The changes, in order.
+        changes: Vec<SchemaChange>,
+        /// What registered clients are told.
+        event: Option<SchemaEvent>,
+    },
+    /// From shard 0: drop the table's rows and say where the log stands.
+    TruncateHere {
+        /// The table.
+        table: TableId,
+    },
+    /// From shard 0: the metadata log holds the truncation.
+    TruncationIsDurable {
+        /// The table.
+        table: TableId,
+        /// The position that the shard gave.
+        position: ReplayPosition,
+    },
+    /// Take a prepared statement in.
+    Install {
+        /// The statement's text.
+        text: String,
+        /// The keyspace for names without one.
+        keyspace: Option<String>,
+    },
+}
+
+/// The answer to a [`ControlRequest`].
+#[derive(Debug)]
+pub(crate) enum ControlReply {
+    /// A schema statement's outcome.
+    Ddl(Result<DdlOutcome, QueryError>),
+    /// A truncation's outcome.
+    Truncated(Result<(), QueryError>),
+    /// Where the shard's log stood when it dropped a table's rows.
+    Position(ReplayPosition),
+    /// Done.
+    Done,
+}
+
+/// What the client of a schema statement is told.
+#[derive(Debug)]
+pub(crate) struct DdlOutcome {
+    /// The change; `None` where there was nothing to change.
+    pub(crate) event: Option<SchemaEvent>,
+    /// Warnings.
+    pub(crate) warnings: Vec<String>,
+}

@@ -1,0 +1,193 @@
+//! DESCRIBE, answered by the server as Cassandra has done since 4.0: cqlsh prints what it gets. (Source: Cassandra's
+//! `DescribeStatement`, which gives the results' columns.)
+
+use std::rc::Rc;
+
+use cql_protocol::response::{ColumnSpec, RowsHead, Specs};
+use cql_protocol::{FrameHeader, RowsWriter};
+use cql_syntax::{Describe, DescribeKind, DescribeTarget, quote_identifier};
+use cql_types::CqlType;
+use schema::{Keyspace, Table, describe, system_keyspaces};
+
+use crate::NodeInfo;
+use crate::catalog::Catalog;
+use crate::error::{QueryError, invalid};
+
+/// A result of texts.
+struct Description {
+    columns: &'static [&'static str],
+    rows: Vec<Vec<String>>,
+}
+
+const LIST_COLUMNS: [&str; 3] = ["keyspace_name", "type", "name"];
+const ELEMENT_COLUMNS: [&str; 4] = ["keyspace_name", "type", "name", "create_statement"];
+const CLUSTER_COLUMNS: [&str; 3] = ["cluster", "partitioner", "snitch"];
+
+/// Appends the answer to a DESCRIBE.
+pub(crate) fn write(
+    statement: &Describe,
+    keyspace: Option<&str>,
+    catalog: &Catalog,
+    node: &NodeInfo,
+    header: &FrameHeader,
+    out: &mut Vec<u8>,
+) -> Result<(), QueryError> {
+    let describer = Describer { catalog, keyspace, with_internals: statement.with_internals };
+    let description = describer.describe(&statement.target, node)?;
+    let spec = |name: &&'static str| ColumnSpec { keyspace: "system", table: "describe", name, ty: &CqlType::Text };
+    let specs: Vec<ColumnSpec<'_>> = description.columns.iter().map(spec).collect();
+    let head = RowsHead { columns: Specs::Columns(&specs), new_metadata_id: None };
+    let mut writer = RowsWriter::begin(out, header.version, header.stream, &head);
+    for row in &description.rows {
+        for value in row {
+            writer.value(out, Some(value.as_bytes()));
+        }
+        writer.end_row();
+    }
+    writer.finish(out, None);
+    Ok(())
+}
+
+struct Describer<'a> {
+    catalog: &'a Catalog,
+    keyspace: Option<&'a str>,
+    with_internals: bool,
+}
+
+impl Describer<'_> {
+    fn describe(&self, target: &DescribeTarget, node: &NodeInfo) -> Result<Description, QueryError> {
+        match target {
+            DescribeTarget::Cluster => Ok(Description {
+                columns: &CLUSTER_COLUMNS,
+                rows: vec![vec![
+                    node.cluster_name.clone(),
+                    "Murmur3Partitioner".to_owned(),
+                    "DynamicEndpointSnitch".to_owned(),
+                ]],
+            }),
+            DescribeTarget::List(kind) => self.list(*kind),
+            DescribeTarget::Schema { full } => {
+                let keyspaces = self.keyspaces().into_iter();
+                let keyspaces = keyspaces.filter(|one| *full || !system_keyspaces::is_system(one.name()));
+                Ok(elements(keyspaces.flat_map(|keyspace| self.whole_keyspace(&keyspace)).collect()))
+            }
+            DescribeTarget::OnlyKeyspace(name) => {
+                let keyspace = self.keyspace_called(name.as_deref())?;
+                Ok(elements(vec![keyspace_row(&keyspace)]))
+            }
+            DescribeTarget::Element { kind: DescribeKind::Keyspace, name, .. } => {
+                let keyspace = self.keyspace_called(name.as_deref())?;
+                Ok(elements(self.whole_keyspace(&keyspace)))
+            }
+            DescribeTarget::Element { kind, keyspace, name } => {
+                let name = name.as_deref().unwrap_or_default();
+                self.element(*kind, keyspace.as_deref(), name)
+            }
+            DescribeTarget::Any { keyspace, name } => self.any(keyspace.as_deref(), name),
+        }
+    }
+
+    /// All keyspaces by name, the server's own among them.
+    fn keyspaces(&self) -> Vec<Rc<Keyspace>> {
+        let system = self.catalog.system.schema().keyspaces().values();
+        let mut keyspaces: Vec<Rc<Keyspace>> =
+            self.catalog.schema.keyspaces().values().chain(system).cloned().collect();
+        keyspaces.sort_by(|a, b| a.name().cmp(b.name()));
+        keyspaces
+    }
+
+    fn find(&self, name: &str) -> Option<Rc<Keyspace>> {
+        let user = self.catalog.schema.keyspace(name);
+        user.or_else(|| self.catalog.system.schema().keyspace(name)).cloned()
+    }
+
+    /// The keyspace called `name`, or the session's.
+    fn keyspace_called(&self, name: Option<&str>) -> Result<Rc<Keyspace>, QueryError> {
+        let name = name.or(self.keyspace);
+        let name = name.ok_or_else(|| invalid("No keyspace specified and no current keyspace"))?;
+        self.find(name).ok_or_else(|| invalid(format!("'{name}' not found in keyspaces")))
+    }
+
+    fn list(&self, kind: DescribeKind) -> Result<Description, QueryError> {
+        let keyspaces = match (kind, self.keyspace) {
+            (DescribeKind::Keyspace, _) | (_, None) => self.keyspaces(),
+            (_, Some(_)) => vec![self.keyspace_called(None)?],
+        };
+        let mut rows = Vec::new();
+        for keyspace in &keyspaces {
+            match kind {
+                DescribeKind::Keyspace => rows.push(list_row(keyspace.name(), "keyspace", keyspace.name())),
+                DescribeKind::Table => {
+                    rows.extend(keyspace.tables.keys().map(|table| list_row(keyspace.name(), "table", table)));
+                }
+                // There are none of these yet.
+                _ => {}
+            }
+        }
+        Ok(Description { columns: &LIST_COLUMNS, rows })
+    }
+
+    fn element(&self, kind: DescribeKind, keyspace: Option<&str>, name: &str) -> Result<Description, QueryError> {
+        let keyspace = self.keyspace_called(keyspace)?;
+        let word = match kind {
+            DescribeKind::Keyspace | DescribeKind::Table => "Table",
+            DescribeKind::Type => "User defined type",
+            DescribeKind::Function => "User defined function",
+            DescribeKind::Aggregate => "User defined aggregate",
+            DescribeKind::Index => "Index",
+            DescribeKind::MaterializedView => "Materialized view",
+        };
+        match keyspace.table(name) {
+            Some(table) if kind == DescribeKind::Table => Ok(elements(vec![self.table_row(table)])),
+            _ => Err(invalid(format!("{word} '{name}' not found in keyspace '{}'", keyspace.name()))),
+        }
+    }
+
+    /// A bare name: a keyspace, else something in the keyspace that was given or is in use.
+    fn any(&self, keyspace: Option<&str>, name: &str) -> Result<Description, QueryError> {
+        if keyspace.is_none()
+            && let Some(keyspace) = self.find(name)
+        {
+            return Ok(elements(self.whole_keyspace(&keyspace)));
+        }
+        if keyspace.is_none() && self.keyspace.is_none() {
+            return Err(invalid(format!("'{name}' not found in keyspaces")));
+        }
+        let keyspace = self.keyspace_called(keyspace)?;
+        match keyspace.table(name) {
+            Some(table) => Ok(elements(vec![self.table_row(table)])),
+            None => Err(invalid(format!("'{name}' not found in keyspace '{}'", keyspace.name()))),
+        }
+    }
+
+    fn whole_keyspace(&self, keyspace: &Keyspace) -> Vec<Vec<String>> {
+        let tables = keyspace.tables.values().map(|table| self.table_row(table));
+        std::iter::once(keyspace_row(keyspace)).chain(tables).collect()
+    }
+
+    fn table_row(&self, table: &Table) -> Vec<String> {
+        let text = match self.with_internals {
+            true => describe::table_with_internals(table),
+            false => describe::table(table),
+        };
+        element_row(&table.keyspace, "table", &table.name, text)
+    }
+}
+
+fn elements(rows: Vec<Vec<String>>) -> Description {
+    Description { columns: &ELEMENT_COLUMNS, rows }
+}
+
+fn keyspace_row(keyspace: &Keyspace) -> Vec<String> {
+    element_row(keyspace.name(), "keyspace", keyspace.name(), describe::keyspace(keyspace))
+}
+
+fn list_row(keyspace: &str, kind: &str, name: &str) -> Vec<String> {
+    vec![quote_identifier(keyspace).into_owned(), kind.to_owned(), quote_identifier(name).into_owned()]
+}
+
+fn element_row(keyspace: &str, kind: &str, name: &str, text: String) -> Vec<String> {
+    let mut row = list_row(keyspace, kind, name);
+    row.push(text);
+    row
+}

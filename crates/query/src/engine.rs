@@ -1,0 +1,180 @@
+//! The engine: one shard's way from request to reply.
+//!
+//! A request is first tried on the synchronous way ([`Engine::try_execute`] and its like), which does it whole or not at
+//! all. What must wait (another shard, a full log buffer, a long read, a schema change) is run as a task by
+//! [`Engine::run`], from a copy of its frame.
+
+mod batch;
+mod control;
+mod ddl;
+mod now;
+mod prepare;
+mod read;
+mod reply;
+mod run;
+mod virtual_read;
+mod write;
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::rc::Rc;
+
+use cluster::coordinator::{Coordinator, CoordinatorParts};
+use cluster::metadata::MetadataLog;
+use runtime::sync::{Queue, Semaphore};
+use runtime::{Mesh, Runtime};
+use schema::{Schema, SchemaEvent};
+use storage::LogSequence;
+use topology::Sharder;
+
+use crate::catalog::Catalog;
+use crate::clock::TimestampClock;
+use crate::control::{ControlReply, ControlRequest};
+use crate::execute::rows::RowBuffer;
+use crate::execute::slices::SliceBuffer;
+use crate::prepared::PreparedCache;
+use crate::system::SystemTables;
+use crate::{EngineParts, NodeInfo};
+
+/// Schema events that may wait for the server; it takes them out as fast as they come.
+const EVENTS_MAX: usize = 1024;
+
+/// Buffers larger than this are given back after use.
+const SCRATCH_BYTES_KEPT: usize = 1 << 20;
+
+/// One shard's engine. Clones are the same engine.
+#[derive(Clone)]
+pub struct Engine {
+    inner: Rc<Inner>,
+}
+
+struct Inner {
+    runtime: Runtime,
+    coordinator: Coordinator,
+    node: NodeInfo,
+    catalog: RefCell<Rc<Catalog>>,
+    prepared: RefCell<PreparedCache>,
+    clock: TimestampClock,
+    scratch: RefCell<Scratch>,
+    events: Queue<SchemaEvent>,
+    /// Set right after the engine is made: the seat's handler needs the engine first.
+    control: OnceCell<Mesh<ControlRequest, ControlReply>>,
+    /// On shard 0 only.
+    metadata_log: Option<MetadataLog>,
+    /// Schema changes and truncations are made one after the other.
+    ddl: Semaphore,
+    counters: Counters,
+}
+
+/// Buffers that the synchronous way uses again for each request.
+#[derive(Default)]
+struct Scratch {
+    key: Vec<u8>,
+    mutation: Vec<u8>,
+    slices: SliceBuffer,
+    rows: RowBuffer,
+}
+
+/// What happened on this shard since its start.
+#[derive(Default)]
+struct Counters {
+    requests_now: Cell<u64>,
+    requests_run: Cell<u64>,
+    unprepared: Cell<u64>,
+}
+
+/// An engine's counters.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct EngineStats {
+    /// Requests answered on the synchronous way.
+    pub requests_now: u64,
+    /// Requests run as tasks.
+    pub requests_run: u64,
+    /// EXECUTEs of statements that were not there.
+    pub unprepared: u64,
+    /// Statements prepared now.
+    pub prepared: u64,
+    /// Prepared statements that had to go for others.
+    pub prepared_evictions: u64,
+}
+
+impl Engine {
+    /// Makes the shard's engine, which serves other shards from now on.
+    pub fn new(parts: EngineParts) -> Engine {
+        let EngineParts { runtime, seats, storage, schema, ring, metadata_log, options, node } = parts;
+        let coordinator = Coordinator::new(CoordinatorParts {
+            runtime: runtime.clone(),
+            ring,
+            sharder: Sharder::new(runtime.shard_count()),
+            storage,
+            seat: seats.replica,
+            scans_max: options.scans_max,
+        });
+        let system = Rc::new(SystemTables::new(node.clone()));
+        let catalog = Rc::new(Catalog::new(schema, system, 0, &coordinator));
+        let engine = Engine {
+            inner: Rc::new(Inner {
+                clock: TimestampClock::new(runtime.clone(), node.boot),
+                runtime: runtime.clone(),
+                coordinator,
+                node,
+                catalog: RefCell::new(catalog),
+                prepared: RefCell::new(PreparedCache::new(options.prepared_bytes_max)),
+                scratch: RefCell::default(),
+                events: Queue::new(EVENTS_MAX),
+                control: OnceCell::new(),
+                metadata_log,
+                ddl: Semaphore::new(1),
+                counters: Counters::default(),
+            }),
+        };
+        let serving = engine.clone();
+        let mesh = seats.control.open(&runtime, move |_, request, responder| serving.serve(request, responder));
+        engine.inner.control.set(mesh).ok().expect("the seat is opened once");
+        engine
+    }
+
+    /// How far the shard's commit log is synced.
+    pub fn synced(&self) -> LogSequence {
+        self.inner.coordinator.storage().synced()
+    }
+
+    /// Waits until the commit log is synced up to `sequence`.
+    pub async fn wait_synced(&self, sequence: LogSequence) -> Result<(), storage::Poisoned> {
+        self.inner.coordinator.storage().wait_synced(sequence).await
+    }
+
+    /// Changes of the schema, in order, for the connections that registered for them. One consumer per shard.
+    pub fn schema_events(&self) -> Queue<SchemaEvent> {
+        self.inner.events.clone()
+    }
+
+    /// The users' schema as this shard sees it now.
+    pub fn schema(&self) -> Schema {
+        self.inner.catalog.borrow().schema.clone()
+    }
+
+    /// The engine's counters.
+    pub fn stats(&self) -> EngineStats {
+        let counters = &self.inner.counters;
+        let prepared = self.inner.prepared.borrow();
+        EngineStats {
+            requests_now: counters.requests_now.get(),
+            requests_run: counters.requests_run.get(),
+            unprepared: counters.unprepared.get(),
+            prepared: prepared.len() as u64,
+            prepared_evictions: prepared.evictions(),
+        }
+    }
+
+    fn catalog(&self) -> Rc<Catalog> {
+        self.inner.catalog.borrow().clone()
+    }
+
+    fn control(&self) -> &Mesh<ControlRequest, ControlReply> {
+        self.inner.control.get().expect("set when the engine was made")
+    }
+}
+
+fn count(counter: &Cell<u64>) {
+    counter.set(counter.get() + 1);
+}

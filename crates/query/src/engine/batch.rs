@@ -1,0 +1,173 @@
+//! BATCH: as a message of the protocol and as a statement.
+
+use std::rc::Rc;
+
+use cql_protocol::request::{Batch, BatchKind, BatchQuery, BatchStatement};
+use cql_protocol::{FrameHeader, WriteType, write_void};
+use topology::token_of;
+
+use super::now::Call;
+use super::write::{acknowledged, write_level};
+use super::{Engine, SCRATCH_BYTES_KEPT};
+use crate::Outcome;
+use crate::error::{QueryError, invalid};
+use crate::execute::bind::{generate, with_values};
+use crate::execute::key::single_key;
+use crate::execute::modify::{WriteTime, using_timestamp};
+use crate::plan::{Action, BatchPlan, Binds, Modification};
+use crate::prepared::Prepared;
+
+impl Engine {
+    /// A batch of prepared statements about single rows that this shard owns: one record of its log.
+    pub(super) fn batch_now(
+        &self,
+        header: &FrameHeader,
+        request: &Batch<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<Outcome, QueryError> {
+        check_kind(request.kind)?;
+        let inner = &*self.inner;
+        let level = write_level(request.params.consistency)?;
+        let time = self.write_time(None, &NO_BINDS, &request.params)?;
+        let mut scratch = inner.scratch.borrow_mut();
+        let scratch = &mut *scratch;
+        scratch.mutation.clear();
+        let mut ends = Vec::with_capacity(request.len());
+        let mut required = 1;
+        for statement in request.statements() {
+            let prepared = self.batch_prepared(&statement)?;
+            let modification = modification_of(&prepared)?;
+            if !prepared.plan.is_quick {
+                return Ok(Outcome::MustWait);
+            }
+            let is_here = with_values(&prepared.plan.markers, statement.values, |values| {
+                let binds = Binds { values, generated: &[] };
+                let key = single_key(&modification.table, &modification.key, &binds, &mut scratch.key)?;
+                let token = token_of(key);
+                let plan = inner.coordinator.plan(&modification.replication, token, level)?;
+                required = plan.required;
+                if !inner.coordinator.is_here(&plan) {
+                    return Ok(false);
+                }
+                let time = statement_time(modification, &binds, time)?;
+                modification.encode_single(&binds, key, token, time, &mut scratch.mutation)?;
+                Ok(true)
+            })?;
+            if !is_here {
+                return Ok(Outcome::MustWait);
+            }
+            ends.push(scratch.mutation.len());
+        }
+        if ends.is_empty() {
+            write_void(out, header.version, header.stream);
+            return Ok(Outcome::Ready);
+        }
+        let mut start = 0;
+        let cut = |end: usize| {
+            let mutation = &scratch.mutation[start..end];
+            start = end;
+            mutation
+        };
+        let mutations: Vec<&[u8]> = ends.into_iter().map(cut).collect();
+        let written = inner.coordinator.write_batch_now(&mutations);
+        drop(mutations);
+        if scratch.mutation.capacity() > SCRATCH_BYTES_KEPT {
+            scratch.mutation = Vec::new();
+        }
+        let write_type = write_type(request.kind);
+        match written.map_err(|error| QueryError::Write { error, level, required, write_type })? {
+            None => Ok(Outcome::MustWait),
+            Some(ack) => {
+                write_void(out, header.version, header.stream);
+                Ok(acknowledged(ack))
+            }
+        }
+    }
+
+    /// A batch message of any shape.
+    pub(super) async fn batch_message(&self, request: &Batch<'_>, keyspace: Option<&str>) -> Result<(), QueryError> {
+        check_kind(request.kind)?;
+        let level = write_level(request.params.consistency)?;
+        let time = self.write_time(None, &NO_BINDS, &request.params)?;
+        let keyspace = request.params.keyspace.or(keyspace);
+        let mut planned = Vec::with_capacity(request.len());
+        let mut required = 1;
+        for statement in request.statements() {
+            let prepared = match statement.query {
+                BatchQuery::Prepared(_) => self.batch_prepared(&statement)?,
+                BatchQuery::Text(text) => Rc::new(self.plan_unprepared(text, keyspace)?),
+            };
+            let modification = modification_of(&prepared)?;
+            let generated = generate(&prepared.plan.generators, &self.inner.clock);
+            with_values(&prepared.plan.markers, statement.values, |values| {
+                let binds = Binds { values, generated: &generated };
+                let time = statement_time(modification, &binds, time)?;
+                required = self.plan_mutations(modification, &binds, time, level, &mut planned)?;
+                Ok(())
+            })?;
+            // Many texts take long to parse; others are to have their turn.
+            self.inner.runtime.maybe_yield().await;
+        }
+        let write_type = write_type(request.kind);
+        let written = self.inner.coordinator.write_batch(planned).await;
+        written.map_err(|error| QueryError::Write { error, level, required, write_type })
+    }
+
+    /// BEGIN BATCH … APPLY BATCH.
+    pub(super) async fn batch_statement(
+        &self,
+        batch: &BatchPlan,
+        binds: &Binds<'_>,
+        call: &Call<'_>,
+    ) -> Result<(), QueryError> {
+        let level = write_level(call.params.consistency)?;
+        let time = self.write_time(batch.timestamp.as_ref(), binds, call.params)?;
+        let mut planned = Vec::with_capacity(batch.modifications.len());
+        let mut required = 1;
+        for modification in &batch.modifications {
+            let time = statement_time(modification, binds, time)?;
+            required = self.plan_mutations(modification, binds, time, level, &mut planned)?;
+        }
+        let write_type = if batch.is_logged { WriteType::Batch } else { WriteType::UnloggedBatch };
+        let written = self.inner.coordinator.write_batch(planned).await;
+        written.map_err(|error| QueryError::Write { error, level, required, write_type })
+    }
+
+    fn batch_prepared(&self, statement: &BatchStatement<'_>) -> Result<Rc<Prepared>, QueryError> {
+        match statement.query {
+            BatchQuery::Prepared(id) => self.prepared(id),
+            BatchQuery::Text(_) => panic!("texts are planned elsewhere"),
+        }
+    }
+}
+
+/// The binds of what has no markers.
+const NO_BINDS: Binds<'static> = Binds { values: &[], generated: &[] };
+
+/// All statements of a batch share its timestamp, unless one brings its own.
+fn statement_time(modification: &Modification, binds: &Binds<'_>, batch: WriteTime) -> Result<WriteTime, QueryError> {
+    let timestamp = using_timestamp(modification.timestamp.as_ref(), binds)?.unwrap_or(batch.timestamp);
+    Ok(WriteTime { timestamp, ..batch })
+}
+
+fn modification_of(prepared: &Prepared) -> Result<&Modification, QueryError> {
+    match &prepared.plan.action {
+        Action::Modify(modification) => Ok(modification),
+        _ => Err(invalid("Invalid statement in batch: only UPDATE, INSERT and DELETE statements are allowed.")),
+    }
+}
+
+fn check_kind(kind: BatchKind) -> Result<(), QueryError> {
+    match kind {
+        BatchKind::Logged | BatchKind::Unlogged => Ok(()),
+        BatchKind::Counter => Err(invalid("Counter batches are not supported yet")),
+    }
+}
+
+fn write_type(kind: BatchKind) -> WriteType {
+    match kind {
+        BatchKind::Logged => WriteType::Batch,
+        BatchKind::Unlogged => WriteType::UnloggedBatch,
+        BatchKind::Counter => WriteType::Counter,
+    }
+}

@@ -1,0 +1,48 @@
+//! What a shard does when another calls it about anything but data.
+
+use runtime::{Group, Responder};
+
+use super::Engine;
+use crate::control::{ControlReply, ControlRequest};
+
+impl Engine {
+    /// Serves a call.
+    pub(super) fn serve(&self, request: ControlRequest, responder: Responder<ControlReply>) {
+        match request {
+            ControlRequest::Ddl { text, keyspace } => {
+                let engine = self.clone();
+                self.inner.runtime.spawn(Group::Query, async move {
+                    let outcome = engine.lead_ddl(&text, keyspace.as_deref()).await;
+                    responder.reply(ControlReply::Ddl(outcome));
+                });
+            }
+            ControlRequest::Truncate { keyspace, table } => {
+                let engine = self.clone();
+                self.inner.runtime.spawn(Group::Query, async move {
+                    let outcome = engine.lead_truncate(&keyspace, &table).await;
+                    responder.reply(ControlReply::Truncated(outcome));
+                });
+            }
+            ControlRequest::ApplySchema { changes, event } => {
+                self.apply_schema(&changes, event);
+                responder.reply(ControlReply::Done);
+            }
+            ControlRequest::TruncateHere { table } => {
+                let position = self.inner.coordinator.storage().truncate(table);
+                responder.reply(ControlReply::Position(position));
+            }
+            ControlRequest::TruncationIsDurable { table, position } => {
+                self.inner.coordinator.storage().truncation_is_durable(table, position);
+                responder.reply(ControlReply::Done);
+            }
+            ControlRequest::Install { text, keyspace } => {
+                // It was planned on the shard that the client talks to: what fails here is a schema change behind, and
+                // the client is then told to prepare again.
+                if let Err(error) = self.install(&text, keyspace.as_deref()) {
+                    tracing::debug!(%error, "a statement prepared on another shard cannot be planned here yet");
+                }
+                responder.reply(ControlReply::Done);
+            }
+        }
+    }
+}

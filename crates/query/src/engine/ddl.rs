@@ -1,0 +1,137 @@
+//! Schema changes and truncations: decided on shard 0, in its metadata log before any shard acts on them, and taken over
+//! by all shards before the client is answered.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use cluster::metadata::{MetadataLog, MetadataRecord};
+use runtime::{Group, ShardId};
+use schema::{DdlContext, SchemaChange, SchemaEvent, TableId, plan_ddl};
+use storage::ReplayPosition;
+
+use super::Engine;
+use crate::catalog::Catalog;
+use crate::control::{ControlReply, ControlRequest, DdlOutcome};
+use crate::error::{QueryError, invalid};
+
+/// The shard that holds the metadata log.
+const LEADER: ShardId = ShardId(0);
+
+impl Engine {
+    /// Has shard 0 carry out a schema statement.
+    pub(super) async fn change_schema(&self, text: &str, keyspace: Option<&str>) -> Result<DdlOutcome, QueryError> {
+        let request = ControlRequest::Ddl { text: text.to_owned(), keyspace: keyspace.map(str::to_owned) };
+        match self.control().call(LEADER, request).await {
+            Ok(ControlReply::Ddl(outcome)) => outcome,
+            Ok(reply) => panic!("shard 0 answers a schema statement with its outcome, not with {reply:?}"),
+            Err(gone) => Err(QueryError::Server { message: gone.to_string() }),
+        }
+    }
+
+    /// Has shard 0 empty a table.
+    pub(super) async fn truncate(&self, keyspace: &str, table: &str) -> Result<(), QueryError> {
+        let request = ControlRequest::Truncate { keyspace: keyspace.to_owned(), table: table.to_owned() };
+        match self.control().call(LEADER, request).await {
+            Ok(ControlReply::Truncated(outcome)) => outcome,
+            Ok(reply) => panic!("shard 0 answers a truncation with its outcome, not with {reply:?}"),
+            Err(gone) => Err(QueryError::Truncate { message: gone.to_string() }),
+        }
+    }
+
+    /// Carries out a schema statement, on shard 0.
+    pub(super) async fn lead_ddl(&self, text: &str, keyspace: Option<&str>) -> Result<DdlOutcome, QueryError> {
+        let _turn = self.inner.ddl.acquire().await;
+        let statement = cql_syntax::parse(text).map_err(|error| QueryError::Syntax { message: error.to_string() })?;
+        let ring = self.inner.coordinator.ring();
+        let datacenters: BTreeSet<String> = ring.nodes().iter().map(|node| node.datacenter.clone()).collect();
+        let context = DdlContext {
+            current_keyspace: keyspace,
+            new_id: TableId(self.inner.clock.time_uuid()),
+            datacenters: &datacenters,
+            node_count: ring.nodes().len(),
+            now_micros: self.inner.clock.wall_micros(),
+        };
+        let planned = plan_ddl(&self.schema(), &statement, &context)?;
+        if !planned.changes.is_empty() {
+            self.log(&MetadataRecord::Schema(planned.changes.clone())).await?;
+            self.on_all_shards(|| ControlRequest::ApplySchema {
+                changes: planned.changes.clone(),
+                event: planned.event.clone(),
+            })
+            .await?;
+        }
+        Ok(DdlOutcome { event: planned.event, warnings: planned.warnings })
+    }
+
+    /// Empties a table, on shard 0.
+    pub(super) async fn lead_truncate(&self, keyspace: &str, name: &str) -> Result<(), QueryError> {
+        let _turn = self.inner.ddl.acquire().await;
+        let found = self.catalog().find(Some(keyspace), name)?;
+        if found.is_system {
+            return Err(invalid(format!("the tables of keyspace {keyspace} cannot be truncated")));
+        }
+        let table = found.table.id;
+        let failed = |error: QueryError| QueryError::Truncate { message: format!("Error during truncate: {error}") };
+        let replies = self.on_all_shards(|| ControlRequest::TruncateHere { table }).await.map_err(failed)?;
+        let positions: Vec<(ShardId, ReplayPosition)> =
+            replies.into_iter().filter_map(|(shard, reply)| Some((shard, position(reply)?))).collect();
+        let record =
+            MetadataRecord::Truncated { table, positions: positions.iter().map(|(_, position)| *position).collect() };
+        self.log(&record).await.map_err(failed)?;
+        for (shard, position) in positions {
+            let request = ControlRequest::TruncationIsDurable { table, position };
+            self.control()
+                .call(shard, request)
+                .await
+                .map_err(|gone| failed(QueryError::Server { message: gone.to_string() }))?;
+        }
+        Ok(())
+    }
+
+    async fn log(&self, record: &MetadataRecord) -> Result<(), QueryError> {
+        let log: &MetadataLog = self.inner.metadata_log.as_ref().expect("shard 0 holds the metadata log");
+        log.append(record)
+            .await
+            .map_err(|error| QueryError::Server { message: format!("the change could not be made durable: {error}") })
+    }
+
+    /// Makes a call to every shard, this one too, and waits for all.
+    async fn on_all_shards(
+        &self,
+        request: impl Fn() -> ControlRequest,
+    ) -> Result<Vec<(ShardId, ControlReply)>, QueryError> {
+        let mut running = Vec::new();
+        for shard in (0..self.inner.runtime.shard_count()).map(ShardId) {
+            let (mesh, request) = (self.control().clone(), request());
+            running
+                .push((shard, self.inner.runtime.spawn(Group::Query, async move { mesh.call(shard, request).await })));
+        }
+        let mut replies = Vec::with_capacity(running.len());
+        for (shard, call) in running {
+            let reply = call.await.map_err(|gone| QueryError::Server { message: gone.to_string() })?;
+            replies.push((shard, reply));
+        }
+        Ok(replies)
+    }
+
+    /// Takes over a schema change on this shard.
+    pub(super) fn apply_schema(&self, changes: &[SchemaChange], event: Option<SchemaEvent>) {
+        let old = self.catalog();
+        let schema = old.schema.with_all(changes);
+        self.inner.coordinator.storage().update_schema(&schema);
+        let catalog = Catalog::new(schema, old.system.clone(), old.epoch + 1, &self.inner.coordinator);
+        *self.inner.catalog.borrow_mut() = Rc::new(catalog);
+        if let Some(event) = event
+            && self.inner.events.try_push(event).is_err()
+        {
+            tracing::warn!("a schema change is not pushed to clients: too many wait already");
+        }
+    }
+}
+
+fn position(reply: ControlReply) -> Option<ReplayPosition> {
+    match reply {
+        ControlReply::Position(position) => Some(position),
+        _ => None,
+    }
+}

@@ -1,0 +1,130 @@
+//! The synchronous way: a prepared write of one row, a read of one partition, answered within the call.
+
+use cql_protocol::request::{Batch, BatchQuery, Execute, Query};
+use cql_protocol::{FrameHeader, QueryParams, write_set_keyspace};
+use cql_syntax::Statement;
+
+use super::reply::{ReplyTo, replace_by_error};
+use super::{Engine, count};
+use crate::error::QueryError;
+use crate::execute::bind::with_values;
+use crate::plan::{Action, Binds, Plan};
+use crate::prepared::{StatementId, statement_id};
+use crate::{Outcome, Session};
+
+/// A statement on its way through the engine: what it is and how it was called.
+#[derive(Clone, Copy)]
+pub(super) struct Call<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) id: StatementId,
+    pub(super) params: &'a QueryParams<'a>,
+    pub(super) reply: ReplyTo<'a>,
+}
+
+impl Engine {
+    /// Answers an EXECUTE if that takes no waiting. The reply is a whole frame, header included, uncompressed.
+    #[inline]
+    pub fn try_execute(
+        &self,
+        session: &Session,
+        header: &FrameHeader,
+        request: &Execute<'_>,
+        out: &mut Vec<u8>,
+    ) -> Outcome {
+        let start = out.len();
+        let outcome = self.prepared(request.id).and_then(|prepared| {
+            let reply = ReplyTo::new(header, &request.params, request.result_metadata_id);
+            let call = Call { plan: &prepared.plan, id: prepared.id, params: &request.params, reply };
+            self.try_call(session, &call, out)
+        });
+        self.outcome(outcome, header, start, out)
+    }
+
+    /// Answers a QUERY if that takes no waiting.
+    pub fn try_query(
+        &self,
+        session: &Session,
+        header: &FrameHeader,
+        request: &Query<'_>,
+        out: &mut Vec<u8>,
+    ) -> Outcome {
+        let start = out.len();
+        let keyspace = session.keyspace();
+        let keyspace = request.params.keyspace.or(keyspace.as_deref());
+        let outcome = self.plan_text(request.text, keyspace).and_then(|plan| {
+            let reply = ReplyTo::new(header, &request.params, None);
+            let id = statement_id(keyspace, request.text);
+            let call = Call { plan: &plan, id, params: &request.params, reply };
+            self.try_call(session, &call, out)
+        });
+        self.outcome(outcome, header, start, out)
+    }
+
+    /// Answers a BATCH if that takes no waiting.
+    pub fn try_batch(
+        &self,
+        session: &Session,
+        header: &FrameHeader,
+        request: &Batch<'_>,
+        out: &mut Vec<u8>,
+    ) -> Outcome {
+        let _ = session;
+        let start = out.len();
+        // Texts are parsed where there is time for it.
+        if request.statements().any(|statement| matches!(statement.query, BatchQuery::Text(_))) {
+            return Outcome::MustWait;
+        }
+        let outcome = self.batch_now(header, request, out);
+        self.outcome(outcome, header, start, out)
+    }
+
+    #[inline]
+    fn outcome(
+        &self,
+        outcome: Result<Outcome, QueryError>,
+        header: &FrameHeader,
+        start: usize,
+        out: &mut Vec<u8>,
+    ) -> Outcome {
+        match outcome {
+            Ok(Outcome::MustWait) => {
+                out.truncate(start);
+                Outcome::MustWait
+            }
+            Ok(outcome) => {
+                count(&self.inner.counters.requests_now);
+                outcome
+            }
+            Err(error) => {
+                replace_by_error(out, start, header, error);
+                Outcome::Ready
+            }
+        }
+    }
+
+    #[inline]
+    fn try_call(&self, session: &Session, call: &Call<'_>, out: &mut Vec<u8>) -> Result<Outcome, QueryError> {
+        let plan = call.plan;
+        match &plan.action {
+            Action::Modify(modification) if plan.is_quick => with_values(&plan.markers, call.params.values, |values| {
+                self.modify_now(modification, &Binds { values, generated: &[] }, call, out)
+            }),
+            Action::Select(select) if plan.is_quick => with_values(&plan.markers, call.params.values, |values| {
+                self.select_now(select, Binds { values, generated: &[] }, call, out)
+            }),
+            Action::SelectVirtual(select) => with_values(&plan.markers, call.params.values, |values| {
+                self.select_virtual(select, values, call, out)?;
+                Ok(Outcome::Ready)
+            }),
+            Action::Other(statement) => match &**statement {
+                Statement::Use { keyspace } => {
+                    self.use_keyspace(session, keyspace)?;
+                    write_set_keyspace(out, call.reply.version, call.reply.stream, keyspace);
+                    Ok(Outcome::Ready)
+                }
+                _ => Ok(Outcome::MustWait),
+            },
+            _ => Ok(Outcome::MustWait),
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Prepared statements: PREPARE, the look-up of an id, and plans made anew after a schema change.
+
+use std::rc::Rc;
+
+use cql_protocol::FrameHeader;
+use cql_protocol::request::Prepare;
+use cql_protocol::response::{ColumnSpec, PreparedReply, insert_warnings};
+use cql_protocol::write_prepared;
+use cql_syntax::SyntaxError;
+use runtime::{Group, ShardId};
+
+use super::{Engine, count};
+use crate::Session;
+use crate::control::ControlRequest;
+use crate::error::{QueryError, UnknownId, invalid};
+use crate::plan::{Marker, Plan, PlanContext, plan};
+use crate::prepared::{Prepared, statement_id};
+
+impl Engine {
+    /// The prepared statement with `id`, with a plan of the present schema.
+    #[inline]
+    pub(super) fn prepared(&self, id: &[u8]) -> Result<Rc<Prepared>, QueryError> {
+        let found = match id.try_into() {
+            Ok(id) => self.inner.prepared.borrow_mut().get(id).cloned(),
+            Err(_) => None,
+        };
+        match found {
+            Some(prepared) if prepared.epoch == self.inner.catalog.borrow().epoch => Ok(prepared),
+            Some(prepared) => self.replan(&prepared),
+            None => Err(self.unprepared(id)),
+        }
+    }
+
+    #[cold]
+    fn unprepared(&self, id: &[u8]) -> QueryError {
+        count(&self.inner.counters.unprepared);
+        QueryError::Unprepared { id: UnknownId(id.to_vec()) }
+    }
+
+    /// Plans a statement again after the schema changed. Where its table is gone, or its markers or result are others by now, the client
+    /// must prepare it again: it would send or read values by types that are no longer right.
+    #[cold]
+    fn replan(&self, old: &Prepared) -> Result<Rc<Prepared>, QueryError> {
+        let planned = self.plan_unprepared(&old.text, old.keyspace.as_deref());
+        let same = planned.ok().filter(|new| {
+            let columns = |plan: &Plan| plan.select().map(|select| select.columns.id);
+            new.plan.markers == old.plan.markers && columns(&new.plan) == columns(&old.plan)
+        });
+        let mut cache = self.inner.prepared.borrow_mut();
+        match same {
+            Some(mut new) => {
+                new.id = old.id;
+                let new = Rc::new(new);
+                cache.put(new.clone());
+                Ok(new)
+            }
+            None => {
+                cache.remove(&old.id);
+                Err(self.unprepared(&old.id.0))
+            }
+        }
+    }
+
+    /// Plans a text.
+    pub(super) fn plan_text(&self, text: &str, keyspace: Option<&str>) -> Result<Plan, QueryError> {
+        let statement = cql_syntax::parse(text).map_err(|error| syntax_error(&error))?;
+        plan(statement, PlanContext { catalog: &self.inner.catalog.borrow(), keyspace })
+    }
+
+    /// Plans a text in the form of a prepared statement, without keeping it.
+    pub(super) fn plan_unprepared(&self, text: &str, keyspace: Option<&str>) -> Result<Prepared, QueryError> {
+        let plan = self.plan_text(text, keyspace)?;
+        let keyspace = if plan.is_qualified { None } else { keyspace };
+        Ok(Prepared {
+            id: statement_id(keyspace, text),
+            keyspace: keyspace.map(str::to_owned),
+            text: text.to_owned(),
+            epoch: self.inner.catalog.borrow().epoch,
+            plan,
+        })
+    }
+
+    /// Prepares a statement on this shard.
+    pub(super) fn install(&self, text: &str, keyspace: Option<&str>) -> Result<Rc<Prepared>, QueryError> {
+        let prepared = Rc::new(self.plan_unprepared(text, keyspace)?);
+        self.inner.prepared.borrow_mut().put(prepared.clone());
+        Ok(prepared)
+    }
+
+    /// PREPARE: on all shards, since the client may run the statement on a connection to any.
+    pub(super) async fn prepare(
+        &self,
+        session: &Session,
+        header: &FrameHeader,
+        request: &Prepare<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), QueryError> {
+        if request.keyspace.is_some_and(|keyspace| !self.catalog().has_keyspace(keyspace)) {
+            return Err(invalid(format!("Keyspace '{}' does not exist", request.keyspace.unwrap_or_default())));
+        }
+        let keyspace = session.keyspace();
+        let keyspace = request.keyspace.or(keyspace.as_deref());
+        let prepared = self.install(request.text, keyspace)?;
+        self.install_elsewhere(request.text, keyspace).await;
+        write_reply(header, &prepared, out);
+        Ok(())
+    }
+
+    /// Has the other shards prepare the statement. One that cannot yet, for it is a schema change behind, answers an EXECUTE with
+    /// UNPREPARED, and the client prepares again.
+    async fn install_elsewhere(&self, text: &str, keyspace: Option<&str>) {
+        let mut running = Vec::new();
+        let here = self.inner.runtime.shard();
+        for shard in (0..self.inner.runtime.shard_count()).map(ShardId).filter(|shard| *shard != here) {
+            let mesh = self.control().clone();
+            let request = ControlRequest::Install { text: text.to_owned(), keyspace: keyspace.map(str::to_owned) };
+            running.push(self.inner.runtime.spawn(Group::Query, async move { mesh.call(shard, request).await }));
+        }
+        for install in running {
+            // A shard that has ended takes the process with it.
+            let _ = install.await;
+        }
+    }
+}
+
+fn write_reply(header: &FrameHeader, prepared: &Prepared, out: &mut Vec<u8>) {
+    let markers: Vec<ColumnSpec<'_>> = prepared.plan.markers.iter().map(Marker::spec).collect();
+    let select = prepared.plan.select();
+    let columns: Vec<ColumnSpec<'_>> = select.map_or(Vec::new(), |select| {
+        let (keyspace, table) = (&select.table.keyspace, &select.table.name);
+        select.columns.named.iter().map(|(name, ty)| ColumnSpec { keyspace, table, name, ty }).collect()
+    });
+    let start = out.len();
+    let reply = PreparedReply {
+        id: &prepared.id.0,
+        result_metadata_id: select.map_or(&NO_COLUMNS_ID, |select| &select.columns.id),
+        markers: &markers,
+        partition_key: &prepared.plan.key_markers,
+        columns: &columns,
+    };
+    write_prepared(out, header.version, header.stream, &reply);
+    insert_warnings(out, start, &prepared.plan.warnings);
+}
+
+/// The id of a result without columns: the MD5 of nothing.
+const NO_COLUMNS_ID: [u8; 16] =
+    [0xd4, 0x1d, 0x8c, 0xd9, 0x8f, 0x00, 0xb2, 0x04, 0xe9, 0x80, 0x09, 0x98, 0xec, 0xf8, 0x42, 0x7e];
+
+fn syntax_error(error: &SyntaxError) -> QueryError {
+    QueryError::Syntax { message: error.to_string() }
+}

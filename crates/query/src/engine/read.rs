@@ -1,0 +1,323 @@
+//! Reads of stored tables: one partition within the call, or any shape with waiting.
+
+use std::ops::Bound as TokenBound;
+
+use cluster::coordinator::{PageLimits, ReadDone};
+use cql_protocol::{Consistency, RowsWriter, Value};
+use mutation::{KeyRange, Position, ReadCommand, Slice};
+use storage::ReadEnd;
+use topology::{ConsistencyLevel, Token, token_of};
+
+use super::Engine;
+use super::now::Call;
+use super::write::seconds;
+use crate::Outcome;
+use crate::error::{QueryError, invalid, level};
+use crate::execute::key::{keys, single_key};
+use crate::execute::rows::{Filled, RowBuffer, RowEmitter, RowLimits};
+use crate::execute::slices::SliceBuffer;
+use crate::paging::{PagingKey, PagingState};
+use crate::plan::{Binds, Keys, Operand, Order, Output, Select, TokenEnd, TokenValue};
+
+/// What one page from another shard may hold, in bytes.
+const LANE_PAGE_BYTES: u32 = 256 << 10;
+
+/// Rows asked for at once where filters or a count make it unknown how many are needed.
+const LANE_PAGE_ROWS: u32 = 5_000;
+
+impl Engine {
+    /// A read of one partition, answered within the call if this shard owns it and the read is short.
+    #[inline]
+    pub(super) fn select_now(
+        &self,
+        select: &Select,
+        binds: Binds<'_>,
+        call: &Call<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<Outcome, QueryError> {
+        let inner = &*self.inner;
+        let level = read_level(call.params.consistency)?;
+        let Keys::Choices(choices) = &select.keys else { panic!("the plan says that there is a single partition") };
+        let mut scratch = inner.scratch.borrow_mut();
+        let scratch = &mut *scratch;
+        let key = single_key(&select.table, choices, &binds, &mut scratch.key)?;
+        let token = token_of(key);
+        let plan = inner.coordinator.plan(&select.replication, token, level)?;
+        if !inner.coordinator.is_here(&plan) {
+            return Ok(Outcome::MustWait);
+        }
+        scratch.slices.fill(select, &binds)?;
+        let only;
+        let all;
+        let slices: &[Slice<'_>] = match scratch.slices.only() {
+            Some(slice) => {
+                only = [slice];
+                &only
+            }
+            None => {
+                all = scratch.slices.all();
+                &all
+            }
+        };
+        let state = paging_state(call, &binds)?;
+        let limits = row_limits(select, &binds, call, state.as_ref())?;
+        let command = ReadCommand {
+            table: select.table.id,
+            keys: KeyRange::Partition { token, key },
+            slices,
+            reversed: select.order == Order::Reversed,
+            now_in_seconds: seconds(inner.clock.wall_micros(), call.params),
+            after: state.as_ref().map(|state| state.position.as_ref()),
+        };
+        let writer = RowsWriter::begin(out, call.reply.version, call.reply.stream, &call.reply.head(&select.columns));
+        let mut emitter =
+            RowEmitter::new(select, binds, limits, command.now_in_seconds, &mut scratch.rows, out, writer);
+        if let Some(state) = &state {
+            emitter.resume(&state.position, state.rows_left_in_partition);
+        }
+        let ended_at = match inner.coordinator.read_now(&plan, &command, &mut emitter) {
+            None | Some(ReadEnd::Paused(_)) => return Ok(Outcome::MustWait),
+            Some(ReadEnd::Complete) => None,
+            Some(ReadEnd::Stopped(position)) => Some(position),
+        };
+        finish(emitter, ended_at, call, &binds)?;
+        Ok(Outcome::Ready)
+    }
+
+    /// A read of any shape.
+    pub(super) async fn select(
+        &self,
+        select: &Select,
+        binds: Binds<'_>,
+        call: &Call<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), QueryError> {
+        let level = read_level(call.params.consistency)?;
+        let mut slices = SliceBuffer::default();
+        slices.fill(select, &binds)?;
+        let slices = slices.all();
+        let state = paging_state(call, &binds)?;
+        let limits = row_limits(select, &binds, call, state.as_ref())?;
+        let command = ReadCommand {
+            table: select.table.id,
+            keys: KeyRange::Tokens { start: TokenBound::Unbounded, end: TokenBound::Unbounded },
+            slices: &slices,
+            reversed: select.order == Order::Reversed,
+            now_in_seconds: seconds(self.inner.clock.wall_micros(), call.params),
+            after: state.as_ref().map(|state| state.position.as_ref()),
+        };
+        let writer = RowsWriter::begin(out, call.reply.version, call.reply.stream, &call.reply.head(&select.columns));
+        let mut buffer = RowBuffer::default();
+        let mut emitter = RowEmitter::new(select, binds, limits, command.now_in_seconds, &mut buffer, out, writer);
+        if let Some(state) = &state {
+            emitter.resume(&state.position, state.rows_left_in_partition);
+        }
+        let ended_at = match &select.keys {
+            Keys::Choices(choices) => {
+                let keys = keys(&select.table, choices, &binds)?;
+                self.select_keys(select, &keys, command, level, &mut emitter).await?
+            }
+            Keys::Tokens { start, end } => {
+                let range = token_range(select, start.as_ref(), end.as_ref(), &binds)?;
+                match range {
+                    Some(keys) => {
+                        self.select_tokens(select, ReadCommand { keys, ..command }, level, &mut emitter).await?
+                    }
+                    None => None,
+                }
+            }
+        };
+        finish(emitter, ended_at, call, &binds)
+    }
+
+    /// Reads partitions by their keys, one after the other. Gives where the page ended.
+    async fn select_keys(
+        &self,
+        select: &Select,
+        keys: &[Vec<u8>],
+        command: ReadCommand<'_>,
+        level: ConsistencyLevel,
+        emitter: &mut RowEmitter<'_>,
+    ) -> Result<Option<Position>, QueryError> {
+        let mut after = command.after;
+        // Keys before the one where the page before ended are done.
+        let first = match after {
+            Some(position) => keys.iter().position(|key| key == position.key).unwrap_or(keys.len()),
+            None => 0,
+        };
+        for (index, key) in keys.iter().enumerate().skip(first) {
+            let token = token_of(key);
+            let plan = self.inner.coordinator.plan(&select.replication, token, level)?;
+            let command = ReadCommand { keys: KeyRange::Partition { token, key }, after: after.take(), ..command };
+            let limits = page_limits(select, emitter.limits());
+            let read = self.inner.coordinator.read(&plan, &select.table, command, limits, emitter).await;
+            let required = plan.required;
+            match read.map_err(|error| QueryError::Read { error, level, required })? {
+                ReadDone::Stopped(position) => return Ok(Some(position)),
+                ReadDone::Complete => emitter.end_partitions(),
+            }
+            if emitter.filled() != Filled::No && index + 1 < keys.len() {
+                return Ok(Some(Position { token, key: key.clone(), row: None }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Scans a range of tokens. Gives where the page ended.
+    async fn select_tokens(
+        &self,
+        select: &Select,
+        command: ReadCommand<'_>,
+        level: ConsistencyLevel,
+        emitter: &mut RowEmitter<'_>,
+    ) -> Result<Option<Position>, QueryError> {
+        let coordinator = &self.inner.coordinator;
+        coordinator.check_scan(&select.replication, level)?;
+        let limits = page_limits(select, emitter.limits());
+        let scanned = coordinator.scan(&select.table, command, limits, emitter).await;
+        match scanned.map_err(|error| QueryError::Read { error, level, required: 1 })? {
+            ReadDone::Stopped(position) => Ok(Some(position)),
+            ReadDone::Complete => Ok(None),
+        }
+    }
+}
+
+/// Ends the rows and writes what the client needs for the next page.
+#[inline]
+fn finish(
+    mut emitter: RowEmitter<'_>,
+    ended_at: Option<Position>,
+    call: &Call<'_>,
+    binds: &Binds<'_>,
+) -> Result<(), QueryError> {
+    let Some(ended_at) = ended_at else {
+        emitter.end_partitions();
+        return emitter.finish(None);
+    };
+    if emitter.filled() != Filled::Page {
+        return emitter.finish(None);
+    }
+    let position = emitter.stopped_at().unwrap_or(ended_at);
+    let state =
+        PagingState { position, rows_left: emitter.limits().rows, rows_left_in_partition: emitter.partition_left() };
+    let state = state.encode(&paging_key(call, binds));
+    emitter.finish(Some(&state))
+}
+
+/// What the page before left, if this is not the first.
+#[inline]
+fn paging_state(call: &Call<'_>, binds: &Binds<'_>) -> Result<Option<PagingState>, QueryError> {
+    match call.params.paging_state {
+        None | Some([]) => Ok(None),
+        Some(bytes) => Ok(Some(PagingState::decode(bytes, &paging_key(call, binds))?)),
+    }
+}
+
+#[cold]
+fn paging_key(call: &Call<'_>, binds: &Binds<'_>) -> PagingKey {
+    PagingKey::new(call.id, binds.values.iter().map(|value| value.bytes()))
+}
+
+/// How many rows the page may hold.
+#[inline]
+fn row_limits(
+    select: &Select,
+    binds: &Binds<'_>,
+    call: &Call<'_>,
+    state: Option<&PagingState>,
+) -> Result<RowLimits, QueryError> {
+    let limit = limit(select.limit.as_ref(), binds)?;
+    let per_partition = self::limit(select.per_partition_limit.as_ref(), binds)?;
+    // A count is one row: it has no pages, and LIMIT is for that row.
+    let page = match call.params.page_size.map(u32::try_from) {
+        Some(Ok(size)) if size > 0 && matches!(select.output, Output::Rows(_)) => Some(size),
+        _ => None,
+    };
+    let rows = state.map_or(limit, |state| state.rows_left.min(limit));
+    Ok(RowLimits { rows, page: page.unwrap_or(u32::MAX), is_paged: page.is_some(), per_partition })
+}
+
+/// LIMIT's value; without one there is no limit.
+#[inline]
+pub(super) fn limit(operand: Option<&Operand>, binds: &Binds<'_>) -> Result<u32, QueryError> {
+    let Some(operand) = operand else { return Ok(u32::MAX) };
+    match operand.value(binds)? {
+        Value::Unset => Ok(u32::MAX),
+        Value::Null => Err(invalid("Invalid null value of limit")),
+        Value::Bytes(bytes) => {
+            let limit = bytes.first_chunk().map_or(0, |bytes| i32::from_be_bytes(*bytes));
+            match u32::try_from(limit) {
+                Ok(limit) if limit > 0 => Ok(limit),
+                _ => Err(invalid("LIMIT must be strictly positive")),
+            }
+        }
+    }
+}
+
+/// What a page from another shard may hold for the rows that are still wanted.
+fn page_limits(select: &Select, limits: RowLimits) -> PageLimits {
+    let is_exact = select.filters.is_empty() && matches!(select.output, Output::Rows(_));
+    let rows = if is_exact { limits.rows.min(limits.page).min(LANE_PAGE_ROWS) } else { LANE_PAGE_ROWS };
+    let rows_per_partition = match (select.is_distinct, select.filters.is_empty()) {
+        (true, _) => 1,
+        (false, true) => limits.per_partition,
+        (false, false) => u32::MAX,
+    };
+    PageLimits { rows: rows.max(1), rows_per_partition, bytes: LANE_PAGE_BYTES }
+}
+
+/// The range that token() restricts a SELECT to; `None`: it is empty.
+pub(super) fn token_range(
+    select: &Select,
+    start: Option<&TokenEnd>,
+    end: Option<&TokenEnd>,
+    binds: &Binds<'_>,
+) -> Result<Option<KeyRange<'static>>, QueryError> {
+    let bound = |end: Option<&TokenEnd>| -> Result<TokenBound<Token>, QueryError> {
+        let Some(end) = end else { return Ok(TokenBound::Unbounded) };
+        let token = token_value(select, &end.value, binds)?;
+        Ok(if end.is_inclusive { TokenBound::Included(token) } else { TokenBound::Excluded(token) })
+    };
+    let (start, end) = (bound(start)?, bound(end)?);
+    // The smallest token stands for the end of the ring where a range ends, as in Cassandra.
+    let end = match end {
+        TokenBound::Included(Token::MIN) | TokenBound::Excluded(Token::MIN) => TokenBound::Unbounded,
+        end => end,
+    };
+    let is_empty = match (start, end) {
+        (TokenBound::Included(start), TokenBound::Included(end)) => start > end,
+        (
+            TokenBound::Included(start) | TokenBound::Excluded(start),
+            TokenBound::Included(end) | TokenBound::Excluded(end),
+        ) => start >= end,
+        _ => false,
+    };
+    Ok((!is_empty).then_some(KeyRange::Tokens { start, end }))
+}
+
+fn token_value(select: &Select, value: &TokenValue, binds: &Binds<'_>) -> Result<Token, QueryError> {
+    match value {
+        TokenValue::Number(operand) => {
+            let bytes = operand.key_value("partition key token", binds)?;
+            match bytes.first_chunk() {
+                Some(bytes) => Ok(Token(i64::from_be_bytes(*bytes))),
+                None => Err(invalid("Invalid empty value for the partition key token")),
+            }
+        }
+        TokenValue::OfKey(operands) => {
+            let choices = operands.iter().map(|operand| crate::plan::KeyChoice::One(operand.clone()));
+            let choices: Vec<_> = choices.collect();
+            let mut scratch = Vec::new();
+            Ok(token_of(single_key(&select.table, &choices, binds, &mut scratch)?))
+        }
+    }
+}
+
+/// The level of a read.
+#[inline]
+pub(super) fn read_level(consistency: Consistency) -> Result<ConsistencyLevel, QueryError> {
+    match consistency {
+        Consistency::Any => Err(invalid("ANY ConsistencyLevel is only supported for writes")),
+        consistency => Ok(level(consistency)),
+    }
+}

@@ -1,0 +1,49 @@
+//! What a request asks of its reply, and the writing of errors.
+
+use cql_protocol::response::{RowsHead, Specs};
+use cql_protocol::{FrameHeader, QueryParams, Version, write_error};
+
+use crate::error::QueryError;
+use crate::plan::ResultColumns;
+
+/// How the reply is to be written.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ReplyTo<'a> {
+    pub(super) version: Version,
+    pub(super) stream: i16,
+    pub(super) skip_metadata: bool,
+    /// The id of the result's columns as the client knows them (version 5).
+    pub(super) known_columns: Option<&'a [u8]>,
+}
+
+impl<'a> ReplyTo<'a> {
+    #[inline]
+    pub(super) fn new(header: &FrameHeader, params: &QueryParams<'_>, known_columns: Option<&'a [u8]>) -> Self {
+        ReplyTo { version: header.version, stream: header.stream, skip_metadata: params.skip_metadata, known_columns }
+    }
+
+    /// What comes before the rows: the columns' description, unless the client has it and it is still right.
+    #[inline]
+    pub(super) fn head<'c>(&self, columns: &'c ResultColumns) -> RowsHead<'c> {
+        let encoded = match self.version {
+            Version::V4 => &columns.v4,
+            Version::V5 => &columns.v5,
+        };
+        match self.known_columns {
+            Some(known) if known != columns.id => {
+                RowsHead { columns: Specs::Encoded(encoded), new_metadata_id: Some(&columns.id) }
+            }
+            _ if self.skip_metadata => {
+                RowsHead { columns: Specs::Skip { count: columns.count }, new_metadata_id: None }
+            }
+            _ => RowsHead { columns: Specs::Encoded(encoded), new_metadata_id: None },
+        }
+    }
+}
+
+/// Replaces what was appended since `start` by the error.
+#[cold]
+pub(super) fn replace_by_error(out: &mut Vec<u8>, start: usize, header: &FrameHeader, error: QueryError) {
+    out.truncate(start);
+    write_error(out, header.version, header.stream, &error.into_body());
+}

@@ -1,0 +1,169 @@
+//! The way of requests that must wait: each is a task that owns a copy of its frame.
+
+use cql_protocol::request::{Query, Request};
+use cql_protocol::response::{SchemaChange, SchemaChangeKind, SchemaTarget, insert_warnings, write_schema_change};
+use cql_protocol::{FrameHeader, write_set_keyspace, write_void};
+use cql_syntax::Statement;
+use schema::{ChangeTarget, ChangeType, SchemaEvent};
+
+use super::now::Call;
+use super::reply::{ReplyTo, replace_by_error};
+use super::{Engine, count};
+use crate::catalog::no_keyspace;
+use crate::control::DdlOutcome;
+use crate::describe;
+use crate::error::{QueryError, invalid};
+use crate::execute::bind::{generate, with_values};
+use crate::plan::{Action, Binds};
+use crate::prepared::statement_id;
+use crate::{OwnedRequest, Session};
+
+impl Engine {
+    /// Answers any QUERY, PREPARE, EXECUTE or BATCH, waiting as it must. The reply is a whole frame, uncompressed.
+    pub async fn run(&self, session: &Session, request: OwnedRequest) -> Vec<u8> {
+        count(&self.inner.counters.requests_run);
+        let OwnedRequest { header, body } = request;
+        let mut out = Vec::with_capacity(256);
+        if let Err(error) = self.run_request(session, &header, &body, &mut out).await {
+            replace_by_error(&mut out, 0, &header, error);
+        }
+        out
+    }
+
+    async fn run_request(
+        &self,
+        session: &Session,
+        header: &FrameHeader,
+        body: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), QueryError> {
+        match Request::decode(header, body)? {
+            Request::Query(request) => self.run_query(session, header, &request, out).await,
+            Request::Prepare(request) => self.prepare(session, header, &request, out).await,
+            Request::Execute(request) => {
+                let prepared = self.prepared(request.id)?;
+                let reply = ReplyTo::new(header, &request.params, request.result_metadata_id);
+                let call = Call { plan: &prepared.plan, id: prepared.id, params: &request.params, reply };
+                let keyspace = prepared.keyspace.as_deref();
+                self.run_call(session, header, &call, &prepared.text, keyspace, out).await
+            }
+            Request::Batch(request) => {
+                self.batch_message(&request, session.keyspace().as_deref()).await?;
+                write_void(out, header.version, header.stream);
+                Ok(())
+            }
+            other => {
+                Err(QueryError::Protocol { message: format!("{} is no request for the engine", other.opcode().name()) })
+            }
+        }
+    }
+
+    async fn run_query(
+        &self,
+        session: &Session,
+        header: &FrameHeader,
+        request: &Query<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), QueryError> {
+        let keyspace = session.keyspace();
+        let keyspace = request.params.keyspace.or(keyspace.as_deref());
+        let plan = self.plan_text(request.text, keyspace)?;
+        let reply = ReplyTo::new(header, &request.params, None);
+        let call = Call { plan: &plan, id: statement_id(keyspace, request.text), params: &request.params, reply };
+        self.run_call(session, header, &call, request.text, keyspace, out).await
+    }
+
+    async fn run_call(
+        &self,
+        session: &Session,
+        header: &FrameHeader,
+        call: &Call<'_>,
+        text: &str,
+        keyspace: Option<&str>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), QueryError> {
+        let generated = generate(&call.plan.generators, &self.inner.clock);
+        let values = with_values(&call.plan.markers, call.params.values, |values| Ok(values.to_vec()))?;
+        let binds = Binds { values: &values, generated: &generated };
+        match &call.plan.action {
+            Action::Modify(modification) => {
+                self.modify(modification, &binds, call).await?;
+                write_void(out, header.version, header.stream);
+            }
+            Action::Batch(batch) => {
+                self.batch_statement(batch, &binds, call).await?;
+                write_void(out, header.version, header.stream);
+            }
+            Action::Select(select) => self.select(select, binds, call, out).await?,
+            Action::SelectVirtual(select) => self.select_virtual(select, &values, call, out)?,
+            Action::Other(statement) => {
+                self.run_other(session, header, statement, text, keyspace, out).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn run_other(
+        &self,
+        session: &Session,
+        header: &FrameHeader,
+        statement: &Statement,
+        text: &str,
+        keyspace: Option<&str>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), QueryError> {
+        match statement {
+            Statement::Use { keyspace } => {
+                self.use_keyspace(session, keyspace)?;
+                write_set_keyspace(out, header.version, header.stream, keyspace);
+            }
+            Statement::Truncate(table) => {
+                let keyspace = table.keyspace.as_deref().or(keyspace).ok_or_else(no_keyspace)?;
+                self.truncate(keyspace, &table.table).await?;
+                write_void(out, header.version, header.stream);
+            }
+            Statement::Describe(statement) => {
+                describe::write(statement, keyspace, &self.catalog(), &self.inner.node, header, out)?;
+            }
+            statement if schema::is_ddl(statement) => {
+                let outcome = self.change_schema(text, keyspace).await?;
+                write_ddl_outcome(header, &outcome, out);
+            }
+            _ => return Err(invalid("The statement is not supported yet")),
+        }
+        Ok(())
+    }
+
+    /// USE.
+    pub(super) fn use_keyspace(&self, session: &Session, keyspace: &str) -> Result<(), QueryError> {
+        if !self.inner.catalog.borrow().has_keyspace(keyspace) {
+            return Err(invalid(format!("Keyspace '{keyspace}' does not exist")));
+        }
+        session.set_keyspace(keyspace);
+        Ok(())
+    }
+}
+
+fn write_ddl_outcome(header: &FrameHeader, outcome: &DdlOutcome, out: &mut Vec<u8>) {
+    let start = out.len();
+    match &outcome.event {
+        Some(event) => write_schema_change(out, header.version, header.stream, &schema_change(event)),
+        None => write_void(out, header.version, header.stream),
+    }
+    insert_warnings(out, start, &outcome.warnings);
+}
+
+fn schema_change(event: &SchemaEvent) -> SchemaChange {
+    SchemaChange {
+        kind: match event.change {
+            ChangeType::Created => SchemaChangeKind::Created,
+            ChangeType::Updated => SchemaChangeKind::Updated,
+            ChangeType::Dropped => SchemaChangeKind::Dropped,
+        },
+        keyspace: event.keyspace.clone(),
+        target: match event.target {
+            ChangeTarget::Keyspace => SchemaTarget::Keyspace,
+            ChangeTarget::Table => SchemaTarget::Table { name: event.name.clone() },
+        },
+    }
+}

@@ -1,0 +1,167 @@
+//! Reads of system tables: all their rows are made up from the snapshot, then looked at one by one.
+
+use std::ops::Bound as TokenBound;
+
+use cql_protocol::{RowsWriter, Value};
+use mutation::KeyRange;
+use topology::{Token, token_of};
+
+use super::Engine;
+use super::now::Call;
+use super::read::{limit, read_level, token_range};
+use crate::error::QueryError;
+use crate::execute::bind::generate;
+use crate::execute::filter;
+use crate::plan::{Binds, Comparison, InList, Keys, Order, Output, Select, Selected};
+use crate::system::{VirtualRow, partition_key};
+
+impl Engine {
+    /// Answers a SELECT from a system table. The result is one page: such tables are small.
+    pub(super) fn select_virtual(
+        &self,
+        select: &Select,
+        values: &[Value<'_>],
+        call: &Call<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), QueryError> {
+        read_level(call.params.consistency)?;
+        let generated = generate(&call.plan.generators, &self.inner.clock);
+        let binds = Binds { values, generated: &generated };
+        let catalog = self.catalog();
+        let partition = wanted_partition(select, &binds)?;
+        let mut rows = catalog.system.rows(&select.table, &catalog.schema, partition);
+        if select.order == Order::Reversed {
+            rows.reverse();
+        }
+        let tokens = match &select.keys {
+            Keys::Tokens { start, end } => token_range(select, start.as_ref(), end.as_ref(), &binds)?,
+            Keys::Choices(_) => Some(KeyRange::Tokens { start: TokenBound::Unbounded, end: TokenBound::Unbounded }),
+        };
+        let head = call.reply.head(&select.columns);
+        let writer = RowsWriter::begin(out, call.reply.version, call.reply.stream, &head);
+        let mut result = VirtualResult::new(select, &binds, out, writer)?;
+        for row in &rows {
+            if is_in(tokens.as_ref(), || token_of(&partition_key(&select.table, row))) && !result.add(row)? {
+                break;
+            }
+        }
+        result.finish();
+        Ok(())
+    }
+}
+
+/// The first partition key column's value, if the statement asks for one.
+fn wanted_partition<'a>(select: &'a Select, binds: &Binds<'a>) -> Result<Option<&'a [u8]>, QueryError> {
+    for filter in &select.filters {
+        if let (Selected::PartitionKey(0), Comparison::EqualToAny, InList::Operands(operands)) =
+            (filter.column, filter.comparison, &filter.operands)
+            && let [operand] = operands.as_slice()
+        {
+            return operand.key_value(&filter.name, binds).map(Some);
+        }
+    }
+    Ok(None)
+}
+
+fn is_in(range: Option<&KeyRange<'_>>, token: impl FnOnce() -> Token) -> bool {
+    match range {
+        None => false,
+        Some(KeyRange::Tokens { start: TokenBound::Unbounded, end: TokenBound::Unbounded }) => true,
+        Some(KeyRange::Tokens { start, end }) => std::ops::RangeBounds::contains(&(*start, *end), &token()),
+        Some(KeyRange::Partition { .. }) => false,
+    }
+}
+
+/// A result while it is written.
+struct VirtualResult<'r, 'v> {
+    select: &'r Select,
+    binds: &'r Binds<'v>,
+    out: &'r mut Vec<u8>,
+    writer: RowsWriter,
+    rows_left: u32,
+    per_partition: u32,
+    partition: Option<Vec<u8>>,
+    partition_left: u32,
+    counted: u64,
+}
+
+impl<'r, 'v> VirtualResult<'r, 'v> {
+    fn new(
+        select: &'r Select,
+        binds: &'r Binds<'v>,
+        out: &'r mut Vec<u8>,
+        writer: RowsWriter,
+    ) -> Result<Self, QueryError> {
+        let rows_left = limit(select.limit.as_ref(), binds)?;
+        let per_partition = match select.is_distinct {
+            true => 1,
+            false => limit(select.per_partition_limit.as_ref(), binds)?,
+        };
+        let (partition, partition_left, counted) = (None, per_partition, 0);
+        Ok(VirtualResult { select, binds, out, writer, rows_left, per_partition, partition, partition_left, counted })
+    }
+
+    /// Adds a row if it meets the conditions. Gives whether more are wanted.
+    fn add(&mut self, row: &VirtualRow) -> Result<bool, QueryError> {
+        let select = self.select;
+        if !filter::passes(select, self.binds, |selected| column(select, row, selected))? {
+            return Ok(true);
+        }
+        let key = partition_key(&select.table, row);
+        if self.partition.as_ref() != Some(&key) {
+            self.partition = Some(key);
+            self.partition_left = self.per_partition;
+        }
+        if self.partition_left == 0 {
+            return Ok(true);
+        }
+        self.partition_left -= 1;
+        self.counted += 1;
+        let Output::Rows(columns) = &select.output else { return Ok(true) };
+        for selected in columns {
+            self.value(row, selected);
+        }
+        self.writer.end_row();
+        self.rows_left -= 1;
+        Ok(self.rows_left > 0)
+    }
+
+    fn value(&mut self, row: &VirtualRow, selected: &Selected) {
+        match selected {
+            Selected::Token => {
+                let token = token_of(&partition_key(&self.select.table, row));
+                self.writer.value(self.out, Some(&token.0.to_be_bytes()));
+            }
+            Selected::Generated(index) => {
+                let value = self.binds.generated.get(usize::from(*index));
+                self.writer.value(self.out, value.map(Vec::as_slice));
+            }
+            selected => self.writer.value(self.out, column(self.select, row, selected)),
+        }
+    }
+
+    fn finish(mut self) {
+        if let Output::Count { columns } = &self.select.output {
+            for column in columns {
+                match column {
+                    None => self.writer.value(self.out, Some(&self.counted.to_be_bytes())),
+                    Some(_) => self.writer.value(self.out, None),
+                }
+            }
+            self.writer.end_row();
+        }
+        self.writer.finish(self.out, None);
+    }
+}
+
+/// The value of a column; what a stored cell would have beside it, a made-up one has not.
+fn column<'a>(select: &Select, row: &'a VirtualRow, selected: &Selected) -> Option<&'a [u8]> {
+    let table = &select.table;
+    let index = match selected {
+        Selected::PartitionKey(position) => Some(usize::from(*position)),
+        Selected::Clustering(position) => Some(table.partition_key().len() + usize::from(*position)),
+        Selected::Regular(column) | Selected::Static(column) => table.column_index_by_id(*column),
+        _ => None,
+    };
+    row.get(index?)?.as_deref()
+}

@@ -1,0 +1,131 @@
+//! Writes of one statement.
+
+use cluster::coordinator::PlannedMutation;
+use cql_protocol::{Consistency, WriteType, write_void};
+use storage::Ack;
+use topology::{ConsistencyLevel, token_of};
+
+use super::now::Call;
+use super::{Engine, SCRATCH_BYTES_KEPT};
+use crate::Outcome;
+use crate::error::{QueryError, invalid, level};
+use crate::execute::key::{keys, single_key};
+use crate::execute::modify::{WriteTime, using_timestamp};
+use crate::plan::{Binds, Modification, Operand};
+
+impl Engine {
+    /// A write of one row, answered within the call if this shard owns it.
+    #[inline]
+    pub(super) fn modify_now(
+        &self,
+        modification: &Modification,
+        binds: &Binds<'_>,
+        call: &Call<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<Outcome, QueryError> {
+        let inner = &*self.inner;
+        let level = write_level(call.params.consistency)?;
+        let mut scratch = inner.scratch.borrow_mut();
+        let scratch = &mut *scratch;
+        let key = single_key(&modification.table, &modification.key, binds, &mut scratch.key)?;
+        let token = token_of(key);
+        let plan = inner.coordinator.plan(&modification.replication, token, level)?;
+        if !inner.coordinator.is_here(&plan) {
+            return Ok(Outcome::MustWait);
+        }
+        let time = self.write_time(modification.timestamp.as_ref(), binds, call.params)?;
+        scratch.mutation.clear();
+        modification.encode_single(binds, key, token, time, &mut scratch.mutation)?;
+        let written = inner.coordinator.write_now(&plan, &scratch.mutation);
+        if scratch.mutation.capacity() > SCRATCH_BYTES_KEPT {
+            scratch.mutation = Vec::new();
+        }
+        let required = plan.required;
+        let write_type = WriteType::Simple;
+        match written.map_err(|error| QueryError::Write { error, level, required, write_type })? {
+            None => Ok(Outcome::MustWait),
+            Some(ack) => {
+                write_void(out, call.reply.version, call.reply.stream);
+                Ok(acknowledged(ack))
+            }
+        }
+    }
+
+    /// A write of any shape.
+    pub(super) async fn modify(
+        &self,
+        modification: &Modification,
+        binds: &Binds<'_>,
+        call: &Call<'_>,
+    ) -> Result<(), QueryError> {
+        let level = write_level(call.params.consistency)?;
+        let time = self.write_time(modification.timestamp.as_ref(), binds, call.params)?;
+        let mut planned = Vec::new();
+        let required = self.plan_mutations(modification, binds, time, level, &mut planned)?;
+        let written = self.inner.coordinator.write_batch(planned).await;
+        written.map_err(|error| QueryError::Write { error, level, required, write_type: WriteType::Simple })
+    }
+
+    /// Adds a modification's mutations, one for each partition that it names. Gives how many answers the level needs.
+    pub(super) fn plan_mutations(
+        &self,
+        modification: &Modification,
+        binds: &Binds<'_>,
+        time: WriteTime,
+        level: ConsistencyLevel,
+        planned: &mut Vec<PlannedMutation>,
+    ) -> Result<u32, QueryError> {
+        let mut required = 1;
+        for key in keys(&modification.table, &modification.key, binds)? {
+            let token = token_of(&key);
+            let plan = self.inner.coordinator.plan(&modification.replication, token, level)?;
+            let mut mutation = Vec::with_capacity(256);
+            modification.encode_many(binds, &key, token, time, &mut mutation)?;
+            required = plan.required;
+            planned.push(PlannedMutation { shard: plan.shard, mutation });
+        }
+        Ok(required)
+    }
+
+    /// When a write takes place: by USING TIMESTAMP, else by the request, else now.
+    #[inline]
+    pub(super) fn write_time(
+        &self,
+        using: Option<&Operand>,
+        binds: &Binds<'_>,
+        params: &cql_protocol::QueryParams<'_>,
+    ) -> Result<WriteTime, QueryError> {
+        let now = self.inner.clock.wall_micros();
+        let timestamp = match using_timestamp(using, binds)?.or(params.timestamp) {
+            Some(timestamp) => timestamp,
+            None => self.inner.clock.next(now),
+        };
+        Ok(WriteTime { timestamp, seconds: seconds(now, params) })
+    }
+}
+
+/// The second at which expiry is judged: the request's, else the clock's.
+#[inline]
+pub(super) fn seconds(now_micros: i64, params: &cql_protocol::QueryParams<'_>) -> u32 {
+    match params.now_in_seconds.map(u32::try_from) {
+        Some(Ok(seconds)) => seconds,
+        _ => u32::try_from(now_micros / 1_000_000).unwrap_or(u32::MAX),
+    }
+}
+
+#[inline]
+pub(super) fn acknowledged(ack: Ack) -> Outcome {
+    match ack {
+        Ack::Now => Outcome::Ready,
+        Ack::When(sequence) => Outcome::AfterSync(sequence),
+    }
+}
+
+/// The level of a plain write.
+#[inline]
+pub(super) fn write_level(consistency: Consistency) -> Result<ConsistencyLevel, QueryError> {
+    match consistency.is_serial() {
+        true => Err(invalid("You must use conditional updates for serializable writes")),
+        false => Ok(level(consistency)),
+    }
+}

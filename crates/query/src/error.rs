@@ -1,0 +1,213 @@
+//! Why a request is refused, and the one place where that becomes a protocol error.
+//!
+//! Words that tools and drivers' users read are Cassandra's.
+
+use cluster::coordinator::{ReplicaError, Unavailable};
+use cql_protocol::{Consistency, ErrorBody, ErrorKind, Failures, WriteType};
+use schema::SchemaError;
+use topology::ConsistencyLevel;
+
+use crate::paging::InvalidPagingState;
+use crate::prepared::StatementId;
+
+/// A refused request.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum QueryError {
+    /// The statement is not CQL.
+    #[error("{message}")]
+    Syntax {
+        /// Where and what.
+        message: String,
+    },
+    /// The statement cannot be done.
+    #[error("{message}")]
+    Invalid {
+        /// Why.
+        message: String,
+    },
+    /// The client broke the protocol.
+    #[error("{message}")]
+    Protocol {
+        /// How.
+        message: String,
+    },
+    /// A schema statement is refused.
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
+    /// No statement has this id.
+    #[error(
+        "Prepared query with ID {id} not found (either the query was not prepared on this host (maybe the host has been restarted?) or you have prepared too many queries and it has been evicted from the internal cache)"
+    )]
+    Unprepared {
+        /// The id.
+        id: UnknownId,
+    },
+    /// Too few replicas are alive.
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+    /// A replica refused a write.
+    #[error("{error}")]
+    Write {
+        /// Why.
+        error: ReplicaError,
+        /// The level of the request.
+        level: ConsistencyLevel,
+        /// Answers that the level needs.
+        required: u32,
+        /// What kind of write.
+        write_type: WriteType,
+    },
+    /// A replica refused a read.
+    #[error("{error}")]
+    Read {
+        /// Why.
+        error: ReplicaError,
+        /// The level of the request.
+        level: ConsistencyLevel,
+        /// Answers that the level needs.
+        required: u32,
+    },
+    /// TRUNCATE failed on some shard.
+    #[error("{message}")]
+    Truncate {
+        /// Why.
+        message: String,
+    },
+    /// The server failed.
+    #[error("{message}")]
+    Server {
+        /// How.
+        message: String,
+    },
+}
+
+/// The id of a statement that is not prepared, as the client sent it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct UnknownId(pub(crate) Vec<u8>);
+
+impl std::fmt::Display for UnknownId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl From<StatementId> for UnknownId {
+    fn from(id: StatementId) -> Self {
+        UnknownId(id.0.to_vec())
+    }
+}
+
+impl From<InvalidPagingState> for QueryError {
+    fn from(error: InvalidPagingState) -> Self {
+        QueryError::Protocol { message: error.to_string() }
+    }
+}
+
+impl From<cql_protocol::DecodeError> for QueryError {
+    fn from(error: cql_protocol::DecodeError) -> Self {
+        QueryError::Protocol { message: error.to_string() }
+    }
+}
+
+/// An INVALID error with this sentence.
+#[cold]
+pub(crate) fn invalid(message: impl Into<String>) -> QueryError {
+    QueryError::Invalid { message: message.into() }
+}
+
+impl QueryError {
+    /// What the client is sent.
+    pub(crate) fn into_body(self) -> ErrorBody {
+        let message = self.to_string();
+        let kind = match self {
+            QueryError::Syntax { .. } => ErrorKind::SyntaxError,
+            QueryError::Invalid { .. } => ErrorKind::Invalid,
+            QueryError::Protocol { .. } => ErrorKind::ProtocolError,
+            QueryError::Schema(error) => schema_kind(error),
+            QueryError::Unprepared { id } => ErrorKind::Unprepared { id: id.0 },
+            QueryError::Unavailable(Unavailable { level, required, alive }) => ErrorKind::Unavailable {
+                consistency: wire_level(level),
+                required: clamp(required),
+                alive: clamp(alive),
+            },
+            QueryError::Write { error, level, required, write_type } => write_kind(error, level, required, write_type),
+            QueryError::Read { error, level, required } => match error {
+                ReplicaError::Overloaded { .. } => ErrorKind::Overloaded,
+                _ => ErrorKind::ReadFailure {
+                    consistency: wire_level(level),
+                    received: 0,
+                    block_for: clamp(required),
+                    failures: Failures::Count(1),
+                    data_present: false,
+                },
+            },
+            QueryError::Truncate { .. } => ErrorKind::TruncateError,
+            QueryError::Server { .. } => ErrorKind::ServerError,
+        };
+        ErrorBody::new(kind, message)
+    }
+}
+
+fn schema_kind(error: SchemaError) -> ErrorKind {
+    match error {
+        SchemaError::Syntax { .. } => ErrorKind::SyntaxError,
+        SchemaError::Invalid { .. } => ErrorKind::Invalid,
+        SchemaError::Configuration { .. } => ErrorKind::ConfigError,
+        SchemaError::AlreadyExists { keyspace, table, .. } => ErrorKind::AlreadyExists { keyspace, table },
+        SchemaError::Unauthorized { .. } => ErrorKind::Unauthorized,
+    }
+}
+
+fn write_kind(error: ReplicaError, level: ConsistencyLevel, required: u32, write_type: WriteType) -> ErrorKind {
+    match error {
+        // The client did nothing wrong and may try again: it must not take this for a failed node.
+        ReplicaError::Overloaded { .. } | ReplicaError::DiskFull { .. } => ErrorKind::Overloaded,
+        ReplicaError::TooLarge { .. } | ReplicaError::UnknownTable { .. } => ErrorKind::Invalid,
+        ReplicaError::Malformed { .. } => ErrorKind::ServerError,
+        ReplicaError::Poisoned { .. } | ReplicaError::Gone { .. } => ErrorKind::WriteFailure {
+            consistency: wire_level(level),
+            received: 0,
+            block_for: clamp(required),
+            failures: Failures::Count(1),
+            write_type,
+        },
+    }
+}
+
+fn clamp(count: u32) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
+}
+
+/// The protocol's level as the coordinator knows it.
+#[inline]
+pub(crate) fn level(consistency: Consistency) -> ConsistencyLevel {
+    match consistency {
+        Consistency::Any => ConsistencyLevel::Any,
+        Consistency::One => ConsistencyLevel::One,
+        Consistency::Two => ConsistencyLevel::Two,
+        Consistency::Three => ConsistencyLevel::Three,
+        Consistency::Quorum => ConsistencyLevel::Quorum,
+        Consistency::All => ConsistencyLevel::All,
+        Consistency::LocalQuorum => ConsistencyLevel::LocalQuorum,
+        Consistency::EachQuorum => ConsistencyLevel::EachQuorum,
+        Consistency::Serial => ConsistencyLevel::Serial,
+        Consistency::LocalSerial => ConsistencyLevel::LocalSerial,
+        Consistency::LocalOne => ConsistencyLevel::LocalOne,
+    }
+}
+
+fn wire_level(level: ConsistencyLevel) -> Consistency {
+    Consistency::ALL[level as usize]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_go_to_the_wire_and_back() {
+        for consistency in Consistency::ALL {
+            assert_eq!(wire_level(level(consistency)), consistency);
+        }
+    }
+}

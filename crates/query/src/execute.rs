@@ -1,0 +1,8 @@
+//! Running plans: binding values, building mutations and read commands, writing replies.
+
+pub(crate) mod bind;
+pub(crate) mod filter;
+pub(crate) mod key;
+pub(crate) mod modify;
+pub(crate) mod rows;
+pub(crate) mod slices;

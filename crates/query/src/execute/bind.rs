@@ -1,0 +1,69 @@
+//! From a request's values to a plan's markers.
+
+use cql_protocol::{Value, Values};
+
+use crate::clock::TimestampClock;
+use crate::error::{QueryError, invalid};
+use crate::plan::{Generator, Marker};
+
+/// Values up to this many are bound on the stack.
+const STACK_VALUES: usize = 16;
+
+/// Calls `run` with the values in the order of `markers`. Most statements bind few values and then nothing is allocated.
+#[inline]
+pub(crate) fn with_values<'a, R>(
+    markers: &[Marker],
+    values: Values<'a>,
+    run: impl FnOnce(&[Value<'a>]) -> Result<R, QueryError>,
+) -> Result<R, QueryError> {
+    if values.is_named() && !values.is_empty() {
+        return run(&by_name(markers, values)?);
+    }
+    if values.len() != markers.len() {
+        return Err(count_mismatch(markers.len(), values.len()));
+    }
+    if values.len() > STACK_VALUES {
+        return run(&values.iter().collect::<Vec<_>>());
+    }
+    let mut stack = [Value::Unset; STACK_VALUES];
+    for (place, value) in stack.iter_mut().zip(values.iter()) {
+        *place = value;
+    }
+    run(&stack[..values.len()])
+}
+
+#[cold]
+fn count_mismatch(markers: usize, values: usize) -> QueryError {
+    invalid(format!("there were {markers} markers(?) in CQL but {values} bound variables"))
+}
+
+fn by_name<'a>(markers: &[Marker], values: Values<'a>) -> Result<Vec<Value<'a>>, QueryError> {
+    let names: Vec<&str> = values.names().into_iter().flatten().collect();
+    let given: Vec<Value<'a>> = values.iter().collect();
+    let found = markers.iter().filter_map(|marker| names.iter().position(|name| *name == marker.name));
+    let ordered: Vec<Value<'a>> = found.map(|place| given[place]).collect();
+    match ordered.len() == markers.len() {
+        true => Ok(ordered),
+        false => Err(count_mismatch(markers.len(), ordered.len())),
+    }
+}
+
+/// What the plan's functions give in this execution.
+pub(crate) fn generate(generators: &[Generator], clock: &TimestampClock) -> Vec<Vec<u8>> {
+    generators.iter().map(|generator| generate_one(*generator, clock)).collect()
+}
+
+fn generate_one(generator: Generator, clock: &TimestampClock) -> Vec<u8> {
+    const DAY_MICROS: i64 = 86_400_000_000;
+    match generator {
+        Generator::TimeUuid => clock.time_uuid().to_vec(),
+        Generator::RandomUuid => clock.random_uuid().to_vec(),
+        Generator::Timestamp => (clock.wall_micros() / 1_000).to_be_bytes().to_vec(),
+        Generator::Date => {
+            // CQL's date is an unsigned count of days with 1970-01-01 at 2^31.
+            let days = clock.wall_micros().div_euclid(DAY_MICROS);
+            (days as u32).wrapping_add(1 << 31).to_be_bytes().to_vec()
+        }
+        Generator::Time => (clock.wall_micros().rem_euclid(DAY_MICROS) * 1_000).to_be_bytes().to_vec(),
+    }
+}

@@ -1,0 +1,158 @@
+//! Partition keys from bound values.
+
+use std::collections::BTreeSet;
+
+use cql_protocol::Value;
+use schema::{Column, Table};
+
+use crate::error::{QueryError, invalid};
+use crate::plan::{Binds, InList, KeyChoice, Operand};
+
+/// The longest key, in bytes: Cassandra writes its length in sixteen bits.
+const KEY_LENGTH_MAX: usize = 65_535;
+
+/// How many partitions one statement may name by IN, and how many rows: what it takes in memory is bounded by this.
+pub(crate) const COMBINATIONS_MAX: usize = 65_535;
+
+/// The key of a statement that names one partition. It is borrowed from the bound value where there is one column.
+#[inline]
+pub(crate) fn single_key<'s, 'a: 's>(
+    table: &Table,
+    choices: &'a [KeyChoice],
+    binds: &Binds<'a>,
+    scratch: &'s mut Vec<u8>,
+) -> Result<&'s [u8], QueryError> {
+    let columns = table.partition_key();
+    if let ([KeyChoice::One(operand)], [column]) = (choices, columns) {
+        return checked(operand.key_value(&column.name, binds)?);
+    }
+    scratch.clear();
+    for (choice, column) in choices.iter().zip(columns) {
+        let KeyChoice::One(operand) = choice else { panic!("the plan says that there is a single key") };
+        push_component(operand.key_value(&column.name, binds)?, scratch)?;
+    }
+    checked(scratch)
+}
+
+/// Appends a component of a composite key: length, bytes, and a byte that ends it. (Source: Cassandra's
+/// `CompositeType`.)
+fn push_component(component: &[u8], key: &mut Vec<u8>) -> Result<(), QueryError> {
+    let Ok(length) = u16::try_from(component.len()) else { return Err(too_long(component.len())) };
+    key.extend_from_slice(&length.to_be_bytes());
+    key.extend_from_slice(component);
+    key.push(0);
+    Ok(())
+}
+
+#[inline]
+fn checked(key: &[u8]) -> Result<&[u8], QueryError> {
+    match key.len() {
+        0 => Err(invalid("Key may not be empty")),
+        length if length > KEY_LENGTH_MAX => Err(too_long(length)),
+        _ => Ok(key),
+    }
+}
+
+#[cold]
+fn too_long(length: usize) -> QueryError {
+    invalid(format!("Key length of {length} is longer than maximum of {KEY_LENGTH_MAX}"))
+}
+
+/// All keys that a statement names, in the order of their values, each once.
+pub(crate) fn keys(table: &Table, choices: &[KeyChoice], binds: &Binds<'_>) -> Result<Vec<Vec<u8>>, QueryError> {
+    let columns = table.partition_key();
+    let mut combinations: Vec<Vec<Vec<u8>>> = vec![Vec::new()];
+    for (choice, column) in choices.iter().zip(columns) {
+        let values = match choice {
+            KeyChoice::One(operand) => vec![operand.key_value(&column.name, binds)?.to_vec()],
+            KeyChoice::In(list) => in_values(list, column, binds)?,
+        };
+        combinations = product(combinations, &values)?;
+    }
+    let mut keys = Vec::with_capacity(combinations.len());
+    for components in combinations {
+        let key = match components.as_slice() {
+            [component] => component.clone(),
+            components => {
+                let mut key = Vec::new();
+                for component in components {
+                    push_component(component, &mut key)?;
+                }
+                key
+            }
+        };
+        checked(&key)?;
+        keys.push(key);
+    }
+    Ok(keys)
+}
+
+/// Every combination so far with every value.
+pub(crate) fn product(combinations: Vec<Vec<Vec<u8>>>, values: &[Vec<u8>]) -> Result<Vec<Vec<Vec<u8>>>, QueryError> {
+    if combinations.len().saturating_mul(values.len()) > COMBINATIONS_MAX {
+        return Err(invalid(format!(
+            "the IN relations of the statement name more than {COMBINATIONS_MAX} combinations of values"
+        )));
+    }
+    let mut grown = Vec::with_capacity(combinations.len() * values.len());
+    for combination in &combinations {
+        for value in values {
+            let mut longer = combination.clone();
+            longer.push(value.clone());
+            grown.push(longer);
+        }
+    }
+    Ok(grown)
+}
+
+/// The values of an IN, in their order, each once.
+pub(crate) fn in_values(list: &InList, column: &Column, binds: &Binds<'_>) -> Result<Vec<Vec<u8>>, QueryError> {
+    let mut values = Vec::new();
+    match list {
+        InList::Operands(operands) => {
+            for operand in operands {
+                values.push(operand.key_value(&column.name, binds)?.to_vec());
+            }
+        }
+        InList::Marker(operand) => {
+            let bytes = match operand.value(binds)? {
+                Value::Bytes(bytes) => bytes,
+                Value::Null => return Err(invalid("Invalid null value for IN restriction")),
+                Value::Unset => return Err(invalid(format!("Invalid unset value for column {}", column.name))),
+            };
+            values = list_elements(operand, bytes, column)?;
+        }
+    }
+    sort_unique(&mut values, column);
+    Ok(values)
+}
+
+/// Sorts values by the column's order and drops repetitions.
+fn sort_unique(values: &mut Vec<Vec<u8>>, column: &Column) {
+    values.sort_by(|a, b| {
+        let order = cql_types::compare(&column.ty, a, b);
+        if column.is_reversed() { order.reverse() } else { order }
+    });
+    let mut seen = BTreeSet::new();
+    values.retain(|value| seen.insert(value.clone()));
+}
+
+/// The elements of a bound list: a count, then each with its length. The list was checked against its type.
+fn list_elements(operand: &Operand, bytes: &[u8], column: &Column) -> Result<Vec<Vec<u8>>, QueryError> {
+    debug_assert!(matches!(operand.ty, cql_types::CqlType::List { .. }));
+    let mut reader = stdx::Reader::new(bytes);
+    let malformed = |error: stdx::ReadError| invalid(format!("Invalid list for column {}: {error}", column.name));
+    let count = reader.i32().map_err(malformed)?;
+    let mut values = Vec::new();
+    for _ in 0..count.max(0) {
+        let length = reader.i32().map_err(malformed)?;
+        let Ok(length) = usize::try_from(length) else {
+            return Err(invalid(format!("Invalid null value in condition for column {}", column.name)));
+        };
+        values.push(reader.bytes(length).map_err(malformed)?.to_vec());
+        if values.len() > COMBINATIONS_MAX {
+            return Err(invalid(format!("an IN relation takes at most {COMBINATIONS_MAX} values")));
+        }
+    }
+    Ok(values)
+}

@@ -1,0 +1,324 @@
+//! From a planned INSERT, UPDATE or DELETE and its values to mutations.
+
+use cql_protocol::Value;
+use mutation::{ClusteringBound, Deletion, Expiry, MutationEncoder};
+use topology::Token;
+
+use super::key::{in_values, product};
+use crate::error::{QueryError, invalid};
+use crate::plan::{Assignment, Binds, ClusteringChoice, Modification, ModificationKind, Operand, SliceEnd, Target};
+
+/// Clusterings of up to this many columns are put together on the stack.
+const STACK_COMPONENTS: usize = 8;
+
+/// The longest time to live, seconds: twenty years. (Source: Cassandra's `Attributes.MAX_TTL`.)
+const TTL_MAX: i32 = 20 * 365 * 24 * 60 * 60;
+
+/// The longest clustering, bytes over all its columns.
+const CLUSTERING_LENGTH_MAX: usize = 65_535;
+
+/// When a write takes place.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WriteTime {
+    /// The timestamp of its cells, microseconds.
+    pub(crate) timestamp: i64,
+    /// The clock that expiry and tombstones are dated by, seconds since 1970.
+    pub(crate) seconds: u32,
+}
+
+/// The timestamp that USING TIMESTAMP gives, if it gives one.
+#[inline]
+pub(crate) fn using_timestamp(operand: Option<&Operand>, binds: &Binds<'_>) -> Result<Option<i64>, QueryError> {
+    let Some(operand) = operand else { return Ok(None) };
+    match operand.value(binds)? {
+        Value::Unset => Ok(None),
+        Value::Null => Err(invalid("Invalid null value of timestamp")),
+        Value::Bytes(bytes) => match bytes.first_chunk().map(|bytes| i64::from_be_bytes(*bytes)) {
+            None => Err(invalid("Invalid empty value of timestamp")),
+            Some(i64::MIN) => Err(invalid(
+                "Out of bound timestamp, must be in [-9223372036854775807, 9223372036854775807] (got -9223372036854775808)",
+            )),
+            Some(timestamp) => Ok(Some(timestamp)),
+        },
+    }
+}
+
+impl Modification {
+    /// When the written cells end: by USING TTL, else by the table's default.
+    #[inline]
+    fn expiry(&self, binds: &Binds<'_>, seconds: u32) -> Result<Option<Expiry>, QueryError> {
+        let ttl = match &self.ttl {
+            None => self.table.options.default_time_to_live,
+            Some(operand) => match operand.value(binds)? {
+                Value::Unset => self.table.options.default_time_to_live,
+                Value::Null => 0,
+                Value::Bytes(bytes) => {
+                    let ttl = bytes.first_chunk().map_or(0, |bytes| i32::from_be_bytes(*bytes));
+                    checked_ttl(ttl)?
+                }
+            },
+        };
+        Ok((ttl != 0).then(|| Expiry { ttl, local_deletion_time: seconds.saturating_add(ttl) }))
+    }
+
+    /// Appends the one mutation of a statement about a single row, or a partition as a whole.
+    #[inline]
+    pub(crate) fn encode_single(
+        &self,
+        binds: &Binds<'_>,
+        key: &[u8],
+        token: Token,
+        time: WriteTime,
+        out: &mut Vec<u8>,
+    ) -> Result<(), QueryError> {
+        let mut mutation = MutationEncoder::begin(out, self.table.id, token, key);
+        match &self.target {
+            Target::Partition => mutation.partition_deletion(time.deletion()),
+            Target::StaticRow => self.encode_static(binds, time, &mut mutation)?,
+            Target::Rows(choices) => {
+                let mut stack: [&[u8]; STACK_COMPONENTS] = [&[]; STACK_COMPONENTS];
+                let mut heap = Vec::new();
+                let components = match choices.len() {
+                    count if count <= STACK_COMPONENTS => &mut stack[..count],
+                    count => {
+                        heap.resize(count, &[][..]);
+                        &mut heap[..]
+                    }
+                };
+                for ((place, choice), column) in components.iter_mut().zip(choices).zip(self.table.clustering()) {
+                    let ClusteringChoice::One(operand) = choice else {
+                        panic!("the plan says that there is a single row")
+                    };
+                    *place = operand.key_value(&column.name, binds)?;
+                }
+                check_clustering(components)?;
+                if !self.statics.is_empty() {
+                    self.encode_static(binds, time, &mut mutation)?;
+                }
+                self.encode_row(components, binds, time, &mut mutation)?;
+            }
+            Target::Range { .. } => panic!("the plan says that there is a single row"),
+        }
+        mutation.finish();
+        Ok(())
+    }
+
+    /// Appends the mutation of one partition of a statement about several rows.
+    pub(crate) fn encode_many(
+        &self,
+        binds: &Binds<'_>,
+        key: &[u8],
+        token: Token,
+        time: WriteTime,
+        out: &mut Vec<u8>,
+    ) -> Result<(), QueryError> {
+        let mut mutation = MutationEncoder::begin(out, self.table.id, token, key);
+        match &self.target {
+            Target::Partition => mutation.partition_deletion(time.deletion()),
+            Target::StaticRow => self.encode_static(binds, time, &mut mutation)?,
+            Target::Rows(choices) => {
+                if !self.statics.is_empty() {
+                    self.encode_static(binds, time, &mut mutation)?;
+                }
+                for row in self.combinations(choices, binds)? {
+                    let components: Vec<&[u8]> = row.iter().map(Vec::as_slice).collect();
+                    check_clustering(&components)?;
+                    self.encode_row(&components, binds, time, &mut mutation)?;
+                }
+            }
+            Target::Range { prefix, start, end } => {
+                for prefix in self.combinations(prefix, binds)? {
+                    self.encode_range(&prefix, start.as_ref(), end.as_ref(), binds, time, &mut mutation)?;
+                }
+            }
+        }
+        mutation.finish();
+        Ok(())
+    }
+
+    /// All combinations of values that choices give, in the order of rows.
+    fn combinations(&self, choices: &[ClusteringChoice], binds: &Binds<'_>) -> Result<Vec<Vec<Vec<u8>>>, QueryError> {
+        clustering_combinations(self.table.clustering(), choices, binds)
+    }
+
+    fn encode_static(
+        &self,
+        binds: &Binds<'_>,
+        time: WriteTime,
+        mutation: &mut MutationEncoder<'_>,
+    ) -> Result<(), QueryError> {
+        let expiry = self.expiry(binds, time.seconds)?;
+        let mut row = mutation.static_row();
+        for assignment in &self.statics {
+            encode_cell(assignment, binds, time, expiry, &mut row)?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn encode_row(
+        &self,
+        clustering: &[&[u8]],
+        binds: &Binds<'_>,
+        time: WriteTime,
+        mutation: &mut MutationEncoder<'_>,
+    ) -> Result<(), QueryError> {
+        // An UPDATE of static columns names no row, so there is none to write.
+        if self.regulars.is_empty() && !self.statics.is_empty() && self.kind != ModificationKind::Insert {
+            return Ok(());
+        }
+        let expiry = self.expiry(binds, time.seconds)?;
+        let mut row = mutation.row(clustering.iter().copied());
+        match self.kind {
+            ModificationKind::Insert => {
+                row.liveness(time.timestamp, expiry);
+            }
+            ModificationKind::Delete if self.regulars.is_empty() => {
+                row.deletion(time.deletion());
+            }
+            ModificationKind::Update | ModificationKind::Delete => {}
+        }
+        for assignment in &self.regulars {
+            encode_cell(assignment, binds, time, expiry, &mut row)?;
+        }
+        Ok(())
+    }
+
+    fn encode_range(
+        &self,
+        prefix: &[Vec<u8>],
+        start: Option<&SliceEnd>,
+        end: Option<&SliceEnd>,
+        binds: &Binds<'_>,
+        time: WriteTime,
+        mutation: &mut MutationEncoder<'_>,
+    ) -> Result<(), QueryError> {
+        let columns = self.table.clustering().get(prefix.len()..).unwrap_or_default();
+        let bound = |slice_end: Option<&SliceEnd>| -> Result<(Vec<Vec<u8>>, bool), QueryError> {
+            let mut components = prefix.to_vec();
+            let Some(slice_end) = slice_end else { return Ok((components, true)) };
+            for (operand, column) in slice_end.operands.iter().zip(columns) {
+                components.push(operand.key_value(&column.name, binds)?.to_vec());
+            }
+            Ok((components, slice_end.is_inclusive))
+        };
+        let (mut start, mut end) = (bound(start)?, bound(end)?);
+        // What is smallest by value comes last where the column is stored the other way round.
+        if columns.first().is_some_and(schema::Column::is_reversed) {
+            std::mem::swap(&mut start, &mut end);
+        }
+        let start_components: Vec<&[u8]> = start.0.iter().map(Vec::as_slice).collect();
+        let end_components: Vec<&[u8]> = end.0.iter().map(Vec::as_slice).collect();
+        check_clustering(&start_components)?;
+        check_clustering(&end_components)?;
+        mutation.range_tombstone(
+            ClusteringBound { prefix: &start_components, inclusive: start.1 },
+            ClusteringBound { prefix: &end_components, inclusive: end.1 },
+            time.deletion(),
+        );
+        Ok(())
+    }
+}
+
+impl WriteTime {
+    #[inline]
+    fn deletion(self) -> Deletion {
+        Deletion { timestamp: self.timestamp, local_deletion_time: self.seconds }
+    }
+}
+
+#[inline]
+fn encode_cell(
+    assignment: &Assignment,
+    binds: &Binds<'_>,
+    time: WriteTime,
+    expiry: Option<Expiry>,
+    row: &mut mutation::RowEncoder<'_, '_>,
+) -> Result<(), QueryError> {
+    match assignment.operand.value(binds)? {
+        Value::Bytes(bytes) => {
+            row.cell(assignment.column, time.timestamp, expiry, bytes);
+        }
+        Value::Null => {
+            row.tombstone(assignment.column, time.timestamp, time.seconds);
+        }
+        Value::Unset => {}
+    }
+    Ok(())
+}
+
+fn checked_ttl(ttl: i32) -> Result<u32, QueryError> {
+    if ttl > TTL_MAX {
+        return Err(invalid(format!("ttl is too large. requested ({ttl}) maximum ({TTL_MAX})")));
+    }
+    u32::try_from(ttl).map_err(|_| invalid(format!("A TTL must be greater or equal to 0, but was {ttl}")))
+}
+
+#[inline]
+fn check_clustering(components: &[&[u8]]) -> Result<(), QueryError> {
+    let length: usize = components.iter().map(|component| component.len()).sum();
+    match length > CLUSTERING_LENGTH_MAX {
+        true => {
+            Err(invalid(format!("The sum of all clustering columns is too long ({length} > {CLUSTERING_LENGTH_MAX})")))
+        }
+        false => Ok(()),
+    }
+}
+
+/// All combinations of values that choices give to the first of `columns`, in the order of rows, each once.
+pub(crate) fn clustering_combinations(
+    columns: &[schema::Column],
+    choices: &[ClusteringChoice],
+    binds: &Binds<'_>,
+) -> Result<Vec<Vec<Vec<u8>>>, QueryError> {
+    let mut combinations: Vec<Vec<Vec<u8>>> = vec![Vec::new()];
+    let mut columns = columns.iter();
+    for choice in choices {
+        match choice {
+            ClusteringChoice::One(operand) => {
+                let Some(column) = columns.next() else { break };
+                combinations = product(combinations, &[operand.key_value(&column.name, binds)?.to_vec()])?;
+            }
+            ClusteringChoice::In(list) => {
+                let Some(column) = columns.next() else { break };
+                combinations = product(combinations, &in_values(list, column, binds)?)?;
+            }
+            ClusteringChoice::Tuples(tuples) => {
+                let covered: Vec<&schema::Column> = columns.by_ref().take(choice.width()).collect();
+                combinations = with_tuples(combinations, tuples, &covered, binds)?;
+            }
+        }
+    }
+    Ok(combinations)
+}
+
+fn with_tuples(
+    combinations: Vec<Vec<Vec<u8>>>,
+    tuples: &[Vec<Operand>],
+    columns: &[&schema::Column],
+    binds: &Binds<'_>,
+) -> Result<Vec<Vec<Vec<u8>>>, QueryError> {
+    let mut rows = std::collections::BTreeMap::new();
+    for tuple in tuples {
+        let mut values = Vec::with_capacity(columns.len());
+        let mut order = Vec::new();
+        for (operand, column) in tuple.iter().zip(columns) {
+            let value = operand.key_value(&column.name, binds)?;
+            cql_types::comparable::encode(&column.ty, value, column.is_reversed(), &mut order);
+            values.push(value.to_vec());
+        }
+        rows.insert(order, values);
+    }
+    if combinations.len().saturating_mul(rows.len()) > super::key::COMBINATIONS_MAX {
+        return Err(invalid("the IN relations of the statement name too many combinations of values"));
+    }
+    let mut grown = Vec::with_capacity(combinations.len() * rows.len());
+    for combination in &combinations {
+        for values in rows.values() {
+            let mut longer = combination.clone();
+            longer.extend(values.iter().cloned());
+            grown.push(longer);
+        }
+    }
+    Ok(grown)
+}

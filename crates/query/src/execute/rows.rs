@@ -1,0 +1,412 @@
+//! The sink that turns live rows into a result, straight from the memtable's slices into the reply.
+
+use cql_protocol::RowsWriter;
+use mutation::{CellRef, ClusteringRef, LiveCells, LiveRow, Position, RowRef};
+use schema::ColumnId;
+use stdx::Reader;
+use storage::{Flow, RowSink};
+use topology::Token;
+
+use super::filter;
+use crate::error::{QueryError, invalid};
+use crate::plan::{Binds, Output, Select, Selected};
+
+/// A page is ended, or a result without pages refused, when its frame gets longer than this.
+const FRAME_LENGTH_MAX: usize = 200 << 20;
+
+/// Buffers that a shard's reads use one after the other.
+#[derive(Debug, Default)]
+pub(crate) struct RowBuffer {
+    /// The present partition's key.
+    key: Vec<u8>,
+    /// The present partition's static row, as a blob of what lives in it.
+    static_row: Vec<u8>,
+}
+
+/// How many rows a page may still hold, of which kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RowLimits {
+    /// Of LIMIT.
+    pub(crate) rows: u32,
+    /// Of the page; `u32::MAX` without paging.
+    pub(crate) page: u32,
+    /// Whether the client asked for pages.
+    pub(crate) is_paged: bool,
+    /// PER PARTITION LIMIT.
+    pub(crate) per_partition: u32,
+}
+
+/// Writes the rows of a result.
+pub(crate) struct RowEmitter<'e> {
+    select: &'e Select,
+    binds: Binds<'e>,
+    buffer: &'e mut RowBuffer,
+    out: &'e mut Vec<u8>,
+    writer: RowsWriter,
+    limits: RowLimits,
+    now_in_seconds: u32,
+    token: Token,
+    /// Whether `buffer.key` is a partition's.
+    has_partition: bool,
+    partition_left: u32,
+    has_static: bool,
+    /// The partition has a static row and no other was seen yet: if none comes, it is a row of the result.
+    is_static_pending: bool,
+    /// COUNT's count.
+    counted: u64,
+    /// The other columns beside a COUNT, of the first row.
+    first_row: Option<Vec<Option<Vec<u8>>>>,
+    /// Where the page ended, if that is not where the read ended.
+    stopped_at: Option<Position>,
+    error: Option<QueryError>,
+}
+
+/// Why the rows ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Filled {
+    /// Neither limit is reached.
+    No,
+    /// The page is full; there may be more.
+    Page,
+    /// LIMIT is reached.
+    Limit,
+}
+
+impl<'e> RowEmitter<'e> {
+    pub(crate) fn new(
+        select: &'e Select,
+        binds: Binds<'e>,
+        limits: RowLimits,
+        now_in_seconds: u32,
+        buffer: &'e mut RowBuffer,
+        out: &'e mut Vec<u8>,
+        writer: RowsWriter,
+    ) -> Self {
+        RowEmitter {
+            select,
+            binds,
+            buffer,
+            out,
+            writer,
+            limits,
+            now_in_seconds,
+            token: Token(0),
+            has_partition: false,
+            partition_left: limits.per_partition,
+            has_static: false,
+            is_static_pending: false,
+            counted: 0,
+            first_row: None,
+            stopped_at: None,
+            error: None,
+        }
+    }
+
+    /// Tells that rows of this partition were returned on the page before.
+    pub(crate) fn resume(&mut self, position: &Position, partition_left: u32) {
+        self.buffer.key.clear();
+        self.buffer.key.extend_from_slice(&position.key);
+        self.token = position.token;
+        self.has_partition = true;
+        self.partition_left = partition_left;
+    }
+
+    /// What is left of the limits.
+    pub(crate) fn limits(&self) -> RowLimits {
+        self.limits
+    }
+
+    /// What is left of PER PARTITION LIMIT in the present partition.
+    pub(crate) fn partition_left(&self) -> u32 {
+        self.partition_left
+    }
+
+    /// Why the rows ended, or whether they did.
+    pub(crate) fn filled(&self) -> Filled {
+        if self.limits.rows == 0 {
+            Filled::Limit
+        } else if self.limits.page == 0 || self.stopped_at.is_some() {
+            Filled::Page
+        } else {
+            Filled::No
+        }
+    }
+
+    /// The page's own end, if the sink ended it between partitions.
+    pub(crate) fn stopped_at(&mut self) -> Option<Position> {
+        self.stopped_at.take()
+    }
+
+    /// Ends the last partition. Called when no more rows come.
+    pub(crate) fn end_partitions(&mut self) {
+        if self.is_static_pending && self.filled() == Filled::No {
+            self.emit_static_only();
+        }
+        self.is_static_pending = false;
+    }
+
+    /// Completes the reply.
+    pub(crate) fn finish(mut self, paging_state: Option<&[u8]>) -> Result<(), QueryError> {
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        if let Output::Count { columns } = &self.select.output {
+            let first = self.first_row.take().unwrap_or_else(|| vec![None; columns.len()]);
+            for (column, value) in columns.iter().zip(first) {
+                match column {
+                    None => self.writer.value(self.out, Some(&self.counted.to_be_bytes())),
+                    Some(_) => self.writer.value(self.out, value.as_deref()),
+                }
+            }
+            self.writer.end_row();
+        }
+        self.writer.finish(self.out, paging_state);
+        Ok(())
+    }
+
+    fn emit_static_only(&mut self) {
+        self.is_static_pending = false;
+        if self.passes(None) {
+            self.emit(None);
+        }
+    }
+
+    /// Whether the row is one of the result, by ALLOW FILTERING's conditions.
+    fn passes(&mut self, row: Option<(ClusteringRef<'_>, LiveRow<'_>)>) -> bool {
+        if self.select.filters.is_empty() {
+            return true;
+        }
+        let statics = Cells::of_static(&self.buffer.static_row, self.has_static, self.now_in_seconds);
+        let mut source = RowSource::new(&self.buffer.key, row, statics);
+        let columns = self.select.table.partition_key().len();
+        let outcome = filter::passes(self.select, &self.binds, |selected| source.bytes(selected, columns));
+        outcome.unwrap_or_else(|error| {
+            self.error.get_or_insert(error);
+            false
+        })
+    }
+
+    /// Adds a row to the result and counts it.
+    #[inline]
+    fn emit(&mut self, row: Option<(ClusteringRef<'_>, LiveRow<'_>)>) {
+        let statics = Cells::of_static(&self.buffer.static_row, self.has_static, self.now_in_seconds);
+        let mut source = RowSource::new(&self.buffer.key, row, statics);
+        let key_columns = self.select.table.partition_key().len();
+        match &self.select.output {
+            Output::Rows(columns) => {
+                for selected in columns {
+                    let mut number = Number::default();
+                    let value = match selected {
+                        Selected::WriteTime { .. } | Selected::Ttl { .. } => {
+                            number.of_cell(&mut source, selected, self.now_in_seconds)
+                        }
+                        Selected::Token => Some(number.of_i64(self.token.0)),
+                        Selected::Generated(index) => self.binds.generated.get(usize::from(*index)).map(Vec::as_slice),
+                        selected => source.bytes(selected, key_columns),
+                    };
+                    self.writer.value(self.out, value);
+                }
+                self.writer.end_row();
+            }
+            Output::Count { columns } => {
+                self.counted += 1;
+                if self.first_row.is_none() && columns.iter().any(Option::is_some) {
+                    let value = |selected: &Option<Selected>| {
+                        selected.as_ref().and_then(|one| source.bytes(one, key_columns)).map(<[u8]>::to_vec)
+                    };
+                    self.first_row = Some(columns.iter().map(value).collect());
+                }
+                self.partition_left = self.partition_left.saturating_sub(1);
+                return;
+            }
+        }
+        self.limits.rows -= 1;
+        self.limits.page -= 1;
+        self.partition_left = self.partition_left.saturating_sub(1);
+        if self.writer.frame_length(self.out) > FRAME_LENGTH_MAX {
+            self.end_long_frame();
+        }
+    }
+
+    #[cold]
+    fn end_long_frame(&mut self) {
+        if !self.limits.is_paged {
+            let message = format!("the result is larger than {FRAME_LENGTH_MAX} bytes: ask for it in pages");
+            self.error.get_or_insert(invalid(message));
+        }
+        self.limits.page = 0;
+    }
+
+    /// Whether to go on after a row or a partition.
+    #[inline]
+    fn flow(&self) -> Flow {
+        if self.error.is_some() || self.filled() != Filled::No {
+            Flow::Stop
+        } else if self.partition_left == 0 {
+            Flow::SkipPartition
+        } else {
+            Flow::Continue
+        }
+    }
+}
+
+impl RowSink for RowEmitter<'_> {
+    fn partition(&mut self, token: Token, key: &[u8], static_row: Option<LiveRow<'_>>) -> Flow {
+        let is_same = self.has_partition && self.buffer.key == key;
+        if !is_same && self.is_static_pending {
+            let (token, key) = (self.token, self.buffer.key.clone());
+            self.emit_static_only();
+            if self.flow() == Flow::Stop {
+                // The read is already at the next partition: the page ends before it.
+                self.stopped_at = Some(Position { token, key, row: None });
+                return Flow::Stop;
+            }
+        }
+        self.has_static = static_row.is_some();
+        if let Some(row) = static_row {
+            self.buffer.static_row.clear();
+            cluster::coordinator::rebuild_row(row, &mut self.buffer.static_row);
+        }
+        if is_same {
+            return if self.partition_left == 0 || self.select.is_distinct {
+                Flow::SkipPartition
+            } else {
+                Flow::Continue
+            };
+        }
+        self.token = token;
+        self.has_partition = true;
+        self.buffer.key.clear();
+        self.buffer.key.extend_from_slice(key);
+        self.partition_left = self.limits.per_partition;
+        if self.select.is_distinct {
+            self.emit(None);
+            return match self.flow() {
+                Flow::Stop => {
+                    self.stopped_at = Some(Position { token, key: key.to_vec(), row: None });
+                    Flow::Stop
+                }
+                _ => Flow::SkipPartition,
+            };
+        }
+        self.is_static_pending = self.has_static && self.select.shows_static_only();
+        Flow::Continue
+    }
+
+    #[inline]
+    fn row(&mut self, clustering: ClusteringRef<'_>, row: LiveRow<'_>) -> Flow {
+        self.is_static_pending = false;
+        let row = Some((clustering, row));
+        if self.passes(row) {
+            self.emit(row);
+        }
+        self.flow()
+    }
+}
+
+/// The cells of one row, asked for by column, best in ascending order.
+struct Cells<'a> {
+    row: Option<LiveRow<'a>>,
+    cells: Option<LiveCells<'a>>,
+    ahead: Option<CellRef<'a>>,
+    last: ColumnId,
+}
+
+impl<'a> Cells<'a> {
+    #[inline]
+    fn new(row: Option<LiveRow<'a>>) -> Self {
+        Cells { row, cells: None, ahead: None, last: ColumnId(0) }
+    }
+
+    #[inline]
+    fn of_static(blob: &'a [u8], has_static: bool, now_in_seconds: u32) -> Self {
+        Cells::new(has_static.then(|| LiveRow::new(RowRef::trusted(blob), None, now_in_seconds)))
+    }
+
+    #[inline]
+    fn get(&mut self, column: ColumnId) -> Option<CellRef<'a>> {
+        if self.cells.is_none() || column < self.last {
+            let mut cells = self.row?.cells();
+            self.ahead = cells.next();
+            self.cells = Some(cells);
+        }
+        self.last = column;
+        let cells = self.cells.as_mut()?;
+        while self.ahead.is_some_and(|cell| cell.column < column) {
+            self.ahead = cells.next();
+        }
+        self.ahead.filter(|cell| cell.column == column)
+    }
+}
+
+/// Where the values of one row of the result are taken from.
+struct RowSource<'a> {
+    key: &'a [u8],
+    clustering: Option<ClusteringRef<'a>>,
+    regulars: Cells<'a>,
+    statics: Cells<'a>,
+}
+
+impl<'a> RowSource<'a> {
+    #[inline]
+    fn new(key: &'a [u8], row: Option<(ClusteringRef<'a>, LiveRow<'a>)>, statics: Cells<'a>) -> Self {
+        let (clustering, row) = row.unzip();
+        RowSource { key, clustering, regulars: Cells::new(row), statics }
+    }
+
+    /// The value of a column.
+    #[inline]
+    fn bytes(&mut self, selected: &Selected, key_columns: usize) -> Option<&'a [u8]> {
+        match selected {
+            Selected::PartitionKey(_) if key_columns == 1 => Some(self.key),
+            Selected::PartitionKey(position) => component(self.key, usize::from(*position)),
+            Selected::Clustering(position) => self.clustering?.components().nth(usize::from(*position)),
+            Selected::Regular(column) => self.regulars.get(*column).map(|cell| cell.value),
+            Selected::Static(column) => self.statics.get(*column).map(|cell| cell.value),
+            Selected::WriteTime { .. } | Selected::Ttl { .. } | Selected::Token | Selected::Generated(_) => None,
+        }
+    }
+}
+
+/// A component of a composite key.
+fn component(key: &[u8], position: usize) -> Option<&[u8]> {
+    let mut reader = Reader::new(key);
+    let mut component = None;
+    for _ in 0..=position {
+        let length = reader.u16().ok()?;
+        component = Some(reader.bytes(usize::from(length)).ok()?);
+        reader.u8().ok()?;
+    }
+    component
+}
+
+/// A number that is made for a row, in the bytes of its type.
+#[derive(Default)]
+struct Number {
+    bytes: [u8; 8],
+}
+
+impl Number {
+    fn of_i64(&mut self, number: i64) -> &[u8] {
+        self.bytes = number.to_be_bytes();
+        &self.bytes
+    }
+
+    /// writetime() or ttl() of a cell.
+    fn of_cell(&mut self, source: &mut RowSource<'_>, selected: &Selected, now_in_seconds: u32) -> Option<&[u8]> {
+        match selected {
+            Selected::WriteTime { column, is_static } => {
+                let cells = if *is_static { &mut source.statics } else { &mut source.regulars };
+                let timestamp = cells.get(*column)?.timestamp;
+                Some(self.of_i64(timestamp))
+            }
+            Selected::Ttl { column, is_static } => {
+                let cells = if *is_static { &mut source.statics } else { &mut source.regulars };
+                let left = cells.get(*column)?.expiry?.local_deletion_time.saturating_sub(now_in_seconds);
+                self.bytes[..4].copy_from_slice(&left.to_be_bytes());
+                Some(&self.bytes[..4])
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! From a SELECT's clustering restrictions and values to slices in byte-comparable form.
+
+use mutation::{Bound, Slice};
+use schema::Column;
+
+use super::modify::clustering_combinations;
+use crate::error::QueryError;
+use crate::plan::{Binds, ClusteringChoice, Select, SliceEnd};
+
+/// The byte-comparable ends of slices, and where each slice's are in them. Kept by the shard and used again.
+#[derive(Debug, Default)]
+pub(crate) struct SliceBuffer {
+    bytes: Vec<u8>,
+    slices: Vec<SlicePlace>,
+}
+
+/// One slice: its ends' places in the bytes.
+#[derive(Debug, Clone, Copy)]
+struct SlicePlace {
+    start: (u32, u32),
+    start_is_inclusive: bool,
+    end: (u32, u32),
+    end_is_inclusive: bool,
+}
+
+impl SliceBuffer {
+    /// Works out the slices of one execution, in the order of rows.
+    pub(crate) fn fill(&mut self, select: &Select, binds: &Binds<'_>) -> Result<(), QueryError> {
+        self.bytes.clear();
+        self.slices.clear();
+        let columns = select.table.clustering();
+        if select.clustering.iter().all(ClusteringChoice::is_single) {
+            let start = self.mark();
+            for (choice, column) in select.clustering.iter().zip(columns) {
+                let ClusteringChoice::One(operand) = choice else { continue };
+                push(operand.key_value(&column.name, binds)?, column, &mut self.bytes);
+            }
+            let prefix = (start, self.mark());
+            return self.push_slice(select, prefix, binds);
+        }
+        for combination in clustering_combinations(columns, &select.clustering, binds)? {
+            let start = self.mark();
+            for (value, column) in combination.iter().zip(columns) {
+                push(value, column, &mut self.bytes);
+            }
+            let prefix = (start, self.mark());
+            self.push_slice(select, prefix, binds)?;
+        }
+        Ok(())
+    }
+
+    fn mark(&self) -> u32 {
+        u32::try_from(self.bytes.len()).expect("bound values come in a frame of at most 256 MiB")
+    }
+
+    /// Adds the slice behind the prefix.
+    fn push_slice(&mut self, select: &Select, prefix: (u32, u32), binds: &Binds<'_>) -> Result<(), QueryError> {
+        let width: usize = select.clustering.iter().map(ClusteringChoice::width).sum();
+        let columns = select.table.clustering().get(width..).unwrap_or_default();
+        let mut start = self.push_end(select.slice_start.as_ref(), prefix, columns, binds)?;
+        let mut end = self.push_end(select.slice_end.as_ref(), prefix, columns, binds)?;
+        // What is smallest by value comes last where the column is stored the other way round.
+        if columns.first().is_some_and(Column::is_reversed) {
+            std::mem::swap(&mut start, &mut end);
+        }
+        self.slices.push(SlicePlace {
+            start: start.0,
+            start_is_inclusive: start.1,
+            end: end.0,
+            end_is_inclusive: end.1,
+        });
+        Ok(())
+    }
+
+    fn push_end(
+        &mut self,
+        end: Option<&SliceEnd>,
+        prefix: (u32, u32),
+        columns: &[Column],
+        binds: &Binds<'_>,
+    ) -> Result<((u32, u32), bool), QueryError> {
+        let Some(end) = end else { return Ok((prefix, true)) };
+        let start = self.mark();
+        self.bytes.extend_from_within(prefix.0 as usize..prefix.1 as usize);
+        for (operand, column) in end.operands.iter().zip(columns) {
+            push(operand.key_value(&column.name, binds)?, column, &mut self.bytes);
+        }
+        Ok(((start, self.mark()), end.is_inclusive))
+    }
+
+    /// The slice, if there is exactly one: the common case, which takes no list.
+    #[inline]
+    pub(crate) fn only(&self) -> Option<Slice<'_>> {
+        match self.slices.as_slice() {
+            [place] => Some(self.slice(place)),
+            _ => None,
+        }
+    }
+
+    /// All slices. Those that hold no row whatever are left out.
+    pub(crate) fn all(&self) -> Vec<Slice<'_>> {
+        self.slices.iter().map(|place| self.slice(place)).collect()
+    }
+
+    #[inline]
+    fn slice(&self, place: &SlicePlace) -> Slice<'_> {
+        let bytes = |(start, end): (u32, u32)| &self.bytes[start as usize..end as usize];
+        Slice {
+            start: Bound { prefix: bytes(place.start), inclusive: place.start_is_inclusive },
+            end: Bound { prefix: bytes(place.end), inclusive: place.end_is_inclusive },
+        }
+    }
+}
+
+#[inline]
+fn push(value: &[u8], column: &Column, out: &mut Vec<u8>) {
+    cql_types::comparable::encode(&column.ty, value, column.is_reversed(), out);
+}

@@ -1,0 +1,69 @@
+//! What an engine is made of.
+//!
+//! A node's start: one call of [`engine_seats`] before the shards run; on shard 0 the metadata log is opened and its
+//! records handed to all shards; each shard builds its schema and opens its storage; then each makes its [`crate::Engine`]
+//! from [`EngineParts`]. A call to a shard whose engine does not exist yet waits in the mesh.
+
+use std::rc::Rc;
+
+use cluster::coordinator::{ReplicaReply, ReplicaRequest};
+use cluster::metadata::MetadataLog;
+use runtime::{MeshSeat, Runtime};
+use schema::Schema;
+use topology::Ring;
+
+use crate::NodeInfo;
+use crate::control::{ControlReply, ControlRequest};
+
+/// Bounds of one shard's engine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EngineOptions {
+    /// Memory for prepared statements, per shard.
+    pub prepared_bytes_max: usize,
+    /// Range scans under way at once on this shard.
+    pub scans_max: usize,
+}
+
+impl Default for EngineOptions {
+    fn default() -> Self {
+        EngineOptions { prepared_bytes_max: 10 << 20, scans_max: 64 }
+    }
+}
+
+/// One shard's places in the engine's meshes, on their way to the shard's thread.
+pub struct EngineSeats {
+    pub(crate) replica: MeshSeat<ReplicaRequest, ReplicaReply>,
+    pub(crate) control: MeshSeat<ControlRequest, ControlReply>,
+}
+
+/// One set of seats per shard.
+pub fn engine_seats(shards: u16) -> Vec<EngineSeats> {
+    let replica = runtime::mesh(shards, REPLICA_CREDITS);
+    let control = runtime::mesh(shards, CONTROL_CREDITS);
+    replica.into_iter().zip(control).map(|(replica, control)| EngineSeats { replica, control }).collect()
+}
+
+/// Calls that one shard may have under way to another for data.
+const REPLICA_CREDITS: usize = 256;
+/// The same for schema changes and prepared statements, which are rare.
+const CONTROL_CREDITS: usize = 32;
+
+/// All that [`crate::Engine::new`] needs.
+pub struct EngineParts {
+    /// The shard's door to the world.
+    pub runtime: Runtime,
+    /// This shard's seats.
+    pub seats: EngineSeats,
+    /// The shard's storage, opened and replayed.
+    pub storage: storage::Shard,
+    /// The schema that the storage was opened with.
+    pub schema: Schema,
+    /// The cluster's ring.
+    pub ring: Rc<Ring>,
+    /// The metadata log; on shard 0 only.
+    pub metadata_log: Option<MetadataLog>,
+    /// Bounds.
+    pub options: EngineOptions,
+    /// Who this node is.
+    pub node: NodeInfo,
+}

@@ -1,0 +1,144 @@
+//! What a statement comes to once names are resolved and types are known: all that can be worked out before values are bound.
+
+mod delete;
+mod insert;
+mod keys;
+mod modification;
+mod operand;
+mod planner;
+mod relations;
+mod select;
+mod selection;
+mod selection_plan;
+mod terms;
+mod update;
+
+use std::rc::Rc;
+
+use cql_protocol::response::{ColumnSpec, EncodedSpecs};
+use cql_syntax::Statement;
+use cql_types::CqlType;
+
+pub(crate) use keys::{ClusteringChoice, InList, KeyChoice, SliceEnd};
+pub(crate) use modification::{Assignment, Modification, ModificationKind, Target};
+pub(crate) use operand::{Binds, Operand, Source};
+pub(crate) use planner::{PlanContext, plan};
+pub(crate) use select::{Comparison, Filter, Keys, Order, Select, TokenEnd, TokenValue};
+pub(crate) use selection::{Output, Selected};
+
+/// A planned statement.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// What to do.
+    pub(crate) action: Action,
+    /// The bind markers, in order.
+    pub(crate) markers: Vec<Marker>,
+    /// What to make anew for each execution, such as now().
+    pub(crate) generators: Vec<Generator>,
+    /// For each partition key column the marker bound to it; empty if one has none.
+    pub(crate) key_markers: Vec<u16>,
+    /// Whether it can be tried on the synchronous way: it is about one row, or one partition, and makes up no values.
+    pub(crate) is_quick: bool,
+    /// The statement names its keyspace wherever it could.
+    pub(crate) is_qualified: bool,
+    /// Warnings for whoever prepares or runs it.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// What a statement does.
+#[derive(Debug)]
+pub(crate) enum Action {
+    /// INSERT, UPDATE, DELETE.
+    Modify(Modification),
+    /// SELECT from an ordinary table.
+    Select(Box<Select>),
+    /// SELECT from a table that exists only as a view of the node's state.
+    SelectVirtual(Box<Select>),
+    /// BATCH as a statement.
+    Batch(BatchPlan),
+    /// Anything that is worked out when it runs: USE, schema statements, TRUNCATE, DESCRIBE.
+    Other(Rc<Statement>),
+}
+
+/// A BATCH statement.
+#[derive(Debug)]
+pub(crate) struct BatchPlan {
+    /// The promise.
+    pub(crate) is_logged: bool,
+    /// USING TIMESTAMP for all.
+    pub(crate) timestamp: Option<Operand>,
+    /// The statements.
+    pub(crate) modifications: Vec<Modification>,
+}
+
+/// A bind marker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Marker {
+    /// The table that its type comes from.
+    pub(crate) keyspace: Rc<str>,
+    /// See `keyspace`.
+    pub(crate) table: Rc<str>,
+    /// The column, or what stands for it: `[limit]`, `in(k)`.
+    pub(crate) name: String,
+    /// Its type.
+    pub(crate) ty: CqlType,
+}
+
+impl Marker {
+    /// As the protocol describes it.
+    pub(crate) fn spec(&self) -> ColumnSpec<'_> {
+        ColumnSpec { keyspace: &self.keyspace, table: &self.table, name: &self.name, ty: &self.ty }
+    }
+}
+
+/// A value that is new for each execution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Generator {
+    /// now(): a time-based UUID.
+    TimeUuid,
+    /// uuid(): a random UUID.
+    RandomUuid,
+    /// currentTimestamp(): milliseconds since 1970.
+    Timestamp,
+    /// currentDate(): days, shifted so that 1970 is in the middle.
+    Date,
+    /// currentTime(): nanoseconds since midnight.
+    Time,
+}
+
+/// The columns of a result, laid down for each version of the protocol.
+#[derive(Debug)]
+pub(crate) struct ResultColumns {
+    /// How many.
+    pub(crate) count: usize,
+    /// For version 4.
+    pub(crate) v4: EncodedSpecs,
+    /// For version 5.
+    pub(crate) v5: EncodedSpecs,
+    /// The id that version 5 knows them by.
+    pub(crate) id: [u8; 16],
+    /// Their names and types, for the answer to PREPARE.
+    pub(crate) named: Vec<(String, CqlType)>,
+}
+
+impl Plan {
+    /// About what it takes in memory. Exact is neither needed nor cheap: it bounds the store of prepared statements.
+    pub(crate) fn bytes(&self) -> usize {
+        let markers: usize = self.markers.iter().map(|marker| size_of::<Marker>() + marker.name.len()).sum();
+        markers
+            + match &self.action {
+                Action::Modify(modification) => modification.bytes(),
+                Action::Select(select) | Action::SelectVirtual(select) => select.bytes(),
+                Action::Batch(batch) => batch.modifications.iter().map(Modification::bytes).sum(),
+                Action::Other(_) => size_of::<Statement>(),
+            }
+    }
+
+    /// The result's columns, if it gives rows.
+    pub(crate) fn select(&self) -> Option<&Select> {
+        match &self.action {
+            Action::Select(select) | Action::SelectVirtual(select) => Some(select),
+            _ => None,
+        }
+    }
+}

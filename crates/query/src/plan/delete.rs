@@ -1,0 +1,89 @@
+//! DELETE.
+
+use cql_syntax::{Conditions, Delete, Deletion};
+use schema::{ColumnKind, Table};
+
+use super::insert::conditional_error;
+use super::planner::{PlanContext, using, writable_table};
+use super::relations::{Restrictions, StatementKind};
+use super::terms::{Markers, undefined_column};
+use super::{Assignment, ClusteringChoice, Modification, ModificationKind, Operand, Source, Target};
+use crate::error::{QueryError, invalid};
+
+pub(super) fn plan(
+    delete: &Delete,
+    context: PlanContext<'_>,
+    markers: &mut Markers,
+) -> Result<Modification, QueryError> {
+    if delete.conditions != Conditions::None {
+        return Err(conditional_error());
+    }
+    let found = writable_table(&delete.table, context)?;
+    let table = &found.table;
+    let (timestamp, _) = using(&delete.using, table, markers)?;
+    let (statics, regulars) = columns(delete, table)?;
+    let mut restrictions = Restrictions::new(&delete.relations, table, StatementKind::Delete, false, markers)?;
+    restrictions.check_no_other_columns(table)?;
+    let target = target(&mut restrictions, table, &statics, &regulars)?;
+    Ok(Modification {
+        table: found.table.clone(),
+        replication: found.replication,
+        kind: ModificationKind::Delete,
+        key: restrictions.into_keys(table, StatementKind::Delete)?,
+        target,
+        statics,
+        regulars,
+        ttl: None,
+        timestamp,
+    })
+}
+
+/// The columns to delete: static ones, regular ones.
+fn columns(delete: &Delete, table: &Table) -> Result<(Vec<Assignment>, Vec<Assignment>), QueryError> {
+    let (mut statics, mut regulars) = (Vec::new(), Vec::new());
+    for deletion in &delete.deletions {
+        let Deletion::Column(name) = deletion else {
+            return Err(invalid("Deleting a part of a column is not supported yet"));
+        };
+        let column = table.column(name).ok_or_else(|| undefined_column(name, table))?;
+        if column.kind.is_key() {
+            return Err(invalid(format!("Invalid identifier {name} for deletion (should not be a PRIMARY KEY part)")));
+        }
+        let operand = Operand::new(Source::Null, column.ty.clone());
+        let list = if column.kind == ColumnKind::Static { &mut statics } else { &mut regulars };
+        list.push(Assignment { column: column.id, operand });
+    }
+    statics.sort_by_key(|assignment| assignment.column);
+    regulars.sort_by_key(|assignment| assignment.column);
+    Ok((statics, regulars))
+}
+
+fn target(
+    restrictions: &mut Restrictions,
+    table: &Table,
+    statics: &[Assignment],
+    regulars: &[Assignment],
+) -> Result<Target, QueryError> {
+    if !statics.is_empty() && regulars.is_empty() {
+        restrictions.check_no_clustering(StatementKind::Delete)?;
+        return Ok(Target::StaticRow);
+    }
+    if !restrictions.has_clustering() && regulars.is_empty() {
+        return Ok(Target::Partition);
+    }
+    let rows = restrictions.take_rows(table, false)?;
+    let width: usize = rows.choices.iter().map(ClusteringChoice::width).sum();
+    let is_whole = width == table.clustering().len() && rows.start.is_none() && rows.end.is_none();
+    if is_whole {
+        return Ok(Target::Rows(rows.choices));
+    }
+    match regulars.is_empty() {
+        true => Ok(Target::Range { prefix: rows.choices, start: rows.start, end: rows.end }),
+        false if rows.start.is_none() && rows.end.is_none() => {
+            let missing = table.clustering().iter().skip(width).map(|column| column.name.as_str());
+            let missing: Vec<&str> = missing.collect();
+            Err(invalid(format!("Some clustering keys are missing: {}", missing.join(", "))))
+        }
+        false => Err(invalid("Range deletions are not supported for specific columns")),
+    }
+}

@@ -1,0 +1,80 @@
+//! What a statement says about key columns: a value each, a list of values, or the ends of a slice.
+
+use super::operand::Operand;
+
+/// The values that an IN gives.
+#[derive(Debug, Clone)]
+pub(crate) enum InList {
+    /// One operand per value.
+    Operands(Vec<Operand>),
+    /// One marker that is bound to a list of values.
+    Marker(Operand),
+}
+
+/// What a partition key column may be.
+#[derive(Debug)]
+pub(crate) enum KeyChoice {
+    /// `=`.
+    One(Operand),
+    /// `IN`.
+    In(InList),
+}
+
+/// What one clustering column, or several together, may be.
+#[derive(Debug)]
+pub(crate) enum ClusteringChoice {
+    /// `=` of one column.
+    One(Operand),
+    /// `IN` of one column.
+    In(InList),
+    /// `(a, b) IN ((1, 2), (3, 4))`: each entry has a value for each of the columns.
+    Tuples(Vec<Vec<Operand>>),
+}
+
+/// One end of a slice: values for one clustering column or, in a multi-column relation, for several.
+#[derive(Debug)]
+pub(crate) struct SliceEnd {
+    /// The values, by column.
+    pub(crate) operands: Vec<Operand>,
+    /// Whether the values themselves are inside.
+    pub(crate) is_inclusive: bool,
+}
+
+impl InList {
+    fn bytes(&self) -> usize {
+        match self {
+            InList::Operands(operands) => operands.iter().map(|one| size_of::<Operand>() + one.bytes()).sum(),
+            InList::Marker(_) => size_of::<Operand>(),
+        }
+    }
+}
+
+impl KeyChoice {
+    /// Whether it is one value.
+    pub(crate) fn is_single(&self) -> bool {
+        matches!(self, KeyChoice::One(_))
+    }
+
+    /// About what it takes in memory.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            KeyChoice::One(operand) => size_of::<Self>() + operand.bytes(),
+            KeyChoice::In(list) => size_of::<Self>() + list.bytes(),
+        }
+    }
+}
+
+impl ClusteringChoice {
+    /// Whether it is one value of one column.
+    pub(crate) fn is_single(&self) -> bool {
+        matches!(self, ClusteringChoice::One(_))
+    }
+
+    /// How many columns it is about.
+    pub(crate) fn width(&self) -> usize {
+        match self {
+            ClusteringChoice::One(_) | ClusteringChoice::In(_) => 1,
+            ClusteringChoice::Tuples(tuples) => tuples.first().map_or(1, Vec::len),
+        }
+    }
+}

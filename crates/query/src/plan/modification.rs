@@ -1,0 +1,92 @@
+//! INSERT, UPDATE and DELETE as plans: one shape for the three, since all end as one mutation per partition.
+
+use std::rc::Rc;
+
+use cluster::coordinator::Replication;
+use schema::{ColumnId, Table};
+
+use super::keys::{ClusteringChoice, KeyChoice, SliceEnd};
+use super::operand::Operand;
+
+/// Which statement it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ModificationKind {
+    /// Writes the row's liveness beside the cells.
+    Insert,
+    /// Writes cells only.
+    Update,
+    /// Writes tombstones.
+    Delete,
+}
+
+/// A planned INSERT, UPDATE or DELETE.
+#[derive(Debug)]
+pub(crate) struct Modification {
+    /// The table.
+    pub(crate) table: Rc<Table>,
+    /// Its keyspace's replication.
+    pub(crate) replication: Rc<Replication>,
+    /// Which statement it was.
+    pub(crate) kind: ModificationKind,
+    /// The partition key, column by column.
+    pub(crate) key: Vec<KeyChoice>,
+    /// What of the partition is meant.
+    pub(crate) target: Target,
+    /// Static columns set or deleted, ascending by id.
+    pub(crate) statics: Vec<Assignment>,
+    /// Regular columns set or deleted, ascending by id.
+    pub(crate) regulars: Vec<Assignment>,
+    /// USING TTL.
+    pub(crate) ttl: Option<Operand>,
+    /// USING TIMESTAMP.
+    pub(crate) timestamp: Option<Operand>,
+}
+
+/// What of a partition a modification is about.
+#[derive(Debug)]
+pub(crate) enum Target {
+    /// The partition as a whole: its deletion.
+    Partition,
+    /// Only static columns.
+    StaticRow,
+    /// Rows named by their whole clustering; none of the choices is IN for a single row.
+    Rows(Vec<ClusteringChoice>),
+    /// The deletion of rows by the first clustering columns and a slice of the next.
+    Range {
+        /// Choices for the first columns.
+        prefix: Vec<ClusteringChoice>,
+        /// Where the slice begins.
+        start: Option<SliceEnd>,
+        /// Where it ends.
+        end: Option<SliceEnd>,
+    },
+}
+
+/// One column's new value, or its deletion.
+#[derive(Debug)]
+pub(crate) struct Assignment {
+    /// The column.
+    pub(crate) column: ColumnId,
+    /// The value; null deletes.
+    pub(crate) operand: Operand,
+}
+
+impl Modification {
+    /// Whether it is about one partition and at most one row of it, all named by `=`: the common case, which needs no lists.
+    pub(crate) fn is_single_row(&self) -> bool {
+        let one_row = match &self.target {
+            Target::Partition | Target::StaticRow => true,
+            Target::Rows(choices) => choices.iter().all(ClusteringChoice::is_single),
+            Target::Range { .. } => false,
+        };
+        one_row && self.key.iter().all(KeyChoice::is_single)
+    }
+
+    /// About what it takes in memory.
+    pub(crate) fn bytes(&self) -> usize {
+        let assignments = self.statics.iter().chain(&self.regulars);
+        size_of::<Self>()
+            + assignments.map(|one| size_of::<Assignment>() + one.operand.bytes()).sum::<usize>()
+            + self.key.iter().map(KeyChoice::bytes).sum::<usize>()
+    }
+}

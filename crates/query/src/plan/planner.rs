@@ -1,0 +1,137 @@
+//! From a parsed statement to a plan.
+
+use std::rc::Rc;
+
+use cql_syntax::{Batch, BatchKind, Statement, TableName, Using};
+use cql_types::CqlType;
+use schema::Table;
+
+use super::terms::{Markers, Receiver};
+use super::{Action, BatchPlan, Modification, Operand, Plan, delete, insert, selection_plan, update};
+use crate::catalog::Catalog;
+use crate::error::{QueryError, invalid};
+
+/// What planning needs besides the statement.
+#[derive(Clone, Copy)]
+pub(crate) struct PlanContext<'a> {
+    /// The schema.
+    pub(crate) catalog: &'a Catalog,
+    /// The keyspace for names without one.
+    pub(crate) keyspace: Option<&'a str>,
+}
+
+/// Plans a statement.
+pub(crate) fn plan(statement: Statement, context: PlanContext<'_>) -> Result<Plan, QueryError> {
+    let is_qualified = is_qualified(&statement);
+    let mut markers = Markers::default();
+    let action = match statement {
+        Statement::Select(select) => selection_plan::plan(&select, context, &mut markers)?,
+        Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
+            Action::Modify(modification(&statement, context, &mut markers)?)
+        }
+        Statement::Batch(batch) => Action::Batch(batch_plan(&batch, context, &mut markers)?),
+        Statement::Unsupported { what } => return Err(invalid(format!("{what} is not supported yet"))),
+        other => Action::Other(Rc::new(other)),
+    };
+    let key_markers = match &action {
+        Action::Modify(modification) => key_markers(modification.key.iter()),
+        Action::Select(select) | Action::SelectVirtual(select) => match &select.keys {
+            super::Keys::Choices(choices) => key_markers(choices.iter()),
+            super::Keys::Tokens { .. } => Vec::new(),
+        },
+        Action::Batch(batch) => batch.modifications.first().map_or(Vec::new(), |first| key_markers(first.key.iter())),
+        Action::Other(_) => Vec::new(),
+    };
+    let (markers, generators) = markers.finish()?;
+    let is_about_one = match &action {
+        Action::Modify(modification) => modification.is_single_row(),
+        Action::Select(select) => select.is_single_partition(),
+        _ => false,
+    };
+    let is_quick = is_about_one && generators.is_empty();
+    Ok(Plan { action, markers, generators, key_markers, is_quick, is_qualified, warnings: Vec::new() })
+}
+
+/// Whether the statement means the same in every session.
+fn is_qualified(statement: &Statement) -> bool {
+    match statement {
+        Statement::Select(select) => select.table.keyspace.is_some(),
+        Statement::Insert(insert) => insert.table.keyspace.is_some(),
+        Statement::Update(update) => update.table.keyspace.is_some(),
+        Statement::Delete(delete) => delete.table.keyspace.is_some(),
+        Statement::Truncate(table) => table.keyspace.is_some(),
+        Statement::Batch(batch) => batch.statements.iter().all(is_qualified),
+        _ => false,
+    }
+}
+
+/// For each column of the partition key the marker bound to it; nothing if one has none, since a driver could not then
+/// compute the key.
+fn key_markers<'a>(choices: impl Iterator<Item = &'a super::KeyChoice>) -> Vec<u16> {
+    let markers = choices.map(|choice| match choice {
+        super::KeyChoice::One(operand) => operand.marker(),
+        super::KeyChoice::In(_) => None,
+    });
+    markers.collect::<Option<Vec<u16>>>().unwrap_or_default()
+}
+
+/// Plans an INSERT, UPDATE or DELETE.
+fn modification(
+    statement: &Statement,
+    context: PlanContext<'_>,
+    markers: &mut Markers,
+) -> Result<Modification, QueryError> {
+    match statement {
+        Statement::Insert(insert) => insert::plan(insert, context, markers),
+        Statement::Update(update) => update::plan(update, context, markers),
+        Statement::Delete(delete) => delete::plan(delete, context, markers),
+        _ => Err(invalid("A batch holds INSERT, UPDATE and DELETE statements only")),
+    }
+}
+
+fn batch_plan(batch: &Batch, context: PlanContext<'_>, markers: &mut Markers) -> Result<BatchPlan, QueryError> {
+    if batch.kind == BatchKind::Counter {
+        return Err(invalid("Counter batches are not supported yet"));
+    }
+    if batch.using.ttl.is_some() {
+        return Err(invalid("Global TTL on the BATCH statement is not supported."));
+    }
+    let mut modifications = Vec::with_capacity(batch.statements.len());
+    for statement in &batch.statements {
+        let modification = modification(statement, context, markers)?;
+        if batch.using.timestamp.is_some() && modification.timestamp.is_some() {
+            return Err(invalid("Timestamp must be set either on BATCH or individual statements"));
+        }
+        modifications.push(modification);
+    }
+    let (timestamp, _) = match modifications.first() {
+        Some(first) => using(&batch.using, &first.table.clone(), markers)?,
+        None => (None, None),
+    };
+    Ok(BatchPlan { is_logged: batch.kind == BatchKind::Logged, timestamp, modifications })
+}
+
+/// The table that a modification is about, which must be one that takes modifications.
+pub(super) fn writable_table(name: &TableName, context: PlanContext<'_>) -> Result<crate::catalog::Found, QueryError> {
+    let found = context.catalog.find(name.keyspace.as_deref().or(context.keyspace), &name.table)?;
+    if found.is_system {
+        return Err(invalid(format!("the tables of keyspace {} cannot be written to", found.table.keyspace)));
+    }
+    if found.table.is_counter() {
+        return Err(invalid("Updates of counter tables are not supported yet"));
+    }
+    Ok(found)
+}
+
+/// USING: timestamp and time to live.
+pub(super) fn using(
+    using: &Using,
+    table: &Table,
+    markers: &mut Markers,
+) -> Result<(Option<Operand>, Option<Operand>), QueryError> {
+    let timestamp = Receiver::new(table, "[timestamp]", CqlType::Bigint);
+    let ttl = Receiver::new(table, "[ttl]", CqlType::Int);
+    let timestamp = using.timestamp.as_ref().map(|term| markers.operand(term, &timestamp)).transpose()?;
+    let ttl = using.ttl.as_ref().map(|term| markers.operand(term, &ttl)).transpose()?;
+    Ok((timestamp, ttl))
+}

@@ -1,0 +1,139 @@
+//! SELECT as a plan: which partitions, which rows of them, what of each row, and how many.
+
+use std::rc::Rc;
+
+use cluster::coordinator::Replication;
+use cql_types::CqlType;
+use schema::Table;
+
+use super::ResultColumns;
+use super::keys::{ClusteringChoice, InList, KeyChoice, SliceEnd};
+use super::operand::Operand;
+use super::selection::{Output, Selected};
+
+/// A planned SELECT.
+#[derive(Debug)]
+pub(crate) struct Select {
+    /// The table.
+    pub(crate) table: Rc<Table>,
+    /// Its keyspace's replication.
+    pub(crate) replication: Rc<Replication>,
+    /// What each row of the result is made of.
+    pub(crate) output: Output,
+    /// The result's columns.
+    pub(crate) columns: ResultColumns,
+    /// The partitions.
+    pub(crate) keys: Keys,
+    /// The rows of a partition: choices for the first clustering columns,
+    pub(crate) clustering: Vec<ClusteringChoice>,
+    /// then where a slice of the next begins,
+    pub(crate) slice_start: Option<SliceEnd>,
+    /// and where it ends.
+    pub(crate) slice_end: Option<SliceEnd>,
+    /// What is looked at row by row (ALLOW FILTERING).
+    pub(crate) filters: Vec<Filter>,
+    /// The order of a partition's rows.
+    pub(crate) order: Order,
+    /// DISTINCT: one row for each partition.
+    pub(crate) is_distinct: bool,
+    /// LIMIT.
+    pub(crate) limit: Option<Operand>,
+    /// PER PARTITION LIMIT.
+    pub(crate) per_partition_limit: Option<Operand>,
+}
+
+/// Which partitions a SELECT is about.
+#[derive(Debug)]
+pub(crate) enum Keys {
+    /// Those with these keys, column by column.
+    Choices(Vec<KeyChoice>),
+    /// Those whose tokens are in a range; both ends open: all.
+    Tokens {
+        /// Where it begins.
+        start: Option<TokenEnd>,
+        /// Where it ends.
+        end: Option<TokenEnd>,
+    },
+}
+
+/// One end of a range of tokens.
+#[derive(Debug)]
+pub(crate) struct TokenEnd {
+    /// The token.
+    pub(crate) value: TokenValue,
+    /// Whether the token itself is inside.
+    pub(crate) is_inclusive: bool,
+}
+
+/// How a token is given.
+#[derive(Debug)]
+pub(crate) enum TokenValue {
+    /// As a number.
+    Number(Operand),
+    /// As token() of a key, column by column.
+    OfKey(Vec<Operand>),
+}
+
+/// The order in which a partition's rows come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// As they are stored.
+    Stored,
+    /// The other way round.
+    Reversed,
+}
+
+/// How a filter compares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Comparison {
+    /// `=`, and IN: equal to one of the operands.
+    EqualToAny,
+    /// `<`
+    Less,
+    /// `<=`
+    LessOrEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterOrEqual,
+}
+
+/// A condition that is looked at for each row.
+#[derive(Debug)]
+pub(crate) struct Filter {
+    /// What is compared.
+    pub(crate) column: Selected,
+    /// How.
+    pub(crate) comparison: Comparison,
+    /// With what; for IN more than one, or one marker bound to a list.
+    pub(crate) operands: InList,
+    /// The column's type.
+    pub(crate) ty: CqlType,
+    /// The column's name, for messages.
+    pub(crate) name: String,
+}
+
+impl Select {
+    /// Whether it reads one partition that is named by `=` alone.
+    pub(crate) fn is_single_partition(&self) -> bool {
+        match &self.keys {
+            Keys::Choices(choices) => choices.iter().all(KeyChoice::is_single),
+            Keys::Tokens { .. } => false,
+        }
+    }
+
+    /// Whether a partition with a static row and no others is a row of the result: when no condition is on rows.
+    pub(crate) fn shows_static_only(&self) -> bool {
+        let is_row_condition =
+            |filter: &Filter| matches!(filter.column, Selected::Clustering(_) | Selected::Regular(_));
+        self.clustering.is_empty()
+            && self.slice_start.is_none()
+            && self.slice_end.is_none()
+            && !self.filters.iter().any(is_row_condition)
+    }
+
+    /// About what it takes in memory.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of::<Self>() + self.columns.count * 128
+    }
+}

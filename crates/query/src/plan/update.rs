@@ -1,0 +1,65 @@
+//! UPDATE.
+
+use cql_syntax::{AssignmentKind, Conditions, Update};
+use schema::ColumnKind;
+
+use super::insert::conditional_error;
+use super::planner::{PlanContext, using, writable_table};
+use super::relations::{Restrictions, StatementKind};
+use super::terms::{Markers, Receiver, undefined_column};
+use super::{Assignment, Modification, ModificationKind, Target};
+use crate::error::{QueryError, invalid};
+
+pub(super) fn plan(
+    update: &Update,
+    context: PlanContext<'_>,
+    markers: &mut Markers,
+) -> Result<Modification, QueryError> {
+    if update.conditions != Conditions::None {
+        return Err(conditional_error());
+    }
+    let found = writable_table(&update.table, context)?;
+    let table = &found.table;
+    let (timestamp, ttl) = using(&update.using, table, markers)?;
+    let (mut statics, mut regulars) = (Vec::new(), Vec::new());
+    for assignment in &update.assignments {
+        let name = &assignment.column;
+        let column = table.column(name).ok_or_else(|| undefined_column(name, table))?;
+        let AssignmentKind::Set(term) = &assignment.kind else {
+            return Err(invalid(format!("Changing a part of {name} is not supported yet: set it as a whole")));
+        };
+        if column.kind.is_key() {
+            return Err(invalid(format!("PRIMARY KEY part {name} found in SET part")));
+        }
+        let operand = markers.operand(term, &Receiver::column(table, column))?;
+        let list = if column.kind == ColumnKind::Static { &mut statics } else { &mut regulars };
+        if list.iter().any(|known: &Assignment| known.column == column.id) {
+            return Err(invalid(format!("Multiple incompatible setting of column {name}")));
+        }
+        list.push(Assignment { column: column.id, operand });
+    }
+    statics.sort_by_key(|assignment| assignment.column);
+    regulars.sort_by_key(|assignment| assignment.column);
+
+    let restrictions = Restrictions::new(&update.relations, table, StatementKind::Update, false, markers)?;
+    let only_statics = regulars.is_empty() && !table.clustering().is_empty();
+    let target = match only_statics {
+        true => {
+            restrictions.check_no_clustering(StatementKind::Update)?;
+            Target::StaticRow
+        }
+        false => Target::Rows(restrictions.whole_clustering(table, StatementKind::Update)?),
+    };
+    restrictions.check_no_other_columns(table)?;
+    Ok(Modification {
+        table: found.table.clone(),
+        replication: found.replication,
+        kind: ModificationKind::Update,
+        key: restrictions.into_keys(table, StatementKind::Update)?,
+        target,
+        statics,
+        regulars,
+        ttl,
+        timestamp,
+    })
+}
