@@ -12,7 +12,7 @@ pub enum SchemaChange {
     /// Drops a keyspace and its tables.
     DropKeyspace(String),
     /// Creates a table, or replaces it.
-    PutTable(Table),
+    PutTable(Box<Table>),
     /// Drops a table.
     DropTable {
         /// Its keyspace.

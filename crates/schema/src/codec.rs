@@ -70,7 +70,7 @@ pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<SchemaChange, DecodeErro
     match reader.u8()? {
         PUT_KEYSPACE => decode_keyspace(reader).map(SchemaChange::PutKeyspace),
         DROP_KEYSPACE => Ok(SchemaChange::DropKeyspace(string(reader)?)),
-        PUT_TABLE => decode_table(reader).map(SchemaChange::PutTable),
+        PUT_TABLE => decode_table(reader).map(|table| SchemaChange::PutTable(Box::new(table))),
         DROP_TABLE => {
             let id = TableId(reader.array()?);
             Ok(SchemaChange::DropTable { id, keyspace: string(reader)?, name: string(reader)? })

@@ -82,56 +82,84 @@ impl Schema {
         self.with_all(std::slice::from_ref(change))
     }
 
-    /// The schema after all of `changes`.
+    /// The schema after all of `changes`. Costs one digest of each keyspace that changes, however many changes there are: a
+    /// log is replayed with one call.
     #[must_use]
     pub fn with_all(&self, changes: &[SchemaChange]) -> Schema {
-        let mut keyspaces = self.inner.keyspaces.clone();
-        let mut tables = self.inner.tables.clone();
+        let mut draft = Draft {
+            keyspaces: self.inner.keyspaces.clone(),
+            tables: self.inner.tables.clone(),
+            changed: BTreeMap::new(),
+        };
         for change in changes {
-            match change {
-                SchemaChange::PutKeyspace(def) => {
-                    let existing = keyspaces.get(&def.name).map(|keyspace| keyspace.tables.clone());
-                    put_keyspace(&mut keyspaces, def.clone(), existing.unwrap_or_default());
-                }
-                SchemaChange::DropKeyspace(name) => {
-                    for table in keyspaces.remove(name).iter().flat_map(|keyspace| keyspace.tables.values()) {
-                        tables.remove(&table.id);
-                    }
-                }
-                SchemaChange::PutTable(table) => {
-                    let Some(keyspace) = keyspaces.get(&table.keyspace).cloned() else { continue };
-                    let table = Rc::new(table.clone());
-                    let mut of_keyspace = keyspace.tables.clone();
-                    if let Some(replaced) = of_keyspace.insert(table.name.clone(), Rc::clone(&table)) {
-                        tables.remove(&replaced.id);
-                    }
-                    tables.insert(table.id, table);
-                    put_keyspace(&mut keyspaces, keyspace.def.clone(), of_keyspace);
-                }
-                SchemaChange::DropTable { keyspace, name, id } => {
-                    let Some(keyspace) = keyspaces.get(keyspace).cloned() else { continue };
-                    if keyspace.table(name).is_none_or(|table| table.id != *id) {
-                        continue;
-                    }
-                    let mut of_keyspace = keyspace.tables.clone();
-                    of_keyspace.remove(name);
-                    tables.remove(id);
-                    put_keyspace(&mut keyspaces, keyspace.def.clone(), of_keyspace);
-                }
-            }
+            draft.apply(change);
         }
-        Schema::of(keyspaces, tables)
+        draft.finish()
     }
 }
 
-fn put_keyspace(keyspaces: &mut BTreeMap<String, Rc<Keyspace>>, def: KeyspaceDef, tables: BTreeMap<String, Rc<Table>>) {
-    let mut bytes = Vec::new();
-    codec::encode_keyspace(&def, &mut bytes);
-    for table in tables.values() {
-        codec::encode_table(table, &mut bytes);
+/// A schema in the making.
+struct Draft {
+    keyspaces: BTreeMap<String, Rc<Keyspace>>,
+    tables: BTreeMap<TableId, Rc<Table>>,
+    /// Keyspaces that were changed, taken out of `keyspaces`; their digests are due.
+    changed: BTreeMap<String, (KeyspaceDef, BTreeMap<String, Rc<Table>>)>,
+}
+
+impl Draft {
+    /// The keyspace called `name`, to be changed.
+    fn keyspace(&mut self, name: &str) -> Option<&mut (KeyspaceDef, BTreeMap<String, Rc<Table>>)> {
+        if let Some(keyspace) = self.keyspaces.remove(name) {
+            self.changed.insert(name.to_owned(), (keyspace.def.clone(), keyspace.tables.clone()));
+        }
+        self.changed.get_mut(name)
     }
-    let digest = Md5::digest(&bytes).into();
-    keyspaces.insert(def.name.clone(), Rc::new(Keyspace { def, tables, digest }));
+
+    fn apply(&mut self, change: &SchemaChange) {
+        match change {
+            SchemaChange::PutKeyspace(def) => match self.keyspace(&def.name) {
+                Some((existing, _)) => existing.clone_from(def),
+                None => {
+                    self.changed.insert(def.name.clone(), (def.clone(), BTreeMap::new()));
+                }
+            },
+            SchemaChange::DropKeyspace(name) => {
+                self.keyspace(name);
+                let Some((_, tables)) = self.changed.remove(name) else { return };
+                for table in tables.values() {
+                    self.tables.remove(&table.id);
+                }
+            }
+            SchemaChange::PutTable(table) => {
+                let table = Rc::new(Table::clone(table));
+                let Some((_, tables)) = self.keyspace(&table.keyspace) else { return };
+                if let Some(replaced) = tables.insert(table.name.clone(), Rc::clone(&table)) {
+                    self.tables.remove(&replaced.id);
+                }
+                self.tables.insert(table.id, table);
+            }
+            SchemaChange::DropTable { keyspace, name, id } => {
+                let Some((_, tables)) = self.keyspace(keyspace) else { return };
+                if tables.get(name).is_some_and(|table| table.id == *id) {
+                    tables.remove(name);
+                    self.tables.remove(id);
+                }
+            }
+        }
+    }
+
+    fn finish(mut self) -> Schema {
+        for (name, (def, tables)) in self.changed {
+            let mut bytes = Vec::new();
+            codec::encode_keyspace(&def, &mut bytes);
+            for table in tables.values() {
+                codec::encode_table(table, &mut bytes);
+            }
+            let digest = Md5::digest(&bytes).into();
+            self.keyspaces.insert(name, Rc::new(Keyspace { def, tables, digest }));
+        }
+        Schema::of(self.keyspaces, self.tables)
+    }
 }
 
 /// `digest` with the version and variant bits of a name-based (MD5) UUID.

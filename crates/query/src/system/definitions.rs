@@ -22,7 +22,7 @@ pub(super) fn schema() -> Schema {
     for statement in statements(TABLES) {
         let parsed = cql_syntax::parse(statement).expect("the system tables' text is CQL");
         let table = schema::plan::system_table(&parsed, system_table_id).expect("the system tables are valid");
-        changes.push(SchemaChange::PutTable(table));
+        changes.push(SchemaChange::PutTable(Box::new(table)));
     }
     Schema::empty().with_all(&changes)
 }
@@ -37,11 +37,12 @@ fn keyspace(name: &str, class: &str, strategy: ReplicationStrategy, replication_
 
 /// The statements of a text in which each ends with a semicolon at a line's end and comments fill whole lines.
 fn statements(text: &str) -> impl Iterator<Item = &str> {
-    text.split_inclusive(";\n").map(|statement| {
-        let begin = statement.find("CREATE").unwrap_or(statement.len());
-        statement[begin..].trim_end()
-    })
-    .filter(|statement| !statement.is_empty())
+    text.split_inclusive(";\n")
+        .map(|statement| {
+            let begin = statement.find("CREATE").unwrap_or(statement.len());
+            statement[begin..].trim_end()
+        })
+        .filter(|statement| !statement.is_empty())
 }
 
 /// The id that Cassandra gives a system table on every node: a name-based UUID of keyspace and table.

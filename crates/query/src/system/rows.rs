@@ -43,7 +43,7 @@ impl<'a> Rows<'a> {
 }
 
 /// The key as a partition's key is stored: one column's value, or the composite of several.
-pub(super) fn partition_key(table: &Table, row: &[Option<Vec<u8>>]) -> Vec<u8> {
+pub(crate) fn partition_key(table: &Table, row: &[Option<Vec<u8>>]) -> Vec<u8> {
     let count = table.partition_key().len();
     let mut values = row.iter().take(count).map(|value| value.as_deref().unwrap_or_default());
     if count == 1 {

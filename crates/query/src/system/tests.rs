@@ -69,7 +69,7 @@ fn definitions_are_cassandras() {
     let tables = SystemTables::new(node());
     let count = |keyspace: &str| tables.schema().keyspace(keyspace).map_or(0, |keyspace| keyspace.tables.len());
     for (keyspace, expected) in [
-        ("system", 24),
+        ("system", 23),
         ("system_schema", 11),
         ("system_auth", 8),
         ("system_distributed", 4),

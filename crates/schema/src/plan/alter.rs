@@ -41,7 +41,7 @@ pub(super) fn alter(schema: &Schema, statement: &AlterTable, context: &DdlContex
             return Err(SchemaError::invalid("DROP COMPACT STORAGE is disabled. Enable in cassandra.yaml to use."));
         }
     };
-    Ok(table_plan(ChangeType::Updated, keyspace, name, SchemaChange::PutTable(altered), warnings))
+    Ok(table_plan(ChangeType::Updated, keyspace, name, SchemaChange::PutTable(Box::new(altered)), warnings))
 }
 
 fn add(table: &Table, definitions: &[ColumnDefinition], if_not_exists: bool) -> Result<Table, SchemaError> {

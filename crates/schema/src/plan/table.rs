@@ -47,7 +47,7 @@ pub(super) fn create(
     if schema.table_by_id(table.id).is_some() {
         return Err(SchemaError::configuration(format!("A table with the id {} already exists", table.id)));
     }
-    Ok(table_plan(ChangeType::Created, in_keyspace, name, SchemaChange::PutTable(table), warnings))
+    Ok(table_plan(ChangeType::Created, in_keyspace, name, SchemaChange::PutTable(Box::new(table)), warnings))
 }
 
 /// The table that a CREATE TABLE of one of the server's own keyspaces defines.

@@ -29,7 +29,13 @@ fn table(keyspace: &str, name: &str, id: u8) -> SchemaChange {
         position: 0,
         order: Order::Asc,
     };
-    SchemaChange::PutTable(Table::new(TableId([id; 16]), keyspace, name, vec![column], TableOptions::default()))
+    SchemaChange::PutTable(Box::new(Table::new(
+        TableId([id; 16]),
+        keyspace,
+        name,
+        vec![column],
+        TableOptions::default(),
+    )))
 }
 
 #[test]
@@ -83,4 +89,26 @@ fn changes_of_what_is_not_there_change_nothing() {
 fn altering_a_keyspace_keeps_its_tables() {
     let schema = Schema::empty().with_all(&[keyspace("a"), table("a", "t", 1), keyspace("a")]);
     assert!(schema.table("a", "t").is_some());
+}
+
+#[test]
+fn changes_together_are_the_changes_one_by_one() {
+    let changes = [
+        keyspace("a"),
+        table("a", "t", 1),
+        table("a", "u", 2),
+        keyspace("b"),
+        table("b", "t", 3),
+        SchemaChange::DropTable { keyspace: "a".to_owned(), name: "t".to_owned(), id: TableId([1; 16]) },
+        SchemaChange::DropKeyspace("b".to_owned()),
+        keyspace("b"),
+        table("b", "v", 4),
+    ];
+    let together = Schema::empty().with_all(&changes);
+    let one_by_one = changes.iter().fold(Schema::empty(), |schema, change| schema.with(change));
+    assert_eq!(together.version(), one_by_one.version());
+    assert_eq!(together.keyspaces(), one_by_one.keyspaces());
+    let ids = |schema: &Schema| schema.tables().map(|table| table.id).collect::<Vec<_>>();
+    assert_eq!(ids(&together), ids(&one_by_one));
+    assert_eq!(ids(&together), [TableId([2; 16]), TableId([4; 16])]);
 }
