@@ -36,7 +36,23 @@ impl Parser<'_> {
         if allow_filtering {
             self.expect_keyword("FILTERING")?;
         }
+        self.timeout()?;
         Ok(Select { distinct, selection, table, relations, order_by, per_partition_limit, limit, allow_filtering })
+    }
+
+    /// `USING TIMEOUT 2000ms`. ScyllaDB's drivers end their metadata queries with it wherever SUPPORTED names a shard, as ours
+    /// does. The server has limits of its own, so it is read and not kept.
+    fn timeout(&mut self) -> Result<()> {
+        if !self.token.is_keyword("USING") {
+            return Ok(());
+        }
+        self.advance()?;
+        self.expect_keyword("TIMEOUT")?;
+        if self.token.kind != TokenKind::Duration {
+            return Err(self.unexpected());
+        }
+        self.advance()?;
+        Ok(())
     }
 
     fn limit_value(&mut self) -> Result<Term> {

@@ -29,6 +29,15 @@ fn errors_say_where_and_what() {
 }
 
 #[test]
+fn a_timeout_of_scylladbs_drivers_is_passed_over() {
+    for text in ["SELECT * FROM system.local WHERE key = 'local'", "SELECT a FROM t LIMIT 3 ALLOW FILTERING"] {
+        assert_eq!(parse(&format!("{text} USING TIMEOUT 2000ms")), parse(text));
+    }
+    assert!(parse("SELECT * FROM t USING TIMEOUT").is_err());
+    assert!(parse("SELECT * FROM t USING TTL 3").is_err());
+}
+
+#[test]
 fn markers_are_numbered_in_order() {
     let Ok(Statement::Select(Select { relations, limit, .. })) =
         parse("SELECT * FROM t WHERE a = ? AND (b, c) > (:x, ?) AND ((d) IN ?) LIMIT :l")
