@@ -1,0 +1,136 @@
+//! Starts after something was done to the files.
+#![allow(clippy::disallowed_methods)]
+
+use std::path::Path;
+
+use storage::OpenError;
+
+use crate::harness::*;
+
+const BLOCK: usize = 4096;
+
+/// Writes rows 0..count, one group each, and gives the only segment's content.
+fn one_segment(folder: &Folder, count: u32) -> Vec<u8> {
+    with_shard(&Setup::new(folder, 1), async move |_, shard| {
+        for number in 0..count {
+            write_rows(&shard, TABLE, number..number + 1, &[5; 300]).await;
+        }
+    })
+    .expect("the shard opens");
+    let segments = folder.segments(0);
+    assert_eq!(segments.len(), 1);
+    std::fs::read(&segments[0]).expect("the segment can be read")
+}
+
+fn reopen(folder: &Folder, boot: u64) -> Result<Vec<u32>, OpenError> {
+    with_shard(&Setup::new(folder, boot), async |_, shard| read_rows(&shard, TABLE))
+}
+
+fn rewrite(path: &Path, bytes: &[u8]) {
+    std::fs::write(path, bytes).expect("the segment can be written");
+}
+
+#[test]
+fn a_torn_last_group_is_dropped() {
+    let folder = Folder::new("torn");
+    let bytes = one_segment(&folder, 10);
+    let path = folder.segments(0).remove(0);
+    let last = BLOCK * 10;
+    assert!(bytes[last..last + 4] != [0; 4] && bytes[last + BLOCK..].iter().all(|&byte| byte == 0));
+    for kept in [0, 20, 60, 200, 300] {
+        let mut torn = bytes.clone();
+        torn[last + kept..last + BLOCK].fill(0);
+        rewrite(&path, &torn);
+        assert_eq!(reopen(&folder, 2).expect("a torn end is no damage"), (0..9).collect::<Vec<_>>(), "{kept}");
+        // What was cut stays away, and what is written then stays.
+        assert_eq!(reopen(&folder, 3).expect("the shard opens"), (0..9).collect::<Vec<_>>());
+    }
+    rewrite(&path, &bytes);
+    assert_eq!(reopen(&folder, 4).expect("the shard opens"), (0..10).collect::<Vec<_>>());
+}
+
+#[test]
+fn damage_in_the_middle_is_refused_with_file_and_offset() {
+    let folder = Folder::new("damage");
+    let bytes = one_segment(&folder, 10);
+    let path = folder.segments(0).remove(0);
+    for at in [0, 9, 17, 33, 45, 100, 300] {
+        let mut damaged = bytes.clone();
+        damaged[BLOCK * 4 + at] ^= 0x10;
+        rewrite(&path, &damaged);
+        match reopen(&folder, 2) {
+            Err(OpenError::Corrupt { path: named, offset, .. }) => {
+                assert_eq!((named.as_path(), offset), (path.as_path(), BLOCK as u64 * 4), "byte {at}");
+            }
+            other => panic!("byte {at} was changed, and the start gave {other:?}"),
+        }
+        assert_eq!(std::fs::read(&path).expect("it is still there"), damaged, "a refused start changes nothing");
+    }
+    let mut without_one = bytes.clone();
+    without_one.drain(BLOCK * 4..BLOCK * 5);
+    rewrite(&path, &without_one);
+    assert!(matches!(reopen(&folder, 2), Err(OpenError::Corrupt { .. })));
+}
+
+#[test]
+fn a_newer_format_is_refused_in_words() {
+    let folder = Folder::new("newer");
+    let mut bytes = one_segment(&folder, 1);
+    bytes[8..10].copy_from_slice(&9u16.to_be_bytes());
+    let crc = crc32fast::hash(&bytes[..60]);
+    bytes[60..64].copy_from_slice(&crc.to_be_bytes());
+    rewrite(&folder.segments(0)[0], &bytes);
+    let error = reopen(&folder, 2).expect_err("it cannot be read").to_string();
+    assert!(error.contains("written by a newer Helenus"), "{error}");
+}
+
+#[test]
+fn a_damaged_head_is_refused() {
+    let folder = Folder::new("head");
+    let mut bytes = one_segment(&folder, 1);
+    bytes[20] ^= 1;
+    rewrite(&folder.segments(0)[0], &bytes);
+    assert!(matches!(reopen(&folder, 2), Err(OpenError::Corrupt { offset: 0, .. })));
+}
+
+#[test]
+fn what_a_power_cut_took_in_periodic_is_no_damage() {
+    let folder = Folder::new("unsynced");
+    let setup = Setup::new(&folder, 1).periodic();
+    with_shard(&setup, async |runtime, shard| {
+        write_rows(&shard, TABLE, 0..3, &[5; 300]).await;
+        for number in 3..8 {
+            apply(&shard, &mutation(TABLE, number, 1, &[5; 300])).await;
+            runtime.sleep(std::time::Duration::from_millis(40)).await;
+        }
+    })
+    .expect("the shard opens");
+    let path = folder.segments(0).remove(0);
+    let bytes = std::fs::read(&path).expect("the segment can be read");
+    let mut cut = bytes.clone();
+    let groups = bytes.chunks(BLOCK).skip(1).take_while(|block| block[..4] == *b"hgrp").count();
+    assert!(groups >= 6, "{groups} groups");
+    // A group that was never synced is gone while later ones are there.
+    let third_from_last = BLOCK * (groups - 2);
+    cut[third_from_last..third_from_last + BLOCK].fill(0);
+    rewrite(&path, &cut);
+    let rows = reopen(&folder, 2).expect("unsynced groups may be gone");
+    assert!(rows.starts_with(&[0, 1, 2]) && rows.len() < 8, "{rows:?}");
+    assert_eq!(reopen(&folder, 3).expect("the shard opens"), rows);
+    // One that was synced may not.
+    let mut damaged = bytes.clone();
+    damaged[BLOCK..2 * BLOCK].fill(0);
+    rewrite(&path, &damaged);
+    assert!(matches!(reopen(&folder, 4), Err(OpenError::Corrupt { .. })));
+}
+
+#[test]
+fn unfinished_segments_are_cleared_away() {
+    let folder = Folder::new("unfinished");
+    one_segment(&folder, 3);
+    let shard = folder.path.join("commitlog/shard-0");
+    std::fs::write(shard.join("0000000000000007.new"), [1; 10]).expect("a file can be made");
+    std::fs::write(shard.join("0000000000000008.log"), [0; 8192]).expect("a file can be made");
+    assert_eq!(reopen(&folder, 2).expect("the shard opens"), [0, 1, 2]);
+    assert!(!shard.join("0000000000000007.new").exists());
+}

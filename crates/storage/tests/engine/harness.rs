@@ -1,0 +1,221 @@
+//! Starts shards on a folder of their own, writes numbered rows and reads them back.
+#![allow(clippy::disallowed_methods)]
+
+use std::future::Future;
+use std::path::{Path, PathBuf};
+
+use cql_types::CqlType;
+use mutation::{ClusteringRef, LiveRow, MutationEncoder, Position, ReadCommand};
+use runtime::{Options, Runtime};
+use schema::{
+    Column, ColumnId, ColumnKind, KeyspaceDef, Order, ReplicationStrategy, Schema, SchemaChange, Table, TableId,
+    TableOptions,
+};
+use storage::{Ack, ApplyError, Flow, OpenError, ReadEnd, RowSink, Shard, StorageOptions, SyncMode, Truncations};
+use topology::{Sharder, Token, token_of};
+
+pub const TABLE: TableId = TableId([1; 16]);
+pub const OTHER: TableId = TableId([2; 16]);
+
+/// A folder that is empty at first and gone at the end.
+pub struct Folder {
+    pub path: PathBuf,
+}
+
+impl Folder {
+    pub fn new(name: &str) -> Self {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).expect("the folder for tests can be written");
+        Folder { path }
+    }
+
+    /// The segments of one shard, by id.
+    pub fn segments(&self, shard: u16) -> Vec<PathBuf> {
+        let folder = self.path.join("commitlog").join(format!("shard-{shard}"));
+        let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
+        paths.retain(|path| path.extension().is_some_and(|extension| extension == "log"));
+        paths.sort();
+        paths
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.path);
+    }
+}
+
+fn table(id: TableId, name: &str) -> Table {
+    let column = |id: u16, name: &str, kind: ColumnKind| Column {
+        id: ColumnId(id),
+        name: name.to_owned(),
+        ty: CqlType::Blob,
+        kind,
+        position: 0,
+        order: Order::Asc,
+    };
+    let columns = vec![column(0, "key", ColumnKind::PartitionKey), column(1, "value", ColumnKind::Regular)];
+    Table::new(id, "ks", name, columns, TableOptions::default())
+}
+
+pub fn schema_of(tables: &[TableId]) -> Schema {
+    let def = KeyspaceDef {
+        name: "ks".to_owned(),
+        replication: Default::default(),
+        strategy: ReplicationStrategy::Simple { replication_factor: 1 },
+        durable_writes: true,
+    };
+    let mut changes = vec![SchemaChange::PutKeyspace(def)];
+    for &id in tables {
+        changes.push(SchemaChange::PutTable(Box::new(table(id, &format!("t{}", id.0[0])))));
+    }
+    Schema::empty().with_all(&changes)
+}
+
+/// How a test opens its shards.
+#[derive(Clone)]
+pub struct Setup {
+    pub options: StorageOptions,
+    pub tables: Vec<TableId>,
+    pub truncations: Truncations,
+}
+
+impl Setup {
+    pub fn new(folder: &Folder, boot: u64) -> Self {
+        let mut options = StorageOptions::new(&folder.path, boot, 1 << 30);
+        options.segment_bytes = 256 << 10;
+        Setup { options, tables: vec![TABLE, OTHER], truncations: Truncations::new() }
+    }
+
+    pub fn boot(&self, boot: u64) -> Self {
+        let mut setup = self.clone();
+        setup.options.boot = boot;
+        setup
+    }
+
+    pub fn periodic(mut self) -> Self {
+        self.options.sync = SyncMode::Periodic { period: std::time::Duration::from_secs(3600) };
+        self
+    }
+
+    async fn open(self, runtime: Runtime, shards: u16) -> Result<Shard, OpenError> {
+        let schema = schema_of(&self.tables);
+        Shard::open(&runtime, self.options, Sharder::new(shards), &schema, &self.truncations).await
+    }
+}
+
+/// Opens one shard and runs `body` on it.
+pub fn with_shard<T, Fut>(setup: &Setup, body: impl FnOnce(Runtime, Shard) -> Fut + Send) -> Result<T, OpenError>
+where
+    T: Send,
+    Fut: Future<Output = T>,
+{
+    let setup = setup.clone();
+    let main = move |runtime: Runtime| async move {
+        let shard = setup.open(runtime.clone(), 1).await?;
+        Ok(body(runtime, shard).await)
+    };
+    let mut results = runtime::run(Options::default(), vec![main]).expect("a shard starts");
+    results.pop().expect("one shard, one result")
+}
+
+/// Opens `count` shards, retires old segments as a node does, and runs `body` on each.
+pub fn with_shards<T, Fut>(
+    setup: &Setup,
+    count: u16,
+    retire: bool,
+    body: impl Fn(Runtime, Shard) -> Fut + Send + Clone,
+) -> Vec<T>
+where
+    T: Send,
+    Fut: Future<Output = T>,
+{
+    let barrier = std::sync::Arc::new(std::sync::Barrier::new(usize::from(count)));
+    let mains: Vec<_> = (0..count)
+        .map(|_| {
+            let (setup, body, barrier) = (setup.clone(), body.clone(), barrier.clone());
+            move |runtime: Runtime| async move {
+                let shard = setup.open(runtime.clone(), count).await.expect("the shard opens");
+                barrier.wait();
+                if retire {
+                    shard.retire_old_segments().await.expect("old segments can be removed");
+                }
+                let result = body(runtime, shard.clone()).await;
+                barrier.wait();
+                result
+            }
+        })
+        .collect();
+    runtime::run(Options::default(), mains).expect("the shards start")
+}
+
+pub fn key_of(number: u32) -> Vec<u8> {
+    number.to_be_bytes().to_vec()
+}
+
+pub fn mutation(table: TableId, number: u32, timestamp: i64, value: &[u8]) -> Vec<u8> {
+    let key = key_of(number);
+    let mut out = Vec::new();
+    let mut encoder = MutationEncoder::begin(&mut out, table, token_of(&key), &key);
+    encoder.row([]).liveness(timestamp, None).cell(ColumnId(1), timestamp, None, value);
+    encoder.finish();
+    out
+}
+
+/// Applies a mutation, waiting for room where there is none.
+pub async fn apply(shard: &Shard, mutation: &[u8]) -> Ack {
+    loop {
+        match shard.apply(mutation) {
+            Ok(ack) => return ack,
+            Err(ApplyError::LogBusy) => shard.room().await,
+            Err(error) => panic!("the write was refused: {error}"),
+        }
+    }
+}
+
+/// Writes rows and waits until they are safe.
+pub async fn write_rows(shard: &Shard, table: TableId, numbers: impl Iterator<Item = u32>, value: &[u8]) {
+    for number in numbers {
+        if let Ack::When(sequence) = apply(shard, &mutation(table, number, 1, value)).await {
+            // Some wait at once, so that there are many groups.
+            if number % 16 == 0 {
+                shard.wait_synced(sequence).await.expect("the disk works");
+            }
+        }
+    }
+    shard.drain().await.expect("the disk works");
+}
+
+#[derive(Default)]
+struct Keys {
+    keys: Vec<u32>,
+}
+
+impl RowSink for Keys {
+    fn partition(&mut self, _: Token, key: &[u8], _: Option<LiveRow<'_>>) -> Flow {
+        self.keys.push(u32::from_be_bytes(key.try_into().expect("a key of four bytes")));
+        Flow::Continue
+    }
+
+    fn row(&mut self, _: ClusteringRef<'_>, row: LiveRow<'_>) -> Flow {
+        assert!(row.cell(ColumnId(1)).is_some());
+        Flow::Continue
+    }
+}
+
+/// The numbers of all rows in the table, ascending.
+pub fn read_rows(shard: &Shard, table: TableId) -> Vec<u32> {
+    let mut sink = Keys::default();
+    let mut after: Option<Position> = None;
+    loop {
+        let command = ReadCommand { after: after.as_ref().map(Position::as_ref), ..ReadCommand::all(table, 1) };
+        match shard.read(&command, &mut sink) {
+            ReadEnd::Complete => break,
+            ReadEnd::Paused(position) | ReadEnd::Stopped(position) => after = Some(position),
+        }
+    }
+    sink.keys.sort_unstable();
+    sink.keys
+}

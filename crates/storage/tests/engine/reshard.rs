@@ -1,0 +1,53 @@
+//! Starts with another count of shards.
+
+use std::time::Duration;
+
+use runtime::Runtime;
+use topology::{Sharder, token_of};
+
+use crate::harness::*;
+
+/// All rows of all shards, each of which holds none but its own.
+fn all_rows(setup: &Setup, count: u16) -> Vec<u32> {
+    let rows = with_shards(setup, count, true, async |runtime, shard| {
+        let rows = read_rows(&shard, TABLE);
+        assert!(rows.iter().all(|&number| is_mine(&runtime, number)));
+        rows
+    });
+    let mut rows: Vec<u32> = rows.into_iter().flatten().collect();
+    rows.sort_unstable();
+    rows
+}
+
+fn is_mine(runtime: &Runtime, number: u32) -> bool {
+    Sharder::new(runtime.shard_count()).shard_of(token_of(&key_of(number))) == runtime.shard().0
+}
+
+#[test]
+fn every_row_is_there_once_after_each_change_and_none_comes_back() {
+    let folder = Folder::new("reshard");
+    let setup = Setup::new(&folder, 1);
+    with_shards(&setup, 2, true, async |runtime, shard| {
+        let mine = (0..2000u32).filter(|&number| is_mine(&runtime, number));
+        write_rows(&shard, TABLE, mine, &[1; 100]).await;
+    });
+    let expected: Vec<u32> = (0..2000).collect();
+    assert_eq!(all_rows(&setup.boot(2), 1), expected);
+    assert!(folder.segments(1).is_empty(), "the second shard's segments are retired");
+    assert_eq!(all_rows(&setup.boot(3), 3), expected);
+    // A start that ends before the old segments are retired leaves them for the next.
+    with_shards(&setup.boot(4), 2, false, async |_, _| ());
+    assert_eq!(all_rows(&setup.boot(5), 2), expected);
+    assert_eq!(all_rows(&setup.boot(6), 2), expected);
+    let positions = with_shards(&setup.boot(7), 2, true, async |_, shard| shard.truncate(TABLE));
+    let mut truncated = setup.clone();
+    truncated.truncations.insert(TABLE, positions);
+    assert!(all_rows(&truncated.boot(8), 3).is_empty());
+    assert!(all_rows(&truncated.boot(9), 1).is_empty());
+    with_shards(&truncated.boot(10), 1, true, async |runtime, shard| {
+        write_rows(&shard, TABLE, 5000..5100, b"v").await;
+        runtime.sleep(Duration::from_millis(1)).await;
+    });
+    assert_eq!(all_rows(&truncated.boot(11), 2), (5000..5100).collect::<Vec<_>>());
+    assert_eq!(all_rows(&truncated.boot(12), 1), (5000..5100).collect::<Vec<_>>());
+}

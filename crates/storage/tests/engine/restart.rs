@@ -1,0 +1,168 @@
+//! Starts after an orderly end, with every mode and limit.
+
+use storage::{Ack, ApplyError, StorageOptions};
+
+use crate::harness::*;
+
+#[test]
+fn what_was_written_is_there_after_each_start() {
+    let folder = Folder::new("restart");
+    let setup = Setup::new(&folder, 1);
+    for boot in 1..5u32 {
+        let rows = with_shard(&setup.boot(u64::from(boot)), async move |_, shard| {
+            let before = read_rows(&shard, TABLE);
+            write_rows(&shard, TABLE, boot * 1000..boot * 1000 + 700, &[7; 300]).await;
+            (before, read_rows(&shard, TABLE), shard.stats())
+        });
+        let (before, after, stats) = rows.expect("the shard opens");
+        let expected = |until: u32| (1..until).flat_map(|boot| boot * 1000..boot * 1000 + 700).collect::<Vec<_>>();
+        assert_eq!(before, expected(boot));
+        assert_eq!(after, expected(boot + 1));
+        assert_eq!(stats.replayed, u64::from(boot - 1) * 700);
+        assert!(stats.log_groups > 10 && stats.log_segments >= u64::from(boot), "{stats:?}");
+    }
+}
+
+#[test]
+fn a_start_without_a_write_makes_no_segment() {
+    let folder = Folder::new("idle");
+    with_shard(&Setup::new(&folder, 1), async |_, _| ()).expect("the shard opens");
+    assert!(folder.segments(0).is_empty());
+}
+
+#[test]
+fn periodic_acknowledges_at_once_and_loses_nothing_in_an_orderly_end() {
+    let folder = Folder::new("periodic");
+    let setup = Setup::new(&folder, 1).periodic();
+    with_shard(&setup, async |_, shard| {
+        assert_eq!(apply(&shard, &mutation(TABLE, 1, 1, b"v")).await, Ack::Now);
+        assert_eq!(shard.synced().0, 0);
+        write_rows(&shard, TABLE, 0..3000, &[1; 300]).await;
+        assert!(shard.synced().0 > 0);
+    })
+    .expect("the shard opens");
+    let rows = with_shard(&setup.boot(2), async |_, shard| read_rows(&shard, TABLE)).expect("the shard opens");
+    assert_eq!(rows, (0..3000).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_group_ack_comes_after_the_sync() {
+    let folder = Folder::new("group");
+    with_shard(&Setup::new(&folder, 1), async |_, shard| {
+        let Ack::When(first) = apply(&shard, &mutation(TABLE, 1, 1, b"v")).await else { panic!("not synced yet") };
+        let Ack::When(second) = apply(&shard, &mutation(TABLE, 2, 1, b"v")).await else { panic!("not synced yet") };
+        assert!(second > first && shard.synced() < first);
+        shard.wait_synced(second).await.expect("the disk works");
+        assert!(shard.synced() >= second);
+        assert_eq!(shard.stats().log_groups, 1, "one write covers both");
+    })
+    .expect("the shard opens");
+}
+
+#[test]
+fn limits_refuse_before_anything_is_kept() {
+    let folder = Folder::new("limits");
+    let mut setup = Setup::new(&folder, 1);
+    setup.options.memory_bytes = 8 << 20;
+    setup.options.log_buffer_bytes = 64 << 10;
+    with_shard(&setup, async |_, shard| {
+        let huge = mutation(TABLE, 1, 1, &vec![0; 200 << 10]);
+        assert!(matches!(shard.apply(&huge), Err(ApplyError::TooLarge { .. })));
+        let unknown = mutation(schema::TableId([9; 16]), 1, 1, b"v");
+        assert!(matches!(shard.apply(&unknown), Err(ApplyError::UnknownTable(_))));
+        assert!(matches!(shard.apply(b"nonsense"), Err(ApplyError::Malformed(_))));
+        let busy = (0..).find_map(|number| shard.apply(&mutation(TABLE, number, 1, &[0; 1000])).err());
+        assert_eq!(busy, Some(ApplyError::LogBusy));
+        shard.room().await;
+        let large = mutation(TABLE, 0, 2, &[0; 100 << 10]);
+        apply(&shard, &large).await;
+        let mut number = 1000;
+        let refused = loop {
+            number += 1;
+            match shard.apply(&mutation(TABLE, number, 1, &[0; 1000])) {
+                Ok(_) => {}
+                Err(ApplyError::LogBusy) => shard.room().await,
+                Err(error) => break error,
+            }
+        };
+        assert!(matches!(refused, ApplyError::Overloaded { .. }), "{refused}");
+        let stats = shard.stats();
+        assert!(stats.memory_used <= stats.memory_budget, "{stats:?}");
+        assert!(!read_rows(&shard, TABLE).contains(&number));
+        shard.truncate(TABLE);
+        apply(&shard, &mutation(TABLE, number, 1, &[0; 1000])).await;
+        shard.drain().await.expect("the disk works");
+    })
+    .expect("the shard opens");
+}
+
+#[test]
+fn a_batch_is_one_record() {
+    let folder = Folder::new("batch");
+    let setup = Setup::new(&folder, 1);
+    with_shard(&setup, async |_, shard| {
+        let (a, b) = (mutation(TABLE, 1, 1, b"v"), mutation(OTHER, 2, 1, b"v"));
+        shard.apply_batch(&[&a, &b]).expect("there is room");
+        shard.drain().await.expect("the disk works");
+        let unknown = mutation(schema::TableId([9; 16]), 3, 1, b"v");
+        assert!(shard.apply_batch(&[&a, &unknown]).is_err());
+    })
+    .expect("the shard opens");
+    let rows = with_shard(&setup.boot(2), async |_, shard| (read_rows(&shard, TABLE), read_rows(&shard, OTHER)));
+    assert_eq!(rows.expect("the shard opens"), (vec![1], vec![2]));
+}
+
+#[test]
+fn truncated_and_dropped_tables_do_not_come_back() {
+    let folder = Folder::new("truncate");
+    let mut setup = Setup::new(&folder, 1);
+    let position = with_shard(&setup, async |_, shard| {
+        write_rows(&shard, TABLE, 0..500, &[1; 300]).await;
+        write_rows(&shard, OTHER, 0..10, b"v").await;
+        let position = shard.truncate(TABLE);
+        assert!(read_rows(&shard, TABLE).is_empty());
+        write_rows(&shard, TABLE, 600..610, b"v").await;
+        position
+    })
+    .expect("the shard opens");
+    setup.truncations.insert(TABLE, vec![position]);
+    let rows = with_shard(&setup.boot(2), async |_, shard| (read_rows(&shard, TABLE), read_rows(&shard, OTHER)));
+    assert_eq!(rows.expect("the shard opens"), ((600..610).collect(), (0..10).collect()));
+    setup.tables = vec![OTHER];
+    let rows = with_shard(&setup.boot(3), async |_, shard| (read_rows(&shard, TABLE), read_rows(&shard, OTHER)));
+    assert_eq!(rows.expect("the shard opens"), (vec![], (0..10).collect()));
+}
+
+#[test]
+fn segments_of_dropped_tables_are_used_again() {
+    let folder = Folder::new("release");
+    let setup = Setup::new(&folder, 1);
+    with_shard(&setup, async |runtime, shard| {
+        for round in 0..12u32 {
+            write_rows(&shard, TABLE, round * 1000..round * 1000 + 1000, &[1; 300]).await;
+            let position = shard.truncate(TABLE);
+            shard.truncation_is_durable(TABLE, position);
+            runtime.yield_now().await;
+        }
+        write_rows(&shard, TABLE, 7..8, b"v").await;
+        runtime.sleep(std::time::Duration::from_millis(100)).await;
+        assert!(shard.stats().log_segments <= 3, "{:?}", shard.stats());
+    })
+    .expect("the shard opens");
+    assert!(folder.segments(0).len() <= 4, "{:?}", folder.segments(0));
+    let rows = with_shard(&setup.boot(2), async |_, shard| read_rows(&shard, TABLE)).expect("the shard opens");
+    assert!(rows.contains(&7));
+}
+
+#[test]
+fn a_file_system_without_direct_io_will_do() {
+    // /dev/shm is a tmpfs, which refuses O_DIRECT on older kernels.
+    let mut options = StorageOptions::new(format!("/dev/shm/helenus-test-{}", std::process::id()), 1, 1 << 30);
+    options.segment_bytes = 256 << 10;
+    let folder = Folder { path: options.dir.clone() };
+    let setup = Setup { options, tables: vec![TABLE], truncations: Default::default() };
+    with_shard(&setup, async |_, shard| write_rows(&shard, TABLE, 0..100, b"v").await).expect("the shard opens");
+    let rows = with_shard(&setup.boot(2), async |_, shard| read_rows(&shard, TABLE)).expect("the shard opens");
+    assert_eq!(rows, (0..100).collect::<Vec<_>>());
+    drop(folder);
+}
