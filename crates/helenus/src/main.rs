@@ -21,6 +21,12 @@ fn main() -> ExitCode {
     match line.command {
         None => helenus::serve::serve(&line.serve),
         Some(Command::Serve(arguments)) => helenus::serve::serve(&arguments),
-        Some(Command::Stress(arguments)) => stress::run(*arguments),
+        Some(Command::Stress(arguments)) => match stress::run(*arguments) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("helenus: {error}");
+                ExitCode::FAILURE
+            }
+        },
     }
 }
