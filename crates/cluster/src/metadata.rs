@@ -2,6 +2,7 @@
 //!
 //! One file, `metadata.log`, written by shard 0 alone. What it guarantees, and its layout: `docs/internals/metadata-log.md`.
 
+mod condense;
 mod layout;
 mod log;
 mod record;

@@ -52,6 +52,15 @@ pub(super) fn frame_record(sequence: u64, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// A whole file of these records.
+pub(super) fn file_of(payloads: impl Iterator<Item = Vec<u8>>) -> Vec<u8> {
+    let mut bytes = file_header();
+    for (payload, sequence) in payloads.zip(0u64..) {
+        bytes.extend(frame_record(sequence, &payload));
+    }
+    bytes
+}
+
 /// A record found in the file.
 pub(super) struct FoundRecord<'a> {
     pub(super) payload: &'a [u8],

@@ -9,6 +9,7 @@ use runtime::sync::Semaphore;
 use runtime::{AlignedBuf, File, OpenOptions, Runtime};
 use schema::DecodeError;
 
+use crate::metadata::condense::condense;
 use crate::metadata::layout::{self, BLOCK, Found};
 use crate::metadata::record::MetadataRecord;
 
@@ -22,6 +23,8 @@ const RECORD_BYTES_MAX: usize = 64 << 20;
 /// The largest log that is read; some hundred thousand schema changes.
 const LOG_BYTES_MAX: u64 = 1 << 30;
 const READ_BYTES: usize = 1 << 20;
+/// A log longer than this is written anew at a start, if that makes it half as long or less.
+const CONDENSE_BYTES: usize = 4 << 20;
 
 /// Why the metadata log cannot be opened or appended to. The words are for the person who starts the node.
 #[derive(Debug, thiserror::Error)]
@@ -107,16 +110,24 @@ impl MetadataLog {
     pub async fn open(rt: &Runtime, dir: &Path) -> Result<(MetadataLog, Vec<MetadataRecord>), MetadataError> {
         let path = dir.join(FILE_NAME);
         if !rt.exists(&path).await.map_err(|source| io_error("look for", &path, source))? {
-            create(rt, dir, &path).await?;
+            write_whole(rt, dir, &path, &layout::file_header()).await?;
         }
-        let options = OpenOptions { read: true, write: true, dsync: true, ..OpenOptions::default() };
-        let file = rt.open(&path, options).await.map_err(|source| io_error("open", &path, source))?;
+        let mut file = open_file(rt, &path).await?;
         let bytes = read_all(&file, &path).await?;
-        let (records, end) = read_records(&bytes, &path)?;
+        let (mut records, mut end) = read_records(&bytes, &path)?;
         if end < bytes.len() {
             tracing::warn!(path = %path.display(), offset = end, "a torn record at the metadata log's end is dropped");
             file.set_len(end as u64).await.map_err(|source| io_error("cut the torn end of", &path, source))?;
             file.sync_all().await.map_err(|source| io_error("sync", &path, source))?;
+        }
+        if end > CONDENSE_BYTES {
+            let condensed = condense(&records);
+            let bytes = layout::file_of(condensed.iter().map(MetadataRecord::to_bytes));
+            if bytes.len() <= end / 2 {
+                write_whole(rt, dir, &path, &bytes).await?;
+                file = open_file(rt, &path).await?;
+                (records, end) = (condensed, bytes.len());
+            }
         }
         let inner = Inner {
             file,
@@ -135,8 +146,7 @@ impl MetadataLog {
     /// after an error: closed to further records.
     pub async fn append(&self, record: &MetadataRecord) -> Result<(), MetadataError> {
         let inner = &*self.inner;
-        let mut payload = Vec::new();
-        record.encode(&mut payload);
+        let payload = record.to_bytes();
         if payload.len() > RECORD_BYTES_MAX {
             return Err(too_large(&inner.path, payload.len() as u64, RECORD_BYTES_MAX as u64));
         }
@@ -157,16 +167,22 @@ impl MetadataLog {
     }
 }
 
-/// Makes an empty log. It gets its name when its header is on the disk, so that a log without a header is damage.
-async fn create(rt: &Runtime, dir: &Path, path: &Path) -> Result<(), MetadataError> {
+/// Makes or replaces the log. It gets its name when it is on the disk, so that a log without a header is damage, and an
+/// interrupted start leaves the old log.
+async fn write_whole(rt: &Runtime, dir: &Path, path: &Path, bytes: &[u8]) -> Result<(), MetadataError> {
     let new_path = dir.join(NEW_FILE_NAME);
     let options = OpenOptions { write: true, create: true, truncate: true, ..OpenOptions::default() };
     let file = rt.open(&new_path, options).await.map_err(|source| io_error("create", &new_path, source))?;
-    let (result, _) = file.write_at(aligned(&layout::file_header()), 0).await;
+    let (result, _) = file.write_at(aligned(bytes), 0).await;
     result.map_err(|source| io_error("write", &new_path, source))?;
     file.sync_all().await.map_err(|source| io_error("sync", &new_path, source))?;
     rt.rename(&new_path, path).await.map_err(|source| io_error("rename", &new_path, source))?;
     rt.sync_dir(dir).await.map_err(|source| io_error("sync the folder", dir, source))
+}
+
+async fn open_file(rt: &Runtime, path: &Path) -> Result<File, MetadataError> {
+    let options = OpenOptions { read: true, write: true, dsync: true, ..OpenOptions::default() };
+    rt.open(path, options).await.map_err(|source| io_error("open", path, source))
 }
 
 async fn read_all(file: &File, path: &Path) -> Result<Vec<u8>, MetadataError> {

@@ -37,6 +37,13 @@ pub enum MetadataRecord {
 }
 
 impl MetadataRecord {
+    /// The record's encoding.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.encode(&mut bytes);
+        bytes
+    }
+
     /// Appends the record's encoding to `out`.
     pub fn encode(&self, out: &mut Vec<u8>) {
         match self {

@@ -172,6 +172,80 @@ fn another_format_is_refused_in_one_sentence() {
     assert!(open(&folder.0).expect_err("another file is refused").contains("is not a metadata log"));
 }
 
+/// A log of `count` records that come to little: one keyspace put and dropped again and again.
+fn long_log(count: u64) -> Vec<u8> {
+    let mut records = some_records();
+    for number in 0..count {
+        records.push(MetadataRecord::Boot(number));
+        records.push(MetadataRecord::Schema(vec![keyspace("again")]));
+        records.push(MetadataRecord::Schema(vec![SchemaChange::DropKeyspace("again".to_owned())]));
+    }
+    layout::file_of(records.iter().map(MetadataRecord::to_bytes))
+}
+
+#[test]
+fn a_long_log_is_written_anew() {
+    let folder = Folder::new("long");
+    let long = long_log(400);
+    std::fs::write(folder.log(), &long).expect("the log can be written");
+    let records = open(&folder.0).expect("the log opens");
+    assert_eq!(records[..2], [MetadataRecord::HostId(HostId([7; 16])), MetadataRecord::Boot(399)]);
+    // The truncated table is not in the schema, and the rest is one record.
+    assert_eq!(records.len(), 3);
+    let length = std::fs::metadata(folder.log()).expect("the log is there").len();
+    assert!(length < long.len() as u64 / 100, "{length}");
+    assert_eq!(open(&folder.0).as_ref(), Ok(&records));
+    let more = on_runtime(|rt| async move {
+        let (log, _) = MetadataLog::open(&rt, &folder.0).await.expect("the log opens");
+        log.append(&MetadataRecord::Boot(400)).await.expect("a record is appended");
+        MetadataLog::open(&rt, &folder.0).await.map(|(_, records)| records).expect("the log opens")
+    });
+    assert_eq!(more.last(), Some(&MetadataRecord::Boot(400)));
+    assert_eq!(more[..3], records);
+}
+
+#[test]
+fn condensing_keeps_the_schema_and_the_last_truncations() {
+    let position = |boot, shard, sequence| ReplayPosition { boot, shard, sequence };
+    let table = schema::Table::new(
+        TableId([9; 16]),
+        "k",
+        "t",
+        vec![schema::Column {
+            id: schema::ColumnId(0),
+            name: "k".to_owned(),
+            ty: cql_types::CqlType::Int,
+            kind: schema::ColumnKind::PartitionKey,
+            position: 0,
+            order: schema::Order::Asc,
+        }],
+        schema::TableOptions::default(),
+    );
+    let mut records = some_records();
+    records.push(MetadataRecord::Schema(vec![SchemaChange::PutTable(Box::new(table))]));
+    records.push(MetadataRecord::Truncated {
+        table: TableId([9; 16]),
+        positions: vec![position(2, 3, 1), position(2, 0, 5)],
+    });
+    let condensed = condense::condense(&records);
+    let schema_of = |records: &[MetadataRecord]| {
+        let changes = records.iter().filter_map(|record| match record {
+            MetadataRecord::Schema(changes) => Some(changes.clone()),
+            _ => None,
+        });
+        schema::Schema::empty().with_all(&changes.flatten().collect::<Vec<_>>()).version()
+    };
+    assert_eq!(schema_of(&condensed), schema_of(&records));
+    assert_eq!(
+        condensed.last(),
+        Some(&MetadataRecord::Truncated {
+            table: TableId([9; 16]),
+            positions: vec![position(2, 0, 5), position(2, 3, 1)],
+        })
+    );
+    assert_eq!(condense::condense(&condensed), condensed);
+}
+
 #[test]
 fn a_start_that_was_cut_short_leaves_no_log() {
     let folder = Folder::new("unnamed");

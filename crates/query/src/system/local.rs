@@ -15,7 +15,7 @@ pub const NATIVE_PROTOCOL_VERSION: &str = "5";
 /// How keys become tokens.
 pub const PARTITIONER: &str = "org.apache.cassandra.dht.Murmur3Partitioner";
 
-/// The port that Cassandra's nodes talk to each other on, for the columns that name one.
+/// The port that Cassandra's nodes talk to each other on, for the columns that name one. Nothing listens there yet.
 const STORAGE_PORT: i32 = 7000;
 
 pub(super) fn rows(table: &Table, node: &NodeInfo, schema: &Schema) -> Vec<VirtualRow> {
@@ -25,22 +25,18 @@ pub(super) fn rows(table: &Table, node: &NodeInfo, schema: &Schema) -> Vec<Virtu
     // A set of texts is ordered by its elements' bytes.
     let mut tokens: Vec<String> = node.tokens.iter().map(|token| token.to_string()).collect();
     tokens.sort();
-    let storage_port = match node.listen_address.port() {
-        0 => STORAGE_PORT,
-        port => i32::from(port),
-    };
     rows.push([
         ("key", value::text("local")),
         ("bootstrapped", value::text("COMPLETED")),
         ("broadcast_address", value::inet(listen)),
-        ("broadcast_port", value::int(storage_port)),
+        ("broadcast_port", value::int(STORAGE_PORT)),
         ("cluster_name", value::text(&node.cluster_name)),
         ("cql_version", value::text(CQL_VERSION)),
         ("data_center", value::text(&node.datacenter)),
         ("gossip_generation", value::int(i32::try_from(node.boot).unwrap_or(i32::MAX))),
         ("host_id", value::uuid(node.host_id.0)),
         ("listen_address", value::inet(listen)),
-        ("listen_port", value::int(storage_port)),
+        ("listen_port", value::int(STORAGE_PORT)),
         ("native_protocol_version", value::text(NATIVE_PROTOCOL_VERSION)),
         ("partitioner", value::text(PARTITIONER)),
         ("rack", value::text(&node.rack)),

@@ -1,0 +1,46 @@
+//! The shortest records that say what a log's records say: what a long log is written anew as.
+
+use std::collections::BTreeMap;
+
+use schema::{Schema, SchemaChange, TableId};
+use storage::ReplayPosition;
+
+use super::record::MetadataRecord;
+
+/// Records with the same outcome as `records`: the identity, the last start, the schema as it is, and per table that still exists the last
+/// truncation of each shard.
+pub(super) fn condense(records: &[MetadataRecord]) -> Vec<MetadataRecord> {
+    let mut host_id = None;
+    let mut boot = None;
+    let mut changes = Vec::new();
+    let mut truncations: BTreeMap<TableId, BTreeMap<u16, ReplayPosition>> = BTreeMap::new();
+    for record in records {
+        match record {
+            MetadataRecord::HostId(id) => host_id = Some(MetadataRecord::HostId(*id)),
+            MetadataRecord::Boot(number) => boot = Some(MetadataRecord::Boot(*number)),
+            MetadataRecord::Schema(more) => changes.extend_from_slice(more),
+            MetadataRecord::Truncated { table, positions } => {
+                let of_table = truncations.entry(*table).or_default();
+                of_table.extend(positions.iter().map(|position| (position.shard, *position)));
+            }
+        }
+    }
+    let schema = Schema::empty().with_all(&changes);
+    let mut changes = Vec::new();
+    for keyspace in schema.keyspaces().values() {
+        changes.push(SchemaChange::PutKeyspace(keyspace.def.clone()));
+        let tables = keyspace.tables.values();
+        changes.extend(tables.map(|table| SchemaChange::PutTable(Box::new(schema::Table::clone(table)))));
+    }
+    let mut condensed: Vec<MetadataRecord> = host_id.into_iter().chain(boot).collect();
+    if !changes.is_empty() {
+        condensed.push(MetadataRecord::Schema(changes));
+    }
+    for (table, positions) in truncations {
+        // Of a table that is gone no record counts anyway.
+        if schema.table_by_id(table).is_some() {
+            condensed.push(MetadataRecord::Truncated { table, positions: positions.into_values().collect() });
+        }
+    }
+    condensed
+}
