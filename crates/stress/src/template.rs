@@ -12,8 +12,9 @@ const STREAM_AT: usize = 2;
 /// Bytes of a value's length.
 const LENGTH_BYTES: usize = 4;
 
-/// The body of a read's reply up to the first value: a RESULT of rows, columns not described, five columns, one row.
-const ROW_PREFIX: [u8; 16] = [0, 0, 0, 2, 0, 0, 0, 4, 0, 0, 0, COLUMN_COUNT as u8, 0, 0, 0, 1];
+/// The body of a read's reply up to the first value: a RESULT of rows, columns of one table but not described, five columns,
+/// one row.
+const ROW_PREFIX: [u8; 16] = [0, 0, 0, 2, 0, 0, 0, 5, 0, 0, 0, COLUMN_COUNT as u8, 0, 0, 0, 1];
 
 /// A prepared statement, as the server named it.
 #[derive(Debug, Clone, Default)]

@@ -96,7 +96,8 @@ impl Specs<'_> {
     #[inline]
     pub(super) fn write(&self, out: &mut Vec<u8>, version: Version) -> u32 {
         match self {
-            Specs::Skip { .. } => NO_METADATA,
+            // Nothing is named, yet Cassandra says that one table would do for all columns of a SELECT.
+            Specs::Skip { .. } => NO_METADATA | GLOBAL_TABLE,
             Specs::Columns(columns) => write_specs(out, version, columns),
             Specs::Encoded(encoded) => {
                 out.extend_from_slice(&encoded.bytes);

@@ -10,6 +10,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::{Consistency, HEADER_LENGTH};
 
+mod recorded;
+
 const VERSIONS: [Version; 2] = [Version::V4, Version::V5];
 
 fn versions() -> impl Strategy<Value = Version> {
@@ -256,7 +258,7 @@ fn rows_with_and_without_descriptions_are_cassandras_bytes() {
     let head = RowsHead { columns: Specs::Skip { count: 1 }, new_metadata_id: None };
     let rows = RowsWriter::begin(&mut out, Version::V4, 1, &head);
     rows.finish(&mut out, Some(&[0xee]));
-    assert_eq!(out[9..], [0, 0, 0, 2, 0, 0, 0, 6, 0, 0, 0, 1, 0, 0, 0, 1, 0xee, 0, 0, 0, 0]);
+    assert_eq!(out[9..], [0, 0, 0, 2, 0, 0, 0, 7, 0, 0, 0, 1, 0, 0, 0, 1, 0xee, 0, 0, 0, 0]);
 }
 
 #[test]
