@@ -1,0 +1,324 @@
+//! A node without sockets: engines on a real runtime, and a client that speaks frames to one of them.
+
+use std::cell::Cell;
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use cluster::metadata::{MetadataLog, MetadataRecord};
+use cql_protocol::request::{Batch, BatchBuilder, BatchKind, BatchQuery, Execute, Prepare, Query, Request};
+use cql_protocol::response::ResponsePrefix;
+use cql_protocol::{
+    Consistency, ErrorBody, FrameHeader, HEADER_LENGTH, Prepared, QueryParams, Response, ResultBody, Value, ValuesBuffer,
+    Version,
+};
+use query::{Engine, EngineOptions, EngineParts, EngineSeats, NodeInfo, Outcome, OwnedRequest, Session, engine_seats};
+use runtime::sync::Notify;
+use runtime::{MeshSeat, Options, Runtime, ShardId};
+use schema::{Schema, SchemaChange};
+use storage::{Shard, StorageOptions, Truncations};
+use topology::{HostId, Node, NodeIndex, Ring, Sharder, Token};
+
+/// A folder that goes when the test ends.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    pub fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("helenus-query-{name}-{}", std::process::id()));
+        // What a killed run left behind is not this run's.
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).expect("the temporary folder can be made");
+        Folder(path)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// What shard 0 reads from the metadata log and hands to all.
+#[derive(Debug, Clone, Default)]
+struct Boot {
+    number: u64,
+    changes: Vec<SchemaChange>,
+    truncations: Truncations,
+}
+
+enum Command {
+    Open(Boot),
+    Drain,
+    End,
+}
+
+struct Seat {
+    engine: EngineSeats,
+    commands: MeshSeat<Command, ()>,
+    dir: PathBuf,
+}
+
+/// Starts a node of `shards` on `dir`, runs `test` on its last shard, and ends the node in good order.
+pub fn run_node<F, Fut>(dir: &Path, shards: u16, test: F)
+where
+    F: Fn(Client) -> Fut + Send + Sync + Copy,
+    Fut: Future<Output = ()>,
+{
+    let commands = runtime::mesh(shards, 4);
+    let seats = engine_seats(shards).into_iter().zip(commands);
+    let mains: Vec<_> = seats
+        .map(|(engine, commands)| {
+            let seat = Seat { engine, commands, dir: dir.to_path_buf() };
+            move |runtime: Runtime| shard_main(runtime, seat, test)
+        })
+        .collect();
+    runtime::run(Options::default(), mains).expect("the shards start");
+}
+
+async fn shard_main<F, Fut>(runtime: Runtime, seat: Seat, test: F)
+where
+    F: Fn(Client) -> Fut,
+    Fut: Future<Output = ()>,
+{
+    let shards = runtime.shard_count();
+    let log = match runtime.shard() {
+        ShardId(0) => Some(MetadataLog::open(&runtime, &seat.dir).await.expect("the metadata log opens")),
+        _ => None,
+    };
+    let inbox = runtime::sync::Queue::new(4);
+    let arriving = inbox.clone();
+    let mesh = seat.commands.open(&runtime, move |_, command, responder| {
+        assert!(arriving.try_push((command, responder)).is_ok(), "commands come one by one");
+    });
+    let mut log_handle = None;
+    if let Some((log, records)) = log {
+        let boot = boot_of(&records);
+        log.append(&MetadataRecord::Boot(boot.number)).await.expect("the log takes a record");
+        log_handle = Some(log);
+        let (mesh, runtime) = (mesh.clone(), runtime.clone());
+        let opener = runtime.clone();
+        opener.spawn(runtime::Group::Query, async move {
+            for shard in 0..runtime.shard_count() {
+                mesh.call(ShardId(shard), Command::Open(boot.clone())).await.expect("the shards live");
+            }
+        });
+    }
+    let mut node: Option<Engine> = None;
+    let mut engine_seat = Some(seat.engine);
+    let ended = Rc::new(Notify::new());
+    let is_ended = Rc::new(Cell::new(false));
+    let mut storage = None;
+    while let Ok((command, responder)) = inbox.pop().await {
+        match command {
+            Command::Open(boot) => {
+                let opened = open(&runtime, &seat.dir, &boot).await;
+                let engine = Engine::new(EngineParts {
+                    runtime: runtime.clone(),
+                    seats: engine_seat.take().expect("opened once"),
+                    storage: opened.0.clone(),
+                    schema: opened.1,
+                    ring: Rc::new(ring()),
+                    metadata_log: log_handle.take(),
+                    options: EngineOptions::default(),
+                    node: node_info(boot.number),
+                });
+                storage = Some(opened.0);
+                node = Some(engine.clone());
+                responder.reply(());
+                if runtime.shard().0 + 1 == shards {
+                    let client = Client::new(engine);
+                    test(client).await;
+                    for command in [|| Command::Drain, || Command::End] {
+                        for shard in (0..shards).filter(|shard| *shard != runtime.shard().0) {
+                            mesh.call(ShardId(shard), command()).await.expect("the shards live");
+                        }
+                    }
+                    if let Some(storage) = &storage {
+                        storage.drain().await.expect("the log syncs");
+                    }
+                    break;
+                }
+            }
+            Command::Drain => {
+                if let Some(storage) = &storage {
+                    storage.drain().await.expect("the log syncs");
+                }
+                responder.reply(());
+            }
+            Command::End => {
+                responder.reply(());
+                break;
+            }
+        }
+    }
+    let stats = runtime.stats();
+    assert_eq!(stats.stalls_over_5ms, 0, "no turn of the loop may take over 5 ms: {stats:?}");
+    drop((node, ended, is_ended));
+}
+
+fn boot_of(records: &[MetadataRecord]) -> Boot {
+    let mut boot = Boot { number: 1, ..Boot::default() };
+    for record in records {
+        match record {
+            MetadataRecord::HostId(_) => {}
+            MetadataRecord::Boot(number) => boot.number = number + 1,
+            MetadataRecord::Schema(changes) => boot.changes.extend(changes.iter().cloned()),
+            MetadataRecord::Truncated { table, positions } => {
+                boot.truncations.entry(*table).or_default().extend(positions.iter().copied());
+            }
+        }
+    }
+    boot
+}
+
+async fn open(runtime: &Runtime, dir: &Path, boot: &Boot) -> (Shard, Schema) {
+    let schema = Schema::empty().with_all(&boot.changes);
+    let options = StorageOptions::new(dir, boot.number, 64 << 20);
+    let sharder = Sharder::new(runtime.shard_count());
+    let shard = Shard::open(runtime, options, sharder, &schema, &boot.truncations).await;
+    (shard.expect("the storage opens"), schema)
+}
+
+fn node_info(boot: u64) -> NodeInfo {
+    NodeInfo {
+        cluster_name: "Test Cluster".into(),
+        datacenter: "datacenter1".into(),
+        rack: "rack1".into(),
+        host_id: HostId([7; 16]),
+        tokens: vec![Token(0)],
+        native_address: ([127, 0, 0, 1], 9042).into(),
+        listen_address: ([127, 0, 0, 1], 7000).into(),
+        boot,
+    }
+}
+
+fn ring() -> Ring {
+    let info = node_info(0);
+    let node = Node {
+        host_id: info.host_id,
+        address: info.native_address,
+        datacenter: info.datacenter,
+        rack: info.rack,
+        tokens: info.tokens,
+    };
+    Ring::new(vec![node], NodeIndex(0))
+}
+
+/// A reply's frame.
+pub struct Reply {
+    pub header: FrameHeader,
+    body: Vec<u8>,
+}
+
+impl Reply {
+    pub fn response(&self) -> (ResponsePrefix, Response<'_>) {
+        Response::decode(&self.header, &self.body).expect("the engine's replies can be decoded")
+    }
+
+    /// The error, which it must be.
+    pub fn error(&self) -> ErrorBody {
+        match self.response().1 {
+            Response::Error(error) => error,
+            other => panic!("an error was expected, not {other:?}"),
+        }
+    }
+}
+
+/// A client of one shard's engine.
+#[derive(Clone)]
+pub struct Client {
+    pub engine: Engine,
+    pub session: Session,
+    pub version: Version,
+}
+
+impl Client {
+    fn new(engine: Engine) -> Client {
+        Client { engine, session: Session::new(), version: Version::V4 }
+    }
+
+    /// Sends any request.
+    pub async fn send(&self, request: &Request<'_>) -> Reply {
+        let mut frame = Vec::new();
+        request.encode_frame(self.version, 5, &mut frame);
+        let (header, body) = split(&frame);
+        let mut out = Vec::new();
+        let outcome = match Request::decode(&header, body).expect("the client's requests can be decoded") {
+            Request::Query(query) => self.engine.try_query(&self.session, &header, &query, &mut out),
+            Request::Execute(execute) => self.engine.try_execute(&self.session, &header, &execute, &mut out),
+            Request::Batch(batch) => self.engine.try_batch(&self.session, &header, &batch, &mut out),
+            _ => Outcome::MustWait,
+        };
+        match outcome {
+            Outcome::Ready => {}
+            Outcome::AfterSync(sequence) => self.engine.wait_synced(sequence).await.expect("the disk works"),
+            Outcome::MustWait => {
+                assert!(out.is_empty(), "what must wait leaves nothing behind");
+                out = self.engine.run(&self.session, OwnedRequest { header, body: body.to_vec() }).await;
+            }
+        }
+        let (header, body) = split(&out);
+        assert_eq!(header.stream, 5);
+        assert_eq!(header.length as usize, body.len());
+        Reply { header, body: body.to_vec() }
+    }
+
+    /// Sends a statement as text.
+    pub async fn query(&self, text: &str) -> Reply {
+        self.query_with(text, QueryParams::new(Consistency::One)).await
+    }
+
+    /// Sends a statement as text, with parameters.
+    pub async fn query_with(&self, text: &str, params: QueryParams<'_>) -> Reply {
+        self.send(&Request::Query(Query { text, params })).await
+    }
+
+    /// Prepares a statement, which must succeed.
+    pub async fn prepare(&self, text: &str) -> Prepared {
+        let reply = self.send(&Request::Prepare(Prepare { text, keyspace: None })).await;
+        match reply.response().1 {
+            Response::Result(ResultBody::Prepared(prepared)) => prepared,
+            other => panic!("{text} cannot be prepared: {other:?}"),
+        }
+    }
+
+    /// Runs a prepared statement.
+    pub async fn execute(&self, id: &[u8], params: QueryParams<'_>) -> Reply {
+        self.send(&Request::Execute(Execute { id, result_metadata_id: Some(&[]), params })).await
+    }
+
+    /// Runs a prepared statement with values.
+    pub async fn execute_values(&self, id: &[u8], values: &[Value<'_>]) -> Reply {
+        let values = buffer(values);
+        let params = QueryParams { values: values.values(), ..QueryParams::new(Consistency::One) };
+        self.execute(id, params).await
+    }
+
+    /// Sends a batch of prepared statements with their values.
+    pub async fn batch(&self, kind: BatchKind, statements: &[(BatchQuery<'_>, &[Value<'_>])]) -> Reply {
+        let mut builder = BatchBuilder::new();
+        for (query, values) in statements {
+            builder.push(*query, buffer(values).values()).expect("few statements");
+        }
+        let batch: Batch<'_> = builder.batch(kind, QueryParams::new(Consistency::One));
+        self.send(&Request::Batch(batch)).await
+    }
+}
+
+/// Lays down values.
+pub fn buffer(values: &[Value<'_>]) -> ValuesBuffer {
+    let mut buffer = ValuesBuffer::new();
+    for value in values {
+        buffer.push(*value).expect("few values");
+    }
+    buffer
+}
+
+fn split(frame: &[u8]) -> (FrameHeader, &[u8]) {
+    let (header, body) = frame.split_first_chunk::<HEADER_LENGTH>().expect("a frame has a header");
+    (FrameHeader::decode(header).expect("the header is right"), body)
+}
