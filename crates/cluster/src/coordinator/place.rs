@@ -4,8 +4,12 @@ use mutation::{ClusteringRef, Position};
 use schema::Table;
 use topology::Token;
 
-/// The position right after the row with `clustering` in the partition `key`.
+/// The position right after the row with `clustering` in the partition `key`. Without clustering columns it is the
+/// partition's only row, and the position is past the partition.
 pub fn row_position(table: &Table, token: Token, key: &[u8], clustering: ClusteringRef<'_>) -> Position {
+    if table.clustering().is_empty() {
+        return Position { token, key: key.to_vec(), row: None };
+    }
     let mut row = Vec::new();
     for (column, value) in table.clustering().iter().zip(clustering.components()) {
         cql_types::comparable::encode(&column.ty, value, column.is_reversed(), &mut row);
