@@ -1,10 +1,10 @@
 //! Text to tokens, one at a time, so that a statement of any length takes no memory beside its tree.
 
+mod duration;
+
 use std::borrow::Cow;
 
-use cql_types::Duration;
-
-use crate::SyntaxError;
+use crate::error::Failure;
 
 /// What a token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,20 +73,8 @@ impl<'a> Lexer<'a> {
         &self.text[self.offset..]
     }
 
-    /// An error at `offset`, in Cassandra's form.
-    pub fn error(&self, offset: usize, message: String) -> SyntaxError {
-        let before = &self.text[..offset.min(self.text.len())];
-        let line = before.bytes().filter(|&byte| byte == b'\n').count() + 1;
-        let column = before.rsplit('\n').next().unwrap_or_default().chars().count();
-        SyntaxError {
-            line: u32::try_from(line).unwrap_or(u32::MAX),
-            column: u32::try_from(column).unwrap_or(u32::MAX),
-            message,
-        }
-    }
-
     /// The next token; [`TokenKind::End`] for ever once the text is used up.
-    pub fn next_token(&mut self) -> Result<Token<'a>, SyntaxError> {
+    pub fn next_token(&mut self) -> Result<Token<'a>, Failure> {
         self.skip_space_and_comments()?;
         let (offset, rest) = (self.offset, self.rest());
         let Some(&first) = rest.as_bytes().first() else {
@@ -97,30 +85,30 @@ impl<'a> Lexer<'a> {
             b'"' => (TokenKind::QuotedName, self.quoted(b'"')?),
             b'$' if rest.starts_with("$$") => match rest[2..].find("$$") {
                 Some(end) => (TokenKind::String, end + 4),
-                None => return Err(self.error(offset, "no viable alternative at character '$'".to_owned())),
+                None => return Err(Failure { offset, message: "no viable alternative at character '$'".to_owned() }),
             },
-            b'0'..=b'9' | b'-' | b'a'..=b'z' | b'A'..=b'Z' | b'_' => constant_or_word(rest),
+            b'0'..=b'9' | b'-' | b'a'..=b'z' | b'A'..=b'Z' => constant_or_word(rest),
             _ => (TokenKind::Symbol, symbol(rest)),
         };
         if length == 0 {
             let found = rest.chars().next().unwrap_or_default();
-            return Err(self.error(offset, format!("no viable alternative at character '{found}'")));
+            return Err(Failure { offset, message: format!("no viable alternative at character '{found}'") });
         }
         self.offset += length;
         Ok(Token { kind, text: &rest[..length], offset })
     }
 
-    fn skip_space_and_comments(&mut self) -> Result<(), SyntaxError> {
+    fn skip_space_and_comments(&mut self) -> Result<(), Failure> {
         loop {
             let rest = self.rest();
             let trimmed = rest.trim_start_matches([' ', '\t', '\n', '\r']);
             self.offset += rest.len() - trimmed.len();
             if trimmed.starts_with("--") || trimmed.starts_with("//") {
-                self.offset += trimmed.find('\n').map_or(trimmed.len(), |end| end + 1);
+                self.offset += trimmed.find(['\n', '\r']).map_or(trimmed.len(), |end| end + 1);
             } else if let Some(comment) = trimmed.strip_prefix("/*") {
                 match comment.find("*/") {
                     Some(end) => self.offset += end + 4,
-                    None => return Err(self.error(self.offset, "a comment is not closed".to_owned())),
+                    None => return Err(Failure { offset: self.offset, message: "a comment is not closed".to_owned() }),
                 }
             } else {
                 return Ok(());
@@ -129,7 +117,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// The length of a quoted text at the cursor, in which a doubled quote stands for one.
-    fn quoted(&self, quote: u8) -> Result<usize, SyntaxError> {
+    fn quoted(&self, quote: u8) -> Result<usize, Failure> {
         let bytes = self.rest().as_bytes();
         let mut at = 1;
         while at < bytes.len() {
@@ -141,7 +129,8 @@ impl<'a> Lexer<'a> {
                 return Ok(at + 1);
             }
         }
-        Err(self.error(self.text.len(), "mismatched character '<EOF>' expecting set null".to_owned()))
+        let message = "mismatched character '<EOF>' expecting set null".to_owned();
+        Err(Failure { offset: self.text.len(), message })
     }
 }
 
@@ -161,10 +150,8 @@ fn constant_or_word(text: &str) -> (TokenKind, usize) {
         return (TokenKind::Uuid, 36);
     }
     let sign = usize::from(bytes[0] == b'-');
-    if bytes.get(sign) == Some(&b'P')
-        && let Some(length) = iso_duration(text, sign)
-    {
-        return (TokenKind::Duration, length);
+    if let Some(length) = duration::iso(&text[sign..]) {
+        return (TokenKind::Duration, sign + length);
     }
     if !bytes.get(sign).is_some_and(u8::is_ascii_digit) {
         if sign == 0 {
@@ -196,19 +183,12 @@ fn is_uuid(bytes: &[u8]) -> bool {
         })
 }
 
-/// `P1Y2M`, `PT3H` or `P0001-02-03T04:05:06`, if that is what stands there.
-fn iso_duration(text: &str, sign: usize) -> Option<usize> {
-    let run = text[sign..].bytes().take_while(|b| b.is_ascii_digit() || b.is_ascii_uppercase() || b"-:".contains(b));
-    let length = sign + run.count();
-    Duration::parse(&text[..length]).map(|_| length)
-}
-
 fn number(text: &str, sign: usize) -> (TokenKind, usize) {
     let bytes = text.as_bytes();
     let digits = |from: usize| from + bytes[from..].iter().take_while(|b| b.is_ascii_digit()).count();
     let mut end = digits(sign);
-    if let Some(length) = unit_duration(text, end) {
-        return (TokenKind::Duration, length);
+    if let Some(length) = duration::with_units(&text[sign..]) {
+        return (TokenKind::Duration, sign + length);
     }
     let mut kind = TokenKind::Integer;
     if bytes.get(end) == Some(&b'.') {
@@ -223,17 +203,6 @@ fn number(text: &str, sign: usize) -> (TokenKind, usize) {
         }
     }
     (kind, end)
-}
-
-/// `1h30m`: digits and units in turn, of which the first digits end at `after_digits`.
-fn unit_duration(text: &str, after_digits: usize) -> Option<usize> {
-    let run = text[after_digits..].find(|c: char| !c.is_ascii_alphanumeric() && c != 'µ');
-    let length = run.map_or(text.len(), |run| after_digits + run);
-    // A number alone is no duration, and a long run is none either: no need to look at all of it.
-    if length == after_digits || length > 200 {
-        return None;
-    }
-    Duration::parse(&text[..length]).map(|_| length)
 }
 
 #[cfg(test)]
@@ -272,6 +241,12 @@ mod tests {
             ("$$it's$$", K::String),
             ("\"a\"\"b\"", K::QuotedName),
             ("P1x", K::Word),
+            ("P1Yx", K::Word),
+            ("PT", K::Word),
+            ("-P3W", K::Duration),
+            ("PT1H2S", K::Duration),
+            ("P1YT5M", K::Duration),
+            ("1MO2µs", K::Duration),
             ("select", K::Word),
             ("+=", K::Symbol),
         ] {
@@ -286,5 +261,7 @@ mod tests {
         assert!(Lexer::new("/* a").next_token().is_err());
         assert!(Lexer::new("'a").next_token().is_err());
         assert!(Lexer::new("é").next_token().is_err());
+        assert!(Lexer::new("_a").next_token().is_err());
+        assert_eq!(kinds("-- b\ra").len(), 1);
     }
 }

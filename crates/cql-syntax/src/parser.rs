@@ -12,24 +12,30 @@ mod types;
 mod where_clause;
 
 use crate::ast::{Statement, TableName};
-use crate::identifier::is_reserved;
+use crate::error::Failure;
+use crate::identifier::is_identifier;
 use crate::lexer::{Lexer, Token, TokenKind};
 use crate::{LENGTH_MAX, NESTING_DEPTH_MAX, SyntaxError};
 
 /// Parses one statement, which a semicolon may end.
 pub fn parse(text: &str) -> Result<Statement, SyntaxError> {
-    let mut lexer = Lexer::new(text);
+    parse_statement(text).map_err(|failure| failure.locate(text))
+}
+
+fn parse_statement(text: &str) -> Result<Statement> {
     if text.len() > LENGTH_MAX {
-        return Err(lexer.error(0, format!("a statement has at most {LENGTH_MAX} bytes, this one {}", text.len())));
+        let message = format!("a statement has at most {LENGTH_MAX} bytes, this one {}", text.len());
+        return Err(Failure { offset: 0, message });
     }
+    let mut lexer = Lexer::new(text);
     let token = lexer.next_token()?;
-    let mut parser = Parser { lexer, token, depth: 0, marker_count: 0 };
+    let mut parser = Parser { lexer, token, depth: 0, marker_count: 0, in_batch: false };
     let statement = parser.statement()?;
     while parser.take_symbol(";")? {}
     if parser.token.kind == TokenKind::End { Ok(statement) } else { Err(parser.unexpected()) }
 }
 
-type Result<T, E = SyntaxError> = std::result::Result<T, E>;
+type Result<T, E = Failure> = std::result::Result<T, E>;
 
 /// The state of a parse. A copy of it is a place to come back to.
 #[derive(Clone, Copy)]
@@ -39,6 +45,7 @@ struct Parser<'a> {
     token: Token<'a>,
     depth: usize,
     marker_count: usize,
+    in_batch: bool,
 }
 
 impl<'a> Parser<'a> {
@@ -60,7 +67,12 @@ impl<'a> Parser<'a> {
             "ALTER" => self.alter(),
             "DROP" => self.drop_statement(),
             "DESCRIBE" | "DESC" => Ok(Statement::Describe(self.describe()?)),
-            "GRANT" | "REVOKE" | "LIST" | "ADD" => self.unsupported(&keyword),
+            "GRANT" | "REVOKE" => self.unsupported(&keyword),
+            "LIST" | "ADD" => {
+                let second = self.peek_second()?.text.to_ascii_uppercase();
+                let known = ["ROLES", "USERS", "SUPERUSERS", "IDENTITY"].contains(&second.as_str());
+                self.unsupported(&if known { format!("{keyword} {second}") } else { keyword })
+            }
             _ => Err(self.unexpected()),
         }
     }
@@ -76,7 +88,7 @@ impl<'a> Parser<'a> {
 
     /// A statement that is known by its first words only; the rest of its text is passed over, but must be tokens.
     fn unsupported(&mut self, what: &str) -> Result<Statement> {
-        while self.token.kind != TokenKind::End {
+        while self.token.kind != TokenKind::End && !self.token.is_symbol(";") {
             self.advance()?;
         }
         Ok(Statement::Unsupported { what: what.to_owned() })
@@ -89,11 +101,11 @@ impl<'a> Parser<'a> {
 
     /// The token after the one that is looked at.
     fn peek_second(&self) -> Result<Token<'a>> {
-        self.lexer.clone().next_token()
+        { self.lexer }.next_token()
     }
 
-    fn unexpected(&self) -> SyntaxError {
-        self.lexer.error(self.token.offset, format!("no viable alternative at input '{}'", self.found()))
+    fn unexpected(&self) -> Failure {
+        self.error(format!("no viable alternative at input '{}'", self.found()))
     }
 
     fn found(&self) -> String {
@@ -103,8 +115,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn error(&self, message: impl Into<String>) -> SyntaxError {
-        self.lexer.error(self.token.offset, message.into())
+    fn error(&self, message: impl Into<String>) -> Failure {
+        Failure { offset: self.token.offset, message: message.into() }
     }
 
     fn take_symbol(&mut self, symbol: &str) -> Result<bool> {
@@ -119,7 +131,7 @@ impl<'a> Parser<'a> {
         if self.take_symbol(symbol)? {
             return Ok(());
         }
-        Err(self.error(format!("mismatched input '{}' expecting '{symbol}'", self.found())))
+        Err(self.mismatch(&format!("'{symbol}'")))
     }
 
     fn take_keyword(&mut self, keyword: &str) -> Result<bool> {
@@ -134,7 +146,7 @@ impl<'a> Parser<'a> {
         if self.take_keyword(keyword)? {
             return Ok(());
         }
-        Err(self.error(format!("mismatched input '{}' expecting K_{keyword}", self.found())))
+        Err(self.mismatch(&format!("K_{keyword}")))
     }
 
     /// `IF NOT EXISTS`, if it stands there.
@@ -160,7 +172,7 @@ impl<'a> Parser<'a> {
     fn at_name(&self) -> bool {
         match self.token.kind {
             TokenKind::QuotedName => true,
-            TokenKind::Word => !is_reserved(&self.token.text.to_ascii_lowercase()),
+            TokenKind::Word => is_identifier(self.token.text),
             _ => false,
         }
     }
@@ -173,11 +185,16 @@ impl<'a> Parser<'a> {
         let token = self.advance()?;
         match token.kind {
             TokenKind::QuotedName if token.text.len() == 2 => {
-                Err(self.lexer.error(token.offset, "a name must not be empty".to_owned()))
+                Err(Failure { offset: token.offset, message: "no viable alternative at input '\"\"'".to_owned() })
             }
             TokenKind::QuotedName => Ok(token.content().into_owned()),
             _ => Ok(token.text.to_ascii_lowercase()),
         }
+    }
+
+    /// `mismatched input 'x' expecting …`
+    fn mismatch(&self, expected: &str) -> Failure {
+        self.error(format!("mismatched input '{}' expecting {expected}", self.found()))
     }
 
     /// `name` or `keyspace.name`.

@@ -5,11 +5,13 @@ mod describe;
 mod modify;
 mod select;
 mod term;
+mod types;
 
 use std::fmt::{self, Display, Formatter};
 
 use crate::ast::{Statement, TableName};
 use crate::quote_identifier;
+pub(crate) use types::type_text;
 
 impl Display for Statement {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {

@@ -5,17 +5,17 @@ use crate::ast::{
     AlterKeyspace, AlterTable, AlterTableAction, ColumnDefinition, CreateKeyspace, CreateTable, DropKeyspace,
     DropTable, PrimaryKey, Properties, PropertyValue, Statement,
 };
+use crate::identifier::is_unreserved_keyword;
 use crate::lexer::TokenKind;
 
 /// What CREATE, ALTER and DROP may be followed by that has no rules here yet.
-const UNSUPPORTED: [(&str, &str); 11] = [
+const UNSUPPORTED: [(&str, &str); 10] = [
     ("TYPE", "TYPE"),
     ("INDEX", "INDEX"),
     ("CUSTOM", "INDEX"),
     ("MATERIALIZED", "MATERIALIZED VIEW"),
     ("FUNCTION", "FUNCTION"),
     ("AGGREGATE", "AGGREGATE"),
-    ("OR", "FUNCTION"),
     ("TRIGGER", "TRIGGER"),
     ("ROLE", "ROLE"),
     ("USER", "USER"),
@@ -25,7 +25,7 @@ const UNSUPPORTED: [(&str, &str); 11] = [
 impl Parser<'_> {
     pub(super) fn create(&mut self) -> Result<Statement> {
         self.advance()?;
-        if self.take_keyword("KEYSPACE")? {
+        if self.take_keyspace_keyword()? {
             let if_not_exists = self.if_not_exists()?;
             let keyspace = self.name()?;
             let properties = self.with_properties()?;
@@ -34,12 +34,15 @@ impl Parser<'_> {
         if self.take_table_keyword()? {
             return Ok(Statement::CreateTable(self.create_table()?));
         }
+        if self.take_keyword("OR")? {
+            self.expect_keyword("REPLACE")?;
+        }
         self.unsupported_element("CREATE")
     }
 
     pub(super) fn alter(&mut self) -> Result<Statement> {
         self.advance()?;
-        if self.take_keyword("KEYSPACE")? {
+        if self.take_keyspace_keyword()? {
             let if_exists = self.if_exists()?;
             let keyspace = self.name()?;
             let properties = self.with_properties()?;
@@ -59,7 +62,7 @@ impl Parser<'_> {
 
     pub(super) fn drop_statement(&mut self) -> Result<Statement> {
         self.advance()?;
-        if self.take_keyword("KEYSPACE")? {
+        if self.take_keyspace_keyword()? {
             let if_exists = self.if_exists()?;
             return Ok(Statement::DropKeyspace(DropKeyspace { if_exists, keyspace: self.name()? }));
         }
@@ -68,6 +71,10 @@ impl Parser<'_> {
             return Ok(Statement::DropTable(DropTable { if_exists, table: self.table_name()? }));
         }
         self.unsupported_element("DROP")
+    }
+
+    fn take_keyspace_keyword(&mut self) -> Result<bool> {
+        Ok(self.take_keyword("KEYSPACE")? || self.take_keyword("SCHEMA")?)
     }
 
     fn take_table_keyword(&mut self) -> Result<bool> {
@@ -94,7 +101,10 @@ impl Parser<'_> {
         self.expect_symbol("(")?;
         self.table_element(&mut create)?;
         while self.take_symbol(",")? {
-            self.table_element(&mut create)?;
+            // Cassandra's grammar lets a comma stand before the end, and several in a row.
+            if !self.token.is_symbol(",") && !self.token.is_symbol(")") {
+                self.table_element(&mut create)?;
+            }
         }
         self.expect_symbol(")")?;
         if self.take_keyword("WITH")? {
@@ -156,14 +166,15 @@ impl Parser<'_> {
             self.advance()?;
             self.advance()?;
             self.expect_keyword("BY")?;
-            create.clustering_order = self.parenthesised(|parser| {
+            let order = self.parenthesised(|parser| {
                 let column = parser.name()?;
                 let descending = parser.take_keyword("DESC")?;
-                if !descending {
-                    parser.take_keyword("ASC")?;
+                if !descending && !parser.take_keyword("ASC")? {
+                    return Err(parser.unexpected());
                 }
                 Ok((column, descending))
             })?;
+            create.clustering_order.extend(order);
             return Ok(());
         }
         let property = self.property()?;
@@ -171,14 +182,12 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// `WITH name = value AND …`, if it stands here.
+    /// `WITH name = value AND …`
     fn with_properties(&mut self) -> Result<Properties> {
-        let mut properties = Vec::new();
-        if self.take_keyword("WITH")? {
+        self.expect_keyword("WITH")?;
+        let mut properties = vec![self.property()?];
+        while self.take_keyword("AND")? {
             properties.push(self.property()?);
-            while self.take_keyword("AND")? {
-                properties.push(self.property()?);
-            }
         }
         Ok(properties)
     }
@@ -193,7 +202,7 @@ impl Parser<'_> {
         if let Some(literal) = self.literal()? {
             return Ok(PropertyValue::Literal(literal));
         }
-        if self.token.kind == TokenKind::Word && self.at_name() {
+        if self.token.kind == TokenKind::Word && is_unreserved_keyword(self.token.text) {
             return Ok(PropertyValue::Word(self.name()?));
         }
         self.expect_symbol("{")?;
@@ -228,6 +237,9 @@ impl Parser<'_> {
             }
             let if_exists = self.if_exists()?;
             let columns = self.one_or_parenthesised(Self::name)?;
+            if self.token.is_keyword("USING") {
+                return Err(self.error("DROP with a timestamp is not supported yet"));
+            }
             return Ok(AlterTableAction::Drop { if_exists, columns });
         }
         if self.take_keyword("RENAME")? {
@@ -250,8 +262,8 @@ impl Parser<'_> {
         Ok((from, self.name()?))
     }
 
-    /// `item`, `item, item` or `(item, item)`.
-    fn one_or_parenthesised<T>(&mut self, item: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
-        if self.token.is_symbol("(") { self.parenthesised(item) } else { self.comma_separated(item) }
+    /// `item` or `(item, item)`.
+    fn one_or_parenthesised<T>(&mut self, mut item: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
+        if self.token.is_symbol("(") { self.parenthesised(item) } else { Ok(vec![item(self)?]) }
     }
 }

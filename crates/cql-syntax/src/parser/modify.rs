@@ -14,6 +14,9 @@ impl Parser<'_> {
         self.expect_keyword("INTO")?;
         let table = self.table_name()?;
         if self.token.is_keyword("JSON") {
+            if self.in_batch {
+                return Err(self.error("INSERT JSON is not supported yet"));
+            }
             return self.unsupported("INSERT JSON");
         }
         let columns = self.parenthesised(Self::name)?;
@@ -116,8 +119,7 @@ impl Parser<'_> {
     /// What follows `column =`.
     fn assigned(&mut self, column: &str) -> Result<AssignmentKind> {
         let second = self.peek_second()?;
-        let is_constant = self.token.is_keyword("TRUE") || self.token.is_keyword("FALSE");
-        if self.at_name() && !is_constant && !second.is_symbol("(") && !second.is_symbol(".") {
+        if self.at_name() && !second.is_symbol("(") && !second.is_symbol(".") {
             return self.column_and_term(column);
         }
         let term = self.term()?;
@@ -163,6 +165,7 @@ impl Parser<'_> {
         };
         self.expect_keyword("BATCH")?;
         let using = self.using()?;
+        self.in_batch = true;
         let mut statements = Vec::new();
         loop {
             while self.take_symbol(";")? {}

@@ -3,19 +3,17 @@
 use super::{Parser, Result};
 use crate::ast::{OrderBy, Select, Selection, Selector, SelectorExpression, Term};
 use crate::lexer::TokenKind;
+use crate::printer::type_text;
 
 impl Parser<'_> {
     pub(super) fn select(&mut self) -> Result<Select> {
         self.expect_keyword("SELECT")?;
-        if self.token.is_keyword("JSON")
-            && !self.peek_second()?.is_keyword("FROM")
-            && !self.peek_second()?.is_symbol(",")
-        {
-            return Err(self.error("SELECT JSON is not supported yet"));
-        }
-        // `distinct` may be a column's name too.
+        // `json` and `distinct` may be a column's name too.
         let second = self.peek_second()?;
         let names_column = second.is_keyword("FROM") || second.is_symbol(",") || second.is_keyword("AS");
+        if !names_column && self.token.is_keyword("JSON") {
+            return Err(self.error("SELECT JSON is not supported yet"));
+        }
         let distinct = !names_column && self.take_keyword("DISTINCT")?;
         let selection = self.selection()?;
         self.expect_keyword("FROM")?;
@@ -104,14 +102,10 @@ impl Parser<'_> {
             return self.count();
         }
         let is_token = followed_by_call && self.token.is_keyword("TOKEN");
-        if self.at_name() && !self.at_constant_word() || is_token {
+        if self.at_name() || is_token {
             return self.column_or_call(is_token);
         }
         Ok(SelectorExpression::Term(self.term()?))
-    }
-
-    fn at_constant_word(&self) -> bool {
-        self.token.is_keyword("TRUE") || self.token.is_keyword("FALSE")
     }
 
     fn cast_selector(&mut self) -> Result<SelectorExpression> {
@@ -119,16 +113,16 @@ impl Parser<'_> {
         self.expect_symbol("(")?;
         let expression = Box::new(self.selector()?);
         self.expect_keyword("AS")?;
-        let ty = self.cql_type()?.to_string();
+        let ty = type_text(&self.cql_type()?);
         self.expect_symbol(")")?;
         Ok(SelectorExpression::Cast { expression, ty })
     }
 
-    /// `count(*)` and `count(1)` count rows; `count(column)` is a call.
+    /// `count(*)` and the count of a constant count rows; `count(column)` is a call.
     fn count(&mut self) -> Result<SelectorExpression> {
         self.advance()?;
         self.expect_symbol("(")?;
-        let counts_rows = self.token.is_symbol("*") || self.token.kind == TokenKind::Integer && self.token.text == "1";
+        let counts_rows = self.token.is_symbol("*") || self.at_literal() && self.peek_second()?.is_symbol(")");
         if counts_rows {
             self.advance()?;
             self.expect_symbol(")")?;

@@ -5,6 +5,7 @@ use cql_types::{Literal, LiteralKind};
 use super::{Parser, Result};
 use crate::ast::{BindMarker, Term};
 use crate::lexer::TokenKind;
+use crate::printer::type_text;
 
 impl Parser<'_> {
     pub(super) fn term(&mut self) -> Result<Term> {
@@ -31,6 +32,17 @@ impl Parser<'_> {
             };
         }
         self.call()
+    }
+
+    /// Whether a constant stands here.
+    pub(super) fn at_literal(&self) -> bool {
+        match self.token.kind {
+            TokenKind::Word => {
+                ["TRUE", "FALSE", "NAN", "INFINITY"].iter().any(|keyword| self.token.is_keyword(keyword))
+            }
+            TokenKind::QuotedName | TokenKind::Symbol | TokenKind::End => false,
+            _ => true,
+        }
     }
 
     /// A constant, if one stands here.
@@ -60,11 +72,7 @@ impl Parser<'_> {
             None
         } else {
             self.expect_symbol(":")?;
-            // Any word may name a marker, reserved or not.
-            match self.token.kind {
-                TokenKind::Word => Some(self.advance()?.text.to_ascii_lowercase()),
-                _ => Some(self.name()?),
-            }
+            Some(self.name()?)
         };
         let index = self.marker_count;
         self.marker_count += 1;
@@ -134,7 +142,7 @@ impl Parser<'_> {
             && self.take_symbol(")")?
         {
             let term = Box::new(self.term()?);
-            return Ok(Term::Cast { ty: ty.to_string(), term });
+            return Ok(Term::Cast { ty: type_text(&ty), term });
         }
         *self = start;
         self.advance()?;

@@ -19,7 +19,7 @@ impl Parser<'_> {
             if self.token.kind == TokenKind::Word { self.token.text.to_ascii_lowercase() } else { String::new() };
         let followed_by_less = self.peek_second()?.is_symbol("<");
         match word.as_str() {
-            "frozen" if followed_by_less => Ok(self.parameters(1)?.remove(0).into_frozen()),
+            "frozen" if followed_by_less => self.frozen(),
             "list" if followed_by_less => {
                 let element = Box::new(self.parameters(1)?.remove(0));
                 Ok(CqlType::List { element, frozen: false })
@@ -37,6 +37,16 @@ impl Parser<'_> {
             "vector" if followed_by_less => self.vector(),
             _ => self.named_type(&word),
         }
+    }
+
+    fn frozen(&mut self) -> Result<CqlType> {
+        let start = *self;
+        let inner = self.parameters(1)?.remove(0);
+        if inner.is_native() {
+            let message = "frozen<> is only allowed on collections, tuples, and user-defined types";
+            return Err(start.error(format!("{message} (got {inner})")));
+        }
+        Ok(inner.into_frozen())
     }
 
     fn named_type(&mut self, word: &str) -> Result<CqlType> {

@@ -114,8 +114,7 @@ impl Parser<'_> {
         if !self.take_keyword("IF")? {
             return Ok(Conditions::None);
         }
-        let at_end = |token: crate::lexer::Token<'_>| token.kind == TokenKind::End || token.kind == TokenKind::Word;
-        if self.token.is_keyword("EXISTS") && (at_end(self.peek_second()?) || self.peek_second()?.is_symbol(";")) {
+        if self.token.is_keyword("EXISTS") && !self.exists_is_a_column()? {
             self.advance()?;
             return Ok(Conditions::Exists);
         }
@@ -126,6 +125,16 @@ impl Parser<'_> {
         Ok(Conditions::All(conditions))
     }
 
+    /// Whether the word `exists` is followed by what makes a condition of it.
+    fn exists_is_a_column(&self) -> Result<bool> {
+        let second = self.peek_second()?;
+        Ok(match second.kind {
+            TokenKind::Symbol => second.text != ";",
+            TokenKind::Word => second.is_keyword("IN") || second.is_keyword("CONTAINS"),
+            _ => false,
+        })
+    }
+
     fn condition(&mut self) -> Result<Condition> {
         let column = self.name()?;
         let (mut element, mut field) = (None, None);
@@ -134,6 +143,9 @@ impl Parser<'_> {
             self.expect_symbol("]")?;
         } else if self.take_symbol(".")? {
             field = Some(self.name()?);
+        }
+        if self.token.is_keyword("LIKE") || self.token.is_keyword("IS") {
+            return Err(self.unexpected());
         }
         let (operator, term) = self.operator_and_term()?;
         Ok(Condition { column, element, field, operator, term })

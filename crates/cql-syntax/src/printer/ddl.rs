@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use super::types::write_type;
 use super::{write_names, write_separated};
 use crate::ast::{
     AlterKeyspace, AlterTable, AlterTableAction, ColumnDefinition, CreateKeyspace, CreateTable, DropKeyspace,
@@ -60,7 +61,9 @@ impl Display for DropKeyspace {
 
 impl Display for ColumnDefinition {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}{}", quote_identifier(&self.name), self.ty, if self.is_static { " STATIC" } else { "" })
+        write!(f, "{} ", quote_identifier(&self.name))?;
+        write_type(f, &self.ty)?;
+        f.write_str(if self.is_static { " STATIC" } else { "" })
     }
 }
 

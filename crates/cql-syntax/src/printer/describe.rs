@@ -4,6 +4,7 @@ use std::fmt::{self, Display, Formatter};
 
 use super::write_qualified;
 use crate::ast::{Describe, DescribeKind, DescribeTarget};
+use crate::identifier::is_unreserved_keyword;
 use crate::quote_identifier;
 
 impl Display for DescribeKind {
@@ -40,6 +41,11 @@ impl Display for Describe {
                 } else {
                     write_optional(f, name.as_deref())?;
                 }
+            }
+            // A keyword in the first place would be read as the kind of what to show.
+            DescribeTarget::Any { keyspace: None, name } if is_unreserved_keyword(name) => write!(f, "\"{name}\"")?,
+            DescribeTarget::Any { keyspace: Some(keyspace), name } if is_unreserved_keyword(keyspace) => {
+                write!(f, "\"{keyspace}\".{}", quote_identifier(name))?;
             }
             DescribeTarget::Any { keyspace, name } => write_qualified(f, keyspace.as_deref(), name)?,
         }
