@@ -1,8 +1,8 @@
 //! What a shard consists of, and its loop.
 //!
-//! A turn of the loop: run ready tasks for a while, take messages from other shards and give them theirs, enter the
-//! reactor (waiting there if there is nothing else to do), fire timers. Every wait of a shard is that one wait in the
-//! reactor: sockets, files, helpers, other shards and timers all end it.
+//! A turn of the loop: fire timers, take messages from other shards, run ready tasks for a while, wake the shards that
+//! were sent something, enter the reactor, and wait there if there is nothing else to do. Every wait of a shard is that
+//! one wait in the reactor: sockets, files, helpers, other shards and timers all end it.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -89,19 +89,24 @@ impl Core {
         let mut main = std::pin::pin!(main);
         let main_task = self.scheduler.spawn_main();
         let mut woken = Vec::new();
-        let mut now = self.clock.now();
         loop {
-            count(&self.counters.turns);
-            now = self.exchange(now);
-            if let Poll::Ready(output) = self.run_ready(now, &main_task, main.as_mut()) {
-                self.wake_peers();
+            if let Poll::Ready(output) = self.turn(&main_task, main.as_mut(), &mut woken) {
                 return output;
             }
-            self.wake_peers();
-            self.enter_reactor(&mut woken);
-            now = self.clock.now();
-            self.fire_timers(now, &mut woken);
         }
+    }
+
+    fn turn<F: Future>(&self, main_task: &Rc<Task>, main: Pin<&mut F>, woken: &mut Vec<Waker>) -> Poll<F::Output> {
+        count(&self.counters.turns);
+        let now = self.clock.now();
+        self.fire_timers(now, woken);
+        let now = self.exchange(now);
+        let output = self.run_ready(now, main_task, main);
+        self.wake_peers();
+        if output.is_pending() {
+            self.enter_reactor(woken);
+        }
+        output
     }
 
     /// Polls ready tasks until there are none, or the turn has lasted long enough.
@@ -217,7 +222,6 @@ impl Core {
             } else {
                 count(&self.counters.sleeps);
                 io.turn(Wait::Until(self.timers.borrow().next()), woken);
-                self.stalls.borrow_mut().slept();
             }
             self.peers.announce_awake(self.index());
         }

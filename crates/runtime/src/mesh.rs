@@ -133,7 +133,8 @@ impl<Req, Rep> Clone for Mesh<Req, Rep> {
 
 impl<Req: Send + 'static, Rep: Send + 'static> Mesh<Req, Rep> {
     /// Calls shard `to`, which may be this one, and waits for its reply; first for a credit if all are out. Dropped
-    /// before, the call is made all the same, and its reply thrown away.
+    /// while it waits for a credit, no call is made; dropped later, its reply is thrown away. Calls are made in the order
+    /// in which they got their credit.
     ///
     /// # Panics
     /// If there is no shard `to`.

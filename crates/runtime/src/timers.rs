@@ -143,28 +143,34 @@ impl Timers {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicU64, Ordering};
     use std::task::Wake;
 
     use super::*;
 
-    struct Noted(u64, Arc<Mutex<Vec<u64>>>);
+    /// Waking takes the next number of a common count.
+    #[derive(Default)]
+    struct Numbered {
+        next: Arc<AtomicU64>,
+        number: AtomicU64,
+    }
 
-    impl Wake for Noted {
+    impl Wake for Numbered {
         fn wake(self: Arc<Self>) {
-            self.1.lock().expect("one thread").push(self.0);
+            self.number.store(self.next.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
         }
     }
 
-    /// The order in which timers with these deadlines wake, without those at the `removed` positions.
-    fn woken(deadlines: &[u64], removed: &[usize]) -> Vec<u64> {
-        let noted = Arc::default();
+    /// The positions of the deadlines in the order in which their timers wake, without those `removed`.
+    fn woken(deadlines: &[u64], removed: &[usize]) -> Vec<usize> {
+        let next = Arc::<AtomicU64>::default();
+        let wakers: Vec<Arc<Numbered>> =
+            deadlines.iter().map(|_| Arc::new(Numbered { next: next.clone(), ..Numbered::default() })).collect();
         let mut timers = Timers::default();
-        let set = |(place, deadline): (usize, &u64)| {
-            let waker = Waker::from(Arc::new(Noted(*deadline * 1000 + place as u64, Arc::clone(&noted))));
-            timers.insert(Instant::from_nanos(*deadline), &waker)
+        let set = |(deadline, waker): (&u64, &Arc<Numbered>)| {
+            timers.insert(Instant::from_nanos(*deadline), &Waker::from(waker.clone()))
         };
-        let keys: Vec<TimerKey> = deadlines.iter().enumerate().map(set).collect();
+        let keys: Vec<TimerKey> = deadlines.iter().zip(&wakers).map(set).collect();
         for place in removed {
             timers.remove(keys[*place]);
         }
@@ -173,7 +179,10 @@ mod tests {
             timers.advance(next, &mut list);
         }
         list.into_iter().for_each(Waker::wake);
-        noted.lock().expect("one thread").clone()
+        let number = |place: &usize| wakers[*place].number.load(Ordering::Relaxed);
+        let mut order: Vec<usize> = (0..deadlines.len()).filter(|place| number(place) > 0).collect();
+        order.sort_by_key(number);
+        order
     }
 
     #[test]
@@ -186,9 +195,8 @@ mod tests {
                 deadlines.push((random >> 33) % 100);
             }
             let removed: Vec<usize> = (0..count).filter(|place| place % 3 == 1).collect();
-            let kept = deadlines.iter().enumerate().filter(|(place, _)| place % 3 != 1);
-            let mut expected: Vec<u64> = kept.map(|(place, deadline)| deadline * 1000 + place as u64).collect();
-            expected.sort_unstable();
+            let mut expected: Vec<usize> = (0..count).filter(|place| place % 3 != 1).collect();
+            expected.sort_by_key(|place| (deadlines[*place], *place));
             assert_eq!(woken(&deadlines, &removed), expected);
         }
     }

@@ -12,7 +12,7 @@ pub const LENGTH_MAX: usize = 9;
 pub fn encoded_len(value: u64) -> usize {
     let bits = 64 - (value | 1).leading_zeros() as usize;
     // Seven bits of payload a byte, until nine bytes hold all 64.
-    ((bits + 6) / 7).min(LENGTH_MAX)
+    bits.div_ceil(7).min(LENGTH_MAX)
 }
 
 /// Appends `value` to `out`.

@@ -1,15 +1,15 @@
 //! Notices polls that held the core for too long: 1 ms is worth counting, 5 ms a defect that is logged.
 //!
 //! A poll that began and ended far apart need not have held the core: on a shared machine the kernel may have given it to
-//! somebody else meanwhile. So a long poll counts with the processor time it used, or with all of its time if it waited
-//! in the kernel of its own will, for that is as bad. Processor time costs a call, so it is sampled twice a millisecond
-//! and compared only when a poll seems long; a poll may thereby look up to half a millisecond shorter than it was, and
-//! its waits are not told from the shard's own sleep if that came between the sample and the poll.
+//! somebody else meanwhile. So a long poll counts with the processor time it used. That costs a call to ask for, so it is
+//! sampled at most twice a millisecond and compared only when a poll seems long; a poll may thereby look up to half a
+//! millisecond shorter than it was. A poll that waits in the kernel is not noticed: calls that wait are banned from the
+//! shards by other means.
 
 use std::time::Duration;
 
 use crate::group::Group;
-use crate::sys::thread::{Usage, usage};
+use crate::sys::clock::thread_cpu_nanos;
 use crate::time::Instant;
 
 const COUNTED: Duration = Duration::from_millis(1);
@@ -27,30 +27,22 @@ pub(crate) struct Stalls {
 /// The detector of one shard.
 #[derive(Debug)]
 pub(crate) struct StallDetector {
-    sample: Usage,
+    cpu_nanos: u64,
     sampled_at: Instant,
-    has_slept: bool,
     pub(crate) stalls: Stalls,
 }
 
 impl StallDetector {
     pub(crate) fn new(now: Instant) -> Self {
-        StallDetector { sample: usage(), sampled_at: now, has_slept: false, stalls: Stalls::default() }
-    }
-
-    /// Takes note that the shard has slept.
-    #[inline]
-    pub(crate) fn slept(&mut self) {
-        self.has_slept = true;
+        StallDetector { cpu_nanos: thread_cpu_nanos(), sampled_at: now, stalls: Stalls::default() }
     }
 
     /// Takes a sample if the last is old. To be called before polls, with the present time.
     #[inline]
     pub(crate) fn before(&mut self, now: Instant) {
         if now - self.sampled_at > SAMPLE_AGE_MAX {
-            self.sample = usage();
+            self.cpu_nanos = thread_cpu_nanos();
             self.sampled_at = now;
-            self.has_slept = false;
         }
     }
 
@@ -67,18 +59,12 @@ impl StallDetector {
 
     #[cold]
     fn judge(&mut self, shard: u16, group: Group, start: Instant, end: Instant) {
-        let now = usage();
-        let elapsed = end - start;
-        let held = if !self.has_slept && now.waits > self.sample.waits {
-            elapsed
-        } else {
-            let before = start - self.sampled_at;
-            let used = Duration::from_nanos(now.cpu_nanos.saturating_sub(self.sample.cpu_nanos));
-            used.saturating_sub(before).min(elapsed)
-        };
-        self.sample = now;
+        let cpu_nanos = thread_cpu_nanos();
+        // Between the sample and the poll's start the thread may have worked all the time, which is not the poll's.
+        let used = Duration::from_nanos(cpu_nanos.saturating_sub(self.cpu_nanos));
+        let held = used.saturating_sub(start - self.sampled_at).min(end - start);
+        self.cpu_nanos = cpu_nanos;
         self.sampled_at = end;
-        self.has_slept = false;
         self.stalls.longest = self.stalls.longest.max(held);
         if held > COUNTED {
             self.stalls.over_1ms += 1;
@@ -88,5 +74,31 @@ impl StallDetector {
             let microseconds = u64::try_from(held.as_micros()).unwrap_or(u64::MAX);
             tracing::warn!(shard, ?group, microseconds, "stall: a poll held the core for over 5 ms");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reactor::Clock;
+
+    fn poll(detector: &mut StallDetector, work: impl FnOnce()) {
+        let start = Clock.now();
+        detector.before(start);
+        work();
+        detector.after(0, Group::Query, start, Clock.now());
+    }
+
+    #[test]
+    fn work_counts_and_being_away_does_not() {
+        let mut detector = StallDetector::new(Clock.now());
+        poll(&mut detector, || std::thread::park_timeout(Duration::from_millis(20)));
+        assert_eq!(detector.stalls.over_1ms, 0);
+        poll(&mut detector, || {
+            let start = thread_cpu_nanos();
+            while thread_cpu_nanos() - start < 7_000_000 {}
+        });
+        assert_eq!((detector.stalls.over_1ms, detector.stalls.over_5ms), (1, 1));
+        assert!(detector.stalls.longest >= Duration::from_millis(6));
     }
 }

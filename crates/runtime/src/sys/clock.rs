@@ -17,6 +17,12 @@ pub(crate) fn monotonic_nanos() -> u64 {
     (seconds as u64).wrapping_mul(1_000_000_000).wrapping_add(nanos as u64)
 }
 
+/// Processor time of the calling thread, in nanoseconds.
+pub(crate) fn thread_cpu_nanos() -> u64 {
+    let (seconds, nanos) = read(libc::CLOCK_THREAD_CPUTIME_ID);
+    (seconds as u64).wrapping_mul(1_000_000_000).wrapping_add(nanos as u64)
+}
+
 /// Microseconds since the Unix epoch.
 #[inline]
 pub(crate) fn realtime_micros() -> i64 {

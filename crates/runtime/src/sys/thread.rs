@@ -1,4 +1,4 @@
-//! The calling thread: its identity, processor time, processor and blocked signals.
+//! The calling thread: its identity, its processor and its blocked signals.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -9,27 +9,6 @@ use std::mem::MaybeUninit;
 pub(crate) fn current() -> usize {
     // SAFETY: the call has no preconditions.
     unsafe { libc::pthread_self() as usize }
-}
-
-/// What the calling thread has used so far.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Usage {
-    /// Processor time in nanoseconds.
-    pub(crate) cpu_nanos: u64,
-    /// Times that it gave up the processor by itself, in a call that had to wait.
-    pub(crate) waits: u64,
-}
-
-/// The calling thread's [`Usage`].
-pub(crate) fn usage() -> Usage {
-    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: all zeros is a valid `rusage`, which the call fills; it cannot fail for RUSAGE_THREAD.
-    let usage = unsafe {
-        libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
-        usage.assume_init()
-    };
-    let nanos = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000;
-    Usage { cpu_nanos: nanos(usage.ru_utime) + nanos(usage.ru_stime), waits: usage.ru_nvcsw as u64 }
 }
 
 /// Keeps the calling thread on one processor.
@@ -85,15 +64,6 @@ impl Drop for SignalsBlocked {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn processor_time_counts_work_and_not_sleep() {
-        let before = usage();
-        std::thread::sleep(std::time::Duration::from_millis(30));
-        let slept = usage();
-        assert!(slept.cpu_nanos - before.cpu_nanos < 15_000_000);
-        assert!(slept.waits > before.waits);
-    }
 
     #[test]
     fn an_impossible_processor_is_an_error() {

@@ -222,7 +222,7 @@ fn a_shared_stream_cannot_leave(kind: ReactorKind) {
     run_one(kind, |rt| async move {
         let (client, server) = pair(&rt).await;
         let clone = server.clone();
-        assert_eq!(server.into_socket().err().expect("it is shared").kind(), ErrorKind::ResourceBusy);
+        assert_eq!(server.into_socket().expect_err("it is shared").kind(), ErrorKind::ResourceBusy);
         let back = rt.adopt(clone.into_socket().expect("it is free"));
         client.write_all(b"still here".to_vec()).await.0.expect("it is sent");
         assert_eq!(read_all(&back, 10).await, b"still here");
