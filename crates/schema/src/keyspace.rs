@@ -27,7 +27,9 @@ pub struct Keyspace {
     pub def: KeyspaceDef,
     /// Tables by name.
     pub tables: BTreeMap<String, Rc<Table>>,
-    /// A digest of the above, so that the schema's version costs one keyspace per change, not all of them.
+    /// Each table's digest, so that a change costs one table's encoding, not all of them.
+    pub(crate) table_digests: BTreeMap<String, [u8; 16]>,
+    /// A digest of all of the above.
     pub(crate) digest: [u8; 16],
 }
 

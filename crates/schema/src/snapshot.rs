@@ -82,8 +82,8 @@ impl Schema {
         self.with_all(std::slice::from_ref(change))
     }
 
-    /// The schema after all of `changes`. Costs one digest of each keyspace that changes, however many changes there are: a
-    /// log is replayed with one call.
+    /// The schema after all of `changes`. Copies each keyspace that changes once, however many changes there are: a log is
+    /// replayed with one call.
     #[must_use]
     pub fn with_all(&self, changes: &[SchemaChange]) -> Schema {
         let mut draft = Draft {
@@ -103,14 +103,14 @@ struct Draft {
     keyspaces: BTreeMap<String, Rc<Keyspace>>,
     tables: BTreeMap<TableId, Rc<Table>>,
     /// Keyspaces that were changed, taken out of `keyspaces`; their digests are due.
-    changed: BTreeMap<String, (KeyspaceDef, BTreeMap<String, Rc<Table>>)>,
+    changed: BTreeMap<String, Keyspace>,
 }
 
 impl Draft {
     /// The keyspace called `name`, to be changed.
-    fn keyspace(&mut self, name: &str) -> Option<&mut (KeyspaceDef, BTreeMap<String, Rc<Table>>)> {
+    fn keyspace(&mut self, name: &str) -> Option<&mut Keyspace> {
         if let Some(keyspace) = self.keyspaces.remove(name) {
-            self.changed.insert(name.to_owned(), (keyspace.def.clone(), keyspace.tables.clone()));
+            self.changed.insert(name.to_owned(), Keyspace::clone(&keyspace));
         }
         self.changed.get_mut(name)
     }
@@ -118,30 +118,34 @@ impl Draft {
     fn apply(&mut self, change: &SchemaChange) {
         match change {
             SchemaChange::PutKeyspace(def) => match self.keyspace(&def.name) {
-                Some((existing, _)) => existing.clone_from(def),
+                Some(keyspace) => keyspace.def.clone_from(def),
                 None => {
-                    self.changed.insert(def.name.clone(), (def.clone(), BTreeMap::new()));
+                    self.changed.insert(def.name.clone(), empty_keyspace(def.clone()));
                 }
             },
             SchemaChange::DropKeyspace(name) => {
                 self.keyspace(name);
-                let Some((_, tables)) = self.changed.remove(name) else { return };
-                for table in tables.values() {
+                let Some(keyspace) = self.changed.remove(name) else { return };
+                for table in keyspace.tables.values() {
                     self.tables.remove(&table.id);
                 }
             }
             SchemaChange::PutTable(table) => {
                 let table = Rc::new(Table::clone(table));
-                let Some((_, tables)) = self.keyspace(&table.keyspace) else { return };
-                if let Some(replaced) = tables.insert(table.name.clone(), Rc::clone(&table)) {
+                let Some(keyspace) = self.keyspace(&table.keyspace) else { return };
+                let mut bytes = Vec::new();
+                codec::encode_table(&table, &mut bytes);
+                keyspace.table_digests.insert(table.name.clone(), Md5::digest(&bytes).into());
+                if let Some(replaced) = keyspace.tables.insert(table.name.clone(), Rc::clone(&table)) {
                     self.tables.remove(&replaced.id);
                 }
                 self.tables.insert(table.id, table);
             }
             SchemaChange::DropTable { keyspace, name, id } => {
-                let Some((_, tables)) = self.keyspace(keyspace) else { return };
-                if tables.get(name).is_some_and(|table| table.id == *id) {
-                    tables.remove(name);
+                let Some(keyspace) = self.keyspace(keyspace) else { return };
+                if keyspace.table(name).is_some_and(|table| table.id == *id) {
+                    keyspace.tables.remove(name);
+                    keyspace.table_digests.remove(name);
                     self.tables.remove(id);
                 }
             }
@@ -149,17 +153,20 @@ impl Draft {
     }
 
     fn finish(mut self) -> Schema {
-        for (name, (def, tables)) in self.changed {
+        for (name, mut keyspace) in self.changed {
             let mut bytes = Vec::new();
-            codec::encode_keyspace(&def, &mut bytes);
-            for table in tables.values() {
-                codec::encode_table(table, &mut bytes);
-            }
-            let digest = Md5::digest(&bytes).into();
-            self.keyspaces.insert(name, Rc::new(Keyspace { def, tables, digest }));
+            codec::encode_keyspace(&keyspace.def, &mut bytes);
+            // A table's encoding holds its name: the digests need no names beside them.
+            keyspace.table_digests.values().for_each(|digest| bytes.extend_from_slice(digest));
+            keyspace.digest = Md5::digest(&bytes).into();
+            self.keyspaces.insert(name, Rc::new(keyspace));
         }
         Schema::of(self.keyspaces, self.tables)
     }
+}
+
+fn empty_keyspace(def: KeyspaceDef) -> Keyspace {
+    Keyspace { def, tables: BTreeMap::new(), table_digests: BTreeMap::new(), digest: [0; 16] }
 }
 
 /// `digest` with the version and variant bits of a name-based (MD5) UUID.
