@@ -2,7 +2,7 @@
 //!
 //! A turn of the loop: fire timers, take messages from other shards, run ready tasks for a while, wake the shards that
 //! were sent something, enter the reactor, and wait there if there is nothing else to do. Every wait of a shard is that
-//! one wait in the reactor: sockets, files, helpers, other shards and timers all end it.
+//! one wait in the reactor: sockets, files, workers, other shards and timers all end it.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -217,7 +217,7 @@ impl Core {
             io.turn(Wait::No, woken);
         } else {
             self.peers.announce_sleep(self.index());
-            if self.has_messages() || io.reactor.has_helped() {
+            if self.has_messages() || io.reactor.has_finished_work() {
                 io.turn(Wait::No, woken);
             } else {
                 count(&self.counters.sleeps);

@@ -9,7 +9,7 @@ pub struct ShardId(pub u16);
 pub enum ReactorKind {
     /// io_uring.
     Uring,
-    /// epoll for sockets and helper threads for files.
+    /// epoll for sockets and workers for files.
     Epoll,
 }
 

@@ -9,25 +9,25 @@
 mod clock;
 mod descriptor;
 mod epoll;
-mod helpers;
 mod io;
 mod namespace;
 mod operation;
 mod peers;
 mod slots;
 mod uring;
+mod workers;
 
 use std::net::SocketAddr;
 use std::rc::Rc;
 
 pub(crate) use clock::{Clock, Random};
 pub(crate) use descriptor::{Descriptor, Handle, HandleKind};
-pub(crate) use helpers::Helpers;
 pub(crate) use io::{InFlight, Io};
 pub(crate) use namespace::{NamespaceCall, NamespaceReply};
 pub(crate) use operation::Operation;
 pub(crate) use peers::Peers;
 pub(crate) use slots::{Slots, Token};
+pub(crate) use workers::Workers;
 
 use crate::options::ReactorKind;
 use crate::sys;
@@ -51,10 +51,10 @@ pub(crate) enum Reactor {
 impl Reactor {
     /// Makes a reactor for the calling thread, which is shard `index` of `peers`.
     pub(crate) fn new(kind: ReactorKind, peers: &Peers, index: usize) -> std::io::Result<Self> {
-        let helpers = Helpers::new(peers.clone(), index);
+        let workers = Workers::new(peers.clone(), index);
         match kind {
-            ReactorKind::Uring => Ok(Reactor::Uring(Box::new(uring::Uring::new(peers, index, helpers)?))),
-            ReactorKind::Epoll => Ok(Reactor::Epoll(Box::new(epoll::Epoll::new(peers, index, helpers)?))),
+            ReactorKind::Uring => Ok(Reactor::Uring(Box::new(uring::Uring::new(peers, index, workers)?))),
+            ReactorKind::Epoll => Ok(Reactor::Epoll(Box::new(epoll::Epoll::new(peers, index, workers)?))),
         }
     }
 
@@ -96,19 +96,19 @@ impl Reactor {
         }
     }
 
-    /// Whether a helper thread has finished something that no turn has reported yet. Seen by a shard about to sleep.
-    pub(crate) fn has_helped(&self) -> bool {
+    /// Whether a worker has finished something that no turn has reported yet. Seen by a shard about to sleep.
+    pub(crate) fn has_finished_work(&self) -> bool {
         match self {
-            Reactor::Uring(uring) => uring.helpers().has_done(),
-            Reactor::Epoll(epoll) => epoll.helpers().has_done(),
+            Reactor::Uring(uring) => uring.workers().has_done(),
+            Reactor::Epoll(epoll) => epoll.workers().has_done(),
         }
     }
 
-    /// Ends the helper threads, which finish what they have.
+    /// Ends the workers, which finish what they have.
     pub(crate) fn stop(&mut self) {
         match self {
-            Reactor::Uring(uring) => uring.helpers_mut().stop(),
-            Reactor::Epoll(epoll) => epoll.helpers_mut().stop(),
+            Reactor::Uring(uring) => uring.workers_mut().stop(),
+            Reactor::Epoll(epoll) => epoll.workers_mut().stop(),
         }
     }
 
@@ -121,14 +121,14 @@ impl Reactor {
         handle
     }
 
-    /// Takes a file in. Its descriptor is closed by a helper thread: the last close of a removed file frees its blocks,
+    /// Takes a file in. Its descriptor is closed by a worker: the last close of a removed file frees its blocks,
     /// which may take long.
     pub(crate) fn adopt_file(&mut self, descriptor: Descriptor, is_direct: bool) -> Rc<Handle> {
-        let helpers = match self {
-            Reactor::Uring(uring) => uring.helpers(),
-            Reactor::Epoll(epoll) => epoll.helpers(),
+        let workers = match self {
+            Reactor::Uring(uring) => uring.workers(),
+            Reactor::Epoll(epoll) => epoll.workers(),
         };
-        Rc::new(Handle::new(descriptor, HandleKind::File { is_direct }, Some(helpers.closer())))
+        Rc::new(Handle::new(descriptor, HandleKind::File { is_direct }, Some(workers.closer())))
     }
 
     /// Lets a socket go, for another shard.

@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-use super::helpers::Closer;
+use super::workers::Closer;
 use crate::sys;
 
 /// An open socket or file that belongs to no shard. Dropped, it closes.

@@ -1,5 +1,5 @@
 //! The reactor on epoll. Sockets are tried first and waited for only when they would block; each is registered once, for
-//! changes of readiness (EPOLLET), so that waiting again costs no call. Files and names are left to the helper threads.
+//! changes of readiness (EPOLLET), so that waiting again costs no call. Files and names are left to the workers.
 //!
 //! Operations begun in a turn are tried at its end, not at once, as io_uring does it: a task that always finds data
 //! gives way to others.
@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use super::Wait;
 use super::descriptor::{Descriptor, Handle, HandleKind};
-use super::helpers::Helpers;
 use super::operation::{Operation, Step};
 use super::peers::Peers;
 use super::slots::{Slots, Token};
+use super::workers::Workers;
 use crate::reactor::Clock;
 use crate::sys;
 use crate::sys::event::{Event, Poller, Readiness};
@@ -49,7 +49,7 @@ pub(crate) struct Epoll {
     /// Operations to try.
     begun: Vec<Token>,
     events: Vec<Event>,
-    helpers: Helpers,
+    workers: Workers,
     turns_without_events: u32,
 }
 
@@ -78,19 +78,19 @@ impl Watched {
 }
 
 impl Epoll {
-    pub(super) fn new(peers: &Peers, index: usize, helpers: Helpers) -> std::io::Result<Self> {
+    pub(super) fn new(peers: &Peers, index: usize, workers: Workers) -> std::io::Result<Self> {
         let poller = Poller::new()?;
         poller.add(peers.event(index).as_raw_fd(), WAKE)?;
         let (watched, begun, events) = (Vec::new(), Vec::new(), Vec::with_capacity(EVENTS));
-        Ok(Epoll { poller, watched, begun, events, helpers, turns_without_events: 0 })
+        Ok(Epoll { poller, watched, begun, events, workers, turns_without_events: 0 })
     }
 
-    pub(super) fn helpers(&self) -> &Helpers {
-        &self.helpers
+    pub(super) fn workers(&self) -> &Workers {
+        &self.workers
     }
 
-    pub(super) fn helpers_mut(&mut self) -> &mut Helpers {
-        &mut self.helpers
+    pub(super) fn workers_mut(&mut self) -> &mut Workers {
+        &mut self.workers
     }
 
     /// Forgets what was known of the number's earlier bearer.
@@ -113,7 +113,7 @@ impl Epoll {
 
     pub(super) fn begin(&mut self, slots: &mut Slots, token: Token) {
         let Some((fd, side)) = side(slots.operation(token)) else {
-            self.helpers.begin(slots, token);
+            self.workers.begin(slots, token);
             return;
         };
         let watched = &mut self.watched[fd as usize];
@@ -162,7 +162,7 @@ impl Epoll {
             }
         }
         self.begun.append(&mut begun);
-        self.helpers.collect(slots);
+        self.workers.collect(slots);
         let has_ended = slots.has_woken() || !self.begun.is_empty();
         if has_ended && self.turns_without_events < TURNS_WITHOUT_EVENTS_MAX {
             self.turns_without_events += 1;
@@ -180,7 +180,7 @@ impl Epoll {
             self.notice(slots, Readiness::from(event));
         }
         self.events = events;
-        self.helpers.collect(slots);
+        self.workers.collect(slots);
     }
 
     /// Tries whoever waits for what has become ready.
@@ -243,6 +243,6 @@ fn attempt(operation: &mut Operation) -> (i32, bool) {
             *is_begun = true;
             (sys::socket::connect(handle.fd(), address), false)
         }
-        _ => unreachable!("files are left to the helpers"),
+        _ => unreachable!("files are left to the workers"),
     }
 }

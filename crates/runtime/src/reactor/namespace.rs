@@ -1,4 +1,4 @@
-//! Work on names: what a helper thread does with the file system. As data, not as closures, so that a simulated
+//! Work on names: what a worker does with the file system. As data, not as closures, so that a simulated
 //! reactor can do the same with its own disk.
 // This is what the ban on these calls elsewhere leads to.
 #![allow(clippy::disallowed_methods)]

@@ -14,10 +14,10 @@ use io_uring::{IoUring, cqueue, opcode, squeue, types};
 
 use super::Wait;
 use super::descriptor::{Descriptor, HandleKind};
-use super::helpers::Helpers;
 use super::operation::{Operation, Step};
 use super::peers::Peers;
 use super::slots::{NO_GENERATION, Slots, Token};
+use super::workers::Workers;
 use crate::reactor::Clock;
 use crate::sys::{self, CALL_BYTES_MAX};
 
@@ -37,7 +37,7 @@ pub(crate) struct Uring {
     ring: IoUring,
     event: RawFd,
     is_event_armed: bool,
-    helpers: Helpers,
+    workers: Workers,
     /// The completions of a turn, kept for its memory.
     completions: Vec<cqueue::Entry>,
 }
@@ -69,24 +69,24 @@ pub(super) fn probe() -> io::Result<()> {
 }
 
 impl Uring {
-    pub(super) fn new(peers: &Peers, index: usize, helpers: Helpers) -> io::Result<Self> {
+    pub(super) fn new(peers: &Peers, index: usize, workers: Workers) -> io::Result<Self> {
         let event = peers.event(index).as_raw_fd();
-        Ok(Uring { ring: build()?, event, is_event_armed: false, helpers, completions: Vec::new() })
+        Ok(Uring { ring: build()?, event, is_event_armed: false, workers, completions: Vec::new() })
     }
 
-    pub(super) fn helpers(&self) -> &Helpers {
-        &self.helpers
+    pub(super) fn workers(&self) -> &Workers {
+        &self.workers
     }
 
-    pub(super) fn helpers_mut(&mut self) -> &mut Helpers {
-        &mut self.helpers
+    pub(super) fn workers_mut(&mut self) -> &mut Workers {
+        &mut self.workers
     }
 
     pub(super) fn begin(&mut self, slots: &mut Slots, token: Token) {
         match entry(slots.operation(token)) {
             // SAFETY: the pointers lead into the slot's operation; see the module's text.
             Some(entry) => unsafe { self.push(&entry.user_data(token.to_u64())) },
-            None => self.helpers.begin(slots, token),
+            None => self.workers.begin(slots, token),
         }
     }
 
@@ -127,7 +127,7 @@ impl Uring {
             self.complete(slots, &completion);
         }
         self.completions = completions;
-        self.helpers.collect(slots);
+        self.workers.collect(slots);
     }
 
     /// A shard that has other work enters only if there is something to submit, or something has ended that the kernel
@@ -214,7 +214,7 @@ fn length(bytes: usize) -> u32 {
     bytes.min(CALL_BYTES_MAX) as u32
 }
 
-/// The entry for the next call's worth of the operation, or `None` if it is for a helper.
+/// The entry for the next call's worth of the operation, or `None` if it is for a worker.
 fn entry(operation: &mut Operation) -> Option<squeue::Entry> {
     Some(match operation {
         Operation::Receive { handle, buffer } => {

@@ -1,4 +1,4 @@
-//! Calls on open files, as the helper threads make them.
+//! Calls on open files, as the workers make them.
 #![allow(unsafe_code)]
 
 use std::io;

@@ -1,7 +1,7 @@
 //! Threads that make the calls which may wait in the kernel and have no asynchronous form: work on names, and with
 //! epoll all of the files' I/O. They are made when first needed, and at most [`THREADS_MAX`] per shard, so that a slow
 //! removal does not keep the commit log from writing. Jobs own their buffers, as operations do.
-// The one lock of a shard: its helpers share a queue with it, which no request's way touches on io_uring.
+// The one lock of a shard: its workers share a queue with it, which no request's way touches on io_uring.
 #![allow(clippy::disallowed_types)]
 
 use std::collections::VecDeque;
@@ -20,7 +20,7 @@ use super::peers::Peers;
 use super::slots::{Slots, Token};
 use crate::sys;
 
-/// The most helper threads of one shard.
+/// The most workers of one shard.
 const THREADS_MAX: usize = 4;
 
 /// One call. A descriptor's number stays valid while the job runs, because the operation's slot holds its handle.
@@ -84,11 +84,11 @@ struct Shared {
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().expect("no helper panics while it holds a lock")
+    mutex.lock().expect("no worker panics while it holds a lock")
 }
 
 impl Shared {
-    fn help(&self) {
+    fn work(&self) {
         let mut queue = locked(&self.queue);
         loop {
             if let Some((token, job)) = queue.jobs.pop_front() {
@@ -105,7 +105,7 @@ impl Shared {
                 return;
             }
             queue.idle += 1;
-            queue = self.has_job.wait(queue).expect("no helper panics while it holds a lock");
+            queue = self.has_job.wait(queue).expect("no worker panics while it holds a lock");
             queue.idle -= 1;
         }
     }
@@ -118,7 +118,7 @@ pub(super) struct Closer {
 }
 
 impl Closer {
-    /// Closes soon, or now if there is no helper to do it.
+    /// Closes soon, or now if there is no worker to do it.
     pub(super) fn close(&self, descriptor: Descriptor) {
         let mut queue = locked(&self.shared.queue);
         if queue.is_stopping {
@@ -135,14 +135,14 @@ impl std::fmt::Debug for Closer {
     }
 }
 
-/// The helpers of one shard, from the shard's side.
-pub(crate) struct Helpers {
+/// The workers of one shard, from the shard's side.
+pub(crate) struct Workers {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
     in_flight: usize,
 }
 
-impl Helpers {
+impl Workers {
     pub(super) fn new(peers: Peers, index: usize) -> Self {
         let shared = Shared {
             queue: Mutex::default(),
@@ -152,14 +152,14 @@ impl Helpers {
             peers,
             index,
         };
-        Helpers { shared: Arc::new(shared), threads: Vec::new(), in_flight: 0 }
+        Workers { shared: Arc::new(shared), threads: Vec::new(), in_flight: 0 }
     }
 
     pub(super) fn closer(&self) -> Closer {
         Closer { shared: self.shared.clone() }
     }
 
-    /// Gives the slot's operation, which is one on files or names, to a helper. If none can be made, it ends with that.
+    /// Gives the slot's operation, which is one on files or names, to a worker. If none can be made, it ends with that.
     pub(super) fn begin(&mut self, slots: &mut Slots, token: Token) {
         let job = job(slots.operation(token));
         let mut queue = locked(&self.shared.queue);
@@ -175,8 +175,8 @@ impl Helpers {
 
     fn add_thread(&mut self, slots: &mut Slots) {
         let shared = self.shared.clone();
-        let name = format!("helper-{}-{}", self.shared.index, self.threads.len());
-        match std::thread::Builder::new().name(name).spawn(move || shared.help()) {
+        let name = format!("worker-{}-{}", self.shared.index, self.threads.len());
+        match std::thread::Builder::new().name(name).spawn(move || shared.work()) {
             Ok(thread) => self.threads.push(thread),
             // Those there are do the work, only later.
             Err(_) if !self.threads.is_empty() => {}
@@ -199,7 +199,7 @@ impl Helpers {
         self.in_flight > 0 && self.shared.has_done.load(Ordering::Acquire)
     }
 
-    /// Ends what the helpers have finished.
+    /// Ends what the workers have finished.
     pub(super) fn collect(&mut self, slots: &mut Slots) {
         if !self.has_done() {
             return;
@@ -216,24 +216,24 @@ impl Helpers {
         }
     }
 
-    /// Lets the helpers finish what is queued and waits for them. What they finish is still collected.
+    /// Lets the workers finish what is queued and waits for them. What they finish is still collected.
     pub(super) fn stop(&mut self) {
         locked(&self.shared.queue).is_stopping = true;
         self.shared.has_job.notify_all();
         for thread in self.threads.drain(..) {
-            // A helper that panicked took its job with it, which shutdown counts as not ended.
+            // A worker that panicked took its job with it, which shutdown counts as not ended.
             let _ = thread.join();
         }
     }
 }
 
-impl Drop for Helpers {
+impl Drop for Workers {
     fn drop(&mut self) {
         self.stop();
     }
 }
 
-/// Takes out of the operation what a helper needs to do the next call's worth of it.
+/// Takes out of the operation what a worker needs to do the next call's worth of it.
 fn job(operation: &mut Operation) -> Job {
     match operation {
         Operation::ReadAt { handle, buffer, offset, done } => {
@@ -250,9 +250,9 @@ fn job(operation: &mut Operation) -> Job {
         Operation::SetLength { handle, length } => Job::SetLength { fd: handle.fd(), length: *length },
         Operation::Length { handle, .. } => Job::Length { fd: handle.fd() },
         Operation::Namespace { call, .. } => {
-            Job::Namespace(call.take().expect("work on names is given to a helper once"))
+            Job::Namespace(call.take().expect("work on names is given to a worker once"))
         }
-        _ => unreachable!("sockets need no helper"),
+        _ => unreachable!("sockets need no worker"),
     }
 }
 
