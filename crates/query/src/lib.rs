@@ -18,7 +18,7 @@ mod prepared;
 mod session;
 pub mod system;
 
-pub use engine::Engine;
+pub use engine::{Engine, EngineStats};
 pub use node::NodeInfo;
 pub use outcome::{Outcome, OwnedRequest};
 pub use parts::{EngineOptions, EngineParts, EngineSeats, engine_seats};

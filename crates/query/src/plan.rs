@@ -49,7 +49,7 @@ pub(crate) struct Plan {
 #[derive(Debug)]
 pub(crate) enum Action {
     /// INSERT, UPDATE, DELETE.
-    Modify(Modification),
+    Modify(Box<Modification>),
     /// SELECT from an ordinary table.
     Select(Box<Select>),
     /// SELECT from a table that exists only as a view of the node's state.

@@ -118,7 +118,7 @@ impl Engine {
                 self.select_keys(select, &keys, command, level, &mut emitter).await?
             }
             Keys::Tokens { start, end } => {
-                let range = token_range(select, start.as_ref(), end.as_ref(), &binds)?;
+                let range = token_range(select, start.as_deref(), end.as_deref(), &binds)?;
                 match range {
                     Some(keys) => {
                         self.select_tokens(select, ReadCommand { keys, ..command }, level, &mut emitter).await?

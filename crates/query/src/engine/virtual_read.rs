@@ -34,7 +34,7 @@ impl Engine {
             rows.reverse();
         }
         let tokens = match &select.keys {
-            Keys::Tokens { start, end } => token_range(select, start.as_ref(), end.as_ref(), &binds)?,
+            Keys::Tokens { start, end } => token_range(select, start.as_deref(), end.as_deref(), &binds)?,
             Keys::Choices(_) => Some(KeyRange::Tokens { start: TokenBound::Unbounded, end: TokenBound::Unbounded }),
         };
         let head = call.reply.head(&select.columns);

@@ -27,7 +27,7 @@ pub(crate) fn plan(statement: Statement, context: PlanContext<'_>) -> Result<Pla
     let action = match statement {
         Statement::Select(select) => selection_plan::plan(&select, context, &mut markers)?,
         Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
-            Action::Modify(modification(&statement, context, &mut markers)?)
+            Action::Modify(Box::new(modification(&statement, context, &mut markers)?))
         }
         Statement::Batch(batch) => Action::Batch(batch_plan(&batch, context, &mut markers)?),
         Statement::Unsupported { what } => return Err(invalid(format!("{what} is not supported yet"))),

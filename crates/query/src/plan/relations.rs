@@ -56,8 +56,8 @@ enum ClusteringRestriction {
 /// What is said about the partition key's token.
 #[derive(Debug, Default)]
 pub(super) struct TokenRange {
-    pub(super) start: Option<TokenEnd>,
-    pub(super) end: Option<TokenEnd>,
+    pub(super) start: Option<Box<TokenEnd>>,
+    pub(super) end: Option<Box<TokenEnd>>,
 }
 
 /// All of a WHERE.
@@ -213,7 +213,7 @@ impl Restrictions {
                 names.join(", ")
             )));
         }
-        let value = || -> Result<TokenValue, QueryError> { Ok(token_value(term, table, markers)?) };
+        let value = || token_value(term, table, markers);
         let range = self.token.get_or_insert_default();
         add_token_end(range, operator, value, &names)
     }
@@ -624,7 +624,7 @@ fn add_token_end(
                 names.join(", ")
             )));
         }
-        *place = Some(TokenEnd { value: value()?, is_inclusive });
+        *place = Some(Box::new(TokenEnd { value: value()?, is_inclusive }));
         Ok(())
     };
     match operator {

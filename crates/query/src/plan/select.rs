@@ -50,9 +50,9 @@ pub(crate) enum Keys {
     /// Those whose tokens are in a range; both ends open: all.
     Tokens {
         /// Where it begins.
-        start: Option<TokenEnd>,
+        start: Option<Box<TokenEnd>>,
         /// Where it ends.
-        end: Option<TokenEnd>,
+        end: Option<Box<TokenEnd>>,
     },
 }
 

@@ -10,16 +10,14 @@
 //!
 //! `UPDATE_EXPECT=1` rewrites the answers.
 
-mod harness;
-
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use crate::harness::{Client, Folder, Reply, buffer, run_node};
 use cql_protocol::request::Request;
 use cql_protocol::response::{DecodedSpec, Rows, SchemaTarget};
 use cql_protocol::{Consistency, Prepared, QueryParams, Response, ResultBody, Value, Version};
 use cql_syntax::{Statement, Term};
-use harness::{Client, Folder, Reply, buffer, run_node};
 
 #[test]
 fn scripts_on_one_shard() {
@@ -152,9 +150,7 @@ async fn answer(client: &Client, statement: &str, directives: &Directives) -> St
     let prepared = match &directives.bind {
         None => None,
         Some(values) => {
-            let reply = client
-                .send(&Request::Prepare(cql_protocol::Prepare { text: statement, keyspace: None }))
-                .await;
+            let reply = client.send(&Request::Prepare(cql_protocol::Prepare { text: statement, keyspace: None })).await;
             match reply.response().1 {
                 Response::Result(ResultBody::Prepared(prepared)) => Some((bind(&prepared, values), prepared)),
                 _ => return show(&reply),

@@ -9,8 +9,8 @@ use cluster::metadata::{MetadataLog, MetadataRecord};
 use cql_protocol::request::{Batch, BatchBuilder, BatchKind, BatchQuery, Execute, Prepare, Query, Request};
 use cql_protocol::response::ResponsePrefix;
 use cql_protocol::{
-    Consistency, ErrorBody, FrameHeader, HEADER_LENGTH, Prepared, QueryParams, Response, ResultBody, Value, ValuesBuffer,
-    Version,
+    Consistency, ErrorBody, FrameHeader, HEADER_LENGTH, Prepared, QueryParams, Response, ResultBody, Value,
+    ValuesBuffer, Version,
 };
 use query::{Engine, EngineOptions, EngineParts, EngineSeats, NodeInfo, Outcome, OwnedRequest, Session, engine_seats};
 use runtime::sync::Notify;

@@ -1,0 +1,11 @@
+//! The engine on a real runtime, without sockets.
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a test makes its folders and reads its scripts outside of the shards, and takes results from them"
+)]
+
+mod harness;
+mod requests;
+mod scripts;
