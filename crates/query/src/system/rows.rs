@@ -34,8 +34,9 @@ impl<'a> Rows<'a> {
         let Rows { table, rows } = self;
         let mut keyed: Vec<(Token, VirtualRow)> =
             rows.into_iter().map(|row| (token_of(&partition_key(table, &row)), row)).collect();
+        let key_count = table.partition_key().len();
         keyed.sort_by(|(a_token, a), (b_token, b)| {
-            let by_key = a_token.cmp(b_token).then_with(|| partition_key(table, a).cmp(&partition_key(table, b)));
+            let by_key = a_token.cmp(b_token).then_with(|| a[..key_count].cmp(&b[..key_count]));
             by_key.then_with(|| compare_clustering(table, a, b))
         });
         keyed.into_iter().map(|(_, row)| row).collect()
