@@ -67,3 +67,6 @@ fn write_separated<T>(
 fn write_names(f: &mut Formatter<'_>, names: &[String]) -> fmt::Result {
     write_separated(f, names, ", ", |f, name| f.write_str(&quote_identifier(name)))
 }
+
+#[cfg(test)]
+mod tests;

@@ -258,7 +258,7 @@ impl fmt::Display for CqlType {
             }
             CqlType::Udt { name, .. } => write_name(f, name)?,
             CqlType::Vector { element, dimension } => write!(f, "vector<{element}, {dimension}>")?,
-            CqlType::Custom(class) => write!(f, "'{class}'")?,
+            CqlType::Custom(class) => f.write_str(&crate::print::quoted(class))?,
             native => {
                 let name = NATIVES.iter().find(|(ty, _, _)| ty == native).map_or("", |(_, name, _)| name);
                 f.write_str(name)?;
@@ -273,7 +273,8 @@ impl fmt::Display for CqlType {
 
 fn write_name(f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
     let plain = name.starts_with(|c: char| c.is_ascii_lowercase())
-        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+        && CqlType::native(name).is_none();
     if plain { f.write_str(name) } else { write!(f, "\"{}\"", name.replace('"', "\"\"")) }
 }
 
@@ -302,15 +303,20 @@ impl<'a> Parser<'a> {
             return Err(TypeError::TooDeep);
         }
         self.skip_space();
-        if let Some(rest) = self.rest.strip_prefix('\'') {
-            let (class, rest) = rest.split_once('\'').ok_or_else(|| self.malformed("a quote is not closed"))?;
-            self.rest = rest;
-            return Ok(CqlType::Custom(class.to_owned()));
+        if self.rest.starts_with('\'') {
+            return Ok(CqlType::Custom(self.quoted('\'')?));
         }
         let quoted = self.rest.starts_with('"');
         let name = self.name()?;
+        if let Some(rest) = self.rest.strip_prefix('.') {
+            self.rest = rest;
+            let keyspace = if quoted { name } else { name.to_ascii_lowercase() };
+            let quoted = self.rest.starts_with('"');
+            let name = self.name()?;
+            return Ok(user_type(keyspace, if quoted { name } else { name.to_ascii_lowercase() }));
+        }
         if quoted {
-            return Ok(user_type(name));
+            return Ok(user_type(String::new(), name));
         }
         let lower = name.to_ascii_lowercase();
         match lower.as_str() {
@@ -333,7 +339,7 @@ impl<'a> Parser<'a> {
             }
             "tuple" => Ok(CqlType::Tuple(self.parameters(0, depth)?)),
             "vector" => self.vector(depth),
-            _ => Ok(CqlType::native(&lower).unwrap_or_else(|| user_type(lower))),
+            _ => Ok(CqlType::native(&lower).unwrap_or_else(|| user_type(String::new(), lower))),
         }
     }
 
@@ -371,21 +377,26 @@ impl<'a> Parser<'a> {
         Ok(CqlType::Vector { element, dimension })
     }
 
-    fn name(&mut self) -> Result<String, TypeError> {
-        if let Some(quoted) = self.rest.strip_prefix('"') {
-            let mut name = String::new();
-            let mut characters = quoted.char_indices().peekable();
-            while let Some((at, c)) = characters.next() {
-                if c != '"' {
-                    name.push(c);
-                } else if characters.next_if(|&(_, next)| next == '"').is_some() {
-                    name.push('"');
-                } else {
-                    self.rest = &quoted[at + 1..];
-                    return Ok(name);
-                }
+    /// Text between two of `quote`, in which a doubled one stands for one.
+    fn quoted(&mut self, quote: char) -> Result<String, TypeError> {
+        let mut characters = self.rest.char_indices().skip(1).peekable();
+        let mut text = String::new();
+        while let Some((at, c)) = characters.next() {
+            if c != quote {
+                text.push(c);
+            } else if characters.next_if(|&(_, next)| next == quote).is_some() {
+                text.push(quote);
+            } else {
+                self.rest = &self.rest[at + 1..];
+                return Ok(text);
             }
-            return Err(self.malformed("a quote is not closed"));
+        }
+        Err(self.malformed("a quote is not closed"))
+    }
+
+    fn name(&mut self) -> Result<String, TypeError> {
+        if self.rest.starts_with('"') {
+            return self.quoted('"');
         }
         let end = self.rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(self.rest.len());
         if end == 0 {
@@ -397,8 +408,8 @@ impl<'a> Parser<'a> {
     }
 }
 
-fn user_type(name: String) -> CqlType {
-    CqlType::Udt { keyspace: String::new(), name, fields: Vec::new(), frozen: false }
+fn user_type(keyspace: String, name: String) -> CqlType {
+    CqlType::Udt { keyspace, name, fields: Vec::new(), frozen: false }
 }
 
 #[cfg(test)]
@@ -420,10 +431,14 @@ mod tests {
             "vector<float, 3>",
             "frozen<\"Odd \"\"Name\">",
             "'org.example.Odd'",
+            "'it''s'",
+            "\"int\"",
         ] {
             assert_eq!(CqlType::parse(text).unwrap().to_string(), text);
         }
         assert_eq!(CqlType::parse("VarChar"), Ok(CqlType::Text));
+        let udt = CqlType::parse("Ks.\"Address\"").unwrap();
+        assert!(matches!(udt, CqlType::Udt { keyspace, name, .. } if keyspace == "ks" && name == "Address"));
     }
 
     #[test]

@@ -137,7 +137,7 @@ impl Parser<'_> {
         let start = *self;
         self.advance()?;
         // A bare name is no term, so a name that no call follows can only be a cast's type.
-        if self.at_name()
+        if (self.at_name() || self.token.is_keyword("SET"))
             && let Ok(ty) = self.cql_type()
             && self.take_symbol(")")?
         {

@@ -175,3 +175,63 @@ const WORDS: [&str; 62] = [
     "+",
     "AS",
 ];
+
+/// Each text would take minutes or for ever if any step looked back over what was read; a linear parser takes far less
+/// than a second for all. The test has no clock: it would run into the test runner's own limit.
+#[test]
+fn long_text_takes_linear_time() {
+    let repeated = |text: &str| text.repeat((1 << 20) / text.len());
+    for text in [
+        format!("SELECT * FROM t WHERE {}a = 1", repeated("(a = 1) AND ")),
+        format!("SELECT * FROM t WHERE {}a = 1", repeated("(a, b) IN ((1, 2)) AND ")),
+        format!("SELECT * FROM t WHERE a IN ({}1)", repeated("1, ")),
+        format!("SELECT * FROM t WHERE a IN ({}1)", repeated("f(1), (int) 1, ('x'), ")),
+        format!("INSERT INTO t (a) VALUES ({})", repeated("P1-")),
+        format!("INSERT INTO t (a) VALUES ({})", repeated("1h-")),
+        format!("INSERT INTO t (a) VALUES ({})", repeated("1")),
+        format!("INSERT INTO t (a) VALUES ({}", repeated("P1YT")),
+        format!("INSERT INTO t (a) VALUES ('{}')", repeated("''")),
+        format!("INSERT INTO t (a) VALUES ({{{}1}})", repeated("a: 1, ")),
+        format!("SELECT {}a FROM t", repeated("count(1), ")),
+        repeated("-- a comment\n"),
+        repeated("/* a comment */"),
+        repeated("-"),
+        repeated("\n("),
+    ] {
+        let _ = parse(&text);
+    }
+    let text = " ".repeat(crate::LENGTH_MAX + 1);
+    assert!(parse(&text).unwrap_err().message.contains("at most"));
+}
+
+#[test]
+fn true_and_false_are_no_names() {
+    let Ok(Statement::Insert(insert)) = parse("INSERT INTO t (a, b) VALUES ((true), {false: (TRUE)})") else {
+        panic!("an INSERT")
+    };
+    assert!(matches!(&insert.values[0], Term::Tuple(terms) if matches!(terms[0], Term::Literal(_))));
+    assert!(matches!(&insert.values[1], Term::Map(_)));
+    assert!(parse("SELECT a AS true FROM t").is_err());
+    assert!(parse("SELECT \"true\" FROM t").is_ok());
+}
+
+#[test]
+fn what_the_grammar_has_no_place_for_is_refused() {
+    for text in [
+        "CREATE KEYSPACE ks",
+        "CREATE TABLE t (a int PRIMARY KEY) WITH comment = word",
+        "CREATE TABLE t (a int, PRIMARY KEY (a)) WITH CLUSTERING ORDER BY (a)",
+        "CREATE TABLE t (a frozen<int> PRIMARY KEY)",
+        "ALTER TABLE t ADD a int, b int",
+        "ALTER TABLE t DROP a USING TIMESTAMP 1",
+        "SELECT * FROM t WHERE a = :select",
+        "SELECT * FROM _t",
+        "DELETE FROM t USING TTL 1 WHERE a = 1",
+        "BEGIN BATCH SELECT * FROM t; APPLY BATCH",
+        "BEGIN BATCH INSERT INTO t JSON '{}'; APPLY BATCH",
+        "UPDATE t SET a = 1 WHERE k = 1 IF a LIKE 'x'",
+        "CREATE INDEX i ON t (a); DROP TABLE t",
+    ] {
+        assert!(parse(text).is_err(), "{text}");
+    }
+}

@@ -17,7 +17,11 @@ impl Parser<'_> {
         }
         let word =
             if self.token.kind == TokenKind::Word { self.token.text.to_ascii_lowercase() } else { String::new() };
-        let followed_by_less = self.peek_second()?.is_symbol("<");
+        let second = self.peek_second()?;
+        if second.is_symbol(".") {
+            return self.user_type();
+        }
+        let followed_by_less = second.is_symbol("<");
         match word.as_str() {
             "frozen" if followed_by_less => self.frozen(),
             "list" if followed_by_less => {
@@ -54,6 +58,10 @@ impl Parser<'_> {
             self.advance()?;
             return Ok(native);
         }
+        self.user_type()
+    }
+
+    fn user_type(&mut self) -> Result<CqlType> {
         let (keyspace, name) = self.qualified_name()?;
         Ok(CqlType::Udt { keyspace: keyspace.unwrap_or_default(), name, fields: Vec::new(), frozen: false })
     }
