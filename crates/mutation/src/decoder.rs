@@ -60,7 +60,7 @@ impl<'a> MutationRef<'a> {
         let mut mutation = Self::head(bytes)?;
         let mut reader = Reader::new(mutation.items);
         while !reader.is_empty() {
-            read_item(&mut reader, |row| RowRef::decode(row))?;
+            read_item(&mut reader, RowRef::decode)?;
             mutation.item_count += 1;
         }
         Ok(mutation)

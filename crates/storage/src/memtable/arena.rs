@@ -279,7 +279,7 @@ impl Class {
         }
         // Eight classes to each doubling: nine to sixteen times a power of two.
         let shift = 32 - (units - 1).leading_zeros() - 4;
-        let count = (units - 1 >> shift) + 1;
+        let count = ((units - 1) >> shift) + 1;
         Class { index: 64 + (shift as usize - 3) * 8 + (count as usize - 9), units: count << shift }
     }
 

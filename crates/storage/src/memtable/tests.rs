@@ -185,12 +185,15 @@ fn read_all(table: &Memtable, command: &ReadCommand<'_>, stop_after: usize) -> C
     }
 }
 
+/// A row's clustering, and the blobs written to it.
+type ModelRow = ([u8; 2], Vec<Vec<u8>>);
+
 #[derive(Default)]
 struct ModelPartition {
-    rows: BTreeMap<Vec<u8>, ([u8; 2], Vec<Vec<u8>>)>,
+    rows: BTreeMap<Vec<u8>, ModelRow>,
     static_rows: Vec<Vec<u8>>,
     deletion: Option<Deletion>,
-    ranges: Vec<((Vec<u8>, bool), (Vec<u8>, bool), Deletion)>,
+    ranges: Vec<(ModelSlice, Deletion)>,
 }
 
 fn merged(blobs: &[Vec<u8>]) -> Vec<u8> {
@@ -235,7 +238,7 @@ impl ModelPartition {
                 self.deletion = Deletion::max_of(self.deletion, Some(deletion(*timestamp)));
             }
             Op::Range(_, start, end, timestamp) => {
-                self.ranges.push((start.clone(), end.clone(), deletion(*timestamp)));
+                self.ranges.push(((start.clone(), end.clone()), deletion(*timestamp)));
             }
         }
     }
@@ -246,8 +249,8 @@ impl ModelPartition {
             if !slices.iter().any(|slice| is_inside(comparable, &slice.0, &slice.1)) {
                 continue;
             }
-            let ranges = self.ranges.iter().filter(|(start, end, _)| is_inside(comparable, start, end));
-            let shadow = ranges.fold(self.deletion, |max, range| Deletion::max_of(max, Some(range.2)));
+            let ranges = self.ranges.iter().filter(|((start, end), _)| is_inside(comparable, start, end));
+            let shadow = ranges.fold(self.deletion, |max, range| Deletion::max_of(max, Some(range.1)));
             let blob = merged(blobs);
             let live = LiveRow::new(RowRef::trusted(&blob), shadow, NOW);
             if live.is_live() {
