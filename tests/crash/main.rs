@@ -112,7 +112,7 @@ fn what_was_acknowledged_survives_twenty_kills() {
     let mut promises = vec![Promises::new(); TASKS as usize];
     for number in 0..kills {
         let (reactor, shards) = *random.choose(&configurations());
-        let server = folder.clone().with(&["--reactor", reactor, "--smp", &shards.to_string()]).start();
+        let server = folder.clone().dealt_to(reactor, shards).start();
         println!("kill {number}: {reactor}, {shards} shards, ready after {} ms", server.ready_after.as_millis());
         let load = Duration::from_millis(100 + random.below(500) as u64);
         promises = runtime.block_on(round(server, promises, number, load));

@@ -22,6 +22,8 @@ pub fn configurations() -> [(&'static str, u16); 4] {
 #[derive(Clone, Debug)]
 pub struct Builder {
     folder: Folder,
+    reactor: String,
+    shards: u16,
     arguments: Vec<String>,
     ports: (u16, u16),
 }
@@ -48,8 +50,15 @@ impl Builder {
         let unique = format!("helenus-test-{}-{}", std::process::id(), next_number());
         let folder = std::env::temp_dir().join(unique);
         std::fs::create_dir_all(&folder).expect("the temporary folder can be written");
-        let builder = Builder { folder: Folder(Arc::new(FolderPath(folder))), arguments: Vec::new(), ports: (0, 0) };
-        builder.with(&["--reactor", reactor, "--smp", &shards.to_string(), "--overprovisioned", "1"])
+        let folder = Folder(Arc::new(FolderPath(folder)));
+        Builder { folder, reactor: reactor.to_string(), shards, arguments: Vec::new(), ports: (0, 0) }
+    }
+
+    /// The same folder, started on another reactor and shard count.
+    pub fn dealt_to(mut self, reactor: &str, shards: u16) -> Builder {
+        self.reactor = reactor.to_string();
+        self.shards = shards;
+        self
     }
 
     /// With these arguments too.
@@ -75,6 +84,7 @@ impl Builder {
         let mut command = Command::new(&binary);
         command.arg("serve").arg("--data-dir").arg(self.data()).current_dir(&self.folder.0.0);
         command.arg("--port").arg(self.ports.0.to_string()).arg("--shard-aware-port").arg(self.ports.1.to_string());
+        command.args(["--reactor", &self.reactor, "--smp", &self.shards.to_string(), "--overprovisioned", "1"]);
         command.args(&self.arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let began = Instant::now();
         let mut child = command.spawn().unwrap_or_else(|error| panic!("cannot start {}: {error}", binary.display()));
