@@ -11,8 +11,6 @@ use super::wait_list::{Key, WaitList};
 #[derive(Debug)]
 struct State {
     available: Cell<usize>,
-    /// Permits that are promised to waiters who were woken and have not run yet.
-    promised: Cell<usize>,
     waiters: RefCell<WaitList>,
 }
 
@@ -20,10 +18,8 @@ impl State {
     fn release(&self) {
         let waker = self.waiters.borrow_mut().pop();
         match waker {
-            Some(waker) => {
-                self.promised.set(self.promised.get() + 1);
-                waker.wake();
-            }
+            // The permit is promised to the one who is woken, whose entry in the list says so until it takes it.
+            Some(waker) => waker.wake(),
             None => self.available.set(self.available.get() + 1),
         }
     }
@@ -39,7 +35,7 @@ pub struct Semaphore {
 impl Semaphore {
     /// A semaphore with `permits` to hand out.
     pub fn new(permits: usize) -> Self {
-        let state = State { available: Cell::new(permits), promised: Cell::new(0), waiters: RefCell::default() };
+        let state = State { available: Cell::new(permits), waiters: RefCell::default() };
         Semaphore { state: Rc::new(state) }
     }
 
@@ -91,7 +87,6 @@ impl Future for Acquire<'_> {
         }
         waiters.remove(key);
         drop(waiters);
-        state.promised.set(state.promised.get() - 1);
         let permit = Permit { state: state.clone() };
         self.key = None;
         Poll::Ready(permit)
@@ -104,7 +99,6 @@ impl Drop for Acquire<'_> {
         let state = &self.semaphore.state;
         let was_promised = state.waiters.borrow_mut().remove(key);
         if was_promised {
-            state.promised.set(state.promised.get() - 1);
             state.release();
         }
     }
