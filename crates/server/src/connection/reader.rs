@@ -5,8 +5,10 @@ use std::rc::Rc;
 use super::Connection;
 use super::inbound::{Inbound, Next};
 
-/// Frames after which the clock is asked whether the turn is over. Reading it costs about as much as decoding a frame.
-const FRAMES_PER_CLOCK: u32 = 16;
+/// Work after which the clock is asked whether the turn is over, which costs about as much as decoding a frame.
+const WORK_PER_CLOCK: usize = 16;
+/// Bytes of request and reply that count as much work as a small request does.
+const BYTES_PER_WORK: usize = 512;
 
 /// Why a turn ended.
 enum Turn {
@@ -52,11 +54,13 @@ fn turn(connection: &Rc<Connection>, inbound: &mut Inbound) -> Turn {
     let mut borrowed = connection.output.borrow_mut();
     let output = &mut *borrowed;
     let held_before = output.held.len();
-    let mut requests: u32 = 0;
+    let mut requests: u64 = 0;
+    let mut work = 0;
     let end = loop {
         if connection.is_full(output) {
             break Turn::Full;
         }
+        let ready_before = output.ready.len();
         let (header, result) = match inbound.next(connection.version.get(), connection.transport.get()) {
             Ok(Next::Frame(header, body)) => {
                 connection.version.set(Some(header.version));
@@ -78,12 +82,17 @@ fn turn(connection: &Rc<Connection>, inbound: &mut Inbound) -> Turn {
             }
         }
         requests += 1;
-        if requests.is_multiple_of(FRAMES_PER_CLOCK) && connection.server.runtime.should_yield() {
-            break Turn::Yield;
+        let bytes = output.ready.len() - ready_before + header.map_or(0, |header| header.length as usize);
+        work += 1 + bytes / BYTES_PER_WORK;
+        if work >= WORK_PER_CLOCK {
+            work = 0;
+            if connection.server.runtime.should_yield() {
+                break Turn::Yield;
+            }
         }
     };
     if requests > 0 {
-        connection.server.count(|stats| stats.requests += u64::from(requests));
+        connection.server.count(|stats| stats.requests += requests);
     }
     if output.held.len() > held_before {
         connection.release_later();

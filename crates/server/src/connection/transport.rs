@@ -13,50 +13,85 @@ pub(super) enum Transport {
     Segments(Codec),
 }
 
-/// Turns ready frames into what is written. Keeps its buffer between writes.
-#[derive(Debug, Default)]
-pub(super) struct Sealer {
-    spare: Vec<u8>,
+/// About how much is sealed at once, so that replies of any size hold the core only shortly.
+const SEALED_AT_ONCE: usize = 2 * segment::PAYLOAD_MAX;
+/// A larger body is sent as it is: version 4 compresses a body as one block, which cannot be interrupted. 1 MiB takes about
+/// 2 ms.
+const COMPRESSED_BODY_MAX: usize = 1 << 20;
+
+/// Seals a run of whole frames for the wire, a part at a time.
+#[derive(Debug)]
+pub(super) struct Sealer<'a> {
+    transport: Transport,
+    rest: &'a [u8],
+    /// The first bytes of `rest` go as they are.
+    unframed: usize,
+    /// Bytes left of a frame that is cut over several segments.
+    cut: usize,
 }
 
-impl Sealer {
-    /// Seals whole `frames` for the wire; the first `unframed` bytes go as they are. What comes back is to be written and
-    /// then given to [`Sealer::take_back`].
-    pub(super) fn seal(&mut self, transport: Transport, mut frames: Vec<u8>, unframed: usize) -> Vec<u8> {
-        if transport == Transport::Plain || unframed >= frames.len() {
-            return frames;
-        }
-        let mut sealed = std::mem::take(&mut self.spare);
-        let (as_it_is, rest) = frames.split_at(unframed);
-        sealed.extend_from_slice(as_it_is);
-        match transport {
-            Transport::Plain => sealed.extend_from_slice(rest),
-            Transport::CompressedBodies => compress_bodies(rest, &mut sealed),
-            Transport::Segments(codec) => segment::encode_frames(rest, codec, &mut sealed),
-        }
-        frames.clear();
-        self.spare = frames;
-        sealed
+impl<'a> Sealer<'a> {
+    /// The first `unframed` bytes of `frames` go as they are.
+    pub(super) fn new(transport: Transport, frames: &'a [u8], unframed: usize) -> Sealer<'a> {
+        Sealer { transport, rest: frames, unframed: unframed.min(frames.len()), cut: 0 }
     }
 
-    /// Takes a written buffer back and gives an empty one for the frames to come. Buffers that a large reply made larger
-    /// than `kept_bytes_max` are let go.
-    pub(super) fn take_back(&mut self, mut written: Vec<u8>, kept_bytes_max: usize) -> Vec<u8> {
-        written.clear();
-        for buffer in [&mut written, &mut self.spare] {
-            if buffer.capacity() > kept_bytes_max {
-                *buffer = Vec::new();
+    /// Appends the next part; false when there is none.
+    pub(super) fn next(&mut self, sealed: &mut Vec<u8>) -> bool {
+        if self.rest.is_empty() {
+            return false;
+        }
+        if self.unframed > 0 {
+            let unframed = std::mem::take(&mut self.unframed);
+            sealed.extend_from_slice(self.take(unframed));
+            return true;
+        }
+        match self.transport {
+            Transport::Plain => sealed.extend_from_slice(self.take(self.rest.len())),
+            Transport::CompressedBodies => self.compress_bodies(sealed),
+            Transport::Segments(codec) => self.pack(codec, sealed),
+        }
+        true
+    }
+
+    fn take(&mut self, count: usize) -> &'a [u8] {
+        let (part, rest) = self.rest.split_at(count);
+        self.rest = rest;
+        part
+    }
+
+    fn compress_bodies(&mut self, sealed: &mut Vec<u8>) {
+        let mut taken = 0;
+        while !self.rest.is_empty() && taken < SEALED_AT_ONCE {
+            let frame = self.take(frame_length(self.rest));
+            taken += frame.len();
+            match frame.len() > COMPRESSED_BODY_MAX {
+                true => sealed.extend_from_slice(frame),
+                false => compression::compress_frame(frame, sealed),
             }
         }
-        written
     }
-}
 
-fn compress_bodies(mut frames: &[u8], sealed: &mut Vec<u8>) {
-    while !frames.is_empty() {
-        let (frame, rest) = frames.split_at(frame_length(frames));
-        frames = rest;
-        compression::compress_frame(frame, sealed);
+    fn pack(&mut self, codec: Codec, sealed: &mut Vec<u8>) {
+        if self.cut == 0 {
+            let mut whole = 0;
+            while whole < self.rest.len() {
+                let length = frame_length(self.rest.get(whole..).unwrap_or_default());
+                if whole + length > SEALED_AT_ONCE {
+                    break;
+                }
+                whole += length;
+            }
+            if whole > 0 {
+                return segment::encode_frames(self.take(whole), codec, sealed);
+            }
+            self.cut = frame_length(self.rest);
+        }
+        let part = self.take(self.cut.min(SEALED_AT_ONCE));
+        self.cut -= part.len();
+        for piece in part.chunks(segment::PAYLOAD_MAX) {
+            segment::encode(piece, false, codec, sealed);
+        }
     }
 }
 
@@ -66,3 +101,6 @@ fn frame_length(frames: &[u8]) -> usize {
     let [.., a, b, c, d] = *header;
     HEADER_LENGTH + u32::from_be_bytes([a, b, c, d]) as usize
 }
+
+#[cfg(test)]
+mod tests;

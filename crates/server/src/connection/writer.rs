@@ -1,20 +1,21 @@
 //! The writer and the releaser of a connection.
 
+use std::io;
 use std::rc::Rc;
 
 use cql_protocol::{ErrorBody, Version, write_error};
 use runtime::Group;
 
 use super::Connection;
-use super::transport::Sealer;
+use super::transport::{Sealer, Transport};
 
 /// A buffer that grew beyond this for a large reply is not kept.
-const KEPT_BYTES_MAX: usize = 256 << 10;
+const KEPT_BYTES_MAX: usize = 512 << 10;
 
 /// Sends what is ready, one write at a time, until the connection closes and everything is sent, or a write fails.
 pub(super) async fn run(connection: Rc<Connection>) {
-    let mut sealer = Sealer::default();
     let mut frames = Vec::new();
+    let mut sealed = Vec::new();
     loop {
         let unframed = {
             let mut output = connection.output.borrow_mut();
@@ -33,9 +34,8 @@ pub(super) async fn run(connection: Rc<Connection>) {
             connection.to_write.notified().await;
             continue;
         }
-        let sealed = sealer.seal(connection.transport.get(), frames, unframed);
-        let (written, sealed) = connection.stream.write_all(sealed).await;
-        frames = sealer.take_back(sealed, KEPT_BYTES_MAX);
+        let written;
+        (written, frames, sealed) = send(&connection, frames, unframed, sealed).await;
         if let Err(error) = written {
             tracing::debug!(%error, "a client went away before its replies");
             connection.output.borrow_mut().broken = true;
@@ -45,6 +45,35 @@ pub(super) async fn run(connection: Rc<Connection>) {
         }
         connection.room.notify();
     }
+}
+
+/// Writes whole frames, sealed as the transport asks; gives both buffers back, empty. One that grew for a large reply is let
+/// go.
+async fn send(
+    connection: &Connection,
+    mut frames: Vec<u8>,
+    unframed: usize,
+    mut sealed: Vec<u8>,
+) -> (io::Result<()>, Vec<u8>, Vec<u8>) {
+    let transport = connection.transport.get();
+    let mut written = Ok(());
+    if transport == Transport::Plain {
+        (written, frames) = connection.stream.write_all(frames).await;
+    } else {
+        let mut sealer = Sealer::new(transport, &frames, unframed);
+        while written.is_ok() && sealer.next(&mut sealed) {
+            (written, sealed) = connection.stream.write_all(sealed).await;
+            sealed.clear();
+            connection.server.runtime.maybe_yield().await;
+        }
+    }
+    frames.clear();
+    for buffer in [&mut frames, &mut sealed] {
+        if buffer.capacity() > KEPT_BYTES_MAX {
+            *buffer = Vec::new();
+        }
+    }
+    (written, frames, sealed)
 }
 
 impl Connection {
