@@ -23,3 +23,4 @@ pub use node::NodeInfo;
 pub use outcome::{Outcome, OwnedRequest};
 pub use parts::{EngineOptions, EngineParts, EngineSeats, engine_seats};
 pub use session::Session;
+pub use storage::LogSequence;

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use storage::LogSequence;
+use query::LogSequence;
 
 /// The held replies of one connection, oldest first.
 #[derive(Debug, Default)]
