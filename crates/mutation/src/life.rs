@@ -98,8 +98,8 @@ impl Liveness {
         self.expiry.is_none_or(|expiry| expiry.is_live(now_in_seconds))
     }
 
-    /// The one that prevails: the later; at a tie one that expires, then the one that expires later. (Source: Cassandra's
-    /// `LivenessInfo.supersedes`.)
+    /// The one that prevails: the later; at a tie one that expires, then the one that expires later. (Source:
+    /// Cassandra's `LivenessInfo.supersedes`.)
     pub fn max(self, other: Liveness) -> Liveness {
         let order = self.timestamp.cmp(&other.timestamp).then_with(|| Expiry::order(self.expiry, other.expiry));
         if order == Ordering::Less { other } else { self }

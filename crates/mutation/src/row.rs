@@ -107,8 +107,8 @@ impl<'a> RowRef<'a> {
         Ok(row)
     }
 
-    /// The row in bytes that were checked, or made here, before: the cells are not looked at. From other bytes the cells are
-    /// nonsense or fewer; no panic.
+    /// The row in bytes that were checked, or made here, before: the cells are not looked at. From other bytes the
+    /// cells are nonsense or fewer; no panic.
     #[inline]
     pub fn trusted(bytes: &'a [u8]) -> Self {
         Self::head(bytes).unwrap_or(RowRef {

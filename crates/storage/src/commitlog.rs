@@ -1,5 +1,5 @@
-//! A shard's commit log: records are appended to a group in memory, one group at a time is on its way to the disk, and what
-//! arrives meanwhile forms the next.
+//! A shard's commit log: records are appended to a group in memory, one group at a time is on its way to the disk, and
+//! what arrives meanwhile forms the next.
 //!
 //! See `docs/internals/commit-log.md`.
 
@@ -105,8 +105,8 @@ pub struct LogStats {
 }
 
 impl CommitLog {
-    /// Begins the log of this boot in `folder`, which exists. `next_segment` is above all ids in it; `ledger` knows the segments that are
-    /// already there. Nothing is written before the first record.
+    /// Begins the log of this boot in `folder`, which exists. `next_segment` is above all ids in it; `ledger` knows the
+    /// segments that are already there. Nothing is written before the first record.
     pub fn start(
         runtime: &Runtime,
         options: &StorageOptions,
@@ -184,7 +184,8 @@ impl CommitLog {
         Ok(())
     }
 
-    /// Appends one mutation of `table`, whose `mark` remembers the last group it was noted in. [`CommitLog::check`] said yes.
+    /// Appends one mutation of `table`, whose `mark` remembers the last group it was noted in. [`CommitLog::check`]
+    /// said yes.
     #[inline]
     pub fn append(&self, table: TableId, mark: &mut u64, mutation: &[u8]) -> LogSequence {
         let mut state = self.shared.state.borrow_mut();
@@ -201,7 +202,8 @@ impl CommitLog {
         self.shared.state.borrow_mut().note(table, mark);
     }
 
-    /// Appends mutations, whose tables were noted, as one record. [`CommitLog::check`] said yes to [`CommitLog::batch_length`].
+    /// Appends mutations, whose tables were noted, as one record. [`CommitLog::check`] said yes to
+    /// [`CommitLog::batch_length`].
     pub fn append_batch(&self, mutations: &[&[u8]]) -> LogSequence {
         let mut state = self.shared.state.borrow_mut();
         let state = &mut *state;
@@ -327,6 +329,3 @@ impl State {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -36,7 +36,8 @@ pub enum ApplyError {
     /// The bytes are not a mutation of this table.
     #[error("the mutation cannot be decoded: {0}")]
     Malformed(#[from] mutation::DecodeError),
-    /// The mutation does not fit the table: a clustering of the wrong length, or static data without clustering columns.
+    /// The mutation does not fit the table: a clustering of the wrong length, or static data without clustering
+    /// columns.
     #[error("the mutation does not fit its table: {0}")]
     Mismatch(&'static str),
 }

@@ -65,7 +65,7 @@ impl StorageOptions {
             memory_bytes,
             sync: SyncMode::Group,
             segment_bytes: Self::SEGMENT_BYTES,
-            log_buffer_bytes: 4 << 20,
+            log_buffer_bytes: 2 << 20,
         }
     }
 }

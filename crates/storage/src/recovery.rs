@@ -93,8 +93,13 @@ impl Shard {
         let mut engine = self.engine();
         for mutation in commitlog::mutations(record) {
             let mutation = decode(segment, sequence, mutation)?;
-            if is_wanted(segment, sequence, mutation.table(), truncations) && engine.replay(&mutation) {
-                needed_by(mutation.table());
+            if !is_wanted(segment, sequence, mutation.table(), truncations) {
+                continue;
+            }
+            match engine.replay(&mutation) {
+                Ok(true) => needed_by(mutation.table()),
+                Ok(false) => {}
+                Err(what) => return Err(corrupt(segment, sequence, what.to_owned())),
             }
         }
         Ok(())
@@ -117,7 +122,8 @@ impl Shard {
                     for mutation in commitlog::mutations(record) {
                         let mutation = decode(segment, sequence, mutation)?;
                         let is_mine = sharder.shard_of(mutation.token()) == self.runtime().shard().0;
-                        if is_mine && is_wanted(segment, sequence, mutation.table(), truncations) {
+                        let is_known = self.engine().tables.get(mutation.table()).is_some();
+                        if is_mine && is_known && is_wanted(segment, sequence, mutation.table(), truncations) {
                             mine.push(mutation.bytes());
                         }
                     }
@@ -152,17 +158,15 @@ impl Shard {
 }
 
 impl Engine {
-    /// Merges a mutation read from the log. The budget does not count: what was acknowledged is kept, and new writes are refused until
-    /// there is room again. False if the table is gone.
-    fn replay(&mut self, mutation: &MutationRef<'_>) -> bool {
+    /// Merges a mutation read from the log. The budget does not count: what was acknowledged is kept, and new writes
+    /// are refused until there is room again. False if the table is gone.
+    fn replay(&mut self, mutation: &MutationRef<'_>) -> Result<bool, &'static str> {
         let Engine { tables, pool, scratch, .. } = self;
-        let Some(table) = tables.get_mut(mutation.table()) else { return false };
-        if table.memtable.shape().check(mutation).is_err() {
-            return false;
-        }
+        let Some(table) = tables.get_mut(mutation.table()) else { return Ok(false) };
+        table.memtable.shape().check(mutation)?;
         table.memtable.apply(pool, scratch, mutation);
         self.counts.replayed += 1;
-        true
+        Ok(true)
     }
 }
 
@@ -170,8 +174,8 @@ fn ledger_entry(segment: &FoundSegment) -> LedgerEntry {
     LedgerEntry { segment: segment.head.segment, boot: segment.head.boot, tables: BTreeMap::new(), is_sealed: true }
 }
 
-/// Whether no truncation of the table came after the record. Positions speak of one shard; a later boot's is after all of an earlier
-/// one's.
+/// Whether no truncation of the table came after the record. Positions speak of one shard; a later boot's is after all
+/// of an earlier one's.
 fn is_wanted(segment: &FoundSegment, sequence: u64, table: TableId, truncations: &Truncations) -> bool {
     let head = &segment.head;
     let positions = truncations.get(&table).map_or(&[][..], Vec::as_slice);

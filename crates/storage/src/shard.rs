@@ -255,8 +255,8 @@ impl Shard {
         self.trim_in_background();
     }
 
-    /// Drops the table's data. The caller makes the position durable, so that a replay leaves the data out, and then calls
-    /// [`Shard::truncation_is_durable`].
+    /// Drops the table's data. The caller makes the position durable, so that a replay leaves the data out, and then
+    /// calls [`Shard::truncation_is_durable`].
     pub fn truncate(&self, table: TableId) -> ReplayPosition {
         {
             let mut engine = self.inner.engine.borrow_mut();
@@ -285,8 +285,9 @@ impl Shard {
         self.trim_in_background();
     }
 
-    /// Removes the segments of other shard counts that lie in this shard's care: in its own folder, and for shard 0 in the folders of shards
-    /// that are no more. To be called on every shard when all are open, and awaited before anything is served.
+    /// Removes the segments of other shard counts that lie in this shard's care: in its own folder, and for shard 0 in
+    /// the folders of shards that are no more. To be called on every shard when all are open, and awaited before
+    /// anything is served.
     pub async fn retire_old_segments(&self) -> Result<(), OpenError> {
         let inner = &*self.inner;
         let shard = inner.runtime.shard().0;

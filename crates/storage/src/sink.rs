@@ -32,7 +32,8 @@ pub trait RowSink {
 pub enum ReadEnd {
     /// There is no more.
     Complete,
-    /// The sink had enough. A read of the same command with `after` at this position goes on behind what it was given last.
+    /// The sink had enough. A read of the same command with `after` at this position goes on behind what it was given
+    /// last.
     Stopped(Position),
     /// The call had run long enough: let others run, then read on with `after` at this position.
     Paused(Position),

@@ -1,3 +1,5 @@
+//! Read commands come back as they were written, and no bytes from outside panic.
+
 use proptest::prelude::*;
 
 use super::*;

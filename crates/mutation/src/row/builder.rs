@@ -1,8 +1,8 @@
 //! Writes a row's blob to the end of a buffer.
 //!
-//! Cells are written as they come, without flags as long as all share one time. The first that differs has the
-//! earlier ones rewritten with flags; cells that come out of order are put in order at the end. Both are rare: an INSERT
-//! gives its columns in order with one timestamp.
+//! Cells are written as they come, without flags as long as all share one time. The first that differs has the earlier
+//! ones rewritten with flags; cells that come out of order are put in order at the end. Both are rare: an INSERT gives
+//! its columns in order with one timestamp.
 
 use std::ops::Range;
 

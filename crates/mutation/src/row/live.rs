@@ -15,7 +15,8 @@ pub struct LiveRow<'a> {
 }
 
 impl<'a> LiveRow<'a> {
-    /// What lives of `row` at `now_in_seconds` under its own deletion and `shadow`, the one of its partition or of a range.
+    /// What lives of `row` at `now_in_seconds` under its own deletion and `shadow`, the one of its partition or of a
+    /// range.
     #[inline]
     pub fn new(row: RowRef<'a>, shadow: Option<Deletion>, now_in_seconds: u32) -> Self {
         let shadow = Deletion::max_of(row.deletion(), shadow).map(|deletion| deletion.timestamp);

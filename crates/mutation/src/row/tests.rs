@@ -1,3 +1,5 @@
+//! The laws of merging, on random rows, and what a row's bytes are.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -1,6 +1,7 @@
 //! A shard's folder of segments: making them, naming them, giving old ones a second life.
 //!
-//! A segment appears under its name only when its head is on the disk: before that its name ends in `.new`, which a start removes.
+//! A segment appears under its name only when its head is on the disk: before that its name ends in `.new`, which a
+//! start removes.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -60,8 +61,8 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Makes the segment of `head`, ready for groups. From `spare`, a file of an earlier segment, if there is one; else a new file, which
-    /// `fill` has filled with zeros first: writing over zeros is faster than growing a file.
+    /// Makes the segment of `head`, ready for groups. From `spare`, a file of an earlier segment, if there is one; else
+    /// a new file, which `fill` has filled with zeros first: writing over zeros is faster than growing a file.
     pub async fn make(&self, head: &SegmentHead, spare: Option<PathBuf>, fill: bool) -> io::Result<File> {
         let making = self.path.join(format!("{:016x}.new", head.segment));
         let is_spare = spare.is_some();

@@ -1,7 +1,8 @@
 //! The bytes of a segment. `docs/internals/commit-log.md` draws them.
 //!
-//! All integers are big-endian. What an old segment left in a recycled file is told apart by the segment's id in each group's head, and
-//! what a mutation's own bytes might imitate by the salt, a random number of the boot that seeds all checksums.
+//! All integers are big-endian. What an old segment left in a recycled file is told apart by the segment's id in each
+//! group's head, and what a mutation's own bytes might imitate by the salt, a random number of the boot that seeds all
+//! checksums.
 
 /// What the disk writes as one: no acknowledged block is ever written again.
 pub const BLOCK: usize = 4096;

@@ -1,7 +1,7 @@
 //! Which segments are still needed: for each, the tables that have records in it and how far.
 //!
-//! Until memtables are flushed, a segment is needed until every table in it was dropped, or truncated behind its last record
-//! there.
+//! Until memtables are flushed, a segment is needed until every table in it was dropped, or truncated behind its last
+//! record there.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,8 +1,9 @@
 //! Reading segments back at the start.
 //!
 //! The segments of one shard and one boot are one stream of groups. It may end in a group that was being written when
-//! the power went, which is dropped: nobody was told that it is safe. Damage is anything else: a group that cannot be read although a
-//! later one says, in its head, that the disk had it. Then nothing is opened; see the page for the way out.
+//! the power went, which is dropped: nobody was told that it is safe. Damage is anything else: a group that cannot be
+//! read although a later one says, in its head, that the disk had it. Then nothing is opened; see the page for the way
+//! out.
 
 use std::path::{Path, PathBuf};
 
@@ -28,7 +29,8 @@ pub struct FoundSegment {
     pub length: u64,
 }
 
-/// All segments under the data folder, of all shards there ever were, by folder and id. Removes what was never finished.
+/// All segments under the data folder, of all shards there ever were, by folder and id. Removes what was never
+/// finished.
 pub async fn find_segments(runtime: &Runtime, data: &Path, own_shard: u16) -> Result<Vec<FoundSegment>, OpenError> {
     let root = data.join("commitlog");
     let mut found = Vec::new();

@@ -12,7 +12,8 @@ use crate::commitlog::format::{BLOCK, SegmentHead};
 use crate::commitlog::ledger::LedgerEntry;
 use crate::commitlog::{CommitLog, PERIODIC_WRITE_BYTES, SPARES_MAX, State};
 
-/// In `periodic`, what was appended is handed to the kernel this much later at the latest: a killed process loses no more.
+/// In `periodic`, what was appended is handed to the kernel this much later at the latest: a killed process loses no
+/// more.
 const PERIODIC_WRITE_DELAY: Duration = Duration::from_millis(10);
 /// How long a full disk is left alone.
 const DISK_FULL_RETRY: Duration = Duration::from_millis(250);
@@ -109,8 +110,8 @@ fn take_group(state: &mut State, salt: u64, segment: u64) -> (AlignedBuf, u64) {
     (bytes, end)
 }
 
-/// The segment after the one that is full: the one made ahead, or one made now. A full disk is tried again and again; writes
-/// are refused meanwhile.
+/// The segment after the one that is full: the one made ahead, or one made now. A full disk is tried again and again;
+/// writes are refused meanwhile.
 async fn next_segment(log: &CommitLog) -> Result<Active, Failed> {
     let shared = &*log.shared;
     loop {
@@ -141,8 +142,8 @@ async fn next_segment(log: &CommitLog) -> Result<Active, Failed> {
     }
 }
 
-/// Once the active segment is half full, has the next one made and filled with zeros. Not before: a server that is hardly
-/// written to should not write on its own.
+/// Once the active segment is half full, has the next one made and filled with zeros. Not before: a server that is
+/// hardly written to should not write on its own.
 fn prepare_in_time(log: &CommitLog, active: &Option<Active>) {
     let shared = &*log.shared;
     let is_half_full = active.as_ref().is_some_and(|active| active.offset > shared.folder.segment_bytes / 2);

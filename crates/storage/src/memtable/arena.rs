@@ -1,9 +1,10 @@
 //! A memtable's memory: blocks inside of chunks, named by handles of 32 bits.
 //!
-//! A handle counts units of 16 bytes: the chunk is in its upper half and the place inside the chunk in its lower half, so that a
-//! table can grow to 64 GiB. A freed block joins the list of its size class, its first bytes hold the next of the list,
-//! and the next block of that class takes it. Sizes are exact up to 1 KiB and within an eighth above, so that a workload that
-//! overwrites rows with others of like size comes to rest. What is bigger than half a chunk gets a chunk of its own.
+//! A handle counts units of 16 bytes: the chunk is in its upper half and the place inside the chunk in its lower half,
+//! so that a table can grow to 64 GiB. A freed block joins the list of its size class, its first bytes hold the next of
+//! the list, and the next block of that class takes it. Sizes are exact up to 1 KiB and within an eighth above, so that
+//! a workload that overwrites rows with others of like size comes to rest. What is bigger than half a chunk gets a
+//! chunk of its own.
 
 use crate::memtable::pool::{CHUNK_BYTES, ChunkPool};
 
@@ -238,9 +239,9 @@ impl Arena {
     }
 }
 
-/// Has the processor fetch the first `lines` cache lines of a block all at once, where reading on would ask for one after
-/// the other: with a million rows each is some 200 ns away. These are plain loads whose values nobody uses, since a
-/// prefetch instruction would take unsafe code of its own for every architecture.
+/// Has the processor fetch the first `lines` cache lines of a block all at once, where reading on would ask for one
+/// after the other: with a million rows each is some 200 ns away. These are plain loads whose values nobody uses, since
+/// a prefetch instruction would take unsafe code of its own for every architecture.
 #[inline(always)]
 pub fn fetch_ahead(block: &[u8], lines: usize) {
     for line in 0..lines {

@@ -1,7 +1,7 @@
 //! Dropping rows that a later deletion covers.
 //!
-//! Reads do not see them from the moment of the deletion on, so this is only for the memory. A large partition has more such rows than
-//! one call may visit: each write to the table takes a few steps of what is left to do.
+//! Reads do not see them from the moment of the deletion on, so this is only for the memory. A large partition has more
+//! such rows than one call may visit: each write to the table takes a few steps of what is left to do.
 
 use mutation::{Deletion, MutationRef, RowRef, shadow_row};
 use topology::Token;

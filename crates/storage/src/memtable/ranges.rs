@@ -1,11 +1,11 @@
 //! Deleted ranges of one partition.
 //!
-//! They are kept as boundaries: at each, the deletion that holds from there up to the next. A new range adds its two ends as boundaries
-//! and raises the deletion of those between. So ranges never overlap, nothing is split or taken out, and the
-//! deletion of a row is the one of the last boundary that is not above it.
+//! They are kept as boundaries: at each, the deletion that holds from there up to the next. A new range adds its two
+//! ends as boundaries and raises the deletion of those between. So ranges never overlap, nothing is split or taken out,
+//! and the deletion of a row is the one of the last boundary that is not above it.
 //!
-//! A boundary is a byte string that sorts among the rows' byte-comparable keys: a prefix stands before all rows that begin with it, and
-//! its [`successor`] stands behind them.
+//! A boundary is a byte string that sorts among the rows' byte-comparable keys: a prefix stands before all rows that
+//! begin with it, and its [`successor`] stands behind them.
 
 use mutation::{BoundRef, Deletion};
 

@@ -1,8 +1,9 @@
 //! An ordered map from (prefix, bytes) to entries: a B+tree whose nodes are blocks of the arena.
 //!
-//! Keys compare by a prefix of 64 bits, then by their bytes. For partitions the prefix is the token, for rows and boundaries it is the first eight
-//! bytes of a byte-comparable key. Entries are never taken out: what is deleted stays as a tombstone until the whole
-//! memtable goes, so nodes need not merge. A tree itself is three words, held by whoever owns it.
+//! Keys compare by a prefix of 64 bits, then by their bytes. For partitions the prefix is the token, for rows and
+//! boundaries it is the first eight bytes of a byte-comparable key. Entries are never taken out: what is deleted stays
+//! as a tombstone until the whole memtable goes, so nodes need not merge. A tree itself is three words, held by whoever
+//! owns it.
 
 use std::cmp::Ordering;
 
@@ -34,8 +35,8 @@ impl<'a> Key<'a> {
         Key { prefix: flip(token.0), bytes: key }
     }
 
-    /// The key of byte-comparable bytes. What is missing of the prefix is zero: two keys may then have one prefix, and the
-    /// bytes decide.
+    /// The key of byte-comparable bytes. What is missing of the prefix is zero: two keys may then have one prefix, and
+    /// the bytes decide.
     #[inline]
     pub fn of_comparable(bytes: &'a [u8]) -> Self {
         let prefix = match bytes.first_chunk::<8>() {
@@ -305,8 +306,8 @@ impl Cursor {
         None
     }
 
-    /// Has the tree name another entry, with the same key, at the place where [`Cursor::next`] found one. `self` is the cursor
-    /// that it gave.
+    /// Has the tree name another entry, with the same key, at the place where [`Cursor::next`] found one. `self` is the
+    /// cursor that it gave.
     pub fn set_before(self, arena: &mut Arena, entry: Handle) {
         node::leaf_set_entry(arena, self.leaf, self.index - 1, entry);
     }

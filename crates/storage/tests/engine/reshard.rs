@@ -51,3 +51,16 @@ fn every_row_is_there_once_after_each_change_and_none_comes_back() {
     assert_eq!(all_rows(&truncated.boot(11), 2), (5000..5100).collect::<Vec<_>>());
     assert_eq!(all_rows(&truncated.boot(12), 1), (5000..5100).collect::<Vec<_>>());
 }
+
+#[test]
+fn records_of_dropped_tables_are_left_behind() {
+    let folder = Folder::new("reshard-dropped");
+    let mut setup = Setup::new(&folder, 1);
+    with_shards(&setup, 2, true, async |runtime, shard| {
+        let mine = || (0..200u32).filter(|&number| is_mine(&runtime, number));
+        write_rows(&shard, TABLE, mine(), b"v").await;
+        write_rows(&shard, OTHER, mine(), b"v").await;
+    });
+    setup.tables = vec![TABLE];
+    assert_eq!(all_rows(&setup.boot(2), 1), (0..200).collect::<Vec<_>>());
+}

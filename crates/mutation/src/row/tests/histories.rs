@@ -9,7 +9,7 @@
 //! write delete@7:90                 the row's deletion
 //! read 50                           a reader at 50
 //! read 50 shadow=6                  the same, under a deletion of the partition at 6
-//! ----
+//! (four dashes)
 //! the merged row, then one line for each reader
 //! ```
 #![allow(clippy::disallowed_methods, reason = "tests rewrite their expectations")]

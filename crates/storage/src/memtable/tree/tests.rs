@@ -1,3 +1,5 @@
+//! The tree against the standard library's ordered map.
+
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
