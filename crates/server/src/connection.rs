@@ -45,8 +45,9 @@ pub(crate) struct Connection {
     transport: Cell<Transport>,
     /// Events the client has registered for.
     events: Cell<EventKinds>,
-    /// Requests that are tasks now.
+    /// Requests that are tasks now, and their bytes.
     tasks: Cell<usize>,
+    task_bytes: Cell<usize>,
     /// Nothing more is read: when all replies are sent, the writer ends.
     closing: Cell<bool>,
     /// Something is ready to be sent, or the connection closes.
@@ -101,6 +102,7 @@ impl Connection {
             transport: Cell::new(Transport::Plain),
             events: Cell::default(),
             tasks: Cell::new(0),
+            task_bytes: Cell::new(0),
             closing: Cell::new(false),
             to_write: Notify::new(),
             to_release: Notify::new(),
@@ -125,6 +127,7 @@ impl Connection {
     fn is_full(&self, output: &Output) -> bool {
         let limits = &self.server.budget.limits;
         self.tasks.get() + output.held.len() >= limits.connection_requests_max
+            || self.task_bytes.get() >= limits.connection_bytes_in_flight_max
             || output.ready.len() >= limits.out_bytes_max
     }
 

@@ -12,6 +12,9 @@ pub struct Limits {
     /// sync. At the limit the connection is not read any more, which TCP tells the client. 1,024 is what the common drivers
     /// keep below by default (Java 1,024; the protocol itself would allow 32,768), and bounds a connection's tasks.
     pub connection_requests_max: usize,
+    /// Bytes of one connection's requests that became tasks. At the limit the connection is not read any more, so that one
+    /// client cannot use up what the shard may hold; a single request may be greater.
+    pub connection_bytes_in_flight_max: usize,
     /// Requests of one shard that became tasks. One more is answered with OVERLOADED: each holds memory of its own, and
     /// not reading would not help against many connections.
     pub shard_requests_max: usize,
@@ -31,6 +34,7 @@ impl Default for Limits {
             frame_bytes_max: 256 << 20,
             connections_max: 10_000,
             connection_requests_max: 1_024,
+            connection_bytes_in_flight_max: 64 << 20,
             shard_requests_max: 16_384,
             shard_bytes_in_flight_max: 256 << 20,
             out_bytes_max: 1 << 20,

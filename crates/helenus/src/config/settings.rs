@@ -164,6 +164,7 @@ impl Settings {
         // A tenth of the memory, as in Cassandra.
         let in_flight = self.in_flight_bytes_max.unwrap_or(memory_bytes / 10) / u64::from(shards);
         limits.shard_bytes_in_flight_max = usize::try_from(in_flight).unwrap_or(usize::MAX).max(1 << 20);
+        limits.connection_bytes_in_flight_max = limits.shard_bytes_in_flight_max / 4;
         Ok(limits)
     }
 }

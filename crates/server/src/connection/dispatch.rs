@@ -101,6 +101,7 @@ impl Connection {
         }
         server.count(|stats| stats.requests_waited += 1);
         self.tasks.set(self.tasks.get() + 1);
+        self.task_bytes.set(self.task_bytes.get() + body.len());
         let request = OwnedRequest { header: *header, body: body.to_vec() };
         let connection = self.clone();
         server.runtime.spawn(Group::Query, async move {
@@ -113,6 +114,7 @@ impl Connection {
     fn task_done(&self, length: usize, reply: &[u8]) {
         self.server.budget.give_task(length);
         self.tasks.set(self.tasks.get() - 1);
+        self.task_bytes.set(self.task_bytes.get() - length);
         let mut output = self.output.borrow_mut();
         if !output.broken {
             output.ready.extend_from_slice(reply);
