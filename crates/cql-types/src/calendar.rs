@@ -1,5 +1,8 @@
 //! Dates, times and timestamps as text. The calendar is the proleptic Gregorian one.
 
+/// Nanoseconds of a day.
+pub(crate) const NANOS_OF_DAY: i64 = 86_400_000_000_000;
+
 /// Days from 1970-01-01 to that date. (Algorithm: Howard Hinnant, "chrono-compatible low-level date algorithms".)
 pub(crate) fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
@@ -32,10 +35,14 @@ fn days_in_month(year: i64, month: i64) -> i64 {
     }
 }
 
-/// `2020-02-29`, for days since the epoch.
+/// `2020-02-29`, for days since the epoch. A year of more than four digits has a sign, as ISO 8601 has it.
 pub(crate) fn print_date(days: i64) -> String {
     let (year, month, day) = civil_from_days(days);
-    let sign = if year < 0 { "-" } else { "" };
+    let sign = match year {
+        ..0 => "-",
+        0..=9999 => "",
+        _ => "+",
+    };
     format!("{sign}{:04}-{month:02}-{day:02}", year.abs())
 }
 
@@ -54,83 +61,107 @@ pub(crate) fn print_timestamp(millis: i64) -> String {
     format!("{date}T{:02}:{:02}:{:02}.{fraction:03}Z", seconds / 3600, seconds / 60 % 60, seconds % 60)
 }
 
-/// Digits at the start of `text` as a number, and the rest.
-fn digits(text: &str, count_max: usize) -> Option<(i64, &str)> {
-    let count = text.bytes().take(count_max).take_while(u8::is_ascii_digit).count();
+/// `min` to `max` digits at the start of `text` as a number, and the rest.
+fn digits(text: &str, min: usize, max: usize) -> Option<(i64, &str)> {
+    let count = text.bytes().take(max).take_while(u8::is_ascii_digit).count();
     let (number, rest) = text.split_at(count);
-    Some((number.parse().ok()?, rest))
+    (count >= min).then(|| Some((number.parse().ok()?, rest)))?
 }
 
-/// Days since the epoch from `yyyy-mm-dd`, and what follows it.
-fn date_prefix(text: &str) -> Option<(i64, &str)> {
-    let (negative, text) = match text.strip_prefix('-') {
-        Some(rest) => (true, rest),
-        None => (false, text),
+/// Year, month and day from `yyyy-mm-dd`, and what follows. The year has four digits, or a sign and more; the day may be
+/// up to 31 in any month.
+fn date_prefix(text: &str) -> Option<((i64, i64, i64), &str)> {
+    let (year, rest) = match text.as_bytes().first()? {
+        b'+' => digits(&text[1..], 5, 9)?,
+        b'-' => {
+            let (year, rest) = digits(&text[1..], 4, 9)?;
+            (-year, rest)
+        }
+        _ => digits(text, 4, 4)?,
     };
-    let (year, rest) = digits(text, 9)?;
-    let year = if negative { -year } else { year };
-    let (month, rest) = digits(rest.strip_prefix('-')?, 2)?;
-    let (day, rest) = digits(rest.strip_prefix('-')?, 2)?;
-    let valid = (1..=12).contains(&month) && (1..=days_in_month(year, month)).contains(&day);
-    valid.then(|| (days_from_civil(year, month, day), rest))
+    let (month, rest) = digits(rest.strip_prefix('-')?, 2, 2)?;
+    let (day, rest) = digits(rest.strip_prefix('-')?, 2, 2)?;
+    ((1..=12).contains(&month) && (1..=31).contains(&day)).then_some(((year, month, day), rest))
 }
 
 /// Days since the epoch from `yyyy-mm-dd`.
 pub(crate) fn parse_date(text: &str) -> Option<i64> {
-    date_prefix(text).filter(|(_, rest)| rest.is_empty()).map(|(days, _)| days)
+    let ((year, month, day), rest) = date_prefix(text)?;
+    let valid = rest.is_empty() && day <= days_in_month(year, month);
+    valid.then(|| days_from_civil(year, month, day))
 }
 
-/// Nanoseconds from `hh:mm[:ss[.f…]]`, and what follows; up to `digits_max` digits of fraction.
-fn time_prefix(text: &str, digits_max: usize) -> Option<(i64, &str)> {
-    let (hours, rest) = digits(text, 2)?;
-    let (minutes, mut rest) = digits(rest.strip_prefix(':')?, 2)?;
-    let (mut seconds, mut nanos) = (0, 0);
-    if let Some(after) = rest.strip_prefix(':') {
-        (seconds, rest) = digits(after, 2)?;
-        if let Some(after) = rest.strip_prefix('.') {
-            let fraction;
-            (fraction, rest) = digits(after, digits_max)?;
-            let length = after.len() - rest.len();
-            nanos = fraction * 10_i64.pow(9 - u32::try_from(length).ok()?);
-        }
+/// The digits behind a second's point as nanoseconds, and what follows.
+fn fraction(text: &str, digits_min: usize) -> Option<(i64, &str)> {
+    if digits_min == 0 && !text.starts_with(|c: char| c.is_ascii_digit()) {
+        return Some((0, text));
     }
-    let valid = hours < 24 && minutes < 60 && seconds < 60;
-    valid.then(|| (((hours * 60 + minutes) * 60 + seconds) * 1_000_000_000 + nanos, rest))
+    let (fraction, rest) = digits(text, 1, 9)?;
+    let missing = 9_usize.checked_sub(text.len() - rest.len())?;
+    Some((fraction * 10_i64.pow(u32::try_from(missing).ok()?), rest))
 }
 
 /// Nanoseconds of the day from `hh:mm:ss[.fffffffff]`.
 pub(crate) fn parse_time(text: &str) -> Option<i64> {
-    let has_seconds = text.bytes().filter(|&byte| byte == b':').count() == 2;
-    time_prefix(text, 9).filter(|(_, rest)| rest.is_empty() && has_seconds).map(|(nanos, _)| nanos)
+    let (hours, rest) = digits(text.trim(), 1, 9)?;
+    let (minutes, rest) = digits(rest.strip_prefix(':')?, 1, 9)?;
+    let (seconds, rest) = digits(rest.strip_prefix(':')?, 1, 9)?;
+    let (nanos, rest) = match rest.strip_prefix('.') {
+        Some(rest) => fraction(rest, 1)?,
+        None => (0, rest),
+    };
+    let valid = rest.is_empty() && hours < 24 && minutes < 60 && seconds < 60;
+    valid.then(|| ((hours * 60 + minutes) * 60 + seconds) * 1_000_000_000 + nanos)
 }
 
-/// Milliseconds since the epoch from `yyyy-mm-dd[( |T)hh:mm[:ss[.fff]]][ ][zone]`, where a zone is `Z`, `UTC`, `GMT`,
-/// `±hh`, `±hhmm` or `±hh:mm`; none is UTC.
+/// Milliseconds of the day from `hh:mm[:ss[.f…]]`, and what follows. 24:00 is the day's end.
+fn time_prefix(text: &str) -> Option<(i64, &str)> {
+    let (hours, rest) = digits(text, 1, 2)?;
+    let (minutes, mut rest) = digits(rest.strip_prefix(':')?, 1, 2)?;
+    let (mut seconds, mut nanos) = (0, 0);
+    if let Some(after) = rest.strip_prefix(':') {
+        (seconds, rest) = digits(after, 1, 2)?;
+        if let Some(after) = rest.strip_prefix('.') {
+            (nanos, rest) = fraction(after, 0)?;
+        }
+    }
+    let valid = hours < 24 && minutes < 60 && seconds < 60;
+    let end_of_day = hours == 24 && minutes == 0 && seconds == 0 && nanos == 0;
+    (valid || end_of_day).then(|| (((hours * 60 + minutes) * 60 + seconds) * 1_000 + nanos / 1_000_000, rest))
+}
+
+/// Milliseconds since the epoch from `yyyy-mm-dd[( |T)hh:mm[:ss[.f…]]][zone]`; no zone is UTC. A day that its month does
+/// not have is the month's last, as Cassandra has it.
 pub(crate) fn parse_timestamp(text: &str) -> Option<i64> {
-    let (days, mut rest) = date_prefix(text)?;
-    let mut nanos = 0;
-    if let Some(after) = rest.strip_prefix(['T', 't', ' '])
+    let ((year, month, day), mut rest) = date_prefix(text)?;
+    let days = days_from_civil(year, month, day.min(days_in_month(year, month)));
+    let mut millis = 0;
+    if let Some(after) = rest.strip_prefix(['T', ' '])
         && after.starts_with(|c: char| c.is_ascii_digit())
     {
-        (nanos, rest) = time_prefix(after, 9)?;
+        (millis, rest) = time_prefix(after)?;
     }
-    let offset_minutes = parse_zone(rest.strip_prefix(' ').unwrap_or(rest))?;
-    let millis = days.checked_mul(86_400_000)?.checked_add(nanos / 1_000_000)?;
-    millis.checked_sub(offset_minutes * 60_000)
+    let offset_minutes = parse_zone(rest)?;
+    days.checked_mul(86_400_000)?.checked_add(millis)?.checked_sub(offset_minutes * 60_000)
 }
 
+/// Minutes east of Greenwich: nothing, `Z`, `±hh`, `±hhmm`, `±hh:mm`, each with a space before it or not, and ` UTC`, ` GMT`.
 fn parse_zone(text: &str) -> Option<i64> {
-    if text.is_empty() || text.eq_ignore_ascii_case("z") || text.eq_ignore_ascii_case("utc") || text == "GMT" {
+    if matches!(text, "" | "Z" | " Z" | " UTC" | " GMT") {
         return Some(0);
     }
+    let text = text.strip_prefix(' ').unwrap_or(text);
     let (sign, rest) = match text.strip_prefix('+') {
         Some(rest) => (1, rest),
         None => (-1, text.strip_prefix('-')?),
     };
-    let (hours, rest) = digits(rest, 2)?;
-    let rest = rest.strip_prefix(':').unwrap_or(rest);
-    let (minutes, rest) = if rest.is_empty() { (0, rest) } else { digits(rest, 2)? };
-    (rest.is_empty() && hours <= 18 && minutes < 60).then_some(sign * (hours * 60 + minutes))
+    let (hours, rest) = digits(rest, 2, 2)?;
+    let minutes = match rest {
+        "" => 0,
+        _ => digits(rest.strip_prefix(':').unwrap_or(rest), 2, 2).filter(|(_, rest)| rest.is_empty())?.0,
+    };
+    let offset = hours * 60 + minutes;
+    (minutes < 60 && offset <= 18 * 60).then_some(sign * offset)
 }
 
 #[cfg(test)]
@@ -147,34 +178,80 @@ mod tests {
         }
     }
 
+    /// What Cassandra 5.0.6 makes of the same texts.
     #[test]
-    fn timestamps_are_read_in_cassandras_forms() {
-        let want = 1_296_705_900_000; // 2011-02-03 04:05 UTC
-        for text in [
-            "2011-02-03 04:05+0000",
-            "2011-02-03T04:05Z",
-            "2011-02-03 04:05:00",
-            "2011-02-03 04:05:00.000+0000",
-            "2011-02-03T05:05:00+01:00",
-            "2011-02-03T04:05:00.000 UTC",
-            "2011-02-02T23:05:00.000-05",
+    fn timestamps_are_read_as_cassandra_does() {
+        let at = |hour: i64| 1_296_691_200_000 + hour * 3_600_000;
+        for (text, millis) in [
+            ("2011-02-03 4:5", at(4) + 300_000),
+            ("2011-02-03T04:05:06.1", at(4) + 306_100),
+            ("2011-02-03T04:05:06.123456Z", at(4) + 306_123),
+            ("2011-02-03T04:05:06.123456789+01:00", at(3) + 306_123),
+            ("2011-02-03 04:05 UTC", at(4) + 300_000),
+            ("2011-02-03 04:05+01", at(3) + 300_000),
+            ("2011-02-03 04:05 +0100", at(3) + 300_000),
+            ("2011-02-03 04:05:06.", at(4) + 306_000),
+            ("2011-02-03 UTC", at(0)),
+            ("2011-02-03Z", at(0)),
+            ("2011-02-03+0100", at(-1)),
+            ("2011-02-03T24:00Z", at(24)),
+            ("2011-02-03 04:05:06.123+18:00", at(-14) + 306_123),
+            ("2011-02-29", at(25 * 24)),
+            ("0001-01-01", -62_135_596_800_000),
+            ("1500-01-01", -14_831_769_600_000),
+            ("+12345-01-01", 327_403_382_400_000),
         ] {
-            assert_eq!(parse_timestamp(text), Some(want), "{text}");
+            assert_eq!(parse_timestamp(text), Some(millis), "{text}");
         }
-        assert_eq!(parse_timestamp("2011-02-03+0000"), Some(1_296_691_200_000));
-        for text in ["", "2011", "2011-02-30", "2011-02-03T", "2011-02-03 25:00", "2011-02-03 04:05 X", "é"] {
+        for text in [
+            "",
+            "2011",
+            "2011-2-3",
+            "11-02-03",
+            "12345-01-01",
+            "2011-02-32",
+            "2011-02-03T",
+            "2011-02-03 04",
+            "2011-02-03 04:05+1",
+            "2011-02-03T04:05z",
+            "2011-02-03t04:05Z",
+            "2011-02-03 25:00",
+            "2011-02-03T24:01Z",
+            "2011-02-03 04:05:06.1234567891",
+            "2011-02-03 04:05:06.123UTC",
+            "2011-02-03 04:05:06.123+05:60",
+            "2011-02-03 04:05:06.123+19:00",
+            "2011-02-03 04:05 X",
+            " 2011-02-03",
+            "é",
+        ] {
             assert_eq!(parse_timestamp(text), None, "{text}");
         }
-        assert_eq!(print_timestamp(want), "2011-02-03T04:05:00.000Z");
+        assert_eq!(print_timestamp(at(4)), "2011-02-03T04:00:00.000Z");
         assert_eq!(print_timestamp(-1), "1969-12-31T23:59:59.999Z");
+        assert_eq!(print_timestamp(253_402_300_800_000), "+10000-01-01T00:00:00.000Z");
+    }
+
+    #[test]
+    fn dates_are_read_as_cassandra_does() {
+        for (text, days) in
+            [("1970-01-01", 0), ("2011-02-03", 15_008), ("-0001-01-01", -719_893), ("+5881580-07-11", (1 << 31) - 1)]
+        {
+            assert_eq!(parse_date(text), Some(days), "{text}");
+            assert_eq!(print_date(days), text);
+        }
+        for text in ["2011-2-3", "+2011-02-03", "12345-01-01", "2011-02-29", "2011-02-03 ", ""] {
+            assert_eq!(parse_date(text), None, "{text}");
+        }
     }
 
     #[test]
     fn times_keep_nanoseconds() {
         assert_eq!(parse_time("08:12:54.123456789"), Some(29_574_123_456_789));
-        assert_eq!(parse_time("08:12:54"), Some(29_574_000_000_000));
-        assert_eq!(parse_time("08:12"), None);
-        assert_eq!(parse_time("24:00:00"), None);
+        assert_eq!(parse_time(" 8:12:54 "), Some(29_574_000_000_000));
+        for text in ["08:12", "24:00:00", "08:12:54.", "08:12:54.1234567890", ""] {
+            assert_eq!(parse_time(text), None, "{text}");
+        }
         assert_eq!(print_time(29_574_123_456_789), "08:12:54.123456789");
     }
 }

@@ -189,7 +189,7 @@ fn fields<'t>(of: impl Iterator<Item = &'t CqlType>, value: &[u8], out: &mut Vec
 fn vector(of: &CqlType, dimension: u16, value: &[u8], out: &mut Vec<u8>, depth: usize) {
     let mut reader = Reader::new(value);
     for _ in 0..dimension {
-        let item = match of.fixed_len() {
+        let item = match of.vector_element_len() {
             Some(length) => reader.bytes(length),
             None => reader.varint_bytes(),
         };

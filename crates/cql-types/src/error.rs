@@ -4,12 +4,10 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ValueError {
     /// A value of a fixed length has another one.
-    #[error("Expected {expected} byte{} for a {ty} ({actual})", if *expected == 1 { "" } else { "s" })]
+    #[error("Expected {expected} ({actual})")]
     Length {
-        /// The type.
-        ty: &'static str,
-        /// The lengths it may have.
-        expected: usize,
+        /// The lengths it may have, in Cassandra's words: `8 or 0 byte long`.
+        expected: &'static str,
         /// The length it has.
         actual: usize,
     },
@@ -20,13 +18,9 @@ pub enum ValueError {
         reason: String,
     },
     /// The text cannot be read as the type.
-    #[error("Unable to coerce '{text}' to a {ty}: {reason}")]
+    #[error("{reason}")]
     Text {
-        /// The text, cut if long.
-        text: String,
-        /// The type.
-        ty: String,
-        /// What is wrong.
+        /// What is wrong, in Cassandra's words, with the text, cut if long.
         reason: String,
     },
     /// A constant of that look does not fit the type.
@@ -48,4 +42,14 @@ impl ValueError {
     pub(crate) fn malformed(reason: impl Into<String>) -> ValueError {
         ValueError::Malformed { reason: reason.into() }
     }
+
+    /// `before 'text'`, the text cut if long.
+    pub(crate) fn text(before: &str, text: &str) -> ValueError {
+        ValueError::Text { reason: format!("{before} '{}'", cut(text)) }
+    }
+}
+
+/// The start of a text, long enough for an error message.
+pub(crate) fn cut(text: &str) -> String {
+    text.chars().take(100).collect()
 }

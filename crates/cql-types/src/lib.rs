@@ -11,6 +11,9 @@ mod element;
 mod error;
 mod literal;
 mod print;
+#[cfg(test)]
+mod samples;
+pub mod timeuuid;
 mod ty;
 mod validate;
 

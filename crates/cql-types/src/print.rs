@@ -6,6 +6,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use num_bigint::BigInt;
 use stdx::Reader;
 
+use crate::ty::write_name;
 use crate::{CqlType, Duration, NESTING_DEPTH_MAX, calendar, element};
 
 /// `value` as a CQL constant; an empty value of a type without an empty constant is `null`, bytes that are no value of
@@ -61,20 +62,26 @@ fn print_scalar(ty: &CqlType, value: &[u8]) -> Option<String> {
             let scale = reader.i32().ok()?;
             print_decimal(&BigInt::from_signed_bytes_be(reader.rest()), scale)
         }
-        CqlType::Double => print_float(f64::from_bits(reader.u64().ok()?)),
+        CqlType::Double => {
+            let number = f64::from_bits(reader.u64().ok()?);
+            print_float(number, format!("{number:E}"))
+        }
         CqlType::Duration => Duration::decode(value).ok()?.to_string(),
         CqlType::Float => {
             let number = f32::from_bits(reader.u32().ok()?);
-            if number.is_finite() { format!("{number:?}") } else { print_float(f64::from(number)) }
+            print_float(f64::from(number), format!("{number:E}"))
         }
         CqlType::Inet => match value.len() {
             4 => quoted(&Ipv4Addr::from(reader.array::<4>().ok()?).to_string()),
-            _ => quoted(&Ipv6Addr::from(reader.array::<16>().ok()?).to_string()),
+            _ => quoted(&print_ipv6(Ipv6Addr::from(reader.array::<16>().ok()?))),
         },
         CqlType::Int => reader.i32().ok()?.to_string(),
         CqlType::Smallint => reader.i16().ok()?.to_string(),
         CqlType::Tinyint => reader.u8().ok()?.cast_signed().to_string(),
-        CqlType::Time => quoted(&calendar::print_time(reader.i64().ok()?)),
+        CqlType::Time => {
+            let nanos = reader.i64().ok().filter(|nanos| (0..calendar::NANOS_OF_DAY).contains(nanos));
+            quoted(&calendar::print_time(nanos?))
+        }
         CqlType::Timestamp => quoted(&calendar::print_timestamp(reader.i64().ok()?)),
         CqlType::Timeuuid | CqlType::Uuid => print_uuid(&reader.array().ok()?),
         CqlType::Varint => BigInt::from_signed_bytes_be(value).to_string(),
@@ -82,13 +89,38 @@ fn print_scalar(ty: &CqlType, value: &[u8]) -> Option<String> {
     })
 }
 
-fn print_float(number: f64) -> String {
+/// As Java prints floating-point numbers: a digit at least behind the point, and an exponent outside of 0.001 … 10,000,000.
+/// `scientific` is the number's shortest form with an exponent.
+fn print_float(number: f64, scientific: String) -> String {
     if number.is_nan() {
-        "NaN".to_owned()
-    } else if number.is_infinite() {
-        if number > 0.0 { "Infinity" } else { "-Infinity" }.to_owned()
-    } else {
-        format!("{number:?}")
+        return "NaN".to_owned();
+    }
+    if number.is_infinite() {
+        return if number > 0.0 { "Infinity" } else { "-Infinity" }.to_owned();
+    }
+    let (mantissa, exponent) = scientific.split_once('E').unwrap_or((&scientific, "0"));
+    let point = if mantissa.contains('.') { "" } else { ".0" };
+    let Ok(places @ -3..7) = exponent.parse::<i32>() else {
+        return format!("{mantissa}{point}E{exponent}");
+    };
+    // The same digits without the exponent: rounding again to fewer bits than an f64 has would change them.
+    let sign = if mantissa.starts_with('-') { "-" } else { "" };
+    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+    match usize::try_from(places) {
+        Ok(places) => {
+            let digits = format!("{digits:0<width$}", width = places + 2);
+            let (whole, fraction) = digits.split_at(places + 1);
+            format!("{sign}{whole}.{fraction}")
+        }
+        Err(_) => format!("{sign}0.{}{digits}", "0".repeat((-places - 1).unsigned_abs() as usize)),
+    }
+}
+
+/// All eight groups, as Java prints them; an IPv4 address in IPv6 form as IPv4.
+fn print_ipv6(address: Ipv6Addr) -> String {
+    match address.to_ipv4_mapped() {
+        Some(address) => address.to_string(),
+        None => address.segments().map(|group| format!("{group:x}")).join(":"),
     }
 }
 
@@ -156,10 +188,14 @@ fn write_items(
     Some(())
 }
 
+/// The fields that are there; the last ones may be missing.
 fn write_tuple(of: &[CqlType], value: &[u8], out: &mut String, depth: usize) -> Option<()> {
     let mut reader = Reader::new(value);
     let mut text = String::from("(");
     for (i, ty) in of.iter().enumerate() {
+        if reader.is_empty() {
+            break;
+        }
         if i > 0 {
             text.push_str(", ");
         }
@@ -175,8 +211,9 @@ fn write_udt(ty: &CqlType, value: &[u8], out: &mut String, depth: usize) -> Opti
     let mut reader = Reader::new(value);
     let mut text = String::from("{");
     for (i, field) in fields.iter().enumerate() {
-        let comma = if i > 0 { ", " } else { "" };
-        let _ = write!(text, "{comma}{}: ", field.name);
+        text.push_str(if i > 0 { ", " } else { "" });
+        let _ = write_name(&mut text, &field.name);
+        text.push_str(": ");
         write_field(&field.ty, &mut reader, &mut text, depth)?;
     }
     text.push('}');
@@ -200,7 +237,7 @@ fn write_vector(of: &CqlType, dimension: u16, value: &[u8], out: &mut String, de
         if i > 0 {
             text.push_str(", ");
         }
-        let item = match of.fixed_len() {
+        let item = match of.vector_element_len() {
             Some(length) => reader.bytes(length).ok()?,
             None => reader.varint_bytes().ok()?,
         };

@@ -192,6 +192,24 @@ impl CqlType {
         }
     }
 
+    /// The length of an element of this type inside a vector; `None` if each has its own length before it. Cassandra 5.0
+    /// counts `date`, `smallint`, `time`, `tinyint` and `counter` to the latter.
+    pub fn vector_element_len(&self) -> Option<usize> {
+        match self {
+            CqlType::Date | CqlType::Smallint | CqlType::Time | CqlType::Tinyint | CqlType::Counter => None,
+            // A loop, since vectors of vectors may be made without a bound on their depth.
+            CqlType::Vector { .. } => {
+                let (mut ty, mut count) = (self, 1_usize);
+                while let CqlType::Vector { element, dimension } = ty {
+                    count = count.checked_mul(usize::from(*dimension))?;
+                    ty = element;
+                }
+                ty.vector_element_len()?.checked_mul(count)
+            }
+            other => other.fixed_len(),
+        }
+    }
+
     /// Whether it is a list, set or map.
     pub fn is_collection(&self) -> bool {
         matches!(self, CqlType::List { .. } | CqlType::Set { .. } | CqlType::Map { .. })
@@ -271,10 +289,12 @@ impl fmt::Display for CqlType {
     }
 }
 
-fn write_name(f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
+/// A name, in quotes unless its letters need none.
+pub(crate) fn write_name(f: &mut impl fmt::Write, name: &str) -> fmt::Result {
     let plain = name.starts_with(|c: char| c.is_ascii_lowercase())
         && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
         && CqlType::native(name).is_none();
+    // The words that are reserved everywhere are the syntax's matter; a type's name cannot be read wrongly here.
     if plain { f.write_str(name) } else { write!(f, "\"{}\"", name.replace('"', "\"\"")) }
 }
 
