@@ -29,8 +29,11 @@ pub(crate) enum ControlRequest {
     ApplySchema {
         /// The changes, in order.
         changes: Vec<SchemaChange>,
-        /// What registered clients are told.
-        event: Option<SchemaEvent>,
+    },
+    /// From shard 0, once all shards have taken a change over: tell the clients that registered for it.
+    Announce {
+        /// What they are told.
+        event: SchemaEvent,
     },
     /// From shard 0: drop the table's rows and say where the log stands.
     TruncateHere {

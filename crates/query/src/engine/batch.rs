@@ -99,14 +99,10 @@ impl Engine {
             };
             let modification = modification_of(&prepared)?;
             let generated = generate(&prepared.plan.generators, &self.inner.clock);
-            with_values(&prepared.plan.markers, statement.values, |values| {
-                let binds = Binds { values, generated: &generated };
-                let time = statement_time(modification, &binds, time)?;
-                required = self.plan_mutations(modification, &binds, time, level, &mut planned)?;
-                Ok(())
-            })?;
-            // Many texts take long to parse; others are to have their turn.
-            self.inner.runtime.maybe_yield().await;
+            let values = with_values(&prepared.plan.markers, statement.values, |values| Ok(values.to_vec()))?;
+            let binds = Binds { values: &values, generated: &generated };
+            let time = statement_time(modification, &binds, time)?;
+            required = self.plan_mutations(modification, &binds, time, level, &mut planned).await?;
         }
         let write_type = write_type(request.kind);
         let written = self.inner.coordinator.write_batch(planned).await;
@@ -126,7 +122,7 @@ impl Engine {
         let mut required = 1;
         for modification in &batch.modifications {
             let time = statement_time(modification, binds, time)?;
-            required = self.plan_mutations(modification, binds, time, level, &mut planned)?;
+            required = self.plan_mutations(modification, binds, time, level, &mut planned).await?;
         }
         let write_type = if batch.is_logged { WriteType::Batch } else { WriteType::UnloggedBatch };
         let written = self.inner.coordinator.write_batch(planned).await;

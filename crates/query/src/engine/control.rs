@@ -23,8 +23,12 @@ impl Engine {
                     responder.reply(ControlReply::Truncated(outcome));
                 });
             }
-            ControlRequest::ApplySchema { changes, event } => {
-                self.apply_schema(&changes, event);
+            ControlRequest::ApplySchema { changes } => {
+                self.apply_schema(&changes);
+                responder.reply(ControlReply::Done);
+            }
+            ControlRequest::Announce { event } => {
+                self.announce(event);
                 responder.reply(ControlReply::Done);
             }
             ControlRequest::TruncateHere { table } => {

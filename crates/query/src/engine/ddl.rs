@@ -54,11 +54,11 @@ impl Engine {
         let planned = plan_ddl(&self.schema(), &statement, &context)?;
         if !planned.changes.is_empty() {
             self.log(&MetadataRecord::Schema(planned.changes.clone())).await?;
-            self.on_all_shards(|| ControlRequest::ApplySchema {
-                changes: planned.changes.clone(),
-                event: planned.event.clone(),
-            })
-            .await?;
+            self.on_all_shards(|| ControlRequest::ApplySchema { changes: planned.changes.clone() }).await?;
+            // A client that hears of the change may use any shard at once, so all must have it by then.
+            if let Some(event) = &planned.event {
+                self.on_all_shards(|| ControlRequest::Announce { event: event.clone() }).await?;
+            }
         }
         Ok(DdlOutcome { event: planned.event, warnings: planned.warnings })
     }
@@ -115,15 +115,17 @@ impl Engine {
     }
 
     /// Takes over a schema change on this shard.
-    pub(super) fn apply_schema(&self, changes: &[SchemaChange], event: Option<SchemaEvent>) {
+    pub(super) fn apply_schema(&self, changes: &[SchemaChange]) {
         let old = self.catalog();
         let schema = old.schema.with_all(changes);
         self.inner.coordinator.storage().update_schema(&schema);
         let catalog = Catalog::new(schema, old.system.clone(), old.epoch + 1, &self.inner.coordinator);
         *self.inner.catalog.borrow_mut() = Rc::new(catalog);
-        if let Some(event) = event
-            && self.inner.events.try_push(event).is_err()
-        {
+    }
+
+    /// Hands a change to the server, for the clients that registered for it.
+    pub(super) fn announce(&self, event: SchemaEvent) {
+        if self.inner.events.try_push(event).is_err() {
             tracing::warn!("a schema change is not pushed to clients: too many wait already");
         }
     }

@@ -159,6 +159,7 @@ impl Engine {
             if emitter.filled() != Filled::No && index + 1 < keys.len() {
                 return Ok(Some(Position { token, key: key.clone(), row: None }));
             }
+            self.inner.runtime.maybe_yield().await;
         }
         Ok(None)
     }

@@ -61,13 +61,13 @@ impl Engine {
         let level = write_level(call.params.consistency)?;
         let time = self.write_time(modification.timestamp.as_ref(), binds, call.params)?;
         let mut planned = Vec::new();
-        let required = self.plan_mutations(modification, binds, time, level, &mut planned)?;
+        let required = self.plan_mutations(modification, binds, time, level, &mut planned).await?;
         let written = self.inner.coordinator.write_batch(planned).await;
         written.map_err(|error| QueryError::Write { error, level, required, write_type: WriteType::Simple })
     }
 
     /// Adds a modification's mutations, one for each partition that it names. Gives how many answers the level needs.
-    pub(super) fn plan_mutations(
+    pub(super) async fn plan_mutations(
         &self,
         modification: &Modification,
         binds: &Binds<'_>,
@@ -83,6 +83,7 @@ impl Engine {
             modification.encode_many(binds, &key, token, time, &mut mutation)?;
             required = plan.required;
             planned.push(PlannedMutation { shard: plan.shard, mutation });
+            self.inner.runtime.maybe_yield().await;
         }
         Ok(required)
     }

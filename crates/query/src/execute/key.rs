@@ -12,7 +12,7 @@ use crate::plan::{Binds, InList, KeyChoice, Operand};
 const KEY_LENGTH_MAX: usize = 65_535;
 
 /// How many partitions one statement may name by IN, and how many rows: what it takes in memory is bounded by this.
-pub(crate) const COMBINATIONS_MAX: usize = 65_535;
+pub(crate) const COMBINATIONS_MAX: usize = 10_000;
 
 /// The key of a statement that names one partition. It is borrowed from the bound value where there is one column.
 #[inline]

@@ -11,8 +11,11 @@ use super::filter;
 use crate::error::{QueryError, invalid};
 use crate::plan::{Binds, Output, Select, Selected};
 
-/// A page is ended, or a result without pages refused, when its frame gets longer than this.
-const FRAME_LENGTH_MAX: usize = 200 << 20;
+/// A page ends early when its frame gets longer than this: a client takes fewer rows than it asked for, and the next page.
+const PAGE_BYTES_MAX: usize = 16 << 20;
+
+/// A result that is not asked for in pages is refused when its frame gets longer than this.
+const RESULT_BYTES_MAX: usize = 64 << 20;
 
 /// Buffers that a shard's reads use one after the other.
 #[derive(Debug, Default)]
@@ -223,18 +226,20 @@ impl<'e> RowEmitter<'e> {
         self.limits.rows -= 1;
         self.limits.page -= 1;
         self.partition_left = self.partition_left.saturating_sub(1);
-        if self.writer.frame_length(self.out) > FRAME_LENGTH_MAX {
-            self.end_long_frame();
+        let length = self.writer.frame_length(self.out);
+        if length > PAGE_BYTES_MAX {
+            self.end_long_frame(length);
         }
     }
 
     #[cold]
-    fn end_long_frame(&mut self) {
-        if !self.limits.is_paged {
-            let message = format!("the result is larger than {FRAME_LENGTH_MAX} bytes: ask for it in pages");
+    fn end_long_frame(&mut self, length: usize) {
+        if self.limits.is_paged {
+            self.limits.page = 0;
+        } else if length > RESULT_BYTES_MAX {
+            let message = format!("The result is larger than {RESULT_BYTES_MAX} bytes: ask for it in pages");
             self.error.get_or_insert(invalid(message));
         }
-        self.limits.page = 0;
     }
 
     /// Whether to go on after a row or a partition.

@@ -1,6 +1,5 @@
 //! A node without sockets: engines on a real runtime, and a client that speaks frames to one of them.
 
-use std::cell::Cell;
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -13,7 +12,6 @@ use cql_protocol::{
     ValuesBuffer, Version,
 };
 use query::{Engine, EngineOptions, EngineParts, EngineSeats, NodeInfo, Outcome, OwnedRequest, Session, engine_seats};
-use runtime::sync::Notify;
 use runtime::{MeshSeat, Options, Runtime, ShardId};
 use schema::{Schema, SchemaChange};
 use storage::{Shard, StorageOptions, Truncations};
@@ -68,6 +66,15 @@ where
     F: Fn(Client) -> Fut + Send + Sync + Copy,
     Fut: Future<Output = ()>,
 {
+    run_node_with(dir, shards, |client, _, _| test(client));
+}
+
+/// The same for a test that looks below the engine.
+pub fn run_node_with<F, Fut>(dir: &Path, shards: u16, test: F)
+where
+    F: Fn(Client, Runtime, Shard) -> Fut + Send + Sync + Copy,
+    Fut: Future<Output = ()>,
+{
     let commands = runtime::mesh(shards, 4);
     let seats = engine_seats(shards).into_iter().zip(commands);
     let mains: Vec<_> = seats
@@ -81,7 +88,7 @@ where
 
 async fn shard_main<F, Fut>(runtime: Runtime, seat: Seat, test: F)
 where
-    F: Fn(Client) -> Fut,
+    F: Fn(Client, Runtime, Shard) -> Fut,
     Fut: Future<Output = ()>,
 {
     let shards = runtime.shard_count();
@@ -109,8 +116,6 @@ where
     }
     let mut node: Option<Engine> = None;
     let mut engine_seat = Some(seat.engine);
-    let ended = Rc::new(Notify::new());
-    let is_ended = Rc::new(Cell::new(false));
     let mut storage = None;
     while let Ok((command, responder)) = inbox.pop().await {
         match command {
@@ -126,12 +131,12 @@ where
                     options: EngineOptions::default(),
                     node: node_info(boot.number),
                 });
-                storage = Some(opened.0);
+                storage = Some(opened.0.clone());
                 node = Some(engine.clone());
                 responder.reply(());
                 if runtime.shard().0 + 1 == shards {
                     let client = Client::new(engine);
-                    test(client).await;
+                    test(client, runtime.clone(), opened.0.clone()).await;
                     for command in [|| Command::Drain, || Command::End] {
                         for shard in (0..shards).filter(|shard| *shard != runtime.shard().0) {
                             mesh.call(ShardId(shard), command()).await.expect("the shards live");
@@ -157,7 +162,7 @@ where
     }
     let stats = runtime.stats();
     assert_eq!(stats.stalls_over_5ms, 0, "no turn of the loop may take over 5 ms: {stats:?}");
-    drop((node, ended, is_ended));
+    drop(node);
 }
 
 fn boot_of(records: &[MetadataRecord]) -> Boot {
