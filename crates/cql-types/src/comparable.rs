@@ -11,7 +11,8 @@
 //! varint                   01, length biased by sign (u32), two's complement; 00 if empty
 //! decimal                  01, sign, exponent (biased i64), digits + 1, 00; negative: all turned; 00 if empty
 //! list, set, map           01 before each element, 00 at the end
-//! tuple, UDT, vector       01 and the field, 00 for null or missing
+//! vector                   01 before each element
+//! tuple, UDT               01, then each field: 01 and the field, 00 for null or missing; 00 if empty
 //! ```
 //!
 //! A reversed column's bytes are all turned (`!`).
@@ -175,6 +176,11 @@ fn collection(value: &[u8], of: &[&CqlType], out: &mut Vec<u8>, depth: usize) {
 
 fn fields<'t>(of: impl Iterator<Item = &'t CqlType>, value: &[u8], out: &mut Vec<u8>, depth: usize) {
     let mut reader = Reader::new(value);
+    if reader.is_empty() {
+        out.push(EMPTY);
+        return;
+    }
+    out.push(PRESENT);
     for ty in of {
         match element(&mut reader) {
             Ok(Some(field)) => {

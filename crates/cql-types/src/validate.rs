@@ -125,8 +125,9 @@ fn fields<'t>(of: impl Iterator<Item = &'t CqlType>, value: &[u8], depth: usize)
         if reader.is_empty() {
             return Ok(());
         }
+        let part = if reader.remaining() < 4 { "size of " } else { "" };
         let field = crate::element(&mut reader);
-        let short = |_| ValueError::malformed(format!("Not enough bytes to read {i}th component"));
+        let short = |_| ValueError::malformed(format!("Not enough bytes to read {part}{i}th component"));
         if let Some(field) = field.map_err(short)? {
             validate_at(ty, field, depth + 1)?;
         }
@@ -199,6 +200,7 @@ mod tests {
             ("set<int>", "00000001", "Not enough bytes to read a set"),
             ("map<int, text>", "7fffffff", "Not enough bytes to read a map"),
             ("tuple<int, text>", "00000004", "Not enough bytes to read 0th component"),
+            ("tuple<int, text>", "0000", "Not enough bytes to read size of 0th component"),
             ("tuple<int, text>", "00000004000000090000000161ff", "Invalid remaining data after end of tuple value"),
             ("vector<float, 2>", "", "Invalid empty vector value"),
             ("vector<float, 2>", "00000000", "Not enough bytes to read a vector<float, 2>"),

@@ -62,6 +62,15 @@ fn equal_decimals_of_different_scales_are_equal() {
     assert_eq!(compare(&CqlType::Decimal, &one, &also), Ordering::Equal);
 }
 
+/// An empty tuple comes before one whose fields are null, which are as if they were missing.
+#[test]
+fn tuples_order_as_cassandras() {
+    let ty = CqlType::parse("tuple<int, int>").unwrap();
+    let (empty, null, nulls) = (&[][..], &[0xff; 4][..], &[0xff; 8][..]);
+    assert_eq!(compare(&ty, empty, null), Ordering::Less);
+    assert_eq!(compare(&ty, null, nulls), Ordering::Equal);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
