@@ -23,6 +23,7 @@ where
     if !options.cpus.is_empty() && options.cpus.len() != mains.len() {
         return Err(StartError::CpuCount { cpu_count: options.cpus.len(), shard_count: mains.len() });
     }
+    crate::sys::memory::refuse_huge_pages();
     let kind = choose_reactor(options.reactor)?;
     let peers = Peers::new(mains.len()).map_err(|source| StartError::Reactor { name: "eventfd", source })?;
     // Before the first thread, so that all of them have it.

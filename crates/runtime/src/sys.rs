@@ -4,6 +4,7 @@
 pub(crate) mod clock;
 pub(crate) mod disk;
 pub(crate) mod event;
+pub(crate) mod memory;
 pub(crate) mod socket;
 pub(crate) mod thread;
 
