@@ -7,7 +7,7 @@ use cql_protocol::{FrameHeader, WriteType, write_void};
 use topology::token_of;
 
 use super::now::Call;
-use super::write::{acknowledged, write_level};
+use super::write::{Planned, acknowledged, write_level};
 use super::{Engine, SCRATCH_BYTES_KEPT};
 use crate::Outcome;
 use crate::error::{QueryError, invalid};
@@ -90,7 +90,7 @@ impl Engine {
         let level = write_level(request.params.consistency)?;
         let time = self.write_time(None, &NO_BINDS, &request.params)?;
         let keyspace = request.params.keyspace.or(keyspace);
-        let mut planned = Vec::with_capacity(request.len());
+        let mut planned = Planned::default();
         let mut required = 1;
         for statement in request.statements() {
             let prepared = match statement.query {
@@ -105,7 +105,7 @@ impl Engine {
             required = self.plan_mutations(modification, &binds, time, level, &mut planned).await?;
         }
         let write_type = write_type(request.kind);
-        let written = self.inner.coordinator.write_batch(planned).await;
+        let written = self.inner.coordinator.write_batch(planned.mutations).await;
         written.map_err(|error| QueryError::Write { error, level, required, write_type })
     }
 
@@ -118,14 +118,14 @@ impl Engine {
     ) -> Result<(), QueryError> {
         let level = write_level(call.params.consistency)?;
         let time = self.write_time(batch.timestamp.as_ref(), binds, call.params)?;
-        let mut planned = Vec::with_capacity(batch.modifications.len());
+        let mut planned = Planned::default();
         let mut required = 1;
         for modification in &batch.modifications {
             let time = statement_time(modification, binds, time)?;
             required = self.plan_mutations(modification, binds, time, level, &mut planned).await?;
         }
         let write_type = if batch.is_logged { WriteType::Batch } else { WriteType::UnloggedBatch };
-        let written = self.inner.coordinator.write_batch(planned).await;
+        let written = self.inner.coordinator.write_batch(planned.mutations).await;
         written.map_err(|error| QueryError::Write { error, level, required, write_type })
     }
 

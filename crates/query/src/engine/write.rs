@@ -10,8 +10,15 @@ use super::{Engine, SCRATCH_BYTES_KEPT};
 use crate::Outcome;
 use crate::error::{QueryError, invalid, level};
 use crate::execute::key::{keys, single_key};
-use crate::execute::modify::{WriteTime, using_timestamp};
+use crate::execute::modify::{MUTATION_BYTES_MAX, WriteTime, too_large, using_timestamp};
 use crate::plan::{Binds, Modification, Operand};
+
+/// A statement's or batch's mutations while they are collected.
+#[derive(Default)]
+pub(super) struct Planned {
+    pub(super) mutations: Vec<PlannedMutation>,
+    bytes: usize,
+}
 
 impl Engine {
     /// A write of one row, answered within the call if this shard owns it.
@@ -60,9 +67,9 @@ impl Engine {
     ) -> Result<(), QueryError> {
         let level = write_level(call.params.consistency)?;
         let time = self.write_time(modification.timestamp.as_ref(), binds, call.params)?;
-        let mut planned = Vec::new();
+        let mut planned = Planned::default();
         let required = self.plan_mutations(modification, binds, time, level, &mut planned).await?;
-        let written = self.inner.coordinator.write_batch(planned).await;
+        let written = self.inner.coordinator.write_batch(planned.mutations).await;
         written.map_err(|error| QueryError::Write { error, level, required, write_type: WriteType::Simple })
     }
 
@@ -73,7 +80,7 @@ impl Engine {
         binds: &Binds<'_>,
         time: WriteTime,
         level: ConsistencyLevel,
-        planned: &mut Vec<PlannedMutation>,
+        planned: &mut Planned,
     ) -> Result<u32, QueryError> {
         let mut required = 1;
         for key in keys(&modification.table, &modification.key, binds)? {
@@ -82,7 +89,11 @@ impl Engine {
             let mut mutation = Vec::with_capacity(256);
             modification.encode_many(binds, &key, token, time, &mut mutation)?;
             required = plan.required;
-            planned.push(PlannedMutation { shard: plan.shard, mutation });
+            planned.bytes += mutation.len();
+            if planned.bytes > MUTATION_BYTES_MAX {
+                return Err(too_large());
+            }
+            planned.mutations.push(PlannedMutation { shard: plan.shard, mutation });
             self.inner.runtime.maybe_yield().await;
         }
         Ok(required)

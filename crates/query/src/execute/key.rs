@@ -14,6 +14,9 @@ const KEY_LENGTH_MAX: usize = 65_535;
 /// How many partitions one statement may name by IN, and how many rows: what it takes in memory is bounded by this.
 pub(crate) const COMBINATIONS_MAX: usize = 10_000;
 
+/// How many bytes those combinations may have in all: each repeats the values that it is made of.
+const COMBINATION_BYTES_MAX: usize = 16 << 20;
+
 /// The key of a statement that names one partition. It is borrowed from the bound value where there is one column.
 #[inline]
 pub(crate) fn single_key<'s, 'a: 's>(
@@ -89,11 +92,7 @@ pub(crate) fn keys(table: &Table, choices: &[KeyChoice], binds: &Binds<'_>) -> R
 
 /// Every combination so far with every value.
 pub(crate) fn product(combinations: Vec<Vec<Vec<u8>>>, values: &[Vec<u8>]) -> Result<Vec<Vec<Vec<u8>>>, QueryError> {
-    if combinations.len().saturating_mul(values.len()) > COMBINATIONS_MAX {
-        return Err(invalid(format!(
-            "the IN relations of the statement name more than {COMBINATIONS_MAX} combinations of values"
-        )));
-    }
+    check_combinations(&combinations, values.len(), values.iter().map(Vec::len).sum())?;
     let mut grown = Vec::with_capacity(combinations.len() * values.len());
     for combination in &combinations {
         for value in values {
@@ -103,6 +102,18 @@ pub(crate) fn product(combinations: Vec<Vec<Vec<u8>>>, values: &[Vec<u8>]) -> Re
         }
     }
     Ok(grown)
+}
+
+/// Whether `combinations`, each with each of `count` further values of `bytes` in all, are few enough.
+pub(crate) fn check_combinations(combinations: &[Vec<Vec<u8>>], count: usize, bytes: usize) -> Result<(), QueryError> {
+    let known: usize = combinations.iter().flatten().map(Vec::len).sum();
+    let bytes = known.saturating_mul(count).saturating_add(bytes.saturating_mul(combinations.len()));
+    if combinations.len().saturating_mul(count) > COMBINATIONS_MAX || bytes > COMBINATION_BYTES_MAX {
+        return Err(invalid(format!(
+            "The IN relations of the statement name more than {COMBINATIONS_MAX} combinations of values, or more than {COMBINATION_BYTES_MAX} bytes of them"
+        )));
+    }
+    Ok(())
 }
 
 /// The values of an IN, in their order, each once.

@@ -4,7 +4,7 @@ use cql_protocol::Value;
 use mutation::{ClusteringBound, Deletion, Expiry, MutationEncoder};
 use topology::Token;
 
-use super::key::{in_values, product};
+use super::key::{check_combinations, in_values, product};
 use crate::error::{QueryError, invalid};
 use crate::plan::{Assignment, Binds, ClusteringChoice, Modification, ModificationKind, Operand, SliceEnd, Target};
 
@@ -13,6 +13,9 @@ const STACK_COMPONENTS: usize = 8;
 
 /// The longest time to live, seconds: twenty years. (Source: Cassandra's `Attributes.MAX_TTL`.)
 const TTL_MAX: i32 = 20 * 365 * 24 * 60 * 60;
+
+/// The most that one statement's mutations may have, bytes: rows named by IN repeat the values that are set.
+pub(crate) const MUTATION_BYTES_MAX: usize = 32 << 20;
 
 /// The longest clustering, bytes over all its columns.
 const CLUSTERING_LENGTH_MAX: usize = 65_535;
@@ -120,7 +123,15 @@ impl Modification {
                 if !self.statics.is_empty() {
                     self.encode_static(binds, time, &mut mutation)?;
                 }
-                for row in self.combinations(choices, binds)? {
+                let rows = self.combinations(choices, binds)?;
+                let row_bytes = self.regulars.iter().try_fold(0usize, |bytes, assignment| {
+                    let value = assignment.operand.value(binds)?.bytes().map_or(0, <[u8]>::len);
+                    Ok::<_, QueryError>(bytes.saturating_add(value))
+                })?;
+                if rows.len().saturating_mul(row_bytes) > MUTATION_BYTES_MAX {
+                    return Err(too_large());
+                }
+                for row in rows {
                     let components: Vec<&[u8]> = row.iter().map(Vec::as_slice).collect();
                     check_clustering(&components)?;
                     self.encode_row(&components, binds, time, &mut mutation)?;
@@ -220,6 +231,12 @@ impl Modification {
     }
 }
 
+/// A statement or batch whose mutations are more than memory should hold at once.
+#[cold]
+pub(crate) fn too_large() -> QueryError {
+    invalid(format!("The statement's changes are larger than {MUTATION_BYTES_MAX} bytes"))
+}
+
 impl WriteTime {
     #[inline]
     fn deletion(self) -> Deletion {
@@ -309,9 +326,8 @@ fn with_tuples(
         }
         rows.insert(order, values);
     }
-    if combinations.len().saturating_mul(rows.len()) > super::key::COMBINATIONS_MAX {
-        return Err(invalid("the IN relations of the statement name too many combinations of values"));
-    }
+    let bytes = rows.values().flatten().map(Vec::len).sum();
+    check_combinations(&combinations, rows.len(), bytes)?;
     let mut grown = Vec::with_capacity(combinations.len() * rows.len());
     for combination in &combinations {
         for values in rows.values() {
