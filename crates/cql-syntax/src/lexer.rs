@@ -85,7 +85,10 @@ impl<'a> Lexer<'a> {
             b'"' => (TokenKind::QuotedName, self.quoted(b'"')?),
             b'$' if rest.starts_with("$$") => match rest[2..].find("$$") {
                 Some(end) => (TokenKind::String, end + 4),
-                None => return Err(Failure { offset, message: "no viable alternative at character '$'".to_owned() }),
+                None => {
+                    let message = "mismatched character '<EOF>' expecting '$'".to_owned();
+                    return Err(Failure { offset: self.text.len(), message });
+                }
             },
             b'0'..=b'9' | b'-' | b'a'..=b'z' | b'A'..=b'Z' => constant_or_word(rest),
             _ => (TokenKind::Symbol, symbol(rest)),
@@ -108,7 +111,12 @@ impl<'a> Lexer<'a> {
             } else if let Some(comment) = trimmed.strip_prefix("/*") {
                 match comment.find("*/") {
                     Some(end) => self.offset += end + 4,
-                    None => return Err(Failure { offset: self.offset, message: "a comment is not closed".to_owned() }),
+                    None => {
+                        return Err(Failure {
+                            offset: self.text.len(),
+                            message: "mismatched character '<EOF>' expecting '*'".to_owned(),
+                        });
+                    }
                 }
             } else {
                 return Ok(());
@@ -129,7 +137,7 @@ impl<'a> Lexer<'a> {
                 return Ok(at + 1);
             }
         }
-        let message = "mismatched character '<EOF>' expecting set null".to_owned();
+        let message = format!("mismatched character '<EOF>' expecting '{}'", char::from(quote));
         Err(Failure { offset: self.text.len(), message })
     }
 }

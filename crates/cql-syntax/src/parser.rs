@@ -32,7 +32,7 @@ fn parse_statement(text: &str) -> Result<Statement> {
     let mut parser = Parser { lexer, token, depth: 0, marker_count: 0, in_batch: false };
     let statement = parser.statement()?;
     while parser.take_symbol(";")? {}
-    if parser.token.kind == TokenKind::End { Ok(statement) } else { Err(parser.unexpected()) }
+    if parser.token.kind == TokenKind::End { Ok(statement) } else { Err(parser.mismatch("EOF")) }
 }
 
 type Result<T, E = Failure> = std::result::Result<T, E>;

@@ -106,9 +106,9 @@ fn float(value: &[u8], out: &mut Vec<u8>) {
 }
 
 fn escaped(value: &[u8], out: &mut Vec<u8>) {
-    for &byte in value {
-        out.push(byte);
-        if byte == 0 {
+    for part in value.split_inclusive(|&byte| byte == 0) {
+        out.extend_from_slice(part);
+        if part.ends_with(&[0]) {
             out.push(0xff);
         }
     }

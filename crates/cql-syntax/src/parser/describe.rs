@@ -62,12 +62,21 @@ impl Parser<'_> {
             let (keyspace, name) = self.qualified_name()?;
             return Ok(DescribeTarget::Element { kind: DescribeKind::MaterializedView, keyspace, name: Some(name) });
         }
-        if let Some(&(_, kind)) = ELEMENTS.iter().find(|(keyword, _)| self.token.is_keyword(keyword)) {
+        if let Some(&(_, kind)) = ELEMENTS.iter().find(|(keyword, _)| self.token.is_keyword(keyword))
+            && !self.names_something()?
+        {
             self.advance()?;
             return self.describe_element(kind);
         }
         let (keyspace, name) = self.qualified_name()?;
         Ok(DescribeTarget::Any { keyspace, name })
+    }
+
+    /// Whether the word is a name although it is a kind's too: `DESCRIBE type` alone, or `DESCRIBE type.x`.
+    fn names_something(&self) -> Result<bool> {
+        let second = self.peek_second()?;
+        let ends = second.kind == TokenKind::End || [";", "."].iter().any(|symbol| second.is_symbol(symbol));
+        Ok(self.at_name() && (ends || second.is_keyword("WITH")))
     }
 
     fn describe_element(&mut self, kind: DescribeKind) -> Result<DescribeTarget> {

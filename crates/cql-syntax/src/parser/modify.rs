@@ -130,7 +130,8 @@ impl Parser<'_> {
         Ok(AssignmentKind::Prepend(term))
     }
 
-    /// `c + term` or `c - term` behind `c =`. In `c = c -1` the sign belongs to the number's token.
+    /// `c + term` or `c - term` behind `c =`. In `c = c -1` the sign belongs to the number's token,
+    /// and `c = c 1` is let through with it.
     fn column_and_term(&mut self, column: &str) -> Result<AssignmentKind> {
         self.same_column(column)?;
         if self.take_symbol("+")? {
@@ -139,7 +140,7 @@ impl Parser<'_> {
         if self.take_symbol("-")? {
             return Ok(AssignmentKind::Subtract(self.term()?));
         }
-        if self.token.kind == TokenKind::Integer && self.token.text.starts_with('-') {
+        if self.token.kind == TokenKind::Integer {
             let text = self.advance()?.text.to_owned();
             return Ok(AssignmentKind::Add(Term::Literal(Literal { kind: LiteralKind::Integer, text })));
         }

@@ -2,15 +2,14 @@
 
 use super::{Parser, Result};
 use crate::ast::{OrderBy, Select, Selection, Selector, SelectorExpression, Term};
-use crate::lexer::TokenKind;
+use crate::lexer::{Token, TokenKind};
 use crate::printer::type_text;
 
 impl Parser<'_> {
     pub(super) fn select(&mut self) -> Result<Select> {
         self.expect_keyword("SELECT")?;
         // `json` and `distinct` may be a column's name too.
-        let second = self.peek_second()?;
-        let names_column = second.is_keyword("FROM") || second.is_symbol(",") || second.is_keyword("AS");
+        let names_column = self.keyword_is_a_column()?;
         if !names_column && self.token.is_keyword("JSON") {
             return Err(self.error("SELECT JSON is not supported yet"));
         }
@@ -36,6 +35,19 @@ impl Parser<'_> {
         }
         self.timeout()?;
         Ok(Select { distinct, selection, table, relations, order_by, per_partition_limit, limit, allow_filtering })
+    }
+
+    /// Whether the first word behind SELECT is a column although it is a keyword, as what follows it says. In `distinct as
+    /// FROM` and `distinct as AS b FROM` the column is `as`.
+    fn keyword_is_a_column(&self) -> Result<bool> {
+        let ends = |token: Token<'_>| token.is_keyword("FROM") || token.is_symbol(",");
+        let mut lexer = self.lexer;
+        let second = lexer.next_token()?;
+        if !second.is_keyword("AS") {
+            return Ok(ends(second));
+        }
+        let third = lexer.next_token()?;
+        Ok(if third.is_keyword("AS") { ends(lexer.next_token()?) } else { !ends(third) })
     }
 
     /// `USING TIMEOUT 2000ms`. ScyllaDB's drivers end their metadata queries with it wherever SUPPORTED names a shard, as ours
@@ -113,8 +125,13 @@ impl Parser<'_> {
         self.expect_symbol("(")?;
         let expression = Box::new(self.selector()?);
         self.expect_keyword("AS")?;
-        let ty = type_text(&self.cql_type()?);
+        let place = *self;
+        let ty = self.cql_type()?;
+        if !ty.is_native() {
+            return Err(place.unexpected());
+        }
         self.expect_symbol(")")?;
+        let ty = type_text(&ty);
         Ok(SelectorExpression::Cast { expression, ty })
     }
 
@@ -141,6 +158,9 @@ impl Parser<'_> {
             self.qualified_name()?
         };
         if !self.take_symbol("(")? {
+            if self.token.is_symbol("[") {
+                return Err(self.error("selecting an element of a collection is not supported yet"));
+            }
             return match keyspace {
                 None => Ok(SelectorExpression::Column(name)),
                 Some(_) => Err(self.error("selecting a field of a user-defined type is not supported yet")),

@@ -28,6 +28,7 @@ impl Parser<'_> {
                 }
                 "{" => self.braces(),
                 "(" => self.cast_or_tuple(),
+                "-" => Err(self.error("arithmetic is not supported yet")),
                 _ => Err(self.unexpected()),
             };
         }

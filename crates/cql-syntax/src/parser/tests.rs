@@ -20,7 +20,12 @@ fn errors_say_where_and_what() {
         ("SELECT *\n FORM t", "line 2:1 mismatched input 'FORM' expecting K_FROM"),
         ("", "line 1:0 no viable alternative at input '<EOF>'"),
         ("SELECT * FROM t WHERE", "line 1:21 no viable alternative at input '<EOF>'"),
-        ("SELECT * FROM t; x", "line 1:17 no viable alternative at input 'x'"),
+        ("SELECT * FROM t; x", "line 1:17 mismatched input 'x' expecting EOF"),
+        ("INSERT INTO t (a) VALUES ('abc", "line 1:30 mismatched character '<EOF>' expecting '''"),
+        ("SELECT * FROM t /* comment", "line 1:26 mismatched character '<EOF>' expecting '*'"),
+        ("SELECT * FROM t WHERE (a) = 1", "line 1:28 no viable alternative at input '1'"),
+        ("ALTER TABLE t ADD a int, b int", "line 1:23 mismatched input ',' expecting EOF"),
+        ("CREATE TABLE t (a interval)", "line 1:18 Invalid (reserved) user type name interval"),
         ("INSERT INTO t (a) VALUES (b)", "line 1:27 mismatched input ')' expecting '('"),
         ("USE é", "line 1:4 no viable alternative at character 'é'"),
     ] {

@@ -5,6 +5,9 @@ use cql_types::{CqlType, TypeError};
 use super::{Parser, Result};
 use crate::lexer::TokenKind;
 
+/// Names that no user-defined type may have, since native types may be called so one day.
+const RESERVED_TYPE_NAMES: [&str; 6] = ["bitstring", "byte", "complex", "enum", "interval", "macaddr"];
+
 impl Parser<'_> {
     /// A type: `int`, `map<text, frozen<list<int>>>`, `ks.address`, `'org.example.Type'`.
     pub(super) fn cql_type(&mut self) -> Result<CqlType> {
@@ -62,7 +65,11 @@ impl Parser<'_> {
     }
 
     fn user_type(&mut self) -> Result<CqlType> {
+        let place = *self;
         let (keyspace, name) = self.qualified_name()?;
+        if place.token.kind == TokenKind::Word && keyspace.is_none() && RESERVED_TYPE_NAMES.contains(&name.as_str()) {
+            return Err(place.error(format!("Invalid (reserved) user type name {name}")));
+        }
         Ok(CqlType::Udt { keyspace: keyspace.unwrap_or_default(), name, fields: Vec::new(), frozen: false })
     }
 

@@ -45,7 +45,7 @@ impl Parser<'_> {
         if let Ok(columns) = self.parenthesised(Self::name)
             && self.at_operator()
         {
-            let (operator, term) = self.operator_and_term()?;
+            let (operator, term) = self.tuple_operator_and_term()?;
             return Ok(Relation::Tuple { columns, operator, term });
         }
         *self = start;
@@ -58,6 +58,30 @@ impl Parser<'_> {
     fn at_operator(&self) -> bool {
         self.token.is_keyword("IN")
             || self.token.kind == TokenKind::Symbol && ["=", "!=", "<", "<=", ">", ">="].contains(&self.token.text)
+    }
+
+    /// An operator between tuples, and its right side: for IN a marker or tuples and markers in parentheses.
+    fn tuple_operator_and_term(&mut self) -> Result<(Operator, Term)> {
+        if !self.take_keyword("IN")? {
+            return Ok((self.comparison()?, self.tuple_or_marker()?));
+        }
+        if self.at_marker() {
+            return Ok((Operator::In, Term::Marker(self.marker()?)));
+        }
+        self.expect_symbol("(")?;
+        let tuples = if self.token.is_symbol(")") { Vec::new() } else { self.comma_separated(Self::tuple_or_marker)? };
+        self.expect_symbol(")")?;
+        Ok((Operator::In, Term::Tuple(tuples)))
+    }
+
+    fn tuple_or_marker(&mut self) -> Result<Term> {
+        if self.at_marker() {
+            return Ok(Term::Marker(self.marker()?));
+        }
+        if !self.token.is_symbol("(") {
+            return Err(self.unexpected());
+        }
+        self.parenthesised(Self::term).map(Term::Tuple)
     }
 
     /// An operator and its right side.

@@ -81,19 +81,19 @@ fn function() -> impl Strategy<Value = (Option<String>, String)> {
     })
 }
 
-fn ty() -> impl Strategy<Value = CqlType> {
+fn native_type() -> impl Strategy<Value = CqlType> {
     let names = ["int", "text", "timeuuid", "duration", "varint"];
+    proptest::sample::select(names.to_vec()).prop_map(|name| CqlType::native(name).unwrap())
+}
+
+fn ty() -> impl Strategy<Value = CqlType> {
     let udt = (option::of(name()), name()).prop_map(|(keyspace, name)| CqlType::Udt {
         keyspace: keyspace.unwrap_or_default(),
         name,
         fields: Vec::new(),
         frozen: false,
     });
-    let leaf = prop_oneof![
-        proptest::sample::select(names.to_vec()).prop_map(|name| CqlType::native(name).unwrap()),
-        udt,
-        Just(CqlType::Custom("org.example.It's".to_owned())),
-    ];
+    let leaf = prop_oneof![native_type(), udt, Just(CqlType::Custom("org.example.It's".to_owned())),];
     leaf.prop_recursive(3, 12, 3, |inner| {
         let boxed = inner.clone().prop_map(Box::new);
         prop_oneof![
@@ -157,7 +157,9 @@ fn relation() -> impl Strategy<Value = Relation> {
         1 => (Just(Operator::Like), term()),
         1 => Just((Operator::IsNot, Term::Null)),
     ];
-    let of_tuple = prop_oneof![(comparison(), term()), (Just(Operator::In), in_values())];
+    let tuple = prop_oneof![marker(), vec(term(), 1..3).prop_map(Term::Tuple)].boxed();
+    let tuples = prop_oneof![marker(), vec(tuple.clone(), 0..3).prop_map(Term::Tuple)];
+    let of_tuple = prop_oneof![(comparison(), tuple), (Just(Operator::In), tuples)];
     prop_oneof![
         (name(), of_column).prop_map(|(column, (operator, term))| Relation::Column { column, operator, term }),
         (name(), term(), comparison(), term()).prop_map(|(column, key, operator, term)| Relation::Element {
@@ -198,9 +200,9 @@ fn selector_expression() -> impl Strategy<Value = SelectorExpression> {
         prop_oneof![
             (function(), vec(inner.clone(), 0..3))
                 .prop_map(|((keyspace, name), arguments)| SelectorExpression::Function { keyspace, name, arguments }),
-            (inner, ty()).prop_map(|(expression, ty)| SelectorExpression::Cast {
+            (inner, native_type()).prop_map(|(expression, ty)| SelectorExpression::Cast {
                 expression: Box::new(expression),
-                ty: super::type_text(&ty),
+                ty: ty.to_string(),
             }),
         ]
     })
