@@ -5,6 +5,8 @@ use helenus_tests::Random;
 /// A statement that is deep, long, or nearly right.
 pub fn hostile(random: &mut Random) -> String {
     let depth = 1 << random.below(16);
+    // What is long rather than deep is planned in one poll, and may take its time: this many take a few milliseconds.
+    let width = depth.min(4096);
     match random.below(12) {
         0 => format!("SELECT {}a{} FROM hostile.t", "f(".repeat(depth), ")".repeat(depth)),
         1 => format!("INSERT INTO hostile.t (who, what) VALUES (1, {}1{})", "[".repeat(depth), "]".repeat(depth)),
@@ -15,8 +17,8 @@ pub fn hostile(random: &mut Random) -> String {
             ">>".repeat(depth)
         ),
         4 => format!("SELECT * FROM hostile.t WHERE {}who = 1{}", "(".repeat(depth), ")".repeat(depth)),
-        5 => format!("SELECT {} FROM hostile.t", vec!["what"; depth].join(", ")),
-        6 => format!("SELECT * FROM hostile.t WHERE who IN ({})", vec!["1"; depth].join(", ")),
+        5 => format!("SELECT {} FROM hostile.t", vec!["what"; width].join(", ")),
+        6 => format!("SELECT * FROM hostile.t WHERE who IN ({})", vec!["1"; width].join(", ")),
         7 => format!("INSERT INTO hostile.t (who, what) VALUES ({}, 'x')", "9".repeat(depth)),
         8 => format!("SELECT * FROM hostile.t WHERE who = {}1", "-".repeat(depth)),
         9 => format!("{}SELECT * FROM hostile.t", "/* ".repeat(depth)),

@@ -77,6 +77,18 @@ impl Connection {
         }
     }
 
+    /// Asks for events of a kind.
+    pub fn register(&mut self, kind: &str) -> io::Result<()> {
+        let mut body = vec![0, 1];
+        body.extend(u16::try_from(kind.len()).expect("a short name").to_be_bytes());
+        body.extend(kind.as_bytes());
+        let mut frame = vec![4, 0, 0, 1, 0x0b];
+        frame.extend(u32::try_from(body.len()).expect("a short body").to_be_bytes());
+        frame.extend(body);
+        let answer = self.ask(&frame)?;
+        if answer.opcode == 0x02 { Ok(()) } else { Err(io::Error::other(format!("REGISTER was answered {answer:?}"))) }
+    }
+
     /// Reads and drops whatever comes until the server closes or `time` passes without a byte.
     pub fn drain(&mut self, time: Duration) {
         let mut scratch = [0; 64 * 1024];

@@ -29,7 +29,7 @@ async fn connect(server: &Server, compression: Option<Compression>) -> Session {
 /// Runs a scenario in each configuration; the server must end well and have nothing to complain of.
 fn in_each_configuration<F, Fut>(scenario: F)
 where
-    F: Fn(Arc<Session>, u16) -> Fut,
+    F: Fn(Arc<Session>, u16, String) -> Fut,
     Fut: Future<Output = ()>,
 {
     let runtime =
@@ -39,7 +39,7 @@ where
         let server = Builder::new(reactor, shards).start();
         runtime.block_on(async {
             let session = Arc::new(connect(&server, compression(index)).await);
-            scenario(session, shards).await;
+            scenario(session, shards, server.address()).await;
         });
         server.stop();
     }
@@ -47,13 +47,13 @@ where
 
 #[test]
 fn everything_that_a_driver_does() {
-    in_each_configuration(|session, shards| async move {
+    in_each_configuration(|session, shards, address| async move {
         scenarios::metadata(&session).await;
         scenarios::prepared(&session).await;
         types::round_trips(&session).await;
         scenarios::ten_thousand_rows_paged(&session).await;
         scenarios::batch(&session).await;
-        scenarios::schema_change(&session).await;
+        scenarios::schema_change(&session, &address).await;
         scenarios::each_request_reaches_its_shard(&session, shards).await;
     });
 }

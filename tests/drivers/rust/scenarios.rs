@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use helenus_tests::Connection;
 use scylla::client::session::Session;
 use scylla::statement::Statement;
 use scylla::statement::batch::{Batch, BatchType};
@@ -97,22 +98,27 @@ pub async fn batch(session: &Session) {
     assert_eq!(count.into_rows_result().expect("rows").single_row::<(i64,)>().expect("one row").0, 100);
 }
 
-/// The driver that made the change knows it from the answer; that another one hears of it is the event's doing, for its own refresh
-/// is a minute away.
-pub async fn schema_change(session: &Session) {
-    let contact = session.get_cluster_state().get_nodes_info()[0].address.to_string();
-    let other =
-        scylla::client::session_builder::SessionBuilder::new().known_node(contact).build().await.expect("connects");
+/// This driver reads the schema anew when told to and drops the events that it registers for, so a raw connection listens for them.
+pub async fn schema_change(session: &Session, address: &str) {
+    const EVENT: u8 = 0x0c;
+    let mut listener = Connection::start(address).expect("connects");
+    listener.register("SCHEMA_CHANGE").expect("registers");
     execute(session, "CREATE TABLE announced (a int PRIMARY KEY)").await;
-    let began = std::time::Instant::now();
-    while !other
-        .get_cluster_state()
-        .get_keyspace("tested")
-        .is_some_and(|keyspace| keyspace.tables.contains_key("announced"))
-    {
-        assert!(began.elapsed().as_secs() < 10, "no event reached the other client");
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    }
+    let event = listener.receive().expect("an event comes");
+    assert_eq!((event.opcode, event.stream), (EVENT, -1));
+    let words = String::from_utf8_lossy(&event.body).into_owned();
+    let in_order = ["SCHEMA_CHANGE", "CREATED", "TABLE", "tested", "announced"];
+    assert!(
+        in_order.iter().try_fold(0, |from, word| Some(from + words[from..].find(word)? + word.len())).is_some(),
+        "{words:?}"
+    );
+    session.refresh_metadata().await.expect("metadata can be read");
+    assert!(
+        session
+            .get_cluster_state()
+            .get_keyspace("tested")
+            .is_some_and(|keyspace| keyspace.tables.contains_key("announced"))
+    );
 }
 
 pub async fn each_request_reaches_its_shard(session: &Session, shards: u16) {
