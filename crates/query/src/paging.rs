@@ -86,6 +86,10 @@ impl PagingState {
             let rows_left = reader.u32()?;
             let rows_left_in_partition = reader.u32()?;
             let position = PositionRef::read(&mut reader)?.to_owned();
+            if rows_left == 0 {
+                // Nobody gets a state when LIMIT is reached. The checksum is no secret: a client may have made this up.
+                return Err(mutation::DecodeError::Unknown { what: "a paging state's count of rows", value: 0 });
+            }
             match reader.remaining() {
                 0 => Ok(PagingState { position, rows_left, rows_left_in_partition }),
                 count => Err(mutation::DecodeError::LeftOver { count }),
@@ -121,6 +125,12 @@ mod tests {
         let bytes = state().encode(&key(1, b"v"));
         assert_eq!(PagingState::decode(&bytes, &key(2, b"v")), Err(InvalidPagingState));
         assert_eq!(PagingState::decode(&bytes, &key(1, b"w")), Err(InvalidPagingState));
+    }
+
+    #[test]
+    fn a_state_without_rows_left_is_refused() {
+        let bytes = PagingState { rows_left: 0, ..state() }.encode(&key(1, b"v"));
+        assert_eq!(PagingState::decode(&bytes, &key(1, b"v")), Err(InvalidPagingState));
     }
 
     #[test]
