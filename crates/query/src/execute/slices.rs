@@ -4,8 +4,14 @@ use mutation::{Bound, Slice};
 use schema::Column;
 
 use super::modify::clustering_combinations;
-use crate::error::QueryError;
+use crate::error::{QueryError, invalid};
 use crate::plan::{Binds, ClusteringChoice, Select, SliceEnd};
+
+/// The longest value of a clustering column: none longer can be stored.
+const VALUE_LENGTH_MAX: usize = 65_535;
+
+/// What all ends of slices may take. Each combination of values that IN gives has two of them, with all values before.
+const SLICE_BYTES_MAX: usize = 4 << 20;
 
 /// The byte-comparable ends of slices, and where each slice's are in them. Kept by the shard and used again.
 #[derive(Debug, Default)]
@@ -33,7 +39,7 @@ impl SliceBuffer {
             let start = self.mark();
             for (choice, column) in select.clustering.iter().zip(columns) {
                 let ClusteringChoice::One(operand) = choice else { continue };
-                push(operand.key_value(&column.name, binds)?, column, &mut self.bytes);
+                push(operand.key_value(&column.name, binds)?, column, &mut self.bytes)?;
             }
             let prefix = (start, self.mark());
             return self.push_slice(select, prefix, binds);
@@ -41,7 +47,7 @@ impl SliceBuffer {
         for combination in clustering_combinations(columns, &select.clustering, binds)? {
             let start = self.mark();
             for (value, column) in combination.iter().zip(columns) {
-                push(value, column, &mut self.bytes);
+                push(value, column, &mut self.bytes)?;
             }
             let prefix = (start, self.mark());
             self.push_slice(select, prefix, binds)?;
@@ -50,7 +56,7 @@ impl SliceBuffer {
     }
 
     fn mark(&self) -> u32 {
-        u32::try_from(self.bytes.len()).expect("bound values come in a frame of at most 256 MiB")
+        u32::try_from(self.bytes.len()).expect("the ends of slices are bounded")
     }
 
     /// Adds the slice behind the prefix.
@@ -83,7 +89,7 @@ impl SliceBuffer {
         let start = self.mark();
         self.bytes.extend_from_within(prefix.0 as usize..prefix.1 as usize);
         for (operand, column) in end.operands.iter().zip(columns) {
-            push(operand.key_value(&column.name, binds)?, column, &mut self.bytes);
+            push(operand.key_value(&column.name, binds)?, column, &mut self.bytes)?;
         }
         Ok(((start, self.mark()), end.is_inclusive))
     }
@@ -113,6 +119,20 @@ impl SliceBuffer {
 }
 
 #[inline]
-fn push(value: &[u8], column: &Column, out: &mut Vec<u8>) {
+fn push(value: &[u8], column: &Column, out: &mut Vec<u8>) -> Result<(), QueryError> {
+    if value.len() > VALUE_LENGTH_MAX || out.len() > SLICE_BYTES_MAX {
+        return Err(too_long(value.len()));
+    }
     cql_types::comparable::encode(&column.ty, value, column.is_reversed(), out);
+    Ok(())
+}
+
+#[cold]
+fn too_long(length: usize) -> QueryError {
+    match length > VALUE_LENGTH_MAX {
+        true => invalid(format!("The sum of all clustering columns is too long ({length} > {VALUE_LENGTH_MAX})")),
+        false => invalid(format!(
+            "The values that the statement gives for clustering columns come to more than {SLICE_BYTES_MAX} bytes"
+        )),
+    }
 }

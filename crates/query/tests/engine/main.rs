@@ -8,5 +8,6 @@
 
 mod cost;
 mod harness;
+mod limits;
 mod requests;
 mod scripts;

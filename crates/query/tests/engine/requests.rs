@@ -5,10 +5,10 @@ use crate::harness::{Client, Folder, Reply, buffer, run_node};
 use cql_protocol::request::{BatchKind, BatchQuery};
 use cql_protocol::{Consistency, ErrorCode, QueryParams, Response, ResultBody, Value, Version};
 
-const KEYSPACE: &str = "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}";
+pub const KEYSPACE: &str = "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}";
 
 /// The first column of each row, as integers.
-fn ints(reply: &Reply) -> Vec<i32> {
+pub fn ints(reply: &Reply) -> Vec<i32> {
     match reply.response().1 {
         Response::Result(ResultBody::Rows(rows)) => rows
             .iter()
@@ -32,7 +32,7 @@ fn is_void(reply: &Reply) -> bool {
     matches!(reply.response().1, Response::Result(ResultBody::Void))
 }
 
-async fn must(client: &Client, text: &str) {
+pub async fn must(client: &Client, text: &str) {
     let reply = client.query(text).await;
     if let Response::Error(error) = reply.response().1 {
         panic!("{text}: {error}");
@@ -40,7 +40,7 @@ async fn must(client: &Client, text: &str) {
 }
 
 /// Inserts the keys below `rows`, a hundred at a time.
-async fn fill(client: &Client, rows: i32) {
+pub async fn fill(client: &Client, rows: i32) {
     let insert = client.prepare("INSERT INTO ks.t (k, v) VALUES (?, ?)").await;
     for first in (0..rows).step_by(100) {
         let keys: Vec<[u8; 4]> = (first..rows.min(first + 100)).map(i32::to_be_bytes).collect();

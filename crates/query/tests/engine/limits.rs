@@ -1,0 +1,36 @@
+//! What no client can bring about: memory without bound, a poll without end, another table's data. The harness fails a
+//! test whose node had a poll over 5 ms.
+
+use cql_protocol::{ErrorCode, Value};
+
+use crate::harness::{Client, Folder, Reply, run_node};
+use crate::requests::{KEYSPACE, ints, must};
+
+/// A list of ints as it is bound to an IN.
+fn list(count: i32) -> Vec<u8> {
+    let elements = (0..count).flat_map(|element| [4, element].map(i32::to_be_bytes));
+    std::iter::once(count.to_be_bytes()).chain(elements).flatten().collect()
+}
+
+fn refused(reply: &Reply) -> String {
+    let error = reply.error();
+    assert_eq!(error.code(), ErrorCode::Invalid, "{error}");
+    error.message
+}
+
+#[test]
+fn slices_repeat_no_value_without_bound() {
+    let folder = Folder::new("slices");
+    run_node(folder.path(), 1, |client| async move {
+        must(&client, KEYSPACE).await;
+        must(&client, "CREATE TABLE ks.c (k int, a int, b blob, v int, PRIMARY KEY (k, a, b))").await;
+        let select = client.prepare("SELECT v FROM ks.c WHERE k = ? AND a IN ? AND b > ?").await;
+        let (key, list) = (1i32.to_be_bytes(), list(5_000));
+        let read = async |client: &Client, value: &[u8]| {
+            client.execute_values(&select.id, &[Value::Bytes(&key), Value::Bytes(&list), Value::Bytes(value)]).await
+        };
+        assert!(ints(&read(&client, &[1; 100]).await).is_empty());
+        assert!(refused(&read(&client, &[1; 60_000]).await).contains("come to more than"));
+        assert!(refused(&read(&client, &[1; 1 << 20]).await).contains("is too long"));
+    });
+}
