@@ -285,7 +285,9 @@ impl RowSink for RowEmitter<'_> {
         self.buffer.key.extend_from_slice(key);
         self.partition_left = self.limits.per_partition;
         if self.select.is_distinct {
-            self.emit(None);
+            if self.passes(None) {
+                self.emit(None);
+            }
             return match self.flow() {
                 Flow::Stop => {
                     self.stopped_at = Some(Position { token, key: key.to_vec(), row: None });
