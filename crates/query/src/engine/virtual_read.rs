@@ -11,7 +11,7 @@ use super::now::Call;
 use super::read::{limit, read_level, token_range};
 use crate::error::QueryError;
 use crate::execute::bind::generate;
-use crate::execute::filter;
+use crate::execute::filter::Conditions;
 use crate::plan::{Binds, Comparison, InList, Keys, Order, Output, Select, Selected};
 use crate::system::{VirtualRow, partition_key};
 
@@ -41,7 +41,7 @@ impl Engine {
         let writer = RowsWriter::begin(out, call.reply.version, call.reply.stream, &head);
         let mut result = VirtualResult::new(select, &binds, out, writer)?;
         for row in &rows {
-            if is_in(tokens.as_ref(), || token_of(&partition_key(&select.table, row))) && !result.add(row)? {
+            if is_in(tokens.as_ref(), || token_of(&partition_key(&select.table, row))) && !result.add(row) {
                 break;
             }
         }
@@ -78,6 +78,7 @@ struct VirtualResult<'r, 'v> {
     binds: &'r Binds<'v>,
     out: &'r mut Vec<u8>,
     writer: RowsWriter,
+    conditions: Conditions<'r>,
     rows_left: u32,
     per_partition: u32,
     partition: Option<Vec<u8>>,
@@ -97,15 +98,25 @@ impl<'r, 'v> VirtualResult<'r, 'v> {
             true => 1,
             false => limit(select.per_partition_limit.as_ref(), binds)?,
         };
-        let (partition, partition_left, counted) = (None, per_partition, 0);
-        Ok(VirtualResult { select, binds, out, writer, rows_left, per_partition, partition, partition_left, counted })
+        Ok(VirtualResult {
+            select,
+            binds,
+            out,
+            writer,
+            conditions: Conditions::new(select, binds)?,
+            rows_left,
+            per_partition,
+            partition: None,
+            partition_left: per_partition,
+            counted: 0,
+        })
     }
 
     /// Adds a row if it meets the conditions. Gives whether more are wanted.
-    fn add(&mut self, row: &VirtualRow) -> Result<bool, QueryError> {
+    fn add(&mut self, row: &VirtualRow) -> bool {
         let select = self.select;
-        if !filter::passes(select, self.binds, |selected| column(select, row, selected))? {
-            return Ok(true);
+        if !self.conditions.pass(|selected| column(select, row, selected)) {
+            return true;
         }
         let key = partition_key(&select.table, row);
         if self.partition.as_ref() != Some(&key) {
@@ -113,17 +124,17 @@ impl<'r, 'v> VirtualResult<'r, 'v> {
             self.partition_left = self.per_partition;
         }
         if self.partition_left == 0 {
-            return Ok(true);
+            return true;
         }
         self.partition_left -= 1;
         self.counted += 1;
-        let Output::Rows(columns) = &select.output else { return Ok(true) };
+        let Output::Rows(columns) = &select.output else { return true };
         for selected in columns {
             self.value(row, selected);
         }
         self.writer.end_row();
         self.rows_left -= 1;
-        Ok(self.rows_left > 0)
+        self.rows_left > 0
     }
 
     fn value(&mut self, row: &VirtualRow, selected: &Selected) {

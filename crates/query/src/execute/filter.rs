@@ -1,47 +1,91 @@
 //! ALLOW FILTERING: conditions that are looked at row by row.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
 use cql_protocol::Value;
-use cql_types::CqlType;
+use cql_types::{CqlType, comparable};
 
+use super::key::COMBINATIONS_MAX;
 use crate::error::{QueryError, invalid};
 use crate::plan::{Binds, Comparison, Filter, InList, Select, Selected};
 
-/// Whether a row, whose values `value` gives, meets all conditions. A null meets none.
-pub(crate) fn passes<'a>(
-    select: &Select,
-    binds: &Binds<'_>,
-    mut value: impl FnMut(&Selected) -> Option<&'a [u8]>,
-) -> Result<bool, QueryError> {
-    for filter in &select.filters {
-        let meets = match value(&filter.column) {
-            Some(bytes) => meets(filter, bytes, binds)?,
-            None => false,
-        };
-        if !meets {
-            return Ok(false);
-        }
-    }
-    Ok(true)
+/// The conditions of a SELECT with one execution's values, which were checked and, for IN, sorted once: what remains for
+/// each row is a comparison, or a search however long the list is.
+pub(crate) struct Conditions<'a> {
+    conditions: Vec<Condition<'a>>,
+    /// A row's value in byte-comparable form.
+    encoded: Vec<u8>,
 }
 
-fn meets(filter: &Filter, bytes: &[u8], binds: &Binds<'_>) -> Result<bool, QueryError> {
-    let ty = &filter.ty;
-    match &filter.operands {
-        InList::Operands(operands) => {
-            for operand in operands {
-                if compares(filter.comparison, ty, bytes, operand.key_value(&filter.name, binds)?) {
-                    return Ok(true);
+struct Condition<'a> {
+    filter: &'a Filter,
+    operand: Operand<'a>,
+}
+
+enum Operand<'a> {
+    One(&'a [u8]),
+    /// In byte-comparable form.
+    AnyOf(BTreeSet<Vec<u8>>),
+}
+
+impl<'a> Conditions<'a> {
+    pub(crate) fn new(select: &'a Select, binds: &Binds<'a>) -> Result<Self, QueryError> {
+        let condition = |filter: &'a Filter| Ok(Condition { filter, operand: operand(filter, binds)? });
+        let conditions = select.filters.iter().map(condition).collect::<Result<_, QueryError>>()?;
+        Ok(Conditions { conditions, encoded: Vec::new() })
+    }
+
+    /// Whether a row, whose values `value` gives, meets all conditions. A null meets none.
+    pub(crate) fn pass<'v>(&mut self, mut value: impl FnMut(&Selected) -> Option<&'v [u8]>) -> bool {
+        let Conditions { conditions, encoded } = self;
+        conditions.iter().all(|Condition { filter, operand }| {
+            let Some(bytes) = value(&filter.column) else { return false };
+            match operand {
+                Operand::One(wanted) => compares(filter.comparison, &filter.ty, bytes, wanted),
+                Operand::AnyOf(wanted) => {
+                    encoded.clear();
+                    comparable::encode(&filter.ty, bytes, false, encoded);
+                    wanted.contains(encoded.as_slice())
                 }
             }
-            Ok(false)
+        })
+    }
+}
+
+fn operand<'a>(filter: &'a Filter, binds: &Binds<'a>) -> Result<Operand<'a>, QueryError> {
+    let mut wanted = BTreeSet::new();
+    let mut want = |value: &[u8]| {
+        let mut encoded = Vec::with_capacity(value.len() + 1);
+        comparable::encode(&filter.ty, value, false, &mut encoded);
+        wanted.insert(encoded);
+    };
+    match &filter.operands {
+        InList::Operands(operands) => {
+            if let [operand] = operands.as_slice() {
+                return operand.key_value(&filter.name, binds).map(Operand::One);
+            }
+            check_count(operands.len())?;
+            for operand in operands {
+                want(operand.key_value(&filter.name, binds)?);
+            }
         }
         InList::Marker(operand) => match operand.value(binds)? {
-            Value::Bytes(list) => Ok(list_contains(list, ty, bytes)),
-            Value::Null => Err(invalid("Invalid null value for IN restriction")),
-            Value::Unset => Err(invalid(format!("Invalid unset value for column {}", filter.name))),
+            Value::Bytes(list) => {
+                check_count(list.first_chunk().map_or(0, |count| u32::from_be_bytes(*count)) as usize)?;
+                elements(list).for_each(want);
+            }
+            Value::Null => return Err(invalid("Invalid null value for IN restriction")),
+            Value::Unset => return Err(invalid(format!("Invalid unset value for column {}", filter.name))),
         },
+    }
+    Ok(Operand::AnyOf(wanted))
+}
+
+fn check_count(count: usize) -> Result<(), QueryError> {
+    match count > COMBINATIONS_MAX {
+        true => Err(invalid(format!("an IN relation takes at most {COMBINATIONS_MAX} values"))),
+        false => Ok(()),
     }
 }
 
@@ -56,13 +100,13 @@ fn compares(comparison: Comparison, ty: &CqlType, a: &[u8], b: &[u8]) -> bool {
     }
 }
 
-/// Whether a bound list holds a value. The list was checked against its type.
-fn list_contains(list: &[u8], ty: &CqlType, value: &[u8]) -> bool {
+/// The elements of a bound list, which was checked against its type.
+fn elements(list: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut reader = stdx::Reader::new(list);
     let count = reader.i32().unwrap_or(0);
-    let next = |_| {
+    let next = move |_| {
         let length = usize::try_from(reader.i32().ok()?).ok()?;
         reader.bytes(length).ok()
     };
-    (0..count).map_while(next).any(|element| cql_types::compare(ty, element, value) == Ordering::Equal)
+    (0..count).map_while(next)
 }

@@ -7,7 +7,7 @@ use stdx::Reader;
 use storage::{Flow, RowSink};
 use topology::Token;
 
-use super::filter;
+use super::filter::Conditions;
 use crate::error::{QueryError, invalid};
 use crate::plan::{Binds, Output, Select, Selected};
 
@@ -46,6 +46,8 @@ pub(crate) struct RowEmitter<'e> {
     buffer: &'e mut RowBuffer,
     out: &'e mut Vec<u8>,
     writer: RowsWriter,
+    /// Made when the first row is looked at.
+    conditions: Option<Conditions<'e>>,
     limits: RowLimits,
     now_in_seconds: u32,
     token: Token,
@@ -91,6 +93,7 @@ impl<'e> RowEmitter<'e> {
             buffer,
             out,
             writer,
+            conditions: None,
             limits,
             now_in_seconds,
             token: Token(0),
@@ -179,14 +182,17 @@ impl<'e> RowEmitter<'e> {
         if self.select.filters.is_empty() {
             return true;
         }
+        if self.conditions.is_none() && self.error.is_none() {
+            match Conditions::new(self.select, &self.binds) {
+                Ok(conditions) => self.conditions = Some(conditions),
+                Err(error) => self.error = Some(error),
+            }
+        }
+        let Some(conditions) = &mut self.conditions else { return false };
         let statics = Cells::of_static(&self.buffer.static_row, self.has_static, self.now_in_seconds);
         let mut source = RowSource::new(&self.buffer.key, row, statics);
         let columns = self.select.table.partition_key().len();
-        let outcome = filter::passes(self.select, &self.binds, |selected| source.bytes(selected, columns));
-        outcome.unwrap_or_else(|error| {
-            self.error.get_or_insert(error);
-            false
-        })
+        conditions.pass(|selected| source.bytes(selected, columns))
     }
 
     /// Adds a row to the result and counts it.

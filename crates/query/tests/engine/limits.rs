@@ -4,7 +4,7 @@
 use cql_protocol::{ErrorCode, Value};
 
 use crate::harness::{Client, Folder, Reply, run_node};
-use crate::requests::{KEYSPACE, ints, must};
+use crate::requests::{KEYSPACE, fill, ints, must};
 
 /// A list of ints as it is bound to an IN.
 fn list(count: i32) -> Vec<u8> {
@@ -32,5 +32,23 @@ fn slices_repeat_no_value_without_bound() {
         assert!(ints(&read(&client, &[1; 100]).await).is_empty());
         assert!(refused(&read(&client, &[1; 60_000]).await).contains("come to more than"));
         assert!(refused(&read(&client, &[1; 1 << 20]).await).contains("is too long"));
+    });
+}
+
+#[test]
+fn a_long_list_is_not_gone_through_for_each_row() {
+    let folder = Folder::new("filters");
+    run_node(folder.path(), 1, |client| async move {
+        must(&client, KEYSPACE).await;
+        must(&client, "CREATE TABLE ks.t (k int PRIMARY KEY, v text, w int)").await;
+        fill(&client, 3_000).await;
+        must(&client, "INSERT INTO ks.t (k, w) VALUES (7, 4999)").await;
+        for key in 1_000..3_000 {
+            must(&client, &format!("UPDATE ks.t SET w = {} WHERE k = {key}", key * 10)).await;
+        }
+        let select = client.prepare("SELECT k FROM ks.t WHERE w IN ? ALLOW FILTERING").await;
+        assert_eq!(ints(&client.execute_values(&select.id, &[Value::Bytes(&list(5_000))]).await), [7]);
+        let refusal = client.execute_values(&select.id, &[Value::Bytes(&list(10_001))]).await;
+        assert!(refused(&refusal).contains("at most 10000 values"));
     });
 }
