@@ -53,6 +53,9 @@ impl Engine {
         };
         let planned = plan_ddl(&self.schema(), &statement, &context)?;
         if !planned.changes.is_empty() {
+            for table in planned.changes.iter().filter_map(|change| self.reused_id(change, context.new_id)) {
+                self.forget_rows(table).await?;
+            }
             self.log(&MetadataRecord::Schema(planned.changes.clone())).await?;
             self.on_all_shards(|| ControlRequest::ApplySchema { changes: planned.changes.clone() }).await?;
             // A client that hears of the change may use any shard at once, so all must have it by then.
@@ -70,20 +73,35 @@ impl Engine {
         if found.is_system {
             return Err(invalid(format!("the tables of keyspace {keyspace} cannot be truncated")));
         }
-        let table = found.table.id;
         let failed = |error: QueryError| QueryError::Truncate { message: format!("Error during truncate: {error}") };
-        let replies = self.on_all_shards(|| ControlRequest::TruncateHere { table }).await.map_err(failed)?;
+        self.forget_rows(found.table.id).await.map_err(failed)
+    }
+
+    /// The id of a new table, if the statement gave it. A dropped table may have had it, and the commit logs its rows still:
+    /// a start would apply them to the new table, whose columns may be others.
+    fn reused_id(&self, change: &SchemaChange, new_id: TableId) -> Option<TableId> {
+        match change {
+            SchemaChange::PutTable(table) if table.id != new_id => {
+                self.schema().table_by_id(table.id).is_none().then_some(table.id)
+            }
+            _ => None,
+        }
+    }
+
+    /// Drops what memtables and commit logs hold under an id up to now, durably.
+    async fn forget_rows(&self, table: TableId) -> Result<(), QueryError> {
+        let replies = self.on_all_shards(|| ControlRequest::TruncateHere { table }).await?;
         let positions: Vec<(ShardId, ReplayPosition)> =
             replies.into_iter().filter_map(|(shard, reply)| Some((shard, position(reply)?))).collect();
         let record =
             MetadataRecord::Truncated { table, positions: positions.iter().map(|(_, position)| *position).collect() };
-        self.log(&record).await.map_err(failed)?;
+        self.log(&record).await?;
         for (shard, position) in positions {
             let request = ControlRequest::TruncationIsDurable { table, position };
             self.control()
                 .call(shard, request)
                 .await
-                .map_err(|gone| failed(QueryError::Server { message: gone.to_string() }))?;
+                .map_err(|gone| QueryError::Server { message: gone.to_string() })?;
         }
         Ok(())
     }

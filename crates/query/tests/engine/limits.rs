@@ -52,3 +52,25 @@ fn a_long_list_is_not_gone_through_for_each_row() {
         assert!(refused(&refusal).contains("at most 10000 values"));
     });
 }
+
+#[test]
+fn a_table_with_the_id_of_a_dropped_one_has_none_of_its_rows() {
+    const ID: &str = "WITH id = 7bb3a0a0-0000-11ee-8000-000000000001";
+    let folder = Folder::new("id");
+    run_node(folder.path(), 2, |client| async move {
+        must(&client, KEYSPACE).await;
+        must(&client, &format!("CREATE TABLE ks.t (k int PRIMARY KEY, v text) {ID}")).await;
+        fill(&client, 100).await;
+        must(&client, "CREATE TABLE ks.other (k int PRIMARY KEY)").await;
+        must(&client, "INSERT INTO ks.other (k) VALUES (1)").await;
+        let refusal = client.query(&format!("CREATE TABLE ks.same (k int, c int, PRIMARY KEY (k, c)) {ID}")).await;
+        assert!(refusal.error().message.contains("already exists"));
+        must(&client, "DROP TABLE ks.t").await;
+        must(&client, &format!("CREATE TABLE ks.t (k int, c int, PRIMARY KEY (k, c)) {ID}")).await;
+        must(&client, "INSERT INTO ks.t (k, c) VALUES (5, 6)").await;
+    });
+    run_node(folder.path(), 2, |client| async move {
+        assert_eq!(ints(&client.query("SELECT c FROM ks.t").await), [6]);
+        assert_eq!(ints(&client.query("SELECT k FROM ks.other").await), [1]);
+    });
+}
