@@ -1,5 +1,7 @@
 //! From a request's values to a plan's markers.
 
+use std::collections::BTreeMap;
+
 use cql_protocol::{Value, Values};
 
 use crate::clock::TimestampClock;
@@ -38,10 +40,13 @@ fn count_mismatch(markers: usize, values: usize) -> QueryError {
 }
 
 fn by_name<'a>(markers: &[Marker], values: Values<'a>) -> Result<Vec<Value<'a>>, QueryError> {
-    let names: Vec<&str> = values.names().into_iter().flatten().collect();
-    let given: Vec<Value<'a>> = values.iter().collect();
-    let found = markers.iter().filter_map(|marker| names.iter().position(|name| *name == marker.name));
-    let ordered: Vec<Value<'a>> = found.map(|place| given[place]).collect();
+    // A map, since a client may send 65,535 names for as many markers.
+    let mut given = BTreeMap::new();
+    for (name, value) in values.names().into_iter().flatten().zip(values.iter()) {
+        given.entry(name).or_insert(value);
+    }
+    let ordered: Vec<Value<'a>> =
+        markers.iter().filter_map(|marker| given.get(marker.name.as_str()).copied()).collect();
     match ordered.len() == markers.len() {
         true => Ok(ordered),
         false => Err(count_mismatch(markers.len(), ordered.len())),
