@@ -87,11 +87,20 @@ impl Replica {
 
     fn read(self: &Rc<Self>, request: ReadRequest, responder: Responder<ReplicaReply>) {
         let mut page = PageWriter::new(request.limits);
+        // Up to 128 requests are handled between two turns of the loop: long ones must not add up.
+        if self.runtime.should_yield() {
+            let replica = Rc::clone(self);
+            self.runtime.spawn(Group::Query, async move {
+                let reply = replica.read_on(&request.command, None, page).await;
+                responder.reply(reply);
+            });
+            return;
+        }
         match read_some(&self.storage, &request.command, None, &mut page) {
             Ok(ReadEnd::Paused(position)) if !page.is_full() => {
                 let replica = Rc::clone(self);
                 self.runtime.spawn(Group::Query, async move {
-                    let reply = replica.read_on(&request.command, position, page).await;
+                    let reply = replica.read_on(&request.command, Some(position), page).await;
                     responder.reply(reply);
                 });
             }
@@ -100,12 +109,17 @@ impl Replica {
         }
     }
 
-    /// Goes on with a read that paused, until the page is full or the data ends.
-    async fn read_on(&self, command: &[u8], mut position: mutation::Position, mut page: PageWriter) -> ReplicaReply {
+    /// Goes on with a read that paused after `position`, until the page is full or the data ends.
+    async fn read_on(
+        &self,
+        command: &[u8],
+        mut position: Option<mutation::Position>,
+        mut page: PageWriter,
+    ) -> ReplicaReply {
         loop {
             self.runtime.yield_now().await;
-            match read_some(&self.storage, command, Some(&position), &mut page) {
-                Ok(ReadEnd::Paused(next)) if !page.is_full() => position = next,
+            match read_some(&self.storage, command, position.as_ref(), &mut page) {
+                Ok(ReadEnd::Paused(next)) if !page.is_full() => position = Some(next),
                 Ok(end) => return page_reply(page, end),
                 Err(problem) => return ReplicaReply::Failed(self.malformed(problem)),
             }
