@@ -146,9 +146,24 @@ impl ShardNode {
         let server = self.handles.server.borrow().clone();
         if let Some(server) = server {
             server.drain(DRAIN_PATIENCE).await;
+            self.report(&server);
         }
         let Some((storage, _)) = &self.opened else { return Ok(()) };
         storage.drain().await.map_err(|error| format!("the last sync failed: {error}"))
+    }
+
+    /// What the shard did since its start, once, at its end. `crossed` says how well clients find the shards of their keys.
+    fn report(&self, server: &Server) {
+        let (shard, served) = (self.runtime.stats(), server.stats());
+        tracing::info!(
+            shard = self.runtime.shard().0,
+            requests = served.requests,
+            waited = served.requests_waited,
+            crossed = shard.mesh_calls,
+            stalls_over_1ms = shard.stalls_over_1ms,
+            longest_poll_micros = shard.longest_poll.as_micros(),
+            "served"
+        );
     }
 }
 
