@@ -59,7 +59,7 @@ impl<'de> Deserialize<'de> for Entries {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries, A::Error> {
                 let mut entries = Vec::new();
                 while let Some((key, value)) = map.next_entry::<Spanned<String>, Node>()? {
-                    entries.push(Entry { line: u64::from(key.referenced.line()), key: key.value, value });
+                    entries.push(Entry { line: key.referenced.line(), key: key.value, value });
                 }
                 Ok(Entries(entries))
             }
