@@ -75,7 +75,7 @@ async fn write_all(runtime: &Runtime, shard: &Shard, rows: u64, round: u64) {
     let mut bytes = Vec::new();
     let (began, cpu) = (runtime.now(), cpu_nanos(runtime).await);
     for number in 0..rows {
-        encode(number, &mut bytes);
+        encode(number, 1, &mut bytes);
         std::hint::black_box(&bytes);
         if number % DEPTH == 0 {
             runtime.yield_now().await;
@@ -84,8 +84,10 @@ async fn write_all(runtime: &Runtime, shard: &Shard, rows: u64, round: u64) {
     let of_caller = cpu_nanos(runtime).await - cpu;
     let cpu = cpu_nanos(runtime).await;
     let mut last = Ack::Now;
-    for number in 0..rows {
-        encode(number, &mut bytes);
+    for index in 0..rows {
+        // Rows are overwritten in another order than the one they lie in.
+        let number = if round == 0 { index } else { index.wrapping_mul(2_654_435_761) % rows };
+        encode(number, (round * rows + index) as i64, &mut bytes);
         loop {
             match shard.apply(&bytes) {
                 Ok(ack) => break last = ack,
@@ -93,7 +95,7 @@ async fn write_all(runtime: &Runtime, shard: &Shard, rows: u64, round: u64) {
                 Err(error) => panic!("{error}"),
             }
         }
-        if number % DEPTH == 0 {
+        if index % DEPTH == 0 {
             runtime.yield_now().await;
         }
     }
@@ -165,11 +167,10 @@ fn key_of(number: u64) -> [u8; 10] {
     key
 }
 
-fn encode(number: u64, out: &mut Vec<u8>) {
+fn encode(number: u64, timestamp: i64, out: &mut Vec<u8>) {
     out.clear();
     let key = key_of(number);
     let mut encoder = MutationEncoder::begin(out, TABLE, token_of(&key), &key);
-    let timestamp = number as i64;
     let mut row = encoder.row([]);
     row.liveness(timestamp, None);
     for column in 1..=COLUMNS {

@@ -26,7 +26,7 @@ pub fn merge_rows(a: &RowRef<'_>, b: &RowRef<'_>, out: &mut Vec<u8>) {
             (None, None) => break,
             (Some(_), None) => Ordering::Less,
             (None, Some(_)) => Ordering::Greater,
-            (Some(a), Some(b)) => (a.column, a.path).cmp(&(b.column, b.path)),
+            (Some(a), Some(b)) => order_of_places(a, b),
         };
         let from_left = if order.is_le() { std::mem::replace(&mut next_left, left.next()) } else { None };
         let from_right = if order.is_ge() { std::mem::replace(&mut next_right, right.next()) } else { None };
@@ -40,6 +40,27 @@ pub fn merge_rows(a: &RowRef<'_>, b: &RowRef<'_>, out: &mut Vec<u8>) {
         }
     }
     builder.finish(out);
+}
+
+/// Whether `new` takes the place of `old` as it is: a later write of the same columns, as an INSERT that repeats an
+/// earlier one. What it does not recognise is merged; so it may say no, and costs little.
+#[inline]
+pub fn supersedes(new: &RowRef<'_>, old: &RowRef<'_>) -> bool {
+    let is_plain = |row: &RowRef<'_>| row.is_uniform() && row.deletion().is_none();
+    if !is_plain(new) || !is_plain(old) || new.base_timestamp <= old.base_timestamp {
+        return false;
+    }
+    if old.liveness().is_some() && new.liveness().is_none() {
+        return false;
+    }
+    let (mut new, mut old) = (new.cells(), old.cells());
+    loop {
+        match (new.next(), old.next()) {
+            (None, None) => return true,
+            (Some(new), Some(old)) if new.column == old.column => {}
+            _ => return false,
+        }
+    }
 }
 
 /// Appends what is left of `row` under a deletion from outside it: of its partition, or of a range it lies in. Gives
@@ -64,6 +85,17 @@ pub fn shadow_row(row: &RowRef<'_>, shadow: Deletion, out: &mut Vec<u8>) -> bool
         out.truncate(start);
     }
     is_left
+}
+
+/// Which of two cells stands first in a row.
+#[inline]
+fn order_of_places(a: &CellRef<'_>, b: &CellRef<'_>) -> Ordering {
+    // Comparing two empty slices is a call of `memcmp` with no bytes, whose masked load from their dangling address costs
+    // a hundred nanoseconds on processors that take an assist for it.
+    a.column.cmp(&b.column).then_with(|| match a.path.is_empty() && b.path.is_empty() {
+        true => Ordering::Equal,
+        false => a.path.cmp(b.path),
+    })
 }
 
 fn begin_row(builder: &mut RowBuilder, deletion: Option<Deletion>, liveness: Option<Liveness>) {

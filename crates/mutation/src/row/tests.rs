@@ -75,6 +75,21 @@ fn build(deletion: Option<Deletion>, liveness: Option<Liveness>, cells: &[OwnedC
     merge(&out, &out)
 }
 
+/// The same row, written `later` microseconds after, without its deletion.
+fn shifted(row: &[u8], later: i64) -> Vec<u8> {
+    let row = RowRef::trusted(row);
+    let mut out = Vec::new();
+    let mut builder = RowBuilder::begin(&out);
+    if let Some(liveness) = row.liveness() {
+        builder.liveness(Liveness { timestamp: liveness.timestamp + later, ..liveness });
+    }
+    for cell in row.cells() {
+        builder.cell(&mut out, &CellRef { timestamp: cell.timestamp + later, ..cell });
+    }
+    builder.finish(&mut out);
+    out
+}
+
 fn merge(a: &[u8], b: &[u8]) -> Vec<u8> {
     let (a, b) = (RowRef::decode(a).expect("a row decodes"), RowRef::decode(b).expect("a row decodes"));
     let mut out = Vec::new();
@@ -101,6 +116,19 @@ proptest! {
         let merged = merge(&a, &b);
         prop_assert_eq!(&merge(&a, &a), &a);
         prop_assert_eq!(&merge(&merged, &a), &merged);
+    }
+
+    /// What takes the place of another as it is, is what merging the two gives.
+    #[test]
+    fn superseding_is_merging(a in row(), b in row()) {
+        let repeated = shifted(&a, 1);
+        let is_plain = RowRef::trusted(&a).is_uniform() && RowRef::trusted(&a).deletion().is_none();
+        prop_assert_eq!(supersedes(&RowRef::trusted(&repeated), &RowRef::trusted(&a)), is_plain);
+        for (new, old) in [(&a, &b), (&repeated, &a), (&a, &repeated)] {
+            if supersedes(&RowRef::trusted(new), &RowRef::trusted(old)) {
+                prop_assert_eq!(&merge(new, old), new);
+            }
+        }
     }
 
     /// A deletion from outside has the same effect on two rows as on what they come to.

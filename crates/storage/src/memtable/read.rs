@@ -288,7 +288,10 @@ fn is_past(token: Token, end: TokenBound<Token>) -> bool {
 
 /// Whether `key` is behind the end of a slice.
 fn is_above(key: &[u8], end: &Bound<'_>) -> bool {
-    match end.inclusive || end.prefix.is_empty() {
+    if end.prefix.is_empty() {
+        return false;
+    }
+    match end.inclusive {
         true => key > end.prefix && !key.starts_with(end.prefix),
         false => key >= end.prefix,
     }
@@ -296,5 +299,5 @@ fn is_above(key: &[u8], end: &Bound<'_>) -> bool {
 
 /// Whether `key` is before the start of a slice.
 fn is_below(key: &[u8], start: &Bound<'_>) -> bool {
-    key < start.prefix || (!start.inclusive && key.starts_with(start.prefix))
+    !start.prefix.is_empty() && (key < start.prefix || !start.inclusive && key.starts_with(start.prefix))
 }

@@ -149,8 +149,8 @@ impl Tree {
         if first < end {
             arena::fetch_ahead(arena.block(leaf.entry(first)), ENTRY_LINES);
         }
-        let index = lower_bound(first, end, |index| entry::key(arena, leaf.entry(index)) < key.bytes);
-        (index < end).then(|| leaf.entry(index)).filter(|&found| entry::key(arena, found) == key.bytes)
+        let (_, found) = settle(arena, &leaf, first, end, key.bytes);
+        found
     }
 
     /// Where `key` is or would be, with the way there.
@@ -173,8 +173,7 @@ impl Tree {
         if first < end {
             arena::fetch_ahead(arena.block(leaf.entry(first)), ENTRY_LINES);
         }
-        let index = lower_bound(first, end, |index| entry::key(arena, leaf.entry(index)) < key.bytes);
-        let found = (index < end).then(|| leaf.entry(index)).filter(|&found| entry::key(arena, found) == key.bytes);
+        let (index, found) = settle(arena, &leaf, first, end, key.bytes);
         Place { path, cursor: Cursor { leaf: handle, index }, found }
     }
 
@@ -311,6 +310,18 @@ impl Cursor {
     pub fn set_before(self, arena: &mut Arena, entry: Handle) {
         node::leaf_set_entry(arena, self.leaf, self.index - 1, entry);
     }
+}
+
+/// Among the entries in `[first, end)`, whose prefixes are the key's: where the key is or would be, and the entry.
+#[inline]
+fn settle(arena: &Arena, leaf: &Leaf<'_>, first: usize, end: usize, bytes: &[u8]) -> (usize, Option<Handle>) {
+    // Nearly always there is one, and it is the one.
+    if first < end && entry::key(arena, leaf.entry(first)) == bytes {
+        return (first, Some(leaf.entry(first)));
+    }
+    let index = lower_bound(first, end, |index| entry::key(arena, leaf.entry(index)) < bytes);
+    let found = (index < end).then(|| leaf.entry(index)).filter(|&found| entry::key(arena, found) == bytes);
+    (index, found)
 }
 
 /// The child of `inner` in which `key` belongs: the last whose separator is not above it.

@@ -2,6 +2,7 @@
 
 use mutation::{
     ClusteringRef, Deletion, Item, MutationRef, RangeTombstoneRef, RowBuilder, RowRef, merge_rows, shadow_row,
+    supersedes,
 };
 
 use crate::memtable::arena::Handle;
@@ -190,15 +191,16 @@ fn merge_into(
     found: Handle,
     row: &RowRef<'_>,
 ) {
-    merged.clear();
     let body = entry::entry(&table.arena, found).body;
-    if body.is_empty() {
-        // A row that was deleted from outside left its place behind.
-        merged.extend_from_slice(row.bytes());
+    let old = RowRef::trusted(body);
+    // An empty body is the place of a row that was deleted from outside.
+    let moved = if body.is_empty() || supersedes(row, &old) {
+        entry::replace_body(&mut table.arena, pool, found, row.bytes())
     } else {
-        merge_rows(&RowRef::trusted(body), row, merged);
-    }
-    let moved = entry::replace_body(&mut table.arena, pool, found, merged);
+        merged.clear();
+        merge_rows(&old, row, merged);
+        entry::replace_body(&mut table.arena, pool, found, merged)
+    };
     if moved != found {
         place.set(&mut table.arena, moved);
     }
