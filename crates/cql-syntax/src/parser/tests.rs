@@ -1,3 +1,5 @@
+//! Statements that parse, that do not, and what is said then; hostile ones.
+
 use super::parse;
 use crate::ast::{Relation, Select, Statement, Term};
 

@@ -1,3 +1,5 @@
+//! Orders of values, and that the comparable forms have them.
+
 use super::*;
 use crate::{Literal, LiteralKind, parse_literal};
 use proptest::prelude::*;
