@@ -1,6 +1,7 @@
 """cqlsh as its users type it: DESCRIBE, COPY in both directions, a session like the README's."""
 
 import csv
+import pathlib
 import subprocess
 
 import pytest
@@ -114,3 +115,27 @@ def test_errors_are_shown_and_the_shell_goes_on(server):
     done = run(server, text="SELECT * FROM nowhere.nothing;\nSELEKT;\nSELECT cluster_name FROM system.local;\n")
     assert "InvalidRequest" in done.stderr and "SyntaxException" in done.stderr
     assert "Test Cluster" in done.stdout
+
+
+def readme_session():
+    """The README's first session: what is typed at the prompts, and the lines that it shows in answer."""
+    readme = (pathlib.Path(__file__).parents[3] / "README.md").read_text()
+    session = readme.split("$ cqlsh 127.0.0.1\n", 1)[1].split("```", 1)[0]
+    typed, shown = [], []
+    for line in session.splitlines():
+        if line.startswith(("cqlsh> ", "   ... ")):
+            typed.append(line[len("cqlsh> "):])
+        else:
+            shown.append(line)
+    return "\n".join(typed), words("\n".join(shown))
+
+
+def test_the_session_of_the_readme(server):
+    typed, shown = readme_session()
+    assert typed.count(";") >= 5 and len(shown) > 50
+    done = run(server, text=typed)
+    assert done.returncode == 0 and not done.stderr.strip(), done.stdout + done.stderr
+    said = words(done.stdout)
+    assert shown in said, f"{shown!r} is not in {said!r}"
+    assert "CREATE TABLE shop.orders" in said
+    cqlsh(server, "DROP KEYSPACE shop")

@@ -1,7 +1,9 @@
 """scylla-driver sends each request to the shard that owns its key, and the server agrees on which one that is."""
 
+import re
+
 import pytest
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile, ShardAwareOptions
 from cassandra.policies import RoundRobinPolicy, TokenAwarePolicy
 
 from conftest import Node
@@ -31,10 +33,6 @@ def session(request):
         cluster.shutdown()
 
 
-def pool(session):
-    return next(iter(session.get_pools()))
-
-
 def test_the_driver_holds_a_connection_to_every_shard(session):
     assert session.cluster.is_shard_aware()
     statistics = next(iter(session.cluster.shard_aware_stats().values()))
@@ -55,3 +53,27 @@ def test_each_request_reaches_the_shard_of_its_key(session):
             assert connection.features.shard_id == expected, f"key {index} went to shard {connection.features.shard_id}"
             seen.add(expected)
     assert seen == set(range(SHARDS))
+
+
+@pytest.mark.parametrize("aware", [True, False])
+def test_the_servers_own_count_of_crossings(aware):
+    """Each shard says at its end how many calls it sent to others. Without the driver's help half of the requests cross, which shows
+    that the count can rise."""
+    with Server("uring", SHARDS) as server:
+        profile = ExecutionProfile(load_balancing_policy=TokenAwarePolicy(RoundRobinPolicy()), request_timeout=30)
+        options = ShardAwareOptions(disable=not aware)
+        cluster = Node(server, 4, None).cluster(execution_profiles={EXEC_PROFILE_DEFAULT: profile}, shard_aware_options=options)
+        session = cluster.connect()
+        session.execute("CREATE KEYSPACE owned WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
+        session.execute("CREATE TABLE owned.t (a int PRIMARY KEY, b int)")
+        insert = session.prepare("INSERT INTO owned.t (a, b) VALUES (?, ?)")
+        select = session.prepare("SELECT b FROM owned.t WHERE a = ?")
+        for index in range(REQUESTS):
+            session.execute(insert, (index, index))
+            assert session.execute(select, (index,)).one().b == index
+        cluster.shutdown()
+    crossed = sum(int(found.group(1)) for line in server.lines if (found := re.search(r" served .*crossed=(\d+)", line)))
+    if aware:
+        assert crossed < REQUESTS / 20, f"{crossed} calls crossed"
+    else:
+        assert crossed > REQUESTS / 2, f"only {crossed} calls crossed"
