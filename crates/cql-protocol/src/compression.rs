@@ -56,6 +56,12 @@ pub(crate) fn decompress_block(block: &[u8], length: usize, out: &mut Vec<u8>) -
     }
 }
 
+/// How many bytes [`decompress`] would take for a body: what it declares, but no more than its block can hold.
+pub fn decompressed_length(body: &[u8]) -> usize {
+    let Some((declared, block)) = body.split_first_chunk::<LENGTH_BYTES>() else { return 0 };
+    (u32::from_be_bytes(*declared) as usize).min(block.len().saturating_mul(RATIO_MAX))
+}
+
 /// Decompresses a body of at most `limit` bytes to the end of `out`, which is left as it was if that fails.
 pub fn decompress(body: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<(), CompressionError> {
     let Some((declared, block)) = body.split_first_chunk::<LENGTH_BYTES>() else {

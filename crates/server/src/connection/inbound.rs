@@ -37,7 +37,7 @@ pub(super) struct Inbound {
     assembly_used: bool,
     /// Bytes of a refused frame that are still to come, or are there and not yet skipped.
     skip: usize,
-    /// A decompressed body.
+    /// A decompressed body, until the next read.
     body: Vec<u8>,
     /// Bytes counted against the shard's limit.
     counted: usize,
@@ -67,6 +67,9 @@ impl Inbound {
     /// Gives the buffer away for a read; see [`ReadBuffer::take_for_read`].
     pub(super) fn take_for_read(&mut self, wanted: usize) -> Vec<u8> {
         let bytes = self.buffer.take_for_read(wanted);
+        if self.body.capacity() > UNCOUNTED {
+            self.body = Vec::new();
+        }
         if self.counted > 0 {
             // A large frame may be done and its memory gone; an idle connection must not go on counting it.
             let now = counted_size(bytes.capacity() + self.assembly.capacity()).min(self.counted);
@@ -126,6 +129,11 @@ impl Inbound {
         self.body.clear();
         self.body.shrink_to(UNCOUNTED);
         let limit = self.budget.limits.frame_bytes_max;
+        let grown = counted_size(compression::decompressed_length(body).min(limit));
+        if !self.budget.take_bytes(self.counted, self.counted + grown) {
+            return Err(too_many_bytes(&header));
+        }
+        self.counted += grown;
         compression::decompress(body, limit, &mut self.body)
             .map_err(|error| Violation::protocol(error.to_string()).on(header.version, header.stream))?;
         Ok(Next::Frame(header, &self.body))
@@ -152,10 +160,9 @@ impl Inbound {
     /// Counts the memory of a large frame that is arriving against the shard's limit.
     #[cold]
     fn count_large(&mut self, header: &FrameHeader) -> Result<(), Violation> {
-        let now = counted_size(self.buffer.capacity() + self.assembly.capacity());
+        let now = counted_size(self.buffer.capacity() + self.assembly.capacity() + self.body.capacity());
         if !self.budget.take_bytes(self.counted, now) {
-            let error = ErrorBody::overloaded("Too many bytes of requests are in flight on this shard");
-            return Err(Violation::skipped(error, header.version, header.stream));
+            return Err(too_many_bytes(header));
         }
         self.counted = now;
         Ok(())
@@ -231,6 +238,12 @@ impl Inbound {
         }
         Ok((there == length).then_some(header))
     }
+}
+
+#[cold]
+fn too_many_bytes(header: &FrameHeader) -> Violation {
+    let error = ErrorBody::overloaded("Too many bytes of requests are in flight on this shard");
+    Violation::skipped(error, header.version, header.stream)
 }
 
 /// How much of a connection's buffers counts.

@@ -148,6 +148,38 @@ fn large_frames_count_against_the_shard_while_they_last() {
 }
 
 #[test]
+fn what_a_compressed_body_grows_to_counts_and_goes() {
+    let mut wire = Vec::new();
+    for (stream, length) in [(1, 2 << 20), (2, 8 << 20), (3, 1_000)] {
+        compression::compress_frame(&frame(Version::V4, stream, &vec![stream as u8; length]), &mut wire);
+    }
+    assert!(wire.len() < UNCOUNTED, "the frames themselves are not what counts");
+    let limits = Limits { shard_bytes_in_flight_max: 3 << 20, ..Limits::default() };
+    let mut inbound = inbound(limits);
+    let budget = inbound.budget.clone();
+    let frames = receive(&mut inbound, Transport::CompressedBodies, &wire, 50_000);
+    let (streams, bodies): (Vec<i16>, Vec<Vec<u8>>) = frames.into_iter().unzip();
+    assert_eq!(streams, [1, 2, 3]);
+    let refusal = b"Too many bytes of requests are in flight on this shard";
+    assert_eq!([bodies[0].len(), bodies[1].len(), bodies[2].len()], [2 << 20, refusal.len(), 1_000]);
+    assert_eq!(bodies[1], refusal);
+    inbound.take_for_read(0);
+    assert_eq!((budget.bytes(), budget.refused()), (0, 1));
+    assert!(inbound.body.capacity() <= UNCOUNTED, "an idle connection keeps {} bytes", inbound.body.capacity());
+}
+
+#[test]
+fn a_large_body_does_not_stay_with_an_idle_connection() {
+    let mut wire = Vec::new();
+    compression::compress_frame(&frame(Version::V4, 1, &vec![1; 2 << 20]), &mut wire);
+    let mut inbound = inbound(Limits::default());
+    receive(&mut inbound, Transport::CompressedBodies, &wire, 50_000);
+    inbound.take_for_read(0);
+    assert!(inbound.body.capacity() <= UNCOUNTED, "{} bytes stay", inbound.body.capacity());
+    assert_eq!(inbound.budget.bytes(), 0);
+}
+
+#[test]
 fn the_version_may_not_change() {
     let mut inbound = inbound(Limits::default());
     let mut buffer = inbound.take_for_read(0);
