@@ -9,7 +9,8 @@
 //! Serve   each shard makes its engine and its server
 //! Retire  logs of another shard count are removed, now that every shard has made the records its own
 //! (lead)  accepts connections; the node is ready; waits for the signal to end; stops accepting
-//! Drain   each shard answers what is under way and syncs its log
+//! Drain   each shard answers what is under way
+//! Sync    each shard syncs its log, to which the others' last requests may have written
 //! End     each shard's main returns
 //! ```
 //!

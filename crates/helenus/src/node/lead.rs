@@ -55,7 +55,8 @@ impl Lead {
         let signal = self.runtime.termination().await;
         tracing::info!(?signal, "ending: answering what is under way, then syncing");
         server.stop_accepting();
-        self.all(&Command::Drain).await
+        let drained = self.all(&Command::Drain).await;
+        drained.and(self.all(&Command::Sync).await)
     }
 
     /// Lets every other shard's main return, and the own steps end.

@@ -29,8 +29,10 @@ pub(super) enum Command {
     Serve(NodeInfo),
     /// Remove logs of another shard count.
     Retire,
-    /// Answer what is under way, sync.
+    /// Answer what is under way.
     Drain,
+    /// Sync the log. When all shards are drained, since each writes for the others' clients too.
+    Sync,
     /// Return from the shard's main.
     End,
 }
@@ -83,6 +85,7 @@ impl ShardNode {
                 Command::Serve(node) => self.serve(node),
                 Command::Retire => self.retire().await,
                 Command::Drain => self.drain().await,
+                Command::Sync => self.sync().await,
                 Command::End => return responder.reply(Ok(())),
             };
             responder.reply(answer);
@@ -148,6 +151,10 @@ impl ShardNode {
             server.drain(DRAIN_PATIENCE).await;
             self.report(&server);
         }
+        Ok(())
+    }
+
+    async fn sync(&self) -> Answer {
         let Some((storage, _)) = &self.opened else { return Ok(()) };
         storage.drain().await.map_err(|error| format!("the last sync failed: {error}"))
     }
