@@ -41,7 +41,8 @@ pub(crate) struct SliceEnd {
 }
 
 impl InList {
-    fn bytes(&self) -> usize {
+    /// About what it takes in memory.
+    pub(crate) fn bytes(&self) -> usize {
         match self {
             InList::Operands(operands) => operands.iter().map(|one| size_of::<Operand>() + one.bytes()).sum(),
             InList::Marker(_) => size_of::<Operand>(),
@@ -68,6 +69,20 @@ impl ClusteringChoice {
     /// Whether it is one value of one column.
     pub(crate) fn is_single(&self) -> bool {
         matches!(self, ClusteringChoice::One(_))
+    }
+
+    /// About what it takes in memory.
+    pub(crate) fn bytes(&self) -> usize {
+        let of_all =
+            |operands: &[Operand]| operands.iter().map(|one| size_of::<Operand>() + one.bytes()).sum::<usize>();
+        size_of::<Self>()
+            + match self {
+                ClusteringChoice::One(operand) => operand.bytes(),
+                ClusteringChoice::In(list) => list.bytes(),
+                ClusteringChoice::Tuples(tuples) => {
+                    tuples.iter().map(|tuple| size_of::<Vec<Operand>>() + of_all(tuple)).sum()
+                }
+            }
     }
 
     /// How many columns it is about.

@@ -88,5 +88,11 @@ impl Modification {
         size_of::<Self>()
             + assignments.map(|one| size_of::<Assignment>() + one.operand.bytes()).sum::<usize>()
             + self.key.iter().map(KeyChoice::bytes).sum::<usize>()
+            + match &self.target {
+                Target::Partition | Target::StaticRow => 0,
+                Target::Rows(choices) | Target::Range { prefix: choices, .. } => {
+                    choices.iter().map(ClusteringChoice::bytes).sum()
+                }
+            }
     }
 }

@@ -134,6 +134,15 @@ impl Select {
 
     /// About what it takes in memory.
     pub(crate) fn bytes(&self) -> usize {
-        size_of::<Self>() + self.columns.count * 128
+        let keys = match &self.keys {
+            Keys::Choices(choices) => choices.iter().map(KeyChoice::bytes).sum(),
+            Keys::Tokens { .. } => 0,
+        };
+        let filters = self.filters.iter().map(|filter| size_of::<Filter>() + filter.operands.bytes());
+        size_of::<Self>()
+            + self.columns.count * 128
+            + keys
+            + self.clustering.iter().map(ClusteringChoice::bytes).sum::<usize>()
+            + filters.sum::<usize>()
     }
 }

@@ -1,8 +1,8 @@
 //! The shard's prepared statements, bounded by bytes; the least recently used goes first.
 //!
-//! Looking one up costs a hash of nothing (the id is an MD5 already) and one store for the recency. Eviction looks at every
-//! entry: it is as rare as PREPAREs beyond the bound, and a list threaded through the entries would cost each EXECUTE
-//! several stores to save that.
+//! Looking one up costs a hash of nothing (the id is an MD5 already) and one store for the recency. Eviction sorts all
+//! entries and lets a part of them go: it is as rare as PREPAREs beyond the bound, and a list threaded through the entries
+//! would cost each EXECUTE several stores to save that.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -67,7 +67,7 @@ impl PreparedCache {
     pub(crate) fn put(&mut self, prepared: Rc<Prepared>) {
         self.remove(&prepared.id);
         let bytes = prepared.bytes();
-        while self.bytes.saturating_add(bytes) > self.bytes_max && self.evict_one() {}
+        self.evict(bytes);
         self.clock += 1;
         self.bytes += bytes;
         let id = prepared.id.0;
@@ -81,13 +81,24 @@ impl PreparedCache {
         }
     }
 
-    fn evict_one(&mut self) -> bool {
-        let oldest = self.entries.values().min_by_key(|entry| entry.last_used).map(|entry| entry.prepared.id);
-        if let Some(id) = oldest {
+    /// Makes room for a statement of so many bytes, or all the room there is.
+    fn evict(&mut self, bytes: usize) {
+        let room = self.bytes_max.saturating_sub(bytes);
+        if self.bytes <= room {
+            return;
+        }
+        // Sorted once, since a large statement takes the place of thousands; and a part more goes than must, so that not
+        // each PREPARE of a flood sorts.
+        let room = room.saturating_sub(self.bytes_max / 32);
+        let mut by_use: Vec<_> = self.entries.values().map(|entry| (entry.last_used, entry.prepared.id)).collect();
+        by_use.sort_unstable_by_key(|(last_used, _)| *last_used);
+        for (_, id) in by_use {
+            if self.bytes <= room {
+                break;
+            }
             self.remove(&id);
             self.evictions += 1;
         }
-        oldest.is_some()
     }
 
     /// How many statements there are.

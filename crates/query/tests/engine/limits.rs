@@ -54,6 +54,30 @@ fn a_long_list_is_not_gone_through_for_each_row() {
 }
 
 #[test]
+fn a_prepared_statement_counts_with_all_its_values() {
+    let folder = Folder::new("prepared");
+    run_node(folder.path(), 1, |client| async move {
+        must(&client, KEYSPACE).await;
+        must(&client, "CREATE TABLE ks.t (k int, c int, v int, PRIMARY KEY (k, c))").await;
+        let list = vec!["1"; 2_000].join(",");
+        for text in [
+            format!("SELECT v FROM ks.t WHERE k IN ({list})"),
+            format!("SELECT v FROM ks.t WHERE k = 1 AND c IN ({list})"),
+            format!("SELECT v FROM ks.t WHERE v IN ({list}) ALLOW FILTERING"),
+            format!("DELETE FROM ks.t WHERE k = 1 AND c IN ({list})"),
+        ] {
+            let before = client.engine.stats().prepared_evictions;
+            // Ten megabytes hold fewer than a hundred of these, since each value takes as much as fifty bytes of text.
+            for number in 0..100 {
+                client.prepare(&format!("{text}{}", " ".repeat(number))).await;
+            }
+            let evicted = client.engine.stats().prepared_evictions - before;
+            assert!(evicted > 0, "{} statements are kept of {}", client.engine.stats().prepared, &text[..50]);
+        }
+    });
+}
+
+#[test]
 fn a_table_with_the_id_of_a_dropped_one_has_none_of_its_rows() {
     const ID: &str = "WITH id = 7bb3a0a0-0000-11ee-8000-000000000001";
     let folder = Folder::new("id");
