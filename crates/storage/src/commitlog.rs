@@ -283,7 +283,12 @@ impl CommitLog {
         ReplayPosition { boot: head.boot, shard: head.shard, sequence: self.appended().0 }
     }
 
-    /// A table is gone for good.
+    /// A table begins.
+    pub fn create_table(&self, table: TableId) {
+        self.shared.state.borrow_mut().ledger.create_table(table);
+    }
+
+    /// A table is gone, with all records that it has.
     pub fn drop_table(&self, table: TableId) {
         self.shared.state.borrow_mut().ledger.drop_table(table);
         self.release();

@@ -247,6 +247,9 @@ impl Shard {
         let gone = {
             let mut engine = self.inner.engine.borrow_mut();
             let Engine { tables, pool, .. } = &mut *engine;
+            for table in schema.tables().filter(|table| tables.get(table.id).is_none()) {
+                self.inner.log.create_table(table.id);
+            }
             tables.update(schema, pool)
         };
         for table in gone {

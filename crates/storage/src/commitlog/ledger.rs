@@ -70,6 +70,12 @@ impl Ledger {
         }
     }
 
+    /// A table begins. Its id may be that of one that was dropped, whose records are truncated by now; what comes under the
+    /// id from here on is needed.
+    pub fn create_table(&mut self, table: TableId) {
+        self.dropped.remove(&table);
+    }
+
     /// What the table held before `position` is gone.
     pub fn truncate(&mut self, table: TableId, position: ReplayPosition) {
         if position.shard == self.shard {
@@ -127,6 +133,19 @@ mod tests {
         assert_eq!(ledger.release(), [2]);
         ledger.truncate(A, ReplayPosition { boot: 2, shard: 0, sequence: 300 });
         assert_eq!(ledger.release(), [3]);
+    }
+
+    #[test]
+    fn a_table_with_the_id_of_a_dropped_one_keeps_its_segments() {
+        let mut ledger = Ledger::new(0);
+        ledger.add(entry(1, 1, &[(A, 500), (B, 400)]));
+        ledger.drop_table(A);
+        ledger.truncate(A, ReplayPosition { boot: 1, shard: 0, sequence: 500 });
+        ledger.create_table(A);
+        ledger.add(entry(2, 1, &[(A, 900)]));
+        assert!(ledger.release().is_empty(), "segment 2 holds the new table's records");
+        ledger.drop_table(B);
+        assert_eq!(ledger.release(), [1]);
     }
 
     #[test]
