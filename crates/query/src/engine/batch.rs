@@ -17,6 +17,9 @@ use crate::execute::modify::{WriteTime, using_timestamp};
 use crate::plan::{Action, BatchPlan, Binds, Modification};
 use crate::prepared::Prepared;
 
+/// A batch of more statements is worked out by a task, which lets others run in between.
+const STATEMENTS_NOW_MAX: usize = 500;
+
 impl Engine {
     /// A batch of prepared statements about single rows that this shard owns: one record of its log.
     pub(super) fn batch_now(
@@ -26,6 +29,9 @@ impl Engine {
         out: &mut Vec<u8>,
     ) -> Result<Outcome, QueryError> {
         check_kind(request.kind)?;
+        if request.len() > STATEMENTS_NOW_MAX {
+            return Ok(Outcome::MustWait);
+        }
         let inner = &*self.inner;
         let level = write_level(request.params.consistency)?;
         let time = self.write_time(None, &NO_BINDS, &request.params)?;

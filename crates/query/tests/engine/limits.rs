@@ -1,6 +1,7 @@
 //! What no client can bring about: memory without bound, a poll without end, another table's data. The harness fails a
 //! test whose node had a poll over 5 ms.
 
+use cql_protocol::request::{BatchKind, BatchQuery};
 use cql_protocol::{ErrorCode, Value};
 
 use crate::harness::{Client, Folder, Reply, run_node};
@@ -74,6 +75,26 @@ fn a_prepared_statement_counts_with_all_its_values() {
             let evicted = client.engine.stats().prepared_evictions - before;
             assert!(evicted > 0, "{} statements are kept of {}", client.engine.stats().prepared, &text[..50]);
         }
+    });
+}
+
+#[test]
+fn a_large_batch_takes_turns_with_others() {
+    let folder = Folder::new("batch");
+    run_node(folder.path(), 1, |client| async move {
+        must(&client, KEYSPACE).await;
+        must(&client, "CREATE TABLE ks.t (k int PRIMARY KEY, v text)").await;
+        let insert = client.prepare("INSERT INTO ks.t (k, v) VALUES (?, ?)").await;
+        for (rows, waits) in [(10i32, 0), (1_000, 1)] {
+            let keys: Vec<[u8; 4]> = (0..rows).map(i32::to_be_bytes).collect();
+            let values: Vec<[Value<'_>; 2]> = keys.iter().map(|key| [Value::Bytes(key), Value::Null]).collect();
+            let statements: Vec<(BatchQuery<'_>, &[Value<'_>])> =
+                values.iter().map(|values| (BatchQuery::Prepared(&insert.id), values.as_slice())).collect();
+            let before = client.engine.stats().requests_run;
+            client.batch(BatchKind::Unlogged, &statements).await;
+            assert_eq!(client.engine.stats().requests_run - before, waits, "of {rows} rows");
+        }
+        assert_eq!(ints(&client.query("SELECT k FROM ks.t").await).len(), 1_000);
     });
 }
 
