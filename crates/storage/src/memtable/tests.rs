@@ -412,18 +412,57 @@ fn a_deleted_partition_without_clustering_is_gone_and_comes_back() {
     assert_eq!(read_all(&table, &command, 9).rows.len(), 1);
 }
 
+/// A partition `k` with one clustering column and this many rows, each with a value of 100 bytes.
+fn many_rows(pool: &mut ChunkPool, count: i32) -> Memtable {
+    let mut table = Memtable::new(TableShape { clustering: vec![(CqlType::Int, false)] });
+    for row in 0..count {
+        let mut out = Vec::new();
+        let mut encoder = MutationEncoder::begin(&mut out, TABLE, token_of(b"k"), b"k");
+        encoder.row([&row.to_be_bytes()[..]]).liveness(1, None).cell(ColumnId(1), 1, None, &[1; 100]);
+        encoder.finish();
+        apply(&mut table, pool, &out);
+    }
+    table
+}
+
+#[test]
+fn a_deletion_hides_more_rows_than_it_frees_at_once() {
+    let mut pool = ChunkPool::new(1 << 30);
+    let bound = ClusteringBound { prefix: &[], inclusive: true };
+    for of_range in [true, false] {
+        let mut table = many_rows(&mut pool, 1000);
+        let mut out = Vec::new();
+        let mut encoder = MutationEncoder::begin(&mut out, TABLE, token_of(b"k"), b"k");
+        match of_range {
+            true => {
+                let start = ClusteringBound { prefix: &[&10i32.to_be_bytes()], inclusive: true };
+                encoder.range_tombstone(start, bound, deletion(5));
+            }
+            false => encoder.partition_deletion(deletion(5)),
+        }
+        encoder.finish();
+        apply(&mut table, &mut pool, &out);
+        let command = ReadCommand::partition(TABLE, token_of(b"k"), b"k", NOW);
+        assert_eq!(read_all(&table, &command, 9).rows.len(), if of_range { 10 } else { 0 });
+        assert_eq!(table.purges.len(), 1, "most are still to be freed");
+        for other in 0..20u8 {
+            let mut out = Vec::new();
+            let mut encoder = MutationEncoder::begin(&mut out, TABLE, token_of(&[other]), &[other]);
+            encoder.row([&1i32.to_be_bytes()[..]]).liveness(9, None);
+            encoder.finish();
+            apply(&mut table, &mut pool, &out);
+        }
+        assert!(table.purges.is_empty(), "the writes that followed freed them");
+        assert_eq!(read_all(&table, &command, 9).rows.len(), if of_range { 10 } else { 0 });
+        table.clear(&mut pool);
+    }
+}
+
 #[test]
 fn a_large_partition_reads_in_bounded_calls() {
     let mut pool = ChunkPool::new(1 << 30);
-    let mut table = Memtable::new(TableShape { clustering: vec![(CqlType::Int, false)] });
     let key = b"k";
-    for row in 0..10_000i32 {
-        let mut out = Vec::new();
-        let mut encoder = MutationEncoder::begin(&mut out, TABLE, token_of(key), key);
-        encoder.row([&row.to_be_bytes()[..]]).liveness(1, None);
-        encoder.finish();
-        apply(&mut table, &mut pool, &out);
-    }
+    let table = many_rows(&mut pool, 10_000);
     let mut collector =
         Collector { collected: Collected::default(), stop_after: usize::MAX, key: vec![], announced: None };
     let command = ReadCommand::partition(TABLE, token_of(key), key, NOW);

@@ -64,3 +64,25 @@ fn records_of_dropped_tables_are_left_behind() {
     setup.tables = vec![TABLE];
     assert_eq!(all_rows(&setup.boot(2), 1), (0..200).collect::<Vec<_>>());
 }
+
+/// Sequences of different shards say nothing about each other: what a shard wrote after its own position stays, however far
+/// another shard's log had come.
+#[test]
+fn a_truncation_position_speaks_of_one_shard() {
+    let folder = Folder::new("positions");
+    let setup = Setup::new(&folder, 1);
+    let positions = with_shards(&setup, 2, true, async |runtime, shard| {
+        let mine = || (0..400u32).filter(|&number| is_mine(&runtime, number));
+        if runtime.shard().0 == 0 {
+            write_rows(&shard, TABLE, mine(), &[1; 500]).await;
+        }
+        let position = shard.truncate(TABLE);
+        write_rows(&shard, TABLE, mine().take(5), b"v").await;
+        position
+    });
+    assert!(positions[0].sequence > positions[1].sequence + 10_000);
+    let mut truncated = setup.boot(2);
+    truncated.truncations.insert(TABLE, positions);
+    assert_eq!(all_rows(&truncated, 2).len(), 10);
+    assert_eq!(all_rows(&truncated.boot(3), 1).len(), 10);
+}
