@@ -1,6 +1,7 @@
 //! What the connections of one shard have taken together, against the limits.
 
 use std::cell::Cell;
+use std::rc::Rc;
 
 use crate::Limits;
 
@@ -46,6 +47,16 @@ impl Budget {
         taken
     }
 
+    /// Takes bytes until the value that is given is dropped; `None` if that is too much and not `in_any_case`.
+    pub(crate) fn hold(self: &Rc<Self>, bytes: usize, in_any_case: bool) -> Option<HeldBytes> {
+        if in_any_case {
+            self.bytes.set(self.bytes.get() + bytes);
+        } else if !self.take_bytes(0, bytes) {
+            return None;
+        }
+        Some(HeldBytes { budget: self.clone(), bytes })
+    }
+
     /// Requests refused so far because there was too much under way.
     pub(crate) fn refused(&self) -> u64 {
         self.refused.get()
@@ -67,9 +78,34 @@ impl Budget {
     }
 }
 
+/// Bytes that count against a shard's limit for as long as this lives.
+#[derive(Debug)]
+pub(crate) struct HeldBytes {
+    budget: Rc<Budget>,
+    bytes: usize,
+}
+
+impl Drop for HeldBytes {
+    fn drop(&mut self) {
+        self.budget.take_bytes(self.bytes, 0);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn held_bytes_count_while_they_are_held() {
+        let limits = Limits { shard_bytes_in_flight_max: 100, ..Limits::default() };
+        let budget = Rc::new(Budget::new(limits));
+        let held = budget.hold(80, false);
+        assert!(held.is_some() && budget.hold(30, false).is_none());
+        assert!(budget.hold(30, true).is_some());
+        drop(held);
+        assert_eq!((budget.bytes(), budget.refused()), (0, 1));
+        assert!(budget.hold(100, false).is_some());
+    }
 
     #[test]
     fn requests_and_bytes_have_limits_and_come_back() {

@@ -105,19 +105,19 @@ impl Connection {
         let request = OwnedRequest { header: *header, body: body.to_vec() };
         let connection = self.clone();
         server.runtime.spawn(Group::Query, async move {
-            let length = request.body.len();
+            let (header, length) = (request.header, request.body.len());
             let reply = connection.server.engine.run(&connection.session, request).await;
-            connection.task_done(length, &reply);
+            connection.task_done(&header, length, reply);
         });
     }
 
-    fn task_done(&self, length: usize, reply: &[u8]) {
+    fn task_done(&self, header: &FrameHeader, length: usize, reply: Vec<u8>) {
         self.server.budget.give_task(length);
         self.tasks.set(self.tasks.get() - 1);
         self.task_bytes.set(self.task_bytes.get() - length);
         let mut output = self.output.borrow_mut();
         if !output.broken {
-            output.ready.extend_from_slice(reply);
+            output.push_reply(header, reply, |bytes, in_any_case| self.server.budget.hold(bytes, in_any_case));
         }
         drop(output);
         self.to_write.notify();

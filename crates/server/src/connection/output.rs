@@ -1,12 +1,17 @@
 //! Replies on their way out.
 
+use cql_protocol::{ErrorBody, FrameHeader, write_error};
+
 use super::held::Held;
+use crate::budget::HeldBytes;
 
 /// What a connection still has to send.
 #[derive(Debug, Default)]
 pub(crate) struct Output {
     /// Whole frames that may be sent, unsealed.
     pub(crate) ready: Vec<u8>,
+    /// What large replies in `ready` take of the shard's limit.
+    pub(crate) large: Vec<HeldBytes>,
     /// The first bytes of `ready` go as they are, because they were answered before the transport was chosen.
     pub(crate) unframed: usize,
     /// Frames that wait for the log.
@@ -15,4 +20,61 @@ pub(crate) struct Output {
     pub(crate) writing: bool,
     /// A write has failed: nothing more can be sent.
     pub(crate) broken: bool,
+}
+
+impl Output {
+    /// Adds a task's reply. A large one counts against the shard's limit until it is sent: a client may ask for a thousand
+    /// of them and read none. Where that is too much it becomes an error, unless it is the only one.
+    pub(crate) fn push_reply(
+        &mut self,
+        header: &FrameHeader,
+        reply: Vec<u8>,
+        hold: impl FnOnce(usize, bool) -> Option<HeldBytes>,
+    ) {
+        /// What each connection may have without being counted is bounded by the number of requests under way.
+        const LARGE: usize = 64 << 10;
+        if reply.len() > LARGE {
+            match hold(reply.len(), self.ready.is_empty()) {
+                Some(held) => self.large.push(held),
+                None => {
+                    let error = ErrorBody::overloaded("Too many bytes of replies wait for their clients on this shard");
+                    return write_error(&mut self.ready, header.version, header.stream, &error);
+                }
+            }
+        }
+        match self.ready.is_empty() {
+            true => self.ready = reply,
+            false => self.ready.extend_from_slice(&reply),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use cql_protocol::{Flags, Opcode, Version};
+
+    use super::*;
+    use crate::Limits;
+    use crate::budget::Budget;
+
+    #[test]
+    fn large_replies_of_a_client_that_does_not_read_are_bounded() {
+        let limits = Limits { shard_bytes_in_flight_max: 1 << 20, ..Limits::default() };
+        let budget = Rc::new(Budget::new(limits));
+        let mut output = Output::default();
+        let header =
+            FrameHeader { version: Version::V4, flags: Flags::NONE, stream: 1, opcode: Opcode::Query, length: 0 };
+        for _ in 0..100 {
+            output.push_reply(&header, vec![0; 300 << 10], |bytes, in_any_case| budget.hold(bytes, in_any_case));
+        }
+        assert!(output.ready.len() < 1 << 20, "{} bytes wait", output.ready.len());
+        assert_eq!(budget.refused(), 97);
+        drop(output);
+        assert_eq!(budget.bytes(), 0);
+        let mut output = Output::default();
+        output.push_reply(&header, vec![0; 2 << 20], |bytes, in_any_case| budget.hold(bytes, in_any_case));
+        assert_eq!(output.ready.len(), 2 << 20, "a single reply may be larger");
+    }
 }

@@ -17,11 +17,12 @@ pub(super) async fn run(connection: Rc<Connection>) {
     let mut frames = Vec::new();
     let mut sealed = Vec::new();
     loop {
-        let unframed = {
+        // What large replies take is given back when they are sent, or will never be.
+        let (unframed, _large) = {
             let mut output = connection.output.borrow_mut();
             output.writing = !output.ready.is_empty();
             std::mem::swap(&mut output.ready, &mut frames);
-            std::mem::take(&mut output.unframed)
+            (std::mem::take(&mut output.unframed), std::mem::take(&mut output.large))
         };
         if frames.is_empty() {
             connection.room.notify();
