@@ -94,7 +94,11 @@ impl Engine {
                 self.batch_statement(batch, &binds, call).await?;
                 write_void(out, header.version, header.stream);
             }
-            Action::Select(select) => self.select(select, binds, call, out).await?,
+            Action::Select(select) => {
+                let start = out.len();
+                self.select(select, binds, call, out).await?;
+                insert_warnings(out, start, select.warning().as_slice());
+            }
             Action::SelectVirtual(select) => self.select_virtual(select, &values, call, out)?,
             Action::Other(statement) => {
                 self.run_other(session, header, statement, text, keyspace, out).await?;

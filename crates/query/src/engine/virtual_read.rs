@@ -2,6 +2,7 @@
 
 use std::ops::Bound as TokenBound;
 
+use cql_protocol::response::insert_warnings;
 use cql_protocol::{RowsWriter, Value};
 use mutation::KeyRange;
 use topology::{Token, token_of};
@@ -38,6 +39,7 @@ impl Engine {
             Keys::Choices(_) => Some(KeyRange::Tokens { start: TokenBound::Unbounded, end: TokenBound::Unbounded }),
         };
         let head = call.reply.head(&select.columns);
+        let reply_start = out.len();
         let writer = RowsWriter::begin(out, call.reply.version, call.reply.stream, &head);
         let mut result = VirtualResult::new(select, &binds, out, writer)?;
         for row in &rows {
@@ -46,6 +48,7 @@ impl Engine {
             }
         }
         result.finish();
+        insert_warnings(out, reply_start, select.warning().as_slice());
         Ok(())
     }
 }

@@ -38,9 +38,9 @@ pub(crate) fn using_timestamp(operand: Option<&Operand>, binds: &Binds<'_>) -> R
         Value::Null => Err(invalid("Invalid null value of timestamp")),
         Value::Bytes(bytes) => match bytes.first_chunk().map(|bytes| i64::from_be_bytes(*bytes)) {
             None => Err(invalid("Invalid empty value of timestamp")),
-            Some(i64::MIN) => Err(invalid(
-                "Out of bound timestamp, must be in [-9223372036854775807, 9223372036854775807] (got -9223372036854775808)",
-            )),
+            Some(i64::MIN) => {
+                Err(invalid("Out of bound timestamp, must be in [-9223372036854775807, 9223372036854775807]"))
+            }
             Some(timestamp) => Ok(Some(timestamp)),
         },
     }

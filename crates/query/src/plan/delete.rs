@@ -23,6 +23,7 @@ pub(super) fn plan(
     let (timestamp, _) = using(&delete.using, table, markers)?;
     let (statics, regulars) = columns(delete, table)?;
     let mut restrictions = Restrictions::new(&delete.relations, table, StatementKind::Delete, false, markers)?;
+    restrictions.check_key_is_there(table)?;
     restrictions.check_no_other_columns(table)?;
     let target = target(&mut restrictions, table, &statics, &regulars)?;
     Ok(Modification {
@@ -79,11 +80,6 @@ fn target(
     }
     match regulars.is_empty() {
         true => Ok(Target::Range { prefix: rows.choices, start: rows.start, end: rows.end }),
-        false if rows.start.is_none() && rows.end.is_none() => {
-            let missing = table.clustering().iter().skip(width).map(|column| column.name.as_str());
-            let missing: Vec<&str> = missing.collect();
-            Err(invalid(format!("Some clustering keys are missing: {}", missing.join(", "))))
-        }
         false => Err(invalid("Range deletions are not supported for specific columns")),
     }
 }

@@ -18,6 +18,9 @@ pub(super) fn plan(
     }
     let found = writable_table(&insert.table, context)?;
     let table = &found.table;
+    if insert.columns.len() != insert.values.len() {
+        return Err(invalid("Unmatched column names/values"));
+    }
     let mut key: Vec<Option<Operand>> = table.partition_key().iter().map(|_| None).collect();
     let mut clustering: Vec<Option<Operand>> = table.clustering().iter().map(|_| None).collect();
     let (mut statics, mut regulars) = (Vec::new(), Vec::new());

@@ -56,6 +56,15 @@ impl KeyChoice {
         matches!(self, KeyChoice::One(_))
     }
 
+    /// Whether it may be several values.
+    pub(crate) fn may_be_many(&self) -> bool {
+        match self {
+            KeyChoice::One(_) => false,
+            KeyChoice::In(InList::Operands(operands)) => operands.len() > 1,
+            KeyChoice::In(InList::Marker(_)) => true,
+        }
+    }
+
     /// About what it takes in memory.
     pub(crate) fn bytes(&self) -> usize {
         match self {

@@ -202,10 +202,9 @@ impl Restrictions {
         }
         let names: Vec<&str> = table.partition_key().iter().map(|column| column.name.as_str()).collect();
         if columns.iter().any(|column| !names.contains(&column.as_str())) || columns.len() != names.len() {
-            return Err(invalid(format!(
-                "The token() function must be applied to all partition key components or none of them: {}",
-                names.join(", ")
-            )));
+            return Err(invalid(
+                "The token() function must be applied to all partition key components or none of them",
+            ));
         }
         if columns.iter().zip(&names).any(|(column, name)| column != name) {
             return Err(invalid(format!(
@@ -351,13 +350,19 @@ impl Restrictions {
         Ok(self.clustering.values().filter_map(ClusteringRestriction::choice).collect())
     }
 
-    /// The partition key's choices, for a modification.
-    pub(super) fn into_keys(self, table: &Table, kind: StatementKind) -> Result<Vec<KeyChoice>, QueryError> {
+    /// A modification says every column of the partition key.
+    pub(super) fn check_key_is_there(&self, table: &Table) -> Result<(), QueryError> {
         let missing = self.key.iter().zip(table.partition_key()).filter(|(restriction, _)| restriction.is_none());
         let missing: Vec<&str> = missing.map(|(_, column)| column.name.as_str()).collect();
-        if !missing.is_empty() {
-            return Err(invalid(format!("Some partition key parts are missing: {}", missing.join(", "))));
+        match missing.is_empty() {
+            true => Ok(()),
+            false => Err(invalid(format!("Some partition key parts are missing: {}", missing.join(", ")))),
         }
+    }
+
+    /// The partition key's choices, for a modification.
+    pub(super) fn into_keys(self, table: &Table, kind: StatementKind) -> Result<Vec<KeyChoice>, QueryError> {
+        self.check_key_is_there(table)?;
         let choice = |restriction| match restriction {
             Restriction::Equal(operand) => Ok(KeyChoice::One(operand)),
             Restriction::In(list) => Ok(KeyChoice::In(list)),

@@ -122,6 +122,21 @@ impl Select {
         }
     }
 
+    /// What its client is told beside the rows: a count over many partitions reads them all.
+    pub(crate) fn warning(&self) -> Option<&'static str> {
+        let is_about_key = |filter: &Filter| matches!(filter.column, Selected::PartitionKey(_));
+        match (&self.output, &self.keys) {
+            (Output::Rows(_), _) => None,
+            (_, Keys::Tokens { start: None, end: None }) if !self.filters.iter().any(is_about_key) => {
+                Some("Aggregation query used without partition key")
+            }
+            (_, Keys::Choices(choices)) if choices.iter().any(KeyChoice::may_be_many) => {
+                Some("Aggregation query used on multiple partition keys (IN restriction)")
+            }
+            _ => None,
+        }
+    }
+
     /// Whether a partition with a static row and no others is a row of the result: when no condition is on rows.
     pub(crate) fn shows_static_only(&self) -> bool {
         let is_row_condition =

@@ -265,13 +265,13 @@ fn order(
     for ordering in &select.order_by {
         let name = &ordering.column;
         let column = table.column(name).ok_or_else(|| undefined_column(name, table))?;
+        if !is_keyed {
+            return Err(invalid("ORDER BY is only supported when the partition key is restricted by an EQ or an IN."));
+        }
         if column.kind != ColumnKind::Clustering {
             return Err(invalid(format!(
                 "Order by is currently only supported on the clustered columns of the PRIMARY KEY, got {name}"
             )));
-        }
-        if !is_keyed {
-            return Err(invalid("ORDER BY is only supported when the partition key is restricted by an EQ or an IN."));
         }
         let position = usize::from(column.position);
         // A column with one value orders nothing, so it may be left out.

@@ -42,6 +42,7 @@ pub(super) fn plan(
     regulars.sort_by_key(|assignment| assignment.column);
 
     let restrictions = Restrictions::new(&update.relations, table, StatementKind::Update, false, markers)?;
+    restrictions.check_key_is_there(table)?;
     let only_statics = regulars.is_empty() && !table.clustering().is_empty();
     let target = match only_statics {
         true => {
