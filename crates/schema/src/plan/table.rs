@@ -29,7 +29,7 @@ pub(super) fn create(
     let name = &statement.table.table;
     // What is wrong in itself is said before what is wrong with this schema.
     let properties = read_properties(&statement.properties)?;
-    let primary_key = check_form(in_keyspace, statement)?;
+    let primary_key = check_form(statement)?;
     names::check_modifiable(in_keyspace, "CREATE", &format!("<all tables in {in_keyspace}>"))?;
     let Some(existing) = schema.keyspace(in_keyspace) else { return Err(keyspace::unknown(in_keyspace)) };
     if existing.table(name).is_some() {
@@ -60,7 +60,7 @@ pub fn system_table(statement: &Statement, id: impl FnOnce(&str, &str) -> TableI
         return Err(SchemaError::invalid(format!("{in_keyspace} is no system keyspace")));
     }
     let properties = read_properties(&statement.properties)?;
-    let primary_key = check_form(in_keyspace, statement)?;
+    let primary_key = check_form(statement)?;
     let id = id(in_keyspace, &statement.table.table);
     build(in_keyspace, statement, primary_key, properties, id, &mut Vec::new())
 }
@@ -81,13 +81,17 @@ pub(super) fn unknown(keyspace: &str, table: &str) -> SchemaError {
 }
 
 /// Checks that need no schema: one primary key, no column twice.
-fn check_form<'a>(keyspace: &str, statement: &'a CreateTable) -> Result<&'a PrimaryKey, SchemaError> {
-    let full_name = format!("{keyspace}.{}", statement.table.table);
+fn check_form(statement: &CreateTable) -> Result<&PrimaryKey, SchemaError> {
+    // The table as the statement names it.
+    let name = match &statement.table.keyspace {
+        Some(keyspace) => format!("{keyspace}.{}", statement.table.table),
+        None => statement.table.table.clone(),
+    };
     let mut columns = std::collections::BTreeSet::new();
     for column in &statement.columns {
         if !columns.insert(&column.name) {
             return Err(SchemaError::invalid(format!(
-                "Duplicate column '{}' declaration for table '{full_name}'",
+                "Duplicate column '{}' declaration for table '{name}'",
                 column.name
             )));
         }
@@ -96,17 +100,15 @@ fn check_form<'a>(keyspace: &str, statement: &'a CreateTable) -> Result<&'a Prim
     for (column, _) in &statement.clustering_order {
         if !ordered.insert(column) {
             return Err(SchemaError::invalid(format!(
-                "Duplicate column '{column}' in CLUSTERING ORDER BY clause for table '{full_name}'"
+                "Duplicate column '{column}' in CLUSTERING ORDER BY clause for table '{name}'"
             )));
         }
     }
     match statement.primary_keys.as_slice() {
         [primary_key] => Ok(primary_key),
-        [] => {
-            Err(SchemaError::invalid(format!("No PRIMARY KEY specifed for table '{full_name}' (exactly one required)")))
-        }
+        [] => Err(SchemaError::invalid(format!("No PRIMARY KEY specifed for table '{name}' (exactly one required)"))),
         _ => Err(SchemaError::invalid(format!(
-            "Multiple PRIMARY KEY specified for table '{full_name}' (exactly one required)"
+            "Multiple PRIMARY KEY specified for table '{name}' (exactly one required)"
         ))),
     }
 }
