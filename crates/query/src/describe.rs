@@ -92,8 +92,15 @@ impl Describer<'_> {
         let system = self.catalog.system.schema().keyspaces().values();
         let mut keyspaces: Vec<Rc<Keyspace>> =
             self.catalog.schema.keyspaces().values().chain(system).cloned().collect();
-        keyspaces.sort_by(|a, b| a.name().cmp(b.name()));
+        keyspaces.sort_by_cached_key(|keyspace| keyspace.name().to_lowercase());
         keyspaces
+    }
+
+    /// Its tables by name, capitals beside small letters as Cassandra lists them.
+    fn tables(keyspace: &Keyspace) -> Vec<&Rc<Table>> {
+        let mut tables: Vec<_> = keyspace.tables.values().collect();
+        tables.sort_by_cached_key(|table| table.name.to_lowercase());
+        tables
     }
 
     fn find(&self, name: &str) -> Option<Rc<Keyspace>> {
@@ -118,7 +125,8 @@ impl Describer<'_> {
             match kind {
                 DescribeKind::Keyspace => rows.push(list_row(keyspace.name(), "keyspace", keyspace.name())),
                 DescribeKind::Table => {
-                    rows.extend(keyspace.tables.keys().map(|table| list_row(keyspace.name(), "table", table)));
+                    let tables = Self::tables(keyspace).into_iter();
+                    rows.extend(tables.map(|table| list_row(keyspace.name(), "table", &table.name)));
                 }
                 // There are none of these yet.
                 _ => {}
@@ -161,7 +169,7 @@ impl Describer<'_> {
     }
 
     fn whole_keyspace(&self, keyspace: &Keyspace) -> Vec<Vec<String>> {
-        let tables = keyspace.tables.values().map(|table| self.table_row(table));
+        let tables = Self::tables(keyspace).into_iter().map(|table| self.table_row(table));
         std::iter::once(keyspace_row(keyspace)).chain(tables).collect()
     }
 

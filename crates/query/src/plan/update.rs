@@ -34,7 +34,9 @@ pub(super) fn plan(
         let operand = markers.operand(term, &Receiver::column(table, column))?;
         let list = if column.kind == ColumnKind::Static { &mut statics } else { &mut regulars };
         if list.iter().any(|known: &Assignment| known.column == column.id) {
-            return Err(invalid(format!("Multiple incompatible setting of column {name}")));
+            // The class is Cassandra's, whose parser finds this.
+            let message = format!("Multiple incompatible setting of column {name}");
+            return Err(QueryError::Syntax { message });
         }
         list.push(Assignment { column: column.id, operand });
     }
