@@ -253,6 +253,8 @@ impl Core {
         drop(meshes);
         self.peers.announce_gone(self.index());
         let clock = self.clock;
+        // From here on every wait is the reactor's, which workers must end.
+        self.peers.announce_sleep(self.index());
         self.io.borrow_mut().shut_down(|| clock.now());
     }
 }

@@ -54,7 +54,9 @@ impl Io {
         }
         let deadline = now() + SHUTDOWN_WAIT;
         while self.slots.running() > 0 && now() < deadline {
-            self.reactor.turn(&mut self.slots, Wait::Until(Some(deadline)));
+            // A worker may have ended its operation before the shard said that it sleeps, and then wakes nobody.
+            let wait = if self.reactor.has_finished_work() { Wait::No } else { Wait::Until(Some(deadline)) };
+            self.reactor.turn(&mut self.slots, wait);
         }
         self.reactor.stop();
         if self.slots.running() > 0 {
