@@ -28,7 +28,7 @@ cargo xtask <task>
   hostile            hostile bytes on the socket
   crash              loads with kills and restarts, every acknowledged row read back
   fuzz [SECONDS]     build the fuzz targets and run each so long (default 30)
-  bench [--quick] [--no-cassandra] [--only NAME,NAME]
+  bench [--quick] [--no-cassandra] [--only NAME,NAME] [--rounds N]
                      cost of a request: echo server, Helenus, Cassandra 5.0.6 in turn on the same core
   cassandra [PORT]   run a real Cassandra 5.0.6 in the foreground, to hold tests against it
 ";

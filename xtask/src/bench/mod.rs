@@ -48,7 +48,10 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
         let names = arguments.get(at + 1).ok_or("--only wants names, such as echo,periodic")?;
         subjects.retain(|subject| names.split(',').any(|name| name == subject.name()));
     }
-    let plan = if has("--quick") { quick(subjects) } else { full(subjects) };
+    let mut plan = if has("--quick") { quick(subjects) } else { full(subjects) };
+    if let Some(at) = arguments.iter().position(|argument| argument == "--rounds") {
+        plan.rounds = arguments.get(at + 1).and_then(|count| count.parse().ok()).ok_or("--rounds wants a number")?;
+    }
     let results = measure(&plan)?;
     println!("\n{results}");
     let verdict = verdict(&results);

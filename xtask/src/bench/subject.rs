@@ -145,7 +145,8 @@ impl Warm {
             warm.server.pid()
         );
         for workload in [Workload::Write, Workload::Read] {
-            let warming = Load { operations: CASSANDRA_WARMUP, warmup: 0, ..load };
+            // The reads must find every row, also when there are more than the compiler wants.
+            let warming = Load { operations: CASSANDRA_WARMUP.max(load.rows), warmup: 0, ..load };
             load::run(&warm.address, warm.server.pid(), workload, warming, false)?;
         }
         warm.signal("-STOP")?;

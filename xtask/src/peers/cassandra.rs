@@ -4,6 +4,7 @@
 //! sstables); nothing of the shortcuts that make its start fast, for they also make it slower or forgetful.
 
 use std::net::TcpStream;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -57,32 +58,16 @@ pub struct Cassandra {
 impl Cassandra {
     /// Starts a server on the port and waits until it takes connections. `pinned` names the core that it must stay on.
     pub fn start(port: u16, pinned: Option<usize>) -> Result<Cassandra, String> {
-        let jars = fetch()?;
+        if TcpStream::connect(("127.0.0.1", port)).is_ok() {
+            return Err(format!("something listens on port {port} already: a Cassandra that was left behind?"));
+        }
         let folder = workspace::scratch("cassandra")?;
-        write(&folder.join("logback.xml"), LOGBACK)?;
-        write(&folder.join("cassandra.yaml"), &configuration(port))?;
         let log = std::fs::File::create(folder.join("log.txt"))
             .map_err(|error| format!("cannot write Cassandra's log: {error}"))?;
         let errors = log.try_clone().map_err(|error| format!("cannot write Cassandra's log: {error}"))?;
-        let mut command = match pinned {
-            Some(core) => {
-                let mut command = Command::new("taskset");
-                command.args(["-c", &core.to_string(), "java"]);
-                command
-            }
-            None => Command::new("java"),
-        };
-        command.args(JVM).arg(format!("-Dcassandra.jmx.local.port={}", port.wrapping_add(1)));
-        command.arg(format!("-Dcassandra.config=file://{}", folder.join("cassandra.yaml").display()));
-        command.arg(format!("-Dlogback.configurationFile={}", folder.join("logback.xml").display()));
-        command.arg(format!("-Dcassandra.storagedir={}", folder.join("data").display()));
-        command.arg("-cp").arg(format!("{}/*", jars.display())).arg("org.apache.cassandra.service.CassandraDaemon");
-        let child = command
-            .stdin(Stdio::null())
-            .stdout(log)
-            .stderr(errors)
-            .spawn()
-            .map_err(|error| format!("cannot start java: {error}"))?;
+        let mut command = command(&folder, port, pinned)?;
+        command.stdin(Stdio::null()).stdout(log).stderr(errors);
+        let child = command.spawn().map_err(|error| format!("cannot start java: {error}"))?;
         let mut server = Cassandra { child, port };
         server.wait_until_it_listens(&folder)?;
         Ok(server)
@@ -114,6 +99,23 @@ impl Drop for Cassandra {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The command that runs the server in `folder`, whose configuration is written.
+fn command(folder: &Path, port: u16, pinned: Option<usize>) -> Result<Command, String> {
+    let jars = fetch()?;
+    write(&folder.join("logback.xml"), LOGBACK)?;
+    write(&folder.join("cassandra.yaml"), &configuration(port))?;
+    let mut command = Command::new(if pinned.is_some() { "taskset" } else { "java" });
+    if let Some(core) = pinned {
+        command.args(["-c", &core.to_string(), "java"]);
+    }
+    command.args(JVM).arg(format!("-Dcassandra.jmx.local.port={}", port.wrapping_add(1)));
+    command.arg(format!("-Dcassandra.config=file://{}", folder.join("cassandra.yaml").display()));
+    command.arg(format!("-Dlogback.configurationFile={}", folder.join("logback.xml").display()));
+    command.arg(format!("-Dcassandra.storagedir={}", folder.join("data").display()));
+    command.arg("-cp").arg(format!("{}/*", jars.display())).arg("org.apache.cassandra.service.CassandraDaemon");
+    Ok(command)
 }
 
 /// Fetches the jars through Maven, once.
@@ -168,7 +170,9 @@ pub fn run_in_foreground(arguments: &[String]) -> Result<(), String> {
         Some(port) => port.parse().map_err(|_| format!("`{port}` is no port"))?,
         None => 9142,
     };
-    let mut server = Cassandra::start(port, None)?;
-    println!("Cassandra 5.0.6 listens on 127.0.0.1:{} (pid {}); it ends with this command", server.port, server.pid());
-    server.child.wait().map(drop).map_err(|error| format!("cannot wait for Cassandra: {error}"))
+    let folder = workspace::scratch("cassandra")?;
+    println!("Cassandra 5.0.6 will listen on 127.0.0.1:{port} in some seconds; end it with Ctrl-C");
+    // It takes this process's place, so that whoever ends the one ends the other.
+    let error = command(&folder, port, None)?.exec();
+    Err(format!("cannot start java: {error}"))
 }
