@@ -6,13 +6,15 @@
 use std::fs;
 use std::path::Path;
 
+use cluster::metadata::MetadataRecord;
 use cql_protocol::{
     Batch, BatchBuilder, BatchKind, BatchQuery, Codec, Consistency, ErrorBody, ErrorKind, EventKinds, Execute, Options,
     Prepare, Query, QueryParams, Register, Request, Startup, Value, ValuesBuffer, Version, compression, segment,
 };
 use mutation::{Deletion, Expiry, MutationEncoder, ReadCommand};
-use schema::{ColumnId, TableId};
-use topology::Token;
+use schema::{ColumnId, SchemaChange, TableId};
+use storage::ReplayPosition;
+use topology::{HostId, Token};
 
 const STATEMENTS: [&str; 14] = [
     "SELECT a, count(*), writetime(b) AS t FROM ks.t WHERE k = ? AND c >= 1 AND c < :end ORDER BY c DESC PER PARTITION LIMIT 2 LIMIT 10 ALLOW FILTERING",
@@ -53,6 +55,9 @@ fn main() {
     }
     for (number, record) in [mutation_seed(), read_seed()].iter().enumerate() {
         write(folder, "mutations", number, record);
+    }
+    for (number, record) in log_seeds().iter().enumerate() {
+        write(folder, "log_records", number, record);
     }
 }
 
@@ -136,4 +141,24 @@ fn read_seed() -> Vec<u8> {
     let mut bytes = Vec::new();
     ReadCommand::partition(TableId([1; 16]), Token(-5), b"key", 1000).encode(&mut bytes);
     bytes
+}
+
+/// Records of the metadata log, and a commit log's records as that target reads them: the length, the kind, the mutation.
+fn log_seeds() -> Vec<Vec<u8>> {
+    let mutation = mutation_seed();
+    let length = u16::try_from(mutation.len() + 1).expect("a small mutation");
+    let record = [&length.to_be_bytes()[..], &[1], &mutation[..]].concat();
+    let position = ReplayPosition { boot: 1, shard: 2, sequence: 3 };
+    let metadata = [
+        MetadataRecord::HostId(HostId([9; 16])),
+        MetadataRecord::Boot(7),
+        MetadataRecord::Truncated { table: TableId([1; 16]), positions: vec![position] },
+        MetadataRecord::Schema(vec![SchemaChange::DropKeyspace("ks".into())]),
+    ];
+    let encode = |record: &MetadataRecord| {
+        let mut bytes = Vec::new();
+        record.encode(&mut bytes);
+        bytes
+    };
+    std::iter::once([&record[..], &record[..]].concat()).chain(metadata.iter().map(encode)).collect()
 }

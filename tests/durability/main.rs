@@ -96,7 +96,7 @@ async fn compare_all(session: Arc<Session>, select: PreparedStatement, rows: u64
 
 #[test]
 fn every_row_is_read_back_before_and_after_a_restart() {
-    let rows = pick(150_000, 1_000_000);
+    let rows = pick(1_000_000, 3_000_000);
     println!("{} settings: {rows} rows", effort());
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("tokio starts");
@@ -120,7 +120,7 @@ fn every_row_is_read_back_before_and_after_a_restart() {
         let session = connect(&server).await;
         let select =
             session.prepare("SELECT key, \"C0\", \"C1\", \"C2\", \"C3\", \"C4\" FROM ks1.standard1 WHERE key = ?");
-        compare_all(Arc::clone(&session), select.await.expect("prepares"), pick(rows / 5, rows)).await;
+        compare_all(Arc::clone(&session), select.await.expect("prepares"), rows).await;
     });
     server.stop();
 }
