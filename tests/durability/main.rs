@@ -100,7 +100,7 @@ fn every_row_is_read_back_before_and_after_a_restart() {
     println!("{} settings: {rows} rows", effort());
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("tokio starts");
-    let builder = Builder::new("uring", 2).with(&["--memory", "2G"]);
+    let builder = Builder::new("uring", 2).with(&["--memory", pick("2G", "10G")]);
     let server = builder.start();
     runtime.block_on(async {
         let session = connect(&server).await;
