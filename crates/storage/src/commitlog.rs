@@ -53,7 +53,7 @@ struct Shared {
     state: RefCell<State>,
     /// The writer has something to do.
     wake: Notify,
-    /// In `periodic`: do not wait for more.
+    /// The group in the making has become as long as the writer waits for.
     hurry: Notify,
     /// In `periodic`: something is to be synced.
     unsynced: Notify,
@@ -89,6 +89,8 @@ struct State {
     ledger: Ledger,
     groups: u64,
     bytes_written: u64,
+    /// A group of this length is written without waiting for more.
+    due_bytes: usize,
 }
 
 /// What the log counts.
@@ -139,6 +141,7 @@ impl CommitLog {
             ledger,
             groups: 0,
             bytes_written: 0,
+            due_bytes: if let SyncMode::Periodic { .. } = options.sync { PERIODIC_WRITE_BYTES } else { 0 },
         };
         let shared = Rc::new(Shared {
             runtime: runtime.clone(),
@@ -222,7 +225,7 @@ impl CommitLog {
     fn wake_writer(&self, state: &State, was_empty: bool) {
         if was_empty && !state.is_writing {
             self.shared.wake.notify();
-        } else if state.collecting.len() >= PERIODIC_WRITE_BYTES && !state.is_writing {
+        } else if state.is_due() && !state.is_writing {
             self.shared.hurry.notify();
         }
     }
@@ -326,6 +329,12 @@ impl CommitLog {
 }
 
 impl State {
+    /// Whether the group in the making is written without waiting for more.
+    #[inline]
+    fn is_due(&self) -> bool {
+        self.collecting.len() >= self.due_bytes
+    }
+
     #[inline]
     fn note(&mut self, table: TableId, mark: &mut u64) {
         if *mark != self.group_number {

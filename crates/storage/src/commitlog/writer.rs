@@ -10,11 +10,15 @@ use crate::commitlog::buffer::GroupBuffer;
 use crate::commitlog::folder::{is_disk_full, segment_path};
 use crate::commitlog::format::{BLOCK, SegmentHead};
 use crate::commitlog::ledger::LedgerEntry;
-use crate::commitlog::{CommitLog, PERIODIC_WRITE_BYTES, SPARES_MAX, State};
+use crate::commitlog::{CommitLog, SPARES_MAX, State};
+use crate::options::SyncMode;
 
 /// In `periodic`, what was appended is handed to the kernel this much later at the latest: a killed process loses no
 /// more.
 const PERIODIC_WRITE_DELAY: Duration = Duration::from_millis(10);
+/// A group waits at most this long for those whose writes the group before it acknowledged: about what a write to a fast
+/// disk takes.
+const GATHER_MAX: Duration = Duration::from_micros(100);
 /// How long a full disk is left alone.
 const DISK_FULL_RETRY: Duration = Duration::from_millis(250);
 
@@ -31,30 +35,55 @@ struct Failed;
 /// Writes groups, one at a time, until the log fails.
 pub(super) async fn write_groups(log: CommitLog) {
     let mut active: Option<Active> = None;
+    let mut patience = Duration::ZERO;
     loop {
-        wait_for_records(&log).await;
+        wait_for_records(&log, patience).await;
+        let begun = log.shared.runtime.now();
         if write_group(&log, &mut active).await.is_err() {
             return;
         }
+        patience = (log.shared.runtime.now() - begun).min(GATHER_MAX);
         prepare_in_time(&log, &active);
     }
 }
 
-async fn wait_for_records(log: &CommitLog) {
+/// Waits for a first record, and then for more that are worth waiting for.
+async fn wait_for_records(log: &CommitLog, patience: Duration) {
     let shared = &*log.shared;
     while shared.state.borrow().collecting.is_empty() {
         shared.wake.notified().await;
     }
-    if !log.is_periodic() {
-        return;
+    match shared.mode {
+        SyncMode::Batch => {}
+        SyncMode::Group => gather(log, patience).await,
+        SyncMode::Periodic { .. } => {
+            let is_due = {
+                let state = shared.state.borrow();
+                state.is_due() || state.sync_wanted > state.written
+            };
+            if !is_due {
+                // Whether the time is over or someone is in a hurry, the group is written now.
+                let _ = shared.runtime.timeout(PERIODIC_WRITE_DELAY, shared.hurry.notified()).await;
+            }
+        }
     }
-    let is_due = {
-        let state = shared.state.borrow();
-        state.collecting.len() >= PERIODIC_WRITE_BYTES || state.sync_wanted > state.written
-    };
-    if !is_due {
-        // Whether the time is over or someone is in a hurry, the group is written now.
-        let _ = shared.runtime.timeout(PERIODIC_WRITE_DELAY, shared.hurry.notified()).await;
+}
+
+/// Waits until those who were answered by the group before have written again, for at most `patience`.
+///
+/// Without this, clients that write again as soon as they are answered fall into two halves: while one half's group is on
+/// its way, the other half's collects, and the disk is written to twice as often as it needs to be. So a group is expected to
+/// become as long as the last one and what collected beside it. Who writes alone is never kept waiting: its record is as long
+/// as its last group was.
+async fn gather(log: &CommitLog, patience: Duration) {
+    let shared = &*log.shared;
+    let deadline = shared.runtime.now() + patience;
+    while !shared.state.borrow().is_due() {
+        let left = deadline - shared.runtime.now();
+        // The signal may be an old one: only the bytes tell.
+        if left.is_zero() || shared.runtime.timeout(left, shared.hurry.notified()).await.is_err() {
+            return;
+        }
     }
 }
 
@@ -71,6 +100,7 @@ async fn write_group(log: &CommitLog, active: &mut Option<Active>) -> Result<(),
     let (bytes, end) = take_group(&mut shared.state.borrow_mut(), shared.head.salt, segment.segment);
     shared.room.notify_all();
     let length = bytes.len() as u64;
+    let payload = (end - shared.state.borrow().written) as usize;
     assert!(length.is_multiple_of(BLOCK as u64) && segment.offset.is_multiple_of(BLOCK as u64));
     let (result, bytes) = segment.file.write_at(bytes, segment.offset).await;
     if let Err(error) = result {
@@ -83,6 +113,9 @@ async fn write_group(log: &CommitLog, active: &mut Option<Active>) -> Result<(),
     state.written = end;
     state.groups += 1;
     state.bytes_written += length;
+    if !log.is_periodic() {
+        state.due_bytes = due_bytes(payload, state.collecting.len());
+    }
     if bytes.capacity() <= shared.buffer_max {
         state.spare_buffer = Some(bytes);
     }
@@ -96,6 +129,13 @@ async fn write_group(log: &CommitLog, active: &mut Option<Active>) -> Result<(),
         shared.synced.notify_all();
     }
     Ok(())
+}
+
+/// How long a group is expected to become after one with `written` bytes of records, with `collected` bytes in the buffer of
+/// the next already. An eighth less, since records differ in length.
+fn due_bytes(written: usize, collected: usize) -> usize {
+    let expected = written + collected;
+    expected - expected / 8
 }
 
 /// Takes the group in the making away; the next one begins.

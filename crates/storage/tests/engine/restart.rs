@@ -1,5 +1,6 @@
 //! Starts after an orderly end, with every mode and limit.
 
+use runtime::Group;
 use storage::{Ack, ApplyError, StorageOptions};
 
 use crate::harness::*;
@@ -57,6 +58,41 @@ fn a_group_ack_comes_after_the_sync() {
         assert_eq!(shard.stats().log_groups, 1, "one write covers both");
     })
     .expect("the shard opens");
+}
+
+/// Writers of two halves that began one group apart, each writing again as soon as it is answered.
+#[test]
+fn groups_gather_clients_that_write_again_at_once() {
+    const WRITERS: u32 = 32;
+    const WRITES: u32 = 100;
+    let folder = Folder::new("gather");
+    let groups = with_shard(&Setup::new(&folder, 1), async |runtime, shard| {
+        let writer = |writer: u32| {
+            let shard = shard.clone();
+            runtime.spawn(Group::Query, async move {
+                for write in 0..WRITES {
+                    let row = mutation(TABLE, writer * WRITES + write, 1, &[1; 100]);
+                    let Ack::When(sequence) = apply(&shard, &row).await else { panic!("not synced yet") };
+                    shard.wait_synced(sequence).await.expect("the disk works");
+                }
+            })
+        };
+        // A group may grow while its segment is made, so that is done before.
+        write_rows(&shard, TABLE, [u32::MAX].into_iter(), &[1; 100]).await;
+        let first: Vec<_> = (0..WRITERS / 2).map(writer).collect();
+        // The first half's group is on its way when the second half writes for the first time.
+        while runtime.stats().operations == 0 {
+            runtime.yield_now().await;
+        }
+        let second: Vec<_> = (WRITERS / 2..WRITERS).map(writer).collect();
+        for writer in first.into_iter().chain(second) {
+            writer.await;
+        }
+        shard.stats().log_groups
+    })
+    .expect("the shard opens");
+    let (all_together, two_halves) = (u64::from(WRITES), u64::from(WRITES) * 2);
+    assert!(groups < (all_together + two_halves) / 2, "{groups} groups: the halves did not come together");
 }
 
 #[test]
