@@ -15,4 +15,4 @@ mod tables;
 pub use error::{ApplyError, OpenError, Poisoned};
 pub use options::{ReplayPosition, StorageOptions, SyncMode, Truncations};
 pub use shard::{Ack, LogSequence, Shard, StorageStats};
-pub use sink::{Flow, ReadEnd, RowSink};
+pub use sink::{DataSink, Flow, ReadEnd, RowSink};

@@ -10,6 +10,7 @@ mod pool;
 mod purge;
 mod ranges;
 mod read;
+mod read_data;
 mod shape;
 mod tree;
 mod write;

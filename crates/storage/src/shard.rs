@@ -13,7 +13,7 @@ use crate::error::{ApplyError, OpenError, Poisoned};
 use crate::memtable::{ChunkPool, Memtable, Scratch};
 use crate::options::{ReplayPosition, StorageOptions, Truncations};
 use crate::recovery::Found;
-use crate::sink::{ReadEnd, RowSink};
+use crate::sink::{DataSink, ReadEnd, RowSink};
 use crate::tables::{TableState, Tables};
 
 /// The smallest segment: a few groups of the smallest size.
@@ -238,6 +238,15 @@ impl Shard {
         let engine = self.inner.engine.borrow();
         match engine.tables.get(command.table) {
             Some(table) => table.memtable.read(command, sink),
+            None => ReadEnd::Complete,
+        }
+    }
+
+    /// Hands all that `command` asks for to `sink`, deletions too. Bounded: a long read pauses.
+    pub fn read_data(&self, command: &ReadCommand<'_>, sink: &mut impl DataSink) -> ReadEnd {
+        let engine = self.inner.engine.borrow();
+        match engine.tables.get(command.table) {
+            Some(table) => table.memtable.read_data(command, sink),
             None => ReadEnd::Complete,
         }
     }

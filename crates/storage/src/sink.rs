@@ -1,6 +1,6 @@
 //! Where a read's rows go.
 
-use mutation::{ClusteringRef, LiveRow, Position};
+use mutation::{ClusteringRef, Deletion, LiveRow, Position, RowRef};
 use topology::Token;
 
 /// What a sink wants after it was given something.
@@ -24,6 +24,22 @@ pub trait RowSink {
 
     /// A live row of the partition. After [`Flow::Stop`] the read can go on behind this row.
     fn row(&mut self, clustering: ClusteringRef<'_>, row: LiveRow<'_>) -> Flow;
+}
+
+/// Takes data as it lies in the memtable, deletions and all, for reconciliation with other replicas.
+pub trait DataSink {
+    /// A partition begins, or goes on after a pause. It may turn out to have nothing in it.
+    fn partition(&mut self, token: Token, key: &[u8], deletion: Option<Deletion>, static_row: Option<RowRef<'_>>);
+
+    /// From `at` on, in the direction of the read, rows are deleted by `deletion`, or by none. `at` is byte-comparable, as
+    /// `cql_types::comparable` has it; `None`: before all rows to come.
+    fn range(&mut self, at: Option<&[u8]>, deletion: Option<Deletion>);
+
+    /// A row, which may be deleted or expired.
+    fn row(&mut self, clustering: ClusteringRef<'_>, row: RowRef<'_>);
+
+    /// Whether the read is to stop here.
+    fn is_full(&self) -> bool;
 }
 
 /// How a read ended.

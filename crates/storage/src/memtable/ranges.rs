@@ -63,6 +63,11 @@ pub fn deletion_at(arena: &Arena, boundaries: &Tree, key: &[u8]) -> Option<Delet
     body_of(entry::entry(arena, handle).body)
 }
 
+/// The deletion that holds from a boundary on.
+pub fn deletion_of(boundary: &entry::Entry<'_>) -> Option<Deletion> {
+    body_of(boundary.body)
+}
+
 fn body_of(body: &[u8]) -> Option<Deletion> {
     deletion_from_bytes(*body.first_chunk().expect("a boundary holds a deletion"))
 }

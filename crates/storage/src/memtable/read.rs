@@ -13,9 +13,9 @@ use crate::memtable::{Memtable, ranges};
 use crate::sink::{Flow, ReadEnd, RowSink};
 
 /// Entries that one call may visit: about 0.3 ms with what a sink does for each.
-const COST_MAX: usize = 1000;
+pub(super) const COST_MAX: usize = 1000;
 /// Bytes of a row that cost as much as one more entry.
-const COST_BYTES: usize = 512;
+pub(super) const COST_BYTES: usize = 512;
 
 /// How the visit of one partition ended.
 enum Visit {
@@ -58,6 +58,17 @@ impl Memtable {
             KeyRange::Tokens { start, end } => reading.tokens(start, end),
         }
     }
+
+    /// Where the partitions from `start` on begin.
+    pub(super) fn first_partition(&self, start: TokenBound<Token>) -> Cursor {
+        let (tree, arena) = (&self.partitions, &self.arena);
+        match start {
+            TokenBound::Unbounded => tree.first(arena),
+            TokenBound::Included(token) => tree.seek(arena, Key::of_partition(token, &[])),
+            TokenBound::Excluded(Token(i64::MAX)) => tree.end(arena),
+            TokenBound::Excluded(Token(token)) => tree.seek(arena, Key::of_partition(Token(token + 1), &[])),
+        }
+    }
 }
 
 impl<S: RowSink> Reading<'_, S> {
@@ -77,7 +88,7 @@ impl<S: RowSink> Reading<'_, S> {
 
     fn tokens(&mut self, start: TokenBound<Token>, end: TokenBound<Token>) -> ReadEnd {
         let arena = &self.table.arena;
-        let mut cursor = self.first_partition(start);
+        let mut cursor = self.table.first_partition(start);
         let mut resume = self.command.after.filter(|after| is_at_or_after(after.token, start));
         if let Some(after) = resume {
             cursor = self.table.partitions.seek(arena, Key::of_partition(after.token, after.key));
@@ -106,16 +117,6 @@ impl<S: RowSink> Reading<'_, S> {
             }
         }
         ReadEnd::Complete
-    }
-
-    fn first_partition(&self, start: TokenBound<Token>) -> Cursor {
-        let (tree, arena) = (&self.table.partitions, &self.table.arena);
-        match start {
-            TokenBound::Unbounded => tree.first(arena),
-            TokenBound::Included(token) => tree.seek(arena, Key::of_partition(token, &[])),
-            TokenBound::Excluded(Token(i64::MAX)) => tree.end(arena),
-            TokenBound::Excluded(Token(token)) => tree.seek(arena, Key::of_partition(Token(token + 1), &[])),
-        }
     }
 
     /// One partition; `after` is the row to go on behind.
@@ -270,7 +271,7 @@ impl<S: RowSink> Reading<'_, S> {
     }
 }
 
-fn is_at_or_after(token: Token, start: TokenBound<Token>) -> bool {
+pub(super) fn is_at_or_after(token: Token, start: TokenBound<Token>) -> bool {
     match start {
         TokenBound::Unbounded => true,
         TokenBound::Included(start) => token >= start,
@@ -278,7 +279,7 @@ fn is_at_or_after(token: Token, start: TokenBound<Token>) -> bool {
     }
 }
 
-fn is_past(token: Token, end: TokenBound<Token>) -> bool {
+pub(super) fn is_past(token: Token, end: TokenBound<Token>) -> bool {
     match end {
         TokenBound::Unbounded => false,
         TokenBound::Included(end) => token > end,
@@ -287,7 +288,7 @@ fn is_past(token: Token, end: TokenBound<Token>) -> bool {
 }
 
 /// Whether `key` is behind the end of a slice.
-fn is_above(key: &[u8], end: &Bound<'_>) -> bool {
+pub(super) fn is_above(key: &[u8], end: &Bound<'_>) -> bool {
     if end.prefix.is_empty() {
         return false;
     }
@@ -298,6 +299,6 @@ fn is_above(key: &[u8], end: &Bound<'_>) -> bool {
 }
 
 /// Whether `key` is before the start of a slice.
-fn is_below(key: &[u8], start: &Bound<'_>) -> bool {
+pub(super) fn is_below(key: &[u8], start: &Bound<'_>) -> bool {
     !start.prefix.is_empty() && (key < start.prefix || !start.inclusive && key.starts_with(start.prefix))
 }
