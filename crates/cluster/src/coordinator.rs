@@ -1,18 +1,27 @@
 //! The coordinator: every read and write goes through a replica plan, is counted and reconciled here.
 //!
-//! There is one node for now, so a plan has one contact, this node, and one answer decides. What remains of the general way is
-//! the way itself: availability is checked before anything is done, data of another shard of the node is asked for by
-//! message, and a replica on this very shard differs only in that nothing is encoded. See `docs/internals/coordinator.md`.
+//! Availability is checked before anything is done; data of another shard of the node is asked for by message over the
+//! mesh, data of another node by message over a connection; and a replica on this very shard differs only in that nothing is
+//! encoded. See `docs/internals/coordinator.md`.
 
+mod data_page;
+mod merge;
 mod message;
+mod nodes;
+mod outcome;
 mod page;
 mod place;
 mod read;
 mod replica;
+mod replicas;
 mod replication;
 mod scan;
+mod serve_peers;
+mod tally;
 mod write;
 
+use std::cell::OnceCell;
+use std::net::SocketAddr;
 use std::rc::Rc;
 
 use runtime::sync::Semaphore;
@@ -20,7 +29,12 @@ use runtime::{Mesh, MeshSeat, Runtime, ShardId};
 use schema::ReplicationStrategy;
 use topology::{ConsistencyLevel, Ring, Sharder, Token};
 
+use crate::messaging::{Peer, PeerParts, PeerSocket};
+use nodes::Nodes;
+
+pub use data_page::{DataItem, DataPageWriter, read_data_item};
 pub use message::{Page, PageLimits, ReadRequest, ReplicaError, ReplicaReply, ReplicaRequest};
+pub use outcome::{Failure, Refusal};
 pub use page::{PageWriter, rebuild_row};
 pub use place::row_position;
 pub use read::ReadDone;
@@ -39,7 +53,20 @@ struct Inner {
     sharder: Sharder,
     storage: storage::Shard,
     mesh: Mesh<ReplicaRequest, ReplicaReply>,
+    nodes: Nodes,
+    /// Where shard 0 sends the connections of other nodes. Set right after the coordinator is made: the seat's handler
+    /// needs the coordinator first.
+    peer_sockets: OnceCell<Mesh<PeerSocket, ()>>,
     scans: Semaphore,
+}
+
+/// How the nodes of a ring reach each other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Internode {
+    /// The cluster that they all say to be of.
+    pub cluster_name: String,
+    /// Where each node of the ring listens for the others, in the ring's order.
+    pub addresses: Vec<SocketAddr>,
 }
 
 /// What a coordinator is made of.
@@ -54,17 +81,37 @@ pub struct CoordinatorParts {
     pub storage: storage::Shard,
     /// The shard's seat among those that exchange replica requests.
     pub seat: MeshSeat<ReplicaRequest, ReplicaReply>,
+    /// The shard's seat for connections of other nodes.
+    pub peer_seat: MeshSeat<PeerSocket, ()>,
+    /// How other nodes are reached; `None`: they are not.
+    pub internode: Option<Internode>,
     /// Range scans under way at once.
     pub scans_max: usize,
 }
 
 impl Coordinator {
-    /// Takes the seat and begins to serve the other shards.
+    /// Takes the seats, begins to serve the other shards, and to dial the other nodes.
     pub fn new(parts: CoordinatorParts) -> Coordinator {
-        let CoordinatorParts { runtime, ring, sharder, storage, seat, scans_max } = parts;
+        let CoordinatorParts { runtime, ring, sharder, storage, seat, peer_seat, internode, scans_max } = parts;
         let mesh = replica::serve(&runtime, seat, storage.clone());
         let scans = Semaphore::new(scans_max);
-        Coordinator { inner: Rc::new(Inner { runtime, ring, sharder, storage, mesh, scans }) }
+        let nodes = match &internode {
+            None => Nodes::alone(&ring),
+            Some(internode) => Nodes::with_peers(&ring, |index| {
+                let parts = PeerParts {
+                    address: internode.addresses[usize::from(index.0)],
+                    host_id: ring.node(index).host_id,
+                    local: ring.local_node().host_id,
+                    cluster_name: internode.cluster_name.clone(),
+                };
+                Peer::start(&runtime, parts)
+            }),
+        };
+        let peer_sockets = OnceCell::new();
+        let inner = Inner { runtime, ring, sharder, storage, mesh, nodes, peer_sockets, scans };
+        let coordinator = Coordinator { inner: Rc::new(inner) };
+        coordinator.open_peers(peer_seat);
+        coordinator
     }
 
     /// A keyspace's replication on the present ring, for [`Coordinator::plan`]. To be made anew when the keyspace or the
@@ -81,13 +128,20 @@ impl Coordinator {
         token: Token,
         level: ConsistencyLevel,
     ) -> Result<ReplicaPlan<'a>, Unavailable> {
-        replication::plan(replication, &self.inner.ring, self.inner.sharder, token, level)
+        let inner = &*self.inner;
+        replication::plan(replication, &inner.ring, &inner.nodes, inner.sharder, token, level)
     }
 
-    /// Whether this shard alone serves the plan, so that it can be served without waiting for others.
+    /// Whether this shard alone takes a write of the plan, so that it can be done without waiting for others.
     #[inline]
-    pub fn is_here(&self, plan: &ReplicaPlan<'_>) -> bool {
-        plan.shard == self.inner.runtime.shard() && plan.is_local_only()
+    pub fn is_write_here(&self, plan: &ReplicaPlan<'_>) -> bool {
+        plan.shard == self.inner.runtime.shard() && plan.is_local_write(&self.inner.nodes)
+    }
+
+    /// Whether this shard alone answers a read of the plan.
+    #[inline]
+    pub fn is_read_here(&self, plan: &ReplicaPlan<'_>) -> bool {
+        plan.shard == self.inner.runtime.shard() && plan.is_local_read(&self.inner.nodes)
     }
 
     /// The cluster's nodes.

@@ -21,7 +21,7 @@ use std::rc::Rc;
 use cluster::coordinator::{Coordinator, CoordinatorParts};
 use cluster::metadata::MetadataLog;
 use runtime::sync::{Queue, Semaphore};
-use runtime::{Mesh, Runtime};
+use runtime::{Mesh, Runtime, TcpListener};
 use schema::{Schema, SchemaEvent};
 use storage::LogSequence;
 use topology::Sharder;
@@ -100,13 +100,15 @@ pub struct EngineStats {
 impl Engine {
     /// Makes the shard's engine, which serves other shards from now on.
     pub fn new(parts: EngineParts) -> Engine {
-        let EngineParts { runtime, seats, storage, schema, ring, metadata_log, options, node } = parts;
+        let EngineParts { runtime, seats, storage, schema, ring, internode, metadata_log, options, node } = parts;
         let coordinator = Coordinator::new(CoordinatorParts {
             runtime: runtime.clone(),
             ring,
             sharder: Sharder::new(runtime.shard_count()),
             storage,
             seat: seats.replica,
+            peer_seat: seats.peers,
+            internode,
             scans_max: options.scans_max,
         });
         let system = Rc::new(SystemTables::new(node.clone()));
@@ -131,6 +133,11 @@ impl Engine {
         let mesh = seats.control.open(&runtime, move |_, request, responder| serving.serve(request, responder));
         engine.inner.control.set(mesh).ok().expect("the seat is opened once");
         engine
+    }
+
+    /// Lets the ring's other nodes in. On shard 0, when every shard has its engine.
+    pub fn accept_peers(&self, listener: TcpListener) {
+        self.inner.coordinator.accept_peers(listener, &self.inner.node.cluster_name);
     }
 
     /// How far the shard's commit log is synced.

@@ -2,7 +2,7 @@
 //!
 //! Words that tools and drivers' users read are Cassandra's.
 
-use cluster::coordinator::{ReplicaError, Unavailable};
+use cluster::coordinator::{Failure, Refusal, ReplicaError, Unavailable};
 use cql_protocol::{Consistency, ErrorBody, ErrorKind, Failures, WriteType};
 use schema::SchemaError;
 use topology::ConsistencyLevel;
@@ -45,11 +45,11 @@ pub(crate) enum QueryError {
     /// Too few replicas are alive.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
-    /// A replica refused a write.
+    /// Too few replicas did a write.
     #[error("{error}")]
     Write {
         /// Why.
-        error: ReplicaError,
+        error: Failure,
         /// The level of the request.
         level: ConsistencyLevel,
         /// Answers that the level needs.
@@ -57,11 +57,11 @@ pub(crate) enum QueryError {
         /// What kind of write.
         write_type: WriteType,
     },
-    /// A replica refused a read.
+    /// Too few replicas answered a read.
     #[error("{error}")]
     Read {
         /// Why.
-        error: ReplicaError,
+        error: Failure,
         /// The level of the request.
         level: ConsistencyLevel,
         /// Answers that the level needs.
@@ -131,16 +131,7 @@ impl QueryError {
                 alive: clamp(alive),
             },
             QueryError::Write { error, level, required, write_type } => write_kind(error, level, required, write_type),
-            QueryError::Read { error, level, required } => match error {
-                ReplicaError::Overloaded { .. } => ErrorKind::Overloaded,
-                _ => ErrorKind::ReadFailure {
-                    consistency: wire_level(level),
-                    received: 0,
-                    block_for: clamp(required),
-                    failures: Failures::Count(1),
-                    data_present: false,
-                },
-            },
+            QueryError::Read { error, level, required } => read_kind(error, level, required),
             QueryError::Truncate { .. } => ErrorKind::TruncateError,
             QueryError::Server { .. } => ErrorKind::ServerError,
         };
@@ -158,20 +149,61 @@ fn schema_kind(error: SchemaError) -> ErrorKind {
     }
 }
 
-fn write_kind(error: ReplicaError, level: ConsistencyLevel, required: u32, write_type: WriteType) -> ErrorKind {
+fn write_kind(error: Failure, level: ConsistencyLevel, required: u32, write_type: WriteType) -> ErrorKind {
+    let (consistency, block_for) = (wire_level(level), clamp(required));
+    let failure = |received, failures| ErrorKind::WriteFailure { consistency, received, block_for, failures, write_type };
     match error {
         // The client did nothing wrong and may try again: it must not take this for a failed node.
-        ReplicaError::Overloaded { .. } | ReplicaError::DiskFull { .. } => ErrorKind::Overloaded,
-        ReplicaError::TooLarge { .. } | ReplicaError::UnknownTable { .. } => ErrorKind::Invalid,
-        ReplicaError::Malformed { .. } => ErrorKind::ServerError,
-        ReplicaError::Poisoned { .. } | ReplicaError::Gone { .. } => ErrorKind::WriteFailure {
-            consistency: wire_level(level),
+        Failure::Refused(ReplicaError::Overloaded { .. } | ReplicaError::DiskFull { .. }) => ErrorKind::Overloaded,
+        Failure::Refused(ReplicaError::TooLarge { .. } | ReplicaError::UnknownTable { .. }) => ErrorKind::Invalid,
+        Failure::Refused(ReplicaError::Malformed { .. }) => ErrorKind::ServerError,
+        Failure::Refused(ReplicaError::Poisoned { .. } | ReplicaError::Gone { .. }) => failure(0, Failures::Count(1)),
+        Failure::Timeout { received } => {
+            let (received, contentions) = (clamp(received), None);
+            ErrorKind::WriteTimeout { consistency, received, block_for, write_type, contentions }
+        }
+        Failure::Failed { received, refusals } => failure(clamp(received), reasons(&refusals)),
+        Failure::BatchLog { error: ReplicaError::Overloaded { .. } | ReplicaError::DiskFull { .. } } => {
+            ErrorKind::Overloaded
+        }
+        Failure::BatchLog { error: ReplicaError::TooLarge { .. } } => ErrorKind::Invalid,
+        Failure::BatchLog { .. } => ErrorKind::WriteFailure {
+            consistency,
             received: 0,
-            block_for: clamp(required),
+            block_for: 1,
             failures: Failures::Count(1),
-            write_type,
+            write_type: WriteType::BatchLog,
         },
     }
+}
+
+fn read_kind(error: Failure, level: ConsistencyLevel, required: u32) -> ErrorKind {
+    let (consistency, block_for) = (wire_level(level), clamp(required));
+    let failure = |received: u32, failures| {
+        // No replica is asked for a digest, so whoever has answered has sent data.
+        let (received, data_present) = (clamp(received), received > 0);
+        ErrorKind::ReadFailure { consistency, received, block_for, failures, data_present }
+    };
+    match error {
+        Failure::Refused(ReplicaError::Overloaded { .. }) => ErrorKind::Overloaded,
+        Failure::Refused(_) | Failure::BatchLog { .. } => failure(0, Failures::Count(1)),
+        Failure::Timeout { received } => {
+            let (received, data_present) = (clamp(received), received > 0);
+            ErrorKind::ReadTimeout { consistency, received, block_for, data_present }
+        }
+        Failure::Failed { received, refusals } => failure(received, reasons(&refusals)),
+    }
+}
+
+/// The codes that version 5 gives for refusals. (Source: `native_protocol_v5.spec`, section 9: "reasonmap".)
+fn reasons(refusals: &[Refusal]) -> Failures {
+    const UNKNOWN: u16 = 0;
+    const INCOMPATIBLE_SCHEMA: u16 = 3;
+    let code = |error: &ReplicaError| match error {
+        ReplicaError::UnknownTable { .. } => INCOMPATIBLE_SCHEMA,
+        _ => UNKNOWN,
+    };
+    Failures::Reasons(refusals.iter().map(|refusal| (refusal.node, code(&refusal.error))).collect())
 }
 
 fn clamp(count: u32) -> i32 {

@@ -6,7 +6,8 @@
 
 use std::rc::Rc;
 
-use cluster::coordinator::{ReplicaReply, ReplicaRequest};
+use cluster::coordinator::{Internode, ReplicaReply, ReplicaRequest};
+use cluster::messaging::PeerSocket;
 use cluster::metadata::MetadataLog;
 use runtime::{MeshSeat, Runtime};
 use schema::Schema;
@@ -34,19 +35,24 @@ impl Default for EngineOptions {
 pub struct EngineSeats {
     pub(crate) replica: MeshSeat<ReplicaRequest, ReplicaReply>,
     pub(crate) control: MeshSeat<ControlRequest, ControlReply>,
+    pub(crate) peers: MeshSeat<PeerSocket, ()>,
 }
 
 /// One set of seats per shard.
 pub fn engine_seats(shards: u16) -> Vec<EngineSeats> {
     let replica = runtime::mesh(shards, REPLICA_CREDITS);
     let control = runtime::mesh(shards, CONTROL_CREDITS);
-    replica.into_iter().zip(control).map(|(replica, control)| EngineSeats { replica, control }).collect()
+    let peers = runtime::mesh(shards, PEER_CREDITS);
+    let rest = control.into_iter().zip(peers);
+    replica.into_iter().zip(rest).map(|(replica, (control, peers))| EngineSeats { replica, control, peers }).collect()
 }
 
 /// Calls that one shard may have under way to another for data.
 const REPLICA_CREDITS: usize = 256;
 /// The same for schema changes and prepared statements, which are rare.
 const CONTROL_CREDITS: usize = 32;
+/// The same for connections of other nodes on their way to their shard.
+const PEER_CREDITS: usize = 32;
 
 /// All that [`crate::Engine::new`] needs.
 pub struct EngineParts {
@@ -60,6 +66,8 @@ pub struct EngineParts {
     pub schema: Schema,
     /// The cluster's ring.
     pub ring: Rc<Ring>,
+    /// How the ring's nodes reach each other; `None`: they do not.
+    pub internode: Option<Internode>,
     /// The metadata log; on shard 0 only.
     pub metadata_log: Option<MetadataLog>,
     /// Bounds.

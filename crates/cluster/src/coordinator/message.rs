@@ -1,5 +1,5 @@
-//! What one shard asks another to do with the data that the other owns. The same messages will travel between nodes,
-//! so they hold encoded bytes, not references into a shard's memory.
+//! What one shard asks another to do with the data that the other owns. Nodes ask each other the same, in messages of
+//! `crate::messaging`, which carry the same encoded bytes.
 
 use mutation::Position;
 
@@ -16,8 +16,10 @@ pub enum ReplicaRequest {
         /// Each as `mutation::MutationEncoder` wrote it.
         mutations: Vec<Vec<u8>>,
     },
-    /// Read one page.
+    /// Read one page of what lives.
     Read(ReadRequest),
+    /// Read one page with all that reconciliation with other replicas needs.
+    ReadData(ReadRequest),
 }
 
 /// One page's worth of a read.
@@ -54,7 +56,7 @@ pub enum ReplicaReply {
 /// One page of a read: encoded items and where to go on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
-    /// As [`super::PageWriter`] wrote them.
+    /// As [`super::PageWriter`] or [`super::DataPageWriter`] wrote them.
     pub items: Vec<u8>,
     /// Where the next page begins; `None`: this is the last.
     pub more_after: Option<Position>,

@@ -8,12 +8,13 @@
 //!
 //! Rows are blobs of `mutation`, rebuilt with what lives in them: the reading side needs no deletions to hide.
 
-use mutation::{CellRef, ClusteringRef, LiveRow, RowBuilder, RowRef};
+use mutation::{CellRef, ClusteringRef, LiveRow, ReadCommand, RowBuilder, RowRef};
 use stdx::{Reader, varint};
-use storage::{Flow, RowSink};
+use storage::{Flow, ReadEnd, RowSink, Shard};
 use topology::Token;
 
 use super::message::PageLimits;
+use super::replica::PageSink;
 
 const PARTITION: u8 = 1;
 const ROW: u8 = 2;
@@ -50,6 +51,20 @@ impl PageWriter {
             rebuild_row(row, &mut self.row);
         }
         push_bytes(&self.row, &mut self.items);
+    }
+}
+
+impl PageSink for PageWriter {
+    fn read(&mut self, storage: &Shard, command: &ReadCommand<'_>) -> ReadEnd {
+        storage.read(command, self)
+    }
+
+    fn is_full(&self) -> bool {
+        PageWriter::is_full(self)
+    }
+
+    fn into_items(self) -> Vec<u8> {
+        PageWriter::into_items(self)
     }
 }
 

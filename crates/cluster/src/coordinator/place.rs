@@ -11,8 +11,13 @@ pub fn row_position(table: &Table, token: Token, key: &[u8], clustering: Cluster
         return Position { token, key: key.to_vec(), row: None };
     }
     let mut row = Vec::new();
-    for (column, value) in table.clustering().iter().zip(clustering.components()) {
-        cql_types::comparable::encode(&column.ty, value, column.is_reversed(), &mut row);
-    }
+    clustering_place(table, clustering, &mut row);
     Position { token, key: key.to_vec(), row: Some(row) }
+}
+
+/// Appends the byte-comparable form of a clustering.
+pub(super) fn clustering_place(table: &Table, clustering: ClusteringRef<'_>, out: &mut Vec<u8>) {
+    for (column, value) in table.clustering().iter().zip(clustering.components()) {
+        cql_types::comparable::encode(&column.ty, value, column.is_reversed(), out);
+    }
 }

@@ -1,4 +1,5 @@
-//! Reads of one partition, and the feeding of a page from another shard to a sink.
+//! Reads of one partition, and the feeding of a page from another shard to a sink. What several replicas answer, or
+//! another node, is read in `replicas.rs`.
 
 use mutation::{LiveRow, Position, ReadCommand};
 use runtime::ShardId;
@@ -7,6 +8,7 @@ use storage::{Flow, ReadEnd, RowSink};
 
 use super::Coordinator;
 use super::message::{Page, PageLimits, ReadRequest, ReplicaError, ReplicaReply, ReplicaRequest};
+use super::outcome::Failure;
 use super::page::{PageItem, PageReader};
 use super::place::row_position;
 use super::replication::ReplicaPlan;
@@ -30,7 +32,7 @@ impl Coordinator {
         command: &ReadCommand<'_>,
         sink: &mut impl RowSink,
     ) -> Option<ReadEnd> {
-        self.is_here(plan).then(|| self.inner.storage.read(command, sink))
+        self.is_read_here(plan).then(|| self.inner.storage.read(command, sink))
     }
 
     /// Reads a partition, and waits as it must. `limits` bounds what another shard sends at once, not the read.
@@ -41,8 +43,11 @@ impl Coordinator {
         command: ReadCommand<'_>,
         limits: PageLimits,
         sink: &mut impl RowSink,
-    ) -> Result<ReadDone, ReplicaError> {
-        if self.is_here(plan) {
+    ) -> Result<ReadDone, Failure> {
+        if !plan.is_local_read(&self.inner.nodes) {
+            return self.read_replicas(plan, table, command, limits, sink).await;
+        }
+        if plan.shard == self.shard() {
             return Ok(self.read_here(command, sink).await);
         }
         let mut after = command.after.map(|position| position.to_owned());

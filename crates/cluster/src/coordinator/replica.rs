@@ -4,13 +4,26 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use mutation::ReadCommandBuf;
+use mutation::{ReadCommand, ReadCommandBuf};
 use runtime::sync::Notify;
 use runtime::{Group, Mesh, MeshSeat, Responder, Runtime};
 use storage::{Ack, ApplyError, LogSequence, ReadEnd, Shard};
 
+use super::data_page::DataPageWriter;
 use super::message::{Page, ReadRequest, ReplicaError, ReplicaReply, ReplicaRequest};
 use super::page::PageWriter;
+
+/// What a read fills until it is full.
+pub(super) trait PageSink {
+    /// Reads on.
+    fn read(&mut self, storage: &Shard, command: &ReadCommand<'_>) -> ReadEnd;
+
+    /// Whether it holds as much as it may.
+    fn is_full(&self) -> bool;
+
+    /// What it holds.
+    fn into_items(self) -> Vec<u8>;
+}
 
 /// Takes the seat; requests are served from now on.
 pub(super) fn serve(
@@ -37,7 +50,14 @@ impl Replica {
         match request {
             ReplicaRequest::Write { mutation } => self.write(vec![mutation], responder),
             ReplicaRequest::WriteBatch { mutations } => self.write(mutations, responder),
-            ReplicaRequest::Read(request) => self.read(request, responder),
+            ReplicaRequest::Read(request) => {
+                let page = PageWriter::new(request.limits);
+                self.read(request, page, responder);
+            }
+            ReplicaRequest::ReadData(request) => {
+                let page = DataPageWriter::new(request.limits);
+                self.read(request, page, responder);
+            }
         }
     }
 
@@ -85,8 +105,12 @@ impl Replica {
         }
     }
 
-    fn read(self: &Rc<Self>, request: ReadRequest, responder: Responder<ReplicaReply>) {
-        let mut page = PageWriter::new(request.limits);
+    fn read(
+        self: &Rc<Self>,
+        request: ReadRequest,
+        mut page: impl PageSink + 'static,
+        responder: Responder<ReplicaReply>,
+    ) {
         // Up to 128 requests are handled between two turns of the loop: long ones must not add up.
         if self.runtime.should_yield() {
             let replica = Rc::clone(self);
@@ -114,7 +138,7 @@ impl Replica {
         &self,
         command: &[u8],
         mut position: Option<mutation::Position>,
-        mut page: PageWriter,
+        mut page: impl PageSink,
     ) -> ReplicaReply {
         loop {
             self.runtime.yield_now().await;
@@ -135,7 +159,7 @@ impl Replica {
     }
 }
 
-fn page_reply(page: PageWriter, end: ReadEnd) -> ReplicaReply {
+fn page_reply(page: impl PageSink, end: ReadEnd) -> ReplicaReply {
     let more_after = match end {
         ReadEnd::Complete => None,
         ReadEnd::Stopped(position) | ReadEnd::Paused(position) => Some(position),
@@ -147,14 +171,14 @@ fn read_some(
     storage: &Shard,
     command: &[u8],
     after: Option<&mutation::Position>,
-    page: &mut PageWriter,
+    page: &mut impl PageSink,
 ) -> Result<ReadEnd, mutation::DecodeError> {
     let decoded = ReadCommandBuf::decode(command)?;
     let mut command = decoded.command();
     if let Some(after) = after {
         command.after = Some(after.as_ref());
     }
-    Ok(storage.read(&command, page))
+    Ok(page.read(storage, &command))
 }
 
 /// Applies mutations as one record.

@@ -1,4 +1,5 @@
-//! Range scans: all shards of the node are asked, and their partitions come out in the order of tokens.
+//! Range scans of this node: all its shards are asked, and their partitions come out in the order of tokens. Scans over a
+//! ring of several nodes are in `replicas.rs`.
 //!
 //! Shards own interleaved slices of the ring, so each has a part of every range. Each is a lane: one page at a time, the first
 //! pages asked for together, later ones as a lane runs dry. The lane whose next partition comes first gives that
@@ -12,6 +13,7 @@ use topology::{ConsistencyLevel, Token};
 
 use super::Coordinator;
 use super::message::{Page, PageLimits, ReplicaError};
+use super::outcome::Failure;
 use super::page::{PageItem, PageReader};
 use super::read::{Feed, ReadDone};
 use super::replication::{Replication, Unavailable, check_all};
@@ -44,8 +46,9 @@ impl Lane {
 
 impl Coordinator {
     /// Whether a scan at `level` can be answered.
-    pub fn check_scan(&self, replication: &Replication, level: ConsistencyLevel) -> Result<(), Unavailable> {
-        check_all(replication, &self.inner.ring, level)
+    /// Gives how many answers the level needs for each partition.
+    pub fn check_scan(&self, replication: &Replication, level: ConsistencyLevel) -> Result<u32, Unavailable> {
+        check_all(replication, &self.inner.ring, &self.inner.nodes, level)
     }
 
     /// Scans partitions in the order of tokens. `limits` says how much the sink is going to take, in all.
@@ -53,12 +56,28 @@ impl Coordinator {
     /// As many scans run at once as the options allow; others wait.
     pub async fn scan(
         &self,
+        replication: &Replication,
+        level: ConsistencyLevel,
+        table: &Table,
+        command: ReadCommand<'_>,
+        limits: PageLimits,
+        sink: &mut impl RowSink,
+    ) -> Result<ReadDone, Failure> {
+        let _permit = self.inner.scans.acquire().await;
+        if self.inner.ring.nodes().len() > 1 {
+            return self.scan_ring(replication, level, table, command, limits, sink).await;
+        }
+        Ok(self.scan_here(table, command, limits, sink).await?)
+    }
+
+    /// Scans what this node has.
+    pub(super) async fn scan_here(
+        &self,
         table: &Table,
         command: ReadCommand<'_>,
         limits: PageLimits,
         sink: &mut impl RowSink,
     ) -> Result<ReadDone, ReplicaError> {
-        let _permit = self.inner.scans.acquire().await;
         if self.inner.sharder.shards == 1 {
             return Ok(self.read_here(command, sink).await);
         }

@@ -1,27 +1,59 @@
-//! Writes: to the owning shard of this node, at once where it is this one, else by message.
+//! Writes: to the owning shard of this node, at once where it is this one, else by message; and to other nodes.
 
+use std::rc::Rc;
+use std::time::Duration;
+
+use mutation::MutationRef;
 use runtime::{Group, ShardId};
 use storage::{Ack, ApplyError};
+use topology::{ConsistencyLevel, NodeIndex, Token, token_of};
 
 use super::Coordinator;
 use super::message::{ReplicaError, ReplicaReply, ReplicaRequest};
+use super::outcome::Failure;
 use super::replica::{apply_error, apply_when_there_is_room};
-use super::replication::ReplicaPlan;
+use super::replication::{ReplicaPlan, Replication};
+use super::tally::{Answer, Tally, Verdict};
+use crate::messaging::{PeerAnswer, PeerRequest};
+
+/// How long replicas have to answer a write. Cassandra's `write_request_timeout`.
+const WRITE_TIME: Duration = Duration::from_secs(2);
 
 /// A mutation whose plan was made, on its way into a batch.
 #[derive(Debug)]
 pub struct PlannedMutation {
-    /// The plan's shard.
+    /// Its keyspace's replication.
+    pub replication: Rc<Replication>,
+    /// Its partition's token.
+    pub token: Token,
+    /// The shard of this node that owns the token.
     pub shard: ShardId,
     /// As `mutation::MutationEncoder` wrote it.
     pub mutation: Vec<u8>,
 }
 
+/// Where a part of a write goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// A shard of this node.
+    Here(ShardId),
+    /// Another node.
+    There(NodeIndex),
+}
+
+/// What goes to one place, as one record of one log where it is a shard of this node.
+struct Part {
+    place: Place,
+    /// Which of the write's mutations these are.
+    indices: Vec<usize>,
+    mutations: Vec<Vec<u8>>,
+}
+
 impl Coordinator {
-    /// Writes without waiting, if the plan allows that. `None`: nothing was done, [`Coordinator::write`] it.
+    /// Writes without waiting, if the plan allows that. `None`: nothing was done, [`Coordinator::write_batch`] it.
     #[inline]
     pub fn write_now(&self, plan: &ReplicaPlan<'_>, mutation: &[u8]) -> Result<Option<Ack>, ReplicaError> {
-        if !self.is_here(plan) {
+        if !self.is_write_here(plan) {
             return Ok(None);
         }
         self.applied(self.inner.storage.apply(mutation))
@@ -41,26 +73,22 @@ impl Coordinator {
         }
     }
 
-    /// Writes, and waits until the write may be acknowledged.
-    pub async fn write(&self, plan: &ReplicaPlan<'_>, mutation: Vec<u8>) -> Result<(), ReplicaError> {
-        self.write_to_shard(plan.shard, vec![mutation]).await
+    /// Writes, and waits until so many replicas of each mutation have it as `level` asks for. What belongs to one shard
+    /// is one record of its log, so it is there as a whole or not at all. On a ring of one node all shards are waited for,
+    /// and the first refusal is reported.
+    pub async fn write_batch(&self, planned: Vec<PlannedMutation>, level: ConsistencyLevel) -> Result<(), Failure> {
+        match self.inner.ring.nodes().len() {
+            1 => Ok(self.write_to_shards(by_shard(planned)).await?),
+            _ => self.write_to_replicas(planned, level).await,
+        }
     }
 
-    /// Writes a batch: what belongs to one shard is one record of its log, so it is there as a whole or not at all.
-    /// The shards work at the same time; all are waited for, and the first refusal is reported.
-    pub async fn write_batch(&self, planned: Vec<PlannedMutation>) -> Result<(), ReplicaError> {
-        let mut shards: Vec<(ShardId, Vec<Vec<u8>>)> = Vec::new();
-        for PlannedMutation { shard, mutation } in planned {
-            match shards.iter_mut().find(|(known, _)| *known == shard) {
-                Some((_, mutations)) => mutations.push(mutation),
-                None => shards.push((shard, vec![mutation])),
-            }
-        }
-        if let [(shard, mutations)] = shards.as_mut_slice() {
+    async fn write_to_shards(&self, mut parts: Vec<(ShardId, Vec<Vec<u8>>)>) -> Result<(), ReplicaError> {
+        if let [(shard, mutations)] = parts.as_mut_slice() {
             return self.write_to_shard(*shard, std::mem::take(mutations)).await;
         }
-        let mut running = Vec::with_capacity(shards.len());
-        for (shard, mutations) in shards {
+        let mut running = Vec::with_capacity(parts.len());
+        for (shard, mutations) in parts {
             let coordinator = self.clone();
             let write = async move { coordinator.write_to_shard(shard, mutations).await };
             running.push(self.inner.runtime.spawn(Group::Query, write));
@@ -70,6 +98,91 @@ impl Coordinator {
             outcome = outcome.and(write.await);
         }
         outcome
+    }
+
+    /// Sends each mutation to its live replicas and counts their answers. Who answers late is not waited for.
+    async fn write_to_replicas(&self, planned: Vec<PlannedMutation>, level: ConsistencyLevel) -> Result<(), Failure> {
+        let inner = &*self.inner;
+        let tally = Rc::new(Tally::new());
+        let mut parts: Vec<Part> = Vec::new();
+        for (index, PlannedMutation { replication, token, shard, mutation }) in planned.into_iter().enumerate() {
+            let replicas = replication.replicas(token).iter().copied();
+            let contacts: Vec<NodeIndex> = replicas.filter(|&node| inner.nodes.is_alive(node)).collect();
+            for &node in &contacts {
+                let place = if node == inner.nodes.local() { Place::Here(shard) } else { Place::There(node) };
+                put(&mut parts, place, index, mutation.clone());
+            }
+            tally.push(replication.required(level).clone(), contacts);
+        }
+        if let [Part { place: Place::Here(shard), mutations, .. }] = parts.as_mut_slice() {
+            return Ok(self.write_to_shard(*shard, std::mem::take(mutations)).await?);
+        }
+        for part in parts {
+            let (coordinator, tally) = (self.clone(), Rc::clone(&tally));
+            inner.runtime.spawn(Group::Query, async move {
+                let Part { place, indices, mutations } = part;
+                let (node, answer) = coordinator.write_to_place(place, mutations).await;
+                tally.count(node, &indices, &answer);
+            });
+        }
+        let counting = async {
+            loop {
+                match tally.verdict(&inner.ring) {
+                    Verdict::Done => return Ok(()),
+                    Verdict::Failed(failure) => return Err(failure),
+                    Verdict::Open => tally.changed().await,
+                }
+            }
+        };
+        match inner.runtime.timeout(WRITE_TIME, counting).await {
+            Ok(outcome) => outcome,
+            Err(runtime::Elapsed) => Err(tally.timeout(&inner.ring)),
+        }
+    }
+
+    async fn write_to_place(&self, place: Place, mutations: Vec<Vec<u8>>) -> (NodeIndex, Answer) {
+        let inner = &*self.inner;
+        match place {
+            Place::Here(shard) => {
+                let written = self.write_to_shard(shard, mutations).await;
+                (inner.nodes.local(), written.map_or_else(Answer::Refused, |()| Answer::Written))
+            }
+            Place::There(node) => {
+                let request = PeerRequest::Write { mutations };
+                let answer = match inner.runtime.timeout(WRITE_TIME, inner.nodes.call(node, &request)).await {
+                    Ok(Ok(PeerAnswer::Written)) => Answer::Written,
+                    // The connection ended: whether the request got there is not known.
+                    Err(runtime::Elapsed) | Ok(Err(ReplicaError::Gone { .. })) => Answer::Silent,
+                    Ok(Err(error)) => Answer::Refused(error),
+                    Ok(Ok(_)) => Answer::Refused(wrong_answer()),
+                };
+                (node, answer)
+            }
+        }
+    }
+
+    /// Applies what another node sent, each mutation on its owner. All are waited for; the first refusal is the answer.
+    pub(super) async fn write_for_peer(&self, mutations: Vec<Vec<u8>>) -> Result<(), ReplicaError> {
+        let mut parts = Vec::new();
+        for mutation in mutations {
+            let token = self.checked_token(&mutation)?;
+            add(&mut parts, ShardId(self.inner.sharder.shard_of(token)), mutation);
+            self.inner.runtime.maybe_yield().await;
+        }
+        if parts.is_empty() {
+            return Ok(());
+        }
+        self.write_to_shards(parts).await
+    }
+
+    /// The token of a mutation that came from another node, which must be its key's: rows are found by it.
+    fn checked_token(&self, mutation: &[u8]) -> Result<Token, ReplicaError> {
+        let malformed = |problem: String| ReplicaError::Malformed { shard: self.shard().0, problem };
+        let mutation = MutationRef::decode(mutation).map_err(|error| malformed(error.to_string()))?;
+        match token_of(mutation.key()) == mutation.token() {
+            true => Ok(mutation.token()),
+            false => Err(malformed("a mutation's token is not its key's".to_owned())),
+        }
     }
 
     async fn write_to_shard(&self, shard: ShardId, mut mutations: Vec<Vec<u8>>) -> Result<(), ReplicaError> {
@@ -100,5 +213,34 @@ impl Coordinator {
             Ok(reply) => Ok(reply),
             Err(gone) => Err(ReplicaError::Gone { shard: gone.shard.0 }),
         }
+    }
+}
+
+pub(super) fn wrong_answer() -> ReplicaError {
+    ReplicaError::Malformed { shard: 0, problem: "the answer is to another kind of request".to_owned() }
+}
+
+fn by_shard(planned: Vec<PlannedMutation>) -> Vec<(ShardId, Vec<Vec<u8>>)> {
+    let mut parts = Vec::new();
+    for PlannedMutation { shard, mutation, .. } in planned {
+        add(&mut parts, shard, mutation);
+    }
+    parts
+}
+
+fn add(parts: &mut Vec<(ShardId, Vec<Vec<u8>>)>, shard: ShardId, mutation: Vec<u8>) {
+    match parts.iter_mut().find(|(known, _)| *known == shard) {
+        Some((_, mutations)) => mutations.push(mutation),
+        None => parts.push((shard, vec![mutation])),
+    }
+}
+
+fn put(parts: &mut Vec<Part>, place: Place, index: usize, mutation: Vec<u8>) {
+    match parts.iter_mut().find(|part| part.place == place) {
+        Some(part) => {
+            part.indices.push(index);
+            part.mutations.push(mutation);
+        }
+        None => parts.push(Part { place, indices: vec![index], mutations: vec![mutation] }),
     }
 }

@@ -6,6 +6,7 @@
 mod arguments;
 mod error;
 mod file;
+mod fixed_ring;
 mod keys;
 mod machine;
 mod settings;
@@ -23,6 +24,7 @@ use server::Limits;
 
 pub use arguments::{Arguments, Reactor};
 pub use error::ConfigError;
+pub use fixed_ring::{FixedNode, FixedRing};
 pub use machine::Machine;
 pub use settings::Settings;
 pub use units::print_size;
@@ -48,6 +50,9 @@ pub struct Config {
     pub memory_bytes: u64,
     /// Forced reactor, or `None` for the best that works.
     pub reactor: Option<ReactorKind>,
+    /// A ring of several nodes, written by hand: for tests and the simulator, and no key or flag sets it. `None`: the
+    /// node is a ring of one, and no internode port is opened. See [`FixedRing`].
+    pub fixed_ring: Option<FixedRing>,
     /// When writes are acknowledged.
     pub commitlog_sync: CommitLogSync,
     /// Time between syncs in [`CommitLogSync::Periodic`].

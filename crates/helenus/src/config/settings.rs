@@ -103,6 +103,7 @@ impl Settings {
             cpus,
             memory_bytes,
             reactor: self.reactor,
+            fixed_ring: None,
             commitlog_sync: self.commitlog_sync.unwrap_or(CommitLogSync::Group),
             commitlog_sync_period: period,
             commitlog_segment_bytes: segment_bytes,

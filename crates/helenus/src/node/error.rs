@@ -18,6 +18,8 @@ pub enum NodeError {
     Metadata(#[from] MetadataError),
     #[error(transparent)]
     Listen(#[from] ListenError),
+    #[error("{problem}")]
+    FixedRing { problem: String },
     #[error("{sentence}")]
     Shard { sentence: String },
 }

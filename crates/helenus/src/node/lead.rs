@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use cluster::metadata::{MetadataLog, MetadataRecord};
 use query::NodeInfo;
-use runtime::{FileLock, Group, Mesh, Runtime, ShardId};
+use runtime::{FileLock, Group, Mesh, Runtime, ShardId, TcpListener};
 use schema::SchemaChange;
-use server::Listeners;
+use server::{ListenError, Listeners};
 use storage::Truncations;
 use topology::{HostId, Token, token_of};
 
 use super::shard::{Command, Handles};
 use super::{Answer, NodeError, Ready};
-use crate::config::Config;
+use crate::config::{Config, FixedRing};
 
 /// The file whose lock says that a process uses the data folder.
 const LOCK_FILE: &str = "helenus.lock";
@@ -37,6 +37,9 @@ struct Metadata {
 impl Lead {
     /// Starts the node, serves until the process is told to end, and ends in order.
     pub(super) async fn run(&self, ready: impl FnOnce(Ready)) -> Result<(), NodeError> {
+        if let Some(problem) = self.config.fixed_ring.as_ref().and_then(|ring| ring.problem()) {
+            return Err(NodeError::FixedRing { problem });
+        }
         let _lock = self.lock_folder().await?;
         let metadata = self.open_metadata().await?;
         let Metadata { log, host_id, boot, changes, truncations } = metadata;
@@ -45,10 +48,14 @@ impl Lead {
 
         let listeners = Listeners::bind(&self.runtime, self.config.listen, self.config.listen_shard_aware).await?;
         let listening = listeners.listening();
+        let for_peers = self.listen_for_peers().await?;
         self.all(&Command::Serve(self.node_info(host_id, boot, listening.native))).await?;
         self.all(&Command::Retire).await?;
         let server = self.local.server.borrow().clone();
         let server = server.ok_or_else(|| NodeError::Shard { sentence: "shard 0 does not serve".to_owned() })?;
+        if let (Some(listener), Some(engine)) = (for_peers, self.local.engine.borrow().clone()) {
+            engine.accept_peers(listener);
+        }
         server.accept(listeners);
         ready(Ready { listening, reactor: self.runtime.reactor_name(), shards: self.runtime.shard_count(), boot });
 
@@ -118,10 +125,17 @@ impl Lead {
                 }
             }
         }
+        let given = self.config.fixed_ring.as_ref().map(|ring| ring.host_id);
         let host_id = match host_id {
-            Some(id) => id,
+            Some(id) => match given {
+                Some(given) if given != id => {
+                    let problem = format!("the fixed ring says that this is host {given}, but its data is host {id}'s");
+                    return Err(NodeError::FixedRing { problem });
+                }
+                _ => id,
+            },
             None => {
-                let id = random_host_id(&self.runtime);
+                let id = given.unwrap_or_else(|| random_host_id(&self.runtime));
                 log.append(&MetadataRecord::HostId(id)).await?;
                 id
             }
@@ -136,15 +150,26 @@ impl Lead {
         if let Some(address) = self.config.broadcast {
             native_address.set_ip(address);
         }
+        let fixed = self.config.fixed_ring.as_ref().and_then(FixedRing::local).map(|(_, node)| node);
         NodeInfo {
             cluster_name: self.config.cluster_name.clone(),
-            datacenter: "datacenter1".to_owned(),
-            rack: "rack1".to_owned(),
+            datacenter: fixed.map_or_else(|| "datacenter1".to_owned(), |node| node.datacenter.clone()),
+            rack: fixed.map_or_else(|| "rack1".to_owned(), |node| node.rack.clone()),
             host_id,
-            tokens: vec![token_of_host(host_id)],
+            tokens: fixed.map_or_else(|| vec![token_of_host(host_id)], |node| node.tokens.clone()),
             native_address,
-            listen_address: native,
+            listen_address: fixed.map_or(native, |node| node.internode),
             boot,
+        }
+    }
+
+    /// The port for other nodes, if there are any.
+    async fn listen_for_peers(&self) -> Result<Option<TcpListener>, NodeError> {
+        let Some((_, node)) = self.config.fixed_ring.as_ref().and_then(FixedRing::local) else { return Ok(None) };
+        let address = node.internode;
+        match self.runtime.listen(address).await {
+            Ok(listener) => Ok(Some(listener)),
+            Err(source) => Err(NodeError::Listen(ListenError::Refused { address, source })),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
+use cluster::coordinator::Internode;
 use cluster::metadata::MetadataLog;
 use query::{Engine, EngineOptions, EngineParts, EngineSeats, NodeInfo};
 use runtime::sync::Queue;
@@ -15,7 +16,7 @@ use storage::{Shard, StorageOptions, SyncMode, Truncations};
 use topology::{Node, NodeIndex, Ring, Sharder};
 
 use super::Answer;
-use crate::config::{CommitLogSync, Config};
+use crate::config::{CommitLogSync, Config, FixedRing};
 
 /// How long requests under way may take to be answered when the node ends.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(10);
@@ -44,6 +45,8 @@ pub(super) struct Handles {
     pub(super) metadata_log: Rc<RefCell<Option<MetadataLog>>>,
     /// Put here by Serve.
     pub(super) server: Rc<RefCell<Option<Server>>>,
+    /// The same.
+    pub(super) engine: Rc<RefCell<Option<Engine>>>,
 }
 
 /// A shard of a node and what it has opened so far.
@@ -130,11 +133,16 @@ impl ShardNode {
             seats,
             storage,
             schema,
-            ring: Rc::new(ring_of_one(&node)),
+            ring: Rc::new(ring_of(&node, self.config.fixed_ring.as_ref())),
+            internode: self.config.fixed_ring.as_ref().map(|ring| Internode {
+                cluster_name: self.config.cluster_name.clone(),
+                addresses: ring.nodes.iter().map(|node| node.internode).collect(),
+            }),
             metadata_log: self.handles.metadata_log.borrow_mut().take(),
             options,
             node,
         });
+        *self.handles.engine.borrow_mut() = Some(engine.clone());
         let server = Server::start(&self.runtime, server_seat, engine, self.config.limits.clone());
         *self.handles.server.borrow_mut() = Some(server);
         Ok(())
@@ -174,15 +182,26 @@ impl ShardNode {
     }
 }
 
-/// The ring of a cluster that is this node alone.
-fn ring_of_one(node: &NodeInfo) -> Ring {
+/// The ring that was fixed by hand, or else that of a cluster that is this node alone.
+fn ring_of(node: &NodeInfo, fixed: Option<&FixedRing>) -> Ring {
     let address: SocketAddr = node.native_address;
-    let alone = Node {
+    let alone = || Node {
         host_id: node.host_id,
         address,
         datacenter: node.datacenter.clone(),
         rack: node.rack.clone(),
         tokens: node.tokens.clone(),
     };
-    Ring::new(vec![alone], NodeIndex(0))
+    let Some((fixed, (local, _))) = fixed.and_then(|fixed| Some((fixed, fixed.local()?))) else {
+        return Ring::new(vec![alone()], NodeIndex(0));
+    };
+    let nodes = fixed.nodes.iter().map(|other| Node {
+        host_id: other.host_id,
+        // Until nodes tell each other where clients reach them, the port between nodes is all that is known of the others.
+        address: if other.host_id == node.host_id { address } else { other.internode },
+        datacenter: other.datacenter.clone(),
+        rack: other.rack.clone(),
+        tokens: other.tokens.clone(),
+    });
+    Ring::new(nodes.collect(), NodeIndex(u16::try_from(local).expect("the ring was checked")))
 }

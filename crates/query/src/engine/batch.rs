@@ -52,7 +52,7 @@ impl Engine {
                 let token = token_of(key);
                 let plan = inner.coordinator.plan(&modification.replication, token, level)?;
                 required = plan.required;
-                if !inner.coordinator.is_here(&plan) {
+                if !inner.coordinator.is_write_here(&plan) {
                     return Ok(false);
                 }
                 let time = statement_time(modification, &binds, time)?;
@@ -81,7 +81,7 @@ impl Engine {
             scratch.mutation = Vec::new();
         }
         let write_type = write_type(request.kind);
-        match written.map_err(|error| QueryError::Write { error, level, required, write_type })? {
+        match written.map_err(|error| QueryError::Write { error: error.into(), level, required, write_type })? {
             None => Ok(Outcome::MustWait),
             Some(ack) => {
                 write_void(out, header.version, header.stream);
@@ -111,7 +111,7 @@ impl Engine {
             required = self.plan_mutations(modification, &binds, time, level, &mut planned).await?;
         }
         let write_type = write_type(request.kind);
-        let written = self.inner.coordinator.write_batch(planned.mutations).await;
+        let written = self.inner.coordinator.write_batch(planned.mutations, level).await;
         written.map_err(|error| QueryError::Write { error, level, required, write_type })
     }
 
@@ -131,7 +131,7 @@ impl Engine {
             required = self.plan_mutations(modification, binds, time, level, &mut planned).await?;
         }
         let write_type = if batch.is_logged { WriteType::Batch } else { WriteType::UnloggedBatch };
-        let written = self.inner.coordinator.write_batch(planned.mutations).await;
+        let written = self.inner.coordinator.write_batch(planned.mutations, level).await;
         written.map_err(|error| QueryError::Write { error, level, required, write_type })
     }
 

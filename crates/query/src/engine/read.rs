@@ -43,7 +43,7 @@ impl Engine {
         let key = single_key(&select.table, choices, &binds, &mut scratch.key)?;
         let token = token_of(key);
         let plan = inner.coordinator.plan(&select.replication, token, level)?;
-        if !inner.coordinator.is_here(&plan) {
+        if !inner.coordinator.is_read_here(&plan) {
             return Ok(Outcome::MustWait);
         }
         scratch.slices.fill(select, &binds)?;
@@ -173,10 +173,10 @@ impl Engine {
         emitter: &mut RowEmitter<'_>,
     ) -> Result<Option<Position>, QueryError> {
         let coordinator = &self.inner.coordinator;
-        coordinator.check_scan(&select.replication, level)?;
+        let required = coordinator.check_scan(&select.replication, level)?;
         let limits = page_limits(select, emitter.limits());
-        let scanned = coordinator.scan(&select.table, command, limits, emitter).await;
-        match scanned.map_err(|error| QueryError::Read { error, level, required: 1 })? {
+        let scanned = coordinator.scan(&select.replication, level, &select.table, command, limits, emitter).await;
+        match scanned.map_err(|error| QueryError::Read { error, level, required })? {
             ReadDone::Stopped(position) => Ok(Some(position)),
             ReadDone::Complete => Ok(None),
         }

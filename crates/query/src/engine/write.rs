@@ -37,7 +37,7 @@ impl Engine {
         let key = single_key(&modification.table, &modification.key, binds, &mut scratch.key)?;
         let token = token_of(key);
         let plan = inner.coordinator.plan(&modification.replication, token, level)?;
-        if !inner.coordinator.is_here(&plan) {
+        if !inner.coordinator.is_write_here(&plan) {
             return Ok(Outcome::MustWait);
         }
         let time = self.write_time(modification.timestamp.as_ref(), binds, call.params)?;
@@ -49,7 +49,7 @@ impl Engine {
         }
         let required = plan.required;
         let write_type = WriteType::Simple;
-        match written.map_err(|error| QueryError::Write { error, level, required, write_type })? {
+        match written.map_err(|error| QueryError::Write { error: error.into(), level, required, write_type })? {
             None => Ok(Outcome::MustWait),
             Some(ack) => {
                 write_void(out, call.reply.version, call.reply.stream);
@@ -69,7 +69,7 @@ impl Engine {
         let time = self.write_time(modification.timestamp.as_ref(), binds, call.params)?;
         let mut planned = Planned::default();
         let required = self.plan_mutations(modification, binds, time, level, &mut planned).await?;
-        let written = self.inner.coordinator.write_batch(planned.mutations).await;
+        let written = self.inner.coordinator.write_batch(planned.mutations, level).await;
         written.map_err(|error| QueryError::Write { error, level, required, write_type: WriteType::Simple })
     }
 
@@ -93,7 +93,8 @@ impl Engine {
             if planned.bytes > MUTATION_BYTES_MAX {
                 return Err(too_large());
             }
-            planned.mutations.push(PlannedMutation { shard: plan.shard, mutation });
+            let (replication, shard) = (modification.replication.clone(), plan.shard);
+            planned.mutations.push(PlannedMutation { replication, token, shard, mutation });
             self.inner.runtime.maybe_yield().await;
         }
         Ok(required)

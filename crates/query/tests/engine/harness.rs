@@ -127,6 +127,7 @@ where
                     storage: opened.0.clone(),
                     schema: opened.1,
                     ring: Rc::new(ring()),
+                    internode: None,
                     metadata_log: log_handle.take(),
                     options: EngineOptions::default(),
                     node: node_info(boot.number),

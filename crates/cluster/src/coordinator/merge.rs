@@ -1,0 +1,322 @@
+//! Reconciling what several replicas, or several shards of one, answer to a read.
+//!
+//! Each is a lane: a sequence of data items in the read's order, of which one page at a time is here. The next place is
+//! taken only when every lane's next item is known, so a lane that ran dry is refilled first. That is all the protection
+//! against short reads there needs to be: no lane is taken to be at its end before it says so, whatever its page held,
+//! and the rows that count towards a limit are those that live after reconciliation.
+
+use std::cmp::Ordering;
+
+use mutation::{ClusteringRef, DecodeError, Deletion, LiveRow, Position, ReadCommand, RowRef, merge_rows};
+use schema::Table;
+use stdx::Reader;
+use storage::{Flow, RowSink};
+use topology::Token;
+
+use super::data_page::{DataItem, read_data_item};
+use super::message::Page;
+use super::place::clustering_place;
+use super::read::ReadDone;
+
+/// Where a lane's pages come from.
+pub(super) trait Source {
+    /// Why a page could not be had.
+    type Error;
+
+    /// The lane's page that begins behind `after`.
+    async fn fetch(&self, after: Option<&Position>) -> Result<Page, Self::Error>;
+
+    /// The page that came makes no sense.
+    fn malformed(&self, problem: DecodeError) -> Self::Error;
+}
+
+/// The next thing in a lane.
+#[derive(Debug)]
+enum Head {
+    Partition { token: Token, key: Vec<u8>, deletion: Option<Deletion>, static_row: Vec<u8> },
+    Range { at: Option<Vec<u8>>, deletion: Option<Deletion> },
+    Row { place: Vec<u8>, clustering: Vec<u8>, row: Vec<u8> },
+    End,
+}
+
+/// One replica's answer.
+pub(super) struct Lane<S> {
+    source: S,
+    items: Vec<u8>,
+    used: usize,
+    more_after: Option<Position>,
+    head: Head,
+    /// The deletion that holds in this lane where the merge is.
+    range: Option<Deletion>,
+}
+
+impl<S: Source> Lane<S> {
+    /// A lane whose first page is here.
+    pub(super) fn new(source: S, page: Page, table: &Table) -> Result<Self, S::Error> {
+        let Page { items, more_after } = page;
+        let mut lane = Lane { source, items, used: 0, more_after, head: Head::End, range: None };
+        lane.advance(table)?;
+        Ok(lane)
+    }
+
+    /// Goes to the page's next item; at the page's end the head is [`Head::End`].
+    fn advance(&mut self, table: &Table) -> Result<(), S::Error> {
+        let mut reader = Reader::new(&self.items[self.used..]);
+        let item = read_data_item(&mut reader).map_err(|problem| self.source.malformed(problem))?;
+        self.head = match item {
+            None => Head::End,
+            Some(DataItem::Partition { token, key, deletion, static_row }) => {
+                let static_row = static_row.map_or_else(Vec::new, |row| row.bytes().to_vec());
+                Head::Partition { token, key: key.to_vec(), deletion, static_row }
+            }
+            Some(DataItem::Range { at, deletion }) => Head::Range { at: at.map(<[u8]>::to_vec), deletion },
+            Some(DataItem::Row { clustering, row }) => {
+                let mut place = Vec::new();
+                clustering_place(table, clustering, &mut place);
+                Head::Row { place, clustering: clustering.bytes().to_vec(), row: row.bytes().to_vec() }
+            }
+        };
+        self.used = self.items.len() - reader.remaining();
+        Ok(())
+    }
+
+    /// Fetches further pages until there is a head, or the lane is at its end.
+    async fn refill(&mut self, table: &Table) -> Result<(), S::Error> {
+        while matches!(self.head, Head::End) {
+            let Some(after) = self.more_after.take() else { return Ok(()) };
+            let page = self.source.fetch(Some(&after)).await?;
+            (self.items, self.used, self.more_after) = (page.items, 0, page.more_after);
+            self.advance(table)?;
+        }
+        Ok(())
+    }
+
+    /// Goes past what is left of the partition `key`.
+    async fn skip(&mut self, table: &Table, token: Token, key: &[u8]) -> Result<(), S::Error> {
+        loop {
+            match &self.head {
+                Head::Partition { key: next, .. } if next != key => return Ok(()),
+                Head::End => match &mut self.more_after {
+                    None => return Ok(()),
+                    Some(after) => {
+                        if after.token == token && after.key == key {
+                            after.row = None;
+                        }
+                        self.refill(table).await?;
+                        if matches!(self.head, Head::End) {
+                            return Ok(());
+                        }
+                    }
+                },
+                _ => self.advance(table)?,
+            }
+        }
+    }
+
+    fn next_key(&self) -> Option<(Token, &[u8])> {
+        match &self.head {
+            Head::Partition { token, key, .. } => Some((*token, key)),
+            _ => None,
+        }
+    }
+}
+
+/// The partition that is being merged.
+struct Merged {
+    token: Token,
+    key: Vec<u8>,
+    deletion: Option<Deletion>,
+    static_row: Vec<u8>,
+    is_announced: bool,
+    skips: bool,
+}
+
+/// Gives the sink what the lanes come to.
+pub(super) async fn merge<S: Source>(
+    lanes: &mut [Lane<S>],
+    table: &Table,
+    command: &ReadCommand<'_>,
+    pause: impl AsyncFn(),
+    sink: &mut impl RowSink,
+) -> Result<ReadDone, S::Error> {
+    loop {
+        for lane in &mut *lanes {
+            lane.refill(table).await?;
+            // What comes before any partition belongs to none.
+            if matches!(lane.head, Head::Range { .. } | Head::Row { .. }) {
+                let what = DecodeError::Unknown { what: "a data page's first item", value: 2 };
+                return Err(lane.source.malformed(what));
+            }
+        }
+        let first = lanes.iter().filter_map(Lane::next_key).min();
+        let Some((token, key)) = first else { return Ok(ReadDone::Complete) };
+        let key = key.to_vec();
+        let mut members = Vec::new();
+        for (index, lane) in lanes.iter().enumerate() {
+            if lane.next_key() == Some((token, &key)) {
+                members.push(index);
+            }
+        }
+        if let Some(position) = merge_partition(lanes, &members, table, command, (token, key), &pause, sink).await? {
+            return Ok(ReadDone::Stopped(position));
+        }
+        pause().await;
+    }
+}
+
+/// Merges the partition that is the members' next. `Some`: the sink stopped there.
+async fn merge_partition<S: Source>(
+    lanes: &mut [Lane<S>],
+    members: &[usize],
+    table: &Table,
+    command: &ReadCommand<'_>,
+    (token, key): (Token, Vec<u8>),
+    pause: &impl AsyncFn(),
+    sink: &mut impl RowSink,
+) -> Result<Option<Position>, S::Error> {
+    let resumed = command.after.is_some_and(|after| after.key == key && after.row.is_some());
+    let mut merged =
+        Merged { token, key, deletion: None, static_row: Vec::new(), is_announced: false, skips: false };
+    for &index in members {
+        lanes[index].range = None;
+        merged.take_partition(&mut lanes[index], table)?;
+    }
+    if !resumed && merged.live_static(command.now_in_seconds).is_some() {
+        match merged.announce(command.now_in_seconds, sink) {
+            Flow::Continue => {}
+            Flow::SkipPartition => merged.skips = true,
+            Flow::Stop => return Ok(Some(Position { token, key: merged.key, row: None })),
+        }
+    }
+    let mut row = Vec::new();
+    while !merged.skips {
+        for &index in members {
+            let lane = &mut lanes[index];
+            lane.refill(table).await?;
+            while merged.take_partition(lane, table)? || take_beginning(lane, table)? {
+                lane.refill(table).await?;
+            }
+        }
+        let next = members.iter().copied().filter(|&index| place_of(&lanes[index].head).is_some());
+        let Some(first) = next.min_by(|&a, &b| order(&lanes[a].head, &lanes[b].head, command.reversed)) else {
+            return Ok(None);
+        };
+        if let Head::Range { deletion, .. } = lanes[first].head {
+            lanes[first].range = deletion;
+            lanes[first].advance(table)?;
+            continue;
+        }
+        let (place, clustering) = merged.take_rows(lanes, members, first, table, &mut row)?;
+        let ranges = members.iter().map(|&index| lanes[index].range);
+        let shadow = ranges.fold(merged.deletion, Deletion::max_of);
+        let live = LiveRow::new(RowRef::trusted(&row), shadow, command.now_in_seconds);
+        if live.is_live() {
+            let flow = match merged.is_announced {
+                true => Flow::Continue,
+                false => merged.announce(command.now_in_seconds, sink),
+            };
+            let flow = match flow {
+                Flow::Continue => sink.row(ClusteringRef::trusted(&clustering), live),
+                other => other,
+            };
+            match flow {
+                Flow::Continue => {}
+                Flow::SkipPartition => merged.skips = true,
+                Flow::Stop => {
+                    let row = (!table.clustering().is_empty()).then_some(place);
+                    return Ok(Some(Position { token, key: merged.key, row }));
+                }
+            }
+        }
+        pause().await;
+    }
+    for &index in members {
+        lanes[index].skip(table, token, &merged.key).await?;
+    }
+    Ok(None)
+}
+
+impl Merged {
+    /// Takes the lane's head if it is this partition's beginning, or that of its next piece.
+    fn take_partition<S: Source>(&mut self, lane: &mut Lane<S>, table: &Table) -> Result<bool, S::Error> {
+        let Head::Partition { token, key, deletion, static_row } = &lane.head else { return Ok(false) };
+        if (*token, key) != (self.token, &self.key) {
+            return Ok(false);
+        }
+        self.deletion = Deletion::max_of(self.deletion, *deletion);
+        if !static_row.is_empty() {
+            self.static_row = match self.static_row.is_empty() {
+                true => static_row.clone(),
+                false => merged_rows(&self.static_row, static_row),
+            };
+        }
+        lane.advance(table)?;
+        Ok(true)
+    }
+
+    /// Takes the rows at the place of the lane `first` out of all lanes, merged into `out`.
+    fn take_rows<S: Source>(
+        &self,
+        lanes: &mut [Lane<S>],
+        members: &[usize],
+        first: usize,
+        table: &Table,
+        out: &mut Vec<u8>,
+    ) -> Result<(Vec<u8>, Vec<u8>), S::Error> {
+        let Head::Row { place, clustering, row } = std::mem::replace(&mut lanes[first].head, Head::End) else {
+            unreachable!("what is no range is a row")
+        };
+        *out = row;
+        lanes[first].advance(table)?;
+        for &index in members.iter().filter(|&&index| index != first) {
+            let Head::Row { place: other, row, .. } = &lanes[index].head else { continue };
+            if *other == place {
+                *out = merged_rows(out, row);
+                lanes[index].advance(table)?;
+            }
+        }
+        Ok((place, clustering))
+    }
+
+    fn live_static(&self, now_in_seconds: u32) -> Option<LiveRow<'_>> {
+        if self.static_row.is_empty() {
+            return None;
+        }
+        let row = LiveRow::new(RowRef::trusted(&self.static_row), self.deletion, now_in_seconds);
+        row.cells().next().is_some().then_some(row)
+    }
+
+    fn announce(&mut self, now_in_seconds: u32, sink: &mut impl RowSink) -> Flow {
+        self.is_announced = true;
+        sink.partition(self.token, &self.key, self.live_static(now_in_seconds))
+    }
+}
+
+/// Takes a change that holds from before all rows to come.
+fn take_beginning<S: Source>(lane: &mut Lane<S>, table: &Table) -> Result<bool, S::Error> {
+    let Head::Range { at: None, deletion } = lane.head else { return Ok(false) };
+    lane.range = deletion;
+    lane.advance(table)?;
+    Ok(true)
+}
+
+fn merged_rows(a: &[u8], b: &[u8]) -> Vec<u8> {
+    let mut merged = Vec::with_capacity(a.len().max(b.len()));
+    merge_rows(&RowRef::trusted(a), &RowRef::trusted(b), &mut merged);
+    merged
+}
+
+/// A head's place within its partition; a change at a row's very place is before the row.
+fn place_of(head: &Head) -> Option<(&[u8], bool)> {
+    match head {
+        Head::Range { at, .. } => Some((at.as_deref()?, false)),
+        Head::Row { place, .. } => Some((place, true)),
+        Head::Partition { .. } | Head::End => None,
+    }
+}
+
+/// Which of two heads comes first in the read's direction.
+fn order(a: &Head, b: &Head, reversed: bool) -> Ordering {
+    let order = place_of(a).cmp(&place_of(b));
+    if reversed { order.reverse() } else { order }
+}

@@ -1,0 +1,73 @@
+//! Messages between nodes: what shards of one node ask each other over the mesh, here between nodes over TCP.
+//!
+//! A shard dials each other node once and makes its requests on that connection; the node that was dialled answers.
+//! See `docs/internals/messaging.md`.
+
+mod codec;
+mod frame;
+mod greeting;
+mod incoming;
+mod outbox;
+mod peer;
+
+pub use codec::{decode_answer, decode_request, encode_answer, encode_request};
+pub use frame::{FRAME_BODY_MAX, Frame, FrameError, FrameReader, write_frame};
+pub use greeting::{GreetingError, Hello, Verdict, Welcome};
+pub use incoming::PeerSocket;
+
+pub(crate) use incoming::{Listening, listen_for_peers, serve_peer};
+pub(crate) use peer::{Peer, PeerParts};
+
+/// What one node asks another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PeerRequest {
+    /// Apply encoded mutations. What one shard owns of them is one record of its commit log.
+    Write {
+        /// Each as `mutation::MutationEncoder` wrote it.
+        mutations: Vec<Vec<u8>>,
+    },
+    /// Read one page of data.
+    Read(PeerRead),
+    /// Answer, to show that the connection works.
+    Ping,
+}
+
+/// One page's worth of a read on another node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PeerRead {
+    /// Whose data.
+    pub of: PeerShard,
+    /// Rows and deletions that the page may hold at most.
+    pub rows: u32,
+    /// Encoded bytes after which none is added.
+    pub bytes: u32,
+    /// An encoded `mutation::ReadCommand`.
+    pub command: Vec<u8>,
+}
+
+/// Which shard of a node is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PeerShard {
+    /// The owner of the command's token.
+    Owner,
+    /// This one of so many; another count of shards is an error.
+    One {
+        /// The shard.
+        shard: u16,
+        /// How many shards the asking node believes that there are.
+        count: u16,
+    },
+}
+
+/// The answer to a [`PeerRequest`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PeerAnswer {
+    /// The write is applied, and synced where the mode asks for that.
+    Written,
+    /// One page of a read.
+    Page(crate::coordinator::Page),
+    /// It was not done, or not all of it.
+    Failed(crate::coordinator::ReplicaError),
+    /// The answer to a ping.
+    Pong,
+}

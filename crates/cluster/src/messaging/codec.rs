@@ -1,0 +1,242 @@
+//! The bodies of frames: requests, answers and refusals. `docs/rfcs/0001-messages-between-nodes.md` draws them.
+
+use mutation::{DecodeError, PositionRef};
+use stdx::{Reader, varint};
+
+use super::{PeerAnswer, PeerRead, PeerRequest, PeerShard};
+use crate::coordinator::{Page, ReplicaError};
+
+/// What a frame's body is.
+mod kind {
+    pub const WRITE: u8 = 1;
+    pub const READ: u8 = 2;
+    pub const PING: u8 = 3;
+    pub const WRITTEN: u8 = 129;
+    pub const PAGE: u8 = 130;
+    pub const FAILED: u8 = 131;
+    pub const PONG: u8 = 132;
+}
+
+/// A read's shard that means the owner of the token.
+const OWNER: u16 = u16::MAX;
+/// The longest sentence that a refusal carries.
+const WORDS_MAX: usize = 512;
+
+impl PeerRequest {
+    /// The kind of its frame.
+    pub(super) fn kind(&self) -> u8 {
+        match self {
+            PeerRequest::Write { .. } => kind::WRITE,
+            PeerRequest::Read(_) => kind::READ,
+            PeerRequest::Ping => kind::PING,
+        }
+    }
+}
+
+impl PeerAnswer {
+    /// The kind of its frame.
+    pub(super) fn kind(&self) -> u8 {
+        match self {
+            PeerAnswer::Written => kind::WRITTEN,
+            PeerAnswer::Page(_) => kind::PAGE,
+            PeerAnswer::Failed(_) => kind::FAILED,
+            PeerAnswer::Pong => kind::PONG,
+        }
+    }
+}
+
+fn push_bytes(bytes: &[u8], out: &mut Vec<u8>) {
+    varint::encode(bytes.len() as u64, out);
+    out.extend_from_slice(bytes);
+}
+
+/// Appends a request's body; gives its frame's kind.
+pub fn encode_request(request: &PeerRequest, out: &mut Vec<u8>) -> u8 {
+    match request {
+        PeerRequest::Write { mutations } => {
+            varint::encode(mutations.len() as u64, out);
+            for mutation in mutations {
+                push_bytes(mutation, out);
+            }
+        }
+        PeerRequest::Read(PeerRead { of, rows, bytes, command }) => {
+            let (shard, count) = match of {
+                PeerShard::Owner => (OWNER, 0),
+                PeerShard::One { shard, count } => (*shard, *count),
+            };
+            out.extend_from_slice(&shard.to_be_bytes());
+            out.extend_from_slice(&count.to_be_bytes());
+            out.extend_from_slice(&rows.to_be_bytes());
+            out.extend_from_slice(&bytes.to_be_bytes());
+            out.extend_from_slice(command);
+        }
+        PeerRequest::Ping => {}
+    }
+    request.kind()
+}
+
+/// The request in a frame's body. Mutations and commands inside it are checked by whoever decodes those.
+pub fn decode_request(kind: u8, body: &[u8]) -> Result<PeerRequest, DecodeError> {
+    let mut reader = Reader::new(body);
+    let request = match kind {
+        kind::WRITE => {
+            let count = reader.varint()?;
+            // A mutation has at least its length's byte: memory is taken for what is there.
+            let room = usize::try_from(count).unwrap_or(usize::MAX).min(reader.remaining());
+            let mut mutations = Vec::with_capacity(room.min(1024));
+            for _ in 0..count {
+                mutations.push(reader.varint_bytes()?.to_vec());
+            }
+            PeerRequest::Write { mutations }
+        }
+        kind::READ => {
+            let of = match (reader.u16()?, reader.u16()?) {
+                (OWNER, _) => PeerShard::Owner,
+                (shard, count) => PeerShard::One { shard, count },
+            };
+            let (rows, bytes) = (reader.u32()?, reader.u32()?);
+            PeerRequest::Read(PeerRead { of, rows, bytes, command: reader.rest().to_vec() })
+        }
+        kind::PING => PeerRequest::Ping,
+        value => return Err(DecodeError::Unknown { what: "a request's kind", value }),
+    };
+    finish(&reader)?;
+    Ok(request)
+}
+
+/// Appends an answer's body; gives its frame's kind.
+pub fn encode_answer(answer: &PeerAnswer, out: &mut Vec<u8>) -> u8 {
+    match answer {
+        PeerAnswer::Page(Page { items, more_after }) => {
+            push_bytes(items, out);
+            out.push(u8::from(more_after.is_some()));
+            if let Some(position) = more_after {
+                position.as_ref().encode(out);
+            }
+        }
+        PeerAnswer::Failed(error) => encode_error(error, out),
+        PeerAnswer::Written | PeerAnswer::Pong => {}
+    }
+    answer.kind()
+}
+
+/// The answer in a frame's body.
+pub fn decode_answer(kind: u8, body: &[u8]) -> Result<PeerAnswer, DecodeError> {
+    let mut reader = Reader::new(body);
+    let answer = match kind {
+        kind::WRITTEN => PeerAnswer::Written,
+        kind::PAGE => {
+            let items = reader.varint_bytes()?.to_vec();
+            let more_after = match reader.u8()? {
+                0 => None,
+                1 => Some(PositionRef::read(&mut reader)?.to_owned()),
+                value => return Err(DecodeError::Unknown { what: "a page's end", value }),
+            };
+            PeerAnswer::Page(Page { items, more_after })
+        }
+        kind::FAILED => PeerAnswer::Failed(decode_error(&mut reader)?),
+        kind::PONG => PeerAnswer::Pong,
+        value => return Err(DecodeError::Unknown { what: "an answer's kind", value }),
+    };
+    finish(&reader)?;
+    Ok(answer)
+}
+
+fn finish(reader: &Reader<'_>) -> Result<(), DecodeError> {
+    match reader.remaining() {
+        0 => Ok(()),
+        count => Err(DecodeError::LeftOver { count }),
+    }
+}
+
+fn encode_error(error: &ReplicaError, out: &mut Vec<u8>) {
+    let (reason, shard, a, b, words) = match error {
+        ReplicaError::Overloaded { shard } => (1, *shard, 0, 0, ""),
+        ReplicaError::TooLarge { size, max } => (2, 0, *size as u64, *max as u64, ""),
+        ReplicaError::Poisoned { shard } => (3, *shard, 0, 0, ""),
+        ReplicaError::UnknownTable { shard } => (4, *shard, 0, 0, ""),
+        ReplicaError::DiskFull { shard } => (5, *shard, 0, 0, ""),
+        ReplicaError::Malformed { shard, problem } => (6, *shard, 0, 0, problem.as_str()),
+        ReplicaError::Gone { shard } => (7, *shard, 0, 0, ""),
+    };
+    out.push(reason);
+    out.extend_from_slice(&shard.to_be_bytes());
+    out.extend_from_slice(&u64::to_be_bytes(a));
+    out.extend_from_slice(&u64::to_be_bytes(b));
+    let mut end = words.len().min(WORDS_MAX);
+    while !words.is_char_boundary(end) {
+        end -= 1;
+    }
+    out.extend_from_slice(&words.as_bytes()[..end]);
+}
+
+fn decode_error(reader: &mut Reader<'_>) -> Result<ReplicaError, DecodeError> {
+    let reason = reader.u8()?;
+    let shard = reader.u16()?;
+    let (a, b) = (u64::from_be_bytes(reader.array()?), u64::from_be_bytes(reader.array()?));
+    let words = String::from_utf8_lossy(reader.rest());
+    let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    Ok(match reason {
+        1 => ReplicaError::Overloaded { shard },
+        2 => ReplicaError::TooLarge { size: size(a), max: size(b) },
+        3 => ReplicaError::Poisoned { shard },
+        4 => ReplicaError::UnknownTable { shard },
+        5 => ReplicaError::DiskFull { shard },
+        6 => ReplicaError::Malformed { shard, problem: words.into_owned() },
+        7 => ReplicaError::Gone { shard },
+        value => return Err(DecodeError::Unknown { what: "a refusal's reason", value }),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use mutation::Position;
+    use topology::Token;
+
+    use super::*;
+
+    #[test]
+    fn requests_round_trip() {
+        let read = |of| PeerRequest::Read(PeerRead { of, rows: 5, bytes: 6, command: vec![9; 40] });
+        let requests = [
+            PeerRequest::Write { mutations: vec![vec![1; 300], vec![], vec![2]] },
+            read(PeerShard::Owner),
+            read(PeerShard::One { shard: 3, count: 4 }),
+            PeerRequest::Ping,
+        ];
+        for request in requests {
+            let mut body = Vec::new();
+            let kind = encode_request(&request, &mut body);
+            assert_eq!(decode_request(kind, &body), Ok(request));
+            body.push(0);
+            assert!(kind == kind::READ || decode_request(kind, &body).is_err(), "a byte too many is refused");
+        }
+        assert!(decode_request(kind::WRITTEN, &[]).is_err());
+        assert!(decode_request(kind::WRITE, &[0xff; 9]).is_err(), "a count that cannot be takes no memory");
+    }
+
+    #[test]
+    fn answers_round_trip() {
+        let position = Position { token: Token(-5), key: vec![1, 2], row: Some(vec![3]) };
+        let answers = [
+            PeerAnswer::Written,
+            PeerAnswer::Pong,
+            PeerAnswer::Page(Page { items: vec![7; 500], more_after: Some(position) }),
+            PeerAnswer::Page(Page { items: vec![], more_after: None }),
+            PeerAnswer::Failed(ReplicaError::Overloaded { shard: 1 }),
+            PeerAnswer::Failed(ReplicaError::TooLarge { size: 10, max: 5 }),
+            PeerAnswer::Failed(ReplicaError::Poisoned { shard: 2 }),
+            PeerAnswer::Failed(ReplicaError::UnknownTable { shard: 3 }),
+            PeerAnswer::Failed(ReplicaError::DiskFull { shard: 4 }),
+            PeerAnswer::Failed(ReplicaError::Malformed { shard: 5, problem: "no".into() }),
+            PeerAnswer::Failed(ReplicaError::Gone { shard: 6 }),
+        ];
+        for answer in answers {
+            let mut body = Vec::new();
+            let kind = encode_answer(&answer, &mut body);
+            assert_eq!(decode_answer(kind, &body), Ok(answer));
+        }
+        assert!(decode_answer(kind::FAILED, &[99; 19]).is_err());
+        assert!(decode_answer(kind::WRITE, &[]).is_err());
+    }
+}

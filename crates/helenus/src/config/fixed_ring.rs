@@ -1,0 +1,62 @@
+//! A ring of several nodes, written by hand.
+
+use std::net::SocketAddr;
+
+use topology::{HostId, Token};
+
+/// All nodes of a cluster and which of them this one is. Every node of the cluster is given the same nodes, in the same
+/// order, with a `host_id` of its own, and the same cluster name.
+///
+/// Schema changes and truncations are not sent to other nodes: give the same statements to each, and `CREATE TABLE … WITH
+/// id = …`, since nodes name tables to each other by their ids.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FixedRing {
+    /// This node, one of `nodes`. The metadata log takes it at the first start; later starts must agree with it.
+    pub host_id: HostId,
+    /// The nodes.
+    pub nodes: Vec<FixedNode>,
+}
+
+/// One node of a [`FixedRing`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FixedNode {
+    /// Its identity.
+    pub host_id: HostId,
+    /// Where it listens for the other nodes; its port is not 0. There is neither authentication nor encryption.
+    pub internode: SocketAddr,
+    /// Its datacenter.
+    pub datacenter: String,
+    /// Its rack.
+    pub rack: String,
+    /// The tokens it owns, at least one; no token is owned twice.
+    pub tokens: Vec<Token>,
+}
+
+impl FixedRing {
+    /// This node among the others.
+    pub fn local(&self) -> Option<(usize, &FixedNode)> {
+        self.nodes.iter().enumerate().find(|(_, node)| node.host_id == self.host_id)
+    }
+
+    /// What is wrong with it, as a sentence.
+    pub fn problem(&self) -> Option<String> {
+        let mut tokens: Vec<Token> = self.nodes.iter().flat_map(|node| node.tokens.iter().copied()).collect();
+        tokens.sort_unstable();
+        let mut ids: Vec<HostId> = self.nodes.iter().map(|node| node.host_id).collect();
+        ids.sort_unstable();
+        match () {
+            () if self.local().is_none() => Some(format!("host {} is not in the fixed ring", self.host_id)),
+            () if self.nodes.len() > usize::from(u16::MAX) => Some("the fixed ring has too many nodes".to_owned()),
+            () if self.nodes.iter().any(|node| node.tokens.is_empty()) => {
+                Some("a node of the fixed ring owns no token".to_owned())
+            }
+            () if tokens.windows(2).any(|pair| pair[0] == pair[1]) => {
+                Some("a token of the fixed ring is owned twice".to_owned())
+            }
+            () if ids.windows(2).any(|pair| pair[0] == pair[1]) => {
+                Some("a host id of the fixed ring is there twice".to_owned())
+            }
+            () => None,
+        }
+    }
+}

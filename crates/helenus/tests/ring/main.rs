@@ -1,0 +1,7 @@
+//! Two nodes of a ring that was fixed by hand, RF 2: what is written at ALL is read at ALL and at ONE from either; what
+//! differs between them is reconciled.
+#![allow(clippy::disallowed_methods)]
+
+mod divergence;
+mod harness;
+mod levels;
