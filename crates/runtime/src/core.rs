@@ -40,6 +40,16 @@ pub(crate) struct Core {
     pub(crate) counters: Counters,
 }
 
+/// What a shard is made of.
+pub(crate) struct CoreParts {
+    pub(crate) shard: ShardId,
+    pub(crate) reactor: Reactor,
+    pub(crate) peers: Peers,
+    pub(crate) handle_signals: bool,
+    pub(crate) clock: Clock,
+    pub(crate) random: Random,
+}
+
 /// Plain counters, read by [`crate::Runtime::stats`].
 #[derive(Default)]
 pub(crate) struct Counters {
@@ -57,27 +67,27 @@ pub(crate) fn count(counter: &Cell<u64>) {
 }
 
 impl Core {
-    pub(crate) fn new(shard: ShardId, reactor: Reactor, peers: Peers, handles_signals: bool) -> std::io::Result<Core> {
-        let clock = Clock;
+    pub(crate) fn new(parts: CoreParts) -> Core {
+        let CoreParts { shard, reactor, peers, handle_signals, clock, random } = parts;
         let now = clock.now();
-        Ok(Core {
+        Core {
             shard,
-            handles_signals,
+            handles_signals: handle_signals,
             scheduler: Rc::new(Scheduler::default()),
             io: RefCell::new(Io::new(reactor)),
             timers: RefCell::default(),
-            clock,
-            random: Random::from_kernel()?,
+            random,
             meshes: RefCell::default(),
             sent_to: RefCell::new(vec![false; peers.count()]),
             has_sent: Cell::new(false),
             gone_count: Cell::new(0),
             peers,
-            stalls: RefCell::new(StallDetector::new(now)),
+            stalls: RefCell::new(StallDetector::new(clock.clone(), now)),
+            clock,
             poll_start: Cell::new(now),
             poll_group: Cell::new(Group::Query),
             counters: Counters::default(),
-        })
+        }
     }
 
     fn index(&self) -> usize {
@@ -96,7 +106,13 @@ impl Core {
         }
     }
 
-    fn turn<F: Future>(&self, main_task: &Rc<Task>, main: Pin<&mut F>, woken: &mut Vec<Waker>) -> Poll<F::Output> {
+    /// One turn of the loop. The shards of a simulated world are driven by this alone.
+    pub(crate) fn turn<F: Future>(
+        &self,
+        main_task: &Rc<Task>,
+        main: Pin<&mut F>,
+        woken: &mut Vec<Waker>,
+    ) -> Poll<F::Output> {
         count(&self.counters.turns);
         let now = self.clock.now();
         self.fire_timers(now, woken);
@@ -124,7 +140,7 @@ impl Core {
                 self.scheduler.poll(&task);
                 Poll::Pending
             };
-            let end = self.clock.now();
+            let end = self.clock.after_poll();
             self.note_poll(group, now, end);
             if output.is_ready() {
                 return output;
@@ -188,7 +204,7 @@ impl Core {
         self.meshes.borrow().get(index).cloned()
     }
 
-    fn has_messages(&self) -> bool {
+    pub(crate) fn has_messages(&self) -> bool {
         self.peers.gone_count() != self.gone_count.get() || self.meshes.borrow().iter().any(|mesh| mesh.has_incoming())
     }
 
@@ -252,7 +268,7 @@ impl Core {
         }
         drop(meshes);
         self.peers.announce_gone(self.index());
-        let clock = self.clock;
+        let clock = self.clock.clone();
         // From here on every wait is the reactor's, which workers must end.
         self.peers.announce_sleep(self.index());
         self.io.borrow_mut().shut_down(|| clock.now());

@@ -13,6 +13,8 @@ mod options;
 mod reactor;
 mod runtime;
 mod signal;
+#[cfg(feature = "sim")]
+pub mod sim;
 mod start;
 pub mod sync;
 mod sys;

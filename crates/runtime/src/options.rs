@@ -11,6 +11,12 @@ pub enum ReactorKind {
     Uring,
     /// epoll for sockets and workers for files.
     Epoll,
+    /// A world of one machine, with nothing on its disk, made for this one run; see [`crate::sim`].
+    #[cfg(feature = "sim")]
+    Sim {
+        /// All that happens follows from it.
+        seed: u64,
+    },
 }
 
 /// How to start the shards.

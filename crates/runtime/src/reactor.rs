@@ -13,6 +13,8 @@ mod io;
 mod namespace;
 mod operation;
 mod peers;
+#[cfg(feature = "sim")]
+mod sim;
 mod slots;
 mod uring;
 mod workers;
@@ -46,6 +48,8 @@ pub(crate) enum Wait {
 pub(crate) enum Reactor {
     Uring(Box<uring::Uring>),
     Epoll(Box<epoll::Epoll>),
+    #[cfg(feature = "sim")]
+    Sim(Box<sim::Sim>),
 }
 
 impl Reactor {
@@ -55,7 +59,15 @@ impl Reactor {
         match kind {
             ReactorKind::Uring => Ok(Reactor::Uring(Box::new(uring::Uring::new(peers, index, workers)?))),
             ReactorKind::Epoll => Ok(Reactor::Epoll(Box::new(epoll::Epoll::new(peers, index, workers)?))),
+            #[cfg(feature = "sim")]
+            ReactorKind::Sim { .. } => unreachable!("a simulated shard is made by its world"),
         }
+    }
+
+    /// A reactor for a shard of a simulated world.
+    #[cfg(feature = "sim")]
+    pub(crate) fn simulated(machine: crate::sim::Machine) -> Self {
+        Reactor::Sim(Box::new(sim::Sim::new(machine)))
     }
 
     /// Whether io_uring works here, found out by having a ring of the shards' kind complete an operation.
@@ -68,6 +80,8 @@ impl Reactor {
         match self {
             Reactor::Uring(_) => "uring",
             Reactor::Epoll(_) => "epoll",
+            #[cfg(feature = "sim")]
+            Reactor::Sim(_) => "sim",
         }
     }
 
@@ -76,6 +90,8 @@ impl Reactor {
         match self {
             Reactor::Uring(uring) => uring.begin(slots, token),
             Reactor::Epoll(epoll) => epoll.begin(slots, token),
+            #[cfg(feature = "sim")]
+            Reactor::Sim(sim) => sim.begin(token),
         }
     }
 
@@ -85,6 +101,8 @@ impl Reactor {
         match self {
             Reactor::Uring(uring) => uring.cancel(token),
             Reactor::Epoll(epoll) => epoll.cancel(slots, token),
+            #[cfg(feature = "sim")]
+            Reactor::Sim(sim) => sim.cancel(slots, token),
         }
     }
 
@@ -93,6 +111,8 @@ impl Reactor {
         match self {
             Reactor::Uring(uring) => uring.turn(slots, wait),
             Reactor::Epoll(epoll) => epoll.turn(slots, wait),
+            #[cfg(feature = "sim")]
+            Reactor::Sim(sim) => sim.turn(slots),
         }
     }
 
@@ -101,6 +121,8 @@ impl Reactor {
         match self {
             Reactor::Uring(uring) => uring.workers().has_done(),
             Reactor::Epoll(epoll) => epoll.workers().has_done(),
+            #[cfg(feature = "sim")]
+            Reactor::Sim(_) => false,
         }
     }
 
@@ -109,6 +131,17 @@ impl Reactor {
         match self {
             Reactor::Uring(uring) => uring.workers_mut().stop(),
             Reactor::Epoll(epoll) => epoll.workers_mut().stop(),
+            #[cfg(feature = "sim")]
+            Reactor::Sim(_) => {}
+        }
+    }
+
+    /// Whether all that is in flight ends with the shard, without waiting for the machine: buffers are not shared with it.
+    pub(crate) fn ends_at_once(&self) -> bool {
+        match self {
+            Reactor::Uring(_) | Reactor::Epoll(_) => false,
+            #[cfg(feature = "sim")]
+            Reactor::Sim(_) => true,
         }
     }
 
@@ -127,6 +160,8 @@ impl Reactor {
         let workers = match self {
             Reactor::Uring(uring) => uring.workers(),
             Reactor::Epoll(epoll) => epoll.workers(),
+            #[cfg(feature = "sim")]
+            Reactor::Sim(_) => return Rc::new(Handle::new(descriptor, HandleKind::File { is_direct }, None)),
         };
         Rc::new(Handle::new(descriptor, HandleKind::File { is_direct }, Some(workers.closer())))
     }
@@ -146,18 +181,33 @@ impl Reactor {
 
     /// A socket that listens.
     pub(crate) fn listen(&mut self, address: SocketAddr) -> std::io::Result<Rc<Handle>> {
+        #[cfg(feature = "sim")]
+        if let Reactor::Sim(sim) = self {
+            let descriptor = Descriptor::Simulated(sim.machine().listen(address)?);
+            return Ok(self.adopt(descriptor, HandleKind::Socket));
+        }
         let socket = sys::socket::listen(address, self.is_nonblocking())?;
         Ok(self.adopt(Descriptor::from(socket), HandleKind::Socket))
     }
 
     /// A socket that can be connected to `address`.
     pub(crate) fn open_socket(&mut self, address: &SocketAddr) -> std::io::Result<Rc<Handle>> {
+        #[cfg(feature = "sim")]
+        if let Reactor::Sim(sim) = self {
+            let descriptor = Descriptor::Simulated(sim.machine().open_socket());
+            return Ok(self.adopt(descriptor, HandleKind::Socket));
+        }
         let socket = sys::socket::open(address, self.is_nonblocking())?;
         Ok(self.adopt(Descriptor::from(socket), HandleKind::Socket))
     }
 
     /// A descriptor that reads the signals which ask the process to end.
     pub(crate) fn open_signals(&mut self) -> std::io::Result<Rc<Handle>> {
+        #[cfg(feature = "sim")]
+        if let Reactor::Sim(sim) = self {
+            let descriptor = Descriptor::Simulated(sim.machine().open_signals());
+            return Ok(self.adopt(descriptor, HandleKind::Pipe));
+        }
         let signals = sys::event::termination_signals(self.is_nonblocking())?;
         Ok(self.adopt(Descriptor::from(signals), HandleKind::Pipe))
     }

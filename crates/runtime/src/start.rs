@@ -6,9 +6,9 @@ use std::rc::Rc;
 use std::sync::mpsc;
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
-use crate::core::Core;
+use crate::core::{Core, CoreParts};
 use crate::options::{Options, ReactorKind, ShardId, StartError};
-use crate::reactor::{Peers, Reactor};
+use crate::reactor::{Clock, Peers, Random, Reactor};
 use crate::runtime::Runtime;
 use crate::sys::thread::{SignalsBlocked, pin};
 
@@ -22,6 +22,10 @@ where
 {
     if !options.cpus.is_empty() && options.cpus.len() != mains.len() {
         return Err(StartError::CpuCount { cpu_count: options.cpus.len(), shard_count: mains.len() });
+    }
+    #[cfg(feature = "sim")]
+    if let Some(ReactorKind::Sim { seed }) = options.reactor {
+        return Ok(crate::sim::run_alone(seed, options.handle_signals, mains));
     }
     crate::sys::memory::refuse_huge_pages();
     let kind = choose_reactor(options.reactor)?;
@@ -140,10 +144,14 @@ fn make_core(
     let name = match kind {
         ReactorKind::Uring => "uring",
         ReactorKind::Epoll => "epoll",
+        #[cfg(feature = "sim")]
+        ReactorKind::Sim { .. } => "sim",
     };
     let failed = |source| StartError::Reactor { name, source };
     let reactor = Reactor::new(kind, &peers, usize::from(shard)).map_err(failed)?;
-    Core::new(ShardId(shard), reactor, peers, handle_signals).map_err(failed)
+    let random = Random::from_kernel().map_err(failed)?;
+    let door = CoreParts { shard: ShardId(shard), reactor, peers, handle_signals, clock: Clock::kernel(), random };
+    Ok(Core::new(door))
 }
 
 /// Ends the shard in good order also when its main panics, so that nobody waits for it.

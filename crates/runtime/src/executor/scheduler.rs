@@ -22,6 +22,9 @@ pub(crate) struct Scheduler {
     floor: Cell<u64>,
     tasks: RefCell<Table>,
     is_closed: Cell<bool>,
+    /// Decides which of the ready tasks of a group runs, instead of the order in which they were woken.
+    #[cfg(feature = "sim")]
+    order: RefCell<Option<crate::reactor::Random>>,
 }
 
 const SHARES_UNIT: u64 = 1000;
@@ -114,10 +117,21 @@ impl Scheduler {
         Some((group, self.pop(group)?))
     }
 
+    /// From now on ready tasks of a group run in any order.
+    #[cfg(feature = "sim")]
+    pub(crate) fn shuffle(&self, seed: u64) {
+        *self.order.borrow_mut() = Some(crate::reactor::Random::from_seed(seed));
+    }
+
     /// Takes a task of the group.
     #[inline]
     pub(crate) fn pop(&self, group: Group) -> Option<Rc<Task>> {
         let mut queue = self.ready[group.index()].borrow_mut();
+        #[cfg(feature = "sim")]
+        if let (Some(random), 2..) = (&*self.order.borrow(), queue.len()) {
+            let chosen = random.next() as usize % queue.len();
+            queue.swap(0, chosen);
+        }
         let task = queue.pop_front()?;
         if queue.is_empty() {
             self.ready_mask.set(self.ready_mask.get() & !(1 << group.index()));

@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use crate::group::Group;
-use crate::sys::clock::thread_cpu_nanos;
+use crate::reactor::Clock;
 use crate::time::Instant;
 
 const COUNTED: Duration = Duration::from_millis(1);
@@ -25,23 +25,23 @@ pub(crate) struct Stalls {
 }
 
 /// The detector of one shard.
-#[derive(Debug)]
 pub(crate) struct StallDetector {
+    clock: Clock,
     cpu_nanos: u64,
     sampled_at: Instant,
     pub(crate) stalls: Stalls,
 }
 
 impl StallDetector {
-    pub(crate) fn new(now: Instant) -> Self {
-        StallDetector { cpu_nanos: thread_cpu_nanos(), sampled_at: now, stalls: Stalls::default() }
+    pub(crate) fn new(clock: Clock, now: Instant) -> Self {
+        StallDetector { cpu_nanos: clock.thread_cpu_nanos(), clock, sampled_at: now, stalls: Stalls::default() }
     }
 
     /// Takes a sample if the last is old. To be called before polls, with the present time.
     #[inline]
     pub(crate) fn before(&mut self, now: Instant) {
         if now - self.sampled_at > SAMPLE_AGE_MAX {
-            self.cpu_nanos = thread_cpu_nanos();
+            self.cpu_nanos = self.clock.thread_cpu_nanos();
             self.sampled_at = now;
         }
     }
@@ -59,7 +59,7 @@ impl StallDetector {
 
     #[cold]
     fn judge(&mut self, shard: u16, group: Group, start: Instant, end: Instant) {
-        let cpu_nanos = thread_cpu_nanos();
+        let cpu_nanos = self.clock.thread_cpu_nanos();
         // Between the sample and the poll's start the thread may have worked all the time, which is not the poll's.
         let used = Duration::from_nanos(cpu_nanos.saturating_sub(self.cpu_nanos));
         let held = used.saturating_sub(start - self.sampled_at).min(end - start);
@@ -80,18 +80,18 @@ impl StallDetector {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reactor::Clock;
+    use crate::sys::clock::thread_cpu_nanos;
 
     fn poll(detector: &mut StallDetector, work: impl FnOnce()) {
-        let start = Clock.now();
+        let start = Clock::kernel().now();
         detector.before(start);
         work();
-        detector.after(0, Group::Query, start, Clock.now());
+        detector.after(0, Group::Query, start, Clock::kernel().now());
     }
 
     #[test]
     fn work_counts_and_being_away_does_not() {
-        let mut detector = StallDetector::new(Clock.now());
+        let mut detector = StallDetector::new(Clock::kernel(), Clock::kernel().now());
         poll(&mut detector, || std::thread::park_timeout(Duration::from_millis(20)));
         assert_eq!(detector.stalls.over_1ms, 0);
         poll(&mut detector, || {

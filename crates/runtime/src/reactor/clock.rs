@@ -1,4 +1,4 @@
-//! The clocks and the random numbers of a shard. They are the kernel's; a simulated reactor will bring its own.
+//! The clocks and the random numbers of a shard: the kernel's, or those of a simulated world.
 
 use std::cell::Cell;
 use std::io;
@@ -6,25 +6,69 @@ use std::io;
 use crate::sys;
 use crate::time::Instant;
 
-/// The clocks.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Clock;
+/// The clocks. Without the feature `sim` this is nothing at all; with it, a branch that always goes the same way.
+#[derive(Clone)]
+pub(crate) struct Clock {
+    #[cfg(feature = "sim")]
+    simulated: Option<crate::sim::SimClock>,
+}
 
 impl Clock {
+    /// The kernel's clocks.
+    pub(crate) fn kernel() -> Self {
+        Clock {
+            #[cfg(feature = "sim")]
+            simulated: None,
+        }
+    }
+
+    /// The clocks of a simulated machine.
+    #[cfg(feature = "sim")]
+    pub(crate) fn simulated(clock: crate::sim::SimClock) -> Self {
+        Clock { simulated: Some(clock) }
+    }
+
     /// The monotonic clock.
     #[inline]
-    pub(crate) fn now(self) -> Instant {
+    pub(crate) fn now(&self) -> Instant {
+        #[cfg(feature = "sim")]
+        if let Some(clock) = &self.simulated {
+            return clock.now();
+        }
         Instant::from_nanos(sys::clock::monotonic_nanos())
+    }
+
+    /// The monotonic clock at the end of a poll: a simulated poll takes time by itself.
+    #[inline]
+    pub(crate) fn after_poll(&self) -> Instant {
+        #[cfg(feature = "sim")]
+        if let Some(clock) = &self.simulated {
+            return clock.after_poll();
+        }
+        self.now()
     }
 
     /// Microseconds since the Unix epoch.
     #[inline]
-    pub(crate) fn wall_clock_micros(self) -> i64 {
+    pub(crate) fn wall_clock_micros(&self) -> i64 {
+        #[cfg(feature = "sim")]
+        if let Some(clock) = &self.simulated {
+            return clock.wall_clock_micros();
+        }
         sys::clock::realtime_micros()
+    }
+
+    /// Processor time of the calling thread, in nanoseconds. A simulated shard has its core to itself.
+    pub(crate) fn thread_cpu_nanos(&self) -> u64 {
+        #[cfg(feature = "sim")]
+        if let Some(clock) = &self.simulated {
+            return clock.now().as_nanos();
+        }
+        sys::clock::thread_cpu_nanos()
     }
 }
 
-/// SplitMix64 (Steele, Lea, Flood 2014), seeded by the kernel: fast and well spread, and not for secrets.
+/// SplitMix64 (Steele, Lea, Flood 2014), seeded by the kernel or a world: fast and well spread, and not for secrets.
 #[derive(Debug)]
 pub(crate) struct Random {
     state: Cell<u64>,
@@ -33,6 +77,12 @@ pub(crate) struct Random {
 impl Random {
     pub(crate) fn from_kernel() -> io::Result<Self> {
         Ok(Random { state: Cell::new(sys::clock::random_seed()?) })
+    }
+
+    /// The numbers that follow from the seed.
+    #[cfg(feature = "sim")]
+    pub(crate) fn from_seed(seed: u64) -> Self {
+        Random { state: Cell::new(seed) }
     }
 
     pub(crate) fn next(&self) -> u64 {

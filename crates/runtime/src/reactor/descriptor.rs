@@ -10,23 +10,51 @@ use crate::sys;
 
 /// An open socket or file that belongs to no shard. Dropped, it closes.
 #[derive(Debug)]
-pub(crate) struct Descriptor {
-    fd: OwnedFd,
+pub(crate) enum Descriptor {
+    /// The kernel's.
+    Kernel(OwnedFd),
+    /// A simulated machine's.
+    #[cfg(feature = "sim")]
+    Simulated(crate::sim::SimDescriptor),
 }
 
 impl From<OwnedFd> for Descriptor {
     fn from(fd: OwnedFd) -> Self {
-        Descriptor { fd }
+        Descriptor::Kernel(fd)
     }
 }
 
 impl Descriptor {
     pub(crate) fn peer_address(&self) -> io::Result<SocketAddr> {
-        sys::socket::peer_address(self.fd.as_raw_fd())
+        match self {
+            Descriptor::Kernel(fd) => sys::socket::peer_address(fd.as_raw_fd()),
+            #[cfg(feature = "sim")]
+            Descriptor::Simulated(simulated) => simulated.peer_address(),
+        }
     }
 
     pub(crate) fn set_nodelay(&self) -> io::Result<()> {
-        sys::socket::set_nodelay(self.fd.as_raw_fd())
+        match self {
+            Descriptor::Kernel(fd) => sys::socket::set_nodelay(fd.as_raw_fd()),
+            #[cfg(feature = "sim")]
+            Descriptor::Simulated(_) => Ok(()),
+        }
+    }
+
+    fn local_address(&self) -> io::Result<SocketAddr> {
+        match self {
+            Descriptor::Kernel(fd) => sys::socket::local_address(fd.as_raw_fd()),
+            #[cfg(feature = "sim")]
+            Descriptor::Simulated(simulated) => simulated.local_address(),
+        }
+    }
+
+    fn finish_sending(&self) -> io::Result<()> {
+        match self {
+            Descriptor::Kernel(fd) => sys::socket::finish_sending(fd.as_raw_fd()),
+            #[cfg(feature = "sim")]
+            Descriptor::Simulated(simulated) => simulated.finish_sending(),
+        }
     }
 }
 
@@ -62,7 +90,20 @@ impl Handle {
 
     #[inline]
     pub(super) fn fd(&self) -> RawFd {
-        self.descriptor().fd.as_raw_fd()
+        match self.descriptor() {
+            Descriptor::Kernel(fd) => fd.as_raw_fd(),
+            #[cfg(feature = "sim")]
+            Descriptor::Simulated(_) => unreachable!("a simulated descriptor never meets the kernel"),
+        }
+    }
+
+    /// The number by which a simulated world knows it.
+    #[cfg(feature = "sim")]
+    pub(super) fn simulated(&self) -> crate::sim::DescriptorId {
+        match self.descriptor() {
+            Descriptor::Simulated(simulated) => simulated.id(),
+            Descriptor::Kernel(_) => unreachable!("a descriptor of the kernel never meets a simulated world"),
+        }
     }
 
     pub(super) fn into_descriptor(mut self) -> Descriptor {
@@ -90,11 +131,11 @@ impl Handle {
     }
 
     pub(crate) fn local_address(&self) -> io::Result<SocketAddr> {
-        sys::socket::local_address(self.fd())
+        self.descriptor().local_address()
     }
 
     pub(crate) fn finish_sending(&self) -> io::Result<()> {
-        sys::socket::finish_sending(self.fd())
+        self.descriptor().finish_sending()
     }
 }
 

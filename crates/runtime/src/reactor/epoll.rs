@@ -171,7 +171,7 @@ impl Epoll {
         self.turns_without_events = 0;
         let timeout = match wait {
             Wait::Until(None) if !has_ended => None,
-            Wait::Until(Some(deadline)) if !has_ended => Some(deadline - Clock.now()),
+            Wait::Until(Some(deadline)) if !has_ended => Some(deadline - Clock::kernel().now()),
             _ => Some(Duration::ZERO),
         };
         let mut events = std::mem::take(&mut self.events);

@@ -52,6 +52,11 @@ impl Io {
         for token in self.slots.all_running() {
             self.orphan_at_shutdown(token);
         }
+        if self.reactor.ends_at_once() {
+            for token in self.slots.all_running() {
+                self.slots.end(token, -libc::ECANCELED);
+            }
+        }
         let deadline = now() + SHUTDOWN_WAIT;
         while self.slots.running() > 0 && now() < deadline {
             // A worker may have ended its operation before the shard said that it sleeps, and then wakes nobody.

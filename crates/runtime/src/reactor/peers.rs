@@ -17,12 +17,21 @@ use crate::sys;
 struct Peer {
     is_sleeping: AtomicBool,
     is_gone: AtomicBool,
-    event: OwnedFd,
+    /// None in a simulated world, which needs no kernel to wake its shards.
+    event: Option<OwnedFd>,
+}
+
+impl Peer {
+    fn new(event: Option<OwnedFd>) -> Self {
+        Peer { is_sleeping: AtomicBool::new(false), is_gone: AtomicBool::new(false), event }
+    }
 }
 
 struct Shared {
     peers: Box<[Peer]>,
     gone_count: AtomicU32,
+    #[cfg(feature = "sim")]
+    simulated: Option<crate::sim::Waking>,
 }
 
 /// All shards as other threads see them.
@@ -34,12 +43,23 @@ pub(crate) struct Peers {
 impl Peers {
     /// The shards before any of them runs.
     pub(crate) fn new(count: usize) -> io::Result<Self> {
-        let peer = || {
-            let event = sys::event::event(true)?;
-            Ok(Peer { is_sleeping: AtomicBool::new(false), is_gone: AtomicBool::new(false), event })
-        };
-        let peers = (0..count).map(|_| peer()).collect::<io::Result<Box<[Peer]>>>()?;
-        Ok(Peers { shared: Arc::new(Shared { peers, gone_count: AtomicU32::new(0) }) })
+        let peers = (0..count).map(|_| Ok(Peer::new(Some(sys::event::event(true)?))));
+        let peers = peers.collect::<io::Result<Box<[Peer]>>>()?;
+        Ok(Peers {
+            shared: Arc::new(Shared {
+                peers,
+                gone_count: AtomicU32::new(0),
+                #[cfg(feature = "sim")]
+                simulated: None,
+            }),
+        })
+    }
+
+    /// The shards of one simulated process, which the world wakes.
+    #[cfg(feature = "sim")]
+    pub(crate) fn simulated(count: usize, waking: crate::sim::Waking) -> Self {
+        let peers = (0..count).map(|_| Peer::new(None)).collect();
+        Peers { shared: Arc::new(Shared { peers, gone_count: AtomicU32::new(0), simulated: Some(waking) }) }
     }
 
     pub(crate) fn count(&self) -> usize {
@@ -48,7 +68,7 @@ impl Peers {
 
     /// What becomes readable when the shard is woken.
     pub(super) fn event(&self, index: usize) -> &OwnedFd {
-        &self.shared.peers[index].event
+        self.shared.peers[index].event.as_ref().expect("only reactors of the kernel's watch it")
     }
 
     /// Says that the shard sleeps from now on. It must look for messages once more before it does.
@@ -64,11 +84,15 @@ impl Peers {
 
     /// Wakes the shard if it sleeps, after a message was put for it. Whether it slept.
     pub(crate) fn wake(&self, index: usize) -> bool {
+        #[cfg(feature = "sim")]
+        if let Some(waking) = &self.shared.simulated {
+            return waking.wake(index);
+        }
         fence(Ordering::SeqCst);
         let peer = &self.shared.peers[index];
         let is_sleeping = peer.is_sleeping.load(Ordering::Relaxed);
         if is_sleeping {
-            sys::event::signal(&peer.event);
+            sys::event::signal(peer.event.as_ref().expect("a thread's shard has one"));
         }
         is_sleeping
     }

@@ -116,7 +116,7 @@ impl Uring {
             Wait::Until(_) if !self.ring.completion().is_empty() || slots.has_woken() => self.enter_if_needed(),
             Wait::Until(None) => self.enter(1, None),
             Wait::Until(Some(deadline)) => {
-                let timeout = deadline - Clock.now();
+                let timeout = deadline - Clock::kernel().now();
                 let time = types::Timespec::new().sec(timeout.as_secs()).nsec(timeout.subsec_nanos());
                 self.enter(1, Some(&time));
             }

@@ -24,6 +24,12 @@ impl RawAddress {
     pub(crate) fn length(&self) -> libc::socklen_t {
         self.length
     }
+
+    /// The address, read back.
+    #[cfg(feature = "sim")]
+    pub(crate) fn decode(&self) -> io::Result<SocketAddr> {
+        decode(&self.storage)
+    }
 }
 
 fn empty_storage() -> libc::sockaddr_storage {

@@ -91,6 +91,7 @@ fn dropped_file_operations_end_by_themselves(kind: ReactorKind) {
     let folder = Folder::new();
     run_one(kind, |rt| async move {
         let options = OpenOptions { read: true, write: true, create: true, ..OpenOptions::default() };
+        folder.make(&rt).await;
         let path = folder.path.join("file");
         let file = rt.open(&path, options).await.expect("the file is made");
         for n in 0..200u64 {
@@ -112,6 +113,7 @@ fn a_shard_ends_with_everything_in_flight(kind: ReactorKind) {
         run_one(kind, |rt| {
             let folder = &folder;
             async move {
+                folder.make(&rt).await;
                 let (client, server) = pair(&rt).await;
                 let options = OpenOptions { write: true, create: true, ..OpenOptions::default() };
                 let file = rt.open(&folder.path.join("file"), options).await.expect("the file is made");

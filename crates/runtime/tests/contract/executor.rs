@@ -212,7 +212,13 @@ fn stats_count(kind: ReactorKind) {
         let after = rt.stats();
         assert!(after.polls >= before.polls + 10);
         assert!(after.turns > 0 && after.tasks == 0);
-        assert_eq!(rt.reactor_name(), if kind == ReactorKind::Uring { "uring" } else { "epoll" });
+        let name = match kind {
+            ReactorKind::Uring => "uring",
+            ReactorKind::Epoll => "epoll",
+            #[cfg(feature = "sim")]
+            ReactorKind::Sim { .. } => "sim",
+        };
+        assert_eq!(rt.reactor_name(), name);
         assert_ne!(rt.random_u64(), rt.random_u64());
         assert!(rt.wall_clock_micros() > 1_700_000_000_000_000 && rt.now() >= rt.poll_start());
     });

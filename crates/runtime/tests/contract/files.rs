@@ -16,7 +16,8 @@ on_every_reactor!(
     works_on_names,
     missing_files_are_errors,
     a_lock_is_held_by_one,
-    whole_files_are_read_within_a_bound,
+    whole_files_are_read_within_a_bound;
+    kernel: a_full_disk_is_an_error,
 );
 
 const NEW: OpenOptions = OpenOptions {
@@ -37,6 +38,7 @@ fn pattern(length: usize) -> AlignedBuf {
 fn reads_what_was_written(kind: ReactorKind) {
     let folder = Folder::new();
     run_one(kind, |rt| async move {
+        folder.make(&rt).await;
         let file = rt.open(&folder.path.join("file"), NEW).await.expect("the file is made");
         let buffer = pattern(100_000);
         let (result, buffer) = file.write_at(buffer, 10).await;
@@ -61,6 +63,7 @@ fn writes_past_the_page_cache(kind: ReactorKind) {
     let folder = Folder::new();
     run_one(kind, |rt| async move {
         let options = OpenOptions { direct: true, dsync: true, ..NEW };
+        folder.make(&rt).await;
         let path = folder.path.join("log");
         let file = rt.open(&path, options).await.expect("the file is made");
         file.allocate(0, 1 << 20).await.expect("room is reserved");
@@ -83,8 +86,7 @@ fn writes_past_the_page_cache(kind: ReactorKind) {
 fn a_read_ends_where_the_file_ends(kind: ReactorKind) {
     let folder = Folder::new();
     run_one(kind, |rt| async move {
-        let path = folder.path.join("short");
-        std::fs::write(&path, &pattern(5000)[..]).expect("it is written");
+        let path = folder.put(&rt, "short", &pattern(5000)).await;
         for direct in [false, true] {
             let options = OpenOptions { read: true, direct, ..OpenOptions::default() };
             let file = rt.open(&path, options).await.expect("it is opened");
@@ -102,8 +104,7 @@ fn a_read_ends_where_the_file_ends(kind: ReactorKind) {
 fn a_refused_write_is_an_error_and_gives_the_buffer_back(kind: ReactorKind) {
     let folder = Folder::new();
     run_one(kind, |rt| async move {
-        let path = folder.path.join("file");
-        std::fs::write(&path, b"text").expect("it is written");
+        let path = folder.put(&rt, "file", b"text").await;
         let options = OpenOptions { read: true, ..OpenOptions::default() };
         let file = rt.open(&path, options).await.expect("it is opened");
         let (result, buffer) = file.write_at(pattern(100), 0).await;
@@ -111,7 +112,11 @@ fn a_refused_write_is_an_error_and_gives_the_buffer_back(kind: ReactorKind) {
         assert_eq!(buffer, pattern(100));
         let (result, _) = file.write_at(pattern(100), u64::MAX - 50).await;
         assert!(result.is_err(), "no file is that long");
+    });
+}
 
+fn a_full_disk_is_an_error(kind: ReactorKind) {
+    run_one(kind, |rt| async move {
         // A device that is always full: what a full disk looks like.
         let full = rt.open("/dev/full".as_ref(), OpenOptions { write: true, ..OpenOptions::default() }).await;
         let (result, _) = full.expect("it is opened").write_at(pattern(100), 0).await;
@@ -122,6 +127,7 @@ fn a_refused_write_is_an_error_and_gives_the_buffer_back(kind: ReactorKind) {
 fn many_operations_at_once(kind: ReactorKind) {
     let folder = Folder::new();
     run_one(kind, |rt| async move {
+        folder.make(&rt).await;
         let file = rt.open(&folder.path.join("file"), NEW).await.expect("the file is made");
         let write = |n: u64| {
             let file = file.clone();
@@ -146,6 +152,7 @@ fn many_operations_at_once(kind: ReactorKind) {
 fn lengths_and_room(kind: ReactorKind) {
     let folder = Folder::new();
     run_one(kind, |rt| async move {
+        folder.make(&rt).await;
         let file = rt.open(&folder.path.join("file"), NEW).await.expect("the file is made");
         assert!(file.is_empty().await.expect("it has a length"));
         file.allocate(4096, 8192).await.expect("room is reserved");
@@ -168,10 +175,11 @@ fn works_on_names(kind: ReactorKind) {
     let folder = Folder::new();
     run_one(kind, |rt| async move {
         let at = |name: &str| folder.path.join(name);
+        folder.make(&rt).await;
         rt.create_dir_all(&at("a/b/c")).await.expect("they are made");
         rt.create_dir_all(&at("a/b/c")).await.expect("they are there");
-        std::fs::write(at("z"), b"12345").expect("it is written");
-        std::fs::write(at("a/b/file"), b"").expect("it is written");
+        folder.put(&rt, "z", b"12345").await;
+        folder.put(&rt, "a/b/file", b"").await;
         assert_eq!(names(&rt, &folder).await, ["a true 0", "z false 5"]);
         rt.rename(&at("z"), &at("y")).await.expect("it is renamed");
         rt.sync_dir(&folder.path).await.expect("it is synced");
@@ -181,7 +189,7 @@ fn works_on_names(kind: ReactorKind) {
         rt.remove_dir_all(&at("a")).await.expect("it is removed");
         assert!(names(&rt, &folder).await.is_empty());
         let truncated = OpenOptions { write: true, create: true, truncate: true, ..OpenOptions::default() };
-        std::fs::write(at("t"), b"12345").expect("it is written");
+        folder.put(&rt, "t", b"12345").await;
         drop(rt.open(&at("t"), truncated).await.expect("it is opened"));
         assert_eq!(names(&rt, &folder).await, ["t false 0"]);
     });
@@ -191,13 +199,14 @@ fn missing_files_are_errors(kind: ReactorKind) {
     let folder = Folder::new();
     run_one(kind, |rt| async move {
         let missing = folder.path.join("missing");
+        folder.make(&rt).await;
         let read = OpenOptions { read: true, ..OpenOptions::default() };
         let error = rt.open(&missing, read).await.err().expect("it is not there");
         assert_eq!(error.kind(), ErrorKind::NotFound);
         assert_eq!(rt.read_file(&missing).await.expect_err("it is not there").kind(), ErrorKind::NotFound);
         assert_eq!(rt.remove_file(&missing).await.expect_err("it is not there").kind(), ErrorKind::NotFound);
         assert_eq!(rt.read_dir(&missing).await.expect_err("it is not there").kind(), ErrorKind::NotFound);
-        std::fs::write(&missing, b"").expect("it is written");
+        folder.put(&rt, "missing", b"").await;
         let error = rt.open(&missing, NEW).await.err().expect("it is there");
         assert_eq!(error.kind(), ErrorKind::AlreadyExists);
     });
@@ -206,6 +215,7 @@ fn missing_files_are_errors(kind: ReactorKind) {
 fn a_lock_is_held_by_one(kind: ReactorKind) {
     let folder = Folder::new();
     run_one(kind, |rt| async move {
+        folder.make(&rt).await;
         let path = folder.path.join("lock");
         let held = rt.lock_file(&path).await.expect("it can be locked").expect("nobody holds it");
         assert!(rt.lock_file(&path).await.expect("it can be tried").is_none());
@@ -217,11 +227,10 @@ fn a_lock_is_held_by_one(kind: ReactorKind) {
 fn whole_files_are_read_within_a_bound(kind: ReactorKind) {
     let folder = Folder::new();
     run_one(kind, |rt| async move {
-        let path = folder.path.join("file");
-        std::fs::write(&path, &pattern(70_000)[..]).expect("it is written");
+        let path = folder.put(&rt, "file", &pattern(70_000)).await;
         assert_eq!(rt.read_file(&path).await.expect("it is read"), pattern(70_000)[..]);
-        let large = std::fs::File::create(&path).expect("it is made");
-        large.set_len(runtime::READ_FILE_BYTES_MAX + 1).expect("it is extended");
+        let large = rt.open(&path, OpenOptions { write: true, ..OpenOptions::default() }).await.expect("it is there");
+        large.set_len(runtime::READ_FILE_BYTES_MAX + 1).await.expect("it is extended");
         assert_eq!(rt.read_file(&path).await.expect_err("it is too large").kind(), ErrorKind::FileTooLarge);
     });
 }

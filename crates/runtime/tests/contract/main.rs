@@ -1,7 +1,8 @@
 //! What every reactor promises, checked on each of them from one source.
 //!
 //! A test is a function of the reactor's kind; `on_every_reactor!` makes it a test of each. A reactor that comes later
-//! joins by one line there.
+//! joins by one line there. Tests that need the kernel at the other end stand behind `kernel:`, and leave the simulated
+//! reactor out.
 // The other end of a connection, and files as others see them, are the standard library's.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
@@ -17,16 +18,22 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use runtime::{Options, ReactorKind, Runtime};
+use runtime::{AlignedBuf, OpenOptions, Options, ReactorKind, Runtime};
 
 /// Makes each named function a test per reactor.
 macro_rules! on_every_reactor {
-    ($($test:ident),+ $(,)?) => {
+    ($($test:ident),+ $(,)? $(; kernel: $($kernel:ident),+ $(,)?)?) => {
         mod uring {
             $(#[test] fn $test() { $crate::on_uring(super::$test); })+
+            $($(#[test] fn $kernel() { $crate::on_uring(super::$kernel); })+)?
         }
         mod epoll {
             $(#[test] fn $test() { super::$test(runtime::ReactorKind::Epoll); })+
+            $($(#[test] fn $kernel() { super::$kernel(runtime::ReactorKind::Epoll); })+)?
+        }
+        #[cfg(feature = "sim")]
+        mod sim {
+            $(#[test] fn $test() { $crate::on_sim(super::$test); })+
         }
     };
 }
@@ -39,6 +46,12 @@ pub(crate) fn on_uring(test: fn(ReactorKind)) {
         Ok(_) => test(ReactorKind::Uring),
         Err(error) => println!("not run: {error}"),
     }
+}
+
+/// Runs the test in a few worlds.
+#[cfg(feature = "sim")]
+pub(crate) fn on_sim(test: fn(ReactorKind)) {
+    (0..3).for_each(|seed| test(ReactorKind::Sim { seed }));
 }
 
 /// Runs one shard.
@@ -64,6 +77,21 @@ impl Folder {
         let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
         std::fs::create_dir_all(&path).expect("a folder can be made");
         Folder { path }
+    }
+
+    /// Makes it on a simulated disk too, which is empty at first.
+    pub(crate) async fn make(&self, rt: &Runtime) {
+        rt.create_dir_all(&self.path).await.expect("a folder can be made");
+    }
+
+    /// A file with these bytes.
+    pub(crate) async fn put(&self, rt: &Runtime, name: &str, bytes: &[u8]) -> PathBuf {
+        self.make(rt).await;
+        let path = self.path.join(name);
+        let options = OpenOptions { write: true, create: true, truncate: true, ..OpenOptions::default() };
+        let file = rt.open(&path, options).await.expect("the file is made");
+        file.write_at(AlignedBuf::from(bytes), 0).await.0.expect("it is written");
+        path
     }
 }
 

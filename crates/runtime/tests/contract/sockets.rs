@@ -18,9 +18,9 @@ on_every_reactor!(
     many_connections_at_once,
     a_socket_moves_to_another_shard,
     a_shared_stream_cannot_leave,
-    data_and_end_that_come_together_are_both_seen,
     a_port_in_use_is_an_error,
-    pipelined_batches,
+    pipelined_batches;
+    kernel: data_and_end_that_come_together_are_both_seen,
 );
 
 fn local() -> SocketAddr {
