@@ -18,6 +18,7 @@ use runtime::sync::Notify;
 use runtime::{AlignedBuf, File, Group, Instant, Runtime};
 use schema::TableId;
 
+use crate::batchlog::BatchId;
 use crate::commitlog::buffer::GroupBuffer;
 use crate::commitlog::folder::Folder;
 use crate::commitlog::format::{BLOCK, SegmentHead};
@@ -26,7 +27,7 @@ use crate::options::{ReplayPosition, StorageOptions, SyncMode};
 use crate::shard::LogSequence;
 
 pub use folder::shard_folder;
-pub use format::mutations;
+pub use format::{RecordKind, kind_of, mutations};
 pub use ledger::{Ledger, LedgerEntry};
 pub(crate) use replay::io_error;
 pub use replay::{FoundSegment, SegmentStream, find_segments, streams};
@@ -216,6 +217,32 @@ impl CommitLog {
         LogSequence(state.collecting.end())
     }
 
+    /// Appends a batch that is to be delivered. [`CommitLog::check`] said yes to [`CommitLog::batch_length`].
+    pub fn append_logged_batch(&self, mutations: &[&[u8]]) -> (BatchId, LogSequence) {
+        let mut state = self.shared.state.borrow_mut();
+        let state = &mut *state;
+        let was_empty = state.collecting.is_empty();
+        let head = &self.shared.head;
+        let id = state.collecting.push_logged_batch(head.salt, head.boot, mutations);
+        self.wake_writer(state, was_empty);
+        (id, LogSequence(state.collecting.end()))
+    }
+
+    /// Appends that a batch is delivered, if the log takes records.
+    pub fn append_batch_done(&self, id: BatchId) -> Result<(), ApplyError> {
+        match self.check(0) {
+            // It is small: the buffer may be a little fuller than others may make it.
+            Ok(()) | Err(ApplyError::LogBusy) => {}
+            Err(error) => return Err(error),
+        }
+        let mut state = self.shared.state.borrow_mut();
+        let state = &mut *state;
+        let was_empty = state.collecting.is_empty();
+        state.collecting.push_batch_done(self.shared.head.salt, id);
+        self.wake_writer(state, was_empty);
+        Ok(())
+    }
+
     /// The bytes of a batch's record.
     pub fn batch_length(mutations: &[&[u8]]) -> usize {
         GroupBuffer::batch_length(mutations)
@@ -339,7 +366,7 @@ impl State {
     fn note(&mut self, table: TableId, mark: &mut u64) {
         if *mark != self.group_number {
             *mark = self.group_number;
-            self.collecting.tables.push(table);
+            self.collecting.notes.tables.push(table);
         }
     }
 }

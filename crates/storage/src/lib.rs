@@ -3,6 +3,7 @@
 //! [`Shard`] is all that other crates use: it applies mutations, answers reads and tells when a write is on the disk.
 //! See `docs/internals/{commit-log,memtable,write-path,read-path}.md`.
 
+mod batchlog;
 mod commitlog;
 mod error;
 mod memtable;
@@ -12,6 +13,7 @@ mod shard;
 mod sink;
 mod tables;
 
+pub use batchlog::{BatchId, UnfinishedBatch};
 pub use error::{ApplyError, OpenError, Poisoned};
 pub use options::{ReplayPosition, StorageOptions, SyncMode, Truncations};
 pub use shard::{Ack, LogSequence, Shard, StorageStats};

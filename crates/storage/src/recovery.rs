@@ -7,7 +7,8 @@ use runtime::Runtime;
 use schema::TableId;
 use topology::Sharder;
 
-use crate::commitlog::{self, FoundSegment, LedgerEntry, SegmentStream, io_error};
+use crate::batchlog::{BatchId, UnfinishedBatch};
+use crate::commitlog::{self, FoundSegment, LedgerEntry, RecordKind, SegmentStream, io_error};
 use crate::error::{ApplyError, OpenError};
 use crate::options::{StorageOptions, Truncations};
 use crate::shard::{Engine, Shard};
@@ -56,6 +57,7 @@ impl Found {
 impl Shard {
     /// Reads back this shard's own segments, which stay what they are.
     pub(crate) async fn replay_own(&self, found: &Found, truncations: &Truncations) -> Result<(), OpenError> {
+        let mut batches = FoundBatches::default();
         for segments in &found.own {
             let mut entries: Vec<LedgerEntry> = segments.iter().map(ledger_entry).collect();
             let mut stream = SegmentStream::new(self.runtime(), segments);
@@ -65,9 +67,13 @@ impl Shard {
                 let entry = &mut entries[index.expect("a group's segment is one of the stream's")];
                 for (index, record) in group.records().enumerate() {
                     let (sequence, record) = record.expect("the stream has checked the group");
-                    self.replay_record(segment, sequence, record, truncations, |table| {
-                        entry.tables.insert(table, group.end);
-                    })?;
+                    match batches.take(self, segment, sequence, record, truncations)? {
+                        Some(BatchRecord::Begun(id)) => _ = entry.begun.insert(id),
+                        Some(BatchRecord::Done(id)) => _ = entry.done.insert(id),
+                        None => self.replay_record(segment, sequence, record, truncations, |table| {
+                            entry.tables.insert(table, group.end);
+                        })?,
+                    }
                     if index % RECORDS_PER_LOOK == 0 {
                         self.runtime().maybe_yield().await;
                     }
@@ -77,6 +83,9 @@ impl Shard {
             for entry in entries {
                 self.log().add_old(entry);
             }
+        }
+        for (id, mutations) in batches.unfinished() {
+            self.unfinished().find(UnfinishedBatch { id, mutations });
         }
         Ok(())
     }
@@ -112,12 +121,19 @@ impl Shard {
         sharder: Sharder,
         truncations: &Truncations,
     ) -> Result<(), OpenError> {
+        // What was logged on a shard of other numbers is this shard's to deliver, if the numbers say so.
+        let (shard, shards) = (self.runtime().shard().0, sharder.shards);
+        let mut batches: BTreeMap<u16, FoundBatches> = BTreeMap::new();
         for segments in &found.foreign {
             let mut stream = SegmentStream::new(self.runtime(), segments);
             while let Some(group) = stream.next().await? {
                 let segment = group.segment;
                 for (index, record) in group.records().enumerate() {
                     let (sequence, record) = record.expect("the stream has checked the group");
+                    let of_folder = batches.entry(segment.folder_shard).or_default();
+                    if of_folder.take(self, segment, sequence, record, truncations)?.is_some() {
+                        continue;
+                    }
                     let mut mine = Vec::new();
                     for mutation in commitlog::mutations(record) {
                         let mutation = decode(segment, sequence, mutation)?;
@@ -134,11 +150,34 @@ impl Shard {
                 }
             }
         }
+        let mine = batches.into_iter().filter(|(folder, _)| folder % shards == shard);
+        for (id, mutations) in mine.flat_map(|(_, batches)| batches.unfinished()) {
+            self.adopt_batch(id, mutations).await?;
+        }
         let appended = self.log().appended();
         self.wait_synced(appended).await.map_err(|_| {
             let what = "the disk failed while the records of another shard count were taken over".to_owned();
             OpenError::Options(what)
         })
+    }
+
+    /// Logs a batch of another shard count as if it were new.
+    async fn adopt_batch(&self, id: BatchId, mutations: Vec<Vec<u8>>) -> Result<(), OpenError> {
+        let slices: Vec<&[u8]> = mutations.iter().map(Vec::as_slice).collect();
+        let id = loop {
+            match self.append_batch_record(&slices) {
+                Ok((id, _)) => break id,
+                Err(ApplyError::LogBusy) => self.room().await,
+                Err(ApplyError::DiskFull) => self.runtime().sleep(std::time::Duration::from_millis(100)).await,
+                Err(error) => {
+                    let BatchId { boot, sequence } = id;
+                    let what = format!("the batch logged at sequence {sequence} of start {boot} is kept out: {error}");
+                    return Err(OpenError::Options(what));
+                }
+            }
+        };
+        self.unfinished().find_again(UnfinishedBatch { id, mutations });
+        Ok(())
     }
 
     /// Applies one record's mutations as if they were new.
@@ -170,8 +209,59 @@ impl Engine {
     }
 }
 
+/// A record about a logged batch.
+enum BatchRecord {
+    Begun(BatchId),
+    Done(BatchId),
+}
+
+/// The logged batches of one shard's log, as it is read.
+#[derive(Default)]
+struct FoundBatches {
+    batches: BTreeMap<BatchId, Vec<Vec<u8>>>,
+}
+
+impl FoundBatches {
+    /// Takes the record if it is about a batch.
+    fn take(
+        &mut self,
+        shard: &Shard,
+        segment: &FoundSegment,
+        sequence: u64,
+        record: &[u8],
+        truncations: &Truncations,
+    ) -> Result<Option<BatchRecord>, OpenError> {
+        match commitlog::kind_of(record) {
+            RecordKind::Mutations => Ok(None),
+            RecordKind::BatchDone { boot, sequence } => {
+                let id = BatchId { boot, sequence };
+                self.batches.remove(&id);
+                Ok(Some(BatchRecord::Done(id)))
+            }
+            RecordKind::LoggedBatch => {
+                let mut mutations = Vec::new();
+                for mutation in commitlog::mutations(record) {
+                    let mutation = decode(segment, sequence, mutation)?;
+                    let is_known = shard.engine().tables.get(mutation.table()).is_some();
+                    if is_known && is_wanted(segment, sequence, mutation.table(), truncations) {
+                        mutations.push(mutation.bytes().to_vec());
+                    }
+                }
+                let id = BatchId { boot: segment.head.boot, sequence };
+                self.batches.insert(id, mutations);
+                Ok(Some(BatchRecord::Begun(id)))
+            }
+        }
+    }
+
+    fn unfinished(self) -> impl Iterator<Item = (BatchId, Vec<Vec<u8>>)> {
+        self.batches.into_iter()
+    }
+}
+
 fn ledger_entry(segment: &FoundSegment) -> LedgerEntry {
-    LedgerEntry { segment: segment.head.segment, boot: segment.head.boot, tables: BTreeMap::new(), is_sealed: true }
+    let (segment, boot) = (segment.head.segment, segment.head.boot);
+    LedgerEntry { segment, boot, is_sealed: true, ..LedgerEntry::default() }
 }
 
 /// Whether no truncation of the table came after the record. Positions speak of one shard; a later boot's is after all

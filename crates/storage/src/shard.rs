@@ -8,6 +8,7 @@ use runtime::{Group, Runtime};
 use schema::{Schema, TableId};
 use topology::Sharder;
 
+use crate::batchlog::Unfinished;
 use crate::commitlog::{CommitLog, FoundSegment, Ledger, io_error, shard_folder};
 use crate::error::{ApplyError, OpenError, Poisoned};
 use crate::memtable::{ChunkPool, Memtable, Scratch};
@@ -72,6 +73,7 @@ struct Inner {
     shard_count: u16,
     engine: RefCell<Engine>,
     log: CommitLog,
+    unfinished: RefCell<Unfinished>,
     /// Segments of other shard counts, until they are retired.
     foreign: RefCell<Vec<FoundSegment>>,
 }
@@ -121,6 +123,7 @@ impl Shard {
             shard_count: sharder.shards,
             engine: RefCell::new(engine),
             log,
+            unfinished: RefCell::default(),
             foreign: RefCell::default(),
         };
         let shard = Shard { inner: Rc::new(inner) };
@@ -137,6 +140,10 @@ impl Shard {
 
     pub(crate) fn log(&self) -> &CommitLog {
         &self.inner.log
+    }
+
+    pub(crate) fn unfinished(&self) -> RefMut<'_, Unfinished> {
+        self.inner.unfinished.borrow_mut()
     }
 
     pub(crate) fn engine(&self) -> RefMut<'_, Engine> {
@@ -278,7 +285,9 @@ impl Shard {
             }
         }
         self.trim_in_background();
-        self.inner.log.position()
+        let position = self.inner.log.position();
+        self.unfinished().truncate(table, LogSequence(position.sequence));
+        position
     }
 
     /// Lets the log forget what the table held before `position`.

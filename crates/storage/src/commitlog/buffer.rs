@@ -1,9 +1,13 @@
 //! The records that wait for the next write: a group in the making, in the very buffer that will be written.
 
 use runtime::AlignedBuf;
-use schema::TableId;
 
-use crate::commitlog::format::{BLOCK, GROUP_HEAD, GroupHead, KIND_BATCH, KIND_MUTATION, RECORD_HEAD, salted_crc};
+use crate::batchlog::BatchId;
+use crate::commitlog::format::{
+    BLOCK, GROUP_HEAD, GroupHead, KIND_BATCH, KIND_BATCH_DONE, KIND_LOGGED_BATCH, KIND_MUTATION, RECORD_HEAD,
+    salted_crc,
+};
+use crate::commitlog::ledger::GroupNotes;
 
 /// What an idle shard's buffer holds: most groups fit.
 const CAPACITY_FIRST: usize = 64 << 10;
@@ -14,8 +18,8 @@ pub struct GroupBuffer {
     /// The log sequence before the first record.
     sequence: u64,
     records: u32,
-    /// The tables that have records in it.
-    pub tables: Vec<TableId>,
+    /// What the ledger is told of it.
+    pub notes: GroupNotes,
 }
 
 impl GroupBuffer {
@@ -24,7 +28,7 @@ impl GroupBuffer {
         bytes.clear();
         bytes.reserve(CAPACITY_FIRST);
         bytes.resize(GROUP_HEAD, 0);
-        GroupBuffer { bytes, sequence, records: 0, tables: Vec::new() }
+        GroupBuffer { bytes, sequence, records: 0, notes: GroupNotes::default() }
     }
 
     /// Whether it holds no record.
@@ -56,8 +60,30 @@ impl GroupBuffer {
 
     /// Appends several mutations as one record.
     pub fn push_batch(&mut self, salt: u64, mutations: &[&[u8]]) {
+        self.push_mutations(salt, KIND_BATCH, mutations);
+    }
+
+    /// Appends a batch that is to be delivered; gives its name.
+    pub fn push_logged_batch(&mut self, salt: u64, boot: u64, mutations: &[&[u8]]) -> BatchId {
+        let id = BatchId { boot, sequence: self.end() };
+        self.push_mutations(salt, KIND_LOGGED_BATCH, mutations);
+        self.notes.begun.push(id);
+        id
+    }
+
+    /// Appends that a batch is delivered.
+    pub fn push_batch_done(&mut self, salt: u64, id: BatchId) {
+        self.push(salt, 17, |bytes| {
+            bytes.extend_from_slice(&[KIND_BATCH_DONE]);
+            bytes.extend_from_slice(&id.boot.to_be_bytes());
+            bytes.extend_from_slice(&id.sequence.to_be_bytes());
+        });
+        self.notes.done.push(id);
+    }
+
+    fn push_mutations(&mut self, salt: u64, kind: u8, mutations: &[&[u8]]) {
         self.push(salt, Self::batch_length(mutations), |bytes| {
-            bytes.extend_from_slice(&[KIND_BATCH]);
+            bytes.extend_from_slice(&[kind]);
             for mutation in mutations {
                 let length = u32::try_from(mutation.len()).expect("a mutation is shorter than a segment");
                 bytes.extend_from_slice(&length.to_be_bytes());
@@ -90,13 +116,13 @@ impl GroupBuffer {
         self.bytes.len().next_multiple_of(BLOCK) as u64
     }
 
-    /// The group complete: its bytes, padded with zeros to whole blocks, and the tables in it.
-    pub fn seal(mut self, salt: u64, segment: u64, durable: u64) -> (AlignedBuf, Vec<TableId>) {
+    /// The group complete: its bytes, padded with zeros to whole blocks, and what the ledger is told of it.
+    pub fn seal(mut self, salt: u64, segment: u64, durable: u64) -> (AlignedBuf, GroupNotes) {
         let payload = u32::try_from(self.bytes.len() - GROUP_HEAD).expect("a group is smaller than a segment");
         let head = GroupHead { segment, sequence: self.sequence, durable, payload, records: self.records };
         self.bytes[..GROUP_HEAD].copy_from_slice(&head.encode(salt));
         let padded = self.bytes.len().next_multiple_of(BLOCK);
         self.bytes.resize(padded, 0);
-        (self.bytes, self.tables)
+        (self.bytes, self.notes)
     }
 }

@@ -6,8 +6,10 @@
 
 /// What the disk writes as one: no acknowledged block is ever written again.
 pub const BLOCK: usize = 4096;
-/// The newest format that this program knows.
-pub const VERSION: u16 = 1;
+/// The newest format that this program knows. Version 2 has the records of logged batches; version 1 is read as it is.
+pub const VERSION: u16 = 2;
+/// The oldest that it reads.
+const VERSION_OLDEST: u16 = 1;
 
 const SEGMENT_MAGIC: [u8; 8] = *b"helenlog";
 const GROUP_MAGIC: [u8; 4] = *b"hgrp";
@@ -23,6 +25,11 @@ const SEGMENT_HEAD: usize = 64;
 pub const KIND_MUTATION: u8 = 1;
 /// The payload is several mutations, each with its length, that apply together or not at all.
 pub const KIND_BATCH: u8 = 2;
+/// The payload is as that of [`KIND_BATCH`], of which nothing is applied here: its parts are delivered, and a later record
+/// says that they are.
+pub const KIND_LOGGED_BATCH: u8 = 3;
+/// The payload is the boot and the sequence of a logged batch's record that is delivered.
+pub const KIND_BATCH_DONE: u8 = 4;
 
 /// A segment's first block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +88,7 @@ impl SegmentHead {
             return Err(HeadError::Damaged);
         }
         let version = u16::from_be_bytes(array(bytes, 8));
-        if version != VERSION {
+        if !(VERSION_OLDEST..=VERSION).contains(&version) {
             return Err(HeadError::Newer(version));
         }
         Ok(SegmentHead {
@@ -208,6 +215,34 @@ impl<'a> Iterator for Records<'a> {
     }
 }
 
+/// What a record is to a start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecordKind {
+    /// Its mutations are to be applied.
+    Mutations,
+    /// Its mutations are to be delivered, unless a later record says that they are.
+    LoggedBatch,
+    /// The logged batch of this boot, whose record this sequence is before, is delivered.
+    BatchDone {
+        /// The boot.
+        boot: u64,
+        /// The sequence.
+        sequence: u64,
+    },
+}
+
+/// What a record is. One of an unknown kind is [`RecordKind::Mutations`], of which there are none then.
+pub fn kind_of(record: &[u8]) -> RecordKind {
+    match record.split_first() {
+        Some((&KIND_LOGGED_BATCH, _)) => RecordKind::LoggedBatch,
+        Some((&KIND_BATCH_DONE, rest)) if rest.len() == 16 => RecordKind::BatchDone {
+            boot: u64::from_be_bytes(array(rest, 0)),
+            sequence: u64::from_be_bytes(array(rest, 8)),
+        },
+        _ => RecordKind::Mutations,
+    }
+}
+
 /// The mutations of one record; `None` where the bytes are none.
 pub fn mutations(record: &[u8]) -> impl Iterator<Item = Option<&[u8]>> {
     let (kind, mut rest) = match record.split_first() {
@@ -219,8 +254,8 @@ pub fn mutations(record: &[u8]) -> impl Iterator<Item = Option<&[u8]>> {
         let is_start = std::mem::take(&mut is_first);
         match kind {
             KIND_MUTATION => is_start.then_some(Some(rest)),
-            KIND_BATCH if rest.is_empty() => None,
-            KIND_BATCH => {
+            KIND_BATCH | KIND_LOGGED_BATCH if rest.is_empty() => None,
+            KIND_BATCH | KIND_LOGGED_BATCH => {
                 let split = rest
                     .split_first_chunk::<4>()
                     .and_then(|(length, tail)| tail.split_at_checked(u32::from_be_bytes(*length) as usize));
@@ -266,6 +301,27 @@ mod tests {
         let crc = crc32fast::hash(&bytes[..SEGMENT_HEAD - 4]);
         bytes[SEGMENT_HEAD - 4..].copy_from_slice(&crc.to_be_bytes());
         assert_eq!(SegmentHead::decode(&bytes), Err(HeadError::Newer(7)));
+    }
+
+    #[test]
+    fn the_version_before_is_read() {
+        let mut bytes = HEAD.encode();
+        bytes[8..10].copy_from_slice(&1u16.to_be_bytes());
+        let crc = crc32fast::hash(&bytes[..SEGMENT_HEAD - 4]);
+        bytes[SEGMENT_HEAD - 4..].copy_from_slice(&crc.to_be_bytes());
+        assert_eq!(SegmentHead::decode(&bytes), Ok(HEAD));
+    }
+
+    #[test]
+    fn records_tell_their_kind() {
+        let done = [&[KIND_BATCH_DONE][..], &5u64.to_be_bytes(), &9u64.to_be_bytes()].concat();
+        assert_eq!(kind_of(&done), RecordKind::BatchDone { boot: 5, sequence: 9 });
+        assert_eq!(kind_of(&done[..16]), RecordKind::Mutations, "cut, it is no record of any kind");
+        assert_eq!(mutations(&done[..16]).collect::<Vec<_>>(), [None]);
+        let logged = [&[KIND_LOGGED_BATCH][..], &1u32.to_be_bytes(), b"x"].concat();
+        assert_eq!(kind_of(&logged), RecordKind::LoggedBatch);
+        assert_eq!(mutations(&logged).collect::<Vec<_>>(), [Some(&b"x"[..])]);
+        assert_eq!(kind_of(&[]), RecordKind::Mutations);
     }
 
     #[test]

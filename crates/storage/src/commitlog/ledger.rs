@@ -1,16 +1,29 @@
-//! Which segments are still needed: for each, the tables that have records in it and how far.
+//! Which segments are still needed: for each, the tables that have records in it and how far, and its logged batches.
 //!
 //! Until memtables are flushed, a segment is needed until every table in it was dropped, or truncated behind its last
-//! record there.
+//! record there; until every batch that was logged in it is delivered; and, if it says so of a batch, as long as that
+//! batch's own segment is there, which would have the batch delivered once more.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use schema::TableId;
 
+use crate::batchlog::BatchId;
 use crate::options::ReplayPosition;
 
+/// What one group, or one segment, has records of.
+#[derive(Debug, Default)]
+pub struct GroupNotes {
+    /// Tables that have mutations in it.
+    pub tables: Vec<TableId>,
+    /// Batches that were logged in it.
+    pub begun: Vec<BatchId>,
+    /// Batches that it says are delivered.
+    pub done: Vec<BatchId>,
+}
+
 /// One segment of this shard.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct LedgerEntry {
     /// Its id.
     pub segment: u64,
@@ -18,6 +31,10 @@ pub struct LedgerEntry {
     pub boot: u64,
     /// For each table the log sequence behind its last record.
     pub tables: BTreeMap<TableId, u64>,
+    /// Batches that were logged in it.
+    pub begun: BTreeSet<BatchId>,
+    /// Batches that it says are delivered.
+    pub done: BTreeSet<BatchId>,
     /// Whether it is written to no more.
     pub is_sealed: bool,
 }
@@ -54,12 +71,14 @@ impl Ledger {
         }
     }
 
-    /// A group with records of `tables` that ends at `sequence` goes to the last segment.
-    pub fn note(&mut self, tables: &[TableId], sequence: u64) {
+    /// A group that ends at `sequence` goes to the last segment.
+    pub fn note(&mut self, notes: &GroupNotes, sequence: u64) {
         if let Some(last) = self.entries.last_mut() {
-            for table in tables {
+            for table in &notes.tables {
                 last.tables.insert(*table, sequence);
             }
+            last.begun.extend(&notes.begun);
+            last.done.extend(&notes.done);
         }
     }
 
@@ -91,10 +110,17 @@ impl Ledger {
             dropped.contains(table)
                 || positions.iter().any(|at| boot < at.boot || (boot == at.boot && end <= at.sequence))
         };
+        let done: BTreeSet<BatchId> = self.entries.iter().flat_map(|entry| &entry.done).copied().collect();
+        let begun: BTreeMap<BatchId, u64> =
+            self.entries.iter().flat_map(|entry| entry.begun.iter().map(|&id| (id, entry.segment))).collect();
         let mut released = Vec::new();
         self.entries.retain(|entry| {
-            let is_needed =
-                !entry.is_sealed || entry.tables.iter().any(|(table, &end)| !is_gone(entry.boot, table, end));
+            let has_unfinished = !entry.begun.is_subset(&done);
+            let in_another = |id: &BatchId| begun.get(id).is_some_and(|segment| *segment != entry.segment);
+            let is_needed = !entry.is_sealed
+                || has_unfinished
+                || entry.done.iter().any(in_another)
+                || entry.tables.iter().any(|(table, &end)| !is_gone(entry.boot, table, end));
             if !is_needed {
                 released.push(entry.segment);
             }
@@ -115,7 +141,13 @@ mod tests {
     const B: TableId = TableId([2; 16]);
 
     fn entry(segment: u64, boot: u64, tables: &[(TableId, u64)]) -> LedgerEntry {
-        LedgerEntry { segment, boot, tables: tables.iter().copied().collect(), is_sealed: true }
+        LedgerEntry {
+            segment,
+            boot,
+            tables: tables.iter().copied().collect(),
+            is_sealed: true,
+            ..LedgerEntry::default()
+        }
     }
 
     #[test]
@@ -149,10 +181,27 @@ mod tests {
     }
 
     #[test]
+    fn a_batch_keeps_its_segment_and_then_the_note_that_it_is_delivered() {
+        let id = BatchId { boot: 1, sequence: 40 };
+        let mut ledger = Ledger::new(0);
+        ledger.add(LedgerEntry { begun: BTreeSet::from([id]), ..entry(1, 1, &[(A, 500)]) });
+        ledger.add(entry(2, 1, &[(B, 700)]));
+        ledger.add(LedgerEntry { done: BTreeSet::from([id]), ..entry(3, 1, &[(B, 800)]) });
+        ledger.drop_table(B);
+        assert_eq!(ledger.release(), [2], "segment 1 is there, and without segment 3 would deliver the batch again");
+        ledger.drop_table(A);
+        assert_eq!(ledger.release(), [1]);
+        assert_eq!(ledger.release(), [3], "with the batch its note may go");
+
+        ledger.add(LedgerEntry { begun: BTreeSet::from([id]), ..entry(4, 1, &[]) });
+        assert!(ledger.release().is_empty(), "it is not delivered");
+    }
+
+    #[test]
     fn the_segment_being_written_stays() {
         let mut ledger = Ledger::new(0);
-        ledger.add(LedgerEntry { segment: 1, boot: 1, tables: BTreeMap::new(), is_sealed: false });
-        ledger.note(&[A], 10);
+        ledger.add(LedgerEntry { segment: 1, boot: 1, ..LedgerEntry::default() });
+        ledger.note(&GroupNotes { tables: vec![A], ..GroupNotes::default() }, 10);
         ledger.drop_table(A);
         assert!(ledger.release().is_empty());
         ledger.seal_last();

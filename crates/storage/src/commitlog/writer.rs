@@ -143,8 +143,8 @@ fn take_group(state: &mut State, salt: u64, segment: u64) -> (AlignedBuf, u64) {
     let end = state.collecting.end();
     let fresh = GroupBuffer::new(state.spare_buffer.take().unwrap_or_default(), end);
     let group = std::mem::replace(&mut state.collecting, fresh);
-    let (bytes, tables) = group.seal(salt, segment, state.synced);
-    state.ledger.note(&tables, end);
+    let (bytes, notes) = group.seal(salt, segment, state.synced);
+    state.ledger.note(&notes, end);
     state.group_number += 1;
     state.is_writing = true;
     (bytes, end)
@@ -167,7 +167,7 @@ async fn next_segment(log: &CommitLog) -> Result<Active, Failed> {
             state.is_disk_full = false;
             state.ledger.seal_last();
             let boot = shared.head.boot;
-            state.ledger.add(LedgerEntry { segment, boot, tables: Default::default(), is_sealed: false });
+            state.ledger.add(LedgerEntry { segment, boot, ..LedgerEntry::default() });
             return Ok(Active { segment, file, offset: BLOCK as u64 });
         }
         if is_preparing {

@@ -1,5 +1,6 @@
 //! The engine on real files: what is written is there after a start, whatever was done to the files in between.
 
+mod batches;
 mod files;
 mod harness;
 mod reshard;

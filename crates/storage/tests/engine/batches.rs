@@ -1,0 +1,154 @@
+//! Logged batches: kept until they are said to be delivered, on whichever shards the next start has.
+
+use runtime::Runtime;
+use storage::{Ack, ReplayPosition, Shard, UnfinishedBatch};
+
+use crate::harness::*;
+
+fn batch(numbers: std::ops::Range<u32>) -> Vec<Vec<u8>> {
+    numbers.map(|number| mutation(TABLE, number, 1, b"batched")).collect()
+}
+
+async fn log(shard: &Shard, mutations: &[Vec<u8>]) -> storage::BatchId {
+    let slices: Vec<&[u8]> = mutations.iter().map(Vec::as_slice).collect();
+    let (id, sequence) = shard.log_batch(&slices).expect("there is room");
+    shard.wait_synced(sequence).await.expect("the disk works");
+    id
+}
+
+fn mutations_of(batches: Vec<UnfinishedBatch>) -> Vec<Vec<u8>> {
+    batches.into_iter().flat_map(|batch| batch.mutations).collect()
+}
+
+#[test]
+fn a_batch_is_found_until_it_is_finished() {
+    let folder = Folder::new("batch");
+    let setup = Setup::new(&folder, 1);
+    with_shard(&setup, async |_, shard: Shard| {
+        log(&shard, &batch(0..10)).await;
+        let done = log(&shard, &batch(10..20)).await;
+        assert!(read_rows(&shard, TABLE).is_empty(), "logging applies nothing");
+        shard.finish_batch(done);
+        shard.drain().await.expect("the disk works");
+    })
+    .expect("it opens");
+    let found = with_shard(&setup.boot(2), async |_, shard: Shard| {
+        assert!(read_rows(&shard, TABLE).is_empty(), "replay applies nothing: the coordinator delivers");
+        let found = shard.take_unfinished_batches();
+        assert_eq!(shard.take_unfinished_batches(), []);
+        assert_eq!(shard.unfinished_batches(), 1);
+        found
+    })
+    .expect("it opens");
+    assert_eq!(mutations_of(found), batch(0..10));
+    with_shard(&setup.boot(3), async |_, shard: Shard| {
+        let [found] = <[UnfinishedBatch; 1]>::try_from(shard.take_unfinished_batches()).expect("one is unfinished");
+        shard.finish_batch(found.id);
+        shard.drain().await.expect("the disk works");
+    })
+    .expect("it opens");
+    let left = with_shard(&setup.boot(4), async |_, shard: Shard| shard.take_unfinished_batches());
+    assert_eq!(left.expect("it opens"), []);
+}
+
+#[test]
+fn a_batch_follows_a_change_of_the_shard_count() {
+    let folder = Folder::new("batch-reshard");
+    let setup = Setup::new(&folder, 1);
+    with_shards(&setup, 2, true, async |runtime: Runtime, shard| {
+        let first = u32::from(runtime.shard().0) * 100;
+        log(&shard, &batch(first..first + 10)).await;
+        let done = log(&shard, &batch(first + 50..first + 60)).await;
+        shard.finish_batch(done);
+        shard.drain().await.expect("the disk works");
+    });
+    let mut expected: Vec<Vec<u8>> = batch(0..10).into_iter().chain(batch(100..110)).collect();
+    expected.sort();
+    for (boot, shards) in [(2, 1), (3, 3), (4, 2), (5, 2)] {
+        let found = with_shards(&setup.boot(boot), shards, true, async |_, shard| shard.take_unfinished_batches());
+        let mut found = mutations_of(found.into_iter().flatten().collect());
+        found.sort();
+        assert_eq!(found, expected, "at start {boot} with {shards} shards");
+    }
+    // A start that ended before the old segments went has both: delivering twice is delivering once.
+    with_shards(&setup.boot(6), 1, false, async |_, _| ());
+    let found = with_shards(&setup.boot(7), 1, true, async |_, shard| shard.take_unfinished_batches());
+    let mut found = mutations_of(found.into_iter().flatten().collect());
+    found.sort();
+    found.dedup();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn what_was_truncated_or_dropped_since_is_not_delivered() {
+    let folder = Folder::new("batch-truncated");
+    let setup = Setup::new(&folder, 1);
+    let both = || [mutation(TABLE, 1, 1, b"a"), mutation(OTHER, 2, 1, b"b")].to_vec();
+    let position: ReplayPosition = with_shard(&setup, async |_, shard: Shard| {
+        let id = log(&shard, &both()).await;
+        assert!(shard.is_batch_wanted(id, &both()[0]) && shard.is_batch_wanted(id, &both()[1]));
+        let position = shard.truncate(TABLE);
+        assert!(!shard.is_batch_wanted(id, &both()[0]), "it was logged before");
+        assert!(shard.is_batch_wanted(id, &both()[1]));
+        let later = log(&shard, &batch(7..8)).await;
+        assert!(shard.is_batch_wanted(later, &batch(7..8)[0]), "it was logged behind");
+        position
+    })
+    .expect("it opens");
+    let mut truncated = setup.boot(2);
+    truncated.truncations.insert(TABLE, vec![position]);
+    let found = with_shard(&truncated, async |_, shard: Shard| shard.take_unfinished_batches()).expect("it opens");
+    assert_eq!(mutations_of(found), [mutation(OTHER, 2, 1, b"b"), batch(7..8).remove(0)]);
+    let mut dropped = truncated.boot(3);
+    dropped.tables = vec![TABLE];
+    let found = with_shard(&dropped, async |_, shard: Shard| shard.take_unfinished_batches()).expect("it opens");
+    assert_eq!(mutations_of(found), batch(7..8));
+}
+
+#[test]
+fn the_segment_of_an_unfinished_batch_stays() {
+    let folder = Folder::new("batch-segments");
+    let setup = Setup::new(&folder, 1);
+    with_shard(&setup, async |_, shard: Shard| {
+        log(&shard, &batch(0..5)).await;
+        for number in 0..2000 {
+            if let Ack::When(_) = apply(&shard, &mutation(OTHER, number, 1, &[7; 1000])).await {}
+        }
+        shard.drain().await.expect("the disk works");
+        assert!(shard.stats().log_segments > 3, "the rows take several segments");
+        shard.drop_table(OTHER);
+        assert_eq!(shard.stats().log_segments, 2, "the batch's and the one being written");
+    })
+    .expect("it opens");
+    let mut dropped = setup.boot(2);
+    dropped.tables = vec![TABLE];
+    let found = with_shard(&dropped, async |_, shard: Shard| shard.take_unfinished_batches()).expect("it opens");
+    assert_eq!(mutations_of(found), batch(0..5));
+}
+
+#[test]
+fn unfinished_batches_are_bounded() {
+    let folder = Folder::new("batch-bound");
+    with_shard(&Setup::new(&folder, 1), async |_, shard: Shard| {
+        let large = vec![mutation(TABLE, 1, 1, &[7; 100_000])];
+        let mut ids = Vec::new();
+        for _ in 0..670 {
+            ids.push(log(&shard, &large).await);
+        }
+        let refused = loop {
+            let slices: Vec<&[u8]> = large.iter().map(Vec::as_slice).collect();
+            match shard.log_batch(&slices) {
+                Ok((id, _)) => ids.push(id),
+                Err(storage::ApplyError::LogBusy) => shard.room().await,
+                Err(error) => break error,
+            }
+            assert!(ids.len() < 700, "64 MiB of batches are enough");
+        };
+        assert!(matches!(refused, storage::ApplyError::Overloaded { .. }), "{refused}");
+        for id in ids {
+            shard.finish_batch(id);
+        }
+        log(&shard, &large).await;
+    })
+    .expect("it opens");
+}
