@@ -4,6 +4,7 @@
 //! mesh, data of another node by message over a connection; and a replica on this very shard differs only in that nothing is
 //! encoded. See `docs/internals/coordinator.md`.
 
+mod batch;
 mod data_page;
 mod merge;
 mod message;

@@ -7,6 +7,7 @@
 //! Open    each shard builds the schema, opens its storage and replays its log
 //! (lead)  the ports are bound: their true numbers are part of what the next step tells clients
 //! Serve   each shard makes its engine and its server
+//! Finish  logged batches that were not delivered are, before anyone can see them in part
 //! Retire  logs of another shard count are removed, now that every shard has made the records its own
 //! (lead)  accepts connections; the node is ready; waits for the signal to end; stops accepting
 //! Drain   each shard answers what is under way

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use cluster::coordinator::{Coordinator, Replication};
-use schema::{Schema, Table};
+use schema::{Schema, Table, TableId};
 
 use crate::error::{QueryError, invalid};
 use crate::system::SystemTables;
@@ -44,6 +44,12 @@ impl Catalog {
     /// Whether there is such a keyspace, a user's or the server's.
     pub(crate) fn has_keyspace(&self, name: &str) -> bool {
         self.schema.keyspace(name).is_some() || self.system.schema().keyspace(name).is_some()
+    }
+
+    /// The replication of the user's table with this id.
+    pub(crate) fn replication_of(&self, table: TableId) -> Option<Rc<Replication>> {
+        let table = self.schema.table_by_id(table)?;
+        self.replications.get(&table.keyspace).cloned()
     }
 
     /// The table called `name`, in `keyspace` or else in the session's.

@@ -151,7 +151,8 @@ fn schema_kind(error: SchemaError) -> ErrorKind {
 
 fn write_kind(error: Failure, level: ConsistencyLevel, required: u32, write_type: WriteType) -> ErrorKind {
     let (consistency, block_for) = (wire_level(level), clamp(required));
-    let failure = |received, failures| ErrorKind::WriteFailure { consistency, received, block_for, failures, write_type };
+    let failure =
+        |received, failures| ErrorKind::WriteFailure { consistency, received, block_for, failures, write_type };
     match error {
         // The client did nothing wrong and may try again: it must not take this for a failed node.
         Failure::Refused(ReplicaError::Overloaded { .. } | ReplicaError::DiskFull { .. }) => ErrorKind::Overloaded,

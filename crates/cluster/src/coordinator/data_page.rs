@@ -36,6 +36,11 @@ impl DataPageWriter {
         DataPageWriter { limits, items: Vec::new(), count: 0 }
     }
 
+    /// The items.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.items
+    }
+
     fn push_bytes(&mut self, bytes: &[u8]) {
         varint::encode(bytes.len() as u64, &mut self.items);
         self.items.extend_from_slice(bytes);
@@ -91,7 +96,7 @@ impl PageSink for DataPageWriter {
     }
 
     fn into_items(self) -> Vec<u8> {
-        self.items
+        self.into_bytes()
     }
 }
 

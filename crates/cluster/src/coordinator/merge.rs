@@ -175,8 +175,7 @@ async fn merge_partition<S: Source>(
     sink: &mut impl RowSink,
 ) -> Result<Option<Position>, S::Error> {
     let resumed = command.after.is_some_and(|after| after.key == key && after.row.is_some());
-    let mut merged =
-        Merged { token, key, deletion: None, static_row: Vec::new(), is_announced: false, skips: false };
+    let mut merged = Merged { token, key, deletion: None, static_row: Vec::new(), is_announced: false, skips: false };
     for &index in members {
         lanes[index].range = None;
         merged.take_partition(&mut lanes[index], table)?;
@@ -320,3 +319,6 @@ fn order(a: &Head, b: &Head, reversed: bool) -> Ordering {
     let order = place_of(a).cmp(&place_of(b));
     if reversed { order.reverse() } else { order }
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,6 +15,8 @@ pub enum ReplicaRequest {
     WriteBatch {
         /// Each as `mutation::MutationEncoder` wrote it.
         mutations: Vec<Vec<u8>>,
+        /// Whether to answer only when they are synced, whatever the mode.
+        durable: bool,
     },
     /// Read one page of what lives.
     Read(ReadRequest),

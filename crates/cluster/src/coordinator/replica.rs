@@ -48,8 +48,8 @@ struct Replica {
 impl Replica {
     fn handle(self: &Rc<Self>, request: ReplicaRequest, responder: Responder<ReplicaReply>) {
         match request {
-            ReplicaRequest::Write { mutation } => self.write(vec![mutation], responder),
-            ReplicaRequest::WriteBatch { mutations } => self.write(mutations, responder),
+            ReplicaRequest::Write { mutation } => self.write(vec![mutation], false, responder),
+            ReplicaRequest::WriteBatch { mutations, durable } => self.write(mutations, durable, responder),
             ReplicaRequest::Read(request) => {
                 let page = PageWriter::new(request.limits);
                 self.read(request, page, responder);
@@ -61,21 +61,21 @@ impl Replica {
         }
     }
 
-    fn write(self: &Rc<Self>, mutations: Vec<Vec<u8>>, responder: Responder<ReplicaReply>) {
+    fn write(self: &Rc<Self>, mutations: Vec<Vec<u8>>, durable: bool, responder: Responder<ReplicaReply>) {
         match apply_all(&self.storage, &mutations) {
             Err(ApplyError::LogBusy) => {
                 let replica = Rc::clone(self);
                 self.runtime.spawn(Group::Query, async move {
                     let applied = apply_when_there_is_room(&replica.storage, &mutations).await;
-                    replica.answer(applied, responder);
+                    replica.answer(applied, durable, responder);
                 });
             }
-            applied => self.answer(applied, responder),
+            applied => self.answer(applied, durable, responder),
         }
     }
 
-    fn answer(&self, applied: Result<Ack, ApplyError>, responder: Responder<ReplicaReply>) {
-        match applied {
+    fn answer(&self, applied: Result<Ack, ApplyError>, durable: bool, responder: Responder<ReplicaReply>) {
+        match applied.map(|ack| needed_ack(&self.storage, ack, durable)) {
             Ok(Ack::Now) => responder.reply(ReplicaReply::Written),
             Ok(Ack::When(sequence)) => {
                 self.unsynced.borrow_mut().push_back((sequence, responder));
@@ -200,6 +200,11 @@ pub(super) async fn apply_when_there_is_room(storage: &Shard, mutations: &[Vec<u
             applied => return applied,
         }
     }
+}
+
+/// When a write may be acknowledged that is perhaps to be synced whatever the mode.
+pub(super) fn needed_ack(storage: &Shard, ack: Ack, durable: bool) -> Ack {
+    if ack == Ack::Now && durable { Ack::When(storage.appended()) } else { ack }
 }
 
 /// What a storage's refusal on `shard` is called by the coordinator.

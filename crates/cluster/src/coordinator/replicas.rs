@@ -3,7 +3,9 @@
 //! As few replicas are asked as the level needs, this node first. There is no speculation: one that does not answer in
 //! time makes the read time out. What differs between them is reconciled for the client and not written back.
 
+use std::cell::RefCell;
 use std::ops::Bound as TokenBound;
+use std::rc::Rc;
 use std::time::Duration;
 
 use mutation::{DecodeError, KeyRange, Position, ReadCommand};
@@ -164,20 +166,18 @@ impl Coordinator {
         let limits = lane_limits(limits, origins.len());
         let asked = |(node, origin)| Asked { coordinator: self.clone(), node, origin, command, limits };
         let sources: Vec<Asked<'_>> = origins.into_iter().map(asked).collect();
-        let mut heard: Vec<NodeIndex> = Vec::new();
+        let heard = Rc::new(RefCell::new(Vec::new()));
         let work = async {
             let mut lanes = Vec::with_capacity(sources.len());
-            for (source, page) in first_pages(sources).await {
-                let node = source.node;
+            for (source, page) in first_pages(sources, &heard).await {
                 lanes.push(Lane::new(source, page?, table)?);
-                if !heard.contains(&node) {
-                    heard.push(node);
-                }
             }
             let pause = async || self.inner.runtime.maybe_yield().await;
             merge(&mut lanes, table, &command, pause, sink).await
         };
-        match self.inner.runtime.timeout(time, work).await {
+        let outcome = self.inner.runtime.timeout(time, work).await;
+        let heard = heard.borrow();
+        match outcome {
             Ok(Ok(done)) => Ok(done),
             Ok(Err(LaneError { node, error })) => {
                 let received = count(readers.iter().filter(|&&reader| reader != node && heard.contains(&reader)));
@@ -190,7 +190,9 @@ impl Coordinator {
                 }
             }
             Err(Elapsed) => {
-                let received = count(heard.iter()).min(count(readers.iter()).saturating_sub(1));
+                // All may have sent a page and one not the next: then too the client is told that one is missing.
+                let answered = count(readers.iter().filter(|reader| heard.contains(reader)));
+                let received = answered.min(count(readers.iter()).saturating_sub(1));
                 Err(Failure::Timeout { received })
             }
         }
@@ -201,15 +203,25 @@ fn count<'n>(nodes: impl Iterator<Item = &'n NodeIndex>) -> u32 {
     u32::try_from(nodes.count()).unwrap_or(u32::MAX)
 }
 
-/// The first pages of all lanes, asked for together.
-async fn first_pages(sources: Vec<Asked<'_>>) -> Vec<(Asked<'_>, Result<Page, LaneError>)> {
+/// The first pages of all lanes, asked for together. Whoever sends one is noted at once.
+async fn first_pages<'c>(
+    sources: Vec<Asked<'c>>,
+    heard: &Rc<RefCell<Vec<NodeIndex>>>,
+) -> Vec<(Asked<'c>, Result<Page, LaneError>)> {
     let mut running = Vec::with_capacity(sources.len());
     for source in sources {
         let after = source.command.after.map(|position| position.to_owned());
         let bytes = source.encoded(after.as_ref());
         let (coordinator, origin, limits) = (source.coordinator.clone(), source.origin, source.limits);
         let runtime = coordinator.inner.runtime.clone();
-        let fetch = runtime.spawn(Group::Query, async move { coordinator.fetch_from(origin, bytes, limits).await });
+        let (node, heard) = (source.node, Rc::clone(heard));
+        let fetch = runtime.spawn(Group::Query, async move {
+            let page = coordinator.fetch_from(origin, bytes, limits).await;
+            if page.is_ok() {
+                heard.borrow_mut().push(node);
+            }
+            page
+        });
         running.push((source, fetch));
     }
     let mut pages = Vec::with_capacity(running.len());
@@ -277,9 +289,10 @@ fn is_past_or_at(to: TokenBound<Token>, end: TokenBound<Token>) -> bool {
     match (to, end) {
         (TokenBound::Unbounded, _) => true,
         (_, TokenBound::Unbounded) => false,
-        (TokenBound::Included(to) | TokenBound::Excluded(to), TokenBound::Included(end) | TokenBound::Excluded(end)) => {
-            to >= end
-        }
+        (
+            TokenBound::Included(to) | TokenBound::Excluded(to),
+            TokenBound::Included(end) | TokenBound::Excluded(end),
+        ) => to >= end,
     }
 }
 
@@ -288,8 +301,9 @@ fn is_before(from: TokenBound<Token>, to: TokenBound<Token>) -> bool {
     match (from, to) {
         (TokenBound::Unbounded, _) | (_, TokenBound::Unbounded) => true,
         (TokenBound::Included(from), TokenBound::Included(to)) => from <= to,
-        (TokenBound::Included(from) | TokenBound::Excluded(from), TokenBound::Included(to) | TokenBound::Excluded(to)) => {
-            from < to
-        }
+        (
+            TokenBound::Included(from) | TokenBound::Excluded(from),
+            TokenBound::Included(to) | TokenBound::Excluded(to),
+        ) => from < to,
     }
 }

@@ -276,7 +276,9 @@ mod tests {
         let ring = ring(1);
         let strategy = ReplicationStrategy::NetworkTopology { datacenters: BTreeMap::from([("elsewhere".into(), 3)]) };
         let replication = Replication::new(&ring, &strategy);
-        let refused = plan(&replication, &ring, &Nodes::alone(&ring), Sharder::new(1), Token(0), ConsistencyLevel::LocalQuorum).unwrap_err();
+        let refused =
+            plan(&replication, &ring, &Nodes::alone(&ring), Sharder::new(1), Token(0), ConsistencyLevel::LocalQuorum)
+                .unwrap_err();
         assert_eq!(refused.alive, 0);
     }
 }

@@ -6,12 +6,12 @@ use std::time::Duration;
 use mutation::MutationRef;
 use runtime::{Group, ShardId};
 use storage::{Ack, ApplyError};
-use topology::{ConsistencyLevel, NodeIndex, Token, token_of};
+use topology::{ConsistencyLevel, NodeIndex, Required, Token, token_of};
 
 use super::Coordinator;
 use super::message::{ReplicaError, ReplicaReply, ReplicaRequest};
 use super::outcome::Failure;
-use super::replica::{apply_error, apply_when_there_is_room};
+use super::replica::{apply_error, apply_when_there_is_room, needed_ack};
 use super::replication::{ReplicaPlan, Replication};
 use super::tally::{Answer, Tally, Verdict};
 use crate::messaging::{PeerAnswer, PeerRequest};
@@ -20,7 +20,7 @@ use crate::messaging::{PeerAnswer, PeerRequest};
 const WRITE_TIME: Duration = Duration::from_secs(2);
 
 /// A mutation whose plan was made, on its way into a batch.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct PlannedMutation {
     /// Its keyspace's replication.
     pub replication: Rc<Replication>,
@@ -78,19 +78,27 @@ impl Coordinator {
     /// and the first refusal is reported.
     pub async fn write_batch(&self, planned: Vec<PlannedMutation>, level: ConsistencyLevel) -> Result<(), Failure> {
         match self.inner.ring.nodes().len() {
-            1 => Ok(self.write_to_shards(by_shard(planned)).await?),
-            _ => self.write_to_replicas(planned, level).await,
+            1 => Ok(self.write_to_shards(by_shard(planned), false).await?),
+            _ => {
+                let needs = planned.iter().map(|planned| planned.replication.required(level).clone()).collect();
+                self.write_to_replicas(planned, needs, false).await
+            }
         }
     }
 
-    async fn write_to_shards(&self, mut parts: Vec<(ShardId, Vec<Vec<u8>>)>) -> Result<(), ReplicaError> {
+    /// Writes each part on its shard of this node; `durable` parts are synced whatever the mode.
+    pub(super) async fn write_to_shards(
+        &self,
+        mut parts: Vec<(ShardId, Vec<Vec<u8>>)>,
+        durable: bool,
+    ) -> Result<(), ReplicaError> {
         if let [(shard, mutations)] = parts.as_mut_slice() {
-            return self.write_to_shard(*shard, std::mem::take(mutations)).await;
+            return self.write_to_shard(*shard, std::mem::take(mutations), durable).await;
         }
         let mut running = Vec::with_capacity(parts.len());
         for (shard, mutations) in parts {
             let coordinator = self.clone();
-            let write = async move { coordinator.write_to_shard(shard, mutations).await };
+            let write = async move { coordinator.write_to_shard(shard, mutations, durable).await };
             running.push(self.inner.runtime.spawn(Group::Query, write));
         }
         let mut outcome = Ok(());
@@ -101,27 +109,30 @@ impl Coordinator {
     }
 
     /// Sends each mutation to its live replicas and counts their answers. Who answers late is not waited for.
-    async fn write_to_replicas(&self, planned: Vec<PlannedMutation>, level: ConsistencyLevel) -> Result<(), Failure> {
+    pub(super) async fn write_to_replicas(
+        &self,
+        planned: Vec<PlannedMutation>,
+        needs: Vec<Required>,
+        durable: bool,
+    ) -> Result<(), Failure> {
         let inner = &*self.inner;
         let tally = Rc::new(Tally::new());
         let mut parts: Vec<Part> = Vec::new();
-        for (index, PlannedMutation { replication, token, shard, mutation }) in planned.into_iter().enumerate() {
-            let replicas = replication.replicas(token).iter().copied();
-            let contacts: Vec<NodeIndex> = replicas.filter(|&node| inner.nodes.is_alive(node)).collect();
+        for (index, (planned, needs)) in planned.into_iter().zip(needs).enumerate() {
+            let contacts = self.contacts_of(&planned);
             for &node in &contacts {
-                let place = if node == inner.nodes.local() { Place::Here(shard) } else { Place::There(node) };
-                put(&mut parts, place, index, mutation.clone());
+                put(&mut parts, self.place_of(node, planned.shard), index, planned.mutation.clone());
             }
-            tally.push(replication.required(level).clone(), contacts);
+            tally.push(needs, contacts);
         }
         if let [Part { place: Place::Here(shard), mutations, .. }] = parts.as_mut_slice() {
-            return Ok(self.write_to_shard(*shard, std::mem::take(mutations)).await?);
+            return Ok(self.write_to_shard(*shard, std::mem::take(mutations), durable).await?);
         }
         for part in parts {
             let (coordinator, tally) = (self.clone(), Rc::clone(&tally));
             inner.runtime.spawn(Group::Query, async move {
                 let Part { place, indices, mutations } = part;
-                let (node, answer) = coordinator.write_to_place(place, mutations).await;
+                let (node, answer) = coordinator.write_to_place(place, mutations, durable).await;
                 tally.count(node, &indices, &answer);
             });
         }
@@ -140,11 +151,32 @@ impl Coordinator {
         }
     }
 
-    async fn write_to_place(&self, place: Place, mutations: Vec<Vec<u8>>) -> (NodeIndex, Answer) {
+    /// The live replicas of a mutation.
+    pub(super) fn contacts_of(&self, planned: &PlannedMutation) -> Vec<NodeIndex> {
+        let replicas = planned.replication.replicas(planned.token).iter().copied();
+        replicas.filter(|&node| self.inner.nodes.is_alive(node)).collect()
+    }
+
+    fn place_of(&self, node: NodeIndex, shard: ShardId) -> Place {
+        if node == self.inner.nodes.local() { Place::Here(shard) } else { Place::There(node) }
+    }
+
+    /// Whether each place that has a part of the write has all of it.
+    pub(super) fn is_whole_everywhere(&self, planned: &[PlannedMutation]) -> bool {
+        let places = |planned: &PlannedMutation| {
+            let places = self.contacts_of(planned).into_iter().map(|node| self.place_of(node, planned.shard));
+            places.collect::<Vec<_>>()
+        };
+        let mut all = planned.iter().map(places);
+        let first = all.next();
+        all.all(|places| Some(places) == first)
+    }
+
+    async fn write_to_place(&self, place: Place, mutations: Vec<Vec<u8>>, durable: bool) -> (NodeIndex, Answer) {
         let inner = &*self.inner;
         match place {
             Place::Here(shard) => {
-                let written = self.write_to_shard(shard, mutations).await;
+                let written = self.write_to_shard(shard, mutations, durable).await;
                 (inner.nodes.local(), written.map_or_else(Answer::Refused, |()| Answer::Written))
             }
             Place::There(node) => {
@@ -172,7 +204,7 @@ impl Coordinator {
         if parts.is_empty() {
             return Ok(());
         }
-        self.write_to_shards(parts).await
+        self.write_to_shards(parts, false).await
     }
 
     /// The token of a mutation that came from another node, which must be its key's: rows are found by it.
@@ -185,10 +217,17 @@ impl Coordinator {
         }
     }
 
-    async fn write_to_shard(&self, shard: ShardId, mut mutations: Vec<Vec<u8>>) -> Result<(), ReplicaError> {
+    async fn write_to_shard(
+        &self,
+        shard: ShardId,
+        mut mutations: Vec<Vec<u8>>,
+        durable: bool,
+    ) -> Result<(), ReplicaError> {
         if shard == self.shard() {
-            let ack = apply_when_there_is_room(&self.inner.storage, &mutations).await;
-            return match ack.map_err(|error| apply_error(shard.0, error))? {
+            let storage = &self.inner.storage;
+            let ack = apply_when_there_is_room(storage, &mutations).await;
+            let ack = ack.map_err(|error| apply_error(shard.0, error))?;
+            return match needed_ack(storage, ack, durable) {
                 Ack::Now => Ok(()),
                 Ack::When(sequence) => {
                     let synced = self.inner.storage.wait_synced(sequence).await;
@@ -197,8 +236,8 @@ impl Coordinator {
             };
         }
         let request = match mutations.len() {
-            1 => ReplicaRequest::Write { mutation: mutations.swap_remove(0) },
-            _ => ReplicaRequest::WriteBatch { mutations },
+            1 if !durable => ReplicaRequest::Write { mutation: mutations.swap_remove(0) },
+            _ => ReplicaRequest::WriteBatch { mutations, durable },
         };
         match self.call(shard, request).await? {
             ReplicaReply::Written => Ok(()),
@@ -220,7 +259,7 @@ pub(super) fn wrong_answer() -> ReplicaError {
     ReplicaError::Malformed { shard: 0, problem: "the answer is to another kind of request".to_owned() }
 }
 
-fn by_shard(planned: Vec<PlannedMutation>) -> Vec<(ShardId, Vec<Vec<u8>>)> {
+pub(super) fn by_shard(planned: Vec<PlannedMutation>) -> Vec<(ShardId, Vec<Vec<u8>>)> {
     let mut parts = Vec::new();
     for PlannedMutation { shard, mutation, .. } in planned {
         add(&mut parts, shard, mutation);

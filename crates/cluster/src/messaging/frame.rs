@@ -126,7 +126,7 @@ impl FrameReader {
     }
 
     /// The next frame; `None` until more has arrived.
-    pub fn next(&mut self) -> Result<Option<Frame<'_>>, FrameError> {
+    pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, FrameError> {
         let Some(Found { head, body }) = self.find()? else { return Ok(None) };
         self.used = body.end;
         Ok(Some(Frame { number: head.number, kind: head.kind, body: &self.bytes[body] }))
@@ -175,7 +175,7 @@ mod tests {
             let mut found = Vec::new();
             for piece in bytes.chunks(step) {
                 feed(&mut reader, piece);
-                while let Some(frame) = reader.next().expect("the bytes are right") {
+                while let Some(frame) = reader.next_frame().expect("the bytes are right") {
                     found.push((frame.number, frame.kind, frame.body.to_vec()));
                 }
             }
@@ -191,7 +191,7 @@ mod tests {
             damaged[bit / 8] ^= 1 << (bit % 8);
             let mut reader = FrameReader::new();
             feed(&mut reader, &damaged);
-            assert!(reader.next().is_err(), "bit {bit}");
+            assert!(reader.next_frame().is_err(), "bit {bit}");
         }
     }
 
@@ -203,7 +203,7 @@ mod tests {
         head[HEAD_CHECKED..].copy_from_slice(&crc.to_be_bytes());
         let mut reader = FrameReader::new();
         feed(&mut reader, &head);
-        assert_eq!(reader.next(), Err(FrameError::TooLong { length: FRAME_BODY_MAX + 1 }));
+        assert_eq!(reader.next_frame(), Err(FrameError::TooLong { length: FRAME_BODY_MAX + 1 }));
         let mut out = b"before".to_vec();
         let written = write_frame(&mut out, 1, 1, |out| out.resize(FRAME_BODY_MAX + 100, 0));
         assert_eq!((written.is_err(), out), (true, b"before".to_vec()));

@@ -177,7 +177,7 @@ impl Connection {
             if result? == 0 {
                 return Ok(());
             }
-            while let Some(frame) = frames.next()? {
+            while let Some(frame) = frames.next_frame()? {
                 let number = frame.number;
                 let request = decode_request(frame.kind, frame.body)?;
                 if request == PeerRequest::Ping {

@@ -130,9 +130,8 @@ impl Peer {
         }
         let number = inner.next_number.get();
         inner.next_number.set(number + 1);
-        let written = inner
-            .outbox
-            .put(|out| write_frame(out, number, request.kind(), |out| _ = encode_request(request, out)));
+        let written =
+            inner.outbox.put(|out| write_frame(out, number, request.kind(), |out| _ = encode_request(request, out)));
         written.map_err(|size| ReplicaError::TooLarge { size, max: FRAME_BODY_MAX })?;
         let (sender, receiver) = oneshot();
         inner.waiting.borrow_mut().insert(number, sender);
@@ -230,7 +229,7 @@ impl Inner {
                 return Err(Ended::Closed);
             }
             self.heard.set(self.runtime.now());
-            while let Some(frame) = frames.next()? {
+            while let Some(frame) = frames.next_frame()? {
                 let answer = decode_answer(frame.kind, frame.body)?;
                 let sender = self.waiting.borrow_mut().remove(&frame.number);
                 if let Some(sender) = sender {

@@ -50,6 +50,7 @@ impl Lead {
         let listening = listeners.listening();
         let for_peers = self.listen_for_peers().await?;
         self.all(&Command::Serve(self.node_info(host_id, boot, listening.native))).await?;
+        self.all(&Command::FinishBatches).await?;
         self.all(&Command::Retire).await?;
         let server = self.local.server.borrow().clone();
         let server = server.ok_or_else(|| NodeError::Shard { sentence: "shard 0 does not serve".to_owned() })?;

@@ -28,6 +28,8 @@ pub(super) enum Command {
     Open { boot: u64, changes: Vec<SchemaChange>, truncations: Truncations },
     /// Make the engine and the server.
     Serve(NodeInfo),
+    /// Deliver the logged batches that the log held.
+    FinishBatches,
     /// Remove logs of another shard count.
     Retire,
     /// Answer what is under way.
@@ -86,6 +88,7 @@ impl ShardNode {
             let answer = match command {
                 Command::Open { boot, changes, truncations } => self.open(boot, &changes, &truncations).await,
                 Command::Serve(node) => self.serve(node),
+                Command::FinishBatches => self.finish_batches().await,
                 Command::Retire => self.retire().await,
                 Command::Drain => self.drain().await,
                 Command::Sync => self.sync().await,
@@ -145,6 +148,14 @@ impl ShardNode {
         *self.handles.engine.borrow_mut() = Some(engine.clone());
         let server = Server::start(&self.runtime, server_seat, engine, self.config.limits.clone());
         *self.handles.server.borrow_mut() = Some(server);
+        Ok(())
+    }
+
+    async fn finish_batches(&self) -> Answer {
+        let engine = self.handles.engine.borrow().clone();
+        if let Some(engine) = engine {
+            engine.finish_batches().await;
+        }
         Ok(())
     }
 

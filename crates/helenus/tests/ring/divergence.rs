@@ -58,7 +58,11 @@ fn compare(reference: &mut Client, client: &mut Client, seed: u64) {
         assert_eq!(given, expected, "seed {seed}: {query}");
         if !query.contains("count") {
             for size in [1, 2, 5] {
-                assert_eq!(client.pages(&query, Consistency::All, size), expected, "seed {seed}, pages of {size}: {query}");
+                assert_eq!(
+                    client.pages(&query, Consistency::All, size),
+                    expected,
+                    "seed {seed}, pages of {size}: {query}"
+                );
             }
         }
     }
@@ -88,7 +92,10 @@ fn diverge(seed: u64, statements: usize) {
     let reference = ring.start_among(2, &[2]);
     let nodes: Vec<Node> = (0..2).map(|index| ring.start_among(index, &[0, 1])).collect();
     let mut reference = reference.client();
-    reference.run("ALTER KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}", Consistency::One);
+    reference.run(
+        "ALTER KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+        Consistency::One,
+    );
     for node in &nodes {
         compare(&mut reference, &mut node.client(), seed);
     }

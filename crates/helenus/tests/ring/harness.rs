@@ -65,8 +65,14 @@ impl Ring {
         Ring { folder, nodes: nodes.collect(), shards: shards.to_vec(), cluster_names }
     }
 
-    pub fn internode(&self, index: usize) -> SocketAddr {
-        self.nodes[index].internode
+    /// The folder of a node's data.
+    pub fn data_dir(&self, index: usize) -> PathBuf {
+        self.folder.join(format!("node-{index}"))
+    }
+
+    /// Has the other nodes look for a node elsewhere; it listens there no more.
+    pub fn move_internode(&mut self, index: usize, address: SocketAddr) {
+        self.nodes[index].internode = address;
     }
 
     /// Starts a node in the ring of all.
@@ -79,7 +85,7 @@ impl Ring {
         let nodes = among.iter().map(|&other| self.nodes[other].clone()).collect();
         let config = Config {
             cluster_name: self.cluster_names[index].clone(),
-            data_dir: self.folder.join(format!("node-{index}")),
+            data_dir: self.data_dir(index),
             listen: ([127, 0, 0, 1], 0).into(),
             listen_shard_aware: None,
             broadcast: None,
@@ -234,7 +240,10 @@ impl Client {
         loop {
             let page = self.page(text, consistency, Some(page_size), state.as_deref());
             let (rows, next) = page.unwrap_or_else(|error| panic!("{text}: {error:?}"));
-            assert!(rows.len() <= usize::try_from(page_size).expect("it is positive"), "a page holds what was asked for");
+            assert!(
+                rows.len() <= usize::try_from(page_size).expect("it is positive"),
+                "a page holds what was asked for"
+            );
             all.extend(rows);
             match next {
                 None => return all,

@@ -4,8 +4,8 @@ use cql_protocol::{Consistency, ErrorKind, WriteType};
 
 use crate::harness::{Client, Node, Ring, Rows};
 
-const KEYSPACE: &str = "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 2}";
-const TABLE: &str = "CREATE TABLE ks.t (k int, c int, v text, PRIMARY KEY (k, c)) \
+pub const KEYSPACE: &str = "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 2}";
+pub const TABLE: &str = "CREATE TABLE ks.t (k int, c int, v text, PRIMARY KEY (k, c)) \
                      WITH id = 6f2b1c90-0000-11f0-8000-000000000001";
 
 pub fn create(clients: &mut [Client]) {
@@ -100,7 +100,11 @@ fn with_one_node_down_one_works_and_all_is_unavailable() {
 
     let again = ring.start(1);
     client.run_when_met("INSERT INTO ks.t (k, c, v) VALUES (2, 1, 'both again')", Consistency::All);
-    assert_eq!(client.run_when_met("SELECT * FROM ks.t", Consistency::All).len(), 22, "what one missed is there at ALL");
+    assert_eq!(
+        client.run_when_met("SELECT * FROM ks.t", Consistency::All).len(),
+        22,
+        "what one missed is there at ALL"
+    );
     assert_eq!(again.client().run_when_met("SELECT * FROM ks.t WHERE k = 1", Consistency::All).len(), 2);
 }
 
@@ -137,9 +141,82 @@ fn a_node_of_another_cluster_is_not_let_in() {
     for client in &mut clients {
         let deadline = std::time::Instant::now() + std::time::Duration::from_millis(500);
         while std::time::Instant::now() < deadline {
-            let error = client.try_run("SELECT * FROM ks.t WHERE k = 1", Consistency::All).expect_err("they never meet");
+            let error =
+                client.try_run("SELECT * FROM ks.t WHERE k = 1", Consistency::All).expect_err("they never meet");
             assert!(matches!(error.kind, ErrorKind::Unavailable { .. }), "{error:?}");
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
     }
+}
+
+/// A node that greets and then says nothing: what a peer is that hangs.
+fn hang(listener: std::net::TcpListener) {
+    use cluster::messaging::{Hello, Verdict, Welcome};
+    use std::io::{Read, Write};
+    for stream in listener.incoming() {
+        let Ok(mut stream) = stream else { return };
+        std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            let mut piece = [0; 1024];
+            while let Ok(count) = stream.read(&mut piece) {
+                if count == 0 {
+                    return;
+                }
+                bytes.extend_from_slice(&piece[..count]);
+                if let Ok(Some((hello, _))) = Hello::decode(&bytes) {
+                    let Hello { version, wanted: host_id, cluster_name, .. } = hello;
+                    let welcome = Welcome { version, verdict: Verdict::Welcome, shard_count: 2, host_id, cluster_name };
+                    stream.write_all(&welcome.encode()).expect("the dialler waits for it");
+                    bytes.clear();
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn a_node_that_hangs_makes_writes_and_reads_time_out_and_is_then_down() {
+    let mut ring = Ring::new(&[2, 2]);
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("loopback has free ports");
+    ring.move_internode(1, listener.local_addr().expect("a bound socket has an address"));
+    std::thread::spawn(move || hang(listener));
+    let node = ring.start(0);
+    let mut client = node.client();
+    for text in [KEYSPACE, TABLE] {
+        client.run(text, Consistency::One);
+    }
+    let insert = "INSERT INTO ks.t (k, c, v) VALUES (1, 1, 'x')";
+    let deadline = std::time::Instant::now() + crate::harness::PATIENCE;
+    let error = loop {
+        let error = client.try_run(insert, Consistency::All).expect_err("one replica says nothing");
+        if !matches!(error.kind, ErrorKind::Unavailable { .. }) {
+            break error;
+        }
+        assert!(std::time::Instant::now() < deadline, "the greeting is not taken");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    };
+    let consistency = Consistency::All;
+    assert_eq!(
+        error.kind,
+        ErrorKind::WriteTimeout {
+            consistency,
+            received: 1,
+            block_for: 2,
+            write_type: WriteType::Simple,
+            contentions: None
+        },
+        "{}",
+        error.message
+    );
+    client.run(insert, Consistency::One);
+    // Whether the silence is noticed first or the time is over first, one of two has answered.
+    let error = loop {
+        let error = client.try_run("SELECT * FROM ks.t WHERE k = 1", Consistency::All).expect_err("one says nothing");
+        if !matches!(error.kind, ErrorKind::Unavailable { .. }) {
+            break error;
+        }
+        assert!(std::time::Instant::now() < deadline, "the greeting is not taken");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    };
+    assert_eq!(error.kind, ErrorKind::ReadTimeout { consistency, received: 1, block_for: 2, data_present: true });
 }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use cql_protocol::request::{Batch, BatchKind, BatchQuery, BatchStatement};
 use cql_protocol::{FrameHeader, WriteType, write_void};
-use topology::token_of;
+use topology::{ConsistencyLevel, token_of};
 
 use super::now::Call;
 use super::write::{Planned, acknowledged, write_level};
@@ -110,9 +110,35 @@ impl Engine {
             let time = statement_time(modification, &binds, time)?;
             required = self.plan_mutations(modification, &binds, time, level, &mut planned).await?;
         }
-        let write_type = write_type(request.kind);
-        let written = self.inner.coordinator.write_batch(planned.mutations, level).await;
+        self.write_planned(planned, request.kind == BatchKind::Logged, level, required).await
+    }
+
+    async fn write_planned(
+        &self,
+        planned: Planned,
+        is_logged: bool,
+        level: ConsistencyLevel,
+        required: u32,
+    ) -> Result<(), QueryError> {
+        let coordinator = &self.inner.coordinator;
+        let (written, write_type) = match is_logged {
+            true => (coordinator.write_logged_batch(planned.mutations, level).await, WriteType::Batch),
+            false => (coordinator.write_batch(planned.mutations, level).await, WriteType::UnloggedBatch),
+        };
         written.map_err(|error| QueryError::Write { error, level, required, write_type })
+    }
+
+    /// Delivers the logged batches that this shard's log held at the start. When every shard has its engine.
+    pub async fn finish_batches(&self) {
+        let (coordinator, catalog) = (&self.inner.coordinator, self.catalog());
+        for batch in coordinator.storage().take_unfinished_batches() {
+            let mut planned = Vec::with_capacity(batch.mutations.len());
+            for mutation in batch.mutations {
+                planned.extend(coordinator.plan_logged(mutation, |table| catalog.replication_of(table)));
+            }
+            coordinator.finish_batch(batch.id, planned).await;
+            self.inner.runtime.maybe_yield().await;
+        }
     }
 
     /// BEGIN BATCH … APPLY BATCH.
@@ -130,9 +156,7 @@ impl Engine {
             let time = statement_time(modification, binds, time)?;
             required = self.plan_mutations(modification, binds, time, level, &mut planned).await?;
         }
-        let write_type = if batch.is_logged { WriteType::Batch } else { WriteType::UnloggedBatch };
-        let written = self.inner.coordinator.write_batch(planned.mutations, level).await;
-        written.map_err(|error| QueryError::Write { error, level, required, write_type })
+        self.write_planned(planned, batch.is_logged, level, required).await
     }
 
     fn batch_prepared(&self, statement: &BatchStatement<'_>) -> Result<Rc<Prepared>, QueryError> {

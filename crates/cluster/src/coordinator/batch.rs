@@ -1,0 +1,129 @@
+//! Logged batches: whole on all their shards and nodes, or nowhere.
+//!
+//! A batch that goes to one place is one record there and needs no more. One that spans places is first synced as one
+//! record of this shard's log; then it is delivered, and when that is done the log says so. A start delivers what the log
+//! does not say that of. See `docs/internals/batch-log.md`.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use mutation::MutationRef;
+use runtime::{Group, ShardId};
+use schema::TableId;
+use storage::{ApplyError, BatchId};
+use topology::{ConsistencyLevel, Required};
+
+use super::Coordinator;
+use super::message::ReplicaError;
+use super::outcome::Failure;
+use super::replica::apply_error;
+use super::replication::Replication;
+use super::write::{PlannedMutation, by_shard};
+
+/// The rest between two tries to deliver a batch.
+const REST: Duration = Duration::from_secs(5);
+
+impl Coordinator {
+    /// Writes a logged batch. An error but [`Failure::BatchLog`] and [`Failure::Refused`] leaves a batch that will be
+    /// finished.
+    pub async fn write_logged_batch(
+        &self,
+        planned: Vec<PlannedMutation>,
+        level: ConsistencyLevel,
+    ) -> Result<(), Failure> {
+        if self.is_whole_everywhere(&planned) {
+            return self.write_batch(planned, level).await;
+        }
+        let id = self.log_batch(&planned).await.map_err(|error| Failure::BatchLog { error })?;
+        let needs = planned.iter().map(|planned| planned.replication.required(level).clone()).collect();
+        match self.deliver(planned.clone(), needs).await {
+            Ok(()) => {
+                self.inner.storage.finish_batch(id);
+                Ok(())
+            }
+            Err(failure) => {
+                self.deliver_in_background(id, planned);
+                Err(match failure {
+                    // Some part may be done, and the rest will be: that is what a time-out of a batch means.
+                    Failure::Refused(error) => {
+                        tracing::info!(%error, "a logged batch was not delivered whole; it will be tried again");
+                        Failure::Timeout { received: 0 }
+                    }
+                    failure => failure,
+                })
+            }
+        }
+    }
+
+    /// A mutation of a batch that a start found, planned for the present ring and shards. `None`: its table is gone.
+    pub fn plan_logged(
+        &self,
+        mutation: Vec<u8>,
+        replication_of: impl FnOnce(TableId) -> Option<Rc<Replication>>,
+    ) -> Option<PlannedMutation> {
+        let head = MutationRef::decode(&mutation).ok()?;
+        let token = head.token();
+        let replication = replication_of(head.table())?;
+        let shard = ShardId(self.inner.sharder.shard_of(token));
+        Some(PlannedMutation { replication, token, shard, mutation })
+    }
+
+    /// Delivers a batch that a start found in the log: at once if that can be done, else again and again.
+    pub async fn finish_batch(&self, id: BatchId, planned: Vec<PlannedMutation>) {
+        if !self.try_to_finish(id, &planned).await {
+            self.deliver_in_background(id, planned);
+        }
+    }
+
+    async fn log_batch(&self, planned: &[PlannedMutation]) -> Result<BatchId, ReplicaError> {
+        let storage = &self.inner.storage;
+        let mutations: Vec<&[u8]> = planned.iter().map(|planned| planned.mutation.as_slice()).collect();
+        let shard = self.shard().0;
+        let (id, sequence) = loop {
+            match storage.log_batch(&mutations) {
+                Ok(logged) => break logged,
+                Err(ApplyError::LogBusy) => storage.room().await,
+                Err(error) => return Err(apply_error(shard, error)),
+            }
+        };
+        let synced = storage.wait_synced(sequence).await;
+        synced.map_err(|storage::Poisoned| ReplicaError::Poisoned { shard })?;
+        Ok(id)
+    }
+
+    /// Writes every part, synced on this node whatever the mode: the log is about to forget the batch.
+    async fn deliver(&self, planned: Vec<PlannedMutation>, needs: Vec<Required>) -> Result<(), Failure> {
+        match self.inner.ring.nodes().len() {
+            1 => Ok(self.write_to_shards(by_shard(planned), true).await?),
+            _ => self.write_to_replicas(planned, needs, true).await,
+        }
+    }
+
+    fn deliver_in_background(&self, id: BatchId, planned: Vec<PlannedMutation>) {
+        let coordinator = self.clone();
+        self.inner.runtime.spawn(Group::Maintenance, async move {
+            loop {
+                coordinator.inner.runtime.sleep(REST).await;
+                if coordinator.try_to_finish(id, &planned).await {
+                    return;
+                }
+            }
+        });
+    }
+
+    /// Delivers what still counts of a batch, at one replica of each mutation at least.
+    async fn try_to_finish(&self, id: BatchId, planned: &[PlannedMutation]) -> bool {
+        let storage = &self.inner.storage;
+        let wanted = planned.iter().filter(|planned| storage.is_batch_wanted(id, &planned.mutation));
+        let wanted: Vec<PlannedMutation> = wanted.cloned().collect();
+        if !wanted.is_empty() {
+            let needs = vec![Required::Total(1); wanted.len()];
+            if let Err(error) = self.deliver(wanted, needs).await {
+                tracing::info!(%error, "a logged batch is not delivered yet");
+                return false;
+            }
+        }
+        storage.finish_batch(id);
+        true
+    }
+}
