@@ -19,7 +19,7 @@ pub struct NodeInfo {
     pub tokens: Vec<Token>,
     /// Where clients connect, with the plain port.
     pub native_address: SocketAddr,
-    /// What other nodes would connect to.
+    /// What other nodes connect to, if there are any.
     pub listen_address: SocketAddr,
     /// How many times the node was started on this data, from the metadata log.
     pub boot: u64,

@@ -64,6 +64,10 @@ impl Coordinator {
     ) -> Result<ReadDone, Failure> {
         let inner = &*self.inner;
         let readers = readers(plan.needs, &inner.ring, &inner.nodes, plan.replicas);
+        // A node may have gone down since the plan was made: no readers are no answer, not an empty one.
+        if readers.is_empty() {
+            return Err(Failure::Timeout { received: 0 });
+        }
         let origins = readers.iter().map(|&node| match node == inner.nodes.local() {
             true => (node, Origin::Here(plan.shard)),
             false => (node, Origin::There(node, PeerShard::Owner)),

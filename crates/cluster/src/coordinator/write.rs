@@ -12,7 +12,7 @@ use super::Coordinator;
 use super::message::{ReplicaError, ReplicaReply, ReplicaRequest};
 use super::outcome::Failure;
 use super::replica::{apply_error, apply_when_there_is_room, needed_ack};
-use super::replication::{ReplicaPlan, Replication};
+use super::replication::{ReplicaPlan, Replication, is_enough};
 use super::tally::{Answer, Tally, Verdict};
 use crate::messaging::{PeerAnswer, PeerRequest};
 
@@ -118,14 +118,17 @@ impl Coordinator {
         let inner = &*self.inner;
         let tally = Rc::new(Tally::new());
         let mut parts: Vec<Part> = Vec::new();
+        let mut is_local_enough = true;
         for (index, (planned, needs)) in planned.into_iter().zip(needs).enumerate() {
             let contacts = self.contacts_of(&planned);
+            is_local_enough &= is_enough(&needs, &inner.ring, &[inner.nodes.local()]);
             for &node in &contacts {
                 put(&mut parts, self.place_of(node, planned.shard), index, planned.mutation.clone());
             }
             tally.push(needs, contacts);
         }
-        if let [Part { place: Place::Here(shard), mutations, .. }] = parts.as_mut_slice() {
+        // A node may have gone down since the plan was made, so what the level needs is asked again.
+        if let ([Part { place: Place::Here(shard), mutations, .. }], true) = (parts.as_mut_slice(), is_local_enough) {
             return Ok(self.write_to_shard(*shard, std::mem::take(mutations), durable).await?);
         }
         for part in parts {

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
-use runtime::sync::Semaphore;
+use runtime::sync::{Notify, Semaphore};
 use runtime::{Group, Mesh, Runtime, ShardId, Socket, TcpListener, TcpStream};
 use topology::HostId;
 
@@ -26,6 +26,8 @@ const GREETING_TIME: Duration = Duration::from_secs(2);
 const REST: Duration = Duration::from_millis(100);
 /// Requests being served of one connection.
 const REQUESTS_MAX: usize = 256;
+/// Bytes of the requests being served of one connection; a larger one is served alone.
+const REQUEST_BYTES_MAX: usize = 16 << 20;
 
 /// A greeted connection on its way to the shard that answers on it.
 #[derive(Debug)]
@@ -126,6 +128,8 @@ where
         runtime: runtime.clone(),
         outbox: Outbox::default(),
         requests: Semaphore::new(REQUESTS_MAX),
+        bytes: Cell::new(0),
+        served: Notify::new(),
         is_open: Cell::new(true),
     });
     let sending = async { Ended::from(connection.outbox.send_all(&stream).await) };
@@ -161,6 +165,10 @@ struct Connection {
     runtime: Runtime,
     outbox: Outbox,
     requests: Semaphore,
+    /// Bytes of the requests being served.
+    bytes: Cell<usize>,
+    /// One was served.
+    served: Notify,
     is_open: Cell<bool>,
 }
 
@@ -178,7 +186,7 @@ impl Connection {
                 return Ok(());
             }
             while let Some(frame) = frames.next_frame()? {
-                let number = frame.number;
+                let (number, bytes) = (frame.number, frame.body.len());
                 let request = decode_request(frame.kind, frame.body)?;
                 if request == PeerRequest::Ping {
                     self.answer(number, &PeerAnswer::Pong);
@@ -187,10 +195,16 @@ impl Connection {
                 // The socket is not read on while there is no room for what its requests will answer.
                 self.outbox.room().await;
                 let permit = self.requests.acquire().await;
+                while self.bytes.get() > 0 && self.bytes.get() + bytes > REQUEST_BYTES_MAX {
+                    self.served.notified().await;
+                }
+                self.bytes.set(self.bytes.get() + bytes);
                 let (connection, work) = (Rc::clone(self), serve(request));
                 self.runtime.spawn(Group::Query, async move {
                     let answer = work.await;
                     connection.answer(number, &answer);
+                    connection.bytes.set(connection.bytes.get() - bytes);
+                    connection.served.notify();
                     drop(permit);
                 });
                 self.runtime.maybe_yield().await;
