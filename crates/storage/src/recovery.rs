@@ -1,6 +1,7 @@
 //! A shard's start: its log is read back into memtables, and what other shard counts left is made its own.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use mutation::MutationRef;
 use runtime::Runtime;
@@ -31,7 +32,7 @@ impl Found {
     pub async fn look(runtime: &Runtime, options: &StorageOptions, sharder: Sharder) -> Result<Found, OpenError> {
         let shard = runtime.shard().0;
         let own_folder = commitlog::shard_folder(&options.dir, shard);
-        runtime.create_dir_all(&own_folder).await.map_err(io_error(&own_folder))?;
+        make_folder(runtime, &options.dir, &own_folder).await?;
         let found = commitlog::find_segments(runtime, &options.dir, shard).await?;
         let in_own_folder = found.iter().filter(|segment| segment.folder_shard == shard);
         let next_segment = in_own_folder.map(|segment| segment.head.segment + 1).max().unwrap_or(1);
@@ -52,6 +53,15 @@ impl Found {
     pub fn into_foreign(self) -> Vec<FoundSegment> {
         self.foreign.into_iter().flatten().collect()
     }
+}
+
+/// Makes a shard's folder and makes its name durable: segments whose folder a power cut forgets are gone with it.
+async fn make_folder(runtime: &Runtime, data: &Path, folder: &Path) -> Result<(), OpenError> {
+    runtime.create_dir_all(folder).await.map_err(io_error(folder))?;
+    for parent in folder.ancestors().skip(1).take_while(|parent| parent.starts_with(data)) {
+        runtime.sync_dir(parent).await.map_err(io_error(parent))?;
+    }
+    Ok(())
 }
 
 impl Shard {

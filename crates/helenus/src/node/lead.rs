@@ -97,7 +97,16 @@ impl Lead {
         const REST: Duration = Duration::from_millis(20);
         let dir = &self.config.data_dir;
         let unusable = |source| NodeError::Folder { dir: dir.clone(), source };
-        self.runtime.create_dir_all(dir).await.map_err(unusable)?;
+        if !self.runtime.exists(dir).await.map_err(unusable)? {
+            self.runtime.create_dir_all(dir).await.map_err(unusable)?;
+            // The new folder's own name must outlast a power cut, or all that is in it goes with it.
+            for parent in dir.ancestors().skip(1).filter(|parent| !parent.as_os_str().is_empty()) {
+                // Not every folder above may be read by this user; those that may not were there before.
+                if self.runtime.sync_dir(parent).await.is_err() {
+                    break;
+                }
+            }
+        }
         let path = dir.join(LOCK_FILE);
         for _ in 0..TRIES {
             if let Some(lock) = self.runtime.lock_file(&path).await.map_err(unusable)? {
