@@ -1,6 +1,7 @@
 //! What the standard library lacks: byte cursors, varints, aligned buffers, bounded queues.
 
 pub mod aligned_buf;
+pub mod marks;
 pub mod reader;
 pub mod spsc;
 pub mod varint;

@@ -61,6 +61,16 @@ impl Change {
         }
     }
 
+    /// Whether the directories that it names are there.
+    fn has_directory(&self, names: &Names) -> bool {
+        let is_there = |path: &str| names.is_directory(parent(path));
+        match self {
+            Change::Create { path, .. } | Change::Remove { path } => is_there(path),
+            Change::Rename { from, to } => is_there(from) && is_there(to),
+            _ => true,
+        }
+    }
+
     /// Whether syncing the directory makes it durable.
     fn is_in(&self, directory: &str) -> bool {
         match self {
@@ -77,6 +87,8 @@ pub(crate) struct Pending {
     id: ChangeId,
     /// Its operation has not ended: no sync covers it yet.
     is_running: bool,
+    /// Its directory was synced, which has no durable name itself yet: it is durable as soon as that has.
+    is_in_synced_directory: bool,
     change: Change,
 }
 
@@ -210,7 +222,7 @@ impl Disk {
         self.visible.apply(&change);
         let id = ChangeId(self.next_change);
         self.next_change += 1;
-        self.pending.push(Pending { id, is_running: true, change });
+        self.pending.push(Pending { id, is_running: true, is_in_synced_directory: false, change });
         id
     }
 
@@ -249,7 +261,18 @@ impl Disk {
 
     /// Makes the directory's changes up to the mark durable.
     pub(crate) fn sync_directory(&mut self, path: &str, mark: &[ChangeId]) {
-        self.persist(|pending| pending.change.is_in(path) && mark.binary_search(&pending.id).is_ok());
+        for pending in &mut self.pending {
+            pending.is_in_synced_directory |= pending.change.is_in(path) && mark.binary_search(&pending.id).is_ok();
+        }
+        // A directory that becomes durable brings what was synced in it.
+        let durable = &mut self.durable;
+        self.pending.retain(|pending| {
+            let is_due = pending.is_in_synced_directory && pending.change.has_directory(&durable.names);
+            if is_due {
+                durable.apply(&pending.change);
+            }
+            !is_due
+        });
     }
 
     /// Makes one write durable, with the file's earlier changes that it lies on top of.

@@ -50,6 +50,7 @@ impl Disk {
         let mut random = Numbers { state: seed };
         for pending in &self.pending {
             match (random.next() % 4, &pending.change) {
+                _ if pending.is_in_synced_directory => side.apply(&pending.change),
                 (0, Change::Write { .. }) => some_sectors(side, &pending.change, random.next()),
                 (0 | 1, _) => side.apply(&pending.change),
                 _ => {}

@@ -53,6 +53,11 @@ impl Names {
         if path.is_empty() { Some(Node::Directory) } else { self.nodes.get(path).copied() }
     }
 
+    /// Whether there is a directory at `path`.
+    pub(super) fn is_directory(&self, path: &str) -> bool {
+        self.get(path) == Some(Node::Directory)
+    }
+
     /// What is at `path`; an error if it could not be there.
     pub(super) fn find(&self, path: &str) -> Result<Option<Node>, i32> {
         if let Some(node) = self.get(path) {

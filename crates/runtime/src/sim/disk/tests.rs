@@ -111,6 +111,27 @@ fn a_rename_is_whole_and_pending_until_its_directory_is_synced() {
 }
 
 #[test]
+fn folders_may_be_synced_in_any_order() {
+    for order in [["/data/a", "/data"], ["/data", "/data/a"]] {
+        let mut disk = Disk::default();
+        disk.prepare_directory("/data");
+        for change in disk.create_directories("/data/a/b").expect("they are made") {
+            disk.ended(change);
+        }
+        let mark = disk.mark();
+        disk.sync_directory(order[0], &mark);
+        let early = disk.after_power_cut(Keep::Nothing);
+        assert_eq!(early.find("/data/a/b").ok().flatten(), None, "its folder has no name yet");
+        disk.sync_directory(order[1], &mark);
+        for seed in 0..10 {
+            let after = disk.after_power_cut(Keep::Reordered { seed });
+            assert_eq!(after.find("/data/a/b"), Ok(Some(Node::Directory)));
+        }
+        assert_eq!(disk.pending_count(), 0);
+    }
+}
+
+#[test]
 fn a_full_disk_refuses_growth_only() {
     let (mut disk, inode) = with_file();
     disk.set_capacity(Some(1000));

@@ -1,0 +1,118 @@
+//! What must hold of the rows that a node has, given what its clients were told.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::client::Row;
+use crate::workload::{History, Key, padding};
+
+/// What the product promises beyond what it always does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Promises {
+    /// Logged batches over several partitions are whole after a crash, which takes the batch-log record.
+    pub logged_batches_are_whole: bool,
+}
+
+impl Promises {
+    /// What it promises today. Until the batch-log record is written, a crash may cut a logged batch whose partitions are
+    /// on different shards.
+    pub const TODAY: Promises = Promises { logged_batches_are_whole: false };
+}
+
+/// Sentences about what does not hold, at most so many.
+const VIOLATIONS_MAX: usize = 20;
+
+/// Judges the rows of a node that stopped at `as_of`, nanoseconds of the world: later ends and writes do not count.
+///
+/// - Each row holds a value that somebody wrote there, with the bytes that go with it.
+/// - An acknowledged value is there, or a later one of the same place, unless a TRUNCATE may have removed it.
+/// - What was acknowledged before an acknowledged TRUNCATE began is gone.
+/// - A batch is there whole or not at all.
+pub fn check(history: &History, rows: &[Row], as_of: u64, promises: Promises) -> Vec<String> {
+    let mut violations = history.violations.clone();
+    let mut found: BTreeMap<Key, u64> = BTreeMap::new();
+    for row in rows {
+        match read(row) {
+            Ok((key, value)) => {
+                if let Err(what) = justify(history, key, value, as_of) {
+                    violations.push(what);
+                }
+                if found.insert(key, value).is_some() {
+                    violations.push(format!("{key:?} is there twice"));
+                }
+            }
+            Err(what) => violations.push(what),
+        }
+    }
+    kept(history, &found, as_of, &mut violations);
+    whole(history, &found, as_of, promises, &mut violations);
+    violations.truncate(VIOLATIONS_MAX);
+    violations
+}
+
+fn read(row: &Row) -> Result<(Key, u64), String> {
+    let field = |place: usize| row.get(place).cloned().flatten();
+    let (Some(partition), Some(clustering), Some(value)) = (field(0), field(1), field(2)) else {
+        return Err(format!("a row without key or value: {row:?}"));
+    };
+    let (Ok(partition), Ok(clustering), Ok(value)) = (partition.try_into(), clustering.try_into(), value.try_into())
+    else {
+        return Err(format!("a row whose key or value has another length: {row:?}"));
+    };
+    let (partition, clustering) = (i32::from_be_bytes(partition), i64::from_be_bytes(clustering));
+    let (key, value) = (Key { partition, clustering }, u64::from_be_bytes(value));
+    if field(3).as_deref() != Some(&padding(value)[..]) {
+        return Err(format!("{key:?}: {value} has bytes that nobody wrote"));
+    }
+    Ok((key, value))
+}
+
+/// Whether the value may be there.
+fn justify(history: &History, key: Key, value: u64, as_of: u64) -> Result<(), String> {
+    let write = history.writes.get(value as usize).filter(|write| write.key == key && write.start <= as_of);
+    let Some(write) = write else { return Err(format!("{key:?}: nobody wrote {value}")) };
+    match write.acknowledged.filter(|at| *at <= as_of) {
+        Some(at) if history.must_be_truncated(at, as_of) => {
+            Err(format!("{key:?}: {value} was acknowledged at {at}, then truncated, and is back"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether what was acknowledged is there.
+fn kept(history: &History, found: &BTreeMap<Key, u64>, as_of: u64, violations: &mut Vec<String>) {
+    for (value, write) in history.writes.iter().enumerate() {
+        let Some(at) = write.acknowledged.filter(|at| *at <= as_of) else { continue };
+        if history.may_be_truncated(write.start, as_of) {
+            continue;
+        }
+        match found.get(&write.key) {
+            Some(there) if *there >= value as u64 => {}
+            Some(there) => {
+                violations.push(format!("{:?}: {value} was acknowledged at {at}, {there} is there", write.key));
+            }
+            None => violations.push(format!("{:?}: {value} was acknowledged at {at} and is not there", write.key)),
+        }
+    }
+}
+
+/// Whether batches are whole.
+fn whole(history: &History, found: &BTreeMap<Key, u64>, as_of: u64, promises: Promises, violations: &mut Vec<String>) {
+    let mut batches: BTreeMap<u64, (BTreeSet<bool>, bool)> = BTreeMap::new();
+    for (value, write) in history.writes.iter().enumerate() {
+        let Some(batch) = write.batch else { continue };
+        let is_there = found.get(&write.key) == Some(&(value as u64));
+        let is_promised = batch.is_one_partition || promises.logged_batches_are_whole;
+        let may_be_cut = !is_promised || (!batch.is_one_partition && history.may_be_truncated(write.start, as_of));
+        let entry = batches.entry(batch.number).or_default();
+        entry.0.insert(is_there);
+        entry.1 |= may_be_cut;
+    }
+    for (number, (kinds, may_be_cut)) in batches {
+        if kinds.len() > 1 && !may_be_cut {
+            violations.push(format!("batch {number} is there in part"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

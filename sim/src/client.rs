@@ -1,0 +1,158 @@
+//! A connection that speaks CQL's native protocol, version 4, one request at a time.
+
+use std::net::SocketAddr;
+
+use cql_protocol::{
+    Batch, BatchBuilder, BatchKind, BatchQuery, Consistency, ErrorBody, FrameHeader, HEADER_LENGTH, Query, QueryParams,
+    Request, Response, ResultBody, Startup, Value, ValuesBuffer, Version,
+};
+use runtime::{Runtime, TcpStream};
+
+const VERSION: Version = Version::V4;
+
+/// Why a request has no result.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// The connection failed: whether the request was done is not known.
+    #[error("the connection failed: {0}")]
+    Connection(#[from] std::io::Error),
+    /// The connection ended: whether the request was done is not known.
+    #[error("the connection ended")]
+    Closed,
+    /// What came makes no sense.
+    #[error("the answer cannot be read: {0}")]
+    Malformed(String),
+    /// The node said no.
+    #[error("{:?}: {}", .0.code(), .0.message)]
+    Refused(Box<ErrorBody>),
+}
+
+/// A row's values; `None` is null.
+pub type Row = Vec<Option<Vec<u8>>>;
+
+/// A statement with values.
+#[derive(Debug, Clone)]
+pub struct Statement {
+    /// CQL.
+    pub text: &'static str,
+    /// The values of its markers, encoded.
+    pub values: Vec<Vec<u8>>,
+}
+
+impl Statement {
+    fn buffer(&self) -> ValuesBuffer {
+        let mut buffer = ValuesBuffer::new();
+        for value in &self.values {
+            buffer.push(Value::Bytes(value)).expect("a statement has few markers");
+        }
+        buffer
+    }
+}
+
+/// A connection.
+pub struct Client {
+    stream: TcpStream,
+    arrived: Vec<u8>,
+    stream_number: i16,
+}
+
+impl Client {
+    /// Connects and begins.
+    pub async fn connect(runtime: &Runtime, address: SocketAddr) -> Result<Client, ClientError> {
+        let stream = runtime.connect(address).await?;
+        let mut client = Client { stream, arrived: Vec::new(), stream_number: 0 };
+        let mut buffer = Vec::new();
+        let startup = Startup::of(&[("CQL_VERSION", "3.0.0")], &mut buffer);
+        client.call(&Request::Startup(startup)).await.map(|_| client)
+    }
+
+    /// Runs a statement without values.
+    pub async fn execute(&mut self, text: &'static str) -> Result<Vec<Row>, ClientError> {
+        self.run(&Statement { text, values: Vec::new() }, None).await
+    }
+
+    /// Runs a statement; at `timestamp`, microseconds since the epoch, if there is one.
+    pub async fn run(&mut self, statement: &Statement, timestamp: Option<i64>) -> Result<Vec<Row>, ClientError> {
+        let buffer = statement.buffer();
+        let params = QueryParams { values: buffer.values(), timestamp, ..QueryParams::new(Consistency::One) };
+        self.call(&Request::Query(Query { text: statement.text, params })).await.map(|(rows, _)| rows)
+    }
+
+    /// All rows of a statement, page by page.
+    pub async fn rows(&mut self, text: &'static str, page_rows: i32) -> Result<Vec<Row>, ClientError> {
+        let mut all = Vec::new();
+        let mut state: Option<Vec<u8>> = None;
+        loop {
+            let plain = QueryParams::new(Consistency::One);
+            let params = QueryParams { page_size: Some(page_rows), paging_state: state.as_deref(), ..plain };
+            let (rows, next) = self.call(&Request::Query(Query { text, params })).await?;
+            all.extend(rows);
+            match next {
+                Some(next) => state = Some(next),
+                None => return Ok(all),
+            }
+        }
+    }
+
+    /// Runs a batch.
+    pub async fn batch(
+        &mut self,
+        kind: BatchKind,
+        statements: &[Statement],
+        timestamp: Option<i64>,
+    ) -> Result<(), ClientError> {
+        let mut builder = BatchBuilder::new();
+        for statement in statements {
+            let buffer = statement.buffer();
+            builder.push(BatchQuery::Text(statement.text), buffer.values()).expect("a batch has few statements");
+        }
+        let params = QueryParams { timestamp, ..QueryParams::new(Consistency::One) };
+        let batch: Batch<'_> = builder.batch(kind, params);
+        self.call(&Request::Batch(batch)).await.map(drop)
+    }
+
+    async fn call(&mut self, request: &Request<'_>) -> Result<(Vec<Row>, Option<Vec<u8>>), ClientError> {
+        let mut out = Vec::new();
+        self.stream_number = (self.stream_number + 1) % 128;
+        request.encode_frame(VERSION, self.stream_number, &mut out);
+        self.stream.write_all(out).await.0?;
+        let length = loop {
+            if let Some([.., a, b, c, d]) = self.arrived.first_chunk::<HEADER_LENGTH>() {
+                let length = HEADER_LENGTH + u32::from_be_bytes([*a, *b, *c, *d]) as usize;
+                if self.arrived.len() >= length {
+                    break length;
+                }
+            }
+            let mut buffer = std::mem::take(&mut self.arrived);
+            buffer.reserve(16 << 10);
+            let (count, buffer) = self.stream.read(buffer).await;
+            self.arrived = buffer;
+            if count? == 0 {
+                return Err(ClientError::Closed);
+            }
+        };
+        let rest = self.arrived.split_off(length);
+        let frame = std::mem::replace(&mut self.arrived, rest);
+        self.decode(&frame)
+    }
+
+    fn decode(&self, frame: &[u8]) -> Result<(Vec<Row>, Option<Vec<u8>>), ClientError> {
+        let malformed = |error: &dyn std::fmt::Display| ClientError::Malformed(error.to_string());
+        let (head, body) = frame.split_first_chunk::<HEADER_LENGTH>().expect("a whole frame has a header");
+        let header = FrameHeader::decode(head).map_err(|error| malformed(&error))?;
+        if header.stream != self.stream_number {
+            return Err(ClientError::Malformed(format!("a reply on stream {}, where none is due", header.stream)));
+        }
+        let (_, response) = Response::decode(&header, body).map_err(|error| malformed(&error))?;
+        match response {
+            Response::Error(error) => Err(ClientError::Refused(Box::new(error))),
+            Response::Result(ResultBody::Rows(rows)) => {
+                let own = |row: cql_protocol::response::RowValues<'_>| {
+                    row.map(|value| value.map(<[u8]>::to_vec)).collect::<Row>()
+                };
+                Ok((rows.iter().map(own).collect(), rows.paging_state.map(<[u8]>::to_vec)))
+            }
+            _ => Ok((Vec::new(), None)),
+        }
+    }
+}

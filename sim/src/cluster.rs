@@ -1,0 +1,182 @@
+//! A machine that runs a node, and one that runs its clients.
+
+use std::cell::RefCell;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::Duration;
+
+use crate::enumerate::Boundary;
+use helenus::config::{CommitLogSync, Config};
+use helenus::node::{self, NodeError, Ready};
+use runtime::sim::{Disk, Ended, HostId, Started, World, WorldOptions};
+
+/// The node's address.
+pub const NODE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 9042);
+/// The node's data folder, which is the whole of its disk.
+pub const DATA: &str = "/data";
+/// The longest that a start may take by the world's clock, from a disk that answers.
+const START_AT_MOST: Duration = Duration::from_secs(120);
+/// The longest that an orderly end may take: its patience with clients, and some.
+const END_AT_MOST: Duration = Duration::from_secs(60);
+
+/// What a node is told, beside its number of shards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NodeOptions {
+    /// When writes are acknowledged.
+    pub sync: CommitLogSync,
+    /// The size of a segment of the commit log.
+    pub segment_bytes: u64,
+    /// Memory of all shards together.
+    pub memory_bytes: u64,
+}
+
+impl Default for NodeOptions {
+    fn default() -> Self {
+        NodeOptions { sync: CommitLogSync::Group, segment_bytes: 128 << 10, memory_bytes: 256 << 20 }
+    }
+}
+
+/// Why a node did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartFailure {
+    /// It said why.
+    #[error("{0}")]
+    Refused(String),
+    /// It said nothing.
+    #[error("the node was not ready after {START_AT_MOST:?}")]
+    Hung,
+}
+
+/// A world with one node's machine and one client's.
+pub struct Cluster {
+    /// The world.
+    pub world: World<'static>,
+    /// The node's machine.
+    pub node: HostId,
+    /// The clients' machine.
+    pub clients: HostId,
+    options: NodeOptions,
+    running: Option<Started<Result<(), NodeError>>>,
+    boundaries: Option<Vec<Boundary>>,
+}
+
+impl Cluster {
+    /// Machines on which nothing runs. The node's has `disk`, or an empty one.
+    pub fn new(seed: u64, options: NodeOptions, disk: Option<Disk>) -> Cluster {
+        let mut world = World::new(WorldOptions::new(seed));
+        let disk = disk.unwrap_or_else(|| {
+            let mut disk = Disk::default();
+            disk.prepare_directory(DATA);
+            disk
+        });
+        let node = world.add_host_with(&[NODE.ip()], disk);
+        let clients = world.add_host(&[IpAddr::V4(Ipv4Addr::new(10, 0, 0, 9))]);
+        Cluster { world, node, clients, options, running: None, boundaries: None }
+    }
+
+    fn config(&self, shards: u16) -> Config {
+        Config {
+            cluster_name: "simulation".to_owned(),
+            data_dir: PathBuf::from(DATA),
+            listen: NODE,
+            listen_shard_aware: Some(SocketAddr::new(NODE.ip(), 19042)),
+            broadcast: None,
+            shards,
+            cpus: Vec::new(),
+            memory_bytes: self.options.memory_bytes,
+            reactor: None,
+            commitlog_sync: self.options.sync,
+            commitlog_sync_period: Duration::from_secs(1),
+            commitlog_segment_bytes: self.options.segment_bytes,
+            prepared_bytes_max: None,
+            limits: server::Limits::default(),
+            log_level: tracing::Level::INFO,
+            log_to_stdout: false,
+        }
+    }
+
+    /// Starts the node, as `helenus serve` does, without waiting for it. What it says when it is ready appears in the cell.
+    pub fn begin_start(&mut self, shards: u16) -> Rc<RefCell<Option<Ready>>> {
+        let said = Rc::new(RefCell::new(None));
+        let config = self.config(shards);
+        let mains = node::seats(shards)
+            .into_iter()
+            .map(|seat| {
+                let (config, said) = (config.clone(), said.clone());
+                move |runtime| node::run(runtime, seat, config, move |ready| *said.borrow_mut() = Some(ready))
+            })
+            .collect();
+        self.running = Some(self.world.start(self.node, true, mains));
+        said
+    }
+
+    /// Starts the node and waits until it is ready.
+    pub fn start(&mut self, shards: u16) -> Result<Ready, StartFailure> {
+        let said = self.begin_start(shards);
+        let node = self.running.take().expect("it was just started");
+        let ended = self.run_until(|_| said.borrow().is_some() || node.is_over(), START_AT_MOST);
+        if let Some(ready) = said.take() {
+            self.running = Some(node);
+            return Ok(ready);
+        }
+        match node.take_outputs() {
+            Some(outputs) => {
+                let error = outputs.into_iter().find_map(Result::err);
+                let sentence = error.map_or_else(|| "it ended without a word".to_owned(), |error| error.to_string());
+                Err(StartFailure::Refused(sentence))
+            }
+            None => {
+                debug_assert_ne!(ended, Ended::Condition);
+                self.world.kill(self.node);
+                Err(StartFailure::Hung)
+            }
+        }
+    }
+
+    /// Runs until the condition is so. Boundaries are kept with their time, if wanted.
+    pub fn run_until(&mut self, mut is_so: impl FnMut(&mut World<'static>) -> bool, at_most: Duration) -> Ended {
+        let (node, boundaries) = (self.node, &mut self.boundaries);
+        self.world.run_until(
+            |world| {
+                if let Some(boundaries) = boundaries {
+                    // Nobody was told anything between the boundary and now: only the node's shard had a turn.
+                    let as_of = world.now().as_nanos();
+                    boundaries.extend(world.take_boundaries(node).into_iter().map(|disk| Boundary { disk, as_of }));
+                }
+                is_so(world)
+            },
+            at_most,
+        )
+    }
+
+    /// From now on boundaries are kept.
+    pub fn keep_boundaries(&mut self) {
+        self.world.keep_boundaries(self.node);
+        self.boundaries.get_or_insert_default();
+    }
+
+    /// The boundaries so far.
+    pub fn take_boundaries(&mut self) -> Vec<Boundary> {
+        self.boundaries.take().unwrap_or_default()
+    }
+
+    /// Whether the node runs.
+    pub fn is_running(&self) -> bool {
+        self.world.is_running(self.node)
+    }
+
+    /// Ends the node as SIGTERM does, and waits for its end. What it said at its end, or that it did not end.
+    pub fn terminate(&mut self) -> Result<(), String> {
+        let Some(node) = self.running.take() else { return Ok(()) };
+        self.world.terminate(self.node);
+        self.run_until(|_| node.is_over(), END_AT_MOST);
+        match node.take_outputs() {
+            Some(outputs) => outputs.into_iter().collect::<Result<Vec<()>, _>>().map(drop).map_err(|e| e.to_string()),
+            None => {
+                self.world.kill(self.node);
+                Err(format!("the node did not end within {END_AT_MOST:?} of SIGTERM"))
+            }
+        }
+    }
+}

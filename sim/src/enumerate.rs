@@ -1,0 +1,251 @@
+//! Crash enumeration: a small workload is run once over several starts with other shard counts; at each boundary, that is
+//! wherever what a power cut leaves has changed, the node is started from every kind of image, and the rows are checked.
+
+use std::collections::BTreeSet;
+use std::panic::AssertUnwindSafe;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use runtime::sim::{Disk, Keep};
+
+use crate::checker::{self, Promises};
+use crate::cluster::{Cluster, NodeOptions};
+use crate::fault;
+use crate::run::{ask, read_all};
+use crate::workload::{History, Rows, RowsOptions, Shared, prepare};
+
+/// Shard counts of the recorded starts.
+const SHARDS: [u16; 4] = [2, 1, 3, 2];
+/// Of each boundary: everything, nothing, torn, and so many orders.
+const REORDERS: u64 = 8;
+/// One image of so many loses its power again right after its start.
+const TWICE_EVERY: usize = 8;
+/// By then a recorded workload has ended.
+const WORKLOAD_AT_MOST: Duration = Duration::from_secs(300);
+
+/// What to enumerate.
+#[derive(Debug, Clone, Copy)]
+pub struct EnumerateOptions {
+    /// At least so many images; workloads of further seeds are recorded until there are.
+    pub images: u64,
+    /// The first workload's seed.
+    pub first_seed: u64,
+    /// Threads.
+    pub threads: usize,
+    /// No further workload is begun after so long.
+    pub at_most: Duration,
+    /// Only the image of this number of the first seed.
+    pub only: Option<usize>,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Default)]
+pub struct Enumerated {
+    /// Recorded workloads.
+    pub workloads: u64,
+    /// Boundaries.
+    pub boundaries: u64,
+    /// Images that were started; none was like another with as much acknowledged.
+    pub images: u64,
+    /// Images that were like one before, and left out.
+    pub repeated: u64,
+    /// Real time.
+    pub real: Duration,
+    /// Marks that were reached.
+    pub marks: std::collections::BTreeMap<&'static str, u64>,
+    /// Seed, image, what it is, and what does not hold.
+    pub failures: Vec<(u64, usize, String, Vec<String>)>,
+}
+
+/// Failures after which no further image is started.
+const FAILURES_MAX: usize = 10;
+
+/// Runs it.
+pub fn enumerate(options: &EnumerateOptions) -> Enumerated {
+    let began = Instant::now();
+    let mut all = Enumerated::default();
+    let mut seed = options.first_seed;
+    while all.images < options.images && all.failures.len() < FAILURES_MAX && began.elapsed() < options.at_most {
+        stdx::marks::take();
+        match record(seed) {
+            Ok(recorded) => {
+                stdx::marks::take().into_iter().for_each(|(name, count)| *all.marks.entry(name).or_default() += count);
+                check_images(&recorded, options, &mut all);
+            }
+            Err(what) => all.failures.push((seed, 0, "the recording".to_owned(), vec![what])),
+        }
+        all.workloads += 1;
+        seed += 1;
+        if options.only.is_some() {
+            break;
+        }
+    }
+    all.real = began.elapsed();
+    all
+}
+
+/// A recorded workload.
+struct Recorded {
+    seed: u64,
+    history: History,
+    boundaries: Vec<Boundary>,
+}
+
+/// The disk at a moment.
+pub struct Boundary {
+    /// With what was pending.
+    pub disk: Disk,
+    /// The moment, nanoseconds of the world.
+    pub as_of: u64,
+}
+
+fn rows_options() -> RowsOptions {
+    RowsOptions {
+        clients: 2,
+        requests: 10,
+        partitions: 6,
+        truncate_per_mille: 60,
+        unlogged_per_mille: 200,
+        logged_per_mille: 150,
+        register_per_mille: 200,
+        pause_micros: 300,
+    }
+}
+
+fn node_options() -> NodeOptions {
+    NodeOptions { segment_bytes: 64 << 10, ..NodeOptions::default() }
+}
+
+fn record(seed: u64) -> Result<Recorded, String> {
+    let mut cluster = Cluster::new(seed, node_options(), None);
+    let history = Shared::default();
+    for (place, shards) in SHARDS.into_iter().enumerate() {
+        if place == 1 {
+            // What a first start leaves when it is cut off is recorded by the suite of disk calls; here the table is there.
+            cluster.keep_boundaries();
+        }
+        cluster.start(shards).map_err(|error| format!("start {place} failed: {error}"))?;
+        if place == 0 {
+            let made = ask(&mut cluster, prepare).ok_or("the table was not made in time")?;
+            made.map_err(|error| error.to_string())?;
+            cluster.keep_boundaries();
+        }
+        load(&mut cluster, &history)?;
+        let now = cluster.world.now().as_nanos();
+        history.borrow_mut().ends.push(now);
+        cluster.world.kill(cluster.node);
+    }
+    let boundaries = cluster.take_boundaries();
+    drop(cluster);
+    let history = history.take();
+    Ok(Recorded { seed, history, boundaries })
+}
+
+fn load(cluster: &mut Cluster, history: &Shared) -> Result<(), String> {
+    let options = rows_options();
+    let mains = (0..options.clients).map(|number| {
+        let history = history.clone();
+        move |runtime| Rows::new(runtime, options, history, number).run()
+    });
+    let working = cluster.world.start(cluster.clients, false, mains.collect());
+    cluster.run_until(|_| working.is_over(), WORKLOAD_AT_MOST);
+    if working.is_over() { Ok(()) } else { Err("the workload did not end".to_owned()) }
+}
+
+/// The ways to keep what was pending at boundary `number`.
+fn keeps(seed: u64, number: usize) -> Vec<Keep> {
+    let base = seed.wrapping_mul(0x9e37_79b9).wrapping_add(number as u64 * 64);
+    let reorders = (0..REORDERS).map(|order| Keep::Reordered { seed: base + order });
+    [Keep::Everything, Keep::Nothing, Keep::Torn { seed: base }].into_iter().chain(reorders).collect()
+}
+
+/// An image to start from.
+struct Image {
+    number: usize,
+    boundary: usize,
+    keep: Keep,
+    disk: Disk,
+}
+
+/// The images of all boundaries, without those like one before.
+fn images(recorded: &Recorded, all: &mut Enumerated) -> Vec<Image> {
+    let mut seen = BTreeSet::new();
+    let mut images = Vec::new();
+    for (boundary, Boundary { disk, as_of }) in recorded.boundaries.iter().enumerate() {
+        let history = &recorded.history;
+        let told = |at: Option<u64>| at.is_some_and(|at| at <= *as_of);
+        let acknowledged = history.writes.iter().filter(|write| told(write.acknowledged)).count()
+            + history.truncates.iter().filter(|truncate| told(truncate.acknowledged)).count();
+        for keep in keeps(recorded.seed, boundary) {
+            let disk = disk.after_power_cut(keep);
+            if seen.insert((disk.digest(), acknowledged)) {
+                images.push(Image { number: images.len(), boundary, keep, disk });
+            } else {
+                all.repeated += 1;
+            }
+        }
+    }
+    images
+}
+
+fn check_images(recorded: &Recorded, options: &EnumerateOptions, all: &mut Enumerated) {
+    all.boundaries += recorded.boundaries.len() as u64;
+    let mut images = images(recorded, all);
+    if let Some(only) = options.only {
+        images.retain(|image| image.number == only);
+    }
+    let wanted = options.images.saturating_sub(all.images);
+    if (images.len() as u64) > wanted && options.only.is_none() {
+        // A sample over the whole of it, not its beginning.
+        let (step, rest) = (images.len() as u64 / wanted.max(1), wanted as usize);
+        images = images.into_iter().step_by(step.max(1) as usize).take(rest).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new(all);
+    let work = || {
+        stdx::marks::take();
+        while let Some(image) = images.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let run = AssertUnwindSafe(|| check_image(recorded, image));
+            let violations = std::panic::catch_unwind(run).unwrap_or_else(|_| vec!["a panic".to_owned()]);
+            let mut all = results.lock().expect("checks catch their panics");
+            all.images += 1;
+            if !violations.is_empty() {
+                let what = format!("boundary {} of {}, {:?}", image.boundary, recorded.boundaries.len(), image.keep);
+                all.failures.push((recorded.seed, image.number, what, violations));
+            }
+            if all.failures.len() >= FAILURES_MAX {
+                break;
+            }
+        }
+        let mut all = results.lock().expect("checks catch their panics");
+        stdx::marks::take().into_iter().for_each(|(name, count)| *all.marks.entry(name).or_default() += count);
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..options.threads {
+            scope.spawn(work);
+        }
+    });
+}
+
+fn check_image(recorded: &Recorded, image: &Image) -> Vec<String> {
+    let as_of = recorded.boundaries[image.boundary].as_of;
+    let seed = recorded.seed ^ (image.number as u64) << 20;
+    let mut cluster = Cluster::new(seed, node_options(), Some(image.disk.clone()));
+    let mut violations = Vec::new();
+    let rounds = if image.number.is_multiple_of(TWICE_EVERY) { 2 } else { 1 };
+    for round in 0..rounds {
+        let shards = SHARDS[(image.number + round) % SHARDS.len()];
+        if let Err(error) = cluster.start(shards) {
+            violations.push(format!("start {round} with {shards} shards failed: {error}"));
+            break;
+        }
+        match read_all(&mut cluster) {
+            Ok(rows) => violations.extend(checker::check(&recorded.history, &rows, as_of, Promises::TODAY)),
+            Err(what) => violations.push(format!("the rows cannot be read: {what}")),
+        }
+        let keep = fault::any_keep(cluster.world.random());
+        cluster.world.crash(cluster.node, keep);
+    }
+    violations
+}

@@ -1,0 +1,14 @@
+//! Whole nodes on simulated machines: faults, workloads, checkers and scenarios, apart from each other.
+//!
+//! See `docs/internals/simulation.md`.
+
+pub mod checker;
+pub mod client;
+pub mod cluster;
+pub mod each_call;
+pub mod enumerate;
+pub mod fault;
+pub mod random;
+pub mod run;
+pub mod scenario;
+pub mod workload;

@@ -1,0 +1,184 @@
+//! `helenus-sim`: runs simulated clusters, and prints what a failure needs to be seen again.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Parser, Subcommand};
+use sim::each_call::{EachCall, each_call};
+use sim::enumerate::{EnumerateOptions, Enumerated, enumerate};
+use sim::random::{RandomOptions, Totals, random};
+use sim::run::run;
+use sim::scenario::{BUILT_IN, Scenario};
+
+/// Runs simulated clusters.
+#[derive(Parser)]
+#[command(name = "helenus-sim")]
+struct Arguments {
+    /// Print the nodes' log from this level on.
+    #[arg(long, default_value = "off", global = true)]
+    log: tracing::metadata::LevelFilter,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// One scenario with one seed.
+    Run {
+        /// A built-in scenario's name, or a file.
+        #[arg(long)]
+        scenario: String,
+        #[arg(long)]
+        seed: u64,
+    },
+    /// Many seeds.
+    Random {
+        /// Only these scenarios; otherwise all.
+        #[arg(long)]
+        scenario: Vec<String>,
+        #[arg(long, default_value_t = u64::MAX)]
+        seeds: u64,
+        #[arg(long, default_value_t = 60)]
+        seconds: u64,
+        #[arg(long, default_value_t = 1)]
+        first_seed: u64,
+        #[arg(long, default_value_t = 1)]
+        threads: usize,
+        /// One seed of so many runs twice.
+        #[arg(long, default_value_t = 100)]
+        twice_every: u64,
+    },
+    /// Starts from images of the disk at every boundary of a workload.
+    Enumerate {
+        #[arg(long, default_value_t = 2000)]
+        images: u64,
+        #[arg(long, default_value_t = 1)]
+        first_seed: u64,
+        #[arg(long, default_value_t = 1)]
+        threads: usize,
+        /// No further workload is begun after so many.
+        #[arg(long, default_value_t = u64::from(u32::MAX))]
+        seconds: u64,
+        /// Only this image of the first seed.
+        #[arg(long)]
+        only: Option<usize>,
+    },
+    /// Disk calls that fail.
+    Faults {
+        /// Each call of a run, once with EIO and once with ENOSPC.
+        #[arg(long)]
+        each_call: bool,
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        #[arg(long, default_value_t = 1)]
+        threads: usize,
+        /// Only this call.
+        #[arg(long)]
+        only: Option<u64>,
+    },
+}
+
+fn enumerated(all: &Enumerated) -> Result<(), String> {
+    for (seed, image, what, violations) in &all.failures {
+        println!("FAILED: workload {seed}, image {image}: {what}");
+        violations.iter().for_each(|what| println!("  {what}"));
+        println!("  again: cargo run -p helenus-sim -- enumerate --first-seed {seed} --only {image} --log info");
+    }
+    println!(
+        "{} images of {} boundaries of {} workloads in {:.1?}; {} more were like one before",
+        all.images, all.boundaries, all.workloads, all.real, all.repeated
+    );
+    println!("marks {:?}", all.marks);
+    if all.failures.is_empty() && all.images > 0 { Ok(()) } else { Err(format!("{} failed", all.failures.len())) }
+}
+
+fn each_called(seed: u64, all: &EachCall) -> Result<(), String> {
+    for (call, error, violations) in &all.failures {
+        println!("FAILED: disk call {call} with {error:?}");
+        violations.iter().for_each(|what| println!("  {what}"));
+        println!("  again: cargo run -p helenus-sim -- faults --each-call --seed {seed} --only {call} --log info");
+    }
+    println!(
+        "{} runs of {} disk calls in {:.1?}; {} refused to start or ended with an error",
+        all.runs, all.calls, all.real, all.refused
+    );
+    println!("marks {:?}", all.marks);
+    if all.failures.is_empty() && all.runs > 0 { Ok(()) } else { Err(format!("{} failed", all.failures.len())) }
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    tracing_subscriber::fmt().with_max_level(arguments.log).with_writer(std::io::stderr).without_time().init();
+    let result = match arguments.command {
+        Command::Run { scenario, seed } => one(&scenario, seed),
+        Command::Enumerate { images, first_seed, threads, seconds, only } => {
+            let at_most = Duration::from_secs(seconds);
+            enumerated(&enumerate(&EnumerateOptions { images, first_seed, threads, at_most, only }))
+        }
+        Command::Faults { each_call: false, .. } => Err("say --each-call".to_owned()),
+        Command::Faults { seed, threads, only, .. } => each_called(seed, &each_call(seed, threads, only)),
+        Command::Random { scenario, seeds, seconds, first_seed, threads, twice_every } => {
+            let scenarios = if scenario.is_empty() {
+                BUILT_IN.iter().filter_map(|(name, _)| Scenario::built_in(name)).map(Ok).collect()
+            } else {
+                scenario.iter().map(|name| load(name)).collect::<Result<Vec<_>, _>>()
+            };
+            scenarios.and_then(|scenarios| {
+                let at_most = Duration::from_secs(seconds);
+                report(&random(&RandomOptions { scenarios, first_seed, seeds, at_most, threads, twice_every }))
+            })
+        }
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(sentence) => {
+            eprintln!("helenus-sim: {sentence}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn load(name: &str) -> Result<Scenario, String> {
+    if let Some(scenario) = Scenario::built_in(name) {
+        return Ok(scenario);
+    }
+    let text = std::fs::read_to_string(name).map_err(|error| format!("no scenario is called {name}: {error}"))?;
+    Scenario::parse(name, &text).map_err(|error| error.to_string())
+}
+
+fn one(name: &str, seed: u64) -> Result<(), String> {
+    let scenario = load(name)?;
+    let outcome = run(&scenario, seed);
+    println!("{}, seed {seed}: trace {:016x}, {:?} simulated", scenario.name, outcome.trace_hash, outcome.simulated);
+    println!("  rows {}, acknowledged {}, refused {:?}", outcome.written, outcome.acknowledged, outcome.refused);
+    println!("  starts {}, refused {}, faults {:?}", outcome.starts, outcome.starts_refused, outcome.faults);
+    println!("  marks {:?}", outcome.marks);
+    if outcome.violations.is_empty() {
+        return Ok(());
+    }
+    print_failure(&scenario.name, seed, &outcome.violations);
+    Err("it does not hold".to_owned())
+}
+
+fn print_failure(scenario: &str, seed: u64, violations: &[String]) {
+    println!("FAILED: scenario {scenario}, seed {seed}");
+    violations.iter().for_each(|what| println!("  {what}"));
+    println!("  again: cargo run -p helenus-sim -- run --scenario {scenario} --seed {seed} --log info");
+}
+
+fn report(totals: &Totals) -> Result<(), String> {
+    for (scenario, seed, violations) in &totals.failures {
+        print_failure(scenario, *seed, violations);
+    }
+    let speed = totals.simulated.as_secs_f64() / totals.real.as_secs_f64();
+    println!("{} seeds ({} of them twice) in {:.1?}", totals.seeds, totals.twice, totals.real);
+    println!("{:.2} simulated hours, {speed:.1} for each real one", totals.simulated.as_secs_f64() / 3600.0);
+    println!("rows {}, acknowledged {}, refused {:?}", totals.written, totals.acknowledged, totals.refused);
+    println!("starts {}, faults {:?}", totals.starts, totals.faults);
+    println!("marks {:?}", totals.marks);
+    match totals.failures.len() {
+        0 if totals.seeds == 0 => Err("no seed was run".to_owned()),
+        0 => Ok(()),
+        failed => Err(format!("{failed} seeds failed")),
+    }
+}

@@ -1,0 +1,108 @@
+//! As many seeds as the time allows, over all scenarios, on several threads.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use crate::run::{Outcome, run};
+use crate::scenario::Scenario;
+
+/// What to run.
+#[derive(Debug, Clone)]
+pub struct RandomOptions {
+    /// Scenarios, taken in turn.
+    pub scenarios: Vec<Scenario>,
+    /// The first seed.
+    pub first_seed: u64,
+    /// At most so many seeds.
+    pub seeds: u64,
+    /// At most so long.
+    pub at_most: Duration,
+    /// Threads.
+    pub threads: usize,
+    /// One seed of so many is run twice, and must give the same trace.
+    pub twice_every: u64,
+}
+
+/// What came of them.
+#[derive(Debug, Clone, Default)]
+pub struct Totals {
+    /// Seeds that were run.
+    pub seeds: u64,
+    /// Seeds that were run twice.
+    pub twice: u64,
+    /// The worlds' time, of all.
+    pub simulated: Duration,
+    /// Real time.
+    pub real: Duration,
+    /// Rows written.
+    pub written: u64,
+    /// Rows acknowledged.
+    pub acknowledged: u64,
+    /// Starts of the node.
+    pub starts: u64,
+    /// Faults, by name.
+    pub faults: BTreeMap<&'static str, u64>,
+    /// Marks that were reached.
+    pub marks: BTreeMap<&'static str, u64>,
+    /// Requests that were refused.
+    pub refused: BTreeMap<String, u64>,
+    /// Of those that failed: scenario, seed and what does not hold.
+    pub failures: Vec<(String, u64, Vec<String>)>,
+}
+
+impl Totals {
+    fn add(&mut self, scenario: &Scenario, seed: u64, outcome: Outcome, is_twice: bool) {
+        self.seeds += 1;
+        self.twice += u64::from(is_twice);
+        self.simulated += outcome.simulated;
+        self.written += outcome.written as u64;
+        self.acknowledged += outcome.acknowledged as u64;
+        self.starts += outcome.starts;
+        outcome.faults.into_iter().for_each(|(name, count)| *self.faults.entry(name).or_default() += count);
+        outcome.marks.into_iter().for_each(|(name, count)| *self.marks.entry(name).or_default() += count);
+        outcome.refused.into_iter().for_each(|(name, count)| *self.refused.entry(name).or_default() += count);
+        if !outcome.violations.is_empty() {
+            self.failures.push((scenario.name.clone(), seed, outcome.violations));
+        }
+    }
+}
+
+/// Failures after which no further seed is begun.
+const FAILURES_MAX: usize = 10;
+
+/// Runs them.
+pub fn random(options: &RandomOptions) -> Totals {
+    let began = Instant::now();
+    let shared = Mutex::new((options.first_seed, Totals::default()));
+    let work = || {
+        loop {
+            let seed = {
+                let mut shared = shared.lock().expect("runs catch their panics");
+                let is_over = shared.0 - options.first_seed >= options.seeds
+                    || began.elapsed() >= options.at_most
+                    || shared.1.failures.len() >= FAILURES_MAX;
+                if is_over {
+                    return;
+                }
+                shared.0 += 1;
+                shared.0 - 1
+            };
+            let scenario = &options.scenarios[seed as usize % options.scenarios.len()];
+            let mut outcome = run(scenario, seed);
+            let is_twice = seed.is_multiple_of(options.twice_every);
+            if is_twice && run(scenario, seed).trace_hash != outcome.trace_hash {
+                outcome.violations.push("two runs of this seed were not the same".to_owned());
+            }
+            shared.lock().expect("runs catch their panics").1.add(scenario, seed, outcome, is_twice);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..options.threads {
+            scope.spawn(work);
+        }
+    });
+    let mut totals = shared.into_inner().expect("runs catch their panics").1;
+    totals.real = began.elapsed();
+    totals
+}

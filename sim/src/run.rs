@@ -1,0 +1,257 @@
+//! One run of a scenario: start, load, faults, and the rows read back after a power cut and after an orderly restart.
+
+use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use runtime::sim::Ended;
+
+use crate::checker::{self, Promises};
+use crate::client::{Client, ClientError, Row};
+use crate::cluster::{Cluster, NODE};
+use crate::fault::{self, Fault};
+use crate::scenario::Scenario;
+use crate::workload::{Rows, SELECT_ALL, Shared, prepare};
+
+/// By then the workload has ended, whatever happens to it.
+const WORKLOAD_AT_MOST: Duration = Duration::from_secs(3600);
+/// How long all rows may take to be read from a healthy node.
+const READ_AT_MOST: Duration = Duration::from_secs(120);
+/// How long a fault lasts.
+const FAULT_MICROS_MAX: u64 = 300_000;
+/// Rows of a page.
+const PAGE_ROWS: i32 = 100;
+
+/// What came of a run.
+#[derive(Debug, Clone, Default)]
+pub struct Outcome {
+    /// What does not hold.
+    pub violations: Vec<String>,
+    /// Equal for equal seeds.
+    pub trace_hash: u64,
+    /// The world's time that the run took.
+    pub simulated: Duration,
+    /// Rows written, and those of them that were acknowledged.
+    pub written: usize,
+    /// Acknowledged rows.
+    pub acknowledged: usize,
+    /// Starts of the node.
+    pub starts: u64,
+    /// Starts that failed while the disk was broken.
+    pub starts_refused: u64,
+    /// Faults, by name.
+    pub faults: BTreeMap<&'static str, u64>,
+    /// Requests that were refused, by code.
+    pub refused: BTreeMap<String, u64>,
+    /// The marks that were reached.
+    pub marks: BTreeMap<&'static str, u64>,
+}
+
+/// Runs the scenario with the seed. A panic of the node's is a violation.
+pub fn run(scenario: &Scenario, seed: u64) -> Outcome {
+    stdx::marks::take();
+    let result = std::panic::catch_unwind(AssertUnwindSafe(|| Run::new(scenario, seed).go()));
+    let mut outcome = result.unwrap_or_else(|panic| {
+        let message = panic.downcast_ref::<String>().cloned();
+        let message = message.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+        let what = format!("a panic: {}", message.unwrap_or_default());
+        Outcome { violations: vec![what], ..Outcome::default() }
+    });
+    outcome.marks = stdx::marks::take();
+    outcome
+}
+
+struct Run<'s> {
+    scenario: &'s Scenario,
+    cluster: Cluster,
+    history: Shared,
+    outcome: Outcome,
+}
+
+impl<'s> Run<'s> {
+    fn new(scenario: &'s Scenario, seed: u64) -> Run<'s> {
+        let cluster = Cluster::new(seed, scenario.node, None);
+        Run { scenario, cluster, history: Shared::default(), outcome: Outcome::default() }
+    }
+
+    fn go(mut self) -> Outcome {
+        let began = self.cluster.world.now();
+        if let Err(what) = self.stages() {
+            self.outcome.violations.push(what);
+        }
+        let history = self.history.borrow();
+        self.outcome.simulated = self.cluster.world.now() - began;
+        self.outcome.trace_hash = self.cluster.world.trace_hash();
+        self.outcome.written = history.writes.len();
+        self.outcome.acknowledged = history.acknowledged_count();
+        self.outcome.refused = history.refused.clone();
+        drop(history);
+        self.outcome
+    }
+
+    fn stages(&mut self) -> Result<(), String> {
+        self.start_healthy()?;
+        let made = ask(&mut self.cluster, prepare);
+        made.ok_or("the table was not made in time")?.map_err(|error| format!("the table was not made: {error}"))?;
+        self.load()?;
+
+        fault::heal(&mut self.cluster);
+        let keep = fault::any_keep(self.cluster.world.random());
+        self.note_end();
+        self.cluster.world.crash(self.cluster.node, keep);
+        self.start_healthy()?;
+        self.check("after a power cut")?;
+        self.note_end();
+        self.cluster.terminate().map_err(|error| format!("the orderly end failed: {error}"))?;
+        self.start_healthy()?;
+        self.check("after an orderly restart")
+    }
+
+    fn note_end(&mut self) {
+        let now = self.cluster.world.now().as_nanos();
+        self.history.borrow_mut().ends.push(now);
+    }
+
+    fn next_shards(&mut self) -> u16 {
+        let shards = self.scenario.shards[self.outcome.starts as usize % self.scenario.shards.len()];
+        self.outcome.starts += 1;
+        shards
+    }
+
+    fn start_healthy(&mut self) -> Result<(), String> {
+        let shards = self.next_shards();
+        let start = self.cluster.start(shards);
+        start.map(drop).map_err(|error| format!("start {} failed: {error}", self.outcome.starts))
+    }
+
+    /// Clients work while faults come and go.
+    fn load(&mut self) -> Result<(), String> {
+        let options = self.scenario.rows;
+        let mains = (0..options.clients)
+            .map(|number| {
+                let history = self.history.clone();
+                move |runtime| Rows::new(runtime, options, history, number).run()
+            })
+            .collect();
+        let working = self.cluster.world.start(self.cluster.clients, false, mains);
+        let deadline = self.cluster.world.now() + WORKLOAD_AT_MOST;
+        let mut due: Vec<_> = (0..self.scenario.faults.len()).map(|index| self.next_time(index)).collect();
+        while !working.is_over() {
+            let now = self.cluster.world.now();
+            if now >= deadline {
+                return Err(format!("clients still wait for answers after {WORKLOAD_AT_MOST:?}"));
+            }
+            let next = (0..due.len()).min_by_key(|index| due[*index]);
+            let until = next.map_or(deadline, |index| due[index]);
+            if self.cluster.world.run_until(|_| working.is_over(), until - now) == Ended::Condition {
+                break;
+            }
+            if let Some(index) = next {
+                self.happen(self.scenario.faults[index].fault)?;
+                due[index] = self.next_time(index);
+            }
+        }
+        Ok(())
+    }
+
+    fn between(&mut self, least: Duration, most: Duration) -> Duration {
+        let span = u64::try_from((most - least).as_micros()).unwrap_or(u64::MAX);
+        least + Duration::from_micros(self.cluster.world.random() % (span + 1))
+    }
+
+    fn next_time(&mut self, index: usize) -> runtime::Instant {
+        let recurring = self.scenario.faults[index];
+        let pause = self.between(recurring.every_min, recurring.every_max);
+        self.cluster.world.now() + pause
+    }
+
+    fn happen(&mut self, fault: Fault) -> Result<(), String> {
+        let name = Fault::ALL.iter().find(|(_, known)| *known == fault).map_or("", |(name, _)| name);
+        *self.outcome.faults.entry(name).or_default() += 1;
+        let node = self.cluster.node;
+        if !fault.ends_node() {
+            fault::begin(&mut self.cluster, fault);
+            let lasts = self.between(Duration::ZERO, Duration::from_micros(FAULT_MICROS_MAX));
+            if fault != Fault::Reset {
+                self.cluster.world.run_for(lasts);
+            }
+            let is_still_broken = fault.breaks_disk() && self.cluster.world.random().is_multiple_of(2);
+            if is_still_broken {
+                // An end and a start while the disk is broken: it may say no.
+                self.end_by_seed();
+                let shards = self.next_shards();
+                if self.cluster.start(shards).is_err() {
+                    self.outcome.starts_refused += 1;
+                    self.cluster.world.kill(node);
+                }
+            }
+            fault::heal(&mut self.cluster);
+            if fault == Fault::FailingDisk && self.cluster.is_running() {
+                // A shard that is poisoned stays so until the next start.
+                self.end_by_seed();
+            }
+            return if self.cluster.is_running() { Ok(()) } else { self.start_healthy() };
+        }
+        match fault {
+            Fault::Terminate => {
+                self.note_end();
+                self.cluster.terminate().map_err(|error| format!("an orderly end failed: {error}"))?;
+                self.note_end();
+            }
+            Fault::Kill => {
+                self.note_end();
+                self.cluster.world.kill(node);
+            }
+            _ => {
+                let keep = fault::any_keep(self.cluster.world.random());
+                self.note_end();
+                self.cluster.world.crash(node, keep);
+            }
+        }
+        let rest = self.between(Duration::ZERO, Duration::from_millis(20));
+        self.cluster.world.run_for(rest);
+        self.start_healthy()
+    }
+
+    fn end_by_seed(&mut self) {
+        let random = self.cluster.world.random();
+        self.note_end();
+        let node = self.cluster.node;
+        if random.is_multiple_of(2) {
+            self.cluster.world.kill(node);
+        } else {
+            self.cluster.world.crash(node, fault::any_keep(random));
+        }
+    }
+
+    fn check(&mut self, when: &str) -> Result<(), String> {
+        let as_of = self.cluster.world.now().as_nanos();
+        let rows = read_all(&mut self.cluster).map_err(|error| format!("{when} the rows cannot be read: {error}"))?;
+        let violations = checker::check(&self.history.borrow(), &rows, as_of, Promises::TODAY);
+        self.outcome.violations.extend(violations.into_iter().map(|what| format!("{when}: {what}")));
+        Ok(())
+    }
+}
+
+/// Runs a client to its end; `None` if it takes too long.
+pub(crate) fn ask<T: 'static, Fut: Future<Output = T> + 'static>(
+    cluster: &mut Cluster,
+    main: impl FnOnce(runtime::Runtime) -> Fut,
+) -> Option<T> {
+    let asking = cluster.world.start(cluster.clients, false, vec![main]);
+    cluster.run_until(|_| asking.is_over(), READ_AT_MOST);
+    asking.take_outputs().and_then(|mut outputs| outputs.pop())
+}
+
+/// All rows of a running node.
+pub(crate) fn read_all(cluster: &mut Cluster) -> Result<Vec<Row>, String> {
+    let read = ask(cluster, async |runtime| -> Result<Vec<Row>, ClientError> {
+        let mut client = Client::connect(&runtime, NODE).await?;
+        client.rows(SELECT_ALL, PAGE_ROWS).await
+    });
+    match read {
+        Some(Ok(rows)) => Ok(rows),
+        Some(Err(error)) => Err(error.to_string()),
+        None => Err(format!("no answer within {READ_AT_MOST:?}")),
+    }
+}

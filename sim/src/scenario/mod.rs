@@ -1,0 +1,158 @@
+//! Scenarios: small text files that compose the workload with faults.
+//!
+//! A line is a word and its values; `#` begins a comment. Unknown words are errors.
+//!
+//! ```text
+//! about     a sentence
+//! shards    2 1 3 2              the shard counts of successive starts, over and over
+//! clients   3                    requests 60      partitions 12       pause 2ms
+//! unlogged  150                  logged 100       truncate 5          register 200     (of 1,000 requests)
+//! sync      group                or batch, periodic
+//! segment   128                  KiB
+//! fault     crash 50ms 400ms     the fault, and the least and the most time from one to the next
+//! ```
+
+use std::time::Duration;
+
+use helenus::config::CommitLogSync;
+
+use crate::cluster::NodeOptions;
+use crate::fault::{Fault, Recurring};
+use crate::workload::RowsOptions;
+
+/// The scenarios that are built in, by name.
+pub const BUILT_IN: [(&str, &str); 8] = [
+    ("calm", include_str!("../../scenarios/calm.txt")),
+    ("crash", include_str!("../../scenarios/crash.txt")),
+    ("kill", include_str!("../../scenarios/kill.txt")),
+    ("restart", include_str!("../../scenarios/restart.txt")),
+    ("network", include_str!("../../scenarios/network.txt")),
+    ("disk", include_str!("../../scenarios/disk.txt")),
+    ("full", include_str!("../../scenarios/full.txt")),
+    ("storm", include_str!("../../scenarios/storm.txt")),
+];
+
+/// A workload composed with faults.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scenario {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub about: String,
+    /// Shard counts of successive starts.
+    pub shards: Vec<u16>,
+    /// What clients do.
+    pub rows: RowsOptions,
+    /// How the node is set up.
+    pub node: NodeOptions,
+    /// What happens meanwhile.
+    pub faults: Vec<Recurring>,
+}
+
+/// What is wrong with a scenario's text.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{name}, line {line}: {what}")]
+pub struct ScenarioError {
+    name: String,
+    line: usize,
+    what: String,
+}
+
+impl Scenario {
+    /// The built-in scenario of that name.
+    pub fn built_in(name: &str) -> Option<Scenario> {
+        let (name, text) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
+        Some(Scenario::parse(name, text).unwrap_or_else(|error| panic!("{error}")))
+    }
+
+    /// Reads a scenario.
+    pub fn parse(name: &str, text: &str) -> Result<Scenario, ScenarioError> {
+        let mut scenario = Scenario {
+            name: name.to_owned(),
+            about: String::new(),
+            shards: vec![2],
+            rows: RowsOptions::default(),
+            node: NodeOptions::default(),
+            faults: Vec::new(),
+        };
+        for (index, line) in text.lines().enumerate() {
+            let line = line.split('#').next().unwrap_or("").trim();
+            if !line.is_empty() {
+                let failed = |what| ScenarioError { name: name.to_owned(), line: index + 1, what };
+                scenario.take(line).map_err(failed)?;
+            }
+        }
+        Ok(scenario)
+    }
+
+    fn take(&mut self, line: &str) -> Result<(), String> {
+        let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        let rest = rest.trim();
+        let rows = &mut self.rows;
+        match word {
+            "about" => rest.clone_into(&mut self.about),
+            "shards" => self.shards = rest.split_whitespace().map(number).collect::<Result<_, _>>()?,
+            "clients" => rows.clients = number(rest)?,
+            "requests" => rows.requests = number(rest)?,
+            "partitions" => rows.partitions = number(rest)?,
+            "pause" => rows.pause_micros = u64::try_from(duration(rest)?.as_micros()).unwrap_or(u64::MAX),
+            "unlogged" => rows.unlogged_per_mille = number(rest)?,
+            "logged" => rows.logged_per_mille = number(rest)?,
+            "truncate" => rows.truncate_per_mille = number(rest)?,
+            "register" => rows.register_per_mille = number(rest)?,
+            "sync" => self.node.sync = rest.parse::<CommitLogSync>()?,
+            "segment" => self.node.segment_bytes = number::<u64>(rest)? << 10,
+            "fault" => self.faults.push(recurring(rest)?),
+            _ => return Err(format!("'{word}' is not a word of scenarios")),
+        }
+        if self.shards.is_empty() || self.rows.partitions == 0 {
+            return Err("there is at least one shard count and one partition".to_owned());
+        }
+        Ok(())
+    }
+}
+
+fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| format!("'{text}' is not a fitting number"))
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let units = [("us", 1), ("ms", 1_000), ("s", 1_000_000)];
+    let unit = units.into_iter().find_map(|(unit, micros)| Some((text.strip_suffix(unit)?, micros)));
+    let (digits, micros) = unit.ok_or_else(|| format!("'{text}' is not a time such as 20ms"))?;
+    Ok(Duration::from_micros(number::<u64>(digits)? * micros))
+}
+
+fn recurring(text: &str) -> Result<Recurring, String> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let [name, least, most] = words[..] else { return Err(format!("'{text}' is not a fault and two times")) };
+    let fault = Fault::ALL.into_iter().find(|(known, _)| *known == name);
+    let (_, fault) = fault.ok_or_else(|| format!("'{name}' is not a fault"))?;
+    let (every_min, every_max) = (duration(least)?, duration(most)?);
+    if every_min > every_max {
+        return Err(format!("from {least} to {most} is no time"));
+    }
+    Ok(Recurring { fault, every_min, every_max })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn built_in_ones_can_be_read() {
+        for (name, _) in BUILT_IN {
+            let scenario = Scenario::built_in(name).expect("it is built in");
+            assert!(!scenario.about.is_empty(), "{name} says what it is for");
+        }
+    }
+
+    #[test]
+    fn mistakes_are_told_with_their_line() {
+        let error = |text| Scenario::parse("x", text).expect_err("it is wrong").to_string();
+        assert_eq!(error("shards 2\nclint 3"), "x, line 2: 'clint' is not a word of scenarios");
+        assert_eq!(error("fault flood 1ms 2ms"), "x, line 1: 'flood' is not a fault");
+        assert_eq!(error("fault kill 5ms 2ms"), "x, line 1: from 5ms to 2ms is no time");
+        assert_eq!(error("clients many"), "x, line 1: 'many' is not a fitting number");
+    }
+}

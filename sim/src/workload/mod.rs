@@ -1,0 +1,7 @@
+//! What clients do, and what they are told.
+
+mod history;
+mod rows;
+
+pub use history::{Batched, History, Key, Shared, Truncate, Write, padding};
+pub use rows::{Rows, RowsOptions, SELECT_ALL, prepare};
