@@ -86,6 +86,7 @@ impl Cluster {
             cpus: Vec::new(),
             memory_bytes: self.options.memory_bytes,
             reactor: None,
+            fixed_ring: None,
             commitlog_sync: self.options.sync,
             commitlog_sync_period: Duration::from_secs(1),
             commitlog_segment_bytes: self.options.segment_bytes,
@@ -93,6 +94,7 @@ impl Cluster {
             limits: server::Limits::default(),
             log_level: tracing::Level::INFO,
             log_to_stdout: false,
+            planted: Default::default(),
         }
     }
 

@@ -146,7 +146,7 @@ impl Engine {
     }
 
     /// Waits until the commit log is synced up to `sequence`.
-    pub async fn wait_synced(&self, sequence: LogSequence) -> Result<(), storage::Poisoned> {
+    pub async fn wait_synced(&self, sequence: LogSequence) -> Result<(), storage::SyncError> {
         self.inner.coordinator.storage().wait_synced(sequence).await
     }
 

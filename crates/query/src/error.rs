@@ -158,7 +158,9 @@ fn write_kind(error: Failure, level: ConsistencyLevel, required: u32, write_type
         Failure::Refused(ReplicaError::Overloaded { .. } | ReplicaError::DiskFull { .. }) => ErrorKind::Overloaded,
         Failure::Refused(ReplicaError::TooLarge { .. } | ReplicaError::UnknownTable { .. }) => ErrorKind::Invalid,
         Failure::Refused(ReplicaError::Malformed { .. }) => ErrorKind::ServerError,
-        Failure::Refused(ReplicaError::Poisoned { .. } | ReplicaError::Gone { .. }) => failure(0, Failures::Count(1)),
+        Failure::Refused(
+            ReplicaError::Poisoned { .. } | ReplicaError::NotSynced { .. } | ReplicaError::Gone { .. },
+        ) => failure(0, Failures::Count(1)),
         Failure::Timeout { received } => {
             let (received, contentions) = (clamp(received), None);
             ErrorKind::WriteTimeout { consistency, received, block_for, write_type, contentions }

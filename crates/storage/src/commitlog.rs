@@ -14,6 +14,7 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
 
+use planted::{Bug, Planted};
 use runtime::sync::Notify;
 use runtime::{AlignedBuf, File, Group, Instant, Runtime};
 use schema::TableId;
@@ -22,7 +23,7 @@ use crate::batchlog::BatchId;
 use crate::commitlog::buffer::GroupBuffer;
 use crate::commitlog::folder::Folder;
 use crate::commitlog::format::{BLOCK, SegmentHead};
-use crate::error::{ApplyError, Poisoned};
+use crate::error::{ApplyError, SyncError};
 use crate::options::{ReplayPosition, StorageOptions, SyncMode};
 use crate::shard::LogSequence;
 
@@ -49,6 +50,7 @@ struct Shared {
     /// The head of the segments to come, but for their ids.
     head: SegmentHead,
     mode: SyncMode,
+    planted: Planted,
     record_max: usize,
     buffer_max: usize,
     state: RefCell<State>,
@@ -118,9 +120,11 @@ impl CommitLog {
         next_segment: u64,
         ledger: Ledger,
     ) -> Self {
-        let dsync = !matches!(options.sync, SyncMode::Periodic { .. });
-        let folder = Folder { runtime: runtime.clone(), path, segment_bytes: options.segment_bytes, dsync };
-        let (shard, salt) = (runtime.shard().0, runtime.random_u64());
+        let planted = options.planted;
+        let dsync = !matches!(options.sync, SyncMode::Periodic { .. }) && !planted.is(Bug::SyncLeftOut);
+        let folder = Folder { runtime: runtime.clone(), path, segment_bytes: options.segment_bytes, dsync, planted };
+        let salt = if planted.is(Bug::SaltIgnored) { 0 } else { runtime.random_u64() };
+        let shard = runtime.shard().0;
         let head = SegmentHead { shard, shard_count, boot: options.boot, segment: 0, salt };
         let room = (options.segment_bytes as usize).saturating_sub(2 * BLOCK);
         let state = State {
@@ -149,6 +153,7 @@ impl CommitLog {
             folder,
             head,
             mode: options.sync,
+            planted,
             record_max: (options.segment_bytes / 2) as usize,
             buffer_max: options.log_buffer_bytes.min(room),
             state: RefCell::new(state),
@@ -176,7 +181,7 @@ impl CommitLog {
         if state.is_poisoned {
             return Err(ApplyError::Poisoned);
         }
-        if state.is_disk_full {
+        if state.is_disk_full && !shared.planted.is(Bug::FullDiskAcknowledged) {
             return Err(ApplyError::DiskFull);
         }
         if length > shared.record_max {
@@ -212,7 +217,11 @@ impl CommitLog {
         let mut state = self.shared.state.borrow_mut();
         let state = &mut *state;
         let was_empty = state.collecting.is_empty();
-        state.collecting.push_batch(self.shared.head.salt, mutations);
+        match self.shared.planted {
+            planted if planted.is(Bug::BatchNotLogged) => return LogSequence(state.synced),
+            planted if planted.is(Bug::BatchInPieces) => self.append_in_pieces(state, mutations),
+            _ => state.collecting.push_batch(self.shared.head.salt, mutations),
+        }
         self.wake_writer(state, was_empty);
         LogSequence(state.collecting.end())
     }
@@ -243,6 +252,22 @@ impl CommitLog {
         Ok(())
     }
 
+    /// The mistake of [`Bug::BatchInPieces`]: each mutation is a record, and goes when there is time.
+    fn append_in_pieces(&self, state: &mut State, mutations: &[&[u8]]) {
+        let Some((first, rest)) = mutations.split_first() else { return };
+        state.collecting.push_mutation(self.shared.head.salt, first);
+        let (log, first_end) = (self.clone(), LogSequence(state.collecting.end()));
+        let rest: Vec<Vec<u8>> = rest.iter().map(|mutation| mutation.to_vec()).collect();
+        self.shared.runtime.spawn(Group::Query, async move {
+            if log.wait_synced(first_end).await.is_ok() {
+                let mut state = log.shared.state.borrow_mut();
+                let was_empty = state.collecting.is_empty();
+                rest.iter().for_each(|mutation| state.collecting.push_mutation(log.shared.head.salt, mutation));
+                log.wake_writer(&state, was_empty);
+            }
+        });
+    }
+
     /// The bytes of a batch's record.
     pub fn batch_length(mutations: &[&[u8]]) -> usize {
         GroupBuffer::batch_length(mutations)
@@ -263,6 +288,15 @@ impl CommitLog {
         matches!(self.shared.mode, SyncMode::Periodic { .. })
     }
 
+    /// Whether a write need not wait for the disk before it is acknowledged.
+    #[inline]
+    pub fn acknowledges_at_once(&self) -> bool {
+        let planted = self.shared.planted;
+        self.is_periodic()
+            || planted.is(Bug::AcknowledgeBeforeSync)
+            || (planted.is(Bug::FullDiskAcknowledged) && self.shared.state.borrow().is_disk_full)
+    }
+
     /// The sequence behind the last record.
     #[inline]
     pub fn appended(&self) -> LogSequence {
@@ -275,8 +309,8 @@ impl CommitLog {
         LogSequence(self.shared.state.borrow().synced)
     }
 
-    /// Waits until everything up to `sequence` is on the disk.
-    pub async fn wait_synced(&self, sequence: LogSequence) -> Result<(), Poisoned> {
+    /// Waits until everything up to `sequence` is on the disk, or there is no room for it.
+    pub async fn wait_synced(&self, sequence: LogSequence) -> Result<(), SyncError> {
         loop {
             {
                 let mut state = self.shared.state.borrow_mut();
@@ -284,7 +318,11 @@ impl CommitLog {
                     return Ok(());
                 }
                 if state.is_poisoned {
-                    return Err(Poisoned);
+                    return Err(SyncError::Poisoned);
+                }
+                // Nobody knows for how long: a client must hear something, and an end or a start must not hang.
+                if state.is_disk_full {
+                    return Err(SyncError::DiskFull);
                 }
                 if self.is_periodic() && state.sync_wanted < sequence.0 {
                     state.sync_wanted = sequence.0;
@@ -337,7 +375,7 @@ impl CommitLog {
 
     /// Puts segments that nobody needs aside, or removes them.
     pub fn release(&self) {
-        let released = self.shared.state.borrow_mut().ledger.release();
+        let released = self.shared.state.borrow_mut().ledger.release(self.shared.planted);
         if !released.is_empty() {
             self.shared.runtime.spawn(Group::Maintenance, writer::put_away(self.clone(), released));
         }

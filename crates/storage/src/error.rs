@@ -42,10 +42,16 @@ pub enum ApplyError {
     Mismatch(&'static str),
 }
 
-/// The commit log's disk failed before what was waited for was safe.
+/// What was waited for is not on the disk, and whether it ever will be is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the commit log's disk failed")]
-pub struct Poisoned;
+pub enum SyncError {
+    /// The commit log's disk failed.
+    #[error("the commit log's disk failed")]
+    Poisoned,
+    /// The disk is full. The record stays in memory, and is written when there is room.
+    #[error("the commit log's disk is full: whether the write will be kept is not known")]
+    DiskFull,
+}
 
 /// The shard could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -81,4 +87,11 @@ pub enum OpenError {
     /// A limit or size makes no sense.
     #[error("{0}")]
     Options(String),
+}
+
+impl OpenError {
+    /// Whether a file was not there.
+    pub(crate) fn is_not_found(&self) -> bool {
+        matches!(self, OpenError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound)
+    }
 }

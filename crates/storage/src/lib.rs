@@ -14,7 +14,7 @@ mod sink;
 mod tables;
 
 pub use batchlog::{BatchId, UnfinishedBatch};
-pub use error::{ApplyError, OpenError, Poisoned};
+pub use error::{ApplyError, OpenError, SyncError};
 pub use options::{ReplayPosition, StorageOptions, SyncMode, Truncations};
 pub use shard::{Ack, LogSequence, Shard, StorageStats};
 pub use sink::{DataSink, Flow, ReadEnd, RowSink};

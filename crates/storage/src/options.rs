@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use planted::Planted;
 use schema::TableId;
 
 /// When a write is acknowledged.
@@ -52,6 +53,8 @@ pub struct StorageOptions {
     pub segment_bytes: u64,
     /// The most that waits for the disk in memory before writes are told to wait.
     pub log_buffer_bytes: usize,
+    /// A bug that was planted on purpose, in builds for that.
+    pub planted: Planted,
 }
 
 impl StorageOptions {
@@ -67,6 +70,7 @@ impl StorageOptions {
             sync: SyncMode::Group,
             segment_bytes: Self::SEGMENT_BYTES,
             log_buffer_bytes: 2 << 20,
+            planted: Planted::NONE,
         }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use mutation::MutationRef;
+use planted::{Bug, Planted};
 use runtime::Runtime;
 use schema::TableId;
 use topology::Sharder;
@@ -11,7 +12,7 @@ use topology::Sharder;
 use crate::batchlog::{BatchId, UnfinishedBatch};
 use crate::commitlog::{self, FoundSegment, LedgerEntry, RecordKind, SegmentStream, io_error};
 use crate::error::{ApplyError, OpenError};
-use crate::options::{StorageOptions, Truncations};
+use crate::options::{ReplayPosition, StorageOptions, Truncations};
 use crate::shard::{Engine, Shard};
 
 /// Records between two looks at the clock.
@@ -70,7 +71,7 @@ impl Shard {
         let mut batches = FoundBatches::default();
         for segments in &found.own {
             let mut entries: Vec<LedgerEntry> = segments.iter().map(ledger_entry).collect();
-            let mut stream = SegmentStream::new(self.runtime(), segments);
+            let mut stream = SegmentStream::new(self.runtime(), segments, self.planted());
             while let Some(group) = stream.next().await? {
                 let segment = group.segment;
                 let index = segments.iter().position(|other| other.head.segment == segment.head.segment);
@@ -112,7 +113,7 @@ impl Shard {
         let mut engine = self.engine();
         for mutation in commitlog::mutations(record) {
             let mutation = decode(segment, sequence, mutation)?;
-            if !is_wanted(segment, sequence, mutation.table(), truncations) {
+            if !is_wanted(segment, sequence, mutation.table(), truncations, self.planted()) {
                 continue;
             }
             match engine.replay(&mutation) {
@@ -131,11 +132,12 @@ impl Shard {
         sharder: Sharder,
         truncations: &Truncations,
     ) -> Result<(), OpenError> {
+        let planted = self.planted();
         // What was logged on a shard of other numbers is this shard's to deliver, if the numbers say so.
         let (shard, shards) = (self.runtime().shard().0, sharder.shards);
         let mut batches: BTreeMap<u16, FoundBatches> = BTreeMap::new();
         for segments in &found.foreign {
-            let mut stream = SegmentStream::new(self.runtime(), segments);
+            let mut stream = SegmentStream::new(self.runtime(), segments, planted);
             while let Some(group) = stream.next().await? {
                 let segment = group.segment;
                 for (index, record) in group.records().enumerate() {
@@ -147,9 +149,13 @@ impl Shard {
                     let mut mine = Vec::new();
                     for mutation in commitlog::mutations(record) {
                         let mutation = decode(segment, sequence, mutation)?;
+                        let sharder = match planted.is(Bug::ReplayToFormerOwner) {
+                            true => Sharder::new(segment.head.shard_count),
+                            false => sharder,
+                        };
                         let is_mine = sharder.shard_of(mutation.token()) == self.runtime().shard().0;
                         let is_known = self.engine().tables.get(mutation.table()).is_some();
-                        if is_mine && is_known && is_wanted(segment, sequence, mutation.table(), truncations) {
+                        if is_mine && is_known && is_wanted(segment, sequence, mutation.table(), truncations, planted) {
                             mine.push(mutation.bytes());
                         }
                     }
@@ -164,10 +170,12 @@ impl Shard {
         for (id, mutations) in mine.flat_map(|(_, batches)| batches.unfinished()) {
             self.adopt_batch(id, mutations).await?;
         }
+        if planted.is(Bug::RetiredBeforeSynced) {
+            return Ok(());
+        }
         let appended = self.log().appended();
-        self.wait_synced(appended).await.map_err(|_| {
-            let what = "the disk failed while the records of another shard count were taken over".to_owned();
-            OpenError::Options(what)
+        self.wait_synced(appended).await.map_err(|error| {
+            OpenError::Options(format!("the records of another shard count cannot be taken over: {error}"))
         })
     }
 
@@ -196,10 +204,14 @@ impl Shard {
             return Ok(());
         }
         loop {
-            match self.apply_unbounded(mutations) {
+            match self.adopt_mutations(mutations) {
                 Ok(_) => return Ok(()),
                 Err(ApplyError::LogBusy) => self.room().await,
-                Err(ApplyError::DiskFull) => self.runtime().sleep(std::time::Duration::from_millis(100)).await,
+                // The old segments are still there: the next start, with more room, does it again.
+                Err(error @ (ApplyError::DiskFull | ApplyError::Poisoned)) => {
+                    let what = format!("the records of another shard count cannot be taken over: {error}");
+                    return Err(OpenError::Options(what));
+                }
                 Err(error) => return Err(corrupt(segment, sequence, error.to_string())),
             }
         }
@@ -253,7 +265,7 @@ impl FoundBatches {
                 for mutation in commitlog::mutations(record) {
                     let mutation = decode(segment, sequence, mutation)?;
                     let is_known = shard.engine().tables.get(mutation.table()).is_some();
-                    if is_known && is_wanted(segment, sequence, mutation.table(), truncations) {
+                    if is_known && is_wanted(segment, sequence, mutation.table(), truncations, shard.planted()) {
                         mutations.push(mutation.bytes().to_vec());
                     }
                 }
@@ -276,10 +288,20 @@ fn ledger_entry(segment: &FoundSegment) -> LedgerEntry {
 
 /// Whether no truncation of the table came after the record. Positions speak of one shard; a later boot's is after all
 /// of an earlier one's.
-fn is_wanted(segment: &FoundSegment, sequence: u64, table: TableId, truncations: &Truncations) -> bool {
+fn is_wanted(
+    segment: &FoundSegment,
+    sequence: u64,
+    table: TableId,
+    truncations: &Truncations,
+    planted: Planted,
+) -> bool {
+    if planted.is(Bug::TruncationIgnored) {
+        return true;
+    }
     let head = &segment.head;
     let positions = truncations.get(&table).map_or(&[][..], Vec::as_slice);
-    !positions.iter().filter(|at| at.shard == head.shard).any(|at| (head.boot, sequence) < (at.boot, at.sequence))
+    let is_of_shard = |at: &&ReplayPosition| at.shard == head.shard || planted.is(Bug::PositionsComparedAcrossShards);
+    !positions.iter().filter(is_of_shard).any(|at| (head.boot, sequence) < (at.boot, at.sequence))
 }
 
 fn decode<'a>(segment: &FoundSegment, sequence: u64, mutation: Option<&'a [u8]>) -> Result<MutationRef<'a>, OpenError> {

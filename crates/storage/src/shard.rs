@@ -4,13 +4,14 @@ use std::cell::{RefCell, RefMut};
 use std::rc::Rc;
 
 use mutation::{MutationRef, ReadCommand};
+use planted::{Bug, Planted};
 use runtime::{Group, Runtime};
 use schema::{Schema, TableId};
 use topology::Sharder;
 
 use crate::batchlog::Unfinished;
 use crate::commitlog::{CommitLog, FoundSegment, Ledger, io_error, shard_folder};
-use crate::error::{ApplyError, OpenError, Poisoned};
+use crate::error::{ApplyError, OpenError, SyncError};
 use crate::memtable::{ChunkPool, Memtable, Scratch};
 use crate::options::{ReplayPosition, StorageOptions, Truncations};
 use crate::recovery::Found;
@@ -138,6 +139,10 @@ impl Shard {
         &self.inner.runtime
     }
 
+    pub(crate) fn planted(&self) -> Planted {
+        self.inner.options.planted
+    }
+
     pub(crate) fn log(&self) -> &CommitLog {
         &self.inner.log
     }
@@ -163,7 +168,7 @@ impl Shard {
         if table.is_durable {
             log.check(mutation.bytes().len())?;
             let sequence = log.append(table.id, &mut table.mark, mutation.bytes());
-            if !log.is_periodic() {
+            if !log.acknowledges_at_once() {
                 ack = Ack::When(sequence);
             }
         }
@@ -185,14 +190,20 @@ impl Shard {
                 return Err(overloaded(&engine.pool));
             }
         }
-        self.apply_unbounded(mutations)
+        self.apply_unbounded(mutations, false)
     }
 
-    /// [`Shard::apply_batch`] without regard to the memory budget.
-    pub(crate) fn apply_unbounded(&self, mutations: &[&[u8]]) -> Result<Ack, ApplyError> {
+    /// [`Shard::apply_batch`] for what another shard count's log held: without regard to the memory budget, and logged again
+    /// whatever the keyspace says today, since its old segments go.
+    pub(crate) fn adopt_mutations(&self, mutations: &[&[u8]]) -> Result<Ack, ApplyError> {
+        self.apply_unbounded(mutations, !self.planted().is(Bug::DurabilityOfToday))
+    }
+
+    /// Applies a batch without regard to the memory budget; `is_logged` also where no table of it asks for that.
+    fn apply_unbounded(&self, mutations: &[&[u8]], is_logged: bool) -> Result<Ack, ApplyError> {
         let mut engine = self.inner.engine.borrow_mut();
         let Engine { tables, pool, scratch, counts, .. } = &mut *engine;
-        let mut is_durable = false;
+        let mut is_durable = is_logged;
         for mutation in mutations {
             let mutation = MutationRef::decode(mutation)?;
             let table = tables.get(mutation.table()).ok_or(ApplyError::UnknownTable(mutation.table()))?;
@@ -215,7 +226,7 @@ impl Shard {
         }
         if is_durable {
             let sequence = log.append_batch(mutations);
-            if !log.is_periodic() {
+            if !log.acknowledges_at_once() {
                 ack = Ack::When(sequence);
             }
         }
@@ -229,7 +240,7 @@ impl Shard {
     }
 
     /// Waits until the log is synced up to `sequence`.
-    pub async fn wait_synced(&self, sequence: LogSequence) -> Result<(), Poisoned> {
+    pub async fn wait_synced(&self, sequence: LogSequence) -> Result<(), SyncError> {
         self.inner.log.wait_synced(sequence).await
     }
 
@@ -329,7 +340,7 @@ impl Shard {
     }
 
     /// Writes and syncs everything that was applied.
-    pub async fn drain(&self) -> Result<(), Poisoned> {
+    pub async fn drain(&self) -> Result<(), SyncError> {
         self.wait_synced(self.inner.log.appended()).await
     }
 

@@ -7,7 +7,8 @@ use super::Finding;
 use crate::source::Tree;
 
 /// From the bottom of the house to its roof.
-const ORDER: [&str; 14] = [
+const ORDER: [&str; 15] = [
+    "planted",
     "stdx",
     "runtime",
     "cql-types",

@@ -87,7 +87,7 @@ impl Coordinator {
             }
         };
         let synced = storage.wait_synced(sequence).await;
-        synced.map_err(|storage::Poisoned| ReplicaError::Poisoned { shard })?;
+        synced.map_err(|reason| ReplicaError::NotSynced { shard, reason })?;
         Ok(id)
     }
 

@@ -87,6 +87,14 @@ pub enum ReplicaError {
         /// The shard.
         shard: u16,
     },
+    /// It has the write in memory, and could not make it durable.
+    #[error("shard {shard}: {reason}")]
+    NotSynced {
+        /// The shard.
+        shard: u16,
+        /// Why.
+        reason: storage::SyncError,
+    },
     /// It does not know the table: it was dropped meanwhile.
     #[error("shard {shard} does not know the table")]
     UnknownTable {

@@ -99,7 +99,10 @@ impl Replica {
                 let Some((_, responder)) = unsynced.pop_front() else { break };
                 responder.reply(match outcome {
                     Ok(()) => ReplicaReply::Written,
-                    Err(storage::Poisoned) => ReplicaReply::Failed(self.error(ApplyError::Poisoned)),
+                    Err(reason) => {
+                        let shard = self.runtime.shard().0;
+                        ReplicaReply::Failed(ReplicaError::NotSynced { shard, reason })
+                    }
                 });
             }
         }

@@ -234,7 +234,7 @@ impl Coordinator {
                 Ack::Now => Ok(()),
                 Ack::When(sequence) => {
                     let synced = self.inner.storage.wait_synced(sequence).await;
-                    synced.map_err(|storage::Poisoned| ReplicaError::Poisoned { shard: shard.0 })
+                    synced.map_err(|reason| ReplicaError::NotSynced { shard: shard.0, reason })
                 }
             };
         }

@@ -2,6 +2,7 @@
 
 use mutation::{DecodeError, PositionRef};
 use stdx::{Reader, varint};
+use storage::SyncError;
 
 use super::{PeerAnswer, PeerRead, PeerRequest, PeerShard};
 use crate::coordinator::{Page, ReplicaError};
@@ -158,6 +159,8 @@ fn encode_error(error: &ReplicaError, out: &mut Vec<u8>) {
         ReplicaError::DiskFull { shard } => (5, *shard, 0, 0, ""),
         ReplicaError::Malformed { shard, problem } => (6, *shard, 0, 0, problem.as_str()),
         ReplicaError::Gone { shard } => (7, *shard, 0, 0, ""),
+        ReplicaError::NotSynced { shard, reason: SyncError::Poisoned } => (8, *shard, 0, 0, ""),
+        ReplicaError::NotSynced { shard, reason: SyncError::DiskFull } => (8, *shard, 1, 0, ""),
     };
     out.push(reason);
     out.extend_from_slice(&shard.to_be_bytes());
@@ -184,6 +187,8 @@ fn decode_error(reader: &mut Reader<'_>) -> Result<ReplicaError, DecodeError> {
         5 => ReplicaError::DiskFull { shard },
         6 => ReplicaError::Malformed { shard, problem: words.into_owned() },
         7 => ReplicaError::Gone { shard },
+        8 if a == 1 => ReplicaError::NotSynced { shard, reason: SyncError::DiskFull },
+        8 => ReplicaError::NotSynced { shard, reason: SyncError::Poisoned },
         value => return Err(DecodeError::Unknown { what: "a refusal's reason", value }),
     })
 }
@@ -230,6 +235,8 @@ mod tests {
             PeerAnswer::Failed(ReplicaError::DiskFull { shard: 4 }),
             PeerAnswer::Failed(ReplicaError::Malformed { shard: 5, problem: "no".into() }),
             PeerAnswer::Failed(ReplicaError::Gone { shard: 6 }),
+            PeerAnswer::Failed(ReplicaError::NotSynced { shard: 7, reason: SyncError::Poisoned }),
+            PeerAnswer::Failed(ReplicaError::NotSynced { shard: 8, reason: SyncError::DiskFull }),
         ];
         for answer in answers {
             let mut body = Vec::new();

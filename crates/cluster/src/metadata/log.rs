@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use planted::{Bug, Planted};
 use runtime::sync::Semaphore;
 use runtime::{AlignedBuf, File, OpenOptions, Runtime};
 use schema::DecodeError;
@@ -102,17 +103,28 @@ struct Inner {
     sequence: Cell<u64>,
     /// Set when an append failed: the end of the file is then unknown, and going on could put a record behind a torn one.
     is_poisoned: Cell<bool>,
+    planted: Planted,
 }
 
 impl MetadataLog {
     /// Opens the log in `dir`, makes it if it is not there, and gives the records that it holds, oldest first. A torn
     /// record at the end, which was never acknowledged, is cut off.
     pub async fn open(rt: &Runtime, dir: &Path) -> Result<(MetadataLog, Vec<MetadataRecord>), MetadataError> {
+        MetadataLog::open_planted(rt, dir, Planted::NONE).await
+    }
+
+    /// [`MetadataLog::open`], with a bug that was planted on purpose.
+    pub async fn open_planted(
+        rt: &Runtime,
+        dir: &Path,
+        planted: Planted,
+    ) -> Result<(MetadataLog, Vec<MetadataRecord>), MetadataError> {
         let path = dir.join(FILE_NAME);
         if !rt.exists(&path).await.map_err(|source| io_error("look for", &path, source))? {
             write_whole(rt, dir, &path, &layout::file_header()).await?;
         }
-        let mut file = open_file(rt, &path).await?;
+        let dsync = !planted.is(Bug::MetadataNotSynced);
+        let mut file = open_file(rt, &path, dsync).await?;
         let bytes = read_all(&file, &path).await?;
         let (mut records, mut end) = read_records(&bytes, &path)?;
         if end < bytes.len() {
@@ -125,7 +137,7 @@ impl MetadataLog {
             let bytes = layout::file_of(condensed.iter().map(MetadataRecord::to_bytes));
             if bytes.len() <= end / 2 {
                 write_whole(rt, dir, &path, &bytes).await?;
-                file = open_file(rt, &path).await?;
+                file = open_file(rt, &path, dsync).await?;
                 (records, end) = (condensed, bytes.len());
             }
         }
@@ -136,6 +148,7 @@ impl MetadataLog {
             end: Cell::new(end as u64),
             sequence: Cell::new(records.len() as u64),
             is_poisoned: Cell::new(false),
+            planted,
         };
         Ok((MetadataLog { inner: Rc::new(inner) }, records))
     }
@@ -146,6 +159,9 @@ impl MetadataLog {
     /// after an error: closed to further records.
     pub async fn append(&self, record: &MetadataRecord) -> Result<(), MetadataError> {
         let inner = &*self.inner;
+        if inner.planted.is(Bug::TruncationNotLogged) && matches!(record, MetadataRecord::Truncated { .. }) {
+            return Ok(());
+        }
         let payload = record.to_bytes();
         if payload.len() > RECORD_BYTES_MAX {
             return Err(too_large(&inner.path, payload.len() as u64, RECORD_BYTES_MAX as u64));
@@ -157,14 +173,34 @@ impl MetadataLog {
         let framed = layout::frame_record(inner.sequence.get(), &payload);
         let length = framed.len() as u64;
         let (result, _) = inner.file.write_at(aligned(&framed), inner.end.get()).await;
-        result.map_err(|source| io_error("append to", &inner.path, source))?;
+        if let Err(source) = result {
+            if is_disk_full(&source) && inner.cut_to_end().await {
+                inner.is_poisoned.set(false);
+            }
+            return Err(io_error("append to", &inner.path, source));
+        }
         // The file was opened to sync with each write; this names the guarantee, and costs nothing when all is synced.
-        inner.file.sync_data().await.map_err(|source| io_error("sync", &inner.path, source))?;
+        if !inner.planted.is(Bug::MetadataNotSynced) {
+            inner.file.sync_data().await.map_err(|source| io_error("sync", &inner.path, source))?;
+        }
         inner.end.set(inner.end.get() + length);
         inner.sequence.set(inner.sequence.get() + 1);
         inner.is_poisoned.set(false);
         Ok(())
     }
+}
+
+impl Inner {
+    /// After an append that found no room: whether the file is again as before it, durably. A full disk is no failing one; what
+    /// it holds is known.
+    async fn cut_to_end(&self) -> bool {
+        self.file.set_len(self.end.get()).await.is_ok() && self.file.sync_all().await.is_ok()
+    }
+}
+
+/// Whether a failure means that there is no room.
+fn is_disk_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 /// Makes or replaces the log. It gets its name when it is on the disk, so that a log without a header is damage, and an
@@ -180,8 +216,8 @@ async fn write_whole(rt: &Runtime, dir: &Path, path: &Path, bytes: &[u8]) -> Res
     rt.sync_dir(dir).await.map_err(|source| io_error("sync the folder", dir, source))
 }
 
-async fn open_file(rt: &Runtime, path: &Path) -> Result<File, MetadataError> {
-    let options = OpenOptions { read: true, write: true, dsync: true, ..OpenOptions::default() };
+async fn open_file(rt: &Runtime, path: &Path, dsync: bool) -> Result<File, MetadataError> {
+    let options = OpenOptions { read: true, write: true, dsync, ..OpenOptions::default() };
     rt.open(path, options).await.map_err(|source| io_error("open", path, source))
 }
 

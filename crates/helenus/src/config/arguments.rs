@@ -83,6 +83,11 @@ pub struct Arguments {
           action = ArgAction::Set, help_heading = "Log")]
     pub log_to_stdout: Option<bool>,
 
+    /// A bug to plant: for the tests of the tests
+    #[cfg(feature = "planted")]
+    #[arg(long, hide = true, value_name = "NAME", value_parser = planted::Planted::named)]
+    pub plant: Option<planted::Planted>,
+
     #[command(flatten)]
     #[allow(missing_docs, reason = "a doc comment here would become the help text of all flags")]
     pub pointless: Pointless,

@@ -19,6 +19,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use planted::Planted;
 use runtime::ReactorKind;
 use server::Limits;
 
@@ -67,6 +68,8 @@ pub struct Config {
     pub log_level: tracing::Level,
     /// Log to standard output instead of standard error.
     pub log_to_stdout: bool,
+    /// A bug planted on purpose, in builds for that.
+    pub planted: Planted,
 }
 
 /// When a write is acknowledged.

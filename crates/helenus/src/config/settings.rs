@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use planted::Planted;
 use runtime::ReactorKind;
 use server::Limits;
 
@@ -40,6 +41,7 @@ pub struct Settings {
     pub prepared_bytes_max: Option<u64>,
     pub log_level: Option<tracing::Level>,
     pub log_to_stdout: bool,
+    pub planted: Planted,
 }
 
 impl Settings {
@@ -72,6 +74,10 @@ impl Settings {
         self.commitlog_sync_period = given.commitlog_sync_period.or(self.commitlog_sync_period);
         self.log_level = given.default_log_level.or(self.log_level);
         self.log_to_stdout = given.log_to_stdout.unwrap_or(self.log_to_stdout);
+        #[cfg(feature = "planted")]
+        if let Some(planted) = given.plant {
+            self.planted = planted;
+        }
         Ok(())
     }
 
@@ -111,6 +117,7 @@ impl Settings {
             limits,
             log_level: self.log_level.unwrap_or(tracing::Level::INFO),
             log_to_stdout: self.log_to_stdout,
+            planted: self.planted,
         })
     }
 

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use cluster::metadata::{MetadataLog, MetadataRecord};
+use planted::Bug;
 use query::NodeInfo;
 use runtime::{FileLock, Group, Mesh, Runtime, ShardId, TcpListener};
 use schema::SchemaChange;
@@ -120,7 +121,8 @@ impl Lead {
     /// Reads the metadata log; the first start makes the node's identity, and each start counts itself before anything
     /// else is written, so that positions of different starts are never taken for each other.
     async fn open_metadata(&self) -> Result<Metadata, NodeError> {
-        let (log, records) = MetadataLog::open(&self.runtime, Path::new(&self.config.data_dir)).await?;
+        let (dir, planted) = (Path::new(&self.config.data_dir), self.config.planted);
+        let (log, records) = MetadataLog::open_planted(&self.runtime, dir, planted).await?;
         let mut host_id = None;
         let mut boot = 0;
         let mut changes = Vec::new();
@@ -150,7 +152,9 @@ impl Lead {
                 id
             }
         };
-        boot += 1;
+        if boot == 0 || !planted.is(Bug::BootNotAdvanced) {
+            boot += 1;
+        }
         log.append(&MetadataRecord::Boot(boot)).await?;
         Ok(Metadata { log, host_id, boot, changes, truncations })
     }

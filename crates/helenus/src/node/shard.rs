@@ -102,6 +102,7 @@ impl ShardNode {
         let schema = Schema::empty().with_all(changes);
         let shards = self.runtime.shard_count();
         let mut options = StorageOptions::new(&self.config.data_dir, boot, self.memtable_bytes());
+        options.planted = self.config.planted;
         options.segment_bytes = self.config.commitlog_segment_bytes;
         options.sync = match self.config.commitlog_sync {
             CommitLogSync::Group => SyncMode::Group,

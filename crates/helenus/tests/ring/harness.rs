@@ -101,6 +101,7 @@ impl Ring {
             limits: Limits::default(),
             log_level: tracing::Level::INFO,
             log_to_stdout: false,
+            planted: planted::Planted::NONE,
         };
         Node::start(config)
     }

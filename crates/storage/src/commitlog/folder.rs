@@ -6,6 +6,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use planted::{Bug, Planted};
 use runtime::{AlignedBuf, File, OpenOptions, Runtime};
 
 use crate::commitlog::format::{BLOCK, SegmentHead};
@@ -58,6 +59,8 @@ pub struct Folder {
     pub segment_bytes: u64,
     /// Whether each write waits for the disk.
     pub dsync: bool,
+    /// A bug planted on purpose.
+    pub planted: Planted,
 }
 
 impl Folder {
@@ -86,14 +89,18 @@ impl Folder {
                 self.fill(&file).await?;
             }
         }
-        let mut block = AlignedBuf::with_capacity(BLOCK);
-        block.extend_from_slice(&head.encode());
-        block.resize(BLOCK, 0);
-        file.write_at(block, 0).await.0?;
+        if is_new || !self.planted.is(Bug::SegmentHeadNotWritten) {
+            let mut block = AlignedBuf::with_capacity(BLOCK);
+            block.extend_from_slice(&head.encode());
+            block.resize(BLOCK, 0);
+            file.write_at(block, 0).await.0?;
+        }
         file.sync_all().await?;
         let path = segment_path(&self.path, head.segment);
         self.runtime.rename(making, &path).await?;
-        self.runtime.sync_dir(&self.path).await?;
+        if !self.planted.is(Bug::FolderNotSynced) {
+            self.runtime.sync_dir(&self.path).await?;
+        }
         let options = OpenOptions { write: true, dsync: self.dsync, ..OpenOptions::default() };
         open_direct(&self.runtime, &path, options).await
     }

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use planted::{Bug, Planted};
 use schema::TableId;
 
 use crate::batchlog::BatchId;
@@ -103,7 +104,7 @@ impl Ledger {
     }
 
     /// Takes out the segments that nobody needs.
-    pub fn release(&mut self) -> Vec<u64> {
+    pub fn release(&mut self, planted: Planted) -> Vec<u64> {
         let (dropped, truncated) = (&self.dropped, &self.truncated);
         let is_gone = |boot: u64, table: &TableId, end: u64| {
             let positions = truncated.get(table).map_or(&[][..], Vec::as_slice);
@@ -115,12 +116,12 @@ impl Ledger {
             self.entries.iter().flat_map(|entry| entry.begun.iter().map(|&id| (id, entry.segment))).collect();
         let mut released = Vec::new();
         self.entries.retain(|entry| {
+            let is_gone_whole = entry.tables.iter().all(|(table, &end)| is_gone(entry.boot, table, end))
+                || planted.is(Bug::SegmentReusedWhileNeeded);
             let has_unfinished = !entry.begun.is_subset(&done);
             let in_another = |id: &BatchId| begun.get(id).is_some_and(|segment| *segment != entry.segment);
-            let is_needed = !entry.is_sealed
-                || has_unfinished
-                || entry.done.iter().any(in_another)
-                || entry.tables.iter().any(|(table, &end)| !is_gone(entry.boot, table, end));
+            let is_needed =
+                !entry.is_sealed || has_unfinished || entry.done.iter().any(in_another) || !is_gone_whole;
             if !is_needed {
                 released.push(entry.segment);
             }
@@ -156,15 +157,15 @@ mod tests {
         ledger.add(entry(1, 1, &[(A, 500)]));
         ledger.add(entry(2, 2, &[(A, 100), (B, 90)]));
         ledger.add(entry(3, 2, &[(A, 300)]));
-        assert!(ledger.release().is_empty());
+        assert!(ledger.release(Planted::NONE).is_empty());
         ledger.truncate(A, ReplayPosition { boot: 2, shard: 1, sequence: 1000 });
-        assert!(ledger.release().is_empty(), "another shard's position says nothing here");
+        assert!(ledger.release(Planted::NONE).is_empty(), "another shard's position says nothing here");
         ledger.truncate(A, ReplayPosition { boot: 2, shard: 0, sequence: 299 });
-        assert_eq!(ledger.release(), [1]);
+        assert_eq!(ledger.release(Planted::NONE), [1]);
         ledger.drop_table(B);
-        assert_eq!(ledger.release(), [2]);
+        assert_eq!(ledger.release(Planted::NONE), [2]);
         ledger.truncate(A, ReplayPosition { boot: 2, shard: 0, sequence: 300 });
-        assert_eq!(ledger.release(), [3]);
+        assert_eq!(ledger.release(Planted::NONE), [3]);
     }
 
     #[test]
@@ -175,9 +176,9 @@ mod tests {
         ledger.truncate(A, ReplayPosition { boot: 1, shard: 0, sequence: 500 });
         ledger.create_table(A);
         ledger.add(entry(2, 1, &[(A, 900)]));
-        assert!(ledger.release().is_empty(), "segment 2 holds the new table's records");
+        assert!(ledger.release(Planted::NONE).is_empty(), "segment 2 holds the new table's records");
         ledger.drop_table(B);
-        assert_eq!(ledger.release(), [1]);
+        assert_eq!(ledger.release(Planted::NONE), [1]);
     }
 
     #[test]
@@ -188,13 +189,13 @@ mod tests {
         ledger.add(entry(2, 1, &[(B, 700)]));
         ledger.add(LedgerEntry { done: BTreeSet::from([id]), ..entry(3, 1, &[(B, 800)]) });
         ledger.drop_table(B);
-        assert_eq!(ledger.release(), [2], "segment 1 is there, and without segment 3 would deliver the batch again");
+        assert_eq!(ledger.release(Planted::NONE), [2], "segment 1 is there, and without segment 3 would deliver the batch again");
         ledger.drop_table(A);
-        assert_eq!(ledger.release(), [1]);
-        assert_eq!(ledger.release(), [3], "with the batch its note may go");
+        assert_eq!(ledger.release(Planted::NONE), [1]);
+        assert_eq!(ledger.release(Planted::NONE), [3], "with the batch its note may go");
 
         ledger.add(LedgerEntry { begun: BTreeSet::from([id]), ..entry(4, 1, &[]) });
-        assert!(ledger.release().is_empty(), "it is not delivered");
+        assert!(ledger.release(Planted::NONE).is_empty(), "it is not delivered");
     }
 
     #[test]
@@ -203,8 +204,8 @@ mod tests {
         ledger.add(LedgerEntry { segment: 1, boot: 1, ..LedgerEntry::default() });
         ledger.note(&GroupNotes { tables: vec![A], ..GroupNotes::default() }, 10);
         ledger.drop_table(A);
-        assert!(ledger.release().is_empty());
+        assert!(ledger.release(Planted::NONE).is_empty());
         ledger.seal_last();
-        assert_eq!(ledger.release(), [1]);
+        assert_eq!(ledger.release(Planted::NONE), [1]);
     }
 }

@@ -7,6 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
+use planted::{Bug, Planted};
 use runtime::{AlignedBuf, File, OpenOptions, Runtime};
 
 use crate::commitlog::folder::{is_leftover, open_direct, segment_of_name, shard_folder};
@@ -40,12 +41,20 @@ pub async fn find_segments(runtime: &Runtime, data: &Path, own_shard: u16) -> Re
         let path = shard_folder(data, shard);
         for file in runtime.read_dir(&path).await.map_err(io_error(&path))? {
             let path = path.join(&file.name);
-            if is_leftover(&file.name) && shard == own_shard {
+            let is_own = shard == own_shard;
+            if is_leftover(&file.name) && is_own {
                 runtime.remove_file(&path).await.map_err(io_error(&path))?;
             }
-            if segment_of_name(&file.name).is_some()
-                && let Some(head) = read_head(runtime, &path).await?
-            {
+            if segment_of_name(&file.name).is_none() {
+                continue;
+            }
+            let head = match read_head(runtime, &path).await {
+                // Another shard is open already and has put away what nobody needs. What this shard must read stays until
+                // all are open.
+                Err(error) if !is_own && error.is_not_found() => continue,
+                head => head?,
+            };
+            if let Some(head) = head {
                 found.push(FoundSegment { path, folder_shard: shard, head, length: file.len });
             }
         }
@@ -95,6 +104,7 @@ pub struct SegmentStream<'s> {
     expected: Option<u64>,
     /// For each segment where its groups end; 0: none of it counts.
     ends: Vec<u64>,
+    planted: Planted,
 }
 
 /// A group that was checked.
@@ -105,12 +115,13 @@ pub struct FoundGroup<'w> {
     pub end: u64,
     sequence: u64,
     payload: &'w [u8],
+    planted: Planted,
 }
 
 impl<'w> FoundGroup<'w> {
     /// Its records, each with the sequence before it.
     pub fn records(&self) -> Records<'w> {
-        records(self.segment.head.salt, self.sequence, self.payload)
+        records(self.segment.head.salt, self.sequence, self.payload, self.planted)
     }
 }
 
@@ -124,7 +135,7 @@ enum Next {
 
 impl<'s> SegmentStream<'s> {
     /// The groups of `segments`, which are of one folder and one boot, by id.
-    pub fn new(runtime: &Runtime, segments: &'s [FoundSegment]) -> Self {
+    pub fn new(runtime: &Runtime, segments: &'s [FoundSegment], planted: Planted) -> Self {
         SegmentStream {
             runtime: runtime.clone(),
             segments,
@@ -133,6 +144,7 @@ impl<'s> SegmentStream<'s> {
             offset: BLOCK as u64,
             expected: None,
             ends: vec![0; segments.len()],
+            planted,
         }
     }
 
@@ -145,9 +157,15 @@ impl<'s> SegmentStream<'s> {
                 Next::End => self.leave_segment(),
                 Next::Broken(what) => {
                     let sequence = self.expected.unwrap_or(0);
-                    if self.durable_after().await?.is_some_and(|durable| durable > sequence) {
+                    let is_damage = self.durable_after().await?.is_some_and(|durable| durable > sequence);
+                    if is_damage && !self.planted.is(Bug::DamageTakenForTornTail) {
                         let (path, what) = (segment.path.clone(), what.to_owned());
                         return Err(OpenError::Corrupt { path, offset: self.offset, what });
+                    }
+                    if self.planted.is(Bug::TornTailAccepted) {
+                        self.offset += BLOCK as u64;
+                        self.expected = None;
+                        continue;
                     }
                     tracing::info!(
                         path = %segment.path.display(), offset = self.offset,
@@ -167,7 +185,7 @@ impl<'s> SegmentStream<'s> {
         let window = self.window.as_mut().expect("a group was found in the open window");
         let bytes = window.at(offset, head.length() as usize).await?;
         let payload = &bytes[GROUP_HEAD..GROUP_HEAD + head.payload as usize];
-        Ok(Some(FoundGroup { segment, end, sequence: head.sequence, payload }))
+        Ok(Some(FoundGroup { segment, end, sequence: head.sequence, payload, planted: self.planted }))
     }
 
     fn leave_segment(&mut self) {
@@ -189,15 +207,17 @@ impl<'s> SegmentStream<'s> {
         }
         let window = self.window.as_mut().expect("it was just opened");
         let (offset, salt, id) = (self.offset, segment.head.salt, segment.head.segment);
-        let Some(head) = GroupHead::decode(window.at(offset, BLOCK).await?, salt, id) else {
-            let is_last_here = greatest_durable(window, segment, offset + BLOCK as u64).await?.is_none();
+        let Some(head) = GroupHead::decode(window.at(offset, BLOCK).await?, salt, id, self.planted) else {
+            let rest = offset + BLOCK as u64;
+            let is_last_here = greatest_durable(window, segment, rest, self.planted).await?.is_none();
             return Ok(if is_last_here { Next::End } else { Next::Broken("a group's head cannot be read") });
         };
         if self.expected.is_some_and(|expected| head.sequence < expected) {
             let (path, what) = (segment.path.clone(), "a group is there twice".to_owned());
             return Err(OpenError::Corrupt { path, offset, what });
         }
-        if self.expected.is_some_and(|expected| head.sequence != expected) {
+        if self.expected.is_some_and(|expected| head.sequence != expected) && !self.planted.is(Bug::GroupMissingIgnored)
+        {
             return Ok(Next::Broken("a group is missing before this one"));
         }
         if head.length() > segment.length.saturating_sub(offset) {
@@ -208,7 +228,7 @@ impl<'s> SegmentStream<'s> {
             return Ok(Next::Broken("a group is cut off by the end of the file"));
         };
         let mut count = 0;
-        for record in records(salt, head.sequence, payload) {
+        for record in records(salt, head.sequence, payload, self.planted) {
             match record {
                 Ok(_) => count += 1,
                 Err(bad) => return Ok(Next::Broken(bad.what)),
@@ -227,7 +247,7 @@ impl<'s> SegmentStream<'s> {
             let segment = &self.segments[index];
             let start = if index == self.index { self.offset } else { BLOCK as u64 };
             let mut window = Window::open(&self.runtime, &segment.path, WINDOW_BYTES).await?;
-            durable = durable.max(greatest_durable(&mut window, segment, start).await?);
+            durable = durable.max(greatest_durable(&mut window, segment, start, self.planted).await?);
         }
         Ok(durable)
     }
@@ -253,11 +273,12 @@ async fn greatest_durable(
     window: &mut Window,
     segment: &FoundSegment,
     mut offset: u64,
+    planted: Planted,
 ) -> Result<Option<u64>, OpenError> {
     let mut durable = None;
     while offset < segment.length {
         let bytes = window.at(offset, BLOCK).await?;
-        if let Some(head) = GroupHead::decode(bytes, segment.head.salt, segment.head.segment) {
+        if let Some(head) = GroupHead::decode(bytes, segment.head.salt, segment.head.segment, planted) {
             durable = durable.max(Some(head.durable));
         }
         offset += BLOCK as u64;

@@ -4,6 +4,7 @@
 use std::io;
 use std::time::Duration;
 
+use planted::Bug;
 use runtime::{AlignedBuf, File, Group};
 
 use crate::commitlog::buffer::GroupBuffer;
@@ -103,7 +104,9 @@ async fn write_group(log: &CommitLog, active: &mut Option<Active>) -> Result<(),
     let payload = (end - shared.state.borrow().written) as usize;
     assert!(length.is_multiple_of(BLOCK as u64) && segment.offset.is_multiple_of(BLOCK as u64));
     let (result, bytes) = segment.file.write_at(bytes, segment.offset).await;
-    if let Err(error) = result {
+    if let Err(error) = result
+        && !shared.planted.is(Bug::PoisonIgnored)
+    {
         return Err(poison(log, segment.segment, "written to", &error));
     }
     segment.offset += length;
@@ -164,7 +167,9 @@ async fn next_segment(log: &CommitLog) -> Result<Active, Failed> {
         }
         if let Some((segment, file)) = next {
             let mut state = shared.state.borrow_mut();
-            state.is_disk_full = false;
+            if std::mem::take(&mut state.is_disk_full) {
+                tracing::info!(shard = shared.head.shard, "the disk has room again: writes are taken");
+            }
             state.ledger.seal_last();
             let boot = shared.head.boot;
             state.ledger.add(LedgerEntry { segment, boot, ..LedgerEntry::default() });
@@ -177,6 +182,7 @@ async fn next_segment(log: &CommitLog) -> Result<Active, Failed> {
         if !prepare(log.clone(), false).await {
             shared.state.borrow_mut().is_disk_full = true;
             shared.room.notify_all();
+            shared.synced.notify_all();
             shared.runtime.sleep(DISK_FULL_RETRY).await;
         }
     }
@@ -218,8 +224,11 @@ async fn prepare(log: CommitLog, fill: bool) -> bool {
             true
         }
         Err(error) if is_disk_full(&error) => {
-            let path = segment_path(&shared.folder.path, segment);
-            tracing::warn!(path = %path.display(), "the disk is full: the next commit log segment cannot be made");
+            // Once, not at every try.
+            if !state.is_disk_full {
+                let path = segment_path(&shared.folder.path, segment);
+                tracing::warn!(path = %path.display(), "the disk is full: the next commit log segment cannot be made");
+            }
             state.prepare_not_before = shared.runtime.now() + DISK_FULL_RETRY;
             false
         }
@@ -245,7 +254,10 @@ pub(super) async fn sync_at_period(log: CommitLog, period: Duration) {
             state.sync_wanted > state.synced
         };
         if !is_wanted {
-            let _ = shared.runtime.timeout(period, shared.sync_now.notified()).await;
+            match shared.planted.is(Bug::PeriodIgnored) {
+                true => shared.sync_now.notified().await,
+                false => drop(shared.runtime.timeout(period, shared.sync_now.notified()).await),
+            }
         }
         let (files, written) = {
             let mut state = shared.state.borrow_mut();

@@ -116,6 +116,7 @@ fn what_a_power_cut_took_in_periodic_is_no_damage() {
     rewrite(&path, &cut);
     let rows = reopen(&folder, 2).expect("unsynced groups may be gone");
     assert!(rows.starts_with(&[0, 1, 2]) && rows.len() < 8, "{rows:?}");
+    assert_eq!(rows, (0..rows.len() as u32).collect::<Vec<_>>(), "nothing behind what is missing");
     assert_eq!(reopen(&folder, 3).expect("the shard opens"), rows);
     // One that was synced may not.
     let mut damaged = bytes.clone();
@@ -133,4 +134,37 @@ fn unfinished_segments_are_cleared_away() {
     std::fs::write(shard.join("0000000000000008.log"), [0; 8192]).expect("a file can be made");
     assert_eq!(reopen(&folder, 2).expect("the shard opens"), [0, 1, 2]);
     assert!(!shard.join("0000000000000007.new").exists());
+}
+
+/// Cut anywhere, a log gives the writes up to the cut, in their order, and batches whole.
+#[test]
+fn a_log_cut_anywhere_gives_a_prefix_and_whole_batches() {
+    let folder = Folder::new("cut");
+    with_shard(&Setup::new(&folder, 1), async |runtime, shard| {
+        for number in 0..12u32 {
+            let (one, other) = (mutation(TABLE, number, 1, &[5; 3000]), mutation(OTHER, number, 1, &[5; 3000]));
+            shard.apply_batch(&[&one, &other]).expect("there is room");
+            shard.drain().await.expect("the disk works");
+            runtime.sleep(std::time::Duration::from_millis(2)).await;
+        }
+        shard.drain().await.expect("the disk works");
+    })
+    .expect("the shard opens");
+    let path = folder.segments(0).remove(0);
+    let bytes = std::fs::read(&path).expect("the segment can be read");
+    let end = bytes.iter().rposition(|&byte| byte != 0).expect("groups") + 1;
+    let mut before = 0;
+    for cut in (BLOCK..=end.next_multiple_of(BLOCK)).step_by(512) {
+        let mut torn = bytes.clone();
+        torn[cut..].fill(0);
+        rewrite(&path, &torn);
+        let found =
+            with_shard(&Setup::new(&folder, 2), async |_, shard| (read_rows(&shard, TABLE), read_rows(&shard, OTHER)));
+        let (one, other) = found.expect("a torn end is no damage");
+        assert_eq!(one, other, "cut at {cut}: half of a batch");
+        assert_eq!(one, (0..one.len() as u32).collect::<Vec<_>>(), "cut at {cut}");
+        assert!(one.len() >= before, "cut at {cut}: a longer log holds fewer rows");
+        before = one.len();
+    }
+    assert_eq!(before, 12);
 }

@@ -30,6 +30,20 @@ impl Folder {
         Folder { path }
     }
 
+    /// Copies all segments as they are now.
+    pub fn copy_to(&self, other: &Folder) {
+        let root = self.path.join("commitlog");
+        for folder in std::fs::read_dir(root).expect("a folder of segments") {
+            let folder = folder.expect("an entry").path();
+            let target = other.path.join("commitlog").join(folder.file_name().expect("a name"));
+            std::fs::create_dir_all(&target).expect("a folder can be made");
+            for file in std::fs::read_dir(&folder).expect("a folder of segments") {
+                let file = file.expect("an entry").path();
+                std::fs::copy(&file, target.join(file.file_name().expect("a name"))).expect("a file can be copied");
+            }
+        }
+    }
+
     /// The segments of one shard, by id.
     pub fn segments(&self, shard: u16) -> Vec<PathBuf> {
         let folder = self.path.join("commitlog").join(format!("shard-{shard}"));
@@ -60,12 +74,12 @@ fn table(id: TableId, name: &str) -> Table {
     Table::new(id, "ks", name, columns, TableOptions::default())
 }
 
-pub fn schema_of(tables: &[TableId]) -> Schema {
+pub fn schema_of(tables: &[TableId], durable_writes: bool) -> Schema {
     let def = KeyspaceDef {
         name: "ks".to_owned(),
         replication: Default::default(),
         strategy: ReplicationStrategy::Simple { replication_factor: 1 },
-        durable_writes: true,
+        durable_writes,
     };
     let mut changes = vec![SchemaChange::PutKeyspace(def)];
     for &id in tables {
@@ -74,11 +88,22 @@ pub fn schema_of(tables: &[TableId]) -> Schema {
     Schema::empty().with_all(&changes)
 }
 
+/// The bug that `HELENUS_PLANT` names, where bugs are compiled in.
+pub fn planted() -> planted::Planted {
+    #[cfg(feature = "planted")]
+    if let Ok(name) = std::env::var("HELENUS_PLANT") {
+        return planted::Planted::named(&name).expect("a bug of the list");
+    }
+    planted::Planted::NONE
+}
+
 /// How a test opens its shards.
 #[derive(Clone)]
 pub struct Setup {
     pub options: StorageOptions,
     pub tables: Vec<TableId>,
+    /// Whether the tables' keyspace asks for the log.
+    pub durable_writes: bool,
     pub truncations: Truncations,
 }
 
@@ -86,7 +111,8 @@ impl Setup {
     pub fn new(folder: &Folder, boot: u64) -> Self {
         let mut options = StorageOptions::new(&folder.path, boot, 1 << 30);
         options.segment_bytes = 256 << 10;
-        Setup { options, tables: vec![TABLE, OTHER], truncations: Truncations::new() }
+        options.planted = planted();
+        Setup { options, tables: vec![TABLE, OTHER], durable_writes: true, truncations: Truncations::new() }
     }
 
     pub fn boot(&self, boot: u64) -> Self {
@@ -101,7 +127,7 @@ impl Setup {
     }
 
     async fn open(self, runtime: Runtime, shards: u16) -> Result<Shard, OpenError> {
-        let schema = schema_of(&self.tables);
+        let schema = schema_of(&self.tables, self.durable_writes);
         Shard::open(&runtime, self.options, Sharder::new(shards), &schema, &self.truncations).await
     }
 }

@@ -86,3 +86,37 @@ fn a_truncation_position_speaks_of_one_shard() {
     assert_eq!(all_rows(&truncated, 2).len(), 10);
     assert_eq!(all_rows(&truncated.boot(3), 1).len(), 10);
 }
+
+/// The old segments hold the only durable copy until the new records are on the disk: at no moment may a copy of the folder miss a row.
+#[test]
+fn old_segments_go_only_when_the_new_records_are_on_the_disk() {
+    let folder = Folder::new("retired");
+    let setup = Setup::new(&folder, 1);
+    with_shards(&setup, 2, true, async |runtime, shard| {
+        let mine = (0..3000u32).filter(|&number| is_mine(&runtime, number));
+        write_rows(&shard, TABLE, mine, &[1; 100]).await;
+    });
+    let copy = Folder::new("retired-copy");
+    // The moment after the old segments went, before the shard does anything else.
+    with_shards(&setup.boot(2), 1, true, async |_, _| folder.copy_to(&copy));
+    assert!(copy.segments(1).is_empty(), "the old segments are gone");
+    let mut copied = setup.boot(3);
+    copied.options.dir.clone_from(&copy.path);
+    assert_eq!(all_rows(&copied, 1), (0..3000).collect::<Vec<_>>());
+}
+
+/// What was logged stays durable through a change of the shard count, although its keyspace asks for no log any more.
+#[test]
+fn records_are_taken_over_whatever_the_keyspace_asks_for_today() {
+    let folder = Folder::new("durable-once");
+    let mut setup = Setup::new(&folder, 1);
+    with_shards(&setup, 2, true, async |runtime, shard| {
+        let mine = (0..300u32).filter(|&number| is_mine(&runtime, number));
+        write_rows(&shard, TABLE, mine, b"v").await;
+    });
+    setup.durable_writes = false;
+    assert_eq!(all_rows(&setup.boot(2), 1), (0..300).collect::<Vec<_>>());
+    assert_eq!(all_rows(&setup.boot(3), 1), (0..300).collect::<Vec<_>>());
+    assert_eq!(all_rows(&setup.boot(4), 3), (0..300).collect::<Vec<_>>());
+    assert_eq!(all_rows(&setup.boot(5), 3), (0..300).collect::<Vec<_>>());
+}

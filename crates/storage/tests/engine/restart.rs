@@ -196,9 +196,54 @@ fn a_file_system_without_direct_io_will_do() {
     let mut options = StorageOptions::new(format!("/dev/shm/helenus-test-{}", std::process::id()), 1, 1 << 30);
     options.segment_bytes = 256 << 10;
     let folder = Folder { path: options.dir.clone() };
-    let setup = Setup { options, tables: vec![TABLE], truncations: Default::default() };
+    let setup = Setup { options, tables: vec![TABLE], durable_writes: true, truncations: Default::default() };
     with_shard(&setup, async |_, shard| write_rows(&shard, TABLE, 0..100, b"v").await).expect("the shard opens");
     let rows = with_shard(&setup.boot(2), async |_, shard| read_rows(&shard, TABLE)).expect("the shard opens");
     assert_eq!(rows, (0..100).collect::<Vec<_>>());
     drop(folder);
+}
+
+/// A recycled segment still holds groups of its earlier life behind its own: they are not its own, and it is what its new head says.
+#[test]
+fn a_recycled_segment_has_one_life_only() {
+    let folder = Folder::new("recycled");
+    let mut setup = Setup::new(&folder, 1);
+    let position = with_shard(&setup, async |runtime, shard| {
+        let mut position = shard.truncate(TABLE);
+        for round in 0..8u32 {
+            write_rows(&shard, TABLE, round * 1000..round * 1000 + 1000, &[1; 300]).await;
+            position = shard.truncate(TABLE);
+            shard.truncation_is_durable(TABLE, position);
+            runtime.sleep(std::time::Duration::from_millis(20)).await;
+        }
+        // Into a recycled segment, and not far.
+        write_rows(&shard, TABLE, 9000..9800, &[1; 300]).await;
+        position
+    })
+    .expect("the shard opens");
+    setup.truncations.insert(TABLE, vec![position]);
+    let rows = with_shard(&setup.boot(2), async |_, shard| read_rows(&shard, TABLE)).expect("the shard opens");
+    assert_eq!(rows, (9000..9800).collect::<Vec<_>>());
+}
+
+/// A truncation of one table lets nothing go that another table needs.
+#[test]
+fn segments_stay_while_any_table_needs_them() {
+    let folder = Folder::new("needed");
+    let mut setup = Setup::new(&folder, 1);
+    let position = with_shard(&setup, async |runtime, shard| {
+        let mut position = shard.truncate(TABLE);
+        for round in 0..8u32 {
+            write_rows(&shard, OTHER, round * 10..round * 10 + 10, b"v").await;
+            write_rows(&shard, TABLE, round * 1000..round * 1000 + 1000, &[1; 300]).await;
+            position = shard.truncate(TABLE);
+            shard.truncation_is_durable(TABLE, position);
+            runtime.sleep(std::time::Duration::from_millis(20)).await;
+        }
+        position
+    })
+    .expect("the shard opens");
+    setup.truncations.insert(TABLE, vec![position]);
+    let rows = with_shard(&setup.boot(2), async |_, shard| (read_rows(&shard, TABLE), read_rows(&shard, OTHER)));
+    assert_eq!(rows.expect("the shard opens"), (vec![], (0..80).collect()));
 }

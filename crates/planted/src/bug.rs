@@ -1,0 +1,91 @@
+//! The list: one line per bug.
+
+/// Which suite must catch a bug. `cargo xtask planted` knows how each is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Suite {
+    /// `tests/power/`: the real binary on a disk that forgets.
+    Power,
+    /// `tests/power/faults.rs`: the real binary on a disk that fails or is full.
+    Faults,
+    /// `crates/storage/tests/engine/`: one engine on real files.
+    Storage,
+}
+
+/// What is said of a bug.
+#[derive(Debug, Clone, Copy)]
+pub struct Description {
+    /// The bug.
+    pub bug: Bug,
+    /// What `--plant` calls it.
+    pub name: &'static str,
+    /// What goes wrong.
+    pub sentence: &'static str,
+    /// Who must notice.
+    pub suite: Suite,
+}
+
+macro_rules! bugs {
+    ($($bug:ident, $name:literal, $suite:ident, $sentence:literal;)*) => {
+        /// A bug that can be planted.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Bug {
+            $(#[doc = $sentence] $bug,)*
+        }
+
+        /// All of them.
+        pub const BUGS: &[Description] = &[
+            $(Description { bug: Bug::$bug, name: $name, sentence: $sentence, suite: Suite::$suite },)*
+        ];
+    };
+}
+
+bugs! {
+    SyncLeftOut, "sync-left-out", Power,
+        "Groups are written to the page cache and never synced.";
+    AcknowledgeBeforeSync, "acknowledge-before-sync", Power,
+        "A write is answered when it is appended, not when its group is on the disk.";
+    PeriodIgnored, "period-ignored", Power,
+        "In `periodic` nothing is synced when the period is over.";
+    FolderNotSynced, "folder-not-synced", Power,
+        "A new segment's name is not synced with its folder.";
+    MetadataNotSynced, "metadata-not-synced", Power,
+        "A schema change is answered before the metadata log is on the disk.";
+    BootNotAdvanced, "boot-not-advanced", Power,
+        "A start does not count itself, so that positions of two starts are taken for each other.";
+    TruncationNotLogged, "truncation-not-logged", Power,
+        "TRUNCATE empties memory and makes no position durable.";
+    PoisonIgnored, "poison-ignored", Faults,
+        "A group whose write failed counts as synced.";
+    FullDiskAcknowledged, "full-disk-acknowledged", Faults,
+        "While no segment can be made, writes are answered from memory.";
+    RecordChecksumIgnored, "record-checksum-ignored", Storage,
+        "A record's checksum is not compared.";
+    GroupChecksumIgnored, "group-checksum-ignored", Storage,
+        "A group head's checksum is not compared.";
+    TornTailAccepted, "torn-tail-accepted", Storage,
+        "Of a group that was being written the records before the tear are taken.";
+    DamageTakenForTornTail, "damage-taken-for-torn-tail", Storage,
+        "A group that cannot be read ends the log, although later ones say that it was synced.";
+    GroupMissingIgnored, "group-missing-ignored", Storage,
+        "A gap between two groups' sequences is passed over.";
+    BatchNotLogged, "batch-not-logged", Storage,
+        "A batch is applied in memory, and its record is not written.";
+    BatchInPieces, "batch-in-pieces", Storage,
+        "A batch's mutations are separate records, which groups may part.";
+    ReplayToFormerOwner, "replay-to-former-owner", Storage,
+        "After a change of the shard count records go to the shard that owned them before.";
+    PositionsComparedAcrossShards, "positions-compared-across-shards", Storage,
+        "A truncation position of one shard is held against records of another.";
+    TruncationIgnored, "truncation-ignored", Storage,
+        "Replay applies what was truncated.";
+    RetiredBeforeSynced, "retired-before-synced", Storage,
+        "Segments of the old shard count go before their records are on the disk anew.";
+    DurabilityOfToday, "durability-of-today", Storage,
+        "Records of a table that is not logged any more are left out when the shard count changes.";
+    SaltIgnored, "salt-ignored", Storage,
+        "Groups of a recycled segment's earlier life pass for its own.";
+    SegmentReusedWhileNeeded, "segment-reused-while-needed", Storage,
+        "A sealed segment is reused although tables have records in it.";
+    SegmentHeadNotWritten, "segment-head-not-written", Storage,
+        "A recycled segment keeps the head of its earlier life.";
+}
