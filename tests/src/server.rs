@@ -26,6 +26,7 @@ pub struct Builder {
     shards: u16,
     arguments: Vec<String>,
     ports: (u16, u16),
+    data: Option<PathBuf>,
 }
 
 /// A scratch folder, removed with the last builder or server that uses it.
@@ -51,7 +52,7 @@ impl Builder {
         let folder = std::env::temp_dir().join(unique);
         std::fs::create_dir_all(&folder).expect("the temporary folder can be written");
         let folder = Folder(Arc::new(FolderPath(folder)));
-        Builder { folder, reactor: reactor.to_string(), shards, arguments: Vec::new(), ports: (0, 0) }
+        Builder { folder, reactor: reactor.to_string(), shards, arguments: Vec::new(), ports: (0, 0), data: None }
     }
 
     /// The same folder, started on another reactor and shard count.
@@ -73,9 +74,22 @@ impl Builder {
         self
     }
 
+    /// With the data in a folder that someone else makes and removes.
+    pub fn with_data_in(mut self, folder: PathBuf) -> Builder {
+        self.data = Some(folder);
+        self
+    }
+
+    /// With these lines as its configuration file.
+    pub fn configured(self, lines: &str) -> Builder {
+        let file = self.folder.0.0.join("helenus.yaml");
+        std::fs::write(&file, lines).expect("the temporary folder can be written");
+        self.with(&["--config", file.to_str().expect("a path in UTF-8")])
+    }
+
     /// Where the data lies.
     pub fn data(&self) -> PathBuf {
-        self.folder.0.0.join("data")
+        self.data.clone().unwrap_or_else(|| self.folder.0.0.join("data"))
     }
 
     /// Starts it and waits for the ready line.
@@ -200,6 +214,13 @@ impl Server {
         self.child.kill().expect("it was alive");
         let _ = self.wait(STOP_TIME_MAX);
         self.assert_no_complaints();
+    }
+
+    /// SIGKILL, whatever it had to say by then: for a server whose disk or power is gone. Gives its log.
+    pub fn kill_without_judging(mut self) -> Vec<String> {
+        self.child.kill().expect("nobody else has waited for it");
+        let _ = self.wait(STOP_TIME_MAX);
+        self.lines()
     }
 
     /// No stall over 5 ms, no panic, no error in the log.

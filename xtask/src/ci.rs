@@ -12,7 +12,7 @@ use crate::peers::python::Environment;
 use crate::report::{Passed, Report};
 use crate::tests::{self, Effort};
 use crate::tools::{self, CC, CXX, PYTHON, TASKSET};
-use crate::{fuzz, process, tidy, workspace};
+use crate::{fuzz, planted, process, tidy, workspace};
 
 /// How long everything may take.
 pub struct Settings {
@@ -24,6 +24,7 @@ pub struct Settings {
     drivers: Duration,
     hostile: Duration,
     crash: Duration,
+    planted: Duration,
     footprint: Duration,
     fuzz: Duration,
     fuzz_seconds: u64,
@@ -42,7 +43,8 @@ impl Settings {
             unit: seconds(180),
             drivers: seconds(240),
             hostile: seconds(120),
-            crash: seconds(240),
+            crash: seconds(300),
+            planted: seconds(300),
             footprint: seconds(60),
             fuzz: seconds(300),
             fuzz_seconds: 90,
@@ -78,6 +80,7 @@ pub fn run(settings: &Settings) -> Result<(), String> {
         report.phase("drivers", settings.drivers, |budget| tests::drivers(budget, settings.effort));
         report.phase("hostile", settings.hostile, |budget| tests::hostile(budget, settings.effort));
         report.phase("crash", settings.crash, |budget| tests::crash(budget, settings.effort));
+        report.phase("planted", settings.planted, |budget| planted::phase(budget, &[]));
         report.phase("footprint", settings.footprint, |budget| tests::footprint(budget, settings.effort));
         report.phase("speed", settings.speed, bench::gate);
         report.phase("fuzz", settings.fuzz, |budget| fuzz::phase(budget, settings.fuzz_seconds));

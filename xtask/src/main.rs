@@ -1,6 +1,6 @@
 //! The project's own tasks: `cargo xtask <task>`.
 //!
-//! No dependencies on purpose: this is the first thing that a clean clone builds, and every other task waits for it.
+//! No dependencies from outside on purpose: this is the first thing that a clean clone builds, and every other task waits for it.
 
 #![allow(clippy::disallowed_methods, reason = "a build tool reads files, clocks and processes directly")]
 
@@ -8,6 +8,7 @@ mod bench;
 mod ci;
 mod fuzz;
 mod peers;
+mod planted;
 mod process;
 mod report;
 mod source;
@@ -26,7 +27,9 @@ cargo xtask <task>
   tidy               the house rules that no compiler checks
   drivers            real drivers and cqlsh against the release binary
   hostile            hostile bytes on the socket
-  crash              loads with kills and restarts, every acknowledged row read back
+  crash              loads with kills, power cuts and restarts, every acknowledged row read back
+  power              the power cuts alone
+  planted [NAME…]    plant one bug after the other; the suite that must catch it must fail
   fuzz [SECONDS]     build the fuzz targets and run each so long (default 30)
   bench [--quick] [--no-cassandra] [--only NAME,NAME] [--rounds N]
                      cost of a request: echo server, Helenus, Cassandra 5.0.6 in turn on the same core
@@ -42,7 +45,9 @@ fn main() -> ExitCode {
         Some("tidy") => tidy::run(),
         Some("drivers") => tests::run_alone(tests::drivers, rest),
         Some("hostile") => tests::run_alone(tests::hostile, rest),
+        Some("power") => tests::run_alone(tests::power, rest),
         Some("crash") => tests::run_alone(tests::crash, rest),
+        Some("planted") => planted::run(rest),
         Some("fuzz") => fuzz::run_alone(rest),
         Some("bench") => bench::run(rest),
         Some("cassandra") => peers::cassandra::run_in_foreground(rest),

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::peers::python::Environment;
 use crate::report::{Counts, Passed};
+use crate::tools::{self, MKFS, MOUNT};
 use crate::{process, workspace};
 
 /// How hard the black-box tests try.
@@ -30,9 +31,23 @@ pub fn hostile(budget: Duration, effort: Effort) -> Result<Passed, String> {
     black_box("hostile", budget, effort)
 }
 
-/// Loads, kills and restarts, then the same load read back.
+/// Power cuts alone.
+pub fn power(budget: Duration, effort: Effort) -> Result<Passed, String> {
+    require_power()?;
+    black_box("power", budget, effort)
+}
+
+/// What the power cuts need of this machine.
+pub fn require_power() -> Result<(), String> {
+    tools::require(&[MKFS, MOUNT])?;
+    tools::require_devices(&["/dev/fuse", "/dev/loop-control"])
+}
+
+/// Loads, kills, power cuts and restarts, then what was acknowledged read back.
 pub fn crash(budget: Duration, effort: Effort) -> Result<Passed, String> {
-    Ok(both(black_box("durability", budget, effort)?, black_box("crash", budget, effort)?))
+    require_power()?;
+    let kills = both(black_box("durability", budget, effort)?, black_box("crash", budget, effort)?);
+    Ok(both(kills, black_box("power", budget, effort)?))
 }
 
 /// Start time, memory and the cost of doing nothing.
@@ -62,7 +77,7 @@ pub fn build_tests(budget: Duration) -> Result<(), String> {
     process::must(unit.args(["test", "--workspace", "--no-run"]).current_dir(workspace::root()), budget)?;
     let mut black_box = Command::new("cargo");
     black_box.args(["test", "--workspace", "--no-run"]);
-    for name in ["drivers", "hostile", "durability", "crash", "footprint"] {
+    for name in ["drivers", "hostile", "durability", "crash", "power", "footprint"] {
         black_box.args(["--test", name]);
     }
     process::must(black_box.current_dir(workspace::root()), budget).map(drop)

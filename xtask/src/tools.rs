@@ -16,6 +16,10 @@ pub const CXX: Tool = Tool { program: "c++", package: "g++" };
 pub const PYTHON: Tool = Tool { program: "python3", package: "python3 python3-venv" };
 /// Pins a process to a core.
 pub const TASKSET: Tool = Tool { program: "taskset", package: "util-linux" };
+/// Makes the file systems that lose their power.
+pub const MKFS: Tool = Tool { program: "mkfs.ext4", package: "e2fsprogs" };
+/// Mounts them.
+pub const MOUNT: Tool = Tool { program: "mount", package: "mount" };
 /// Runs the real Cassandra.
 pub const JAVA: Tool = Tool { program: "java", package: "openjdk-17-jre-headless" };
 /// Fetches the real Cassandra.
@@ -27,7 +31,9 @@ pub fn require(tools: &[Tool]) -> Result<(), String> {
 }
 
 fn require_in(path: &str, tools: &[Tool]) -> Result<(), String> {
-    let folders: Vec<PathBuf> = std::env::split_paths(path).collect();
+    // Where administrators' programs lie may be missing from PATH.
+    let more = ["/usr/sbin", "/sbin"].map(PathBuf::from);
+    let folders: Vec<PathBuf> = std::env::split_paths(path).chain(more).collect();
     let missing: Vec<&Tool> =
         tools.iter().filter(|tool| !folders.iter().any(|folder| folder.join(tool.program).is_file())).collect();
     if missing.is_empty() {
@@ -36,6 +42,19 @@ fn require_in(path: &str, tools: &[Tool]) -> Result<(), String> {
     let programs: Vec<&str> = missing.iter().map(|tool| tool.program).collect();
     let packages: Vec<&str> = missing.iter().map(|tool| tool.package).collect();
     Err(format!("missing: {}\nthis helps: apt-get install -y {}", programs.join(", "), packages.join(" ")))
+}
+
+/// Fails with the devices that are missing, or that this user may not open.
+pub fn require_devices(paths: &[&str]) -> Result<(), String> {
+    let missing: Vec<&str> = paths
+        .iter()
+        .copied()
+        .filter(|path| std::fs::OpenOptions::new().read(true).write(true).open(path).is_err())
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(format!("cannot be opened: {}\nthis helps: run as root, modprobe -a fuse loop ext4", missing.join(", ")))
 }
 
 /// Fails when rustup has no nightly toolchain.

@@ -1,0 +1,133 @@
+//! Faults of a disk that has power: it fails, or it is full.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use helenus_tests::Random;
+use scylla::client::session::Session;
+
+use crate::load::{Promises, check, connect, create};
+use crate::machine::Machine;
+use crate::{Load, acknowledged, builder, tokio};
+
+/// How long a state may take to come about.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+async fn load_for(session: &Arc<Session>, promises: &Promises, time: Duration) -> Promises {
+    let load = Load::start(session, promises);
+    tokio::time::sleep(time).await;
+    load.end().await
+}
+
+/// The disk fails under a load: from then on no write is acknowledged, each gets an error and none hangs, reads go on; and what was
+/// acknowledged before is there when the disk works again.
+fn a_failed_disk_ends_acknowledgements(reactor: &str) {
+    let mut machine = Machine::new();
+    machine.start();
+    let tokio = tokio();
+    let builder = builder(&machine).dealt_to(reactor, 2);
+    let server = builder.start();
+    let promises = tokio.block_on(async {
+        let session = connect(&server).await;
+        create(&session).await;
+        let promises = load_for(&session, &Promises::new(), Duration::from_millis(200)).await;
+        let load = Load::start(&session, &promises);
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        machine.disk.fail();
+        // Each shard learns of it with its next write. What was on its way to the disk before may still be acknowledged.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        let promises = load.end().await;
+        let after = tokio::time::timeout(PATIENCE, load_for(&session, &promises, Duration::from_millis(200)));
+        let after = after.await.expect("a write to a failed disk is answered");
+        assert_eq!(acknowledged(&after), acknowledged(&promises), "{reactor}: acknowledged by a failed disk");
+        let attempts = |promises: &Promises| promises.values().map(|promise| promise.sent).sum::<i64>();
+        assert!(attempts(&after) > attempts(&promises), "{reactor}: writes were tried");
+        check(&session, &after, 0).await;
+        after
+    });
+    machine.cut(&mut Random::new(1));
+    let said = server.kill_without_judging();
+    assert!(
+        said.iter().any(|line| line.contains("takes no more writes")),
+        "{reactor}: the failure is named in the log"
+    );
+    machine.restart();
+    let server = builder.start();
+    tokio.block_on(async { check(&*connect(&server).await, &promises, 1).await });
+    server.stop();
+    machine.unmount();
+}
+
+#[test]
+fn a_failed_disk_ends_acknowledgements_on_uring() {
+    a_failed_disk_ends_acknowledgements("uring");
+}
+
+#[test]
+fn a_failed_disk_ends_acknowledgements_on_epoll() {
+    a_failed_disk_ends_acknowledgements("epoll");
+}
+
+/// The file system is full: writes and schema changes are refused, and taken again when there is room. What was acknowledged before, in
+/// between and after survives the next cut.
+#[test]
+fn a_full_disk_refuses_and_recovers() {
+    let mut machine = Machine::new();
+    machine.start();
+    let tokio = tokio();
+    let builder = builder(&machine);
+    let server = builder.start();
+    let ballast = machine.data().join("ballast");
+    let promises = tokio.block_on(async {
+        let session = connect(&server).await;
+        create(&session).await;
+        let mut promises = load_for(&session, &Promises::new(), Duration::from_millis(100)).await;
+        fill(&ballast);
+        until("a full disk refuses writes", &session, &mut promises, |count| count == 0).await;
+        let refused = session.query_unpaged("CREATE TABLE crashed.second (key int PRIMARY KEY)", ()).await;
+        assert!(refused.is_err(), "a schema change without room");
+        check(&session, &promises, 0).await;
+        std::fs::remove_file(&ballast).expect("the ballast is there");
+        until("there is room, and writes are taken", &session, &mut promises, |count| count > 100).await;
+        let made = session.query_unpaged("CREATE TABLE crashed.second (key int PRIMARY KEY)", ()).await;
+        made.expect("there is room, and schema changes are taken");
+        promises
+    });
+    machine.cut(&mut Random::new(1));
+    let said = server.kill_without_judging();
+    assert!(said.iter().any(|line| line.contains("the disk is full")), "the log says so");
+    machine.restart();
+    let server = builder.start();
+    tokio.block_on(async {
+        let session = connect(&server).await;
+        check(&session, &promises, 1).await;
+        session.query_unpaged("SELECT key FROM crashed.second", ()).await.expect("the second table is there");
+    });
+    server.stop();
+    machine.unmount();
+}
+
+/// Loads until the count of acknowledged writes of a while is as wished.
+async fn until(what: &str, session: &Arc<Session>, promises: &mut Promises, is_so: impl Fn(i64) -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let before = acknowledged(promises);
+        *promises = load_for(session, promises, Duration::from_millis(200)).await;
+        if is_so(acknowledged(promises) - before) {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{what}: not within {PATIENCE:?}");
+    }
+}
+
+/// Takes all room that is left.
+fn fill(path: &std::path::Path) {
+    let mut file = std::fs::File::create(path).expect("a file can be made");
+    let mut piece = 1 << 20;
+    while piece >= 4096 {
+        if file.write_all(&vec![1; piece]).and_then(|()| file.sync_data()).is_err() {
+            piece /= 2;
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! `cargo xtask planted`: plants one bug after the other and runs the suite that must catch it.
+//!
+//! One build has them all; which one is planted is said at the start of a server or a test. First every suite must pass with none
+//! planted, so that a failure speaks of the bug.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use planted::{BUGS, Suite};
+
+use crate::process::{self, Output};
+use crate::report::{self, Counts, Passed};
+use crate::{tests, workspace};
+
+/// How long one run of a suite may take. A server that hangs has caught the bug as well, in a poor way: it counts as survived.
+const RUN_TIME_MAX: Duration = Duration::from_secs(120);
+/// Power cuts per run: a bug is seen at the first or second, and some only when a segment is full.
+const CUTS: &str = "25";
+
+/// What is run.
+struct Built {
+    helenus: PathBuf,
+    power: PathBuf,
+    engine: PathBuf,
+}
+
+/// Builds, and runs every bug that `only` names, or all.
+pub fn run(only: &[String]) -> Result<(), String> {
+    let passed = phase(Duration::from_secs(7200), only)?;
+    println!("{} caught, {} survived", passed.counts.passed, passed.counts.failed);
+    if passed.success { Ok(()) } else { Err(String::new()) }
+}
+
+/// The same as a phase of `ci`: each bug is a test, which passes when a suite fails.
+pub fn phase(budget: Duration, only: &[String]) -> Result<Passed, String> {
+    if let Some(unknown) = only.iter().find(|name| !BUGS.iter().any(|bug| bug.name == **name)) {
+        return Err(format!("there is no planted bug {unknown}; {}", names()));
+    }
+    tests::require_power()?;
+    let built = build(budget)?;
+    let bugs: Vec<_> = BUGS.iter().filter(|bug| only.is_empty() || only.iter().any(|name| name == bug.name)).collect();
+    for suite in [Suite::Storage, Suite::Power, Suite::Faults] {
+        if bugs.iter().any(|bug| bug.suite == suite) {
+            let output = run_suite(&built, suite, None)?;
+            if !output.success {
+                return Err(format!("the suite {suite:?} fails with no bug planted"));
+            }
+        }
+    }
+    let mut lines = Vec::new();
+    let mut counts = Counts::default();
+    for bug in bugs {
+        let began = Instant::now();
+        let output = run_suite(&built, bug.suite, Some(bug.name))?;
+        // It must be the suite that says so: a process that was ended or could not begin has caught nothing.
+        let is_caught = !output.success && output.lines.iter().any(|line| report::summary(line).is_some_and(failed));
+        let word = if is_caught { "caught" } else { "SURVIVED" };
+        let seconds = began.elapsed().as_secs_f64();
+        lines.push(format!(
+            "{word:<9} {:<32} {:<8} {seconds:>5.1} s  {}",
+            bug.name,
+            format!("{:?}", bug.suite),
+            bug.sentence
+        ));
+        counts = counts.and(Counts { passed: u64::from(is_caught), failed: u64::from(!is_caught) });
+    }
+    println!("{}", lines.join("\n"));
+    Ok(Passed { counts, success: counts.failed == 0, note: format!("{} bugs caught", counts.passed) })
+}
+
+fn failed(counts: Counts) -> bool {
+    counts.failed > 0
+}
+
+fn names() -> String {
+    let names: Vec<&str> = BUGS.iter().map(|bug| bug.name).collect();
+    format!("there are {}", names.join(", "))
+}
+
+fn run_suite(built: &Built, suite: Suite, bug: Option<&str>) -> Result<Output, String> {
+    let mut command = match suite {
+        Suite::Storage => Command::new(&built.engine),
+        Suite::Power => Command::new(&built.power),
+        Suite::Faults => Command::new(&built.power),
+    };
+    match suite {
+        Suite::Storage => {}
+        Suite::Power => drop(command.args(["what_was_acknowledged", "--test-threads=1"])),
+        Suite::Faults => drop(command.args(["faults::", "--test-threads=1"])),
+    }
+    command.env("HELENUS_BINARY", &built.helenus).env("HELENUS_CUTS", CUTS).env("RUST_BACKTRACE", "0");
+    command.env_remove("HELENUS_SOAK").current_dir(workspace::root().join("tests"));
+    match bug {
+        Some(name) => command.env("HELENUS_PLANT", name),
+        None => command.env_remove("HELENUS_PLANT"),
+    };
+    process::run(&mut command, RUN_TIME_MAX)
+}
+
+/// The server and the suites with all bugs compiled in. Not the release profile: what is asked is not how fast they are.
+fn build(budget: Duration) -> Result<Built, String> {
+    let mut server = Command::new("cargo");
+    server.args(["build", "--profile", "test", "--package", "helenus", "--features", "planted"]);
+    process::must(server.current_dir(workspace::root()), budget)?;
+    // Under a name of its own: other builds of the profile write to the same place.
+    let helenus = workspace::target().join("debug").join("helenus-planted");
+    std::fs::copy(workspace::target().join("debug").join("helenus"), &helenus)
+        .map_err(|error| format!("cannot copy the server with planted bugs: {error}"))?;
+    let mut engine = Command::new("cargo");
+    engine.args(["test", "--no-run", "--package", "helenus-storage", "--features", "planted", "--test", "engine"]);
+    let engine = executable(&process::must(engine.current_dir(workspace::root()), budget)?)?;
+    let mut power = Command::new("cargo");
+    power.args(["test", "--no-run", "--workspace", "--test", "power"]);
+    let power = executable(&process::must(power.current_dir(workspace::root()), budget)?)?;
+    Ok(Built { helenus, power, engine })
+}
+
+/// The test binary that cargo says it built: `Executable path/main.rs (/target/debug/deps/name-hash)`.
+fn executable(output: &Output) -> Result<PathBuf, String> {
+    let found = output.lines.iter().find_map(|line| {
+        let (_, rest) = line.split_once("Executable ")?;
+        let (_, path) = rest.rsplit_once('(')?;
+        Some(workspace::root().join(path.trim_end().trim_end_matches(')')))
+    });
+    found.ok_or_else(|| "cargo named no test binary".to_string())
+}
+
+#[cfg(test)]
+mod tests_of_the_list {
+    use super::*;
+
+    #[test]
+    fn the_page_tells_of_every_bug_and_of_its_suite() {
+        let page = std::fs::read_to_string(workspace::root().join("docs/internals/planted-bugs.md"))
+            .expect("the page is there");
+        for bug in BUGS {
+            let row = page.lines().find(|line| line.starts_with(&format!("| `{}` |", bug.name)));
+            let row = row.unwrap_or_else(|| panic!("docs/internals/planted-bugs.md has no row for {}", bug.name));
+            assert!(row.contains(bug.sentence), "{}: the page says something else: {row}", bug.name);
+            assert!(row.contains(&format!("| {:?} |", bug.suite)), "{}: the page names another suite: {row}", bug.name);
+        }
+    }
+
+    #[test]
+    fn the_built_binary_is_found_in_what_cargo_says() {
+        let said = "  Executable tests/engine/main.rs (/t/debug/deps/engine-0123)".to_string();
+        let output = Output { lines: vec!["   Compiling x".into(), said], success: true };
+        assert_eq!(executable(&output), Ok(PathBuf::from("/t/debug/deps/engine-0123")));
+    }
+}
