@@ -22,6 +22,11 @@ use stdx::Reader;
 
 use crate::{CqlType, NESTING_DEPTH_MAX, element};
 
+/// The longest decimal whose form is made, bytes with the scale: its digits take time that grows with the square of its length,
+/// at this length some 0.2 ms. Who takes values of keys from outside refuses longer ones; inside of a collection a longer one
+/// is encoded as its bytes are, so it is equal to itself alone and its order is arbitrary.
+pub const DECIMAL_BYTES_MAX: usize = 4 << 10;
+
 const EMPTY: u8 = 0;
 const PRESENT: u8 = 1;
 
@@ -141,6 +146,12 @@ fn varint(value: &BigInt, out: &mut Vec<u8>) {
 /// Sign, the place of the first digit, and the digits without zeros at the end: equal numbers of different scales
 /// become equal bytes.
 fn decimal(value: &[u8], out: &mut Vec<u8>) {
+    if value.len() > DECIMAL_BYTES_MAX {
+        // Behind all others, and as free of prefixes as they are.
+        out.push(0xff);
+        out.extend_from_slice(&[0xff; 8]);
+        return escaped(value, out);
+    }
     let mut reader = Reader::new(value);
     let scale = i64::from(reader.i32().unwrap_or(0));
     let unscaled = BigInt::from_signed_bytes_be(reader.rest());

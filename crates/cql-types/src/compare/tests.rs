@@ -91,3 +91,18 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_long_decimal_is_compared_without_its_digits() {
+    let decimal = |length: usize, last: u8| [&[0, 0, 0, 5][..], &vec![0x5a; length], &[last]].concat();
+    for length in [100, 4_000, 65_000] {
+        let (a, b) = (decimal(length, 1), decimal(length, 2));
+        assert_eq!(compare(&CqlType::Decimal, &a, &b), Ordering::Less);
+        assert_eq!(compare(&CqlType::Decimal, &a, &a), Ordering::Equal);
+    }
+    assert_eq!(compare(&CqlType::Decimal, &decimal(4_000, 0), &decimal(65_000, 0)), Ordering::Less);
+    // 65,000 bytes are 156,000 digits, and to find them took 44 ms.
+    let mut form = Vec::new();
+    comparable::encode(&CqlType::Decimal, &decimal(65_000, 1), false, &mut form);
+    assert!(form.len() < 66_000, "{} bytes", form.len());
+}
