@@ -78,6 +78,139 @@ pub fn decompress(body: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<(), Co
     decompress_block(block, declared, out)
 }
 
+/// A body that is decompressed in steps: one block may hold as much as a frame may, and would hold the core for as long.
+///
+/// The same format as [`decompress`] reads, decoded here sequence by sequence. (Source: LZ4's `lz4_Block_format.md`.)
+#[derive(Debug)]
+pub struct Decompressor {
+    declared: usize,
+    /// The place in the body.
+    at: usize,
+    /// Literals that are still to be copied.
+    literals: usize,
+    /// How much of the match behind the literals is to be copied, and from how far back. Before its offset was read that is 0.
+    matched: usize,
+    offset: usize,
+    /// A sequence was begun: behind its literals there is an offset, or the end.
+    is_in_sequence: bool,
+}
+
+impl Decompressor {
+    /// Looks at the length of a body of at most `limit` bytes.
+    pub fn begin(body: &[u8], limit: usize) -> Result<Decompressor, CompressionError> {
+        let Some((declared, block)) = body.split_first_chunk::<LENGTH_BYTES>() else {
+            return Err(CompressionError::Truncated { length: body.len() });
+        };
+        let declared = u32::from_be_bytes(*declared) as usize;
+        if declared > limit {
+            return Err(CompressionError::TooLarge { declared, limit });
+        }
+        if declared > block.len().saturating_mul(RATIO_MAX) {
+            return Err(CompressionError::Corrupt { declared });
+        }
+        let mut begun =
+            Decompressor { declared, at: LENGTH_BYTES, literals: 0, matched: 0, offset: 0, is_in_sequence: false };
+        if declared == 0 {
+            begun.at = body.len();
+        }
+        Ok(begun)
+    }
+
+    /// How many bytes the body holds by its own claim, which is no more than it could.
+    pub fn declared(&self) -> usize {
+        self.declared
+    }
+
+    /// Appends some `bytes` more to `out`, which holds what came of `body` so far and nothing else. True: that is all.
+    pub fn step(&mut self, body: &[u8], bytes: usize, out: &mut Vec<u8>) -> Result<bool, CompressionError> {
+        let stop = out.len().saturating_add(bytes);
+        while out.len() < stop {
+            if self.literals > 0 {
+                let count = self.literals.min(stop - out.len());
+                let literals = body.get(self.at..self.at + count).ok_or_else(|| self.corrupt())?;
+                out.extend_from_slice(literals);
+                self.at += count;
+                self.literals -= count;
+            } else if self.matched > 0 && self.offset > 0 {
+                let count = self.matched.min(stop - out.len());
+                repeat(out, self.offset, count);
+                self.matched -= count;
+            } else if self.at == body.len() {
+                // A block ends behind literals; an empty body has none at all.
+                let is_whole = out.len() == self.declared && (self.is_in_sequence || self.declared == 0);
+                return if is_whole { Ok(true) } else { Err(self.corrupt()) };
+            } else if self.is_in_sequence {
+                self.read_match(body, out.len())?;
+            } else {
+                self.read_token(body, out.len())?;
+            }
+        }
+        Ok(false)
+    }
+
+    fn read_token(&mut self, body: &[u8], done: usize) -> Result<(), CompressionError> {
+        let token = usize::from(self.byte(body)?);
+        self.literals = self.length(body, token >> 4, done)?;
+        // The match's own length stands behind the literals.
+        self.matched = token & 15;
+        self.offset = 0;
+        self.is_in_sequence = true;
+        Ok(())
+    }
+
+    fn read_match(&mut self, body: &[u8], done: usize) -> Result<(), CompressionError> {
+        /// The shortest match.
+        const MATCH_MIN: usize = 4;
+        self.offset = usize::from(u16::from_le_bytes([self.byte(body)?, self.byte(body)?]));
+        if self.offset == 0 || self.offset > done {
+            return Err(self.corrupt());
+        }
+        self.matched = self.length(body, self.matched, done)? + MATCH_MIN;
+        self.is_in_sequence = false;
+        if self.matched > self.declared - done { Err(self.corrupt()) } else { Ok(()) }
+    }
+
+    /// A length that goes on in further bytes if four bits are too few; no longer than what is lacking of the whole.
+    fn length(&mut self, body: &[u8], nibble: usize, done: usize) -> Result<usize, CompressionError> {
+        let mut length = nibble;
+        if nibble == 15 {
+            loop {
+                let more = self.byte(body)?;
+                length += usize::from(more);
+                if length > self.declared - done {
+                    return Err(self.corrupt());
+                }
+                if more < u8::MAX {
+                    break;
+                }
+            }
+        }
+        if length > self.declared - done { Err(self.corrupt()) } else { Ok(length) }
+    }
+
+    fn byte(&mut self, body: &[u8]) -> Result<u8, CompressionError> {
+        let byte = *body.get(self.at).ok_or_else(|| self.corrupt())?;
+        self.at += 1;
+        Ok(byte)
+    }
+
+    fn corrupt(&self) -> CompressionError {
+        CompressionError::Corrupt { declared: self.declared }
+    }
+}
+
+/// Appends `count` bytes that repeat the last `offset` ones.
+fn repeat(out: &mut Vec<u8>, offset: usize, count: usize) {
+    let from = out.len() - offset;
+    let mut left = count;
+    while left > 0 {
+        // What is there behind `from` doubles each time.
+        let run = left.min(out.len() - from);
+        out.extend_from_within(from..from + run);
+        left -= run;
+    }
+}
+
 /// Appends a body, compressed.
 pub fn compress(body: &[u8], out: &mut Vec<u8>) {
     let length = u32::try_from(body.len()).expect("a frame's body is far below 4 GiB");
@@ -124,6 +257,50 @@ mod tests {
             decompress(&compressed, body.len(), &mut out).unwrap();
             assert_eq!(&out[..4], b"kept");
             assert_eq!(&out[4..], body);
+        }
+    }
+
+    fn in_steps(body: &[u8], limit: usize, bytes: usize) -> Result<Vec<u8>, CompressionError> {
+        let mut out = Vec::new();
+        let mut decompressor = Decompressor::begin(body, limit)?;
+        loop {
+            let before = out.len();
+            let is_whole = decompressor.step(body, bytes, &mut out)?;
+            assert!(out.len() - before <= bytes, "a step is bounded");
+            if is_whole {
+                return Ok(out);
+            }
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn steps_come_to_the_same_as_one_call(
+            parts in proptest::collection::vec((proptest::collection::vec(0u8..4, 0..40), 0usize..300), 0..40),
+            bytes in 1usize..200,
+        ) {
+            let body: Vec<u8> = parts.iter().flat_map(|(part, times)| part.repeat(times / 10 + 1)).collect();
+            let mut compressed = Vec::new();
+            compress(&body, &mut compressed);
+            proptest::prop_assert_eq!(in_steps(&compressed, body.len(), bytes).unwrap(), body);
+        }
+
+        #[test]
+        fn steps_refuse_what_one_call_refuses(
+            mut body in proptest::collection::vec(0u8..255, 0..60),
+            declared in 0u32..400,
+        ) {
+            if let Some(length) = body.first_chunk_mut() {
+                *length = declared.to_be_bytes();
+            }
+            let mut out = Vec::new();
+            let at_once = decompress(&body, 300, &mut out).map(|()| out);
+            let stepped = in_steps(&body, 300, 7);
+            // A library may be milder about the last bytes of a block; what both take is the same.
+            if let (Ok(at_once), Ok(stepped)) = (&at_once, &stepped) {
+                proptest::prop_assert_eq!(at_once, stepped);
+            }
+            proptest::prop_assert!(stepped.is_err() || stepped.unwrap().len() == declared as usize);
         }
     }
 
