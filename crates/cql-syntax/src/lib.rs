@@ -13,10 +13,14 @@ mod printer;
 pub use ast::*;
 pub use error::SyntaxError;
 pub use identifier::{is_reserved, quote_identifier};
-pub use parser::parse;
+pub use parser::{Parse, parse};
 
 /// The most bytes that a statement's text may have.
 pub const LENGTH_MAX: usize = 16 << 20;
+
+/// The most items that the lists of one statement may have together: terms, names, relations, selectors. Each statement of a
+/// BATCH has as many. It bounds the time that a parse takes between two pauses.
+pub const ITEMS_MAX: usize = 10_240;
 
 /// How deep terms, types, relations and selectors may nest.
 pub const NESTING_DEPTH_MAX: usize = 128;

@@ -11,28 +11,70 @@ mod term;
 mod types;
 mod where_clause;
 
-use crate::ast::{Statement, TableName};
+use crate::ast::{Batch, Statement, TableName};
 use crate::error::Failure;
 use crate::identifier::is_identifier;
 use crate::lexer::{Lexer, Token, TokenKind};
-use crate::{LENGTH_MAX, NESTING_DEPTH_MAX, SyntaxError};
+use crate::{ITEMS_MAX, LENGTH_MAX, NESTING_DEPTH_MAX, SyntaxError};
 
 /// Parses one statement, which a semicolon may end.
 pub fn parse(text: &str) -> Result<Statement, SyntaxError> {
-    parse_statement(text).map_err(|failure| failure.locate(text))
+    let mut parse = Parse::begin(text)?;
+    loop {
+        if let Some(statement) = parse.step()? {
+            return Ok(statement);
+        }
+    }
 }
 
-fn parse_statement(text: &str) -> Result<Statement> {
-    if text.len() > LENGTH_MAX {
-        let message = format!("a statement has at most {LENGTH_MAX} bytes, this one {}", text.len());
-        return Err(Failure { offset: 0, message });
+/// A parse that can pause: between the statements of a BATCH. What one step takes is bounded by [`ITEMS_MAX`].
+pub struct Parse<'a> {
+    text: &'a str,
+    parser: Parser<'a>,
+    batch: Option<Batch>,
+}
+
+impl<'a> Parse<'a> {
+    /// Looks at the first token.
+    pub fn begin(text: &'a str) -> Result<Self, SyntaxError> {
+        let first = || {
+            if text.len() > LENGTH_MAX {
+                let message = format!("a statement has at most {LENGTH_MAX} bytes, this one {}", text.len());
+                return Err(Failure { offset: 0, message });
+            }
+            let mut lexer = Lexer::new(text);
+            let token = lexer.next_token()?;
+            Ok(Parser { lexer, token, depth: 0, items: 0, marker_count: 0, in_batch: false })
+        };
+        let parser = first().map_err(|failure| failure.locate(text))?;
+        Ok(Parse { text, parser, batch: None })
     }
-    let mut lexer = Lexer::new(text);
-    let token = lexer.next_token()?;
-    let mut parser = Parser { lexer, token, depth: 0, marker_count: 0, in_batch: false };
-    let statement = parser.statement()?;
-    while parser.take_symbol(";")? {}
-    if parser.token.kind == TokenKind::End { Ok(statement) } else { Err(parser.mismatch("EOF")) }
+
+    /// Goes on to the next pause. Gives the statement when it is whole, and is not called again then.
+    pub fn step(&mut self) -> Result<Option<Statement>, SyntaxError> {
+        self.next().map_err(|failure| failure.locate(self.text))
+    }
+
+    fn next(&mut self) -> Result<Option<Statement>> {
+        let parser = &mut self.parser;
+        let statement = match self.batch.take() {
+            None if parser.token.is_keyword("BEGIN") => {
+                self.batch = Some(parser.batch_head()?);
+                return Ok(None);
+            }
+            None => parser.statement()?,
+            Some(mut batch) => match parser.batch_next()? {
+                None => Statement::Batch(batch),
+                Some(statement) => {
+                    batch.statements.push(statement);
+                    self.batch = Some(batch);
+                    return Ok(None);
+                }
+            },
+        };
+        while parser.take_symbol(";")? {}
+        if parser.token.kind == TokenKind::End { Ok(Some(statement)) } else { Err(parser.mismatch("EOF")) }
+    }
 }
 
 type Result<T, E = Failure> = std::result::Result<T, E>;
@@ -44,6 +86,8 @@ struct Parser<'a> {
     /// The token that is looked at; the lexer stands behind it.
     token: Token<'a>,
     depth: usize,
+    /// Items of lists so far.
+    items: usize,
     marker_count: usize,
     in_batch: bool,
 }
@@ -57,7 +101,6 @@ impl<'a> Parser<'a> {
             "INSERT" => self.insert(),
             "UPDATE" => Ok(Statement::Update(self.update()?)),
             "DELETE" => Ok(Statement::Delete(self.delete()?)),
-            "BEGIN" => Ok(Statement::Batch(self.batch()?)),
             "USE" => {
                 self.advance()?;
                 Ok(Statement::Use { keyspace: self.name()? })
@@ -210,11 +253,22 @@ impl<'a> Parser<'a> {
 
     /// `item, item, …`
     fn comma_separated<T>(&mut self, mut item: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
+        self.count_item()?;
         let mut items = vec![item(self)?];
         while self.take_symbol(",")? {
+            self.count_item()?;
             items.push(item(self)?);
         }
         Ok(items)
+    }
+
+    /// Another item of a list, whatever list it is.
+    fn count_item(&mut self) -> Result<()> {
+        self.items += 1;
+        match self.items > ITEMS_MAX {
+            true => Err(self.error(format!("a statement has at most {ITEMS_MAX} terms, names and relations"))),
+            false => Ok(()),
+        }
     }
 
     /// `(item, item, …)`

@@ -155,7 +155,8 @@ impl Parser<'_> {
         Err(place.error("Only expressions of the form X = X +<value> are supported."))
     }
 
-    pub(super) fn batch(&mut self) -> Result<Batch> {
+    /// BEGIN BATCH with its USING, up to the first statement.
+    pub(super) fn batch_head(&mut self) -> Result<Batch> {
         self.expect_keyword("BEGIN")?;
         let kind = if self.take_keyword("UNLOGGED")? {
             BatchKind::Unlogged
@@ -167,19 +168,22 @@ impl Parser<'_> {
         self.expect_keyword("BATCH")?;
         let using = self.using()?;
         self.in_batch = true;
-        let mut statements = Vec::new();
-        loop {
-            while self.take_symbol(";")? {}
-            if self.take_keyword("APPLY")? {
-                self.expect_keyword("BATCH")?;
-                return Ok(Batch { kind, using, statements });
-            }
-            statements.push(match self.token {
-                token if token.is_keyword("INSERT") => self.insert()?,
-                token if token.is_keyword("UPDATE") => Statement::Update(self.update()?),
-                token if token.is_keyword("DELETE") => Statement::Delete(self.delete()?),
-                _ => return Err(self.unexpected()),
-            });
+        Ok(Batch { kind, using, statements: Vec::new() })
+    }
+
+    /// The next statement of a BATCH; `None`: APPLY BATCH.
+    pub(super) fn batch_next(&mut self) -> Result<Option<Statement>> {
+        self.items = 0;
+        while self.take_symbol(";")? {}
+        if self.take_keyword("APPLY")? {
+            self.expect_keyword("BATCH")?;
+            return Ok(None);
         }
+        Ok(Some(match self.token {
+            token if token.is_keyword("INSERT") => self.insert()?,
+            token if token.is_keyword("UPDATE") => Statement::Update(self.update()?),
+            token if token.is_keyword("DELETE") => Statement::Delete(self.delete()?),
+            _ => return Err(self.unexpected()),
+        }))
     }
 }

@@ -115,6 +115,7 @@ impl Parser<'_> {
         }
         let mut terms = vec![first];
         while self.take_symbol(",")? {
+            self.count_item()?;
             terms.push(self.term()?);
         }
         self.expect_symbol("}")?;
@@ -125,6 +126,7 @@ impl Parser<'_> {
     fn map_entries(&mut self, first: Term) -> Result<Term> {
         let mut entries = vec![(first, self.term()?)];
         while self.take_symbol(",")? {
+            self.count_item()?;
             let key = self.term()?;
             self.expect_symbol(":")?;
             entries.push((key, self.term()?));

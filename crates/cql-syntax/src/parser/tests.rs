@@ -242,3 +242,33 @@ fn what_the_grammar_has_no_place_for_is_refused() {
         assert!(parse(text).is_err(), "{text}");
     }
 }
+
+#[test]
+fn lists_have_so_many_items_and_each_statement_of_a_batch_as_many() {
+    let list = |count: usize| vec!["1"; count].join(",");
+    let insert = |count: usize| format!("INSERT INTO t (a) VALUES ({})", list(count));
+    assert!(parse(&insert(crate::ITEMS_MAX - 1)).is_ok());
+    let refused = parse(&insert(crate::ITEMS_MAX)).unwrap_err().to_string();
+    assert!(refused.contains("a statement has at most 10240 terms"), "{refused}");
+    for text in [
+        format!("SELECT a FROM t WHERE {}", vec!["a = 1"; 20_000].join(" AND ")),
+        format!("SELECT {} FROM t", vec!["a"; 20_000].join(",")),
+        format!("INSERT INTO t (a) VALUES ({{{}}})", list(20_000)),
+        format!("INSERT INTO t (a) VALUES ({{{}}})", vec!["1:2"; 20_000].join(",")),
+    ] {
+        assert!(parse(&text).is_err());
+    }
+    let statement = insert(4_000);
+    let batch = format!("BEGIN BATCH {} APPLY BATCH", vec![statement.as_str(); 5].join("; "));
+    let mut parse = crate::Parse::begin(&batch).unwrap();
+    let mut steps = 1;
+    let statement = loop {
+        match parse.step().unwrap() {
+            Some(statement) => break statement,
+            None => steps += 1,
+        }
+    };
+    assert_eq!(steps, 7, "the head, the statements and the end");
+    let Statement::Batch(batch) = statement else { panic!("a batch") };
+    assert_eq!(batch.statements.len(), 5);
+}

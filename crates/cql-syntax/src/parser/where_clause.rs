@@ -10,6 +10,7 @@ impl Parser<'_> {
         self.expect_keyword("WHERE")?;
         let mut relations = vec![self.relation()?];
         while self.take_keyword("AND")? {
+            self.count_item()?;
             relations.push(self.relation()?);
         }
         Ok(relations)
@@ -144,6 +145,7 @@ impl Parser<'_> {
         }
         let mut conditions = vec![self.condition()?];
         while self.take_keyword("AND")? {
+            self.count_item()?;
             conditions.push(self.condition()?);
         }
         Ok(Conditions::All(conditions))
