@@ -27,6 +27,7 @@ use crate::error::{ApplyError, SyncError};
 use crate::options::{ReplayPosition, StorageOptions, SyncMode};
 use crate::shard::LogSequence;
 
+pub use buffer::RecordChecksum;
 pub use folder::shard_folder;
 pub use format::{RecordKind, kind_of, mutations};
 pub use ledger::{Ledger, LedgerEntry};
@@ -35,6 +36,10 @@ pub use replay::{FoundSegment, SegmentStream, find_segments, streams};
 
 /// In `periodic`, a group of this size is written without waiting for more.
 const PERIODIC_WRITE_BYTES: usize = 256 << 10;
+/// Memory that is touched before the clock is asked.
+const TOUCHED_PER_STEP: usize = 64 << 10;
+/// A record of at most this many bytes is appended without making room first.
+const RECORD_SMALL: usize = 256 << 10;
 /// Released segments that are kept for their next use.
 const SPARES_MAX: usize = 2;
 
@@ -266,6 +271,47 @@ impl CommitLog {
                 log.wake_writer(&state, was_empty);
             }
         });
+    }
+
+    /// Makes memory for a large record, and touches it: that takes longer than the copy, and here others run meanwhile. The group
+    /// in the making may have been taken away by then; after a few times the record goes without.
+    pub async fn make_room(&self, length: usize) {
+        /// How often the group may be taken away before this gives up.
+        const TRIES: usize = 3;
+        if length <= RECORD_SMALL || length > self.shared.record_max {
+            return;
+        }
+        for _ in 0..TRIES {
+            let held = {
+                let state = self.shared.state.borrow();
+                if state.collecting.has_room(length) {
+                    return;
+                }
+                state.collecting.len()
+            };
+            // What others append meanwhile must fit too.
+            let wanted = held + length + RECORD_SMALL;
+            let mut bytes = AlignedBuf::with_capacity(wanted);
+            while bytes.len() < wanted {
+                bytes.resize((bytes.len() + TOUCHED_PER_STEP).min(wanted), 0);
+                self.shared.runtime.maybe_yield().await;
+            }
+            let mut state = self.shared.state.borrow_mut();
+            if state.collecting.len() + length <= wanted {
+                state.collecting.move_to(bytes);
+            }
+        }
+    }
+
+    /// Appends mutations, whose tables were noted, as one record whose checksum was made before. [`CommitLog::check`] said yes
+    /// to its length.
+    pub fn append_checked(&self, mutations: &[Vec<u8>], checksum: &RecordChecksum) -> LogSequence {
+        let mut state = self.shared.state.borrow_mut();
+        let state = &mut *state;
+        let was_empty = state.collecting.is_empty();
+        state.collecting.push_checked(self.shared.head.salt, mutations, checksum);
+        self.wake_writer(state, was_empty);
+        LogSequence(state.collecting.end())
     }
 
     /// The bytes of a batch's record.

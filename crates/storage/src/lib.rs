@@ -11,6 +11,7 @@ mod options;
 mod recovery;
 mod shard;
 mod sink;
+mod steps;
 mod tables;
 
 pub use batchlog::{BatchId, UnfinishedBatch};
@@ -18,3 +19,4 @@ pub use error::{ApplyError, OpenError, SyncError};
 pub use options::{ReplayPosition, StorageOptions, SyncMode, Truncations};
 pub use shard::{Ack, LogSequence, Shard, StorageStats};
 pub use sink::{DataSink, Flow, ReadEnd, RowSink};
+pub use steps::is_small;

@@ -19,6 +19,7 @@ use std::collections::VecDeque;
 
 pub use pool::ChunkPool;
 pub use shape::TableShape;
+pub use write::Merge;
 
 use crate::memtable::arena::Arena;
 use crate::memtable::purge::Purge;

@@ -23,7 +23,7 @@ const SEGMENT_BYTES_MIN: u64 = 64 << 10;
 /// The largest segment: a group's lengths are 32-bit numbers.
 const SEGMENT_BYTES_MAX: u64 = 1 << 30;
 /// The most that one new chunk may add to the memory in use.
-const CHUNK_RESERVE: usize = 1 << 20;
+pub(crate) const CHUNK_RESERVE: usize = 1 << 20;
 
 /// How many bytes of records were appended to the shard's commit log since the process started: a write is on the disk
 /// when the synced sequence is at least its own.
@@ -90,7 +90,7 @@ pub(crate) struct Engine {
 
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
-    mutations: u64,
+    pub(crate) mutations: u64,
     pub(crate) replayed: u64,
 }
 
@@ -177,14 +177,15 @@ impl Shard {
         Ok(ack)
     }
 
-    /// Applies mutations as one record of the log: after a crash all of them are there or none.
+    /// Applies mutations as one record of the log: after a crash all of them are there or none. One call: for what
+    /// [`is_small`](crate::is_small); the rest is for [`Shard::apply_in_steps`].
     pub fn apply_batch(&self, mutations: &[&[u8]]) -> Result<Ack, ApplyError> {
         {
             let engine = self.inner.engine.borrow();
-            let mut needed = 0usize;
+            let mut needed = Memtable::bytes_needed_once();
             for mutation in mutations {
                 let mutation = MutationRef::decode(mutation)?;
-                needed = needed.saturating_add(Memtable::bytes_needed(&mutation));
+                needed = needed.saturating_add(Memtable::bytes_needed_among_others(&mutation));
             }
             if !engine.pool.has_room(needed.saturating_add(CHUNK_RESERVE)) {
                 return Err(overloaded(&engine.pool));
@@ -293,6 +294,7 @@ impl Shard {
             let Engine { tables, pool, .. } = &mut *engine;
             if let Some(table) = tables.get_mut(table) {
                 table.memtable.clear(pool);
+                table.truncations += 1;
             }
         }
         self.trim_in_background();
@@ -390,7 +392,7 @@ fn check(table: &TableState, pool: &ChunkPool, mutation: &MutationRef<'_>) -> Re
     Err(overloaded(pool))
 }
 
-fn overloaded(pool: &ChunkPool) -> ApplyError {
+pub(crate) fn overloaded(pool: &ChunkPool) -> ApplyError {
     ApplyError::Overloaded { used: pool.used(), budget: pool.budget() }
 }
 

@@ -15,6 +15,8 @@ pub struct TableState {
     pub is_durable: bool,
     /// The group of the log it was noted in last.
     pub mark: u64,
+    /// Counts truncations: what was to be merged before one must not be after it.
+    pub truncations: u64,
 }
 
 /// All tables, by id.
@@ -66,7 +68,8 @@ impl Tables {
                 Ok(index) => self.tables[index].is_durable = is_durable,
                 Err(index) => {
                     let memtable = Memtable::new(TableShape::of(table));
-                    self.tables.insert(index, TableState { id: table.id, memtable, is_durable, mark: 0 });
+                    self.tables
+                        .insert(index, TableState { id: table.id, memtable, is_durable, mark: 0, truncations: 0 });
                 }
             }
         }

@@ -62,15 +62,17 @@ impl Replica {
     }
 
     fn write(self: &Rc<Self>, mutations: Vec<Vec<u8>>, durable: bool, responder: Responder<ReplicaReply>) {
-        match apply_all(&self.storage, &mutations) {
-            Err(ApplyError::LogBusy) => {
+        // What is long is written in steps, by a task as what must wait is.
+        let applied = if is_small(&mutations) { Some(apply_all(&self.storage, &mutations)) } else { None };
+        match applied {
+            None | Some(Err(ApplyError::LogBusy)) => {
                 let replica = Rc::clone(self);
                 self.runtime.spawn(Group::Query, async move {
                     let applied = apply_when_there_is_room(&replica.storage, &mutations).await;
                     replica.answer(applied, durable, responder);
                 });
             }
-            applied => self.answer(applied, durable, responder),
+            Some(applied) => self.answer(applied, durable, responder),
         }
     }
 
@@ -195,8 +197,15 @@ pub(super) fn apply_all(storage: &Shard, mutations: &[Vec<u8>]) -> Result<Ack, A
     }
 }
 
-/// Applies mutations as one record, waiting for the log's buffer as often as it takes.
+fn is_small(mutations: &[Vec<u8>]) -> bool {
+    storage::is_small(mutations.len(), mutations.iter().map(Vec::len).sum())
+}
+
+/// Applies mutations as one record, waiting for the log's buffer as often as it takes; many or long ones in steps.
 pub(super) async fn apply_when_there_is_room(storage: &Shard, mutations: &[Vec<u8>]) -> Result<Ack, ApplyError> {
+    if !is_small(mutations) {
+        return storage.apply_in_steps(mutations).await;
+    }
     loop {
         match apply_all(storage, mutations) {
             Err(ApplyError::LogBusy) => storage.room().await,

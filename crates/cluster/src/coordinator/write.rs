@@ -50,10 +50,11 @@ struct Part {
 }
 
 impl Coordinator {
-    /// Writes without waiting, if the plan allows that. `None`: nothing was done, [`Coordinator::write_batch`] it.
+    /// Writes without waiting, if the plan and the mutation's size allow that. `None`: nothing was done,
+    /// [`Coordinator::write_batch`] it.
     #[inline]
     pub fn write_now(&self, plan: &ReplicaPlan<'_>, mutation: &[u8]) -> Result<Option<Ack>, ReplicaError> {
-        if !self.is_write_here(plan) {
+        if !self.is_write_here(plan) || !storage::is_small(1, mutation.len()) {
             return Ok(None);
         }
         self.applied(self.inner.storage.apply(mutation))
@@ -61,6 +62,10 @@ impl Coordinator {
 
     /// Writes several mutations as one log record without waiting. All of them have plans that are served here.
     pub fn write_batch_now(&self, mutations: &[&[u8]]) -> Result<Option<Ack>, ReplicaError> {
+        let bytes = mutations.iter().map(|mutation| mutation.len()).sum();
+        if !storage::is_small(mutations.len(), bytes) {
+            return Ok(None);
+        }
         self.applied(self.inner.storage.apply_batch(mutations))
     }
 

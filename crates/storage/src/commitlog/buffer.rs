@@ -5,12 +5,53 @@ use runtime::AlignedBuf;
 use crate::batchlog::BatchId;
 use crate::commitlog::format::{
     BLOCK, GROUP_HEAD, GroupHead, KIND_BATCH, KIND_BATCH_DONE, KIND_LOGGED_BATCH, KIND_MUTATION, RECORD_HEAD,
-    salted_crc,
+    salted_crc, salted_crc_of,
 };
 use crate::commitlog::ledger::GroupNotes;
 
 /// What an idle shard's buffer holds: most groups fit.
 const CAPACITY_FIRST: usize = 64 << 10;
+
+/// A record's length and checksum, summed up piece by piece before it is appended.
+pub struct RecordChecksum {
+    kind: u8,
+    length: usize,
+    hasher: crc32fast::Hasher,
+}
+
+impl RecordChecksum {
+    /// Of a record of `count` mutations.
+    pub fn begin(count: usize) -> Self {
+        let kind = if count == 1 { KIND_MUTATION } else { KIND_BATCH };
+        let mut checksum = RecordChecksum { kind, length: 0, hasher: crc32fast::Hasher::new() };
+        checksum.bytes(&[kind]);
+        checksum
+    }
+
+    /// A mutation of `length` bytes begins.
+    pub fn mutation(&mut self, length: usize) {
+        if self.kind == KIND_BATCH {
+            self.bytes(&length_of(length));
+        }
+    }
+
+    /// The next bytes of the mutation.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.hasher.update(bytes);
+        self.length += bytes.len();
+    }
+
+    /// The record's payload so far.
+    pub fn length(&self) -> usize {
+        self.length
+    }
+}
+
+/// A mutation's length as it stands before it in a batch's record.
+fn length_of(length: usize) -> [u8; 4] {
+    // A longer one is refused before it is appended.
+    u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes()
+}
 
 /// A group in the making.
 pub struct GroupBuffer {
@@ -90,6 +131,38 @@ impl GroupBuffer {
                 bytes.extend_from_slice(mutation);
             }
         });
+    }
+
+    /// Appends the record of mutations whose checksum is known: one mutation is a record of its own kind.
+    pub fn push_checked(&mut self, salt: u64, mutations: &[Vec<u8>], checksum: &RecordChecksum) {
+        let sequence = self.end();
+        self.bytes.reserve(RECORD_HEAD + checksum.length);
+        let crc = salted_crc_of(salt, sequence, &checksum.hasher);
+        let length = u32::try_from(checksum.length).expect("a record is shorter than a segment");
+        self.bytes.extend_from_slice(&length.to_be_bytes());
+        self.bytes.extend_from_slice(&crc.to_be_bytes());
+        let before = self.bytes.len();
+        self.bytes.extend_from_slice(&[checksum.kind]);
+        for mutation in mutations {
+            if checksum.kind == KIND_BATCH {
+                self.bytes.extend_from_slice(&length_of(mutation.len()));
+            }
+            self.bytes.extend_from_slice(mutation);
+        }
+        assert_eq!(self.bytes.len() - before, checksum.length, "the checksum is that of these mutations");
+        self.records += 1;
+    }
+
+    /// Whether a record of `length` bytes fits in the memory that is there.
+    pub fn has_room(&self, length: usize) -> bool {
+        self.bytes.spare() >= RECORD_HEAD + length
+    }
+
+    /// Moves to other memory, which was made for what is there and more.
+    pub fn move_to(&mut self, mut bytes: AlignedBuf) {
+        bytes.clear();
+        bytes.extend_from_slice(&self.bytes);
+        self.bytes = bytes;
     }
 
     /// The payload of a batch's record.

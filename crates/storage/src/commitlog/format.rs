@@ -163,10 +163,22 @@ impl GroupHead {
 /// A checksum that only holds for this boot and this place.
 #[inline]
 pub fn salted_crc(salt: u64, place: u64, bytes: &[u8]) -> u32 {
-    let seed = salt ^ place.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let mut hasher = crc32fast::Hasher::new_with_initial((seed ^ (seed >> 32)) as u32);
+    let mut hasher = salted(salt, place);
     hasher.update(bytes);
     hasher.finalize()
+}
+
+/// [`salted_crc`] of bytes whose checksum without salt was made before: what is large is not gone through at once.
+pub fn salted_crc_of(salt: u64, place: u64, unsalted: &crc32fast::Hasher) -> u32 {
+    let mut hasher = salted(salt, place);
+    hasher.combine(unsalted);
+    hasher.finalize()
+}
+
+#[inline]
+fn salted(salt: u64, place: u64) -> crc32fast::Hasher {
+    let seed = salt ^ place.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    crc32fast::Hasher::new_with_initial((seed ^ (seed >> 32)) as u32)
 }
 
 /// Why records cannot be read.
@@ -278,6 +290,14 @@ mod tests {
     use super::*;
 
     const HEAD: SegmentHead = SegmentHead { shard: 3, shard_count: 8, boot: 5, segment: 9, salt: 77 };
+
+    #[test]
+    fn a_checksum_made_before_is_salted_like_one_made_at_once() {
+        let bytes: Vec<u8> = (0..100_000u32).map(|number| (number.wrapping_mul(number) >> 5) as u8).collect();
+        let mut unsalted = crc32fast::Hasher::new();
+        bytes.chunks(777).for_each(|piece| unsalted.update(piece));
+        assert_eq!(salted_crc_of(5, 1 << 40, &unsalted), salted_crc(5, 1 << 40, &bytes));
+    }
 
     #[test]
     fn heads_round_trip_and_refuse_changes() {

@@ -16,12 +16,17 @@ pub struct ChunkPool {
     budget: usize,
     used: usize,
     spare: Vec<Box<[u8]>>,
+    /// Chunks of their own size that were made ahead, for blocks of about that size.
+    ready: Vec<Box<[u8]>>,
 }
+
+/// A chunk that was made ahead may be larger than what is asked for by this part of it, so that it is not wasted on less.
+const READY_SLACK_PART: usize = 8;
 
 impl ChunkPool {
     /// A pool that hands out at most `budget` bytes, as far as its users ask [`ChunkPool::has_room`] first.
     pub fn new(budget: usize) -> Self {
-        ChunkPool { budget, used: 0, spare: Vec::new() }
+        ChunkPool { budget, used: 0, spare: Vec::new(), ready: Vec::new() }
     }
 
     /// Bytes handed out.
@@ -51,7 +56,42 @@ impl ChunkPool {
         {
             return chunk;
         }
+        if !self.ready.is_empty()
+            && let Some(chunk) = self.take_ready(bytes)
+        {
+            return chunk;
+        }
         vec![0; bytes].into_boxed_slice()
+    }
+
+    #[cold]
+    fn take_ready(&mut self, bytes: usize) -> Option<Box<[u8]>> {
+        let fits = |chunk: &Box<[u8]>| chunk.len() >= bytes && chunk.len() - bytes <= chunk.len() / READY_SLACK_PART;
+        let index = self.ready.iter().position(fits)?;
+        let chunk = self.ready.swap_remove(index);
+        self.used += chunk.len() - bytes;
+        Some(chunk)
+    }
+
+    /// Offers a chunk for a block that is about to be made: its memory was touched little by little, which is most of what a
+    /// large block costs. What nobody took is given back by [`ChunkPool::drop_ready`].
+    pub fn offer(&mut self, chunk: Box<[u8]>) {
+        self.ready.push(chunk);
+    }
+
+    /// Drops the chunks that were offered and not taken.
+    pub fn drop_ready(&mut self) {
+        self.ready.clear();
+    }
+
+    /// Keeps `bytes` for blocks to come: [`ChunkPool::has_room`] counts them as used.
+    pub fn reserve(&mut self, bytes: usize) {
+        self.used += bytes;
+    }
+
+    /// Gives back what [`ChunkPool::reserve`] kept.
+    pub fn release(&mut self, bytes: usize) {
+        self.used -= bytes;
     }
 
     /// Takes a chunk back.

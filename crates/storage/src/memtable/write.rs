@@ -1,7 +1,7 @@
 //! Merging a mutation into the memtable.
 
 use mutation::{
-    ClusteringRef, Deletion, Item, MutationRef, RangeTombstoneRef, RowBuilder, RowRef, merge_rows, shadow_row,
+    ClusteringRef, Deletion, Item, Items, MutationRef, RangeTombstoneRef, RowBuilder, RowRef, merge_rows, shadow_row,
     supersedes,
 };
 
@@ -17,20 +17,66 @@ const ITEM_OVERHEAD: usize = 256;
 /// What splits all the way up a tree may take once.
 const SPLIT_OVERHEAD: usize = 16 << 10;
 
+/// A mutation on its way into a memtable, at once or in steps.
+pub struct Merge<'m> {
+    mutation: &'m MutationRef<'m>,
+    items: Items<'m>,
+    is_begun: bool,
+}
+
+impl<'m> Merge<'m> {
+    /// Nothing of `mutation` is merged yet.
+    #[inline]
+    pub fn of(mutation: &'m MutationRef<'m>) -> Self {
+        Merge { mutation, items: mutation.items(), is_begun: false }
+    }
+
+    /// Whether there is anything left.
+    pub fn has_more(&self) -> bool {
+        !self.is_begun || self.items.clone().next().is_some()
+    }
+
+    /// The deletion of the partition, which comes first.
+    #[inline]
+    fn deletion(&self) -> Option<Deletion> {
+        self.mutation.partition_deletion().filter(|_| !self.is_begun)
+    }
+}
+
 impl Memtable {
     /// How many bytes of new blocks `mutation` may take, from above for all but merges with much larger rows.
     #[inline]
     pub fn bytes_needed(mutation: &MutationRef<'_>) -> usize {
-        2 * mutation.bytes().len() + ITEM_OVERHEAD * (1 + mutation.item_count()) + SPLIT_OVERHEAD
+        Self::bytes_needed_among_others(mutation) + SPLIT_OVERHEAD
+    }
+
+    /// The same for one of many. [`ITEM_OVERHEAD`] covers a new leaf for each item; inner nodes split once in tens of leaves,
+    /// so that a batch needs [`Memtable::bytes_needed_once`] and this for each of its mutations, not a whole split for each.
+    #[inline]
+    pub fn bytes_needed_among_others(mutation: &MutationRef<'_>) -> usize {
+        2 * mutation.bytes().len() + ITEM_OVERHEAD * (1 + mutation.item_count())
+    }
+
+    /// What a batch needs beside its mutations.
+    pub fn bytes_needed_once() -> usize {
+        SPLIT_OVERHEAD
     }
 
     /// Merges `mutation`, which [`crate::memtable::TableShape::check`] found to fit.
+    #[inline]
     pub fn apply(&mut self, pool: &mut ChunkPool, scratch: &mut Scratch, mutation: &MutationRef<'_>) {
+        self.merge_some(pool, scratch, &mut Merge::of(mutation), usize::MAX);
+    }
+
+    /// Merges the next `items_max` items of a mutation, and what comes before them. Between two calls other mutations may be
+    /// merged, and reads see a part of this one.
+    pub fn merge_some(&mut self, pool: &mut ChunkPool, scratch: &mut Scratch, merge: &mut Merge<'_>, items_max: usize) {
         if self.shape.has_clustering() {
-            self.apply_to_partition(pool, scratch, mutation);
+            self.apply_to_partition(pool, scratch, merge, items_max);
         } else {
-            self.apply_to_row(pool, scratch, mutation);
+            self.apply_to_row(pool, scratch, merge, items_max);
         }
+        merge.is_begun = true;
         if !self.purges.is_empty() {
             self.purge_some(pool, scratch);
         }
@@ -38,9 +84,10 @@ impl Memtable {
 
     /// Without clustering columns a partition is one row, which lies in the partition's entry. The deletion of the
     /// partition is that row's.
-    fn apply_to_row(&mut self, pool: &mut ChunkPool, scratch: &mut Scratch, mutation: &MutationRef<'_>) {
+    fn apply_to_row(&mut self, pool: &mut ChunkPool, scratch: &mut Scratch, merge: &mut Merge<'_>, items_max: usize) {
+        let mutation = merge.mutation;
         let key = Key::of_partition(mutation.token(), mutation.key());
-        if let Some(deletion) = mutation.partition_deletion() {
+        if let Some(deletion) = merge.deletion() {
             scratch.deletion.clear();
             let mut builder = RowBuilder::begin(&scratch.deletion);
             builder.deletion(deletion);
@@ -48,7 +95,7 @@ impl Memtable {
             let place = self.partitions.locate(&self.arena, key);
             put_row(self, pool, &mut scratch.row, place, key, &RowRef::trusted(&scratch.deletion));
         }
-        for item in mutation.items() {
+        for item in merge.items.by_ref().take(items_max) {
             if let Item::Row(_, row) = item {
                 let place = self.partitions.locate(&self.arena, key);
                 put_row(self, pool, &mut scratch.row, place, key, &row);
@@ -56,7 +103,14 @@ impl Memtable {
         }
     }
 
-    fn apply_to_partition(&mut self, pool: &mut ChunkPool, scratch: &mut Scratch, mutation: &MutationRef<'_>) {
+    fn apply_to_partition(
+        &mut self,
+        pool: &mut ChunkPool,
+        scratch: &mut Scratch,
+        merge: &mut Merge<'_>,
+        items_max: usize,
+    ) {
+        let mutation = merge.mutation;
         let key = Key::of_partition(mutation.token(), mutation.key());
         let place = self.partitions.locate(&self.arena, key);
         let partition = match place.found {
@@ -70,11 +124,11 @@ impl Memtable {
         };
         let before = PartitionHead::from_bytes(entry::entry(&self.arena, partition).body);
         let mut head = before;
-        if let Some(deletion) = mutation.partition_deletion() {
+        if let Some(deletion) = merge.deletion() {
             self.delete_partition(pool, scratch, &mut head, deletion);
             self.begin_purge(Purge::of_partition(mutation, deletion));
         }
-        for item in mutation.items() {
+        for item in merge.items.by_ref().take(items_max) {
             match item {
                 Item::Row(clustering, row) => self.put_clustered(pool, scratch, &mut head, clustering, row),
                 Item::StaticRow(row) => self.put_static(pool, scratch, &mut head, row),

@@ -5,3 +5,4 @@ mod files;
 mod harness;
 mod reshard;
 mod restart;
+mod steps;

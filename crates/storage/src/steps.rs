@@ -1,0 +1,195 @@
+//! Large writes, in steps between which others run.
+//!
+//! A write of tens of thousands of rows, or of a value of many mebibytes, would hold the shard for tens of milliseconds in one
+//! call. Here it goes in four stages. Only the third is one call, and its cost is one copy of the record:
+//!
+//! ```text
+//! check       every mutation is decoded and compared with its table; the record's checksum       yields
+//! make room   memory for the record is touched, which is most of what a large copy costs         yields
+//! begin       are the tables still there? is there memory? is the log free? append the record    one call
+//! merge       into the memtables, some items at a time                                           yields
+//! ```
+//!
+//! The record is whole before the first row can be read, so after a crash all is there or nothing. Readers may for a moment
+//! see a part of a batch, as in Cassandra; it is acknowledged when all is merged. What was checked must still fit: its memory
+//! is reserved in `begin`. A table that is dropped or truncated between two steps gets nothing any more: the record lies
+//! before the truncation's position, so a replay leaves it out too.
+//!
+//! A future that is dropped in `merge` leaves the rest to the next replay. Nobody does so: requests are run to their end.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use mutation::MutationRef;
+use schema::TableId;
+
+use crate::commitlog::RecordChecksum;
+use crate::error::ApplyError;
+use crate::memtable::{Memtable, Merge};
+use crate::shard::{Ack, CHUNK_RESERVE, Engine, Shard, overloaded};
+
+/// What is written in one call: some hundreds of microseconds.
+const MUTATIONS_SMALL: usize = 500;
+const BYTES_SMALL: usize = 64 << 10;
+/// Rows that are merged, and bytes that are touched or summed up, before the clock is asked.
+const ITEMS_PER_STEP: usize = 32;
+const BYTES_PER_STEP: usize = 64 << 10;
+/// A block of this size is a chunk of its own, which is made ahead.
+const OWN_CHUNK_MIN: usize = 512 << 10;
+/// What an entry may add to the mutation that it is made of.
+const ENTRY_SLACK: usize = 1 << 10;
+
+/// Whether mutations are few and short enough to be written in one call. `count` is how many there are, `bytes` how long
+/// they are together.
+#[inline]
+pub fn is_small(count: usize, bytes: usize) -> bool {
+    count <= MUTATIONS_SMALL && bytes <= BYTES_SMALL
+}
+
+/// What the first stage found.
+struct Checked {
+    tables: BTreeSet<TableId>,
+    needed: usize,
+    checksum: RecordChecksum,
+}
+
+/// Memory that is kept for a batch until it is merged.
+struct Reservation {
+    shard: Shard,
+    bytes: usize,
+}
+
+impl Reservation {
+    /// Gives back what was kept for one mutation, for the memtable to take.
+    fn spend(&mut self, engine: &mut Engine, bytes: usize) {
+        let bytes = bytes.min(self.bytes);
+        engine.pool.release(bytes);
+        self.bytes -= bytes;
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        let mut engine = self.shard.engine();
+        engine.pool.release(self.bytes);
+        engine.pool.drop_ready();
+    }
+}
+
+impl Shard {
+    /// Applies mutations as one record of the log, however large, letting others run in between. Waits for the log's buffer
+    /// as often as it takes. To be awaited to its end.
+    pub async fn apply_in_steps(&self, mutations: &[Vec<u8>]) -> Result<Ack, ApplyError> {
+        let checked = self.check_in_steps(mutations).await?;
+        let length = checked.checksum.length();
+        let (ack, truncations, mut reservation) = loop {
+            self.log().make_room(length).await;
+            match self.begin(&checked, mutations) {
+                Err(ApplyError::LogBusy) => self.room().await,
+                begun => break begun?,
+            }
+        };
+        for mutation in mutations {
+            self.merge_in_steps(mutation, &truncations, &mut reservation).await;
+        }
+        Ok(ack)
+    }
+
+    async fn check_in_steps(&self, mutations: &[Vec<u8>]) -> Result<Checked, ApplyError> {
+        let mut checked = Checked {
+            tables: BTreeSet::new(),
+            needed: Memtable::bytes_needed_once(),
+            checksum: RecordChecksum::begin(mutations.len()),
+        };
+        for bytes in mutations {
+            let mutation = MutationRef::decode(bytes)?;
+            {
+                let engine = self.engine();
+                let table = engine.tables.get(mutation.table());
+                let table = table.ok_or(ApplyError::UnknownTable(mutation.table()))?;
+                table.memtable.shape().check(&mutation).map_err(ApplyError::Mismatch)?;
+            }
+            checked.tables.insert(mutation.table());
+            let needed = Memtable::bytes_needed_among_others(&mutation);
+            checked.needed = checked.needed.saturating_add(needed);
+            checked.checksum.mutation(bytes.len());
+            for piece in bytes.chunks(BYTES_PER_STEP) {
+                checked.checksum.bytes(piece);
+                self.runtime().maybe_yield().await;
+            }
+        }
+        Ok(checked)
+    }
+
+    /// The one call: refuses, and nothing was done, or appends the record and keeps the memory. Gives how often each table had
+    /// been truncated.
+    fn begin(
+        &self,
+        checked: &Checked,
+        mutations: &[Vec<u8>],
+    ) -> Result<(Ack, BTreeMap<TableId, u64>, Reservation), ApplyError> {
+        let mut engine = self.engine();
+        let Engine { tables, pool, .. } = &mut *engine;
+        let mut truncations = BTreeMap::new();
+        let mut is_durable = false;
+        for id in &checked.tables {
+            let table = tables.get(*id).ok_or(ApplyError::UnknownTable(*id))?;
+            is_durable |= table.is_durable;
+            truncations.insert(*id, table.truncations);
+        }
+        if !pool.has_room(checked.needed.saturating_add(CHUNK_RESERVE)) {
+            return Err(overloaded(pool));
+        }
+        let log = self.log();
+        let mut ack = Ack::Now;
+        if is_durable {
+            log.check(checked.checksum.length())?;
+            for id in &checked.tables {
+                let table = tables.get_mut(*id).expect("all tables were found above");
+                log.note(*id, &mut table.mark);
+            }
+            let sequence = log.append_checked(mutations, &checked.checksum);
+            if !log.is_periodic() {
+                ack = Ack::When(sequence);
+            }
+        }
+        pool.reserve(checked.needed);
+        drop(engine);
+        Ok((ack, truncations, Reservation { shard: self.clone(), bytes: checked.needed }))
+    }
+
+    async fn merge_in_steps(&self, bytes: &[u8], truncations: &BTreeMap<TableId, u64>, reservation: &mut Reservation) {
+        let mutation = MutationRef::decode(bytes).expect("it was decoded before");
+        if bytes.len() >= OWN_CHUNK_MIN {
+            self.make_chunk_ahead(bytes.len() + ENTRY_SLACK).await;
+        }
+        let mut merge = Merge::of(&mutation);
+        let mut is_first = true;
+        while merge.has_more() {
+            {
+                let mut engine = self.engine();
+                if is_first {
+                    reservation.spend(&mut engine, Memtable::bytes_needed_among_others(&mutation));
+                }
+                let Engine { tables, pool, scratch, counts, .. } = &mut *engine;
+                let known = truncations.get(&mutation.table()).copied();
+                let table = tables.get_mut(mutation.table()).filter(|table| Some(table.truncations) == known);
+                let Some(table) = table else { break };
+                table.memtable.merge_some(pool, scratch, &mut merge, ITEMS_PER_STEP);
+                counts.mutations += u64::from(is_first);
+                is_first = false;
+            }
+            self.runtime().maybe_yield().await;
+        }
+        self.engine().pool.drop_ready();
+    }
+
+    /// Makes the chunk of a large block: the kernel clears each page when it is first touched, which takes longer than the copy.
+    async fn make_chunk_ahead(&self, bytes: usize) {
+        let mut chunk = Vec::with_capacity(bytes);
+        while chunk.len() < bytes {
+            chunk.resize((chunk.len() + BYTES_PER_STEP).min(bytes), 0);
+            self.runtime().maybe_yield().await;
+        }
+        self.engine().pool.offer(chunk.into_boxed_slice());
+    }
+}
