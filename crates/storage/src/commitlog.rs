@@ -58,6 +58,8 @@ struct Shared {
     planted: Planted,
     record_max: usize,
     buffer_max: usize,
+    /// What a segment has room for.
+    group_max: usize,
     state: RefCell<State>,
     /// The writer has something to do.
     wake: Notify,
@@ -161,6 +163,7 @@ impl CommitLog {
             planted,
             record_max: (options.segment_bytes / 2) as usize,
             buffer_max: options.log_buffer_bytes.min(room),
+            group_max: room,
             state: RefCell::new(state),
             wake: Notify::new(),
             hurry: Notify::new(),
@@ -193,7 +196,7 @@ impl CommitLog {
             return Err(ApplyError::TooLarge { length, length_max: shared.record_max });
         }
         if state.collecting.len() + length + BLOCK > shared.buffer_max && !state.collecting.is_empty() {
-            return Err(ApplyError::LogBusy);
+            return shared.check_long(length, state.collecting.len());
         }
         Ok(())
     }
@@ -305,7 +308,7 @@ impl CommitLog {
 
     /// Appends mutations, whose tables were noted, as one record whose checksum was made before. [`CommitLog::check`] said yes
     /// to its length.
-    pub fn append_checked(&self, mutations: &[Vec<u8>], checksum: &RecordChecksum) -> LogSequence {
+    pub fn append_checked(&self, mutations: &[impl AsRef<[u8]>], checksum: &RecordChecksum) -> LogSequence {
         let mut state = self.shared.state.borrow_mut();
         let state = &mut *state;
         let was_empty = state.collecting.is_empty();
@@ -326,6 +329,11 @@ impl CommitLog {
         } else if state.is_due() && !state.is_writing {
             self.shared.hurry.notify();
         }
+    }
+
+    /// The longest record's payload.
+    pub fn record_max(&self) -> usize {
+        self.shared.record_max
     }
 
     /// Whether writes are acknowledged before they are on the disk.
@@ -436,6 +444,17 @@ impl CommitLog {
             written: state.bytes_written,
             segments: state.ledger.len() as u64,
         }
+    }
+}
+
+impl Shared {
+    /// Whether a record that has no room beside others may join them all the same: one that is longer than the buffer may ever be
+    /// would wait for an empty group, which a busy shard never has.
+    #[cold]
+    fn check_long(&self, length: usize, collected: usize) -> Result<(), ApplyError> {
+        let is_long = length > self.buffer_max / 2;
+        let is_room = collected + length + BLOCK <= self.group_max;
+        if is_long && is_room && collected <= self.buffer_max / 2 { Ok(()) } else { Err(ApplyError::LogBusy) }
     }
 }
 

@@ -81,12 +81,19 @@ impl Shard {
                     match batches.take(self, segment, sequence, record, truncations)? {
                         Some(BatchRecord::Begun(id)) => _ = entry.begun.insert(id),
                         Some(BatchRecord::Done(id)) => _ = entry.done.insert(id),
-                        None => self.replay_record(segment, sequence, record, truncations, |table| {
-                            entry.tables.insert(table, group.end);
-                        })?,
+                        None => {}
                     }
-                    if index % RECORDS_PER_LOOK == 0 {
-                        self.runtime().maybe_yield().await;
+                    if commitlog::kind_of(record) != RecordKind::Mutations {
+                        continue;
+                    }
+                    // A record may have tens of thousands of mutations.
+                    for (place, mutation) in commitlog::mutations(record).enumerate() {
+                        if let Some(table) = self.replay_mutation(segment, sequence, mutation, truncations)? {
+                            entry.tables.insert(table, group.end);
+                        }
+                        if (index + place + 1) % RECORDS_PER_LOOK == 0 {
+                            self.runtime().maybe_yield().await;
+                        }
                     }
                 }
             }
@@ -101,28 +108,22 @@ impl Shard {
         Ok(())
     }
 
-    /// Applies what counts of one record.
-    fn replay_record(
+    /// Applies a record's mutation if it counts. Gives its table then.
+    fn replay_mutation(
         &self,
         segment: &FoundSegment,
         sequence: u64,
-        record: &[u8],
+        mutation: Option<&[u8]>,
         truncations: &Truncations,
-        mut needed_by: impl FnMut(TableId),
-    ) -> Result<(), OpenError> {
-        let mut engine = self.engine();
-        for mutation in commitlog::mutations(record) {
-            let mutation = decode(segment, sequence, mutation)?;
-            if !is_wanted(segment, sequence, mutation.table(), truncations, self.planted()) {
-                continue;
-            }
-            match engine.replay(&mutation) {
-                Ok(true) => needed_by(mutation.table()),
-                Ok(false) => {}
-                Err(what) => return Err(corrupt(segment, sequence, what.to_owned())),
-            }
+    ) -> Result<Option<TableId>, OpenError> {
+        let mutation = decode(segment, sequence, mutation)?;
+        if !is_wanted(segment, sequence, mutation.table(), truncations, self.planted()) {
+            return Ok(None);
         }
-        Ok(())
+        match self.engine().replay(&mutation) {
+            Ok(is_known) => Ok(is_known.then(|| mutation.table())),
+            Err(what) => Err(corrupt(segment, sequence, what.to_owned())),
+        }
     }
 
     /// Reads the segments of other shard counts, and makes what this shard owns now a part of its own log.
@@ -204,7 +205,12 @@ impl Shard {
             return Ok(());
         }
         loop {
-            match self.adopt_mutations(mutations) {
+            let is_small = crate::is_small(mutations.len(), mutations.iter().map(|mutation| mutation.len()).sum());
+            let applied = match is_small {
+                true => self.adopt_mutations(mutations),
+                false => self.adopt_in_steps(mutations).await,
+            };
+            match applied {
                 Ok(_) => return Ok(()),
                 Err(ApplyError::LogBusy) => self.room().await,
                 // The old segments are still there: the next start, with more room, does it again.

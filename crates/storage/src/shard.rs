@@ -234,6 +234,11 @@ impl Shard {
         Ok(ack)
     }
 
+    /// The longest mutation, bytes: half a segment of the log.
+    pub fn mutation_bytes_max(&self) -> usize {
+        self.inner.log.record_max()
+    }
+
     /// How far the log is synced.
     #[inline]
     pub fn synced(&self) -> LogSequence {

@@ -20,6 +20,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use mutation::MutationRef;
+use planted::Bug;
 use schema::TableId;
 
 use crate::commitlog::RecordChecksum;
@@ -78,29 +79,39 @@ impl Drop for Reservation {
 impl Shard {
     /// Applies mutations as one record of the log, however large, letting others run in between. Waits for the log's buffer
     /// as often as it takes. To be awaited to its end.
-    pub async fn apply_in_steps(&self, mutations: &[Vec<u8>]) -> Result<Ack, ApplyError> {
+    pub async fn apply_in_steps(&self, mutations: &[impl AsRef<[u8]>]) -> Result<Ack, ApplyError> {
+        self.apply_steps(mutations, false).await
+    }
+
+    /// [`Shard::apply_in_steps`] for what another shard count's log held, as [`Shard::adopt_mutations`] does it.
+    pub(crate) async fn adopt_in_steps(&self, mutations: &[impl AsRef<[u8]>]) -> Result<Ack, ApplyError> {
+        self.apply_steps(mutations, true).await
+    }
+
+    async fn apply_steps(&self, mutations: &[impl AsRef<[u8]>], is_adopted: bool) -> Result<Ack, ApplyError> {
         let checked = self.check_in_steps(mutations).await?;
         let length = checked.checksum.length();
         let (ack, truncations, mut reservation) = loop {
             self.log().make_room(length).await;
-            match self.begin(&checked, mutations) {
+            match self.begin(&checked, mutations, is_adopted) {
                 Err(ApplyError::LogBusy) => self.room().await,
                 begun => break begun?,
             }
         };
         for mutation in mutations {
-            self.merge_in_steps(mutation, &truncations, &mut reservation).await;
+            self.merge_in_steps(mutation.as_ref(), &truncations, &mut reservation).await;
         }
         Ok(ack)
     }
 
-    async fn check_in_steps(&self, mutations: &[Vec<u8>]) -> Result<Checked, ApplyError> {
+    async fn check_in_steps(&self, mutations: &[impl AsRef<[u8]>]) -> Result<Checked, ApplyError> {
         let mut checked = Checked {
             tables: BTreeSet::new(),
             needed: Memtable::bytes_needed_once(),
             checksum: RecordChecksum::begin(mutations.len()),
         };
         for bytes in mutations {
+            let bytes = bytes.as_ref();
             let mutation = MutationRef::decode(bytes)?;
             {
                 let engine = self.engine();
@@ -125,18 +136,19 @@ impl Shard {
     fn begin(
         &self,
         checked: &Checked,
-        mutations: &[Vec<u8>],
+        mutations: &[impl AsRef<[u8]>],
+        is_adopted: bool,
     ) -> Result<(Ack, BTreeMap<TableId, u64>, Reservation), ApplyError> {
         let mut engine = self.engine();
         let Engine { tables, pool, .. } = &mut *engine;
         let mut truncations = BTreeMap::new();
-        let mut is_durable = false;
+        let mut is_durable = is_adopted && !self.planted().is(Bug::DurabilityOfToday);
         for id in &checked.tables {
             let table = tables.get(*id).ok_or(ApplyError::UnknownTable(*id))?;
             is_durable |= table.is_durable;
             truncations.insert(*id, table.truncations);
         }
-        if !pool.has_room(checked.needed.saturating_add(CHUNK_RESERVE)) {
+        if !is_adopted && !pool.has_room(checked.needed.saturating_add(CHUNK_RESERVE)) {
             return Err(overloaded(pool));
         }
         let log = self.log();
@@ -148,7 +160,7 @@ impl Shard {
                 log.note(*id, &mut table.mark);
             }
             let sequence = log.append_checked(mutations, &checked.checksum);
-            if !log.is_periodic() {
+            if !log.acknowledges_at_once() {
                 ack = Ack::When(sequence);
             }
         }

@@ -134,7 +134,7 @@ impl GroupBuffer {
     }
 
     /// Appends the record of mutations whose checksum is known: one mutation is a record of its own kind.
-    pub fn push_checked(&mut self, salt: u64, mutations: &[Vec<u8>], checksum: &RecordChecksum) {
+    pub fn push_checked(&mut self, salt: u64, mutations: &[impl AsRef<[u8]>], checksum: &RecordChecksum) {
         let sequence = self.end();
         self.bytes.reserve(RECORD_HEAD + checksum.length);
         let crc = salted_crc_of(salt, sequence, &checksum.hasher);
@@ -144,6 +144,7 @@ impl GroupBuffer {
         let before = self.bytes.len();
         self.bytes.extend_from_slice(&[checksum.kind]);
         for mutation in mutations {
+            let mutation = mutation.as_ref();
             if checksum.kind == KIND_BATCH {
                 self.bytes.extend_from_slice(&length_of(mutation.len()));
             }

@@ -120,8 +120,7 @@ impl Ledger {
                 || planted.is(Bug::SegmentReusedWhileNeeded);
             let has_unfinished = !entry.begun.is_subset(&done);
             let in_another = |id: &BatchId| begun.get(id).is_some_and(|segment| *segment != entry.segment);
-            let is_needed =
-                !entry.is_sealed || has_unfinished || entry.done.iter().any(in_another) || !is_gone_whole;
+            let is_needed = !entry.is_sealed || has_unfinished || entry.done.iter().any(in_another) || !is_gone_whole;
             if !is_needed {
                 released.push(entry.segment);
             }
@@ -189,7 +188,11 @@ mod tests {
         ledger.add(entry(2, 1, &[(B, 700)]));
         ledger.add(LedgerEntry { done: BTreeSet::from([id]), ..entry(3, 1, &[(B, 800)]) });
         ledger.drop_table(B);
-        assert_eq!(ledger.release(Planted::NONE), [2], "segment 1 is there, and without segment 3 would deliver the batch again");
+        assert_eq!(
+            ledger.release(Planted::NONE),
+            [2],
+            "segment 1 is there, and without segment 3 would deliver the batch again"
+        );
         ledger.drop_table(A);
         assert_eq!(ledger.release(Planted::NONE), [1]);
         assert_eq!(ledger.release(Planted::NONE), [3], "with the batch its note may go");
