@@ -15,12 +15,15 @@ pub use error::SyntaxError;
 pub use identifier::{is_reserved, quote_identifier};
 pub use parser::{Parse, parse};
 
-/// The most bytes that a statement's text may have.
-pub const LENGTH_MAX: usize = 16 << 20;
+/// The most bytes that a statement's text may have: one constant may have all of them, and is read at once.
+pub const LENGTH_MAX: usize = 2 << 20;
 
 /// The most items that the lists of one statement may have together: terms, names, relations, selectors. Each statement of a
 /// BATCH has as many. It bounds the time that a parse takes between two pauses.
 pub const ITEMS_MAX: usize = 10_240;
+
+/// The most columns and calls that a SELECT may name.
+pub const SELECTORS_MAX: usize = 4_096;
 
 /// How deep terms, types, relations and selectors may nest.
 pub const NESTING_DEPTH_MAX: usize = 128;

@@ -7,6 +7,7 @@
 mod batch;
 mod control;
 mod ddl;
+mod long;
 mod now;
 mod prepare;
 mod read;
@@ -16,6 +17,7 @@ mod virtual_read;
 mod write;
 
 use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use cluster::coordinator::{Coordinator, CoordinatorParts};
@@ -31,7 +33,8 @@ use crate::clock::TimestampClock;
 use crate::control::{ControlReply, ControlRequest};
 use crate::execute::rows::RowBuffer;
 use crate::execute::slices::SliceBuffer;
-use crate::prepared::PreparedCache;
+use crate::plan::Plan;
+use crate::prepared::{PreparedCache, StatementId};
 use crate::system::SystemTables;
 use crate::{EngineParts, NodeInfo};
 
@@ -63,6 +66,11 @@ struct Inner {
     /// Schema changes and truncations are made one after the other.
     ddl: Semaphore,
     counters: Counters,
+    /// Bytes of long results that are in the making, and how many there may be.
+    result_bytes: Cell<usize>,
+    result_bytes_max: usize,
+    /// Plans of texts that are about to be run as tasks, with the catalog's epoch.
+    planned: RefCell<VecDeque<(StatementId, u64, Plan)>>,
 }
 
 /// Buffers that the synchronous way uses again for each request.
@@ -127,6 +135,9 @@ impl Engine {
                 metadata_log,
                 ddl: Semaphore::new(1),
                 counters: Counters::default(),
+                result_bytes: Cell::new(0),
+                planned: RefCell::default(),
+                result_bytes_max: options.result_bytes_max,
             }),
         };
         let serving = engine.clone();

@@ -25,6 +25,12 @@ pub(crate) enum QueryError {
         /// Why.
         message: String,
     },
+    /// There is no room for it now.
+    #[error("{message}")]
+    Overloaded {
+        /// For what.
+        message: String,
+    },
     /// The client broke the protocol.
     #[error("{message}")]
     Protocol {
@@ -122,6 +128,7 @@ impl QueryError {
         let kind = match self {
             QueryError::Syntax { .. } => ErrorKind::SyntaxError,
             QueryError::Invalid { .. } => ErrorKind::Invalid,
+            QueryError::Overloaded { .. } => ErrorKind::Overloaded,
             QueryError::Protocol { .. } => ErrorKind::ProtocolError,
             QueryError::Schema(error) => schema_kind(error),
             QueryError::Unprepared { id } => ErrorKind::Unprepared { id: id.0 },

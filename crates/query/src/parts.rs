@@ -23,11 +23,13 @@ pub struct EngineOptions {
     pub prepared_bytes_max: usize,
     /// Range scans under way at once on this shard.
     pub scans_max: usize,
+    /// Bytes of long results that are in the making at once on this shard. One that passes it is answered with OVERLOADED.
+    pub result_bytes_max: usize,
 }
 
 impl Default for EngineOptions {
     fn default() -> Self {
-        EngineOptions { prepared_bytes_max: 10 << 20, scans_max: 64 }
+        EngineOptions { prepared_bytes_max: 10 << 20, scans_max: 64, result_bytes_max: 256 << 20 }
     }
 }
 

@@ -5,4 +5,4 @@ mod id;
 
 pub(crate) use cache::{Prepared, PreparedCache};
 pub use id::StatementId;
-pub(crate) use id::statement_id;
+pub(crate) use id::{statement_id, statement_id_in_steps};

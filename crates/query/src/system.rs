@@ -11,7 +11,9 @@ mod value;
 
 use std::rc::Rc;
 
+use runtime::Runtime;
 use schema::{Keyspace, Schema, Table, system_keyspaces};
+use topology::token_of;
 
 use crate::node::NodeInfo;
 pub use local::{CQL_VERSION, NATIVE_PROTOCOL_VERSION, PARTITIONER, RELEASE_VERSION};
@@ -85,6 +87,39 @@ impl SystemTables {
             _ => {}
         }
         rows.finish()
+    }
+
+    /// [`SystemTables::rows`] for a schema of any size, with pauses. What describes it is made table by table, each in order, so
+    /// that there is nothing left to sort at once but the keyspaces.
+    pub async fn rows_in_steps(
+        &self,
+        table: &Table,
+        user: &Schema,
+        partition: Option<&[u8]>,
+        runtime: &Runtime,
+    ) -> Vec<VirtualRow> {
+        let push: fn(&mut Rows<'_>, &Table) = match (table.keyspace.as_str(), table.name.as_str()) {
+            ("system_schema", "tables") => |rows, table| schema_rows::push_table(rows, table),
+            ("system_schema", "columns") => |rows, table| {
+                table.columns().iter().for_each(|column| schema_rows::push_column(rows, table, column));
+            },
+            ("system_schema", "dropped_columns") => |rows, table| {
+                let dropped = table.dropped.values();
+                dropped.for_each(|dropped| schema_rows::push_dropped_column(rows, table, dropped));
+            },
+            // One row for a keyspace, or what does not grow with the schema.
+            _ => return self.rows(table, user, partition),
+        };
+        let mut keyspaces: Vec<&Keyspace> = self.keyspaces(user, partition).collect();
+        keyspaces.sort_by_cached_key(|keyspace| (token_of(keyspace.name().as_bytes()), keyspace.name().to_owned()));
+        let mut all = Vec::new();
+        for described in keyspaces.into_iter().flat_map(tables_of) {
+            let mut rows = Rows::of(table);
+            push(&mut rows, described);
+            all.append(&mut rows.finish());
+            runtime.maybe_yield().await;
+        }
+        all
     }
 
     fn local_rows(&self, table: &Table, user: &Schema, partition: Option<&[u8]>) -> Vec<VirtualRow> {

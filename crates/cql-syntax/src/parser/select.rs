@@ -1,6 +1,7 @@
 //! SELECT.
 
 use super::{Parser, Result};
+use crate::SELECTORS_MAX;
 use crate::ast::{OrderBy, Select, Selection, Selector, SelectorExpression, Term};
 use crate::lexer::{Token, TokenKind};
 use crate::printer::type_text;
@@ -94,11 +95,15 @@ impl Parser<'_> {
         if self.take_symbol("*")? {
             return Ok(Selection::All);
         }
-        Ok(Selection::List(self.comma_separated(|parser| {
+        let selectors = self.comma_separated(|parser| {
             let expression = parser.selector()?;
             let alias = if parser.take_keyword("AS")? { Some(parser.name()?) } else { None };
             Ok(Selector { expression, alias })
-        })?))
+        })?;
+        if selectors.len() > SELECTORS_MAX {
+            return Err(self.error(format!("a SELECT names at most {SELECTORS_MAX} columns and calls")));
+        }
+        Ok(Selection::List(selectors))
     }
 
     fn selector(&mut self) -> Result<SelectorExpression> {

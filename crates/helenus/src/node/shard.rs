@@ -21,6 +21,9 @@ use crate::config::{CommitLogSync, Config, FixedRing};
 /// How long requests under way may take to be answered when the node ends.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(10);
 
+/// What results in the making may take on any shard: the longest one.
+const RESULT_BYTES_MIN: usize = 72 << 20;
+
 /// A step of the node's life.
 #[derive(Debug, Clone)]
 pub(super) enum Command {
@@ -132,6 +135,9 @@ impl ShardNode {
             let shard = bytes / u64::from(self.runtime.shard_count());
             options.prepared_bytes_max = usize::try_from(shard).unwrap_or(usize::MAX);
         }
+        // A tenth of the shard's memory is to spare; a single result may always be made.
+        let spare = self.config.memory_bytes / u64::from(self.runtime.shard_count()) / 10;
+        options.result_bytes_max = usize::try_from(spare).unwrap_or(usize::MAX).max(RESULT_BYTES_MIN);
         let engine = Engine::new(EngineParts {
             runtime: self.runtime.clone(),
             seats,

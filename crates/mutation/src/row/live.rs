@@ -53,6 +53,12 @@ impl<'a> LiveRow<'a> {
         self.cells().take_while(|cell| cell.column <= column).find(|cell| cell.column == column)
     }
 
+    /// Bytes of the whole row as it is stored, from above for what lives in it.
+    #[inline]
+    pub fn stored_length(&self) -> usize {
+        self.row.bytes().len()
+    }
+
     /// The moment of the read, seconds since 1970: what is left of a ttl is counted from here.
     #[inline]
     pub fn now_in_seconds(&self) -> u32 {

@@ -47,7 +47,7 @@ impl Engine {
                 return Ok(Outcome::MustWait);
             }
             let is_here = with_values(&prepared.plan.markers, statement.values, |values| {
-                let binds = Binds { values, generated: &[] };
+                let binds = Binds { values, generated: &[], long_texts_checked: false };
                 let key = single_key(&modification.table, &modification.key, &binds, &mut scratch.key)?;
                 let token = token_of(key);
                 let plan = inner.coordinator.plan(&modification.replication, token, level)?;
@@ -101,12 +101,13 @@ impl Engine {
         for statement in request.statements() {
             let prepared = match statement.query {
                 BatchQuery::Prepared(_) => self.batch_prepared(&statement)?,
-                BatchQuery::Text(text) => Rc::new(self.plan_unprepared(text, keyspace)?),
+                BatchQuery::Text(text) => Rc::new(self.plan_unprepared_in_steps(text, keyspace).await?),
             };
             let modification = modification_of(&prepared)?;
             let generated = generate(&prepared.plan.generators, &self.inner.clock);
             let values = with_values(&prepared.plan.markers, statement.values, |values| Ok(values.to_vec()))?;
-            let binds = Binds { values: &values, generated: &generated };
+            self.check_long_texts(&prepared.plan.markers, &values).await?;
+            let binds = Binds { values: &values, generated: &generated, long_texts_checked: true };
             let time = statement_time(modification, &binds, time)?;
             required = self.plan_mutations(modification, &binds, time, level, &mut planned).await?;
         }
@@ -168,7 +169,7 @@ impl Engine {
 }
 
 /// The binds of what has no markers.
-const NO_BINDS: Binds<'static> = Binds { values: &[], generated: &[] };
+const NO_BINDS: Binds<'static> = Binds { values: &[], generated: &[], long_texts_checked: false };
 
 /// All statements of a batch share its timestamp, unless one brings its own.
 fn statement_time(modification: &Modification, binds: &Binds<'_>, batch: WriteTime) -> Result<WriteTime, QueryError> {

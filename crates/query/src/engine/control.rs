@@ -40,12 +40,15 @@ impl Engine {
                 responder.reply(ControlReply::Done);
             }
             ControlRequest::Install { text, keyspace } => {
-                // It was planned on the shard that the client talks to: what fails here is a schema change behind, and
-                // the client is then told to prepare again.
-                if let Err(error) = self.install(&text, keyspace.as_deref()) {
-                    tracing::debug!(%error, "a statement prepared on another shard cannot be planned here yet");
-                }
-                responder.reply(ControlReply::Done);
+                let engine = self.clone();
+                self.inner.runtime.spawn(Group::Query, async move {
+                    // It was planned on the shard that the client talks to: what fails here is a schema change behind, and
+                    // the client is then told to prepare again.
+                    if let Err(error) = engine.install(&text, keyspace.as_deref()).await {
+                        tracing::debug!(%error, "a statement prepared on another shard cannot be planned here yet");
+                    }
+                    responder.reply(ControlReply::Done);
+                });
             }
         }
     }

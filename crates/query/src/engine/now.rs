@@ -4,6 +4,7 @@ use cql_protocol::request::{Batch, BatchQuery, Execute, Query};
 use cql_protocol::{FrameHeader, QueryParams, write_set_keyspace};
 use cql_syntax::Statement;
 
+use super::prepare::TEXT_NOW_BYTES_MAX;
 use super::reply::{ReplyTo, replace_by_error};
 use super::{Engine, count};
 use crate::error::QueryError;
@@ -48,6 +49,9 @@ impl Engine {
         request: &Query<'_>,
         out: &mut Vec<u8>,
     ) -> Outcome {
+        if request.text.len() > TEXT_NOW_BYTES_MAX {
+            return Outcome::MustWait;
+        }
         let start = out.len();
         let keyspace = session.keyspace();
         let keyspace = request.params.keyspace.or(keyspace.as_deref());
@@ -55,9 +59,32 @@ impl Engine {
             let reply = ReplyTo::new(header, &request.params, None);
             let id = statement_id(keyspace, request.text);
             let call = Call { plan: &plan, id, params: &request.params, reply };
-            self.try_call(session, &call, out)
+            let outcome = self.try_call(session, &call, out);
+            if matches!(outcome, Ok(Outcome::MustWait)) {
+                self.keep_planned(id, plan);
+            }
+            outcome
         });
         self.outcome(outcome, header, start, out)
+    }
+
+    /// Keeps the plan of a text whose task is about to begin, so that the text is not planned twice.
+    fn keep_planned(&self, id: StatementId, plan: Plan) {
+        /// Tasks begin soon. What is not taken by then is planned again.
+        const PLANNED_MAX: usize = 32;
+        let mut planned = self.inner.planned.borrow_mut();
+        if planned.len() >= PLANNED_MAX {
+            planned.pop_front();
+        }
+        planned.push_back((id, self.inner.catalog.borrow().epoch, plan));
+    }
+
+    /// The plan that [`Engine::try_query`] made of a text, if it is still of the present schema.
+    pub(super) fn take_planned(&self, id: StatementId) -> Option<Plan> {
+        let mut planned = self.inner.planned.borrow_mut();
+        let index = planned.iter().position(|(known, _, _)| *known == id)?;
+        let (_, epoch, plan) = planned.remove(index)?;
+        (epoch == self.inner.catalog.borrow().epoch).then_some(plan)
     }
 
     /// Answers a BATCH if that takes no waiting.
@@ -107,11 +134,12 @@ impl Engine {
         let plan = call.plan;
         match &plan.action {
             Action::Modify(modification) if plan.is_quick => with_values(&plan.markers, call.params.values, |values| {
-                self.modify_now(modification, &Binds { values, generated: &[] }, call, out)
+                self.modify_now(modification, &Binds { values, generated: &[], long_texts_checked: false }, call, out)
             }),
             Action::Select(select) if plan.is_quick => with_values(&plan.markers, call.params.values, |values| {
-                self.select_now(select, Binds { values, generated: &[] }, call, out)
+                self.select_now(select, Binds { values, generated: &[], long_texts_checked: false }, call, out)
             }),
+            Action::SelectVirtual(_) if !self.inner.catalog.borrow().is_small() => Ok(Outcome::MustWait),
             Action::SelectVirtual(select) => with_values(&plan.markers, call.params.values, |values| {
                 self.select_virtual(select, values, call, out)?;
                 Ok(Outcome::Ready)

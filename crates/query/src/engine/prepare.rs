@@ -13,8 +13,11 @@ use super::{Engine, count};
 use crate::Session;
 use crate::control::ControlRequest;
 use crate::error::{QueryError, UnknownId, invalid};
-use crate::plan::{Marker, Plan, PlanContext, plan};
-use crate::prepared::{Prepared, statement_id};
+use crate::plan::{Marker, Plan, PlanContext, plan, plan_in_steps};
+use crate::prepared::{Prepared, statement_id, statement_id_in_steps};
+
+/// A longer text is parsed and planned by a task, with pauses. It may have some 4,000 items, each some 0.5 µs.
+pub(super) const TEXT_NOW_BYTES_MAX: usize = 8 << 10;
 
 impl Engine {
     /// The prepared statement with `id`, with a plan of the present schema.
@@ -67,22 +70,51 @@ impl Engine {
         plan(statement, PlanContext { catalog: &self.inner.catalog.borrow(), keyspace })
     }
 
+    /// Plans a text of any length, with pauses.
+    pub(super) async fn plan_text_in_steps(&self, text: &str, keyspace: Option<&str>) -> Result<Plan, QueryError> {
+        if text.len() <= TEXT_NOW_BYTES_MAX {
+            return self.plan_text(text, keyspace);
+        }
+        let runtime = &self.inner.runtime;
+        let mut parse = cql_syntax::Parse::begin(text).map_err(|error| syntax_error(&error))?;
+        let statement = loop {
+            if let Some(statement) = parse.step().map_err(|error| syntax_error(&error))? {
+                break statement;
+            }
+            runtime.maybe_yield().await;
+        };
+        runtime.yield_now().await;
+        let catalog = self.catalog();
+        let plan = plan_in_steps(statement, PlanContext { catalog: &catalog, keyspace }, runtime).await?;
+        runtime.yield_now().await;
+        Ok(plan)
+    }
+
     /// Plans a text in the form of a prepared statement, without keeping it.
     pub(super) fn plan_unprepared(&self, text: &str, keyspace: Option<&str>) -> Result<Prepared, QueryError> {
+        let epoch = self.inner.catalog.borrow().epoch;
         let plan = self.plan_text(text, keyspace)?;
         let keyspace = if plan.is_qualified { None } else { keyspace };
-        Ok(Prepared {
-            id: statement_id(keyspace, text),
-            keyspace: keyspace.map(str::to_owned),
-            text: text.to_owned(),
-            epoch: self.inner.catalog.borrow().epoch,
-            plan,
-        })
+        let id = statement_id(keyspace, text);
+        Ok(Prepared { id, keyspace: keyspace.map(str::to_owned), text: text.to_owned(), epoch, plan })
+    }
+
+    /// The same for a text of any length, with pauses. The plan is of the schema as it was at the beginning.
+    pub(super) async fn plan_unprepared_in_steps(
+        &self,
+        text: &str,
+        keyspace: Option<&str>,
+    ) -> Result<Prepared, QueryError> {
+        let epoch = self.inner.catalog.borrow().epoch;
+        let plan = self.plan_text_in_steps(text, keyspace).await?;
+        let keyspace = if plan.is_qualified { None } else { keyspace };
+        let id = statement_id_in_steps(keyspace, text, &self.inner.runtime).await;
+        Ok(Prepared { id, keyspace: keyspace.map(str::to_owned), text: text.to_owned(), epoch, plan })
     }
 
     /// Prepares a statement on this shard.
-    pub(super) fn install(&self, text: &str, keyspace: Option<&str>) -> Result<Rc<Prepared>, QueryError> {
-        let prepared = Rc::new(self.plan_unprepared(text, keyspace)?);
+    pub(super) async fn install(&self, text: &str, keyspace: Option<&str>) -> Result<Rc<Prepared>, QueryError> {
+        let prepared = Rc::new(self.plan_unprepared_in_steps(text, keyspace).await?);
         self.inner.prepared.borrow_mut().put(prepared.clone());
         Ok(prepared)
     }
@@ -100,7 +132,7 @@ impl Engine {
         }
         let keyspace = session.keyspace();
         let keyspace = request.keyspace.or(keyspace.as_deref());
-        let prepared = self.install(request.text, keyspace)?;
+        let prepared = self.install(request.text, keyspace).await?;
         self.install_elsewhere(request.text, keyspace).await;
         write_reply(header, &prepared, out);
         Ok(())

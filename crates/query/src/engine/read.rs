@@ -14,7 +14,7 @@ use super::write::seconds;
 use crate::Outcome;
 use crate::error::{QueryError, invalid, level};
 use crate::execute::key::{keys, single_key};
-use crate::execute::rows::{Filled, RowBuffer, RowEmitter, RowLimits};
+use crate::execute::rows::{Filled, LongResult, RowBuffer, RowEmitter, RowLimits};
 use crate::execute::slices::SliceBuffer;
 use crate::paging::{PagingKey, PagingState};
 use crate::plan::{Binds, Keys, Operand, Order, Output, Select, TokenEnd, TokenValue};
@@ -71,11 +71,15 @@ impl Engine {
         };
         let writer = RowsWriter::begin(out, call.reply.version, call.reply.stream, &call.reply.head(&select.columns));
         let mut emitter =
-            RowEmitter::new(select, binds, limits, command.now_in_seconds, &mut scratch.rows, out, writer);
+            RowEmitter::new(select, binds, limits, command.now_in_seconds, &mut scratch.rows, out, writer, self.long());
         if let Some(state) = &state {
             emitter.resume(&state.position, state.rows_left_in_partition);
         }
-        let ended_at = match inner.coordinator.read_now(&plan, &command, &mut emitter) {
+        let end = inner.coordinator.read_now(&plan, &command, &mut emitter);
+        if emitter.wanted().is_some() {
+            return Ok(Outcome::MustWait);
+        }
+        let ended_at = match end {
             None | Some(ReadEnd::Paused(_)) => return Ok(Outcome::MustWait),
             Some(ReadEnd::Complete) => None,
             Some(ReadEnd::Stopped(position)) => Some(position),
@@ -84,14 +88,16 @@ impl Engine {
         Ok(Outcome::Ready)
     }
 
-    /// A read of any shape.
+    /// A read of any shape. `Some`: nothing was done, for the result's memory would take long; it is to be begun again in a buffer
+    /// with that much room. `room` is that of `out`, if it was made so.
     pub(super) async fn select(
         &self,
         select: &Select,
         binds: Binds<'_>,
         call: &Call<'_>,
         out: &mut Vec<u8>,
-    ) -> Result<(), QueryError> {
+        room: usize,
+    ) -> Result<Option<usize>, QueryError> {
         let level = read_level(call.params.consistency)?;
         let mut slices = SliceBuffer::default();
         slices.fill(select, &binds)?;
@@ -108,7 +114,9 @@ impl Engine {
         };
         let writer = RowsWriter::begin(out, call.reply.version, call.reply.stream, &call.reply.head(&select.columns));
         let mut buffer = RowBuffer::default();
-        let mut emitter = RowEmitter::new(select, binds, limits, command.now_in_seconds, &mut buffer, out, writer);
+        let now = command.now_in_seconds;
+        let mut emitter = RowEmitter::new(select, binds, limits, now, &mut buffer, out, writer, self.long());
+        emitter.set_room(room);
         if let Some(state) = &state {
             emitter.resume(&state.position, state.rows_left_in_partition);
         }
@@ -127,7 +135,17 @@ impl Engine {
                 }
             }
         };
-        finish(emitter, ended_at, call, &binds)
+        if let Some(wanted) = emitter.wanted() {
+            return Ok(Some(wanted));
+        }
+        finish(emitter, ended_at, call, &binds)?;
+        Ok(None)
+    }
+
+    /// A result that is not long yet.
+    #[inline]
+    fn long(&self) -> LongResult<'_> {
+        LongResult::new(&self.inner.result_bytes, self.inner.result_bytes_max)
     }
 
     /// Reads partitions by their keys, one after the other. Gives where the page ended.

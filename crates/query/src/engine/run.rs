@@ -6,6 +6,7 @@ use cql_protocol::{FrameHeader, write_set_keyspace, write_void};
 use cql_syntax::Statement;
 use schema::{ChangeTarget, ChangeType, SchemaEvent};
 
+use super::long::touched;
 use super::now::Call;
 use super::reply::{ReplyTo, replace_by_error};
 use super::{Engine, count};
@@ -15,7 +16,7 @@ use crate::describe;
 use crate::error::{QueryError, invalid};
 use crate::execute::bind::{generate, with_values};
 use crate::plan::{Action, Binds};
-use crate::prepared::statement_id;
+use crate::prepared::statement_id_in_steps;
 use crate::{OwnedRequest, Session};
 
 impl Engine {
@@ -67,10 +68,22 @@ impl Engine {
     ) -> Result<(), QueryError> {
         let keyspace = session.keyspace();
         let keyspace = request.params.keyspace.or(keyspace.as_deref());
-        let plan = self.plan_text(request.text, keyspace)?;
+        let id = statement_id_in_steps(keyspace, request.text, &self.inner.runtime).await;
+        let plan = match self.take_planned(id) {
+            Some(plan) => plan,
+            None => self.plan_text_in_steps(request.text, keyspace).await?,
+        };
         let reply = ReplyTo::new(header, &request.params, None);
-        let call = Call { plan: &plan, id: statement_id(keyspace, request.text), params: &request.params, reply };
-        self.run_call(session, header, &call, request.text, keyspace, out).await
+        let call = Call { plan: &plan, id, params: &request.params, reply };
+        let outcome = self.run_call(session, header, &call, request.text, keyspace, out).await;
+        if let Action::Batch(batch) = plan.action {
+            // The plans of thousands of statements are let go one by one.
+            for modification in batch.modifications {
+                drop(modification);
+                self.inner.runtime.maybe_yield().await;
+            }
+        }
+        outcome
     }
 
     async fn run_call(
@@ -84,7 +97,8 @@ impl Engine {
     ) -> Result<(), QueryError> {
         let generated = generate(&call.plan.generators, &self.inner.clock);
         let values = with_values(&call.plan.markers, call.params.values, |values| Ok(values.to_vec()))?;
-        let binds = Binds { values: &values, generated: &generated };
+        self.check_long_texts(&call.plan.markers, &values).await?;
+        let binds = Binds { values: &values, generated: &generated, long_texts_checked: true };
         match &call.plan.action {
             Action::Modify(modification) => {
                 self.modify(modification, &binds, call).await?;
@@ -96,10 +110,15 @@ impl Engine {
             }
             Action::Select(select) => {
                 let start = out.len();
-                self.select(select, binds, call, out).await?;
+                // A result of long rows is begun again with memory for it. There is nothing before it in `out`.
+                let mut room = 0;
+                while let Some(wanted) = self.select(select, binds, call, out, room).await? {
+                    *out = touched(&self.inner.runtime, wanted).await;
+                    room = out.capacity();
+                }
                 insert_warnings(out, start, select.warning().as_slice());
             }
-            Action::SelectVirtual(select) => self.select_virtual(select, &values, call, out)?,
+            Action::SelectVirtual(select) => self.select_virtual_in_steps(select, &values, call, out).await?,
             Action::Other(statement) => {
                 self.run_other(session, header, statement, text, keyspace, out).await?;
             }

@@ -27,29 +27,85 @@ impl Engine {
     ) -> Result<(), QueryError> {
         read_level(call.params.consistency)?;
         let generated = generate(&call.plan.generators, &self.inner.clock);
-        let binds = Binds { values, generated: &generated };
+        let binds = Binds { values, generated: &generated, long_texts_checked: false };
         let catalog = self.catalog();
         let partition = wanted_partition(select, &binds)?;
-        let mut rows = catalog.system.rows(&select.table, &catalog.schema, partition);
-        if select.order == Order::Reversed {
-            rows.reverse();
-        }
-        let tokens = match &select.keys {
-            Keys::Tokens { start, end } => token_range(select, start.as_deref(), end.as_deref(), &binds)?,
-            Keys::Choices(_) => Some(KeyRange::Tokens { start: TokenBound::Unbounded, end: TokenBound::Unbounded }),
-        };
-        let head = call.reply.head(&select.columns);
+        let rows = catalog.system.rows(&select.table, &catalog.schema, partition);
         let reply_start = out.len();
-        let writer = RowsWriter::begin(out, call.reply.version, call.reply.stream, &head);
-        let mut result = VirtualResult::new(select, &binds, out, writer)?;
-        for row in &rows {
-            if is_in(tokens.as_ref(), || token_of(&partition_key(&select.table, row))) && !result.add(row) {
-                break;
-            }
+        let mut result = VirtualRead::begin(select, &binds, call, rows, out)?;
+        while result.next() {}
+        result.finish();
+        insert_warnings(out, reply_start, select.warning().as_slice());
+        Ok(())
+    }
+
+    /// The same for a schema of any size, with pauses.
+    pub(super) async fn select_virtual_in_steps(
+        &self,
+        select: &Select,
+        values: &[Value<'_>],
+        call: &Call<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), QueryError> {
+        read_level(call.params.consistency)?;
+        let generated = generate(&call.plan.generators, &self.inner.clock);
+        let binds = Binds { values, generated: &generated, long_texts_checked: false };
+        let catalog = self.catalog();
+        let partition = wanted_partition(select, &binds)?;
+        let runtime = &self.inner.runtime;
+        let rows = catalog.system.rows_in_steps(&select.table, &catalog.schema, partition, runtime).await;
+        let reply_start = out.len();
+        let mut result = VirtualRead::begin(select, &binds, call, rows, out)?;
+        while result.next() {
+            runtime.maybe_yield().await;
         }
         result.finish();
         insert_warnings(out, reply_start, select.warning().as_slice());
         Ok(())
+    }
+}
+
+/// Rows on their way into a result. Each is let go when it was looked at: all at once would take long.
+struct VirtualRead<'r, 'v> {
+    rows: std::vec::IntoIter<VirtualRow>,
+    tokens: Option<KeyRange<'static>>,
+    is_full: bool,
+    result: VirtualResult<'r, 'v>,
+}
+
+impl<'r, 'v> VirtualRead<'r, 'v> {
+    fn begin(
+        select: &'r Select,
+        binds: &'r Binds<'v>,
+        call: &Call<'_>,
+        mut rows: Vec<VirtualRow>,
+        out: &'r mut Vec<u8>,
+    ) -> Result<Self, QueryError> {
+        if select.order == Order::Reversed {
+            rows.reverse();
+        }
+        let tokens = match &select.keys {
+            Keys::Tokens { start, end } => token_range(select, start.as_deref(), end.as_deref(), binds)?,
+            Keys::Choices(_) => Some(KeyRange::Tokens { start: TokenBound::Unbounded, end: TokenBound::Unbounded }),
+        };
+        let head = call.reply.head(&select.columns);
+        let writer = RowsWriter::begin(out, call.reply.version, call.reply.stream, &head);
+        let result = VirtualResult::new(select, binds, out, writer)?;
+        Ok(VirtualRead { rows: rows.into_iter(), tokens, is_full: false, result })
+    }
+
+    /// Looks at the next row; false when there is none.
+    fn next(&mut self) -> bool {
+        let Some(row) = self.rows.next() else { return false };
+        let token = || token_of(&partition_key(&self.result.select.table, &row));
+        if !self.is_full && is_in(self.tokens.as_ref(), token) {
+            self.is_full = !self.result.add(&row);
+        }
+        true
+    }
+
+    fn finish(self) {
+        self.result.finish();
     }
 }
 

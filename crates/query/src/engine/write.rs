@@ -83,11 +83,16 @@ impl Engine {
         planned: &mut Planned,
     ) -> Result<u32, QueryError> {
         let mut required = 1;
-        for key in keys(&modification.table, &modification.key, binds)? {
+        let keys = keys(&modification.table, &modification.key, binds)?;
+        self.inner.runtime.maybe_yield().await;
+        for key in keys {
             let token = token_of(&key);
             let plan = self.inner.coordinator.plan(&modification.replication, token, level)?;
-            let mut mutation = Vec::with_capacity(256);
-            modification.encode_many(binds, &key, token, time, &mut mutation)?;
+            let buffer = self.mutation_buffer(binds.values).await;
+            let write_type = WriteType::Simple;
+            let mut mutation =
+                buffer.map_err(|error| QueryError::Write { error, level, required: plan.required, write_type })?;
+            modification.encode_many(&self.inner.runtime, binds, &key, token, time, &mut mutation).await?;
             required = plan.required;
             planned.bytes += mutation.len();
             if planned.bytes > MUTATION_BYTES_MAX {

@@ -1,12 +1,11 @@
 //! Partition keys from bound values.
 
-use std::collections::BTreeSet;
-
 use cql_protocol::Value;
+use cql_types::comparable::DECIMAL_BYTES_MAX;
 use schema::{Column, Table};
 
 use crate::error::{QueryError, invalid};
-use crate::plan::{Binds, InList, KeyChoice, Operand};
+use crate::plan::{Binds, InList, KeyChoice, Operand, long_decimal};
 
 /// The longest key, in bytes: Cassandra writes its length in sixteen bits.
 const KEY_LENGTH_MAX: usize = 65_535;
@@ -126,6 +125,7 @@ pub(crate) fn in_values(list: &InList, column: &Column, binds: &Binds<'_>) -> Re
             }
         }
         InList::Marker(operand) => {
+            check_count(operand.unchecked(binds))?;
             let bytes = match operand.value(binds)? {
                 Value::Bytes(bytes) => bytes,
                 Value::Null => return Err(invalid("Invalid null value for IN restriction")),
@@ -138,14 +138,28 @@ pub(crate) fn in_values(list: &InList, column: &Column, binds: &Binds<'_>) -> Re
     Ok(values)
 }
 
-/// Sorts values by the column's order and drops repetitions.
+/// Refuses a list of too many elements before they are looked at: the list may have millions.
+fn check_count(list: Option<&[u8]>) -> Result<(), QueryError> {
+    let count = list.and_then(<[u8]>::first_chunk).map_or(0, |bytes| i32::from_be_bytes(*bytes));
+    match usize::try_from(count) {
+        Ok(count) if count > COMBINATIONS_MAX => {
+            Err(invalid(format!("an IN relation takes at most {COMBINATIONS_MAX} values")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Sorts values by the column's order and drops repetitions. What is compared is made once for each value.
 fn sort_unique(values: &mut Vec<Vec<u8>>, column: &Column) {
-    values.sort_by(|a, b| {
-        let order = cql_types::compare(&column.ty, a, b);
-        if column.is_reversed() { order.reverse() } else { order }
-    });
-    let mut seen = BTreeSet::new();
-    values.retain(|value| seen.insert(value.clone()));
+    let form = |value: &[u8]| {
+        let mut form = Vec::with_capacity(value.len() + 8);
+        cql_types::comparable::encode(&column.ty, value, column.is_reversed(), &mut form);
+        form
+    };
+    let mut formed: Vec<(Vec<u8>, Vec<u8>)> = values.drain(..).map(|value| (form(&value), value)).collect();
+    formed.sort_unstable();
+    formed.dedup();
+    values.extend(formed.into_iter().map(|(_, value)| value));
 }
 
 /// The elements of a bound list: a count, then each with its length. The list was checked against its type.
@@ -160,10 +174,10 @@ fn list_elements(operand: &Operand, bytes: &[u8], column: &Column) -> Result<Vec
         let Ok(length) = usize::try_from(length) else {
             return Err(invalid(format!("Invalid null value in condition for column {}", column.name)));
         };
-        values.push(reader.bytes(length).map_err(malformed)?.to_vec());
-        if values.len() > COMBINATIONS_MAX {
-            return Err(invalid(format!("an IN relation takes at most {COMBINATIONS_MAX} values")));
+        if length > DECIMAL_BYTES_MAX && column.ty == cql_types::CqlType::Decimal {
+            return Err(long_decimal(&column.name, length));
         }
+        values.push(reader.bytes(length).map_err(malformed)?.to_vec());
     }
     Ok(values)
 }

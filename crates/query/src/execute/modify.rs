@@ -2,6 +2,7 @@
 
 use cql_protocol::Value;
 use mutation::{ClusteringBound, Deletion, Expiry, MutationEncoder};
+use runtime::Runtime;
 use topology::Token;
 
 use super::key::{check_combinations, in_values, product};
@@ -106,9 +107,10 @@ impl Modification {
         Ok(())
     }
 
-    /// Appends the mutation of one partition of a statement about several rows.
-    pub(crate) fn encode_many(
+    /// Appends the mutation of one partition of a statement about several rows, with pauses.
+    pub(crate) async fn encode_many(
         &self,
+        runtime: &Runtime,
         binds: &Binds<'_>,
         key: &[u8],
         token: Token,
@@ -131,15 +133,30 @@ impl Modification {
                 if rows.len().saturating_mul(row_bytes) > MUTATION_BYTES_MAX {
                     return Err(too_large());
                 }
+                runtime.maybe_yield().await;
                 for row in rows {
                     let components: Vec<&[u8]> = row.iter().map(Vec::as_slice).collect();
                     check_clustering(&components)?;
                     self.encode_row(&components, binds, time, &mut mutation)?;
+                    runtime.maybe_yield().await;
                 }
             }
             Target::Range { prefix, start, end } => {
-                for prefix in self.combinations(prefix, binds)? {
+                let prefixes = self.combinations(prefix, binds)?;
+                let bound = |end: &Option<SliceEnd>| -> Result<usize, QueryError> {
+                    let operands = end.iter().flat_map(|end| &end.operands);
+                    operands.map(|operand| Ok(operand.value(binds)?.bytes().map_or(0, <[u8]>::len))).sum()
+                };
+                let range_bytes = bound(start)?.saturating_add(bound(end)?);
+                let prefix_bytes: usize = prefixes.iter().flatten().map(Vec::len).sum();
+                let bytes = prefixes.len().saturating_mul(range_bytes).saturating_add(prefix_bytes.saturating_mul(2));
+                if bytes > MUTATION_BYTES_MAX {
+                    return Err(too_large());
+                }
+                runtime.maybe_yield().await;
+                for prefix in prefixes {
                     self.encode_range(&prefix, start.as_ref(), end.as_ref(), binds, time, &mut mutation)?;
+                    runtime.maybe_yield().await;
                 }
             }
         }

@@ -1,5 +1,7 @@
 //! The sink that turns live rows into a result, straight from the memtable's slices into the reply.
 
+use std::cell::Cell;
+
 use cql_protocol::RowsWriter;
 use mutation::{CellRef, ClusteringRef, LiveCells, LiveRow, Position, RowRef};
 use schema::ColumnId;
@@ -16,6 +18,44 @@ const PAGE_BYTES_MAX: usize = 16 << 20;
 
 /// A result that is not asked for in pages is refused when its frame gets longer than this.
 const RESULT_BYTES_MAX: usize = 64 << 20;
+
+/// How often a growing result is counted: shorter ones are not.
+const LENGTH_STEP: usize = 1 << 20;
+
+/// A row that makes a result grow by so much that it may not be moved again.
+const LONG_ROW: usize = 256 << 10;
+
+/// A result that is long enough to be counted, together with the others of its shard.
+pub(crate) struct LongResult<'e> {
+    all: &'e Cell<usize>,
+    counted: usize,
+    max: usize,
+}
+
+impl<'e> LongResult<'e> {
+    /// A result that takes nothing yet of the `max` bytes that `all` may have.
+    #[inline]
+    pub(crate) fn new(all: &'e Cell<usize>, max: usize) -> Self {
+        LongResult { all, counted: 0, max }
+    }
+
+    /// Counts it as `length` bytes long; false, and nothing changed, if that is too much.
+    fn count(&mut self, length: usize) -> bool {
+        let all = self.all.get() - self.counted + length;
+        if all > self.max {
+            return false;
+        }
+        self.all.set(all);
+        self.counted = length;
+        true
+    }
+}
+
+impl Drop for LongResult<'_> {
+    fn drop(&mut self) {
+        self.all.set(self.all.get() - self.counted);
+    }
+}
 
 /// Buffers that a shard's reads use one after the other.
 #[derive(Debug, Default)]
@@ -64,6 +104,14 @@ pub(crate) struct RowEmitter<'e> {
     /// Where the page ended, if that is not where the read ended.
     stopped_at: Option<Position>,
     error: Option<QueryError>,
+    /// The frame's length at which it is counted again.
+    length_counted: usize,
+    has_addresses: bool,
+    /// How much of `out` was touched, if that is known.
+    room: usize,
+    /// The room with which the result is to be begun again.
+    wanted: Option<usize>,
+    long: LongResult<'e>,
 }
 
 /// Why the rows ended.
@@ -86,6 +134,7 @@ impl<'e> RowEmitter<'e> {
         buffer: &'e mut RowBuffer,
         out: &'e mut Vec<u8>,
         writer: RowsWriter,
+        long: LongResult<'e>,
     ) -> Self {
         RowEmitter {
             select,
@@ -105,6 +154,11 @@ impl<'e> RowEmitter<'e> {
             first_row: None,
             stopped_at: None,
             error: None,
+            length_counted: LENGTH_STEP,
+            has_addresses: false,
+            room: 0,
+            wanted: None,
+            long,
         }
     }
 
@@ -115,6 +169,29 @@ impl<'e> RowEmitter<'e> {
         self.token = position.token;
         self.has_partition = true;
         self.partition_left = partition_left;
+    }
+
+    /// Says that so much of the buffer was touched.
+    pub(crate) fn set_room(&mut self, room: usize) {
+        self.room = room;
+    }
+
+    /// The room that the result must have to go on; what there is of it is of no use then.
+    pub(crate) fn wanted(&self) -> Option<usize> {
+        self.wanted
+    }
+
+    /// Whether a long row does not fit in what was touched.
+    #[cold]
+    fn wants_room_for(&mut self, row: usize) -> bool {
+        if !matches!(self.select.output, Output::Rows(_)) {
+            return false;
+        }
+        let needed = self.out.len() + row + LENGTH_STEP;
+        if needed > self.room {
+            self.wanted.get_or_insert(needed.max(self.room * 2));
+        }
+        self.wanted.is_some()
     }
 
     /// What is left of the limits.
@@ -233,13 +310,25 @@ impl<'e> RowEmitter<'e> {
         self.limits.page -= 1;
         self.partition_left = self.partition_left.saturating_sub(1);
         let length = self.writer.frame_length(self.out);
-        if length > PAGE_BYTES_MAX {
-            self.end_long_frame(length);
+        if length > self.length_counted {
+            self.count_long_frame(length);
         }
     }
 
+    /// Counts a long result with the others that are in the making on this shard, and ends it where it is too long.
     #[cold]
-    fn end_long_frame(&mut self, length: usize) {
+    fn count_long_frame(&mut self, length: usize) {
+        if !self.long.count(length) {
+            self.error.get_or_insert(QueryError::Overloaded {
+                message: "Too many bytes of results are in the making on this shard".to_owned(),
+            });
+            return;
+        }
+        self.length_counted = length + LENGTH_STEP;
+        self.take_addresses();
+        if length <= PAGE_BYTES_MAX {
+            return;
+        }
         if self.limits.is_paged {
             self.limits.page = 0;
         } else if length > RESULT_BYTES_MAX {
@@ -248,10 +337,29 @@ impl<'e> RowEmitter<'e> {
         }
     }
 
+    /// A result that has come to a megabyte, or is about to, may become as long as it may: addresses are taken for all of it
+    /// and memory as it is filled. Growing by and by would copy it again and again, all of it in one poll.
+    #[cold]
+    fn take_addresses(&mut self) {
+        if self.room > 0 {
+            // To move would copy all of it at once: it begins again with twice the room.
+            if self.room.saturating_sub(self.out.len()) < LENGTH_STEP * 2 {
+                self.wanted.get_or_insert(self.room * 2);
+            }
+            return;
+        }
+        if self.has_addresses {
+            return;
+        }
+        self.has_addresses = true;
+        let most = if self.limits.is_paged { PAGE_BYTES_MAX } else { RESULT_BYTES_MAX };
+        self.out.reserve(most + LENGTH_STEP);
+    }
+
     /// Whether to go on after a row or a partition.
     #[inline]
     fn flow(&self) -> Flow {
-        if self.error.is_some() || self.filled() != Filled::No {
+        if self.error.is_some() || self.wanted.is_some() || self.filled() != Filled::No {
             Flow::Stop
         } else if self.partition_left == 0 {
             Flow::SkipPartition
@@ -309,6 +417,9 @@ impl RowSink for RowEmitter<'_> {
     #[inline]
     fn row(&mut self, clustering: ClusteringRef<'_>, row: LiveRow<'_>) -> Flow {
         self.is_static_pending = false;
+        if row.stored_length() > LONG_ROW && self.wants_room_for(row.stored_length()) {
+            return Flow::Stop;
+        }
         let row = Some((clustering, row));
         if self.passes(row) {
             self.emit(row);
@@ -421,5 +532,24 @@ impl Number {
             }
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_results_are_counted_together_while_they_are_made() {
+        let all = Cell::new(0);
+        let mut first = LongResult::new(&all, 100);
+        let mut second = LongResult::new(&all, 100);
+        assert!(first.count(40) && second.count(50) && first.count(50));
+        assert!(!first.count(51), "together they are too long");
+        assert_eq!(all.get(), 100);
+        drop(second);
+        assert!(first.count(100));
+        drop(first);
+        assert_eq!(all.get(), 0);
     }
 }

@@ -2,6 +2,7 @@
 
 use cql_protocol::Value;
 use cql_types::CqlType;
+use cql_types::comparable::DECIMAL_BYTES_MAX;
 
 use crate::error::{QueryError, invalid};
 
@@ -36,7 +37,12 @@ pub(crate) struct Binds<'a> {
     pub(crate) values: &'a [Value<'a>],
     /// What functions such as now() gave, by [`Source::Generated`]'s index.
     pub(crate) generated: &'a [Vec<u8>],
+    /// Texts among the values that are longer than [`LONG_TEXT_MIN`] were checked before, with pauses.
+    pub(crate) long_texts_checked: bool,
 }
+
+/// A text of more bytes is checked piece by piece, once.
+pub(crate) const LONG_TEXT_MIN: usize = 64 << 10;
 
 impl Operand {
     pub(crate) fn new(source: Source, ty: CqlType) -> Self {
@@ -51,7 +57,7 @@ impl Operand {
             Source::Bound(index) => {
                 let value = binds.values.get(usize::from(*index)).copied().unwrap_or(Value::Unset);
                 if let (Value::Bytes(bytes), true) = (value, self.needs_check) {
-                    self.check(bytes)?;
+                    self.check(bytes, binds)?;
                 }
                 Ok(value)
             }
@@ -63,8 +69,20 @@ impl Operand {
         }
     }
 
+    /// The value as it was given, before it is checked: whether it is too long to be worth checking.
+    pub(crate) fn unchecked<'a>(&'a self, binds: &Binds<'a>) -> Option<&'a [u8]> {
+        match &self.source {
+            Source::Bound(index) => binds.values.get(usize::from(*index))?.bytes(),
+            Source::Constant(bytes) => Some(bytes),
+            Source::Null | Source::Generated(_) => None,
+        }
+    }
+
     #[inline]
-    fn check(&self, bytes: &[u8]) -> Result<(), QueryError> {
+    fn check(&self, bytes: &[u8], binds: &Binds<'_>) -> Result<(), QueryError> {
+        if bytes.len() > LONG_TEXT_MIN && binds.long_texts_checked && self.ty == CqlType::Text {
+            return Ok(());
+        }
         cql_types::validate(&self.ty, bytes).map_err(|error| invalid(error.to_string()))
     }
 
@@ -72,6 +90,9 @@ impl Operand {
     #[inline]
     pub(crate) fn key_value<'a>(&'a self, name: &str, binds: &Binds<'a>) -> Result<&'a [u8], QueryError> {
         match self.value(binds)? {
+            Value::Bytes(bytes) if bytes.len() > DECIMAL_BYTES_MAX && self.ty == CqlType::Decimal => {
+                Err(long_decimal(name, bytes.len()))
+            }
             Value::Bytes(bytes) => Ok(bytes),
             Value::Null => Err(invalid(format!("Invalid null value in condition for column {name}"))),
             Value::Unset => Err(invalid(format!("Invalid unset value for column {name}"))),
@@ -93,4 +114,11 @@ impl Operand {
             _ => 0,
         }
     }
+}
+
+#[cold]
+pub(crate) fn long_decimal(name: &str, length: usize) -> QueryError {
+    invalid(format!(
+        "A decimal in a key or a condition has at most {DECIMAL_BYTES_MAX} bytes, that for column {name} has {length}"
+    ))
 }

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use cql_syntax::{Batch, BatchKind, Statement, TableName, Using};
 use cql_types::CqlType;
+use runtime::Runtime;
 use schema::Table;
 
 use super::terms::{Markers, Receiver};
@@ -24,15 +25,47 @@ pub(crate) struct PlanContext<'a> {
 pub(crate) fn plan(statement: Statement, context: PlanContext<'_>) -> Result<Plan, QueryError> {
     let is_qualified = is_qualified(&statement);
     let mut markers = Markers::default();
+    let action = action(statement, context, &mut markers)?;
+    finish(action, markers, is_qualified)
+}
+
+/// [`plan`] for a statement that may be a batch of thousands, with a pause after each of them.
+pub(crate) async fn plan_in_steps(
+    statement: Statement,
+    context: PlanContext<'_>,
+    runtime: &Runtime,
+) -> Result<Plan, QueryError> {
+    let is_qualified = is_qualified(&statement);
+    let mut markers = Markers::default();
     let action = match statement {
-        Statement::Select(select) => selection_plan::plan(&select, context, &mut markers)?,
-        Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
-            Action::Modify(Box::new(modification(&statement, context, &mut markers)?))
+        Statement::Batch(mut batch) => {
+            check_batch(&batch)?;
+            let statements = std::mem::take(&mut batch.statements);
+            let mut modifications = Vec::with_capacity(statements.len());
+            for statement in statements {
+                modifications.push(batch_modification(&batch, &statement, context, &mut markers)?);
+                runtime.maybe_yield().await;
+            }
+            Action::Batch(finish_batch(&batch, modifications, &mut markers)?)
         }
-        Statement::Batch(batch) => Action::Batch(batch_plan(&batch, context, &mut markers)?),
+        other => action(other, context, &mut markers)?,
+    };
+    finish(action, markers, is_qualified)
+}
+
+fn action(statement: Statement, context: PlanContext<'_>, markers: &mut Markers) -> Result<Action, QueryError> {
+    Ok(match statement {
+        Statement::Select(select) => selection_plan::plan(&select, context, markers)?,
+        Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
+            Action::Modify(Box::new(modification(&statement, context, markers)?))
+        }
+        Statement::Batch(batch) => Action::Batch(batch_plan(&batch, context, markers)?),
         Statement::Unsupported { what } => return Err(invalid(format!("{what} is not supported yet"))),
         other => Action::Other(Rc::new(other)),
-    };
+    })
+}
+
+fn finish(action: Action, markers: Markers, is_qualified: bool) -> Result<Plan, QueryError> {
     let key_markers = match &action {
         Action::Modify(modification) => key_markers(modification.key.iter()),
         Action::Select(select) | Action::SelectVirtual(select) => match &select.keys {
@@ -90,20 +123,42 @@ fn modification(
 }
 
 fn batch_plan(batch: &Batch, context: PlanContext<'_>, markers: &mut Markers) -> Result<BatchPlan, QueryError> {
+    check_batch(batch)?;
+    let mut modifications = Vec::with_capacity(batch.statements.len());
+    for statement in &batch.statements {
+        modifications.push(batch_modification(batch, statement, context, markers)?);
+    }
+    finish_batch(batch, modifications, markers)
+}
+
+fn check_batch(batch: &Batch) -> Result<(), QueryError> {
     if batch.kind == BatchKind::Counter {
         return Err(invalid("Counter batches are not supported yet"));
     }
     if batch.using.ttl.is_some() {
         return Err(invalid("Global TTL on the BATCH statement is not supported."));
     }
-    let mut modifications = Vec::with_capacity(batch.statements.len());
-    for statement in &batch.statements {
-        let modification = modification(statement, context, markers)?;
-        if batch.using.timestamp.is_some() && modification.timestamp.is_some() {
-            return Err(invalid("Timestamp must be set either on BATCH or individual statements"));
-        }
-        modifications.push(modification);
+    Ok(())
+}
+
+fn batch_modification(
+    batch: &Batch,
+    statement: &Statement,
+    context: PlanContext<'_>,
+    markers: &mut Markers,
+) -> Result<Modification, QueryError> {
+    let modification = modification(statement, context, markers)?;
+    if batch.using.timestamp.is_some() && modification.timestamp.is_some() {
+        return Err(invalid("Timestamp must be set either on BATCH or individual statements"));
     }
+    Ok(modification)
+}
+
+fn finish_batch(
+    batch: &Batch,
+    modifications: Vec<Modification>,
+    markers: &mut Markers,
+) -> Result<BatchPlan, QueryError> {
     let (timestamp, _) = match modifications.first() {
         Some(first) => using(&batch.using, &first.table.clone(), markers)?,
         None => (None, None),

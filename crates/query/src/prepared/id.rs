@@ -1,6 +1,7 @@
 //! A prepared statement's id, as Cassandra 5.0 computes it, so that one id serves on every node and after a restart.
 
 use md5::{Digest, Md5};
+use runtime::Runtime;
 
 /// An MD5: of a statement, or of a result's metadata.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -19,6 +20,18 @@ pub(crate) fn statement_id(keyspace: Option<&str>, text: &str) -> StatementId {
     let mut digest = Md5::new();
     digest.update(keyspace.unwrap_or("").as_bytes());
     digest.update(text.as_bytes());
+    StatementId(digest.finalize().into())
+}
+
+/// [`statement_id`] of a text of any length, with pauses.
+pub(crate) async fn statement_id_in_steps(keyspace: Option<&str>, text: &str, runtime: &Runtime) -> StatementId {
+    const BYTES_PER_STEP: usize = 64 << 10;
+    let mut digest = Md5::new();
+    digest.update(keyspace.unwrap_or("").as_bytes());
+    for piece in text.as_bytes().chunks(BYTES_PER_STEP) {
+        digest.update(piece);
+        runtime.maybe_yield().await;
+    }
     StatementId(digest.finalize().into())
 }
 
