@@ -7,6 +7,7 @@ mod dispatch;
 mod handshake;
 mod held;
 mod inbound;
+mod large;
 mod output;
 mod read_buffer;
 mod reader;
@@ -50,6 +51,8 @@ pub(crate) struct Connection {
     task_bytes: Cell<usize>,
     /// Nothing more is read: when all replies are sent, the writer ends.
     closing: Cell<bool>,
+    /// Nothing more is sent; what comes is dropped.
+    ended: Cell<bool>,
     /// Something is ready to be sent, or the connection closes.
     to_write: Notify,
     /// A reply was held.
@@ -104,6 +107,7 @@ impl Connection {
             tasks: Cell::new(0),
             task_bytes: Cell::new(0),
             closing: Cell::new(false),
+            ended: Cell::new(false),
             to_write: Notify::new(),
             to_release: Notify::new(),
             room: Notify::new(),
@@ -114,11 +118,13 @@ impl Connection {
     /// Whether nothing is under way and nothing waits to be sent.
     pub(crate) fn is_quiet(&self) -> bool {
         let output = self.output.borrow();
-        self.tasks.get() == 0 && output.held.len() == 0 && output.ready.is_empty() && !output.writing
+        self.tasks.get() == 0 && output.held.len() == 0 && output.is_empty() && !output.writing
     }
 
-    /// Ends sending, after what was written.
+    /// Ends sending, after what was written. Requests that still come are read and dropped: closing with bytes unread would
+    /// reset the connection, and the client might lose replies that it has yet to read.
     pub(crate) fn shutdown(&self) {
+        self.ended.set(true);
         // Fails when the client has gone already, which is as well.
         let _ = self.stream.shutdown();
     }
@@ -128,7 +134,7 @@ impl Connection {
         let limits = &self.server.budget.limits;
         self.tasks.get() + output.held.len() >= limits.connection_requests_max
             || self.task_bytes.get() >= limits.connection_bytes_in_flight_max
-            || output.ready.len() >= limits.out_bytes_max
+            || output.len() >= limits.out_bytes_max
     }
 
     /// Appends an event frame for a client that registered for its kind, unless the client does not read.
@@ -138,7 +144,7 @@ impl Connection {
             return;
         }
         let mut output = self.output.borrow_mut();
-        if output.ready.len() >= self.server.budget.limits.event_bytes_max {
+        if output.len() >= self.server.budget.limits.event_bytes_max {
             self.server.count(|stats| stats.events_dropped += 1);
             return;
         }

@@ -14,6 +14,9 @@ use crate::budget::Budget;
 use crate::connection::{self, Connection};
 use crate::events;
 
+/// How long a drained server waits for its clients to close.
+const LINGER: Duration = Duration::from_millis(500);
+
 /// What one shard says to another.
 pub(crate) enum Message {
     /// Shard 0 accepted a connection that is the other's from now on.
@@ -142,6 +145,14 @@ impl Server {
         for connection in self.inner.connections.borrow().values() {
             connection.shutdown();
         }
+        // A client that was writing reads its last replies and then the end; if the process ended first, what it wrote would
+        // reset the connection. Clients that wait for nothing end at once, others may not notice.
+        let ended = async {
+            while !self.inner.connections.borrow().is_empty() {
+                self.inner.quiet.notified().await;
+            }
+        };
+        let _ = self.inner.runtime.timeout(LINGER, ended).await;
     }
 }
 

@@ -62,8 +62,26 @@ impl Connection {
                 output.held.push(sequence, header.stream, frame);
                 output.ready.truncate(start);
             }
-            Outcome::MustWait => self.spawn(header, body, output),
+            Outcome::MustWait => self.spawn(header, body.to_vec(), output),
         }
+        Ok(())
+    }
+
+    /// [`Connection::dispatch`] for a large request, which is not tried: it has a task from the start.
+    #[cold]
+    pub(super) fn dispatch_large(
+        self: &Rc<Self>,
+        header: &FrameHeader,
+        body: Vec<u8>,
+        output: &mut Output,
+    ) -> Result<(), Violation> {
+        let is_for_engine = matches!(header.opcode, Opcode::Execute | Opcode::Query | Opcode::Batch | Opcode::Prepare);
+        if !self.started.get() || self.server.draining.get() || !is_for_engine {
+            return self.dispatch(header, &body, output);
+        }
+        // What is no request ends the connection, as it does when it is small.
+        request::Request::decode(header, &body)?;
+        self.spawn(header, body, output);
         Ok(())
     }
 
@@ -90,9 +108,9 @@ impl Connection {
         Ok(())
     }
 
-    /// Copies a request that must wait and gives it a task of its own.
+    /// Gives a request that must wait a task of its own.
     #[cold]
-    fn spawn(self: &Rc<Self>, header: &FrameHeader, body: &[u8], output: &mut Output) {
+    fn spawn(self: &Rc<Self>, header: &FrameHeader, body: Vec<u8>, output: &mut Output) {
         let server = &self.server;
         if !server.budget.take_task(body.len()) {
             let error = ErrorBody::overloaded("Too many requests are under way on this shard");
@@ -102,7 +120,7 @@ impl Connection {
         server.count(|stats| stats.requests_waited += 1);
         self.tasks.set(self.tasks.get() + 1);
         self.task_bytes.set(self.task_bytes.get() + body.len());
-        let request = OwnedRequest { header: *header, body: body.to_vec() };
+        let request = OwnedRequest { header: *header, body };
         let connection = self.clone();
         server.runtime.spawn(Group::Query, async move {
             let (header, length) = (request.header, request.body.len());

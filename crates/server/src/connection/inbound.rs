@@ -9,6 +9,7 @@ use std::rc::Rc;
 
 use cql_protocol::{Codec, ErrorBody, Flags, FrameHeader, HEADER_LENGTH, Version, compression, segment};
 
+use super::large::{LARGE_BODY_MIN, Large, Step};
 use super::read_buffer::ReadBuffer;
 use super::transport::Transport;
 use super::violation::Violation;
@@ -18,6 +19,10 @@ use crate::budget::Budget;
 pub(super) enum Next<'a> {
     /// A request and its body, decompressed.
     Frame(FrameHeader, &'a [u8]),
+    /// A large request and its body, which is its own.
+    Large(FrameHeader, Vec<u8>),
+    /// A part of a large request's way was gone: there is more to do, if there is time.
+    Step,
     /// Nothing whole: at least this many bytes are lacking.
     Needs(usize),
 }
@@ -32,9 +37,10 @@ pub(super) struct Inbound {
     /// Payload of the self-contained segment at hand, and how much of it is used.
     payload: Vec<u8>,
     payload_used: usize,
-    /// A frame that comes in several segments.
+    /// The first bytes of a frame that comes in several segments, while they are no whole header.
     assembly: Vec<u8>,
-    assembly_used: bool,
+    /// A large request that is not whole.
+    large: Option<Large>,
     /// Bytes of a refused frame that are still to come, or are there and not yet skipped.
     skip: usize,
     /// A decompressed body, until the next read.
@@ -57,7 +63,7 @@ impl Inbound {
             payload: Vec::new(),
             payload_used: 0,
             assembly: Vec::new(),
-            assembly_used: false,
+            large: None,
             skip: 0,
             body: Vec::new(),
             counted: 0,
@@ -72,7 +78,8 @@ impl Inbound {
         }
         if self.counted > 0 {
             // A large frame may be done and its memory gone; an idle connection must not go on counting it.
-            let now = counted_size(bytes.capacity() + self.assembly.capacity()).min(self.counted);
+            let large = self.large.as_ref().map_or(0, Large::held);
+            let now = counted_size(bytes.capacity() + large).min(self.counted);
             self.budget.take_bytes(self.counted, now);
             self.counted = now;
         }
@@ -87,10 +94,53 @@ impl Inbound {
     /// The next request. `version` is that of the frames before it, which it must have.
     #[inline]
     pub(super) fn next(&mut self, version: Option<Version>, transport: Transport) -> Result<Next<'_>, Violation> {
+        if self.large.is_some() {
+            return self.next_of_large(version, transport);
+        }
         match transport {
             Transport::Segments(codec) => self.next_of_segments(version, codec),
             transport => self.next_of_frames(version, transport),
         }
+    }
+
+    /// Goes on with a large request: takes what has arrived of it, or brings it a step further when it is all there.
+    #[cold]
+    fn next_of_large(&mut self, version: Option<Version>, transport: Transport) -> Result<Next<'_>, Violation> {
+        let Some(mut large) = self.large.take() else { return Ok(Next::Step) };
+        let header = large.header();
+        if large.lacking() > 0 {
+            if let Transport::Segments(codec) = transport {
+                self.large = Some(large);
+                return self.next_of_segments(version, codec);
+            }
+            let there = self.buffer.unused();
+            if there.is_empty() {
+                let lacking = large.lacking();
+                self.large = Some(large);
+                return Ok(Next::Needs(lacking));
+            }
+            let taken = large.take(there);
+            self.buffer.consume(taken);
+            if let Err(violation) = self.count_large(&header, large.held()) {
+                self.skip = large.lacking();
+                return Err(violation);
+            }
+            self.large = Some(large);
+            return Ok(Next::Step);
+        }
+        let step = large.step(&self.budget, &mut self.counted)?;
+        Ok(match step {
+            Step::More => {
+                self.large = Some(large);
+                Next::Step
+            }
+            Step::Whole(body) => {
+                // The memory is the task's from now on, which counts it.
+                self.budget.take_bytes(self.counted, 0);
+                self.counted = 0;
+                Next::Large(header, body)
+            }
+        })
     }
 
     #[inline]
@@ -111,9 +161,12 @@ impl Inbound {
         let header = decode_header(header, version)?;
         let length = HEADER_LENGTH + header.length as usize;
         let there = unused.len();
-        if let Err(violation) = self.admit(&header, length, there) {
+        if let Err(violation) = self.admit(&header, length) {
             self.skip = length;
             return Err(violation);
+        }
+        if header.length as usize > LARGE_BODY_MIN {
+            return self.begin_large(header, transport);
         }
         if there < length {
             return Ok(Next::Needs(length - there));
@@ -123,26 +176,35 @@ impl Inbound {
             return Ok(Next::Frame(header, body));
         }
         if transport != Transport::CompressedBodies {
-            let text = "Received a compressed frame, but no compression was negotiated";
-            return Err(Violation::protocol(text).on(header.version, header.stream));
+            return Err(not_negotiated(&header));
+        }
+        if compression::decompressed_length(body) > LARGE_BODY_MIN {
+            let mut large = Large::new(header, true);
+            large.take(body);
+            self.large = Some(large);
+            return Ok(Next::Step);
         }
         self.body.clear();
-        self.body.shrink_to(UNCOUNTED);
-        let limit = self.budget.limits.frame_bytes_max;
-        let grown = counted_size(compression::decompressed_length(body).min(limit));
-        if !self.budget.take_bytes(self.counted, self.counted + grown) {
-            return Err(too_many_bytes(&header));
-        }
-        self.counted += grown;
-        compression::decompress(body, limit, &mut self.body)
+        compression::decompress(body, self.budget.limits.frame_bytes_max, &mut self.body)
             .map_err(|error| Violation::protocol(error.to_string()).on(header.version, header.stream))?;
         Ok(Next::Frame(header, &self.body))
     }
 
-    /// Refuses a frame that is too large, or whose growing buffer is more than the shard may hold. `there` is how much of
-    /// it has arrived.
+    /// A large frame begins; its header is at the front of the buffer.
+    #[cold]
+    fn begin_large(&mut self, header: FrameHeader, transport: Transport) -> Result<Next<'_>, Violation> {
+        let is_compressed = header.flags.contains(Flags::COMPRESSED);
+        if is_compressed && transport != Transport::CompressedBodies {
+            return Err(not_negotiated(&header));
+        }
+        self.buffer.consume(HEADER_LENGTH);
+        self.large = Some(Large::new(header, is_compressed));
+        Ok(Next::Step)
+    }
+
+    /// Refuses a frame that is too large.
     #[inline]
-    fn admit(&mut self, header: &FrameHeader, length: usize, there: usize) -> Result<(), Violation> {
+    fn admit(&self, header: &FrameHeader, length: usize) -> Result<(), Violation> {
         let limits = &self.budget.limits;
         if length > limits.frame_bytes_max {
             let text = format!(
@@ -151,16 +213,13 @@ impl Inbound {
             );
             return Err(Violation::skipped(ErrorBody::invalid(text), header.version, header.stream));
         }
-        if there < length || self.counted > 0 {
-            return self.count_large(header);
-        }
         Ok(())
     }
 
-    /// Counts the memory of a large frame that is arriving against the shard's limit.
+    /// Counts the memory of a large frame that is arriving, of which `held` bytes are there, against the shard's limit.
     #[cold]
-    fn count_large(&mut self, header: &FrameHeader) -> Result<(), Violation> {
-        let now = counted_size(self.buffer.capacity() + self.assembly.capacity() + self.body.capacity());
+    fn count_large(&mut self, header: &FrameHeader, held: usize) -> Result<(), Violation> {
+        let now = counted_size(self.buffer.capacity() + held);
         if !self.budget.take_bytes(self.counted, now) {
             return Err(too_many_bytes(header));
         }
@@ -169,13 +228,8 @@ impl Inbound {
     }
 
     fn next_of_segments(&mut self, version: Option<Version>, codec: Codec) -> Result<Next<'_>, Violation> {
-        if self.assembly_used {
-            self.assembly.clear();
-            self.assembly.shrink_to(UNCOUNTED);
-            self.assembly_used = false;
-        }
         while self.payload_used == self.payload.len() {
-            let in_parts = !self.assembly.is_empty() || self.skip > 0;
+            let in_parts = !self.assembly.is_empty() || self.large.is_some() || self.skip > 0;
             self.payload.clear();
             self.payload_used = 0;
             let decoded = segment::decode(self.buffer.unused(), codec, &mut self.payload)
@@ -192,11 +246,8 @@ impl Inbound {
             if self_contained {
                 continue;
             }
-            if let Some(header) = self.assemble(version)? {
-                self.assembly_used = true;
-                let body = self.assembly.get(HEADER_LENGTH..).unwrap_or_default();
-                return Ok(Next::Frame(header, body));
-            }
+            self.assemble(version)?;
+            return Ok(Next::Step);
         }
         self.next_of_payload(version)
     }
@@ -212,36 +263,62 @@ impl Inbound {
         Ok(Next::Frame(header, body))
     }
 
-    /// Adds the payload at hand to a frame of several segments; its header when it is whole.
-    fn assemble(&mut self, version: Option<Version>) -> Result<Option<FrameHeader>, Violation> {
-        let arrived = self.payload.len();
-        if self.skip == 0 {
-            self.assembly.extend_from_slice(&self.payload);
-        }
+    /// Adds the payload at hand to a frame of several segments.
+    fn assemble(&mut self, version: Option<Version>) -> Result<(), Violation> {
+        let payload = std::mem::take(&mut self.payload);
+        let outcome = self.assemble_from(&payload, version);
+        self.payload = payload;
         self.payload.clear();
+        outcome
+    }
+
+    fn assemble_from(&mut self, mut payload: &[u8], version: Option<Version>) -> Result<(), Violation> {
         if self.skip > 0 {
-            self.skip = self.skip.saturating_sub(arrived);
-            return Ok(None);
+            self.skip = self.skip.saturating_sub(payload.len());
+            return Ok(());
         }
-        let Some(header) = self.assembly.first_chunk() else { return Ok(None) };
-        let header = decode_header(header, version)?;
-        let length = HEADER_LENGTH + header.length as usize;
-        let there = self.assembly.len();
-        if let Err(violation) = self.admit(&header, length, there) {
-            self.assembly = Vec::new();
-            self.skip = length.saturating_sub(there);
-            return Err(violation);
-        }
-        if there > length {
+        let mut large = match self.large.take() {
+            Some(large) => large,
+            None => {
+                let count = payload.len().min(HEADER_LENGTH - self.assembly.len());
+                let (first, rest) = payload.split_at(count);
+                self.assembly.extend_from_slice(first);
+                payload = rest;
+                let Some(header) = self.assembly.first_chunk() else { return Ok(()) };
+                let header = decode_header(header, version)?;
+                self.assembly.clear();
+                let length = HEADER_LENGTH + header.length as usize;
+                if let Err(violation) = self.admit(&header, length) {
+                    self.skip = (header.length as usize).saturating_sub(payload.len());
+                    return Err(violation);
+                }
+                // In version 5 segments are what is compressed.
+                Large::new(header, false)
+            }
+        };
+        let header = large.header();
+        let taken = large.take(payload);
+        if taken < payload.len() {
             let text = "A frame of several segments is followed by other bytes in its last segment";
             return Err(Violation::protocol(text).on(header.version, header.stream));
         }
-        Ok((there == length).then_some(header))
+        if let Err(violation) = self.count_large(&header, large.held()) {
+            self.skip = large.lacking();
+            return Err(violation);
+        }
+        self.large = Some(large);
+        Ok(())
     }
 }
 
 #[cold]
-fn too_many_bytes(header: &FrameHeader) -> Violation {
+fn not_negotiated(header: &FrameHeader) -> Violation {
+    let text = "Received a compressed frame, but no compression was negotiated";
+    Violation::protocol(text).on(header.version, header.stream)
+}
+
+#[cold]
+pub(super) fn too_many_bytes(header: &FrameHeader) -> Violation {
     let error = ErrorBody::overloaded("Too many bytes of requests are in flight on this shard");
     Violation::skipped(error, header.version, header.stream)
 }

@@ -1,5 +1,7 @@
 //! Replies on their way out.
 
+use std::collections::VecDeque;
+
 use cql_protocol::{ErrorBody, FrameHeader, write_error};
 
 use super::held::Held;
@@ -10,8 +12,11 @@ use crate::budget::HeldBytes;
 pub(crate) struct Output {
     /// Whole frames that may be sent, unsealed.
     pub(crate) ready: Vec<u8>,
-    /// What large replies in `ready` take of the shard's limit.
-    pub(crate) large: Vec<HeldBytes>,
+    /// Large replies that may be sent, each a whole frame in memory of its own, since it would take long to copy, with what it
+    /// takes of the shard's limit.
+    pub(crate) large: VecDeque<(Vec<u8>, HeldBytes)>,
+    /// Bytes of `large`.
+    pub(crate) large_bytes: usize,
     /// The first bytes of `ready` go as they are, because they were answered before the transport was chosen.
     pub(crate) unframed: usize,
     /// Frames that wait for the log.
@@ -23,6 +28,23 @@ pub(crate) struct Output {
 }
 
 impl Output {
+    /// Bytes that may be sent and are not taken by the writer yet.
+    pub(crate) fn len(&self) -> usize {
+        self.ready.len() + self.large_bytes
+    }
+
+    /// Whether nothing waits to be sent.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ready.is_empty() && self.large.is_empty()
+    }
+
+    /// The next large reply.
+    pub(crate) fn pop_large(&mut self) -> Option<(Vec<u8>, HeldBytes)> {
+        let next = self.large.pop_front()?;
+        self.large_bytes -= next.0.len();
+        Some(next)
+    }
+
     /// Adds a task's reply. A large one counts against the shard's limit until it is sent: a client may ask for a thousand
     /// of them and read none. Where that is too much it becomes an error, unless it is the only one.
     pub(crate) fn push_reply(
@@ -34,8 +56,12 @@ impl Output {
         /// What each connection may have without being counted is bounded by the number of requests under way.
         const LARGE: usize = 64 << 10;
         if reply.len() > LARGE {
-            match hold(reply.len(), self.ready.is_empty()) {
-                Some(held) => self.large.push(held),
+            match hold(reply.len(), self.is_empty()) {
+                Some(held) => {
+                    self.large_bytes += reply.len();
+                    self.large.push_back((reply, held));
+                    return;
+                }
                 None => {
                     let error = ErrorBody::overloaded("Too many bytes of replies wait for their clients on this shard");
                     return write_error(&mut self.ready, header.version, header.stream, &error);
@@ -69,12 +95,12 @@ mod tests {
         for _ in 0..100 {
             output.push_reply(&header, vec![0; 300 << 10], |bytes, in_any_case| budget.hold(bytes, in_any_case));
         }
-        assert!(output.ready.len() < 1 << 20, "{} bytes wait", output.ready.len());
+        assert!(output.len() < 1 << 20, "{} bytes wait", output.len());
         assert_eq!(budget.refused(), 97);
         drop(output);
         assert_eq!(budget.bytes(), 0);
         let mut output = Output::default();
         output.push_reply(&header, vec![0; 2 << 20], |bytes, in_any_case| budget.hold(bytes, in_any_case));
-        assert_eq!(output.ready.len(), 2 << 20, "a single reply may be larger");
+        assert_eq!(output.len(), 2 << 20, "a single reply may be larger");
     }
 }

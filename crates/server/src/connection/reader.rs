@@ -46,6 +46,23 @@ pub(super) async fn run(connection: &Rc<Connection>) {
         if connection.output.borrow().broken {
             return;
         }
+        if connection.ended.get() {
+            return read_to_the_end(connection).await;
+        }
+    }
+}
+
+/// Drops what still comes, until the client has finished too.
+async fn read_to_the_end(connection: &Connection) {
+    const ROOM: usize = 16 << 10;
+    let mut buffer = Vec::with_capacity(ROOM);
+    loop {
+        let (result, read) = connection.stream.read(buffer).await;
+        if !matches!(result, Ok(count) if count > 0) {
+            return;
+        }
+        buffer = read;
+        buffer.clear();
     }
 }
 
@@ -65,6 +82,14 @@ fn turn(connection: &Rc<Connection>, inbound: &mut Inbound) -> Turn {
             Ok(Next::Frame(header, body)) => {
                 connection.version.set(Some(header.version));
                 (Some(header), connection.dispatch(&header, body, output))
+            }
+            Ok(Next::Step) => match connection.server.runtime.should_yield() {
+                true => break Turn::Yield,
+                false => continue,
+            },
+            Ok(Next::Large(header, body)) => {
+                connection.version.set(Some(header.version));
+                (Some(header), connection.dispatch_large(&header, body, output))
             }
             Ok(Next::Needs(bytes)) => break Turn::Needs(bytes),
             Err(violation) => (None, Err(violation)),

@@ -15,9 +15,8 @@ pub(super) enum Transport {
 
 /// About how much is sealed at once, so that replies of any size hold the core only shortly.
 const SEALED_AT_ONCE: usize = 2 * segment::PAYLOAD_MAX;
-/// A larger body is sent as it is: version 4 compresses a body as one block, which cannot be interrupted. 1 MiB takes about
-/// 2 ms.
-const COMPRESSED_BODY_MAX: usize = 1 << 20;
+/// A larger body is sent as it is: version 4 compresses a body as one block, which cannot be interrupted. This takes about 1 ms.
+const COMPRESSED_BODY_MAX: usize = 512 << 10;
 
 /// Seals a run of whole frames for the wire, a part at a time.
 #[derive(Debug)]
@@ -26,7 +25,7 @@ pub(super) struct Sealer<'a> {
     rest: &'a [u8],
     /// The first bytes of `rest` go as they are.
     unframed: usize,
-    /// Bytes left of a frame that is cut over several segments.
+    /// Bytes left of a frame that is sealed in several parts.
     cut: usize,
 }
 
@@ -63,12 +62,19 @@ impl<'a> Sealer<'a> {
     fn compress_bodies(&mut self, sealed: &mut Vec<u8>) {
         let mut taken = 0;
         while !self.rest.is_empty() && taken < SEALED_AT_ONCE {
-            let frame = self.take(frame_length(self.rest));
-            taken += frame.len();
-            match frame.len() > COMPRESSED_BODY_MAX {
-                true => sealed.extend_from_slice(frame),
-                false => compression::compress_frame(frame, sealed),
+            if self.cut == 0 {
+                let length = frame_length(self.rest);
+                if length <= COMPRESSED_BODY_MAX {
+                    taken += length;
+                    compression::compress_frame(self.take(length), sealed);
+                    continue;
+                }
+                self.cut = length;
             }
+            let part = self.take(self.cut.min(SEALED_AT_ONCE));
+            self.cut -= part.len();
+            taken += part.len();
+            sealed.extend_from_slice(part);
         }
     }
 

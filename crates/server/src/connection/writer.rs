@@ -16,13 +16,26 @@ const KEPT_BYTES_MAX: usize = 512 << 10;
 pub(super) async fn run(connection: Rc<Connection>) {
     let mut frames = Vec::new();
     let mut sealed = Vec::new();
+    let mut is_turn_of_large = false;
     loop {
-        // What large replies take is given back when they are sent, or will never be.
+        // What a large reply takes is given back when it is sent, or will never be. Large ones and the others take turns, but
+        // what was answered before the transport was chosen goes first.
         let (unframed, _large) = {
             let mut output = connection.output.borrow_mut();
-            output.writing = !output.ready.is_empty();
-            std::mem::swap(&mut output.ready, &mut frames);
-            (std::mem::take(&mut output.unframed), std::mem::take(&mut output.large))
+            output.writing = !output.is_empty();
+            let may_be_large = output.ready.is_empty() || (is_turn_of_large && output.unframed == 0);
+            match if may_be_large { output.pop_large() } else { None } {
+                Some((reply, held)) => {
+                    is_turn_of_large = false;
+                    frames = reply;
+                    (0, Some(held))
+                }
+                None => {
+                    is_turn_of_large = true;
+                    std::mem::swap(&mut output.ready, &mut frames);
+                    (std::mem::take(&mut output.unframed), None)
+                }
+            }
         };
         if frames.is_empty() {
             connection.room.notify();

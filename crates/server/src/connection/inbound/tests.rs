@@ -33,6 +33,8 @@ fn receive(inbound: &mut Inbound, transport: Transport, mut bytes: &[u8], cut: u
         loop {
             match inbound.next(None, transport) {
                 Ok(Next::Frame(header, body)) => frames.push((header.stream, body.to_vec())),
+                Ok(Next::Large(header, body)) => frames.push((header.stream, body)),
+                Ok(Next::Step) => {}
                 Ok(Next::Needs(bytes)) => {
                     wanted = bytes;
                     break;
@@ -100,7 +102,7 @@ proptest! {
             inbound.put_back(buffer, arrived.len());
             loop {
                 match inbound.next(None, transport) {
-                    Ok(Next::Frame(..)) => {}
+                    Ok(Next::Frame(..) | Next::Large(..) | Next::Step) => {}
                     Ok(Next::Needs(_)) => break,
                     Err(violation) if violation.fatal => return Ok(()),
                     Err(_) => {}
