@@ -198,7 +198,12 @@ impl Server {
     }
 
     /// SIGTERM: it must drain, sync and end with code 0, and its log must hold no complaint.
-    pub fn stop(mut self) {
+    pub fn stop(self) {
+        self.lines_after_stop();
+    }
+
+    /// [`Server::stop`], and all that it has said.
+    pub fn lines_after_stop(mut self) -> Vec<String> {
         let sent = Command::new("kill").args(["-TERM", &self.pid().to_string()]).status().expect("kill is there");
         assert!(sent.success(), "the server was gone before SIGTERM:\n{}", self.lines().join("\n"));
         let status = self.wait(STOP_TIME_MAX);
@@ -206,6 +211,7 @@ impl Server {
         let status = status.unwrap_or_else(|| panic!("no end within {STOP_TIME_MAX:?} of SIGTERM:\n{said}"));
         assert!(status.success(), "ended with {status}:\n{said}");
         self.assert_no_complaints();
+        self.lines()
     }
 
     /// SIGKILL: it must have been alive until then, and its log must hold no complaint.

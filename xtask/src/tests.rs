@@ -26,9 +26,9 @@ pub fn drivers(budget: Duration, effort: Effort) -> Result<Passed, String> {
     Ok([cassandra, scylla, rust].into_iter().fold(Passed { success: true, ..Passed::default() }, both))
 }
 
-/// Hostile bytes on the socket.
+/// Hostile bytes on the socket, then long requests: neither may hold a shard.
 pub fn hostile(budget: Duration, effort: Effort) -> Result<Passed, String> {
-    black_box("hostile", budget, effort)
+    Ok(both(black_box("hostile", budget, effort)?, black_box("long", budget, effort)?))
 }
 
 /// Power cuts alone.
@@ -77,7 +77,7 @@ pub fn build_tests(budget: Duration) -> Result<(), String> {
     process::must(unit.args(["test", "--workspace", "--no-run"]).current_dir(workspace::root()), budget)?;
     let mut black_box = Command::new("cargo");
     black_box.args(["test", "--workspace", "--no-run"]);
-    for name in ["drivers", "hostile", "durability", "crash", "power", "footprint"] {
+    for name in ["drivers", "hostile", "long", "durability", "crash", "power", "footprint"] {
         black_box.args(["--test", name]);
     }
     process::must(black_box.current_dir(workspace::root()), budget).map(drop)

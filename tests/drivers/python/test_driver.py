@@ -290,8 +290,8 @@ def test_a_statement_is_prepared_anew_when_the_server_forgot_it(session):
 def test_large_values_in_both_directions(session):
     session.execute("CREATE TABLE large (a int PRIMARY KEY, b blob)")
     insert = session.prepare("INSERT INTO large (a, b) VALUES (?, ?)")
-    # Far beyond a segment of version 5. Much larger ones hold a shard for more than a poll should take: see docs/internals/testing.md.
-    value = bytes(range(256)) * 4 * 1024
+    # Far beyond a segment of version 5.
+    value = bytes(range(256)) * 12 * 1024
     session.execute(insert, (1, value))
     assert session.execute("SELECT b FROM large").one().b == value
 
