@@ -18,7 +18,7 @@ pub use parser::{Parse, parse};
 /// The most bytes that a statement's text may have: one constant may have all of them, and is read at once.
 pub const LENGTH_MAX: usize = 2 << 20;
 
-/// The most items that the lists of one statement may have together: terms, names, relations, selectors. Each statement of a
+/// The most items that the lists of one statement may have together: terms and names; a relation counts as four, a selector as two. Each statement of a
 /// BATCH has as many. It bounds the time that a parse takes between two pauses.
 pub const ITEMS_MAX: usize = 10_240;
 

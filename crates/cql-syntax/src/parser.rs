@@ -264,7 +264,11 @@ impl<'a> Parser<'a> {
 
     /// Another item of a list, whatever list it is.
     fn count_item(&mut self) -> Result<()> {
-        self.items += 1;
+        self.count_items(1)
+    }
+
+    fn count_items(&mut self, count: usize) -> Result<()> {
+        self.items += count;
         match self.items > ITEMS_MAX {
             true => Err(self.error(format!("a statement has at most {ITEMS_MAX} terms, names and relations"))),
             false => Ok(()),

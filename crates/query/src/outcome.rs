@@ -1,5 +1,6 @@
 //! What comes of a request that was tried on the synchronous way.
 
+use cql_protocol::ErrorBody;
 use storage::LogSequence;
 
 /// What [`crate::Engine::try_execute`] and its like did.
@@ -12,6 +13,16 @@ pub enum Outcome {
     AfterSync(LogSequence),
     /// Nothing was done and nothing was appended: copy the request and give it to [`crate::Engine::run`].
     MustWait,
+}
+
+/// The answer to a QUERY or PREPARE whose text is too long to be looked at, whatever it says. `message` is its body.
+pub fn refuse_text(message: &[u8]) -> Option<ErrorBody> {
+    let length = u32::from_be_bytes(*message.first_chunk()?) as usize;
+    let refused = length > cql_syntax::LENGTH_MAX && length < message.len();
+    refused.then(|| {
+        let max = cql_syntax::LENGTH_MAX;
+        ErrorBody::syntax_error(format!("line 1:0 a statement has at most {max} bytes, this one {length}"))
+    })
 }
 
 /// A request frame that outlives its connection's read buffer.

@@ -96,6 +96,8 @@ impl Parser<'_> {
             return Ok(Selection::All);
         }
         let selectors = self.comma_separated(|parser| {
+            // A selector takes as long as two terms.
+            parser.count_item()?;
             let expression = parser.selector()?;
             let alias = if parser.take_keyword("AS")? { Some(parser.name()?) } else { None };
             Ok(Selector { expression, alias })

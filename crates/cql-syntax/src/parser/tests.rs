@@ -259,7 +259,7 @@ fn lists_have_so_many_items_and_each_statement_of_a_batch_as_many() {
         assert!(parse(&text).is_err());
     }
     let statement = insert(4_000);
-    let batch = format!("BEGIN BATCH {} APPLY BATCH", vec![statement.as_str(); 5].join("; "));
+    let batch = format!("BEGIN BATCH {} APPLY BATCH", [statement.as_str(); 5].join("; "));
     let mut parse = crate::Parse::begin(&batch).unwrap();
     let mut steps = 1;
     let statement = loop {

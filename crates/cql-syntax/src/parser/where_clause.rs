@@ -4,13 +4,16 @@ use super::{Parser, Result};
 use crate::ast::{Condition, Conditions, Operator, Relation, Term};
 use crate::lexer::TokenKind;
 
+/// A relation takes as long as several terms.
+const ITEMS_PER_RELATION: usize = 4;
+
 impl Parser<'_> {
     /// `WHERE relation AND …`, with the WHERE.
     pub(super) fn where_clause(&mut self) -> Result<Vec<Relation>> {
         self.expect_keyword("WHERE")?;
         let mut relations = vec![self.relation()?];
         while self.take_keyword("AND")? {
-            self.count_item()?;
+            self.count_items(ITEMS_PER_RELATION)?;
             relations.push(self.relation()?);
         }
         Ok(relations)
@@ -145,7 +148,7 @@ impl Parser<'_> {
         }
         let mut conditions = vec![self.condition()?];
         while self.take_keyword("AND")? {
-            self.count_item()?;
+            self.count_items(ITEMS_PER_RELATION)?;
             conditions.push(self.condition()?);
         }
         Ok(Conditions::All(conditions))

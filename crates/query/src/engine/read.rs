@@ -14,7 +14,7 @@ use super::write::seconds;
 use crate::Outcome;
 use crate::error::{QueryError, invalid, level};
 use crate::execute::key::{keys, single_key};
-use crate::execute::rows::{Filled, LongResult, RowBuffer, RowEmitter, RowLimits};
+use crate::execute::rows::{Filled, LongResult, RowBuffer, RowEmitter, RowLimits, RowsReply};
 use crate::execute::slices::SliceBuffer;
 use crate::paging::{PagingKey, PagingState};
 use crate::plan::{Binds, Keys, Operand, Order, Output, Select, TokenEnd, TokenValue};
@@ -70,8 +70,8 @@ impl Engine {
             after: state.as_ref().map(|state| state.position.as_ref()),
         };
         let writer = RowsWriter::begin(out, call.reply.version, call.reply.stream, &call.reply.head(&select.columns));
-        let mut emitter =
-            RowEmitter::new(select, binds, limits, command.now_in_seconds, &mut scratch.rows, out, writer, self.long());
+        let reply = RowsReply { out, writer, long: self.long() };
+        let mut emitter = RowEmitter::new(select, binds, limits, command.now_in_seconds, &mut scratch.rows, reply);
         if let Some(state) = &state {
             emitter.resume(&state.position, state.rows_left_in_partition);
         }
@@ -115,7 +115,8 @@ impl Engine {
         let writer = RowsWriter::begin(out, call.reply.version, call.reply.stream, &call.reply.head(&select.columns));
         let mut buffer = RowBuffer::default();
         let now = command.now_in_seconds;
-        let mut emitter = RowEmitter::new(select, binds, limits, now, &mut buffer, out, writer, self.long());
+        let reply = RowsReply { out, writer, long: self.long() };
+        let mut emitter = RowEmitter::new(select, binds, limits, now, &mut buffer, reply);
         emitter.set_room(room);
         if let Some(state) = &state {
             emitter.resume(&state.position, state.rows_left_in_partition);

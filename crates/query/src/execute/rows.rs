@@ -57,6 +57,16 @@ impl Drop for LongResult<'_> {
     }
 }
 
+/// A reply of rows that was begun.
+pub(crate) struct RowsReply<'e> {
+    /// Where it is written.
+    pub(crate) out: &'e mut Vec<u8>,
+    /// What writes it.
+    pub(crate) writer: RowsWriter,
+    /// What counts it.
+    pub(crate) long: LongResult<'e>,
+}
+
 /// Buffers that a shard's reads use one after the other.
 #[derive(Debug, Default)]
 pub(crate) struct RowBuffer {
@@ -132,10 +142,9 @@ impl<'e> RowEmitter<'e> {
         limits: RowLimits,
         now_in_seconds: u32,
         buffer: &'e mut RowBuffer,
-        out: &'e mut Vec<u8>,
-        writer: RowsWriter,
-        long: LongResult<'e>,
+        reply: RowsReply<'e>,
     ) -> Self {
+        let RowsReply { out, writer, long } = reply;
         RowEmitter {
             select,
             binds,

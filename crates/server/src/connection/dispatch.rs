@@ -79,6 +79,12 @@ impl Connection {
         if !self.started.get() || self.server.draining.get() || !is_for_engine {
             return self.dispatch(header, &body, output);
         }
+        if matches!(header.opcode, Opcode::Query | Opcode::Prepare)
+            && let Some(error) = query::refuse_text(request::message(header.flags, &body)?)
+        {
+            write_error(&mut output.ready, header.version, header.stream, &error);
+            return Ok(());
+        }
         // What is no request ends the connection, as it does when it is small.
         request::Request::decode(header, &body)?;
         self.spawn(header, body, output);

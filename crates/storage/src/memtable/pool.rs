@@ -66,8 +66,8 @@ impl ChunkPool {
 
     #[cold]
     fn take_ready(&mut self, bytes: usize) -> Option<Box<[u8]>> {
-        let fits = |chunk: &Box<[u8]>| chunk.len() >= bytes && chunk.len() - bytes <= chunk.len() / READY_SLACK_PART;
-        let index = self.ready.iter().position(fits)?;
+        let fits = |length: usize| length >= bytes && length - bytes <= length / READY_SLACK_PART;
+        let index = self.ready.iter().position(|chunk| fits(chunk.len()))?;
         let chunk = self.ready.swap_remove(index);
         self.used += chunk.len() - bytes;
         Some(chunk)
