@@ -89,9 +89,12 @@ impl Engine {
             let token = token_of(&key);
             let plan = self.inner.coordinator.plan(&modification.replication, token, level)?;
             let buffer = self.mutation_buffer(binds.values).await;
-            let write_type = WriteType::Simple;
-            let mut mutation =
-                buffer.map_err(|error| QueryError::Write { error, level, required: plan.required, write_type })?;
+            let mut mutation = buffer.map_err(|error| QueryError::Write {
+                error: error.into(),
+                level,
+                required: plan.required,
+                write_type: WriteType::Simple,
+            })?;
             modification.encode_many(&self.inner.runtime, binds, &key, token, time, &mut mutation).await?;
             required = plan.required;
             planned.bytes += mutation.len();
