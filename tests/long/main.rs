@@ -1,4 +1,9 @@
 //! Long requests of honest clients: whatever one asks for, no poll of the shard takes over 5 ms, and others are answered meanwhile.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "tests of a process use clocks, sockets and threads directly"
+)]
 
 mod client;
 
