@@ -12,7 +12,7 @@ use crate::checker::{self, Promises};
 use crate::cluster::{Cluster, NodeOptions, StartFailure};
 use crate::fault;
 use crate::run::{ask, read_all};
-use crate::workload::{Rows, RowsOptions, Shared, prepare};
+use crate::workload::{RowsOptions, Shared, prepare, work};
 
 /// Shard counts of the two starts under faults, and of the two after.
 const SHARDS: [u16; 4] = [2, 3, 1, 2];
@@ -158,11 +158,8 @@ fn note_end(cluster: &Cluster, history: &Shared) {
 }
 
 fn load(cluster: &mut Cluster, history: &Shared, options: RowsOptions) -> Result<(), String> {
-    let mains = (0..options.clients).map(|number| {
-        let history = history.clone();
-        move |runtime| Rows::new(runtime, options, history, number).run()
-    });
-    let working = cluster.world.start(cluster.clients, false, mains.collect());
+    let history = history.clone();
+    let working = cluster.world.start(cluster.clients, false, vec![move |runtime| work(runtime, options, history)]);
     cluster.run_until(|_| working.is_over(), WORKLOAD_AT_MOST);
     if working.is_over() { Ok(()) } else { Err("clients still wait for answers".to_owned()) }
 }

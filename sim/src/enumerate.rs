@@ -13,7 +13,7 @@ use crate::checker::{self, Promises};
 use crate::cluster::{Cluster, NodeOptions};
 use crate::fault;
 use crate::run::{ask, read_all};
-use crate::workload::{History, Rows, RowsOptions, Shared, prepare};
+use crate::workload::{History, RowsOptions, Shared, prepare, work};
 
 /// Shard counts of the recorded starts.
 const SHARDS: [u16; 4] = [2, 1, 3, 2];
@@ -144,11 +144,8 @@ fn record(seed: u64) -> Result<Recorded, String> {
 
 fn load(cluster: &mut Cluster, history: &Shared) -> Result<(), String> {
     let options = rows_options();
-    let mains = (0..options.clients).map(|number| {
-        let history = history.clone();
-        move |runtime| Rows::new(runtime, options, history, number).run()
-    });
-    let working = cluster.world.start(cluster.clients, false, mains.collect());
+    let history = history.clone();
+    let working = cluster.world.start(cluster.clients, false, vec![move |runtime| work(runtime, options, history)]);
     cluster.run_until(|_| working.is_over(), WORKLOAD_AT_MOST);
     if working.is_over() { Ok(()) } else { Err("the workload did not end".to_owned()) }
 }

@@ -68,6 +68,18 @@ impl Totals {
     }
 }
 
+/// Marks that many seeds of all scenarios must reach.
+pub const MARKS: [&str; 8] = [
+    "disk full",
+    "log buffer full",
+    "log poisoned",
+    "mesh queue full",
+    "replay",
+    "reshard",
+    "torn tail",
+    "truncated record left out",
+];
+
 /// Failures after which no further seed is begun.
 const FAILURES_MAX: usize = 10;
 

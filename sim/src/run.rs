@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
-use runtime::sim::Ended;
+use runtime::sim::{Ended, World};
 
 use crate::checker::{self, Promises};
 use crate::client::{Client, ClientError, Row};
 use crate::cluster::{Cluster, NODE};
 use crate::fault::{self, Fault};
 use crate::scenario::Scenario;
-use crate::workload::{Rows, SELECT_ALL, Shared, prepare};
+use crate::workload::{SELECT_ALL, Shared, prepare, work};
 
 /// By then the workload has ended, whatever happens to it.
 const WORKLOAD_AT_MOST: Duration = Duration::from_secs(3600);
@@ -127,13 +127,9 @@ impl<'s> Run<'s> {
     /// Clients work while faults come and go.
     fn load(&mut self) -> Result<(), String> {
         let options = self.scenario.rows;
-        let mains = (0..options.clients)
-            .map(|number| {
-                let history = self.history.clone();
-                move |runtime| Rows::new(runtime, options, history, number).run()
-            })
-            .collect();
-        let working = self.cluster.world.start(self.cluster.clients, false, mains);
+        let history = self.history.clone();
+        let main = move |runtime| work(runtime, options, history);
+        let working = self.cluster.world.start(self.cluster.clients, false, vec![main]);
         let deadline = self.cluster.world.now() + WORKLOAD_AT_MOST;
         let mut due: Vec<_> = (0..self.scenario.faults.len()).map(|index| self.next_time(index)).collect();
         while !working.is_over() {
@@ -203,9 +199,15 @@ impl<'s> Run<'s> {
                 self.cluster.world.kill(node);
             }
             _ => {
-                let keep = fault::any_keep(self.cluster.world.random());
+                let random = self.cluster.world.random();
+                if random.is_multiple_of(2) {
+                    // Power goes at the worst of times: while something is being written.
+                    let is_writing =
+                        |world: &mut World<'static>| world.with_disk(node, |disk| disk.pending_count() > 0);
+                    self.cluster.world.run_until(is_writing, Duration::from_millis(20));
+                }
                 self.note_end();
-                self.cluster.world.crash(node, keep);
+                self.cluster.world.crash(node, fault::any_keep(random >> 1));
             }
         }
         let rest = self.between(Duration::ZERO, Duration::from_millis(20));
@@ -234,7 +236,7 @@ impl<'s> Run<'s> {
 }
 
 /// Runs a client to its end; `None` if it takes too long.
-pub(crate) fn ask<T: 'static, Fut: Future<Output = T> + 'static>(
+pub fn ask<T: 'static, Fut: Future<Output = T> + 'static>(
     cluster: &mut Cluster,
     main: impl FnOnce(runtime::Runtime) -> Fut,
 ) -> Option<T> {
@@ -244,7 +246,7 @@ pub(crate) fn ask<T: 'static, Fut: Future<Output = T> + 'static>(
 }
 
 /// All rows of a running node.
-pub(crate) fn read_all(cluster: &mut Cluster) -> Result<Vec<Row>, String> {
+pub fn read_all(cluster: &mut Cluster) -> Result<Vec<Row>, String> {
     let read = ask(cluster, async |runtime| -> Result<Vec<Row>, ClientError> {
         let mut client = Client::connect(&runtime, NODE).await?;
         client.rows(SELECT_ALL, PAGE_ROWS).await

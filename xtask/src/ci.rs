@@ -25,6 +25,7 @@ pub struct Settings {
     hostile: Duration,
     crash: Duration,
     planted: Duration,
+    simulation: Duration,
     footprint: Duration,
     fuzz: Duration,
     fuzz_seconds: u64,
@@ -45,6 +46,7 @@ impl Settings {
             hostile: seconds(120),
             crash: seconds(300),
             planted: seconds(300),
+            simulation: seconds(240),
             footprint: seconds(60),
             fuzz: seconds(300),
             fuzz_seconds: 90,
@@ -61,6 +63,7 @@ impl Settings {
             drivers: seconds(1800),
             hostile: seconds(3600),
             crash: seconds(2 * 3600),
+            simulation: seconds(3 * 3600),
             fuzz: seconds(2 * 3600),
             fuzz_seconds: 3600,
             speed: seconds(900),
@@ -81,6 +84,7 @@ pub fn run(settings: &Settings) -> Result<(), String> {
         report.phase("hostile", settings.hostile, |budget| tests::hostile(budget, settings.effort));
         report.phase("crash", settings.crash, |budget| tests::crash(budget, settings.effort));
         report.phase("planted", settings.planted, |budget| planted::phase(budget, &[]));
+        report.phase("simulation", settings.simulation, |budget| tests::simulation(budget, settings.effort));
         report.phase("footprint", settings.footprint, |budget| tests::footprint(budget, settings.effort));
         report.phase("speed", settings.speed, bench::gate);
         report.phase("fuzz", settings.fuzz, |budget| fuzz::phase(budget, settings.fuzz_seconds));

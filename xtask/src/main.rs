@@ -30,6 +30,7 @@ cargo xtask <task>
   crash              loads with kills, power cuts and restarts, every acknowledged row read back
   power              the power cuts alone
   planted [NAME…]    plant one bug after the other; the suite that must catch it must fail
+  simulation         nodes on simulated machines: crash images, failing disk calls, random seeds; --soak for long
   fuzz [SECONDS]     build the fuzz targets and run each so long (default 30)
   bench [--quick] [--no-cassandra] [--only NAME,NAME] [--rounds N]
                      cost of a request: echo server, Helenus, Cassandra 5.0.6 in turn on the same core
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
         Some("power") => tests::run_alone(tests::power, rest),
         Some("crash") => tests::run_alone(tests::crash, rest),
         Some("planted") => planted::run(rest),
+        Some("simulation") => tests::run_simulation(rest),
         Some("fuzz") => fuzz::run_alone(rest),
         Some("bench") => bench::run(rest),
         Some("cassandra") => peers::cassandra::run_in_foreground(rest),

@@ -50,6 +50,31 @@ pub fn crash(budget: Duration, effort: Effort) -> Result<Passed, String> {
     Ok(both(kills, black_box("power", budget, effort)?))
 }
 
+/// Nodes on simulated machines: images of the disk at every boundary, disk calls that fail one by one, and random seeds.
+/// The binary is the one that the tests were built with.
+pub fn simulation(budget: Duration, effort: Effort) -> Result<Passed, String> {
+    let began = std::time::Instant::now();
+    let binary = workspace::target().join("debug").join("helenus-sim");
+    let (images, seconds) = match effort {
+        Effort::Ci => ("2000", 60),
+        Effort::Soak => ("100000", 3600),
+    };
+    let seconds = seconds.to_string();
+    let mut random = vec!["random", "--all-marks", "--seconds", &seconds];
+    if effort == Effort::Soak {
+        random.extend(["--seeds", "10000"]);
+    }
+    let suites = [vec!["enumerate", "--images", images], vec!["faults", "--each-call"], random];
+    let mut all = Passed { success: true, ..Passed::default() };
+    for suite in suites {
+        let left = budget.saturating_sub(began.elapsed());
+        let mut command = Command::new(&binary);
+        command.args(suite).args(["--threads", "2"]);
+        all = both(all, counted(command.current_dir(workspace::root()), left)?);
+    }
+    Ok(all)
+}
+
 /// Start time, memory and the cost of doing nothing.
 pub fn footprint(budget: Duration, effort: Effort) -> Result<Passed, String> {
     black_box("footprint", budget, effort)
@@ -60,6 +85,17 @@ pub fn run_alone(phase: fn(Duration, Effort) -> Result<Passed, String>, argument
     let effort = if arguments.iter().any(|argument| argument == "--soak") { Effort::Soak } else { Effort::Ci };
     build_release(Duration::from_secs(1800))?;
     let passed = phase(Duration::from_secs(7200), effort)?;
+    println!("{} passed, {} failed", passed.counts.passed, passed.counts.failed);
+    if passed.success { Ok(()) } else { Err(String::new()) }
+}
+
+/// Runs the simulation by itself, which needs no release binary.
+pub fn run_simulation(arguments: &[String]) -> Result<(), String> {
+    let effort = if arguments.iter().any(|argument| argument == "--soak") { Effort::Soak } else { Effort::Ci };
+    let mut build = Command::new("cargo");
+    build.args(["test", "--workspace", "--no-run"]);
+    process::must(build.current_dir(workspace::root()), Duration::from_secs(1800))?;
+    let passed = simulation(Duration::from_secs(4 * 3600), effort)?;
     println!("{} passed, {} failed", passed.counts.passed, passed.counts.failed);
     if passed.success { Ok(()) } else { Err(String::new()) }
 }

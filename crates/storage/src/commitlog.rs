@@ -454,7 +454,11 @@ impl Shared {
     fn check_long(&self, length: usize, collected: usize) -> Result<(), ApplyError> {
         let is_long = length > self.buffer_max / 2;
         let is_room = collected + length + BLOCK <= self.group_max;
-        if is_long && is_room && collected <= self.buffer_max / 2 { Ok(()) } else { Err(ApplyError::LogBusy) }
+        if is_long && is_room && collected <= self.buffer_max / 2 {
+            return Ok(());
+        }
+        stdx::sometimes!("log buffer full");
+        Err(ApplyError::LogBusy)
     }
 }
 

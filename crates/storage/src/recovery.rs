@@ -118,8 +118,10 @@ impl Shard {
     ) -> Result<Option<TableId>, OpenError> {
         let mutation = decode(segment, sequence, mutation)?;
         if !is_wanted(segment, sequence, mutation.table(), truncations, self.planted()) {
+            stdx::sometimes!("truncated record left out");
             return Ok(None);
         }
+        stdx::sometimes!("replay");
         match self.engine().replay(&mutation) {
             Ok(is_known) => Ok(is_known.then(|| mutation.table())),
             Err(what) => Err(corrupt(segment, sequence, what.to_owned())),
@@ -157,6 +159,7 @@ impl Shard {
                         let is_mine = sharder.shard_of(mutation.token()) == self.runtime().shard().0;
                         let is_known = self.engine().tables.get(mutation.table()).is_some();
                         if is_mine && is_known && is_wanted(segment, sequence, mutation.table(), truncations, planted) {
+                            stdx::sometimes!("reshard");
                             mine.push(mutation.bytes());
                         }
                     }

@@ -1,3 +1,5 @@
+//! Histories with rows that hold, and such as do not.
+
 use super::*;
 use crate::workload::{Batched, Truncate, Write};
 

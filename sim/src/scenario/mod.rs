@@ -21,7 +21,7 @@ use crate::fault::{Fault, Recurring};
 use crate::workload::RowsOptions;
 
 /// The scenarios that are built in, by name.
-pub const BUILT_IN: [(&str, &str); 8] = [
+pub const BUILT_IN: [(&str, &str); 9] = [
     ("calm", include_str!("../../scenarios/calm.txt")),
     ("crash", include_str!("../../scenarios/crash.txt")),
     ("kill", include_str!("../../scenarios/kill.txt")),
@@ -29,6 +29,7 @@ pub const BUILT_IN: [(&str, &str); 8] = [
     ("network", include_str!("../../scenarios/network.txt")),
     ("disk", include_str!("../../scenarios/disk.txt")),
     ("full", include_str!("../../scenarios/full.txt")),
+    ("crowd", include_str!("../../scenarios/crowd.txt")),
     ("storm", include_str!("../../scenarios/storm.txt")),
 ];
 

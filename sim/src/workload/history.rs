@@ -110,6 +110,8 @@ pub fn padding(value: u64) -> Vec<u8> {
     let length = match spread % 16 {
         0 => 0,
         1 => 3_000 + (spread >> 8) as usize % 6_000,
+        // Longer than a sector, so that a torn group has a head and no end.
+        2..=5 => 500 + (spread >> 8) as usize % 1_500,
         _ => (spread >> 8) as usize % 300,
     };
     (0..length).map(|n| (value as usize + n) as u8).collect()

@@ -4,4 +4,4 @@ mod history;
 mod rows;
 
 pub use history::{Batched, History, Key, Shared, Truncate, Write, padding};
-pub use rows::{Rows, RowsOptions, SELECT_ALL, prepare};
+pub use rows::{RowsOptions, SELECT_ALL, prepare, work};

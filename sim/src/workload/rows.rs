@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use cql_protocol::BatchKind;
-use runtime::Runtime;
+use runtime::{Group, Runtime};
 
 use super::history::{Batched, Key, Shared, Truncate, padding};
 use crate::client::{Client, ClientError, Row, Statement};
@@ -69,8 +69,17 @@ pub async fn prepare(runtime: Runtime) -> Result<(), ClientError> {
     Ok(())
 }
 
+/// All clients do all their requests.
+pub async fn work(runtime: Runtime, options: RowsOptions, history: Shared) {
+    let client = |number| Rows::new(runtime.clone(), options, history.clone(), number).run();
+    let clients: Vec<_> = (0..options.clients).map(|number| runtime.spawn(Group::Query, client(number))).collect();
+    for client in clients {
+        client.await;
+    }
+}
+
 /// One client.
-pub struct Rows {
+struct Rows {
     runtime: Runtime,
     options: RowsOptions,
     history: Shared,
@@ -89,12 +98,12 @@ enum Told {
 
 impl Rows {
     /// A client that has done nothing yet.
-    pub fn new(runtime: Runtime, options: RowsOptions, history: Shared, number: u16) -> Rows {
+    fn new(runtime: Runtime, options: RowsOptions, history: Shared, number: u16) -> Rows {
         Rows { runtime, options, history, number, connection: None, last_timestamp: 0, settled: None }
     }
 
     /// Does all its requests.
-    pub async fn run(mut self) {
+    async fn run(mut self) {
         for _ in 0..self.options.requests {
             if self.options.pause_micros > 0 {
                 let pause = self.runtime.random_u64() % self.options.pause_micros;

@@ -71,7 +71,11 @@ impl<Req, Rep> Links<Req, Rep> {
 
     /// Waits for a credit.
     pub(super) async fn credit(&self, to: ShardId) -> Permit {
-        self.link(to).credits.acquire().await
+        let credits = &self.link(to).credits;
+        if credits.available() == 0 {
+            stdx::sometimes!("mesh queue full");
+        }
+        credits.acquire().await
     }
 }
 

@@ -180,6 +180,7 @@ async fn next_segment(log: &CommitLog) -> Result<Active, Failed> {
             continue;
         }
         if !prepare(log.clone(), false).await {
+            stdx::sometimes!("disk full");
             shared.state.borrow_mut().is_disk_full = true;
             shared.room.notify_all();
             shared.synced.notify_all();
@@ -285,6 +286,7 @@ fn poison(log: &CommitLog, segment: u64, what: &str, error: &io::Error) -> Faile
         shard = shared.head.shard, path = %path.display(), %error,
         "a commit log segment could not be {what}: this shard takes no more writes until the process starts again"
     );
+    stdx::sometimes!("log poisoned");
     shared.state.borrow_mut().is_poisoned = true;
     for waiting in [&shared.synced, &shared.room, &shared.prepared, &shared.wake] {
         waiting.notify_all();

@@ -1,3 +1,5 @@
+//! What syncs keep, and what power cuts leave.
+
 use super::*;
 
 const WRITE: OpenOptions = OpenOptions {
