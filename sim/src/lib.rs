@@ -2,12 +2,19 @@
 //!
 //! See `docs/internals/simulation.md`.
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "the simulator is outside of the worlds it makes"
+)]
+
 pub mod checker;
 pub mod client;
 pub mod cluster;
 pub mod each_call;
 pub mod enumerate;
 pub mod fault;
+pub mod flips;
 pub mod random;
 pub mod run;
 pub mod scenario;

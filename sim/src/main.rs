@@ -1,11 +1,14 @@
 //! `helenus-sim`: runs simulated clusters, and prints what a failure needs to be seen again.
 
+#![allow(clippy::disallowed_methods, reason = "the simulator is outside of the worlds it makes")]
+
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use sim::each_call::{EachCall, each_call};
 use sim::enumerate::{EnumerateOptions, Enumerated, enumerate};
+use sim::flips::flips;
 use sim::random::{MARKS, RandomOptions, Totals, random};
 use sim::run::run;
 use sim::scenario::{BUILT_IN, Scenario};
@@ -66,6 +69,13 @@ enum Command {
         #[arg(long)]
         only: Option<usize>,
     },
+    /// Bits that turn over on the disk.
+    Flips {
+        #[arg(long, default_value_t = 200)]
+        count: u64,
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
     /// Disk calls that fail.
     Faults {
         /// Each call of a run, once with EIO and once with ENOSPC.
@@ -125,6 +135,17 @@ fn main() -> ExitCode {
         Command::Enumerate { images, first_seed, threads, seconds, only } => {
             let at_most = Duration::from_secs(seconds);
             enumerated(&enumerate(&EnumerateOptions { images, first_seed, threads, at_most, only }))
+        }
+        Command::Flips { count, seed } => {
+            let all = flips(seed, count);
+            for (seed, violations) in &all.failures {
+                println!("FAILED: flip, seed {seed}");
+                violations.iter().for_each(|what| println!("  {what}"));
+                println!("  again: cargo run -p helenus-sim -- flips --count 1 --seed {seed} --log info");
+            }
+            let (runs, refused, shortened) = (all.runs, all.refused, all.shortened);
+            println!("{runs} damaged disks in {:.1?}: {refused} refused, {shortened} shortened", all.real);
+            counted(all.runs, all.failures.len())
         }
         Command::Faults { each_call: false, .. } => Err("say --each-call".to_owned()),
         Command::Faults { seed, threads, only, .. } => each_called(seed, &each_call(seed, threads, only)),

@@ -113,6 +113,9 @@ impl<'s> Run<'s> {
     }
 
     fn next_shards(&mut self) -> u16 {
+        // A wall clock that goes back at a start, by up to a second, as clocks that are set do.
+        let skew = (self.cluster.world.random() % 2_000_000) as i64 - 1_000_000;
+        self.cluster.world.set_wall_clock_skew(self.cluster.node, skew);
         let shards = self.scenario.shards[self.outcome.starts as usize % self.scenario.shards.len()];
         self.outcome.starts += 1;
         shards

@@ -53,23 +53,27 @@ pub fn crash(budget: Duration, effort: Effort) -> Result<Passed, String> {
 /// Nodes on simulated machines: images of the disk at every boundary, disk calls that fail one by one, and random seeds.
 /// The binary is the one that the tests were built with.
 pub fn simulation(budget: Duration, effort: Effort) -> Result<Passed, String> {
+    const THREADS: [&str; 2] = ["--threads", "2"];
     let began = std::time::Instant::now();
     let binary = workspace::target().join("debug").join("helenus-sim");
-    let (images, seconds) = match effort {
-        Effort::Ci => ("2000", 60),
-        Effort::Soak => ("100000", 3600),
+    let (images, flips, seconds) = match effort {
+        Effort::Ci => ("2000", "150", 60),
+        Effort::Soak => ("100000", "20000", 3600),
     };
     let seconds = seconds.to_string();
     let mut random = vec!["random", "--all-marks", "--seconds", &seconds];
     if effort == Effort::Soak {
         random.extend(["--seeds", "10000"]);
     }
-    let suites = [vec!["enumerate", "--images", images], vec!["faults", "--each-call"], random];
+    random.extend(THREADS);
+    let enumerate = [&["enumerate", "--images", images], &THREADS[..]].concat();
+    let faults = [&["faults", "--each-call"], &THREADS[..]].concat();
+    let suites = [enumerate, faults, vec!["flips", "--count", flips], random];
     let mut all = Passed { success: true, ..Passed::default() };
     for suite in suites {
         let left = budget.saturating_sub(began.elapsed());
         let mut command = Command::new(&binary);
-        command.args(suite).args(["--threads", "2"]);
+        command.args(suite);
         all = both(all, counted(command.current_dir(workspace::root()), left)?);
     }
     Ok(all)

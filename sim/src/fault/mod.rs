@@ -17,6 +17,8 @@ pub enum Fault {
     Terminate,
     /// The network between clients and node is cut for a time, in one direction or both.
     Cut,
+    /// Segments are lost, and come late, for a time.
+    Lossy,
     /// All connections are reset.
     Reset,
     /// The disk is slow for a time.
@@ -29,11 +31,12 @@ pub enum Fault {
 
 impl Fault {
     /// All, with the names that scenarios give them.
-    pub const ALL: [(&'static str, Fault); 8] = [
+    pub const ALL: [(&'static str, Fault); 9] = [
         ("kill", Fault::Kill),
         ("crash", Fault::Crash),
         ("terminate", Fault::Terminate),
         ("cut", Fault::Cut),
+        ("lossy", Fault::Lossy),
         ("reset", Fault::Reset),
         ("slow-disk", Fault::SlowDisk),
         ("full-disk", Fault::FullDisk),
@@ -84,6 +87,11 @@ pub fn begin(cluster: &mut Cluster, fault: Fault) {
             if random % 3 < 2 {
                 cluster.world.set_link(node, clients, cut);
             }
+        }
+        Fault::Lossy => {
+            let lossy = Link { lost_per_million: 50_000, latency_max_nanos: 20_000_000, ..Link::default() };
+            cluster.world.set_link(clients, node, lossy);
+            cluster.world.set_link(node, clients, lossy);
         }
         Fault::Reset => cluster.world.reset_connections(node, clients),
         Fault::SlowDisk => {
