@@ -95,6 +95,7 @@ impl Cluster {
             log_level: tracing::Level::INFO,
             log_to_stdout: false,
             planted: Default::default(),
+            salvage_commitlog: false,
         }
     }
 

@@ -83,8 +83,13 @@ pub async fn run(runtime: Runtime, seat: Seat, config: Config, ready: impl FnOnc
     let local = node.handles();
     let following = runtime.spawn(Group::Query, node.follow(commands));
     let lead = Lead { runtime, config, mesh, local };
-    let result = lead.run(ready).await;
+    // The folder is this process's until every shard has ended.
+    let lock = lead.lock_folder().await;
+    let result = match &lock {
+        Ok(_) => lead.run(ready).await,
+        Err(_) => Ok(()),
+    };
     lead.end_all().await;
     following.await;
-    result
+    lock.and(result)
 }

@@ -22,12 +22,14 @@ use schema::TableId;
 use crate::batchlog::BatchId;
 use crate::commitlog::buffer::GroupBuffer;
 use crate::commitlog::folder::Folder;
-use crate::commitlog::format::{BLOCK, SegmentHead};
+use crate::commitlog::format::BLOCK;
+pub(crate) use crate::commitlog::format::SegmentHead;
 use crate::error::{ApplyError, SyncError};
 use crate::options::{ReplayPosition, StorageOptions, SyncMode};
 use crate::shard::LogSequence;
 
 pub use buffer::RecordChecksum;
+pub(crate) use folder::damaged_path;
 pub use folder::shard_folder;
 pub use format::{RecordKind, kind_of, mutations};
 pub use ledger::{Ledger, LedgerEntry};

@@ -53,6 +53,9 @@ pub struct StorageOptions {
     pub segment_bytes: u64,
     /// The most that waits for the disk in memory before writes are told to wait.
     pub log_buffer_bytes: usize,
+    /// Whether a damaged commit log is opened all the same: what can be read is kept and logged anew, the damaged segments are put
+    /// aside, and the log says what is lost.
+    pub salvage: bool,
     /// A bug that was planted on purpose, in builds for that.
     pub planted: Planted,
 }
@@ -70,6 +73,7 @@ impl StorageOptions {
             sync: SyncMode::Group,
             segment_bytes: Self::SEGMENT_BYTES,
             log_buffer_bytes: 2 << 20,
+            salvage: false,
             planted: Planted::NONE,
         }
     }

@@ -1,7 +1,7 @@
 //! A shard's start: its log is read back into memtables, and what other shard counts left is made its own.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use mutation::MutationRef;
 use planted::{Bug, Planted};
@@ -10,7 +10,7 @@ use schema::TableId;
 use topology::Sharder;
 
 use crate::batchlog::{BatchId, UnfinishedBatch};
-use crate::commitlog::{self, FoundSegment, LedgerEntry, RecordKind, SegmentStream, io_error};
+use crate::commitlog::{self, FoundSegment, LedgerEntry, RecordKind, SegmentHead, SegmentStream, io_error};
 use crate::error::{ApplyError, OpenError};
 use crate::options::{ReplayPosition, StorageOptions, Truncations};
 use crate::shard::{Engine, Shard};
@@ -34,7 +34,7 @@ impl Found {
         let shard = runtime.shard().0;
         let own_folder = commitlog::shard_folder(&options.dir, shard);
         make_folder(runtime, &options.dir, &own_folder).await?;
-        let found = commitlog::find_segments(runtime, &options.dir, shard).await?;
+        let found = commitlog::find_segments(runtime, &options.dir, sharder.shards, options.salvage).await?;
         let in_own_folder = found.iter().filter(|segment| segment.folder_shard == shard);
         let next_segment = in_own_folder.map(|segment| segment.head.segment + 1).max().unwrap_or(1);
         // Other shards may be writing to their folders already.
@@ -44,7 +44,10 @@ impl Found {
                 return Err(OpenError::Corrupt { path: segment.path.clone(), offset: 0, what });
             }
         }
-        let is_foreign = |segment: &FoundSegment| segment.head.shard_count != sharder.shards;
+        // What is salvaged is logged anew, as what another shard count left is.
+        let is_salvaged = |head: &SegmentHead| options.salvage && head.boot < options.boot;
+        let is_foreign =
+            |segment: &FoundSegment| segment.head.shard_count != sharder.shards || is_salvaged(&segment.head);
         let (foreign, others): (Vec<_>, Vec<_>) = found.into_iter().partition(is_foreign);
         let own = others.into_iter().filter(|segment| segment.folder_shard == shard).collect();
         Ok(Found { own: commitlog::streams(own), foreign: commitlog::streams(foreign), next_segment })
@@ -71,7 +74,7 @@ impl Shard {
         let mut batches = FoundBatches::default();
         for segments in &found.own {
             let mut entries: Vec<LedgerEntry> = segments.iter().map(ledger_entry).collect();
-            let mut stream = SegmentStream::new(self.runtime(), segments, self.planted());
+            let mut stream = SegmentStream::new(self.runtime(), segments, self.options());
             while let Some(group) = stream.next().await? {
                 let segment = group.segment;
                 let index = segments.iter().position(|other| other.head.segment == segment.head.segment);
@@ -128,23 +131,30 @@ impl Shard {
         }
     }
 
-    /// Reads the segments of other shard counts, and makes what this shard owns now a part of its own log.
+    /// Reads the segments of other shard counts, and makes what this shard owns now a part of its own log. Gives the paths of
+    /// those that are damaged, where that is no error.
     pub(crate) async fn adopt_foreign(
         &self,
         found: &Found,
         sharder: Sharder,
         truncations: &Truncations,
-    ) -> Result<(), OpenError> {
+    ) -> Result<Vec<PathBuf>, OpenError> {
         let planted = self.planted();
+        let salvage = self.options().salvage;
+        let mut damaged = Vec::new();
         // What was logged on a shard of other numbers is this shard's to deliver, if the numbers say so.
         let (shard, shards) = (self.runtime().shard().0, sharder.shards);
         let mut batches: BTreeMap<u16, FoundBatches> = BTreeMap::new();
         for segments in &found.foreign {
-            let mut stream = SegmentStream::new(self.runtime(), segments, planted);
+            let mut stream = SegmentStream::new(self.runtime(), segments, self.options());
             while let Some(group) = stream.next().await? {
                 let segment = group.segment;
                 for (index, record) in group.records().enumerate() {
-                    let (sequence, record) = record.expect("the stream has checked the group");
+                    let (sequence, record) = match record {
+                        Ok(record) => record,
+                        Err(_) if salvage => continue,
+                        Err(bad) => panic!("the stream has checked the group: {}", bad.what),
+                    };
                     let of_folder = batches.entry(segment.folder_shard).or_default();
                     if of_folder.take(self, segment, sequence, record, truncations)?.is_some() {
                         continue;
@@ -169,18 +179,20 @@ impl Shard {
                     }
                 }
             }
+            damaged.extend(stream.damaged().map(|segment| segment.path.clone()));
         }
         let mine = batches.into_iter().filter(|(folder, _)| folder % shards == shard);
         for (id, mutations) in mine.flat_map(|(_, batches)| batches.unfinished()) {
             self.adopt_batch(id, mutations).await?;
         }
         if planted.is(Bug::RetiredBeforeSynced) {
-            return Ok(());
+            return Ok(damaged);
         }
         let appended = self.log().appended();
         self.wait_synced(appended).await.map_err(|error| {
             OpenError::Options(format!("the records of another shard count cannot be taken over: {error}"))
-        })
+        })?;
+        Ok(damaged)
     }
 
     /// Logs a batch of another shard count as if it were new.
@@ -190,7 +202,7 @@ impl Shard {
             match self.append_batch_record(&slices) {
                 Ok((id, _)) => break id,
                 Err(ApplyError::LogBusy) => self.room().await,
-                Err(ApplyError::DiskFull) => self.runtime().sleep(std::time::Duration::from_millis(100)).await,
+                // The old segments are still there: the next start does it again.
                 Err(error) => {
                     let BatchId { boot, sequence } = id;
                     let what = format!("the batch logged at sequence {sequence} of start {boot} is kept out: {error}");

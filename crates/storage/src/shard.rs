@@ -1,6 +1,7 @@
 //! [`Shard`]: one shard's engine.
 
 use std::cell::{RefCell, RefMut};
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use mutation::{MutationRef, ReadCommand};
@@ -10,7 +11,7 @@ use schema::{Schema, TableId};
 use topology::Sharder;
 
 use crate::batchlog::Unfinished;
-use crate::commitlog::{CommitLog, FoundSegment, Ledger, io_error, shard_folder};
+use crate::commitlog::{CommitLog, FoundSegment, Ledger, damaged_path, io_error, shard_folder};
 use crate::error::{ApplyError, OpenError, SyncError};
 use crate::memtable::{ChunkPool, Memtable, Scratch};
 use crate::options::{ReplayPosition, StorageOptions, Truncations};
@@ -77,6 +78,8 @@ struct Inner {
     unfinished: RefCell<Unfinished>,
     /// Segments of other shard counts, until they are retired.
     foreign: RefCell<Vec<FoundSegment>>,
+    /// Those of them that are damaged: they are put aside, not removed.
+    damaged: RefCell<Vec<PathBuf>>,
 }
 
 /// What a shard holds in memory.
@@ -126,10 +129,12 @@ impl Shard {
             log,
             unfinished: RefCell::default(),
             foreign: RefCell::default(),
+            damaged: RefCell::default(),
         };
         let shard = Shard { inner: Rc::new(inner) };
         shard.replay_own(&found, truncations).await?;
-        shard.adopt_foreign(&found, sharder, truncations).await?;
+        let damaged = shard.adopt_foreign(&found, sharder, truncations).await?;
+        shard.inner.damaged.replace(damaged);
         shard.inner.foreign.replace(found.into_foreign());
         shard.inner.log.release();
         Ok(shard)
@@ -137,6 +142,10 @@ impl Shard {
 
     pub(crate) fn runtime(&self) -> &Runtime {
         &self.inner.runtime
+    }
+
+    pub(crate) fn options(&self) -> &StorageOptions {
+        &self.inner.options
     }
 
     pub(crate) fn planted(&self) -> Planted {
@@ -331,10 +340,16 @@ impl Shard {
         let inner = &*self.inner;
         let shard = inner.runtime.shard().0;
         let foreign = std::mem::take(&mut *inner.foreign.borrow_mut());
+        let damaged = std::mem::take(&mut *inner.damaged.borrow_mut());
         let is_mine = |folder: u16| folder == shard || (shard == 0 && folder >= inner.shard_count);
         let mut folders = Vec::new();
         for segment in foreign.iter().filter(|segment| is_mine(segment.folder_shard)) {
-            inner.runtime.remove_file(&segment.path).await.map_err(io_error(&segment.path))?;
+            let path = &segment.path;
+            let result = match damaged.contains(path) {
+                true => inner.runtime.rename(path, &damaged_path(path)).await,
+                false => inner.runtime.remove_file(path).await,
+            };
+            result.map_err(io_error(path))?;
             if !folders.contains(&segment.folder_shard) {
                 folders.push(segment.folder_shard);
             }

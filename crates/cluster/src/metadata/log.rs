@@ -153,6 +153,14 @@ impl MetadataLog {
         Ok((MetadataLog { inner: Rc::new(inner) }, records))
     }
 
+    /// Whether it takes records: not after an append failed. One that is under way does not count as failed.
+    pub fn check(&self) -> Result<(), MetadataError> {
+        match self.inner.is_poisoned.get() && self.inner.turn.available() > 0 {
+            true => Err(MetadataError::Poisoned { path: self.inner.path.display().to_string() }),
+            false => Ok(()),
+        }
+    }
+
     /// Appends a record; it is on the disk when this returns.
     ///
     /// Appends are carried out in the order of their calls. Dropping the future before it is done leaves the log as

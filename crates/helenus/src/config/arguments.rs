@@ -74,6 +74,10 @@ pub struct Arguments {
     #[arg(long, value_name = "DURATION", value_parser = units::duration, help_heading = "Durability")]
     pub commitlog_sync_period: Option<Duration>,
 
+    /// Open a damaged commit log: keep what can be read, put the damaged segments aside and say what is lost
+    #[arg(long, help_heading = "Durability")]
+    pub salvage_commitlog: bool,
+
     /// What to log: error, warn, info, debug, trace [default: info]
     #[arg(long, value_name = "LEVEL", value_parser = level, help_heading = "Log")]
     pub default_log_level: Option<tracing::Level>,

@@ -60,6 +60,8 @@ pub struct Config {
     pub commitlog_sync_period: Duration,
     /// Size of a commit log segment, in bytes.
     pub commitlog_segment_bytes: u64,
+    /// Open a damaged commit log, and keep what can be read.
+    pub salvage_commitlog: bool,
     /// Bytes of prepared statements kept, over all shards; `None` leaves it to the engine.
     pub prepared_bytes_max: Option<u64>,
     /// Limits of the native protocol's server.

@@ -35,6 +35,7 @@ pub struct Settings {
     pub commitlog_sync: Option<CommitLogSync>,
     pub commitlog_sync_period: Option<Duration>,
     pub commitlog_segment_bytes: Option<u64>,
+    pub salvage_commitlog: bool,
     pub frame_bytes_max: Option<u64>,
     pub in_flight_bytes_max: Option<u64>,
     pub connections_max: Option<u32>,
@@ -72,6 +73,7 @@ impl Settings {
         self.memory_bytes = given.memory.or(self.memory_bytes);
         self.commitlog_sync = given.commitlog_sync.or(self.commitlog_sync);
         self.commitlog_sync_period = given.commitlog_sync_period.or(self.commitlog_sync_period);
+        self.salvage_commitlog |= given.salvage_commitlog;
         self.log_level = given.default_log_level.or(self.log_level);
         self.log_to_stdout = given.log_to_stdout.unwrap_or(self.log_to_stdout);
         #[cfg(feature = "planted")]
@@ -113,6 +115,7 @@ impl Settings {
             commitlog_sync: self.commitlog_sync.unwrap_or(CommitLogSync::Group),
             commitlog_sync_period: period,
             commitlog_segment_bytes: segment_bytes,
+            salvage_commitlog: self.salvage_commitlog,
             prepared_bytes_max: self.prepared_bytes_max,
             limits,
             log_level: self.log_level.unwrap_or(tracing::Level::INFO),

@@ -36,12 +36,11 @@ struct Metadata {
 }
 
 impl Lead {
-    /// Starts the node, serves until the process is told to end, and ends in order.
+    /// With the folder locked: starts the node, serves until the process is told to end, and ends in order.
     pub(super) async fn run(&self, ready: impl FnOnce(Ready)) -> Result<(), NodeError> {
         if let Some(problem) = self.config.fixed_ring.as_ref().and_then(|ring| ring.problem()) {
             return Err(NodeError::FixedRing { problem });
         }
-        let _lock = self.lock_folder().await?;
         let metadata = self.open_metadata().await?;
         let Metadata { log, host_id, boot, changes, truncations } = metadata;
         *self.local.metadata_log.borrow_mut() = Some(log);
@@ -93,7 +92,7 @@ impl Lead {
 
     /// Makes the data folder and locks it against another process. A process that was killed is waited for a moment: the
     /// kernel may still be ending it when the next one starts.
-    async fn lock_folder(&self) -> Result<FileLock, NodeError> {
+    pub(super) async fn lock_folder(&self) -> Result<FileLock, NodeError> {
         const TRIES: u32 = 10;
         const REST: Duration = Duration::from_millis(20);
         let dir = &self.config.data_dir;

@@ -12,7 +12,7 @@ use runtime::sync::Queue;
 use runtime::{Responder, Runtime};
 use schema::{Schema, SchemaChange};
 use server::Server;
-use storage::{Shard, StorageOptions, SyncMode, Truncations};
+use storage::{OpenError, Shard, StorageOptions, SyncMode, Truncations};
 use topology::{Node, NodeIndex, Ring, Sharder};
 
 use super::Answer;
@@ -105,6 +105,7 @@ impl ShardNode {
         let schema = Schema::empty().with_all(changes);
         let shards = self.runtime.shard_count();
         let mut options = StorageOptions::new(&self.config.data_dir, boot, self.memtable_bytes());
+        options.salvage = self.config.salvage_commitlog;
         options.planted = self.config.planted;
         options.segment_bytes = self.config.commitlog_segment_bytes;
         options.sync = match self.config.commitlog_sync {
@@ -113,7 +114,12 @@ impl ShardNode {
             CommitLogSync::Periodic => SyncMode::Periodic { period: self.config.commitlog_sync_period },
         };
         let opened = Shard::open(&self.runtime, options, Sharder::new(shards), &schema, truncations).await;
-        let storage = opened.map_err(|error| error.to_string())?;
+        let storage = opened.map_err(|error| match error {
+            OpenError::Corrupt { .. } => format!(
+                "{error}. To keep what can be read, and lose what cannot, start once with --salvage-commitlog; copy the folder first"
+            ),
+            error => error.to_string(),
+        })?;
         self.opened = Some((storage, schema));
         Ok(())
     }

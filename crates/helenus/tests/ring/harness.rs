@@ -102,6 +102,7 @@ impl Ring {
             log_level: tracing::Level::INFO,
             log_to_stdout: false,
             planted: planted::Planted::NONE,
+            salvage_commitlog: false,
         };
         Node::start(config)
     }

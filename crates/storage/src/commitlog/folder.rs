@@ -35,6 +35,11 @@ pub fn is_leftover(name: &str) -> bool {
     name.ends_with(".new") || name.ends_with(".spare")
 }
 
+/// What a damaged segment is called when its readable records were logged anew: nobody reads it, for a person to look at.
+pub fn damaged_path(segment: &Path) -> PathBuf {
+    segment.with_extension("damaged")
+}
+
 /// Opens a file past the page cache where the file system lets us.
 pub async fn open_direct(runtime: &Runtime, path: &Path, options: OpenOptions) -> io::Result<File> {
     match runtime.open(path, OpenOptions { direct: true, ..options }).await {

@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 use planted::{Bug, Planted};
 use runtime::{AlignedBuf, File, OpenOptions, Runtime};
 
-use crate::commitlog::folder::{is_leftover, open_direct, segment_of_name, shard_folder};
+use crate::commitlog::folder::{damaged_path, is_leftover, open_direct, segment_of_name, shard_folder};
 use crate::commitlog::format::{self, BLOCK, GROUP_HEAD, GroupHead, HeadError, Records, SegmentHead, VERSION, records};
 use crate::error::OpenError;
+use crate::options::StorageOptions;
 
 /// How much is read at once.
 const WINDOW_BYTES: usize = 1 << 20;
@@ -31,8 +32,14 @@ pub struct FoundSegment {
 }
 
 /// All segments under the data folder, of all shards there ever were, by folder and id. Removes what was never
-/// finished.
-pub async fn find_segments(runtime: &Runtime, data: &Path, own_shard: u16) -> Result<Vec<FoundSegment>, OpenError> {
+/// finished. With `salvage`, puts segments whose heads cannot be read aside.
+pub async fn find_segments(
+    runtime: &Runtime,
+    data: &Path,
+    shard_count: u16,
+    salvage: bool,
+) -> Result<Vec<FoundSegment>, OpenError> {
+    let own_shard = runtime.shard().0;
     let root = data.join("commitlog");
     let mut found = Vec::new();
     for folder in runtime.read_dir(&root).await.map_err(io_error(&root))? {
@@ -52,6 +59,14 @@ pub async fn find_segments(runtime: &Runtime, data: &Path, own_shard: u16) -> Re
                 // Another shard is open already and has put away what nobody needs. What this shard must read stays until
                 // all are open.
                 Err(error) if !is_own && error.is_not_found() => continue,
+                Err(error @ OpenError::Corrupt { .. }) if salvage => {
+                    // One shard moves it; the others pass it over.
+                    if is_own || (own_shard == 0 && shard >= shard_count) {
+                        tracing::error!(%error, "a commit log segment is lost, and put aside");
+                        runtime.rename(&path, &damaged_path(&path)).await.map_err(io_error(&path))?;
+                    }
+                    continue;
+                }
                 head => head?,
             };
             if let Some(head) = head {
@@ -105,6 +120,11 @@ pub struct SegmentStream<'s> {
     /// For each segment where its groups end; 0: none of it counts.
     ends: Vec<u64>,
     planted: Planted,
+    /// Whether what cannot be read is passed over.
+    salvage: bool,
+    /// With `salvage`: which segments are damaged, and the sequence from which on something is lost.
+    damaged: Vec<usize>,
+    lost_from: Option<u64>,
 }
 
 /// A group that was checked.
@@ -135,7 +155,7 @@ enum Next {
 
 impl<'s> SegmentStream<'s> {
     /// The groups of `segments`, which are of one folder and one boot, by id.
-    pub fn new(runtime: &Runtime, segments: &'s [FoundSegment], planted: Planted) -> Self {
+    pub fn new(runtime: &Runtime, segments: &'s [FoundSegment], options: &StorageOptions) -> Self {
         SegmentStream {
             runtime: runtime.clone(),
             segments,
@@ -144,7 +164,10 @@ impl<'s> SegmentStream<'s> {
             offset: BLOCK as u64,
             expected: None,
             ends: vec![0; segments.len()],
-            planted,
+            planted: options.planted,
+            salvage: options.salvage,
+            damaged: Vec::new(),
+            lost_from: None,
         }
     }
 
@@ -158,6 +181,11 @@ impl<'s> SegmentStream<'s> {
                 Next::Broken(what) => {
                     let sequence = self.expected.unwrap_or(0);
                     let is_damage = self.durable_after().await?.is_some_and(|durable| durable > sequence);
+                    if is_damage && self.salvage {
+                        tracing::error!(path = %segment.path.display(), offset = self.offset, what, "damage is passed over");
+                        self.skip_damage().await?;
+                        continue;
+                    }
                     if is_damage && !self.planted.is(Bug::DamageTakenForTornTail) {
                         let (path, what) = (segment.path.clone(), what.to_owned());
                         return Err(OpenError::Corrupt { path, offset: self.offset, what });
@@ -178,6 +206,9 @@ impl<'s> SegmentStream<'s> {
                 }
             }
         };
+        if let Some(from) = self.lost_from.take() {
+            tracing::error!(from, to = head.sequence, "the records between these log sequences are lost");
+        }
         let segment = &self.segments[self.index];
         let offset = self.offset;
         let end = head.sequence + u64::from(head.payload);
@@ -187,6 +218,31 @@ impl<'s> SegmentStream<'s> {
         let bytes = window.at(offset, head.length() as usize).await?;
         let payload = &bytes[GROUP_HEAD..GROUP_HEAD + head.payload as usize];
         Ok(Some(FoundGroup { segment, end, sequence: head.sequence, payload, planted: self.planted }))
+    }
+
+    /// Goes on at the next group of the segment that can be read, or behind it.
+    async fn skip_damage(&mut self) -> Result<(), OpenError> {
+        let segment = &self.segments[self.index];
+        self.damaged.push(self.index);
+        self.lost_from = self.lost_from.or(Some(self.expected.unwrap_or(0)));
+        self.expected = None;
+        loop {
+            self.offset += BLOCK as u64;
+            if self.offset >= segment.length {
+                self.leave_segment();
+                return Ok(());
+            }
+            let window = self.window.as_mut().expect("damage was found in the open window");
+            let bytes = window.at(self.offset, BLOCK).await?;
+            if GroupHead::decode(bytes, segment.head.salt, segment.head.segment, self.planted).is_some() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The damaged segments that were met.
+    pub fn damaged(&self) -> impl Iterator<Item = &FoundSegment> {
+        self.damaged.iter().map(|&index| &self.segments[index])
     }
 
     fn leave_segment(&mut self) {
@@ -232,10 +288,16 @@ impl<'s> SegmentStream<'s> {
         for record in records(salt, head.sequence, payload, self.planted) {
             match record {
                 Ok(_) => count += 1,
+                Err(bad) if self.salvage => {
+                    let (path, at) = (segment.path.display(), bad.at);
+                    tracing::error!(path = %path, offset, at, what = bad.what, "a record of this group is lost");
+                    self.damaged.push(self.index);
+                    count += 1;
+                }
                 Err(bad) => return Ok(Next::Broken(bad.what)),
             }
         }
-        match count == head.records {
+        match count == head.records || self.salvage {
             true => Ok(Next::Group(head)),
             false => Ok(Next::Broken("a group has another count of records than its head says")),
         }

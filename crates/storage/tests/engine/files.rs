@@ -168,3 +168,49 @@ fn a_log_cut_anywhere_gives_a_prefix_and_whole_batches() {
     }
     assert_eq!(before, 12);
 }
+
+/// Opens with leave to lose what cannot be read.
+fn salvage(folder: &Folder, boot: u64) -> Vec<u32> {
+    let mut setup = Setup::new(folder, boot);
+    setup.options.salvage = true;
+    with_shards(&setup, 1, true, async |_, shard| read_rows(&shard, TABLE)).remove(0)
+}
+
+fn put_aside(folder: &Folder) -> usize {
+    let entries = std::fs::read_dir(folder.path.join("commitlog/shard-0")).expect("the folder is there");
+    entries
+        .filter(|entry| entry.as_ref().is_ok_and(|entry| entry.path().extension().is_some_and(|it| it == "damaged")))
+        .count()
+}
+
+#[test]
+fn a_damaged_log_is_salvaged_when_asked_to() {
+    let folder = Folder::new("salvage");
+    let bytes = one_segment(&folder, 10);
+    let path = folder.segments(0).remove(0);
+    // A group's head and a record, far apart.
+    let mut damaged = bytes.clone();
+    damaged[BLOCK * 4 + 17] ^= 0x10;
+    damaged[BLOCK * 7 + 100] ^= 0x10;
+    rewrite(&path, &damaged);
+    let left = [0, 1, 2, 4, 5, 7, 8, 9];
+    assert!(matches!(reopen(&folder, 2), Err(OpenError::Corrupt { .. })));
+    assert_eq!(salvage(&folder, 3), left);
+    assert_eq!(put_aside(&folder), 1, "the damaged segment is kept for a person to look at");
+    assert_eq!(reopen(&folder, 4).expect("it is whole now"), left);
+    // Where nothing is damaged nothing is lost, and nothing put aside.
+    assert_eq!(salvage(&folder, 5), left);
+    assert_eq!(put_aside(&folder), 1);
+    assert_eq!(reopen(&folder, 6).expect("the shard opens"), left);
+}
+
+#[test]
+fn a_segment_without_a_readable_head_is_put_aside_when_asked_to() {
+    let folder = Folder::new("salvage-head");
+    let mut bytes = one_segment(&folder, 3);
+    bytes[20] ^= 1;
+    rewrite(&folder.segments(0)[0], &bytes);
+    assert_eq!(salvage(&folder, 2), []);
+    assert_eq!(put_aside(&folder), 1);
+    assert_eq!(reopen(&folder, 3).expect("the shard opens"), []);
+}
