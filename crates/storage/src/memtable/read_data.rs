@@ -160,20 +160,27 @@ impl<S: DataSink> Reading<'_, S> {
             let next_row = row.map(|(_, handle, next)| (entry::entry(arena, handle), next));
             let next_boundary = boundary.map(|(_, handle, next)| (entry::entry(arena, handle), next));
             match (next_row, next_boundary) {
-                (Some((row, _)), Some((boundary, next))) if boundary.key <= row.key => {
+                (row, Some((boundary, next))) if row.is_none_or(|(row, _)| boundary.key <= row.key) => {
                     boundaries = next;
+                    // What holds where the read goes on was told, and where it begins.
+                    if boundary.key == start {
+                        continue;
+                    }
                     self.boundary(visited, boundary.key, ranges::deletion_of(&boundary));
-                }
-                (None, Some((boundary, next))) => {
-                    boundaries = next;
-                    self.boundary(visited, boundary.key, ranges::deletion_of(&boundary));
+                    if row.is_some_and(|(row, _)| row.key == boundary.key) {
+                        // To go on behind this place would be to go on behind its row, which was not given yet.
+                        continue;
+                    }
                 }
                 (Some((row, next)), _) => {
                     rows = next;
-                    if Some(row.key) != after {
-                        self.row(visited, &row);
+                    // The last row of the page before: a page that ended here again would get no further.
+                    if Some(row.key) == after {
+                        continue;
                     }
+                    self.row(visited, &row);
                 }
+                (None, Some(_)) => unreachable!("a boundary without a row was taken above"),
                 (None, None) => return None,
             }
             if let Some(end) = self.end(visited) {

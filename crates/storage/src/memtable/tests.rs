@@ -15,6 +15,8 @@ use topology::{Token, token_of};
 use super::*;
 use crate::sink::{Flow, ReadEnd, RowSink};
 
+mod data;
+
 const TABLE: TableId = TableId([7; 16]);
 const NOW: u32 = 1000;
 
@@ -325,6 +327,7 @@ fn check_reads(
         let keys = KeyRange::Tokens { start, end };
         let command = ReadCommand { table: TABLE, keys, slices: &encoded, reversed, now_in_seconds: NOW, after: None };
         assert_eq!(read_all(table, &command, stop_after), expected);
+        assert_eq!(data::read_data(table, &command, stop_after), expected);
     }
     for ((token, key), partition) in model {
         let mut expected = Collected::default();
@@ -332,6 +335,7 @@ fn check_reads(
         let keys = KeyRange::Partition { token: *token, key };
         let command = ReadCommand { table: TABLE, keys, slices: &encoded, reversed, now_in_seconds: NOW, after: None };
         assert_eq!(read_all(table, &command, stop_after), expected);
+        assert_eq!(data::read_data(table, &command, stop_after), expected);
     }
 }
 
