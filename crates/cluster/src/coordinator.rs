@@ -13,6 +13,7 @@ mod outcome;
 mod page;
 mod place;
 mod read;
+mod repair;
 mod replica;
 mod replicas;
 mod replication;

@@ -5,9 +5,9 @@ use stdx::varint;
 use topology::Token;
 
 use crate::VERSION;
-use crate::clustering::{self, ClusteringBound};
+use crate::clustering::{self, ClusteringBound, ClusteringRef};
 use crate::life::{Deletion, Expiry, Liveness};
-use crate::row::{CellRef, RowBuilder};
+use crate::row::{CellRef, RowBuilder, RowRef};
 
 /// Flags in a mutation's second byte.
 pub(crate) mod mutation_flag {
@@ -70,6 +70,28 @@ impl<'o> MutationEncoder<'o> {
         self.out.push(item_kind::ROW);
         clustering::encode(clustering, self.out);
         self.open_row()
+    }
+
+    /// Adds a row as a blob.
+    pub fn row_blob(&mut self, clustering: ClusteringRef<'_>, row: RowRef<'_>) {
+        self.close_row();
+        self.out.push(item_kind::ROW);
+        self.out.extend_from_slice(clustering.bytes());
+        self.push_blob(row);
+    }
+
+    /// Adds the static row as a blob.
+    pub fn static_row_blob(&mut self, row: RowRef<'_>) {
+        self.close_row();
+        self.out.push(item_kind::STATIC_ROW);
+        self.push_blob(row);
+    }
+
+    fn push_blob(&mut self, row: RowRef<'_>) {
+        self.has_items = true;
+        let length = u32::try_from(row.bytes().len()).expect("a row is smaller than a request, which is below 4 GiB");
+        self.out.extend_from_slice(&length.to_be_bytes());
+        self.out.extend_from_slice(row.bytes());
     }
 
     /// Deletes the rows between two bounds.

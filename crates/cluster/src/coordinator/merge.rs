@@ -17,6 +17,7 @@ use super::data_page::{DataItem, read_data_item};
 use super::message::Page;
 use super::place::clustering_place;
 use super::read::ReadDone;
+use super::repair::Repairs;
 
 /// Where a lane's pages come from.
 pub(super) trait Source {
@@ -137,6 +138,7 @@ pub(super) async fn merge<S: Source>(
     table: &Table,
     command: &ReadCommand<'_>,
     pause: impl AsyncFn(),
+    mut repairs: Option<&mut Repairs>,
     sink: &mut impl RowSink,
 ) -> Result<ReadDone, S::Error> {
     loop {
@@ -157,7 +159,9 @@ pub(super) async fn merge<S: Source>(
                 members.push(index);
             }
         }
-        if let Some(position) = merge_partition(lanes, &members, table, command, (token, key), &pause, sink).await? {
+        let repairs = repairs.as_deref_mut();
+        let merged = merge_partition(lanes, &members, table, command, (token, key), &pause, repairs, sink);
+        if let Some(position) = merged.await? {
             return Ok(ReadDone::Stopped(position));
         }
         pause().await;
@@ -165,6 +169,7 @@ pub(super) async fn merge<S: Source>(
 }
 
 /// Merges the partition that is the members' next. `Some`: the sink stopped there.
+#[expect(clippy::too_many_arguments, reason = "it is the body of a loop")]
 async fn merge_partition<S: Source>(
     lanes: &mut [Lane<S>],
     members: &[usize],
@@ -172,13 +177,26 @@ async fn merge_partition<S: Source>(
     command: &ReadCommand<'_>,
     (token, key): (Token, Vec<u8>),
     pause: &impl AsyncFn(),
+    mut repairs: Option<&mut Repairs>,
     sink: &mut impl RowSink,
 ) -> Result<Option<Position>, S::Error> {
     let resumed = command.after.is_some_and(|after| after.key == key && after.row.is_some());
     let mut merged = Merged { token, key, deletion: None, static_row: Vec::new(), is_announced: false, skips: false };
+    let mut heads = vec![(None, Vec::new()); lanes.len()];
     for &index in members {
-        lanes[index].range = None;
-        merged.take_partition(&mut lanes[index], table)?;
+        let lane = &mut lanes[index];
+        lane.range = None;
+        if let Head::Partition { deletion, static_row, .. } = &lane.head {
+            heads[index] = (*deletion, static_row.clone());
+        }
+        merged.take_partition(lane, table)?;
+    }
+    if let Some(repairs) = repairs.as_deref_mut() {
+        for (index, (deletion, static_row)) in heads.iter().enumerate() {
+            repairs.deletion(index, *deletion, merged.deletion);
+            let holds = merged.deletion;
+            repairs.row(index, None, (static_row, holds), (&merged.static_row, holds));
+        }
     }
     if !resumed && merged.live_static(command.now_in_seconds).is_some() {
         match merged.announce(command.now_in_seconds, sink) {
@@ -205,9 +223,19 @@ async fn merge_partition<S: Source>(
             lanes[first].advance(table)?;
             continue;
         }
-        let (place, clustering) = merged.take_rows(lanes, members, first, table, &mut row)?;
+        let mut rows = vec![Vec::new(); if repairs.is_some() { lanes.len() } else { 0 }];
+        let (place, clustering) = take_rows(lanes, members, first, table, &mut row, &mut rows)?;
         let ranges = members.iter().map(|&index| lanes[index].range);
         let shadow = ranges.fold(merged.deletion, Deletion::max_of);
+        if let Some(repairs) = repairs.as_deref_mut() {
+            for (index, (lane, own)) in lanes.iter().zip(&rows).enumerate() {
+                let has = match members.contains(&index) {
+                    true => Deletion::max_of(merged.deletion, lane.range),
+                    false => merged.deletion,
+                };
+                repairs.row(index, Some(&clustering), (own, has), (&row, shadow));
+            }
+        }
         let live = LiveRow::new(RowRef::trusted(&row), shadow, command.now_in_seconds);
         if live.is_live() {
             let flow = match merged.is_announced {
@@ -253,30 +281,6 @@ impl Merged {
         Ok(true)
     }
 
-    /// Takes the rows at the place of the lane `first` out of all lanes, merged into `out`.
-    fn take_rows<S: Source>(
-        &self,
-        lanes: &mut [Lane<S>],
-        members: &[usize],
-        first: usize,
-        table: &Table,
-        out: &mut Vec<u8>,
-    ) -> Result<(Vec<u8>, Vec<u8>), S::Error> {
-        let Head::Row { place, clustering, row } = std::mem::replace(&mut lanes[first].head, Head::End) else {
-            unreachable!("what is no range is a row")
-        };
-        *out = row;
-        lanes[first].advance(table)?;
-        for &index in members.iter().filter(|&&index| index != first) {
-            let Head::Row { place: other, row, .. } = &lanes[index].head else { continue };
-            if *other == place {
-                *out = merged_rows(out, row);
-                lanes[index].advance(table)?;
-            }
-        }
-        Ok((place, clustering))
-    }
-
     fn live_static(&self, now_in_seconds: u32) -> Option<LiveRow<'_>> {
         if self.static_row.is_empty() {
             return None;
@@ -289,6 +293,37 @@ impl Merged {
         self.is_announced = true;
         sink.partition(self.token, &self.key, self.live_static(now_in_seconds))
     }
+}
+
+/// Takes the rows at the place of the lane `first` out of all lanes, merged into `out`; each lane's own goes to `rows`, if
+/// that has a place for it.
+fn take_rows<S: Source>(
+    lanes: &mut [Lane<S>],
+    members: &[usize],
+    first: usize,
+    table: &Table,
+    out: &mut Vec<u8>,
+    rows: &mut [Vec<u8>],
+) -> Result<(Vec<u8>, Vec<u8>), S::Error> {
+    let Head::Row { place, clustering, row } = std::mem::replace(&mut lanes[first].head, Head::End) else {
+        unreachable!("what is no range is a row")
+    };
+    out.clone_from(&row);
+    if let Some(own) = rows.get_mut(first) {
+        *own = row;
+    }
+    lanes[first].advance(table)?;
+    for &index in members.iter().filter(|&&index| index != first) {
+        let Head::Row { place: other, row, .. } = &lanes[index].head else { continue };
+        if *other == place {
+            *out = merged_rows(out, row);
+            if let Some(own) = rows.get_mut(index) {
+                own.clone_from(row);
+            }
+            lanes[index].advance(table)?;
+        }
+    }
+    Ok((place, clustering))
 }
 
 /// Takes a change that holds from before all rows to come.

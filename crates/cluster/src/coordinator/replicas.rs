@@ -1,7 +1,8 @@
 //! Reads that several replicas answer, or another node: of a partition, and over the ring.
 //!
 //! As few replicas are asked as the level needs, this node first. There is no speculation: one that does not answer in
-//! time makes the read time out. What differs between them is reconciled for the client and not written back.
+//! time makes the read time out. What differs between the readers of a partition is reconciled for the client and written
+//! back; of a scan it is only reconciled.
 
 use std::cell::RefCell;
 use std::ops::Bound as TokenBound;
@@ -19,7 +20,9 @@ use super::merge::{Lane, Source, merge};
 use super::message::{Page, PageLimits, ReplicaError};
 use super::outcome::{Failure, Refusal};
 use super::read::ReadDone;
+use super::repair::Repairs;
 use super::replication::{ReplicaPlan, Replication, readers};
+use super::tally::Answer;
 use super::write::wrong_answer;
 use crate::messaging::{PeerAnswer, PeerRead, PeerRequest, PeerShard};
 
@@ -73,7 +76,36 @@ impl Coordinator {
             false => (node, Origin::There(node, PeerShard::Owner)),
         });
         let origins: Vec<_> = origins.collect();
-        self.read_lanes(&readers, origins, table, command, limits, READ_TIME, sink).await
+        let KeyRange::Partition { token, key } = command.keys else { unreachable!("a plan is for one partition") };
+        let mut repairs = match table.options.read_repair == "BLOCKING" && readers.len() > 1 {
+            true => Some(Repairs::new(table.id, token, key, readers.len())),
+            false => None,
+        };
+        let found = repairs.as_mut();
+        let done = self.read_lanes(&readers, origins, table, command, limits, READ_TIME, found, sink).await?;
+        if let Some(repairs) = repairs {
+            self.repair(&readers, plan.shard, repairs).await?;
+        }
+        Ok(done)
+    }
+
+    /// Writes to each reader what it lacks, and waits until all have it.
+    async fn repair(&self, readers: &[NodeIndex], shard: ShardId, repairs: Repairs) -> Result<(), Failure> {
+        let mut running = Vec::new();
+        for (lane, mutation) in repairs.into_mutations() {
+            let (coordinator, place) = (self.clone(), self.place_of(readers[lane], shard));
+            let write = async move { coordinator.write_to_place(place, vec![mutation], false).await };
+            running.push(self.inner.runtime.spawn(Group::Query, write));
+        }
+        let mut received = count(readers.iter());
+        let mut is_whole = true;
+        for write in running {
+            if write.await.1 != Answer::Written {
+                received = received.saturating_sub(1);
+                is_whole = false;
+            }
+        }
+        if is_whole { Ok(()) } else { Err(Failure::Timeout { received }) }
     }
 
     /// Scans token range by token range, each at the nodes that are its readers.
@@ -99,7 +131,7 @@ impl Coordinator {
                 [only] if *only == self.inner.nodes.local() => self.scan_here(table, command, limits, sink).await?,
                 _ => {
                     let origins = readers.iter().flat_map(|&node| self.origins_of(node)).collect();
-                    self.read_lanes(&readers, origins, table, command, limits, SCAN_TIME, sink).await?
+                    self.read_lanes(&readers, origins, table, command, limits, SCAN_TIME, None, sink).await?
                 }
             };
             if let ReadDone::Stopped(_) = done {
@@ -165,6 +197,7 @@ impl Coordinator {
         command: ReadCommand<'_>,
         limits: PageLimits,
         time: Duration,
+        repairs: Option<&mut Repairs>,
         sink: &mut impl RowSink,
     ) -> Result<ReadDone, Failure> {
         let limits = lane_limits(limits, origins.len());
@@ -177,7 +210,7 @@ impl Coordinator {
                 lanes.push(Lane::new(source, page?, table)?);
             }
             let pause = async || self.inner.runtime.maybe_yield().await;
-            merge(&mut lanes, table, &command, pause, sink).await
+            merge(&mut lanes, table, &command, pause, repairs, sink).await
         };
         let outcome = self.inner.runtime.timeout(time, work).await;
         let heard = heard.borrow();

@@ -34,7 +34,7 @@ pub struct PlannedMutation {
 
 /// Where a part of a write goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+pub(super) enum Place {
     /// A shard of this node.
     Here(ShardId),
     /// Another node.
@@ -165,7 +165,7 @@ impl Coordinator {
         replicas.filter(|&node| self.inner.nodes.is_alive(node)).collect()
     }
 
-    fn place_of(&self, node: NodeIndex, shard: ShardId) -> Place {
+    pub(super) fn place_of(&self, node: NodeIndex, shard: ShardId) -> Place {
         if node == self.inner.nodes.local() { Place::Here(shard) } else { Place::There(node) }
     }
 
@@ -180,7 +180,12 @@ impl Coordinator {
         all.all(|places| Some(places) == first)
     }
 
-    async fn write_to_place(&self, place: Place, mutations: Vec<Vec<u8>>, durable: bool) -> (NodeIndex, Answer) {
+    pub(super) async fn write_to_place(
+        &self,
+        place: Place,
+        mutations: Vec<Vec<u8>>,
+        durable: bool,
+    ) -> (NodeIndex, Answer) {
         let inner = &*self.inner;
         match place {
             Place::Here(shard) => {

@@ -3,7 +3,17 @@
 use cql_protocol::Consistency;
 
 use crate::harness::{Client, Node, Ring};
-use crate::levels::create;
+use crate::levels::KEYSPACE;
+
+const TABLE: &str = "CREATE TABLE ks.d (k int, c int, s text static, v text, PRIMARY KEY (k, c)) \
+                     WITH id = 6f2b1c90-0000-11f0-8000-000000000002";
+
+fn create(clients: &mut [Client]) {
+    for client in clients {
+        client.run(KEYSPACE, Consistency::One);
+        client.run(TABLE, Consistency::One);
+    }
+}
 
 /// A small generator of numbers, the same in each run with the same seed.
 struct Numbers(u64);
@@ -20,48 +30,51 @@ fn statement(numbers: &mut Numbers) -> String {
     let (key, row, time) = (numbers.below(4), numbers.below(12), 1 + numbers.below(30));
     let (low, high) = (numbers.below(12), numbers.below(12));
     let value = numbers.below(1000);
-    match numbers.below(12) {
-        0..=4 => format!("INSERT INTO ks.t (k, c, v) VALUES ({key}, {row}, 'v{value}') USING TIMESTAMP {time}"),
-        5..=6 => format!("UPDATE ks.t USING TIMESTAMP {time} SET v = 'u{value}' WHERE k = {key} AND c = {row}"),
-        7 => format!("DELETE v FROM ks.t USING TIMESTAMP {time} WHERE k = {key} AND c = {row}"),
-        8..=9 => format!("DELETE FROM ks.t USING TIMESTAMP {time} WHERE k = {key} AND c = {row}"),
-        10 => format!("DELETE FROM ks.t USING TIMESTAMP {time} WHERE k = {key} AND c >= {low} AND c < {high}"),
-        _ => format!("DELETE FROM ks.t USING TIMESTAMP {} WHERE k = {key}", time / 3),
+    match numbers.below(14) {
+        12 => format!("UPDATE ks.d USING TIMESTAMP {time} SET s = 's{value}' WHERE k = {key}"),
+        13 => format!("DELETE s FROM ks.d USING TIMESTAMP {time} WHERE k = {key}"),
+        0..=4 => format!("INSERT INTO ks.d (k, c, v) VALUES ({key}, {row}, 'v{value}') USING TIMESTAMP {time}"),
+        5..=6 => format!("UPDATE ks.d USING TIMESTAMP {time} SET v = 'u{value}' WHERE k = {key} AND c = {row}"),
+        7 => format!("DELETE v FROM ks.d USING TIMESTAMP {time} WHERE k = {key} AND c = {row}"),
+        8..=9 => format!("DELETE FROM ks.d USING TIMESTAMP {time} WHERE k = {key} AND c = {row}"),
+        10 => format!("DELETE FROM ks.d USING TIMESTAMP {time} WHERE k = {key} AND c >= {low} AND c < {high}"),
+        _ => format!("DELETE FROM ks.d USING TIMESTAMP {} WHERE k = {key}", time / 3),
     }
 }
 
 /// What is asked of both.
 fn queries() -> Vec<String> {
     let mut queries = vec![
-        "SELECT k, c, v, writetime(v) FROM ks.t".to_owned(),
-        "SELECT k, c FROM ks.t LIMIT 5".to_owned(),
-        "SELECT k, c FROM ks.t PER PARTITION LIMIT 2".to_owned(),
-        "SELECT DISTINCT k FROM ks.t".to_owned(),
-        "SELECT count(*) FROM ks.t".to_owned(),
-        "SELECT k, c, v FROM ks.t WHERE k IN (0, 1, 2, 3) LIMIT 7".to_owned(),
+        "SELECT k, c, v, writetime(v) FROM ks.d".to_owned(),
+        "SELECT k, c FROM ks.d LIMIT 5".to_owned(),
+        "SELECT k, c FROM ks.d PER PARTITION LIMIT 2".to_owned(),
+        "SELECT DISTINCT k, s FROM ks.d".to_owned(),
+        "SELECT count(*) FROM ks.d".to_owned(),
+        "SELECT k, c, v FROM ks.d WHERE k IN (0, 1, 2, 3) LIMIT 7".to_owned(),
     ];
     for key in 0..4 {
         for rest in ["", " LIMIT 3", " ORDER BY c DESC", " ORDER BY c DESC LIMIT 3", " AND c > 3 AND c <= 9"] {
-            queries.push(format!("SELECT k, c, v, writetime(v) FROM ks.t WHERE k = {key}{rest}"));
+            queries.push(format!("SELECT k, c, v, writetime(v) FROM ks.d WHERE k = {key}{rest}"));
         }
-        queries.push(format!("SELECT c, v FROM ks.t WHERE k = {key} AND c IN (1, 4, 7, 10)"));
-        queries.push(format!("SELECT c, v FROM ks.t WHERE k = {key} AND c IN (1, 4, 7, 10) ORDER BY c DESC"));
-        queries.push(format!("SELECT c, v FROM ks.t WHERE k = {key} AND c < 8 ORDER BY c DESC"));
+        queries.push(format!("SELECT k, c, s, v FROM ks.d WHERE k = {key}"));
+        queries.push(format!("SELECT c, v FROM ks.d WHERE k = {key} AND c IN (1, 4, 7, 10)"));
+        queries.push(format!("SELECT c, v FROM ks.d WHERE k = {key} AND c IN (1, 4, 7, 10) ORDER BY c DESC"));
+        queries.push(format!("SELECT c, v FROM ks.d WHERE k = {key} AND c < 8 ORDER BY c DESC"));
     }
     queries
 }
 
-fn compare(reference: &mut Client, client: &mut Client, seed: u64) {
+fn compare(reference: &mut Client, client: &mut Client, level: Consistency, seed: u64) {
     for query in queries() {
         let expected = reference.run(&query, Consistency::All);
-        let given = client.run_when_met(&query, Consistency::All);
-        assert_eq!(given, expected, "seed {seed}: {query}");
+        let given = client.run_when_met(&query, level);
+        assert_eq!(given, expected, "seed {seed} at {level:?}: {query}");
         if !query.contains("count") {
             for size in [1, 2, 5] {
                 assert_eq!(
-                    client.pages(&query, Consistency::All, size),
+                    client.pages(&query, level, size),
                     expected,
-                    "seed {seed}, pages of {size}: {query}"
+                    "seed {seed} at {level:?}, pages of {size}: {query}"
                 );
             }
         }
@@ -97,7 +110,13 @@ fn diverge(seed: u64, statements: usize) {
         Consistency::One,
     );
     for node in &nodes {
-        compare(&mut reference, &mut node.client(), seed);
+        compare(&mut reference, &mut node.client(), Consistency::All, seed);
+    }
+    // Those reads have mended what they found: now each replica has it all by itself.
+    drop(nodes);
+    for index in 0..2 {
+        let alone = ring.start_among(index, &[index]);
+        compare(&mut reference, &mut alone.client(), Consistency::One, seed);
     }
 }
 
@@ -117,7 +136,7 @@ fn a_long_partition_with_holes_is_read_in_pages() {
     for client in &mut clients {
         for first in (0..3000).step_by(100) {
             let inserts: Vec<String> = (first..first + 100)
-                .map(|row| format!("INSERT INTO ks.t (k, c, v) VALUES (1, {row}, 'x') USING TIMESTAMP 5;"))
+                .map(|row| format!("INSERT INTO ks.d (k, c, v) VALUES (1, {row}, 'x') USING TIMESTAMP 5;"))
                 .collect();
             client.run(&format!("BEGIN UNLOGGED BATCH {} APPLY BATCH", inserts.concat()), Consistency::One);
         }
@@ -125,7 +144,7 @@ fn a_long_partition_with_holes_is_read_in_pages() {
     // Each deletes what the other keeps: a page of either alone would be short.
     for piece in 0..30 {
         let (low, high) = (piece * 100, piece * 100 + 99);
-        let text = format!("DELETE FROM ks.t USING TIMESTAMP 6 WHERE k = 1 AND c >= {low} AND c < {high}");
+        let text = format!("DELETE FROM ks.d USING TIMESTAMP 6 WHERE k = 1 AND c >= {low} AND c < {high}");
         clients[piece % 2].run(&text, Consistency::One);
     }
     drop(clients);
@@ -138,9 +157,9 @@ fn a_long_partition_with_holes_is_read_in_pages() {
     for node in &nodes {
         let mut client = node.client();
         for (text, is_reversed) in [
-            ("SELECT c FROM ks.t WHERE k = 1", false),
-            ("SELECT c FROM ks.t WHERE k = 1 ORDER BY c DESC", true),
-            ("SELECT c FROM ks.t", false),
+            ("SELECT c FROM ks.d WHERE k = 1", false),
+            ("SELECT c FROM ks.d WHERE k = 1 ORDER BY c DESC", true),
+            ("SELECT c FROM ks.d", false),
         ] {
             let mut expected = expected.clone();
             if is_reversed {

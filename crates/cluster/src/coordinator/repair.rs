@@ -1,0 +1,125 @@
+//! Blocking read repair: what a reader lacks of what a read came to is written to it before the client is answered, so that a
+//! later read that asks another replica does not take back what this one gave.
+//!
+//! It is done for reads of one partition, row by row: where a range is deleted on one replica and rows in it live on
+//! another, those rows are deleted there one by one.
+
+use mutation::{ClusteringRef, Deletion, MutationEncoder, RowBuilder, RowRef, merge_rows, shadow_row};
+use schema::TableId;
+use topology::Token;
+
+/// Bytes of repairs of one read that are written; what is found beyond is left for the next read.
+const BYTES_MAX: usize = 4 << 20;
+
+/// One row of what is to be written to a reader.
+struct Row {
+    /// `None`: the static row.
+    clustering: Option<Vec<u8>>,
+    row: Vec<u8>,
+}
+
+#[derive(Default)]
+struct Lacking {
+    deletion: Option<Deletion>,
+    rows: Vec<Row>,
+}
+
+/// What each reader of one partition lacks.
+pub(super) struct Repairs {
+    table: TableId,
+    token: Token,
+    key: Vec<u8>,
+    lanes: Vec<Lacking>,
+    bytes: usize,
+}
+
+impl Repairs {
+    /// Nothing is found yet; each of the lanes is one reader's.
+    pub(super) fn new(table: TableId, token: Token, key: &[u8], lanes: usize) -> Self {
+        let lanes = (0..lanes).map(|_| Lacking::default()).collect();
+        Repairs { table, token, key: key.to_vec(), lanes, bytes: 0 }
+    }
+
+    /// Compares a lane's partition deletion with the one that holds.
+    pub(super) fn deletion(&mut self, lane: usize, has: Option<Deletion>, holds: Option<Deletion>) {
+        if has != holds {
+            self.lanes[lane].deletion = holds;
+        }
+    }
+
+    /// Compares a lane's row with what the rows of all come to. `has` is what the lane is deleted by at the row's place, `holds`
+    /// what holds there, the partition's deletion in both. Without a clustering it is the static row.
+    pub(super) fn row(
+        &mut self,
+        lane: usize,
+        clustering: Option<&[u8]>,
+        (row, has): (&[u8], Option<Deletion>),
+        (merged, holds): (&[u8], Option<Deletion>),
+    ) {
+        let (seen, right) = (shadowed(row, has), shadowed(merged, holds));
+        if self.bytes > BYTES_MAX || is_same(&seen, &right) {
+            return;
+        }
+        let mut repaired = Vec::with_capacity(right.len() + 16);
+        match holds.filter(|_| has != holds) {
+            None => repaired = right,
+            Some(deletion) => {
+                // What hides the lane's row lies outside of the row: here it becomes the row's own.
+                let mut only = Vec::new();
+                let mut builder = RowBuilder::begin(&only);
+                builder.deletion(deletion);
+                builder.finish(&mut only);
+                merge_rows(&trusted(&right), &RowRef::trusted(&only), &mut repaired);
+            }
+        }
+        self.bytes += repaired.len();
+        self.lanes[lane].rows.push(Row { clustering: clustering.map(<[u8]>::to_vec), row: repaired });
+    }
+
+    /// The mutation for each lane that lacks something.
+    pub(super) fn into_mutations(self) -> Vec<(usize, Vec<u8>)> {
+        let mut mutations = Vec::new();
+        for (lane, lacking) in self.lanes.into_iter().enumerate() {
+            if lacking.deletion.is_none() && lacking.rows.is_empty() {
+                continue;
+            }
+            let mut out = Vec::new();
+            let mut encoder = MutationEncoder::begin(&mut out, self.table, self.token, &self.key);
+            if let Some(deletion) = lacking.deletion {
+                encoder.partition_deletion(deletion);
+            }
+            for Row { clustering, row } in &lacking.rows {
+                match clustering {
+                    Some(clustering) => encoder.row_blob(ClusteringRef::trusted(clustering), RowRef::trusted(row)),
+                    None => encoder.static_row_blob(RowRef::trusted(row)),
+                }
+            }
+            encoder.finish();
+            mutations.push((lane, out));
+        }
+        mutations
+    }
+}
+
+/// What is left of a row under a deletion; empty if nothing is.
+fn shadowed(row: &[u8], deletion: Option<Deletion>) -> Vec<u8> {
+    match deletion {
+        Some(deletion) if !row.is_empty() => {
+            let mut out = Vec::with_capacity(row.len());
+            shadow_row(&RowRef::trusted(row), deletion, &mut out);
+            out
+        }
+        _ => row.to_vec(),
+    }
+}
+
+/// A row of bytes that may be none: then it is a row that says nothing.
+fn trusted(row: &[u8]) -> RowRef<'_> {
+    RowRef::trusted(if row.is_empty() { &[0] } else { row })
+}
+
+/// Whether two rows say the same, however they are laid down.
+fn is_same(a: &[u8], b: &[u8]) -> bool {
+    let (a, b) = (trusted(a), trusted(b));
+    (a.liveness(), a.deletion()) == (b.liveness(), b.deletion()) && a.cells().eq(b.cells())
+}
