@@ -6,6 +6,10 @@
 use std::fs;
 use std::path::Path;
 
+use cluster::coordinator::{DataPageWriter, Page, PageLimits, ReplicaError};
+use cluster::messaging::{
+    Hello, PeerAnswer, PeerRead, PeerRequest, PeerShard, Verdict, Welcome, encode_answer, encode_request, write_frame,
+};
 use cluster::metadata::MetadataRecord;
 use cql_protocol::{
     Batch, BatchBuilder, BatchKind, BatchQuery, Codec, Consistency, ErrorBody, ErrorKind, EventKinds, Execute, Options,
@@ -13,7 +17,7 @@ use cql_protocol::{
 };
 use mutation::{Deletion, Expiry, MutationEncoder, ReadCommand};
 use schema::{ColumnId, SchemaChange, TableId};
-use storage::ReplayPosition;
+use storage::{DataSink, ReplayPosition};
 use topology::{HostId, Token};
 
 const STATEMENTS: [&str; 14] = [
@@ -55,6 +59,9 @@ fn main() {
     }
     for (number, record) in [mutation_seed(), read_seed()].iter().enumerate() {
         write(folder, "mutations", number, record);
+    }
+    for (number, bytes) in internode_seeds().iter().enumerate() {
+        write(folder, "internode", number, bytes);
     }
     for (number, record) in log_seeds().iter().enumerate() {
         write(folder, "log_records", number, record);
@@ -161,4 +168,40 @@ fn log_seeds() -> Vec<Vec<u8>> {
         bytes
     };
     std::iter::once([&record[..], &record[..]].concat()).chain(metadata.iter().map(encode)).collect()
+}
+
+/// Greetings and each kind of message, as they travel and as the target's sealed bodies.
+fn internode_seeds() -> Vec<Vec<u8>> {
+    let (host_id, wanted) = (HostId([1; 16]), HostId([2; 16]));
+    let cluster_name = "Test Cluster".to_owned();
+    let hello = Hello { version: 1, shard: 0, shard_count: 2, host_id, wanted, cluster_name: cluster_name.clone() };
+    let welcome = Welcome { version: 1, verdict: Verdict::Welcome, shard_count: 2, host_id, cluster_name };
+    let mut page = DataPageWriter::new(PageLimits { rows: 9, rows_per_partition: 9, bytes: 9000 });
+    page.partition(Token(5), b"key", Some(Deletion { timestamp: 4, local_deletion_time: 3 }), None);
+    page.range(Some(b"place"), None);
+    let items = page.into_bytes();
+    let position = mutation::Position { token: Token(1), key: vec![1], row: Some(vec![2]) };
+    let read = PeerRead { of: PeerShard::One { shard: 1, count: 2 }, rows: 5, bytes: 6, command: read_seed() };
+    let mut bodies = Vec::new();
+    for request in [PeerRequest::Write { mutations: vec![mutation_seed()] }, PeerRequest::Read(read), PeerRequest::Ping]
+    {
+        let mut body = Vec::new();
+        bodies.push((encode_request(&request, &mut body), body));
+    }
+    let refusal = ReplicaError::Malformed { shard: 1, problem: "words".to_owned() };
+    let page = Page { items: items.clone(), more_after: Some(position) };
+    for answer in [PeerAnswer::Written, PeerAnswer::Page(page), PeerAnswer::Failed(refusal), PeerAnswer::Pong] {
+        let mut body = Vec::new();
+        bodies.push((encode_answer(&answer, &mut body), body));
+    }
+    let mut seeds = vec![hello.encode(), welcome.encode(), items];
+    let (mut frames, mut sealed) = (Vec::new(), Vec::new());
+    for (kind, body) in bodies {
+        write_frame(&mut frames, 1, kind, |out| out.extend_from_slice(&body)).expect("it is short");
+        sealed.push(kind);
+        sealed.extend_from_slice(&u16::try_from(body.len()).expect("it is short").to_be_bytes());
+        sealed.extend_from_slice(&body);
+    }
+    seeds.extend([frames, sealed]);
+    seeds
 }

@@ -7,7 +7,7 @@
 mod format;
 
 use cluster::metadata::MetadataRecord;
-use format::{BLOCK, GroupHead, RECORD_HEAD, SegmentHead, mutations, records, salted_crc};
+use format::{BLOCK, GroupHead, RECORD_HEAD, RecordKind, SegmentHead, kind_of, mutations, records, salted_crc};
 use libfuzzer_sys::fuzz_target;
 use mutation::MutationRef;
 
@@ -28,6 +28,9 @@ fn read_segment(bytes: &[u8]) {
 }
 
 fn read_record(record: &[u8]) {
+    if let RecordKind::BatchDone { .. } = kind_of(record) {
+        assert!(mutations(record).all(|mutation| mutation.is_none()), "a note has no mutations");
+    }
     for bytes in mutations(record).flatten() {
         if let Ok(mutation) = MutationRef::decode(bytes) {
             assert_eq!(mutation.items().count(), mutation.item_count());

@@ -1,0 +1,70 @@
+//! What a connection from another node may bring: a greeting, then frames with requests or answers, and pages in them.
+
+#![no_main]
+
+use cluster::coordinator::read_data_item;
+use cluster::messaging::{
+    FrameReader, Hello, PeerAnswer, Welcome, decode_answer, decode_request, encode_answer, encode_request, write_frame,
+};
+use libfuzzer_sys::fuzz_target;
+
+/// The bytes as they might arrive, in pieces.
+fn read_frames(data: &[u8], step: usize) -> usize {
+    let mut reader = FrameReader::new();
+    let mut count = 0;
+    for piece in data.chunks(step) {
+        let mut buffer = reader.take_for_read();
+        assert!(buffer.capacity() - buffer.len() > 0, "a read has room");
+        assert!(buffer.capacity() <= 2 * data.len() + (64 << 10), "memory follows what came");
+        buffer.extend_from_slice(piece);
+        reader.put_back(buffer);
+        loop {
+            match reader.next_frame() {
+                Ok(Some(frame)) => {
+                    count += 1;
+                    read_body(frame.kind, frame.body);
+                }
+                Ok(None) => break,
+                Err(_) => return count,
+            }
+        }
+    }
+    count
+}
+
+fn read_body(kind: u8, body: &[u8]) {
+    if let Ok(request) = decode_request(kind, body) {
+        let mut again = Vec::new();
+        let kind = encode_request(&request, &mut again);
+        assert_eq!(decode_request(kind, &again).expect("an encoded request decodes"), request);
+    }
+    if let Ok(answer) = decode_answer(kind, body) {
+        if let PeerAnswer::Page(page) = &answer {
+            read_page(&page.items);
+        }
+        let mut again = Vec::new();
+        let kind = encode_answer(&answer, &mut again);
+        decode_answer(kind, &again).expect("an encoded answer decodes");
+    }
+}
+
+fn read_page(items: &[u8]) {
+    let mut reader = stdx::Reader::new(items);
+    while let Ok(Some(_)) = read_data_item(&mut reader) {}
+}
+
+fuzz_target!(|data: &[u8]| {
+    let _ = Hello::decode(data);
+    let _ = Welcome::decode(data);
+    read_frames(data, 7);
+    read_page(data);
+    // The same bytes as bodies whose checksums are right, for no fuzzer finds a checksum: a kind, two bytes of length, the body.
+    let (mut rest, mut bytes, mut count) = (data, Vec::new(), 0);
+    while let [kind, high, low, tail @ ..] = rest {
+        let (body, tail) = tail.split_at(usize::from(u16::from_be_bytes([*high, *low])).min(tail.len()));
+        write_frame(&mut bytes, count as u64, *kind, |out| out.extend_from_slice(body)).expect("it is short");
+        count += 1;
+        rest = tail;
+    }
+    assert_eq!(read_frames(&bytes, 4096), count, "sealed frames are read back");
+});
