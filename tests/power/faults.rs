@@ -9,13 +9,13 @@ use scylla::client::session::Session;
 
 use crate::load::{Promises, check, connect, create};
 use crate::machine::Machine;
-use crate::{Load, acknowledged, builder, tokio};
+use crate::{Load, TASKS, acknowledged, builder, tokio};
 
 /// How long a state may take to come about.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 async fn load_for(session: &Arc<Session>, promises: &Promises, time: Duration) -> Promises {
-    let load = Load::start(session, promises);
+    let load = Load::start(session, promises, TASKS);
     tokio::time::sleep(time).await;
     load.end().await
 }
@@ -32,7 +32,7 @@ fn a_failed_disk_ends_acknowledgements(reactor: &str) {
         let session = connect(&server).await;
         create(&session).await;
         let promises = load_for(&session, &Promises::new(), Duration::from_millis(200)).await;
-        let load = Load::start(&session, &promises);
+        let load = Load::start(&session, &promises, TASKS);
         tokio::time::sleep(Duration::from_millis(100)).await;
         machine.disk.fail();
         // Each shard learns of it with its next write. What was on its way to the disk before may still be acknowledged.
@@ -43,6 +43,10 @@ fn a_failed_disk_ends_acknowledgements(reactor: &str) {
         assert_eq!(acknowledged(&after), acknowledged(&promises), "{reactor}: acknowledged by a failed disk");
         let attempts = |promises: &Promises| promises.values().map(|promise| promise.sent).sum::<i64>();
         assert!(attempts(&after) > attempts(&promises), "{reactor}: writes were tried");
+        // The metadata log is on the same disk; once it has failed, a truncation is refused before it empties anything.
+        for text in ["CREATE TABLE crashed.second (key int PRIMARY KEY)", "TRUNCATE crashed.kept"] {
+            assert!(session.query_unpaged(text, ()).await.is_err(), "{reactor}: {text}");
+        }
         check(&session, &after, 0).await;
         after
     });

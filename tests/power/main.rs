@@ -57,9 +57,9 @@ struct Load {
 }
 
 impl Load {
-    fn start(session: &Arc<Session>, promises: &Promises) -> Load {
+    fn start(session: &Arc<Session>, promises: &Promises, tasks: i32) -> Load {
         let over = Arc::new(AtomicBool::new(false));
-        let tasks = (0..TASKS)
+        let tasks = (0..tasks)
             .map(|task| {
                 let first = task * KEYS_PER_TASK;
                 let own = promises.range(first..first + KEYS_PER_TASK).map(|(key, promise)| (*key, *promise)).collect();
@@ -69,7 +69,7 @@ impl Load {
         Load { over, tasks }
     }
 
-    /// Ends it when the writes under way are answered, or failed.
+    /// Ends it when the writes under way are answered, or failed. Gives the promises of the keys that it wrote.
     async fn end(self) -> Promises {
         self.over.store(true, Ordering::Relaxed);
         let mut promises = Promises::new();
@@ -159,7 +159,7 @@ async fn round(
     expected.change(&session, cut).await;
     let before = acknowledged(&expected.promises);
     let mut old = None;
-    let load = Load::start(&session, &expected.promises);
+    let load = Load::start(&session, &expected.promises, TASKS);
     let load = match length {
         Length::Synced(time) => {
             tokio::time::sleep(time).await;
@@ -167,14 +167,18 @@ async fn round(
         }
         Length::Periodic => {
             tokio::time::sleep(Duration::from_millis(100)).await;
-            let load = Load::start(&session, old.insert(load.end().await));
+            expected.promises.extend(load.end().await);
+            old = Some(expected.promises.clone());
+            // Nothing else may flush the disk's cache, least of all a segment that is made.
             tokio::time::sleep(PERIODIC_LOSS_MAX).await;
+            let load = Load::start(&session, &expected.promises, 1);
+            tokio::time::sleep(Duration::from_millis(30)).await;
             load
         }
     };
     machine.cut(random);
     server.kill_without_judging();
-    expected.promises = load.end().await;
+    expected.promises.extend(load.end().await);
     let count = acknowledged(&expected.promises) - before;
     if let Some(old) = old {
         for (key, promise) in &mut expected.promises {

@@ -63,7 +63,7 @@ bugs! {
     GroupChecksumIgnored, "group-checksum-ignored", Storage,
         "A group head's checksum is not compared.";
     TornTailAccepted, "torn-tail-accepted", Storage,
-        "Of a group that was being written the records before the tear are taken.";
+        "What stands behind a group that was torn is applied.";
     DamageTakenForTornTail, "damage-taken-for-torn-tail", Storage,
         "A group that cannot be read ends the log, although later ones say that it was synced.";
     GroupMissingIgnored, "group-missing-ignored", Storage,

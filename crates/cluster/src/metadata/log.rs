@@ -107,6 +107,11 @@ struct Inner {
 }
 
 impl MetadataLog {
+    /// Whether there is a metadata log in the data folder.
+    pub async fn exists(runtime: &Runtime, dir: &Path) -> io::Result<bool> {
+        runtime.exists(&dir.join(FILE_NAME)).await
+    }
+
     /// Opens the log in `dir`, makes it if it is not there, and gives the records that it holds, oldest first. A torn
     /// record at the end, which was never acknowledged, is cut off.
     pub async fn open(rt: &Runtime, dir: &Path) -> Result<(MetadataLog, Vec<MetadataRecord>), MetadataError> {

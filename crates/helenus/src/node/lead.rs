@@ -1,5 +1,6 @@
 //! What shard 0 does beyond the other shards: folder, metadata log, ports, and the order of steps.
 
+use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::time::Duration;
 
@@ -97,15 +98,9 @@ impl Lead {
         const REST: Duration = Duration::from_millis(20);
         let dir = &self.config.data_dir;
         let unusable = |source| NodeError::Folder { dir: dir.clone(), source };
-        if !self.runtime.exists(dir).await.map_err(unusable)? {
-            self.runtime.create_dir_all(dir).await.map_err(unusable)?;
-            // The new folder's own name must outlast a power cut, or all that is in it goes with it.
-            for parent in dir.ancestors().skip(1).filter(|parent| !parent.as_os_str().is_empty()) {
-                // Not every folder above may be read by this user; those that may not were there before.
-                if self.runtime.sync_dir(parent).await.is_err() {
-                    break;
-                }
-            }
+        self.runtime.create_dir_all(dir).await.map_err(unusable)?;
+        if !MetadataLog::exists(&self.runtime, dir).await.map_err(unusable)? {
+            self.sync_names_of(dir).await.map_err(unusable)?;
         }
         let path = dir.join(LOCK_FILE);
         for _ in 0..TRIES {
@@ -115,6 +110,20 @@ impl Lead {
             self.runtime.sleep(REST).await;
         }
         Err(NodeError::InUse { dir: dir.clone() })
+    }
+
+    /// Makes the names of a new data folder, and of the folders above it, outlast a power cut: with one of them all that is in it
+    /// would go. Done until there is a metadata log, since an earlier start may have been killed before it was done.
+    async fn sync_names_of(&self, dir: &Path) -> io::Result<()> {
+        for parent in dir.ancestors().skip(1) {
+            let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+            match self.runtime.sync_dir(parent).await {
+                // A folder that this user may not read, or on a file system that syncs no folders, was there before.
+                Err(error) if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::InvalidInput) => break,
+                result => result?,
+            }
+        }
+        Ok(())
     }
 
     /// Reads the metadata log; the first start makes the node's identity, and each start counts itself before anything
