@@ -100,7 +100,7 @@ impl Shard {
                     }
                 }
             }
-            stream.trim().await;
+            stream.trim().await?;
             for entry in entries {
                 self.log().add_old(entry);
             }

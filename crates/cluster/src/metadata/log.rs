@@ -135,6 +135,9 @@ impl MetadataLog {
         if end < bytes.len() {
             tracing::warn!(path = %path.display(), offset = end, "a torn record at the metadata log's end is dropped");
             file.set_len(end as u64).await.map_err(|source| io_error("cut the torn end of", &path, source))?;
+        }
+        if dsync {
+            // A killed process may have left its last record in a cache; it is acted upon from now on.
             file.sync_all().await.map_err(|source| io_error("sync", &path, source))?;
         }
         if end > CONDENSE_BYTES {

@@ -315,19 +315,24 @@ impl<'s> SegmentStream<'s> {
         Ok(durable)
     }
 
-    /// After the last group: cuts off what no longer counts, of segments that nobody else reads. A file that cannot be
-    /// cut is only longer than it need be.
-    pub async fn trim(&self) {
+    /// After the last group, of segments that nobody else reads: cuts off what no longer counts (a file that cannot be cut is
+    /// only longer than it need be), and syncs the others. A process that was killed may have left groups that its disk holds in
+    /// a cache only; they are served from now on, and must not vanish afterwards.
+    pub async fn trim(&self) -> Result<(), OpenError> {
         for (segment, &end) in self.segments.iter().zip(&self.ends) {
             let options = OpenOptions { write: true, ..OpenOptions::default() };
-            let result = match (end, self.runtime.open(&segment.path, options).await) {
-                (end, Ok(file)) if end.max(BLOCK as u64) < segment.length => file.set_len(end.max(BLOCK as u64)).await,
-                (_, other) => other.map(drop),
-            };
-            if let Err(error) = result {
+            let file = self.runtime.open(&segment.path, options).await.map_err(io_error(&segment.path))?;
+            let end = end.max(BLOCK as u64);
+            if end < segment.length
+                && let Err(error) = file.set_len(end).await
+            {
                 tracing::warn!(path = %segment.path.display(), %error, "an old commit log segment could not be cut");
             }
+            if !self.planted.is(Bug::ReplayNotSynced) {
+                file.sync_data().await.map_err(io_error(&segment.path))?;
+            }
         }
+        Ok(())
     }
 }
 
