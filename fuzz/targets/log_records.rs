@@ -10,6 +10,7 @@ use cluster::metadata::MetadataRecord;
 use format::{BLOCK, GroupHead, RECORD_HEAD, RecordKind, SegmentHead, kind_of, mutations, records, salted_crc};
 use libfuzzer_sys::fuzz_target;
 use mutation::MutationRef;
+use planted::Planted;
 
 const SALT: u64 = 77;
 
@@ -20,11 +21,11 @@ fn read_segment(bytes: &[u8]) {
         (head.salt, head.segment)
     });
     for block in bytes.chunks(BLOCK) {
-        if let Some(head) = GroupHead::decode(block, salt, segment) {
+        if let Some(head) = GroupHead::decode(block, salt, segment, Planted::NONE) {
             assert!(head.length() >= BLOCK as u64);
         }
     }
-    records(salt, 0, bytes).count();
+    records(salt, 0, bytes, Planted::NONE).count();
 }
 
 fn read_record(record: &[u8]) {
@@ -58,7 +59,7 @@ fuzz_target!(|data: &[u8]| {
     read_record(data);
     let (group, count) = sealed(data);
     let mut walked = 0;
-    for record in records(SALT, 0, &group) {
+    for record in records(SALT, 0, &group, Planted::NONE) {
         let (_, body) = record.expect("sealed records are read back");
         read_record(body);
         walked += 1;
@@ -66,7 +67,7 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!(walked, count);
     // Cut anywhere, a group ends in a bad record or a whole one, never beyond its bytes.
     let cut = &group[..group.len().saturating_sub(data.len() % (RECORD_HEAD + 3))];
-    assert!(records(SALT, 0, cut).filter(Result::is_ok).count() <= count);
+    assert!(records(SALT, 0, cut, Planted::NONE).filter(Result::is_ok).count() <= count);
     if let Ok(record) = MetadataRecord::decode(data) {
         let mut again = Vec::new();
         record.encode(&mut again);

@@ -48,8 +48,6 @@ bugs! {
         "In `periodic` nothing is synced when the period is over.";
     FolderNotSynced, "folder-not-synced", Power,
         "A new segment's name is not synced with its folder.";
-    ReplayNotSynced, "replay-not-synced", Power,
-        "What a killed process left in a cache is served by the next one, which does not sync it.";
     MetadataNotSynced, "metadata-not-synced", Power,
         "A schema change is answered before the metadata log is on the disk.";
     BootNotAdvanced, "boot-not-advanced", Power,

@@ -328,9 +328,7 @@ impl<'s> SegmentStream<'s> {
             {
                 tracing::warn!(path = %segment.path.display(), %error, "an old commit log segment could not be cut");
             }
-            if !self.planted.is(Bug::ReplayNotSynced) {
-                file.sync_data().await.map_err(io_error(&segment.path))?;
-            }
+            file.sync_data().await.map_err(io_error(&segment.path))?;
         }
         Ok(())
     }
