@@ -51,6 +51,8 @@ impl Statement {
 
 /// A connection.
 pub struct Client {
+    /// The level of all that is asked.
+    pub consistency: Consistency,
     stream: TcpStream,
     arrived: Vec<u8>,
     stream_number: i16,
@@ -60,7 +62,7 @@ impl Client {
     /// Connects and begins.
     pub async fn connect(runtime: &Runtime, address: SocketAddr) -> Result<Client, ClientError> {
         let stream = runtime.connect(address).await?;
-        let mut client = Client { stream, arrived: Vec::new(), stream_number: 0 };
+        let mut client = Client { consistency: Consistency::One, stream, arrived: Vec::new(), stream_number: 0 };
         let mut buffer = Vec::new();
         let startup = Startup::of(&[("CQL_VERSION", "3.0.0")], &mut buffer);
         client.call(&Request::Startup(startup)).await.map(|_| client)
@@ -74,18 +76,27 @@ impl Client {
     /// Runs a statement; at `timestamp`, microseconds since the epoch, if there is one.
     pub async fn run(&mut self, statement: &Statement, timestamp: Option<i64>) -> Result<Vec<Row>, ClientError> {
         let buffer = statement.buffer();
-        let params = QueryParams { values: buffer.values(), timestamp, ..QueryParams::new(Consistency::One) };
+        let params = QueryParams { values: buffer.values(), timestamp, ..QueryParams::new(self.consistency) };
         self.call(&Request::Query(Query { text: statement.text, params })).await.map(|(rows, _)| rows)
     }
 
-    /// All rows of a statement, page by page.
+    /// All rows of a statement without values, page by page.
     pub async fn rows(&mut self, text: &'static str, page_rows: i32) -> Result<Vec<Row>, ClientError> {
+        self.pages(&Statement { text, values: Vec::new() }, page_rows).await
+    }
+
+    /// All rows of a statement, page by page.
+    pub async fn pages(&mut self, statement: &Statement, page_rows: i32) -> Result<Vec<Row>, ClientError> {
+        let (text, buffer) = (statement.text, statement.buffer());
         let mut all = Vec::new();
         let mut state: Option<Vec<u8>> = None;
         loop {
-            let plain = QueryParams::new(Consistency::One);
+            let plain = QueryParams { values: buffer.values(), ..QueryParams::new(self.consistency) };
             let params = QueryParams { page_size: Some(page_rows), paging_state: state.as_deref(), ..plain };
             let (rows, next) = self.call(&Request::Query(Query { text, params })).await?;
+            if rows.len() > usize::try_from(page_rows).unwrap_or(0) {
+                return Err(ClientError::Malformed(format!("a page of {} rows, not {page_rows}", rows.len())));
+            }
             all.extend(rows);
             match next {
                 Some(next) => state = Some(next),
@@ -106,7 +117,7 @@ impl Client {
             let buffer = statement.buffer();
             builder.push(BatchQuery::Text(statement.text), buffer.values()).expect("a batch has few statements");
         }
-        let params = QueryParams { timestamp, ..QueryParams::new(Consistency::One) };
+        let params = QueryParams { timestamp, ..QueryParams::new(self.consistency) };
         let batch: Batch<'_> = builder.batch(kind, params);
         self.call(&Request::Batch(batch)).await.map(drop)
     }

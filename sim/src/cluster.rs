@@ -1,4 +1,4 @@
-//! A machine that runs a node, and one that runs its clients.
+//! Machines that run nodes, and one that runs their clients.
 
 use std::cell::RefCell;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -7,18 +7,29 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::enumerate::Boundary;
-use helenus::config::{CommitLogSync, Config};
+use helenus::config::{CommitLogSync, Config, FixedNode, FixedRing};
 use helenus::node::{self, NodeError, Ready};
+use planted::Planted;
 use runtime::sim::{Disk, Ended, HostId, Started, World, WorldOptions};
+use topology::{HostId as NodeId, Token};
 
-/// The node's address.
-pub const NODE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 9042);
+/// The first node's address.
+pub const NODE: SocketAddr = native_address(0);
 /// The node's data folder, which is the whole of its disk.
 pub const DATA: &str = "/data";
 /// The longest that a start may take by the world's clock, from a disk that answers.
 const START_AT_MOST: Duration = Duration::from_secs(120);
 /// The longest that an orderly end may take: its patience with clients, and some.
 const END_AT_MOST: Duration = Duration::from_secs(60);
+
+/// Where clients reach a node.
+pub const fn native_address(index: usize) -> SocketAddr {
+    SocketAddr::new(machine_address(index), 9042)
+}
+
+const fn machine_address(index: usize) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1 + index as u8))
+}
 
 /// What a node is told, beside its number of shards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,11 +40,24 @@ pub struct NodeOptions {
     pub segment_bytes: u64,
     /// Memory of all shards together.
     pub memory_bytes: u64,
+    /// How often `periodic` syncs.
+    pub sync_period: Duration,
+    /// Nodes of the ring. One alone is a ring of its own; several are fixed by hand.
+    pub nodes: u16,
+    /// A bug planted on purpose, in builds for that.
+    pub planted: Planted,
 }
 
 impl Default for NodeOptions {
     fn default() -> Self {
-        NodeOptions { sync: CommitLogSync::Group, segment_bytes: 128 << 10, memory_bytes: 256 << 20 }
+        NodeOptions {
+            sync: CommitLogSync::Group,
+            segment_bytes: 128 << 10,
+            memory_bytes: 256 << 20,
+            sync_period: Duration::from_millis(50),
+            nodes: 1,
+            planted: Planted::default(),
+        }
     }
 }
 
@@ -48,61 +72,91 @@ pub enum StartFailure {
     Hung,
 }
 
-/// A world with one node's machine and one client's.
+/// A world with the nodes' machines and one of the clients'. Where nothing else is said, the first node is meant.
 pub struct Cluster {
     /// The world.
     pub world: World<'static>,
-    /// The node's machine.
+    /// The first node's machine.
     pub node: HostId,
+    /// All nodes' machines.
+    pub nodes: Vec<HostId>,
     /// The clients' machine.
     pub clients: HostId,
     options: NodeOptions,
-    running: Option<Started<Result<(), NodeError>>>,
+    running: Vec<Option<Started<Result<(), NodeError>>>>,
     boundaries: Option<Vec<Boundary>>,
 }
 
 impl Cluster {
-    /// Machines on which nothing runs. The node's has `disk`, or an empty one.
+    /// Machines on which nothing runs. The first node's has `disk`, or an empty one.
     pub fn new(seed: u64, options: NodeOptions, disk: Option<Disk>) -> Cluster {
         let mut world = World::new(WorldOptions::new(seed));
-        let disk = disk.unwrap_or_else(|| {
-            let mut disk = Disk::default();
-            disk.prepare_directory(DATA);
-            disk
-        });
-        let node = world.add_host_with(&[NODE.ip()], disk);
-        let clients = world.add_host(&[IpAddr::V4(Ipv4Addr::new(10, 0, 0, 9))]);
-        Cluster { world, node, clients, options, running: None, boundaries: None }
+        let mut given = disk;
+        let nodes: Vec<HostId> = (0..usize::from(options.nodes))
+            .map(|index| {
+                let disk = given.take().unwrap_or_else(|| {
+                    let mut disk = Disk::default();
+                    disk.prepare_directory(DATA);
+                    disk
+                });
+                world.add_host_with(&[machine_address(index)], disk)
+            })
+            .collect();
+        let clients = world.add_host(&[IpAddr::V4(Ipv4Addr::new(10, 0, 1, 9))]);
+        let running = nodes.iter().map(|_| None).collect();
+        Cluster { world, node: nodes[0], nodes, clients, options, running, boundaries: None }
     }
 
-    fn config(&self, shards: u16) -> Config {
+    /// The ring of several nodes, as each of them is given it. Their tokens take turns.
+    fn fixed_ring(&self, index: usize) -> Option<FixedRing> {
+        let count = self.nodes.len();
+        if count == 1 {
+            return None;
+        }
+        let step = i64::MAX / (4 * count as i64);
+        let nodes = (0..count).map(|index| FixedNode {
+            host_id: node_id(index),
+            internode: SocketAddr::new(machine_address(index), 7000),
+            datacenter: "datacenter1".to_owned(),
+            rack: format!("rack{index}"),
+            tokens: (-4..4).map(|turn| Token((turn * count as i64 + index as i64) * step)).collect(),
+        });
+        Some(FixedRing { host_id: node_id(index), nodes: nodes.collect() })
+    }
+
+    fn config(&self, index: usize, shards: u16) -> Config {
+        let listen = native_address(index);
         Config {
             cluster_name: "simulation".to_owned(),
             data_dir: PathBuf::from(DATA),
-            listen: NODE,
-            listen_shard_aware: Some(SocketAddr::new(NODE.ip(), 19042)),
+            listen,
+            listen_shard_aware: Some(SocketAddr::new(listen.ip(), 19042)),
             broadcast: None,
             shards,
             cpus: Vec::new(),
             memory_bytes: self.options.memory_bytes,
             reactor: None,
-            fixed_ring: None,
+            fixed_ring: self.fixed_ring(index),
             commitlog_sync: self.options.sync,
-            commitlog_sync_period: Duration::from_secs(1),
+            commitlog_sync_period: self.options.sync_period,
             commitlog_segment_bytes: self.options.segment_bytes,
             prepared_bytes_max: None,
             limits: server::Limits::default(),
             log_level: tracing::Level::INFO,
             log_to_stdout: false,
-            planted: Default::default(),
+            planted: self.options.planted,
             salvage_commitlog: false,
         }
     }
 
     /// Starts the node, as `helenus serve` does, without waiting for it. What it says when it is ready appears in the cell.
     pub fn begin_start(&mut self, shards: u16) -> Rc<RefCell<Option<Ready>>> {
+        self.begin_start_at(0, shards)
+    }
+
+    fn begin_start_at(&mut self, index: usize, shards: u16) -> Rc<RefCell<Option<Ready>>> {
         let said = Rc::new(RefCell::new(None));
-        let config = self.config(shards);
+        let config = self.config(index, shards);
         let mains = node::seats(shards)
             .into_iter()
             .map(|seat| {
@@ -110,17 +164,22 @@ impl Cluster {
                 move |runtime| node::run(runtime, seat, config, move |ready| *said.borrow_mut() = Some(ready))
             })
             .collect();
-        self.running = Some(self.world.start(self.node, true, mains));
+        self.running[index] = Some(self.world.start(self.nodes[index], true, mains));
         said
     }
 
     /// Starts the node and waits until it is ready.
     pub fn start(&mut self, shards: u16) -> Result<Ready, StartFailure> {
-        let said = self.begin_start(shards);
-        let node = self.running.take().expect("it was just started");
+        self.start_at(0, shards)
+    }
+
+    /// Starts the node of that number and waits until it is ready.
+    pub fn start_at(&mut self, index: usize, shards: u16) -> Result<Ready, StartFailure> {
+        let said = self.begin_start_at(index, shards);
+        let node = self.running[index].take().expect("it was just started");
         let ended = self.run_until(|_| said.borrow().is_some() || node.is_over(), START_AT_MOST);
         if let Some(ready) = said.take() {
-            self.running = Some(node);
+            self.running[index] = Some(node);
             return Ok(ready);
         }
         match node.take_outputs() {
@@ -131,7 +190,7 @@ impl Cluster {
             }
             None => {
                 debug_assert_ne!(ended, Ended::Condition);
-                self.world.kill(self.node);
+                self.world.kill(self.nodes[index]);
                 Err(StartFailure::Hung)
             }
         }
@@ -164,22 +223,31 @@ impl Cluster {
         self.boundaries.take().unwrap_or_default()
     }
 
-    /// Whether the node runs.
-    pub fn is_running(&self) -> bool {
-        self.world.is_running(self.node)
+    /// Whether the node of that number runs.
+    pub fn is_running(&self, index: usize) -> bool {
+        self.world.is_running(self.nodes[index])
     }
 
     /// Ends the node as SIGTERM does, and waits for its end. What it said at its end, or that it did not end.
     pub fn terminate(&mut self) -> Result<(), String> {
-        let Some(node) = self.running.take() else { return Ok(()) };
-        self.world.terminate(self.node);
+        self.terminate_at(0)
+    }
+
+    /// Ends the node of that number as SIGTERM does.
+    pub fn terminate_at(&mut self, index: usize) -> Result<(), String> {
+        let Some(node) = self.running[index].take() else { return Ok(()) };
+        self.world.terminate(self.nodes[index]);
         self.run_until(|_| node.is_over(), END_AT_MOST);
         match node.take_outputs() {
             Some(outputs) => outputs.into_iter().collect::<Result<Vec<()>, _>>().map(drop).map_err(|e| e.to_string()),
             None => {
-                self.world.kill(self.node);
+                self.world.kill(self.nodes[index]);
                 Err(format!("the node did not end within {END_AT_MOST:?} of SIGTERM"))
             }
         }
     }
+}
+
+fn node_id(index: usize) -> NodeId {
+    NodeId([1 + index as u8; 16])
 }

@@ -11,7 +11,9 @@ use crate::client::{Client, ClientError, Row};
 use crate::cluster::{Cluster, NODE};
 use crate::fault::{self, Fault};
 use crate::scenario::Scenario;
-use crate::workload::{SELECT_ALL, Shared, prepare, work};
+use crate::workload::{SELECT_ALL, Shared, SharedReplicated, prepare, work};
+
+mod ring;
 
 /// By then the workload has ended, whatever happens to it.
 const WORKLOAD_AT_MOST: Duration = Duration::from_secs(3600);
@@ -19,6 +21,10 @@ const WORKLOAD_AT_MOST: Duration = Duration::from_secs(3600);
 const READ_AT_MOST: Duration = Duration::from_secs(120);
 /// How long a fault lasts.
 const FAULT_MICROS_MAX: u64 = 300_000;
+/// The longest rest between a node's end and its start, where nobody watches.
+const REST_MICROS_MAX: u64 = 20_000;
+/// By then another node has noticed that one does not answer.
+const NOTICED_MICROS: u64 = 9_000_000;
 /// Rows of a page.
 const PAGE_ROWS: i32 = 100;
 
@@ -65,18 +71,22 @@ struct Run<'s> {
     scenario: &'s Scenario,
     cluster: Cluster,
     history: Shared,
+    /// What clients of a ring did.
+    replicated: SharedReplicated,
     outcome: Outcome,
 }
 
 impl<'s> Run<'s> {
     fn new(scenario: &'s Scenario, seed: u64) -> Run<'s> {
         let cluster = Cluster::new(seed, scenario.node, None);
-        Run { scenario, cluster, history: Shared::default(), outcome: Outcome::default() }
+        let (history, replicated) = (Shared::default(), SharedReplicated::default());
+        Run { scenario, cluster, history, replicated, outcome: Outcome::default() }
     }
 
     fn go(mut self) -> Outcome {
         let began = self.cluster.world.now();
-        if let Err(what) = self.stages() {
+        let stages = if self.cluster.nodes.len() == 1 { self.stages() } else { self.stages_of_ring() };
+        if let Err(what) = stages {
             self.outcome.violations.push(what);
         }
         let history = self.history.borrow();
@@ -86,52 +96,57 @@ impl<'s> Run<'s> {
         self.outcome.acknowledged = history.acknowledged_count();
         self.outcome.refused = history.refused.clone();
         drop(history);
+        if self.cluster.nodes.len() > 1 {
+            self.count_replicated();
+        }
         self.outcome
     }
 
     fn stages(&mut self) -> Result<(), String> {
-        self.start_healthy()?;
+        self.start_healthy(0)?;
         let made = ask(&mut self.cluster, prepare);
         made.ok_or("the table was not made in time")?.map_err(|error| format!("the table was not made: {error}"))?;
-        self.load()?;
+        let (options, history) = (self.scenario.rows, self.history.clone());
+        self.load(move |runtime| work(runtime, options, history))?;
 
         fault::heal(&mut self.cluster);
         let keep = fault::any_keep(self.cluster.world.random());
         self.note_end();
         self.cluster.world.crash(self.cluster.node, keep);
-        self.start_healthy()?;
+        self.start_healthy(0)?;
         self.check("after a power cut")?;
         self.note_end();
         self.cluster.terminate().map_err(|error| format!("the orderly end failed: {error}"))?;
-        self.start_healthy()?;
+        self.start_healthy(0)?;
         self.check("after an orderly restart")
     }
 
     fn note_end(&mut self) {
         let now = self.cluster.world.now().as_nanos();
         self.history.borrow_mut().ends.push(now);
+        self.replicated.borrow_mut().node_ended();
     }
 
-    fn next_shards(&mut self) -> u16 {
+    fn next_shards(&mut self, index: usize) -> u16 {
         // A wall clock that goes back at a start, by up to a second, as clocks that are set do.
         let skew = (self.cluster.world.random() % 2_000_000) as i64 - 1_000_000;
-        self.cluster.world.set_wall_clock_skew(self.cluster.node, skew);
+        self.cluster.world.set_wall_clock_skew(self.cluster.nodes[index], skew);
         let shards = self.scenario.shards[self.outcome.starts as usize % self.scenario.shards.len()];
         self.outcome.starts += 1;
         shards
     }
 
-    fn start_healthy(&mut self) -> Result<(), String> {
-        let shards = self.next_shards();
-        let start = self.cluster.start(shards);
+    fn start_healthy(&mut self, index: usize) -> Result<(), String> {
+        let shards = self.next_shards(index);
+        let start = self.cluster.start_at(index, shards);
         start.map(drop).map_err(|error| format!("start {} failed: {error}", self.outcome.starts))
     }
 
     /// Clients work while faults come and go.
-    fn load(&mut self) -> Result<(), String> {
-        let options = self.scenario.rows;
-        let history = self.history.clone();
-        let main = move |runtime| work(runtime, options, history);
+    fn load<Fut: Future<Output = ()> + 'static>(
+        &mut self,
+        main: impl FnOnce(runtime::Runtime) -> Fut,
+    ) -> Result<(), String> {
         let working = self.cluster.world.start(self.cluster.clients, false, vec![main]);
         let deadline = self.cluster.world.now() + WORKLOAD_AT_MOST;
         let mut due: Vec<_> = (0..self.scenario.faults.len()).map(|index| self.next_time(index)).collect();
@@ -167,34 +182,39 @@ impl<'s> Run<'s> {
     fn happen(&mut self, fault: Fault) -> Result<(), String> {
         let name = Fault::ALL.iter().find(|(_, known)| *known == fault).map_or("", |(name, _)| name);
         *self.outcome.faults.entry(name).or_default() += 1;
-        let node = self.cluster.node;
+        let index = match self.cluster.nodes.len() {
+            1 => 0,
+            count => self.cluster.world.random() as usize % count,
+        };
+        let node = self.cluster.nodes[index];
         if !fault.ends_node() {
-            fault::begin(&mut self.cluster, fault);
-            let lasts = self.between(Duration::ZERO, Duration::from_micros(FAULT_MICROS_MAX));
+            fault::begin(&mut self.cluster, index, fault);
+            let most = self.at_most(FAULT_MICROS_MAX);
+            let lasts = self.between(Duration::ZERO, most);
             if fault != Fault::Reset {
                 self.cluster.world.run_for(lasts);
             }
             let is_still_broken = fault.breaks_disk() && self.cluster.world.random().is_multiple_of(2);
             if is_still_broken {
                 // An end and a start while the disk is broken: it may say no.
-                self.end_by_seed();
-                let shards = self.next_shards();
-                if self.cluster.start(shards).is_err() {
+                self.end_by_seed(index);
+                let shards = self.next_shards(index);
+                if self.cluster.start_at(index, shards).is_err() {
                     self.outcome.starts_refused += 1;
                     self.cluster.world.kill(node);
                 }
             }
             fault::heal(&mut self.cluster);
-            if fault == Fault::FailingDisk && self.cluster.is_running() {
+            if fault == Fault::FailingDisk && self.cluster.is_running(index) {
                 // A shard that is poisoned stays so until the next start.
-                self.end_by_seed();
+                self.end_by_seed(index);
             }
-            return if self.cluster.is_running() { Ok(()) } else { self.start_healthy() };
+            return if self.cluster.is_running(index) { Ok(()) } else { self.start_healthy(index) };
         }
         match fault {
             Fault::Terminate => {
                 self.note_end();
-                self.cluster.terminate().map_err(|error| format!("an orderly end failed: {error}"))?;
+                self.cluster.terminate_at(index).map_err(|error| format!("an orderly end failed: {error}"))?;
                 self.note_end();
             }
             Fault::Kill => {
@@ -213,15 +233,23 @@ impl<'s> Run<'s> {
                 self.cluster.world.crash(node, fault::any_keep(random >> 1));
             }
         }
-        let rest = self.between(Duration::ZERO, Duration::from_millis(20));
+        let most = self.at_most(REST_MICROS_MAX);
+        let rest = self.between(Duration::ZERO, most);
         self.cluster.world.run_for(rest);
-        self.start_healthy()
+        self.start_healthy(index)
     }
 
-    fn end_by_seed(&mut self) {
+    /// How long something may last that lasts `micros` where nobody watches. Where nodes watch each other it lasts long enough to
+    /// be noticed, now and then.
+    fn at_most(&mut self, micros: u64) -> Duration {
+        let is_noticed = self.cluster.nodes.len() > 1 && self.cluster.world.random().is_multiple_of(4);
+        Duration::from_micros(if is_noticed { NOTICED_MICROS } else { micros })
+    }
+
+    fn end_by_seed(&mut self, index: usize) {
         let random = self.cluster.world.random();
         self.note_end();
-        let node = self.cluster.node;
+        let node = self.cluster.nodes[index];
         if random.is_multiple_of(2) {
             self.cluster.world.kill(node);
         } else {

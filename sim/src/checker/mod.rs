@@ -1,9 +1,11 @@
 //! What must hold of the rows that a node has, given what its clients were told.
 
+pub mod replicated;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::client::Row;
-use crate::workload::{History, Key, padding};
+use crate::workload::{History, Key, read_row};
 
 /// What the product promises beyond what it always does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,9 +15,8 @@ pub struct Promises {
 }
 
 impl Promises {
-    /// What it promises today. Until the batch-log record is written, a crash may cut a logged batch whose partitions are
-    /// on different shards.
-    pub const TODAY: Promises = Promises { logged_batches_are_whole: false };
+    /// What it promises today.
+    pub const TODAY: Promises = Promises { logged_batches_are_whole: true };
 }
 
 /// Sentences about what does not hold, at most so many.
@@ -31,7 +32,7 @@ pub fn check(history: &History, rows: &[Row], as_of: u64, promises: Promises) ->
     let mut violations = history.violations.clone();
     let mut found: BTreeMap<Key, u64> = BTreeMap::new();
     for row in rows {
-        match read(row) {
+        match read_row(row) {
             Ok((key, value)) => {
                 if let Err(what) = justify(history, key, value, as_of) {
                     violations.push(what);
@@ -47,23 +48,6 @@ pub fn check(history: &History, rows: &[Row], as_of: u64, promises: Promises) ->
     whole(history, &found, as_of, promises, &mut violations);
     violations.truncate(VIOLATIONS_MAX);
     violations
-}
-
-fn read(row: &Row) -> Result<(Key, u64), String> {
-    let field = |place: usize| row.get(place).cloned().flatten();
-    let (Some(partition), Some(clustering), Some(value)) = (field(0), field(1), field(2)) else {
-        return Err(format!("a row without key or value: {row:?}"));
-    };
-    let (Ok(partition), Ok(clustering), Ok(value)) = (partition.try_into(), clustering.try_into(), value.try_into())
-    else {
-        return Err(format!("a row whose key or value has another length: {row:?}"));
-    };
-    let (partition, clustering) = (i32::from_be_bytes(partition), i64::from_be_bytes(clustering));
-    let (key, value) = (Key { partition, clustering }, u64::from_be_bytes(value));
-    if field(3).as_deref() != Some(&padding(value)[..]) {
-        return Err(format!("{key:?}: {value} has bytes that nobody wrote"));
-    }
-    Ok((key, value))
 }
 
 /// Whether the value may be there.

@@ -1,7 +1,7 @@
 //! Histories with rows that hold, and such as do not.
 
 use super::*;
-use crate::workload::{Batched, Truncate, Write};
+use crate::workload::{Batched, Truncate, Write, padding};
 
 const KEY: Key = Key { partition: 1, clustering: 5 };
 

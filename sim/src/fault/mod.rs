@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use runtime::sim::{DiskCall, DiskError, DiskFault, DiskSpeed, Keep, Link};
+use runtime::sim::{DiskCall, DiskError, DiskFault, DiskSpeed, HostId, Keep, Link};
 
 use crate::cluster::Cluster;
 
-/// What happens to the node or around it.
+/// What happens to a node or around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// SIGKILL, and a start.
@@ -15,7 +15,7 @@ pub enum Fault {
     Crash,
     /// SIGTERM, and a start.
     Terminate,
-    /// The network between clients and node is cut for a time, in one direction or both.
+    /// The network between the node and its clients, or other nodes, is cut for a time, in one direction or both.
     Cut,
     /// Segments are lost, and come late, for a time.
     Lossy,
@@ -75,25 +75,29 @@ pub fn any_keep(random: u64) -> Keep {
     }
 }
 
-/// Begins a fault that does not end the node.
-pub fn begin(cluster: &mut Cluster, fault: Fault) {
-    let (node, clients, random) = (cluster.node, cluster.clients, cluster.world.random());
+/// Begins a fault of the node of that number which does not end it.
+pub fn begin(cluster: &mut Cluster, index: usize, fault: Fault) {
+    let (node, random) = (cluster.nodes[index], cluster.world.random());
     match fault {
-        Fault::Cut => {
-            let cut = Link { is_cut: true, ..Link::default() };
-            if !random.is_multiple_of(3) {
-                cluster.world.set_link(clients, node, cut);
-            }
-            if random % 3 < 2 {
-                cluster.world.set_link(node, clients, cut);
+        Fault::Cut | Fault::Lossy => {
+            let link = match fault {
+                Fault::Cut => Link { is_cut: true, ..Link::default() },
+                _ => Link { lost_per_million: 50_000, latency_max_nanos: 20_000_000, ..Link::default() },
+            };
+            for other in others(cluster, index, random >> 8) {
+                if fault == Fault::Lossy || !random.is_multiple_of(3) {
+                    cluster.world.set_link(other, node, link);
+                }
+                if fault == Fault::Lossy || random % 3 < 2 {
+                    cluster.world.set_link(node, other, link);
+                }
             }
         }
-        Fault::Lossy => {
-            let lossy = Link { lost_per_million: 50_000, latency_max_nanos: 20_000_000, ..Link::default() };
-            cluster.world.set_link(clients, node, lossy);
-            cluster.world.set_link(node, clients, lossy);
+        Fault::Reset => {
+            for other in others(cluster, index, random >> 8) {
+                cluster.world.reset_connections(node, other);
+            }
         }
-        Fault::Reset => cluster.world.reset_connections(node, clients),
         Fault::SlowDisk => {
             let speed = DiskSpeed { latency_min_nanos: 1_000_000, latency_max_nanos: 300_000_000 };
             cluster.world.set_disk_speed(node, speed);
@@ -114,12 +118,29 @@ pub fn begin(cluster: &mut Cluster, fault: Fault) {
     }
 }
 
+/// Whom a fault of the network parts the node from: the other nodes, the clients, or both.
+fn others(cluster: &Cluster, index: usize, random: u64) -> Vec<HostId> {
+    let nodes = cluster.nodes.iter().enumerate().filter(|(other, _)| *other != index).map(|(_, node)| *node);
+    let nodes: Vec<HostId> = nodes.collect();
+    match random % 4 {
+        _ if nodes.is_empty() => vec![cluster.clients],
+        0 => vec![cluster.clients],
+        1 => nodes.into_iter().chain([cluster.clients]).collect(),
+        _ => nodes,
+    }
+}
+
 /// Ends what faults left.
 pub fn heal(cluster: &mut Cluster) {
-    let (node, clients) = (cluster.node, cluster.clients);
-    cluster.world.set_link(clients, node, Link::default());
-    cluster.world.set_link(node, clients, Link::default());
-    cluster.world.set_disk_speed(node, DiskSpeed::default());
-    cluster.world.set_disk_faults(node, Vec::new());
-    cluster.world.with_disk(node, |disk| disk.set_capacity(None));
+    let machines: Vec<HostId> = cluster.nodes.iter().copied().chain([cluster.clients]).collect();
+    for &from in &machines {
+        for &to in machines.iter().filter(|to| **to != from) {
+            cluster.world.set_link(from, to, Link::default());
+        }
+    }
+    for node in cluster.nodes.clone() {
+        cluster.world.set_disk_speed(node, DiskSpeed::default());
+        cluster.world.set_disk_faults(node, Vec::new());
+        cluster.world.with_disk(node, |disk| disk.set_capacity(None));
+    }
 }

@@ -8,6 +8,8 @@
 //! clients   3                    requests 60      partitions 12       pause 2ms
 //! unlogged  150                  logged 100       truncate 5          register 200     (of 1,000 requests)
 //! sync      group                or batch, periodic
+//! period    50ms                 how often periodic syncs
+//! nodes     2                    a ring of so many, all replicas; their workload is another
 //! segment   128                  KiB
 //! fault     crash 50ms 400ms     the fault, and the least and the most time from one to the next
 //! ```
@@ -21,7 +23,7 @@ use crate::fault::{Fault, Recurring};
 use crate::workload::RowsOptions;
 
 /// The scenarios that are built in, by name.
-pub const BUILT_IN: [(&str, &str); 9] = [
+pub const BUILT_IN: [(&str, &str); 13] = [
     ("calm", include_str!("../../scenarios/calm.txt")),
     ("crash", include_str!("../../scenarios/crash.txt")),
     ("kill", include_str!("../../scenarios/kill.txt")),
@@ -31,6 +33,10 @@ pub const BUILT_IN: [(&str, &str); 9] = [
     ("full", include_str!("../../scenarios/full.txt")),
     ("crowd", include_str!("../../scenarios/crowd.txt")),
     ("storm", include_str!("../../scenarios/storm.txt")),
+    ("ring", include_str!("../../scenarios/ring.txt")),
+    ("ring-crash", include_str!("../../scenarios/ring-crash.txt")),
+    ("ring-network", include_str!("../../scenarios/ring-network.txt")),
+    ("ring-storm", include_str!("../../scenarios/ring-storm.txt")),
 ];
 
 /// A workload composed with faults.
@@ -101,13 +107,15 @@ impl Scenario {
             "logged" => rows.logged_per_mille = number(rest)?,
             "truncate" => rows.truncate_per_mille = number(rest)?,
             "register" => rows.register_per_mille = number(rest)?,
+            "nodes" => self.node.nodes = number(rest)?,
+            "period" => self.node.sync_period = duration(rest)?,
             "sync" => self.node.sync = rest.parse::<CommitLogSync>()?,
             "segment" => self.node.segment_bytes = number::<u64>(rest)? << 10,
             "fault" => self.faults.push(recurring(rest)?),
             _ => return Err(format!("'{word}' is not a word of scenarios")),
         }
-        if self.shards.is_empty() || self.rows.partitions == 0 {
-            return Err("there is at least one shard count and one partition".to_owned());
+        if self.shards.is_empty() || self.rows.partitions == 0 || !(1..=4).contains(&self.node.nodes) {
+            return Err("there is at least one shard count, one partition, and one node to four".to_owned());
         }
         Ok(())
     }

@@ -1,7 +1,11 @@
 //! What clients do, and what they are told.
 
 mod history;
+mod replicated;
+mod replicated_history;
 mod rows;
 
 pub use history::{Batched, History, Key, Shared, Truncate, Write, padding};
+pub use replicated::{SELECT_PARTITION, prepare_replicated, read_row, work_replicated};
+pub use replicated_history::{Change, Effect, Extent, Replicated, Seen, SharedReplicated};
 pub use rows::{RowsOptions, SELECT_ALL, prepare, work};
