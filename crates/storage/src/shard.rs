@@ -308,7 +308,7 @@ impl Shard {
             let Engine { tables, pool, .. } = &mut *engine;
             if let Some(table) = tables.get_mut(table) {
                 table.memtable.clear(pool);
-                table.truncations += 1;
+                table.content.truncations += 1;
             }
         }
         self.trim_in_background();

@@ -12,12 +12,12 @@
 //!
 //! The record is whole before the first row can be read, so after a crash all is there or nothing. Readers may for a moment
 //! see a part of a batch, as in Cassandra; it is acknowledged when all is merged. What was checked must still fit: its memory
-//! is reserved in `begin`. A table that is dropped or truncated between two steps gets nothing any more: the record lies
-//! before the truncation's position, so a replay leaves it out too.
+//! is reserved in `begin`. A table that is dropped or truncated between two steps gets nothing any more, even if one of the same
+//! id is made: the record lies before the truncation's position, so a replay leaves it out too.
 //!
 //! A future that is dropped in `merge` leaves the rest to the next replay. Nobody does so: requests are run to their end.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use mutation::MutationRef;
 use planted::Bug;
@@ -27,6 +27,7 @@ use crate::commitlog::RecordChecksum;
 use crate::error::ApplyError;
 use crate::memtable::{Memtable, Merge};
 use crate::shard::{Ack, CHUNK_RESERVE, Engine, Shard, overloaded};
+use crate::tables::Content;
 
 /// What is written in one call: some hundreds of microseconds.
 const MUTATIONS_SMALL: usize = 500;
@@ -48,7 +49,8 @@ pub fn is_small(count: usize, bytes: usize) -> bool {
 
 /// What the first stage found.
 struct Checked {
-    tables: BTreeSet<TableId>,
+    /// The tables that the mutations were compared with.
+    tables: BTreeMap<TableId, Content>,
     needed: usize,
     checksum: RecordChecksum,
 }
@@ -91,7 +93,7 @@ impl Shard {
     async fn apply_steps(&self, mutations: &[impl AsRef<[u8]>], is_adopted: bool) -> Result<Ack, ApplyError> {
         let checked = self.check_in_steps(mutations).await?;
         let length = checked.checksum.length();
-        let (ack, truncations, mut reservation) = loop {
+        let (ack, contents, mut reservation) = loop {
             self.log().make_room(length).await;
             match self.begin(&checked, mutations, is_adopted) {
                 Err(ApplyError::LogBusy) => self.room().await,
@@ -99,14 +101,14 @@ impl Shard {
             }
         };
         for mutation in mutations {
-            self.merge_in_steps(mutation.as_ref(), &truncations, &mut reservation).await;
+            self.merge_in_steps(mutation.as_ref(), &contents, &mut reservation).await;
         }
         Ok(ack)
     }
 
     async fn check_in_steps(&self, mutations: &[impl AsRef<[u8]>]) -> Result<Checked, ApplyError> {
         let mut checked = Checked {
-            tables: BTreeSet::new(),
+            tables: BTreeMap::new(),
             needed: Memtable::bytes_needed_once(),
             checksum: RecordChecksum::begin(mutations.len()),
         };
@@ -118,8 +120,8 @@ impl Shard {
                 let table = engine.tables.get(mutation.table());
                 let table = table.ok_or(ApplyError::UnknownTable(mutation.table()))?;
                 table.memtable.shape().check(&mutation).map_err(ApplyError::Mismatch)?;
+                checked.tables.entry(table.id).or_insert(table.content);
             }
-            checked.tables.insert(mutation.table());
             let needed = Memtable::bytes_needed_among_others(&mutation);
             checked.needed = checked.needed.saturating_add(needed);
             checked.checksum.mutation(bytes.len());
@@ -131,22 +133,24 @@ impl Shard {
         Ok(checked)
     }
 
-    /// The one call: refuses, and nothing was done, or appends the record and keeps the memory. Gives how often each table had
-    /// been truncated.
+    /// The one call: refuses, and nothing was done, or appends the record and keeps the memory. Gives the contents that it is to
+    /// be merged into.
     fn begin(
         &self,
         checked: &Checked,
         mutations: &[impl AsRef<[u8]>],
         is_adopted: bool,
-    ) -> Result<(Ack, BTreeMap<TableId, u64>, Reservation), ApplyError> {
+    ) -> Result<(Ack, BTreeMap<TableId, Content>, Reservation), ApplyError> {
         let mut engine = self.engine();
         let Engine { tables, pool, .. } = &mut *engine;
-        let mut truncations = BTreeMap::new();
+        let mut contents = BTreeMap::new();
         let mut is_durable = is_adopted && !self.planted().is(Bug::DurabilityOfToday);
-        for id in &checked.tables {
-            let table = tables.get(*id).ok_or(ApplyError::UnknownTable(*id))?;
+        for (id, content) in &checked.tables {
+            // Another table under the same id may have another shape.
+            let table = tables.get(*id).filter(|table| table.content.table == content.table);
+            let table = table.ok_or(ApplyError::UnknownTable(*id))?;
             is_durable |= table.is_durable;
-            truncations.insert(*id, table.truncations);
+            contents.insert(*id, table.content);
         }
         if !is_adopted && !pool.has_room(checked.needed.saturating_add(CHUNK_RESERVE)) {
             return Err(overloaded(pool));
@@ -155,7 +159,7 @@ impl Shard {
         let mut ack = Ack::Now;
         if is_durable {
             log.check(checked.checksum.length())?;
-            for id in &checked.tables {
+            for id in checked.tables.keys() {
                 let table = tables.get_mut(*id).expect("all tables were found above");
                 log.note(*id, &mut table.mark);
             }
@@ -166,10 +170,10 @@ impl Shard {
         }
         pool.reserve(checked.needed);
         drop(engine);
-        Ok((ack, truncations, Reservation { shard: self.clone(), bytes: checked.needed }))
+        Ok((ack, contents, Reservation { shard: self.clone(), bytes: checked.needed }))
     }
 
-    async fn merge_in_steps(&self, bytes: &[u8], truncations: &BTreeMap<TableId, u64>, reservation: &mut Reservation) {
+    async fn merge_in_steps(&self, bytes: &[u8], contents: &BTreeMap<TableId, Content>, reservation: &mut Reservation) {
         let mutation = MutationRef::decode(bytes).expect("it was decoded before");
         if bytes.len() >= OWN_CHUNK_MIN {
             self.make_chunk_ahead(bytes.len() + ENTRY_SLACK).await;
@@ -183,8 +187,8 @@ impl Shard {
                     reservation.spend(&mut engine, Memtable::bytes_needed_among_others(&mutation));
                 }
                 let Engine { tables, pool, scratch, counts, .. } = &mut *engine;
-                let known = truncations.get(&mutation.table()).copied();
-                let table = tables.get_mut(mutation.table()).filter(|table| Some(table.truncations) == known);
+                let known = contents.get(&mutation.table()).copied();
+                let table = tables.get_mut(mutation.table()).filter(|table| Some(table.content) == known);
                 let Some(table) = table else { break };
                 table.memtable.merge_some(pool, scratch, &mut merge, ITEMS_PER_STEP);
                 counts.mutations += u64::from(is_first);

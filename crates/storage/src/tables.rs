@@ -4,6 +4,15 @@ use schema::{Schema, TableId};
 
 use crate::memtable::{ChunkPool, Memtable, TableShape};
 
+/// Which content of a table it is. What was to be merged into one must not be merged into the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Content {
+    /// Counts the tables that were made on this shard: an id may be that of a table that was dropped.
+    pub table: u64,
+    /// Counts the table's truncations.
+    pub truncations: u64,
+}
+
 /// One table.
 #[derive(Debug)]
 pub struct TableState {
@@ -15,8 +24,8 @@ pub struct TableState {
     pub is_durable: bool,
     /// The group of the log it was noted in last.
     pub mark: u64,
-    /// Counts truncations: what was to be merged before one must not be after it.
-    pub truncations: u64,
+    /// Which content of it this is.
+    pub content: Content,
 }
 
 /// All tables, by id.
@@ -25,6 +34,8 @@ pub struct Tables {
     tables: Vec<TableState>,
     /// Where the last table was found: the next request is likely to be for the same.
     last: usize,
+    /// Tables that were made so far.
+    made: u64,
 }
 
 impl Tables {
@@ -68,8 +79,9 @@ impl Tables {
                 Ok(index) => self.tables[index].is_durable = is_durable,
                 Err(index) => {
                     let memtable = Memtable::new(TableShape::of(table));
-                    self.tables
-                        .insert(index, TableState { id: table.id, memtable, is_durable, mark: 0, truncations: 0 });
+                    self.made += 1;
+                    let content = Content { table: self.made, truncations: 0 };
+                    self.tables.insert(index, TableState { id: table.id, memtable, is_durable, mark: 0, content });
                 }
             }
         }

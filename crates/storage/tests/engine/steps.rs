@@ -3,7 +3,7 @@
 use runtime::Group;
 use storage::{Ack, ApplyError, Shard};
 
-use crate::harness::{Folder, OTHER, Setup, TABLE, mutation, read_rows, with_shard};
+use crate::harness::{Folder, OTHER, Setup, TABLE, mutation, read_rows, schema_of, with_shard};
 
 /// Rows of a batch that takes many steps.
 const ROWS: u32 = 50_000;
@@ -96,6 +96,35 @@ fn what_was_truncated_or_dropped_between_two_steps_stays_so() {
     setup.tables = vec![TABLE];
     let rows = with_shard(&setup.boot(2), async |_, shard| read_rows(&shard, TABLE).len());
     assert_eq!(rows.expect("the shard opens"), 0);
+}
+
+#[test]
+fn a_table_made_anew_under_the_same_id_gets_nothing_of_the_old_ones_steps() {
+    let folder = Folder::new("steps-made-anew");
+    with_shard(&setup(&folder), async |runtime, shard| {
+        let make_anew = || {
+            shard.update_schema(&schema_of(&[OTHER], true));
+            shard.update_schema(&schema_of(&[OTHER, TABLE], true));
+        };
+        let writing = shard.clone();
+        let wrote = runtime.spawn(Group::Query, async move { writing.apply_in_steps(&batch(ROWS, b"v")).await });
+        while read_rows(&shard, TABLE).is_empty() {
+            runtime.yield_now().await;
+        }
+        make_anew();
+        wrote.await.expect("it was begun");
+        assert_eq!(read_rows(&shard, TABLE).len(), 0, "rows of the dropped table are in the new one");
+
+        // What was checked against the old table, and not begun, is not of the new one's shape perhaps.
+        let writing = shard.clone();
+        let wrote = runtime.spawn(Group::Query, async move { writing.apply_in_steps(&batch(ROWS, b"v")).await });
+        runtime.yield_now().await;
+        assert!(read_rows(&shard, TABLE).is_empty(), "it is still being checked");
+        make_anew();
+        assert_eq!(wrote.await, Err(ApplyError::UnknownTable(TABLE)));
+        assert_eq!(read_rows(&shard, TABLE).len(), 0);
+    })
+    .expect("the shard opens");
 }
 
 #[test]
