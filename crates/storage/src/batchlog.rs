@@ -1,9 +1,11 @@
 //! Logged batches that span shards or nodes: synced here as a whole before any part is delivered, and kept in mind until
 //! all parts are. What to deliver is the coordinator's to know. See `docs/internals/batch-log.md`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
 use mutation::MutationRef;
+use runtime::Group;
 use schema::TableId;
 
 use crate::error::ApplyError;
@@ -13,6 +15,9 @@ use crate::shard::{LogSequence, Shard};
 const UNFINISHED_BYTES_MAX: usize = 64 << 20;
 /// The same, counted.
 const UNFINISHED_MAX: usize = 4096;
+
+/// The rest before a full disk is tried again with the note that a batch is finished.
+const NOTE_RETRY: Duration = Duration::from_millis(250);
 
 /// The name of a batch: the place of its record in its shard's log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,6 +46,10 @@ pub(crate) struct Unfinished {
     truncated: BTreeMap<TableId, u64>,
     /// Those that the log held at the start, until the coordinator takes them.
     found: Vec<UnfinishedBatch>,
+    /// Finished ones of which the log does not say so yet.
+    unnoted: VecDeque<BatchId>,
+    /// Whether a task waits for the log to have room for them.
+    is_noting: bool,
 }
 
 impl Unfinished {
@@ -83,7 +92,9 @@ impl Shard {
         let length: usize = mutations.iter().map(|mutation| mutation.len()).sum();
         {
             let unfinished = self.unfinished();
-            if unfinished.batches.len() >= UNFINISHED_MAX || unfinished.bytes + length > UNFINISHED_BYTES_MAX {
+            if unfinished.batches.len() + unfinished.unnoted.len() >= UNFINISHED_MAX
+                || unfinished.bytes + length > UNFINISHED_BYTES_MAX
+            {
                 return Err(ApplyError::Overloaded { used: unfinished.bytes, budget: UNFINISHED_BYTES_MAX });
             }
         }
@@ -99,13 +110,49 @@ impl Shard {
         Ok((id, sequence))
     }
 
-    /// All parts of the batch are applied and durable: a start does not deliver it again. The note of that need not be
-    /// waited for, since delivering twice is delivering once. Where there is no room for it in the log, the batch is
-    /// delivered again at the next start.
+    /// A start does not deliver the batch again: all its parts are applied and durable, or it is given up before any was. The
+    /// note of that need not be waited for, since delivering twice is delivering once. Where the log has no room for it now, it
+    /// gets it later.
     pub fn finish_batch(&self, id: BatchId) {
-        self.unfinished().remove(id);
-        if let Err(error) = self.log().append_batch_done(id) {
-            tracing::debug!(%error, "a delivered batch is not noted as such: the next start delivers it again");
+        let mut unfinished = self.unfinished();
+        unfinished.remove(id);
+        unfinished.unnoted.push_back(id);
+        if !unfinished.is_noting {
+            drop(unfinished);
+            self.note_finished();
+        }
+    }
+
+    /// Notes what is finished, or has that done when there is room.
+    fn note_finished(&self) {
+        let Some(error) = self.note_some_finished() else { return };
+        self.unfinished().is_noting = true;
+        let shard = self.clone();
+        self.runtime().spawn(Group::Maintenance, async move {
+            let mut error = Some(error);
+            while let Some(reason) = error {
+                match reason {
+                    ApplyError::LogBusy => shard.room().await,
+                    _ => shard.runtime().sleep(NOTE_RETRY).await,
+                }
+                error = shard.note_some_finished();
+            }
+            shard.unfinished().is_noting = false;
+        });
+    }
+
+    /// Notes as many as there is room for. `Some`: why no more.
+    fn note_some_finished(&self) -> Option<ApplyError> {
+        loop {
+            let id = self.unfinished().unnoted.front().copied()?;
+            match self.log().append_batch_done(id) {
+                Ok(()) => _ = self.unfinished().unnoted.pop_front(),
+                Err(ApplyError::Poisoned) => {
+                    tracing::debug!("delivered batches are not noted as such: the next start delivers them again");
+                    self.unfinished().unnoted.clear();
+                }
+                Err(error) => return Some(error),
+            }
         }
     }
 

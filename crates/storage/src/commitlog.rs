@@ -256,6 +256,10 @@ impl CommitLog {
         }
         let mut state = self.shared.state.borrow_mut();
         let state = &mut *state;
+        // But thousands of them together are longer than what is left of a segment, and a group must fit in one.
+        if state.collecting.len() + BLOCK > self.shared.group_max {
+            return Err(ApplyError::LogBusy);
+        }
         let was_empty = state.collecting.is_empty();
         state.collecting.push_batch_done(self.shared.head.salt, id);
         self.wake_writer(state, was_empty);

@@ -86,8 +86,11 @@ impl Coordinator {
                 Err(error) => return Err(apply_error(shard, error)),
             }
         };
-        let synced = storage.wait_synced(sequence).await;
-        synced.map_err(|reason| ReplicaError::NotSynced { shard, reason })?;
+        if let Err(reason) = storage.wait_synced(sequence).await {
+            // The record may get to the disk yet. Nothing was delivered and nothing will be, so it must not wait for that for ever.
+            storage.finish_batch(id);
+            return Err(ReplicaError::NotSynced { shard, reason });
+        }
         Ok(id)
     }
 

@@ -1,5 +1,7 @@
 //! Logged batches: kept until they are said to be delivered, on whichever shards the next start has.
 
+use std::time::Duration;
+
 use runtime::Runtime;
 use storage::{Ack, ReplayPosition, Shard, UnfinishedBatch};
 
@@ -151,4 +153,39 @@ fn unfinished_batches_are_bounded() {
         log(&shard, &large).await;
     })
     .expect("it opens");
+}
+
+#[test]
+fn notes_of_delivered_batches_do_not_outgrow_a_segment() {
+    const BATCHES: u32 = 4000;
+    let folder = Folder::new("batch-notes");
+    let mut setup = Setup::new(&folder, 1);
+    setup.options.segment_bytes = 64 << 10;
+    with_shard(&setup, async |runtime, shard: Shard| {
+        let mut ids = Vec::new();
+        for number in 0..BATCHES {
+            let mutation = mutation(TABLE, number, 1, b"b");
+            let id = loop {
+                match shard.log_batch(&[&mutation]) {
+                    Ok((id, _)) => break id,
+                    Err(storage::ApplyError::LogBusy) => shard.room().await,
+                    Err(error) => panic!("{error}"),
+                }
+            };
+            ids.push(id);
+        }
+        shard.drain().await.expect("the disk works");
+        // All of these notes together are longer than a segment.
+        ids.into_iter().for_each(|id| shard.finish_batch(id));
+        assert_eq!(shard.unfinished_batches(), 0);
+        // What found no room at once is noted when there is some.
+        for _ in 0..20 {
+            let drained = runtime.timeout(Duration::from_secs(10), shard.drain()).await;
+            drained.expect("the log goes on").expect("the disk works");
+            runtime.sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .expect("it opens");
+    let found = with_shard(&setup.boot(2), async |_, shard: Shard| shard.take_unfinished_batches()).expect("it opens");
+    assert_eq!(found.len(), 0, "each is noted");
 }
