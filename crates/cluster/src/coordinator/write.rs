@@ -6,7 +6,7 @@ use std::time::Duration;
 use mutation::MutationRef;
 use runtime::{Group, ShardId};
 use storage::{Ack, ApplyError};
-use topology::{ConsistencyLevel, NodeIndex, Required, Token, token_of};
+use topology::{ConsistencyLevel, NodeIndex, Required, Sharder, Token, token_of};
 
 use super::Coordinator;
 use super::message::{ReplicaError, ReplicaReply, ReplicaRequest};
@@ -169,15 +169,21 @@ impl Coordinator {
         if node == self.inner.nodes.local() { Place::Here(shard) } else { Place::There(node) }
     }
 
-    /// Whether each place that has a part of the write has all of it.
+    /// Whether each shard that has a part of the write, of this node or another, has all of it: then it is one record of one
+    /// log at each replica.
     pub(super) fn is_whole_everywhere(&self, planned: &[PlannedMutation]) -> bool {
-        let places = |planned: &PlannedMutation| {
-            let places = self.contacts_of(planned).into_iter().map(|node| self.place_of(node, planned.shard));
-            places.collect::<Vec<_>>()
+        let nodes = &self.inner.nodes;
+        let owner = |node: NodeIndex, planned: &PlannedMutation| match nodes.shard_count(node) {
+            _ if node == nodes.local() => planned.shard.0,
+            count => Sharder::new(count.max(1)).shard_of(planned.token),
         };
-        let mut all = planned.iter().map(places);
+        let owners = |planned: &PlannedMutation| {
+            let owners = self.contacts_of(planned).into_iter().map(|node| (node, owner(node, planned)));
+            owners.collect::<Vec<_>>()
+        };
+        let mut all = planned.iter().map(owners);
         let first = all.next();
-        all.all(|places| Some(places) == first)
+        all.all(|owners| Some(owners) == first)
     }
 
     pub(super) async fn write_to_place(

@@ -156,6 +156,26 @@ fn a_logged_batch_over_shards_and_nodes_is_written_and_leaves_nothing_unfinished
     }
 }
 
+#[test]
+fn a_logged_batch_that_another_node_splits_between_its_shards_is_logged() {
+    const VALUE: &str = "of the batch";
+    // All of it goes to one shard here, and to two there.
+    let ring = Ring::new(&[1, 2]);
+    let nodes: Vec<_> = (0..2).map(|index| ring.start(index)).collect();
+    let mut clients: Vec<_> = nodes.iter().map(|node| node.client()).collect();
+    crate::levels::create(&mut clients);
+    let inserts: Vec<String> =
+        (0..50).map(|key| format!("INSERT INTO ks.t (k, c, v) VALUES ({key}, 0, '{VALUE}');")).collect();
+    clients[0].run_when_met(&format!("BEGIN BATCH {} APPLY BATCH", inserts.concat()), Consistency::All);
+    let folder = ring.data_dir(0).join("commitlog/shard-0");
+    let segments = std::fs::read_dir(folder).expect("a folder of segments");
+    let logged: usize = segments
+        .map(|segment| std::fs::read(segment.expect("an entry").path()).expect("it can be read"))
+        .map(|bytes| bytes.windows(VALUE.len()).filter(|window| *window == VALUE.as_bytes()).count())
+        .sum();
+    assert_eq!(logged, 100, "each row is in the batch's record and in that of the part that is applied here");
+}
+
 /// How many batches the logs of a stopped node hold that were not delivered.
 fn unfinished(dir: &Path, shards: u16) -> usize {
     let (boot, changes) = next_boot(dir);
