@@ -10,6 +10,8 @@ use topology::Token;
 
 /// Bytes of repairs of one read that are written; what is found beyond is left for the next read.
 const BYTES_MAX: usize = 4 << 20;
+/// What a mutation of one row may have beside row, key and clustering.
+const OVERHEAD: usize = 256;
 
 /// One row of what is to be written to a reader.
 struct Row {
@@ -31,13 +33,25 @@ pub(super) struct Repairs {
     key: Vec<u8>,
     lanes: Vec<Lacking>,
     bytes: usize,
+    /// The longest mutation that is taken.
+    mutation_bytes_max: usize,
 }
 
 impl Repairs {
     /// Nothing is found yet; each of the lanes is one reader's.
-    pub(super) fn new(table: TableId, token: Token, key: &[u8], lanes: usize) -> Self {
+    pub(super) fn new(table: TableId, token: Token, key: &[u8], lanes: usize, mutation_bytes_max: usize) -> Self {
         let lanes = (0..lanes).map(|_| Lacking::default()).collect();
-        Repairs { table, token, key: key.to_vec(), lanes, bytes: 0 }
+        Repairs { table, token, key: key.to_vec(), lanes, bytes: 0, mutation_bytes_max }
+    }
+
+    /// Whether one more row is written. A mutation that no log takes would fail this read and every later one.
+    fn has_room(&self, row: usize) -> bool {
+        let all = self.bytes + row;
+        let most = match self.bytes {
+            0 => self.mutation_bytes_max.saturating_sub(self.key.len() + OVERHEAD),
+            _ => BYTES_MAX.min(self.mutation_bytes_max / 2),
+        };
+        all <= most
     }
 
     /// Compares a lane's partition deletion with the one that holds.
@@ -57,7 +71,7 @@ impl Repairs {
         (merged, holds): (&[u8], Option<Deletion>),
     ) {
         let (seen, right) = (shadowed(row, has), shadowed(merged, holds));
-        if self.bytes > BYTES_MAX || is_same(&seen, &right) {
+        if is_same(&seen, &right) {
             return;
         }
         let mut repaired = Vec::with_capacity(right.len() + 16);
@@ -72,7 +86,11 @@ impl Repairs {
                 merge_rows(&trusted(&right), &RowRef::trusted(&only), &mut repaired);
             }
         }
-        self.bytes += repaired.len();
+        let bytes = repaired.len() + clustering.map_or(0, <[u8]>::len);
+        if !self.has_room(bytes) {
+            return;
+        }
+        self.bytes += bytes;
         self.lanes[lane].rows.push(Row { clustering: clustering.map(<[u8]>::to_vec), row: repaired });
     }
 
@@ -122,4 +140,55 @@ fn trusted(row: &[u8]) -> RowRef<'_> {
 fn is_same(a: &[u8], b: &[u8]) -> bool {
     let (a, b) = (trusted(a), trusted(b));
     (a.liveness(), a.deletion()) == (b.liveness(), b.deletion()) && a.cells().eq(b.cells())
+}
+
+#[cfg(test)]
+mod tests {
+    use mutation::{CellRef, MutationRef};
+    use schema::ColumnId;
+
+    use super::*;
+
+    const MUTATION_BYTES_MAX: usize = 16 << 20;
+
+    fn row(bytes: usize) -> Vec<u8> {
+        let mut out = Vec::new();
+        let mut builder = RowBuilder::begin(&out);
+        let value = vec![7; bytes];
+        let cell =
+            CellRef { column: ColumnId(2), timestamp: 1, expiry: None, tombstone: None, path: &[], value: &value };
+        builder.cell(&mut out, &cell);
+        builder.finish(&mut out);
+        out
+    }
+
+    /// The repairs of a lane that has none of the rows.
+    fn repaired(lengths: &[usize]) -> Vec<Vec<u8>> {
+        let mut repairs = Repairs::new(TableId([1; 16]), Token(1), b"key", 2, MUTATION_BYTES_MAX);
+        for (number, &length) in (0u32..).zip(lengths) {
+            let clustering = [&[1, 4][..], &number.to_be_bytes()].concat();
+            let row = row(length);
+            repairs.row(0, Some(&clustering), (&row, None), (&row, None));
+            repairs.row(1, Some(&clustering), (&[], None), (&row, None));
+        }
+        repairs.into_mutations().into_iter().map(|(_, mutation)| mutation).collect()
+    }
+
+    fn rows_of(mutation: &[u8]) -> usize {
+        MutationRef::decode(mutation).expect("it is a mutation").items().count()
+    }
+
+    #[test]
+    fn a_repair_is_never_longer_than_a_mutation_may_be() {
+        for (lengths, rows) in [
+            (&[1 << 20, 1 << 20, 1 << 20][..], 3),
+            (&[3 << 20, 14 << 20, 100][..], 2),
+            (&[15 << 20, 100][..], 1),
+            (&[17 << 20, 100][..], 1),
+        ] {
+            let [mutation] = <[Vec<u8>; 1]>::try_from(repaired(lengths)).expect("one lane lacks rows");
+            assert!(mutation.len() <= MUTATION_BYTES_MAX, "{lengths:?}: {} bytes", mutation.len());
+            assert_eq!(rows_of(&mutation), rows, "{lengths:?}");
+        }
+    }
 }

@@ -78,7 +78,10 @@ impl Coordinator {
         let origins: Vec<_> = origins.collect();
         let KeyRange::Partition { token, key } = command.keys else { unreachable!("a plan is for one partition") };
         let mut repairs = match table.options.read_repair == "BLOCKING" && readers.len() > 1 {
-            true => Some(Repairs::new(table.id, token, key, readers.len())),
+            true => {
+                let bytes_max = inner.storage.mutation_bytes_max();
+                Some(Repairs::new(table.id, token, key, readers.len(), bytes_max))
+            }
             false => None,
         };
         let found = repairs.as_mut();
