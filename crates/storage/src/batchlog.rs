@@ -8,6 +8,7 @@ use mutation::MutationRef;
 use runtime::Group;
 use schema::TableId;
 
+use crate::commitlog::{CommitLog, RecordChecksum};
 use crate::error::ApplyError;
 use crate::shard::{LogSequence, Shard};
 
@@ -87,24 +88,49 @@ impl Unfinished {
 
 impl Shard {
     /// Appends a batch to the log without applying it. When the sequence is synced its parts may be delivered, and the
-    /// batch will be whole whatever happens then.
+    /// batch will be whole whatever happens then. One call: for what [`is_small`](crate::is_small); the rest is for
+    /// [`Shard::log_batch_in_steps`].
     pub fn log_batch(&self, mutations: &[&[u8]]) -> Result<(BatchId, LogSequence), ApplyError> {
-        let length: usize = mutations.iter().map(|mutation| mutation.len()).sum();
-        {
-            let unfinished = self.unfinished();
-            if unfinished.batches.len() + unfinished.unnoted.len() >= UNFINISHED_MAX
-                || unfinished.bytes + length > UNFINISHED_BYTES_MAX
-            {
-                return Err(ApplyError::Overloaded { used: unfinished.bytes, budget: UNFINISHED_BYTES_MAX });
+        self.check_unfinished(mutations.iter().map(|mutation| mutation.len()).sum())?;
+        self.append_batch_record(mutations)
+    }
+
+    /// [`Shard::log_batch`], however large, letting others run in between. Waits for the log's buffer as often as it takes.
+    pub async fn log_batch_in_steps(&self, mutations: &[&[u8]]) -> Result<(BatchId, LogSequence), ApplyError> {
+        let bytes = mutations.iter().map(|mutation| mutation.len()).sum();
+        self.check_unfinished(bytes)?;
+        let log = self.log();
+        let mut checksum = RecordChecksum::begin_logged_batch();
+        for mutation in mutations {
+            self.sum_up(&mut checksum, mutation).await;
+        }
+        loop {
+            log.make_room(checksum.length()).await;
+            self.check_unfinished(bytes)?;
+            match log.check(checksum.length()) {
+                Err(ApplyError::LogBusy) => self.room().await,
+                checked => break checked?,
             }
         }
-        self.append_batch_record(mutations)
+        let (id, sequence) = log.append_checked_logged_batch(mutations, &checksum);
+        self.unfinished().add(id, bytes);
+        Ok((id, sequence))
+    }
+
+    /// Whether one more batch may be unfinished.
+    fn check_unfinished(&self, bytes: usize) -> Result<(), ApplyError> {
+        let unfinished = self.unfinished();
+        let count = unfinished.batches.len() + unfinished.unnoted.len();
+        if count >= UNFINISHED_MAX || unfinished.bytes + bytes > UNFINISHED_BYTES_MAX {
+            return Err(ApplyError::Overloaded { used: unfinished.bytes, budget: UNFINISHED_BYTES_MAX });
+        }
+        Ok(())
     }
 
     /// [`Shard::log_batch`] without regard to how many there are.
     pub(crate) fn append_batch_record(&self, mutations: &[&[u8]]) -> Result<(BatchId, LogSequence), ApplyError> {
         let log = self.log();
-        log.check(crate::commitlog::CommitLog::batch_length(mutations))?;
+        log.check(CommitLog::batch_length(mutations))?;
         let (id, sequence) = log.append_logged_batch(mutations);
         self.unfinished().add(id, mutations.iter().map(|mutation| mutation.len()).sum());
         Ok((id, sequence))

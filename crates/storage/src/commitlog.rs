@@ -247,6 +247,21 @@ impl CommitLog {
         (id, LogSequence(state.collecting.end()))
     }
 
+    /// [`CommitLog::append_logged_batch`] with a checksum that was made before.
+    pub fn append_checked_logged_batch(
+        &self,
+        mutations: &[&[u8]],
+        checksum: &RecordChecksum,
+    ) -> (BatchId, LogSequence) {
+        let mut state = self.shared.state.borrow_mut();
+        let state = &mut *state;
+        let was_empty = state.collecting.is_empty();
+        let head = &self.shared.head;
+        let id = state.collecting.push_checked_logged_batch(head.salt, head.boot, mutations, checksum);
+        self.wake_writer(state, was_empty);
+        (id, LogSequence(state.collecting.end()))
+    }
+
     /// Appends that a batch is delivered, if the log takes records.
     pub fn append_batch_done(&self, id: BatchId) -> Result<(), ApplyError> {
         match self.check(0) {

@@ -124,13 +124,18 @@ impl Shard {
             }
             let needed = Memtable::bytes_needed_among_others(&mutation);
             checked.needed = checked.needed.saturating_add(needed);
-            checked.checksum.mutation(bytes.len());
-            for piece in bytes.chunks(BYTES_PER_STEP) {
-                checked.checksum.bytes(piece);
-                self.runtime().maybe_yield().await;
-            }
+            self.sum_up(&mut checked.checksum, bytes).await;
         }
         Ok(checked)
+    }
+
+    /// Adds a mutation to its record's checksum.
+    pub(crate) async fn sum_up(&self, checksum: &mut RecordChecksum, mutation: &[u8]) {
+        checksum.mutation(mutation.len());
+        for piece in mutation.chunks(BYTES_PER_STEP) {
+            checksum.bytes(piece);
+            self.runtime().maybe_yield().await;
+        }
     }
 
     /// The one call: refuses, and nothing was done, or appends the record and keeps the memory. Gives the contents that it is to

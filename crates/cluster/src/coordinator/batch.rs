@@ -36,7 +36,8 @@ impl Coordinator {
         }
         let id = self.log_batch(&planned).await.map_err(|error| Failure::BatchLog { error })?;
         let needs = planned.iter().map(|planned| planned.replication.required(level).clone()).collect();
-        match self.deliver(planned.clone(), needs).await {
+        let parts = self.copied(planned.iter()).await;
+        match self.deliver(parts, needs).await {
             Ok(()) => {
                 self.inner.storage.finish_batch(id);
                 Ok(())
@@ -79,19 +80,33 @@ impl Coordinator {
         let storage = &self.inner.storage;
         let mutations: Vec<&[u8]> = planned.iter().map(|planned| planned.mutation.as_slice()).collect();
         let shard = self.shard().0;
-        let (id, sequence) = loop {
-            match storage.log_batch(&mutations) {
-                Ok(logged) => break logged,
-                Err(ApplyError::LogBusy) => storage.room().await,
-                Err(error) => return Err(apply_error(shard, error)),
-            }
+        let bytes = mutations.iter().map(|mutation| mutation.len()).sum();
+        let logged = match storage::is_small(mutations.len(), bytes) {
+            true => loop {
+                match storage.log_batch(&mutations) {
+                    Err(ApplyError::LogBusy) => storage.room().await,
+                    logged => break logged,
+                }
+            },
+            false => storage.log_batch_in_steps(&mutations).await,
         };
+        let (id, sequence) = logged.map_err(|error| apply_error(shard, error))?;
         if let Err(reason) = storage.wait_synced(sequence).await {
             // The record may get to the disk yet. Nothing was delivered and nothing will be, so it must not wait for that for ever.
             storage.finish_batch(id);
             return Err(ReplicaError::NotSynced { shard, reason });
         }
         Ok(id)
+    }
+
+    /// Copies mutations, which may be long, one by one.
+    async fn copied<'m>(&self, planned: impl Iterator<Item = &'m PlannedMutation>) -> Vec<PlannedMutation> {
+        let mut copies = Vec::new();
+        for planned in planned {
+            copies.push(planned.clone());
+            self.inner.runtime.maybe_yield().await;
+        }
+        copies
     }
 
     /// Writes every part, synced on this node whatever the mode: the log is about to forget the batch.
@@ -118,7 +133,7 @@ impl Coordinator {
     async fn try_to_finish(&self, id: BatchId, planned: &[PlannedMutation]) -> bool {
         let storage = &self.inner.storage;
         let wanted = planned.iter().filter(|planned| storage.is_batch_wanted(id, &planned.mutation));
-        let wanted: Vec<PlannedMutation> = wanted.cloned().collect();
+        let wanted = self.copied(wanted).await;
         if !wanted.is_empty() {
             let needs = vec![Required::Total(1); wanted.len()];
             if let Err(error) = self.deliver(wanted, needs).await {

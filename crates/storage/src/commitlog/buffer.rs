@@ -22,7 +22,15 @@ pub struct RecordChecksum {
 impl RecordChecksum {
     /// Of a record of `count` mutations.
     pub fn begin(count: usize) -> Self {
-        let kind = if count == 1 { KIND_MUTATION } else { KIND_BATCH };
+        Self::of_kind(if count == 1 { KIND_MUTATION } else { KIND_BATCH })
+    }
+
+    /// Of the record of a batch that is to be delivered.
+    pub fn begin_logged_batch() -> Self {
+        Self::of_kind(KIND_LOGGED_BATCH)
+    }
+
+    fn of_kind(kind: u8) -> Self {
         let mut checksum = RecordChecksum { kind, length: 0, hasher: crc32fast::Hasher::new() };
         checksum.bytes(&[kind]);
         checksum
@@ -30,7 +38,7 @@ impl RecordChecksum {
 
     /// A mutation of `length` bytes begins.
     pub fn mutation(&mut self, length: usize) {
-        if self.kind == KIND_BATCH {
+        if self.kind != KIND_MUTATION {
             self.bytes(&length_of(length));
         }
     }
@@ -112,6 +120,20 @@ impl GroupBuffer {
         id
     }
 
+    /// [`GroupBuffer::push_logged_batch`] with a checksum that is known.
+    pub fn push_checked_logged_batch(
+        &mut self,
+        salt: u64,
+        boot: u64,
+        mutations: &[&[u8]],
+        checksum: &RecordChecksum,
+    ) -> BatchId {
+        let id = BatchId { boot, sequence: self.end() };
+        self.push_checked(salt, mutations, checksum);
+        self.notes.begun.push(id);
+        id
+    }
+
     /// Appends that a batch is delivered.
     pub fn push_batch_done(&mut self, salt: u64, id: BatchId) {
         self.push(salt, 17, |bytes| {
@@ -145,7 +167,7 @@ impl GroupBuffer {
         self.bytes.extend_from_slice(&[checksum.kind]);
         for mutation in mutations {
             let mutation = mutation.as_ref();
-            if checksum.kind == KIND_BATCH {
+            if checksum.kind != KIND_MUTATION {
                 self.bytes.extend_from_slice(&length_of(mutation.len()));
             }
             self.bytes.extend_from_slice(mutation);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use runtime::Runtime;
+use runtime::{Group, Runtime};
 use storage::{Ack, ReplayPosition, Shard, UnfinishedBatch};
 
 use crate::harness::*;
@@ -188,4 +188,29 @@ fn notes_of_delivered_batches_do_not_outgrow_a_segment() {
     .expect("it opens");
     let found = with_shard(&setup.boot(2), async |_, shard: Shard| shard.take_unfinished_batches()).expect("it opens");
     assert_eq!(found.len(), 0, "each is noted");
+}
+
+#[test]
+fn a_large_batch_is_logged_in_steps() {
+    let folder = Folder::new("batch-steps");
+    let mut setup = Setup::new(&folder, 1);
+    setup.options.segment_bytes = 32 << 20;
+    let large: Vec<Vec<u8>> = (0..12).map(|number| mutation(TABLE, number, 1, &vec![7; 1 << 20])).collect();
+    let polls = with_shard(&setup, async |runtime, shard: Shard| {
+        let before = runtime.stats().polls;
+        let (writing, batch) = (shard.clone(), large.clone());
+        let logged = runtime.spawn(Group::Query, async move {
+            let slices: Vec<&[u8]> = batch.iter().map(Vec::as_slice).collect();
+            let (_, sequence) = writing.log_batch_in_steps(&slices).await.expect("there is room");
+            writing.wait_synced(sequence).await.expect("the disk works");
+            let twice: Vec<&[u8]> = slices.iter().chain(&slices).copied().collect();
+            assert!(matches!(writing.log_batch_in_steps(&twice).await, Err(storage::ApplyError::TooLarge { .. })));
+        });
+        logged.await;
+        assert_eq!(shard.unfinished_batches(), 1);
+        runtime.stats().polls - before
+    });
+    assert!(polls.expect("it opens") > 5);
+    let found = with_shard(&setup.boot(2), async |_, shard: Shard| shard.take_unfinished_batches());
+    assert_eq!(mutations_of(found.expect("it opens")), large);
 }
