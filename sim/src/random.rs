@@ -69,7 +69,7 @@ impl Totals {
 }
 
 /// Marks that many seeds of all scenarios must reach.
-pub const MARKS: [&str; 8] = [
+pub const MARKS: [&str; 10] = [
     "disk full",
     "log buffer full",
     "log poisoned",
@@ -78,6 +78,8 @@ pub const MARKS: [&str; 8] = [
     "reshard",
     "torn tail",
     "truncated record left out",
+    "unfinished batch",
+    "unfinished batch of another shard count",
 ];
 
 /// Failures after which no further seed is begun.

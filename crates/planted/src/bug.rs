@@ -72,6 +72,10 @@ bugs! {
         "A batch is applied in memory, and its record is not written.";
     BatchInPieces, "batch-in-pieces", Storage,
         "A batch's mutations are separate records, which groups may part.";
+    UnfinishedBatchForgotten, "unfinished-batch-forgotten", Storage,
+        "A start does not hand out the logged batches that were not delivered.";
+    DeliveredBatchNotNoted, "delivered-batch-not-noted", Storage,
+        "The log is not told that a logged batch is delivered.";
     ReplayToFormerOwner, "replay-to-former-owner", Storage,
         "After a change of the shard count records go to the shard that owned them before.";
     PositionsComparedAcrossShards, "positions-compared-across-shards", Storage,

@@ -76,12 +76,14 @@ impl Unfinished {
 
     /// Takes over one that the log held.
     pub(crate) fn find(&mut self, batch: UnfinishedBatch) {
+        stdx::sometimes!("unfinished batch");
         self.add(batch.id, batch.mutations.iter().map(Vec::len).sum());
         self.found.push(batch);
     }
 
     /// Takes over one that was logged anew at this start.
     pub(crate) fn find_again(&mut self, batch: UnfinishedBatch) {
+        stdx::sometimes!("unfinished batch of another shard count");
         self.found.push(batch);
     }
 }

@@ -275,6 +275,9 @@ impl CommitLog {
         if state.collecting.len() + BLOCK > self.shared.group_max {
             return Err(ApplyError::LogBusy);
         }
+        if self.shared.planted.is(Bug::DeliveredBatchNotNoted) {
+            return Ok(());
+        }
         let was_empty = state.collecting.is_empty();
         state.collecting.push_batch_done(self.shared.head.salt, id);
         self.wake_writer(state, was_empty);
