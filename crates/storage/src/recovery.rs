@@ -234,6 +234,13 @@ impl Shard {
                     let what = format!("the records of another shard count cannot be taken over: {error}");
                     return Err(OpenError::Options(what));
                 }
+                // It is sound, and segments were larger when it was written.
+                Err(error @ ApplyError::TooLarge { .. }) => {
+                    let what = format!(
+                        "a record of another shard count cannot be taken over: {error}; start with commit log segments as large as before"
+                    );
+                    return Err(OpenError::Options(what));
+                }
                 Err(error) => return Err(corrupt(segment, sequence, error.to_string())),
             }
         }

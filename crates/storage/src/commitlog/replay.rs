@@ -46,10 +46,12 @@ pub async fn find_segments(
         let shard = folder.name.strip_prefix("shard-").and_then(|number| number.parse().ok());
         let Some(shard) = shard.filter(|_| folder.is_dir) else { continue };
         let path = shard_folder(data, shard);
+        let is_own = shard == own_shard;
+        // In every folder one shard clears up.
+        let is_in_care = is_own || (own_shard == 0 && shard >= shard_count);
         for file in runtime.read_dir(&path).await.map_err(io_error(&path))? {
             let path = path.join(&file.name);
-            let is_own = shard == own_shard;
-            if is_leftover(&file.name) && is_own {
+            if is_leftover(&file.name) && is_in_care {
                 runtime.remove_file(&path).await.map_err(io_error(&path))?;
             }
             if segment_of_name(&file.name).is_none() {
@@ -61,7 +63,7 @@ pub async fn find_segments(
                 Err(error) if !is_own && error.is_not_found() => continue,
                 Err(error @ OpenError::Corrupt { .. }) if salvage => {
                     // One shard moves it; the others pass it over.
-                    if is_own || (own_shard == 0 && shard >= shard_count) {
+                    if is_in_care {
                         tracing::error!(%error, "a commit log segment is lost, and put aside");
                         runtime.rename(&path, &damaged_path(&path)).await.map_err(io_error(&path))?;
                     }

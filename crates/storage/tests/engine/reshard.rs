@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use runtime::Runtime;
+use storage::OpenError;
 use topology::{Sharder, token_of};
 
 use crate::harness::*;
@@ -119,4 +120,38 @@ fn records_are_taken_over_whatever_the_keyspace_asks_for_today() {
     assert_eq!(all_rows(&setup.boot(3), 1), (0..300).collect::<Vec<_>>());
     assert_eq!(all_rows(&setup.boot(4), 3), (0..300).collect::<Vec<_>>());
     assert_eq!(all_rows(&setup.boot(5), 3), (0..300).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_record_that_fits_no_segment_of_today_is_not_called_damage() {
+    let folder = Folder::new("reshard-smaller");
+    let mut setup = Setup::new(&folder, 1);
+    setup.options.segment_bytes = 4 << 20;
+    let number = (0..).find(|&number| Sharder::new(2).shard_of(token_of(&key_of(number))) == 0).expect("half of them");
+    with_shards(&setup, 2, true, async |runtime, shard| {
+        if is_mine(&runtime, number) {
+            write_rows(&shard, TABLE, [number].into_iter(), &vec![1; 1 << 20]).await;
+        }
+    });
+    let mut smaller = setup.boot(2);
+    smaller.options.segment_bytes = 256 << 10;
+    let refused = with_shard(&smaller, async |_, _| ()).expect_err("it does not fit");
+    assert!(matches!(&refused, OpenError::Options(what) if what.contains("as large as before")), "{refused}");
+    assert_eq!(all_rows(&setup.boot(3), 1), [number]);
+}
+
+#[test]
+fn what_a_shard_that_is_no_more_left_unfinished_goes() {
+    let folder = Folder::new("reshard-leftovers");
+    let setup = Setup::new(&folder, 1);
+    with_shards(&setup, 2, true, async |runtime, shard| {
+        write_rows(&shard, TABLE, (0..100u32).filter(|&number| is_mine(&runtime, number)), b"v").await;
+    });
+    let left =
+        ["0000000000000009.new", "0000000000000007.spare"].map(|name| folder.path.join("commitlog/shard-1").join(name));
+    for path in &left {
+        std::fs::write(path, [0; 4096]).expect("the folder can be written");
+    }
+    assert_eq!(all_rows(&setup.boot(2), 1).len(), 100);
+    assert!(left.iter().all(|path| !path.exists()), "nobody else will ever remove them");
 }
