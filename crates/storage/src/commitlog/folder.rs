@@ -88,11 +88,11 @@ impl Folder {
     async fn make_at(&self, head: &SegmentHead, making: &Path, is_new: bool, fill: bool) -> io::Result<File> {
         let options = OpenOptions { read: true, write: true, create: true, ..OpenOptions::default() };
         let file = open_direct(&self.runtime, making, options).await?;
-        if is_new {
-            file.allocate(0, self.segment_bytes).await?;
-            if fill {
-                self.fill(&file).await?;
-            }
+        // Also one that was used before: a start cuts old segments to what counts, and a group must not be the first to find that
+        // there is no room.
+        file.allocate(0, self.segment_bytes).await?;
+        if is_new && fill {
+            self.fill(&file).await?;
         }
         if is_new || !self.planted.is(Bug::SegmentHeadNotWritten) {
             let mut block = AlignedBuf::with_capacity(BLOCK);

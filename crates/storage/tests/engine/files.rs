@@ -214,3 +214,27 @@ fn a_segment_without_a_readable_head_is_put_aside_when_asked_to() {
     assert_eq!(put_aside(&folder), 1);
     assert_eq!(reopen(&folder, 3).expect("the shard opens"), []);
 }
+
+/// A start cuts old segments to what counts. One that is used again must have its whole room back before groups go there: on a full disk
+/// a group that finds none would be a failed disk.
+#[test]
+fn a_segment_of_an_earlier_start_has_its_whole_room_when_it_is_used_again() {
+    let folder = Folder::new("cut-and-used-again");
+    let setup = Setup::new(&folder, 1);
+    with_shard(&setup, async |_, shard| write_rows(&shard, TABLE, 0..10, b"v").await).expect("the shard opens");
+    with_shard(&setup.boot(2), async |runtime, shard| {
+        shard.drop_table(TABLE);
+        for _ in 0..1000 {
+            if folder.segments(0).is_empty() {
+                break;
+            }
+            runtime.sleep(std::time::Duration::from_millis(5)).await;
+        }
+        assert!(folder.segments(0).is_empty(), "the segment is put aside");
+        write_rows(&shard, OTHER, 0..10, b"v").await;
+    })
+    .expect("the shard opens");
+    let lengths: Vec<u64> =
+        folder.segments(0).iter().map(|path| std::fs::metadata(path).expect("it is there").len()).collect();
+    assert_eq!(lengths, [setup.options.segment_bytes]);
+}
