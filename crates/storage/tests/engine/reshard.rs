@@ -1,4 +1,5 @@
 //! Starts with another count of shards.
+#![allow(clippy::disallowed_methods)]
 
 use std::time::Duration;
 
