@@ -1,8 +1,8 @@
 //! What waiting for the disk takes: a commit log with one writer, beside a bare write of the same file's kind.
 //!
 //! Both write blocks of 4 KiB past the page cache into a file that was filled with zeros before, and wait for the disk with
-//! each. What the log takes longer is its own: encoding, checksum, group and wake-up. They take turns, so that the disk's
-//! mood falls on both.
+//! each. What the log takes longer is its own: encoding, checksum, group and wake-up. They take turns, and so do the reactors
+//! that are asked for, so that the disk's mood falls on all.
 
 use std::io;
 use std::path::Path;
@@ -54,9 +54,17 @@ pub struct Measured {
     pub log: Waits,
 }
 
-/// Measures `rounds` times `writes` of each in the folder, which is empty.
-pub async fn measure(runtime: Runtime, folder: &Path, rounds: u32, writes: u32) -> io::Result<Measured> {
-    let bare = Bare::make(&runtime, folder, u64::from(rounds) * u64::from(writes)).await?;
+impl Measured {
+    /// Adds what another turn measured.
+    pub fn add(&mut self, more: Measured) {
+        self.bare.add(more.bare.sorted);
+        self.log.add(more.log.sorted);
+    }
+}
+
+/// Measures `writes` of each in the folder, which is empty.
+pub async fn measure(runtime: Runtime, folder: &Path, writes: u32) -> io::Result<Measured> {
+    let bare = Bare::make(&runtime, folder, u64::from(writes)).await?;
     let mut options = StorageOptions::new(folder, 1, 1 << 30);
     options.segment_bytes = SEGMENT_BYTES;
     let opened = Shard::open(&runtime, options, Sharder::new(1), &schema(), &Truncations::new()).await;
@@ -66,10 +74,8 @@ pub async fn measure(runtime: Runtime, folder: &Path, rounds: u32, writes: u32) 
     log_writes(&runtime, &shard, 0, warmup).await?;
 
     let mut measured = Measured::default();
-    for round in 0..rounds {
-        measured.bare.add(bare.write(&runtime, u64::from(round) * u64::from(writes), writes).await?);
-        measured.log.add(log_writes(&runtime, &shard, warmup + round * writes, writes).await?);
-    }
+    measured.bare.add(bare.write(&runtime, writes).await?);
+    measured.log.add(log_writes(&runtime, &shard, warmup, writes).await?);
     Ok(measured)
 }
 
@@ -94,10 +100,10 @@ impl Bare {
         Ok(Bare { file })
     }
 
-    async fn write(&self, runtime: &Runtime, from: u64, blocks: u32) -> io::Result<Vec<Duration>> {
+    async fn write(&self, runtime: &Runtime, blocks: u32) -> io::Result<Vec<Duration>> {
         let mut waits = Vec::with_capacity(blocks as usize);
         let mut block = AlignedBuf::zeroed(BLOCK);
-        for number in from..from + u64::from(blocks) {
+        for number in 0..u64::from(blocks) {
             let begun = runtime.now();
             let (result, buffer) = self.file.write_at(block, number * BLOCK as u64).await;
             result?;

@@ -9,8 +9,11 @@ pub struct ShardId(pub u16);
 pub enum ReactorKind {
     /// io_uring.
     Uring,
-    /// epoll for sockets and workers for files.
+    /// epoll for sockets, linux-aio for reads and writes of files past the page cache if it can be had, workers for the
+    /// rest.
     Epoll,
+    /// epoll for sockets and workers for all of files.
+    EpollWorkers,
     /// A world of one machine, with nothing on its disk, made for this one run; see [`crate::sim`].
     #[cfg(feature = "sim")]
     Sim {
@@ -22,7 +25,8 @@ pub enum ReactorKind {
 /// How to start the shards.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// The reactor; `None` is [`ReactorKind::Uring`] where a ring can be made and used, else [`ReactorKind::Epoll`].
+    /// The reactor; `None` is [`ReactorKind::Uring`] where a ring can be made and used, else [`ReactorKind::Epoll`]. Where
+    /// linux-aio is refused, that is [`ReactorKind::EpollWorkers`].
     pub reactor: Option<ReactorKind>,
     /// The processor of each shard, or empty: the kernel may move the shards.
     pub cpus: Vec<usize>,

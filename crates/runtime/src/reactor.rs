@@ -6,6 +6,7 @@
 //! An enum, not a trait: which reactor runs is decided at start, and neither a type parameter nor a `dyn` of it reaches
 //! any caller. Descriptors, clocks and randomness are behind this seam too, so that a further reactor may bring its own.
 
+mod aio;
 mod clock;
 mod descriptor;
 mod epoll;
@@ -58,7 +59,8 @@ impl Reactor {
         let workers = Workers::new(peers.clone(), index);
         match kind {
             ReactorKind::Uring => Ok(Reactor::Uring(Box::new(uring::Uring::new(peers, index, workers)?))),
-            ReactorKind::Epoll => Ok(Reactor::Epoll(Box::new(epoll::Epoll::new(peers, index, workers)?))),
+            ReactorKind::Epoll => Ok(Reactor::Epoll(Box::new(epoll::Epoll::with_aio(peers, index, workers)?))),
+            ReactorKind::EpollWorkers => Ok(Reactor::Epoll(Box::new(epoll::Epoll::new(peers, index, workers)?))),
             #[cfg(feature = "sim")]
             ReactorKind::Sim { .. } => unreachable!("a simulated shard is made by its world"),
         }
@@ -75,11 +77,16 @@ impl Reactor {
         uring::probe()
     }
 
+    /// Whether linux-aio may be used here.
+    pub(crate) fn probe_aio() -> std::io::Result<()> {
+        sys::aio::probe()
+    }
+
     /// The name that is logged.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Reactor::Uring(_) => "uring",
-            Reactor::Epoll(_) => "epoll",
+            Reactor::Epoll(epoll) => epoll.name(),
             #[cfg(feature = "sim")]
             Reactor::Sim(_) => "sim",
         }

@@ -69,7 +69,7 @@ impl Runtime {
         u16::try_from(self.core.peers.count()).expect("shards are counted in 16 bits")
     }
 
-    /// `uring` or `epoll`.
+    /// `uring`, `epoll+aio`, or `epoll` where workers do what linux-aio would.
     pub fn reactor_name(&self) -> &'static str {
         self.core.io.borrow().reactor.name()
     }

@@ -52,17 +52,32 @@ where
 }
 
 fn choose_reactor(forced: Option<ReactorKind>) -> Result<ReactorKind, StartError> {
-    let probe = match forced {
-        Some(ReactorKind::Epoll) => return Ok(ReactorKind::Epoll),
-        _ => Reactor::probe_uring(),
-    };
-    match (probe, forced) {
+    if forced == Some(ReactorKind::EpollWorkers) {
+        return Ok(ReactorKind::EpollWorkers);
+    }
+    if forced == Some(ReactorKind::Epoll) {
+        return Ok(match Reactor::probe_aio() {
+            Ok(()) => ReactorKind::Epoll,
+            Err(error) => {
+                tracing::info!(%error, "linux-aio is refused here: workers serve files");
+                ReactorKind::EpollWorkers
+            }
+        });
+    }
+    match (Reactor::probe_uring(), forced) {
         (Ok(()), _) => Ok(ReactorKind::Uring),
         (Err(source), Some(_)) => Err(StartError::Reactor { name: "uring", source }),
-        (Err(error), None) => {
-            tracing::info!(%error, "io_uring is refused here: epoll serves");
-            Ok(ReactorKind::Epoll)
-        }
+        (Err(error), None) => Ok(match Reactor::probe_aio() {
+            Ok(()) => {
+                tracing::info!(%error, "io_uring is refused here: epoll serves sockets, linux-aio direct files");
+                ReactorKind::Epoll
+            }
+            Err(aio_error) => {
+                let words = "io_uring and linux-aio are refused here: epoll serves sockets, workers files";
+                tracing::info!(%error, %aio_error, "{words}");
+                ReactorKind::EpollWorkers
+            }
+        }),
     }
 }
 
@@ -143,7 +158,7 @@ fn make_core(
     }
     let name = match kind {
         ReactorKind::Uring => "uring",
-        ReactorKind::Epoll => "epoll",
+        ReactorKind::Epoll | ReactorKind::EpollWorkers => "epoll",
         #[cfg(feature = "sim")]
         ReactorKind::Sim { .. } => "sim",
     };

@@ -1,6 +1,7 @@
 //! The kernel's calls that the standard library does not offer, made safe: nothing outside this folder names `libc`
 //! functions. Each gives a plain result or the kernel's negative error number, as the reactors want it.
 
+pub(crate) mod aio;
 pub(crate) mod clock;
 pub(crate) mod disk;
 pub(crate) mod event;

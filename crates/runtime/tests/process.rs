@@ -72,7 +72,7 @@ fn nothing_is_left_behind(reactor: ReactorKind) -> Result<(), StartError> {
 }
 
 fn main() {
-    for reactor in [ReactorKind::Uring, ReactorKind::Epoll] {
+    for reactor in [ReactorKind::Uring, ReactorKind::Epoll, ReactorKind::EpollWorkers] {
         for test in [termination_is_reported, nothing_is_left_behind] {
             match test(reactor) {
                 Ok(()) => {}

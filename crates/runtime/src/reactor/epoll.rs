@@ -1,5 +1,6 @@
 //! The reactor on epoll. Sockets are tried first and waited for only when they would block; each is registered once, for
-//! changes of readiness (EPOLLET), so that waiting again costs no call. Files and names are left to the workers.
+//! changes of readiness (EPOLLET), so that waiting again costs no call. Reads and writes of files past the page cache go
+//! to linux-aio, if it is there; the rest of files, and names, are left to the workers.
 //!
 //! Operations begun in a turn are tried at its end, not at once, as io_uring does it: a task that always finds data
 //! gives way to others.
@@ -8,6 +9,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::time::Duration;
 
 use super::Wait;
+use super::aio::Aio;
 use super::descriptor::{Descriptor, Handle, HandleKind};
 use super::operation::{Operation, Step};
 use super::peers::Peers;
@@ -21,6 +23,8 @@ use crate::sys::event::{Event, Poller, Readiness};
 const EVENTS: usize = 256;
 /// The key of the event that wakes the shard: no descriptor has this number.
 const WAKE: u64 = u64::MAX;
+/// The key of the event that tells of ended requests of linux-aio.
+const AIO: u64 = u64::MAX - 1;
 /// Turns in a row that may do without looking for events, because operations ended without waiting.
 const TURNS_WITHOUT_EVENTS_MAX: u32 = 3;
 
@@ -43,6 +47,15 @@ enum Side {
     Writes,
 }
 
+/// Who reads and writes files past the page cache.
+enum DirectFiles {
+    Workers,
+    /// Linux-aio, which is made for the first of them: it takes tens of milliseconds to end, which a shard without such
+    /// files need not wait for.
+    AioWhenNeeded,
+    Aio(Box<Aio>),
+}
+
 pub(crate) struct Epoll {
     poller: Poller,
     watched: Vec<Watched>,
@@ -50,6 +63,7 @@ pub(crate) struct Epoll {
     begun: Vec<Token>,
     events: Vec<Event>,
     workers: Workers,
+    files: DirectFiles,
     turns_without_events: u32,
 }
 
@@ -82,7 +96,32 @@ impl Epoll {
         let poller = Poller::new()?;
         poller.add(peers.event(index).as_raw_fd(), WAKE)?;
         let (watched, begun, events) = (Vec::new(), Vec::new(), Vec::with_capacity(EVENTS));
-        Ok(Epoll { poller, watched, begun, events, workers, turns_without_events: 0 })
+        Ok(Epoll { poller, watched, begun, events, workers, files: DirectFiles::Workers, turns_without_events: 0 })
+    }
+
+    /// With linux-aio, which the process may use.
+    pub(super) fn with_aio(peers: &Peers, index: usize, workers: Workers) -> std::io::Result<Self> {
+        Ok(Epoll { files: DirectFiles::AioWhenNeeded, ..Epoll::new(peers, index, workers)? })
+    }
+
+    pub(super) fn name(&self) -> &'static str {
+        match self.files {
+            DirectFiles::Workers => "epoll",
+            DirectFiles::AioWhenNeeded | DirectFiles::Aio(_) => "epoll+aio",
+        }
+    }
+
+    /// Linux-aio for the first operation that wants it, or not: the kernel has only so much for all processes together.
+    #[cold]
+    fn make_aio(&mut self) {
+        let made = Aio::new().and_then(|aio| self.poller.add(aio.event(), AIO).map(|()| aio));
+        self.files = match made {
+            Ok(aio) => DirectFiles::Aio(Box::new(aio)),
+            Err(error) => {
+                tracing::warn!(%error, "linux-aio cannot be had, see fs.aio-max-nr: workers serve this shard's files");
+                DirectFiles::Workers
+            }
+        };
     }
 
     pub(super) fn workers(&self) -> &Workers {
@@ -112,8 +151,15 @@ impl Epoll {
     }
 
     pub(super) fn begin(&mut self, slots: &mut Slots, token: Token) {
-        let Some((fd, side)) = side(slots.operation(token)) else {
-            self.workers.begin(slots, token);
+        let operation = slots.operation(token);
+        let Some((fd, side)) = side(operation) else {
+            if Aio::takes(operation) && matches!(self.files, DirectFiles::AioWhenNeeded) {
+                self.make_aio();
+            }
+            match &mut self.files {
+                DirectFiles::Aio(aio) if Aio::takes(slots.operation(token)) => aio.begin(token),
+                _ => self.workers.begin(slots, token),
+            }
             return;
         };
         let watched = &mut self.watched[fd as usize];
@@ -162,6 +208,9 @@ impl Epoll {
             }
         }
         self.begun.append(&mut begun);
+        if let DirectFiles::Aio(aio) = &mut self.files {
+            aio.submit(slots, &mut self.workers);
+        }
         self.workers.collect(slots);
         let has_ended = slots.has_woken() || !self.begun.is_empty();
         if has_ended && self.turns_without_events < TURNS_WITHOUT_EVENTS_MAX {
@@ -177,7 +226,11 @@ impl Epoll {
         let mut events = std::mem::take(&mut self.events);
         self.poller.wait(&mut events, timeout).unwrap_or_else(|error| panic!("epoll is broken: {error}"));
         for event in &events {
-            self.notice(slots, Readiness::from(event));
+            let ready = Readiness::from(event);
+            match &mut self.files {
+                DirectFiles::Aio(aio) if ready.key == AIO => aio.collect(slots, &mut self.workers),
+                _ => self.notice(slots, ready),
+            }
         }
         self.events = events;
         self.workers.collect(slots);

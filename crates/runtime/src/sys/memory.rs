@@ -14,6 +14,8 @@ pub(crate) fn refuse_huge_pages() {
 
 #[cfg(test)]
 mod tests {
+    // What the kernel says of this process is no file of the database's.
+    #[allow(clippy::disallowed_methods)]
     #[test]
     fn the_kernel_is_asked() {
         super::refuse_huge_pages();

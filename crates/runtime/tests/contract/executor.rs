@@ -214,7 +214,8 @@ fn stats_count(kind: ReactorKind) {
         assert!(after.turns > 0 && after.tasks == 0);
         let name = match kind {
             ReactorKind::Uring => "uring",
-            ReactorKind::Epoll => "epoll",
+            ReactorKind::Epoll => "epoll+aio",
+            ReactorKind::EpollWorkers => "epoll",
             #[cfg(feature = "sim")]
             ReactorKind::Sim { .. } => "sim",
         };

@@ -1,6 +1,7 @@
 //! Files and names.
 
 use std::io::ErrorKind;
+use std::time::Duration;
 
 use runtime::{AlignedBuf, Group, OpenOptions, ReactorKind, Runtime};
 
@@ -12,12 +13,14 @@ on_every_reactor!(
     a_read_ends_where_the_file_ends,
     a_refused_write_is_an_error_and_gives_the_buffer_back,
     many_operations_at_once,
+    many_direct_operations_at_once,
+    direct_writes_extend_and_fill,
     lengths_and_room,
     works_on_names,
     missing_files_are_errors,
     a_lock_is_held_by_one,
     whole_files_are_read_within_a_bound;
-    kernel: a_full_disk_is_an_error,
+    kernel: a_full_disk_is_an_error, direct_errors_are_the_kernels,
 );
 
 const NEW: OpenOptions = OpenOptions {
@@ -146,6 +149,103 @@ fn many_operations_at_once(kind: ReactorKind) {
             handle.await;
         }
         assert_eq!(file.len().await.expect("it has a length"), 600 * 4096);
+    });
+}
+
+/// More than linux-aio is given room for at once, each with its own bytes.
+fn many_direct_operations_at_once(kind: ReactorKind) {
+    const COUNT: u64 = 400;
+    let folder = Folder::new();
+    run_one(kind, |rt| async move {
+        folder.make(&rt).await;
+        let file = rt.open(&folder.path.join("file"), OpenOptions { direct: true, ..NEW }).await.expect("it is made");
+        let (result, _) = file.write_at(AlignedBuf::zeroed(COUNT as usize * 4096), 0).await;
+        result.expect("it is filled");
+        let block = |number: u64| {
+            let mut block = AlignedBuf::zeroed(4096);
+            block[..8].copy_from_slice(&number.to_be_bytes());
+            block
+        };
+        let write = |number: u64| {
+            let file = file.clone();
+            rt.spawn(Group::Flush, async move { file.write_at(block(number), number * 4096).await })
+        };
+        let writes: Vec<_> = (0..COUNT).map(write).collect();
+        for (number, write) in writes.into_iter().enumerate() {
+            let (result, buffer) = write.await;
+            result.expect("a block is written");
+            assert_eq!(buffer, block(number as u64));
+        }
+        let read = |number: u64| {
+            let file = file.clone();
+            rt.spawn(Group::Flush, async move { file.read_at(AlignedBuf::with_capacity(4096), number * 4096).await })
+        };
+        let reads: Vec<_> = (0..COUNT).map(read).collect();
+        for (number, read) in reads.into_iter().enumerate() {
+            let (result, buffer) = read.await;
+            assert_eq!(result.expect("a block is read"), 4096);
+            assert_eq!(buffer, block(number as u64));
+        }
+        // Dropped at once: they end by themselves, and their buffers live until then.
+        for number in 0..COUNT {
+            let _ = rt.timeout(Duration::ZERO, file.write_at(block(COUNT + number), number * 4096)).await;
+            let _ = rt.timeout(Duration::ZERO, file.read_at(AlignedBuf::with_capacity(4096), 0)).await;
+        }
+        let all = async {
+            while rt.stats().operations > 0 {
+                rt.sleep(Duration::from_millis(1)).await;
+            }
+        };
+        rt.timeout(Duration::from_secs(20), all).await.expect("orphaned operations end");
+        let (_, buffer) = file.read_at(AlignedBuf::with_capacity(COUNT as usize * 4096), 0).await;
+        for number in 0..COUNT {
+            let at = number as usize * 4096;
+            assert_eq!(buffer[at..at + 4096], block(COUNT + number)[..], "a dropped write was done");
+        }
+    });
+}
+
+/// What a kernel may not do without waiting: growing a file, and writing to room that is only reserved.
+fn direct_writes_extend_and_fill(kind: ReactorKind) {
+    let folder = Folder::new();
+    run_one(kind, |rt| async move {
+        folder.make(&rt).await;
+        for dsync in [false, true] {
+            let path = folder.path.join(format!("dsync-{dsync}"));
+            let file = rt.open(&path, OpenOptions { direct: true, dsync, ..NEW }).await.expect("it is made");
+            file.allocate(0, 64 << 10).await.expect("room is reserved");
+            for (number, length) in [(0, 4096), (1, 60 << 10), (2, 1 << 20), (3, 4096)] {
+                let mut buffer = AlignedBuf::with_capacity(length);
+                buffer.resize(length, number + 1);
+                let at = file.len().await.expect("it has a length");
+                let at = if number < 2 { u64::from(number) * 4096 } else { at };
+                file.write_at(buffer, at).await.0.expect("it is written");
+            }
+            let (result, buffer) = file.read_at(AlignedBuf::with_capacity(4 << 20), 0).await;
+            assert_eq!(result.expect("it is read"), (64 << 10) + (1 << 20) + 4096);
+            for (byte, at) in [(1, 0), (1, 4095), (2, 4096), (2, 65_535), (3, 65_536), (4, buffer.len() - 1)] {
+                assert_eq!(buffer[at], byte, "at {at}");
+            }
+        }
+    });
+}
+
+fn direct_errors_are_the_kernels(kind: ReactorKind) {
+    let folder = Folder::new();
+    run_one(kind, |rt| async move {
+        let path = folder.put(&rt, "file", &pattern(8192)).await;
+        let options = OpenOptions { read: true, direct: true, ..OpenOptions::default() };
+        let file = rt.open(&path, options).await.expect("it is opened");
+        let (result, buffer) = file.write_at(pattern(4096), 0).await;
+        assert_eq!(result.expect_err("it is open for reading").raw_os_error(), Some(9), "EBADF");
+        assert_eq!(buffer, pattern(4096));
+        let (result, buffer) = file.read_at(AlignedBuf::with_capacity(4096), 100).await;
+        // Some file systems read off the blocks' grid through the page cache.
+        if let Err(error) = result {
+            assert_eq!((error.kind(), buffer.len()), (ErrorKind::InvalidInput, 0));
+        }
+        let (result, _) = file.read_at(AlignedBuf::with_capacity(4096), u64::MAX - 4095).await;
+        assert_eq!(result.expect_err("no file is that long").kind(), ErrorKind::InvalidInput);
     });
 }
 

@@ -11,6 +11,7 @@ mod executor;
 mod files;
 mod groups;
 mod meshes;
+mod refusal;
 mod sockets;
 mod timers;
 
@@ -30,6 +31,10 @@ macro_rules! on_every_reactor {
         mod epoll {
             $(#[test] fn $test() { super::$test(runtime::ReactorKind::Epoll); })+
             $($(#[test] fn $kernel() { super::$kernel(runtime::ReactorKind::Epoll); })+)?
+        }
+        mod epoll_workers {
+            $(#[test] fn $test() { super::$test(runtime::ReactorKind::EpollWorkers); })+
+            $($(#[test] fn $kernel() { super::$kernel(runtime::ReactorKind::EpollWorkers); })+)?
         }
         #[cfg(feature = "sim")]
         mod sim {
