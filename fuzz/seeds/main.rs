@@ -12,8 +12,8 @@ use cluster::messaging::{
 };
 use cluster::metadata::MetadataRecord;
 use cql_protocol::{
-    Batch, BatchBuilder, BatchKind, BatchQuery, Codec, Consistency, ErrorBody, ErrorKind, EventKinds, Execute, Options,
-    Prepare, Query, QueryParams, Register, Request, Startup, Value, ValuesBuffer, Version, compression, segment,
+    Batch, BatchBuilder, BatchKind, BatchQuery, Codec, Compression, Consistency, ErrorBody, ErrorKind, EventKinds,
+    Execute, Options, Prepare, Query, QueryParams, Register, Request, Startup, Value, ValuesBuffer, Version, segment,
 };
 use mutation::{Deletion, Expiry, MutationEncoder, ReadCommand};
 use schema::{ColumnId, SchemaChange, TableId};
@@ -40,11 +40,13 @@ const STATEMENTS: [&str; 14] = [
 fn main() {
     let folder = std::env::args().nth(1).expect("say into which folder");
     let folder = Path::new(&folder);
-    for (number, frame) in requests(Version::V4).into_iter().chain(requests(Version::V5)).enumerate() {
+    for (number, frame) in Version::ALL.into_iter().flat_map(requests).enumerate() {
         write(folder, "requests", number, &frame);
-        let mut packed = Vec::new();
-        compression::compress(&frame, &mut packed);
-        write(folder, "decompression", number, &packed);
+        for (which, compression) in [Compression::Lz4, Compression::Snappy].into_iter().enumerate() {
+            let mut packed = Vec::new();
+            compression.compress(&frame, &mut packed);
+            write(folder, "decompression", number * 2 + which, &packed);
+        }
         for (which, codec) in [Codec::Plain, Codec::Lz4].into_iter().enumerate() {
             let mut bytes = Vec::new();
             segment::encode_frames(&frame, codec, &mut bytes);
@@ -112,7 +114,7 @@ fn requests(version: Version) -> Vec<Vec<u8>> {
 
 fn responses() -> Vec<Vec<u8>> {
     let mut all = Vec::new();
-    for version in [Version::V4, Version::V5] {
+    for version in Version::ALL {
         let mut append = |write: &dyn Fn(&mut Vec<u8>)| {
             let mut frame = Vec::new();
             write(&mut frame);

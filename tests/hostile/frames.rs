@@ -1,6 +1,6 @@
 //! Frames and segments that lie about themselves.
 
-use cql_protocol::{Codec, Version, compression, segment};
+use cql_protocol::{Codec, Compression, Version, segment};
 use helenus_tests::{Random, query_frame, startup_frame};
 
 const QUERY: u8 = 0x07;
@@ -73,10 +73,27 @@ pub fn compression_bomb(random: &mut Random) -> Vec<u8> {
             // An honest bomb: claim and contents agree. Eight attackers at 4 MiB are half of what memory may grow by.
             let spaces = vec![b' '; 1 + random.below(4 << 20)];
             body.clear();
-            compression::compress(&spaces, &mut body);
+            Compression::Lz4.compress(&spaces, &mut body);
         }
     }
     frame(4, COMPRESSED, *random.choose(&[QUERY, PREPARE, BATCH]), &body, None)
+}
+
+/// The same for Snappy.
+pub fn snappy_bomb(random: &mut Random) -> Vec<u8> {
+    const COMPRESSED: u8 = 0x01;
+    let mut body = Vec::new();
+    Compression::Snappy.compress(&vec![b' '; 1 + random.below(4 << 20)], &mut body);
+    match random.below(3) {
+        // The claim, which is a varint at the front.
+        0 => body.splice(0..1, [random.bytes(1)[0] | 0x80, 0x80, 0x01]).for_each(drop),
+        1 => {
+            let at = random.below(body.len());
+            body[at] = random.bytes(1)[0];
+        }
+        _ => {}
+    }
+    frame(3, COMPRESSED, *random.choose(&[QUERY, PREPARE, BATCH]), &body, None)
 }
 
 /// An LZ4 block of one literal and one match of `run` bytes of length codes: each byte stands for 255.

@@ -14,6 +14,8 @@ pub enum Greeting {
     V4,
     /// Version 4 with LZ4 bodies.
     V4Lz4,
+    /// Version 3 with Snappy bodies.
+    V3Snappy,
     /// Version 5: what follows are plain segments.
     V5,
     /// Version 5: what follows are LZ4 segments.
@@ -22,7 +24,8 @@ pub enum Greeting {
 
 impl Greeting {
     /// All of them.
-    pub const ALL: [Greeting; 5] = [Greeting::None, Greeting::V4, Greeting::V4Lz4, Greeting::V5, Greeting::V5Lz4];
+    pub const ALL: [Greeting; 6] =
+        [Greeting::None, Greeting::V4, Greeting::V4Lz4, Greeting::V3Snappy, Greeting::V5, Greeting::V5Lz4];
 
     /// The frames to send, each answered by one. The answer to a version 5 STARTUP is still unsegmented.
     pub fn frames(self) -> Vec<Vec<u8>> {
@@ -30,6 +33,7 @@ impl Greeting {
             Greeting::None => vec![],
             Greeting::V4 => vec![startup_frame(Version::V4, None)],
             Greeting::V4Lz4 => vec![startup_frame(Version::V4, Some("lz4"))],
+            Greeting::V3Snappy => vec![startup_frame(Version::V3, Some("snappy"))],
             Greeting::V5 => vec![startup_frame(Version::V5, None)],
             Greeting::V5Lz4 => vec![startup_frame(Version::V5, Some("lz4"))],
         }
@@ -79,6 +83,7 @@ pub fn input(random: &mut Random, number: usize) -> Input {
         3 => answered(Greeting::V5, frames::broken_segment(random, false)),
         4 => answered(Greeting::V5Lz4, frames::broken_segment(random, true)),
         5 => answered(Greeting::V4Lz4, frames::compression_bomb(random)),
+        6 if random.below(2) == 0 => answered(Greeting::V3Snappy, frames::snappy_bomb(random)),
         6 => answered(Greeting::V5Lz4, frames::segment_bomb(random)),
         7 => answered(greeting, frames::with_wrong_opcode(random)),
         8 => answered(Greeting::V4, frames::lying_batch(random)),

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use cql_protocol::{Codec, Flags, Version, compression, segment};
+use cql_protocol::{Codec, Compression, Flags, Version, segment};
 use helenus_tests::{Frame, startup_frame};
 
 /// How long an answer may take before the test gives up.
@@ -20,18 +20,29 @@ pub const BATCH: u8 = 0x0d;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wire {
     V4,
+    V3Snappy,
     V4Lz4,
     V5,
     V5Lz4,
 }
 
 impl Wire {
-    pub const ALL: [Wire; 4] = [Wire::V4, Wire::V4Lz4, Wire::V5, Wire::V5Lz4];
+    pub const ALL: [Wire; 5] = [Wire::V4, Wire::V3Snappy, Wire::V4Lz4, Wire::V5, Wire::V5Lz4];
 
     fn version(self) -> Version {
         match self {
+            Wire::V3Snappy => Version::V3,
             Wire::V4 | Wire::V4Lz4 => Version::V4,
             Wire::V5 | Wire::V5Lz4 => Version::V5,
+        }
+    }
+
+    /// How bodies are compressed, where they are.
+    fn compression(self) -> Option<Compression> {
+        match self {
+            Wire::V3Snappy => Some(Compression::Snappy),
+            Wire::V4Lz4 => Some(Compression::Lz4),
+            Wire::V4 | Wire::V5 | Wire::V5Lz4 => None,
         }
     }
 
@@ -39,7 +50,7 @@ impl Wire {
         match self {
             Wire::V5 => Some(Codec::Plain),
             Wire::V5Lz4 => Some(Codec::Lz4),
-            Wire::V4 | Wire::V4Lz4 => None,
+            Wire::V4 | Wire::V3Snappy | Wire::V4Lz4 => None,
         }
     }
 }
@@ -58,7 +69,11 @@ impl Client {
         stream.set_read_timeout(Some(ANSWER_TIME_MAX)).expect("a socket");
         stream.set_write_timeout(Some(ANSWER_TIME_MAX)).expect("a socket");
         let mut client = Client { stream, wire: Wire::V4, arrived: Vec::new() };
-        let compression = matches!(wire, Wire::V4Lz4 | Wire::V5Lz4).then_some("lz4");
+        let compression = match wire {
+            Wire::V3Snappy => Some("snappy"),
+            Wire::V4Lz4 | Wire::V5Lz4 => Some("lz4"),
+            Wire::V4 | Wire::V5 => None,
+        };
         client.stream.write_all(&startup_frame(wire.version(), compression)).expect("writes");
         let ready = client.receive().expect("is answered");
         assert_eq!(ready.opcode, 0x02, "{}", String::from_utf8_lossy(&ready.body));
@@ -146,7 +161,7 @@ impl Client {
 
     fn flags(&self, flags: u8) -> Vec<u8> {
         match self.wire.version() {
-            Version::V4 => vec![flags],
+            Version::V3 | Version::V4 => vec![flags],
             Version::V5 => vec![0, 0, 0, flags],
         }
     }
@@ -154,8 +169,8 @@ impl Client {
     fn sealed(&self, opcode: u8, body: &[u8]) -> Vec<u8> {
         let version = self.wire.version().number();
         let (mut flags, mut compressed) = (0, Vec::new());
-        if self.wire == Wire::V4Lz4 {
-            compression::compress(body, &mut compressed);
+        if let Some(compression) = self.wire.compression() {
+            compression.compress(body, &mut compressed);
             flags = Flags::COMPRESSED.0;
         }
         let body = if flags == 0 { body } else { &compressed };
@@ -183,7 +198,8 @@ impl Client {
                     let mut body = frame.split_off(9);
                     if flags & Flags::COMPRESSED.0 != 0 {
                         let mut whole = Vec::new();
-                        compression::decompress(&body, 256 << 20, &mut whole).map_err(io::Error::other)?;
+                        let compression = self.wire.compression().expect("it was asked for");
+                        compression.decompress(&body, 256 << 20, &mut whole).map_err(io::Error::other)?;
                         body = whole;
                     }
                     return Ok(Frame { opcode, stream: 1, body });

@@ -37,6 +37,9 @@ pub enum DecodeError {
         /// The code.
         kind: u8,
     },
+    /// A flag of a later version.
+    #[error("Received frame with CUSTOM_PAYLOAD flag for native protocol version < 4")]
+    CustomPayloadTooEarly,
     /// REGISTER asks for events that are not defined.
     #[error("Invalid event type in REGISTER: must be TOPOLOGY_CHANGE, STATUS_CHANGE or SCHEMA_CHANGE")]
     UnknownEventKind,

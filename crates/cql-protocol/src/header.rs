@@ -28,13 +28,13 @@ pub struct Flags(pub u8);
 impl Flags {
     /// No flag.
     pub const NONE: Flags = Flags(0);
-    /// The body is compressed (version 4; in version 5 segments are, and this is ignored).
+    /// The body is compressed (versions 3 and 4; in version 5 segments are, and this is ignored).
     pub const COMPRESSED: Flags = Flags(0x01);
     /// A request asks for tracing; a response begins with the tracing's id.
     pub const TRACING: Flags = Flags(0x02);
-    /// The message is preceded by a map of bytes.
+    /// The message is preceded by a map of bytes (from version 4 on).
     pub const CUSTOM_PAYLOAD: Flags = Flags(0x04);
-    /// A response has warnings before its message.
+    /// A response has warnings before its message (from version 4 on).
     pub const WARNING: Flags = Flags(0x08);
     /// The client takes a version that is not final.
     pub const USE_BETA: Flags = Flags(0x10);
@@ -191,10 +191,13 @@ mod tests {
         assert_eq!(error.stream(), 7);
         assert_eq!(
             error.to_string(),
-            "Invalid or unsupported protocol version (66); supported versions are (4/v4, 5/v5)"
+            "Invalid or unsupported protocol version (66); supported versions are (3/v3, 4/v4, 5/v5)"
         );
-        let error = FrameHeader::decode(&[3, 0, 0, 0, 5, 0, 0, 0, 0]).unwrap_err();
-        assert_eq!(error.reply_version(), Version::V4);
+        let error = FrameHeader::decode(&[2, 0, 0, 0, 5, 0, 0, 0, 0]).unwrap_err();
+        assert_eq!(error.reply_version(), Version::V3);
+        let error = FrameHeader::decode(&[6, Flags::USE_BETA.0, 0, 1, 5, 0, 0, 0, 0]).unwrap_err();
+        assert_eq!(error.reply_version(), Version::V5);
+        assert!(error.to_string().starts_with("Invalid or unsupported protocol version (6)"), "{error}");
     }
 
     #[test]

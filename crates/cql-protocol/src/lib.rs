@@ -1,4 +1,4 @@
-//! The CQL native protocol, versions 4 and 5: frames, segments, requests and responses, in both directions.
+//! The CQL native protocol, versions 3, 4 and 5: frames, segments, requests and responses, in both directions.
 //!
 //! Requests are decoded borrowed, without taking memory; responses are appended to the caller's buffer. Nothing here
 //! does I/O or knows what a statement means. No input makes it panic. See `docs/internals/protocol.md`.
@@ -17,6 +17,7 @@ pub mod segment;
 mod type_option;
 mod version;
 
+pub use compression::Compression;
 pub use consistency::Consistency;
 pub use error::DecodeError;
 pub use header::{FRAME_LENGTH_MAX, Flags, FrameHeader, HEADER_LENGTH, HeaderError};

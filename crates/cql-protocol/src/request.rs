@@ -55,7 +55,7 @@ impl<'a> Request<'a> {
     #[inline]
     pub fn decode(header: &FrameHeader, body: &'a [u8]) -> Result<Request<'a>, DecodeError> {
         let version = header.version;
-        let message = message(header.flags, body)?;
+        let message = message(header, body)?;
         Ok(match header.opcode {
             Opcode::Execute => Request::Execute(Execute::decode(message, version)?),
             Opcode::Query => Request::Query(Query::decode(message, version)?),
@@ -102,9 +102,12 @@ impl<'a> Request<'a> {
 
 /// The message within a request's body: what is left after the custom payload, if the flags say that there is one.
 #[inline]
-pub fn message(flags: Flags, body: &[u8]) -> Result<&[u8], DecodeError> {
-    if !flags.contains(Flags::CUSTOM_PAYLOAD) {
+pub fn message<'a>(header: &FrameHeader, body: &'a [u8]) -> Result<&'a [u8], DecodeError> {
+    if !header.flags.contains(Flags::CUSTOM_PAYLOAD) {
         return Ok(body);
+    }
+    if header.version < Version::V4 {
+        return Err(DecodeError::CustomPayloadTooEarly);
     }
     let mut reader = Reader::new(body);
     notation::skip_bytes_map(&mut reader)?;

@@ -1,7 +1,7 @@
 //! How a result describes a type: a code, and what the code needs. (Source: `native_protocol_v5.spec`, 4.2.5.2.)
 //!
 //! A type without a code in the version at hand is "custom", named by Cassandra's Java class, from which drivers know it:
-//! vectors in both versions, durations in version 4.
+//! vectors in all versions, durations before version 5, dates, times and the short integers in version 3.
 
 use cql_types::{CqlType, Field, NESTING_DEPTH_MAX};
 use stdx::Reader;
@@ -17,7 +17,7 @@ const TUPLE: u16 = 0x31;
 
 /// Appends a type. Whether it is frozen is not told: clients need not know.
 pub fn write_type(out: &mut Vec<u8>, version: Version, ty: &CqlType) {
-    if matches!((ty, version), (CqlType::Duration, Version::V4)) {
+    if !has_code(version, ty) {
         return write_class(out, &class_name::of(ty));
     }
     match ty {
@@ -54,6 +54,15 @@ pub fn write_type(out: &mut Vec<u8>, version: Version, ty: &CqlType) {
             }
         }
         native => write_code(out, native.protocol_code()),
+    }
+}
+
+/// Whether the version has a code for a native type.
+fn has_code(version: Version, ty: &CqlType) -> bool {
+    match ty {
+        CqlType::Duration => version >= Version::V5,
+        CqlType::Date | CqlType::Time | CqlType::Smallint | CqlType::Tinyint => version >= Version::V4,
+        _ => true,
     }
 }
 
@@ -137,9 +146,18 @@ mod tests {
             frozen: false,
         };
         let mut types = vec![address, CqlType::Custom("org.example.Odd".into())];
-        let texts = ["set<uuid>", "tuple<int, map<text, set<inet>>>", "vector<float, 1536>", "duration", "counter"];
+        let texts = [
+            "date",
+            "frozen<tuple<time, smallint>>",
+            "tinyint",
+            "set<uuid>",
+            "tuple<int, map<text, set<inet>>>",
+            "vector<float, 1536>",
+            "duration",
+            "counter",
+        ];
         types.extend(texts.map(|text| CqlType::parse(text).unwrap()));
-        for version in [Version::V4, Version::V5] {
+        for version in Version::ALL {
             for ty in &types {
                 let mut out = Vec::new();
                 write_type(&mut out, version, ty);

@@ -161,6 +161,11 @@ impl Engine {
         self.inner.coordinator.storage().wait_synced(sequence).await
     }
 
+    /// An id for a request that asks to be traced. Nothing is kept under it.
+    pub fn tracing_id(&self) -> [u8; 16] {
+        self.inner.clock.time_uuid()
+    }
+
     /// Changes of the schema, in order, for the connections that registered for them. One consumer per shard.
     pub fn schema_events(&self) -> Queue<SchemaEvent> {
         self.inner.events.clone()

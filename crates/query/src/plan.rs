@@ -111,6 +111,8 @@ pub(crate) enum Generator {
 pub(crate) struct ResultColumns {
     /// How many.
     pub(crate) count: usize,
+    /// For version 3.
+    pub(crate) v3: EncodedSpecs,
     /// For version 4.
     pub(crate) v4: EncodedSpecs,
     /// For version 5.

@@ -22,9 +22,10 @@ fn push(inner: &Inner, change: &SchemaEvent) {
         write_event(&mut frame, version, &Event::Schema(translate(change)));
         frame
     };
-    let (v4, v5) = (frame(Version::V4), frame(Version::V5));
+    let (v3, v4, v5) = (frame(Version::V3), frame(Version::V4), frame(Version::V5));
     for connection in inner.connections.borrow().values() {
         connection.push_event(EventKinds::SCHEMA_CHANGE, |version| match version {
+            Version::V3 => &v3,
             Version::V4 => &v4,
             Version::V5 => &v5,
         });

@@ -45,7 +45,7 @@ pub struct BatchStatement<'a> {
 
 impl<'a> BatchStatement<'a> {
     #[inline]
-    fn read(reader: &mut Reader<'a>) -> Result<BatchStatement<'a>, DecodeError> {
+    fn read(reader: &mut Reader<'a>, is_lenient: bool) -> Result<BatchStatement<'a>, DecodeError> {
         let query = match reader.u8()? {
             TEXT => BatchQuery::Text(notation::read_long_string(reader)?),
             PREPARED => BatchQuery::Prepared(notation::read_short_bytes(reader)?),
@@ -53,7 +53,7 @@ impl<'a> BatchStatement<'a> {
         };
         // Version 5's flag for named values does not apply: it comes after the values, so nobody can send them
         // (CASSANDRA-10246).
-        let values = Values::read(reader, false)?;
+        let values = Values::read(reader, false, is_lenient)?;
         Ok(BatchStatement { query, values })
     }
 }
@@ -65,6 +65,8 @@ pub struct Batch<'a> {
     pub kind: BatchKind,
     /// Level, timestamp and the like, for all statements. It has no values.
     pub params: QueryParams<'a>,
+    /// The statements' values came in version 3; see [`Values`].
+    is_lenient: bool,
     count: u16,
     statements: &'a [u8],
 }
@@ -80,13 +82,14 @@ impl<'a> Batch<'a> {
             kind => return Err(DecodeError::UnknownBatchKind { kind }),
         };
         let count = reader.u16()?;
+        let is_lenient = version == Version::V3;
         let bytes = reader.peek();
         for _ in 0..count {
-            BatchStatement::read(&mut reader)?;
+            BatchStatement::read(&mut reader, is_lenient)?;
         }
         let statements = &bytes[..bytes.len() - reader.remaining()];
         let params = QueryParams { values: Values::NONE, ..QueryParams::read(&mut reader, version)? };
-        Ok(Batch { kind, params, count, statements })
+        Ok(Batch { kind, params, is_lenient, count, statements })
     }
 
     /// Appends the message.
@@ -112,7 +115,7 @@ impl<'a> Batch<'a> {
     /// The statements, in the order sent.
     #[inline]
     pub fn statements(&self) -> BatchStatements<'a> {
-        BatchStatements { left: self.count, reader: Reader::new(self.statements) }
+        BatchStatements { left: self.count, is_lenient: self.is_lenient, reader: Reader::new(self.statements) }
     }
 }
 
@@ -120,6 +123,7 @@ impl<'a> Batch<'a> {
 #[derive(Debug, Clone)]
 pub struct BatchStatements<'a> {
     left: u16,
+    is_lenient: bool,
     reader: Reader<'a>,
 }
 
@@ -129,7 +133,7 @@ impl<'a> Iterator for BatchStatements<'a> {
     #[inline]
     fn next(&mut self) -> Option<BatchStatement<'a>> {
         self.left = self.left.checked_sub(1)?;
-        BatchStatement::read(&mut self.reader).ok()
+        BatchStatement::read(&mut self.reader, self.is_lenient).ok()
     }
 
     #[inline]
@@ -177,6 +181,6 @@ impl BatchBuilder {
 
     /// The batch.
     pub fn batch<'a>(&'a self, kind: BatchKind, params: QueryParams<'a>) -> Batch<'a> {
-        Batch { kind, params, count: self.count, statements: &self.bytes }
+        Batch { kind, params, is_lenient: false, count: self.count, statements: &self.bytes }
     }
 }

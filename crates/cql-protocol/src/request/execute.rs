@@ -24,7 +24,7 @@ impl<'a> Execute<'a> {
         let mut reader = Reader::new(message);
         let id = notation::read_short_bytes(&mut reader)?;
         let result_metadata_id = match version {
-            Version::V4 => None,
+            Version::V3 | Version::V4 => None,
             Version::V5 => Some(notation::read_short_bytes(&mut reader)?),
         };
         let params = QueryParams::read(&mut reader, version)?;

@@ -21,7 +21,7 @@ impl<'a> Prepare<'a> {
         let mut reader = Reader::new(message);
         let text = notation::read_long_string(&mut reader)?;
         let flags = match version {
-            Version::V4 => 0,
+            Version::V3 | Version::V4 => 0,
             Version::V5 => reader.u32()?,
         };
         let keyspace = match flags & KEYSPACE {
@@ -31,7 +31,7 @@ impl<'a> Prepare<'a> {
         Ok(Prepare { text, keyspace })
     }
 
-    /// Appends the message. Version 4 has no room for the keyspace, which is left out.
+    /// Appends the message. Before version 5 there is no room for the keyspace, which is left out.
     pub fn encode(&self, version: Version, out: &mut Vec<u8>) {
         notation::write_long_string(out, self.text);
         if version == Version::V5 {

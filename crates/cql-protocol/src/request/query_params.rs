@@ -1,7 +1,7 @@
 //! The parameters of QUERY and EXECUTE, which also end a BATCH.
 //!
 //! ```text
-//! consistency u16 | flags (v4: u8, v5: u32) | values | page_size i32 | paging_state bytes | serial_consistency u16
+//! consistency u16 | flags (v3, v4: u8, v5: u32) | values | page_size i32 | paging_state bytes | serial_consistency u16
 //!                                           | timestamp i64 | keyspace string | now_in_seconds i32
 //! ```
 //!
@@ -67,12 +67,12 @@ impl<'a> QueryParams<'a> {
     pub fn read(reader: &mut Reader<'a>, version: Version) -> Result<QueryParams<'a>, DecodeError> {
         let consistency = notation::read_consistency(reader)?;
         let flags = match version {
-            Version::V4 => u32::from(reader.u8()?),
+            Version::V3 | Version::V4 => u32::from(reader.u8()?),
             Version::V5 => reader.u32()?,
         };
         let values = match flags & VALUES {
             0 => Values::NONE,
-            _ => Values::read(reader, flags & NAMES != 0)?,
+            _ => Values::read(reader, flags & NAMES != 0, version == Version::V3)?,
         };
         let mut params = QueryParams { values, skip_metadata: flags & SKIP_METADATA != 0, ..Self::new(consistency) };
         if flags & !(VALUES | SKIP_METADATA | NAMES) != 0 {
@@ -108,12 +108,12 @@ impl<'a> QueryParams<'a> {
         Ok(())
     }
 
-    /// Appends the parameters. Version 4 has no room for the keyspace and now-in-seconds, which are left out.
+    /// Appends the parameters. Before version 5 there is no room for the keyspace and now-in-seconds, which are left out.
     pub fn write(&self, version: Version, out: &mut Vec<u8>) {
         notation::write_consistency(out, self.consistency);
         let flags = self.flags(version);
         match version {
-            Version::V4 => out.push(flags as u8),
+            Version::V3 | Version::V4 => out.push(flags as u8),
             Version::V5 => out.extend_from_slice(&flags.to_be_bytes()),
         }
         if flags & VALUES != 0 {

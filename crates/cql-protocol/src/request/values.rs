@@ -31,11 +31,11 @@ impl<'a> Value<'a> {
     }
 
     #[inline]
-    fn read(reader: &mut Reader<'a>) -> Result<Value<'a>, DecodeError> {
+    fn read(reader: &mut Reader<'a>, is_lenient: bool) -> Result<Value<'a>, DecodeError> {
         let length = reader.i32()?;
         match usize::try_from(length) {
             Ok(length) => Ok(Value::Bytes(reader.bytes(length)?)),
-            Err(_) if length == NULL => Ok(Value::Null),
+            Err(_) if length == NULL || is_lenient => Ok(Value::Null),
             Err(_) if length == UNSET => Ok(Value::Unset),
             Err(_) => Err(DecodeError::InvalidValueLength { length }),
         }
@@ -55,12 +55,14 @@ impl<'a> Value<'a> {
 pub struct Values<'a> {
     count: u16,
     named: bool,
+    /// Every length below zero stands for null: they came in version 3, which knows no values that are not set.
+    is_lenient: bool,
     bytes: &'a [u8],
 }
 
 impl<'a> Values<'a> {
     /// No values.
-    pub const NONE: Values<'static> = Values { count: 0, named: false, bytes: &[] };
+    pub const NONE: Values<'static> = Values { count: 0, named: false, is_lenient: false, bytes: &[] };
 
     /// How many.
     #[inline]
@@ -83,7 +85,7 @@ impl<'a> Values<'a> {
     /// The values, in the order sent.
     #[inline]
     pub fn iter(&self) -> ValueIter<'a> {
-        ValueIter { left: self.count, named: self.named, reader: Reader::new(self.bytes) }
+        ValueIter { left: self.count, named: self.named, is_lenient: self.is_lenient, reader: Reader::new(self.bytes) }
     }
 
     /// The markers' names in the order of [`Values::iter`], or `None` if the values come without.
@@ -93,16 +95,16 @@ impl<'a> Values<'a> {
 
     /// Reads a u16 count and the values.
     #[inline]
-    pub(crate) fn read(reader: &mut Reader<'a>, named: bool) -> Result<Values<'a>, DecodeError> {
+    pub(crate) fn read(reader: &mut Reader<'a>, named: bool, is_lenient: bool) -> Result<Values<'a>, DecodeError> {
         let count = reader.u16()?;
         let bytes = reader.peek();
         for _ in 0..count {
             if named {
                 notation::read_string(reader)?;
             }
-            Value::read(reader)?;
+            Value::read(reader, is_lenient)?;
         }
-        Ok(Values { count, named, bytes: &bytes[..bytes.len() - reader.remaining()] })
+        Ok(Values { count, named, is_lenient, bytes: &bytes[..bytes.len() - reader.remaining()] })
     }
 
     /// Writes a u16 count and the values.
@@ -128,6 +130,7 @@ impl<'a> IntoIterator for Values<'a> {
 pub struct ValueIter<'a> {
     left: u16,
     named: bool,
+    is_lenient: bool,
     reader: Reader<'a>,
 }
 
@@ -138,7 +141,7 @@ impl<'a> ValueIter<'a> {
         if self.named {
             notation::read_short_bytes(&mut self.reader)?;
         }
-        Value::read(&mut self.reader)
+        Value::read(&mut self.reader, self.is_lenient)
     }
 }
 
@@ -169,7 +172,8 @@ pub struct ValueNames<'a> {
 impl<'a> ValueNames<'a> {
     fn read(&mut self) -> Result<&'a str, DecodeError> {
         let name = notation::read_string(&mut self.reader)?;
-        Value::read(&mut self.reader)?;
+        // What is below zero has no bytes whatever it stands for.
+        Value::read(&mut self.reader, true)?;
         Ok(name)
     }
 }
@@ -224,6 +228,6 @@ impl ValuesBuffer {
 
     /// The values so far.
     pub fn values(&self) -> Values<'_> {
-        Values { count: self.count, named: self.named, bytes: &self.bytes }
+        Values { count: self.count, named: self.named, is_lenient: false, bytes: &self.bytes }
     }
 }

@@ -10,11 +10,33 @@ use crate::{Consistency, DecodeError, Opcode, Version, notation};
 
 /// Appends ERROR.
 pub fn write_error(out: &mut Vec<u8>, version: Version, stream: i16, error: &ErrorBody) {
+    let known = known_in(version, error);
+    let error = known.as_ref().unwrap_or(error);
     let frame = ResponseFrame::begin(out, version, stream, Opcode::Error);
     out.extend_from_slice(&(error.code() as u32).to_be_bytes());
     notation::write_string(out, &error.message);
     write_kind(out, version, &error.kind);
     ResponseFrame::finish(out, frame);
+}
+
+/// The error in whose place one goes whose code the version does not have, as in Cassandra.
+fn known_in(version: Version, error: &ErrorBody) -> Option<ErrorBody> {
+    let message = || error.message.clone();
+    let kind = match error.kind {
+        ErrorKind::CasWriteUnknown { consistency, received, block_for } if version < Version::V5 => {
+            let write_type = WriteType::Cas;
+            ErrorKind::WriteTimeout { consistency, received, block_for, write_type, contentions: None }
+        }
+        ErrorKind::ReadFailure { consistency, received, block_for, data_present, .. } if version < Version::V4 => {
+            ErrorKind::ReadTimeout { consistency, received, block_for, data_present }
+        }
+        ErrorKind::WriteFailure { consistency, received, block_for, write_type, .. } if version < Version::V4 => {
+            ErrorKind::WriteTimeout { consistency, received, block_for, write_type, contentions: None }
+        }
+        ErrorKind::FunctionFailure { .. } | ErrorKind::CdcWriteFailure if version < Version::V4 => ErrorKind::Invalid,
+        _ => return None,
+    };
+    Some(ErrorBody { kind, message: message() })
 }
 
 /// Appends what follows the message.
@@ -79,8 +101,8 @@ fn write_counts(out: &mut Vec<u8>, consistency: Consistency, first: i32, second:
 /// becomes an empty one.
 fn write_failures(out: &mut Vec<u8>, version: Version, failures: &Failures) {
     match (version, failures) {
-        (Version::V4, Failures::Count(count)) => out.extend_from_slice(&count.to_be_bytes()),
-        (Version::V4, Failures::Reasons(reasons)) => notation::write_length(out, reasons.len()),
+        (Version::V3 | Version::V4, Failures::Count(count)) => out.extend_from_slice(&count.to_be_bytes()),
+        (Version::V3 | Version::V4, Failures::Reasons(reasons)) => notation::write_length(out, reasons.len()),
         (Version::V5, Failures::Count(_)) => notation::write_length(out, 0),
         (Version::V5, Failures::Reasons(reasons)) => {
             notation::write_length(out, reasons.len());
@@ -94,7 +116,7 @@ fn write_failures(out: &mut Vec<u8>, version: Version, failures: &Failures) {
 
 fn read_failures(reader: &mut Reader<'_>, version: Version) -> Result<Failures, DecodeError> {
     let count = reader.u32()?;
-    if version == Version::V4 {
+    if version < Version::V5 {
         return Ok(Failures::Count(count));
     }
     // A list that grows as it is read: the count alone takes no memory.

@@ -107,7 +107,7 @@ pub fn write_event(out: &mut Vec<u8>, version: Version, event: &Event) {
         }
         Event::Schema(change) => {
             notation::write_string(out, "SCHEMA_CHANGE");
-            change.write(out);
+            change.write(out, version);
         }
     }
     ResponseFrame::finish(out, frame);

@@ -4,7 +4,7 @@
 use stdx::Reader;
 
 use crate::header::{self, HEADER_LENGTH};
-use crate::{DecodeError, Flags, notation};
+use crate::{DecodeError, Flags, Version, notation};
 
 /// Where the flags are in a header.
 const FLAGS_AT: usize = 1;
@@ -37,9 +37,11 @@ impl ResponsePrefix {
     }
 }
 
-/// Adds warnings to the frame that begins at `start`, is the buffer's last, and has none yet. No warnings: no change.
+/// Adds warnings to the frame that begins at `start`, is the buffer's last, and has none yet. No warnings: no change. Version 3
+/// has no room for them.
 pub fn insert_warnings<S: AsRef<str>>(out: &mut Vec<u8>, start: usize, warnings: &[S]) {
-    if warnings.is_empty() {
+    let is_v3 = out[start] & 0x7f == Version::V3.number();
+    if warnings.is_empty() || is_v3 {
         return;
     }
     let mut list = Vec::new();

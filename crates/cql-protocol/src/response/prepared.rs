@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! kind i32 = 4 | id short bytes | id of the result's columns short bytes (version 5)
-//!              | markers:  flags u32 | count i32 | key count i32 | key count × index u16 | descriptions
+//!              | markers:  flags u32 | count i32 | key count i32 | key count × index u16 | descriptions   (v3: no key)
 //!              | result:   flags u32 | count i32 | descriptions
 //! ```
 
@@ -20,12 +20,12 @@ use crate::{DecodeError, Version, notation};
 pub struct PreparedReply<'a> {
     /// The statement's id.
     pub id: &'a [u8],
-    /// The id of the result's columns; left out in version 4.
+    /// The id of the result's columns; left out before version 5.
     pub result_metadata_id: &'a [u8],
     /// The markers.
     pub markers: &'a [ColumnSpec<'a>],
     /// For each column of the partition key the marker that it is bound to; empty if some is bound to none. Written
-    /// only if all markers are of one table, as in Cassandra.
+    /// only if all markers are of one table, as in Cassandra, and not in version 3.
     pub partition_key: &'a [u16],
     /// The result's columns; none for what is not a SELECT.
     pub columns: &'a [ColumnSpec<'a>],
@@ -35,7 +35,7 @@ pub struct PreparedReply<'a> {
 pub fn write_prepared(out: &mut Vec<u8>, version: Version, stream: i16, prepared: &PreparedReply<'_>) {
     let frame = begin_result(out, version, stream, result_kind::PREPARED);
     notation::write_short_bytes(out, prepared.id);
-    if version == Version::V5 {
+    if version >= Version::V5 {
         notation::write_short_bytes(out, prepared.result_metadata_id);
     }
 
@@ -44,9 +44,11 @@ pub fn write_prepared(out: &mut Vec<u8>, version: Version, stream: i16, prepared
     let partition_key = if flags & GLOBAL_TABLE != 0 { prepared.partition_key } else { &[] };
     out.extend_from_slice(&flags.to_be_bytes());
     out.extend_from_slice(&count_of(prepared.markers.len()).to_be_bytes());
-    out.extend_from_slice(&count_of(partition_key.len()).to_be_bytes());
-    for index in partition_key {
-        out.extend_from_slice(&index.to_be_bytes());
+    if version >= Version::V4 {
+        out.extend_from_slice(&count_of(partition_key.len()).to_be_bytes());
+        for index in partition_key {
+            out.extend_from_slice(&index.to_be_bytes());
+        }
     }
     out.extend_from_slice(&specs);
 
@@ -80,13 +82,16 @@ impl Prepared {
     pub(super) fn read(reader: &mut Reader<'_>, version: Version) -> Result<Prepared, DecodeError> {
         let id = notation::read_short_bytes(reader)?.to_vec();
         let result_metadata_id = match version {
-            Version::V4 => None,
+            Version::V3 | Version::V4 => None,
             Version::V5 => Some(notation::read_short_bytes(reader)?.to_vec()),
         };
 
         let flags = reader.u32()?;
         let marker_count = read_count(reader, "markers")?;
-        let key_count = read_count(reader, "columns of the partition key")?;
+        let key_count = match version {
+            Version::V3 => 0,
+            Version::V4 | Version::V5 => read_count(reader, "columns of the partition key")?,
+        };
         let mut partition_key = Vec::with_capacity(key_count.min(reader.remaining() / 2));
         for _ in 0..key_count {
             partition_key.push(reader.u16()?);

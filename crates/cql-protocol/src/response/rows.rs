@@ -16,7 +16,7 @@ use crate::{DecodeError, Version, notation};
 pub struct RowsHead<'a> {
     /// The columns.
     pub columns: Specs<'a>,
-    /// The id of the columns, if they are others than the client knows (version 5; left out in version 4). They must be
+    /// The id of the columns, if they are others than the client knows (version 5; left out before). They must be
     /// described then.
     pub new_metadata_id: Option<&'a [u8]>,
 }

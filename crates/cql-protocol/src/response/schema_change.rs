@@ -80,13 +80,20 @@ pub struct SchemaChange {
 /// Appends the answer to a statement that changed the schema.
 pub fn write_schema_change(out: &mut Vec<u8>, version: Version, stream: i16, change: &SchemaChange) {
     let frame = begin_result(out, version, stream, result_kind::SCHEMA_CHANGE);
-    change.write(out);
+    change.write(out, version);
     ResponseFrame::finish(out, frame);
 }
 
 impl SchemaChange {
     /// Appends kind, target, keyspace and name.
-    pub(super) fn write(&self, out: &mut Vec<u8>) {
+    pub(super) fn write(&self, out: &mut Vec<u8>, version: Version) {
+        if version < Version::V4
+            && matches!(self.target, SchemaTarget::Function { .. } | SchemaTarget::Aggregate { .. })
+        {
+            // It has no words for these, and is told that the keyspace has changed.
+            let (kind, keyspace) = (SchemaChangeKind::Updated, self.keyspace.clone());
+            return SchemaChange { kind, keyspace, target: SchemaTarget::Keyspace }.write(out, version);
+        }
         let (target, name, arguments) = match &self.target {
             SchemaTarget::Keyspace => ("KEYSPACE", None, None),
             SchemaTarget::Table { name } => ("TABLE", Some(name), None),

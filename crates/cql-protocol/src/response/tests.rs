@@ -12,10 +12,10 @@ use crate::{Consistency, HEADER_LENGTH};
 
 mod recorded;
 
-const VERSIONS: [Version; 2] = [Version::V4, Version::V5];
+const VERSIONS: [Version; 3] = Version::ALL;
 
 fn versions() -> impl Strategy<Value = Version> {
-    prop_oneof![Just(Version::V4), Just(Version::V5)]
+    prop_oneof![Just(Version::V3), Just(Version::V4), Just(Version::V5)]
 }
 
 /// Takes the one frame in `out` apart.
@@ -52,7 +52,7 @@ fn errors_round_trip() {
     let reasons = vec![(IpAddr::V4(Ipv4Addr::LOCALHOST), 1), (IpAddr::V6(Ipv6Addr::LOCALHOST), 2)];
     for version in VERSIONS {
         let failures = match version {
-            Version::V4 => Failures::Count(3),
+            Version::V3 | Version::V4 => Failures::Count(3),
             Version::V5 => Failures::Reasons(reasons.clone()),
         };
         let contentions = (version == Version::V5).then_some(7);
@@ -99,9 +99,29 @@ fn errors_round_trip() {
             let error = ErrorBody::new(kind, "what happened");
             let mut out = Vec::new();
             write_error(&mut out, version, 5, &error);
-            assert_eq!(decode(&out), Response::Error(error));
+            assert_eq!(decode(&out), Response::Error(told_in(version, error)));
         }
     }
+}
+
+/// What a client hears of an error whose code its version does not have.
+fn told_in(version: Version, error: ErrorBody) -> ErrorBody {
+    let kind = match error.kind {
+        ErrorKind::CasWriteUnknown { consistency, received, block_for } if version != Version::V5 => {
+            let write_type = WriteType::Cas;
+            ErrorKind::WriteTimeout { consistency, received, block_for, write_type, contentions: None }
+        }
+        ErrorKind::ReadFailure { consistency, received, block_for, .. } if version == Version::V3 => {
+            ErrorKind::ReadTimeout { consistency, received, block_for, data_present: false }
+        }
+        ErrorKind::WriteFailure { consistency, received, block_for, .. } if version == Version::V3 => {
+            let write_type = WriteType::BatchLog;
+            ErrorKind::WriteTimeout { consistency, received, block_for, write_type, contentions: None }
+        }
+        ErrorKind::FunctionFailure { .. } | ErrorKind::CdcWriteFailure if version == Version::V3 => ErrorKind::Invalid,
+        kind => kind,
+    };
+    ErrorBody { kind, ..error }
 }
 
 #[test]
@@ -146,6 +166,14 @@ fn events_and_schema_changes_round_trip() {
         write_schema_change(&mut out, Version::V4, 9, &change);
         assert_eq!(decode(&out), Response::Result(ResultBody::SchemaChange(change.clone())));
         events.push(Event::Schema(change));
+    }
+    for (target, has_words) in targets.into_iter().zip([true, true, true, false, false]) {
+        let dropped = SchemaChange { kind: SchemaChangeKind::Dropped, keyspace: "ks".to_owned(), target };
+        let told =
+            SchemaChange { kind: SchemaChangeKind::Updated, keyspace: "ks".to_owned(), target: SchemaTarget::Keyspace };
+        let mut out = Vec::new();
+        write_event(&mut out, Version::V3, &Event::Schema(dropped.clone()));
+        assert_eq!(decode(&out), Response::Event(Event::Schema(if has_words { dropped } else { told })));
     }
     for event in events {
         let mut out = Vec::new();
@@ -204,6 +232,10 @@ fn warnings_and_a_tracing_id_go_before_the_message() {
         assert_eq!(prefix.warnings, ["one", "two"]);
         assert_eq!(response, Response::Result(ResultBody::SetKeyspace("ks")));
     }
+    out.clear();
+    write_set_keyspace(&mut out, Version::V3, 1, "ks");
+    insert_warnings(&mut out, 0, &["version 3 has no room for it"]);
+    assert_eq!(decode(&out), Response::Result(ResultBody::SetKeyspace("ks")));
 }
 
 fn spec<'a>(table: &'a str, name: &'a str, ty: &'a CqlType) -> ColumnSpec<'a> {
@@ -232,6 +264,7 @@ fn prepared_statements_round_trip() {
                 assert_eq!(prepared.result_metadata_id, (version == Version::V5).then(|| vec![8; 16]));
                 assert!(prepared.markers.iter().map(DecodedSpec::as_spec).eq(markers.iter().copied()));
                 assert!(prepared.columns.iter().map(DecodedSpec::as_spec).eq(columns.iter().copied()));
+                let keys_told = keys_told && version > Version::V3;
                 assert_eq!(prepared.partition_key, if keys_told { vec![1, 0] } else { vec![] });
             }
         }

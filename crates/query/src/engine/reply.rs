@@ -26,6 +26,7 @@ impl<'a> ReplyTo<'a> {
     #[inline]
     pub(super) fn head<'c>(&self, columns: &'c ResultColumns) -> RowsHead<'c> {
         let encoded = match self.version {
+            Version::V3 => &columns.v3,
             Version::V4 => &columns.v4,
             Version::V5 => &columns.v5,
         };

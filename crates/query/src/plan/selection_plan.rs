@@ -307,6 +307,7 @@ fn result_columns(selection: &[ResultColumn], table: &Table) -> ResultColumns {
     }
     ResultColumns {
         count: specs.len(),
+        v3: EncodedSpecs::new(Version::V3, &specs),
         v4: EncodedSpecs::new(Version::V4, &specs),
         v5: EncodedSpecs::new(Version::V5, &specs),
         id: digest.finalize().into(),

@@ -3,7 +3,8 @@
 use std::rc::Rc;
 
 use cql_protocol::request::{self, Batch, Execute, Query, Register, Startup};
-use cql_protocol::{ErrorBody, FrameHeader, Opcode, write_error};
+use cql_protocol::response::insert_tracing_id;
+use cql_protocol::{ErrorBody, Flags, FrameHeader, Opcode, write_error};
 use query::{Outcome, OwnedRequest};
 use runtime::Group;
 
@@ -34,7 +35,7 @@ impl Connection {
             return Ok(());
         }
         let version = header.version;
-        let message = request::message(header.flags, body)?;
+        let message = request::message(header, body)?;
         let start = output.ready.len();
         let engine = &self.server.engine;
         let outcome = match header.opcode {
@@ -53,6 +54,9 @@ impl Connection {
             Opcode::Prepare => Outcome::MustWait,
             _ => return self.dispatch_control(header, message, output),
         };
+        if header.flags.contains(Flags::TRACING) && !matches!(outcome, Outcome::MustWait) {
+            insert_tracing_id(&mut output.ready, start, engine.tracing_id());
+        }
         match outcome {
             Outcome::Ready => {}
             Outcome::AfterSync(sequence) => {
@@ -80,7 +84,7 @@ impl Connection {
             return self.dispatch(header, &body, output);
         }
         if matches!(header.opcode, Opcode::Query | Opcode::Prepare)
-            && let Some(error) = query::refuse_text(request::message(header.flags, &body)?)
+            && let Some(error) = query::refuse_text(request::message(header, &body)?)
         {
             write_error(&mut output.ready, header.version, header.stream, &error);
             return Ok(());
@@ -130,7 +134,10 @@ impl Connection {
         let connection = self.clone();
         server.runtime.spawn(Group::Query, async move {
             let (header, length) = (request.header, request.body.len());
-            let reply = connection.server.engine.run(&connection.session, request).await;
+            let mut reply = connection.server.engine.run(&connection.session, request).await;
+            if header.flags.contains(Flags::TRACING) {
+                insert_tracing_id(&mut reply, 0, connection.server.engine.tracing_id());
+            }
             connection.task_done(&header, length, reply);
         });
     }

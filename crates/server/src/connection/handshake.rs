@@ -1,7 +1,9 @@
 //! OPTIONS and STARTUP: what this server speaks, and what a connection chooses.
 
 use cql_protocol::request::{self, Startup};
-use cql_protocol::{Codec, ErrorBody, FrameHeader, Opcode, Version, write_error, write_ready, write_supported};
+use cql_protocol::{
+    Codec, Compression, ErrorBody, FrameHeader, Opcode, Version, write_error, write_ready, write_supported,
+};
 use topology::Sharder;
 
 use super::Connection;
@@ -20,7 +22,7 @@ pub(super) fn before_startup(
     match header.opcode {
         Opcode::Options => supported(connection, header, output),
         Opcode::Startup => {
-            let message = request::message(header.flags, body)?;
+            let message = request::message(header, body)?;
             match choose(&Startup::decode(message)?, header.version) {
                 Ok(transport) => {
                     write_ready(&mut output.ready, header.version, header.stream);
@@ -53,17 +55,20 @@ fn choose(startup: &Startup<'_>, version: Version) -> Result<Transport, String> 
             "CQL version {cql_version} is not supported by the binary protocol (supported version are >= 3.0.0)"
         ));
     }
-    let compressed = match startup.compression().map(str::to_ascii_lowercase).as_deref() {
-        None | Some("") => false,
-        Some("lz4") => true,
-        Some("snappy") => return Err("This instance does not support Snappy compression".to_owned()),
+    let compression = match startup.compression().map(str::to_ascii_lowercase).as_deref() {
+        None | Some("") => None,
+        Some("lz4") => Some(Compression::Lz4),
+        Some("snappy") => Some(Compression::Snappy),
         Some(other) => return Err(format!("Unknown compression algorithm: {other}")),
     };
-    Ok(match (version, compressed) {
-        (Version::V4, false) => Transport::Plain,
-        (Version::V4, true) => Transport::CompressedBodies,
-        (Version::V5, false) => Transport::Segments(Codec::Plain),
-        (Version::V5, true) => Transport::Segments(Codec::Lz4),
+    Ok(match (version, compression) {
+        (Version::V3 | Version::V4, None) => Transport::Plain,
+        (Version::V3 | Version::V4, Some(compression)) => Transport::CompressedBodies(compression),
+        (Version::V5, None) => Transport::Segments(Codec::Plain),
+        (Version::V5, Some(Compression::Lz4)) => Transport::Segments(Codec::Lz4),
+        (Version::V5, Some(Compression::Snappy)) => {
+            return Err("Snappy compression is not supported in protocol V5".to_owned());
+        }
     })
 }
 
@@ -78,7 +83,6 @@ pub(super) fn supported(connection: &Connection, header: &FrameHeader, output: &
     let port = port.as_deref();
     let one = [
         ("CQL_VERSION", Some("3.4.7")),
-        ("COMPRESSION", Some("lz4")),
         ("SCYLLA_SHARD", Some(shard.as_str())),
         ("SCYLLA_NR_SHARDS", Some(shards.as_str())),
         ("SCYLLA_PARTITIONER", Some("org.apache.cassandra.dht.Murmur3Partitioner")),
@@ -88,11 +92,37 @@ pub(super) fn supported(connection: &Connection, header: &FrameHeader, output: &
     ];
     let lists: Vec<(&str, [&str; 1])> = one.iter().filter_map(|(key, value)| Some((*key, [(*value)?]))).collect();
     let mut options: Vec<(&str, &[&str])> = lists.iter().map(|(key, list)| (*key, list.as_slice())).collect();
+    options.push(("COMPRESSION", &["snappy", "lz4"]));
     options.push(("PROTOCOL_VERSIONS", &Version::SUPPORTED));
     write_supported(&mut output.ready, header.version, header.stream, &options);
 }
 
-/// The error for a client that is one too many. Its version is not known yet; every driver reads version 4.
+/// The error for a client that is one too many. Its version is not known yet; every driver reads version 4 here.
 pub(super) fn write_refusal(out: &mut Vec<u8>) {
     write_error(out, Version::V4, 0, &ErrorBody::overloaded("This node has too many connections"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(version: Version, options: &[(&str, &str)]) -> Result<Transport, String> {
+        choose(&Startup::of(options, &mut Vec::new()), version)
+    }
+
+    #[test]
+    fn startup_chooses_how_frames_lie_on_the_wire() {
+        let with = |version, compression| chosen(version, &[("CQL_VERSION", "3.0.0"), ("COMPRESSION", compression)]);
+        for version in [Version::V3, Version::V4] {
+            assert_eq!(chosen(version, &[("CQL_VERSION", "3.4.7")]), Ok(Transport::Plain));
+            assert_eq!(with(version, "lz4"), Ok(Transport::CompressedBodies(Compression::Lz4)));
+            assert_eq!(with(version, "Snappy"), Ok(Transport::CompressedBodies(Compression::Snappy)));
+        }
+        assert_eq!(with(Version::V5, ""), Ok(Transport::Segments(Codec::Plain)));
+        assert_eq!(with(Version::V5, "LZ4"), Ok(Transport::Segments(Codec::Lz4)));
+        let refused = with(Version::V5, "snappy").unwrap_err();
+        assert_eq!(refused, "Snappy compression is not supported in protocol V5");
+        assert_eq!(with(Version::V3, "zstd").unwrap_err(), "Unknown compression algorithm: zstd");
+        assert_eq!(chosen(Version::V3, &[]).unwrap_err(), "Missing value CQL_VERSION in STARTUP message");
+    }
 }

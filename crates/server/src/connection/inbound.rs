@@ -1,13 +1,13 @@
 //! From bytes to request frames, in either transport.
 //!
-//! In version 4 frames lie one after another in the read buffer. In version 5 the read buffer holds segments; the payload of
+//! Before version 5 frames lie one after another in the read buffer. In version 5 the read buffer holds segments; the payload of
 //! a self-contained one holds whole frames, the payloads of others are put together until one frame is whole. A segment's
 //! payload is copied out once its checksum is right: frames are small against the 128 KiB of a segment, and the copy lets
 //! one buffer position mean one thing.
 
 use std::rc::Rc;
 
-use cql_protocol::{Codec, ErrorBody, Flags, FrameHeader, HEADER_LENGTH, Version, compression, segment};
+use cql_protocol::{Codec, ErrorBody, Flags, FrameHeader, HEADER_LENGTH, Version, segment};
 
 use super::large::{LARGE_BODY_MIN, Large, Step};
 use super::read_buffer::ReadBuffer;
@@ -175,17 +175,16 @@ impl Inbound {
         if !header.flags.contains(Flags::COMPRESSED) {
             return Ok(Next::Frame(header, body));
         }
-        if transport != Transport::CompressedBodies {
-            return Err(not_negotiated(&header));
-        }
-        if compression::decompressed_length(body) > LARGE_BODY_MIN {
-            let mut large = Large::new(header, true);
+        let Transport::CompressedBodies(compression) = transport else { return Err(not_negotiated(&header)) };
+        if compression.decompressed_length(body) > LARGE_BODY_MIN {
+            let mut large = Large::new(header, Some(compression));
             large.take(body);
             self.large = Some(large);
             return Ok(Next::Step);
         }
         self.body.clear();
-        compression::decompress(body, self.budget.limits.frame_bytes_max, &mut self.body)
+        compression
+            .decompress(body, self.budget.limits.frame_bytes_max, &mut self.body)
             .map_err(|error| Violation::protocol(error.to_string()).on(header.version, header.stream))?;
         Ok(Next::Frame(header, &self.body))
     }
@@ -193,12 +192,13 @@ impl Inbound {
     /// A large frame begins; its header is at the front of the buffer.
     #[cold]
     fn begin_large(&mut self, header: FrameHeader, transport: Transport) -> Result<Next<'_>, Violation> {
-        let is_compressed = header.flags.contains(Flags::COMPRESSED);
-        if is_compressed && transport != Transport::CompressedBodies {
-            return Err(not_negotiated(&header));
-        }
+        let compression = match transport {
+            _ if !header.flags.contains(Flags::COMPRESSED) => None,
+            Transport::CompressedBodies(compression) => Some(compression),
+            _ => return Err(not_negotiated(&header)),
+        };
         self.buffer.consume(HEADER_LENGTH);
-        self.large = Some(Large::new(header, is_compressed));
+        self.large = Some(Large::new(header, compression));
         Ok(Next::Step)
     }
 
@@ -293,7 +293,7 @@ impl Inbound {
                     return Err(violation);
                 }
                 // In version 5 segments are what is compressed.
-                Large::new(header, false)
+                Large::new(header, None)
             }
         };
         let header = large.header();

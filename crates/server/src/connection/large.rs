@@ -5,8 +5,8 @@
 
 use std::rc::Rc;
 
-use cql_protocol::FrameHeader;
-use cql_protocol::compression::{self, Decompressor};
+use cql_protocol::compression::Decompressor;
+use cql_protocol::{Compression, FrameHeader};
 
 use super::violation::Violation;
 use crate::budget::Budget;
@@ -22,7 +22,7 @@ const DECOMPRESSED_PER_STEP: usize = 64 << 10;
 #[derive(Debug)]
 pub(super) struct Large {
     header: FrameHeader,
-    is_compressed: bool,
+    compression: Option<Compression>,
     pieces: Vec<Vec<u8>>,
     arrived: usize,
     /// The pieces that were joined so far, in memory for all of them.
@@ -42,16 +42,8 @@ pub(super) enum Step {
 
 impl Large {
     /// A request of which nothing but the header is there.
-    pub(super) fn new(header: FrameHeader, is_compressed: bool) -> Large {
-        Large {
-            header,
-            is_compressed,
-            pieces: Vec::new(),
-            arrived: 0,
-            whole: Vec::new(),
-            joined: 0,
-            decompressing: None,
-        }
+    pub(super) fn new(header: FrameHeader, compression: Option<Compression>) -> Large {
+        Large { header, compression, pieces: Vec::new(), arrived: 0, whole: Vec::new(), joined: 0, decompressing: None }
     }
 
     /// Its header.
@@ -99,13 +91,13 @@ impl Large {
             self.join();
             return Ok(Step::More);
         }
-        if !self.is_compressed {
+        let Some(compression) = self.compression else {
             return Ok(Step::Whole(std::mem::take(&mut self.whole)));
-        }
+        };
         let limit = budget.limits.frame_bytes_max;
         let decompressor =
-            Decompressor::begin(&self.whole, limit).map_err(|error| self.violation(error.to_string()))?;
-        let grown = compression::decompressed_length(&self.whole);
+            Decompressor::begin(compression, &self.whole, limit).map_err(|error| self.violation(error.to_string()))?;
+        let grown = compression.decompressed_length(&self.whole);
         if !budget.take_bytes(*counted, *counted + grown) {
             return Err(super::inbound::too_many_bytes(&self.header));
         }

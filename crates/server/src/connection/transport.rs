@@ -1,21 +1,21 @@
 //! How reply frames lie on the wire.
 
-use cql_protocol::{Codec, HEADER_LENGTH, compression, segment};
+use cql_protocol::{Codec, Compression, HEADER_LENGTH, segment};
 
 /// What STARTUP chose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Transport {
-    /// Frames as they are: version 4, and everything up to READY.
+    /// Frames as they are: versions 3 and 4, and everything up to READY.
     Plain,
-    /// Version 4 with LZ4: each body compressed by itself.
-    CompressedBodies,
+    /// Versions 3 and 4, compressed: each body by itself.
+    CompressedBodies(Compression),
     /// Version 5: frames packed in segments with checksums.
     Segments(Codec),
 }
 
 /// About how much is sealed at once, so that replies of any size hold the core only shortly.
 const SEALED_AT_ONCE: usize = 2 * segment::PAYLOAD_MAX;
-/// A larger body is sent as it is: version 4 compresses a body as one block, which cannot be interrupted. This takes about 1 ms.
+/// A larger body is sent as it is: versions 3 and 4 compress a body as one block, which cannot be interrupted. This takes about 1 ms.
 const COMPRESSED_BODY_MAX: usize = 512 << 10;
 
 /// Seals a run of whole frames for the wire, a part at a time.
@@ -47,7 +47,7 @@ impl<'a> Sealer<'a> {
         }
         match self.transport {
             Transport::Plain => sealed.extend_from_slice(self.take(self.rest.len())),
-            Transport::CompressedBodies => self.compress_bodies(sealed),
+            Transport::CompressedBodies(compression) => self.compress_bodies(compression, sealed),
             Transport::Segments(codec) => self.pack(codec, sealed),
         }
         true
@@ -59,14 +59,14 @@ impl<'a> Sealer<'a> {
         part
     }
 
-    fn compress_bodies(&mut self, sealed: &mut Vec<u8>) {
+    fn compress_bodies(&mut self, compression: Compression, sealed: &mut Vec<u8>) {
         let mut taken = 0;
         while !self.rest.is_empty() && taken < SEALED_AT_ONCE {
             if self.cut == 0 {
                 let length = frame_length(self.rest);
                 if length <= COMPRESSED_BODY_MAX {
                     taken += length;
-                    compression::compress_frame(self.take(length), sealed);
+                    compression.compress_frame(self.take(length), sealed);
                     continue;
                 }
                 self.cut = length;

@@ -1,6 +1,6 @@
 //! Frames come out as they went in, however the bytes were cut on their way; and no more memory is taken than arrived.
 
-use cql_protocol::{Opcode, RequestFrame, write_error};
+use cql_protocol::{Compression, Opcode, RequestFrame, write_error};
 use proptest::prelude::*;
 
 use super::*;
@@ -58,10 +58,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn any_cut_gives_the_same_frames(bodies in bodies(), cut in 1usize..100_000, transport in 0..4) {
+    fn any_cut_gives_the_same_frames(bodies in bodies(), cut in 1usize..100_000, transport in 0..5) {
         let (version, transport) = match transport {
             0 => (Version::V4, Transport::Plain),
-            1 => (Version::V4, Transport::CompressedBodies),
+            1 => (Version::V4, Transport::CompressedBodies(Compression::Lz4)),
+            4 => (Version::V3, Transport::CompressedBodies(Compression::Snappy)),
             2 => (Version::V5, Transport::Segments(Codec::Plain)),
             _ => (Version::V5, Transport::Segments(Codec::Lz4)),
         };
@@ -71,7 +72,7 @@ proptest! {
         for (stream, body) in &streams {
             let frame = frame(version, *stream, body);
             match transport {
-                Transport::CompressedBodies => compression::compress_frame(&frame, &mut wire),
+                Transport::CompressedBodies(compression) => compression.compress_frame(&frame, &mut wire),
                 _ => wire.extend_from_slice(&frame),
             }
         }
@@ -85,10 +86,11 @@ proptest! {
     }
 
     #[test]
-    fn hostile_bytes_do_no_harm(bytes in prop::collection::vec(any::<u8>(), 0..2_000), cut in 1usize..500, transport in 0..4) {
+    fn hostile_bytes_do_no_harm(bytes in prop::collection::vec(any::<u8>(), 0..2_000), cut in 1usize..500, transport in 0..5) {
         let transport = match transport {
             0 => Transport::Plain,
-            1 => Transport::CompressedBodies,
+            1 => Transport::CompressedBodies(Compression::Lz4),
+            4 => Transport::CompressedBodies(Compression::Snappy),
             2 => Transport::Segments(Codec::Plain),
             _ => Transport::Segments(Codec::Lz4),
         };
@@ -151,31 +153,33 @@ fn large_frames_count_against_the_shard_while_they_last() {
 
 #[test]
 fn what_a_compressed_body_grows_to_counts_and_goes() {
-    let mut wire = Vec::new();
-    for (stream, length) in [(1, 2 << 20), (2, 8 << 20), (3, 1_000)] {
-        compression::compress_frame(&frame(Version::V4, stream, &vec![stream as u8; length]), &mut wire);
+    for compression in [Compression::Lz4, Compression::Snappy] {
+        let mut wire = Vec::new();
+        for (stream, length) in [(1, 2 << 20), (2, 8 << 20), (3, 1_000)] {
+            compression.compress_frame(&frame(Version::V4, stream, &vec![stream as u8; length]), &mut wire);
+        }
+        assert!(wire.len() < 2 * UNCOUNTED, "the frames themselves are not what counts");
+        let limits = Limits { shard_bytes_in_flight_max: 3 << 20, ..Limits::default() };
+        let mut inbound = inbound(limits);
+        let budget = inbound.budget.clone();
+        let frames = receive(&mut inbound, Transport::CompressedBodies(compression), &wire, 50_000);
+        let (streams, bodies): (Vec<i16>, Vec<Vec<u8>>) = frames.into_iter().unzip();
+        assert_eq!(streams, [1, 2, 3]);
+        let refusal = b"Too many bytes of requests are in flight on this shard";
+        assert_eq!([bodies[0].len(), bodies[1].len(), bodies[2].len()], [2 << 20, refusal.len(), 1_000]);
+        assert_eq!(bodies[1], refusal);
+        inbound.take_for_read(0);
+        assert_eq!((budget.bytes(), budget.refused()), (0, 1));
+        assert!(inbound.body.capacity() <= UNCOUNTED, "an idle connection keeps {} bytes", inbound.body.capacity());
     }
-    assert!(wire.len() < UNCOUNTED, "the frames themselves are not what counts");
-    let limits = Limits { shard_bytes_in_flight_max: 3 << 20, ..Limits::default() };
-    let mut inbound = inbound(limits);
-    let budget = inbound.budget.clone();
-    let frames = receive(&mut inbound, Transport::CompressedBodies, &wire, 50_000);
-    let (streams, bodies): (Vec<i16>, Vec<Vec<u8>>) = frames.into_iter().unzip();
-    assert_eq!(streams, [1, 2, 3]);
-    let refusal = b"Too many bytes of requests are in flight on this shard";
-    assert_eq!([bodies[0].len(), bodies[1].len(), bodies[2].len()], [2 << 20, refusal.len(), 1_000]);
-    assert_eq!(bodies[1], refusal);
-    inbound.take_for_read(0);
-    assert_eq!((budget.bytes(), budget.refused()), (0, 1));
-    assert!(inbound.body.capacity() <= UNCOUNTED, "an idle connection keeps {} bytes", inbound.body.capacity());
 }
 
 #[test]
 fn a_large_body_does_not_stay_with_an_idle_connection() {
     let mut wire = Vec::new();
-    compression::compress_frame(&frame(Version::V4, 1, &vec![1; 2 << 20]), &mut wire);
+    Compression::Lz4.compress_frame(&frame(Version::V4, 1, &vec![1; 2 << 20]), &mut wire);
     let mut inbound = inbound(Limits::default());
-    receive(&mut inbound, Transport::CompressedBodies, &wire, 50_000);
+    receive(&mut inbound, Transport::CompressedBodies(Compression::Lz4), &wire, 50_000);
     inbound.take_for_read(0);
     assert!(inbound.body.capacity() <= UNCOUNTED, "{} bytes stay", inbound.body.capacity());
     assert_eq!(inbound.budget.bytes(), 0);
