@@ -4,12 +4,12 @@ use schema::TableId;
 use stdx::Reader;
 use topology::Token;
 
-use crate::VERSION;
 use crate::clustering::ClusteringRef;
 use crate::encoder::{item_kind, mutation_flag};
 use crate::error::DecodeError;
 use crate::life::Deletion;
 use crate::row::RowRef;
+use crate::{VERSION, VERSION_WITH_ELEMENTS};
 
 /// One end of a range tombstone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,8 +69,8 @@ impl<'a> MutationRef<'a> {
     fn head(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes);
         let version = reader.u8()?;
-        if version != VERSION {
-            return Err(DecodeError::NewerVersion { found: version, known: VERSION });
+        if version != VERSION && version != VERSION_WITH_ELEMENTS {
+            return Err(DecodeError::NewerVersion { found: version, known: VERSION_WITH_ELEMENTS });
         }
         let flags = reader.u8()?;
         if flags & !mutation_flag::ALL != 0 {

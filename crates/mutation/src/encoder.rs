@@ -4,10 +4,10 @@ use schema::{ColumnId, TableId};
 use stdx::varint;
 use topology::Token;
 
-use crate::VERSION;
 use crate::clustering::{self, ClusteringBound, ClusteringRef};
 use crate::life::{Deletion, Expiry, Liveness};
 use crate::row::{CellRef, RowBuilder, RowRef};
+use crate::{VERSION, VERSION_WITH_ELEMENTS};
 
 /// Flags in a mutation's second byte.
 pub(crate) mod mutation_flag {
@@ -89,6 +89,9 @@ impl<'o> MutationEncoder<'o> {
 
     fn push_blob(&mut self, row: RowRef<'_>) {
         self.has_items = true;
+        if row.has_elements() {
+            self.out[self.start] = VERSION_WITH_ELEMENTS;
+        }
         let length = u32::try_from(row.bytes().len()).expect("a row is smaller than a request, which is below 4 GiB");
         self.out.extend_from_slice(&length.to_be_bytes());
         self.out.extend_from_slice(row.bytes());
@@ -164,11 +167,43 @@ impl RowEncoder<'_, '_> {
         self
     }
 
-    /// Deletes a column's value.
+    /// Deletes a column's value; of a column of several cells, its elements.
     pub fn tombstone(&mut self, column: ColumnId, timestamp: i64, local_deletion_time: u32) -> &mut Self {
         let tombstone = Some(local_deletion_time);
         let (row, out) = self.row();
         row.cell(out, &CellRef { column, timestamp, expiry: None, tombstone, path: &[], value: &[] });
+        self
+    }
+
+    /// Sets an element of a column of several cells. `path` says which, and is not empty.
+    pub fn element(
+        &mut self,
+        column: ColumnId,
+        path: &[u8],
+        timestamp: i64,
+        expiry: Option<Expiry>,
+        value: &[u8],
+    ) -> &mut Self {
+        self.element_cell(&CellRef { column, timestamp, expiry, tombstone: None, path, value })
+    }
+
+    /// Deletes an element of a column of several cells.
+    pub fn element_tombstone(
+        &mut self,
+        column: ColumnId,
+        path: &[u8],
+        timestamp: i64,
+        local_deletion_time: u32,
+    ) -> &mut Self {
+        let tombstone = Some(local_deletion_time);
+        self.element_cell(&CellRef { column, timestamp, expiry: None, tombstone, path, value: &[] })
+    }
+
+    fn element_cell(&mut self, cell: &CellRef<'_>) -> &mut Self {
+        assert!(!cell.path.is_empty(), "an element has a path");
+        self.mutation.out[self.mutation.start] = VERSION_WITH_ELEMENTS;
+        let (row, out) = self.row();
+        row.cell(out, cell);
         self
     }
 }

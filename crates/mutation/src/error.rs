@@ -30,6 +30,12 @@ pub enum DecodeError {
         /// The column at which the order breaks.
         column: u64,
     },
+    /// A row has an element that its own column's deletion covers.
+    #[error("an element of column {column} is older than the column's deletion")]
+    Covered {
+        /// The column.
+        column: u16,
+    },
     /// Bytes are left over where nothing may follow.
     #[error("{count} bytes are left over")]
     LeftOver {

@@ -25,3 +25,8 @@ pub use row::{CellRef, Cells, LiveCells, LiveRow, RowBuilder, RowRef, merge_rows
 
 /// The version that the first byte of every mutation and read command names. A reader refuses what is newer.
 pub const VERSION: u8 = 1;
+
+/// The version of a mutation with a row that has elements of columns of several cells. What a reader of version 1 made of
+/// them would lack the rule by which a column's deletion covers them, so it must refuse them. All other mutations are
+/// still of version 1, byte for byte.
+pub const VERSION_WITH_ELEMENTS: u8 = 2;

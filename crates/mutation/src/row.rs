@@ -36,7 +36,7 @@ mod cell_flag {
     pub const TOMBSTONE: u8 = 0x01;
     /// The cell expires.
     pub const EXPIRY: u8 = 0x02;
-    /// The cell is one of a collection's, and its path follows. No writer makes these yet.
+    /// The cell is an element of a column of several cells, and its path follows.
     pub const PATH: u8 = 0x04;
     /// The cell's timestamp is the base time's.
     pub const BASE: u8 = 0x08;
@@ -55,7 +55,8 @@ pub struct CellRef<'a> {
     pub expiry: Option<Expiry>,
     /// When it was deleted, seconds since 1970: then it is a tombstone.
     pub tombstone: Option<u32>,
-    /// Which of a collection's cells it is; empty for all others.
+    /// Which element of a column of several cells it is, in an order of bytes; empty for all others. In such a column the
+    /// cell with an empty path is the deletion of what was there, elements as old as itself or older.
     pub path: &'a [u8],
     /// The value; empty for a tombstone.
     pub value: &'a [u8],
@@ -92,6 +93,7 @@ impl<'a> RowRef<'a> {
         let row = Self::head(bytes)?;
         let mut reader = Reader::new(row.cells);
         let mut last: Option<(u16, &[u8])> = None;
+        let mut whole = None;
         let base = row.base_timestamp;
         while !reader.is_empty() {
             let cell = match row.is_uniform() {
@@ -103,6 +105,11 @@ impl<'a> RowRef<'a> {
                 return Err(DecodeError::OutOfOrder { column: u64::from(cell.column.0) });
             }
             last = Some(place);
+            if cell.path.is_empty() {
+                whole = Some((cell.column, cell.timestamp));
+            } else if whole.is_some_and(|(column, timestamp)| column == cell.column && cell.timestamp <= timestamp) {
+                return Err(DecodeError::Covered { column: cell.column.0 });
+            }
         }
         Ok(row)
     }
@@ -170,6 +177,11 @@ impl<'a> RowRef<'a> {
     #[inline]
     pub fn is_uniform(&self) -> bool {
         self.flags & row_flag::UNIFORM != 0
+    }
+
+    /// Whether any of the cells is an element of a column of several cells.
+    pub fn has_elements(&self) -> bool {
+        !self.is_uniform() && self.cells().any(|cell| !cell.path.is_empty())
     }
 
     /// Whether the row says nothing at all.

@@ -62,8 +62,33 @@ fn every_cut_is_refused() {
 #[test]
 fn a_newer_version_is_named() {
     let mut bytes = example();
-    bytes[0] = 2;
-    assert_eq!(MutationRef::decode(&bytes).err(), Some(DecodeError::NewerVersion { found: 2, known: 1 }));
+    bytes[0] = 3;
+    assert_eq!(MutationRef::decode(&bytes).err(), Some(DecodeError::NewerVersion { found: 3, known: 2 }));
+}
+
+#[test]
+fn only_elements_need_the_newer_version() {
+    let encoded = |path: &[u8]| {
+        let mut bytes = Vec::new();
+        let mut mutation = MutationEncoder::begin(&mut bytes, TableId([7; 16]), Token(3), b"key");
+        let mut row = mutation.row([]);
+        match path {
+            [] => row.cell(ColumnId(1), 5, None, b"v"),
+            path => row.tombstone(ColumnId(1), 4, 90).element(ColumnId(1), path, 5, None, b"v"),
+        };
+        mutation.finish();
+        bytes
+    };
+    assert_eq!((encoded(b"")[0], encoded(b"p")[0]), (1, 2));
+    let bytes = encoded(b"p");
+    let Some(Item::Row(clustering, row)) = MutationRef::decode(&bytes).unwrap().items().next() else {
+        panic!("there is a row")
+    };
+    let mut copied = Vec::new();
+    let mut mutation = MutationEncoder::begin(&mut copied, TableId([7; 16]), Token(3), b"key");
+    mutation.row_blob(clustering, row);
+    mutation.finish();
+    assert_eq!(copied, bytes);
 }
 
 proptest! {

@@ -31,6 +31,19 @@ struct CellsSoFar {
     last: ColumnId,
     /// Where the last cell's path stands in the buffer; empty without one.
     last_path: Range<usize>,
+    /// The last cell without a path, if the row is not uniform: its column and timestamp.
+    whole: Option<(ColumnId, i64)>,
+}
+
+impl CellsSoFar {
+    /// Whether the cell without a path of the same column covers an element.
+    fn covers(&self, out: &[u8], element: &CellRef<'_>) -> bool {
+        let whole = match self.is_uniform {
+            true => (self.start < out.len()).then_some((self.last, self.base.timestamp)),
+            false => self.whole,
+        };
+        whole.is_some_and(|(column, timestamp)| column == element.column && element.timestamp <= timestamp)
+    }
 }
 
 impl RowBuilder {
@@ -52,9 +65,13 @@ impl RowBuilder {
         self.deletion = Some(deletion);
     }
 
-    /// Adds a cell. Of two for the same column and path the prevailing one stays.
+    /// Adds a cell. Of two for the same column and path the prevailing one stays, and an element that its column's cell
+    /// without a path covers is left out.
     #[inline]
     pub fn cell(&mut self, out: &mut Vec<u8>, cell: &CellRef<'_>) {
+        if !cell.path.is_empty() && self.cells.as_ref().is_some_and(|cells| cells.covers(out, cell)) {
+            return;
+        }
         let cells = match &mut self.cells {
             Some(cells) => cells,
             None => {
@@ -68,6 +85,7 @@ impl RowBuilder {
                     is_sorted: true,
                     last: cell.column,
                     last_path: 0..0,
+                    whole: None,
                 })
             }
         };
@@ -75,13 +93,17 @@ impl RowBuilder {
             let is_next_path = cell.column == cells.last && cell.path > &out[cells.last_path.clone()];
             cells.is_sorted &= is_next_path;
         }
-        cells.last = cell.column;
+        let before = std::mem::replace(&mut cells.last, cell.column);
         if cells.is_uniform {
             if is_plain(cell, &cells.base) {
                 write_uniform(out, cell.column, cell.value);
                 return;
             }
+            cells.whole = (cells.start < out.len()).then_some((before, cells.base.timestamp));
             make_mixed(out, cells);
+        }
+        if cell.path.is_empty() {
+            cells.whole = Some((cell.column, cell.timestamp));
         }
         cells.last_path = write_mixed(out, cell, cells.base.timestamp);
     }

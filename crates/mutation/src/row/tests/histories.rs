@@ -5,7 +5,8 @@
 //! == what the case shows
 //! write insert@5 a=x@5 b=y@5        a row's liveness, and cells with their timestamps
 //! write insert@5/ttl=10:100         expires at 100
-//! write -a@6:90                     a cell's tombstone, made at 90
+//! write -a@6:90                     a cell's tombstone, made at 90; the deletion of a column of several cells
+//! write a[x]=1@5 -a[y]@6:90         an element of a column of several cells, and the tombstone of one
 //! write delete@7:90                 the row's deletion
 //! read 50                           a reader at 50
 //! read 50 shadow=6                  the same, under a deletion of the partition at 6
@@ -20,6 +21,12 @@ use super::*;
 
 fn number<T: std::str::FromStr>(text: &str) -> T {
     text.parse().unwrap_or_else(|_| panic!("{text} is a number"))
+}
+
+/// The column and the path of `a` or `a[path]`.
+fn parse_place(text: &str) -> (u16, Vec<u8>) {
+    let (name, path) = text.split_once('[').unwrap_or((text, ""));
+    (column(name), path.trim_end_matches(']').as_bytes().to_vec())
 }
 
 /// `5`, or `5/ttl=10:100`.
@@ -47,19 +54,21 @@ fn parse_write(line: &str) -> Vec<u8> {
                 Some(Deletion { timestamp: number(timestamp), local_deletion_time: number(local_deletion_time) });
         } else if let Some(name) = what.strip_prefix('-') {
             let (timestamp, made) = time.split_once(':').expect("a tombstone has its time");
+            let (column, path) = parse_place(name);
             cells.push(OwnedCell {
-                column: column(name),
+                column,
                 timestamp: number(timestamp),
                 expiry: None,
                 tombstone: Some(number(made)),
-                path: Vec::new(),
+                path,
                 value: Vec::new(),
             });
         } else {
             let (name, value) = what.split_once('=').expect("a cell has a value");
             let (timestamp, expiry) = parse_time(time);
             let value = value.as_bytes().to_vec();
-            cells.push(OwnedCell { column: column(name), timestamp, expiry, tombstone: None, path: Vec::new(), value });
+            let (column, path) = parse_place(name);
+            cells.push(OwnedCell { column, timestamp, expiry, tombstone: None, path, value });
         }
     }
     build(deletion, liveness, &cells)
@@ -73,7 +82,10 @@ fn print_time(timestamp: i64, expiry: Option<Expiry>) -> String {
 }
 
 fn print_cell(cell: &CellRef<'_>) -> String {
-    let name = char::from(b'a' + cell.column.0 as u8);
+    let mut name = char::from(b'a' + cell.column.0 as u8).to_string();
+    if !cell.path.is_empty() {
+        name.push_str(&format!("[{}]", String::from_utf8_lossy(cell.path)));
+    }
     match cell.tombstone {
         Some(made) => format!("-{name}@{}:{made}", cell.timestamp),
         None => {
