@@ -6,6 +6,7 @@
 mod calendar;
 pub mod comparable;
 mod compare;
+mod compose;
 mod duration;
 mod element;
 mod error;
@@ -18,6 +19,7 @@ mod ty;
 mod validate;
 
 pub use compare::compare;
+pub use compose::{CollectionWriter, compose, fields_of, parts_of_collection, push_field};
 pub use duration::Duration;
 pub(crate) use element::element;
 pub use error::ValueError;

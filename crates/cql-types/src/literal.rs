@@ -93,6 +93,13 @@ impl std::fmt::Display for Literal {
     }
 }
 
+impl Literal {
+    /// Whether a constant of this look may stand for a value of that type.
+    pub fn fits(&self, ty: &CqlType) -> bool {
+        self.kind.fits(ty)
+    }
+}
+
 /// The value that a constant stands for in a place of that type. Errors are in Cassandra's words.
 pub fn parse_literal(ty: &CqlType, literal: &Literal) -> Result<Vec<u8>, ValueError> {
     if !literal.kind.fits(ty) {

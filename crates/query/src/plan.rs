@@ -3,6 +3,7 @@
 mod delete;
 mod insert;
 mod keys;
+mod literals;
 mod modification;
 mod operand;
 mod planner;
@@ -92,7 +93,7 @@ impl Marker {
 }
 
 /// A value that is new for each execution.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum Generator {
     /// now(): a time-based UUID.
     TimeUuid,
@@ -104,6 +105,17 @@ pub(crate) enum Generator {
     Date,
     /// currentTime(): nanoseconds since midnight.
     Time,
+    /// A literal with parts that are known only then.
+    Composed(Box<Composition>),
+}
+
+/// A value that is put together from parts for each execution.
+#[derive(Debug)]
+pub(crate) struct Composition {
+    /// The type of the whole.
+    pub(crate) ty: CqlType,
+    /// The parts: of a map keys and values in turn. What they generate themselves comes before this.
+    pub(crate) operands: Vec<Operand>,
 }
 
 /// The columns of a result, laid down for each version of the protocol.

@@ -104,8 +104,8 @@ impl Engine {
                 BatchQuery::Text(text) => Rc::new(self.plan_unprepared_in_steps(text, keyspace).await?),
             };
             let modification = modification_of(&prepared)?;
-            let generated = generate(&prepared.plan.generators, &self.inner.clock);
             let values = with_values(&prepared.plan.markers, statement.values, |values| Ok(values.to_vec()))?;
+            let generated = generate(&prepared.plan.generators, &values, &self.inner.clock)?;
             self.check_long_texts(&prepared.plan.markers, &values).await?;
             let binds = Binds { values: &values, generated: &generated, long_texts_checked: true };
             let time = statement_time(modification, &binds, time)?;

@@ -95,9 +95,9 @@ impl Engine {
         keyspace: Option<&str>,
         out: &mut Vec<u8>,
     ) -> Result<(), QueryError> {
-        let generated = generate(&call.plan.generators, &self.inner.clock);
         let values = with_values(&call.plan.markers, call.params.values, |values| Ok(values.to_vec()))?;
         self.check_long_texts(&call.plan.markers, &values).await?;
+        let generated = generate(&call.plan.generators, &values, &self.inner.clock)?;
         let binds = Binds { values: &values, generated: &generated, long_texts_checked: true };
         match &call.plan.action {
             Action::Modify(modification) => {

@@ -26,7 +26,7 @@ impl Engine {
         out: &mut Vec<u8>,
     ) -> Result<(), QueryError> {
         read_level(call.params.consistency)?;
-        let generated = generate(&call.plan.generators, &self.inner.clock);
+        let generated = generate(&call.plan.generators, values, &self.inner.clock)?;
         let binds = Binds { values, generated: &generated, long_texts_checked: false };
         let catalog = self.catalog();
         let partition = wanted_partition(select, &binds)?;
@@ -48,7 +48,7 @@ impl Engine {
         out: &mut Vec<u8>,
     ) -> Result<(), QueryError> {
         read_level(call.params.consistency)?;
-        let generated = generate(&call.plan.generators, &self.inner.clock);
+        let generated = generate(&call.plan.generators, values, &self.inner.clock)?;
         let binds = Binds { values, generated: &generated, long_texts_checked: false };
         let catalog = self.catalog();
         let partition = wanted_partition(select, &binds)?;

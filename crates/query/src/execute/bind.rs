@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use cql_protocol::{Value, Values};
+use cql_types::CqlType;
 
 use crate::clock::TimestampClock;
 use crate::error::{QueryError, invalid};
-use crate::plan::{Generator, Marker};
+use crate::plan::{Binds, Composition, Generator, Marker};
 
 /// Values up to this many are bound on the stack.
 const STACK_VALUES: usize = 16;
@@ -53,12 +54,50 @@ fn by_name<'a>(markers: &[Marker], values: Values<'a>) -> Result<Vec<Value<'a>>,
     }
 }
 
-/// What the plan's functions give in this execution.
-pub(crate) fn generate(generators: &[Generator], clock: &TimestampClock) -> Vec<Vec<u8>> {
-    generators.iter().map(|generator| generate_one(*generator, clock)).collect()
+/// What the plan's functions, and its literals with parts that are not constant, give in this execution.
+pub(crate) fn generate(
+    generators: &[Generator],
+    values: &[Value<'_>],
+    clock: &TimestampClock,
+) -> Result<Vec<Vec<u8>>, QueryError> {
+    let mut generated = Vec::with_capacity(generators.len());
+    for generator in generators {
+        let one = match generator {
+            Generator::Composed(composition) => {
+                let binds = Binds { values, generated: &generated, long_texts_checked: false };
+                compose(composition, &binds)?
+            }
+            function => call(function, clock),
+        };
+        generated.push(one);
+    }
+    Ok(generated)
 }
 
-fn generate_one(generator: Generator, clock: &TimestampClock) -> Vec<u8> {
+fn compose(composition: &Composition, binds: &Binds<'_>) -> Result<Vec<u8>, QueryError> {
+    let mut parts = Vec::with_capacity(composition.operands.len());
+    for (index, operand) in composition.operands.iter().enumerate() {
+        parts.push(match operand.value(binds)? {
+            Value::Bytes(bytes) => Some(bytes),
+            Value::Null => None,
+            Value::Unset => return Err(unset_part(&composition.ty, index)),
+        });
+    }
+    cql_types::compose(&composition.ty, &parts).map_err(|error| invalid(error.to_string()))
+}
+
+fn unset_part(ty: &CqlType, index: usize) -> QueryError {
+    match ty {
+        CqlType::Udt { name, fields, .. } => {
+            let field = fields.get(index).map_or("", |field| field.name.as_str());
+            invalid(format!("Invalid unset value for field '{field}' of user defined type {name}"))
+        }
+        CqlType::Tuple(_) => invalid(format!("Invalid unset value for tuple field number {index}")),
+        _ => invalid("unset value is not supported inside collections"),
+    }
+}
+
+fn call(generator: &Generator, clock: &TimestampClock) -> Vec<u8> {
     const DAY_MICROS: i64 = 86_400_000_000;
     match generator {
         Generator::TimeUuid => clock.time_uuid().to_vec(),
@@ -70,5 +109,6 @@ fn generate_one(generator: Generator, clock: &TimestampClock) -> Vec<u8> {
             (days as u32).wrapping_add(1 << 31).to_be_bytes().to_vec()
         }
         Generator::Time => (clock.wall_micros().rem_euclid(DAY_MICROS) * 1_000).to_be_bytes().to_vec(),
+        Generator::Composed(_) => panic!("a literal is put together, not called"),
     }
 }

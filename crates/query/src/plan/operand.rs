@@ -19,6 +19,16 @@ pub(crate) enum Source {
     Generated(u16),
 }
 
+impl Source {
+    /// The value, if it is a constant other than null.
+    pub(super) fn constant(&self) -> Option<&[u8]> {
+        match self {
+            Source::Constant(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+}
+
 /// A value's source with the type that it must have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Operand {

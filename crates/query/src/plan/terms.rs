@@ -14,8 +14,8 @@ use crate::error::{QueryError, invalid};
 pub(super) struct Receiver {
     keyspace: Rc<str>,
     table: Rc<str>,
-    name: String,
-    ty: CqlType,
+    pub(super) name: String,
+    pub(super) ty: CqlType,
 }
 
 impl Receiver {
@@ -30,6 +30,11 @@ impl Receiver {
 
     pub(super) fn column(table: &Table, column: &Column) -> Self {
         Receiver::new(table, column.name.clone(), column.ty.clone())
+    }
+
+    /// A part of this value.
+    pub(super) fn part(&self, name: String, ty: &CqlType) -> Self {
+        Receiver { keyspace: self.keyspace.clone(), table: self.table.clone(), name, ty: ty.clone() }
     }
 }
 
@@ -93,24 +98,14 @@ impl Markers {
                 return self.operand(term, receiver);
             }
             Term::List(_) | Term::Set(_) | Term::Map(_) | Term::Tuple(_) | Term::Udt(_) => {
-                return Err(invalid(format!(
-                    "Literals of collections, tuples and user-defined types are not supported yet: bind {} by a marker",
-                    receiver.name
-                )));
+                self.literal(term, receiver)?
             }
         };
         Ok(Operand::new(source, receiver.ty.clone()))
     }
 
     fn function(&mut self, name: &str, arguments: &[Term], receiver: &Receiver) -> Result<Source, QueryError> {
-        let (generator, ty) = match name {
-            "now" | "currenttimeuuid" | "current_timeuuid" => (Generator::TimeUuid, CqlType::Timeuuid),
-            "uuid" => (Generator::RandomUuid, CqlType::Uuid),
-            "currenttimestamp" | "current_timestamp" => (Generator::Timestamp, CqlType::Timestamp),
-            "currentdate" | "current_date" => (Generator::Date, CqlType::Date),
-            "currenttime" | "current_time" => (Generator::Time, CqlType::Time),
-            _ => return Err(unknown_function(name)),
-        };
+        let Some((generator, ty)) = generator_called(name) else { return Err(unknown_function(name)) };
         if !arguments.is_empty() {
             return Err(invalid(format!(
                 "Invalid number of arguments for function system.{name}: 0 required but {} provided",
@@ -134,6 +129,18 @@ impl Markers {
         self.generators.push(generator);
         Ok(Source::Generated(index))
     }
+}
+
+/// The generator that a call without arguments runs, and the type of what it gives.
+pub(super) fn generator_called(name: &str) -> Option<(Generator, CqlType)> {
+    Some(match name {
+        "now" | "currenttimeuuid" | "current_timeuuid" => (Generator::TimeUuid, CqlType::Timeuuid),
+        "uuid" => (Generator::RandomUuid, CqlType::Uuid),
+        "currenttimestamp" | "current_timestamp" => (Generator::Timestamp, CqlType::Timestamp),
+        "currentdate" | "current_date" => (Generator::Date, CqlType::Date),
+        "currenttime" | "current_time" => (Generator::Time, CqlType::Time),
+        _ => return None,
+    })
 }
 
 pub(super) fn unknown_function(name: &str) -> QueryError {

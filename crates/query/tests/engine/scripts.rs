@@ -18,6 +18,7 @@ use cql_protocol::request::Request;
 use cql_protocol::response::{DecodedSpec, Rows, SchemaTarget};
 use cql_protocol::{Consistency, Prepared, QueryParams, Response, ResultBody, Value, Version};
 use cql_syntax::{Statement, Term};
+use cql_types::CqlType;
 
 #[test]
 fn scripts_on_one_shard() {
@@ -204,25 +205,73 @@ fn bind(prepared: &Prepared, text: &str) -> Vec<Bound> {
         return Vec::new();
     }
     let types = prepared.markers.iter().map(|marker| &marker.ty);
-    let texts = text.split(", ").map(str::trim);
-    texts
+    top_level_pieces(text)
+        .into_iter()
         .zip(types.map(Some).chain(std::iter::repeat(None)))
         .map(|(text, ty)| match (text, text.strip_prefix("raw ")) {
             ("null", _) => Bound::Null,
             ("unset", _) => Bound::Unset,
-            (_, Some(raw)) => Bound::Bytes(constant(raw, &cql_types::CqlType::Blob)),
-            (text, None) => Bound::Bytes(constant(text, ty.unwrap_or(&cql_types::CqlType::Int))),
+            (_, Some(raw)) => Bound::Bytes(constant(raw, &CqlType::Blob)),
+            (text, None) => Bound::Bytes(constant(text, ty.unwrap_or(&CqlType::Int))),
         })
         .collect()
 }
 
-fn constant(text: &str, ty: &cql_types::CqlType) -> Vec<u8> {
+/// The text's pieces between commas that stand in no brackets.
+fn top_level_pieces(text: &str) -> Vec<&str> {
+    let (mut depth, mut start, mut pieces) = (0, 0, Vec::new());
+    for (at, character) in text.char_indices() {
+        match character {
+            '[' | '{' | '(' => depth += 1,
+            ']' | '}' | ')' => depth -= 1,
+            ',' if depth == 0 => {
+                pieces.push(text[start..at].trim());
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    pieces.push(text[start..].trim());
+    pieces
+}
+
+fn constant(text: &str, ty: &CqlType) -> Vec<u8> {
     let statement = cql_syntax::parse(&format!("INSERT INTO t (c) VALUES ({text})"));
     let Ok(Statement::Insert(insert)) = statement else { panic!("{text} is no constant") };
-    match insert.values.as_slice() {
-        [Term::Literal(literal)] => cql_types::parse_literal(ty, literal).expect("the constant is of its type"),
-        _ => panic!("{text} is no constant"),
-    }
+    term_value(&insert.values[0], ty).expect("a constant is not null")
+}
+
+/// A term's value. A set's elements and a map's entries stay as they are written.
+fn term_value(term: &Term, ty: &CqlType) -> Option<Vec<u8>> {
+    let parts: Vec<Option<Vec<u8>>> = match (term, ty) {
+        (Term::Null, _) => return None,
+        (Term::Literal(literal), ty) => {
+            return Some(cql_types::parse_literal(ty, literal).expect("the constant is of its type"));
+        }
+        (Term::List(terms), CqlType::List { element, .. } | CqlType::Vector { element, .. })
+        | (Term::Set(terms), CqlType::Set { element, .. }) => {
+            terms.iter().map(|term| term_value(term, element)).collect()
+        }
+        (Term::Map(entries), CqlType::Map { key, value, .. }) => {
+            entries.iter().flat_map(|entry| [term_value(&entry.0, key), term_value(&entry.1, value)]).collect()
+        }
+        (Term::Set(_), CqlType::Map { .. }) => Vec::new(),
+        (Term::Tuple(terms), CqlType::Tuple(types)) => {
+            terms.iter().zip(types).map(|(term, ty)| term_value(term, ty)).collect()
+        }
+        (Term::Udt(given), CqlType::Udt { fields, .. }) => {
+            let of = |name: &str| given.iter().find(|(given, _)| given == name).map(|(_, term)| term);
+            fields.iter().map(|field| of(&field.name).and_then(|term| term_value(term, &field.ty))).collect()
+        }
+        (term, ty) => panic!("{term} is no {ty}"),
+    };
+    let parts: Vec<Option<&[u8]>> = parts.iter().map(Option::as_deref).collect();
+    // As a list is, so that what a client sends out of order can be tried.
+    let written = match ty {
+        CqlType::Set { element, .. } => CqlType::List { element: element.clone(), frozen: true },
+        other => other.clone(),
+    };
+    Some(cql_types::compose(&written, &parts).expect("the parts make a value"))
 }
 
 /// A reply as text.

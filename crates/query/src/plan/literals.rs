@@ -1,0 +1,222 @@
+//! Literals of several parts: lists, sets, maps, tuples, vectors and values of user-defined types.
+//!
+//! One whose parts are all constants is put together when the statement is planned. Others, of parts such as `now()` or,
+//! in tuples and user-defined types, bind markers, are put together for each execution, as generators are run.
+
+use cql_syntax::Term;
+use cql_types::{CqlType, Field};
+
+use super::terms::{Markers, Receiver, generator_called};
+use super::{Composition, Generator, Operand, Source};
+use crate::error::{QueryError, invalid};
+
+impl Markers {
+    /// The source of a literal of several parts.
+    pub(super) fn literal(&mut self, term: &Term, receiver: &Receiver) -> Result<Source, QueryError> {
+        check_parts(term, receiver)?;
+        let ty = &receiver.ty;
+        let mut operands = Vec::new();
+        match (term, ty) {
+            (Term::List(terms), CqlType::Vector { element, .. } | CqlType::List { element, .. })
+            | (Term::Set(terms), CqlType::Set { element, .. }) => {
+                let part = receiver.part(format!("value({})", receiver.name), element);
+                for term in terms {
+                    operands.push(self.part(term, &part, term_kind(ty), receiver)?);
+                }
+            }
+            (Term::Map(entries), CqlType::Map { key, value, .. }) => {
+                let key = receiver.part(format!("key({})", receiver.name), key);
+                let value = receiver.part(format!("value({})", receiver.name), value);
+                for entry in entries {
+                    operands.push(self.part(&entry.0, &key, Some("map"), receiver)?);
+                    operands.push(self.part(&entry.1, &value, Some("map"), receiver)?);
+                }
+            }
+            (Term::Tuple(terms), CqlType::Tuple(types)) => {
+                for (index, (term, ty)) in terms.iter().zip(types).enumerate() {
+                    let part = receiver.part(format!("{}[{index}]", receiver.name), ty);
+                    operands.push(self.part(term, &part, None, receiver)?);
+                }
+            }
+            (Term::Udt(given), CqlType::Udt { fields, .. }) => {
+                for field in fields {
+                    let part = receiver.part(format!("{}.{}", receiver.name, field.name), &field.ty);
+                    // Of a field that is named twice the last value stays.
+                    let term = given.iter().rev().find(|(name, _)| *name == field.name).map(|(_, term)| term);
+                    operands.push(self.part(term.unwrap_or(&Term::Null), &part, None, receiver)?);
+                }
+            }
+            // An empty `{}` is a map too.
+            _ => {}
+        }
+        self.composed(ty, operands)
+    }
+
+    /// The operand of one part. `collection` is the kind of literal in which no bind marker may stand.
+    fn part(
+        &mut self,
+        term: &Term,
+        part: &Receiver,
+        collection: Option<&str>,
+        whole: &Receiver,
+    ) -> Result<Operand, QueryError> {
+        match collection {
+            Some(kind) if has_marker(term) => Err(invalid(format!(
+                "Invalid {kind} literal for {}: bind variables are not supported inside collection literals",
+                whole.name
+            ))),
+            _ => self.operand(term, part),
+        }
+    }
+
+    fn composed(&mut self, ty: &CqlType, operands: Vec<Operand>) -> Result<Source, QueryError> {
+        let constant = |operand: &Operand| matches!(operand.source, Source::Constant(_) | Source::Null);
+        if !operands.iter().all(constant) {
+            return self.generator(Generator::Composed(Box::new(Composition { ty: ty.clone(), operands })));
+        }
+        let parts: Vec<Option<&[u8]>> = operands.iter().map(|operand| operand.source.constant()).collect();
+        let value = cql_types::compose(ty, &parts).map_err(|error| invalid(error.to_string()))?;
+        Ok(Source::Constant(value))
+    }
+}
+
+/// The word for the literals of a type in whose parts no marker may stand.
+fn term_kind(ty: &CqlType) -> Option<&'static str> {
+    match ty {
+        CqlType::List { .. } => Some("list"),
+        CqlType::Set { .. } => Some("set"),
+        _ => None,
+    }
+}
+
+/// Refuses a literal that is not of the receiver's type, in Cassandra's words.
+fn check_parts(term: &Term, receiver: &Receiver) -> Result<(), QueryError> {
+    let (name, ty) = (&receiver.name, &receiver.ty);
+    let wrong_value = |kind: &str, what: &str, term: &Term, ty: &CqlType| {
+        Err(invalid(format!("Invalid {kind} literal for {name}: {what} {term} is not of type {ty}")))
+    };
+    let misplaced = |kind: &str| Err(invalid(format!("Invalid {kind} literal for {name} of type {ty}")));
+    match (term, ty) {
+        (Term::List(terms), CqlType::Vector { element, dimension }) => {
+            if terms.len() != usize::from(*dimension) {
+                return Err(invalid(format!(
+                    "Invalid vector literal for {name} of type {ty}; expected {dimension} elements, but given {}",
+                    terms.len()
+                )));
+            }
+            match terms.iter().find(|term| !is_assignable(term, element)) {
+                Some(term) => wrong_value("vector", "value", term, element),
+                None => Ok(()),
+            }
+        }
+        (Term::List(terms), CqlType::List { element, .. }) => {
+            match terms.iter().find(|term| !is_assignable(term, element)) {
+                Some(term) => wrong_value("list", "value", term, element),
+                None => Ok(()),
+            }
+        }
+        (Term::List(_), _) => misplaced("list"),
+        (Term::Set(terms), CqlType::Map { .. }) if terms.is_empty() => Ok(()),
+        (Term::Set(terms), CqlType::Set { element, .. }) => {
+            match terms.iter().find(|term| !is_assignable(term, element)) {
+                Some(term) => wrong_value("set", "value", term, element),
+                None => Ok(()),
+            }
+        }
+        (Term::Set(_), _) => misplaced("set"),
+        (Term::Map(entries), CqlType::Map { key, value, .. }) => {
+            for (term, of) in entries {
+                if !is_assignable(term, key) {
+                    return wrong_value("map", "key", term, key);
+                }
+                if !is_assignable(of, value) {
+                    return wrong_value("map", "value", of, value);
+                }
+            }
+            Ok(())
+        }
+        (Term::Map(_), _) => misplaced("map"),
+        (Term::Tuple(terms), CqlType::Tuple(types)) => check_tuple(terms, types, receiver),
+        (Term::Tuple(_), _) => misplaced("tuple type"),
+        (Term::Udt(given), CqlType::Udt { name: type_name, fields, .. }) => check_udt(given, type_name, fields, name),
+        (Term::Udt(_), _) => misplaced("user type"),
+        _ => Ok(()),
+    }
+}
+
+fn check_tuple(terms: &[Term], types: &[CqlType], receiver: &Receiver) -> Result<(), QueryError> {
+    let name = &receiver.name;
+    if terms.len() > types.len() {
+        return Err(invalid(format!(
+            "Invalid tuple literal for {name}: too many elements. Type {} expects {} but got {}",
+            receiver.ty,
+            types.len(),
+            terms.len()
+        )));
+    }
+    match terms.iter().zip(types).enumerate().find(|(_, (term, ty))| !is_assignable(term, ty)) {
+        Some((index, (_, ty))) => {
+            Err(invalid(format!("Invalid tuple literal for {name}: component {index} is not of type {ty}")))
+        }
+        None => Ok(()),
+    }
+}
+
+fn check_udt(given: &[(String, Term)], type_name: &str, fields: &[Field], name: &str) -> Result<(), QueryError> {
+    for (field, term) in given {
+        let Some(known) = fields.iter().find(|known| known.name == *field) else {
+            return Err(invalid(format!("Unknown field '{field}' in value of user defined type {type_name}")));
+        };
+        if !is_assignable(term, &known.ty) {
+            return Err(invalid(format!(
+                "Invalid user type literal for {name}: field {field} is not of type {}",
+                known.ty
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a term may be a value of the type, as far as its look tells.
+fn is_assignable(term: &Term, ty: &CqlType) -> bool {
+    match (term, ty) {
+        (Term::Null | Term::Marker(_), _) => true,
+        (Term::Literal(literal), ty) => literal.fits(ty),
+        (Term::Function { name, .. }, ty) => generator_called(name).is_none_or(|(_, given)| {
+            // A time-based UUID is a UUID.
+            given == *ty || (given == CqlType::Timeuuid && *ty == CqlType::Uuid)
+        }),
+        (Term::Cast { ty: cast, .. }, ty) => CqlType::parse(cast).is_ok_and(|cast| cast == *ty),
+        (Term::List(terms), CqlType::List { element, .. }) | (Term::Set(terms), CqlType::Set { element, .. }) => {
+            terms.iter().all(|term| is_assignable(term, element))
+        }
+        (Term::List(terms), CqlType::Vector { element, dimension }) => {
+            terms.len() == usize::from(*dimension) && terms.iter().all(|term| is_assignable(term, element))
+        }
+        (Term::Set(terms), CqlType::Map { .. }) => terms.is_empty(),
+        (Term::Map(entries), CqlType::Map { key, value, .. }) => {
+            entries.iter().all(|entry| is_assignable(&entry.0, key) && is_assignable(&entry.1, value))
+        }
+        (Term::Tuple(terms), CqlType::Tuple(types)) => {
+            terms.len() <= types.len() && terms.iter().zip(types).all(|(term, ty)| is_assignable(term, ty))
+        }
+        (Term::Udt(given), CqlType::Udt { fields, .. }) => given
+            .iter()
+            .all(|(name, term)| fields.iter().any(|field| field.name == *name && is_assignable(term, &field.ty))),
+        _ => false,
+    }
+}
+
+/// Whether a bind marker stands anywhere in a term.
+fn has_marker(term: &Term) -> bool {
+    match term {
+        Term::Marker(_) => true,
+        Term::Null | Term::Literal(_) => false,
+        Term::Function { arguments: terms, .. } | Term::List(terms) | Term::Set(terms) | Term::Tuple(terms) => {
+            terms.iter().any(has_marker)
+        }
+        Term::Cast { term, .. } => has_marker(term),
+        Term::Map(entries) => entries.iter().any(|entry| has_marker(&entry.0) || has_marker(&entry.1)),
+        Term::Udt(fields) => fields.iter().any(|field| has_marker(&field.1)),
+    }
+}
