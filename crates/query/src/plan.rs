@@ -1,5 +1,6 @@
 //! What a statement comes to once names are resolved and types are known: all that can be worked out before values are bound.
 
+mod change;
 mod delete;
 mod insert;
 mod keys;
@@ -20,12 +21,13 @@ use cql_protocol::response::{ColumnSpec, EncodedSpecs};
 use cql_syntax::Statement;
 use cql_types::CqlType;
 
+pub(crate) use change::{Change, ListPlace};
 pub(crate) use keys::{ClusteringChoice, InList, KeyChoice, SliceEnd};
 pub(crate) use modification::{Assignment, Modification, ModificationKind, Target};
 pub(crate) use operand::{Binds, LONG_TEXT_MIN, Operand, Source, long_decimal};
 pub(crate) use planner::{PlanContext, plan, plan_in_steps};
 pub(crate) use select::{Comparison, Filter, Keys, Order, Select, TokenEnd, TokenValue};
-pub(crate) use selection::{Output, Selected};
+pub(crate) use selection::{Output, Selected, Shape};
 
 /// A planned statement.
 #[derive(Debug)]

@@ -230,7 +230,9 @@ fn column<'a>(select: &Select, row: &'a VirtualRow, selected: &Selected) -> Opti
     let index = match selected {
         Selected::PartitionKey(position) => Some(usize::from(*position)),
         Selected::Clustering(position) => Some(table.partition_key().len() + usize::from(*position)),
-        Selected::Regular(column) | Selected::Static(column) => table.column_index_by_id(*column),
+        Selected::Regular(column) | Selected::Static(column) | Selected::Elements { column, .. } => {
+            table.column_index_by_id(*column)
+        }
         _ => None,
     };
     row.get(index?)?.as_deref()

@@ -5,9 +5,12 @@ use mutation::{ClusteringBound, Deletion, Expiry, MutationEncoder};
 use runtime::Runtime;
 use topology::Token;
 
+use super::elements;
 use super::key::{check_combinations, in_values, product};
 use crate::error::{QueryError, invalid};
-use crate::plan::{Assignment, Binds, ClusteringChoice, Modification, ModificationKind, Operand, SliceEnd, Target};
+use crate::plan::{
+    Assignment, Binds, Change, ClusteringChoice, Modification, ModificationKind, Operand, SliceEnd, Target,
+};
 
 /// Clusterings of up to this many columns are put together on the stack.
 const STACK_COMPONENTS: usize = 8;
@@ -269,6 +272,9 @@ fn encode_cell(
     expiry: Option<Expiry>,
     row: &mut mutation::RowEncoder<'_, '_>,
 ) -> Result<(), QueryError> {
+    if !matches!(assignment.change, Change::Cell) {
+        return elements::encode(assignment, binds, time, expiry, row);
+    }
     match assignment.operand.value(binds)? {
         Value::Bytes(bytes) => {
             row.cell(assignment.column, time.timestamp, expiry, bytes);

@@ -4,14 +4,15 @@ use std::cell::Cell;
 
 use cql_protocol::RowsWriter;
 use mutation::{CellRef, ClusteringRef, LiveCells, LiveRow, Position, RowRef};
-use schema::ColumnId;
+use schema::{ColumnId, Table};
 use stdx::Reader;
 use storage::{Flow, RowSink};
 use topology::Token;
 
+use super::elements;
 use super::filter::Conditions;
 use crate::error::{QueryError, invalid};
-use crate::plan::{Binds, Output, Select, Selected};
+use crate::plan::{Binds, Output, Select, Selected, Shape};
 
 /// A page ends early when its frame gets longer than this: a client takes fewer rows than it asked for, and the next page.
 const PAGE_BYTES_MAX: usize = 16 << 20;
@@ -74,6 +75,8 @@ pub(crate) struct RowBuffer {
     key: Vec<u8>,
     /// The present partition's static row, as a blob of what lives in it.
     static_row: Vec<u8>,
+    /// A value that is put together from several cells.
+    value: Vec<u8>,
 }
 
 /// How many rows a page may still hold, of which kind.
@@ -292,6 +295,12 @@ impl<'e> RowEmitter<'e> {
                 for selected in columns {
                     let mut number = Number::default();
                     let value = match selected {
+                        Selected::Elements { column, is_static, shape } => {
+                            self.buffer.value.clear();
+                            let cells = if *is_static { &mut source.statics } else { &mut source.regulars };
+                            let is_there = cells.assemble(*column, *shape, &self.select.table, &mut self.buffer.value);
+                            is_there.then_some(self.buffer.value.as_slice())
+                        }
                         Selected::WriteTime { .. } | Selected::Ttl { .. } => {
                             number.of_cell(&mut source, selected, self.now_in_seconds)
                         }
@@ -307,7 +316,14 @@ impl<'e> RowEmitter<'e> {
                 self.counted += 1;
                 if self.first_row.is_none() && columns.iter().any(Option::is_some) {
                     let value = |selected: &Option<Selected>| {
-                        selected.as_ref().and_then(|one| source.bytes(one, key_columns)).map(<[u8]>::to_vec)
+                        let selected = selected.as_ref()?;
+                        if let Selected::Elements { column, is_static, shape } = selected {
+                            let cells = if *is_static { &mut source.statics } else { &mut source.regulars };
+                            let mut value = Vec::new();
+                            let is_there = cells.assemble(*column, *shape, &self.select.table, &mut value);
+                            return is_there.then_some(value);
+                        }
+                        source.bytes(selected, key_columns).map(<[u8]>::to_vec)
                     };
                     self.first_row = Some(columns.iter().map(value).collect());
                 }
@@ -470,6 +486,21 @@ impl<'a> Cells<'a> {
         }
         self.ahead.filter(|cell| cell.column == column)
     }
+
+    /// Appends the value that the cells of a column of several cells come to; false: it is null.
+    fn assemble(&mut self, column: ColumnId, shape: Shape, table: &Table, out: &mut Vec<u8>) -> bool {
+        let mut cells = Vec::new();
+        let mut next = self.get(column);
+        while let Some(cell) = next {
+            cells.push(cell);
+            self.ahead = self.cells.as_mut().and_then(Iterator::next);
+            next = self.ahead.filter(|cell| cell.column == column);
+        }
+        // The column's cells are passed: asked for again, they are looked for from the start.
+        self.last = ColumnId(column.0.saturating_add(1));
+        let ty = || table.columns().iter().find(|known| known.id == column).map(|known| &known.ty);
+        elements::assemble(shape, &cells, ty, out)
+    }
 }
 
 /// Where the values of one row of the result are taken from.
@@ -496,7 +527,11 @@ impl<'a> RowSource<'a> {
             Selected::Clustering(position) => self.clustering?.components().nth(usize::from(*position)),
             Selected::Regular(column) => self.regulars.get(*column).map(|cell| cell.value),
             Selected::Static(column) => self.statics.get(*column).map(|cell| cell.value),
-            Selected::WriteTime { .. } | Selected::Ttl { .. } | Selected::Token | Selected::Generated(_) => None,
+            Selected::Elements { .. }
+            | Selected::WriteTime { .. }
+            | Selected::Ttl { .. }
+            | Selected::Token
+            | Selected::Generated(_) => None,
         }
     }
 }

@@ -7,7 +7,7 @@ use super::insert::conditional_error;
 use super::planner::{PlanContext, using, writable_table};
 use super::relations::{Restrictions, StatementKind};
 use super::terms::{Markers, undefined_column};
-use super::{Assignment, ClusteringChoice, Modification, ModificationKind, Operand, Source, Target};
+use super::{Assignment, ClusteringChoice, Modification, ModificationKind, Target};
 use crate::error::{QueryError, invalid};
 
 pub(super) fn plan(
@@ -21,7 +21,7 @@ pub(super) fn plan(
     let found = writable_table(&delete.table, context)?;
     let table = &found.table;
     let (timestamp, _) = using(&delete.using, table, markers)?;
-    let (statics, regulars) = columns(delete, table)?;
+    let (statics, regulars) = columns(delete, table, markers)?;
     let mut restrictions = Restrictions::new(&delete.relations, table, StatementKind::Delete, false, markers)?;
     restrictions.check_key_is_there(table)?;
     restrictions.check_no_other_columns(table)?;
@@ -40,19 +40,22 @@ pub(super) fn plan(
 }
 
 /// The columns to delete: static ones, regular ones.
-fn columns(delete: &Delete, table: &Table) -> Result<(Vec<Assignment>, Vec<Assignment>), QueryError> {
+fn columns(
+    delete: &Delete,
+    table: &Table,
+    markers: &mut Markers,
+) -> Result<(Vec<Assignment>, Vec<Assignment>), QueryError> {
     let (mut statics, mut regulars) = (Vec::new(), Vec::new());
     for deletion in &delete.deletions {
-        let Deletion::Column(name) = deletion else {
-            return Err(invalid("Deleting a part of a column is not supported yet"));
-        };
+        let (Deletion::Column(name) | Deletion::Element { column: name, .. } | Deletion::Field { column: name, .. }) =
+            deletion;
         let column = table.column(name).ok_or_else(|| undefined_column(name, table))?;
         if column.kind.is_key() {
             return Err(invalid(format!("Invalid identifier {name} for deletion (should not be a PRIMARY KEY part)")));
         }
-        let operand = Operand::new(Source::Null, column.ty.clone());
+        let change = Assignment::of_deletion(deletion, column, table, markers)?;
         let list = if column.kind == ColumnKind::Static { &mut statics } else { &mut regulars };
-        list.push(Assignment { column: column.id, operand });
+        list.push(change);
     }
     statics.sort_by_key(|assignment| assignment.column);
     regulars.sort_by_key(|assignment| assignment.column);

@@ -33,8 +33,8 @@ pub(super) fn plan(
         match column.kind {
             ColumnKind::PartitionKey => key[usize::from(column.position)] = Some(operand),
             ColumnKind::Clustering => clustering[usize::from(column.position)] = Some(operand),
-            ColumnKind::Static => statics.push(Assignment { column: column.id, operand }),
-            ColumnKind::Regular => regulars.push(Assignment { column: column.id, operand }),
+            ColumnKind::Static => statics.push(Assignment::whole(column, operand, markers)?),
+            ColumnKind::Regular => regulars.push(Assignment::whole(column, operand, markers)?),
         }
     }
     let key = complete(key, table.partition_key(), "partition key parts")?;

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use cluster::coordinator::Replication;
 use schema::{ColumnId, Table};
 
+use super::change::Change;
 use super::keys::{ClusteringChoice, KeyChoice, SliceEnd};
 use super::operand::Operand;
 
@@ -62,13 +63,15 @@ pub(crate) enum Target {
     },
 }
 
-/// One column's new value, or its deletion.
+/// A change of one column.
 #[derive(Debug)]
 pub(crate) struct Assignment {
     /// The column.
     pub(crate) column: ColumnId,
     /// The value; null deletes.
     pub(crate) operand: Operand,
+    /// What it does to the column.
+    pub(crate) change: Change,
 }
 
 impl Modification {

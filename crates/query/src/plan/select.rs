@@ -10,6 +10,7 @@ use super::ResultColumns;
 use super::keys::{ClusteringChoice, InList, KeyChoice, SliceEnd};
 use super::operand::Operand;
 use super::selection::{Output, Selected};
+use crate::error::{QueryError, invalid};
 
 /// A planned SELECT.
 #[derive(Debug)]
@@ -111,6 +112,22 @@ pub(crate) struct Filter {
     pub(crate) ty: CqlType,
     /// The column's name, for messages.
     pub(crate) name: String,
+}
+
+impl Filter {
+    /// The refusal of a condition on a column that has several cells.
+    pub(super) fn on_several_cells(&self) -> QueryError {
+        let operator = match (self.comparison, &self.operands) {
+            (Comparison::EqualToAny, InList::Operands(operands)) if operands.len() == 1 => "=",
+            (Comparison::EqualToAny, _) => "IN",
+            (Comparison::Less, _) => "<",
+            (Comparison::LessOrEqual, _) => "<=",
+            (Comparison::Greater, _) => ">",
+            (Comparison::GreaterOrEqual, _) => ">=",
+        };
+        let what = if self.ty.is_collection() { "Collection" } else { "Non-frozen UDT" };
+        invalid(format!("{what} column '{}' ({}) cannot be restricted by a '{operator}' relation", self.name, self.ty))
+    }
 }
 
 impl Select {

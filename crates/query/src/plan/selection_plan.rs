@@ -31,7 +31,12 @@ pub(super) fn plan(
 ) -> Result<Action, QueryError> {
     let found = context.catalog.find(select.table.keyspace.as_deref().or(context.keyspace), &select.table.table)?;
     let table = &found.table;
-    let selection = selection(select, table, markers)?;
+    let mut selection = selection(select, table, markers)?;
+    if !found.is_system {
+        for selected in selection.iter_mut().filter_map(|column| column.selected.as_mut()) {
+            *selected = selected.of_stored(table);
+        }
+    }
     let is_count = selection.iter().any(|column| column.selected.is_none());
     let restrictions =
         Restrictions::new(&select.relations, table, StatementKind::Select, select.allow_filtering, markers)?;
@@ -105,7 +110,8 @@ fn restrict(plan: &mut Select, mut restrictions: Restrictions, allow_filtering: 
     plan.slice_start = rows.start;
     plan.slice_end = rows.end;
     plan.filters = restrictions.into_filters(&table)?;
-    Ok(())
+    let multi_cell = plan.filters.iter().find(|filter| filter.ty.is_multi_cell());
+    multi_cell.map_or(Ok(()), |filter| Err(filter.on_several_cells()))
 }
 
 /// A system table's rows are made up and then looked at one by one.
@@ -205,6 +211,9 @@ fn of_cell_function(function: &str, name: &str, table: &Table) -> Result<ResultC
     let column = table.column(name).ok_or_else(|| undefined_column(name, table))?;
     if column.kind.is_key() {
         return Err(invalid(format!("Cannot use selection function {function} on PRIMARY KEY part {name}")));
+    }
+    if column.ty.is_multi_cell() {
+        return Err(invalid(format!("{function}() of {name}, which has several cells, is not supported yet")));
     }
     let is_static = column.kind == ColumnKind::Static;
     let (selected, ty) = match function {

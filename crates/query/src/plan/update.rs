@@ -1,12 +1,12 @@
 //! UPDATE.
 
-use cql_syntax::{AssignmentKind, Conditions, Update};
+use cql_syntax::{Conditions, Update};
 use schema::ColumnKind;
 
 use super::insert::conditional_error;
 use super::planner::{PlanContext, using, writable_table};
 use super::relations::{Restrictions, StatementKind};
-use super::terms::{Markers, Receiver, undefined_column};
+use super::terms::{Markers, undefined_column};
 use super::{Assignment, Modification, ModificationKind, Target};
 use crate::error::{QueryError, invalid};
 
@@ -25,20 +25,17 @@ pub(super) fn plan(
     for assignment in &update.assignments {
         let name = &assignment.column;
         let column = table.column(name).ok_or_else(|| undefined_column(name, table))?;
-        let AssignmentKind::Set(term) = &assignment.kind else {
-            return Err(invalid(format!("Changing a part of {name} is not supported yet: set it as a whole")));
-        };
         if column.kind.is_key() {
             return Err(invalid(format!("PRIMARY KEY part {name} found in SET part")));
         }
-        let operand = markers.operand(term, &Receiver::column(table, column))?;
+        let change = Assignment::of_kind(&assignment.kind, column, table, markers)?;
         let list = if column.kind == ColumnKind::Static { &mut statics } else { &mut regulars };
-        if list.iter().any(|known: &Assignment| known.column == column.id) {
+        if list.iter().any(|known: &Assignment| known.column == column.id && !known.goes_with(&change)) {
             // The class is Cassandra's, whose parser finds this.
             let message = format!("Multiple incompatible setting of column {name}");
             return Err(QueryError::Syntax { message });
         }
-        list.push(Assignment { column: column.id, operand });
+        list.push(change);
     }
     statics.sort_by_key(|assignment| assignment.column);
     regulars.sort_by_key(|assignment| assignment.column);

@@ -1,0 +1,215 @@
+//! What an assignment or a deletion does to a column of several cells.
+
+use cql_syntax::{AssignmentKind, Deletion, Term};
+use cql_types::CqlType;
+use schema::{Column, Table};
+
+use super::terms::{Markers, Receiver};
+use super::{Assignment, Generator, Operand, Source};
+use crate::error::{QueryError, invalid};
+
+/// How a column changes.
+#[derive(Debug)]
+pub(crate) enum Change {
+    /// The value is the column's one cell; null deletes the column, whatever cells it has.
+    Cell,
+    /// The value takes the place of all elements.
+    Replace {
+        /// Where a list's elements go.
+        place: Option<ListPlace>,
+    },
+    /// The value's elements are added; a list's go to the end.
+    Add {
+        /// Where a list's elements go.
+        place: Option<ListPlace>,
+    },
+    /// The value's elements are put before a list's.
+    Prepend {
+        /// Where they go.
+        place: ListPlace,
+    },
+    /// The elements of a set, or the keys of a map, that the value has are removed.
+    Remove,
+    /// The value is that of one key of a map; null removes it. Of a set the key is an element to remove.
+    Key {
+        /// The key.
+        key: Operand,
+    },
+    /// The value is that of the field with this index.
+    Field {
+        /// The index.
+        index: u16,
+    },
+}
+
+/// The index of the generator of the time-based UUID that places a list's new elements.
+pub(crate) type ListPlace = u16;
+
+impl Assignment {
+    /// A column that is set as a whole.
+    pub(super) fn whole(column: &Column, operand: Operand, markers: &mut Markers) -> Result<Self, QueryError> {
+        let change = match column.ty.is_multi_cell() {
+            true => Change::Replace { place: list_place(&column.ty, markers)? },
+            false => Change::Cell,
+        };
+        Ok(Assignment { column: column.id, operand, change })
+    }
+
+    /// A column that is deleted.
+    pub(super) fn deletion(column: &Column) -> Self {
+        Assignment { column: column.id, operand: Operand::new(Source::Null, column.ty.clone()), change: Change::Cell }
+    }
+
+    /// What SET says of `column`.
+    pub(super) fn of_kind(
+        kind: &AssignmentKind,
+        column: &Column,
+        table: &Table,
+        markers: &mut Markers,
+    ) -> Result<Self, QueryError> {
+        let receiver = Receiver::column(table, column);
+        let name = &column.name;
+        let (operand, change) = match kind {
+            AssignmentKind::Set(term) => {
+                let operand = markers.operand(term, &receiver)?;
+                return Assignment::whole(column, operand, markers);
+            }
+            AssignmentKind::Add(term) => {
+                check_collection(column, || format!("{name} = {name} + {term}"))?;
+                let operand = markers.operand(term, &receiver)?;
+                (operand, Change::Add { place: list_place(&column.ty, markers)? })
+            }
+            AssignmentKind::Prepend(term) => {
+                // The sign is Cassandra's.
+                let shown = || format!("{name} = {term} - {name}");
+                let place = match (&column.ty, column.ty.is_multi_cell()) {
+                    (CqlType::List { .. }, true) => list_place(&column.ty, markers)?,
+                    (CqlType::List { .. }, false) => return Err(refused(shown(), "frozen list", name)),
+                    _ => None,
+                };
+                let Some(place) = place else { return Err(refused(shown(), "non list", name)) };
+                (markers.operand(term, &receiver)?, Change::Prepend { place })
+            }
+            AssignmentKind::Subtract(term) => {
+                check_collection(column, || format!("{name} = {name} - {term}"))?;
+                let removed = match &column.ty {
+                    CqlType::Map { key, .. } => {
+                        receiver.part(name.clone(), &CqlType::Set { element: key.clone(), frozen: false })
+                    }
+                    CqlType::List { .. } => return Err(needs_reading(name)),
+                    _ => receiver,
+                };
+                (markers.operand(term, &removed)?, Change::Remove)
+            }
+            AssignmentKind::Element { key, term } => {
+                let shown = || format!("{name}[{key}] = {term}");
+                match (&column.ty, column.ty.is_multi_cell()) {
+                    (CqlType::Map { key: keys, value, .. }, true) => {
+                        let key = markers.operand(key, &receiver.part(format!("key({name})"), keys))?;
+                        let value = markers.operand(term, &receiver.part(format!("value({name})"), value))?;
+                        (value, Change::Key { key })
+                    }
+                    (CqlType::List { .. }, true) => return Err(needs_reading(name)),
+                    (CqlType::Set { .. }, true) => return Err(refused(shown(), "set", name)),
+                    (ty, false) if ty.is_collection() => return Err(refused(shown(), "frozen collection", name)),
+                    _ => return Err(refused(shown(), "non collection", name)),
+                }
+            }
+            AssignmentKind::Field { field, term } => {
+                let shown = || format!("{name}.{field} = {term}");
+                match (&column.ty, column.ty.is_multi_cell()) {
+                    (CqlType::Udt { .. }, true) => {}
+                    (CqlType::Udt { .. }, false) => return Err(refused(shown(), "frozen UDT", name)),
+                    _ => return Err(refused(shown(), "non-UDT", name)),
+                }
+                let (index, ty) = field_called(column, field)?;
+                let part = receiver.part(format!("{name}.{field}"), ty);
+                (markers.operand(term, &part)?, Change::Field { index })
+            }
+        };
+        Ok(Assignment { column: column.id, operand, change })
+    }
+
+    /// What a DELETE names of `column`.
+    pub(super) fn of_deletion(
+        deletion: &Deletion,
+        column: &Column,
+        table: &Table,
+        markers: &mut Markers,
+    ) -> Result<Self, QueryError> {
+        let name = &column.name;
+        let change = match deletion {
+            Deletion::Column(_) => return Ok(Assignment::deletion(column)),
+            Deletion::Element { key, .. } => Change::Key { key: element_key(key, column, table, markers)? },
+            Deletion::Field { field, .. } => {
+                let message = match (&column.ty, column.ty.is_multi_cell()) {
+                    (CqlType::Udt { .. }, true) => None,
+                    (CqlType::Udt { .. }, false) => Some("Frozen UDT column {} does not support field deletions"),
+                    _ => Some("Invalid field deletion operation for non-UDT column {}"),
+                };
+                if let Some(message) = message {
+                    return Err(invalid(message.replace("{}", name)));
+                }
+                Change::Field { index: field_called(column, field)?.0 }
+            }
+        };
+        Ok(Assignment { change, ..Assignment::deletion(column) })
+    }
+
+    /// Whether two changes of one column may stand in one statement: all but such as set it as a whole.
+    pub(super) fn goes_with(&self, other: &Assignment) -> bool {
+        let is_whole = |change: &Change| matches!(change, Change::Cell | Change::Replace { .. });
+        match (&self.change, &other.change) {
+            (Change::Field { index: a }, Change::Field { index: b }) => a != b,
+            (a, b) => !is_whole(a) && !is_whole(b),
+        }
+    }
+}
+
+fn element_key(key: &Term, column: &Column, table: &Table, markers: &mut Markers) -> Result<Operand, QueryError> {
+    let (receiver, name) = (Receiver::column(table, column), &column.name);
+    let part = match (&column.ty, column.ty.is_multi_cell()) {
+        (CqlType::Map { key, .. }, true) => receiver.part(format!("key({name})"), key),
+        (CqlType::Set { element, .. }, true) => receiver.part(format!("value({name})"), element),
+        (CqlType::List { .. }, true) => return Err(needs_reading(name)),
+        (ty, false) if ty.is_collection() => {
+            return Err(invalid(format!("Invalid deletion operation for frozen collection column {name}")));
+        }
+        _ => return Err(invalid(format!("Invalid deletion operation for non collection column {name}"))),
+    };
+    markers.operand(key, &part)
+}
+
+fn field_called<'c>(column: &'c Column, field: &str) -> Result<(u16, &'c CqlType), QueryError> {
+    let CqlType::Udt { fields, .. } = &column.ty else { panic!("the column was found to be of a user-defined type") };
+    let found = (0u16..).zip(fields).find(|(_, known)| known.name == field);
+    let missing = || invalid(format!("UDT column {} does not have a field named {field}", column.name));
+    found.map(|(index, known)| (index, &known.ty)).ok_or_else(missing)
+}
+
+fn list_place(ty: &CqlType, markers: &mut Markers) -> Result<Option<ListPlace>, QueryError> {
+    let CqlType::List { .. } = ty else { return Ok(None) };
+    match markers.generator(Generator::TimeUuid)? {
+        Source::Generated(index) => Ok(Some(index)),
+        _ => panic!("a generator has an index"),
+    }
+}
+
+/// Refuses `+` and `-` on what is no collection of several cells.
+fn check_collection(column: &Column, shown: impl Fn() -> String) -> Result<(), QueryError> {
+    match (&column.ty, column.ty.is_multi_cell()) {
+        (ty, true) if ty.is_collection() => Ok(()),
+        (ty, false) if ty.is_collection() => Err(refused(shown(), "frozen collection", &column.name)),
+        (CqlType::Tuple(_) | CqlType::Udt { .. }, _) => Err(refused(shown(), "tuple", &column.name)),
+        _ => Err(refused(shown(), "non counter", &column.name)),
+    }
+}
+
+fn refused(operation: String, what: &str, column: &str) -> QueryError {
+    invalid(format!("Invalid operation ({operation}) for {what} column {column}"))
+}
+
+/// What names a list's elements by index or value must know the list.
+fn needs_reading(name: &str) -> QueryError {
+    invalid(format!("Changing or removing elements of the list {name} by index or value is not supported yet"))
+}
