@@ -13,6 +13,11 @@ CONFIGURATIONS = [
     ("epoll", 1, 5, "lz4"),
     ("epoll", 2, 4, "lz4"),
     ("epoll", 2, 5, None),
+    ("epoll", 1, 3, "snappy"),
+    ("uring", 2, 4, "snappy"),
+    ("uring", 1, 3, "lz4"),
+    # Not forced, in a process that is refused io_uring.
+    ("refused", 2, 5, "lz4"),
 ]
 
 

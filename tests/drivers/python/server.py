@@ -13,6 +13,8 @@ import tempfile
 import threading
 import time
 
+from refusal import refuse_io_uring
+
 READY_SECONDS_MAX = 10
 STOP_SECONDS_MAX = 20
 
@@ -30,17 +32,23 @@ class Server:
             return self
         self.folder = tempfile.TemporaryDirectory(prefix="helenus-test-")
         self.host = "127.0.0.1"
+        refused = self.reactor == "refused"
         command = [
             os.environ["HELENUS_BINARY"], "serve", "--data-dir", self.folder.name, "--port", "0", "--shard-aware-port", "0",
-            "--smp", str(self.shards), "--reactor", self.reactor, "--memory", "1G", "--overprovisioned", "1", *self.arguments,
+            "--smp", str(self.shards), "--reactor", "auto" if refused else self.reactor, "--memory", "1G", "--overprovisioned", "1", *self.arguments,
         ]
         self.process = subprocess.Popen(
-            command, cwd=self.folder.name, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            command, cwd=self.folder.name, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            preexec_fn=refuse_io_uring if refused else None)
         heard = queue.Queue()
         self.readers = [threading.Thread(target=self._read, args=(stream, heard)) for stream in (self.process.stdout, self.process.stderr)]
         for reader in self.readers:
             reader.start()
         self.port = self._port_of_ready_line(heard)
+        if refused:
+            said = [line for line in self.lines if "io_uring is refused" in line]
+            assert len(said) == 1 and "Operation not permitted" in said[0] and "linux-aio" in said[0], self.lines
+            assert any("ready" in line and "epoll+aio" in line for line in self.lines), self.lines
         return self
 
     def __exit__(self, kind, value, traceback):

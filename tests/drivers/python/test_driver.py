@@ -151,7 +151,9 @@ def test_prepared_statement(session):
     assert session.execute(select, (2, "x")).one() is None
 
 
-def test_unset_leaves_a_column_alone(session):
+def test_unset_leaves_a_column_alone(node, session):
+    if node.protocol < 4:
+        pytest.skip("version 3 has no values that are not set")
     session.execute("CREATE TABLE sparse (a int PRIMARY KEY, b int, c int)")
     insert = session.prepare("INSERT INTO sparse (a, b, c) VALUES (?, ?, ?)")
     session.execute(insert, (1, 2, 3))
@@ -314,3 +316,25 @@ def test_many_threads_on_one_session(session):
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_what_is_to_be_traced_has_an_id(session):
+    session.execute("CREATE TABLE IF NOT EXISTS traced (k int PRIMARY KEY, v int)")
+    prepared = session.prepare("SELECT * FROM traced WHERE k = ?")
+    ids = set()
+    for statement, values in [("INSERT INTO traced (k, v) VALUES (1, 1)", None), ("SELECT * FROM traced", None), (prepared, (1,))]:
+        assert not session.execute_async(statement, values).result().response_future._query_traces
+        future = session.execute_async(statement, values, trace=True)
+        future.result()
+        ids.update(trace.trace_id for trace in future._query_traces)
+    assert len(ids) == 3 and all(found.version == 1 for found in ids)
+
+
+def test_a_custom_payload_is_passed_over(node, session):
+    future = session.execute_async("SELECT key FROM system.local", custom_payload={"who": b"asks"})
+    if node.protocol < 4:
+        with pytest.raises(Exception):
+            future.result()
+        return
+    assert len(list(future.result())) == 1
+    assert not future.custom_payload
