@@ -271,12 +271,13 @@ impl<'s> SegmentStream<'s> {
             let is_last_here = greatest_durable(window, segment, rest, self.planted).await?.is_none();
             return Ok(if is_last_here { Next::End } else { Next::Broken("a group's head cannot be read") });
         };
-        if self.expected.is_some_and(|expected| head.sequence < expected) {
+        // Where nothing came before, what this group says of itself: what was durable when it was written lies before it.
+        let expected = *self.expected.get_or_insert(head.sequence);
+        if head.sequence < expected {
             let (path, what) = (segment.path.clone(), "a group is there twice".to_owned());
             return Err(OpenError::Corrupt { path, offset, what });
         }
-        if self.expected.is_some_and(|expected| head.sequence != expected) && !self.planted.is(Bug::GroupMissingIgnored)
-        {
+        if head.sequence != expected && !self.planted.is(Bug::GroupMissingIgnored) {
             return Ok(Next::Broken("a group is missing before this one"));
         }
         if head.length() > segment.length.saturating_sub(offset) {

@@ -109,6 +109,13 @@ async fn write_group(log: &CommitLog, active: &mut Option<Active>) -> Result<(),
     {
         return Err(poison(log, segment.segment, "written to", &error));
     }
+    // Behind a first group that cannot be read nobody could tell where the log went on: so nothing is behind it until it is durable.
+    if log.is_periodic()
+        && segment.offset == BLOCK as u64
+        && let Err(error) = segment.file.sync_data().await
+    {
+        return Err(poison(log, segment.segment, "synced", &error));
+    }
     segment.offset += length;
     let mut state = shared.state.borrow_mut();
     let state = &mut *state;

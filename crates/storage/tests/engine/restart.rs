@@ -226,6 +226,28 @@ fn a_recycled_segment_has_one_life_only() {
     assert_eq!(rows, (9000..9800).collect::<Vec<_>>());
 }
 
+/// A power cut in the first group of a segment, when those before it are gone: that it names what was durable before does not make it
+/// one of those.
+#[test]
+fn a_torn_group_may_be_the_first_that_is_left() {
+    let folder = Folder::new("torn-first");
+    let setup = Setup::new(&folder, 1);
+    with_shard(&setup, async |runtime, shard| {
+        write_rows(&shard, TABLE, 0..3000, &[1; 300]).await;
+        let position = shard.truncate(TABLE);
+        shard.truncation_is_durable(TABLE, position);
+        runtime.sleep(std::time::Duration::from_millis(20)).await;
+    })
+    .expect("the shard opens");
+    let [segment] = &folder.segments(0)[..] else { panic!("one segment is left") };
+    let mut bytes = std::fs::read(segment).expect("it can be read");
+    bytes[4096 + 100] ^= 1;
+    bytes[8192..].fill(0);
+    std::fs::write(segment, bytes).expect("it can be written");
+    let rows = with_shard(&setup.boot(2), async |_, shard| read_rows(&shard, TABLE)).expect("the shard opens");
+    assert_eq!(rows, []);
+}
+
 /// A truncation of one table lets nothing go that another table needs.
 #[test]
 fn segments_stay_while_any_table_needs_them() {
