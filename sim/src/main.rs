@@ -9,9 +9,13 @@ use clap::{Parser, Subcommand};
 use sim::each_call::{EachCall, each_call};
 use sim::enumerate::{EnumerateOptions, Enumerated, enumerate};
 use sim::flips::flips;
+use sim::hunt::hunt;
 use sim::random::{MARKS, RandomOptions, Totals, random};
 use sim::run::run;
 use sim::scenario::{BUILT_IN, Scenario};
+
+/// Failures after which nothing further is begun.
+const FAILURES_MAX: usize = 10;
 
 /// Runs simulated clusters.
 #[derive(Parser)]
@@ -20,6 +24,10 @@ struct Arguments {
     /// Print the nodes' log from this level on.
     #[arg(long, default_value = "off", global = true)]
     log: tracing::metadata::LevelFilter,
+    /// Plant this bug in every node, in a build with bugs.
+    #[cfg(feature = "planted")]
+    #[arg(long, global = true, value_parser = planted::Planted::named)]
+    plant: Option<planted::Planted>,
     #[command(subcommand)]
     command: Command,
 }
@@ -69,6 +77,8 @@ enum Command {
         #[arg(long)]
         only: Option<usize>,
     },
+    /// Some images and seeds, until the first that fails.
+    Hunt,
     /// Bits that turn over on the disk.
     Flips {
         #[arg(long, default_value_t = 200)]
@@ -130,11 +140,27 @@ fn each_called(seed: u64, all: &EachCall) -> Result<(), String> {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     tracing_subscriber::fmt().with_max_level(arguments.log).with_writer(std::io::stderr).without_time().init();
+    #[cfg(feature = "planted")]
+    let planted = arguments.plant.unwrap_or_default();
+    #[cfg(not(feature = "planted"))]
+    let planted = planted::Planted::NONE;
     let result = match arguments.command {
-        Command::Run { scenario, seed } => one(&scenario, seed),
+        Command::Run { scenario, seed } => one(&scenario, seed, planted),
+        Command::Hunt => match hunt(planted) {
+            (all, None) => enumerated(&all),
+            (_, Some(totals)) => report(&totals, false),
+        },
         Command::Enumerate { images, first_seed, threads, seconds, only } => {
             let at_most = Duration::from_secs(seconds);
-            enumerated(&enumerate(&EnumerateOptions { images, first_seed, threads, at_most, only }))
+            enumerated(&enumerate(&EnumerateOptions {
+                images,
+                first_seed,
+                threads,
+                at_most,
+                only,
+                failures_max: FAILURES_MAX,
+                planted,
+            }))
         }
         Command::Flips { count, seed } => {
             let all = flips(seed, count);
@@ -155,10 +181,19 @@ fn main() -> ExitCode {
             } else {
                 scenario.iter().map(|name| load(name)).collect::<Result<Vec<_>, _>>()
             };
-            scenarios.and_then(|scenarios| {
+            scenarios.and_then(|mut scenarios: Vec<Scenario>| {
+                scenarios.iter_mut().for_each(|scenario| scenario.node.planted = planted);
                 let at_most = Duration::from_secs(seconds);
                 report(
-                    &random(&RandomOptions { scenarios, first_seed, seeds, at_most, threads, twice_every }),
+                    &random(&RandomOptions {
+                        scenarios,
+                        first_seed,
+                        seeds,
+                        at_most,
+                        threads,
+                        twice_every,
+                        failures_max: FAILURES_MAX,
+                    }),
                     all_marks,
                 )
             })
@@ -181,8 +216,9 @@ fn load(name: &str) -> Result<Scenario, String> {
     Scenario::parse(name, &text).map_err(|error| error.to_string())
 }
 
-fn one(name: &str, seed: u64) -> Result<(), String> {
-    let scenario = load(name)?;
+fn one(name: &str, seed: u64, planted: planted::Planted) -> Result<(), String> {
+    let mut scenario = load(name)?;
+    scenario.node.planted = planted;
     let outcome = run(&scenario, seed);
     println!("{}, seed {seed}: trace {:016x}, {:?} simulated", scenario.name, outcome.trace_hash, outcome.simulated);
     println!("  rows {}, acknowledged {}, refused {:?}", outcome.written, outcome.acknowledged, outcome.refused);

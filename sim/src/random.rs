@@ -22,6 +22,8 @@ pub struct RandomOptions {
     pub threads: usize,
     /// One seed of so many is run twice, and must give the same trace.
     pub twice_every: u64,
+    /// After so many failures no further seed is begun.
+    pub failures_max: usize,
 }
 
 /// What came of them.
@@ -69,21 +71,23 @@ impl Totals {
 }
 
 /// Marks that many seeds of all scenarios must reach.
-pub const MARKS: [&str; 10] = [
+pub const MARKS: [&str; 15] = [
+    "batch delivered later",
+    "batch replay",
     "disk full",
     "log buffer full",
     "log poisoned",
     "mesh queue full",
+    "node back",
+    "read repair",
     "replay",
     "reshard",
     "torn tail",
     "truncated record left out",
     "unfinished batch",
     "unfinished batch of another shard count",
+    "write in steps",
 ];
-
-/// Failures after which no further seed is begun.
-const FAILURES_MAX: usize = 10;
 
 /// Runs them.
 pub fn random(options: &RandomOptions) -> Totals {
@@ -95,7 +99,7 @@ pub fn random(options: &RandomOptions) -> Totals {
                 let mut shared = shared.lock().expect("runs catch their panics");
                 let is_over = shared.0 - options.first_seed >= options.seeds
                     || began.elapsed() >= options.at_most
-                    || shared.1.failures.len() >= FAILURES_MAX;
+                    || shared.1.failures.len() >= options.failures_max;
                 if is_over {
                     return;
                 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
+use helenus::config::CommitLogSync;
 use runtime::sim::{Ended, World};
 
 use crate::checker::{self, Promises};
@@ -23,6 +24,9 @@ const READ_AT_MOST: Duration = Duration::from_secs(120);
 const FAULT_MICROS_MAX: u64 = 300_000;
 /// The longest rest between a node's end and its start, where nobody watches.
 const REST_MICROS_MAX: u64 = 20_000;
+/// How much longer than a period it may take until what was acknowledged is on a disk that is well: its write waits for others,
+/// and it and its sync take their time.
+const PERIODIC_SLACK: Duration = Duration::from_millis(15);
 /// By then another node has noticed that one does not answer.
 const NOTICED_MICROS: u64 = 9_000_000;
 /// Rows of a page.
@@ -80,6 +84,9 @@ impl<'s> Run<'s> {
     fn new(scenario: &'s Scenario, seed: u64) -> Run<'s> {
         let cluster = Cluster::new(seed, scenario.node, None);
         let (history, replicated) = (Shared::default(), SharedReplicated::default());
+        if scenario.node.sync == CommitLogSync::Periodic {
+            history.borrow_mut().loss_nanos = nanos(scenario.node.sync_period + PERIODIC_SLACK);
+        }
         Run { scenario, cluster, history, replicated, outcome: Outcome::default() }
     }
 
@@ -111,19 +118,24 @@ impl<'s> Run<'s> {
 
         fault::heal(&mut self.cluster);
         let keep = fault::any_keep(self.cluster.world.random());
-        self.note_end();
+        self.note_end(false);
         self.cluster.world.crash(self.cluster.node, keep);
         self.start_healthy(0)?;
         self.check("after a power cut")?;
-        self.note_end();
+        self.note_end(true);
         self.cluster.terminate().map_err(|error| format!("the orderly end failed: {error}"))?;
         self.start_healthy(0)?;
         self.check("after an orderly restart")
     }
 
-    fn note_end(&mut self) {
+    fn note_end(&mut self, is_orderly: bool) {
         let now = self.cluster.world.now().as_nanos();
-        self.history.borrow_mut().ends.push(now);
+        let mut history = self.history.borrow_mut();
+        history.ends.push(now);
+        if !is_orderly {
+            history.cuts.push(now);
+        }
+        drop(history);
         self.replicated.borrow_mut().node_ended();
     }
 
@@ -213,12 +225,18 @@ impl<'s> Run<'s> {
         }
         match fault {
             Fault::Terminate => {
-                self.note_end();
-                self.cluster.terminate_at(index).map_err(|error| format!("an orderly end failed: {error}"))?;
-                self.note_end();
+                self.note_end(true);
+                let ended = self.cluster.terminate_at(index);
+                let breaks_disk = self.scenario.faults.iter().any(|recurring| recurring.fault.breaks_disk());
+                match ended {
+                    // A shard looks again for room only after a while: until then nobody knows what is kept of its last group.
+                    Err(sentence) if breaks_disk && sentence.contains("sync") => self.outcome.starts_refused += 1,
+                    ended => ended.map_err(|error| format!("an orderly end failed: {error}"))?,
+                }
+                self.note_end(true);
             }
             Fault::Kill => {
-                self.note_end();
+                self.note_end(false);
                 self.cluster.world.kill(node);
             }
             _ => {
@@ -229,7 +247,7 @@ impl<'s> Run<'s> {
                         |world: &mut World<'static>| world.with_disk(node, |disk| disk.pending_count() > 0);
                     self.cluster.world.run_until(is_writing, Duration::from_millis(20));
                 }
-                self.note_end();
+                self.note_end(false);
                 self.cluster.world.crash(node, fault::any_keep(random >> 1));
             }
         }
@@ -248,7 +266,7 @@ impl<'s> Run<'s> {
 
     fn end_by_seed(&mut self, index: usize) {
         let random = self.cluster.world.random();
-        self.note_end();
+        self.note_end(false);
         let node = self.cluster.nodes[index];
         if random.is_multiple_of(2) {
             self.cluster.world.kill(node);
@@ -264,6 +282,10 @@ impl<'s> Run<'s> {
         self.outcome.violations.extend(violations.into_iter().map(|what| format!("{when}: {what}")));
         Ok(())
     }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Runs a client to its end; `None` if it takes too long.

@@ -10,6 +10,7 @@ use sim::run::{ask, read_all, run};
 use sim::scenario::{BUILT_IN, Scenario};
 use sim::workload::{RowsOptions, Shared, prepare, work};
 
+use planted::Planted;
 use runtime::sim::Keep;
 
 #[test]
@@ -29,8 +30,15 @@ fn each_scenario_holds_and_is_the_same_twice() {
 
 #[test]
 fn images_hold() {
-    let options =
-        EnumerateOptions { images: 60, first_seed: 1, threads: 2, at_most: Duration::from_secs(600), only: None };
+    let options = EnumerateOptions {
+        images: 60,
+        first_seed: 1,
+        threads: 2,
+        at_most: Duration::from_secs(600),
+        only: None,
+        failures_max: 1,
+        planted: Planted::NONE,
+    };
     let all = enumerate(&options);
     assert!(all.failures.is_empty(), "{:?}", all.failures);
     assert_eq!(all.images, 60);

@@ -23,6 +23,7 @@ struct Built {
     helenus: PathBuf,
     power: PathBuf,
     engine: PathBuf,
+    simulator: PathBuf,
 }
 
 /// Builds, and runs every bug that `only` names, or all.
@@ -40,7 +41,7 @@ pub fn phase(budget: Duration, only: &[String]) -> Result<Passed, String> {
     tests::require_power()?;
     let built = build(budget)?;
     let bugs: Vec<_> = BUGS.iter().filter(|bug| only.is_empty() || only.iter().any(|name| name == bug.name)).collect();
-    for suite in [Suite::Storage, Suite::Power, Suite::Faults] {
+    for suite in [Suite::Storage, Suite::Simulation, Suite::Power, Suite::Faults] {
         if bugs.iter().any(|bug| bug.suite == suite) {
             let output = run_suite(&built, suite, None)?;
             if !output.success {
@@ -83,11 +84,13 @@ fn run_suite(built: &Built, suite: Suite, bug: Option<&str>) -> Result<Output, S
         Suite::Storage => Command::new(&built.engine),
         Suite::Power => Command::new(&built.power),
         Suite::Faults => Command::new(&built.power),
+        Suite::Simulation => Command::new(&built.simulator),
     };
     match suite {
         Suite::Storage => {}
         Suite::Power => drop(command.args(["what_was_acknowledged", "--test-threads=1"])),
         Suite::Faults => drop(command.args(["faults::", "--test-threads=1"])),
+        Suite::Simulation => drop(command.arg("hunt").args(bug.map(|name| format!("--plant={name}")))),
     }
     command.env("HELENUS_BINARY", &built.helenus).env("HELENUS_CUTS", CUTS).env("RUST_BACKTRACE", "0");
     command.env_remove("HELENUS_SOAK").current_dir(workspace::root().join("tests"));
@@ -103,17 +106,27 @@ fn build(budget: Duration) -> Result<Built, String> {
     let mut server = Command::new("cargo");
     server.args(["build", "--profile", "test", "--package", "helenus", "--features", "planted"]);
     process::must(server.current_dir(workspace::root()), budget)?;
-    // Under a name of its own: other builds of the profile write to the same place.
-    let helenus = workspace::target().join("debug").join("helenus-planted");
-    std::fs::copy(workspace::target().join("debug").join("helenus"), &helenus)
-        .map_err(|error| format!("cannot copy the server with planted bugs: {error}"))?;
+    let helenus = kept("helenus")?;
+    let mut simulator = Command::new("cargo");
+    simulator.args(["build", "--profile", "test", "--package", "helenus-sim", "--features", "planted"]);
+    process::must(simulator.current_dir(workspace::root()), budget)?;
+    let simulator = kept("helenus-sim")?;
     let mut engine = Command::new("cargo");
     engine.args(["test", "--no-run", "--package", "helenus-storage", "--features", "planted", "--test", "engine"]);
     let engine = executable(&process::must(engine.current_dir(workspace::root()), budget)?)?;
     let mut power = Command::new("cargo");
     power.args(["test", "--no-run", "--workspace", "--test", "power"]);
     let power = executable(&process::must(power.current_dir(workspace::root()), budget)?)?;
-    Ok(Built { helenus, power, engine })
+    Ok(Built { helenus, power, engine, simulator })
+}
+
+/// A copy of a binary with planted bugs that later builds do not replace.
+fn kept(name: &str) -> Result<PathBuf, String> {
+    let folder = workspace::target().join("debug");
+    let copy = folder.join(format!("{name}-planted"));
+    std::fs::copy(folder.join(name), &copy)
+        .map_err(|error| format!("cannot copy {name} with planted bugs: {error}"))?;
+    Ok(copy)
 }
 
 /// The test binary that cargo says it built: `Executable path/main.rs (/target/debug/deps/name-hash)`.

@@ -9,6 +9,8 @@ pub enum Suite {
     Faults,
     /// `crates/storage/tests/engine/`: one engine on real files.
     Storage,
+    /// `sim/`: nodes on simulated machines, alone and in a ring of two.
+    Simulation,
 }
 
 /// What is said of a bug.
@@ -92,4 +94,26 @@ bugs! {
         "A sealed segment is reused although tables have records in it.";
     SegmentHeadNotWritten, "segment-head-not-written", Storage,
         "A recycled segment keeps the head of its earlier life.";
+    ShortWriteAccepted, "short-write-accepted", Simulation,
+        "A write that left out the last block of a long group is taken for a whole one.";
+    ShardFolderNotSynced, "shard-folder-not-synced", Simulation,
+        "The names of the commit log's folders are not synced.";
+    ShardAnswersBeforeSync, "shard-answers-before-sync", Simulation,
+        "A shard that writes for another answers when the record is appended, not when it is on the disk.";
+    BatchLogNotWritten, "batch-log-not-written", Simulation,
+        "A logged batch over several shards or nodes is delivered without its record.";
+    BatchDoneBeforeDelivered, "batch-done-before-delivered", Simulation,
+        "A logged batch is marked as done before it is delivered.";
+    BatchNotReplayed, "batch-not-replayed", Simulation,
+        "A start does not deliver the unfinished batches that it finds.";
+    AnswerCountedTwice, "answer-counted-twice", Simulation,
+        "A replica's answer to a write is counted twice.";
+    ReplyBeforeQuorum, "reply-before-quorum", Simulation,
+        "A write is answered when the first replica has it, whatever the level.";
+    RangeTombstoneIgnored, "range-tombstone-ignored", Simulation,
+        "Reconciliation ignores what another replica has deleted by range.";
+    LaneEndsWithItsPage, "lane-ends-with-its-page", Simulation,
+        "Reconciliation takes the end of a replica's page for the end of its rows.";
+    RepairWritesOwnRow, "repair-writes-own-row", Simulation,
+        "Read repair writes to a replica what that replica has itself, not what all came to.";
 }

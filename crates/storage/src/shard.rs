@@ -148,7 +148,8 @@ impl Shard {
         &self.inner.options
     }
 
-    pub(crate) fn planted(&self) -> Planted {
+    /// The bug that was planted on purpose, in builds for that.
+    pub fn planted(&self) -> Planted {
         self.inner.options.planted
     }
 

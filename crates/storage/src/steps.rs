@@ -91,6 +91,7 @@ impl Shard {
     }
 
     async fn apply_steps(&self, mutations: &[impl AsRef<[u8]>], is_adopted: bool) -> Result<Ack, ApplyError> {
+        stdx::sometimes!("write in steps");
         let checked = self.check_in_steps(mutations).await?;
         let length = checked.checksum.length();
         let (ack, contents, mut reservation) = loop {

@@ -25,7 +25,8 @@ const VIOLATIONS_MAX: usize = 20;
 /// Judges the rows of a node that stopped at `as_of`, nanoseconds of the world: later ends and writes do not count.
 ///
 /// - Each row holds a value that somebody wrote there, with the bytes that go with it.
-/// - An acknowledged value is there, or a later one of the same place, unless a TRUNCATE may have removed it.
+/// - An acknowledged value is there, or a later one of the same place, unless a TRUNCATE may have removed it, or, in `periodic`,
+///   a cut came within a period of it.
 /// - What was acknowledged before an acknowledged TRUNCATE began is gone.
 /// - A batch is there whole or not at all.
 pub fn check(history: &History, rows: &[Row], as_of: u64, promises: Promises) -> Vec<String> {
@@ -66,7 +67,7 @@ fn justify(history: &History, key: Key, value: u64, as_of: u64) -> Result<(), St
 fn kept(history: &History, found: &BTreeMap<Key, u64>, as_of: u64, violations: &mut Vec<String>) {
     for (value, write) in history.writes.iter().enumerate() {
         let Some(at) = write.acknowledged.filter(|at| *at <= as_of) else { continue };
-        if history.may_be_truncated(write.start, as_of) {
+        if history.may_be_truncated(write.start, as_of) || history.may_be_lost(write) {
             continue;
         }
         match found.get(&write.key) {
@@ -74,7 +75,12 @@ fn kept(history: &History, found: &BTreeMap<Key, u64>, as_of: u64, violations: &
             Some(there) => {
                 violations.push(format!("{:?}: {value} was acknowledged at {at}, {there} is there", write.key));
             }
-            None => violations.push(format!("{:?}: {value} was acknowledged at {at} and is not there", write.key)),
+            None => {
+                let end = history.ends.iter().find(|end| **end >= at);
+                let what = "was acknowledged at";
+                let key = write.key;
+                violations.push(format!("{key:?}: {value} {what} {at} and is not there; the next end came at {end:?}"));
+            }
         }
     }
 }

@@ -43,6 +43,19 @@ fn what_was_acknowledged_is_kept() {
 }
 
 #[test]
+fn what_came_within_a_period_of_a_cut_may_be_lost() {
+    let mut history = history(&[write(KEY, 1, Some(20))], &[]);
+    (history.loss_nanos, history.cuts) = (10, vec![25]);
+    assert!(holds(&history, &[]) && holds(&history, &[row(KEY, 0)]));
+    history.cuts = vec![15];
+    assert!(holds(&history, &[]), "the answer was on its way");
+    history.cuts = vec![0, 31];
+    assert!(!holds(&history, &[]), "it was sent after one cut, and acknowledged a period before the other");
+    (history.loss_nanos, history.cuts) = (0, vec![20, 25]);
+    assert!(!holds(&history, &[]), "only periodic may lose");
+}
+
+#[test]
 fn nothing_is_invented() {
     let one = history(&[write(KEY, 1, None)], &[]);
     assert!(holds(&one, &[]) && holds(&one, &[row(KEY, 0)]));

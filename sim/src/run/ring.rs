@@ -36,7 +36,7 @@ impl Run<'_> {
         self.agree("when all has healed")?;
         for index in 0..nodes {
             let keep = fault::any_keep(self.cluster.world.random());
-            self.note_end();
+            self.note_end(false);
             self.cluster.world.crash(self.cluster.nodes[index], keep);
         }
         for index in 0..nodes {
@@ -44,7 +44,7 @@ impl Run<'_> {
         }
         self.agree("after a power cut of all")?;
         for index in 0..nodes {
-            self.note_end();
+            self.note_end(true);
             self.cluster.terminate_at(index).map_err(|error| format!("the orderly end failed: {error}"))?;
         }
         for index in 0..nodes {

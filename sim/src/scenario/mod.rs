@@ -7,6 +7,7 @@
 //! shards    2 1 3 2              the shard counts of successive starts, over and over
 //! clients   3                    requests 60      partitions 12       pause 2ms
 //! unlogged  150                  logged 100       truncate 5          register 200     (of 1,000 requests)
+//! batch     7                    rows of a batch at most
 //! sync      group                or batch, periodic
 //! period    50ms                 how often periodic syncs
 //! nodes     2                    a ring of so many, all replicas; their workload is another
@@ -23,7 +24,7 @@ use crate::fault::{Fault, Recurring};
 use crate::workload::RowsOptions;
 
 /// The scenarios that are built in, by name.
-pub const BUILT_IN: [(&str, &str); 13] = [
+pub const BUILT_IN: [(&str, &str); 15] = [
     ("calm", include_str!("../../scenarios/calm.txt")),
     ("crash", include_str!("../../scenarios/crash.txt")),
     ("kill", include_str!("../../scenarios/kill.txt")),
@@ -33,6 +34,8 @@ pub const BUILT_IN: [(&str, &str); 13] = [
     ("full", include_str!("../../scenarios/full.txt")),
     ("crowd", include_str!("../../scenarios/crowd.txt")),
     ("storm", include_str!("../../scenarios/storm.txt")),
+    ("steps", include_str!("../../scenarios/steps.txt")),
+    ("periodic", include_str!("../../scenarios/periodic.txt")),
     ("ring", include_str!("../../scenarios/ring.txt")),
     ("ring-crash", include_str!("../../scenarios/ring-crash.txt")),
     ("ring-network", include_str!("../../scenarios/ring-network.txt")),
@@ -107,6 +110,7 @@ impl Scenario {
             "logged" => rows.logged_per_mille = number(rest)?,
             "truncate" => rows.truncate_per_mille = number(rest)?,
             "register" => rows.register_per_mille = number(rest)?,
+            "batch" => rows.batch_rows_max = number::<u64>(rest)?.max(2),
             "nodes" => self.node.nodes = number(rest)?,
             "period" => self.node.sync_period = duration(rest)?,
             "sync" => self.node.sync = rest.parse::<CommitLogSync>()?,

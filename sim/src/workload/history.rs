@@ -61,6 +61,10 @@ pub struct History {
     pub batches: u64,
     /// When the node was ended or lost its power: what was under way then does nothing any more.
     pub ends: Vec<u64>,
+    /// Those of the ends that were not orderly.
+    pub cuts: Vec<u64>,
+    /// How long before such an end what was acknowledged may still be lost: in `periodic` a period, else nothing.
+    pub loss_nanos: u64,
 }
 
 /// The history that clients share.
@@ -83,6 +87,13 @@ impl History {
     /// Acknowledged rows.
     pub fn acknowledged_count(&self) -> usize {
         self.writes.iter().filter(|write| write.acknowledged.is_some()).count()
+    }
+
+    /// Whether what was sent and acknowledged then may be lost, since it came within the last period before a cut. The cut may have
+    /// come while the answer was on its way.
+    pub fn may_be_lost(&self, write: &Write) -> bool {
+        let Some(acknowledged) = write.acknowledged.filter(|_| self.loss_nanos > 0) else { return false };
+        self.cuts.iter().any(|cut| (write.start..acknowledged + self.loss_nanos).contains(cut))
     }
 
     /// Whether a TRUNCATE may have removed what was sent at `start`.

@@ -40,6 +40,8 @@ pub struct RowsOptions {
     pub register_per_mille: u32,
     /// The longest pause between two requests.
     pub pause_micros: u64,
+    /// Rows of a batch at most, at least two.
+    pub batch_rows_max: u64,
 }
 
 impl Default for RowsOptions {
@@ -53,6 +55,7 @@ impl Default for RowsOptions {
             truncate_per_mille: 5,
             register_per_mille: 200,
             pause_micros: 2_000,
+            batch_rows_max: 7,
         }
     }
 }
@@ -193,7 +196,7 @@ impl Rows {
     }
 
     async fn batch(&mut self, kind: BatchKind) {
-        let count = 2 + self.runtime.random_u64() % 6;
+        let count = 2 + self.runtime.random_u64() % (self.options.batch_rows_max - 1);
         let is_one_partition = kind == BatchKind::Unlogged;
         let partition = self.partition();
         let number = {
@@ -242,7 +245,8 @@ impl Rows {
         let mut history = self.history.borrow_mut();
         let expected: Row = vec![Some(value.to_be_bytes().to_vec()), Some(padding(value))];
         let may_be_gone = history.may_be_truncated(history.writes[value as usize].start, now);
-        let is_right = rows == [expected] || (rows.is_empty() && may_be_gone);
+        let is_lost = history.may_be_lost(&history.writes[value as usize]);
+        let is_right = rows == [expected] || (rows.is_empty() && may_be_gone) || is_lost;
         if !is_right {
             let found: Vec<_> = rows.iter().map(|row| row.first().cloned()).collect();
             history.violations.push(format!("{key:?}: {value} was acknowledged, and then {found:?} was read"));

@@ -8,6 +8,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use mutation::MutationRef;
+use planted::Bug;
 use runtime::{Group, ShardId};
 use schema::TableId;
 use storage::{ApplyError, BatchId};
@@ -31,18 +32,23 @@ impl Coordinator {
         planned: Vec<PlannedMutation>,
         level: ConsistencyLevel,
     ) -> Result<(), Failure> {
-        if self.is_whole_everywhere(&planned) {
+        let planted = self.inner.storage.planted();
+        if self.is_whole_everywhere(&planned) || planted.is(Bug::BatchLogNotWritten) {
             return self.write_batch(planned, level).await;
         }
         let id = self.log_batch(&planned).await.map_err(|error| Failure::BatchLog { error })?;
         let needs = planned.iter().map(|planned| planned.replication.required(level).clone()).collect();
         let parts = self.copied(planned.iter()).await;
+        if planted.is(Bug::BatchDoneBeforeDelivered) {
+            self.inner.storage.finish_batch(id);
+        }
         match self.deliver(parts, needs).await {
             Ok(()) => {
                 self.inner.storage.finish_batch(id);
                 Ok(())
             }
             Err(failure) => {
+                stdx::sometimes!("batch delivered later");
                 self.deliver_in_background(id, planned);
                 Err(match failure {
                     // Some part may be done, and the rest will be: that is what a time-out of a batch means.
@@ -71,6 +77,7 @@ impl Coordinator {
 
     /// Delivers a batch that a start found in the log: at once if that can be done, else again and again.
     pub async fn finish_batch(&self, id: BatchId, planned: Vec<PlannedMutation>) {
+        stdx::sometimes!("batch replay");
         if !self.try_to_finish(id, &planned).await {
             self.deliver_in_background(id, planned);
         }

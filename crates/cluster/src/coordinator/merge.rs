@@ -8,6 +8,7 @@
 use std::cmp::Ordering;
 
 use mutation::{ClusteringRef, DecodeError, Deletion, LiveRow, Position, ReadCommand, RowRef, merge_rows};
+use planted::{Bug, Planted};
 use schema::Table;
 use stdx::Reader;
 use storage::{Flow, RowSink};
@@ -26,6 +27,11 @@ pub(super) trait Source {
 
     /// The lane's page that begins behind `after`.
     async fn fetch(&self, after: Option<&Position>) -> Result<Page, Self::Error>;
+
+    /// A bug planted on purpose.
+    fn planted(&self) -> Planted {
+        Planted::NONE
+    }
 
     /// The page that came makes no sense.
     fn malformed(&self, problem: DecodeError) -> Self::Error;
@@ -85,6 +91,9 @@ impl<S: Source> Lane<S> {
     async fn refill(&mut self, table: &Table) -> Result<(), S::Error> {
         while matches!(self.head, Head::End) {
             let Some(after) = self.more_after.take() else { return Ok(()) };
+            if self.source.planted().is(Bug::LaneEndsWithItsPage) {
+                return Ok(());
+            }
             let page = self.source.fetch(Some(&after)).await?;
             (self.items, self.used, self.more_after) = (page.items, 0, page.more_after);
             self.advance(table)?;
@@ -219,7 +228,9 @@ async fn merge_partition<S: Source>(
             return Ok(None);
         };
         if let Head::Range { deletion, .. } = lanes[first].head {
-            lanes[first].range = deletion;
+            if !lanes[first].source.planted().is(Bug::RangeTombstoneIgnored) {
+                lanes[first].range = deletion;
+            }
             lanes[first].advance(table)?;
             continue;
         }

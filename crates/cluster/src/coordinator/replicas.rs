@@ -10,6 +10,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use mutation::{DecodeError, KeyRange, Position, ReadCommand};
+use planted::Planted;
 use runtime::{Elapsed, Group, ShardId};
 use schema::Table;
 use storage::RowSink;
@@ -79,8 +80,8 @@ impl Coordinator {
         let KeyRange::Partition { token, key } = command.keys else { unreachable!("a plan is for one partition") };
         let mut repairs = match table.options.read_repair == "BLOCKING" && readers.len() > 1 {
             true => {
-                let bytes_max = inner.storage.mutation_bytes_max();
-                Some(Repairs::new(table.id, token, key, readers.len(), bytes_max))
+                let (bytes_max, planted) = (inner.storage.mutation_bytes_max(), inner.storage.planted());
+                Some(Repairs::new(table.id, token, key, readers.len(), bytes_max, planted))
             }
             false => None,
         };
@@ -96,6 +97,7 @@ impl Coordinator {
     async fn repair(&self, readers: &[NodeIndex], shard: ShardId, repairs: Repairs) -> Result<(), Failure> {
         let mut running = Vec::new();
         for (lane, mutation) in repairs.into_mutations() {
+            stdx::sometimes!("read repair");
             let (coordinator, place) = (self.clone(), self.place_of(readers[lane], shard));
             let write = async move { coordinator.write_to_place(place, vec![mutation], false).await };
             running.push(self.inner.runtime.spawn(Group::Query, write));
@@ -301,6 +303,10 @@ impl Source for Asked<'_> {
     async fn fetch(&self, after: Option<&Position>) -> Result<Page, LaneError> {
         let page = self.coordinator.fetch_from(self.origin, self.encoded(after), self.limits).await;
         page.map_err(|error| LaneError { node: self.node, error })
+    }
+
+    fn planted(&self) -> Planted {
+        self.coordinator.inner.storage.planted()
     }
 
     fn malformed(&self, problem: DecodeError) -> LaneError {

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 
+use planted::{Bug, Planted};
 use runtime::sync::Notify;
 use topology::{NodeIndex, Required, Ring};
 
@@ -33,6 +34,7 @@ struct Counted {
 pub(super) struct Tally {
     mutations: RefCell<Vec<Counted>>,
     changed: Notify,
+    planted: Planted,
 }
 
 /// Whether a request is decided.
@@ -48,8 +50,8 @@ pub(super) enum Verdict {
 
 impl Tally {
     /// Nothing is asked yet.
-    pub(super) fn new() -> Self {
-        Tally { mutations: RefCell::default(), changed: Notify::new() }
+    pub(super) fn new(planted: Planted) -> Self {
+        Tally { mutations: RefCell::default(), changed: Notify::new(), planted }
     }
 
     /// Adds a mutation that is sent to `contacts`.
@@ -66,7 +68,12 @@ impl Tally {
             let counted = &mut mutations[index];
             counted.open.retain(|open| *open != node);
             match answer {
-                Answer::Written => counted.written.push(node),
+                Answer::Written => {
+                    counted.written.push(node);
+                    if self.planted.is(Bug::AnswerCountedTwice) {
+                        counted.written.push(node);
+                    }
+                }
                 Answer::Refused(error) => counted.refused.push((node, error.clone())),
                 Answer::Silent => counted.silent.push(node),
             }
@@ -84,7 +91,8 @@ impl Tally {
     pub(super) fn verdict(&self, ring: &Ring) -> Verdict {
         let mut verdict = Verdict::Done;
         for counted in &*self.mutations.borrow() {
-            if is_enough(&counted.needs, ring, &counted.written) {
+            let is_early = self.planted.is(Bug::ReplyBeforeQuorum) && !counted.written.is_empty();
+            if is_early || is_enough(&counted.needs, ring, &counted.written) {
                 continue;
             }
             let possible: Vec<NodeIndex> = counted.written.iter().chain(&counted.open).copied().collect();

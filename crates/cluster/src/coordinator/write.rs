@@ -121,7 +121,7 @@ impl Coordinator {
         durable: bool,
     ) -> Result<(), Failure> {
         let inner = &*self.inner;
-        let tally = Rc::new(Tally::new());
+        let tally = Rc::new(Tally::new(inner.storage.planted()));
         let mut parts: Vec<Part> = Vec::new();
         let mut is_local_enough = true;
         for (index, (planned, needs)) in planned.into_iter().zip(needs).enumerate() {

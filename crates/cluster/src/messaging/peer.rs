@@ -148,9 +148,14 @@ impl Peer {
         let mut rest = REST_MIN;
         // A refused node is told once, not at each try.
         let mut last_reason = String::new();
+        let mut was_up = false;
         loop {
             match inner.runtime.timeout(GREETING_TIME, inner.meet()).await {
                 Ok(Ok((stream, welcome))) => {
+                    if was_up {
+                        stdx::sometimes!("node back");
+                    }
+                    was_up = true;
                     rest = REST_MIN;
                     last_reason.clear();
                     let ended = inner.talk(&stream, &welcome).await;

@@ -98,9 +98,12 @@ async fn write_group(log: &CommitLog, active: &mut Option<Active>) -> Result<(),
             _ => *active = Some(next_segment(log).await?),
         }
     };
-    let (bytes, end) = take_group(&mut shared.state.borrow_mut(), shared.head.salt, segment.segment);
+    let (mut bytes, end) = take_group(&mut shared.state.borrow_mut(), shared.head.salt, segment.segment);
     shared.room.notify_all();
     let length = bytes.len() as u64;
+    if shared.planted.is(Bug::ShortWriteAccepted) && bytes.len() > BLOCK {
+        bytes.resize(bytes.len() - BLOCK, 0);
+    }
     let payload = (end - shared.state.borrow().written) as usize;
     assert!(length.is_multiple_of(BLOCK as u64) && segment.offset.is_multiple_of(BLOCK as u64));
     let (result, bytes) = segment.file.write_at(bytes, segment.offset).await;

@@ -1,0 +1,48 @@
+//! A short hunt for anything that does not hold, which ends at its first find: what `cargo xtask planted` has each bug go
+//! through that the simulator must catch. Always the same images and seeds, so that a bug that is caught once is always caught.
+
+use std::time::Duration;
+
+use planted::Planted;
+
+use crate::enumerate::{EnumerateOptions, Enumerated, enumerate};
+use crate::random::{RandomOptions, Totals, random};
+use crate::scenario::Scenario;
+
+/// Images of the fixed workload.
+const IMAGES: u64 = 300;
+/// Seeds, over these scenarios.
+const SEEDS: u64 = 120;
+const SCENARIOS: [&str; 5] = ["ring", "ring-network", "ring-crash", "crash", "ring-storm"];
+/// It takes a few seconds.
+const AT_MOST: Duration = Duration::from_secs(100);
+
+/// Images first, and if all hold, seeds.
+pub fn hunt(planted: Planted) -> (Enumerated, Option<Totals>) {
+    let enumerated = enumerate(&EnumerateOptions {
+        images: IMAGES,
+        first_seed: 1,
+        threads: 1,
+        at_most: AT_MOST,
+        only: None,
+        failures_max: 1,
+        planted,
+    });
+    if !enumerated.failures.is_empty() {
+        return (enumerated, None);
+    }
+    let scenarios = SCENARIOS.into_iter().filter_map(Scenario::built_in).map(|mut scenario| {
+        scenario.node.planted = planted;
+        scenario
+    });
+    let options = RandomOptions {
+        scenarios: scenarios.collect(),
+        first_seed: 1,
+        seeds: SEEDS,
+        at_most: AT_MOST,
+        threads: 1,
+        twice_every: u64::MAX,
+        failures_max: 1,
+    };
+    (enumerated, Some(random(&options)))
+}
