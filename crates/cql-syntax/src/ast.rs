@@ -7,8 +7,8 @@ mod select;
 mod term;
 
 pub use ddl::{
-    AlterKeyspace, AlterTable, AlterTableAction, ColumnDefinition, CreateKeyspace, CreateTable, DropKeyspace,
-    DropTable, PrimaryKey, Properties, PropertyValue,
+    AlterKeyspace, AlterTable, AlterTableAction, AlterType, AlterTypeAction, ColumnDefinition, CreateKeyspace,
+    CreateTable, CreateType, DropKeyspace, DropTable, DropType, PrimaryKey, Properties, PropertyValue, TypeName,
 };
 pub use describe::{Describe, DescribeKind, DescribeTarget};
 pub use modify::{
@@ -58,6 +58,12 @@ pub enum Statement {
     AlterTable(AlterTable),
     /// DROP TABLE.
     DropTable(DropTable),
+    /// CREATE TYPE.
+    CreateType(CreateType),
+    /// ALTER TYPE.
+    AlterType(AlterType),
+    /// DROP TYPE.
+    DropType(DropType),
     /// DESCRIBE.
     Describe(Describe),
     /// A statement of CQL that Helenus does not know yet, by its leading words.

@@ -29,6 +29,9 @@ impl Display for Statement {
             Statement::CreateTable(create) => create.fmt(f),
             Statement::AlterTable(alter) => alter.fmt(f),
             Statement::DropTable(drop) => drop.fmt(f),
+            Statement::CreateType(create) => create.fmt(f),
+            Statement::AlterType(alter) => alter.fmt(f),
+            Statement::DropType(drop) => drop.fmt(f),
             Statement::Describe(describe) => describe.fmt(f),
             Statement::Unsupported { what } => f.write_str(what),
         }

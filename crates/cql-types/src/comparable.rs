@@ -1,7 +1,8 @@
 //! Byte-comparable values: bytes whose `memcmp` order is the type's order, and of which none is a prefix of another, so
 //! that the encodings of several columns can be joined and still compare right.
 //!
-//! Own encoding, kept in memory only:
+//! Own encoding. Memtables order rows by it, and the paths of elements, which the commit log holds, are made of it: a change of
+//! a form is a change of the log's format.
 //!
 //! ```text
 //! integers, floats, time   01 then big-endian with the sign bit turned (floats: all bits of a negative); 00 if empty
@@ -12,7 +13,7 @@
 //! decimal                  01, sign, exponent (biased i64), digits + 1, 00; negative: all turned; 00 if empty
 //! list, set, map           01 before each element, 00 at the end
 //! vector                   01 before each element
-//! tuple, UDT               01, then each field: 01 and the field, 00 for null or missing; 00 if empty
+//! tuple, UDT               01, then each field up to the last that is there: 02 and the field, 01 for null; then 00; 00 if empty
 //! ```
 //!
 //! A reversed column's bytes are all turned (`!`).
@@ -29,6 +30,10 @@ pub const DECIMAL_BYTES_MAX: usize = 4 << 10;
 
 const EMPTY: u8 = 0;
 const PRESENT: u8 = 1;
+
+/// What stands before a tuple's fields, between the 00 at the end and a field that is there.
+const NULL_FIELD: u8 = 1;
+const FIELD: u8 = 2;
 
 /// Appends the byte-comparable form of `value`, which [`crate::validate`] has accepted. What it would have refused is
 /// encoded somehow, without panic.
@@ -192,15 +197,20 @@ fn fields<'t>(of: impl Iterator<Item = &'t CqlType>, value: &[u8], out: &mut Vec
         return;
     }
     out.push(PRESENT);
+    // Nulls at the end leave no trace, so that a type with another field behind the others gives the same bytes.
+    let mut nulls = 0;
     for ty in of {
         match element(&mut reader) {
             Ok(Some(field)) => {
-                out.push(PRESENT);
+                out.extend(std::iter::repeat_n(NULL_FIELD, nulls));
+                nulls = 0;
+                out.push(FIELD);
                 encode_at(ty, field, out, depth + 1);
             }
-            _ => out.push(EMPTY),
+            _ => nulls += 1,
         }
     }
+    out.push(EMPTY);
 }
 
 fn vector(of: &CqlType, dimension: u16, value: &[u8], out: &mut Vec<u8>, depth: usize) {

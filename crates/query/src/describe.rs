@@ -7,7 +7,8 @@ use cql_protocol::response::{ColumnSpec, RowsHead, Specs};
 use cql_protocol::{FrameHeader, RowsWriter};
 use cql_syntax::{Describe, DescribeKind, DescribeTarget, quote_identifier};
 use cql_types::CqlType;
-use schema::{Keyspace, Table, describe, system_keyspaces};
+use schema::user_type::in_order_of_use;
+use schema::{Keyspace, Table, UserType, describe, system_keyspaces};
 
 use crate::NodeInfo;
 use crate::catalog::Catalog;
@@ -128,6 +129,9 @@ impl Describer<'_> {
                     let tables = Self::tables(keyspace).into_iter();
                     rows.extend(tables.map(|table| list_row(keyspace.name(), "table", &table.name)));
                 }
+                DescribeKind::Type => {
+                    rows.extend(keyspace.types.keys().map(|name| list_row(keyspace.name(), "type", name)));
+                }
                 // There are none of these yet.
                 _ => {}
             }
@@ -145,8 +149,9 @@ impl Describer<'_> {
             DescribeKind::Index => "Index",
             DescribeKind::MaterializedView => "Materialized view",
         };
-        match keyspace.table(name) {
-            Some(table) if kind == DescribeKind::Table => Ok(elements(vec![self.table_row(table)])),
+        match (keyspace.table(name), keyspace.types.get(name)) {
+            (Some(table), _) if kind == DescribeKind::Table => Ok(elements(vec![self.table_row(table)])),
+            (_, Some(ty)) if kind == DescribeKind::Type => Ok(elements(vec![type_row(ty)])),
             _ => Err(invalid(format!("{word} '{name}' not found in keyspace '{}'", keyspace.name()))),
         }
     }
@@ -162,15 +167,17 @@ impl Describer<'_> {
             return Err(invalid(format!("'{name}' not found in keyspaces")));
         }
         let keyspace = self.keyspace_called(keyspace)?;
-        match keyspace.table(name) {
-            Some(table) => Ok(elements(vec![self.table_row(table)])),
-            None => Err(invalid(format!("'{name}' not found in keyspace '{}'", keyspace.name()))),
+        match (keyspace.table(name), keyspace.types.get(name)) {
+            (Some(table), _) => Ok(elements(vec![self.table_row(table)])),
+            (None, Some(ty)) => Ok(elements(vec![type_row(ty)])),
+            (None, None) => Err(invalid(format!("'{name}' not found in keyspace '{}'", keyspace.name()))),
         }
     }
 
     fn whole_keyspace(&self, keyspace: &Keyspace) -> Vec<Vec<String>> {
         let tables = Self::tables(keyspace).into_iter().map(|table| self.table_row(table));
-        std::iter::once(keyspace_row(keyspace)).chain(tables).collect()
+        let types = in_order_of_use(&keyspace.types).into_iter().map(type_row);
+        std::iter::once(keyspace_row(keyspace)).chain(types).chain(tables).collect()
     }
 
     fn table_row(&self, table: &Table) -> Vec<String> {
@@ -188,6 +195,10 @@ fn elements(rows: Vec<Vec<String>>) -> Description {
 
 fn keyspace_row(keyspace: &Keyspace) -> Vec<String> {
     element_row(keyspace.name(), "keyspace", keyspace.name(), describe::keyspace(keyspace))
+}
+
+fn type_row(ty: &UserType) -> Vec<String> {
+    element_row(&ty.keyspace, "type", &ty.name, describe::user_type(ty))
 }
 
 fn list_row(keyspace: &str, kind: &str, name: &str) -> Vec<String> {

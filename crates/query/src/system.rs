@@ -70,6 +70,10 @@ impl SystemTables {
                     dropped.for_each(|dropped| schema_rows::push_dropped_column(&mut rows, table, dropped));
                 }
             }
+            ("system_schema", "types") => {
+                let types = self.keyspaces(user, partition).flat_map(|keyspace| keyspace.types.values());
+                types.for_each(|ty| schema_rows::push_type(&mut rows, ty));
+            }
             ("system_virtual_schema", "keyspaces") => {
                 let keyspaces = self.virtual_keyspaces(partition);
                 keyspaces.for_each(|keyspace| schema_rows::push_virtual_keyspace(&mut rows, keyspace));

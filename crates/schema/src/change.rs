@@ -3,6 +3,7 @@
 use crate::ids::TableId;
 use crate::keyspace::KeyspaceDef;
 use crate::table::Table;
+use crate::user_type::UserType;
 
 /// One step of a schema change. One statement may take several, which are applied together.
 #[derive(Debug, Clone, PartialEq)]
@@ -11,7 +12,7 @@ pub enum SchemaChange {
     PutKeyspace(KeyspaceDef),
     /// Drops a keyspace and its tables.
     DropKeyspace(String),
-    /// Creates a table, or replaces it.
+    /// Creates a table, or replaces it. Of the user-defined types of its columns only the names count.
     PutTable(Box<Table>),
     /// Drops a table.
     DropTable {
@@ -21,6 +22,15 @@ pub enum SchemaChange {
         name: String,
         /// Its identity.
         id: TableId,
+    },
+    /// Creates a user-defined type, or replaces it.
+    PutType(UserType),
+    /// Drops a user-defined type.
+    DropType {
+        /// Its keyspace.
+        keyspace: String,
+        /// Its name.
+        name: String,
     },
 }
 

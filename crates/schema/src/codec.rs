@@ -8,6 +8,7 @@
 //! table:     16 id · string keyspace · string name · varint next column id
 //!            · varint count · column* · varint count · (column · i64 dropped at)* · options
 //! column:    varint id · string name · string type · u8 kind · varint position · u8 descending
+//! type:      string keyspace · string name · varint count · (string field · string type)*
 //! options:   varint count · (string name · varint length · value)*
 //! ```
 //!
@@ -16,7 +17,7 @@
 
 use std::collections::BTreeMap;
 
-use cql_types::CqlType;
+use cql_types::{CqlType, Field};
 use stdx::{Reader, varint};
 
 use crate::change::{DecodeError, SchemaChange};
@@ -26,6 +27,7 @@ use crate::keyspace::KeyspaceDef;
 use crate::options::TableOptions;
 use crate::replication::ReplicationStrategy;
 use crate::table::{DroppedColumn, Table, check_columns};
+use crate::user_type::UserType;
 
 /// The version that this code writes, and the newest that it reads.
 pub const FORMAT_VERSION: u8 = 1;
@@ -34,6 +36,8 @@ const PUT_KEYSPACE: u8 = 1;
 const DROP_KEYSPACE: u8 = 2;
 const PUT_TABLE: u8 = 3;
 const DROP_TABLE: u8 = 4;
+const PUT_TYPE: u8 = 5;
+const DROP_TYPE: u8 = 6;
 
 pub(crate) fn encode(change: &SchemaChange, out: &mut Vec<u8>) {
     out.push(FORMAT_VERSION);
@@ -56,6 +60,15 @@ pub(crate) fn encode(change: &SchemaChange, out: &mut Vec<u8>) {
             put_str(keyspace, out);
             put_str(name, out);
         }
+        SchemaChange::PutType(ty) => {
+            out.push(PUT_TYPE);
+            encode_type(ty, out);
+        }
+        SchemaChange::DropType { keyspace, name } => {
+            out.push(DROP_TYPE);
+            put_str(keyspace, out);
+            put_str(name, out);
+        }
     }
 }
 
@@ -75,6 +88,8 @@ pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<SchemaChange, DecodeErro
             let id = TableId(reader.array()?);
             Ok(SchemaChange::DropTable { id, keyspace: string(reader)?, name: string(reader)? })
         }
+        PUT_TYPE => decode_type(reader).map(SchemaChange::PutType),
+        DROP_TYPE => Ok(SchemaChange::DropType { keyspace: string(reader)?, name: string(reader)? }),
         kind => Err(invalid(format!("the kind of change {kind} is unknown"))),
     }
 }
@@ -90,6 +105,29 @@ fn decode_keyspace(reader: &mut Reader<'_>) -> Result<KeyspaceDef, DecodeError> 
     let replication = string_map(reader)?;
     let strategy = ReplicationStrategy::parse_stored(&replication).map_err(invalid)?;
     Ok(KeyspaceDef { name, replication, strategy, durable_writes: boolean(reader)? })
+}
+
+pub(crate) fn encode_type(ty: &UserType, out: &mut Vec<u8>) {
+    put_str(&ty.keyspace, out);
+    put_str(&ty.name, out);
+    varint::encode(ty.fields.len() as u64, out);
+    for field in &ty.fields {
+        put_str(&field.name, out);
+        put_str(&field.ty.to_string(), out);
+    }
+}
+
+fn decode_type(reader: &mut Reader<'_>) -> Result<UserType, DecodeError> {
+    let keyspace = string(reader)?;
+    let name = string(reader)?;
+    let mut fields = Vec::new();
+    for _ in 0..reader.varint()? {
+        let field = string(reader)?;
+        let ty = string(reader)?;
+        let ty = CqlType::parse(&ty).map_err(|_| invalid(format!("the type of field {field} is unknown: {ty}")))?;
+        fields.push(Field { name: field, ty });
+    }
+    Ok(UserType { keyspace, name, fields })
 }
 
 pub(crate) fn encode_table(table: &Table, out: &mut Vec<u8>) {

@@ -11,6 +11,7 @@ use crate::options::TableOptions;
 use crate::replication::STRATEGY_PACKAGE;
 use crate::system_keyspaces;
 use crate::table::Table;
+use crate::user_type::UserType;
 
 /// CREATE KEYSPACE, without the tables. A virtual keyspace gets a comment instead: it cannot be created.
 pub fn keyspace(keyspace: &Keyspace) -> String {
@@ -40,6 +41,13 @@ pub fn table(table: &Table) -> String {
 /// CREATE TABLE with what only the server needs: the table's id, and the columns that were dropped.
 pub fn table_with_internals(table: &Table) -> String {
     describe_table(table, true)
+}
+
+/// CREATE TYPE.
+pub fn user_type(ty: &UserType) -> String {
+    let fields: Vec<String> =
+        ty.fields.iter().map(|field| format!("    {} {}", identifier(&field.name), field.ty)).collect();
+    format!("CREATE TYPE {}.{} (\n{}\n);", identifier(&ty.keyspace), identifier(&ty.name), fields.join(",\n"))
 }
 
 fn describe_table(table: &Table, internals: bool) -> String {

@@ -29,6 +29,8 @@ pub enum ChangeTarget {
     Keyspace,
     /// A table.
     Table,
+    /// A user-defined type.
+    Type,
 }
 
 impl ChangeTarget {
@@ -37,6 +39,7 @@ impl ChangeTarget {
         match self {
             ChangeTarget::Keyspace => "KEYSPACE",
             ChangeTarget::Table => "TABLE",
+            ChangeTarget::Type => "TYPE",
         }
     }
 }
@@ -50,6 +53,6 @@ pub struct SchemaEvent {
     pub target: ChangeTarget,
     /// Its keyspace.
     pub keyspace: String,
-    /// The table's name; empty for a keyspace.
+    /// The table's or type's name; empty for a keyspace.
     pub name: String,
 }

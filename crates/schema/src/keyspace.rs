@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use crate::replication::ReplicationStrategy;
 use crate::table::Table;
+use crate::user_type::UserTypes;
 
 /// A keyspace without its tables: what CREATE KEYSPACE sets. `Send`, so that it travels in a schema change.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,13 +21,15 @@ pub struct KeyspaceDef {
     pub durable_writes: bool,
 }
 
-/// A keyspace and its tables, as part of a [`crate::Schema`].
+/// A keyspace, its tables and its types, as part of a [`crate::Schema`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Keyspace {
-    /// Everything but the tables.
+    /// Everything but the tables and types.
     pub def: KeyspaceDef,
     /// Tables by name.
     pub tables: BTreeMap<String, Rc<Table>>,
+    /// User-defined types by name.
+    pub types: UserTypes,
     /// Each table's digest, so that a change costs one table's encoding, not all of them.
     pub(crate) table_digests: BTreeMap<String, [u8; 16]>,
     /// A digest of all of the above.

@@ -1,4 +1,4 @@
-//! Keyspaces, tables and columns; a schema change as a pure function; DESCRIBE's text.
+//! Keyspaces, tables, columns and user-defined types; a schema change as a pure function; DESCRIBE's text.
 //!
 //! Nothing here reads a clock, a file or a socket. See `docs/internals/schema.md`.
 
@@ -18,6 +18,7 @@ pub mod replication;
 pub mod snapshot;
 pub mod system_keyspaces;
 pub mod table;
+pub mod user_type;
 
 pub use change::{DecodeError, SchemaChange};
 pub use column::{Column, ColumnKind, Order};
@@ -30,3 +31,4 @@ pub use plan::{DdlContext, DdlPlan, is_ddl, plan_ddl};
 pub use replication::ReplicationStrategy;
 pub use snapshot::Schema;
 pub use table::{DroppedColumn, Table};
+pub use user_type::{UserType, UserTypes};

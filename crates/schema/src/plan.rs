@@ -5,6 +5,7 @@ mod keyspace;
 mod names;
 mod table;
 mod types;
+mod user_type;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -54,6 +55,9 @@ pub fn is_ddl(statement: &Statement) -> bool {
             | Statement::CreateTable(_)
             | Statement::AlterTable(_)
             | Statement::DropTable(_)
+            | Statement::CreateType(_)
+            | Statement::AlterType(_)
+            | Statement::DropType(_)
     )
 }
 
@@ -72,6 +76,9 @@ pub fn plan_ddl(schema: &Schema, statement: &Statement, context: &DdlContext<'_>
         Statement::CreateTable(create) => table::create(schema, create, context),
         Statement::AlterTable(statement) => alter::alter(schema, statement, context),
         Statement::DropTable(drop) => table::drop(schema, drop, context),
+        Statement::CreateType(create) => user_type::create(schema, create, context),
+        Statement::AlterType(statement) => user_type::alter(schema, statement, context),
+        Statement::DropType(drop) => user_type::drop(schema, drop, context),
         _ => Err(SchemaError::invalid("the statement does not change the schema")),
     }
 }

@@ -10,6 +10,7 @@ use crate::codec;
 use crate::ids::TableId;
 use crate::keyspace::{Keyspace, KeyspaceDef};
 use crate::table::Table;
+use crate::user_type::{filled, named, refers_to};
 
 /// All keyspaces and tables at one moment.
 #[derive(Debug, Clone)]
@@ -76,6 +77,18 @@ impl Schema {
         self.inner.tables.values()
     }
 
+    /// The changes that make this schema of an empty one.
+    pub fn as_changes(&self) -> Vec<SchemaChange> {
+        let mut changes = Vec::new();
+        for keyspace in self.keyspaces().values() {
+            changes.push(SchemaChange::PutKeyspace(keyspace.def.clone()));
+            changes.extend(keyspace.types.values().cloned().map(SchemaChange::PutType));
+            let tables = keyspace.tables.values().map(|table| Box::new(table.with_types(named)));
+            changes.extend(tables.map(SchemaChange::PutTable));
+        }
+        changes
+    }
+
     /// The schema after `change`. A change of what is not there is no change: replaying a log is safe.
     #[must_use]
     pub fn with(&self, change: &SchemaChange) -> Schema {
@@ -131,8 +144,8 @@ impl Draft {
                 }
             }
             SchemaChange::PutTable(table) => {
-                let table = Rc::new(Table::clone(table));
                 let Some(keyspace) = self.keyspace(&table.keyspace) else { return };
+                let table = Rc::new(table.with_types(|ty| filled(ty, keyspace.name(), &keyspace.types)));
                 let mut bytes = Vec::new();
                 codec::encode_table(&table, &mut bytes);
                 keyspace.table_digests.insert(table.name.clone(), Md5::digest(&bytes).into());
@@ -149,6 +162,29 @@ impl Draft {
                     self.tables.remove(id);
                 }
             }
+            SchemaChange::PutType(ty) => {
+                let Some(keyspace) = self.keyspace(&ty.keyspace) else { return };
+                keyspace.types.insert(ty.name.clone(), ty.clone());
+                self.fill_types(&ty.keyspace, &ty.name);
+            }
+            SchemaChange::DropType { keyspace: in_keyspace, name } => {
+                let Some(keyspace) = self.keyspace(in_keyspace) else { return };
+                keyspace.types.remove(name);
+                self.fill_types(in_keyspace, name);
+            }
+        }
+    }
+
+    /// Fills in anew the types of all tables in which the user-defined type `name` stands.
+    fn fill_types(&mut self, keyspace: &str, name: &str) {
+        let Some(keyspace) = self.changed.get_mut(keyspace) else { return };
+        for table in keyspace.tables.values_mut() {
+            let dropped = table.dropped.values().map(|dropped| &dropped.column);
+            if table.columns().iter().chain(dropped).any(|column| refers_to(&column.ty, name)) {
+                let refilled = table.with_types(|ty| filled(ty, &keyspace.def.name, &keyspace.types));
+                *table = Rc::new(refilled);
+                self.tables.insert(table.id, Rc::clone(table));
+            }
         }
     }
 
@@ -158,6 +194,7 @@ impl Draft {
             codec::encode_keyspace(&keyspace.def, &mut bytes);
             // A table's encoding holds its name: the digests need no names beside them.
             keyspace.table_digests.values().for_each(|digest| bytes.extend_from_slice(digest));
+            keyspace.types.values().for_each(|ty| codec::encode_type(ty, &mut bytes));
             keyspace.digest = Md5::digest(&bytes).into();
             self.keyspaces.insert(name, Rc::new(keyspace));
         }
@@ -166,7 +203,7 @@ impl Draft {
 }
 
 fn empty_keyspace(def: KeyspaceDef) -> Keyspace {
-    Keyspace { def, tables: BTreeMap::new(), table_digests: BTreeMap::new(), digest: [0; 16] }
+    Keyspace { def, tables: BTreeMap::new(), types: BTreeMap::new(), table_digests: BTreeMap::new(), digest: [0; 16] }
 }
 
 /// `digest` with the version and variant bits of a name-based (MD5) UUID.

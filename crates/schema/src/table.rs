@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use cql_types::CqlType;
+
 use crate::column::{Column, ColumnKind};
 use crate::ids::{ColumnId, TableId};
 use crate::options::TableOptions;
@@ -79,6 +81,17 @@ impl Table {
             by_name,
             by_id,
         }
+    }
+
+    /// The same table with `change` done to the types of its columns, the dropped ones too.
+    pub(crate) fn with_types(&self, change: impl Fn(CqlType) -> CqlType) -> Self {
+        let mut table = self.clone();
+        let dropped = table.dropped.values_mut().map(|dropped| &mut dropped.column);
+        for column in table.columns.iter_mut().chain(dropped) {
+            let ty = std::mem::replace(&mut column.ty, CqlType::Blob);
+            column.ty = change(ty);
+        }
+        table
     }
 
     /// All columns in Cassandra's order: the order of `SELECT *`.

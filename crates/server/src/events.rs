@@ -42,6 +42,7 @@ fn translate(change: &SchemaEvent) -> SchemaChange {
         target: match change.target {
             ChangeTarget::Keyspace => SchemaTarget::Keyspace,
             ChangeTarget::Table => SchemaTarget::Table { name: change.name.clone() },
+            ChangeTarget::Type => SchemaTarget::Type { name: change.name.clone() },
         },
         keyspace: change.keyspace.clone(),
     }

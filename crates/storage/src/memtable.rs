@@ -54,6 +54,15 @@ impl Memtable {
         &self.shape
     }
 
+    /// Takes over the shape of the table as it is now. User-defined types among its clustering columns may have other fields: new
+    /// ones stand behind the others and are null in the rows that are here, whose places stay the same
+    /// (`cql_types::comparable` leaves no trace of nulls at the end).
+    pub fn take_shape(&mut self, shape: TableShape) {
+        let directions = |shape: &TableShape| shape.clustering.iter().map(|column| column.1).collect::<Vec<_>>();
+        assert_eq!(directions(&shape), directions(&self.shape), "a table's clustering columns stay as they are");
+        self.shape = shape;
+    }
+
     /// How many partitions there are, deleted ones among them.
     pub fn partition_count(&self) -> u32 {
         self.partitions.count()

@@ -76,7 +76,11 @@ impl Tables {
         for table in schema.tables() {
             let is_durable = schema.keyspace(&table.keyspace).is_none_or(|keyspace| keyspace.def.durable_writes);
             match self.tables.binary_search_by_key(&table.id, |table| table.id) {
-                Ok(index) => self.tables[index].is_durable = is_durable,
+                Ok(index) => {
+                    let known = &mut self.tables[index];
+                    known.is_durable = is_durable;
+                    known.memtable.take_shape(TableShape::of(table));
+                }
                 Err(index) => {
                     let memtable = Memtable::new(TableShape::of(table));
                     self.made += 1;

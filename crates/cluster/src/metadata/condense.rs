@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use schema::{Schema, SchemaChange, TableId};
+use schema::{Schema, TableId};
 use storage::ReplayPosition;
 
 use super::record::MetadataRecord;
@@ -26,12 +26,7 @@ pub(super) fn condense(records: &[MetadataRecord]) -> Vec<MetadataRecord> {
         }
     }
     let schema = Schema::empty().with_all(&changes);
-    let mut changes = Vec::new();
-    for keyspace in schema.keyspaces().values() {
-        changes.push(SchemaChange::PutKeyspace(keyspace.def.clone()));
-        let tables = keyspace.tables.values();
-        changes.extend(tables.map(|table| SchemaChange::PutTable(Box::new(schema::Table::clone(table)))));
-    }
+    let changes = schema.as_changes();
     let mut condensed: Vec<MetadataRecord> = host_id.into_iter().chain(boot).collect();
     if !changes.is_empty() {
         condensed.push(MetadataRecord::Schema(changes));

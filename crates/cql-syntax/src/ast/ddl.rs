@@ -137,3 +137,71 @@ pub struct DropTable {
     /// Its name.
     pub table: TableName,
 }
+
+/// A user-defined type's name, with its keyspace if the statement gave one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TypeName {
+    /// The keyspace, if given.
+    pub keyspace: Option<String>,
+    /// The type.
+    pub name: String,
+}
+
+/// CREATE TYPE.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CreateType {
+    /// IF NOT EXISTS.
+    pub if_not_exists: bool,
+    /// Its name.
+    pub name: TypeName,
+    /// Its fields, in the order written.
+    pub fields: Vec<(String, CqlType)>,
+}
+
+/// ALTER TYPE.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AlterType {
+    /// IF EXISTS.
+    pub if_exists: bool,
+    /// Its name.
+    pub name: TypeName,
+    /// What changes.
+    pub action: AlterTypeAction,
+}
+
+/// What an ALTER TYPE changes.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AlterTypeAction {
+    /// ADD.
+    Add {
+        /// IF NOT EXISTS.
+        if_not_exists: bool,
+        /// The new field.
+        field: String,
+        /// Its type.
+        ty: CqlType,
+    },
+    /// RENAME a TO b.
+    Rename {
+        /// IF EXISTS.
+        if_exists: bool,
+        /// From and to.
+        fields: Vec<(String, String)>,
+    },
+    /// ALTER field TYPE type, which is known only to be refused.
+    Alter {
+        /// The field.
+        field: String,
+        /// The type.
+        ty: CqlType,
+    },
+}
+
+/// DROP TYPE.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DropType {
+    /// IF EXISTS.
+    pub if_exists: bool,
+    /// Its name.
+    pub name: TypeName,
+}

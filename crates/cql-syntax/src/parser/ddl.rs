@@ -1,16 +1,17 @@
 //! CREATE, ALTER and DROP.
 
+use cql_types::CqlType;
+
 use super::{Parser, Result};
 use crate::ast::{
-    AlterKeyspace, AlterTable, AlterTableAction, ColumnDefinition, CreateKeyspace, CreateTable, DropKeyspace,
-    DropTable, PrimaryKey, Properties, PropertyValue, Statement,
+    AlterKeyspace, AlterTable, AlterTableAction, AlterType, AlterTypeAction, ColumnDefinition, CreateKeyspace,
+    CreateTable, CreateType, DropKeyspace, DropTable, DropType, PrimaryKey, Properties, PropertyValue, Statement,
 };
 use crate::identifier::is_unreserved_keyword;
 use crate::lexer::TokenKind;
 
 /// What CREATE, ALTER and DROP may be followed by that has no rules here yet.
-const UNSUPPORTED: [(&str, &str); 10] = [
-    ("TYPE", "TYPE"),
+const UNSUPPORTED: [(&str, &str); 9] = [
     ("INDEX", "INDEX"),
     ("CUSTOM", "INDEX"),
     ("MATERIALIZED", "MATERIALIZED VIEW"),
@@ -34,6 +35,9 @@ impl Parser<'_> {
         if self.take_table_keyword()? {
             return Ok(Statement::CreateTable(self.create_table()?));
         }
+        if self.take_keyword("TYPE")? {
+            return Ok(Statement::CreateType(self.create_type()?));
+        }
         if self.take_keyword("OR")? {
             self.expect_keyword("REPLACE")?;
         }
@@ -47,6 +51,9 @@ impl Parser<'_> {
             let keyspace = self.name()?;
             let properties = self.with_properties()?;
             return Ok(Statement::AlterKeyspace(AlterKeyspace { if_exists, keyspace, properties }));
+        }
+        if self.take_keyword("TYPE")? {
+            return Ok(Statement::AlterType(self.alter_type()?));
         }
         if !self.take_table_keyword()? {
             return self.unsupported_element("ALTER");
@@ -70,7 +77,53 @@ impl Parser<'_> {
             let if_exists = self.if_exists()?;
             return Ok(Statement::DropTable(DropTable { if_exists, table: self.table_name()? }));
         }
+        if self.take_keyword("TYPE")? {
+            let if_exists = self.if_exists()?;
+            return Ok(Statement::DropType(DropType { if_exists, name: self.type_name()? }));
+        }
         self.unsupported_element("DROP")
+    }
+
+    fn create_type(&mut self) -> Result<CreateType> {
+        let (if_not_exists, name) = (self.if_not_exists()?, self.type_name()?);
+        self.expect_symbol("(")?;
+        let mut fields = vec![self.type_field()?];
+        while self.take_symbol(",")? {
+            // Here too a comma may stand before the end.
+            if !self.token.is_symbol(",") && !self.token.is_symbol(")") {
+                self.count_item()?;
+                fields.push(self.type_field()?);
+            }
+        }
+        self.expect_symbol(")")?;
+        Ok(CreateType { if_not_exists, name, fields })
+    }
+
+    fn type_field(&mut self) -> Result<(String, CqlType)> {
+        Ok((self.name()?, self.cql_type()?))
+    }
+
+    fn alter_type(&mut self) -> Result<AlterType> {
+        let (if_exists, name) = (self.if_exists()?, self.type_name()?);
+        let action = if self.take_keyword("ADD")? {
+            let if_not_exists = self.if_not_exists()?;
+            let (field, ty) = self.type_field()?;
+            AlterTypeAction::Add { if_not_exists, field, ty }
+        } else if self.take_keyword("RENAME")? {
+            let if_exists = self.if_exists()?;
+            let mut fields = vec![self.rename()?];
+            while self.take_keyword("AND")? {
+                fields.push(self.rename()?);
+            }
+            AlterTypeAction::Rename { if_exists, fields }
+        } else if self.take_keyword("ALTER")? {
+            let field = self.name()?;
+            self.expect_keyword("TYPE")?;
+            AlterTypeAction::Alter { field, ty: self.cql_type()? }
+        } else {
+            return Err(self.unexpected());
+        };
+        Ok(AlterType { if_exists, name, action })
     }
 
     fn take_keyspace_keyword(&mut self) -> Result<bool> {

@@ -75,7 +75,6 @@ fn other_statements_are_known_by_name() {
     for (text, want) in [
         ("CREATE INDEX ON t (v)", "CREATE INDEX"),
         ("CREATE MATERIALIZED VIEW v AS SELECT * FROM t", "CREATE MATERIALIZED VIEW"),
-        ("DROP TYPE t", "DROP TYPE"),
         ("GRANT SELECT ON ALL KEYSPACES TO x", "GRANT"),
         ("INSERT INTO t JSON '{}'", "INSERT JSON"),
     ] {

@@ -3,6 +3,7 @@
 use cql_types::{CqlType, TypeError};
 
 use super::{Parser, Result};
+use crate::ast::TypeName;
 use crate::lexer::TokenKind;
 
 /// Names that no user-defined type may have, since native types may be called so one day.
@@ -65,12 +66,23 @@ impl Parser<'_> {
     }
 
     fn user_type(&mut self) -> Result<CqlType> {
+        let TypeName { keyspace, name } = self.type_name()?;
+        Ok(CqlType::Udt { keyspace: keyspace.unwrap_or_default(), name, fields: Vec::new(), frozen: false })
+    }
+
+    /// The name of a user-defined type. A native type's takes quotes.
+    pub(super) fn type_name(&mut self) -> Result<TypeName> {
         let place = *self;
         let (keyspace, name) = self.qualified_name()?;
-        if place.token.kind == TokenKind::Word && keyspace.is_none() && RESERVED_TYPE_NAMES.contains(&name.as_str()) {
-            return Err(place.error(format!("Invalid (reserved) user type name {name}")));
+        if place.token.kind == TokenKind::Word && keyspace.is_none() {
+            if RESERVED_TYPE_NAMES.contains(&name.as_str()) {
+                return Err(place.error(format!("Invalid (reserved) user type name {name}")));
+            }
+            if CqlType::native(&name).is_some() {
+                return Err(place.unexpected());
+            }
         }
-        Ok(CqlType::Udt { keyspace: keyspace.unwrap_or_default(), name, fields: Vec::new(), frozen: false })
+        Ok(TypeName { keyspace, name })
     }
 
     /// `<a, b>`: `count` types, or any number of them when it is 0.

@@ -2,11 +2,13 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use cql_types::CqlType;
+
 use super::types::write_type;
 use super::{write_names, write_separated};
 use crate::ast::{
-    AlterKeyspace, AlterTable, AlterTableAction, ColumnDefinition, CreateKeyspace, CreateTable, DropKeyspace,
-    DropTable, PrimaryKey, PropertyValue,
+    AlterKeyspace, AlterTable, AlterTableAction, AlterType, AlterTypeAction, ColumnDefinition, CreateKeyspace,
+    CreateTable, CreateType, DropKeyspace, DropTable, DropType, PrimaryKey, PropertyValue, TypeName,
 };
 use crate::quote_identifier;
 
@@ -139,5 +141,59 @@ impl Display for AlterTableAction {
 impl Display for DropTable {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "DROP TABLE {}{}", if_exists(self.if_exists), self.table)
+    }
+}
+
+impl Display for TypeName {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if let Some(keyspace) = &self.keyspace {
+            return write!(f, "{}.{}", quote_identifier(keyspace), quote_identifier(&self.name));
+        }
+        // A type may have a native type's name, between quotes.
+        match CqlType::native(&self.name) {
+            Some(_) => write!(f, "\"{}\"", self.name),
+            None => f.write_str(&quote_identifier(&self.name)),
+        }
+    }
+}
+
+fn write_field(f: &mut Formatter<'_>, field: &str, ty: &CqlType) -> fmt::Result {
+    write!(f, "{} ", quote_identifier(field))?;
+    write_type(f, ty)
+}
+
+impl Display for CreateType {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "CREATE TYPE {}{} (", if_not_exists(self.if_not_exists), self.name)?;
+        write_separated(f, &self.fields, ", ", |f, (field, ty)| write_field(f, field, ty))?;
+        f.write_str(")")
+    }
+}
+
+impl Display for AlterType {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "ALTER TYPE {}{} ", if_exists(self.if_exists), self.name)?;
+        match &self.action {
+            AlterTypeAction::Add { if_not_exists: given, field, ty } => {
+                write!(f, "ADD {}", if_not_exists(*given))?;
+                write_field(f, field, ty)
+            }
+            AlterTypeAction::Rename { if_exists: given, fields } => {
+                write!(f, "RENAME {}", if_exists(*given))?;
+                write_separated(f, fields, " AND ", |f, (from, to)| {
+                    write!(f, "{} TO {}", quote_identifier(from), quote_identifier(to))
+                })
+            }
+            AlterTypeAction::Alter { field, ty } => {
+                write!(f, "ALTER {} TYPE ", quote_identifier(field))?;
+                write_type(f, ty)
+            }
+        }
+    }
+}
+
+impl Display for DropType {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "DROP TYPE {}{}", if_exists(self.if_exists), self.name)
     }
 }

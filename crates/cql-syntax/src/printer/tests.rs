@@ -350,6 +350,32 @@ fn keyspaces() -> impl Strategy<Value = Statement> {
             .prop_map(|(if_exists, keyspace)| Statement::DropKeyspace(DropKeyspace { if_exists, keyspace })),
         (any::<bool>(), table()).prop_map(|(if_exists, table)| Statement::DropTable(DropTable { if_exists, table })),
         table().prop_map(Statement::Truncate),
+        types(),
+    ]
+}
+
+fn types() -> impl Strategy<Value = Statement> {
+    let type_name = || (option::of(name()), name()).prop_map(|(keyspace, name)| TypeName { keyspace, name });
+    let action = prop_oneof![
+        (any::<bool>(), name(), ty()).prop_map(|(if_not_exists, field, ty)| AlterTypeAction::Add {
+            if_not_exists,
+            field,
+            ty
+        }),
+        (any::<bool>(), vec((name(), name()), 1..3))
+            .prop_map(|(if_exists, fields)| AlterTypeAction::Rename { if_exists, fields }),
+        (name(), ty()).prop_map(|(field, ty)| AlterTypeAction::Alter { field, ty }),
+    ];
+    prop_oneof![
+        (any::<bool>(), type_name(), vec((name(), ty()), 1..4)).prop_map(|(if_not_exists, name, fields)| {
+            Statement::CreateType(CreateType { if_not_exists, name, fields })
+        }),
+        (any::<bool>(), type_name(), action).prop_map(|(if_exists, name, action)| Statement::AlterType(AlterType {
+            if_exists,
+            name,
+            action
+        })),
+        (any::<bool>(), type_name()).prop_map(|(if_exists, name)| Statement::DropType(DropType { if_exists, name })),
     ]
 }
 

@@ -106,3 +106,20 @@ fn a_long_decimal_is_compared_without_its_digits() {
     comparable::encode(&CqlType::Decimal, &decimal(65_000, 1), false, &mut form);
     assert!(form.len() < 66_000, "{} bytes", form.len());
 }
+
+#[test]
+fn a_type_with_more_fields_gives_shorter_values_the_same_form() {
+    let (old, new) = (CqlType::parse("tuple<int, text>").unwrap(), CqlType::parse("tuple<int, text, int>").unwrap());
+    let one = 1_i32.to_be_bytes();
+    for parts in [vec![Some(&one[..]), Some(b"x")], vec![Some(&one[..]), None], vec![None, None]] {
+        let value = crate::compose(&old, &parts).unwrap();
+        let form = |ty| {
+            let mut form = Vec::new();
+            crate::comparable::encode(ty, &value, false, &mut form);
+            form
+        };
+        assert_eq!(form(&old), form(&new));
+        let longer = crate::compose(&new, &[parts[0], parts[1], Some(&one)]).unwrap();
+        assert_eq!(compare(&new, &value, &longer), std::cmp::Ordering::Less);
+    }
+}

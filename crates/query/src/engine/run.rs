@@ -187,6 +187,7 @@ fn schema_change(event: &SchemaEvent) -> SchemaChange {
         target: match event.target {
             ChangeTarget::Keyspace => SchemaTarget::Keyspace,
             ChangeTarget::Table => SchemaTarget::Table { name: event.name.clone() },
+            ChangeTarget::Type => SchemaTarget::Type { name: event.name.clone() },
         },
     }
 }

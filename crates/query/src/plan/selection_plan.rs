@@ -307,12 +307,16 @@ fn result_columns(selection: &[ResultColumn], table: &Table) -> ResultColumns {
     let columns = selection.iter();
     let specs: Vec<ColumnSpec<'_>> =
         columns.map(|column| ColumnSpec { keyspace, table: name, name: &column.name, ty: &column.ty }).collect();
-    let mut digest = Md5::new();
+    let (mut digest, mut ty) = (Md5::new(), Vec::new());
     for spec in &specs {
         digest.update(spec.name.as_bytes());
         digest.update([0]);
         digest.update(spec.ty.to_string().as_bytes());
         digest.update([0, 0]);
+        // The name of a user-defined type does not tell its fields.
+        ty.clear();
+        cql_protocol::write_type(&mut ty, Version::V5, spec.ty);
+        digest.update(&ty);
     }
     ResultColumns {
         count: specs.len(),

@@ -1,6 +1,6 @@
 //! The rows of `system_schema` and `system_virtual_schema`: the schema as drivers read it.
 
-use schema::{Column, ColumnKind, DroppedColumn, Keyspace, Order, Table};
+use schema::{Column, ColumnKind, DroppedColumn, Keyspace, Order, Table, UserType};
 
 use super::rows::Rows;
 use super::value;
@@ -73,6 +73,16 @@ pub(super) fn push_dropped_column(rows: &mut Rows<'_>, table: &Table, dropped: &
         ("dropped_time", value::timestamp(dropped.dropped_at_micros.div_euclid(1000))),
         ("kind", value::text(dropped.column.kind.name())),
         ("type", value::text(&dropped.column.ty.to_string())),
+    ]);
+}
+
+pub(super) fn push_type(rows: &mut Rows<'_>, ty: &UserType) {
+    let types: Vec<String> = ty.fields.iter().map(|field| field.ty.to_string()).collect();
+    rows.push([
+        ("keyspace_name", value::text(&ty.keyspace)),
+        ("type_name", value::text(&ty.name)),
+        ("field_names", value::texts(ty.fields.iter().map(|field| field.name.as_str()))),
+        ("field_types", value::texts(types.iter().map(String::as_str))),
     ]);
 }
 

@@ -293,6 +293,7 @@ fn show(reply: &Reply) -> String {
             let _ = match change.target {
                 SchemaTarget::Keyspace => writeln!(out, "{:?} keyspace {}", change.kind, change.keyspace),
                 SchemaTarget::Table { name } => writeln!(out, "{:?} table {}.{name}", change.kind, change.keyspace),
+                SchemaTarget::Type { name } => writeln!(out, "{:?} type {}.{name}", change.kind, change.keyspace),
                 other => writeln!(out, "{:?} {other:?} in {}", change.kind, change.keyspace),
             };
         }

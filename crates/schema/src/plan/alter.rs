@@ -13,6 +13,7 @@ use crate::plan::table::{check_counters, static_without_clustering, unknown};
 use crate::plan::{DdlContext, DdlPlan, names, read_properties, table_plan, types};
 use crate::snapshot::Schema;
 use crate::table::{DroppedColumn, Table};
+use crate::user_type::{UserTypes, named};
 
 pub(super) fn alter(schema: &Schema, statement: &AlterTable, context: &DdlContext<'_>) -> Result<DdlPlan, SchemaError> {
     let keyspace = names::keyspace_of(statement.table.keyspace.as_deref(), context.current_keyspace)?;
@@ -23,7 +24,10 @@ pub(super) fn alter(schema: &Schema, statement: &AlterTable, context: &DdlContex
     };
     let mut warnings = Vec::new();
     let altered = match &statement.action {
-        AlterTableAction::Add { if_not_exists, columns } => add(table, columns, *if_not_exists)?,
+        AlterTableAction::Add { if_not_exists, columns } => {
+            let types = schema.keyspace(keyspace).map(|keyspace| &keyspace.types);
+            add(table, types.unwrap_or(&UserTypes::new()), columns, *if_not_exists)?
+        }
         AlterTableAction::Drop { if_exists, columns } => drop(table, columns, *if_exists, context.now_micros)?,
         AlterTableAction::Rename { columns, .. } => rename(table, columns)?,
         AlterTableAction::With(properties) => {
@@ -41,10 +45,16 @@ pub(super) fn alter(schema: &Schema, statement: &AlterTable, context: &DdlContex
             return Err(SchemaError::invalid("DROP COMPACT STORAGE is disabled. Enable in cassandra.yaml to use."));
         }
     };
-    Ok(table_plan(ChangeType::Updated, keyspace, name, SchemaChange::PutTable(Box::new(altered)), warnings))
+    let altered = Box::new(altered.with_types(named));
+    Ok(table_plan(ChangeType::Updated, keyspace, name, SchemaChange::PutTable(altered), warnings))
 }
 
-fn add(table: &Table, definitions: &[ColumnDefinition], if_not_exists: bool) -> Result<Table, SchemaError> {
+fn add(
+    table: &Table,
+    user_types: &UserTypes,
+    definitions: &[ColumnDefinition],
+    if_not_exists: bool,
+) -> Result<Table, SchemaError> {
     let mut columns = table.columns().to_vec();
     let mut next_column_id = table.next_column_id;
     for definition in definitions {
@@ -55,7 +65,7 @@ fn add(table: &Table, definitions: &[ColumnDefinition], if_not_exists: bool) -> 
             }
             return Err(SchemaError::invalid(format!("Column with name '{name}' already exists")));
         }
-        let ty = types::of_column(&table.keyspace, definition.ty.clone())?;
+        let ty = types::of_column(&table.keyspace, user_types, name, definition.ty.clone())?;
         let kind = if definition.is_static { ColumnKind::Static } else { ColumnKind::Regular };
         if kind == ColumnKind::Static && table.clustering().is_empty() {
             return Err(static_without_clustering());

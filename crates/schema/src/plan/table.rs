@@ -16,6 +16,7 @@ use crate::properties::{Properties, PropertyValue};
 use crate::snapshot::Schema;
 use crate::system_keyspaces;
 use crate::table::Table;
+use crate::user_type::{UserTypes, named};
 
 /// The most columns a table may have: column ids are 16 bits, and some are kept for columns to be added later.
 const COLUMNS_MAX: usize = 32_768;
@@ -43,7 +44,9 @@ pub(super) fn create(
         });
     }
     let mut warnings = Vec::new();
-    let table = build(in_keyspace, statement, primary_key, properties, context.new_id, &mut warnings)?;
+    let types = &existing.types;
+    let table = build(in_keyspace, types, statement, primary_key, properties, context.new_id, &mut warnings)?;
+    let table = table.with_types(named);
     if schema.table_by_id(table.id).is_some() {
         return Err(SchemaError::configuration(format!("A table with the id {} already exists", table.id)));
     }
@@ -62,7 +65,7 @@ pub fn system_table(statement: &Statement, id: impl FnOnce(&str, &str) -> TableI
     let properties = read_properties(&statement.properties)?;
     let primary_key = check_form(statement)?;
     let id = id(in_keyspace, &statement.table.table);
-    build(in_keyspace, statement, primary_key, properties, id, &mut Vec::new())
+    build(in_keyspace, &UserTypes::new(), statement, primary_key, properties, id, &mut Vec::new())
 }
 
 pub(super) fn drop(schema: &Schema, statement: &DropTable, context: &DdlContext<'_>) -> Result<DdlPlan, SchemaError> {
@@ -115,6 +118,7 @@ fn check_form(statement: &CreateTable) -> Result<&PrimaryKey, SchemaError> {
 
 fn build(
     keyspace: &str,
+    types: &UserTypes,
     statement: &CreateTable,
     primary_key: &PrimaryKey,
     mut properties: Properties,
@@ -133,7 +137,7 @@ fn build(
     let mut options = TableOptions { compact_storage: statement.compact_storage, ..TableOptions::default() };
     read::read(&mut options, &mut properties, warnings)?;
     properties.finish()?;
-    let columns = columns(keyspace, statement, primary_key)?;
+    let columns = columns(keyspace, types, statement, primary_key)?;
     let table_columns = number(columns);
     check_counters(&table_columns, &options)?;
     if options.compact_storage {
@@ -143,13 +147,18 @@ fn build(
 }
 
 /// The columns in a table's order, not numbered yet.
-fn columns(keyspace: &str, statement: &CreateTable, primary_key: &PrimaryKey) -> Result<Vec<Column>, SchemaError> {
+fn columns(
+    keyspace: &str,
+    user_types: &UserTypes,
+    statement: &CreateTable,
+    primary_key: &PrimaryKey,
+) -> Result<Vec<Column>, SchemaError> {
     if statement.columns.len() > COLUMNS_MAX {
         return Err(SchemaError::invalid(format!("A table has at most {COLUMNS_MAX} columns")));
     }
     let mut rest: BTreeMap<&str, Column> = BTreeMap::new();
     for definition in &statement.columns {
-        let ty = types::of_column(keyspace, definition.ty.clone())?;
+        let ty = types::of_column(keyspace, user_types, &definition.name, definition.ty.clone())?;
         let kind = if definition.is_static { ColumnKind::Static } else { ColumnKind::Regular };
         let column =
             Column { id: ColumnId(0), name: definition.name.clone(), ty, kind, position: 0, order: Order::Asc };
@@ -198,8 +207,9 @@ fn take_key_column(
         return Err(SchemaError::invalid(format!("Static column '{name}' cannot be part of the PRIMARY KEY")));
     }
     if column.ty.is_multi_cell() {
+        let what = if column.ty.is_collection() { "collection" } else { "user-defined" };
         return Err(SchemaError::invalid(format!(
-            "Invalid non-frozen collection type {} for PRIMARY KEY column '{name}'",
+            "Invalid non-frozen {what} type {} for PRIMARY KEY column '{name}'",
             column.ty
         )));
     }

@@ -3,37 +3,74 @@
 use cql_types::CqlType;
 
 use crate::error::SchemaError;
+use crate::keyspace::Keyspace;
+use crate::user_type::{TYPE_PARTS_MAX, UserTypes, filled, fits, freeze, map_inner};
 
-/// The type as a column has it: what is inside a frozen type or a tuple is frozen too. What no table can have is
-/// refused.
-pub(super) fn of_column(keyspace: &str, ty: CqlType) -> Result<CqlType, SchemaError> {
+/// The type as a column has it: what is inside a frozen type or a tuple is frozen too, and the fields of user-defined types are
+/// filled in. What no table can have is refused.
+pub(super) fn of_column(keyspace: &str, types: &UserTypes, name: &str, ty: CqlType) -> Result<CqlType, SchemaError> {
+    let ty = checked(keyspace, types, ty)?;
+    let ty = filled(if ty.is_multi_cell() { map_inner(ty, &mut freeze) } else { freeze(ty) }, keyspace, types);
+    if let CqlType::Udt { fields, frozen: false, .. } = &ty
+        && fields.iter().any(|field| field.ty.is_multi_cell())
+    {
+        return Err(SchemaError::invalid(format!(
+            "Non-frozen UDTs with nested non-frozen collections are not supported for column {name}"
+        )));
+    }
+    Ok(ty)
+}
+
+/// The type as a field of a user-defined type has it, with the fields of those in it. It is frozen only where it says so: the column
+/// decides.
+pub(super) fn of_field(keyspace: &Keyspace, name: &str, ty: CqlType) -> Result<CqlType, SchemaError> {
+    let ty = checked(name, &keyspace.types, ty)?;
+    let ty = if ty.is_multi_cell() { map_inner(ty, &mut freeze) } else { freeze(ty) };
+    Ok(filled(ty, name, &keyspace.types))
+}
+
+fn checked(keyspace: &str, types: &UserTypes, ty: CqlType) -> Result<CqlType, SchemaError> {
     let ty = match &ty {
         CqlType::Custom(class) => by_class(class).unwrap_or(ty),
         _ => ty,
     };
-    check(keyspace, &ty)?;
-    Ok(match ty.is_multi_cell() {
-        // The outermost collection stays as it is; its elements are frozen or native, as just checked.
-        true => map_inner(ty, freeze),
-        false => freeze(ty),
-    })
+    check(keyspace, types, &ty)?;
+    if !fits(&ty, keyspace, types) {
+        return Err(too_large(&ty));
+    }
+    Ok(ty)
+}
+
+/// Refuses `types`, a keyspace's with a new or altered one among them, if any of them, or a column of one of its tables, would come
+/// to too much.
+pub(super) fn check_sizes(keyspace: &Keyspace, types: &UserTypes) -> Result<(), SchemaError> {
+    let fields = types.values().flat_map(|ty| &ty.fields).map(|field| &field.ty);
+    let columns = keyspace.tables.values().flat_map(|table| table.columns()).map(|column| &column.ty);
+    match fields.chain(columns).find(|ty| !fits(ty, keyspace.name(), types)) {
+        Some(ty) => Err(too_large(ty)),
+        None => Ok(()),
+    }
+}
+
+fn too_large(ty: &CqlType) -> SchemaError {
+    SchemaError::invalid(format!("The type {ty} comes to more than {TYPE_PARTS_MAX} types, or nests too deep"))
 }
 
 /// Refuses what Cassandra refuses in any place of a type.
-fn check(keyspace: &str, ty: &CqlType) -> Result<(), SchemaError> {
+fn check(keyspace: &str, types: &UserTypes, ty: &CqlType) -> Result<(), SchemaError> {
     match ty {
         CqlType::List { element, .. } => {
-            check_inner(keyspace, ty, element)?;
+            check_inner(keyspace, types, ty, element)?;
         }
         CqlType::Set { element, .. } => {
-            check_inner(keyspace, ty, element)?;
+            check_inner(keyspace, types, ty, element)?;
             if **element == CqlType::Duration {
                 return Err(SchemaError::invalid(format!("Durations are not allowed inside sets: {ty}")));
             }
         }
         CqlType::Map { key, value, .. } => {
-            check_inner(keyspace, ty, key)?;
-            check_inner(keyspace, ty, value)?;
+            check_inner(keyspace, types, ty, key)?;
+            check_inner(keyspace, types, ty, value)?;
             if **key == CqlType::Duration {
                 return Err(SchemaError::invalid(format!("Durations are not allowed as map keys: {ty}")));
             }
@@ -43,7 +80,7 @@ fn check(keyspace: &str, ty: &CqlType) -> Result<(), SchemaError> {
                 if *element == CqlType::Counter {
                     return Err(SchemaError::invalid("Counters are not allowed inside tuples"));
                 }
-                check(keyspace, element)?;
+                check(keyspace, types, element)?;
             }
         }
         CqlType::Vector { element, dimension } => {
@@ -55,7 +92,7 @@ fn check(keyspace: &str, ty: &CqlType) -> Result<(), SchemaError> {
             if **element == CqlType::Counter {
                 return Err(SchemaError::invalid(format!("Counters are not allowed inside vectors: {ty}")));
             }
-            check(keyspace, element)?;
+            check(keyspace, types, element)?;
         }
         CqlType::Udt { keyspace: given, name, .. } => {
             if !given.is_empty() && given != keyspace {
@@ -64,7 +101,9 @@ fn check(keyspace: &str, ty: &CqlType) -> Result<(), SchemaError> {
                      user types can only be used in the keyspace they are defined in"
                 )));
             }
-            return Err(SchemaError::invalid(format!("Unknown type {keyspace}.{name}")));
+            if !types.contains_key(name) {
+                return Err(SchemaError::invalid(format!("Unknown type {keyspace}.{name}")));
+            }
         }
         CqlType::Custom(class) => {
             return Err(SchemaError::syntax(format!(
@@ -77,7 +116,7 @@ fn check(keyspace: &str, ty: &CqlType) -> Result<(), SchemaError> {
 }
 
 /// Checks a collection's element.
-fn check_inner(keyspace: &str, outer: &CqlType, inner: &CqlType) -> Result<(), SchemaError> {
+fn check_inner(keyspace: &str, types: &UserTypes, outer: &CqlType, inner: &CqlType) -> Result<(), SchemaError> {
     let outer_is_frozen = !outer.is_multi_cell();
     match inner {
         CqlType::Counter => {
@@ -93,25 +132,7 @@ fn check_inner(keyspace: &str, outer: &CqlType, inner: &CqlType) -> Result<(), S
         }
         _ => {}
     }
-    check(keyspace, inner)
-}
-
-/// The type with all that can be frozen in it frozen, itself too.
-fn freeze(ty: CqlType) -> CqlType {
-    map_inner(ty.into_frozen(), freeze)
-}
-
-/// The type with `change` done to the types directly inside of it.
-fn map_inner(ty: CqlType, change: fn(CqlType) -> CqlType) -> CqlType {
-    match ty {
-        CqlType::List { element, frozen } => CqlType::List { element: Box::new(change(*element)), frozen },
-        CqlType::Set { element, frozen } => CqlType::Set { element: Box::new(change(*element)), frozen },
-        CqlType::Map { key, value, frozen } => {
-            CqlType::Map { key: Box::new(change(*key)), value: Box::new(change(*value)), frozen }
-        }
-        CqlType::Tuple(elements) => CqlType::Tuple(elements.into_iter().map(change).collect()),
-        other => other,
-    }
+    check(keyspace, types, inner)
 }
 
 /// Whether the type is a duration or holds one: it has no order, so that no key can have it.
@@ -123,6 +144,7 @@ pub(super) fn refers_to_duration(ty: &CqlType) -> bool {
         }
         CqlType::Map { key, value, .. } => refers_to_duration(key) || refers_to_duration(value),
         CqlType::Tuple(elements) => elements.iter().any(refers_to_duration),
+        CqlType::Udt { fields, .. } => fields.iter().any(|field| refers_to_duration(&field.ty)),
         _ => false,
     }
 }

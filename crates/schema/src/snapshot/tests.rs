@@ -112,3 +112,88 @@ fn changes_together_are_the_changes_one_by_one() {
     assert_eq!(ids(&together), ids(&one_by_one));
     assert_eq!(ids(&together), [TableId([2; 16]), TableId([4; 16])]);
 }
+
+/// Runs statements one after the other; each change is encoded and decoded on its way.
+fn run(statements: &[&str]) -> Schema {
+    let mut schema = Schema::empty();
+    for (text, number) in statements.iter().zip(0u8..) {
+        let context = crate::DdlContext {
+            current_keyspace: Some("ks"),
+            new_id: TableId([number; 16]),
+            datacenters: &["dc".to_owned()].into(),
+            node_count: 1,
+            now_micros: 1,
+        };
+        let plan = crate::plan_ddl(&schema, &cql_syntax::parse(text).unwrap(), &context).unwrap();
+        for change in &plan.changes {
+            let mut bytes = Vec::new();
+            change.encode(&mut bytes);
+            let decoded = SchemaChange::decode(&mut stdx::Reader::new(&bytes)).unwrap();
+            assert_eq!(decoded, *change, "{text}");
+            schema = schema.with(&decoded);
+        }
+    }
+    schema
+}
+
+const KEYSPACE: &str = "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}";
+
+#[test]
+fn columns_have_the_fields_of_their_types() {
+    let before = [
+        KEYSPACE,
+        "CREATE TYPE inner (x int, l list<text>)",
+        "CREATE TYPE outer (i frozen<inner>, n int)",
+        "CREATE TABLE t (k int PRIMARY KEY, a frozen<outer>, b list<frozen<outer>>, c int)",
+    ];
+    let fields = |schema: &Schema| {
+        let ty = schema.table("ks", "t").unwrap().column("b").unwrap().ty.clone();
+        let cql_types::CqlType::List { element, .. } = ty else { panic!("b is a list") };
+        let cql_types::CqlType::Udt { fields, .. } = *element else { panic!("b is of outer") };
+        let cql_types::CqlType::Udt { fields: inner, frozen, .. } = fields[0].ty.clone() else { panic!("i is inner") };
+        assert!(frozen && fields.len() == 2);
+        inner.into_iter().map(|field| format!("{} {}", field.name, field.ty)).collect::<Vec<_>>().join(", ")
+    };
+    let schema = run(&before);
+    assert_eq!(fields(&schema), "x int, l frozen<list<text>>");
+    let altered = run(&[&before[..], &["ALTER TYPE inner ADD y text", "ALTER TYPE inner RENAME x TO z"]].concat());
+    assert_eq!(fields(&altered), "z int, l frozen<list<text>>, y text");
+    assert!(std::rc::Rc::ptr_eq(
+        altered.table("ks", "t").unwrap(),
+        altered.table_by_id(altered.table("ks", "t").unwrap().id).unwrap()
+    ));
+    assert_ne!(altered.version(), schema.version());
+    // A table that was altered is the same as one made so.
+    let longer = run(&[&before[..], &["ALTER TABLE t ADD d frozen<inner>", "ALTER TABLE t DROP d"]].concat());
+    assert_eq!(fields(&longer), "x int, l frozen<list<text>>");
+    // What a log is condensed to has the types too.
+    let again = Schema::empty().with_all(&altered.as_changes());
+    assert_eq!((again.version(), fields(&again)), (altered.version(), fields(&altered)));
+    assert_eq!(again.as_changes(), altered.as_changes());
+}
+
+#[test]
+fn types_that_double_with_each_step_are_refused() {
+    let mut schema = run(&[KEYSPACE, "CREATE TYPE t0 (a int, b int)"]);
+    let mut refused = None;
+    for number in 1..40 {
+        let last = number - 1;
+        let text = format!("CREATE TYPE t{number} (a frozen<t{last}>, b frozen<t{last}>)");
+        let context = crate::DdlContext {
+            current_keyspace: Some("ks"),
+            new_id: TableId([0; 16]),
+            datacenters: &["dc".to_owned()].into(),
+            node_count: 1,
+            now_micros: 1,
+        };
+        match crate::plan_ddl(&schema, &cql_syntax::parse(&text).unwrap(), &context) {
+            Ok(plan) => schema = schema.with_all(&plan.changes),
+            Err(error) => {
+                refused = Some((number, error.to_string()));
+                break;
+            }
+        }
+    }
+    let (number, message) = refused.expect("it is refused before long");
+    assert!((8..16).contains(&number) && message.contains("comes to more than"), "{number}: {message}");
+}
