@@ -59,7 +59,7 @@ fn main() {
     for (number, text) in STATEMENTS.iter().enumerate() {
         write(folder, "cql_text", number, text.as_bytes());
     }
-    for (number, record) in [mutation_seed(), read_seed()].iter().enumerate() {
+    for (number, record) in [mutation_seed(), elements_seed(), read_seed()].iter().enumerate() {
         write(folder, "mutations", number, record);
     }
     for (number, bytes) in internode_seeds().iter().enumerate() {
@@ -129,6 +129,19 @@ fn responses() -> Vec<Vec<u8>> {
         append(&|out| cql_protocol::write_authenticate(out, version, 1, "class"));
     }
     all
+}
+
+/// A row with elements of a column of several cells, and the deletion of what was there.
+fn elements_seed() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut mutation = MutationEncoder::begin(&mut bytes, TableId([1; 16]), Token(-5), b"key");
+    mutation
+        .row([&b"c"[..]])
+        .tombstone(ColumnId(3), 9, 2)
+        .element(ColumnId(3), b"a", 10, Some(Expiry { ttl: 5, local_deletion_time: 7 }), b"value")
+        .element_tombstone(ColumnId(3), b"b", 10, 2);
+    mutation.finish();
+    bytes
 }
 
 fn mutation_seed() -> Vec<u8> {
