@@ -2,23 +2,33 @@
 //! later read that asks another replica does not take back what this one gave.
 //!
 //! It is done for reads of one partition, row by row: where a range is deleted on one replica and rows in it live on
-//! another, those rows are deleted there one by one.
+//! another, those rows are deleted there one by one. What does not fit one mutation goes in several: a row that is left out would
+//! let the next read at a quorum take back what this one gave.
 
 use mutation::{ClusteringRef, Deletion, MutationEncoder, RowBuilder, RowRef, merge_rows, shadow_row};
 use planted::{Bug, Planted};
 use schema::TableId;
 use topology::Token;
 
-/// Bytes of repairs of one read that are written; what is found beyond is left for the next read.
-const BYTES_MAX: usize = 4 << 20;
+/// Bytes of repairs of one read that are written, as many as a page of results holds: memory is bounded. What is found beyond, which
+/// takes deleted rows without end, is left for the next read.
+const BYTES_MAX: usize = 16 << 20;
 /// What a mutation of one row may have beside row, key and clustering.
 const OVERHEAD: usize = 256;
+/// What stands around one of many rows in a mutation: its lengths.
+const ROW_OVERHEAD: usize = 32;
 
 /// One row of what is to be written to a reader.
 struct Row {
     /// `None`: the static row.
     clustering: Option<Vec<u8>>,
     row: Vec<u8>,
+}
+
+impl Row {
+    fn bytes(&self) -> usize {
+        self.row.len() + self.clustering.as_ref().map_or(0, Vec::len)
+    }
 }
 
 #[derive(Default)]
@@ -55,12 +65,7 @@ impl Repairs {
 
     /// Whether one more row is written. A mutation that no log takes would fail this read and every later one.
     fn has_room(&self, row: usize) -> bool {
-        let all = self.bytes + row;
-        let most = match self.bytes {
-            0 => self.mutation_bytes_max.saturating_sub(self.key.len() + OVERHEAD),
-            _ => BYTES_MAX.min(self.mutation_bytes_max / 2),
-        };
-        all <= most
+        row + self.key.len() + OVERHEAD <= self.mutation_bytes_max && self.bytes + row <= BYTES_MAX
     }
 
     /// Compares a lane's partition deletion with the one that holds.
@@ -96,36 +101,52 @@ impl Repairs {
                 merge_rows(&trusted(&right), &RowRef::trusted(&only), &mut repaired);
             }
         }
-        let bytes = repaired.len() + clustering.map_or(0, <[u8]>::len);
-        if !self.has_room(bytes) {
-            return;
+        let row = Row { clustering: clustering.map(<[u8]>::to_vec), row: repaired };
+        if self.has_room(row.bytes()) {
+            self.bytes += row.bytes();
+            self.lanes[lane].rows.push(row);
         }
-        self.bytes += bytes;
-        self.lanes[lane].rows.push(Row { clustering: clustering.map(<[u8]>::to_vec), row: repaired });
     }
 
-    /// The mutation for each lane that lacks something.
+    /// The mutations for each lane that lacks something.
     pub(super) fn into_mutations(self) -> Vec<(usize, Vec<u8>)> {
         let mut mutations = Vec::new();
-        for (lane, lacking) in self.lanes.into_iter().enumerate() {
-            if lacking.deletion.is_none() && lacking.rows.is_empty() {
-                continue;
+        for (lane, lacking) in self.lanes.iter().enumerate() {
+            let mut deletion = lacking.deletion;
+            let mut rows = lacking.rows.as_slice();
+            while deletion.is_some() || !rows.is_empty() {
+                let (some, rest) = rows.split_at(self.count_for_one(rows));
+                mutations.push((lane, self.mutation(deletion.take(), some)));
+                rows = rest;
             }
-            let mut out = Vec::new();
-            let mut encoder = MutationEncoder::begin(&mut out, self.table, self.token, &self.key);
-            if let Some(deletion) = lacking.deletion {
-                encoder.partition_deletion(deletion);
-            }
-            for Row { clustering, row } in &lacking.rows {
-                match clustering {
-                    Some(clustering) => encoder.row_blob(ClusteringRef::trusted(clustering), RowRef::trusted(row)),
-                    None => encoder.static_row_blob(RowRef::trusted(row)),
-                }
-            }
-            encoder.finish();
-            mutations.push((lane, out));
         }
         mutations
+    }
+
+    /// How many of the rows one mutation takes: at least one, and more up to half of what is allowed, for what stands around each.
+    fn count_for_one(&self, rows: &[Row]) -> usize {
+        let mut bytes = 0;
+        let fitting = rows.iter().take_while(|row| {
+            bytes += row.bytes() + ROW_OVERHEAD;
+            bytes <= self.mutation_bytes_max / 2
+        });
+        fitting.count().max(rows.len().min(1))
+    }
+
+    fn mutation(&self, deletion: Option<Deletion>, rows: &[Row]) -> Vec<u8> {
+        let mut out = Vec::new();
+        let mut encoder = MutationEncoder::begin(&mut out, self.table, self.token, &self.key);
+        if let Some(deletion) = deletion {
+            encoder.partition_deletion(deletion);
+        }
+        for Row { clustering, row } in rows {
+            match clustering {
+                Some(clustering) => encoder.row_blob(ClusteringRef::trusted(clustering), RowRef::trusted(row)),
+                None => encoder.static_row_blob(RowRef::trusted(row)),
+            }
+        }
+        encoder.finish();
+        out
     }
 }
 
@@ -159,8 +180,6 @@ mod tests {
 
     use super::*;
 
-    const MUTATION_BYTES_MAX: usize = 16 << 20;
-
     fn row(bytes: usize) -> Vec<u8> {
         let mut out = Vec::new();
         let mut builder = RowBuilder::begin(&out);
@@ -173,15 +192,17 @@ mod tests {
     }
 
     /// The repairs of a lane that has none of the rows.
-    fn repaired(lengths: &[usize]) -> Vec<Vec<u8>> {
-        let mut repairs = Repairs::new(TableId([1; 16]), Token(1), b"key", 2, MUTATION_BYTES_MAX, Planted::NONE);
+    fn repaired(lengths: &[usize], mutation_bytes_max: usize) -> Vec<Vec<u8>> {
+        let mut repairs = Repairs::new(TableId([1; 16]), Token(1), b"key", 2, mutation_bytes_max, Planted::NONE);
         for (number, &length) in (0u32..).zip(lengths) {
             let clustering = [&[1, 4][..], &number.to_be_bytes()].concat();
             let row = row(length);
             repairs.row(0, Some(&clustering), (&row, None), (&row, None));
             repairs.row(1, Some(&clustering), (&[], None), (&row, None));
         }
-        repairs.into_mutations().into_iter().map(|(_, mutation)| mutation).collect()
+        let mutations = repairs.into_mutations();
+        assert!(mutations.iter().all(|(lane, _)| *lane == 1), "the other lane lacks nothing");
+        mutations.into_iter().map(|(_, mutation)| mutation).collect()
     }
 
     fn rows_of(mutation: &[u8]) -> usize {
@@ -189,16 +210,20 @@ mod tests {
     }
 
     #[test]
-    fn a_repair_is_never_longer_than_a_mutation_may_be() {
-        for (lengths, rows) in [
-            (&[1 << 20, 1 << 20, 1 << 20][..], 3),
-            (&[3 << 20, 14 << 20, 100][..], 2),
-            (&[15 << 20, 100][..], 1),
-            (&[17 << 20, 100][..], 1),
+    fn a_repair_is_never_longer_than_a_mutation_may_be_and_leaves_out_nothing_that_fits() {
+        const MIB: usize = 1 << 20;
+        for (lengths, mutation_bytes_max, rows_each) in [
+            (&[MIB, MIB, MIB][..], 16 * MIB, &[3][..]),
+            (&[3 * MIB, 6 * MIB, 100][..], 16 * MIB, &[1, 2][..]),
+            (&[15 * MIB, 100][..], 16 * MIB, &[1, 1][..]),
+            // No log takes the first of these.
+            (&[17 * MIB, 100][..], 16 * MIB, &[1][..]),
+            (&[1000; 100][..], 64 << 10, &[31, 31, 31, 7][..]),
         ] {
-            let [mutation] = <[Vec<u8>; 1]>::try_from(repaired(lengths)).expect("one lane lacks rows");
-            assert!(mutation.len() <= MUTATION_BYTES_MAX, "{lengths:?}: {} bytes", mutation.len());
-            assert_eq!(rows_of(&mutation), rows, "{lengths:?}");
+            let mutations = repaired(lengths, mutation_bytes_max);
+            assert!(mutations.iter().all(|mutation| mutation.len() <= mutation_bytes_max), "{}", lengths.len());
+            let rows: Vec<usize> = mutations.iter().map(|mutation| rows_of(mutation)).collect();
+            assert_eq!(rows, rows_each, "{} rows", lengths.len());
         }
     }
 }

@@ -102,15 +102,15 @@ impl Coordinator {
             let write = async move { coordinator.write_to_place(place, vec![mutation], false).await };
             running.push(self.inner.runtime.spawn(Group::Query, write));
         }
-        let mut received = count(readers.iter());
-        let mut is_whole = true;
+        let mut repaired = readers.to_vec();
         for write in running {
-            if write.await.1 != Answer::Written {
-                received = received.saturating_sub(1);
-                is_whole = false;
+            let (node, answer) = write.await;
+            if answer != Answer::Written {
+                repaired.retain(|reader| *reader != node);
             }
         }
-        if is_whole { Ok(()) } else { Err(Failure::Timeout { received }) }
+        let is_whole = repaired.len() == readers.len();
+        if is_whole { Ok(()) } else { Err(Failure::Timeout { received: count(repaired.iter()) }) }
     }
 
     /// Scans token range by token range, each at the nodes that are its readers.
