@@ -16,6 +16,7 @@ import time
 from refusal import refuse_io_uring
 
 READY_SECONDS_MAX = 10
+LOG_SECONDS_MAX = 10
 STOP_SECONDS_MAX = 20
 
 
@@ -46,9 +47,8 @@ class Server:
             reader.start()
         self.port = self._port_of_ready_line(heard)
         if refused:
-            said = [line for line in self.lines if "io_uring is refused" in line]
-            assert len(said) == 1 and "Operation not permitted" in said[0] and "linux-aio" in said[0], self.lines
-            assert any("ready" in line and "epoll+aio" in line for line in self.lines), self.lines
+            self._wait_for_line("io_uring is refused", "Operation not permitted", "linux-aio")
+            self._wait_for_line("ready", "epoll+aio")
         return self
 
     def __exit__(self, kind, value, traceback):
@@ -68,6 +68,13 @@ class Server:
         assert code == 0, f"the server ended with {code}:\n{said}"
         bad = [line for line in self.lines if is_bad(line)]
         assert not bad, "the server's log says:\n" + "\n".join(bad)
+
+    def _wait_for_line(self, *parts):
+        """The log comes by another stream than the line that tells the port, and may come later."""
+        deadline = time.monotonic() + LOG_SECONDS_MAX
+        while not any(all(part in line for part in parts) for line in self.lines):
+            assert time.monotonic() < deadline, (parts, self.lines)
+            time.sleep(0.01)
 
     def _read(self, stream, heard):
         with stream:
