@@ -65,8 +65,9 @@ pub(crate) struct Connection {
 /// Takes a socket and serves it until it ends.
 pub(crate) fn serve(server: Rc<Inner>, socket: Socket, shard_aware_port: Option<u16>) {
     let connection = Connection::new(server.clone(), socket, shard_aware_port);
-    let id = server.register(&connection);
+    let listed = Listed { id: server.register(&connection), server: server.clone() };
     server.runtime.clone().spawn(Group::Query, async move {
+        let _listed = listed;
         let writer = server.runtime.spawn(Group::Query, writer::run(connection.clone()));
         reader::run(&connection).await;
         connection.closing.set(true);
@@ -77,8 +78,20 @@ pub(crate) fn serve(server: Rc<Inner>, socket: Socket, shard_aware_port: Option<
         if server.runtime.timeout(LAST_WORDS, connection.finished()).await.is_err() {
             writer.abort();
         }
-        server.unregister(id);
     });
+}
+
+/// A connection's place in its server's list. The two hold each other, so it is left however the connection's task ends, also when
+/// its shard does.
+struct Listed {
+    server: Rc<Inner>,
+    id: u64,
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        self.server.unregister(self.id);
+    }
 }
 
 /// Tells a client that there are too many connections, and closes.

@@ -202,7 +202,8 @@ impl Inner {
 
     /// Takes an ended connection out of the list and tells shard 0.
     pub(crate) fn unregister(self: &Rc<Self>, id: u64) {
-        self.connections.borrow_mut().remove(&id);
+        let connection = self.connections.borrow_mut().remove(&id);
+        drop(connection);
         self.quiet.notify();
         match self.runtime.shard() {
             ShardId(0) => self.count_ended(ShardId(0)),
