@@ -14,16 +14,32 @@ pub struct Output {
     pub success: bool,
 }
 
+/// Whether what a command says is printed as it comes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Echo {
+    Printed,
+    KeptOnly,
+}
+
 /// Runs the command, prints what it says, and ends it with all its children when `budget` is over.
 pub fn run(command: &mut Command, budget: Duration) -> Result<Output, String> {
     println!("+ {}", shown(command));
+    run_with(command, budget, Echo::Printed)
+}
+
+/// The same, only keeping what it says: for a run whose failures are no failures of this one.
+pub fn run_unprinted(command: &mut Command, budget: Duration) -> Result<Output, String> {
+    run_with(command, budget, Echo::KeptOnly)
+}
+
+fn run_with(command: &mut Command, budget: Duration, echo: Echo) -> Result<Output, String> {
     let deadline = Instant::now() + budget;
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let mut child = command.spawn().map_err(|error| format!("cannot start {}: {error}", shown(command)))?;
     let (sender, lines) = channel();
     let readers = [
-        forward(child.stdout.take().expect("piped above"), sender.clone()),
-        forward(child.stderr.take().expect("piped above"), sender),
+        forward(child.stdout.take().expect("piped above"), sender.clone(), echo),
+        forward(child.stderr.take().expect("piped above"), sender, echo),
     ];
     let (mut kept, in_time) = collect(&lines, deadline);
     if !in_time {
@@ -60,12 +76,14 @@ fn shown(command: &Command) -> String {
     words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
-fn forward(stream: impl Read + Send + 'static, lines: Sender<String>) -> std::thread::JoinHandle<()> {
+fn forward(stream: impl Read + Send + 'static, lines: Sender<String>, echo: Echo) -> std::thread::JoinHandle<()> {
     std::thread::spawn(move || {
         for line in BufReader::new(stream).split(b'\n') {
             let Ok(line) = line else { return };
             let line = String::from_utf8_lossy(&line).into_owned();
-            println!("{line}");
+            if echo == Echo::Printed {
+                println!("{line}");
+            }
             // The receiver is gone only when the run was given up.
             let _ = lines.send(line);
         }
