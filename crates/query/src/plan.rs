@@ -40,6 +40,8 @@ pub(crate) struct Plan {
     pub(crate) generators: Vec<Generator>,
     /// For each partition key column the marker bound to it; empty if one has none.
     pub(crate) key_markers: Vec<u16>,
+    /// Whether values that are bound may hold sets or maps, which clients may send in any order.
+    pub(crate) has_order: bool,
     /// Whether it can be tried on the synchronous way: it is about one row, or one partition, and makes up no values.
     pub(crate) is_quick: bool,
     /// The statement names its keyspace wherever it could.
