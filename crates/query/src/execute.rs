@@ -6,5 +6,6 @@ pub(crate) mod filter;
 pub(crate) mod key;
 pub(crate) mod lists;
 pub(crate) mod modify;
+pub(crate) mod parts;
 pub(crate) mod rows;
 pub(crate) mod slices;

@@ -7,6 +7,7 @@ mod keys;
 mod literals;
 mod modification;
 mod operand;
+mod parts;
 mod planner;
 mod relations;
 mod select;
@@ -27,7 +28,7 @@ pub(crate) use modification::{Assignment, Modification, ModificationKind, Target
 pub(crate) use operand::{Binds, LONG_TEXT_MIN, Operand, Source, long_decimal};
 pub(crate) use planner::{PlanContext, plan, plan_in_steps};
 pub(crate) use select::{Comparison, Filter, Keys, Order, Select, TokenEnd, TokenValue};
-pub(crate) use selection::{Output, Selected, Shape};
+pub(crate) use selection::{Output, Part, PartOf, Selected, Shape, Step};
 
 /// A planned statement.
 #[derive(Debug)]

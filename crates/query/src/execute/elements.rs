@@ -247,6 +247,23 @@ pub(super) fn assemble<'a, 't>(
     }
 }
 
+/// The paths of the elements that live cells come to, in order, each with the cell that wrote it.
+pub(super) fn places<'c, 'a>(
+    cells: &'c [CellRef<'a>],
+    ty: &CqlType,
+) -> impl Iterator<Item = (Vec<u8>, &'c CellRef<'a>)> {
+    let mut places = BTreeMap::new();
+    for cell in cells {
+        match cell.path.is_empty() {
+            true => places.extend(elements_of(ty, cell.value).into_iter().map(|(path, _)| (path, cell))),
+            false => {
+                places.insert(cell.path.to_vec(), cell);
+            }
+        }
+    }
+    places.into_iter()
+}
+
 /// An empty collection is null.
 fn is_empty(shape: Shape, value: &[u8]) -> bool {
     !matches!(shape, Shape::Fields(_)) && value.starts_with(&[0; 4])
