@@ -20,10 +20,10 @@ use crate::paging::{PagingKey, PagingState};
 use crate::plan::{Binds, Keys, Operand, Order, Output, Select, TokenEnd, TokenValue};
 
 /// What one page from another shard may hold, in bytes.
-const LANE_PAGE_BYTES: u32 = 256 << 10;
+pub(super) const LANE_PAGE_BYTES: u32 = 256 << 10;
 
 /// Rows asked for at once where filters or a count make it unknown how many are needed.
-const LANE_PAGE_ROWS: u32 = 5_000;
+pub(super) const LANE_PAGE_ROWS: u32 = 5_000;
 
 impl Engine {
     /// A read of one partition, answered within the call if this shard owns it and the read is short.

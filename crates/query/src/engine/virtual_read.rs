@@ -1,5 +1,6 @@
 //! Reads of system tables: all their rows are made up from the snapshot, then looked at one by one.
 
+use std::borrow::Cow;
 use std::ops::Bound as TokenBound;
 
 use cql_protocol::response::insert_warnings;
@@ -13,7 +14,8 @@ use super::read::{limit, read_level, token_range};
 use crate::error::QueryError;
 use crate::execute::bind::generate;
 use crate::execute::filter::Conditions;
-use crate::plan::{Binds, Comparison, InList, Keys, Order, Output, Select, Selected};
+use crate::execute::parts::BoundParts;
+use crate::plan::{Binds, Comparison, InList, Keys, Order, Output, PartOf, Select, Selected};
 use crate::system::{VirtualRow, partition_key};
 
 impl Engine {
@@ -138,6 +140,7 @@ struct VirtualResult<'r, 'v> {
     out: &'r mut Vec<u8>,
     writer: RowsWriter,
     conditions: Conditions<'r>,
+    parts: BoundParts<'r>,
     rows_left: u32,
     per_partition: u32,
     partition: Option<Vec<u8>>,
@@ -163,6 +166,7 @@ impl<'r, 'v> VirtualResult<'r, 'v> {
             out,
             writer,
             conditions: Conditions::new(select, binds)?,
+            parts: BoundParts::new(select, binds)?,
             rows_left,
             per_partition,
             partition: None,
@@ -174,7 +178,7 @@ impl<'r, 'v> VirtualResult<'r, 'v> {
     /// Adds a row if it meets the conditions. Gives whether more are wanted.
     fn add(&mut self, row: &VirtualRow) -> bool {
         let select = self.select;
-        if !self.conditions.pass(|selected| column(select, row, selected)) {
+        if !self.conditions.pass(|selected| column(select, row, selected).map(Cow::Borrowed)) {
             return true;
         }
         let key = partition_key(&select.table, row);
@@ -205,6 +209,12 @@ impl<'r, 'v> VirtualResult<'r, 'v> {
             Selected::Generated(index) => {
                 let value = self.binds.generated.get(usize::from(*index));
                 self.writer.value(self.out, value.map(Vec::as_slice));
+            }
+            Selected::Part { index, .. } => {
+                let part = self.select.parts.get(usize::from(*index)).filter(|part| part.what == PartOf::Value);
+                let value = part.and_then(|part| column(self.select, row, &part.column));
+                let value = value.and_then(|value| self.parts.value(*index, value));
+                self.writer.value(self.out, value.as_deref());
             }
             selected => self.writer.value(self.out, column(self.select, row, selected)),
         }
