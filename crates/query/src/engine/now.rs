@@ -144,11 +144,6 @@ impl Engine {
                     self.select_now(select, Binds { values, generated: &[], long_texts_checked: false }, call, out)
                 })
             }),
-            Action::SelectVirtual(_) if !self.inner.catalog.borrow().is_small() => Ok(Outcome::MustWait),
-            Action::SelectVirtual(select) => with_values(&plan.markers, call.params.values, |values| {
-                self.select_virtual(select, values, call, out)?;
-                Ok(Outcome::Ready)
-            }),
             Action::Other(statement) => match &**statement {
                 Statement::Use { keyspace } => {
                     self.use_keyspace(session, keyspace)?;

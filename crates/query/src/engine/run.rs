@@ -120,7 +120,11 @@ impl Engine {
                 }
                 insert_warnings(out, start, select.warning().as_slice());
             }
-            Action::SelectVirtual(select) => self.select_virtual_in_steps(select, &values, call, out).await?,
+            Action::SelectVirtual(select) => {
+                let start = out.len();
+                self.select_virtual(select, &binds, call, out).await?;
+                insert_warnings(out, start, select.warning().as_slice());
+            }
             Action::Other(statement) => {
                 self.run_other(session, header, statement, text, keyspace, out).await?;
             }

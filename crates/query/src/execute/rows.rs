@@ -18,13 +18,13 @@ use crate::error::{QueryError, invalid};
 use crate::plan::{Binds, Output, PartOf, Select, Selected, Shape};
 
 /// A page ends early when its frame gets longer than this: a client takes fewer rows than it asked for, and the next page.
-const PAGE_BYTES_MAX: usize = 16 << 20;
+pub(crate) const PAGE_BYTES_MAX: usize = 16 << 20;
 
 /// A result that is not asked for in pages is refused when its frame gets longer than this.
-const RESULT_BYTES_MAX: usize = 64 << 20;
+pub(crate) const RESULT_BYTES_MAX: usize = 64 << 20;
 
 /// How often a growing result is counted: shorter ones are not.
-const LENGTH_STEP: usize = 1 << 20;
+pub(crate) const LENGTH_STEP: usize = 1 << 20;
 
 /// A row that makes a result grow by so much that it may not be moved again.
 const LONG_ROW: usize = 256 << 10;
