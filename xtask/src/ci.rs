@@ -8,11 +8,12 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::bench;
+use crate::peers::cassandra;
 use crate::peers::python::Environment;
 use crate::report::{Passed, Report};
 use crate::tests::{self, Effort};
-use crate::tools::{self, CC, CXX, PYTHON, TASKSET};
-use crate::{fuzz, planted, process, tidy, workspace};
+use crate::tools::{self, CC, CXX, JAVA, MAVEN, PYTHON, TASKSET};
+use crate::{fuzz, oracle, planted, process, tidy, workspace};
 
 /// How long everything may take.
 pub struct Settings {
@@ -22,6 +23,7 @@ pub struct Settings {
     lint: Duration,
     unit: Duration,
     drivers: Duration,
+    oracle: Duration,
     hostile: Duration,
     crash: Duration,
     planted: Duration,
@@ -43,6 +45,7 @@ impl Settings {
             lint: seconds(180),
             unit: seconds(180),
             drivers: seconds(240),
+            oracle: seconds(240),
             hostile: seconds(120),
             crash: seconds(300),
             planted: seconds(300),
@@ -74,13 +77,14 @@ impl Settings {
 
 /// Runs every phase and prints the table.
 pub fn run(settings: &Settings) -> Result<(), String> {
-    tools::require(&[CC, CXX, PYTHON, TASKSET])?;
+    tools::require(&[CC, CXX, PYTHON, TASKSET, JAVA, MAVEN])?;
     tools::require_nightly()?;
     let mut report = Report::begin(settings.all);
     report.phase("lint", settings.lint, lint);
     if report.phase("build", settings.build, build) {
         report.phase("unit", settings.unit, tests::unit);
         report.phase("drivers", settings.drivers, |budget| tests::drivers(budget, settings.effort));
+        report.phase("oracle", settings.oracle, oracle::phase);
         report.phase("hostile", settings.hostile, |budget| tests::hostile(budget, settings.effort));
         report.phase("crash", settings.crash, |budget| tests::crash(budget, settings.effort));
         report.phase("planted", settings.planted, |budget| planted::phase(budget, &[]));
@@ -110,14 +114,15 @@ fn lint(budget: Duration) -> Result<Passed, String> {
     if complaints.is_empty() { Ok(Passed { success: true, ..Passed::default() }) } else { Err(complaints.join("; ")) }
 }
 
-/// Everything that later phases run. The Python environments load while the compiler works.
+/// Everything that later phases run. The Python environments and Cassandra load while the compiler works.
 fn build(budget: Duration) -> Result<Passed, String> {
-    let python = std::thread::spawn(|| {
+    let peers = std::thread::spawn(|| {
         Environment::Cassandra.programs()?;
-        Environment::Scylla.programs().map(drop)
+        Environment::Scylla.programs()?;
+        cassandra::fetch().map(drop)
     });
     tests::build_release(budget)?;
     tests::build_tests(budget)?;
-    python.join().map_err(|_| "making the Python environments panicked".to_string())??;
+    peers.join().map_err(|_| "fetching the peers panicked".to_string())??;
     Ok(Passed { success: true, ..Passed::default() })
 }

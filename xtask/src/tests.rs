@@ -117,7 +117,7 @@ pub fn build_tests(budget: Duration) -> Result<(), String> {
     process::must(unit.args(["test", "--workspace", "--no-run"]).current_dir(workspace::root()), budget)?;
     let mut black_box = Command::new("cargo");
     black_box.args(["test", "--workspace", "--no-run"]);
-    for name in ["drivers", "hostile", "long", "durability", "crash", "power", "footprint"] {
+    for name in ["drivers", "hostile", "long", "durability", "crash", "power", "footprint", "oracle"] {
         black_box.args(["--test", name]);
     }
     process::must(black_box.current_dir(workspace::root()), budget).map(drop)
@@ -161,7 +161,8 @@ fn pytest(python: Environment, files: &[&str], budget: Duration, effort: Effort)
     counted(environment(&mut command, effort).current_dir(folder), budget)
 }
 
-fn environment(command: &mut Command, effort: Effort) -> &mut Command {
+/// Names the release binary to a test, and says how hard to try.
+pub fn environment(command: &mut Command, effort: Effort) -> &mut Command {
     let binary: PathBuf = workspace::release_binary("helenus");
     command.env("HELENUS_BINARY", binary);
     match effort {
