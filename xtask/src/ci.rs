@@ -8,11 +8,10 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::bench;
-use crate::peers::python::Environment;
 use crate::report::{Passed, Report};
 use crate::tests::{self, Effort};
-use crate::tools::{self, CC, CXX, PYTHON, TASKSET};
-use crate::{fuzz, planted, process, tidy, workspace};
+use crate::tools::{self, CC, CXX, GO, JDK, MAVEN, NODE, NPM, PYTHON, TASKSET};
+use crate::{drivers, fuzz, planted, process, tidy, workspace};
 
 /// How long everything may take.
 pub struct Settings {
@@ -74,13 +73,13 @@ impl Settings {
 
 /// Runs every phase and prints the table.
 pub fn run(settings: &Settings) -> Result<(), String> {
-    tools::require(&[CC, CXX, PYTHON, TASKSET])?;
+    tools::require(&[CC, CXX, PYTHON, JDK, MAVEN, GO, NODE, NPM, TASKSET])?;
     tools::require_nightly()?;
     let mut report = Report::begin(settings.all);
     report.phase("lint", settings.lint, lint);
     if report.phase("build", settings.build, build) {
         report.phase("unit", settings.unit, tests::unit);
-        report.phase("drivers", settings.drivers, |budget| tests::drivers(budget, settings.effort));
+        report.phase("drivers", settings.drivers, |budget| drivers::phase(budget, settings.effort));
         report.phase("hostile", settings.hostile, |budget| tests::hostile(budget, settings.effort));
         report.phase("crash", settings.crash, |budget| tests::crash(budget, settings.effort));
         report.phase("planted", settings.planted, |budget| planted::phase(budget, &[]));
@@ -110,14 +109,11 @@ fn lint(budget: Duration) -> Result<Passed, String> {
     if complaints.is_empty() { Ok(Passed { success: true, ..Passed::default() }) } else { Err(complaints.join("; ")) }
 }
 
-/// Everything that later phases run. The Python environments load while the compiler works.
+/// Everything that later phases run. The drivers load while the compiler works.
 fn build(budget: Duration) -> Result<Passed, String> {
-    let python = std::thread::spawn(|| {
-        Environment::Cassandra.programs()?;
-        Environment::Scylla.programs().map(drop)
-    });
+    let clients = std::thread::spawn(drivers::prepare);
     tests::build_release(budget)?;
     tests::build_tests(budget)?;
-    python.join().map_err(|_| "making the Python environments panicked".to_string())??;
+    clients.join().map_err(|_| "fetching the drivers panicked".to_string())??;
     Ok(Passed { success: true, ..Passed::default() })
 }
