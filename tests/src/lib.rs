@@ -1,5 +1,5 @@
 //! Black-box tests of the binary: this library starts it, talks to it in raw frames, kills it and judges its log; the tests lie in
-//! the folders beside it, one per question.
+//! the folders beside it, one per question. The [`oracle`]'s runner is here too.
 //!
 //! Nothing here knows the server's insides: what it needs of the protocol is bytes on a socket.
 
@@ -10,6 +10,7 @@
 )]
 
 mod effort;
+pub mod oracle;
 mod process;
 mod random;
 mod raw;

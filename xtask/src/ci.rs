@@ -8,10 +8,11 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::bench;
+use crate::peers::cassandra;
 use crate::report::{Passed, Report};
 use crate::tests::{self, Effort};
-use crate::tools::{self, CC, CXX, GO, JDK, MAVEN, NODE, NPM, PYTHON, TASKSET};
-use crate::{drivers, fuzz, planted, process, tidy, workspace};
+use crate::tools::{self, CC, CXX, GO, JAVA, JDK, MAVEN, NODE, NPM, PYTHON, TASKSET};
+use crate::{drivers, fuzz, oracle, planted, process, tidy, workspace};
 
 /// How long everything may take.
 pub struct Settings {
@@ -21,6 +22,7 @@ pub struct Settings {
     lint: Duration,
     unit: Duration,
     drivers: Duration,
+    oracle: Duration,
     hostile: Duration,
     crash: Duration,
     planted: Duration,
@@ -42,6 +44,7 @@ impl Settings {
             lint: seconds(180),
             unit: seconds(180),
             drivers: seconds(240),
+            oracle: seconds(240),
             hostile: seconds(120),
             crash: seconds(300),
             planted: seconds(300),
@@ -73,13 +76,14 @@ impl Settings {
 
 /// Runs every phase and prints the table.
 pub fn run(settings: &Settings) -> Result<(), String> {
-    tools::require(&[CC, CXX, PYTHON, JDK, MAVEN, GO, NODE, NPM, TASKSET])?;
+    tools::require(&[CC, CXX, PYTHON, JAVA, JDK, MAVEN, GO, NODE, NPM, TASKSET])?;
     tools::require_nightly()?;
     let mut report = Report::begin(settings.all);
     report.phase("lint", settings.lint, lint);
     if report.phase("build", settings.build, build) {
         report.phase("unit", settings.unit, tests::unit);
         report.phase("drivers", settings.drivers, |budget| drivers::phase(budget, settings.effort));
+        report.phase("oracle", settings.oracle, oracle::phase);
         report.phase("hostile", settings.hostile, |budget| tests::hostile(budget, settings.effort));
         report.phase("crash", settings.crash, |budget| tests::crash(budget, settings.effort));
         report.phase("planted", settings.planted, |budget| planted::phase(budget, &[]));
@@ -109,11 +113,14 @@ fn lint(budget: Duration) -> Result<Passed, String> {
     if complaints.is_empty() { Ok(Passed { success: true, ..Passed::default() }) } else { Err(complaints.join("; ")) }
 }
 
-/// Everything that later phases run. The drivers load while the compiler works.
+/// Everything that later phases run. The drivers and Cassandra load while the compiler works.
 fn build(budget: Duration) -> Result<Passed, String> {
-    let clients = std::thread::spawn(drivers::prepare);
+    let peers = std::thread::spawn(|| {
+        drivers::prepare()?;
+        cassandra::fetch().map(drop)
+    });
     tests::build_release(budget)?;
     tests::build_tests(budget)?;
-    clients.join().map_err(|_| "fetching the drivers panicked".to_string())??;
+    peers.join().map_err(|_| "fetching the peers panicked".to_string())??;
     Ok(Passed { success: true, ..Passed::default() })
 }

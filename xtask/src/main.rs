@@ -8,6 +8,7 @@ mod bench;
 mod ci;
 mod drivers;
 mod fuzz;
+mod oracle;
 mod peers;
 mod planted;
 mod process;
@@ -35,6 +36,12 @@ cargo xtask <task>
   fuzz [SECONDS]     build the fuzz targets and run each so long (default 30)
   bench [--quick] [--no-cassandra] [--only NAME,NAME] [--rounds N]
                      cost of a request: echo server, Helenus, Cassandra 5.0.6 in turn on the same core
+  oracle [PATH…]     scripts whose answers a real Cassandra gave, against Helenus
+  oracle record [PATH…]
+                     ask the real one again and write its answers into the scripts
+  oracle check [SEED] ask it again for a random tenth; its answers must be the same
+  oracle settle [PATH…]
+                     take the marks away from what Helenus no longer lacks; `mark WHY [PATH…]` sets them
   cassandra [PORT]   run a real Cassandra 5.0.6 in the foreground, to hold tests against it
 ";
 
@@ -53,6 +60,7 @@ fn main() -> ExitCode {
         Some("simulation") => tests::run_simulation(rest),
         Some("fuzz") => fuzz::run_alone(rest),
         Some("bench") => bench::run(rest),
+        Some("oracle") => oracle::run(rest),
         Some("cassandra") => peers::cassandra::run_in_foreground(rest),
         Some("help" | "--help" | "-h") => {
             print!("{HELP}");

@@ -108,7 +108,7 @@ pub fn build_tests(budget: Duration) -> Result<(), String> {
     process::must(unit.args(["test", "--workspace", "--no-run"]).current_dir(workspace::root()), budget)?;
     let mut black_box = Command::new("cargo");
     black_box.args(["test", "--workspace", "--no-run"]);
-    for name in ["drivers", "hostile", "long", "durability", "crash", "power", "footprint"] {
+    for name in ["drivers", "hostile", "long", "durability", "crash", "power", "footprint", "oracle"] {
         black_box.args(["--test", name]);
     }
     process::must(black_box.current_dir(workspace::root()), budget).map(drop)

@@ -1,7 +1,8 @@
 //! A real Cassandra 5.0.6 from Maven's artefacts: the oracle of the driver tests and the other side of the benchmark.
 //!
-//! It runs with the options a production server would have where they matter for speed (C2, G1, a 4 GB heap, trie memtables, BTI
-//! sstables); nothing of the shortcuts that make its start fast, for they also make it slower or forgetful.
+//! For the benchmark it runs with the options a production server would have where they matter for speed (C2, G1, a 4 GB heap, trie
+//! memtables, BTI sstables) and nothing of the shortcuts that make its start fast, for they also make it slower or forgetful. The
+//! oracle asks what it answers, not how fast, and takes those shortcuts: a small heap, and schema changes that are not synced.
 
 use std::net::TcpStream;
 use std::os::unix::process::CommandExt;
@@ -29,10 +30,7 @@ const LOGBACK: &str = r#"<configuration>
 </configuration>
 "#;
 
-const JVM: [&str; 14] = [
-    "-Xms4g",
-    "-Xmx4g",
-    "-XX:+UseG1GC",
+const JVM: [&str; 11] = [
     "--add-exports=java.base/sun.nio.ch=ALL-UNNAMED",
     "--add-exports=java.base/jdk.internal.ref=ALL-UNNAMED",
     "--add-exports=java.base/jdk.internal.misc=ALL-UNNAMED",
@@ -45,32 +43,85 @@ const JVM: [&str; 14] = [
     "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
     "-Dcassandra.superuser_setup_delay_ms=0",
 ];
+const FOR_SPEED: [&str; 3] = ["-Xms4g", "-Xmx4g", "-XX:+UseG1GC"];
+const FOR_ANSWERS: [&str; 6] = [
+    "-Xmx256m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-Dcassandra.unsafesystem=true",
+    "-Dcassandra.skip_wait_for_gossip_to_settle=0",
+    "-Dcassandra.ring_delay_ms=0",
+];
 
 const START_TIME_MAX: Duration = Duration::from_secs(90);
+
+/// What a server is for, which decides how it is configured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// To be measured, or held against by hand: as a production server, with sstables of its newest format.
+    Speed,
+    /// To answer, with `storage_compatibility_mode: NONE` and sstables of its newest format.
+    AnswersOfNone,
+    /// To answer, as it is configured when nobody says anything.
+    AnswersOfDefaults,
+}
+
+impl Purpose {
+    /// The configuration's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Purpose::Speed => "speed",
+            Purpose::AnswersOfNone => "none-bti",
+            Purpose::AnswersOfDefaults => "defaults",
+        }
+    }
+
+    fn jvm(self) -> &'static [&'static str] {
+        match self {
+            Purpose::Speed => &FOR_SPEED,
+            Purpose::AnswersOfNone | Purpose::AnswersOfDefaults => &FOR_ANSWERS,
+        }
+    }
+
+    /// A hash of all that is configured but the ports: the FNV-1a of its text.
+    pub fn hash(self) -> String {
+        let text = [&JVM[..], self.jvm(), &[&configuration(self, 0)]].concat().join("\n");
+        let hash = text
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+        format!("{hash:016x}")
+    }
+}
 
 /// A running server; dropped, it is ended.
 pub struct Cassandra {
     child: Child,
     /// Where it listens for CQL.
     pub port: u16,
+    log: PathBuf,
 }
 
 impl Cassandra {
     /// Starts a server on the port and waits until it takes connections. `pinned` names the core that it must stay on.
     pub fn start(port: u16, pinned: Option<usize>) -> Result<Cassandra, String> {
+        let mut server = Cassandra::spawn(Purpose::Speed, port, pinned)?;
+        server.wait_until_it_listens()?;
+        Ok(server)
+    }
+
+    /// Starts a server and does not wait for it. Its storage's and its operators' ports are the two behind the port.
+    pub fn spawn(purpose: Purpose, port: u16, pinned: Option<usize>) -> Result<Cassandra, String> {
         if TcpStream::connect(("127.0.0.1", port)).is_ok() {
             return Err(format!("something listens on port {port} already: a Cassandra that was left behind?"));
         }
-        let folder = workspace::scratch("cassandra")?;
-        let log = std::fs::File::create(folder.join("log.txt"))
-            .map_err(|error| format!("cannot write Cassandra's log: {error}"))?;
+        let folder = workspace::scratch(&format!("cassandra-{}", purpose.name()))?;
+        let log_path = folder.join("log.txt");
+        let log = std::fs::File::create(&log_path).map_err(|error| format!("cannot write Cassandra's log: {error}"))?;
         let errors = log.try_clone().map_err(|error| format!("cannot write Cassandra's log: {error}"))?;
-        let mut command = command(&folder, port, pinned)?;
+        let mut command = command(purpose, &folder, port, pinned)?;
         command.stdin(Stdio::null()).stdout(log).stderr(errors);
         let child = command.spawn().map_err(|error| format!("cannot start java: {error}"))?;
-        let mut server = Cassandra { child, port };
-        server.wait_until_it_listens(&folder)?;
-        Ok(server)
+        Ok(Cassandra { child, port, log: log_path })
     }
 
     /// The server's process.
@@ -78,18 +129,19 @@ impl Cassandra {
         self.child.id()
     }
 
-    fn wait_until_it_listens(&mut self, folder: &Path) -> Result<(), String> {
+    /// Waits until it takes connections.
+    pub fn wait_until_it_listens(&mut self) -> Result<(), String> {
         let deadline = Instant::now() + START_TIME_MAX;
         while Instant::now() < deadline {
             if TcpStream::connect(("127.0.0.1", self.port)).is_ok() {
                 return Ok(());
             }
             if let Ok(Some(status)) = self.child.try_wait() {
-                return Err(format!("Cassandra ended with {status}: see {}", folder.join("log.txt").display()));
+                return Err(format!("Cassandra ended with {status}: see {}", self.log.display()));
             }
             std::thread::sleep(Duration::from_millis(100));
         }
-        Err(format!("Cassandra does not listen: see {}", folder.join("log.txt").display()))
+        Err(format!("Cassandra does not listen: see {}", self.log.display()))
     }
 }
 
@@ -102,15 +154,15 @@ impl Drop for Cassandra {
 }
 
 /// The command that runs the server in `folder`, whose configuration is written.
-fn command(folder: &Path, port: u16, pinned: Option<usize>) -> Result<Command, String> {
+fn command(purpose: Purpose, folder: &Path, port: u16, pinned: Option<usize>) -> Result<Command, String> {
     let jars = fetch()?;
     write(&folder.join("logback.xml"), LOGBACK)?;
-    write(&folder.join("cassandra.yaml"), &configuration(port))?;
+    write(&folder.join("cassandra.yaml"), &configuration(purpose, port))?;
     let mut command = Command::new(if pinned.is_some() { "taskset" } else { "java" });
     if let Some(core) = pinned {
         command.args(["-c", &core.to_string(), "java"]);
     }
-    command.args(JVM).arg(format!("-Dcassandra.jmx.local.port={}", port.wrapping_add(1)));
+    command.args(JVM).args(purpose.jvm()).arg(format!("-Dcassandra.jmx.local.port={}", port.wrapping_add(1)));
     command.arg(format!("-Dcassandra.config=file://{}", folder.join("cassandra.yaml").display()));
     command.arg(format!("-Dlogback.configurationFile={}", folder.join("logback.xml").display()));
     command.arg(format!("-Dcassandra.storagedir={}", folder.join("data").display()));
@@ -119,7 +171,7 @@ fn command(folder: &Path, port: u16, pinned: Option<usize>) -> Result<Command, S
 }
 
 /// Fetches the jars through Maven, once.
-fn fetch() -> Result<PathBuf, String> {
+pub fn fetch() -> Result<PathBuf, String> {
     tools::require(&[JAVA, MAVEN])?;
     let folder = workspace::target().join("peers/cassandra-5.0.6");
     let jars = folder.join("lib");
@@ -143,8 +195,12 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
     std::fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
-fn configuration(port: u16) -> String {
+fn configuration(purpose: Purpose, port: u16) -> String {
     let storage_port = port.wrapping_add(2);
+    let newest = "storage_compatibility_mode: NONE\n\
+         sstable:\n  selected_format: bti\n\
+         memtable:\n  configurations:\n    default:\n      class_name: TrieMemtable\n";
+    let chosen = if purpose == Purpose::AnswersOfDefaults { "" } else { newest };
     format!(
         "cluster_name: Test Cluster\n\
          num_tokens: 1\n\
@@ -157,9 +213,7 @@ fn configuration(port: u16) -> String {
          storage_port: {storage_port}\n\
          endpoint_snitch: SimpleSnitch\n\
          auto_snapshot: false\n\
-         storage_compatibility_mode: NONE\n\
-         sstable:\n  selected_format: bti\n\
-         memtable:\n  configurations:\n    default:\n      class_name: TrieMemtable\n\
+         {chosen}\
          seed_provider:\n  - class_name: org.apache.cassandra.locator.SimpleSeedProvider\n    parameters:\n      - seeds: \"127.0.0.1:{storage_port}\"\n"
     )
 }
@@ -173,6 +227,6 @@ pub fn run_in_foreground(arguments: &[String]) -> Result<(), String> {
     let folder = workspace::scratch("cassandra")?;
     println!("Cassandra 5.0.6 will listen on 127.0.0.1:{port} in some seconds; end it with Ctrl-C");
     // It takes this process's place, so that whoever ends the one ends the other.
-    let error = command(&folder, port, None)?.exec();
+    let error = command(Purpose::Speed, &folder, port, None)?.exec();
     Err(format!("cannot start java: {error}"))
 }

@@ -1,0 +1,109 @@
+//! A blocking client of one connection, in any version of the protocol.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use cql_protocol::request::{Request, Startup};
+use cql_protocol::response::ResponsePrefix;
+use cql_protocol::segment::{self, Codec, Decoded};
+use cql_protocol::{FrameHeader, HEADER_LENGTH, Opcode, Response, Version};
+
+/// A schema change of a cold server on a busy machine takes some seconds.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
+
+/// A connection that has been greeted.
+pub struct Client {
+    stream: TcpStream,
+    version: Version,
+    /// Bytes of segments that have come but are not decoded.
+    segments: Vec<u8>,
+    /// Bytes of frames that have come but are not given out.
+    frames: Vec<u8>,
+}
+
+/// A response as it came.
+pub struct Reply {
+    header: FrameHeader,
+    body: Vec<u8>,
+}
+
+impl Reply {
+    /// The response, decoded.
+    pub fn response(&self) -> Result<(ResponsePrefix, Response<'_>), String> {
+        Response::decode(&self.header, &self.body).map_err(|error| format!("a response cannot be decoded: {error}"))
+    }
+}
+
+impl Client {
+    /// Connects and greets.
+    pub fn connect(address: &str, version: Version) -> Result<Client, String> {
+        let stream = open(address).map_err(|error| format!("cannot connect to {address}: {error}"))?;
+        // The answer to STARTUP comes as in version 4; segments begin after it.
+        let mut client = Client { stream, version: Version::V4, segments: Vec::new(), frames: Vec::new() };
+        let mut buffer = Vec::new();
+        let startup = Startup::of(&[("CQL_VERSION", "3.0.0")], &mut buffer);
+        let mut frame = Vec::new();
+        Request::Startup(startup).encode_frame(version, 0, &mut frame);
+        let reply = client.exchange(&frame).map_err(|error| format!("STARTUP: {error}"))?;
+        if reply.header.opcode != Opcode::Ready {
+            return Err(format!("STARTUP was answered {:?}", reply.response()?.1));
+        }
+        client.version = version;
+        Ok(client)
+    }
+
+    /// Sends a request and waits for its response.
+    pub fn ask(&mut self, request: &Request<'_>) -> Result<Reply, String> {
+        let mut frame = Vec::new();
+        request.encode_frame(self.version, 1, &mut frame);
+        if self.version == Version::V5 {
+            let mut segments = Vec::new();
+            segment::encode_frames(&frame, Codec::Plain, &mut segments);
+            frame = segments;
+        }
+        self.exchange(&frame).map_err(|error| format!("no answer: {error}"))
+    }
+
+    fn exchange(&mut self, bytes: &[u8]) -> io::Result<Reply> {
+        self.stream.write_all(bytes)?;
+        self.need(HEADER_LENGTH)?;
+        let header = self.frames.first_chunk::<HEADER_LENGTH>().expect("waited for");
+        let header = FrameHeader::decode(header).map_err(io::Error::other)?;
+        let end = HEADER_LENGTH + header.length as usize;
+        self.need(end)?;
+        let body = self.frames[HEADER_LENGTH..end].to_vec();
+        self.frames.drain(..end);
+        Ok(Reply { header, body })
+    }
+
+    /// Reads until that many bytes of frames are there.
+    fn need(&mut self, count: usize) -> io::Result<()> {
+        let mut scratch = [0; 64 * 1024];
+        while self.frames.len() < count {
+            let read = self.stream.read(&mut scratch)?;
+            if read == 0 {
+                return Err(io::Error::other("the server closed the connection"));
+            }
+            if self.version != Version::V5 {
+                self.frames.extend_from_slice(&scratch[..read]);
+                continue;
+            }
+            self.segments.extend_from_slice(&scratch[..read]);
+            while let Decoded::Segment { used, .. } =
+                segment::decode(&self.segments, Codec::Plain, &mut self.frames).map_err(io::Error::other)?
+            {
+                self.segments.drain(..used);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn open(address: &str) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect(address)?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(ANSWER_TIME_MAX))?;
+    stream.set_write_timeout(Some(ANSWER_TIME_MAX))?;
+    Ok(stream)
+}

@@ -1,0 +1,211 @@
+//! What the oracle can be told to do.
+
+use std::collections::BTreeMap;
+
+use crate::oracle::Peer;
+use crate::oracle::compat::Deviations;
+use crate::oracle::script::{self, Script};
+use crate::oracle::session::Session;
+use crate::oracle::verdict::{self, Verdict};
+use crate::{Builder, Random, complaints};
+
+/// Under which Helenus is replayed: reactor and shard count.
+const SUBJECTS: [(&str, u16); 2] = [("uring", 1), ("epoll", 2)];
+/// The version that is the oracle; the jars are pinned to it.
+const VERSION: &str = "Cassandra 5.0.6";
+
+/// What a run over scripts came to.
+#[derive(Default)]
+struct Tally {
+    statements: usize,
+    deviations: usize,
+    pending: BTreeMap<String, usize>,
+    wrong_scripts: usize,
+    right_scripts: usize,
+}
+
+/// Replays against Helenus. Whether all is as it should be.
+pub fn replay(paths: &[&str]) -> Result<bool, String> {
+    let scripts = script::find(paths)?;
+    let deviations = Deviations::read()?;
+    let mut is_right = true;
+    for (reactor, shards) in SUBJECTS {
+        let subject = format!("Helenus on {reactor} with {shards} shards");
+        let server = Builder::new(reactor, shards).start();
+        let mut session = Session::new(&server.address());
+        let tally = run_all(&scripts, &mut session, |script, at, given| {
+            if script.recorded.is_empty() {
+                return Verdict::Wrong("was never recorded (`cargo xtask oracle record`)".into());
+            }
+            verdict::of_helenus(&script.blocks[at], given, &deviations)
+        })?;
+        is_right &= tally.report(&subject);
+        for complaint in complaints(&server.lines()) {
+            println!("{subject} complained: {complaint}");
+            is_right = false;
+        }
+    }
+    Ok(is_right)
+}
+
+/// Asks real servers again, on so many of a hundred scripts. Whether they answer as they did.
+pub fn check(seed: &str, percent: &str, peers: &[Peer], paths: &[&str]) -> Result<bool, String> {
+    let number = |text: &str| text.parse::<u64>().map_err(|_| format!("`{text}` is no number"));
+    let (seed, percent) = (number(seed)?, number(percent)?);
+    let scripts = sample(script::find(paths)?, seed, percent);
+    println!("re-recording {} scripts, chosen by seed {seed}", scripts.len());
+    for script in &scripts {
+        if script.recorded != recorded_by(peers) {
+            return Err(format!(
+                "{} was recorded from `{}`; the servers now are `{}`",
+                script.name(),
+                script.recorded,
+                recorded_by(peers)
+            ));
+        }
+    }
+    let tallies = in_parallel(peers, |at, peer| {
+        run_all(&scripts, &mut Session::new(&peer.address), |script, block, given| {
+            verdict::of_peer(&script.blocks[block], given, at == 0)
+        })
+    })?;
+    Ok(tallies.iter().zip(peers).all(|(tally, peer)| tally.report(&format!("{VERSION}, {}", peer.configuration))))
+}
+
+/// Writes what real servers answer into the files. The second server's answers are kept where they are others.
+pub fn record(peers: &[Peer], paths: &[&str]) -> Result<bool, String> {
+    let mut scripts = script::find(paths)?;
+    let answers = in_parallel(peers, |_, peer| {
+        let mut session = Session::new(&peer.address);
+        scripts.iter().map(|script| session.run(script)).collect::<Result<Vec<_>, _>>()
+    })?;
+    let [first, second] = &answers[..] else { return Err("two servers are needed, of either configuration".into()) };
+    let mut differing = 0;
+    for ((script, first), second) in scripts.iter_mut().zip(first).zip(second) {
+        script.recorded = recorded_by(peers);
+        for ((block, first), second) in script.blocks.iter_mut().zip(first).zip(second) {
+            block.answer.clone_from(first);
+            block.answer_of_defaults = (first != second).then(|| second.clone());
+            differing += usize::from(first != second);
+        }
+        script.write()?;
+    }
+    println!("recorded {} scripts; {differing} answers depend on the configuration", scripts.len());
+    Ok(true)
+}
+
+/// Takes the mark away from each statement that Helenus answers right by now.
+pub fn settle(paths: &[&str]) -> Result<bool, String> {
+    rewrite_marks(paths, |is_right, pending| if is_right { None } else { pending.map(String::from) })
+}
+
+/// Marks each statement that Helenus answers otherwise and that has no mark yet.
+pub fn mark(why: &str, paths: &[&str]) -> Result<bool, String> {
+    rewrite_marks(
+        paths,
+        |is_right, pending| {
+            if is_right { None } else { Some(pending.map_or_else(|| why.to_string(), String::from)) }
+        },
+    )
+}
+
+/// Gives each statement the mark that `choose` makes of whether it is right and of the mark that it has.
+fn rewrite_marks(paths: &[&str], choose: impl Fn(bool, Option<&str>) -> Option<String>) -> Result<bool, String> {
+    let mut scripts = script::find(paths)?;
+    let deviations = Deviations::read()?;
+    let server = Builder::new(SUBJECTS[0].0, SUBJECTS[0].1).start();
+    let mut session = Session::new(&server.address());
+    for script in &mut scripts {
+        let before = script.clone();
+        let answers = session.run(script)?;
+        for (block, given) in script.blocks.iter_mut().zip(answers).filter(|(block, _)| !block.is_comment()) {
+            let pending = block.directive("pending").map(String::from);
+            block.set_pending(None);
+            let is_right = verdict::of_helenus(block, &given, &deviations) == Verdict::Right;
+            let chosen = choose(is_right, pending.as_deref());
+            block.set_pending(chosen.as_deref());
+        }
+        if *script != before {
+            println!("rewrote {}", script.name());
+            script.write()?;
+        }
+    }
+    Ok(true)
+}
+
+/// Runs the scripts one after the other, judges each answer and prints what is wrong.
+fn run_all(
+    scripts: &[Script],
+    session: &mut Session,
+    judge: impl Fn(&Script, usize, &[String]) -> Verdict,
+) -> Result<Tally, String> {
+    let mut tally = Tally::default();
+    for script in scripts {
+        let answers = session.run(script)?;
+        let mut is_right = true;
+        for (at, given) in answers.iter().enumerate().filter(|(at, _)| !script.blocks[*at].is_comment()) {
+            tally.statements += 1;
+            match judge(script, at, given) {
+                Verdict::Right => tally.deviations += usize::from(script.blocks[at].answer_of_helenus.is_some()),
+                Verdict::Pending(why) => *tally.pending.entry(why).or_default() += 1,
+                Verdict::Wrong(message) => {
+                    is_right = false;
+                    println!("{}: {message}\n    {}\n", script.name(), script.blocks[at].head.join("\n    "));
+                }
+            }
+        }
+        if is_right {
+            tally.right_scripts += 1;
+        } else {
+            tally.wrong_scripts += 1;
+        }
+    }
+    Ok(tally)
+}
+
+impl Tally {
+    /// Prints the sums; whether nothing was wrong. The last line is what the runner of the phases counts.
+    fn report(&self, subject: &str) -> bool {
+        let pending: usize = self.pending.values().sum();
+        println!(
+            "{subject}: {} statements, of which {} deviate as COMPAT.md says and {pending} are pending",
+            self.statements, self.deviations
+        );
+        for (why, count) in &self.pending {
+            println!("  pending: {count:4}  {why}");
+        }
+        let verdict = if self.wrong_scripts == 0 { "ok" } else { "FAILED" };
+        println!("test result: {verdict}. {} passed; {} failed", self.right_scripts, self.wrong_scripts);
+        self.wrong_scripts == 0
+    }
+}
+
+/// What a file's header says of its servers.
+fn recorded_by(peers: &[Peer]) -> String {
+    let peers = peers.iter().map(|peer| format!("{} {}", peer.configuration, peer.hash));
+    std::iter::once(VERSION.to_string()).chain(peers).collect::<Vec<_>>().join(", ")
+}
+
+/// So many of a hundred scripts, at least one.
+fn sample(mut scripts: Vec<Script>, seed: u64, percent: u64) -> Vec<Script> {
+    let mut random = Random::new(seed);
+    let all = scripts.len();
+    let wanted = (all * usize::try_from(percent).expect("a percentage")).div_ceil(100).max(1);
+    while scripts.len() > wanted {
+        scripts.swap_remove(random.below(scripts.len()));
+    }
+    scripts.sort_by(|a, b| a.path.cmp(&b.path));
+    scripts
+}
+
+/// Lets each server work on a thread of its own.
+fn in_parallel<T: Send>(
+    peers: &[Peer],
+    work: impl Fn(usize, &Peer) -> Result<T, String> + Sync,
+) -> Result<Vec<T>, String> {
+    std::thread::scope(|scope| {
+        let work = &work;
+        let threads: Vec<_> = peers.iter().enumerate().map(|(at, peer)| scope.spawn(move || work(at, peer))).collect();
+        threads.into_iter().map(|thread| thread.join().map_err(|_| "a thread panicked".to_string())?).collect()
+    })
+}

@@ -1,0 +1,90 @@
+//! A script's run on one server: an empty keyspace, then block after block.
+
+use std::collections::BTreeMap;
+
+use cql_protocol::{Consistency, Query, QueryParams, Request, Response, ResultBody, Version};
+
+use crate::oracle::client::{Client, Reply};
+use crate::oracle::request;
+use crate::oracle::script::Script;
+
+/// The keyspace that a script finds in use.
+const KEYSPACE: &str = "ks";
+/// The version in which a script speaks unless it says otherwise.
+const VERSION: Version = Version::V5;
+
+/// Connections to one server, one for each version that was asked for.
+pub struct Session {
+    address: String,
+    clients: BTreeMap<Version, Client>,
+}
+
+impl Session {
+    /// No connection yet.
+    pub fn new(address: &str) -> Session {
+        Session { address: address.into(), clients: BTreeMap::new() }
+    }
+
+    /// Runs the script; the lines that each block was answered with, none for comments.
+    pub fn run(&mut self, script: &Script) -> Result<Vec<Vec<String>>, String> {
+        self.begin()?;
+        let mut answers = Vec::with_capacity(script.blocks.len());
+        for block in &script.blocks {
+            let answer = if block.is_comment() { Ok(Vec::new()) } else { request::run(self, block) };
+            let answer =
+                answer.map_err(|message| format!("{}: {message}\nafter:\n{}", script.name(), block.head.join("\n")))?;
+            answers.push(answer);
+        }
+        Ok(answers)
+    }
+
+    /// A client in that version, which uses the script's keyspace.
+    pub fn client(&mut self, version: Option<Version>) -> Result<&mut Client, String> {
+        let version = version.unwrap_or(VERSION);
+        if !self.clients.contains_key(&version) {
+            let mut client = Client::connect(&self.address, version)?;
+            must(&mut client, &format!("USE {KEYSPACE}"))?;
+            self.clients.insert(version, client);
+        }
+        Ok(self.clients.get_mut(&version).expect("put there above"))
+    }
+
+    /// Drops what other scripts left and makes the keyspace. Connections are new for each script: USE stays on one.
+    fn begin(&mut self) -> Result<(), String> {
+        self.clients.clear();
+        let mut client = Client::connect(&self.address, VERSION)?;
+        for keyspace in keyspaces(&mut client)?.iter().filter(|name| !is_of_the_system(name)) {
+            must(&mut client, &format!("DROP KEYSPACE \"{}\"", keyspace.replace('"', "\"\"")))?;
+        }
+        let create = "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}";
+        must(&mut client, create)?;
+        must(&mut client, &format!("USE {KEYSPACE}"))?;
+        self.clients.insert(VERSION, client);
+        Ok(())
+    }
+}
+
+fn is_of_the_system(keyspace: &str) -> bool {
+    keyspace == "system" || keyspace.starts_with("system_")
+}
+
+fn keyspaces(client: &mut Client) -> Result<Vec<String>, String> {
+    let reply = must(client, "SELECT keyspace_name FROM system_schema.keyspaces")?;
+    match reply.response()?.1 {
+        Response::Result(ResultBody::Rows(rows)) => Ok(rows
+            .iter()
+            .filter_map(|mut row| row.next().flatten())
+            .map(|name| String::from_utf8_lossy(name).into_owned())
+            .collect()),
+        other => Err(format!("the keyspaces were answered {other:?}")),
+    }
+}
+
+fn must(client: &mut Client, text: &str) -> Result<Reply, String> {
+    let query = Query { text, params: QueryParams::new(Consistency::One) };
+    let reply = client.ask(&Request::Query(query))?;
+    match reply.response()?.1 {
+        Response::Error(error) => Err(format!("{text}: {error}")),
+        _ => Ok(reply),
+    }
+}

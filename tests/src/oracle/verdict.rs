@@ -1,0 +1,107 @@
+//! Whether an answer is the one that a block says.
+
+use crate::oracle::compat::Deviations;
+use crate::oracle::script::Block;
+
+/// What an answer amounts to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// As Cassandra, or as COMPAT.md explains.
+    Right,
+    /// Otherwise, as the script's mark says.
+    Pending(String),
+    /// Neither. The message says why, with what was expected below.
+    Wrong(String),
+}
+
+/// Judges what Helenus answered.
+pub fn of_helenus(block: &Block, given: &[String], deviations: &Deviations) -> Verdict {
+    let is_same = is_same(&block.answer, given);
+    if let Some(why) = block.directive("pending") {
+        return match is_same {
+            false => Verdict::Pending(why.into()),
+            true => Verdict::Wrong("is right now: take `@pending` away (`cargo xtask oracle settle`)".into()),
+        };
+    }
+    let Some(expected) = &block.answer_of_helenus else {
+        return if is_same { Verdict::Right } else { wrong(&block.answer, given) };
+    };
+    let name = block.directive("deviation").unwrap_or_default();
+    if !deviations.holds(name) {
+        Verdict::Wrong(format!("COMPAT.md has no line `{name}`"))
+    } else if is_same {
+        Verdict::Wrong("deviates no longer: take `@deviation` and the lines with `<` away".into())
+    } else if expected == given {
+        Verdict::Right
+    } else {
+        wrong(expected, given)
+    }
+}
+
+/// Judges what a real server answered, under the first configuration or the second.
+pub fn of_peer(block: &Block, given: &[String], is_first: bool) -> Verdict {
+    let expected = match &block.answer_of_defaults {
+        Some(answer) if !is_first => answer,
+        _ => &block.answer,
+    };
+    if expected == given { Verdict::Right } else { wrong(expected, given) }
+}
+
+fn wrong(expected: &[String], given: &[String]) -> Verdict {
+    let shown = |title: &str, lines: &[String]| {
+        let lines: Vec<String> = lines.iter().map(|line| format!("      {line}")).collect();
+        format!("    {title}\n{}", lines.join("\n"))
+    };
+    Verdict::Wrong(format!("answered otherwise\n{}\n{}", shown("expected", expected), shown("given", given)))
+}
+
+/// Whether Helenus's answer is the recorded one, but for the words of syntax errors.
+fn is_same(recorded: &[String], given: &[String]) -> bool {
+    recorded == given
+        || (recorded.len() == given.len()
+            && recorded
+                .iter()
+                .zip(given)
+                .all(|(recorded, given)| recorded == given || is_place(recorded) && is_place(given)))
+}
+
+/// Whether the line is a syntax error that names a place in the text: the parser generator's words, which only people read.
+fn is_place(line: &str) -> bool {
+    line.starts_with("error SyntaxError: line ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(line: &str) -> Vec<String> {
+        vec![line.to_string()]
+    }
+
+    #[test]
+    fn a_syntax_errors_words_are_compared_where_they_are_no_place() {
+        let recorded = lines("error SyntaxError: line 1:7 mismatched input 'x' (SELECT [x]...)");
+        assert!(is_same(&recorded, &lines("error SyntaxError: line 1:7 no viable alternative at input 'x'")));
+        assert!(!is_same(&recorded, &lines("error Invalid: line 1:7 mismatched input 'x'")));
+        let other = lines("error SyntaxError: Multiple incompatible setting of column m");
+        assert!(!is_same(&other, &lines("error SyntaxError: Multiple settings")));
+        assert!(!is_same(&other, &recorded));
+    }
+
+    #[test]
+    fn a_mark_that_is_no_longer_true_is_wrong() {
+        let deviations = Deviations::of("| the name | a | b |\n");
+        let mut block = Block { head: lines("SELECT 1;"), answer: lines("1"), ..Block::default() };
+        assert_eq!(of_helenus(&block, &lines("1"), &deviations), Verdict::Right);
+        assert!(matches!(of_helenus(&block, &lines("2"), &deviations), Verdict::Wrong(_)));
+        block.head.insert(0, "@pending more".into());
+        assert!(matches!(of_helenus(&block, &lines("1"), &deviations), Verdict::Wrong(_)));
+        assert_eq!(of_helenus(&block, &lines("2"), &deviations), Verdict::Pending("more".into()));
+        block.head[0] = "@deviation the name".into();
+        block.answer_of_helenus = Some(lines("2"));
+        assert_eq!(of_helenus(&block, &lines("2"), &deviations), Verdict::Right);
+        assert!(matches!(of_helenus(&block, &lines("1"), &deviations), Verdict::Wrong(_)));
+        block.head[0] = "@deviation no such name".into();
+        assert!(matches!(of_helenus(&block, &lines("2"), &deviations), Verdict::Wrong(_)));
+    }
+}

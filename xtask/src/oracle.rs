@@ -1,0 +1,100 @@
+//! `cargo xtask oracle`: the scripts of `tests/oracle/` against Helenus, and against the real Cassandra that they were recorded from.
+//!
+//! This starts the servers and calls the runner, which is a test target of its own: `tests/oracle/main.rs`.
+
+use std::net::TcpListener;
+use std::process::Command;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use crate::peers::cassandra::{Cassandra, Purpose};
+use crate::report::{Counts, Passed};
+use crate::tests::{Effort, build_release, environment};
+use crate::{process, workspace};
+
+/// Both configurations; the first one's answers are those that Helenus must give.
+const CONFIGURATIONS: [Purpose; 2] = [Purpose::AnswersOfNone, Purpose::AnswersOfDefaults];
+/// How many of a hundred scripts a change asks the real servers again.
+const SAMPLE_PERCENT: &str = "10";
+
+/// `cargo xtask oracle [record | check [SEED] | settle | mark WHY] [PATH…]`.
+pub fn run(arguments: &[String]) -> Result<(), String> {
+    const TIME: Duration = Duration::from_secs(3600);
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let output = match &words[..] {
+        ["record", paths @ ..] => with_servers(|servers| runner("record", &[], servers, paths, TIME))?,
+        ["check", rest @ ..] => {
+            let seed = rest.first().map_or_else(seed, |seed| (*seed).to_string());
+            let paths = rest.get(1..).unwrap_or_default();
+            with_servers(|servers| runner("check", &[&seed, SAMPLE_PERCENT], servers, paths, TIME))?
+        }
+        [command @ ("settle" | "mark"), rest @ ..] => {
+            build_release(TIME)?;
+            runner(command, &[], &[], rest, TIME)?
+        }
+        paths => {
+            build_release(TIME)?;
+            runner("replay", &[], &[], paths, TIME)?
+        }
+    };
+    if output.success { Ok(()) } else { Err(String::new()) }
+}
+
+/// The phase of the CI: all scripts against Helenus, some of them against the real servers again.
+pub fn phase(budget: Duration) -> Result<Passed, String> {
+    let began = Instant::now();
+    let left = || budget.saturating_sub(began.elapsed());
+    let replay = runner("replay", &[], &[], &[], left())?;
+    let seed = seed();
+    let check = with_servers(|servers| runner("check", &[&seed, SAMPLE_PERCENT], servers, &[], left()))?;
+    let counts = Counts::of(&replay.lines).and(Counts::of(&check.lines));
+    if replay.success && counts.passed == 0 {
+        return Err("the runner ran no script".into());
+    }
+    let note = format!("re-recorded by seed {seed}");
+    Ok(Passed { counts, success: replay.success && check.success, note })
+}
+
+/// Another part of the scripts in each run; printed, so that it can be chosen again.
+fn seed() -> String {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()).to_string()
+}
+
+/// Calls the runner with the words, the servers and the scripts' paths.
+fn runner(
+    command: &str,
+    words: &[&str],
+    servers: &[String],
+    paths: &[&str],
+    budget: Duration,
+) -> Result<process::Output, String> {
+    let mut cargo = Command::new("cargo");
+    cargo.args(["test", "--workspace", "--test", "oracle", "--", command]).args(words).args(servers).args(paths);
+    process::run(environment(&mut cargo, Effort::Ci).current_dir(workspace::root()), budget)
+}
+
+/// Starts a server of each configuration, names them to `work` as `configuration=hash@address`, and ends them.
+fn with_servers(work: impl FnOnce(&[String]) -> Result<process::Output, String>) -> Result<process::Output, String> {
+    let mut servers = Vec::new();
+    for purpose in CONFIGURATIONS {
+        servers.push((purpose, Cassandra::spawn(purpose, free_port()?, None)?));
+    }
+    let mut named = Vec::new();
+    for (purpose, server) in &mut servers {
+        server.wait_until_it_listens()?;
+        named.push(format!("{}={}@127.0.0.1:{}", purpose.name(), purpose.hash(), server.port));
+    }
+    work(&named)
+}
+
+/// A port that is free, with the two behind it.
+fn free_port() -> Result<u16, String> {
+    let bind = |port| TcpListener::bind(("127.0.0.1", port));
+    for _ in 0..100 {
+        let first = bind(0).map_err(|error| format!("no port can be had: {error}"))?;
+        let port = first.local_addr().map_err(|error| format!("a port has no number: {error}"))?.port();
+        if port < u16::MAX - 2 && bind(port + 1).is_ok() && bind(port + 2).is_ok() {
+            return Ok(port);
+        }
+    }
+    Err("no three free ports in a row were found".into())
+}
