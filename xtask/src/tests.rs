@@ -1,10 +1,9 @@
-//! The black-box phases: real drivers, hostile bytes, crashes; all against the release binary.
+//! The black-box phases but for the drivers': hostile bytes, crashes; all against the release binary.
 
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::peers::python::Environment;
 use crate::report::{Counts, Passed};
 use crate::tools::{self, MKFS, MOUNT};
 use crate::{process, workspace};
@@ -29,23 +28,15 @@ pub fn cargo_test() -> Command {
     command
 }
 
-/// Python's drivers and cqlsh, and the Rust driver.
-pub fn drivers(budget: Duration, effort: Effort) -> Result<Passed, String> {
-    let cassandra = pytest(Environment::Cassandra, &["test_driver.py", "test_cqlsh.py"], budget, effort)?;
-    let scylla = pytest(Environment::Scylla, &["test_driver.py", "test_shard_aware.py"], budget, effort)?;
-    let rust = black_box("drivers", budget, effort)?;
-    Ok([cassandra, scylla, rust].into_iter().fold(Passed { success: true, ..Passed::default() }, both))
-}
-
 /// Hostile bytes on the socket, then long requests: neither may hold a shard.
 pub fn hostile(budget: Duration, effort: Effort) -> Result<Passed, String> {
-    Ok(both(black_box("hostile", budget, effort)?, black_box("long", budget, effort)?))
+    Ok(both(run_black_box("hostile", budget, effort)?, run_black_box("long", budget, effort)?))
 }
 
 /// Power cuts alone.
 pub fn power(budget: Duration, effort: Effort) -> Result<Passed, String> {
     require_power()?;
-    black_box("power", budget, effort)
+    run_black_box("power", budget, effort)
 }
 
 /// What the power cuts need of this machine.
@@ -57,8 +48,8 @@ pub fn require_power() -> Result<(), String> {
 /// Loads, kills, power cuts and restarts, then what was acknowledged read back.
 pub fn crash(budget: Duration, effort: Effort) -> Result<Passed, String> {
     require_power()?;
-    let kills = both(black_box("durability", budget, effort)?, black_box("crash", budget, effort)?);
-    Ok(both(kills, black_box("power", budget, effort)?))
+    let kills = both(run_black_box("durability", budget, effort)?, run_black_box("crash", budget, effort)?);
+    Ok(both(kills, run_black_box("power", budget, effort)?))
 }
 
 /// Nodes on simulated machines: images of the disk at every boundary, disk calls that fail one by one, and random seeds.
@@ -92,7 +83,7 @@ pub fn simulation(budget: Duration, effort: Effort) -> Result<Passed, String> {
 
 /// Start time, memory and the cost of doing nothing.
 pub fn footprint(budget: Duration, effort: Effort) -> Result<Passed, String> {
-    black_box("footprint", budget, effort)
+    run_black_box("footprint", budget, effort)
 }
 
 /// Runs one of the phases by itself, building what it needs; `--soak` for long settings.
@@ -143,7 +134,8 @@ pub fn unit(budget: Duration) -> Result<Passed, String> {
     counted(cargo_test().arg("--no-fail-fast"), budget)
 }
 
-fn both(first: Passed, second: Passed) -> Passed {
+/// Both sums, held if both held.
+pub fn both(first: Passed, second: Passed) -> Passed {
     Passed { counts: first.counts.and(second.counts), success: first.success && second.success, note: String::new() }
 }
 
@@ -156,25 +148,20 @@ fn counted(command: &mut Command, budget: Duration) -> Result<Passed, String> {
     Ok(Passed { counts, success: output.success, note: String::new() })
 }
 
-/// A test target of the `helenus-tests` package. They are off for a plain `cargo test`, since they need the release binary.
-fn black_box(name: &str, budget: Duration, effort: Effort) -> Result<Passed, String> {
+/// Runs a test target of the `helenus-tests` package.
+fn run_black_box(name: &str, budget: Duration, effort: Effort) -> Result<Passed, String> {
+    counted(environment(&mut black_box(name), effort), budget)
+}
+
+/// The command for a test target of the `helenus-tests` package. They are off for a plain `cargo test`, since they need the release
+/// binary.
+pub fn black_box(name: &str) -> Command {
     let mut command = cargo_test();
     command.args(["--test", name, "--", "--test-threads=1", "--nocapture"]);
-    counted(environment(&mut command, effort), budget)
+    command
 }
 
-fn pytest(python: Environment, files: &[&str], budget: Duration, effort: Effort) -> Result<Passed, String> {
-    let programs = python.programs()?;
-    let folder = workspace::root().join("tests/drivers/python");
-    let mut command = Command::new(programs.join("python"));
-    command.args(["-m", "pytest", "-p", "no:cacheprovider", "--quiet", "--durations=5"]).args(files);
-    // cqlsh is looked up on PATH; bytecode stays out of the work tree.
-    let path = std::env::var("PATH").unwrap_or_default();
-    command.env("PATH", format!("{}:{path}", programs.display())).env("PYTHONDONTWRITEBYTECODE", "1");
-    counted(environment(&mut command, effort).current_dir(folder), budget)
-}
-
-/// Names the release binary to a test, and says how hard to try.
+/// Names the binary under test to the suite, and how hard it should try.
 pub fn environment(command: &mut Command, effort: Effort) -> &mut Command {
     let binary: PathBuf = workspace::release_binary("helenus");
     command.env("HELENUS_BINARY", binary);
