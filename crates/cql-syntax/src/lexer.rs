@@ -144,7 +144,7 @@ impl<'a> Lexer<'a> {
 
 /// The length of a symbol, 0 if there is none.
 fn symbol(text: &str) -> usize {
-    if ["<=", ">=", "!=", "+=", "-="].iter().any(|two| text.starts_with(two)) {
+    if ["<=", ">=", "!=", "+=", "-=", ".."].iter().any(|two| text.starts_with(two)) {
         return 2;
     }
     usize::from(text.starts_with(|c| "()[]{}<>=!,;.:?*+-/%".contains(c)))
@@ -199,7 +199,8 @@ fn number(text: &str, sign: usize) -> (TokenKind, usize) {
         return (TokenKind::Duration, sign + length);
     }
     let mut kind = TokenKind::Integer;
-    if bytes.get(end) == Some(&b'.') {
+    // Two points are a range's, as in `m[1..3]`.
+    if bytes.get(end) == Some(&b'.') && bytes.get(end + 1) != Some(&b'.') {
         kind = TokenKind::Float;
         end = digits(end + 1);
     }
@@ -260,6 +261,14 @@ mod tests {
         ] {
             assert_eq!(kinds(text), [(kind, text)]);
         }
+    }
+
+    #[test]
+    fn a_ranges_points_belong_to_no_number() {
+        let texts = |text| kinds(text).into_iter().map(|(_, text)| text.to_owned()).collect::<Vec<_>>();
+        assert_eq!(texts("m[1..3]"), ["m", "[", "1", "..", "3", "]"]);
+        assert_eq!(texts("m[1.5..'c']"), ["m", "[", "1.5", "..", "'c'", "]"]);
+        assert_eq!(texts("m[..2]"), ["m", "[", "..", "2", "]"]);
     }
 
     #[test]

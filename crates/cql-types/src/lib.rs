@@ -11,6 +11,7 @@ mod duration;
 mod element;
 mod error;
 mod literal;
+mod order;
 mod print;
 #[cfg(test)]
 mod samples;
@@ -24,6 +25,7 @@ pub use duration::Duration;
 pub(crate) use element::element;
 pub use error::ValueError;
 pub use literal::{Literal, LiteralKind, parse_literal};
+pub use order::{has_order, ordered};
 pub use print::print;
 pub use ty::{CqlType, Field, NESTING_DEPTH_MAX, TypeError};
 pub use validate::validate;

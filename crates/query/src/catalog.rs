@@ -19,12 +19,7 @@ pub(crate) struct Catalog {
     pub(crate) epoch: u64,
     replications: BTreeMap<String, Rc<Replication>>,
     local: Rc<Replication>,
-    /// Columns of all tables of the users.
-    column_count: usize,
 }
-
-/// What describes a schema of so many columns is made up in one call.
-const COLUMNS_SMALL: usize = 300;
 
 /// A table that was found by its name.
 pub(crate) struct Found {
@@ -43,13 +38,7 @@ impl Catalog {
             .map(|keyspace| (keyspace.name().to_owned(), Rc::new(coordinator.replication(keyspace.strategy()))))
             .collect();
         let local = Rc::new(coordinator.replication(&schema::ReplicationStrategy::Local));
-        let column_count = schema.tables().map(|table| table.columns().len()).sum();
-        Catalog { schema, system, epoch, replications, local, column_count }
-    }
-
-    /// Whether the rows of a system table are few, whichever it is.
-    pub(crate) fn is_small(&self) -> bool {
-        self.column_count <= COLUMNS_SMALL
+        Catalog { schema, system, epoch, replications, local }
     }
 
     /// Whether there is such a keyspace, a user's or the server's.

@@ -4,6 +4,8 @@ pub(crate) mod bind;
 mod elements;
 pub(crate) mod filter;
 pub(crate) mod key;
+pub(crate) mod lists;
 pub(crate) mod modify;
+pub(crate) mod parts;
 pub(crate) mod rows;
 pub(crate) mod slices;

@@ -6,13 +6,18 @@
 //!           | row: byte-comparable clustering, varint length + bytes
 //! ```
 //!
-//! The checksum is a CRC-32 over the statement's id, the bound values and all after it: a state that was cut, changed, or
-//! given to another statement or to other values is refused. It names a place in the data, nothing of the shard or the process: it is good
-//! on any shard, after a restart and with another number of shards. It is no secret and no proof: whoever may run the
-//! statement may read any page of it.
+//! The checksum is a CRC-32 over the statement's id, the table's id, the bound values and all after it: a state that was cut, changed, or
+//! given to another statement, to other values or to a table that was dropped and made again is refused. It names a place in the data,
+//! nothing of the shard or the process: it is good on any shard, after a restart and with another number of shards. It is no secret and no
+//! proof: whoever may run the statement may read any page of it. A state that was made up with a right checksum must still name a place that
+//! the statement reads ([`PagingState::decode`] and [`PagingState::check_place`]).
 
-use mutation::{Position, PositionRef};
+use std::ops::RangeBounds;
+
+use mutation::{KeyRange, Position, PositionRef};
+use schema::TableId;
 use stdx::Reader;
+use topology::token_of;
 
 use crate::prepared::StatementId;
 
@@ -34,16 +39,17 @@ pub(crate) struct PagingState {
 #[error("Invalid value for the paging state")]
 pub(crate) struct InvalidPagingState;
 
-/// What a paging state is bound to: a digest of the statement's id and of the bound values.
+/// What a paging state is bound to: a digest of the statement's id, of the table's and of the bound values.
 #[derive(Clone)]
 pub(crate) struct PagingKey {
     hasher: crc32fast::Hasher,
 }
 
 impl PagingKey {
-    pub(crate) fn new<'a>(id: StatementId, values: impl Iterator<Item = Option<&'a [u8]>>) -> Self {
+    pub(crate) fn new<'a>(id: StatementId, table: TableId, values: impl Iterator<Item = Option<&'a [u8]>>) -> Self {
         let mut hasher = crc32fast::Hasher::new();
         hasher.update(&id.0);
+        hasher.update(&table.0);
         for value in values {
             let length = value.map_or(u32::MAX, |value| u32::try_from(value.len()).unwrap_or(u32::MAX - 1));
             hasher.update(&length.to_be_bytes());
@@ -90,6 +96,9 @@ impl PagingState {
                 // Nobody gets a state when LIMIT is reached. The checksum is no secret: a client may have made this up.
                 return Err(mutation::DecodeError::Unknown { what: "a paging state's count of rows", value: 0 });
             }
+            if position.token != token_of(&position.key) {
+                return Err(mutation::DecodeError::Unknown { what: "a paging state's token", value: 0 });
+            }
             match reader.remaining() {
                 0 => Ok(PagingState { position, rows_left, rows_left_in_partition }),
                 count => Err(mutation::DecodeError::LeftOver { count }),
@@ -97,21 +106,36 @@ impl PagingState {
         };
         read().map_err(|_| InvalidPagingState)
     }
+
+    /// Refuses a place outside of what the statement reads.
+    pub(crate) fn check_place(&self, keys: &KeyRange<'_>) -> Result<(), InvalidPagingState> {
+        let is_inside = match keys {
+            KeyRange::Partition { key, .. } => self.position.key == *key,
+            KeyRange::Tokens { start, end } => (*start, *end).contains(&self.position.token),
+        };
+        if is_inside { Ok(()) } else { Err(InvalidPagingState) }
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Bound;
+
     use topology::Token;
 
     use super::*;
 
     fn state() -> PagingState {
-        let position = Position { token: Token(-7), key: b"key".to_vec(), row: Some(vec![1, 2, 3]) };
+        let position = Position { token: token_of(b"key"), key: b"key".to_vec(), row: Some(vec![1, 2, 3]) };
         PagingState { position, rows_left: 12, rows_left_in_partition: u32::MAX }
     }
 
     fn key(id: u8, value: &[u8]) -> PagingKey {
-        PagingKey::new(StatementId([id; 16]), [Some(value), None].into_iter())
+        of_table(id, 1, value)
+    }
+
+    fn of_table(id: u8, table: u8, value: &[u8]) -> PagingKey {
+        PagingKey::new(StatementId([id; 16]), TableId([table; 16]), [Some(value), None].into_iter())
     }
 
     #[test]
@@ -125,6 +149,22 @@ mod tests {
         let bytes = state().encode(&key(1, b"v"));
         assert_eq!(PagingState::decode(&bytes, &key(2, b"v")), Err(InvalidPagingState));
         assert_eq!(PagingState::decode(&bytes, &key(1, b"w")), Err(InvalidPagingState));
+        assert_eq!(PagingState::decode(&bytes, &of_table(1, 2, b"v")), Err(InvalidPagingState));
+    }
+
+    #[test]
+    fn a_place_that_the_statement_does_not_read_is_refused() {
+        let mut made_up = state();
+        made_up.position.token = Token(1);
+        let bytes = made_up.encode(&key(1, b"v"));
+        assert_eq!(PagingState::decode(&bytes, &key(1, b"v")), Err(InvalidPagingState), "the token is not the key's");
+        let token = token_of(b"key");
+        let partition = |key| KeyRange::Partition { token, key };
+        assert_eq!(state().check_place(&partition(b"key")), Ok(()));
+        assert_eq!(state().check_place(&partition(b"other")), Err(InvalidPagingState));
+        let tokens = |start, end| KeyRange::Tokens { start, end };
+        assert_eq!(state().check_place(&tokens(Bound::Included(token), Bound::Unbounded)), Ok(()));
+        assert_eq!(state().check_place(&tokens(Bound::Excluded(token), Bound::Unbounded)), Err(InvalidPagingState));
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod keys;
 mod literals;
 mod modification;
 mod operand;
+mod parts;
 mod planner;
 mod relations;
 mod select;
@@ -27,7 +28,7 @@ pub(crate) use modification::{Assignment, Modification, ModificationKind, Target
 pub(crate) use operand::{Binds, LONG_TEXT_MIN, Operand, Source, long_decimal};
 pub(crate) use planner::{PlanContext, plan, plan_in_steps};
 pub(crate) use select::{Comparison, Filter, Keys, Order, Select, TokenEnd, TokenValue};
-pub(crate) use selection::{Output, Selected, Shape};
+pub(crate) use selection::{Output, Part, PartOf, Selected, Shape, Step};
 
 /// A planned statement.
 #[derive(Debug)]
@@ -40,6 +41,8 @@ pub(crate) struct Plan {
     pub(crate) generators: Vec<Generator>,
     /// For each partition key column the marker bound to it; empty if one has none.
     pub(crate) key_markers: Vec<u16>,
+    /// Whether values that are bound may hold sets or maps, which clients may send in any order.
+    pub(crate) has_order: bool,
     /// Whether it can be tried on the synchronous way: it is about one row, or one partition, and makes up no values.
     pub(crate) is_quick: bool,
     /// The statement names its keyspace wherever it could.

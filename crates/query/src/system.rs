@@ -11,7 +11,6 @@ mod value;
 
 use std::rc::Rc;
 
-use runtime::Runtime;
 use schema::{Keyspace, Schema, Table, system_keyspaces};
 use topology::token_of;
 
@@ -20,6 +19,9 @@ pub use local::{CQL_VERSION, NATIVE_PROTOCOL_VERSION, PARTITIONER, RELEASE_VERSI
 use rows::Rows;
 pub use rows::VirtualRow;
 pub(crate) use rows::partition_key;
+
+/// A system table's rows, some at a time, in the table's order.
+pub type Parts<'a> = Box<dyn Iterator<Item = Vec<VirtualRow>> + 'a>;
 
 /// The system tables of one shard.
 pub struct SystemTables {
@@ -44,92 +46,30 @@ impl SystemTables {
     }
 
     /// The rows of `table`, one of [`SystemTables::schema`]'s: values in the order of [`Table::columns`], partitions
-    /// ordered by token and rows by clustering key, as a stored table gives them.
+    /// ordered by token and rows by clustering key, as a stored table gives them. They come part by part, each made when it is
+    /// asked for: all of a large schema's at once would take long.
     ///
     /// `user` is the shard's schema. With a `partition`, the first partition key column's value, only rows that have it
     /// are made; a full schema is much to make up for a driver that asks after one keyspace.
-    pub fn rows(&self, table: &Table, user: &Schema, partition: Option<&[u8]>) -> Vec<VirtualRow> {
-        let mut rows = Rows::of(table);
+    pub fn parts<'a>(&'a self, table: &'a Table, user: &'a Schema, partition: Option<&'a [u8]>) -> Parts<'a> {
+        let stored = |push| of_keyspaces(table, self.keyspaces(user, partition), push);
+        let of_virtual = |push| of_keyspaces(table, self.virtual_keyspaces(partition), push);
+        let stored_tables = |push| of_tables(table, self.keyspaces(user, partition), push);
+        let virtual_tables = |push| of_tables(table, self.virtual_keyspaces(partition), push);
         match (table.keyspace.as_str(), table.name.as_str()) {
-            ("system", "local") => return self.local_rows(table, user, partition),
-            ("system_schema", "keyspaces") => {
-                self.keyspaces(user, partition).for_each(|keyspace| schema_rows::push_keyspace(&mut rows, keyspace));
+            ("system", "local") if partition.is_none_or(|key| key == b"local") => {
+                Box::new(std::iter::once_with(|| local::rows(table, &self.node, user)))
             }
-            ("system_schema", "tables") => {
-                let tables = self.keyspaces(user, partition).flat_map(tables_of);
-                tables.for_each(|table| schema_rows::push_table(&mut rows, table));
-            }
-            ("system_schema", "columns") => {
-                for table in self.keyspaces(user, partition).flat_map(tables_of) {
-                    table.columns().iter().for_each(|column| schema_rows::push_column(&mut rows, table, column));
-                }
-            }
-            ("system_schema", "dropped_columns") => {
-                for table in self.keyspaces(user, partition).flat_map(tables_of) {
-                    let dropped = table.dropped.values();
-                    dropped.for_each(|dropped| schema_rows::push_dropped_column(&mut rows, table, dropped));
-                }
-            }
-            ("system_schema", "types") => {
-                let types = self.keyspaces(user, partition).flat_map(|keyspace| keyspace.types.values());
-                types.for_each(|ty| schema_rows::push_type(&mut rows, ty));
-            }
-            ("system_virtual_schema", "keyspaces") => {
-                let keyspaces = self.virtual_keyspaces(partition);
-                keyspaces.for_each(|keyspace| schema_rows::push_virtual_keyspace(&mut rows, keyspace));
-            }
-            ("system_virtual_schema", "tables") => {
-                let tables = self.virtual_keyspaces(partition).flat_map(tables_of);
-                tables.for_each(|table| schema_rows::push_virtual_table(&mut rows, table));
-            }
-            ("system_virtual_schema", "columns") => {
-                for table in self.virtual_keyspaces(partition).flat_map(tables_of) {
-                    table.columns().iter().for_each(|column| schema_rows::push_column(&mut rows, table, column));
-                }
-            }
+            ("system_schema", "keyspaces") => stored(schema_rows::push_keyspace),
+            ("system_schema", "types") => stored(schema_rows::push_types),
+            ("system_schema", "tables") => stored_tables(schema_rows::push_table),
+            ("system_schema", "columns") => stored_tables(schema_rows::push_columns),
+            ("system_schema", "dropped_columns") => stored_tables(schema_rows::push_dropped_columns),
+            ("system_virtual_schema", "keyspaces") => of_virtual(schema_rows::push_virtual_keyspace),
+            ("system_virtual_schema", "tables") => virtual_tables(schema_rows::push_virtual_table),
+            ("system_virtual_schema", "columns") => virtual_tables(schema_rows::push_columns),
             // What Helenus has nothing to tell in.
-            _ => {}
-        }
-        rows.finish()
-    }
-
-    /// [`SystemTables::rows`] for a schema of any size, with pauses. What describes it is made table by table, each in order, so
-    /// that there is nothing left to sort at once but the keyspaces.
-    pub async fn rows_in_steps(
-        &self,
-        table: &Table,
-        user: &Schema,
-        partition: Option<&[u8]>,
-        runtime: &Runtime,
-    ) -> Vec<VirtualRow> {
-        let push: fn(&mut Rows<'_>, &Table) = match (table.keyspace.as_str(), table.name.as_str()) {
-            ("system_schema", "tables") => |rows, table| schema_rows::push_table(rows, table),
-            ("system_schema", "columns") => |rows, table| {
-                table.columns().iter().for_each(|column| schema_rows::push_column(rows, table, column));
-            },
-            ("system_schema", "dropped_columns") => |rows, table| {
-                let dropped = table.dropped.values();
-                dropped.for_each(|dropped| schema_rows::push_dropped_column(rows, table, dropped));
-            },
-            // One row for a keyspace, or what does not grow with the schema.
-            _ => return self.rows(table, user, partition),
-        };
-        let mut keyspaces: Vec<&Keyspace> = self.keyspaces(user, partition).collect();
-        keyspaces.sort_by_cached_key(|keyspace| (token_of(keyspace.name().as_bytes()), keyspace.name().to_owned()));
-        let mut all = Vec::new();
-        for described in keyspaces.into_iter().flat_map(tables_of) {
-            let mut rows = Rows::of(table);
-            push(&mut rows, described);
-            all.append(&mut rows.finish());
-            runtime.maybe_yield().await;
-        }
-        all
-    }
-
-    fn local_rows(&self, table: &Table, user: &Schema, partition: Option<&[u8]>) -> Vec<VirtualRow> {
-        match partition {
-            Some(key) if key != b"local" => Vec::new(),
-            _ => local::rows(table, &self.node, user),
+            _ => Box::new(std::iter::empty()),
         }
     }
 
@@ -155,8 +95,35 @@ impl SystemTables {
     }
 }
 
-fn tables_of(keyspace: &Keyspace) -> impl Iterator<Item = &Table> {
-    keyspace.tables.values().map(Rc::as_ref)
+/// Rows of `table`, a part for each keyspace, in the order of their tokens.
+fn of_keyspaces<'a>(
+    table: &'a Table,
+    keyspaces: impl Iterator<Item = &'a Keyspace> + 'a,
+    push: fn(&mut Rows<'_>, &Keyspace),
+) -> Parts<'a> {
+    Box::new(in_order(keyspaces).map(move |keyspace| part(table, |rows| push(rows, keyspace))))
+}
+
+/// The same, a part for each table of the keyspaces.
+fn of_tables<'a>(
+    table: &'a Table,
+    keyspaces: impl Iterator<Item = &'a Keyspace> + 'a,
+    push: fn(&mut Rows<'_>, &Table),
+) -> Parts<'a> {
+    let described = in_order(keyspaces).flat_map(|keyspace| keyspace.tables.values());
+    Box::new(described.map(move |described| part(table, |rows| push(rows, described))))
+}
+
+fn in_order<'a>(keyspaces: impl Iterator<Item = &'a Keyspace>) -> std::vec::IntoIter<&'a Keyspace> {
+    let mut keyspaces: Vec<&Keyspace> = keyspaces.collect();
+    keyspaces.sort_by_cached_key(|keyspace| (token_of(keyspace.name().as_bytes()), keyspace.name().to_owned()));
+    keyspaces.into_iter()
+}
+
+fn part(table: &Table, push: impl FnOnce(&mut Rows<'_>)) -> Vec<VirtualRow> {
+    let mut rows = Rows::of(table);
+    push(&mut rows);
+    rows.finish()
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ mod read;
 mod read_data;
 mod shape;
 mod tree;
+mod walk;
 mod write;
 
 use std::collections::VecDeque;

@@ -24,6 +24,8 @@ const RECORD_BYTES_MAX: usize = 64 << 20;
 /// The largest log that is read; some hundred thousand schema changes.
 const LOG_BYTES_MAX: u64 = 1 << 30;
 const READ_BYTES: usize = 1 << 20;
+/// Zeros kept behind the last record, of blocks that the file system has given already: room for records that a full disk must take.
+const RESERVE_BYTES: u64 = 64 << 10;
 /// A log longer than this is written anew at a start, if that makes it half as long or less.
 const CONDENSE_BYTES: usize = 4 << 20;
 
@@ -99,6 +101,8 @@ struct Inner {
     turn: Semaphore,
     /// Where the next record goes.
     end: Cell<u64>,
+    /// Where the zeros behind it end.
+    reserved: Cell<u64>,
     /// The next record's number.
     sequence: Cell<u64>,
     /// Set when an append failed: the end of the file is then unknown, and going on could put a record behind a torn one.
@@ -132,9 +136,11 @@ impl MetadataLog {
         let mut file = open_file(rt, &path, dsync).await?;
         let bytes = read_all(&file, &path).await?;
         let (mut records, mut end) = read_records(&bytes, &path)?;
-        if end < bytes.len() {
+        let mut reserved = bytes.len();
+        if bytes.get(end..).is_some_and(|rest| rest.iter().any(|byte| *byte != 0)) {
             tracing::warn!(path = %path.display(), offset = end, "a torn record at the metadata log's end is dropped");
             file.set_len(end as u64).await.map_err(|source| io_error("cut the torn end of", &path, source))?;
+            reserved = end;
         }
         if dsync {
             // A killed process may have left its last record in a cache; it is acted upon from now on.
@@ -146,7 +152,7 @@ impl MetadataLog {
             if bytes.len() <= end / 2 {
                 write_whole(rt, dir, &path, &bytes).await?;
                 file = open_file(rt, &path, dsync).await?;
-                (records, end) = (condensed, bytes.len());
+                (records, end, reserved) = (condensed, bytes.len(), bytes.len());
             }
         }
         let inner = Inner {
@@ -154,10 +160,12 @@ impl MetadataLog {
             path,
             turn: Semaphore::new(1),
             end: Cell::new(end as u64),
+            reserved: Cell::new(reserved as u64),
             sequence: Cell::new(records.len() as u64),
             is_poisoned: Cell::new(false),
             planted,
         };
+        inner.keep_reserve(inner.end.get()).await?;
         Ok((MetadataLog { inner: Rc::new(inner) }, records))
     }
 
@@ -171,7 +179,8 @@ impl MetadataLog {
 
     /// Appends a record; it is on the disk when this returns.
     ///
-    /// Appends are carried out in the order of their calls. Dropping the future before it is done leaves the log as
+    /// Appends are carried out in the order of their calls. One that finds the disk full fails and changes nothing, unless it is
+    /// one that a full disk must take: those have a reserve. Dropping the future before it is done leaves the log as
     /// after an error: closed to further records.
     pub async fn append(&self, record: &MetadataRecord) -> Result<(), MetadataError> {
         let inner = &*self.inner;
@@ -188,6 +197,12 @@ impl MetadataLog {
         }
         let framed = layout::frame_record(inner.sequence.get(), &payload);
         let length = framed.len() as u64;
+        let end = inner.end.get() + length;
+        let has_room = inner.keep_reserve(end).await? || (record.may_use_reserve() && end <= inner.reserved.get());
+        if !has_room {
+            inner.is_poisoned.set(false);
+            return Err(io_error("append to", &inner.path, io::ErrorKind::StorageFull.into()));
+        }
         let (result, _) = inner.file.write_at(aligned(&framed), inner.end.get()).await;
         if let Err(source) = result {
             if is_disk_full(&source) && inner.cut_to_end().await {
@@ -199,7 +214,7 @@ impl MetadataLog {
         if !inner.planted.is(Bug::MetadataNotSynced) {
             inner.file.sync_data().await.map_err(|source| io_error("sync", &inner.path, source))?;
         }
-        inner.end.set(inner.end.get() + length);
+        inner.end.set(end);
         inner.sequence.set(inner.sequence.get() + 1);
         inner.is_poisoned.set(false);
         Ok(())
@@ -207,10 +222,31 @@ impl MetadataLog {
 }
 
 impl Inner {
+    /// Sees to the reserve behind a log that ends at `end`; whether there is one, or the disk is full.
+    async fn keep_reserve(&self, end: u64) -> Result<bool, MetadataError> {
+        let (from, needed) = (self.reserved.get(), end + RESERVE_BYTES);
+        if from >= needed {
+            return Ok(true);
+        }
+        // Twice of it, so that not each record pays for more.
+        let zeros = AlignedBuf::zeroed((needed + RESERVE_BYTES - from) as usize);
+        let (result, zeros) = self.file.write_at(zeros, from).await;
+        match result {
+            Ok(()) => {
+                self.reserved.set(from + zeros.len() as u64);
+                Ok(true)
+            }
+            Err(error) if is_disk_full(&error) => Ok(false),
+            Err(source) => Err(io_error("make room behind", &self.path, source)),
+        }
+    }
+
     /// After an append that found no room: whether the file is again as before it, durably. A full disk is no failing one; what
     /// it holds is known.
     async fn cut_to_end(&self) -> bool {
-        self.file.set_len(self.end.get()).await.is_ok() && self.file.sync_all().await.is_ok()
+        let end = self.end.get();
+        self.reserved.set(end);
+        self.file.set_len(end).await.is_ok() && self.file.sync_all().await.is_ok()
     }
 }
 

@@ -37,6 +37,18 @@ pub enum MetadataRecord {
 }
 
 impl MetadataRecord {
+    /// Whether a full disk must take it: what gives room back, and a start, without which nothing can be read.
+    pub(super) fn may_use_reserve(&self) -> bool {
+        match self {
+            MetadataRecord::HostId(_) => false,
+            MetadataRecord::Boot(_) | MetadataRecord::Truncated { .. } => true,
+            MetadataRecord::Schema(changes) => changes.iter().all(|change| match change {
+                SchemaChange::DropKeyspace(_) | SchemaChange::DropTable { .. } | SchemaChange::DropType { .. } => true,
+                SchemaChange::PutKeyspace(_) | SchemaChange::PutTable(_) | SchemaChange::PutType(_) => false,
+            }),
+        }
+    }
+
     /// The record's encoding.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();

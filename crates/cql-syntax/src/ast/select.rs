@@ -57,6 +57,29 @@ pub enum SelectorExpression {
         /// Its arguments.
         arguments: Vec<SelectorExpression>,
     },
+    /// `of[key]`: an element of a set or map.
+    Element {
+        /// The collection.
+        of: Box<SelectorExpression>,
+        /// The element, or the key.
+        key: Term,
+    },
+    /// `of[from..to]`: the elements between two, both included.
+    Slice {
+        /// The collection.
+        of: Box<SelectorExpression>,
+        /// The first; `None`: from the start.
+        from: Option<Term>,
+        /// The last; `None`: to the end.
+        to: Option<Term>,
+    },
+    /// `of.field`: a field of a user-defined type.
+    Field {
+        /// The value.
+        of: Box<SelectorExpression>,
+        /// The field.
+        field: String,
+    },
     /// `CAST(expression AS type)`.
     Cast {
         /// What is cast.

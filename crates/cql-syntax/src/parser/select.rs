@@ -1,10 +1,10 @@
 //! SELECT.
 
 use super::{Parser, Result};
-use crate::SELECTORS_MAX;
 use crate::ast::{OrderBy, Select, Selection, Selector, SelectorExpression, Term};
 use crate::lexer::{Token, TokenKind};
 use crate::printer::type_text;
+use crate::{NESTING_DEPTH_MAX, SELECTORS_MAX};
 
 impl Parser<'_> {
     pub(super) fn select(&mut self) -> Result<Select> {
@@ -165,13 +165,15 @@ impl Parser<'_> {
             self.qualified_name()?
         };
         if !self.take_symbol("(")? {
-            if self.token.is_symbol("[") {
-                return Err(self.error("selecting an element of a collection is not supported yet"));
-            }
-            return match keyspace {
-                None => Ok(SelectorExpression::Column(name)),
-                Some(_) => Err(self.error("selecting a field of a user-defined type is not supported yet")),
+            // What looked like a keyspace is a column then, and the name a field of it.
+            let selected = match keyspace {
+                None => SelectorExpression::Column(name),
+                Some(column) => {
+                    let of = Box::new(SelectorExpression::Column(column));
+                    SelectorExpression::Field { of, field: name }
+                }
             };
+            return self.parts(selected);
         }
         let mut arguments = Vec::new();
         if !self.take_symbol(")")? {
@@ -179,5 +181,35 @@ impl Parser<'_> {
             self.expect_symbol(")")?;
         }
         Ok(SelectorExpression::Function { keyspace, name, arguments })
+    }
+
+    /// `[key]`, `[from..to]` and `.field` behind a selector, as many as there are.
+    fn parts(&mut self, mut selected: SelectorExpression) -> Result<SelectorExpression> {
+        for _ in 0..=NESTING_DEPTH_MAX {
+            let of = Box::new(selected);
+            selected = if self.take_symbol("[")? {
+                self.element_or_slice(of)?
+            } else if self.take_symbol(".")? {
+                SelectorExpression::Field { of, field: self.name()? }
+            } else {
+                return Ok(*of);
+            };
+        }
+        Err(self.error(format!("a selector nests at most {NESTING_DEPTH_MAX} deep")))
+    }
+
+    fn element_or_slice(&mut self, of: Box<SelectorExpression>) -> Result<SelectorExpression> {
+        let mut from = None;
+        if !self.token.is_symbol("..") {
+            let key = self.term()?;
+            if self.take_symbol("]")? {
+                return Ok(SelectorExpression::Element { of, key });
+            }
+            from = Some(key);
+        }
+        self.expect_symbol("..")?;
+        let to = if self.token.is_symbol("]") { None } else { Some(self.term()?) };
+        self.expect_symbol("]")?;
+        Ok(SelectorExpression::Slice { of, from, to })
     }
 }

@@ -53,6 +53,15 @@ impl Display for SelectorExpression {
                 write_separated(f, arguments, ", ", |f, argument| argument.fmt(f))?;
                 f.write_str(")")
             }
+            SelectorExpression::Element { of, key } => write!(f, "{of}[{key}]"),
+            SelectorExpression::Slice { of, from, to } => {
+                write!(f, "{of}[")?;
+                from.iter().try_for_each(|from| from.fmt(f))?;
+                f.write_str("..")?;
+                to.iter().try_for_each(|to| to.fmt(f))?;
+                f.write_str("]")
+            }
+            SelectorExpression::Field { of, field } => write!(f, "{of}.{}", quote_identifier(field)),
             SelectorExpression::Cast { expression, ty } => write!(f, "CAST({expression} AS {ty})"),
             SelectorExpression::Term(term) => term.fmt(f),
         }

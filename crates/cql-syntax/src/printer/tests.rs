@@ -186,6 +186,23 @@ fn integer() -> impl Strategy<Value = Term> {
     prop_oneof![Just(literal("10")), Just(literal("-1")), marker()]
 }
 
+/// A column with elements, slices and fields of it.
+fn selected_part() -> impl Strategy<Value = SelectorExpression> {
+    let key = || literal().prop_map(Term::Literal);
+    let column = name().prop_filter("a keyword of SELECT", |name| name != "json" && name != "distinct");
+    let part = (0..3, option::of(key()), option::of(key()), name());
+    (column, vec(part, 1..3)).prop_map(|(column, parts)| {
+        parts.into_iter().fold(SelectorExpression::Column(column), |of, (kind, from, to, field)| {
+            let of = Box::new(of);
+            match (kind, from) {
+                (0, Some(key)) => SelectorExpression::Element { of, key },
+                (0 | 1, from) => SelectorExpression::Slice { of, from, to },
+                _ => SelectorExpression::Field { of, field },
+            }
+        })
+    })
+}
+
 fn selector_expression() -> impl Strategy<Value = SelectorExpression> {
     let leaf = prop_oneof![
         // A column of this name in the first place would be taken for the keyword.
@@ -193,6 +210,7 @@ fn selector_expression() -> impl Strategy<Value = SelectorExpression> {
             .prop_filter("a keyword of SELECT", |name| name != "json" && name != "distinct")
             .prop_map(SelectorExpression::Column),
         Just(SelectorExpression::CountRows),
+        selected_part(),
         literal().prop_map(|literal| SelectorExpression::Term(Term::Literal(literal))),
         marker().prop_map(SelectorExpression::Term),
     ];
@@ -200,7 +218,7 @@ fn selector_expression() -> impl Strategy<Value = SelectorExpression> {
         prop_oneof![
             (function(), vec(inner.clone(), 0..3))
                 .prop_map(|((keyspace, name), arguments)| SelectorExpression::Function { keyspace, name, arguments }),
-            (inner, native_type()).prop_map(|(expression, ty)| SelectorExpression::Cast {
+            (inner.clone(), native_type()).prop_map(|(expression, ty)| SelectorExpression::Cast {
                 expression: Box::new(expression),
                 ty: ty.to_string(),
             }),

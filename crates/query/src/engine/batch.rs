@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use cql_protocol::request::{Batch, BatchKind, BatchQuery, BatchStatement};
-use cql_protocol::{FrameHeader, WriteType, write_void};
+use cql_protocol::{FrameHeader, Value, WriteType, write_void};
 use topology::{ConsistencyLevel, token_of};
 
 use super::now::Call;
@@ -11,7 +11,7 @@ use super::write::{Planned, acknowledged, write_level};
 use super::{Engine, SCRATCH_BYTES_KEPT};
 use crate::Outcome;
 use crate::error::{QueryError, invalid};
-use crate::execute::bind::{generate, with_values};
+use crate::execute::bind::{generate, ordered, with_ordered, with_replaced, with_values};
 use crate::execute::key::single_key;
 use crate::execute::modify::{WriteTime, using_timestamp};
 use crate::plan::{Action, BatchPlan, Binds, Modification};
@@ -46,7 +46,7 @@ impl Engine {
             if !prepared.plan.is_quick {
                 return Ok(Outcome::MustWait);
             }
-            let is_here = with_values(&prepared.plan.markers, statement.values, |values| {
+            let mut encode = |values: &[Value<'_>]| {
                 let binds = Binds { values, generated: &[], long_texts_checked: false };
                 let key = single_key(&modification.table, &modification.key, &binds, &mut scratch.key)?;
                 let token = token_of(key);
@@ -58,7 +58,10 @@ impl Engine {
                 let time = statement_time(modification, &binds, time)?;
                 modification.encode_single(&binds, key, token, time, &mut scratch.mutation)?;
                 Ok(true)
-            })?;
+            };
+            let plan = &prepared.plan;
+            let is_here =
+                with_values(&plan.markers, statement.values, |values| with_ordered(plan, values, &mut encode))?;
             if !is_here {
                 return Ok(Outcome::MustWait);
             }
@@ -105,8 +108,10 @@ impl Engine {
             };
             let modification = modification_of(&prepared)?;
             let values = with_values(&prepared.plan.markers, statement.values, |values| Ok(values.to_vec()))?;
-            let generated = generate(&prepared.plan.generators, &values, &self.inner.clock)?;
             self.check_long_texts(&prepared.plan.markers, &values).await?;
+            let replaced = if prepared.plan.has_order { ordered(&prepared.plan.markers, &values) } else { Vec::new() };
+            let values = with_replaced(&values, &replaced);
+            let generated = generate(&prepared.plan.generators, &values, &self.inner.clock)?;
             let binds = Binds { values: &values, generated: &generated, long_texts_checked: true };
             let time = statement_time(modification, &binds, time)?;
             required = self.plan_mutations(modification, &binds, time, level, &mut planned).await?;

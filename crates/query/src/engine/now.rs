@@ -8,7 +8,7 @@ use super::prepare::TEXT_NOW_BYTES_MAX;
 use super::reply::{ReplyTo, replace_by_error};
 use super::{Engine, count};
 use crate::error::QueryError;
-use crate::execute::bind::with_values;
+use crate::execute::bind::{with_ordered, with_values};
 use crate::plan::{Action, Binds, Plan};
 use crate::prepared::{StatementId, statement_id};
 use crate::{Outcome, Session};
@@ -134,15 +134,15 @@ impl Engine {
         let plan = call.plan;
         match &plan.action {
             Action::Modify(modification) if plan.is_quick => with_values(&plan.markers, call.params.values, |values| {
-                self.modify_now(modification, &Binds { values, generated: &[], long_texts_checked: false }, call, out)
+                with_ordered(plan, values, |values| {
+                    let binds = Binds { values, generated: &[], long_texts_checked: false };
+                    self.modify_now(modification, &binds, call, out)
+                })
             }),
             Action::Select(select) if plan.is_quick => with_values(&plan.markers, call.params.values, |values| {
-                self.select_now(select, Binds { values, generated: &[], long_texts_checked: false }, call, out)
-            }),
-            Action::SelectVirtual(_) if !self.inner.catalog.borrow().is_small() => Ok(Outcome::MustWait),
-            Action::SelectVirtual(select) => with_values(&plan.markers, call.params.values, |values| {
-                self.select_virtual(select, values, call, out)?;
-                Ok(Outcome::Ready)
+                with_ordered(plan, values, |values| {
+                    self.select_now(select, Binds { values, generated: &[], long_texts_checked: false }, call, out)
+                })
             }),
             Action::Other(statement) => match &**statement {
                 Statement::Use { keyspace } => {

@@ -16,14 +16,14 @@ use crate::error::{QueryError, invalid, level};
 use crate::execute::key::{keys, single_key};
 use crate::execute::rows::{Filled, LongResult, RowBuffer, RowEmitter, RowLimits, RowsReply};
 use crate::execute::slices::SliceBuffer;
-use crate::paging::{PagingKey, PagingState};
+use crate::paging::{InvalidPagingState, PagingKey, PagingState};
 use crate::plan::{Binds, Keys, Operand, Order, Output, Select, TokenEnd, TokenValue};
 
 /// What one page from another shard may hold, in bytes.
-const LANE_PAGE_BYTES: u32 = 256 << 10;
+pub(super) const LANE_PAGE_BYTES: u32 = 256 << 10;
 
 /// Rows asked for at once where filters or a count make it unknown how many are needed.
-const LANE_PAGE_ROWS: u32 = 5_000;
+pub(super) const LANE_PAGE_ROWS: u32 = 5_000;
 
 impl Engine {
     /// A read of one partition, answered within the call if this shard owns it and the read is short.
@@ -59,11 +59,13 @@ impl Engine {
                 &all
             }
         };
-        let state = paging_state(call, &binds)?;
+        let keys = KeyRange::Partition { token, key };
+        let state = paging_state(select, call, &binds)?;
+        state.as_ref().map_or(Ok(()), |state| state.check_place(&keys))?;
         let limits = row_limits(select, &binds, call, state.as_ref())?;
         let command = ReadCommand {
             table: select.table.id,
-            keys: KeyRange::Partition { token, key },
+            keys,
             slices,
             reversed: select.order == Order::Reversed,
             now_in_seconds: seconds(inner.clock.wall_micros(), call.params),
@@ -84,7 +86,7 @@ impl Engine {
             Some(ReadEnd::Complete) => None,
             Some(ReadEnd::Stopped(position)) => Some(position),
         };
-        finish(emitter, ended_at, call, &binds)?;
+        finish(emitter, ended_at, select, call, &binds)?;
         Ok(Outcome::Ready)
     }
 
@@ -102,7 +104,7 @@ impl Engine {
         let mut slices = SliceBuffer::default();
         slices.fill(select, &binds)?;
         let slices = slices.all();
-        let state = paging_state(call, &binds)?;
+        let state = paging_state(select, call, &binds)?;
         let limits = row_limits(select, &binds, call, state.as_ref())?;
         let command = ReadCommand {
             table: select.table.id,
@@ -130,6 +132,7 @@ impl Engine {
                 let range = token_range(select, start.as_deref(), end.as_deref(), &binds)?;
                 match range {
                     Some(keys) => {
+                        state.as_ref().map_or(Ok(()), |state| state.check_place(&keys))?;
                         self.select_tokens(select, ReadCommand { keys, ..command }, level, &mut emitter).await?
                     }
                     None => None,
@@ -139,7 +142,7 @@ impl Engine {
         if let Some(wanted) = emitter.wanted() {
             return Ok(Some(wanted));
         }
-        finish(emitter, ended_at, call, &binds)?;
+        finish(emitter, ended_at, select, call, &binds)?;
         Ok(None)
     }
 
@@ -161,7 +164,7 @@ impl Engine {
         let mut after = command.after;
         // Keys before the one where the page before ended are done.
         let first = match after {
-            Some(position) => keys.iter().position(|key| key == position.key).unwrap_or(keys.len()),
+            Some(position) => keys.iter().position(|key| key == position.key).ok_or(InvalidPagingState)?,
             None => 0,
         };
         for (index, key) in keys.iter().enumerate().skip(first) {
@@ -207,6 +210,7 @@ impl Engine {
 fn finish(
     mut emitter: RowEmitter<'_>,
     ended_at: Option<Position>,
+    select: &Select,
     call: &Call<'_>,
     binds: &Binds<'_>,
 ) -> Result<(), QueryError> {
@@ -220,27 +224,31 @@ fn finish(
     let position = emitter.stopped_at().unwrap_or(ended_at);
     let state =
         PagingState { position, rows_left: emitter.limits().rows, rows_left_in_partition: emitter.partition_left() };
-    let state = state.encode(&paging_key(call, binds));
+    let state = state.encode(&paging_key(select, call, binds));
     emitter.finish(Some(&state))
 }
 
 /// What the page before left, if this is not the first.
 #[inline]
-fn paging_state(call: &Call<'_>, binds: &Binds<'_>) -> Result<Option<PagingState>, QueryError> {
+pub(super) fn paging_state(
+    select: &Select,
+    call: &Call<'_>,
+    binds: &Binds<'_>,
+) -> Result<Option<PagingState>, QueryError> {
     match call.params.paging_state {
         None | Some([]) => Ok(None),
-        Some(bytes) => Ok(Some(PagingState::decode(bytes, &paging_key(call, binds))?)),
+        Some(bytes) => Ok(Some(PagingState::decode(bytes, &paging_key(select, call, binds))?)),
     }
 }
 
 #[cold]
-fn paging_key(call: &Call<'_>, binds: &Binds<'_>) -> PagingKey {
-    PagingKey::new(call.id, binds.values.iter().map(|value| value.bytes()))
+pub(super) fn paging_key(select: &Select, call: &Call<'_>, binds: &Binds<'_>) -> PagingKey {
+    PagingKey::new(call.id, select.table.id, binds.values.iter().map(|value| value.bytes()))
 }
 
 /// How many rows the page may hold.
 #[inline]
-fn row_limits(
+pub(super) fn row_limits(
     select: &Select,
     binds: &Binds<'_>,
     call: &Call<'_>,

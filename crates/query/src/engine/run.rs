@@ -14,7 +14,7 @@ use crate::catalog::no_keyspace;
 use crate::control::DdlOutcome;
 use crate::describe;
 use crate::error::{QueryError, invalid};
-use crate::execute::bind::{generate, with_values};
+use crate::execute::bind::{generate, ordered, with_replaced, with_values};
 use crate::plan::{Action, Binds};
 use crate::prepared::statement_id_in_steps;
 use crate::{OwnedRequest, Session};
@@ -97,6 +97,8 @@ impl Engine {
     ) -> Result<(), QueryError> {
         let values = with_values(&call.plan.markers, call.params.values, |values| Ok(values.to_vec()))?;
         self.check_long_texts(&call.plan.markers, &values).await?;
+        let replaced = if call.plan.has_order { ordered(&call.plan.markers, &values) } else { Vec::new() };
+        let values = with_replaced(&values, &replaced);
         let generated = generate(&call.plan.generators, &values, &self.inner.clock)?;
         let binds = Binds { values: &values, generated: &generated, long_texts_checked: true };
         match &call.plan.action {
@@ -118,7 +120,11 @@ impl Engine {
                 }
                 insert_warnings(out, start, select.warning().as_slice());
             }
-            Action::SelectVirtual(select) => self.select_virtual_in_steps(select, &values, call, out).await?,
+            Action::SelectVirtual(select) => {
+                let start = out.len();
+                self.select_virtual(select, &binds, call, out).await?;
+                insert_warnings(out, start, select.warning().as_slice());
+            }
             Action::Other(statement) => {
                 self.run_other(session, header, statement, text, keyspace, out).await?;
             }

@@ -1,111 +1,68 @@
-//! Reads of system tables: all their rows are made up from the snapshot, then looked at one by one.
+//! Reads of system tables: their rows are made up from the snapshot part by part, looked at one by one, and let go.
 
-use std::ops::Bound as TokenBound;
+use std::borrow::Cow;
+use std::ops::RangeBounds;
 
-use cql_protocol::response::insert_warnings;
-use cql_protocol::{RowsWriter, Value};
-use mutation::KeyRange;
+use cql_protocol::RowsWriter;
+use mutation::{KeyRange, Position};
 use topology::{Token, token_of};
 
 use super::Engine;
 use super::now::Call;
-use super::read::{limit, read_level, token_range};
-use crate::error::QueryError;
-use crate::execute::bind::generate;
+use super::read::{paging_key, paging_state, read_level, row_limits, token_range};
+use crate::error::{QueryError, invalid};
 use crate::execute::filter::Conditions;
-use crate::plan::{Binds, Comparison, InList, Keys, Order, Output, Select, Selected};
+use crate::execute::parts::BoundParts;
+use crate::execute::rows::{LENGTH_STEP, PAGE_BYTES_MAX, RESULT_BYTES_MAX, RowLimits};
+use crate::paging::PagingState;
+use crate::plan::{Binds, Comparison, InList, Keys, Order, Output, PartOf, Select, Selected};
 use crate::system::{VirtualRow, partition_key};
 
 impl Engine {
-    /// Answers a SELECT from a system table. The result is one page: such tables are small.
-    pub(super) fn select_virtual(
+    /// Answers a SELECT from a system table.
+    pub(super) async fn select_virtual(
         &self,
         select: &Select,
-        values: &[Value<'_>],
+        binds: &Binds<'_>,
         call: &Call<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), QueryError> {
         read_level(call.params.consistency)?;
-        let generated = generate(&call.plan.generators, values, &self.inner.clock)?;
-        let binds = Binds { values, generated: &generated, long_texts_checked: false };
-        let catalog = self.catalog();
-        let partition = wanted_partition(select, &binds)?;
-        let rows = catalog.system.rows(&select.table, &catalog.schema, partition);
-        let reply_start = out.len();
-        let mut result = VirtualRead::begin(select, &binds, call, rows, out)?;
-        while result.next() {}
-        result.finish();
-        insert_warnings(out, reply_start, select.warning().as_slice());
-        Ok(())
-    }
-
-    /// The same for a schema of any size, with pauses.
-    pub(super) async fn select_virtual_in_steps(
-        &self,
-        select: &Select,
-        values: &[Value<'_>],
-        call: &Call<'_>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), QueryError> {
-        read_level(call.params.consistency)?;
-        let generated = generate(&call.plan.generators, values, &self.inner.clock)?;
-        let binds = Binds { values, generated: &generated, long_texts_checked: false };
-        let catalog = self.catalog();
-        let partition = wanted_partition(select, &binds)?;
         let runtime = &self.inner.runtime;
-        let rows = catalog.system.rows_in_steps(&select.table, &catalog.schema, partition, runtime).await;
-        let reply_start = out.len();
-        let mut result = VirtualRead::begin(select, &binds, call, rows, out)?;
-        while result.next() {
-            runtime.maybe_yield().await;
-        }
-        result.finish();
-        insert_warnings(out, reply_start, select.warning().as_slice());
-        Ok(())
-    }
-}
-
-/// Rows on their way into a result. Each is let go when it was looked at: all at once would take long.
-struct VirtualRead<'r, 'v> {
-    rows: std::vec::IntoIter<VirtualRow>,
-    tokens: Option<KeyRange<'static>>,
-    is_full: bool,
-    result: VirtualResult<'r, 'v>,
-}
-
-impl<'r, 'v> VirtualRead<'r, 'v> {
-    fn begin(
-        select: &'r Select,
-        binds: &'r Binds<'v>,
-        call: &Call<'_>,
-        mut rows: Vec<VirtualRow>,
-        out: &'r mut Vec<u8>,
-    ) -> Result<Self, QueryError> {
-        if select.order == Order::Reversed {
-            rows.reverse();
-        }
+        let catalog = self.catalog();
+        let state = paging_state(select, call, binds)?;
         let tokens = match &select.keys {
             Keys::Tokens { start, end } => token_range(select, start.as_deref(), end.as_deref(), binds)?,
-            Keys::Choices(_) => Some(KeyRange::Tokens { start: TokenBound::Unbounded, end: TokenBound::Unbounded }),
+            Keys::Choices(_) => panic!("a condition on a system table's key is a filter"),
         };
+        if let (Some(state), Some(tokens)) = (&state, &tokens) {
+            state.check_place(tokens)?;
+        }
+        let limits = row_limits(select, binds, call, state.as_ref())?;
+        let partition = wanted_partition(select, binds)?;
         let head = call.reply.head(&select.columns);
         let writer = RowsWriter::begin(out, call.reply.version, call.reply.stream, &head);
-        let result = VirtualResult::new(select, binds, out, writer)?;
-        Ok(VirtualRead { rows: rows.into_iter(), tokens, is_full: false, result })
-    }
-
-    /// Looks at the next row; false when there is none.
-    fn next(&mut self) -> bool {
-        let Some(row) = self.rows.next() else { return false };
-        let token = || token_of(&partition_key(&self.result.select.table, &row));
-        if !self.is_full && is_in(self.tokens.as_ref(), token) {
-            self.is_full = !self.result.add(&row);
+        let mut result = VirtualResult::new(select, binds, limits, state, out, writer)?;
+        let parts = catalog.system.parts(&select.table, &catalog.schema, partition);
+        if let Some(tokens) = tokens {
+            // What comes last may come in the last part.
+            let mut reversed = Vec::new();
+            for part in parts {
+                match select.order {
+                    Order::Stored => result.add_all(part, &tokens),
+                    Order::Reversed => reversed.extend(part),
+                }
+                if result.is_over() {
+                    break;
+                }
+                runtime.maybe_yield().await;
+            }
+            while let Some(row) = reversed.pop() {
+                result.add_all([row], &tokens);
+                runtime.maybe_yield().await;
+            }
         }
-        true
-    }
-
-    fn finish(self) {
-        self.result.finish();
+        result.finish(call)
     }
 }
 
@@ -122,12 +79,10 @@ fn wanted_partition<'a>(select: &'a Select, binds: &Binds<'a>) -> Result<Option<
     Ok(None)
 }
 
-fn is_in(range: Option<&KeyRange<'_>>, token: impl FnOnce() -> Token) -> bool {
+fn is_in(range: &KeyRange<'_>, token: Token) -> bool {
     match range {
-        None => false,
-        Some(KeyRange::Tokens { start: TokenBound::Unbounded, end: TokenBound::Unbounded }) => true,
-        Some(KeyRange::Tokens { start, end }) => std::ops::RangeBounds::contains(&(*start, *end), &token()),
-        Some(KeyRange::Partition { .. }) => false,
+        KeyRange::Tokens { start, end } => (*start, *end).contains(&token),
+        KeyRange::Partition { .. } => false,
     }
 }
 
@@ -136,92 +91,183 @@ struct VirtualResult<'r, 'v> {
     select: &'r Select,
     binds: &'r Binds<'v>,
     out: &'r mut Vec<u8>,
+    start: usize,
     writer: RowsWriter,
     conditions: Conditions<'r>,
-    rows_left: u32,
-    per_partition: u32,
-    partition: Option<Vec<u8>>,
+    parts: BoundParts<'r>,
+    limits: RowLimits,
+    /// Rows up to here were on the pages before.
+    after: Option<Position>,
+    /// The row that was added last.
+    last: Option<Position>,
     partition_left: u32,
     counted: u64,
+    /// The other columns beside a COUNT, of the first row.
+    first_row: Option<VirtualRow>,
+    is_too_long: bool,
 }
 
 impl<'r, 'v> VirtualResult<'r, 'v> {
     fn new(
         select: &'r Select,
         binds: &'r Binds<'v>,
+        limits: RowLimits,
+        state: Option<PagingState>,
         out: &'r mut Vec<u8>,
         writer: RowsWriter,
     ) -> Result<Self, QueryError> {
-        let rows_left = limit(select.limit.as_ref(), binds)?;
-        let per_partition = match select.is_distinct {
-            true => 1,
-            false => limit(select.per_partition_limit.as_ref(), binds)?,
-        };
+        let limits = RowLimits { per_partition: if select.is_distinct { 1 } else { limits.per_partition }, ..limits };
+        let partition_left = state.as_ref().map_or(limits.per_partition, |state| state.rows_left_in_partition);
+        let after = state.map(|state| state.position);
         Ok(VirtualResult {
             select,
             binds,
+            start: out.len(),
             out,
             writer,
             conditions: Conditions::new(select, binds)?,
-            rows_left,
-            per_partition,
-            partition: None,
-            partition_left: per_partition,
+            parts: BoundParts::new(select, binds)?,
+            limits,
+            last: after.clone(),
+            after,
+            partition_left,
             counted: 0,
+            first_row: None,
+            is_too_long: false,
         })
     }
 
-    /// Adds a row if it meets the conditions. Gives whether more are wanted.
-    fn add(&mut self, row: &VirtualRow) -> bool {
-        let select = self.select;
-        if !self.conditions.pass(|selected| column(select, row, selected)) {
-            return true;
-        }
-        let key = partition_key(&select.table, row);
-        if self.partition.as_ref() != Some(&key) {
-            self.partition = Some(key);
-            self.partition_left = self.per_partition;
-        }
-        if self.partition_left == 0 {
-            return true;
-        }
-        self.partition_left -= 1;
-        self.counted += 1;
-        let Output::Rows(columns) = &select.output else { return true };
-        for selected in columns {
-            self.value(row, selected);
-        }
-        self.writer.end_row();
-        self.rows_left -= 1;
-        self.rows_left > 0
+    /// Whether no further row is wanted.
+    fn is_over(&self) -> bool {
+        self.limits.rows == 0 || self.limits.page == 0 || self.is_too_long
     }
 
-    fn value(&mut self, row: &VirtualRow, selected: &Selected) {
-        match selected {
-            Selected::Token => {
-                let token = token_of(&partition_key(&self.select.table, row));
-                self.writer.value(self.out, Some(&token.0.to_be_bytes()));
+    fn add_all(&mut self, rows: impl IntoIterator<Item = VirtualRow>, tokens: &KeyRange<'_>) {
+        for row in rows {
+            if self.is_over() {
+                return;
             }
+            let key = partition_key(&self.select.table, &row);
+            let token = token_of(&key);
+            if is_in(tokens, token)
+                && self.conditions.pass(|selected| column(self.select, &row, selected).map(Cow::Borrowed))
+            {
+                let place = Position { token, key, row: Some(clustering(self.select, &row)) };
+                if self.after.as_ref().is_none_or(|after| is_behind(&place, after, self.select.order)) {
+                    self.add(row, place);
+                }
+            }
+        }
+    }
+
+    /// Adds a row that meets the conditions and was on no page before.
+    fn add(&mut self, row: VirtualRow, place: Position) {
+        if self.last.as_ref().is_none_or(|last| last.key != place.key) {
+            self.partition_left = self.limits.per_partition;
+        }
+        if self.partition_left == 0 {
+            return;
+        }
+        self.partition_left -= 1;
+        match &self.select.output {
+            Output::Rows(columns) => {
+                for selected in columns {
+                    self.value(&row, place.token, selected);
+                }
+                self.writer.end_row();
+                self.limits.rows -= 1;
+                self.limits.page -= 1;
+            }
+            Output::Count { .. } => {
+                self.counted += 1;
+                self.first_row.get_or_insert(row);
+            }
+        }
+        self.last = Some(place);
+        let length = self.out.len() - self.start;
+        if self.limits.is_paged && length > PAGE_BYTES_MAX {
+            self.limits.page = 0;
+        }
+        if length > LENGTH_STEP {
+            // Addresses for all that it may become: growing by and by would copy it again and again.
+            let most = if self.limits.is_paged { PAGE_BYTES_MAX } else { RESULT_BYTES_MAX };
+            self.out.reserve((most + LENGTH_STEP).saturating_sub(length));
+        }
+        self.is_too_long = length > RESULT_BYTES_MAX;
+    }
+
+    fn value(&mut self, row: &VirtualRow, token: Token, selected: &Selected) {
+        match selected {
+            Selected::Token => self.writer.value(self.out, Some(&token.0.to_be_bytes())),
             Selected::Generated(index) => {
                 let value = self.binds.generated.get(usize::from(*index));
                 self.writer.value(self.out, value.map(Vec::as_slice));
+            }
+            Selected::Part { index, .. } => {
+                let part = self.select.parts.get(usize::from(*index)).filter(|part| part.what == PartOf::Value);
+                let value = part.and_then(|part| column(self.select, row, &part.column));
+                let value = value.and_then(|value| self.parts.value(*index, value));
+                self.writer.value(self.out, value.as_deref());
             }
             selected => self.writer.value(self.out, column(self.select, row, selected)),
         }
     }
 
-    fn finish(mut self) {
+    fn finish(mut self, call: &Call<'_>) -> Result<(), QueryError> {
+        if self.is_too_long {
+            return Err(invalid(format!("the result is longer than {RESULT_BYTES_MAX} bytes; ask for it in pages")));
+        }
         if let Output::Count { columns } = &self.select.output {
-            for column in columns {
-                match column {
-                    None => self.writer.value(self.out, Some(&self.counted.to_be_bytes())),
-                    Some(_) => self.writer.value(self.out, None),
+            for selected in columns {
+                match (selected, &self.first_row) {
+                    (None, _) => self.writer.value(self.out, Some(&self.counted.to_be_bytes())),
+                    (Some(selected), Some(row)) => {
+                        self.writer.value(self.out, column(self.select, row, selected));
+                    }
+                    (Some(_), None) => self.writer.value(self.out, None),
                 }
             }
             self.writer.end_row();
         }
-        self.writer.finish(self.out, None);
+        // As in a stored table's pages, there may be nothing behind a full one.
+        let state = self.last.filter(|_| self.limits.page == 0 && self.limits.rows > 0).map(|position| {
+            let position = match self.select.is_distinct {
+                true => Position { row: None, ..position },
+                false => position,
+            };
+            let left = self.partition_left;
+            PagingState { position, rows_left: self.limits.rows, rows_left_in_partition: left }.encode(&paging_key(
+                self.select,
+                call,
+                self.binds,
+            ))
+        });
+        self.writer.finish(self.out, state.as_deref());
+        Ok(())
     }
+}
+
+/// Whether the rows of `place` come after where the page before ended.
+fn is_behind(place: &Position, after: &Position, order: Order) -> bool {
+    let by_partition = (place.token, &place.key).cmp(&(after.token, &after.key));
+    by_partition
+        .then_with(|| match (&after.row, order) {
+            (None, _) => std::cmp::Ordering::Less,
+            (Some(_), Order::Stored) => place.row.cmp(&after.row),
+            (Some(_), Order::Reversed) => after.row.cmp(&place.row),
+        })
+        .is_gt()
+}
+
+/// The byte-comparable clustering of a row.
+fn clustering(select: &Select, row: &VirtualRow) -> Vec<u8> {
+    let mut out = Vec::new();
+    let columns = select.table.clustering();
+    for (column, value) in columns.iter().zip(row.iter().skip(select.table.partition_key().len())) {
+        let value = value.as_deref().unwrap_or_default();
+        cql_types::comparable::encode(&column.ty, value, column.is_reversed(), &mut out);
+    }
+    out
 }
 
 /// The value of a column; what a stored cell would have beside it, a made-up one has not.

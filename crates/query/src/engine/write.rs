@@ -1,15 +1,18 @@
 //! Writes of one statement.
 
-use cluster::coordinator::PlannedMutation;
+use cluster::coordinator::{PageLimits, PlannedMutation, ReadDone, ReplicaPlan};
 use cql_protocol::{Consistency, WriteType, write_void};
+use mutation::{ReadCommand, Slice};
 use storage::Ack;
 use topology::{ConsistencyLevel, token_of};
 
 use super::now::Call;
+use super::read::{LANE_PAGE_BYTES, LANE_PAGE_ROWS};
 use super::{Engine, SCRATCH_BYTES_KEPT};
 use crate::Outcome;
 use crate::error::{QueryError, invalid, level};
 use crate::execute::key::{keys, single_key};
+use crate::execute::lists::{KnownLists, ListReader, rows_to_read};
 use crate::execute::modify::{MUTATION_BYTES_MAX, WriteTime, too_large, using_timestamp};
 use crate::plan::{Binds, Modification, Operand};
 
@@ -95,7 +98,11 @@ impl Engine {
                 required: plan.required,
                 write_type: WriteType::Simple,
             })?;
-            modification.encode_many(&self.inner.runtime, binds, &key, token, time, &mut mutation).await?;
+            let lists = match modification.needs_reading() {
+                true => self.read_lists(modification, binds, &plan, level, &key, time.seconds).await?,
+                false => KnownLists::default(),
+            };
+            modification.encode_many(&self.inner.runtime, binds, &key, token, time, &lists, &mut mutation).await?;
             required = plan.required;
             planned.bytes += mutation.len();
             if planned.bytes > MUTATION_BYTES_MAX {
@@ -106,6 +113,33 @@ impl Engine {
             self.inner.runtime.maybe_yield().await;
         }
         Ok(required)
+    }
+
+    /// What a partition's rows hold of the lists that a modification must know. It is read from as many replicas as the write
+    /// will go to.
+    async fn read_lists(
+        &self,
+        modification: &Modification,
+        binds: &Binds<'_>,
+        plan: &ReplicaPlan<'_>,
+        level: ConsistencyLevel,
+        key: &[u8],
+        now_in_seconds: u32,
+    ) -> Result<KnownLists, QueryError> {
+        if level == ConsistencyLevel::Any {
+            return Err(invalid("Write operation require a read but consistency ANY is not supported on reads"));
+        }
+        let rows = rows_to_read(modification, binds)?;
+        let slices: Vec<Slice<'_>> = rows.iter().map(|row| Slice::of_prefix(row)).collect();
+        let whole = ReadCommand::partition(modification.table.id, token_of(key), key, now_in_seconds);
+        let command = ReadCommand { slices: &slices, ..whole };
+        let limits = PageLimits { rows: LANE_PAGE_ROWS, rows_per_partition: u32::MAX, bytes: LANE_PAGE_BYTES };
+        let mut reader = ListReader::new(modification);
+        let read = self.inner.coordinator.read(plan, &modification.table, command, limits, &mut reader).await;
+        match read.map_err(|error| QueryError::Read { error, level, required: plan.required })? {
+            ReadDone::Complete => Ok(reader.finish()),
+            ReadDone::Stopped(_) => Err(too_large()),
+        }
     }
 
     /// When a write takes place: by USING TIMESTAMP, else by the request, else now.

@@ -1,5 +1,6 @@
 //! From a request's values to a plan's markers.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use cql_protocol::{Value, Values};
@@ -7,7 +8,7 @@ use cql_types::CqlType;
 
 use crate::clock::TimestampClock;
 use crate::error::{QueryError, invalid};
-use crate::plan::{Binds, Composition, Generator, Marker};
+use crate::plan::{Binds, Composition, Generator, Marker, Plan};
 
 /// Values up to this many are bound on the stack.
 const STACK_VALUES: usize = 16;
@@ -52,6 +53,44 @@ fn by_name<'a>(markers: &[Marker], values: Values<'a>) -> Result<Vec<Value<'a>>,
         true => Ok(ordered),
         false => Err(count_mismatch(markers.len(), ordered.len())),
     }
+}
+
+/// Calls `run` with the values in which sets and maps are in order: what is kept, compared and hashed to a token has one form.
+#[inline]
+pub(crate) fn with_ordered<R>(
+    plan: &Plan,
+    values: &[Value<'_>],
+    run: impl FnOnce(&[Value<'_>]) -> Result<R, QueryError>,
+) -> Result<R, QueryError> {
+    if !plan.has_order {
+        return run(values);
+    }
+    let ordered = ordered(&plan.markers, values);
+    run(&with_replaced(values, &ordered))
+}
+
+/// The values that are not in order, in order, with their places. What is not of its type is left to be refused.
+pub(crate) fn ordered(markers: &[Marker], values: &[Value<'_>]) -> Vec<(usize, Vec<u8>)> {
+    let mut ordered = Vec::new();
+    for (place, (marker, value)) in markers.iter().zip(values).enumerate() {
+        if let Value::Bytes(bytes) = value
+            && cql_types::has_order(&marker.ty)
+            && cql_types::validate(&marker.ty, bytes).is_ok()
+            && let Cow::Owned(value) = cql_types::ordered(&marker.ty, bytes)
+        {
+            ordered.push((place, value));
+        }
+    }
+    ordered
+}
+
+/// The values with some of them replaced.
+pub(crate) fn with_replaced<'a>(values: &[Value<'a>], replaced: &'a [(usize, Vec<u8>)]) -> Vec<Value<'a>> {
+    let mut values = values.to_vec();
+    for (place, value) in replaced {
+        values[*place] = Value::Bytes(value);
+    }
+    values
 }
 
 /// What the plan's functions, and its literals with parts that are not constant, give in this execution.

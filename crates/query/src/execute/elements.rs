@@ -1,13 +1,14 @@
 //! The cells of a column of several cells: written from values, and put together to values again. Their paths and values
 //! are described in `docs/internals/mutation.md`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cql_protocol::Value;
 use cql_types::{CollectionWriter, CqlType, comparable, parts_of_collection, push_field};
 use mutation::{CellRef, Expiry, RowEncoder};
 use stdx::{Reader, varint};
 
+use super::lists::{KnownList, RowLists};
 use super::modify::WriteTime;
 use crate::error::{QueryError, invalid};
 use crate::plan::{Assignment, Binds, Change, ListPlace, Shape};
@@ -21,12 +22,16 @@ pub(super) fn encode(
     binds: &Binds<'_>,
     time: WriteTime,
     expiry: Option<Expiry>,
+    lists: &RowLists,
     row: &mut RowEncoder<'_, '_>,
 ) -> Result<(), QueryError> {
     let value = assignment.operand.value(binds)?;
     let mut writer = Elements { assignment, binds, time, expiry, row };
     match (&assignment.change, value) {
         (Change::Key { key }, value) => writer.key(key, value),
+        (Change::Index { index, is_deletion }, value) => {
+            writer.index(index, value, lists.get(assignment.column), *is_deletion)
+        }
         (_, Value::Unset) => Ok(()),
         (Change::Replace { place }, value) => {
             // A microsecond before, so that the elements of this very write stay. No timestamp is the least there is.
@@ -48,6 +53,12 @@ pub(super) fn encode(
                 for part in parts_of_collection(&assignment.operand.ty, value) {
                     writer.put(&path(element, part), None);
                 }
+            }
+            Ok(())
+        }
+        (Change::Discard, Value::Bytes(value)) => {
+            if let Some(list) = lists.get(assignment.column) {
+                writer.discard(value, list);
             }
             Ok(())
         }
@@ -89,6 +100,64 @@ impl Elements<'_, '_, '_, '_> {
             Value::Bytes(value) => self.put(&path, Some(&entry(bytes, value))),
         }
         Ok(())
+    }
+
+    /// Writes a list's element in the place of the one at an index, or removes that.
+    fn index(
+        &mut self,
+        index: &crate::plan::Operand,
+        value: Value<'_>,
+        list: Option<&KnownList>,
+        is_deletion: bool,
+    ) -> Result<(), QueryError> {
+        let index = match index.value(self.binds)? {
+            Value::Bytes(bytes) => bytes.first_chunk().map(|bytes| i32::from_be_bytes(*bytes)),
+            Value::Null => return Err(invalid("Invalid null value for list index")),
+            Value::Unset => return Err(invalid("Invalid unset value for list index")),
+        };
+        let index = index.ok_or_else(|| invalid("Invalid empty value for list index"))?;
+        let Some(list) = list.filter(|list| !list.elements.is_empty()) else {
+            return Err(invalid(match is_deletion {
+                true => "Attempted to delete an element from a list which is null",
+                false => "Attempted to set an element on a list which is null",
+            }));
+        };
+        let found = usize::try_from(index).ok().and_then(|index| list.elements.get(index));
+        let Some((path, _)) = found else {
+            let size = list.elements.len();
+            return Err(invalid(format!("List index {index} out of bound, list has size {size}")));
+        };
+        match value {
+            Value::Unset => {}
+            Value::Null => self.remove_from(list, |element| element == path),
+            Value::Bytes(value) => self.put(path, Some(value)),
+        }
+        Ok(())
+    }
+
+    /// Removes the elements of a list that are among those of a value.
+    fn discard(&mut self, value: &[u8], list: &KnownList) {
+        let unwanted: BTreeSet<&[u8]> = parts_of_collection(&self.assignment.operand.ty, value).collect();
+        let paths = list.elements.iter().filter(|(_, element)| unwanted.contains(element.as_slice()));
+        let paths: BTreeSet<&Vec<u8>> = paths.map(|(path, _)| path).collect();
+        if !paths.is_empty() {
+            self.remove_from(list, |path| paths.contains(path));
+        }
+    }
+
+    /// Removes the elements of a list whose paths are `unwanted`. One that an older version wrote as one value has no cell to
+    /// remove: its other elements are written anew.
+    fn remove_from(&mut self, list: &KnownList, unwanted: impl Fn(&Vec<u8>) -> bool) {
+        if list.is_in_one_cell {
+            self.row.tombstone(self.assignment.column, self.time.timestamp - 1, self.time.seconds);
+        }
+        for (path, element) in &list.elements {
+            match (unwanted(path), list.is_in_one_cell) {
+                (true, false) => self.put(path, None),
+                (false, true) => self.put(path, Some(element)),
+                (true, true) | (false, false) => {}
+            }
+        }
     }
 
     /// Writes all elements of a value.
@@ -178,13 +247,30 @@ pub(super) fn assemble<'a, 't>(
     }
 }
 
+/// The paths of the elements that live cells come to, in order, each with the cell that wrote it.
+pub(super) fn places<'c, 'a>(
+    cells: &'c [CellRef<'a>],
+    ty: &CqlType,
+) -> impl Iterator<Item = (Vec<u8>, &'c CellRef<'a>)> {
+    let mut places = BTreeMap::new();
+    for cell in cells {
+        match cell.path.is_empty() {
+            true => places.extend(elements_of(ty, cell.value).into_iter().map(|(path, _)| (path, cell))),
+            false => {
+                places.insert(cell.path.to_vec(), cell);
+            }
+        }
+    }
+    places.into_iter()
+}
+
 /// An empty collection is null.
 fn is_empty(shape: Shape, value: &[u8]) -> bool {
     !matches!(shape, Shape::Fields(_)) && value.starts_with(&[0; 4])
 }
 
 /// The elements of a value as cells would hold them.
-fn elements_of(ty: &CqlType, value: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
+pub(super) fn elements_of(ty: &CqlType, value: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
     let parts: Vec<&[u8]> = parts_of_collection(ty, value).collect();
     match ty {
         CqlType::Set { element, .. } => parts.iter().map(|part| (path(element, part), part.to_vec())).collect(),

@@ -1,5 +1,6 @@
 //! ALLOW FILTERING: conditions that are looked at row by row.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
@@ -25,6 +26,8 @@ struct Condition<'a> {
 
 enum Operand<'a> {
     One(&'a [u8]),
+    /// A map's key and its value.
+    Entry(&'a [u8], &'a [u8]),
     /// In byte-comparable form.
     AnyOf(BTreeSet<Vec<u8>>),
 }
@@ -37,11 +40,13 @@ impl<'a> Conditions<'a> {
     }
 
     /// Whether a row, whose values `value` gives, meets all conditions. A null meets none.
-    pub(crate) fn pass<'v>(&mut self, mut value: impl FnMut(&Selected) -> Option<&'v [u8]>) -> bool {
+    pub(crate) fn pass<'v>(&mut self, mut value: impl FnMut(&Selected) -> Option<Cow<'v, [u8]>>) -> bool {
         let Conditions { conditions, encoded } = self;
         conditions.iter().all(|Condition { filter, operand }| {
             let Some(bytes) = value(&filter.column) else { return false };
+            let bytes = &*bytes;
             match operand {
+                Operand::Entry(key, wanted) => has_entry(&filter.ty, bytes, key, wanted),
                 Operand::One(wanted) => compares(filter.comparison, &filter.ty, bytes, wanted),
                 Operand::AnyOf(wanted) => {
                     encoded.clear();
@@ -63,11 +68,15 @@ fn operand<'a>(filter: &'a Filter, binds: &Binds<'a>) -> Result<Operand<'a>, Que
     match &filter.operands {
         InList::Operands(operands) => {
             if let [operand] = operands.as_slice() {
-                return operand.key_value(&filter.name, binds).map(Operand::One);
+                return wanted_value(operand, "value", &filter.name, binds).map(Operand::One);
+            }
+            if let (Comparison::Entry, [key, value]) = (filter.comparison, operands.as_slice()) {
+                let key = wanted_value(key, "map key", &filter.name, binds)?;
+                return Ok(Operand::Entry(key, wanted_value(value, "map value", &filter.name, binds)?));
             }
             check_count(operands.len())?;
             for operand in operands {
-                want(operand.key_value(&filter.name, binds)?);
+                want(wanted_value(operand, "value", &filter.name, binds)?);
             }
         }
         InList::Marker(operand) => match operand.value(binds)? {
@@ -82,6 +91,20 @@ fn operand<'a>(filter: &'a Filter, binds: &Binds<'a>) -> Result<Operand<'a>, Que
     Ok(Operand::AnyOf(wanted))
 }
 
+/// The value that a condition compares with, which must be one.
+fn wanted_value<'a>(
+    operand: &'a crate::plan::Operand,
+    what: &str,
+    name: &str,
+    binds: &Binds<'a>,
+) -> Result<&'a [u8], QueryError> {
+    match operand.value(binds)? {
+        Value::Bytes(_) => operand.key_value(name, binds),
+        Value::Null => Err(invalid(format!("Unsupported null {what} for column {name}"))),
+        Value::Unset => Err(invalid(format!("Unsupported unset {what} for column {name}"))),
+    }
+}
+
 fn check_count(count: usize) -> Result<(), QueryError> {
     match count > COMBINATIONS_MAX {
         true => Err(invalid(format!("an IN relation takes at most {COMBINATIONS_MAX} values"))),
@@ -90,14 +113,41 @@ fn check_count(count: usize) -> Result<(), QueryError> {
 }
 
 fn compares(comparison: Comparison, ty: &CqlType, a: &[u8], b: &[u8]) -> bool {
-    let order = cql_types::compare(ty, a, b);
+    let order = match comparison {
+        Comparison::Contains | Comparison::ContainsKey | Comparison::Entry => return contains(comparison, ty, a, b),
+        _ => cql_types::compare(ty, a, b),
+    };
     match comparison {
         Comparison::EqualToAny => order == Ordering::Equal,
         Comparison::Less => order == Ordering::Less,
         Comparison::LessOrEqual => order != Ordering::Greater,
         Comparison::Greater => order == Ordering::Greater,
         Comparison::GreaterOrEqual => order != Ordering::Less,
+        Comparison::Contains | Comparison::ContainsKey | Comparison::Entry => false,
     }
+}
+
+/// Whether a collection has an element, a map a value or a key.
+fn contains(comparison: Comparison, ty: &CqlType, collection: &[u8], wanted: &[u8]) -> bool {
+    let mut parts = cql_types::parts_of_collection(ty, collection);
+    let equal = |ty: &CqlType, part: &[u8]| cql_types::compare(ty, part, wanted) == Ordering::Equal;
+    match (ty, comparison) {
+        (CqlType::List { element, .. } | CqlType::Set { element, .. }, _) => parts.any(|part| equal(element, part)),
+        (CqlType::Map { key, .. }, Comparison::ContainsKey) => parts.step_by(2).any(|part| equal(key, part)),
+        (CqlType::Map { value, .. }, _) => parts.skip(1).step_by(2).any(|part| equal(value, part)),
+        _ => false,
+    }
+}
+
+fn has_entry(ty: &CqlType, map: &[u8], key: &[u8], wanted: &[u8]) -> bool {
+    let CqlType::Map { key: keys, value: values, .. } = ty else { return false };
+    let mut parts = cql_types::parts_of_collection(ty, map);
+    while let (Some(one), Some(value)) = (parts.next(), parts.next()) {
+        if cql_types::compare(keys, one, key) == Ordering::Equal {
+            return cql_types::compare(values, value, wanted) == Ordering::Equal;
+        }
+    }
+    false
 }
 
 /// The elements of a bound list, which was checked against its type.

@@ -7,6 +7,7 @@ use topology::Token;
 
 use super::elements;
 use super::key::{check_combinations, in_values, product};
+use super::lists::{KnownLists, RowLists};
 use crate::error::{QueryError, invalid};
 use crate::plan::{
     Assignment, Binds, Change, ClusteringChoice, Modification, ModificationKind, Operand, SliceEnd, Target,
@@ -79,9 +80,10 @@ impl Modification {
         out: &mut Vec<u8>,
     ) -> Result<(), QueryError> {
         let mut mutation = MutationEncoder::begin(out, self.table.id, token, key);
+        let unknown = RowLists::default();
         match &self.target {
             Target::Partition => mutation.partition_deletion(time.deletion()),
-            Target::StaticRow => self.encode_static(binds, time, &mut mutation)?,
+            Target::StaticRow => self.encode_static(binds, time, &unknown, &mut mutation)?,
             Target::Rows(choices) => {
                 let mut stack: [&[u8]; STACK_COMPONENTS] = [&[]; STACK_COMPONENTS];
                 let mut heap = Vec::new();
@@ -100,9 +102,9 @@ impl Modification {
                 }
                 check_clustering(components)?;
                 if !self.statics.is_empty() {
-                    self.encode_static(binds, time, &mut mutation)?;
+                    self.encode_static(binds, time, &unknown, &mut mutation)?;
                 }
-                self.encode_row(components, binds, time, &mut mutation)?;
+                self.encode_row(components, binds, time, &unknown, &mut mutation)?;
             }
             Target::Range { .. } => panic!("the plan says that there is a single row"),
         }
@@ -110,7 +112,9 @@ impl Modification {
         Ok(())
     }
 
-    /// Appends the mutation of one partition of a statement about several rows, with pauses.
+    /// Appends the mutation of one partition of a statement about several rows, with pauses. `lists` are what the partition's
+    /// rows hold of the lists that the statement changes by what they hold.
+    #[expect(clippy::too_many_arguments, reason = "each is another thing, and there is one caller")]
     pub(crate) async fn encode_many(
         &self,
         runtime: &Runtime,
@@ -118,15 +122,16 @@ impl Modification {
         key: &[u8],
         token: Token,
         time: WriteTime,
+        lists: &KnownLists,
         out: &mut Vec<u8>,
     ) -> Result<(), QueryError> {
         let mut mutation = MutationEncoder::begin(out, self.table.id, token, key);
         match &self.target {
             Target::Partition => mutation.partition_deletion(time.deletion()),
-            Target::StaticRow => self.encode_static(binds, time, &mut mutation)?,
+            Target::StaticRow => self.encode_static(binds, time, lists.of_static(), &mut mutation)?,
             Target::Rows(choices) => {
                 if !self.statics.is_empty() {
-                    self.encode_static(binds, time, &mut mutation)?;
+                    self.encode_static(binds, time, lists.of_static(), &mut mutation)?;
                 }
                 let rows = self.combinations(choices, binds)?;
                 let row_bytes = self.regulars.iter().try_fold(0usize, |bytes, assignment| {
@@ -140,7 +145,8 @@ impl Modification {
                 for row in rows {
                     let components: Vec<&[u8]> = row.iter().map(Vec::as_slice).collect();
                     check_clustering(&components)?;
-                    self.encode_row(&components, binds, time, &mut mutation)?;
+                    let lists = lists.of_row(&self.table, &components);
+                    self.encode_row(&components, binds, time, lists, &mut mutation)?;
                     runtime.maybe_yield().await;
                 }
             }
@@ -168,7 +174,11 @@ impl Modification {
     }
 
     /// All combinations of values that choices give, in the order of rows.
-    fn combinations(&self, choices: &[ClusteringChoice], binds: &Binds<'_>) -> Result<Vec<Vec<Vec<u8>>>, QueryError> {
+    pub(super) fn combinations(
+        &self,
+        choices: &[ClusteringChoice],
+        binds: &Binds<'_>,
+    ) -> Result<Vec<Vec<Vec<u8>>>, QueryError> {
         clustering_combinations(self.table.clustering(), choices, binds)
     }
 
@@ -176,12 +186,13 @@ impl Modification {
         &self,
         binds: &Binds<'_>,
         time: WriteTime,
+        lists: &RowLists,
         mutation: &mut MutationEncoder<'_>,
     ) -> Result<(), QueryError> {
         let expiry = self.expiry(binds, time.seconds)?;
         let mut row = mutation.static_row();
         for assignment in &self.statics {
-            encode_cell(assignment, binds, time, expiry, &mut row)?;
+            encode_cell(assignment, binds, time, expiry, lists, &mut row)?;
         }
         Ok(())
     }
@@ -192,6 +203,7 @@ impl Modification {
         clustering: &[&[u8]],
         binds: &Binds<'_>,
         time: WriteTime,
+        lists: &RowLists,
         mutation: &mut MutationEncoder<'_>,
     ) -> Result<(), QueryError> {
         // An UPDATE of static columns names no row, so there is none to write.
@@ -210,7 +222,7 @@ impl Modification {
             ModificationKind::Update | ModificationKind::Delete => {}
         }
         for assignment in &self.regulars {
-            encode_cell(assignment, binds, time, expiry, &mut row)?;
+            encode_cell(assignment, binds, time, expiry, lists, &mut row)?;
         }
         Ok(())
     }
@@ -270,10 +282,11 @@ fn encode_cell(
     binds: &Binds<'_>,
     time: WriteTime,
     expiry: Option<Expiry>,
+    lists: &RowLists,
     row: &mut mutation::RowEncoder<'_, '_>,
 ) -> Result<(), QueryError> {
     if !matches!(assignment.change, Change::Cell) {
-        return elements::encode(assignment, binds, time, expiry, row);
+        return elements::encode(assignment, binds, time, expiry, lists, row);
     }
     match assignment.operand.value(binds)? {
         Value::Bytes(bytes) => {

@@ -1,9 +1,11 @@
 //! The sink that turns live rows into a result, straight from the memtable's slices into the reply.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 
 use cql_protocol::RowsWriter;
-use mutation::{CellRef, ClusteringRef, LiveCells, LiveRow, Position, RowRef};
+use cql_types::CqlType;
+use mutation::{CellRef, ClusteringRef, Expiry, LiveCells, LiveRow, Position, RowRef};
 use schema::{ColumnId, Table};
 use stdx::Reader;
 use storage::{Flow, RowSink};
@@ -11,17 +13,18 @@ use topology::Token;
 
 use super::elements;
 use super::filter::Conditions;
+use super::parts::{BoundParts, Times, Written};
 use crate::error::{QueryError, invalid};
-use crate::plan::{Binds, Output, Select, Selected, Shape};
+use crate::plan::{Binds, Output, PartOf, Select, Selected, Shape};
 
 /// A page ends early when its frame gets longer than this: a client takes fewer rows than it asked for, and the next page.
-const PAGE_BYTES_MAX: usize = 16 << 20;
+pub(crate) const PAGE_BYTES_MAX: usize = 16 << 20;
 
 /// A result that is not asked for in pages is refused when its frame gets longer than this.
-const RESULT_BYTES_MAX: usize = 64 << 20;
+pub(crate) const RESULT_BYTES_MAX: usize = 64 << 20;
 
 /// How often a growing result is counted: shorter ones are not.
-const LENGTH_STEP: usize = 1 << 20;
+pub(crate) const LENGTH_STEP: usize = 1 << 20;
 
 /// A row that makes a result grow by so much that it may not be moved again.
 const LONG_ROW: usize = 256 << 10;
@@ -101,6 +104,8 @@ pub(crate) struct RowEmitter<'e> {
     writer: RowsWriter,
     /// Made when the first row is looked at.
     conditions: Option<Conditions<'e>>,
+    /// Made when the first row is written.
+    parts: Option<BoundParts<'e>>,
     limits: RowLimits,
     now_in_seconds: u32,
     token: Token,
@@ -155,6 +160,7 @@ impl<'e> RowEmitter<'e> {
             out,
             writer,
             conditions: None,
+            parts: None,
             limits,
             now_in_seconds,
             token: Token(0),
@@ -242,6 +248,11 @@ impl<'e> RowEmitter<'e> {
 
     /// Completes the reply.
     pub(crate) fn finish(mut self, paging_state: Option<&[u8]>) -> Result<(), QueryError> {
+        // Wrong values are refused also where no row was looked at.
+        if self.conditions.is_none() && !self.select.filters.is_empty() && self.error.is_none() {
+            Conditions::new(self.select, &self.binds)?;
+        }
+        self.bind_parts();
         if let Some(error) = self.error {
             return Err(error);
         }
@@ -281,24 +292,46 @@ impl<'e> RowEmitter<'e> {
         let statics = Cells::of_static(&self.buffer.static_row, self.has_static, self.now_in_seconds);
         let mut source = RowSource::new(&self.buffer.key, row, statics);
         let columns = self.select.table.partition_key().len();
-        conditions.pass(|selected| source.bytes(selected, columns))
+        conditions.pass(|selected| match selected {
+            Selected::Elements { column, is_static, shape } => {
+                let mut value = Vec::new();
+                let is_there = source.cells(*is_static).assemble(*column, *shape, &self.select.table, &mut value);
+                is_there.then_some(Cow::Owned(value))
+            }
+            selected => source.bytes(selected, columns).map(Cow::Borrowed),
+        })
+    }
+
+    /// Binds the parts that are selected, if there are any and it was not done.
+    fn bind_parts(&mut self) {
+        if self.parts.is_none() && !self.select.parts.is_empty() {
+            match BoundParts::new(self.select, &self.binds) {
+                Ok(parts) => self.parts = Some(parts),
+                Err(error) => {
+                    self.error.get_or_insert(error);
+                }
+            }
+        }
     }
 
     /// Adds a row to the result and counts it.
     #[inline]
     fn emit(&mut self, row: Option<(ClusteringRef<'_>, LiveRow<'_>)>) {
+        if !self.select.parts.is_empty() {
+            self.bind_parts();
+        }
         let statics = Cells::of_static(&self.buffer.static_row, self.has_static, self.now_in_seconds);
         let mut source = RowSource::new(&self.buffer.key, row, statics);
         let key_columns = self.select.table.partition_key().len();
+        let maker = Maker { select: self.select, parts: self.parts.as_ref(), now_in_seconds: self.now_in_seconds };
         match &self.select.output {
             Output::Rows(columns) => {
                 for selected in columns {
                     let mut number = Number::default();
                     let value = match selected {
-                        Selected::Elements { column, is_static, shape } => {
+                        Selected::Elements { .. } | Selected::Part { .. } => {
                             self.buffer.value.clear();
-                            let cells = if *is_static { &mut source.statics } else { &mut source.regulars };
-                            let is_there = cells.assemble(*column, *shape, &self.select.table, &mut self.buffer.value);
+                            let is_there = maker.make(selected, &mut source, &mut self.buffer.value);
                             is_there.then_some(self.buffer.value.as_slice())
                         }
                         Selected::WriteTime { .. } | Selected::Ttl { .. } => {
@@ -315,15 +348,21 @@ impl<'e> RowEmitter<'e> {
             Output::Count { columns } => {
                 self.counted += 1;
                 if self.first_row.is_none() && columns.iter().any(Option::is_some) {
+                    let (token, binds, now) = (self.token, self.binds, self.now_in_seconds);
                     let value = |selected: &Option<Selected>| {
-                        let selected = selected.as_ref()?;
-                        if let Selected::Elements { column, is_static, shape } = selected {
-                            let cells = if *is_static { &mut source.statics } else { &mut source.regulars };
-                            let mut value = Vec::new();
-                            let is_there = cells.assemble(*column, *shape, &self.select.table, &mut value);
-                            return is_there.then_some(value);
+                        let mut number = Number::default();
+                        match selected.as_ref()? {
+                            selected @ (Selected::Elements { .. } | Selected::Part { .. }) => {
+                                let mut value = Vec::new();
+                                maker.make(selected, &mut source, &mut value).then_some(value)
+                            }
+                            selected @ (Selected::WriteTime { .. } | Selected::Ttl { .. }) => {
+                                number.of_cell(&mut source, selected, now).map(<[u8]>::to_vec)
+                            }
+                            Selected::Token => Some(number.of_i64(token.0).to_vec()),
+                            Selected::Generated(index) => binds.generated.get(usize::from(*index)).cloned(),
+                            selected => source.bytes(selected, key_columns).map(<[u8]>::to_vec),
                         }
-                        source.bytes(selected, key_columns).map(<[u8]>::to_vec)
                     };
                     self.first_row = Some(columns.iter().map(value).collect());
                 }
@@ -487,8 +526,8 @@ impl<'a> Cells<'a> {
         self.ahead.filter(|cell| cell.column == column)
     }
 
-    /// Appends the value that the cells of a column of several cells come to; false: it is null.
-    fn assemble(&mut self, column: ColumnId, shape: Shape, table: &Table, out: &mut Vec<u8>) -> bool {
+    /// The cells of a column of several cells.
+    fn several(&mut self, column: ColumnId) -> Vec<CellRef<'a>> {
         let mut cells = Vec::new();
         let mut next = self.get(column);
         while let Some(cell) = next {
@@ -498,6 +537,12 @@ impl<'a> Cells<'a> {
         }
         // The column's cells are passed: asked for again, they are looked for from the start.
         self.last = ColumnId(column.0.saturating_add(1));
+        cells
+    }
+
+    /// Appends the value that the cells of a column of several cells come to; false: it is null.
+    fn assemble(&mut self, column: ColumnId, shape: Shape, table: &Table, out: &mut Vec<u8>) -> bool {
+        let cells = self.several(column);
         let ty = || table.columns().iter().find(|known| known.id == column).map(|known| &known.ty);
         elements::assemble(shape, &cells, ty, out)
     }
@@ -518,6 +563,11 @@ impl<'a> RowSource<'a> {
         RowSource { key, clustering, regulars: Cells::new(row), statics }
     }
 
+    #[inline]
+    fn cells(&mut self, is_static: bool) -> &mut Cells<'a> {
+        if is_static { &mut self.statics } else { &mut self.regulars }
+    }
+
     /// The value of a column.
     #[inline]
     fn bytes(&mut self, selected: &Selected, key_columns: usize) -> Option<&'a [u8]> {
@@ -528,11 +578,90 @@ impl<'a> RowSource<'a> {
             Selected::Regular(column) => self.regulars.get(*column).map(|cell| cell.value),
             Selected::Static(column) => self.statics.get(*column).map(|cell| cell.value),
             Selected::Elements { .. }
+            | Selected::Part { .. }
             | Selected::WriteTime { .. }
             | Selected::Ttl { .. }
             | Selected::Token
             | Selected::Generated(_) => None,
         }
+    }
+}
+
+/// Makes the values that do not lie in the row as they are shown.
+struct Maker<'m, 'e> {
+    select: &'m Select,
+    parts: Option<&'m BoundParts<'e>>,
+    now_in_seconds: u32,
+}
+
+impl Maker<'_, '_> {
+    /// Appends the value of a column of several cells, or of a part of a column; false: it is null.
+    fn make(&self, selected: &Selected, source: &mut RowSource<'_>, out: &mut Vec<u8>) -> bool {
+        let table = &self.select.table;
+        match selected {
+            Selected::Elements { column, is_static, shape } => {
+                source.cells(*is_static).assemble(*column, *shape, table, out)
+            }
+            Selected::Part { index, .. } => self.part(*index, source, out),
+            _ => false,
+        }
+    }
+
+    fn part(&self, index: u16, source: &mut RowSource<'_>, out: &mut Vec<u8>) -> bool {
+        let (Some(parts), Some(part)) = (self.parts, self.select.parts.get(usize::from(index))) else { return false };
+        let key_columns = self.select.table.partition_key().len();
+        let mut made = Vec::new();
+        let (value, times) = match part.column {
+            Selected::Elements { column, is_static, shape } => {
+                let cells = source.cells(is_static).several(column);
+                if !elements::assemble(shape, &cells, || Some(&part.ty), &mut made) {
+                    return false;
+                }
+                let times = (part.what != PartOf::Value).then(|| self.times(shape, &cells, &part.ty));
+                (made.as_slice(), times)
+            }
+            selected => {
+                let Some(value) = source.bytes(&selected, key_columns) else { return false };
+                let times = (part.what != PartOf::Value).then(|| {
+                    let is_static = selected.is_static();
+                    let (Selected::Regular(column) | Selected::Static(column)) = selected else {
+                        return Times::One(None);
+                    };
+                    Times::One(source.cells(is_static).get(column).map(|cell| self.written(&cell)))
+                });
+                (value, times)
+            }
+        };
+        match times {
+            Some(times) => parts.times(index, value, times).write(part.what, out),
+            None => match parts.value(index, value) {
+                Some(value) => {
+                    out.extend_from_slice(&value);
+                    true
+                }
+                None => false,
+            },
+        }
+    }
+
+    fn times(&self, shape: Shape, cells: &[CellRef<'_>], ty: &CqlType) -> Times {
+        let written = elements::places(cells, ty).map(|(path, cell)| (path, self.written(cell)));
+        let Shape::Fields(count) = shape else {
+            return Times::Many(written.map(|(_, written)| Some(written)).collect());
+        };
+        let mut times = vec![None; usize::from(count)];
+        for (path, written) in written {
+            let index = path.first_chunk().map(|index| usize::from(u16::from_be_bytes(*index)));
+            if let Some(place) = index.and_then(|index| times.get_mut(index)) {
+                *place = Some(written);
+            }
+        }
+        Times::Many(times)
+    }
+
+    fn written(&self, cell: &CellRef<'_>) -> Written {
+        let left = |expiry: Expiry| expiry.local_deletion_time.saturating_sub(self.now_in_seconds);
+        Written { timestamp: cell.timestamp, seconds_left: cell.expiry.map(left) }
     }
 }
 
@@ -564,13 +693,12 @@ impl Number {
     fn of_cell(&mut self, source: &mut RowSource<'_>, selected: &Selected, now_in_seconds: u32) -> Option<&[u8]> {
         match selected {
             Selected::WriteTime { column, is_static } => {
-                let cells = if *is_static { &mut source.statics } else { &mut source.regulars };
-                let timestamp = cells.get(*column)?.timestamp;
+                let timestamp = source.cells(*is_static).get(*column)?.timestamp;
                 Some(self.of_i64(timestamp))
             }
             Selected::Ttl { column, is_static } => {
-                let cells = if *is_static { &mut source.statics } else { &mut source.regulars };
-                let left = cells.get(*column)?.expiry?.local_deletion_time.saturating_sub(now_in_seconds);
+                let left =
+                    source.cells(*is_static).get(*column)?.expiry?.local_deletion_time.saturating_sub(now_in_seconds);
                 self.bytes[..4].copy_from_slice(&left.to_be_bytes());
                 Some(&self.bytes[..4])
             }

@@ -35,6 +35,15 @@ pub(crate) enum Change {
         /// The key.
         key: Operand,
     },
+    /// The value is that of a list's element at an index; null removes it. The list must be known.
+    Index {
+        /// The index.
+        index: Operand,
+        /// Whether it was DELETE that named it, which refusals tell.
+        is_deletion: bool,
+    },
+    /// The elements of a list that are among the value's are removed. The list must be known.
+    Discard,
     /// The value is that of the field with this index.
     Field {
         /// The index.
@@ -96,10 +105,10 @@ impl Assignment {
                     CqlType::Map { key, .. } => {
                         receiver.part(name.clone(), &CqlType::Set { element: key.clone(), frozen: false })
                     }
-                    CqlType::List { .. } => return Err(needs_reading(name)),
                     _ => receiver,
                 };
-                (markers.operand(term, &removed)?, Change::Remove)
+                let change = if matches!(column.ty, CqlType::List { .. }) { Change::Discard } else { Change::Remove };
+                (markers.operand(term, &removed)?, change)
             }
             AssignmentKind::Element { key, term } => {
                 let shown = || format!("{name}[{key}] = {term}");
@@ -109,7 +118,11 @@ impl Assignment {
                         let value = markers.operand(term, &receiver.part(format!("value({name})"), value))?;
                         (value, Change::Key { key })
                     }
-                    (CqlType::List { .. }, true) => return Err(needs_reading(name)),
+                    (CqlType::List { element, .. }, true) => {
+                        let index = markers.operand(key, &receiver.part(format!("idx({name})"), &CqlType::Int))?;
+                        let value = markers.operand(term, &receiver.part(format!("value({name})"), element))?;
+                        (value, Change::Index { index, is_deletion: false })
+                    }
                     (CqlType::Set { .. }, true) => return Err(refused(shown(), "set", name)),
                     (ty, false) if ty.is_collection() => return Err(refused(shown(), "frozen collection", name)),
                     _ => return Err(refused(shown(), "non collection", name)),
@@ -140,7 +153,13 @@ impl Assignment {
         let name = &column.name;
         let change = match deletion {
             Deletion::Column(_) => return Ok(Assignment::deletion(column)),
-            Deletion::Element { key, .. } => Change::Key { key: element_key(key, column, table, markers)? },
+            Deletion::Element { key, .. } => {
+                let key = element_key(key, column, table, markers)?;
+                match &column.ty {
+                    CqlType::List { .. } => Change::Index { index: key, is_deletion: true },
+                    _ => Change::Key { key },
+                }
+            }
             Deletion::Field { field, .. } => {
                 let message = match (&column.ty, column.ty.is_multi_cell()) {
                     (CqlType::Udt { .. }, true) => None,
@@ -171,7 +190,7 @@ fn element_key(key: &Term, column: &Column, table: &Table, markers: &mut Markers
     let part = match (&column.ty, column.ty.is_multi_cell()) {
         (CqlType::Map { key, .. }, true) => receiver.part(format!("key({name})"), key),
         (CqlType::Set { element, .. }, true) => receiver.part(format!("value({name})"), element),
-        (CqlType::List { .. }, true) => return Err(needs_reading(name)),
+        (CqlType::List { .. }, true) => receiver.part(format!("idx({name})"), &CqlType::Int),
         (ty, false) if ty.is_collection() => {
             return Err(invalid(format!("Invalid deletion operation for frozen collection column {name}")));
         }
@@ -195,6 +214,13 @@ fn list_place(ty: &CqlType, markers: &mut Markers) -> Result<Option<ListPlace>, 
     }
 }
 
+impl Change {
+    /// Whether it can be done only by who knows what the column holds.
+    pub(crate) fn needs_reading(&self) -> bool {
+        matches!(self, Change::Index { .. } | Change::Discard)
+    }
+}
+
 /// Refuses `+` and `-` on what is no collection of several cells.
 fn check_collection(column: &Column, shown: impl Fn() -> String) -> Result<(), QueryError> {
     match (&column.ty, column.ty.is_multi_cell()) {
@@ -207,9 +233,4 @@ fn check_collection(column: &Column, shown: impl Fn() -> String) -> Result<(), Q
 
 fn refused(operation: String, what: &str, column: &str) -> QueryError {
     invalid(format!("Invalid operation ({operation}) for {what} column {column}"))
-}
-
-/// What names a list's elements by index or value must know the list.
-fn needs_reading(name: &str) -> QueryError {
-    invalid(format!("Changing or removing elements of the list {name} by index or value is not supported yet"))
 }

@@ -85,6 +85,11 @@ impl Modification {
         one_row && self.key.iter().all(KeyChoice::is_single)
     }
 
+    /// Whether lists must be read before they can be changed.
+    pub(crate) fn needs_reading(&self) -> bool {
+        self.statics.iter().chain(&self.regulars).any(|assignment| assignment.change.needs_reading())
+    }
+
     /// About what it takes in memory.
     pub(crate) fn bytes(&self) -> usize {
         let assignments = self.statics.iter().chain(&self.regulars);

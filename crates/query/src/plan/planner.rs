@@ -77,12 +77,13 @@ fn finish(action: Action, markers: Markers, is_qualified: bool) -> Result<Plan, 
     };
     let (markers, generators) = markers.finish()?;
     let is_about_one = match &action {
-        Action::Modify(modification) => modification.is_single_row(),
+        Action::Modify(modification) => modification.is_single_row() && !modification.needs_reading(),
         Action::Select(select) => select.is_single_partition(),
         _ => false,
     };
     let is_quick = is_about_one && generators.is_empty();
-    Ok(Plan { action, markers, generators, key_markers, is_quick, is_qualified, warnings: Vec::new() })
+    let has_order = markers.iter().any(|marker| cql_types::has_order(&marker.ty));
+    Ok(Plan { action, markers, generators, key_markers, has_order, is_quick, is_qualified, warnings: Vec::new() })
 }
 
 /// Whether the statement means the same in every session.

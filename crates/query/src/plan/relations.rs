@@ -67,7 +67,16 @@ pub(super) struct Restrictions {
     clustering: BTreeMap<usize, ClusteringRestriction>,
     token: Option<TokenRange>,
     others: Vec<(usize, Restriction)>,
+    elements: Vec<ElementRestriction>,
     allow_filtering: bool,
+}
+
+/// What is said about an element of a column.
+#[derive(Debug)]
+struct ElementRestriction {
+    index: usize,
+    comparison: Comparison,
+    operands: Vec<Operand>,
 }
 
 /// What is said about rows, in the form of prefix and slice.
@@ -91,6 +100,7 @@ impl Restrictions {
             clustering: BTreeMap::new(),
             token: None,
             others: Vec::new(),
+            elements: Vec::new(),
             allow_filtering,
         };
         for relation in relations {
@@ -109,17 +119,41 @@ impl Restrictions {
         match relation {
             Relation::Column { column: name, operator, term } => {
                 let column = table.column(name).ok_or_else(|| undefined_column(name, table))?;
-                let restriction = column_restriction(column, table, *operator, term, kind, markers)?;
+                if matches!(operator, Operator::Contains | Operator::ContainsKey) {
+                    let (comparison, operand) = contains(column, table, *operator, term, kind, markers)?;
+                    return self.add_element(column, table, comparison, vec![operand]);
+                }
+                let restriction = column_restriction(column, table, *operator, term, markers)?;
                 self.add_to_column(column, table, restriction)
             }
             Relation::Token { columns, operator, term } => {
                 self.add_token(columns, *operator, term, table, kind, markers)
             }
             Relation::Tuple { columns, operator, term } => self.add_tuple(columns, *operator, term, table, markers),
-            Relation::Element { column, .. } => {
-                Err(invalid(format!("Conditions on elements of {column} are not supported yet")))
+            Relation::Element { column: name, key, operator, term } => {
+                let column = table.column(name).ok_or_else(|| undefined_column(name, table))?;
+                let operands = entry(column, table, key, *operator, term, markers)?;
+                self.add_element(column, table, Comparison::Entry, operands)
             }
         }
+    }
+
+    /// Adds a condition on an element, which is always looked at row by row.
+    fn add_element(
+        &mut self,
+        column: &Column,
+        table: &Table,
+        comparison: Comparison,
+        operands: Vec<Operand>,
+    ) -> Result<(), QueryError> {
+        if column.kind == ColumnKind::Clustering && !self.allow_filtering {
+            return Err(invalid(
+                "Clustering columns can only be restricted with CONTAINS with a secondary index or filtering",
+            ));
+        }
+        let index = table.column_index(&column.name).unwrap_or_default();
+        self.elements.push(ElementRestriction { index, comparison, operands });
+        Ok(())
     }
 
     fn add_to_column(&mut self, column: &Column, table: &Table, restriction: Restriction) -> Result<(), QueryError> {
@@ -144,8 +178,10 @@ impl Restrictions {
             }
             ColumnKind::Static | ColumnKind::Regular => {
                 let index = table.column_index(&column.name).unwrap_or_default();
-                // A slice's two ends on one column are two filters: both must hold.
-                self.others.push((index, restriction));
+                let known = self.others.iter().position(|(known, _)| *known == index);
+                let mut merged = known.map(|place| self.others.remove(place).1);
+                merge(&mut merged, restriction, &column.name)?;
+                self.others.extend(merged.map(|restriction| (index, restriction)));
                 Ok(())
             }
         }
@@ -282,7 +318,14 @@ impl Restrictions {
 
     /// Whether anything is said about columns outside of the key.
     pub(super) fn has_others(&self) -> bool {
-        !self.others.is_empty()
+        !self.others.is_empty() || !self.elements.is_empty()
+    }
+
+    /// Whether anything is said about regular columns, or about elements of clustering columns.
+    pub(super) fn has_regulars(&self, table: &Table) -> bool {
+        let others = self.others.iter().map(|(index, _)| *index);
+        let mut restricted = others.chain(self.elements.iter().map(|element| element.index));
+        restricted.any(|index| matches!(table.columns()[index].kind, ColumnKind::Regular | ColumnKind::Clustering))
     }
 
     /// Whether the clustering column at `position` is restricted to one value.
@@ -429,6 +472,16 @@ impl Restrictions {
         for (index, restriction) in self.others {
             push_filters(restriction, &table.columns()[index], &mut filters);
         }
+        for ElementRestriction { index, comparison, operands } in self.elements {
+            let column = &table.columns()[index];
+            filters.push(Filter {
+                column: Selected::of_column(column),
+                comparison,
+                operands: InList::Operands(operands),
+                ty: column.ty.clone(),
+                name: column.name.clone(),
+            });
+        }
         Ok(filters)
     }
 
@@ -517,11 +570,17 @@ fn column_restriction(
     table: &Table,
     operator: Operator,
     term: &Term,
-    kind: StatementKind,
     markers: &mut Markers,
 ) -> Result<Restriction, QueryError> {
     let receiver = Receiver::column(table, column);
     let name = &column.name;
+    if column.ty.is_multi_cell() && !matches!(operator, Operator::NotEqual | Operator::IsNot) {
+        let ty = &column.ty;
+        return Err(invalid(match ty.is_collection() {
+            true => format!("Collection column '{name}' ({ty}) cannot be restricted by a '{operator}' relation"),
+            false => format!("Non-frozen UDT column '{name}' ({ty}) cannot be restricted by any relation"),
+        }));
+    }
     match operator {
         Operator::Equal => Ok(Restriction::Equal(markers.operand(term, &receiver)?)),
         Operator::In => match term {
@@ -541,16 +600,72 @@ fn column_restriction(
             }
             Ok(Restriction::Slice(slice_restriction(operator, vec![markers.operand(term, &receiver)?])))
         }
-        Operator::NotEqual => Err(invalid(format!("Unsupported \"!=\" relation: {name} != ..."))),
+        Operator::NotEqual => Err(invalid(format!("Unsupported \"!=\" relation: {name} != {term}"))),
         Operator::IsNot => Err(invalid(format!("Unsupported restriction: {name} IS NOT NULL"))),
-        Operator::Contains | Operator::ContainsKey if kind != StatementKind::Select => {
-            Err(invalid(format!("Cannot use {} with CONTAINS", kind.name())))
-        }
-        Operator::Contains | Operator::ContainsKey => Err(invalid("CONTAINS is not supported yet")),
+        Operator::Contains | Operator::ContainsKey => panic!("these are about elements"),
         Operator::Like => Err(invalid(format!(
             "LIKE restriction is only supported on properly indexed columns. {name} LIKE ... is not valid."
         ))),
     }
+}
+
+/// CONTAINS and CONTAINS KEY.
+fn contains(
+    column: &Column,
+    table: &Table,
+    operator: Operator,
+    term: &Term,
+    kind: StatementKind,
+    markers: &mut Markers,
+) -> Result<(Comparison, Operand), QueryError> {
+    if kind != StatementKind::Select {
+        return Err(invalid(format!("Cannot use {} with CONTAINS", kind.name())));
+    }
+    let name = &column.name;
+    let (comparison, part, ty) = match (operator, &column.ty) {
+        (Operator::ContainsKey, CqlType::Map { key, .. }) => (Comparison::ContainsKey, "key", key),
+        (Operator::ContainsKey, _) => {
+            return Err(invalid(format!("Cannot use CONTAINS KEY on non-map column {name}")));
+        }
+        (_, CqlType::List { element, .. } | CqlType::Set { element, .. } | CqlType::Map { value: element, .. }) => {
+            (Comparison::Contains, "value", element)
+        }
+        _ => return Err(invalid(format!("Cannot use CONTAINS on non-collection column {name}"))),
+    };
+    let receiver = Receiver::new(table, format!("{part}({name})"), (**ty).clone());
+    Ok((comparison, markers.operand(term, &receiver)?))
+}
+
+/// The key and the value of `m[key] = value`.
+fn entry(
+    column: &Column,
+    table: &Table,
+    key: &Term,
+    operator: Operator,
+    term: &Term,
+    markers: &mut Markers,
+) -> Result<Vec<Operand>, QueryError> {
+    let name = &column.name;
+    let (keys, values) = match &column.ty {
+        CqlType::Map { key, value, frozen: false } => (key, value),
+        CqlType::Map { .. } => {
+            return Err(invalid(format!(
+                "Map-entry equality predicates on frozen map column {name} are not supported"
+            )));
+        }
+        CqlType::List { .. } => {
+            return Err(invalid(format!(
+                "Indexes on list entries ({name}[index] = value) are not currently supported."
+            )));
+        }
+        _ => return Err(invalid(format!("Column {name} cannot be used as a map"))),
+    };
+    if operator != Operator::Equal {
+        return Err(invalid("Only EQ relations are supported on map entries"));
+    }
+    let key = markers.operand(key, &Receiver::new(table, format!("key({name})"), (**keys).clone()))?;
+    let value = markers.operand(term, &Receiver::new(table, format!("value({name})"), (**values).clone()))?;
+    Ok(vec![key, value])
 }
 
 /// The columns of a multi-column relation: clustering columns that follow one another.
@@ -647,12 +762,7 @@ fn add_token_end(
 }
 
 fn push_filters(restriction: Restriction, column: &Column, filters: &mut Vec<Filter>) {
-    let selected = match column.kind {
-        ColumnKind::PartitionKey => Selected::PartitionKey(column.position),
-        ColumnKind::Clustering => Selected::Clustering(column.position),
-        ColumnKind::Static => Selected::Static(column.id),
-        ColumnKind::Regular => Selected::Regular(column.id),
-    };
+    let selected = Selected::of_column(column);
     let mut push = |comparison, operands| {
         filters.push(Filter {
             column: selected,

@@ -9,8 +9,7 @@ use schema::Table;
 use super::ResultColumns;
 use super::keys::{ClusteringChoice, InList, KeyChoice, SliceEnd};
 use super::operand::Operand;
-use super::selection::{Output, Selected};
-use crate::error::{QueryError, invalid};
+use super::selection::{Output, Part, Selected};
 
 /// A planned SELECT.
 #[derive(Debug)]
@@ -21,6 +20,8 @@ pub(crate) struct Select {
     pub(crate) replication: Rc<Replication>,
     /// What each row of the result is made of.
     pub(crate) output: Output,
+    /// The parts of columns that it selects.
+    pub(crate) parts: Vec<Part>,
     /// The result's columns.
     pub(crate) columns: ResultColumns,
     /// The partitions.
@@ -97,6 +98,12 @@ pub(crate) enum Comparison {
     Greater,
     /// `>=`
     GreaterOrEqual,
+    /// `CONTAINS`: an element of a list or set, or a value of a map.
+    Contains,
+    /// `CONTAINS KEY`: a key of a map.
+    ContainsKey,
+    /// `m[key] = value`: the first operand is the key, the second the value.
+    Entry,
 }
 
 /// A condition that is looked at for each row.
@@ -112,22 +119,6 @@ pub(crate) struct Filter {
     pub(crate) ty: CqlType,
     /// The column's name, for messages.
     pub(crate) name: String,
-}
-
-impl Filter {
-    /// The refusal of a condition on a column that has several cells.
-    pub(super) fn on_several_cells(&self) -> QueryError {
-        let operator = match (self.comparison, &self.operands) {
-            (Comparison::EqualToAny, InList::Operands(operands)) if operands.len() == 1 => "=",
-            (Comparison::EqualToAny, _) => "IN",
-            (Comparison::Less, _) => "<",
-            (Comparison::LessOrEqual, _) => "<=",
-            (Comparison::Greater, _) => ">",
-            (Comparison::GreaterOrEqual, _) => ">=",
-        };
-        let what = if self.ty.is_collection() { "Collection" } else { "Non-frozen UDT" };
-        invalid(format!("{what} column '{}' ({}) cannot be restricted by a '{operator}' relation", self.name, self.ty))
-    }
 }
 
 impl Select {
@@ -156,8 +147,7 @@ impl Select {
 
     /// Whether a partition with a static row and no others is a row of the result: when no condition is on rows.
     pub(crate) fn shows_static_only(&self) -> bool {
-        let is_row_condition =
-            |filter: &Filter| matches!(filter.column, Selected::Clustering(_) | Selected::Regular(_));
+        let is_row_condition = |filter: &Filter| !filter.column.is_static() && !filter.column.is_of_partition_key();
         self.clustering.is_empty()
             && self.slice_start.is_none()
             && self.slice_end.is_none()

@@ -1,7 +1,9 @@
 //! What a SELECT returns of each row.
 
 use cql_types::CqlType;
-use schema::{ColumnId, Table};
+use schema::{Column, ColumnId, ColumnKind, Table};
+
+use super::operand::Operand;
 
 /// One column of the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +39,13 @@ pub(crate) enum Selected {
         /// Whether it is static.
         is_static: bool,
     },
+    /// The part with this index, of a column of this kind.
+    Part {
+        /// The index among the statement's parts.
+        index: u16,
+        /// The column's kind.
+        kind: ColumnKind,
+    },
     /// token() of the partition key.
     Token,
     /// What the generator with this index gives, the same in all rows of one execution.
@@ -68,6 +77,59 @@ impl Shape {
     }
 }
 
+/// What is made of a part of a column's value, or of the writes that it comes from.
+#[derive(Debug)]
+pub(crate) struct Part {
+    /// The column.
+    pub(crate) column: Selected,
+    /// Its type.
+    pub(crate) ty: CqlType,
+    /// The way from the column's value to the part.
+    pub(crate) steps: Vec<Step>,
+    /// What is made of it.
+    pub(crate) what: PartOf,
+}
+
+/// What is made of a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PartOf {
+    /// Its value.
+    Value,
+    /// writetime(): its timestamp; of several cells those of all.
+    WriteTime,
+    /// maxwritetime(): the greatest of its timestamps.
+    MaxWriteTime,
+    /// ttl(): the seconds it has left; of several cells those of all.
+    Ttl,
+}
+
+/// A step from a value to a part of it.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// `c[key]`.
+    Element {
+        /// The set's or map's type.
+        collection: CqlType,
+        /// The element or key.
+        key: Operand,
+        /// What is stepped from, as messages name it.
+        of: String,
+    },
+    /// `c[from..to]`.
+    Slice {
+        /// The set's or map's type.
+        collection: CqlType,
+        /// The first; `None`: from the start.
+        from: Option<Operand>,
+        /// The last; `None`: to the end.
+        to: Option<Operand>,
+        /// What is stepped from, as messages name it.
+        of: String,
+    },
+    /// The field with this index.
+    Field(u16),
+}
+
 /// The result as a whole.
 #[derive(Debug)]
 pub(crate) enum Output {
@@ -81,6 +143,16 @@ pub(crate) enum Output {
 }
 
 impl Selected {
+    /// A column as it is, in one value.
+    pub(super) fn of_column(column: &Column) -> Self {
+        match column.kind {
+            ColumnKind::PartitionKey => Selected::PartitionKey(column.position),
+            ColumnKind::Clustering => Selected::Clustering(column.position),
+            ColumnKind::Static => Selected::Static(column.id),
+            ColumnKind::Regular => Selected::Regular(column.id),
+        }
+    }
+
     /// The same, for a stored table: there a column may have several cells.
     pub(crate) fn of_stored(self, table: &Table) -> Self {
         let (Selected::Regular(column) | Selected::Static(column)) = self else { return self };
@@ -91,10 +163,16 @@ impl Selected {
         }
     }
 
+    /// Whether it is of the partition key.
+    pub(crate) fn is_of_partition_key(&self) -> bool {
+        matches!(self, Selected::PartitionKey(_) | Selected::Part { kind: ColumnKind::PartitionKey, .. })
+    }
+
     /// Whether it is read from the static row.
     pub(crate) fn is_static(&self) -> bool {
         match self {
             Selected::Static(_) => true,
+            Selected::Part { kind, .. } => *kind == ColumnKind::Static,
             Selected::WriteTime { is_static, .. }
             | Selected::Ttl { is_static, .. }
             | Selected::Elements { is_static, .. } => *is_static,

@@ -7,21 +7,22 @@ use cql_types::CqlType;
 use md5::{Digest, Md5};
 use schema::{Column, ColumnKind, Table};
 
+use super::parts::Parts;
 use super::planner::PlanContext;
 use super::relations::{Restrictions, StatementKind};
 use super::terms::{Markers, Receiver, undefined_column, unknown_function};
-use super::{Action, Generator, Keys, Order, Output, ResultColumns, Select, Selected, Source};
+use super::{Action, Generator, Keys, Order, Output, PartOf, ResultColumns, Select, Selected, Source};
 use crate::error::{QueryError, invalid};
 
 /// What Cassandra says where rows would have to be looked at to be left out.
 const NEEDS_FILTERING: &str = "Cannot execute this query as it might involve data filtering and thus may have unpredictable performance. If you want to execute this query despite the performance unpredictability, use ALLOW FILTERING";
 
 /// One column of the result.
-struct ResultColumn {
-    name: String,
-    ty: CqlType,
+pub(super) struct ResultColumn {
+    pub(super) name: String,
+    pub(super) ty: CqlType,
     /// `None`: the count of rows.
-    selected: Option<Selected>,
+    pub(super) selected: Option<Selected>,
 }
 
 pub(super) fn plan(
@@ -31,9 +32,12 @@ pub(super) fn plan(
 ) -> Result<Action, QueryError> {
     let found = context.catalog.find(select.table.keyspace.as_deref().or(context.keyspace), &select.table.table)?;
     let table = &found.table;
-    let mut selection = selection(select, table, markers)?;
+    let mut parts = Parts { table, markers, parts: Vec::new() };
+    let mut selection = selection(select, &mut parts)?;
+    let mut parts = parts.parts;
     if !found.is_system {
-        for selected in selection.iter_mut().filter_map(|column| column.selected.as_mut()) {
+        let selected = selection.iter_mut().filter_map(|column| column.selected.as_mut());
+        for selected in selected.chain(parts.iter_mut().map(|part| &mut part.column)) {
             *selected = selected.of_stored(table);
         }
     }
@@ -65,6 +69,7 @@ pub(super) fn plan(
         table: table.clone(),
         replication: found.replication,
         output,
+        parts,
         columns,
         keys: Keys::Tokens { start: None, end: None },
         clustering: Vec::new(),
@@ -110,8 +115,10 @@ fn restrict(plan: &mut Select, mut restrictions: Restrictions, allow_filtering: 
     plan.slice_start = rows.start;
     plan.slice_end = rows.end;
     plan.filters = restrictions.into_filters(&table)?;
-    let multi_cell = plan.filters.iter().find(|filter| filter.ty.is_multi_cell());
-    multi_cell.map_or(Ok(()), |filter| Err(filter.on_several_cells()))
+    for filter in &mut plan.filters {
+        filter.column = filter.column.of_stored(&table);
+    }
+    Ok(())
 }
 
 /// A system table's rows are made up and then looked at one by one.
@@ -130,24 +137,20 @@ fn output(selection: Vec<ResultColumn>, is_count: bool) -> Output {
     }
 }
 
-fn selection(select: &SelectStatement, table: &Table, markers: &mut Markers) -> Result<Vec<ResultColumn>, QueryError> {
+fn selection(select: &SelectStatement, parts: &mut Parts<'_>) -> Result<Vec<ResultColumn>, QueryError> {
     match &select.selection {
-        Selection::All => Ok(table.columns().iter().map(|column| of_column(column, None)).collect()),
-        Selection::List(selectors) => selectors.iter().map(|selector| of_selector(selector, table, markers)).collect(),
+        Selection::All => Ok(parts.table.columns().iter().map(|column| of_column(column, None)).collect()),
+        Selection::List(selectors) => selectors.iter().map(|selector| of_selector(selector, parts)).collect(),
     }
 }
 
 fn of_column(column: &Column, alias: Option<&String>) -> ResultColumn {
-    let selected = match column.kind {
-        ColumnKind::PartitionKey => Selected::PartitionKey(column.position),
-        ColumnKind::Clustering => Selected::Clustering(column.position),
-        ColumnKind::Static => Selected::Static(column.id),
-        ColumnKind::Regular => Selected::Regular(column.id),
-    };
-    ResultColumn { name: alias.unwrap_or(&column.name).clone(), ty: column.ty.clone(), selected: Some(selected) }
+    let selected = Some(Selected::of_column(column));
+    ResultColumn { name: alias.unwrap_or(&column.name).clone(), ty: column.ty.clone(), selected }
 }
 
-fn of_selector(selector: &Selector, table: &Table, markers: &mut Markers) -> Result<ResultColumn, QueryError> {
+fn of_selector(selector: &Selector, parts: &mut Parts<'_>) -> Result<ResultColumn, QueryError> {
+    let table = parts.table;
     let alias = selector.alias.as_ref();
     let mut column = match &selector.expression {
         SelectorExpression::Column(name) => {
@@ -155,7 +158,10 @@ fn of_selector(selector: &Selector, table: &Table, markers: &mut Markers) -> Res
             return Ok(of_column(column, alias));
         }
         SelectorExpression::CountRows => ResultColumn { name: "count".to_owned(), ty: CqlType::Bigint, selected: None },
-        SelectorExpression::Function { name, arguments, .. } => of_function(name, arguments, table, markers)?,
+        SelectorExpression::Function { name, arguments, .. } => of_function(name, arguments, parts)?,
+        part @ (SelectorExpression::Element { .. }
+        | SelectorExpression::Slice { .. }
+        | SelectorExpression::Field { .. }) => parts.value(part)?,
         SelectorExpression::Cast { .. } => return Err(invalid("CAST is not supported yet")),
         SelectorExpression::Term(_) => return Err(invalid("Selecting a constant is not supported yet")),
     };
@@ -168,11 +174,14 @@ fn of_selector(selector: &Selector, table: &Table, markers: &mut Markers) -> Res
 fn of_function(
     name: &str,
     arguments: &[SelectorExpression],
-    table: &Table,
-    markers: &mut Markers,
+    parts: &mut Parts<'_>,
 ) -> Result<ResultColumn, QueryError> {
+    if let (Some(what), [argument]) = (PartOf::function(name), arguments) {
+        return parts.written(name, what, argument);
+    }
+    let table = parts.table;
     let mut generated = |generator, ty: CqlType| -> Result<ResultColumn, QueryError> {
-        let Source::Generated(index) = markers.generator(generator)? else { panic!("a generator has an index") };
+        let Source::Generated(index) = parts.markers.generator(generator)? else { panic!("a generator has an index") };
         Ok(ResultColumn { name: format!("system.{name}()"), ty, selected: Some(Selected::Generated(index)) })
     };
     match (name, arguments) {
@@ -182,7 +191,6 @@ fn of_function(
         ("currentdate" | "current_date", []) => generated(Generator::Date, CqlType::Date),
         ("currenttime" | "current_time", []) => generated(Generator::Time, CqlType::Time),
         ("token", arguments) => of_token(arguments, table),
-        ("writetime" | "ttl", [SelectorExpression::Column(column)]) => of_cell_function(name, column, table),
         ("count" | "min" | "max" | "sum" | "avg", _) => {
             Err(invalid(format!("The aggregate {name}() of a column is not supported yet")))
         }
@@ -207,34 +215,18 @@ fn of_token(arguments: &[SelectorExpression], table: &Table) -> Result<ResultCol
     Ok(ResultColumn { name, ty: CqlType::Bigint, selected: Some(Selected::Token) })
 }
 
-fn of_cell_function(function: &str, name: &str, table: &Table) -> Result<ResultColumn, QueryError> {
-    let column = table.column(name).ok_or_else(|| undefined_column(name, table))?;
-    if column.kind.is_key() {
-        return Err(invalid(format!("Cannot use selection function {function} on PRIMARY KEY part {name}")));
-    }
-    if column.ty.is_multi_cell() {
-        return Err(invalid(format!("{function}() of {name}, which has several cells, is not supported yet")));
-    }
-    let is_static = column.kind == ColumnKind::Static;
-    let (selected, ty) = match function {
-        "ttl" => (Selected::Ttl { column: column.id, is_static }, CqlType::Int),
-        _ => (Selected::WriteTime { column: column.id, is_static }, CqlType::Bigint),
-    };
-    Ok(ResultColumn { name: format!("{function}({name})"), ty, selected: Some(selected) })
-}
-
 /// Whether static columns are all that is asked for beside the partition key.
 fn selects_only_statics(selection: &[ResultColumn]) -> bool {
     let is_static = |column: &ResultColumn| column.selected.is_some_and(|selected| selected.is_static());
-    let is_key = |column: &ResultColumn| matches!(column.selected, Some(Selected::PartitionKey(_)));
+    let is_key = |column: &ResultColumn| column.selected.is_some_and(|selected| selected.is_of_partition_key());
     selection.iter().any(is_static) && selection.iter().all(|column| is_static(column) || is_key(column))
 }
 
 fn check_distinct(selection: &[ResultColumn], restrictions: &Restrictions, table: &Table) -> Result<(), QueryError> {
     for column in selection {
         let fits = match column.selected {
-            Some(Selected::PartitionKey(_) | Selected::Token) | None => true,
-            Some(selected) => selected.is_static(),
+            Some(Selected::Token) | None => true,
+            Some(selected) => selected.is_static() || selected.is_of_partition_key(),
         };
         if !fits {
             return Err(invalid(format!(
@@ -243,7 +235,7 @@ fn check_distinct(selection: &[ResultColumn], restrictions: &Restrictions, table
             )));
         }
     }
-    if restrictions.has_clustering() || restrictions.has_others() {
+    if restrictions.has_clustering() || restrictions.has_regulars(table) {
         return Err(invalid(
             "SELECT DISTINCT with WHERE clause only supports restriction by partition key and/or static columns.",
         ));

@@ -45,8 +45,12 @@ pub(super) fn push_table(rows: &mut Rows<'_>, table: &Table) {
     ]);
 }
 
-/// A row of `system_schema.columns` or `system_virtual_schema.columns`, which are alike.
-pub(super) fn push_column(rows: &mut Rows<'_>, table: &Table, column: &Column) {
+/// The rows of `system_schema.columns` or `system_virtual_schema.columns`, which are alike.
+pub(super) fn push_columns(rows: &mut Rows<'_>, table: &Table) {
+    table.columns().iter().for_each(|column| push_column(rows, table, column));
+}
+
+fn push_column(rows: &mut Rows<'_>, table: &Table, column: &Column) {
     let clustering_order = match (column.kind, column.order) {
         (ColumnKind::Clustering, Order::Asc) => "asc",
         (ColumnKind::Clustering, Order::Desc) => "desc",
@@ -65,7 +69,11 @@ pub(super) fn push_column(rows: &mut Rows<'_>, table: &Table, column: &Column) {
     ]);
 }
 
-pub(super) fn push_dropped_column(rows: &mut Rows<'_>, table: &Table, dropped: &DroppedColumn) {
+pub(super) fn push_dropped_columns(rows: &mut Rows<'_>, table: &Table) {
+    table.dropped.values().for_each(|dropped| push_dropped_column(rows, table, dropped));
+}
+
+fn push_dropped_column(rows: &mut Rows<'_>, table: &Table, dropped: &DroppedColumn) {
     rows.push([
         ("keyspace_name", value::text(&table.keyspace)),
         ("table_name", value::text(&table.name)),
@@ -76,7 +84,11 @@ pub(super) fn push_dropped_column(rows: &mut Rows<'_>, table: &Table, dropped: &
     ]);
 }
 
-pub(super) fn push_type(rows: &mut Rows<'_>, ty: &UserType) {
+pub(super) fn push_types(rows: &mut Rows<'_>, keyspace: &Keyspace) {
+    keyspace.types.values().for_each(|ty| push_type(rows, ty));
+}
+
+fn push_type(rows: &mut Rows<'_>, ty: &UserType) {
     let types: Vec<String> = ty.fields.iter().map(|field| field.ty.to_string()).collect();
     rows.push([
         ("keyspace_name", value::text(&ty.keyspace)),

@@ -47,7 +47,7 @@ fn user_schema() -> Schema {
 fn shown(tables: &SystemTables, keyspace: &str, name: &str, partition: Option<&[u8]>) -> String {
     let table = tables.table(keyspace, name).expect("the table is there");
     let mut lines = Vec::new();
-    for row in tables.rows(table, &user_schema(), partition) {
+    for row in tables.parts(table, &user_schema(), partition).flatten() {
         assert_eq!(row.len(), table.columns().len());
         let values: Vec<String> = table
             .columns()

@@ -9,5 +9,6 @@
 mod cost;
 mod harness;
 mod limits;
+mod paging;
 mod requests;
 mod scripts;

@@ -269,3 +269,30 @@ fn named_values_find_their_markers() {
         assert_eq!(ints(&client.query_with("SELECT k FROM ks.t WHERE k = ?", params).await), [9]);
     });
 }
+
+/// The log holds the elements' places, not their indexes: a replay gives the same lists, on any number of shards.
+#[test]
+fn lists_changed_by_index_and_value_are_replayed_as_they_were() {
+    let folder = Folder::new("lists-replayed");
+    run_node(folder.path(), 2, |client| async move {
+        must(&client, KEYSPACE).await;
+        must(&client, "CREATE TABLE ks.l (k int PRIMARY KEY, l list<int>)").await;
+        for key in 0..10 {
+            must(&client, &format!("INSERT INTO ks.l (k, l) VALUES ({key}, [1, 2, 3, 2])")).await;
+            must(&client, &format!("UPDATE ks.l SET l[0] = 10 WHERE k = {key}")).await;
+            must(&client, &format!("UPDATE ks.l SET l = l - [2] WHERE k = {key}")).await;
+            must(&client, &format!("UPDATE ks.l SET l = [0] + l WHERE k = {key}")).await;
+            must(&client, &format!("DELETE l[2] FROM ks.l WHERE k = {key}")).await;
+        }
+        must(&client, "UPDATE ks.l SET l = l - [0] WHERE k IN (1, 2, 3)").await;
+    });
+    run_node(folder.path(), 1, |client| async move {
+        for key in 0..10 {
+            let reply = client.query(&format!("SELECT l FROM ks.l WHERE k = {key}")).await;
+            let Response::Result(ResultBody::Rows(rows)) = reply.response().1 else { panic!("rows were expected") };
+            let list = rows.iter().next().and_then(|mut row| row.next().flatten()).expect("the list is there");
+            let shown = cql_types::print(&rows.columns[0].ty, list);
+            assert_eq!(shown, if (1..=3).contains(&key) { "[10]" } else { "[0, 10]" }, "key {key}");
+        }
+    });
+}

@@ -2,13 +2,14 @@
 
 use std::ops::Bound as TokenBound;
 
-use mutation::{Bound, ClusteringRef, Deletion, KeyRange, LiveRow, Position, PositionRef, ReadCommand, RowRef, Slice};
+use mutation::{Bound, ClusteringRef, Deletion, KeyRange, LiveRow, Position, ReadCommand, RowRef, Slice};
 use topology::Token;
 
 use crate::memtable::arena::Handle;
 use crate::memtable::entry::{self, Entry};
 use crate::memtable::partition::PartitionHead;
-use crate::memtable::tree::{Cursor, Key, unflip};
+use crate::memtable::tree::Key;
+use crate::memtable::walk::Walked;
 use crate::memtable::{Memtable, ranges};
 use crate::sink::{Flow, ReadEnd, RowSink};
 
@@ -58,17 +59,6 @@ impl Memtable {
             KeyRange::Tokens { start, end } => reading.tokens(start, end),
         }
     }
-
-    /// Where the partitions from `start` on begin.
-    pub(super) fn first_partition(&self, start: TokenBound<Token>) -> Cursor {
-        let (tree, arena) = (&self.partitions, &self.arena);
-        match start {
-            TokenBound::Unbounded => tree.first(arena),
-            TokenBound::Included(token) => tree.seek(arena, Key::of_partition(token, &[])),
-            TokenBound::Excluded(Token(i64::MAX)) => tree.end(arena),
-            TokenBound::Excluded(Token(token)) => tree.seek(arena, Key::of_partition(Token(token + 1), &[])),
-        }
-    }
 }
 
 impl<S: RowSink> Reading<'_, S> {
@@ -87,33 +77,13 @@ impl<S: RowSink> Reading<'_, S> {
     }
 
     fn tokens(&mut self, start: TokenBound<Token>, end: TokenBound<Token>) -> ReadEnd {
-        let arena = &self.table.arena;
-        let mut cursor = self.table.first_partition(start);
-        let mut resume = self.command.after.filter(|after| is_at_or_after(after.token, start));
-        if let Some(after) = resume {
-            cursor = self.table.partitions.seek(arena, Key::of_partition(after.token, after.key));
-        }
-        while let Some((prefix, handle, next)) = cursor.next(arena) {
-            cursor = next;
-            let token = Token(unflip(prefix));
-            if is_past(token, end) {
-                break;
-            }
-            let key = entry::key(arena, handle);
-            let mut after_row = None;
-            if let Some(PositionRef { token: after_token, key: after_key, row }) = resume.take()
-                && (after_token, after_key) == (token, key)
-            {
-                match row {
-                    None => continue,
-                    row => after_row = row,
-                }
-            }
-            if let Visit::End(end) = self.visit(token, handle, after_row) {
+        for Walked { token, handle, after } in self.table.walk(start, end, self.command.after) {
+            if let Visit::End(end) = self.visit(token, handle, after) {
                 return end;
             }
             if self.cost >= COST_MAX {
-                return ReadEnd::Paused(Position { token, key: key.to_vec(), row: None });
+                let key = entry::key(&self.table.arena, handle).to_vec();
+                return ReadEnd::Paused(Position { token, key, row: None });
             }
         }
         ReadEnd::Complete
@@ -268,22 +238,6 @@ impl<S: RowSink> Reading<'_, S> {
             }
         }
         (self.cost >= COST_MAX).then(|| Visit::End(ReadEnd::Paused(visited.position(Some(row.key)))))
-    }
-}
-
-pub(super) fn is_at_or_after(token: Token, start: TokenBound<Token>) -> bool {
-    match start {
-        TokenBound::Unbounded => true,
-        TokenBound::Included(start) => token >= start,
-        TokenBound::Excluded(start) => token > start,
-    }
-}
-
-pub(super) fn is_past(token: Token, end: TokenBound<Token>) -> bool {
-    match end {
-        TokenBound::Unbounded => false,
-        TokenBound::Included(end) => token > end,
-        TokenBound::Excluded(end) => token >= end,
     }
 }
 

@@ -6,14 +6,15 @@
 
 use std::ops::Bound as TokenBound;
 
-use mutation::{ClusteringRef, Deletion, KeyRange, Position, PositionRef, ReadCommand, RowRef, Slice};
+use mutation::{ClusteringRef, Deletion, KeyRange, Position, ReadCommand, RowRef, Slice};
 use topology::Token;
 
 use crate::memtable::arena::Handle;
 use crate::memtable::entry::{self, Entry};
 use crate::memtable::partition::PartitionHead;
-use crate::memtable::read::{COST_BYTES, COST_MAX, is_above, is_at_or_after, is_below, is_past};
-use crate::memtable::tree::{Cursor, Key, unflip};
+use crate::memtable::read::{COST_BYTES, COST_MAX, is_above, is_below};
+use crate::memtable::tree::{Cursor, Key};
+use crate::memtable::walk::Walked;
 use crate::memtable::{Memtable, ranges};
 use crate::sink::{DataSink, ReadEnd};
 
@@ -63,32 +64,11 @@ impl<S: DataSink> Reading<'_, S> {
     }
 
     fn tokens(&mut self, start: TokenBound<Token>, end: TokenBound<Token>) -> ReadEnd {
-        let arena = &self.table.arena;
-        let mut cursor = self.table.first_partition(start);
-        let mut resume = self.command.after.filter(|after| is_at_or_after(after.token, start));
-        if let Some(after) = resume {
-            cursor = self.table.partitions.seek(arena, Key::of_partition(after.token, after.key));
-        }
-        while let Some((prefix, handle, next)) = cursor.next(arena) {
-            cursor = next;
-            let token = Token(unflip(prefix));
-            if is_past(token, end) {
-                break;
-            }
-            let key = entry::key(arena, handle);
-            let mut after_row = None;
-            if let Some(PositionRef { token: after_token, key: after_key, row }) = resume.take()
-                && (after_token, after_key) == (token, key)
-            {
-                match row {
-                    None => continue,
-                    row => after_row = row,
-                }
-            }
-            if let Some(end) = self.visit(token, handle, after_row) {
+        for Walked { token, handle, after } in self.table.walk(start, end, self.command.after) {
+            if let Some(end) = self.visit(token, handle, after) {
                 return end;
             }
-            let position = || Position { token, key: key.to_vec(), row: None };
+            let position = || Position { token, key: entry::key(&self.table.arena, handle).to_vec(), row: None };
             if self.sink.is_full() {
                 return ReadEnd::Stopped(position());
             }

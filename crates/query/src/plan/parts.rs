@@ -1,0 +1,158 @@
+//! SELECT of parts of columns: elements, slices and fields; and writetime(), maxwritetime() and ttl() of columns and parts.
+
+use cql_syntax::{SelectorExpression, Term};
+use cql_types::CqlType;
+use schema::{Column, ColumnKind, Table};
+
+use super::selection_plan::ResultColumn;
+use super::terms::{Markers, Receiver, undefined_column};
+use super::{Part, PartOf, Selected, Step};
+use crate::error::{QueryError, invalid};
+
+/// The parts of a SELECT, in the making.
+pub(super) struct Parts<'p> {
+    pub(super) table: &'p Table,
+    pub(super) markers: &'p mut Markers,
+    pub(super) parts: Vec<Part>,
+}
+
+/// A column or a part of one.
+struct Reached<'t> {
+    column: &'t Column,
+    steps: Vec<Step>,
+    /// As the result's column is called.
+    name: String,
+    ty: CqlType,
+}
+
+impl PartOf {
+    /// What a function of that name makes of a part.
+    pub(super) fn function(name: &str) -> Option<Self> {
+        Some(match name {
+            "writetime" => PartOf::WriteTime,
+            "maxwritetime" => PartOf::MaxWriteTime,
+            "ttl" => PartOf::Ttl,
+            _ => return None,
+        })
+    }
+}
+
+impl<'p> Parts<'p> {
+    /// An element, a slice or a field.
+    pub(super) fn value(&mut self, expression: &SelectorExpression) -> Result<ResultColumn, QueryError> {
+        let reached = self.reach(expression)?;
+        let (name, ty) = (reached.name.clone(), reached.ty.clone());
+        let selected = self.push(reached, PartOf::Value)?;
+        Ok(ResultColumn { name, ty, selected: Some(selected) })
+    }
+
+    /// What the function called `function` makes of a column or a part of one.
+    pub(super) fn written(
+        &mut self,
+        function: &str,
+        what: PartOf,
+        expression: &SelectorExpression,
+    ) -> Result<ResultColumn, QueryError> {
+        let reached = self.reach(expression)?;
+        let column = reached.column;
+        if column.kind.is_key() {
+            let name = &column.name;
+            return Err(invalid(format!("Cannot use selection function {function} on PRIMARY KEY part {name}")));
+        }
+        let name = format!("{function}({})", reached.name);
+        let one = if what == PartOf::Ttl { CqlType::Int } else { CqlType::Bigint };
+        let ty = match reached.ty.is_multi_cell() && what != PartOf::MaxWriteTime {
+            true => CqlType::List { element: Box::new(one), frozen: true },
+            false => one,
+        };
+        let is_static = column.kind == ColumnKind::Static;
+        let selected = match (what, reached.steps.is_empty() && !column.ty.is_multi_cell()) {
+            (PartOf::Ttl, true) => Selected::Ttl { column: column.id, is_static },
+            (_, true) => Selected::WriteTime { column: column.id, is_static },
+            (_, false) => self.push(reached, what)?,
+        };
+        Ok(ResultColumn { name, ty, selected: Some(selected) })
+    }
+
+    fn push(&mut self, reached: Reached<'_>, what: PartOf) -> Result<Selected, QueryError> {
+        let Reached { column, steps, .. } = reached;
+        let index = u16::try_from(self.parts.len()).map_err(|_| invalid("Too many parts of columns are selected"))?;
+        self.parts.push(Part { column: Selected::of_column(column), ty: column.ty.clone(), steps, what });
+        Ok(Selected::Part { index, kind: column.kind })
+    }
+
+    fn reach(&mut self, expression: &SelectorExpression) -> Result<Reached<'p>, QueryError> {
+        let table = self.table;
+        match expression {
+            SelectorExpression::Column(name) => {
+                let column = table.column(name).ok_or_else(|| undefined_column(name, table))?;
+                Ok(Reached { column, steps: Vec::new(), name: name.clone(), ty: column.ty.clone() })
+            }
+            SelectorExpression::Element { of, key } => {
+                let mut reached = self.reach(of)?;
+                let part = part_of_collection(&reached, table, "element", "Element")?;
+                let name = format!("{}[{}]", reached.name, shown(key));
+                let key = self.markers.operand(key, &part)?;
+                let ty = match &reached.ty {
+                    CqlType::Map { value, .. } => (**value).clone(),
+                    _ => part.ty,
+                };
+                let of = std::mem::replace(&mut reached.name, name);
+                let collection = std::mem::replace(&mut reached.ty, ty);
+                reached.steps.push(Step::Element { collection, key, of });
+                Ok(reached)
+            }
+            SelectorExpression::Slice { of, from, to } => {
+                let mut reached = self.reach(of)?;
+                let part = part_of_collection(&reached, table, "slice", "Slice")?;
+                let end = |end: &Option<Term>| end.as_ref().map_or(String::new(), shown);
+                let name = format!("{}[{}..{}]", reached.name, end(from), end(to));
+                let mut operand =
+                    |end: &Option<Term>| end.as_ref().map(|term| self.markers.operand(term, &part)).transpose();
+                let (from, to) = (operand(from)?, operand(to)?);
+                let of = std::mem::replace(&mut reached.name, name);
+                reached.steps.push(Step::Slice { collection: reached.ty.clone(), from, to, of });
+                Ok(reached)
+            }
+            SelectorExpression::Field { of, field } => {
+                let mut reached = self.reach(of)?;
+                let CqlType::Udt { fields, .. } = &reached.ty else {
+                    return Err(invalid(format!(
+                        "Invalid field selection: {} of type {} is not a user type",
+                        reached.name, reached.ty
+                    )));
+                };
+                let found = (0u16..).zip(fields).find(|(_, known)| known.name == *field);
+                let missing = || invalid(format!("{} of type {} has no field {field}", reached.name, reached.ty));
+                let (index, known) = found.ok_or_else(missing)?;
+                reached.ty = known.ty.clone();
+                reached.name = format!("{}.{field}", reached.name);
+                reached.steps.push(Step::Field(index));
+                Ok(reached)
+            }
+            _ => Err(invalid("Elements, slices and fields of what is no column are not supported yet")),
+        }
+    }
+}
+
+/// What names an element of what was reached, which must be a set or map.
+fn part_of_collection(reached: &Reached<'_>, table: &Table, what: &str, named: &str) -> Result<Receiver, QueryError> {
+    let name = &reached.name;
+    let (part, ty) = match &reached.ty {
+        CqlType::Map { key, .. } => ("key", key),
+        CqlType::Set { element, .. } => ("value", element),
+        CqlType::List { .. } => {
+            return Err(invalid(format!("{named} selection is only allowed on sets and maps, but {name} is a list")));
+        }
+        ty => return Err(invalid(format!("Invalid {what} selection: {name} is of type {ty} is not a collection"))),
+    };
+    Ok(Receiver::new(table, format!("{part}({name})"), (**ty).clone()))
+}
+
+/// A term as it stands in the name of a result's column: there a marker has no name.
+fn shown(term: &Term) -> String {
+    match term {
+        Term::Marker(_) => "?".to_owned(),
+        term => term.to_string(),
+    }
+}
