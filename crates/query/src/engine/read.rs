@@ -126,6 +126,11 @@ impl Engine {
         let ended_at = match &select.keys {
             Keys::Choices(choices) => {
                 let keys = keys(&select.table, choices, &binds)?;
+                if keys.len() > 1 && call.params.consistency.is_serial() {
+                    return Err(invalid(
+                        "SERIAL/LOCAL_SERIAL consistency may only be requested for one partition at a time",
+                    ));
+                }
                 self.select_keys(select, &keys, command, level, &mut emitter).await?
             }
             Keys::Tokens { start, end } => {

@@ -40,7 +40,7 @@ pub(super) fn create(
         return Err(SchemaError::AlreadyExists {
             keyspace: in_keyspace.to_owned(),
             table: name.clone(),
-            message: format!("Table '{in_keyspace}.{name}' already exists"),
+            message: format!("Cannot add already existing table \"{name}\" to keyspace \"{in_keyspace}\""),
         });
     }
     let mut warnings = Vec::new();
