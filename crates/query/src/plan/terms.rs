@@ -108,7 +108,7 @@ impl Markers {
         let Some((generator, ty)) = generator_called(name) else { return Err(unknown_function(name)) };
         if !arguments.is_empty() {
             return Err(invalid(format!(
-                "Invalid number of arguments for function system.{name}: 0 required but {} provided",
+                "Invalid number of arguments in call to function system.{name}: 0 required but {} provided",
                 arguments.len()
             )));
         }
