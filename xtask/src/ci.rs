@@ -9,11 +9,10 @@ use std::time::Duration;
 
 use crate::bench;
 use crate::peers::cassandra;
-use crate::peers::python::Environment;
 use crate::report::{Passed, Report};
 use crate::tests::{self, Effort};
-use crate::tools::{self, CC, CXX, JAVA, MAVEN, PYTHON, TASKSET};
-use crate::{fuzz, oracle, planted, process, tidy, workspace};
+use crate::tools::{self, CC, CXX, GO, JAVA, JDK, MAVEN, NODE, NPM, PYTHON, TASKSET};
+use crate::{drivers, fuzz, oracle, planted, process, tidy, workspace};
 
 /// How long everything may take.
 pub struct Settings {
@@ -77,13 +76,13 @@ impl Settings {
 
 /// Runs every phase and prints the table.
 pub fn run(settings: &Settings) -> Result<(), String> {
-    tools::require(&[CC, CXX, PYTHON, TASKSET, JAVA, MAVEN])?;
+    tools::require(&[CC, CXX, PYTHON, JAVA, JDK, MAVEN, GO, NODE, NPM, TASKSET])?;
     tools::require_nightly()?;
     let mut report = Report::begin(settings.all);
     report.phase("lint", settings.lint, lint);
     if report.phase("build", settings.build, build) {
         report.phase("unit", settings.unit, tests::unit);
-        report.phase("drivers", settings.drivers, |budget| tests::drivers(budget, settings.effort));
+        report.phase("drivers", settings.drivers, |budget| drivers::phase(budget, settings.effort));
         report.phase("oracle", settings.oracle, oracle::phase);
         report.phase("hostile", settings.hostile, |budget| tests::hostile(budget, settings.effort));
         report.phase("crash", settings.crash, |budget| tests::crash(budget, settings.effort));
@@ -114,11 +113,10 @@ fn lint(budget: Duration) -> Result<Passed, String> {
     if complaints.is_empty() { Ok(Passed { success: true, ..Passed::default() }) } else { Err(complaints.join("; ")) }
 }
 
-/// Everything that later phases run. The Python environments and Cassandra load while the compiler works.
+/// Everything that later phases run. The drivers and Cassandra load while the compiler works.
 fn build(budget: Duration) -> Result<Passed, String> {
     let peers = std::thread::spawn(|| {
-        Environment::Cassandra.programs()?;
-        Environment::Scylla.programs()?;
+        drivers::prepare()?;
         cassandra::fetch().map(drop)
     });
     tests::build_release(budget)?;

@@ -6,6 +6,7 @@
 
 mod bench;
 mod ci;
+mod drivers;
 mod fuzz;
 mod oracle;
 mod peers;
@@ -26,7 +27,7 @@ cargo xtask <task>
   ci                 everything that must hold before a change lands, within 25 minutes on 2 cores
   soak               the same tests with long settings
   tidy               the house rules that no compiler checks
-  drivers            real drivers and cqlsh against the release binary
+  drivers            real drivers of five languages, and cqlsh, against the release binary
   hostile            hostile bytes on the socket
   crash              loads with kills, power cuts and restarts, every acknowledged row read back
   power              the power cuts alone
@@ -51,7 +52,7 @@ fn main() -> ExitCode {
         Some("ci") => ci::run(&ci::Settings::ci()),
         Some("soak") => ci::run(&ci::Settings::soak()),
         Some("tidy") => tidy::run(),
-        Some("drivers") => tests::run_alone(tests::drivers, rest),
+        Some("drivers") => tests::run_alone(drivers::phase, rest),
         Some("hostile") => tests::run_alone(tests::hostile, rest),
         Some("power") => tests::run_alone(tests::power, rest),
         Some("crash") => tests::run_alone(tests::crash, rest),

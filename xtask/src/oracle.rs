@@ -3,13 +3,12 @@
 //! This starts the servers and calls the runner, which is a test target of its own: `tests/oracle/main.rs`.
 
 use std::net::TcpListener;
-use std::process::Command;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::peers::cassandra::{Cassandra, Purpose};
+use crate::process;
 use crate::report::{Counts, Passed};
-use crate::tests::{Effort, build_release, environment};
-use crate::{process, workspace};
+use crate::tests::{Effort, build_release, cargo_test, environment};
 
 /// Both configurations; the first one's answers are those that Helenus must give.
 const CONFIGURATIONS: [Purpose; 2] = [Purpose::AnswersOfNone, Purpose::AnswersOfDefaults];
@@ -75,9 +74,9 @@ fn runner(
     paths: &[&str],
     budget: Duration,
 ) -> Result<process::Output, String> {
-    let mut cargo = Command::new("cargo");
-    cargo.args(["test", "--workspace", "--test", "oracle", "--", command]).args(words).args(servers).args(paths);
-    process::run(environment(&mut cargo, Effort::Ci).current_dir(workspace::root()), budget)
+    let mut cargo = cargo_test();
+    cargo.args(["--test", "oracle", "--", command]).args(words).args(servers).args(paths);
+    process::run(environment(&mut cargo, Effort::Ci), budget)
 }
 
 /// Starts a server of each configuration, names them to `work` as `configuration=hash@address`, and ends them.

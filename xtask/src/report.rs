@@ -1,5 +1,6 @@
 //! Phases with their times, and the test runners' own counts summed.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// How many times its budget a phase may take before it is ended: a shared machine may be half as fast as on the day when the
@@ -21,9 +22,9 @@ impl Counts {
         Counts { passed: self.passed + other.passed, failed: self.failed + other.failed }
     }
 
-    /// Reads every summary line of cargo's test runner and of pytest in the output.
+    /// Reads every summary line of the test runners in the output. Go's has none, and tells each test's verdict instead.
     pub fn of(lines: &[String]) -> Counts {
-        lines.iter().filter_map(|line| summary(line)).fold(Counts::default(), Counts::and)
+        lines.iter().filter_map(|line| summary(line)).fold(verdicts_of_go(lines), Counts::and)
     }
 }
 
@@ -33,6 +34,20 @@ pub fn summary(line: &str) -> Option<Counts> {
     let line = line.trim();
     if line.starts_with("test result: ") {
         return Some(Counts { passed: number_before(line, " passed"), failed: number_before(line, " failed") });
+    }
+    // Surefire: "[INFO] Tests run: 627, Failures: 1, Errors: 2, Skipped: 3"; a line with the time is of one class, and in the sum.
+    let words = line.split_once("] ").map_or(line, |(_, words)| words);
+    if words.starts_with("Tests run: ") && !words.contains("Time elapsed") {
+        let number = |word| number_after(words, word);
+        let failed = number("Failures: ") + number("Errors: ");
+        let passed = number("Tests run: ").saturating_sub(failed + number("Skipped: "));
+        return Some(Counts { passed, failed });
+    }
+    // node --test: "ℹ pass 12", "ℹ fail 1" and so on, a line each.
+    if let Some(words) = line.strip_prefix("ℹ ") {
+        let failed = number_after(words, "fail ") + number_after(words, "cancelled ");
+        return Some(Counts { passed: number_after(words, "pass "), failed })
+            .filter(|counts| *counts != Counts::default());
     }
     // pytest: "===== 1 failed, 12 passed in 3.21s =====", or the same without the drawing when quiet.
     let text = line.trim_matches('=').trim();
@@ -56,6 +71,29 @@ fn number_before(line: &str, word: &str) -> u64 {
     let Some(at) = line.find(word) else { return 0 };
     let digits = line[..at].rsplit(|character: char| !character.is_ascii_digit()).next().unwrap_or_default();
     digits.parse().unwrap_or(0)
+}
+
+fn number_after(line: &str, word: &str) -> u64 {
+    let Some((_, rest)) = line.split_once(word) else { return 0 };
+    rest.split(|character: char| !character.is_ascii_digit()).next().unwrap_or_default().parse().unwrap_or(0)
+}
+
+/// `go test -v` says "--- PASS: TestA/part (0.01s)" of each test and of its parts; those that have parts are not counted.
+fn verdicts_of_go(lines: &[String]) -> Counts {
+    let verdict = |line: &str| {
+        let (words, is_passed) =
+            ["--- PASS: ", "--- FAIL: "].iter().zip([true, false]).find_map(|(head, is_passed)| {
+                line.trim_start().strip_prefix(head).map(|words| (words.to_string(), is_passed))
+            })?;
+        words.split_once(" (").map(|(name, _)| (name.to_string(), is_passed))
+    };
+    let verdicts: Vec<(String, bool)> = lines.iter().filter_map(|line| verdict(line)).collect();
+    let wholes: BTreeSet<&str> =
+        verdicts.iter().flat_map(|(name, _)| name.match_indices('/').map(|(at, _)| &name[..at])).collect();
+    let leaves = verdicts.iter().filter(|(name, _)| !wholes.contains(name.as_str()));
+    leaves.fold(Counts::default(), |counts, (_, is_passed)| {
+        counts.and(Counts { passed: u64::from(*is_passed), failed: u64::from(!is_passed) })
+    })
 }
 
 /// What a phase hands back when it holds.
@@ -182,6 +220,29 @@ mod tests {
         .to_vec();
         assert_eq!(Counts::of(&lines[..6]), Counts { passed: 12 + 3 + 7 + 5 + 4, failed: 2 + 1 + 2 });
         assert_eq!(summary(&lines[6]), None);
+    }
+
+    #[test]
+    fn other_languages_runners_are_read() {
+        let count = |lines: &[&str]| Counts::of(&lines.iter().map(|line| (*line).to_string()).collect::<Vec<_>>());
+        let surefire = [
+            "[ERROR] Tests run: 75, Failures: 1, Errors: 2, Skipped: 0, Time elapsed: 9.531 s <<< FAILURE! -- in DriverTest",
+            "[ERROR] Tests run: 627, Failures: 1, Errors: 2, Skipped: 4",
+        ];
+        assert_eq!(count(&surefire), Counts { passed: 620, failed: 3 });
+        let node = ["ℹ tests 14", "ℹ suites 2", "ℹ pass 11", "ℹ fail 2", "ℹ cancelled 1", "ℹ duration_ms 23.5"];
+        assert_eq!(count(&node), Counts { passed: 11, failed: 3 });
+        let go = [
+            "=== RUN   TestDriver",
+            "--- FAIL: TestDriver (1.20s)",
+            "    --- FAIL: TestDriver/uring (1.00s)",
+            "        --- PASS: TestDriver/uring/typing (0.10s)",
+            "            --- PASS: TestDriver/uring/typing/map<text,_int> (0.10s)",
+            "        --- FAIL: TestDriver/uring/keys (0.10s)",
+            "--- PASS: TestAlone (0.00s)",
+            "ok  \thelenus/drivers\t1.3s",
+        ];
+        assert_eq!(count(&go), Counts { passed: 2, failed: 1 });
     }
 
     #[test]

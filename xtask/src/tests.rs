@@ -1,10 +1,9 @@
-//! The black-box phases: real drivers, hostile bytes, crashes; all against the release binary.
+//! The black-box phases but for the drivers': hostile bytes, crashes; all against the release binary.
 
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::peers::python::Environment;
 use crate::report::{Counts, Passed};
 use crate::tools::{self, MKFS, MOUNT};
 use crate::{process, workspace};
@@ -18,23 +17,26 @@ pub enum Effort {
     Soak,
 }
 
-/// Python's drivers and cqlsh, and the Rust driver.
-pub fn drivers(budget: Duration, effort: Effort) -> Result<Passed, String> {
-    let cassandra = pytest(Environment::Cassandra, &["test_driver.py", "test_cqlsh.py"], budget, effort)?;
-    let scylla = pytest(Environment::Scylla, &["test_driver.py", "test_shard_aware.py"], budget, effort)?;
-    let rust = black_box("drivers", budget, effort)?;
-    Ok([cassandra, scylla, rust].into_iter().fold(Passed { success: true, ..Passed::default() }, both))
+/// What everything but the release binary is built with: planted bugs, all asleep. One set of features for all, since cargo would build
+/// the crates once for each.
+const FEATURES: [&str; 2] = ["--features", "helenus-sim/planted"];
+
+/// `cargo test` of the whole workspace: naming some packages would make cargo choose other features and build the rest anew.
+pub fn cargo_test() -> Command {
+    let mut command = Command::new("cargo");
+    command.args(["test", "--workspace"]).args(FEATURES).current_dir(workspace::root());
+    command
 }
 
 /// Hostile bytes on the socket, then long requests: neither may hold a shard.
 pub fn hostile(budget: Duration, effort: Effort) -> Result<Passed, String> {
-    Ok(both(black_box("hostile", budget, effort)?, black_box("long", budget, effort)?))
+    Ok(both(run_black_box("hostile", budget, effort)?, run_black_box("long", budget, effort)?))
 }
 
 /// Power cuts alone.
 pub fn power(budget: Duration, effort: Effort) -> Result<Passed, String> {
     require_power()?;
-    black_box("power", budget, effort)
+    run_black_box("power", budget, effort)
 }
 
 /// What the power cuts need of this machine.
@@ -46,18 +48,15 @@ pub fn require_power() -> Result<(), String> {
 /// Loads, kills, power cuts and restarts, then what was acknowledged read back.
 pub fn crash(budget: Duration, effort: Effort) -> Result<Passed, String> {
     require_power()?;
-    let kills = both(black_box("durability", budget, effort)?, black_box("crash", budget, effort)?);
-    Ok(both(kills, black_box("power", budget, effort)?))
+    let kills = both(run_black_box("durability", budget, effort)?, run_black_box("crash", budget, effort)?);
+    Ok(both(kills, run_black_box("power", budget, effort)?))
 }
 
 /// Nodes on simulated machines: images of the disk at every boundary, disk calls that fail one by one, and random seeds.
-/// The build is only the linking of what the tests were built with: another phase may have put one with planted bugs in its place.
 pub fn simulation(budget: Duration, effort: Effort) -> Result<Passed, String> {
     const THREADS: [&str; 2] = ["--threads", "2"];
     let began = std::time::Instant::now();
-    let mut build = Command::new("cargo");
-    build.args(["test", "--workspace", "--no-run"]);
-    process::must(build.current_dir(workspace::root()), budget)?;
+    build_binaries(budget)?;
     let binary = workspace::target().join("debug").join("helenus-sim");
     let (images, flips, seconds) = match effort {
         Effort::Ci => ("2000", "150", 60),
@@ -84,7 +83,7 @@ pub fn simulation(budget: Duration, effort: Effort) -> Result<Passed, String> {
 
 /// Start time, memory and the cost of doing nothing.
 pub fn footprint(budget: Duration, effort: Effort) -> Result<Passed, String> {
-    black_box("footprint", budget, effort)
+    run_black_box("footprint", budget, effort)
 }
 
 /// Runs one of the phases by itself, building what it needs; `--soak` for long settings.
@@ -111,25 +110,32 @@ pub fn build_release(budget: Duration) -> Result<(), String> {
     process::must(command.current_dir(workspace::root()), budget).map(drop)
 }
 
+/// The binaries of the tests' build: the simulator, and a server in which bugs can be planted.
+pub fn build_binaries(budget: Duration) -> Result<(), String> {
+    let mut command = Command::new("cargo");
+    command.args(["build", "--profile", "test", "--workspace", "--bins"]).args(FEATURES);
+    process::must(command.current_dir(workspace::root()), budget).map(drop)
+}
+
 /// Every test binary, the black-box ones too, so that no later phase waits for the compiler.
 pub fn build_tests(budget: Duration) -> Result<(), String> {
-    let mut unit = Command::new("cargo");
-    process::must(unit.args(["test", "--workspace", "--no-run"]).current_dir(workspace::root()), budget)?;
-    let mut black_box = Command::new("cargo");
-    black_box.args(["test", "--workspace", "--no-run"]);
+    build_binaries(budget)?;
+    process::must(cargo_test().arg("--no-run"), budget)?;
+    let mut black_box = cargo_test();
+    black_box.arg("--no-run");
     for name in ["drivers", "hostile", "long", "durability", "crash", "power", "footprint", "oracle"] {
         black_box.args(["--test", name]);
     }
-    process::must(black_box.current_dir(workspace::root()), budget).map(drop)
+    process::must(&mut black_box, budget).map(drop)
 }
 
 /// The tests beside the code.
 pub fn unit(budget: Duration) -> Result<Passed, String> {
-    let mut command = Command::new("cargo");
-    counted(command.args(["test", "--workspace", "--no-fail-fast"]).current_dir(workspace::root()), budget)
+    counted(cargo_test().arg("--no-fail-fast"), budget)
 }
 
-fn both(first: Passed, second: Passed) -> Passed {
+/// Both sums, held if both held.
+pub fn both(first: Passed, second: Passed) -> Passed {
     Passed { counts: first.counts.and(second.counts), success: first.success && second.success, note: String::new() }
 }
 
@@ -142,26 +148,20 @@ fn counted(command: &mut Command, budget: Duration) -> Result<Passed, String> {
     Ok(Passed { counts, success: output.success, note: String::new() })
 }
 
-/// A test target of the `helenus-tests` package. They are off for a plain `cargo test`, since they need the release binary; naming the
-/// whole workspace keeps cargo from choosing other features and building the drivers anew.
-fn black_box(name: &str, budget: Duration, effort: Effort) -> Result<Passed, String> {
-    let mut command = Command::new("cargo");
-    command.args(["test", "--workspace", "--test", name, "--", "--test-threads=1", "--nocapture"]);
-    counted(environment(&mut command, effort).current_dir(workspace::root()), budget)
+/// Runs a test target of the `helenus-tests` package.
+fn run_black_box(name: &str, budget: Duration, effort: Effort) -> Result<Passed, String> {
+    counted(environment(&mut black_box(name), effort), budget)
 }
 
-fn pytest(python: Environment, files: &[&str], budget: Duration, effort: Effort) -> Result<Passed, String> {
-    let programs = python.programs()?;
-    let folder = workspace::root().join("tests/drivers/python");
-    let mut command = Command::new(programs.join("python"));
-    command.args(["-m", "pytest", "-p", "no:cacheprovider", "--quiet", "--durations=5"]).args(files);
-    // cqlsh is looked up on PATH; bytecode stays out of the work tree.
-    let path = std::env::var("PATH").unwrap_or_default();
-    command.env("PATH", format!("{}:{path}", programs.display())).env("PYTHONDONTWRITEBYTECODE", "1");
-    counted(environment(&mut command, effort).current_dir(folder), budget)
+/// The command for a test target of the `helenus-tests` package. They are off for a plain `cargo test`, since they need the release
+/// binary.
+pub fn black_box(name: &str) -> Command {
+    let mut command = cargo_test();
+    command.args(["--test", name, "--", "--test-threads=1", "--nocapture"]);
+    command
 }
 
-/// Names the release binary to a test, and says how hard to try.
+/// Names the binary under test to the suite, and how hard it should try.
 pub fn environment(command: &mut Command, effort: Effort) -> &mut Command {
     let binary: PathBuf = workspace::release_binary("helenus");
     command.env("HELENUS_BINARY", binary);

@@ -22,8 +22,16 @@ pub const MKFS: Tool = Tool { program: "mkfs.ext4", package: "e2fsprogs" };
 pub const MOUNT: Tool = Tool { program: "mount", package: "mount" };
 /// Runs the real Cassandra.
 pub const JAVA: Tool = Tool { program: "java", package: "openjdk-17-jre-headless" };
-/// Fetches the real Cassandra.
+/// Compiles the Java driver's suite.
+pub const JDK: Tool = Tool { program: "javac", package: "openjdk-17-jdk-headless" };
+/// Fetches the real Cassandra and the Java driver.
 pub const MAVEN: Tool = Tool { program: "mvn", package: "maven" };
+/// Fetches and compiles gocql and its suite.
+pub const GO: Tool = Tool { program: "go", package: "golang-go" };
+/// Runs the Node driver.
+pub const NODE: Tool = Tool { program: "node", package: "nodejs" };
+/// Fetches the Node driver.
+pub const NPM: Tool = Tool { program: "npm", package: "npm" };
 
 /// Fails with one line per missing program and the apt line for all of them.
 pub fn require(tools: &[Tool]) -> Result<(), String> {

@@ -1,24 +1,22 @@
 """Fixtures: a server per configuration, and sessions on it."""
 
+import pathlib
+
 import pytest
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.policies import RoundRobinPolicy
 
 from server import Server
 
-# Every pair of (reactor, shards, protocol, compression) stands in some line; the full product would say little more.
-CONFIGURATIONS = [
-    ("uring", 1, 4, None),
-    ("uring", 2, 5, "lz4"),
-    ("epoll", 1, 5, "lz4"),
-    ("epoll", 2, 4, "lz4"),
-    ("epoll", 2, 5, None),
-    ("epoll", 1, 3, "snappy"),
-    ("uring", 2, 4, "snappy"),
-    ("uring", 1, 3, "lz4"),
-    # Not forced, in a process that is refused io_uring.
-    ("refused", 2, 5, "lz4"),
-]
+LINES = pathlib.Path(__file__).parents[1].joinpath("configurations.txt").read_text().splitlines()
+
+
+def configuration(line):
+    suites, reactor, shards, protocol, compression = line.split()
+    return reactor, int(shards), int(protocol), None if compression == "none" else compression
+
+
+CONFIGURATIONS = [configuration(line) for line in LINES if line.startswith("full ")]
 
 
 def name(configuration):

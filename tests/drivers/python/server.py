@@ -2,6 +2,9 @@
 
 The thin Python twin of the Rust harness in tests/src. With HELENUS_AGAINST=host:port nothing is started and the tests talk to
 what listens there: run against a real Cassandra, they show that they ask for what Cassandra does.
+
+Suites in other languages run it as a program, `python3 server.py REACTOR SHARDS`: it says where the server listens, ends it when
+standard input ends, and fails when the log says something bad. So there is one judge for all of them.
 """
 
 import os
@@ -9,6 +12,7 @@ import queue
 import re
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -101,3 +105,9 @@ class Server:
 def is_bad(line):
     """A poll over 5 ms, a panic, or an error that nobody handled."""
     return "panicked" in line or (" WARN " in line and "stall" in line) or " ERROR " in line
+
+
+if __name__ == "__main__":
+    with Server(sys.argv[1], int(sys.argv[2])) as started:
+        print(f"{started.host}:{started.port}", flush=True)
+        sys.stdin.read()

@@ -1,4 +1,7 @@
 //! Foreign programs that the tests and benchmarks hold Helenus against, fetched into the target folder.
 
 pub mod cassandra;
+pub mod go;
+pub mod java;
+pub mod node;
 pub mod python;

@@ -1,0 +1,73 @@
+'use strict';
+// A running server, and clients of it. The Python harness starts it, ends it and judges its log.
+
+const { spawn } = require('node:child_process');
+const { once } = require('node:events');
+const fs = require('node:fs');
+const path = require('node:path');
+const readline = require('node:readline');
+const cassandra = require('cassandra-driver');
+
+const SUITES = path.join(__dirname, '..');
+
+// The lines of the table that all suites read: this driver neither compresses nor speaks version 5.
+function configurations() {
+  const lines = fs.readFileSync(path.join(SUITES, 'configurations.txt'), 'utf8').split('\n');
+  return lines.filter((line) => line.startsWith('plain ')).map((line) => {
+    const [, reactor, shards, protocol] = line.split(/\s+/);
+    return { reactor, shards, protocol: Number(protocol), name: `${reactor}-${shards}-v${protocol}` };
+  });
+}
+
+class Server {
+  static async start({ reactor, shards, protocol }) {
+    const server = new Server();
+    server.protocol = protocol;
+    server.process = spawn('python3', [path.join(SUITES, 'python/server.py'), reactor, shards], { stdio: ['pipe', 'pipe', 'inherit'] });
+    server.ended = once(server.process, 'exit');
+    const lines = readline.createInterface({ input: server.process.stdout });
+    const [line] = await Promise.race([
+      once(lines, 'line'),
+      server.ended.then(() => { throw new Error('the server did not start; its words are above'); }),
+    ]);
+    server.address = line;
+    return server;
+  }
+
+  // Ends the server, which must end well and have nothing to complain of.
+  async stop() {
+    this.process.stdin.end();
+    const timer = setTimeout(() => this.process.kill('SIGKILL'), 30_000);
+    const [code] = await this.ended;
+    clearTimeout(timer);
+    if (code !== 0) {
+      throw new Error('the server ended badly; its words are above');
+    }
+  }
+
+  // A connected client; without a version of its own it finds one by itself.
+  async connect(options = {}) {
+    const client = new cassandra.Client({
+      contactPoints: [this.address],
+      localDataCenter: 'datacenter1',
+      protocolOptions: { maxVersion: this.protocol },
+      refreshSchemaDelay: 50,
+      socketOptions: { readTimeout: 30_000 },
+      ...options,
+    });
+    await client.connect();
+    return client;
+  }
+}
+
+async function waitFor(what, condition) {
+  const deadline = Date.now() + 10_000;
+  while (!await condition()) {
+    if (Date.now() > deadline) {
+      throw new Error(`waited in vain: ${what}`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+module.exports = { Server, configurations, waitFor };

@@ -1,0 +1,40 @@
+//! The Java driver's suite: Maven fetches what `pom.xml` pins, compiles, and runs it in one JVM.
+//!
+//! Maven's repository lies in the target folder, so that nothing is left in anybody's home.
+
+use std::process::Command;
+
+use crate::tools::{self, JDK, MAVEN};
+use crate::{process, workspace};
+
+/// Fetches and compiles what the suite needs; nothing where that has been done for this `pom.xml`.
+pub fn prepare() -> Result<(), String> {
+    tools::require(&[JDK, MAVEN])?;
+    let pom = workspace::root().join("tests/drivers/java/pom.xml");
+    let wanted = std::fs::read_to_string(&pom).map_err(|error| format!("cannot read {}: {error}", pom.display()))?;
+    let stamp = workspace::target().join("maven").join("fetched.xml");
+    if std::fs::read_to_string(&stamp).is_ok_and(|fetched| fetched == wanted) {
+        return Ok(());
+    }
+    println!("fetching the Java driver");
+    // Asked for no test at all, the runner is fetched too, which it is only when it starts.
+    process::quiet(maven().args(["test", "-Dtest=NoTest", "-Dsurefire.failIfNoSpecifiedTests=false"]))?;
+    std::fs::write(&stamp, wanted).map_err(|error| format!("cannot write {}: {error}", stamp.display()))
+}
+
+/// The command that runs the suite.
+pub fn suite() -> Command {
+    let mut command = maven();
+    command.args(["--offline", "test"]);
+    command
+}
+
+fn maven() -> Command {
+    let target = workspace::target();
+    let mut command = Command::new("mvn");
+    command.args(["--batch-mode", "--no-transfer-progress", "-Dstyle.color=never"]);
+    command.arg(format!("-Dmaven.repo.local={}", target.join("maven").display()));
+    command.arg(format!("-Dhelenus.target={}", target.join("drivers/java").display()));
+    command.current_dir(workspace::root().join("tests/drivers/java"));
+    command
+}
