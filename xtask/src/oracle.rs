@@ -19,6 +19,7 @@ const SAMPLE_PERCENT: &str = "10";
 pub fn run(arguments: &[String]) -> Result<(), String> {
     const TIME: Duration = Duration::from_secs(3600);
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    build_runner(TIME)?;
     let output = match &words[..] {
         ["record", paths @ ..] => with_servers(|servers| runner("record", &[], servers, paths, TIME))?,
         ["check", rest @ ..] => {
@@ -56,6 +57,13 @@ pub fn phase(budget: Duration) -> Result<Passed, String> {
 /// Another part of the scripts in each run; printed, so that it can be chosen again.
 fn seed() -> String {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()).to_string()
+}
+
+/// Builds the runner, so that no server waits for the compiler.
+fn build_runner(budget: Duration) -> Result<(), String> {
+    let mut cargo = Command::new("cargo");
+    cargo.args(["test", "--workspace", "--test", "oracle", "--no-run"]);
+    process::must(cargo.current_dir(workspace::root()), budget).map(drop)
 }
 
 /// Calls the runner with the words, the servers and the scripts' paths.

@@ -126,6 +126,11 @@ impl Engine {
         let ended_at = match &select.keys {
             Keys::Choices(choices) => {
                 let keys = keys(&select.table, choices, &binds)?;
+                if keys.len() > 1 && call.params.consistency.is_serial() {
+                    return Err(invalid(
+                        "SERIAL/LOCAL_SERIAL consistency may only be requested for one partition at a time",
+                    ));
+                }
                 self.select_keys(select, &keys, command, level, &mut emitter).await?
             }
             Keys::Tokens { start, end } => {
@@ -326,7 +331,10 @@ pub(super) fn token_range(
 fn token_value(select: &Select, value: &TokenValue, binds: &Binds<'_>) -> Result<Token, QueryError> {
     match value {
         TokenValue::Number(operand) => {
-            let bytes = operand.key_value("partition key token", binds)?;
+            let bytes = match operand.value(binds)? {
+                Value::Null => return Err(invalid("Invalid null token value")),
+                _ => operand.key_value("partition key token", binds)?,
+            };
             match bytes.first_chunk() {
                 Some(bytes) => Ok(Token(i64::from_be_bytes(*bytes))),
                 None => Err(invalid("Invalid empty value for the partition key token")),

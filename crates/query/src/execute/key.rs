@@ -128,7 +128,7 @@ pub(crate) fn in_values(list: &InList, column: &Column, binds: &Binds<'_>) -> Re
             check_count(operand.unchecked(binds))?;
             let bytes = match operand.value(binds)? {
                 Value::Bytes(bytes) => bytes,
-                Value::Null => return Err(invalid("Invalid null value for IN restriction")),
+                Value::Null => return Err(invalid(format!("Invalid null value for column {}", column.name))),
                 Value::Unset => return Err(invalid(format!("Invalid unset value for column {}", column.name))),
             };
             values = list_elements(operand, bytes, column)?;

@@ -713,7 +713,7 @@ fn token_value(term: &Term, table: &Table, markers: &mut Markers) -> Result<Toke
         let columns = table.partition_key();
         if arguments.len() != columns.len() {
             return Err(invalid(format!(
-                "Invalid number of arguments for function system.token: {} required but {} provided",
+                "Invalid number of arguments in call to function system.token: {} required but {} provided",
                 columns.len(),
                 arguments.len()
             )));

@@ -86,7 +86,7 @@ pub(super) fn plan(
         return Ok(Action::SelectVirtual(Box::new(plan)));
     }
     restrict(&mut plan, restrictions, select.allow_filtering)?;
-    if plan.order == Order::Reversed && !plan.is_single_partition() {
+    if !select.order_by.is_empty() && !plan.is_single_partition() {
         return Err(invalid("ORDER BY with an IN on the partition key is not supported yet"));
     }
     Ok(Action::Select(Box::new(plan)))
