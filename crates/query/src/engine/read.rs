@@ -123,7 +123,11 @@ impl Engine {
         }
         let ended_at = match &select.keys {
             Keys::Choices(choices) => {
-                let keys = keys(&select.table, choices, &binds)?;
+                let mut keys = keys(&select.table, choices, &binds)?;
+                if let Some(Keys::Tokens { start, end }) = &select.key_tokens {
+                    let range = token_range(select, start.as_deref(), end.as_deref(), &binds)?;
+                    keys.retain(|key| is_in(range.as_ref(), || token_of(key)));
+                }
                 self.select_keys(select, &keys, command, level, &mut emitter).await?
             }
             Keys::Tokens { start, end } => {
@@ -138,6 +142,9 @@ impl Engine {
         };
         if let Some(wanted) = emitter.wanted() {
             return Ok(Some(wanted));
+        }
+        if !select.sort.is_empty() {
+            emitter.sort(limit(select.limit.as_ref(), &binds)?, &self.inner.runtime).await;
         }
         finish(emitter, ended_at, call, &binds)?;
         Ok(None)
@@ -238,6 +245,16 @@ fn paging_key(call: &Call<'_>, binds: &Binds<'_>) -> PagingKey {
     PagingKey::new(call.id, binds.values.iter().map(|value| value.bytes()))
 }
 
+/// Whether a token is in a range; `None` is empty.
+pub(super) fn is_in(range: Option<&KeyRange<'_>>, token: impl FnOnce() -> Token) -> bool {
+    match range {
+        None => false,
+        Some(KeyRange::Tokens { start: TokenBound::Unbounded, end: TokenBound::Unbounded }) => true,
+        Some(KeyRange::Tokens { start, end }) => std::ops::RangeBounds::contains(&(*start, *end), &token()),
+        Some(KeyRange::Partition { .. }) => false,
+    }
+}
+
 /// How many rows the page may hold.
 #[inline]
 fn row_limits(
@@ -253,6 +270,15 @@ fn row_limits(
         Some(Ok(size)) if size > 0 && matches!(select.output, Output::Rows(_)) => Some(size),
         _ => None,
     };
+    if !select.sort.is_empty() {
+        if page.is_some() {
+            return Err(invalid(
+                "Cannot page queries with both ORDER BY and a IN restriction on the partition key; you must either remove the ORDER BY or the IN and sort client side, or disable paging for this query",
+            ));
+        }
+        // All rows must be known before the first of them are.
+        return Ok(RowLimits { rows: u32::MAX, page: u32::MAX, is_paged: false, per_partition });
+    }
     let rows = state.map_or(limit, |state| state.rows_left.min(limit));
     Ok(RowLimits { rows, page: page.unwrap_or(u32::MAX), is_paged: page.is_some(), per_partition })
 }

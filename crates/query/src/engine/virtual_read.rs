@@ -6,11 +6,11 @@ use std::ops::Bound as TokenBound;
 use cql_protocol::response::insert_warnings;
 use cql_protocol::{RowsWriter, Value};
 use mutation::KeyRange;
-use topology::{Token, token_of};
+use topology::token_of;
 
 use super::Engine;
 use super::now::Call;
-use super::read::{limit, read_level, token_range};
+use super::read::{is_in, limit, read_level, token_range};
 use crate::error::QueryError;
 use crate::execute::bind::generate;
 use crate::execute::filter::Conditions;
@@ -122,15 +122,6 @@ fn wanted_partition<'a>(select: &'a Select, binds: &Binds<'a>) -> Result<Option<
         }
     }
     Ok(None)
-}
-
-fn is_in(range: Option<&KeyRange<'_>>, token: impl FnOnce() -> Token) -> bool {
-    match range {
-        None => false,
-        Some(KeyRange::Tokens { start: TokenBound::Unbounded, end: TokenBound::Unbounded }) => true,
-        Some(KeyRange::Tokens { start, end }) => std::ops::RangeBounds::contains(&(*start, *end), &token()),
-        Some(KeyRange::Partition { .. }) => false,
-    }
 }
 
 /// A result while it is written.
