@@ -1,7 +1,6 @@
 //! Reads of system tables: their rows are made up from the snapshot part by part, looked at one by one, and let go.
 
 use std::borrow::Cow;
-use std::ops::RangeBounds;
 
 use cql_protocol::RowsWriter;
 use mutation::{KeyRange, Position};
@@ -9,7 +8,7 @@ use topology::{Token, token_of};
 
 use super::Engine;
 use super::now::Call;
-use super::read::{paging_key, paging_state, read_level, row_limits, token_range};
+use super::read::{is_in, paging_key, paging_state, read_level, row_limits, token_range};
 use crate::error::{QueryError, invalid};
 use crate::execute::filter::Conditions;
 use crate::execute::parts::BoundParts;
@@ -77,13 +76,6 @@ fn wanted_partition<'a>(select: &'a Select, binds: &Binds<'a>) -> Result<Option<
         }
     }
     Ok(None)
-}
-
-fn is_in(range: &KeyRange<'_>, token: Token) -> bool {
-    match range {
-        KeyRange::Tokens { start, end } => (*start, *end).contains(&token),
-        KeyRange::Partition { .. } => false,
-    }
 }
 
 /// A result while it is written.
