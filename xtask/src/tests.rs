@@ -20,8 +20,12 @@ pub enum Effort {
 
 /// Python's drivers and cqlsh, and the Rust driver.
 pub fn drivers(budget: Duration, effort: Effort) -> Result<Passed, String> {
-    let cassandra =
-        pytest(Environment::Cassandra, &["test_driver.py", "test_cqlsh.py", "test_cqlsh_schema.py"], budget, effort)?;
+    let cassandra = pytest(
+        Environment::Cassandra,
+        &["test_driver.py", "test_system.py", "test_cqlsh.py", "test_cqlsh_schema.py"],
+        budget,
+        effort,
+    )?;
     let scylla = pytest(Environment::Scylla, &["test_driver.py", "test_shard_aware.py"], budget, effort)?;
     let rust = black_box("drivers", budget, effort)?;
     Ok([cassandra, scylla, rust].into_iter().fold(Passed { success: true, ..Passed::default() }, both))
