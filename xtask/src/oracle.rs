@@ -3,13 +3,12 @@
 //! This starts the servers and calls the runner, which is a test target of its own: `tests/oracle/main.rs`.
 
 use std::net::TcpListener;
-use std::process::Command;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::peers::cassandra::{Cassandra, Purpose};
+use crate::process;
 use crate::report::{Counts, Passed};
-use crate::tests::{Effort, build_release, environment};
-use crate::{process, workspace};
+use crate::tests::{Effort, build_release, cargo_test, environment};
 
 /// Both configurations; the first one's answers are those that Helenus must give.
 const CONFIGURATIONS: [Purpose; 2] = [Purpose::AnswersOfNone, Purpose::AnswersOfDefaults];
@@ -20,6 +19,7 @@ const SAMPLE_PERCENT: &str = "10";
 pub fn run(arguments: &[String]) -> Result<(), String> {
     const TIME: Duration = Duration::from_secs(3600);
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    build_runner(TIME)?;
     let output = match &words[..] {
         ["record", paths @ ..] => with_servers(|servers| runner("record", &[], servers, paths, TIME))?,
         ["check", rest @ ..] => {
@@ -59,6 +59,11 @@ fn seed() -> String {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()).to_string()
 }
 
+/// Builds the runner, so that no server waits for the compiler.
+fn build_runner(budget: Duration) -> Result<(), String> {
+    process::must(cargo_test().args(["--no-run", "--test", "oracle"]), budget).map(drop)
+}
+
 /// Calls the runner with the words, the servers and the scripts' paths.
 fn runner(
     command: &str,
@@ -67,9 +72,9 @@ fn runner(
     paths: &[&str],
     budget: Duration,
 ) -> Result<process::Output, String> {
-    let mut cargo = Command::new("cargo");
-    cargo.args(["test", "--workspace", "--test", "oracle", "--", command]).args(words).args(servers).args(paths);
-    process::run(environment(&mut cargo, Effort::Ci).current_dir(workspace::root()), budget)
+    let mut cargo = cargo_test();
+    cargo.args(["--test", "oracle", "--", command]).args(words).args(servers).args(paths);
+    process::run(environment(&mut cargo, Effort::Ci), budget)
 }
 
 /// Starts a server of each configuration, names them to `work` as `configuration=hash@address`, and ends them.

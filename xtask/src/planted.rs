@@ -1,6 +1,6 @@
 //! `cargo xtask planted`: plants one bug after the other and runs the suite that must catch it.
 //!
-//! One build has them all; which one is planted is said at the start of a server or a test. First every suite must pass with none
+//! The tests' build has them all; which one is planted is said at the start of a server or a test. First every suite must pass with none
 //! planted, so that a failure speaks of the bug.
 
 use std::path::PathBuf;
@@ -97,42 +97,35 @@ fn run_suite(built: &Built, suite: Suite, bug: Option<&str>) -> Result<Output, S
     process::run_unprinted(&mut command, RUN_TIME_MAX)
 }
 
-/// The server and the suites with all bugs compiled in. Not the release profile: what is asked is not how fast they are.
+/// The server and the suites, as the tests have them: with all bugs compiled in. Not the release profile: what is asked is not how
+/// fast they are.
 fn build(budget: Duration) -> Result<Built, String> {
-    let mut server = Command::new("cargo");
-    server.args(["build", "--profile", "test", "--package", "helenus", "--features", "planted"]);
-    process::must(server.current_dir(workspace::root()), budget)?;
-    let helenus = kept("helenus")?;
-    let mut simulator = Command::new("cargo");
-    simulator.args(["build", "--profile", "test", "--package", "helenus-sim", "--features", "planted"]);
-    process::must(simulator.current_dir(workspace::root()), budget)?;
-    let simulator = kept("helenus-sim")?;
-    let mut engine = Command::new("cargo");
-    engine.args(["test", "--no-run", "--package", "helenus-storage", "--features", "planted", "--test", "engine"]);
-    let engine = executable(&process::must(engine.current_dir(workspace::root()), budget)?)?;
-    let mut power = Command::new("cargo");
-    power.args(["test", "--no-run", "--workspace", "--test", "power"]);
-    let power = executable(&process::must(power.current_dir(workspace::root()), budget)?)?;
-    Ok(Built { helenus, power, engine, simulator })
-}
-
-/// A copy of a binary with planted bugs that later builds do not replace.
-fn kept(name: &str) -> Result<PathBuf, String> {
+    tests::build_binaries(budget)?;
+    let mut command = tests::cargo_test();
+    command.args(["--no-run", "--message-format=json-render-diagnostics", "--test", "engine", "--test", "power"]);
+    let output = process::run_unprinted(&mut command, budget)?;
+    if !output.success {
+        println!("{}", output.lines.join("\n"));
+        return Err("the suites cannot be built".into());
+    }
     let folder = workspace::target().join("debug");
-    let copy = folder.join(format!("{name}-planted"));
-    std::fs::copy(folder.join(name), &copy)
-        .map_err(|error| format!("cannot copy {name} with planted bugs: {error}"))?;
-    Ok(copy)
+    Ok(Built {
+        helenus: folder.join("helenus"),
+        simulator: folder.join("helenus-sim"),
+        engine: executable(&output, "/crates/storage/tests/engine/main.rs")?,
+        power: executable(&output, "/tests/power/main.rs")?,
+    })
 }
 
-/// The test binary that cargo says it built: `Executable path/main.rs (/target/debug/deps/name-hash)`.
-fn executable(output: &Output) -> Result<PathBuf, String> {
-    let found = output.lines.iter().find_map(|line| {
-        let (_, rest) = line.split_once("Executable ")?;
-        let (_, path) = rest.rsplit_once('(')?;
-        Some(workspace::root().join(path.trim_end().trim_end_matches(')')))
+/// The test binary that cargo says it built of a source file.
+fn executable(output: &Output, source: &str) -> Result<PathBuf, String> {
+    let source = format!("{source}\"");
+    let of_source = output.lines.iter().filter(|line| line.starts_with('{') && line.contains(&source));
+    let mut found = of_source.filter_map(|line| {
+        let (_, rest) = line.split_once("\"executable\":\"")?;
+        Some(PathBuf::from(rest.split_once('"')?.0))
     });
-    found.ok_or_else(|| "cargo named no test binary".to_string())
+    found.next().ok_or_else(|| format!("cargo named no test binary of {source}"))
 }
 
 #[cfg(test)]
@@ -153,8 +146,15 @@ mod tests_of_the_list {
 
     #[test]
     fn the_built_binary_is_found_in_what_cargo_says() {
-        let said = "  Executable tests/engine/main.rs (/t/debug/deps/engine-0123)".to_string();
-        let output = Output { lines: vec!["   Compiling x".into(), said], success: true };
-        assert_eq!(executable(&output), Ok(PathBuf::from("/t/debug/deps/engine-0123")));
+        let said =
+            |source: &str, path: &str| format!(r#"{{"target":{{"src_path":"/h/{source}"}},"executable":"{path}"}}"#);
+        let lines = vec![
+            "   Compiling x".to_string(),
+            said("crates/query/tests/engine/main.rs", "/t/engine-01"),
+            said("crates/storage/tests/engine/main.rs", "/t/engine-02"),
+        ];
+        let output = Output { lines, success: true };
+        let found = executable(&output, "/crates/storage/tests/engine/main.rs");
+        assert_eq!(found, Ok(PathBuf::from("/t/engine-02")));
     }
 }

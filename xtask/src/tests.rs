@@ -17,6 +17,17 @@ pub enum Effort {
     Soak,
 }
 
+/// What everything but the release binary is built with: planted bugs, all asleep. One set of features for all, since cargo would build
+/// the crates once for each.
+const FEATURES: [&str; 2] = ["--features", "helenus-sim/planted"];
+
+/// `cargo test` of the whole workspace: naming some packages would make cargo choose other features and build the rest anew.
+pub fn cargo_test() -> Command {
+    let mut command = Command::new("cargo");
+    command.args(["test", "--workspace"]).args(FEATURES).current_dir(workspace::root());
+    command
+}
+
 /// Hostile bytes on the socket, then long requests: neither may hold a shard.
 pub fn hostile(budget: Duration, effort: Effort) -> Result<Passed, String> {
     Ok(both(run_black_box("hostile", budget, effort)?, run_black_box("long", budget, effort)?))
@@ -42,13 +53,10 @@ pub fn crash(budget: Duration, effort: Effort) -> Result<Passed, String> {
 }
 
 /// Nodes on simulated machines: images of the disk at every boundary, disk calls that fail one by one, and random seeds.
-/// The build is only the linking of what the tests were built with: another phase may have put one with planted bugs in its place.
 pub fn simulation(budget: Duration, effort: Effort) -> Result<Passed, String> {
     const THREADS: [&str; 2] = ["--threads", "2"];
     let began = std::time::Instant::now();
-    let mut build = Command::new("cargo");
-    build.args(["test", "--workspace", "--no-run"]);
-    process::must(build.current_dir(workspace::root()), budget)?;
+    build_binaries(budget)?;
     let binary = workspace::target().join("debug").join("helenus-sim");
     let (images, flips, seconds) = match effort {
         Effort::Ci => ("2000", "150", 60),
@@ -102,22 +110,28 @@ pub fn build_release(budget: Duration) -> Result<(), String> {
     process::must(command.current_dir(workspace::root()), budget).map(drop)
 }
 
+/// The binaries of the tests' build: the simulator, and a server in which bugs can be planted.
+pub fn build_binaries(budget: Duration) -> Result<(), String> {
+    let mut command = Command::new("cargo");
+    command.args(["build", "--profile", "test", "--workspace", "--bins"]).args(FEATURES);
+    process::must(command.current_dir(workspace::root()), budget).map(drop)
+}
+
 /// Every test binary, the black-box ones too, so that no later phase waits for the compiler.
 pub fn build_tests(budget: Duration) -> Result<(), String> {
-    let mut unit = Command::new("cargo");
-    process::must(unit.args(["test", "--workspace", "--no-run"]).current_dir(workspace::root()), budget)?;
-    let mut black_box = Command::new("cargo");
-    black_box.args(["test", "--workspace", "--no-run"]);
+    build_binaries(budget)?;
+    process::must(cargo_test().arg("--no-run"), budget)?;
+    let mut black_box = cargo_test();
+    black_box.arg("--no-run");
     for name in ["drivers", "hostile", "long", "durability", "crash", "power", "footprint", "oracle"] {
         black_box.args(["--test", name]);
     }
-    process::must(black_box.current_dir(workspace::root()), budget).map(drop)
+    process::must(&mut black_box, budget).map(drop)
 }
 
 /// The tests beside the code.
 pub fn unit(budget: Duration) -> Result<Passed, String> {
-    let mut command = Command::new("cargo");
-    counted(command.args(["test", "--workspace", "--no-fail-fast"]).current_dir(workspace::root()), budget)
+    counted(cargo_test().arg("--no-fail-fast"), budget)
 }
 
 /// Both sums, held if both held.
@@ -140,11 +154,10 @@ fn run_black_box(name: &str, budget: Duration, effort: Effort) -> Result<Passed,
 }
 
 /// The command for a test target of the `helenus-tests` package. They are off for a plain `cargo test`, since they need the release
-/// binary; naming the whole workspace keeps cargo from choosing other features and building the drivers anew.
+/// binary.
 pub fn black_box(name: &str) -> Command {
-    let mut command = Command::new("cargo");
-    command.args(["test", "--workspace", "--test", name, "--", "--test-threads=1", "--nocapture"]);
-    command.current_dir(workspace::root());
+    let mut command = cargo_test();
+    command.args(["--test", name, "--", "--test-threads=1", "--nocapture"]);
     command
 }
 

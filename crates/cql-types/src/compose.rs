@@ -16,7 +16,7 @@ pub fn compose(ty: &CqlType, parts: &[Option<&[u8]>]) -> Result<Vec<u8>, ValueEr
         }
         CqlType::Vector { element, .. } => {
             let mut out = Vec::new();
-            for part in present(parts)? {
+            for part in present(parts, "vectors")? {
                 if element.vector_element_len().is_none() {
                     stdx::varint::encode(part.len() as u64, &mut out);
                 }
@@ -24,9 +24,9 @@ pub fn compose(ty: &CqlType, parts: &[Option<&[u8]>]) -> Result<Vec<u8>, ValueEr
             }
             Ok(out)
         }
-        CqlType::Set { element, .. } => Ok(ordered(element, 1, &present(parts)?)?),
-        CqlType::Map { key, .. } => Ok(ordered(key, 2, &present(parts)?)?),
-        _ => counted(parts.len(), &present(parts)?),
+        CqlType::Set { element, .. } => Ok(ordered(element, 1, &present(parts, "collections")?)?),
+        CqlType::Map { key, .. } => Ok(ordered(key, 2, &present(parts, "collections")?)?),
+        _ => counted(parts.len(), &present(parts, "collections")?),
     }
 }
 
@@ -102,8 +102,9 @@ fn push(part: Option<&[u8]>, out: &mut Vec<u8>) -> Result<(), ValueError> {
     Ok(())
 }
 
-fn present<'a>(parts: &[Option<&'a [u8]>]) -> Result<Vec<&'a [u8]>, ValueError> {
-    let null = || ValueError::malformed("null is not supported inside collections");
+/// The parts, none of which may be null inside of `what`.
+fn present<'a>(parts: &[Option<&'a [u8]>], what: &str) -> Result<Vec<&'a [u8]>, ValueError> {
+    let null = || ValueError::malformed(format!("null is not supported inside {what}"));
     parts.iter().map(|part| part.ok_or_else(null)).collect()
 }
 

@@ -130,7 +130,9 @@ impl Describer<'_> {
                     rows.extend(tables.map(|table| list_row(keyspace.name(), "table", &table.name)));
                 }
                 DescribeKind::Type => {
-                    rows.extend(keyspace.types.keys().map(|name| list_row(keyspace.name(), "type", name)));
+                    let mut names: Vec<&String> = keyspace.types.keys().collect();
+                    names.sort_by_cached_key(|name| name.to_lowercase());
+                    rows.extend(names.into_iter().map(|name| list_row(keyspace.name(), "type", name)));
                 }
                 // There are none of these yet.
                 _ => {}
@@ -141,18 +143,18 @@ impl Describer<'_> {
 
     fn element(&self, kind: DescribeKind, keyspace: Option<&str>, name: &str) -> Result<Description, QueryError> {
         let keyspace = self.keyspace_called(keyspace)?;
-        let word = match kind {
-            DescribeKind::Keyspace | DescribeKind::Table => "Table",
-            DescribeKind::Type => "User defined type",
-            DescribeKind::Function => "User defined function",
-            DescribeKind::Aggregate => "User defined aggregate",
-            DescribeKind::Index => "Index",
-            DescribeKind::MaterializedView => "Materialized view",
+        let missing = match kind {
+            DescribeKind::Keyspace | DescribeKind::Table => format!("Table '{name}' not found in keyspace"),
+            DescribeKind::Type => format!("User defined type '{name}' not found in"),
+            DescribeKind::Function => format!("User defined function '{name}' not found in"),
+            DescribeKind::Aggregate => format!("User defined aggregate '{name}' not found in"),
+            DescribeKind::Index => format!("Table for existing index '{name}' not found in"),
+            DescribeKind::MaterializedView => format!("Materialized view '{name}' not found in"),
         };
         match (keyspace.table(name), keyspace.types.get(name)) {
             (Some(table), _) if kind == DescribeKind::Table => Ok(elements(vec![self.table_row(table)])),
             (_, Some(ty)) if kind == DescribeKind::Type => Ok(elements(vec![type_row(ty)])),
-            _ => Err(invalid(format!("{word} '{name}' not found in keyspace '{}'", keyspace.name()))),
+            _ => Err(invalid(format!("{missing} '{}'", keyspace.name()))),
         }
     }
 

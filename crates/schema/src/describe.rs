@@ -68,11 +68,11 @@ fn describe_table(table: &Table, internals: bool) -> String {
     push_columns(&mut text, table, internals);
     text.push_str(") WITH ");
     let mut clauses = Vec::new();
-    if internals {
-        clauses.push(format!("ID = {}", table.id));
-    }
     if table.options.compact_storage {
         clauses.push("COMPACT STORAGE".to_owned());
+    }
+    if internals {
+        clauses.push(format!("ID = {}", table.id));
     }
     if !table.clustering().is_empty() {
         clauses.push(clustering_order(table.clustering()));
@@ -102,10 +102,10 @@ fn push_columns(text: &mut String, table: &Table, internals: bool) {
         listed.extend(columns.iter().filter(|column| column.ty.is_multi_cell()));
     }
     if internals {
-        listed.extend(table.dropped.values().map(|dropped| &dropped.column).filter(|column| {
-            // One that was added again is listed above.
-            table.column(&column.name).is_none()
-        }));
+        // One that was added again is dropped and added below, so it stands with those that are gone.
+        let was_dropped = |column: &Column| table.dropped.values().any(|dropped| dropped.column.name == column.name);
+        listed.retain(|column| !was_dropped(column));
+        listed.extend(table.dropped.values().map(|dropped| &dropped.column));
     }
     let last = listed.len() - 1;
     for (index, column) in listed.iter().enumerate() {

@@ -2,15 +2,19 @@
 
 import csv
 import pathlib
-import subprocess
+from datetime import datetime
+from decimal import Decimal
+from uuid import UUID
 
 import pytest
+from cassandra.cluster import Cluster
+from cassandra.concurrent import execute_concurrent_with_args
+from cassandra.util import Date, Duration, Time
 
 from server import Server
+from shell import CONFIGURATIONS, cqlsh, run, words
 
 ROWS = 10_000
-CONFIGURATIONS = [("uring", 2), ("epoll", 1)]
-SECONDS_MAX = 120
 # COPY's own: quotes are escaped, not doubled.
 DIALECT = {"escapechar": "\\", "doublequote": False}
 
@@ -21,22 +25,6 @@ def server(request):
         cqlsh(server, "DROP KEYSPACE IF EXISTS shell")
         cqlsh(server, "CREATE KEYSPACE shell WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
         yield server
-
-
-def run(server, *arguments, text=None):
-    command = ["cqlsh", server.host, str(server.port), "--no-color", "--request-timeout=60", *arguments]
-    return subprocess.run(command, input=text, capture_output=True, text=True, timeout=SECONDS_MAX)
-
-
-def cqlsh(server, statements, *arguments):
-    done = run(server, *arguments, "-e", statements)
-    assert done.returncode == 0 and not done.stderr.strip(), done.stdout + done.stderr
-    # This cqlsh is of 5.0.0's age and says so to every later server, the real one too.
-    return "".join(line for line in done.stdout.splitlines(keepends=True) if not line.startswith("WARNING: cqlsh was built against")).strip()
-
-
-def words(text):
-    return " ".join(text.split())
 
 
 def test_a_session_on_standard_input(server):
@@ -109,6 +97,62 @@ def test_copy_ten_thousand_rows_in_and_out(server, tmp_path):
         back = sorted(csv.reader(file, **DIALECT), key=lambda row: int(row[0]))
     for row, (number, name, weight, seen, key) in zip(back, rows, strict=True):
         assert (row[0], row[1], float(row[2]), row[3][:23], row[4]) == (number, name, float(weight), seen[:23], key)
+
+
+# A column for each type, and what the row of a number has in it. COPY writes a timestamp's milliseconds only.
+OF_EVERY_TYPE = [
+    ("id int", lambda n: n),
+    ("a ascii", lambda n: f"ascii, 'quoted' {n}"),
+    ("b bigint", lambda n: n * 2**40 * (-1) ** n),
+    ("c blob", lambda n: bytes([n % 256, 0, 255])),
+    ("d boolean", lambda n: n % 2 == 0),
+    ("e date", lambda n: Date(n - 5_000)),
+    ("f decimal", lambda n: Decimal(n).scaleb(-(n % 30))),
+    ("g double", lambda n: n / 7),
+    ("h duration", lambda n: Duration(n % 100, n % 30, n * 1_000_000_000 + 1)),
+    ("i float", lambda n: n / 4),
+    ("j inet", lambda n: f"10.0.{n // 256}.{n % 256}" if n % 2 else f"2001:db8::{n:x}"),
+    ("l smallint", lambda n: n - 5_000),
+    ("m text", lambda n: f'text, "quoted" | \u00fc {n}'),
+    ("n time", lambda n: Time(n * 1_000_000_007)),
+    ("o timestamp", lambda n: datetime(2024, 2, 29, 12, 30, 45, n % 1_000 * 1_000)),
+    ("p timeuuid", lambda n: UUID(int=(n << 96) | (1 << 76) | (8 << 60) | n)),
+    ("q tinyint", lambda n: n % 256 - 128),
+    ("r uuid", lambda n: UUID(int=(4 << 76) | (8 << 60) | n)),
+    ("t varint", lambda n: (-3) ** (n % 200)),
+    ("u list<int>", lambda n: [n, -n, n]),
+    ("v set<text>", lambda n: {f"one {n}", "two, {of} 'them'"}),
+    ("w map<text, frozen<list<int>>>", lambda n: {f"key: {n}": [n, 0], "other": []} if n % 3 else None),
+    ("x tuple<int, text>", lambda n: (n, f"part {n}")),
+    ("y frozen<pair>", lambda n: (n, f"field {n}")),
+    ("z vector<float, 3>", lambda n: [n / 2, 0.25, -1.0]),
+]
+
+
+def test_copy_ten_thousand_rows_of_every_type(server, tmp_path):
+    cluster = Cluster([server.host], port=server.port)
+    try:
+        session = cluster.connect("shell")
+        session.execute("CREATE TYPE pair (n int, name text)")
+        session.execute(f"CREATE TABLE every ({', '.join(column for column, _ in OF_EVERY_TYPE)}, PRIMARY KEY (id))")
+        names = ", ".join(column.split()[0] for column, _ in OF_EVERY_TYPE)
+        insert = session.prepare(f"INSERT INTO every ({names}) VALUES ({', '.join('?' for _ in OF_EVERY_TYPE)})")
+        rows = [[value(number) for _, value in OF_EVERY_TYPE] for number in range(ROWS)]
+        assert all(done for done, _ in execute_concurrent_with_args(session, insert, rows))
+        ask = lambda: sorted(map(tuple, session.execute(f"SELECT {names} FROM every")), key=lambda row: row[0])
+        before = ask()
+        assert len(before) == ROWS
+        file = tmp_path / "every.csv"
+        said = run(server, "-e", f"COPY shell.every ({names}) TO '{file}' WITH DOUBLEPRECISION = 17 AND FLOATPRECISION = 9")
+        assert said.returncode == 0 and f"{ROWS} rows exported" in said.stdout, said.stdout + said.stderr
+        session.execute("TRUNCATE every")
+        assert ask() == []
+        # As prepared statements cqlsh sends no durations and no user-defined types, to no server.
+        said = run(server, "-e", f"COPY shell.every ({names}) FROM '{file}' WITH PREPAREDSTATEMENTS = False")
+        assert said.returncode == 0 and f"{ROWS} rows imported" in said.stdout, said.stdout + said.stderr
+        assert ask() == before
+    finally:
+        cluster.shutdown()
 
 
 def test_errors_are_shown_and_the_shell_goes_on(server):

@@ -69,7 +69,11 @@ pub fn check(seed: &str, percent: &str, peers: &[Peer], paths: &[&str]) -> Resul
             verdict::of_peer(&script.blocks[block], given, at == 0)
         })
     })?;
-    Ok(tallies.iter().zip(peers).all(|(tally, peer)| tally.report(&format!("{VERSION}, {}", peer.configuration))))
+    let mut is_right = true;
+    for (tally, peer) in tallies.iter().zip(peers) {
+        is_right &= tally.report(&format!("{VERSION}, {}", peer.configuration));
+    }
+    Ok(is_right)
 }
 
 /// Writes what real servers answer into the files. The second server's answers are kept where they are others.

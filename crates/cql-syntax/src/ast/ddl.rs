@@ -115,6 +115,8 @@ pub enum AlterTableAction {
         if_exists: bool,
         /// The columns.
         columns: Vec<String>,
+        /// USING TIMESTAMP: when they are gone from, in microseconds since 1970.
+        timestamp: Option<i64>,
     },
     /// RENAME a TO b.
     Rename {

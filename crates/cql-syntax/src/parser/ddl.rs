@@ -290,10 +290,8 @@ impl Parser<'_> {
             }
             let if_exists = self.if_exists()?;
             let columns = self.one_or_parenthesised(Self::name)?;
-            if self.token.is_keyword("USING") {
-                return Err(self.error("DROP with a timestamp is not supported yet"));
-            }
-            return Ok(AlterTableAction::Drop { if_exists, columns });
+            let timestamp = if self.take_keyword("USING")? { Some(self.drop_timestamp()?) } else { None };
+            return Ok(AlterTableAction::Drop { if_exists, columns, timestamp });
         }
         if self.take_keyword("RENAME")? {
             let if_exists = self.if_exists()?;
@@ -307,6 +305,21 @@ impl Parser<'_> {
             return Ok(AlterTableAction::With(self.with_properties()?));
         }
         Err(self.unexpected())
+    }
+
+    /// `TIMESTAMP n` behind DROP and USING.
+    fn drop_timestamp(&mut self) -> Result<i64> {
+        self.expect_keyword("TIMESTAMP")?;
+        if self.token.kind != TokenKind::Integer {
+            return Err(self.unexpected());
+        }
+        match self.token.text.parse() {
+            Ok(timestamp) => {
+                self.advance()?;
+                Ok(timestamp)
+            }
+            Err(_) => Err(self.error("a timestamp has 64 bits")),
+        }
     }
 
     fn rename(&mut self) -> Result<(String, String)> {

@@ -11,7 +11,7 @@ use super::write::{Planned, acknowledged, write_level};
 use super::{Engine, SCRATCH_BYTES_KEPT};
 use crate::Outcome;
 use crate::error::{QueryError, invalid};
-use crate::execute::bind::{generate, ordered, with_ordered, with_replaced, with_values};
+use crate::execute::bind::{check_count_in_batch, generate, ordered, with_ordered, with_replaced, with_values};
 use crate::execute::key::single_key;
 use crate::execute::modify::{WriteTime, using_timestamp};
 use crate::plan::{Action, BatchPlan, Binds, Modification};
@@ -60,6 +60,7 @@ impl Engine {
                 Ok(true)
             };
             let plan = &prepared.plan;
+            check_count_in_batch(&plan.markers, statement.values)?;
             let is_here =
                 with_values(&plan.markers, statement.values, |values| with_ordered(plan, values, &mut encode))?;
             if !is_here {
@@ -107,6 +108,7 @@ impl Engine {
                 BatchQuery::Text(text) => Rc::new(self.plan_unprepared_in_steps(text, keyspace).await?),
             };
             let modification = modification_of(&prepared)?;
+            check_count_in_batch(&prepared.plan.markers, statement.values)?;
             let values = with_values(&prepared.plan.markers, statement.values, |values| Ok(values.to_vec()))?;
             self.check_long_texts(&prepared.plan.markers, &values).await?;
             let replaced = if prepared.plan.has_order { ordered(&prepared.plan.markers, &values) } else { Vec::new() };

@@ -8,7 +8,7 @@ use super::prepare::TEXT_NOW_BYTES_MAX;
 use super::reply::{ReplyTo, replace_by_error};
 use super::{Engine, count};
 use crate::error::QueryError;
-use crate::execute::bind::{with_ordered, with_values};
+use crate::execute::bind::{check_count_of_text, with_ordered, with_values};
 use crate::plan::{Action, Binds, Plan};
 use crate::prepared::{StatementId, statement_id};
 use crate::{Outcome, Session};
@@ -58,6 +58,7 @@ impl Engine {
         let outcome = self.plan_text(request.text, keyspace).and_then(|plan| {
             let reply = ReplyTo::new(header, &request.params, None);
             let id = statement_id(keyspace, request.text);
+            check_count_of_text(&plan.markers, request.params.values)?;
             let call = Call { plan: &plan, id, params: &request.params, reply };
             let outcome = self.try_call(session, &call, out);
             if matches!(outcome, Ok(Outcome::MustWait)) {

@@ -14,7 +14,7 @@ use crate::catalog::no_keyspace;
 use crate::control::DdlOutcome;
 use crate::describe;
 use crate::error::{QueryError, invalid};
-use crate::execute::bind::{generate, ordered, with_replaced, with_values};
+use crate::execute::bind::{check_count_of_text, generate, ordered, with_replaced, with_values};
 use crate::plan::{Action, Binds};
 use crate::prepared::statement_id_in_steps;
 use crate::{OwnedRequest, Session};
@@ -73,6 +73,7 @@ impl Engine {
             Some(plan) => plan,
             None => self.plan_text_in_steps(request.text, keyspace).await?,
         };
+        check_count_of_text(&plan.markers, request.params.values)?;
         let reply = ReplyTo::new(header, &request.params, None);
         let call = Call { plan: &plan, id, params: &request.params, reply };
         let outcome = self.run_call(session, header, &call, request.text, keyspace, out).await;

@@ -41,6 +41,26 @@ fn count_mismatch(markers: usize, values: usize) -> QueryError {
     invalid(format!("there were {markers} markers(?) in CQL but {values} bound variables"))
 }
 
+/// Refuses a statement of a BATCH message that comes with more or fewer values than it has markers, in the words for that.
+pub(crate) fn check_count_in_batch(markers: &[Marker], values: Values<'_>) -> Result<(), QueryError> {
+    match values.len() == markers.len() {
+        true => Ok(()),
+        false => {
+            let (markers, values) = (markers.len(), values.len());
+            Err(invalid(format!("There were {markers} markers(?) in CQL but {values} bound variables")))
+        }
+    }
+}
+
+/// Refuses a text that comes with more or fewer values than it has markers, in the words for what was not prepared.
+pub(crate) fn check_count_of_text(markers: &[Marker], values: Values<'_>) -> Result<(), QueryError> {
+    let is_same = match values.is_named() && !values.is_empty() {
+        true => by_name(markers, values).is_ok(),
+        false => values.len() == markers.len(),
+    };
+    if is_same { Ok(()) } else { Err(invalid("Invalid amount of bind variables")) }
+}
+
 fn by_name<'a>(markers: &[Marker], values: Values<'a>) -> Result<Vec<Value<'a>>, QueryError> {
     // A map, since a client may send 65,535 names for as many markers.
     let mut given = BTreeMap::new();

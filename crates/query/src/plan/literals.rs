@@ -115,7 +115,9 @@ fn check_parts(term: &Term, receiver: &Receiver) -> Result<(), QueryError> {
                 None => Ok(()),
             }
         }
-        (Term::List(_), _) => misplaced("list"),
+        (Term::List(_), _) => {
+            Err(invalid(format!("Unexpected receiver type '{ty}'; only list and vector are expected")))
+        }
         (Term::Set(terms), CqlType::Map { .. }) if terms.is_empty() => Ok(()),
         (Term::Set(terms), CqlType::Set { element, .. }) => {
             match terms.iter().find(|term| !is_assignable(term, element)) {

@@ -67,12 +67,12 @@ fn action(statement: Statement, context: PlanContext<'_>, markers: &mut Markers)
 
 fn finish(action: Action, markers: Markers, is_qualified: bool) -> Result<Plan, QueryError> {
     let key_markers = match &action {
-        Action::Modify(modification) => key_markers(modification.key.iter()),
+        Action::Modify(modification) => key_markers(&[&modification.key]),
         Action::Select(select) | Action::SelectVirtual(select) => match &select.keys {
-            super::Keys::Choices(choices) => key_markers(choices.iter()),
+            super::Keys::Choices(choices) => key_markers(&[choices]),
             super::Keys::Tokens { .. } => Vec::new(),
         },
-        Action::Batch(batch) => batch.modifications.first().map_or(Vec::new(), |first| key_markers(first.key.iter())),
+        Action::Batch(batch) => batch_key_markers(batch),
         Action::Other(_) => Vec::new(),
     };
     let (markers, generators) = markers.finish()?;
@@ -99,14 +99,29 @@ fn is_qualified(statement: &Statement) -> bool {
     }
 }
 
-/// For each column of the partition key the marker bound to it; nothing if one has none, since a driver could not then
-/// compute the key.
-fn key_markers<'a>(choices: impl Iterator<Item = &'a super::KeyChoice>) -> Vec<u16> {
-    let markers = choices.map(|choice| match choice {
+/// For each column of the partition key the last marker bound to it, in any of the keys; nothing if one has none, since a
+/// driver could not then compute the key.
+fn key_markers(keys: &[&[super::KeyChoice]]) -> Vec<u16> {
+    let columns = keys.first().map_or(0, |key| key.len());
+    let marker_of = |choice: &super::KeyChoice| match choice {
         super::KeyChoice::One(operand) => operand.marker(),
-        super::KeyChoice::In(_) => None,
-    });
-    markers.collect::<Option<Vec<u16>>>().unwrap_or_default()
+        super::KeyChoice::In(super::InList::Operands(operands)) => operands.iter().filter_map(Operand::marker).max(),
+        super::KeyChoice::In(super::InList::Marker(_)) => None,
+    };
+    let last = |column: usize| keys.iter().filter_map(|key| marker_of(&key[column])).max();
+    (0..columns).map(last).collect::<Option<Vec<u16>>>().unwrap_or_default()
+}
+
+/// As for one statement, if all are about one table. A marker for the batch's own timestamp belongs to no table, and then
+/// Cassandra tells of no key.
+fn batch_key_markers(batch: &BatchPlan) -> Vec<u16> {
+    let mut tables = batch.modifications.iter().map(|modification| modification.table.id);
+    let first = tables.next();
+    if tables.any(|table| Some(table) != first) || batch.timestamp.as_ref().is_some_and(|at| at.marker().is_some()) {
+        return Vec::new();
+    }
+    let keys: Vec<&[super::KeyChoice]> = batch.modifications.iter().map(|modification| &modification.key[..]).collect();
+    key_markers(&keys)
 }
 
 /// Plans an INSERT, UPDATE or DELETE.

@@ -108,7 +108,7 @@ impl Markers {
         let Some((generator, ty)) = generator_called(name) else { return Err(unknown_function(name)) };
         if !arguments.is_empty() {
             return Err(invalid(format!(
-                "Invalid number of arguments for function system.{name}: 0 required but {} provided",
+                "Invalid number of arguments in call to function system.{name}: 0 required but {} provided",
                 arguments.len()
             )));
         }
@@ -159,5 +159,7 @@ fn literal_error(error: &cql_types::ValueError, receiver: &Receiver) -> QueryErr
 
 /// "Undefined column name", as Cassandra says it.
 pub(super) fn undefined_column(name: &str, table: &Table) -> QueryError {
-    invalid(format!("Undefined column name {name} in table {}.{}", table.keyspace, table.name))
+    let quoted = cql_syntax::quote_identifier;
+    let (keyspace, table) = (quoted(&table.keyspace), quoted(&table.name));
+    invalid(format!("Undefined column name {} in table {keyspace}.{table}", quoted(name)))
 }

@@ -28,7 +28,9 @@ pub(super) fn alter(schema: &Schema, statement: &AlterTable, context: &DdlContex
             let types = schema.keyspace(keyspace).map(|keyspace| &keyspace.types);
             add(table, types.unwrap_or(&UserTypes::new()), columns, *if_not_exists)?
         }
-        AlterTableAction::Drop { if_exists, columns } => drop(table, columns, *if_exists, context.now_micros)?,
+        AlterTableAction::Drop { if_exists, columns, timestamp } => {
+            drop(table, columns, *if_exists, timestamp.unwrap_or(context.now_micros))?
+        }
         AlterTableAction::Rename { columns, .. } => rename(table, columns)?,
         AlterTableAction::With(properties) => {
             let mut properties = read_properties(properties)?;
@@ -114,7 +116,7 @@ fn check_counter_fits(table: &Table, name: &str, ty: &CqlType) -> Result<(), Sch
     )))
 }
 
-fn drop(table: &Table, names: &[String], if_exists: bool, now_micros: i64) -> Result<Table, SchemaError> {
+fn drop(table: &Table, names: &[String], if_exists: bool, dropped_at_micros: i64) -> Result<Table, SchemaError> {
     let mut columns = table.columns().to_vec();
     let mut dropped = table.dropped.clone();
     for name in names {
@@ -131,7 +133,7 @@ fn drop(table: &Table, names: &[String], if_exists: bool, now_micros: i64) -> Re
             return Err(SchemaError::invalid(format!("Cannot drop PRIMARY KEY column {name}")));
         }
         let column = columns.remove(index);
-        dropped.insert(name.clone(), DroppedColumn { column, dropped_at_micros: now_micros });
+        dropped.insert(name.clone(), DroppedColumn { column, dropped_at_micros });
     }
     let mut altered = rebuilt(table, columns);
     altered.dropped = dropped;

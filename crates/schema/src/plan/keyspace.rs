@@ -92,7 +92,7 @@ fn already_exists(name: &str) -> SchemaError {
     SchemaError::AlreadyExists {
         keyspace: name.to_owned(),
         table: String::new(),
-        message: format!("Keyspace '{name}' already exists"),
+        message: format!("Cannot add existing keyspace \"{name}\""),
     }
 }
 

@@ -40,7 +40,7 @@ pub(super) fn create(
         return Err(SchemaError::AlreadyExists {
             keyspace: in_keyspace.to_owned(),
             table: name.clone(),
-            message: format!("Table '{in_keyspace}.{name}' already exists"),
+            message: format!("Cannot add already existing table \"{name}\" to keyspace \"{in_keyspace}\""),
         });
     }
     let mut warnings = Vec::new();
@@ -207,11 +207,11 @@ fn take_key_column(
         return Err(SchemaError::invalid(format!("Static column '{name}' cannot be part of the PRIMARY KEY")));
     }
     if column.ty.is_multi_cell() {
-        let what = if column.ty.is_collection() { "collection" } else { "user-defined" };
-        return Err(SchemaError::invalid(format!(
-            "Invalid non-frozen {what} type {} for PRIMARY KEY column '{name}'",
-            column.ty
-        )));
+        let what = match &column.ty {
+            CqlType::Udt { keyspace, name, .. } => format!("user-defined type \"{keyspace}.{name}\""),
+            collection => format!("collection type {collection}"),
+        };
+        return Err(SchemaError::invalid(format!("Invalid non-frozen {what} for PRIMARY KEY column '{name}'")));
     }
     if column.ty == CqlType::Counter {
         return Err(SchemaError::invalid(format!("counter type is not supported for PRIMARY KEY column '{name}'")));

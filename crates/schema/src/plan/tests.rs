@@ -239,3 +239,24 @@ fn a_column_id_is_never_given_twice() {
     assert!(table.column_by_id(first).is_none());
     assert_eq!(table.dropped["v"].dropped_at_micros, 1_700_000_000_000_000);
 }
+
+#[test]
+fn what_internals_describe_makes_the_table_with_its_dropped_columns() {
+    let mut session = Session::new();
+    session.run("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}");
+    session.run("CREATE TABLE k.t (a int, c int, v int, \"W\" list<text>, s text static, PRIMARY KEY (a, c))");
+    for text in ["DROP v USING TIMESTAMP 17", "DROP \"W\"", "DROP s", "ADD v int"] {
+        session.run(&format!("ALTER TABLE k.t {text}"));
+    }
+    let describe = |session: &Session| {
+        let table = session.schema.table("k", "t").expect("the table is there");
+        crate::describe::table_with_internals(table)
+    };
+    let text = describe(&session);
+    assert!(text.contains("ALTER TABLE k.t DROP v USING TIMESTAMP 17;\nALTER TABLE k.t ADD v int;"), "{text}");
+    session.run("DROP TABLE k.t");
+    for statement in text.split_inclusive(';') {
+        session.run(statement.trim_end_matches(';'));
+    }
+    assert_eq!(describe(&session), text);
+}

@@ -70,7 +70,7 @@ pub(super) fn alter(schema: &Schema, statement: &AlterType, context: &DdlContext
                 return match if_not_exists {
                     true => Ok(DdlPlan::default()),
                     false => Err(SchemaError::invalid(format!(
-                        "Cannot add field {field} to type {name}: a field with name {field} already exists"
+                        "Cannot add field {field} to type {in_keyspace}.{name}: a field with name {field} already exists"
                     ))),
                 };
             }
@@ -116,7 +116,8 @@ fn rename(altered: &mut UserType, renames: &[(String, String)], if_exists: bool)
             None if if_exists => {}
             // The spelling is Cassandra's.
             None => {
-                return Err(SchemaError::invalid(format!("Unkown field {from} in user type {}", altered.name)));
+                let (keyspace, name) = (&altered.keyspace, &altered.name);
+                return Err(SchemaError::invalid(format!("Unkown field {from} in user type {keyspace}.{name}")));
             }
         }
     }
