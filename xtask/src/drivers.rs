@@ -1,6 +1,6 @@
 //! The phase `drivers`: every driver's suite against the release binary, several at once.
 //!
-//! Each suite starts its runtime once and goes through its configurations one after the other. Most of its time it waits, for the
+//! Each suite starts its runtime once and goes through its configurations. Most of its time it waits, for the
 //! server's syncs or for a driver that gathers events, so that two lanes of suites fill two cores. That is sound since each has its own
 //! servers on ports of its own, and the servers count a stall in the time of the processor, not of the clock.
 
@@ -18,13 +18,8 @@ type Suite = (&'static str, fn() -> Result<Command, String>);
 
 /// About as long as each other.
 const LANES: [&[Suite]; 2] = [
-    &[("Python cassandra-driver, cqlsh", python_cassandra), ("Rust scylla", rust)],
-    &[
-        ("Python scylla-driver", python_scylla),
-        ("Java", || Ok(java::suite())),
-        ("gocql", || Ok(go::suite())),
-        ("Node", || Ok(node::suite())),
-    ],
+    &[("Python cassandra-driver, cqlsh", python_cassandra), ("Rust scylla", rust), ("Node", || Ok(node::suite()))],
+    &[("Python scylla-driver", python_scylla), ("Java", || Ok(java::suite())), ("gocql", || Ok(go::suite()))],
 ];
 
 /// Fetches and compiles what the suites need.
@@ -42,27 +37,33 @@ pub fn phase(budget: Duration, effort: Effort) -> Result<Passed, String> {
     let deadline = Instant::now() + budget;
     let lanes = std::thread::scope(|scope| {
         let lanes = LANES.map(|suites| scope.spawn(move || lane(suites, deadline, effort)));
-        lanes.map(|lane| lane.join().unwrap_or_else(|_| Err("a lane of suites panicked".into())))
+        lanes.map(|lane| lane.join().map_err(|_| "a lane of suites panicked".to_string()))
     });
     lanes.into_iter().try_fold(Passed { success: true, ..Passed::default() }, |all, lane| Ok(both(all, lane?)))
 }
 
-/// One suite after the other. One that cannot start is told as failed, and does not keep the others from running.
-fn lane(suites: &[Suite], deadline: Instant, effort: Effort) -> Result<Passed, String> {
+/// One suite after the other. One that cannot start has failed, and does not keep the others from running.
+fn lane(suites: &[Suite], deadline: Instant, effort: Effort) -> Passed {
     let mut all = Passed { success: true, ..Passed::default() };
     for (name, command) in suites {
         let began = Instant::now();
-        let mut command = command()?;
-        let output =
-            process::run_unprinted(environment(&mut command, effort), deadline.saturating_duration_since(began))?;
-        let counts = Counts::of(&output.lines);
-        let success = output.success && counts.passed > 0;
+        let budget = deadline.saturating_duration_since(began);
+        let outcome =
+            command().and_then(|mut command| process::run_unprinted(environment(&mut command, effort), budget));
+        let (lines, passed) = match outcome {
+            Ok(output) => {
+                let counts = Counts::of(&output.lines);
+                let success = output.success && counts.passed > 0;
+                (output.lines, Passed { counts, success, note: String::new() })
+            }
+            Err(message) => (vec![message], Passed { counts: Counts { passed: 0, failed: 1 }, ..Passed::default() }),
+        };
         let seconds = began.elapsed().as_secs_f64();
-        let said = if success { String::new() } else { format!("{}\n", output.lines.join("\n")) };
-        println!("{said}{name}: {} passed, {} failed in {seconds:.0} s", counts.passed, counts.failed);
-        all = both(all, Passed { counts, success, note: String::new() });
+        let said = if passed.success { String::new() } else { lines.join("\n") + "\n" };
+        println!("{said}{name}: {} passed, {} failed in {seconds:.0} s", passed.counts.passed, passed.counts.failed);
+        all = both(all, passed);
     }
-    Ok(all)
+    all
 }
 
 fn python_cassandra() -> Result<Command, String> {

@@ -26,8 +26,11 @@ func TestDriver(t *testing.T) {
 		{"statements", statements}, {"unset", unset}, {"paging", paging}, {"batching", batching}, {"altering", altering},
 		{"altering types", alteringTypes}, {"failing", failing}, {"unavailable", unavailable},
 	}
-	for _, configuration := range configurations(t) {
+	for _, each := range configurations(t) {
+		configuration := each
 		t.Run(configuration.String(), func(t *testing.T) {
+			// The driver gathers schema changes for seconds, so that one configuration goes on while another waits.
+			t.Parallel()
 			node := startNode(t, configuration)
 			defer node.stop(t)
 			prepareKeyspace(t, node)
