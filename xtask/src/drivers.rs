@@ -66,7 +66,10 @@ fn lane(suites: &[Suite], deadline: Instant, effort: Effort) -> Result<Passed, S
 }
 
 fn python_cassandra() -> Result<Command, String> {
-    pytest(Environment::Cassandra, &["test_driver.py", "test_types.py", "test_cqlsh.py", "test_cqlsh_schema.py"])
+    pytest(
+        Environment::Cassandra,
+        &["test_driver.py", "test_types.py", "test_system.py", "test_cqlsh.py", "test_cqlsh_schema.py"],
+    )
 }
 
 fn python_scylla() -> Result<Command, String> {

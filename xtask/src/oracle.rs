@@ -61,9 +61,7 @@ fn seed() -> String {
 
 /// Builds the runner, so that no server waits for the compiler.
 fn build_runner(budget: Duration) -> Result<(), String> {
-    let mut cargo = Command::new("cargo");
-    cargo.args(["test", "--workspace", "--test", "oracle", "--no-run"]);
-    process::must(cargo.current_dir(workspace::root()), budget).map(drop)
+    process::must(cargo_test().args(["--no-run", "--test", "oracle"]), budget).map(drop)
 }
 
 /// Calls the runner with the words, the servers and the scripts' paths.

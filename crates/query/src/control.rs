@@ -6,6 +6,7 @@
 use schema::{SchemaChange, SchemaEvent, TableId};
 use storage::ReplayPosition;
 
+use crate::clients::ClientInfo;
 use crate::error::QueryError;
 
 /// A call to another shard, or to this one.
@@ -54,6 +55,8 @@ pub(crate) enum ControlRequest {
         /// The keyspace for names without one.
         keyspace: Option<String>,
     },
+    /// Say who the shard's clients are.
+    Clients,
 }
 
 /// The answer to a [`ControlRequest`].
@@ -65,6 +68,8 @@ pub(crate) enum ControlReply {
     Truncated(Result<(), QueryError>),
     /// Where the shard's log stood when it dropped a table's rows.
     Position(ReplayPosition),
+    /// The shard's clients.
+    Clients(Vec<ClientInfo>),
     /// Done.
     Done,
 }

@@ -18,6 +18,7 @@ mod write;
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::rc::Rc;
 
 use cluster::coordinator::{Coordinator, CoordinatorParts};
@@ -29,12 +30,14 @@ use storage::LogSequence;
 use topology::Sharder;
 
 use crate::catalog::Catalog;
+use crate::clients::Clients;
 use crate::clock::TimestampClock;
 use crate::control::{ControlReply, ControlRequest};
 use crate::execute::rows::RowBuffer;
 use crate::execute::slices::SliceBuffer;
 use crate::plan::Plan;
 use crate::prepared::{PreparedCache, StatementId};
+use crate::session::Session;
 use crate::system::SystemTables;
 use crate::{EngineParts, NodeInfo};
 
@@ -71,6 +74,8 @@ struct Inner {
     result_bytes_max: usize,
     /// Plans of texts that are about to be run as tasks, with the catalog's epoch.
     planned: RefCell<VecDeque<(StatementId, u64, Plan)>>,
+    /// Who is connected to this shard.
+    clients: Rc<Clients>,
 }
 
 /// Buffers that the synchronous way uses again for each request.
@@ -137,6 +142,7 @@ impl Engine {
                 counters: Counters::default(),
                 result_bytes: Cell::new(0),
                 planned: RefCell::default(),
+                clients: Rc::default(),
                 result_bytes_max: options.result_bytes_max,
             }),
         };
@@ -149,6 +155,11 @@ impl Engine {
     /// Lets the ring's other nodes in. On shard 0, when every shard has its engine.
     pub fn accept_peers(&self, listener: TcpListener) {
         self.inner.coordinator.accept_peers(listener, &self.inner.node.cluster_name);
+    }
+
+    /// The session of a client that has connected to this shard.
+    pub fn connect(&self, address: SocketAddr) -> Session {
+        Session::of_client(address, &self.inner.clients)
     }
 
     /// How far the shard's commit log is synced.

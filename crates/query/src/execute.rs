@@ -1,6 +1,7 @@
 //! Running plans: binding values, building mutations and read commands, writing replies.
 
 pub(crate) mod bind;
+mod bounds;
 mod elements;
 pub(crate) mod filter;
 pub(crate) mod key;

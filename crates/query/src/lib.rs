@@ -3,6 +3,7 @@
 //! [`Engine`] is the door: the server hands it decoded requests and gets reply frames. See `docs/internals/query.md`.
 
 mod catalog;
+mod clients;
 mod clock;
 mod control;
 mod describe;

@@ -23,4 +23,6 @@ pub struct NodeInfo {
     pub listen_address: SocketAddr,
     /// How many times the node was started on this data, from the metadata log.
     pub boot: u64,
+    /// The settings that it runs with, by the names of the configuration file's keys; `None` is what was left open.
+    pub settings: Vec<(String, Option<String>)>,
 }

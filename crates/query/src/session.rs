@@ -1,7 +1,10 @@
 //! What a connection's requests share.
 
-use std::cell::RefCell;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::net::SocketAddr;
 use std::rc::Rc;
+
+use crate::clients::{ClientInfo, Clients, Started};
 
 /// A connection as the engine sees it. Clones are the same session: the server keeps one per connection and hands
 /// clones to requests that must wait.
@@ -11,14 +14,45 @@ pub struct Session {
 }
 
 #[derive(Debug, Default)]
-struct Inner {
+pub(crate) struct Inner {
     keyspace: RefCell<Option<Rc<str>>>,
+    requests: Cell<u64>,
+    started: OnceCell<Started>,
+    place: OnceCell<Place>,
+}
+
+/// Where a session stands in its shard's list of clients.
+#[derive(Debug)]
+struct Place {
+    address: SocketAddr,
+    clients: Rc<Clients>,
+    number: u64,
 }
 
 impl Session {
-    /// A session without a keyspace.
+    /// A session without a keyspace, which is listed nowhere.
     pub fn new() -> Self {
         Session::default()
+    }
+
+    /// The session of the client at `address`, which stands in the shard's list until the last clone is gone.
+    pub(crate) fn of_client(address: SocketAddr, clients: &Rc<Clients>) -> Self {
+        let session = Session::new();
+        let number = clients.enter(&session.inner);
+        let place = Place { address, clients: clients.clone(), number };
+        session.inner.place.set(place).expect("the session is new");
+        session
+    }
+
+    /// The client was told READY: what it said of itself.
+    pub fn start<'a>(&self, protocol_version: u8, options: impl Iterator<Item = (&'a str, &'a str)>) {
+        let _ = self.inner.started.set(Started::new(protocol_version, options));
+    }
+
+    /// Counts a request.
+    #[inline]
+    pub fn count_request(&self) {
+        self.inner.requests.set(self.inner.requests.get() + 1);
     }
 
     /// The keyspace of the last USE.
@@ -29,5 +63,25 @@ impl Session {
     /// Sets the keyspace for the requests that follow.
     pub fn set_keyspace(&self, keyspace: &str) {
         *self.inner.keyspace.borrow_mut() = Some(Rc::from(keyspace));
+    }
+}
+
+impl Inner {
+    pub(crate) fn client(&self) -> Option<ClientInfo> {
+        let place = self.place.get()?;
+        Some(ClientInfo {
+            address: place.address,
+            keyspace: self.keyspace.borrow().as_deref().map(str::to_owned),
+            request_count: self.requests.get(),
+            started: self.started.get().cloned(),
+        })
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if let Some(place) = self.place.get() {
+            place.clients.leave(place.number);
+        }
     }
 }

@@ -8,12 +8,14 @@ mod local;
 mod rows;
 mod schema_rows;
 mod value;
+mod views;
 
 use std::rc::Rc;
 
 use schema::{Keyspace, Schema, Table, system_keyspaces};
 use topology::token_of;
 
+use crate::clients::ClientInfo;
 use crate::node::NodeInfo;
 pub use local::{CQL_VERSION, NATIVE_PROTOCOL_VERSION, PARTITIONER, RELEASE_VERSION};
 use rows::Rows;
@@ -21,7 +23,7 @@ pub use rows::VirtualRow;
 pub(crate) use rows::partition_key;
 
 /// A system table's rows, some at a time, in the table's order.
-pub type Parts<'a> = Box<dyn Iterator<Item = Vec<VirtualRow>> + 'a>;
+pub(crate) type Parts<'a> = Box<dyn Iterator<Item = Vec<VirtualRow>> + 'a>;
 
 /// The system tables of one shard.
 pub struct SystemTables {
@@ -49,9 +51,15 @@ impl SystemTables {
     /// ordered by token and rows by clustering key, as a stored table gives them. They come part by part, each made when it is
     /// asked for: all of a large schema's at once would take long.
     ///
-    /// `user` is the shard's schema. With a `partition`, the first partition key column's value, only rows that have it
+    /// `user` is the shard's schema, `clients` are all shards' where [`shows_clients`] says that they are wanted. With a `partition`, the first partition key column's value, only rows that have it
     /// are made; a full schema is much to make up for a driver that asks after one keyspace.
-    pub fn parts<'a>(&'a self, table: &'a Table, user: &'a Schema, partition: Option<&'a [u8]>) -> Parts<'a> {
+    pub(crate) fn parts<'a>(
+        &'a self,
+        table: &'a Table,
+        user: &'a Schema,
+        clients: &'a [ClientInfo],
+        partition: Option<&'a [u8]>,
+    ) -> Parts<'a> {
         let stored = |push| of_keyspaces(table, self.keyspaces(user, partition), push);
         let of_virtual = |push| of_keyspaces(table, self.virtual_keyspaces(partition), push);
         let stored_tables = |push| of_tables(table, self.keyspaces(user, partition), push);
@@ -65,6 +73,12 @@ impl SystemTables {
             ("system_schema", "tables") => stored_tables(schema_rows::push_table),
             ("system_schema", "columns") => stored_tables(schema_rows::push_columns),
             ("system_schema", "dropped_columns") => stored_tables(schema_rows::push_dropped_columns),
+            ("system_views", "clients") => Box::new(std::iter::once_with(|| {
+                part(table, |rows| clients.iter().for_each(|client| views::push_client(rows, client)))
+            })),
+            ("system_views", "settings") => {
+                Box::new(std::iter::once_with(|| part(table, |rows| views::push_settings(rows, &self.node))))
+            }
             ("system_virtual_schema", "keyspaces") => of_virtual(schema_rows::push_virtual_keyspace),
             ("system_virtual_schema", "tables") => virtual_tables(schema_rows::push_virtual_table),
             ("system_virtual_schema", "columns") => virtual_tables(schema_rows::push_columns),
@@ -93,6 +107,11 @@ impl SystemTables {
                 && partition.is_none_or(|name| keyspace.name().as_bytes() == name)
         })
     }
+}
+
+/// Whether the rows of `table` are the node's clients.
+pub(crate) fn shows_clients(table: &Table) -> bool {
+    table.keyspace == "system_views" && table.name == "clients"
 }
 
 /// Rows of `table`, a part for each keyspace, in the order of their tokens.

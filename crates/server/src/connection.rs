@@ -107,10 +107,12 @@ pub(crate) fn refuse(server: Rc<Inner>, socket: Socket) {
 impl Connection {
     fn new(server: Rc<Inner>, socket: Socket, shard_aware_port: Option<u16>) -> Rc<Connection> {
         let stream = server.runtime.adopt(socket);
+        // A client that has gone already has no address any more, and asks for nothing.
+        let session = stream.peer_addr().map_or_else(|_| Session::new(), |address| server.engine.connect(address));
         Rc::new(Connection {
             server,
             stream,
-            session: Session::new(),
+            session,
             shard_aware_port,
             output: RefCell::default(),
             started: Cell::new(false),

@@ -67,6 +67,11 @@ impl RowsWriter {
         self.rows += 1;
     }
 
+    /// Says how many rows there are, after rows that had ended were taken out of the buffer again.
+    pub fn keep_rows(&mut self, rows: u32) {
+        self.rows = rows;
+    }
+
     /// Rows that have ended.
     #[inline]
     pub fn row_count(&self) -> u32 {

@@ -10,6 +10,7 @@ mod fixed_ring;
 mod keys;
 mod machine;
 mod settings;
+mod shown;
 mod suggest;
 mod units;
 mod yaml;

@@ -182,6 +182,7 @@ impl Lead {
             native_address,
             listen_address: fixed.map_or(native, |node| node.internode),
             boot,
+            settings: self.config.shown(),
         }
     }
 

@@ -39,6 +39,7 @@ impl Engine {
                 self.inner.coordinator.storage().truncation_is_durable(table, position);
                 responder.reply(ControlReply::Done);
             }
+            ControlRequest::Clients => responder.reply(ControlReply::Clients(self.inner.clients.all())),
             ControlRequest::Install { text, keyspace } => {
                 let engine = self.clone();
                 self.inner.runtime.spawn(Group::Query, async move {

@@ -125,7 +125,7 @@ impl Engine {
     }
 
     /// Makes a call to every shard, this one too, and waits for all.
-    async fn on_all_shards(
+    pub(super) async fn on_all_shards(
         &self,
         request: impl Fn() -> ControlRequest,
     ) -> Result<Vec<(ShardId, ControlReply)>, QueryError> {

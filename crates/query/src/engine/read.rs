@@ -1,6 +1,6 @@
 //! Reads of stored tables: one partition within the call, or any shape with waiting.
 
-use std::ops::Bound as TokenBound;
+use std::ops::{Bound as TokenBound, RangeBounds};
 
 use cluster::coordinator::{PageLimits, ReadDone};
 use cql_protocol::{Consistency, RowsWriter, Value};
@@ -125,11 +125,15 @@ impl Engine {
         }
         let ended_at = match &select.keys {
             Keys::Choices(choices) => {
-                let keys = keys(&select.table, choices, &binds)?;
+                let mut keys = keys(&select.table, choices, &binds)?;
                 if keys.len() > 1 && call.params.consistency.is_serial() {
                     return Err(invalid(
                         "SERIAL/LOCAL_SERIAL consistency may only be requested for one partition at a time",
                     ));
+                }
+                if let Some(Keys::Tokens { start, end }) = &select.key_tokens {
+                    let range = token_range(select, start.as_deref(), end.as_deref(), &binds)?;
+                    keys.retain(|key| range.as_ref().is_some_and(|range| is_in(range, token_of(key))));
                 }
                 self.select_keys(select, &keys, command, level, &mut emitter).await?
             }
@@ -146,6 +150,9 @@ impl Engine {
         };
         if let Some(wanted) = emitter.wanted() {
             return Ok(Some(wanted));
+        }
+        if !select.sort.is_empty() {
+            emitter.sort(limit(select.limit.as_ref(), &binds)?, &self.inner.runtime).await;
         }
         finish(emitter, ended_at, select, call, &binds)?;
         Ok(None)
@@ -251,6 +258,14 @@ pub(super) fn paging_key(select: &Select, call: &Call<'_>, binds: &Binds<'_>) ->
     PagingKey::new(call.id, select.table.id, binds.values.iter().map(|value| value.bytes()))
 }
 
+/// Whether a token is in a range of tokens.
+pub(super) fn is_in(range: &KeyRange<'_>, token: Token) -> bool {
+    match range {
+        KeyRange::Tokens { start, end } => (*start, *end).contains(&token),
+        KeyRange::Partition { .. } => false,
+    }
+}
+
 /// How many rows the page may hold.
 #[inline]
 pub(super) fn row_limits(
@@ -266,6 +281,15 @@ pub(super) fn row_limits(
         Some(Ok(size)) if size > 0 && matches!(select.output, Output::Rows(_)) => Some(size),
         _ => None,
     };
+    if !select.sort.is_empty() {
+        if page.is_some() {
+            return Err(invalid(
+                "Cannot page queries with both ORDER BY and a IN restriction on the partition key; you must either remove the ORDER BY or the IN and sort client side, or disable paging for this query",
+            ));
+        }
+        // All rows must be known before the first of them are.
+        return Ok(RowLimits { rows: u32::MAX, page: u32::MAX, is_paged: false, per_partition });
+    }
     let rows = state.map_or(limit, |state| state.rows_left.min(limit));
     Ok(RowLimits { rows, page: page.unwrap_or(u32::MAX), is_paged: page.is_some(), per_partition })
 }

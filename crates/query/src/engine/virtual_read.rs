@@ -1,7 +1,6 @@
 //! Reads of system tables: their rows are made up from the snapshot part by part, looked at one by one, and let go.
 
 use std::borrow::Cow;
-use std::ops::RangeBounds;
 
 use cql_protocol::RowsWriter;
 use mutation::{KeyRange, Position};
@@ -9,14 +8,16 @@ use topology::{Token, token_of};
 
 use super::Engine;
 use super::now::Call;
-use super::read::{paging_key, paging_state, read_level, row_limits, token_range};
+use super::read::{is_in, paging_key, paging_state, read_level, row_limits, token_range};
+use crate::clients::ClientInfo;
+use crate::control::{ControlReply, ControlRequest};
 use crate::error::{QueryError, invalid};
 use crate::execute::filter::Conditions;
 use crate::execute::parts::BoundParts;
 use crate::execute::rows::{LENGTH_STEP, PAGE_BYTES_MAX, RESULT_BYTES_MAX, RowLimits};
 use crate::paging::PagingState;
 use crate::plan::{Binds, Comparison, InList, Keys, Order, Output, PartOf, Select, Selected};
-use crate::system::{VirtualRow, partition_key};
+use crate::system::{VirtualRow, partition_key, shows_clients};
 
 impl Engine {
     /// Answers a SELECT from a system table.
@@ -43,7 +44,8 @@ impl Engine {
         let head = call.reply.head(&select.columns);
         let writer = RowsWriter::begin(out, call.reply.version, call.reply.stream, &head);
         let mut result = VirtualResult::new(select, binds, limits, state, out, writer)?;
-        let parts = catalog.system.parts(&select.table, &catalog.schema, partition);
+        let clients = if shows_clients(&select.table) { self.all_clients().await? } else { Vec::new() };
+        let parts = catalog.system.parts(&select.table, &catalog.schema, &clients, partition);
         if let Some(tokens) = tokens {
             // What comes last may come in the last part.
             let mut reversed = Vec::new();
@@ -64,6 +66,15 @@ impl Engine {
         }
         result.finish(call)
     }
+
+    async fn all_clients(&self) -> Result<Vec<ClientInfo>, QueryError> {
+        let replies = self.on_all_shards(|| ControlRequest::Clients).await?;
+        let clients = replies.into_iter().filter_map(|(_, reply)| match reply {
+            ControlReply::Clients(clients) => Some(clients),
+            _ => None,
+        });
+        Ok(clients.flatten().collect())
+    }
 }
 
 /// The first partition key column's value, if the statement asks for one.
@@ -77,13 +88,6 @@ fn wanted_partition<'a>(select: &'a Select, binds: &Binds<'a>) -> Result<Option<
         }
     }
     Ok(None)
-}
-
-fn is_in(range: &KeyRange<'_>, token: Token) -> bool {
-    match range {
-        KeyRange::Tokens { start, end } => (*start, *end).contains(&token),
-        KeyRange::Partition { .. } => false,
-    }
 }
 
 /// A result while it is written.

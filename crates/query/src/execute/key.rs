@@ -126,7 +126,8 @@ pub(crate) fn in_values(list: &InList, column: &Column, binds: &Binds<'_>) -> Re
         }
         InList::Marker(operand) => {
             check_count(operand.unchecked(binds))?;
-            let bytes = match operand.value(binds)? {
+            // Its elements are checked one by one: a null among them is refused in other words than in a list that is stored.
+            let bytes = match operand.given(binds)? {
                 Value::Bytes(bytes) => bytes,
                 Value::Null => return Err(invalid(format!("Invalid null value for column {}", column.name))),
                 Value::Unset => return Err(invalid(format!("Invalid unset value for column {}", column.name))),
@@ -162,11 +163,11 @@ fn sort_unique(values: &mut Vec<Vec<u8>>, column: &Column) {
     values.extend(formed.into_iter().map(|(_, value)| value));
 }
 
-/// The elements of a bound list: a count, then each with its length. The list was checked against its type.
+/// The elements of a bound list: a count, then each with its length.
 fn list_elements(operand: &Operand, bytes: &[u8], column: &Column) -> Result<Vec<Vec<u8>>, QueryError> {
     debug_assert!(matches!(operand.ty, cql_types::CqlType::List { .. }));
     let mut reader = stdx::Reader::new(bytes);
-    let malformed = |error: stdx::ReadError| invalid(format!("Invalid list for column {}: {error}", column.name));
+    let malformed = |_: stdx::ReadError| invalid("Not enough bytes to read a list");
     let count = reader.i32().map_err(malformed)?;
     let mut values = Vec::new();
     for _ in 0..count.max(0) {
@@ -177,7 +178,42 @@ fn list_elements(operand: &Operand, bytes: &[u8], column: &Column) -> Result<Vec
         if length > DECIMAL_BYTES_MAX && column.ty == cql_types::CqlType::Decimal {
             return Err(long_decimal(&column.name, length));
         }
-        values.push(reader.bytes(length).map_err(malformed)?.to_vec());
+        let value = reader.bytes(length).map_err(malformed)?;
+        cql_types::validate(&column.ty, value).map_err(|error| invalid(error.to_string()))?;
+        values.push(value.to_vec());
     }
-    Ok(values)
+    match reader.is_empty() {
+        true => Ok(values),
+        false => Err(invalid("Unexpected extraneous bytes after list value")),
+    }
+}
+
+/// The tuples of a list that is bound to `(a, b) IN ?`.
+pub(crate) fn bound_tuples(
+    list: &Operand,
+    columns: &[&Column],
+    binds: &Binds<'_>,
+) -> Result<Vec<Vec<Vec<u8>>>, QueryError> {
+    check_count(list.unchecked(binds))?;
+    let names = || columns.iter().map(|column| column.name.as_str()).collect::<Vec<_>>();
+    let bytes = match list.value(binds)? {
+        Value::Bytes(bytes) => bytes,
+        Value::Null => return Err(invalid("Invalid null value for IN restriction")),
+        Value::Unset => return Err(invalid(format!("Invalid unset value for in({})", names().join(",")))),
+    };
+    let null = || invalid(format!("Invalid null value in condition for columns: [{}]", names().join(", ")));
+    let mut tuples = Vec::new();
+    for tuple in cql_types::parts_of_collection(&list.ty, bytes) {
+        let mut fields = cql_types::fields_of(tuple);
+        let mut values = Vec::with_capacity(columns.len());
+        for column in columns {
+            let value = fields.next().flatten().ok_or_else(null)?;
+            if value.len() > DECIMAL_BYTES_MAX && column.ty == cql_types::CqlType::Decimal {
+                return Err(long_decimal(&column.name, value.len()));
+            }
+            values.push(value.to_vec());
+        }
+        tuples.push(values);
+    }
+    Ok(tuples)
 }

@@ -5,8 +5,9 @@ use mutation::{ClusteringBound, Deletion, Expiry, MutationEncoder};
 use runtime::Runtime;
 use topology::Token;
 
+use super::bounds::{Place, is_mixed, pieces};
 use super::elements;
-use super::key::{check_combinations, in_values, product};
+use super::key::{bound_tuples, check_combinations, in_values, product};
 use super::lists::{KnownLists, RowLists};
 use crate::error::{QueryError, invalid};
 use crate::plan::{
@@ -237,6 +238,16 @@ impl Modification {
         mutation: &mut MutationEncoder<'_>,
     ) -> Result<(), QueryError> {
         let columns = self.table.clustering().get(prefix.len()..).unwrap_or_default();
+        if is_mixed(columns, start, end) {
+            for (from, to) in pieces(columns, start, end, binds)? {
+                let of = |place: &Place<'_>| -> Vec<Vec<u8>> {
+                    prefix.iter().cloned().chain(place.values.iter().map(|value| value.to_vec())).collect()
+                };
+                // What stands behind a place is not inside of a range that begins there, and is of one that ends there.
+                range_tombstone((of(&from), !from.is_after), (of(&to), to.is_after), time, mutation)?;
+            }
+            return Ok(());
+        }
         let bound = |slice_end: Option<&SliceEnd>| -> Result<(Vec<Vec<u8>>, bool), QueryError> {
             let mut components = prefix.to_vec();
             let Some(slice_end) = slice_end else { return Ok((components, true)) };
@@ -250,17 +261,27 @@ impl Modification {
         if columns.first().is_some_and(schema::Column::is_reversed) {
             std::mem::swap(&mut start, &mut end);
         }
-        let start_components: Vec<&[u8]> = start.0.iter().map(Vec::as_slice).collect();
-        let end_components: Vec<&[u8]> = end.0.iter().map(Vec::as_slice).collect();
-        check_clustering(&start_components)?;
-        check_clustering(&end_components)?;
-        mutation.range_tombstone(
-            ClusteringBound { prefix: &start_components, inclusive: start.1 },
-            ClusteringBound { prefix: &end_components, inclusive: end.1 },
-            time.deletion(),
-        );
-        Ok(())
+        range_tombstone(start, end, time, mutation)
     }
+}
+
+/// Writes the deletion of the rows between two bounds, each the first components and whether rows that begin with them are inside.
+fn range_tombstone(
+    start: (Vec<Vec<u8>>, bool),
+    end: (Vec<Vec<u8>>, bool),
+    time: WriteTime,
+    mutation: &mut MutationEncoder<'_>,
+) -> Result<(), QueryError> {
+    let start_components: Vec<&[u8]> = start.0.iter().map(Vec::as_slice).collect();
+    let end_components: Vec<&[u8]> = end.0.iter().map(Vec::as_slice).collect();
+    check_clustering(&start_components)?;
+    check_clustering(&end_components)?;
+    mutation.range_tombstone(
+        ClusteringBound { prefix: &start_components, inclusive: start.1 },
+        ClusteringBound { prefix: &end_components, inclusive: end.1 },
+        time.deletion(),
+    );
+    Ok(())
 }
 
 /// A statement or batch whose mutations are more than memory should hold at once.
@@ -338,7 +359,18 @@ pub(crate) fn clustering_combinations(
             }
             ClusteringChoice::Tuples(tuples) => {
                 let covered: Vec<&schema::Column> = columns.by_ref().take(choice.width()).collect();
-                combinations = with_tuples(combinations, tuples, &covered, binds)?;
+                let values = |tuple: &Vec<Operand>| {
+                    let value = |(operand, column): (&Operand, &&schema::Column)| {
+                        Ok(operand.key_value(&column.name, binds)?.to_vec())
+                    };
+                    tuple.iter().zip(&covered).map(value).collect()
+                };
+                let tuples = tuples.iter().map(values).collect::<Result<_, QueryError>>()?;
+                combinations = with_tuples(combinations, tuples, &covered)?;
+            }
+            ClusteringChoice::TupleList { list, width } => {
+                let covered: Vec<&schema::Column> = columns.by_ref().take(*width).collect();
+                combinations = with_tuples(combinations, bound_tuples(list, &covered, binds)?, &covered)?;
             }
         }
     }
@@ -347,20 +379,16 @@ pub(crate) fn clustering_combinations(
 
 fn with_tuples(
     combinations: Vec<Vec<Vec<u8>>>,
-    tuples: &[Vec<Operand>],
+    tuples: Vec<Vec<Vec<u8>>>,
     columns: &[&schema::Column],
-    binds: &Binds<'_>,
 ) -> Result<Vec<Vec<Vec<u8>>>, QueryError> {
     let mut rows = std::collections::BTreeMap::new();
     for tuple in tuples {
-        let mut values = Vec::with_capacity(columns.len());
         let mut order = Vec::new();
-        for (operand, column) in tuple.iter().zip(columns) {
-            let value = operand.key_value(&column.name, binds)?;
+        for (value, column) in tuple.iter().zip(columns) {
             cql_types::comparable::encode(&column.ty, value, column.is_reversed(), &mut order);
-            values.push(value.to_vec());
         }
-        rows.insert(order, values);
+        rows.insert(order, tuple);
     }
     let bytes = rows.values().flatten().map(Vec::len).sum();
     check_combinations(&combinations, rows.len(), bytes)?;

@@ -2,10 +2,14 @@
 
 use std::borrow::Cow;
 use std::cell::Cell;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::Range;
 
 use cql_protocol::RowsWriter;
 use cql_types::CqlType;
 use mutation::{CellRef, ClusteringRef, Expiry, LiveCells, LiveRow, Position, RowRef};
+use runtime::Runtime;
 use schema::{ColumnId, Table};
 use stdx::Reader;
 use storage::{Flow, RowSink};
@@ -111,6 +115,8 @@ pub(crate) struct RowEmitter<'e> {
     token: Token,
     /// Whether `buffer.key` is a partition's.
     has_partition: bool,
+    /// How many partitions have begun.
+    partitions: usize,
     partition_left: u32,
     has_static: bool,
     /// The partition has a static row and no other was seen yet: if none comes, it is a row of the result.
@@ -119,6 +125,8 @@ pub(crate) struct RowEmitter<'e> {
     counted: u64,
     /// The other columns beside a COUNT, of the first row.
     first_row: Option<Vec<Option<Vec<u8>>>>,
+    /// The rows so far, if they are to be put in order at the end.
+    unsorted: Vec<UnsortedRow>,
     /// Where the page ended, if that is not where the read ended.
     stopped_at: Option<Position>,
     error: Option<QueryError>,
@@ -130,6 +138,16 @@ pub(crate) struct RowEmitter<'e> {
     /// The room with which the result is to be begun again.
     wanted: Option<usize>,
     long: LongResult<'e>,
+}
+
+/// A row of a result that is put in order when all are there.
+struct UnsortedRow {
+    /// Its place in the order, in byte-comparable form.
+    order: Vec<u8>,
+    /// Where its values lie in the reply.
+    bytes: Range<usize>,
+    /// The partition, counted from 0. Each partition's rows are in order.
+    partition: usize,
 }
 
 /// Why the rows ended.
@@ -165,11 +183,13 @@ impl<'e> RowEmitter<'e> {
             now_in_seconds,
             token: Token(0),
             has_partition: false,
+            partitions: 0,
             partition_left: limits.per_partition,
             has_static: false,
             is_static_pending: false,
             counted: 0,
             first_row: None,
+            unsorted: Vec::new(),
             stopped_at: None,
             error: None,
             length_counted: LENGTH_STEP,
@@ -244,6 +264,33 @@ impl<'e> RowEmitter<'e> {
             self.emit_static_only();
         }
         self.is_static_pending = false;
+    }
+
+    /// Puts the rows of all partitions in order and keeps the first of them: each partition's are in order, so they are merged.
+    pub(crate) async fn sort(&mut self, limit: u32, runtime: &Runtime) {
+        self.end_partitions();
+        let Some(rows_start) = self.unsorted.first().map(|row| row.bytes.start) else { return };
+        let rows = std::mem::take(&mut self.unsorted);
+        let mut next = BinaryHeap::new();
+        for (index, row) in rows.iter().enumerate() {
+            if index == 0 || rows[index - 1].partition != row.partition {
+                next.push(Reverse((row.order.as_slice(), index)));
+            }
+        }
+        let mut sorted = Vec::with_capacity(self.out.len());
+        sorted.extend_from_slice(&self.out[..rows_start]);
+        let mut count = 0;
+        while let (Some(Reverse((_, index))), true) = (next.pop(), count < limit) {
+            let row = &rows[index];
+            sorted.extend_from_slice(&self.out[row.bytes.clone()]);
+            count += 1;
+            if let Some(following) = rows.get(index + 1).filter(|following| following.partition == row.partition) {
+                next.push(Reverse((following.order.as_slice(), index + 1)));
+            }
+            runtime.maybe_yield().await;
+        }
+        *self.out = sorted;
+        self.writer.keep_rows(count);
     }
 
     /// Completes the reply.
@@ -323,6 +370,12 @@ impl<'e> RowEmitter<'e> {
         let statics = Cells::of_static(&self.buffer.static_row, self.has_static, self.now_in_seconds);
         let mut source = RowSource::new(&self.buffer.key, row, statics);
         let key_columns = self.select.table.partition_key().len();
+        if !self.select.sort.is_empty() {
+            let clustering = row.map(|(clustering, _)| clustering);
+            let order = place_in_order(self.select, clustering);
+            let start = self.out.len();
+            self.unsorted.push(UnsortedRow { order, bytes: start..start, partition: self.partitions });
+        }
         let maker = Maker { select: self.select, parts: self.parts.as_ref(), now_in_seconds: self.now_in_seconds };
         match &self.select.output {
             Output::Rows(columns) => {
@@ -344,6 +397,9 @@ impl<'e> RowEmitter<'e> {
                     self.writer.value(self.out, value);
                 }
                 self.writer.end_row();
+                if let Some(row) = self.unsorted.last_mut() {
+                    row.bytes.end = self.out.len();
+                }
             }
             Output::Count { columns } => {
                 self.counted += 1;
@@ -459,6 +515,7 @@ impl RowSink for RowEmitter<'_> {
         }
         self.token = token;
         self.has_partition = true;
+        self.partitions += 1;
         self.buffer.key.clear();
         self.buffer.key.extend_from_slice(key);
         self.partition_left = self.limits.per_partition;
@@ -490,6 +547,24 @@ impl RowSink for RowEmitter<'_> {
         }
         self.flow()
     }
+}
+
+/// A row's place in the order of ORDER BY. Null, which only a partition without rows has, is least.
+fn place_in_order(select: &Select, clustering: Option<ClusteringRef<'_>>) -> Vec<u8> {
+    let mut order = Vec::new();
+    for &(position, is_descending) in &select.sort {
+        let position = usize::from(position);
+        let start = order.len();
+        let value = clustering.and_then(|clustering| clustering.components().nth(position));
+        order.push(u8::from(value.is_some()));
+        if let (Some(value), Some(column)) = (value, select.table.clustering().get(position)) {
+            cql_types::comparable::encode(&column.ty, value, false, &mut order);
+        }
+        if is_descending {
+            order[start..].iter_mut().for_each(|byte| *byte = !*byte);
+        }
+    }
+    order
 }
 
 /// The cells of one row, asked for by column, best in ascending order.

@@ -3,6 +3,7 @@
 use mutation::{Bound, Slice};
 use schema::Column;
 
+use super::bounds::{Place, is_mixed, pieces};
 use super::modify::clustering_combinations;
 use crate::error::{QueryError, invalid};
 use crate::plan::{Binds, ClusteringChoice, Select, SliceEnd};
@@ -63,6 +64,9 @@ impl SliceBuffer {
     fn push_slice(&mut self, select: &Select, prefix: (u32, u32), binds: &Binds<'_>) -> Result<(), QueryError> {
         let width: usize = select.clustering.iter().map(ClusteringChoice::width).sum();
         let columns = select.table.clustering().get(width..).unwrap_or_default();
+        if is_mixed(columns, select.slice_start.as_ref(), select.slice_end.as_ref()) {
+            return self.push_pieces(select, prefix, columns, binds);
+        }
         let mut start = self.push_end(select.slice_start.as_ref(), prefix, columns, binds)?;
         let mut end = self.push_end(select.slice_end.as_ref(), prefix, columns, binds)?;
         // What is smallest by value comes last where the column is stored the other way round.
@@ -76,6 +80,35 @@ impl SliceBuffer {
             end_is_inclusive: end.1,
         });
         Ok(())
+    }
+
+    /// Adds the slices behind the prefix, where columns are stored in different orders.
+    fn push_pieces(
+        &mut self,
+        select: &Select,
+        prefix: (u32, u32),
+        columns: &[Column],
+        binds: &Binds<'_>,
+    ) -> Result<(), QueryError> {
+        let pieces = pieces(columns, select.slice_start.as_ref(), select.slice_end.as_ref(), binds)?;
+        for (from, to) in &pieces {
+            // A slice that begins behind some values does not hold them; one that ends there does.
+            let (start, end) = (self.push_place(from, prefix)?, self.push_place(to, prefix)?);
+            let (start_is_inclusive, end_is_inclusive) = (!from.is_after, to.is_after);
+            self.slices.push(SlicePlace { start, start_is_inclusive, end, end_is_inclusive });
+        }
+        Ok(())
+    }
+
+    fn push_place(&mut self, place: &Place<'_>, prefix: (u32, u32)) -> Result<(u32, u32), QueryError> {
+        let longest = place.values.iter().map(|value| value.len()).max().unwrap_or(0);
+        if longest > VALUE_LENGTH_MAX || self.bytes.len() > SLICE_BYTES_MAX {
+            return Err(too_long(longest));
+        }
+        let start = self.mark();
+        self.bytes.extend_from_within(prefix.0 as usize..prefix.1 as usize);
+        self.bytes.extend_from_slice(&place.bytes);
+        Ok((start, self.mark()))
     }
 
     fn push_end(

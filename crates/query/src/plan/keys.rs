@@ -29,6 +29,13 @@ pub(crate) enum ClusteringChoice {
     In(InList),
     /// `(a, b) IN ((1, 2), (3, 4))`: each entry has a value for each of the columns.
     Tuples(Vec<Vec<Operand>>),
+    /// `(a, b) IN ?`: a marker bound to a list of tuples.
+    TupleList {
+        /// The list.
+        list: Operand,
+        /// How many columns there are.
+        width: usize,
+    },
 }
 
 /// One end of a slice: values for one clustering column or, in a multi-column relation, for several.
@@ -88,6 +95,7 @@ impl ClusteringChoice {
             + match self {
                 ClusteringChoice::One(operand) => operand.bytes(),
                 ClusteringChoice::In(list) => list.bytes(),
+                ClusteringChoice::TupleList { list, .. } => list.bytes(),
                 ClusteringChoice::Tuples(tuples) => {
                     tuples.iter().map(|tuple| size_of::<Vec<Operand>>() + of_all(tuple)).sum()
                 }
@@ -99,6 +107,7 @@ impl ClusteringChoice {
         match self {
             ClusteringChoice::One(_) | ClusteringChoice::In(_) => 1,
             ClusteringChoice::Tuples(tuples) => tuples.first().map_or(1, Vec::len),
+            ClusteringChoice::TupleList { width, .. } => *width,
         }
     }
 }

@@ -11,6 +11,13 @@ use crate::error::{QueryError, invalid};
 pub(crate) enum Source {
     /// The bind marker with this index.
     Bound(u16),
+    /// A component of the tuple that the bind marker `marker` is bound to.
+    Component {
+        /// The marker.
+        marker: u16,
+        /// Which of the tuple's components.
+        index: u16,
+    },
     /// A literal, encoded.
     Constant(Vec<u8>),
     /// NULL.
@@ -71,6 +78,13 @@ impl Operand {
                 }
                 Ok(value)
             }
+            Source::Component { marker, index } => {
+                let value = component(binds, *marker, *index);
+                if let (Value::Bytes(bytes), true) = (value, self.needs_check) {
+                    self.check(bytes, binds)?;
+                }
+                Ok(value)
+            }
             Source::Constant(bytes) => Ok(Value::Bytes(bytes)),
             Source::Null => Ok(Value::Null),
             Source::Generated(index) => {
@@ -79,10 +93,19 @@ impl Operand {
         }
     }
 
+    /// The value as it was given, which whoever takes it checks.
+    pub(crate) fn given<'a>(&'a self, binds: &Binds<'a>) -> Result<Value<'a>, QueryError> {
+        match &self.source {
+            Source::Bound(index) => Ok(binds.values.get(usize::from(*index)).copied().unwrap_or(Value::Unset)),
+            _ => self.value(binds),
+        }
+    }
+
     /// The value as it was given, before it is checked: whether it is too long to be worth checking.
     pub(crate) fn unchecked<'a>(&'a self, binds: &Binds<'a>) -> Option<&'a [u8]> {
         match &self.source {
             Source::Bound(index) => binds.values.get(usize::from(*index))?.bytes(),
+            Source::Component { marker, index } => component(binds, *marker, *index).bytes(),
             Source::Constant(bytes) => Some(bytes),
             Source::Null | Source::Generated(_) => None,
         }
@@ -123,6 +146,18 @@ impl Operand {
             Source::Constant(bytes) => bytes.len(),
             _ => 0,
         }
+    }
+}
+
+/// A component of a bound tuple. Those that are missing at its end are null.
+fn component<'a>(binds: &Binds<'a>, marker: u16, index: u16) -> Value<'a> {
+    match binds.values.get(usize::from(marker)) {
+        Some(Value::Bytes(tuple)) => {
+            let field = cql_types::fields_of(tuple).nth(usize::from(index)).flatten();
+            field.map_or(Value::Null, Value::Bytes)
+        }
+        Some(Value::Null) => Value::Null,
+        Some(Value::Unset) | None => Value::Unset,
     }
 }
 

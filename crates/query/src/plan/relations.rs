@@ -8,7 +8,7 @@ use schema::{Column, ColumnKind, Table};
 
 use super::terms::{Markers, Receiver, undefined_column};
 use super::{
-    ClusteringChoice, Comparison, Filter, InList, KeyChoice, Operand, Selected, SliceEnd, TokenEnd, TokenValue,
+    ClusteringChoice, Comparison, Filter, InList, KeyChoice, Operand, Selected, SliceEnd, Source, TokenEnd, TokenValue,
 };
 use crate::error::{QueryError, invalid};
 
@@ -50,6 +50,7 @@ struct SliceRestriction {
 enum ClusteringRestriction {
     One(Restriction),
     Tuples { width: usize, tuples: Vec<Vec<Operand>> },
+    TupleList { width: usize, list: Operand },
     TupleSlice { width: usize, slice: SliceRestriction },
 }
 
@@ -161,6 +162,12 @@ impl Restrictions {
         match column.kind {
             ColumnKind::PartitionKey => merge(&mut self.key[position], restriction, &column.name),
             ColumnKind::Clustering => {
+                let restriction = match (self.clustering.get_mut(&position), restriction) {
+                    (Some(ClusteringRestriction::TupleSlice { slice: known, .. }), Restriction::Slice(slice)) => {
+                        return known.merge(slice, &column.name);
+                    }
+                    (_, restriction) => restriction,
+                };
                 self.check_clustering_order(position, &restriction, table)?;
                 let mut known = match self.clustering.remove(&position) {
                     None => None,
@@ -273,23 +280,37 @@ impl Restrictions {
                 Ok(())
             }
             Operator::In => {
-                let Term::Tuple(items) = term else {
-                    return Err(invalid("A marker for a list of tuples is not supported yet"));
+                let width = columns.len();
+                let restriction = match term {
+                    Term::Tuple(items) => {
+                        let tuples = items.iter().map(values).collect::<Result<Vec<_>, _>>()?;
+                        ClusteringRestriction::Tuples { width, tuples }
+                    }
+                    marker => {
+                        let list = CqlType::List { element: Box::new(tuple_type(&columns)), frozen: true };
+                        let receiver = Receiver::new(table, format!("in({})", names.join(",")), list);
+                        ClusteringRestriction::TupleList { width, list: markers.operand(marker, &receiver)? }
+                    }
                 };
-                let tuples = items.iter().map(values).collect::<Result<Vec<_>, _>>()?;
-                self.put_tuple(position, ClusteringRestriction::Tuples { width: columns.len(), tuples }, first)
+                self.put_tuple(position, restriction, first)
             }
             Operator::Less | Operator::LessOrEqual | Operator::Greater | Operator::GreaterOrEqual => {
-                if columns.iter().any(|column| column.is_reversed() != first.is_reversed()) {
-                    return Err(invalid(
-                        "Slices over several clustering columns of different order are not supported yet",
-                    ));
-                }
                 let slice = slice_restriction(operator, values(term)?);
                 self.check_clustering_order(position, &Restriction::Slice(SliceRestriction::default()), table)?;
-                if let Some(ClusteringRestriction::TupleSlice { slice: known, .. }) = self.clustering.get_mut(&position)
-                {
-                    return known.merge(slice, &names.join(", "));
+                match self.clustering.get_mut(&position) {
+                    Some(ClusteringRestriction::TupleSlice { slice: known, width }) => {
+                        *width = columns.len().max(*width);
+                        return known.merge(slice, &names.join(", "));
+                    }
+                    // `a > 1 AND (a, b) < (3, 4)`: both begin with the same column.
+                    Some(ClusteringRestriction::One(Restriction::Slice(known))) => {
+                        let mut known = std::mem::take(known);
+                        known.merge(slice, &first.name)?;
+                        let slice = ClusteringRestriction::TupleSlice { width: columns.len(), slice: known };
+                        self.clustering.insert(position, slice);
+                        return Ok(());
+                    }
+                    _ => {}
                 }
                 self.put_tuple(position, ClusteringRestriction::TupleSlice { width: columns.len(), slice }, first)
             }
@@ -430,6 +451,9 @@ impl Restrictions {
                 }
                 ClusteringRestriction::One(Restriction::In(list)) => rows.choices.push(ClusteringChoice::In(list)),
                 ClusteringRestriction::Tuples { tuples, .. } => rows.choices.push(ClusteringChoice::Tuples(tuples)),
+                ClusteringRestriction::TupleList { list, width } => {
+                    rows.choices.push(ClusteringChoice::TupleList { list, width });
+                }
                 ClusteringRestriction::One(Restriction::Slice(slice))
                 | ClusteringRestriction::TupleSlice { slice, .. } => {
                     rows.start = slice.start;
@@ -466,7 +490,12 @@ impl Restrictions {
             let Some(column) = table.clustering().get(position) else { continue };
             match restriction {
                 ClusteringRestriction::One(restriction) => push_filters(restriction, column, &mut filters),
-                _ => return Err(invalid("Filtering by several columns at once is not supported yet")),
+                ClusteringRestriction::TupleSlice { .. } => {
+                    return Err(invalid("Multi-column slice restrictions cannot be used for filtering."));
+                }
+                ClusteringRestriction::Tuples { .. } | ClusteringRestriction::TupleList { .. } => {
+                    return Err(invalid("Multicolumn IN filters are not supported"));
+                }
             }
         }
         for (index, restriction) in self.others {
@@ -500,7 +529,9 @@ impl ClusteringRestriction {
     fn width(&self) -> usize {
         match self {
             ClusteringRestriction::One(_) => 1,
-            ClusteringRestriction::Tuples { width, .. } | ClusteringRestriction::TupleSlice { width, .. } => *width,
+            ClusteringRestriction::Tuples { width, .. }
+            | ClusteringRestriction::TupleList { width, .. }
+            | ClusteringRestriction::TupleSlice { width, .. } => *width,
         }
     }
 
@@ -514,6 +545,9 @@ impl ClusteringRestriction {
             ClusteringRestriction::One(Restriction::Equal(operand)) => Some(ClusteringChoice::One(operand.clone())),
             ClusteringRestriction::One(Restriction::In(list)) => Some(ClusteringChoice::In(list.clone())),
             ClusteringRestriction::Tuples { tuples, .. } => Some(ClusteringChoice::Tuples(tuples.clone())),
+            ClusteringRestriction::TupleList { list, width } => {
+                Some(ClusteringChoice::TupleList { list: list.clone(), width: *width })
+            }
             ClusteringRestriction::One(Restriction::Slice(_)) | ClusteringRestriction::TupleSlice { .. } => None,
         }
     }
@@ -698,12 +732,27 @@ fn tuple_operands(
     table: &Table,
     markers: &mut Markers,
 ) -> Result<Vec<Operand>, QueryError> {
-    let Term::Tuple(items) = term else { return Err(invalid("A marker for a tuple is not supported yet")) };
+    if let Term::Marker(marker) = term {
+        let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+        let receiver = Receiver::new(table, format!("({})", names.join(",")), tuple_type(columns));
+        let Source::Bound(marker) = markers.marker(marker, &receiver)? else { panic!("a marker is bound") };
+        let component =
+            |(index, column): (u16, &&Column)| Operand::new(Source::Component { marker, index }, column.ty.clone());
+        return Ok((0u16..).zip(columns).map(component).collect());
+    }
+    let Term::Tuple(items) = term else {
+        return Err(invalid(format!("Invalid value for a tuple of {} columns: {term}", columns.len())));
+    };
     if items.len() != columns.len() {
         return Err(invalid(format!("Expected {} elements in value tuple, but got {}", columns.len(), items.len())));
     }
     let operand = |(item, column): (&Term, &&Column)| markers.operand(item, &Receiver::column(table, column));
     items.iter().zip(columns).map(operand).collect()
+}
+
+/// The type of a value for several columns.
+fn tuple_type(columns: &[&Column]) -> CqlType {
+    CqlType::Tuple(columns.iter().map(|column| column.ty.clone()).collect())
 }
 
 fn token_value(term: &Term, table: &Table, markers: &mut Markers) -> Result<TokenValue, QueryError> {

@@ -26,6 +26,8 @@ pub(crate) struct Select {
     pub(crate) columns: ResultColumns,
     /// The partitions.
     pub(crate) keys: Keys,
+    /// Beside keys: the range of tokens in which the partitions must be.
+    pub(crate) key_tokens: Option<Keys>,
     /// The rows of a partition: choices for the first clustering columns,
     pub(crate) clustering: Vec<ClusteringChoice>,
     /// then where a slice of the next begins,
@@ -36,6 +38,8 @@ pub(crate) struct Select {
     pub(crate) filters: Vec<Filter>,
     /// The order of a partition's rows.
     pub(crate) order: Order,
+    /// The clustering columns, each with whether it descends, by which the rows of several partitions are put in order.
+    pub(crate) sort: Vec<(u16, bool)>,
     /// DISTINCT: one row for each partition.
     pub(crate) is_distinct: bool,
     /// LIMIT.
@@ -125,7 +129,7 @@ impl Select {
     /// Whether it reads one partition that is named by `=` alone.
     pub(crate) fn is_single_partition(&self) -> bool {
         match &self.keys {
-            Keys::Choices(choices) => choices.iter().all(KeyChoice::is_single),
+            Keys::Choices(choices) => self.key_tokens.is_none() && choices.iter().all(KeyChoice::is_single),
             Keys::Tokens { .. } => false,
         }
     }

@@ -11,7 +11,7 @@ use super::parts::Parts;
 use super::planner::PlanContext;
 use super::relations::{Restrictions, StatementKind};
 use super::terms::{Markers, Receiver, undefined_column, unknown_function};
-use super::{Action, Generator, Keys, Order, Output, PartOf, ResultColumns, Select, Selected, Source};
+use super::{Action, Generator, KeyChoice, Keys, Order, Output, PartOf, ResultColumns, Select, Selected, Source};
 use crate::error::{QueryError, invalid};
 
 /// What Cassandra says where rows would have to be looked at to be left out.
@@ -72,11 +72,13 @@ pub(super) fn plan(
         parts,
         columns,
         keys: Keys::Tokens { start: None, end: None },
+        key_tokens: None,
         clustering: Vec::new(),
         slice_start: None,
         slice_end: None,
         filters: Vec::new(),
         order,
+        sort: Vec::new(),
         is_distinct: select.distinct,
         limit,
         per_partition_limit,
@@ -86,20 +88,35 @@ pub(super) fn plan(
         return Ok(Action::SelectVirtual(Box::new(plan)));
     }
     restrict(&mut plan, restrictions, select.allow_filtering)?;
-    if !select.order_by.is_empty() && !plan.is_single_partition() {
-        return Err(invalid("ORDER BY with an IN on the partition key is not supported yet"));
-    }
+    plan.sort = sort(select, &plan);
     Ok(Action::Select(Box::new(plan)))
+}
+
+/// What the rows of several partitions are put in order by: ORDER BY's columns, which each partition's rows are in the order of.
+fn sort(select: &SelectStatement, plan: &Select) -> Vec<(u16, bool)> {
+    let Keys::Choices(choices) = &plan.keys else { return Vec::new() };
+    if !choices.iter().any(KeyChoice::may_be_many) || !matches!(plan.output, Output::Rows(_)) {
+        return Vec::new();
+    }
+    let column = |ordering: &cql_syntax::OrderBy| {
+        plan.table.column(&ordering.column).map(|column| (column.position, ordering.descending))
+    };
+    select.order_by.iter().filter_map(column).collect()
 }
 
 /// Turns WHERE into keys, slices and filters.
 fn restrict(plan: &mut Select, mut restrictions: Restrictions, allow_filtering: bool) -> Result<(), QueryError> {
     let table = plan.table.clone();
-    if let Some(range) = restrictions.take_token() {
-        if !restrictions.has_no_key() && !allow_filtering {
+    let tokens = restrictions.take_token().map(|range| Keys::Tokens { start: range.start, end: range.end });
+    if let Some(tokens) = tokens {
+        if restrictions.has_whole_key() {
+            plan.keys = Keys::Choices(restrictions.take_keys());
+            plan.key_tokens = Some(tokens);
+        } else if restrictions.has_no_key() || allow_filtering {
+            plan.keys = tokens;
+        } else {
             return Err(invalid(NEEDS_FILTERING));
         }
-        plan.keys = Keys::Tokens { start: range.start, end: range.end };
     } else if restrictions.has_whole_key() {
         plan.keys = Keys::Choices(restrictions.take_keys());
     } else if !restrictions.has_no_key() && !allow_filtering {

@@ -7,6 +7,7 @@ use schema::{DdlContext, TableId};
 use topology::{HostId, Token, token_of};
 
 use super::*;
+use crate::clients::Started;
 
 fn node() -> NodeInfo {
     let address = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
@@ -19,6 +20,7 @@ fn node() -> NodeInfo {
         native_address: address(9042),
         listen_address: address(7000),
         boot: 3,
+        settings: vec![("commitlog_sync".to_owned(), Some("group".to_owned()))],
     }
 }
 
@@ -43,11 +45,22 @@ fn user_schema() -> Schema {
     schema
 }
 
+/// A client that has started, and one that has not.
+fn clients() -> Vec<ClientInfo> {
+    let address = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
+    let options = [("DRIVER_NAME", "a driver"), ("DRIVER_VERSION", "1.2"), ("X", &"x".repeat(300))];
+    let started = Some(Started::new(5, options.into_iter()));
+    vec![
+        ClientInfo { address: address(50_002), keyspace: None, request_count: 0, started: None },
+        ClientInfo { address: address(50_001), keyspace: Some("k".to_owned()), request_count: 7, started },
+    ]
+}
+
 /// Rows as text, a line each.
 fn shown(tables: &SystemTables, keyspace: &str, name: &str, partition: Option<&[u8]>) -> String {
     let table = tables.table(keyspace, name).expect("the table is there");
     let mut lines = Vec::new();
-    for row in tables.parts(table, &user_schema(), partition).flatten() {
+    for row in tables.parts(table, &user_schema(), &clients(), partition).flatten() {
         assert_eq!(row.len(), table.columns().len());
         let values: Vec<String> = table
             .columns()
@@ -75,6 +88,7 @@ fn definitions_are_cassandras() {
         ("system_distributed", 4),
         ("system_traces", 2),
         ("system_virtual_schema", 3),
+        ("system_views", 6),
     ] {
         assert_eq!(count(keyspace), expected, "{keyspace}");
     }
@@ -153,6 +167,21 @@ fn a_partition_has_the_rows_that_it_has_in_the_whole_table() {
         assert!(part.lines().all(|line| of_whole.next() == Some(line)), "{name}");
         assert_eq!(of_whole.next(), None);
     }
+}
+
+#[test]
+fn views_show_the_node_as_it_is() {
+    let tables = SystemTables::new(node());
+    expect_test::expect![[r#"
+        address='127.0.0.1' port=50001 client_options={'DRIVER_NAME': 'a driver', 'DRIVER_VERSION': '1.2'} connection_stage='ready' driver_name='a driver' driver_version='1.2' keyspace_name='k' protocol_version=5 request_count=7 ssl_enabled=false username='anonymous'
+        address='127.0.0.1' port=50002 connection_stage='establishing' request_count=0 ssl_enabled=false username='anonymous'"#]].assert_eq(&shown(&tables, "system_views", "clients", None));
+    expect_test::expect!["name='commitlog_sync' value='group'"].assert_eq(&shown(
+        &tables,
+        "system_views",
+        "settings",
+        None,
+    ));
+    assert_eq!(shown(&tables, "system_views", "sstable_tasks", None), "");
 }
 
 #[test]

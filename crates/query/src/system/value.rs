@@ -23,6 +23,10 @@ pub(super) fn count(value: u32) -> Value {
     int(i32::try_from(value).unwrap_or(i32::MAX))
 }
 
+pub(super) fn bigint(value: i64) -> Value {
+    Some(value.to_be_bytes().to_vec())
+}
+
 pub(super) fn double(value: f64) -> Value {
     Some(value.to_be_bytes().to_vec())
 }

@@ -199,6 +199,7 @@ fn node_info(boot: u64) -> NodeInfo {
         native_address: ([127, 0, 0, 1], 9042).into(),
         listen_address: ([127, 0, 0, 1], 7000).into(),
         boot,
+        settings: Vec::new(),
     }
 }
 

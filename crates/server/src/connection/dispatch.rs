@@ -22,6 +22,7 @@ impl Connection {
         body: &[u8],
         output: &mut Output,
     ) -> Result<(), Violation> {
+        self.session.count_request();
         if !self.started.get() {
             return handshake::before_startup(self, header, body, output);
         }
@@ -89,6 +90,7 @@ impl Connection {
             write_error(&mut output.ready, header.version, header.stream, &error);
             return Ok(());
         }
+        self.session.count_request();
         // What is no request ends the connection, as it does when it is small.
         request::Request::decode(header, &body)?;
         self.spawn(header, body, output);

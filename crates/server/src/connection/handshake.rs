@@ -23,8 +23,10 @@ pub(super) fn before_startup(
         Opcode::Options => supported(connection, header, output),
         Opcode::Startup => {
             let message = request::message(header, body)?;
-            match choose(&Startup::decode(message)?, header.version) {
+            let startup = Startup::decode(message)?;
+            match choose(&startup, header.version) {
                 Ok(transport) => {
+                    connection.session.start(header.version.number(), startup.options());
                     write_ready(&mut output.ready, header.version, header.stream);
                     // What comes before the choice, and READY itself, goes as it is: the client begins to use the
                     // transport only when it has read READY.

@@ -1,0 +1,53 @@
+//! The configuration as `system_views.settings` shows it: the keys that are acted on, with the values in effect.
+
+use std::time::Duration;
+
+use super::{CommitLogSync, Config};
+
+impl Config {
+    /// Names of the file's keys and their values; `None` is what was left open.
+    pub fn shown(&self) -> Vec<(String, Option<String>)> {
+        let sync = match self.commitlog_sync {
+            CommitLogSync::Group => "group",
+            CommitLogSync::Batch => "batch",
+            CommitLogSync::Periodic => "periodic",
+        };
+        let folder = self.data_dir.display();
+        let in_flight = self.limits.shard_bytes_in_flight_max as u64 * u64::from(self.shards);
+        let all = [
+            ("authenticator", Some("AllowAllAuthenticator".to_owned())),
+            ("authorizer", Some("AllowAllAuthorizer".to_owned())),
+            ("broadcast_rpc_address", self.broadcast.map(|address| address.to_string())),
+            ("cluster_name", Some(self.cluster_name.clone())),
+            ("commitlog_segment_size", Some(size(self.commitlog_segment_bytes))),
+            ("commitlog_sync", Some(sync.to_owned())),
+            ("commitlog_sync_period", Some(duration(self.commitlog_sync_period))),
+            ("data_file_directories", Some(format!("[{folder}]"))),
+            ("native_shard_aware_transport_port", self.listen_shard_aware.map(|address| address.port().to_string())),
+            ("native_transport_max_concurrent_connections", Some(self.limits.connections_max.to_string())),
+            ("native_transport_max_frame_size", Some(size(self.limits.frame_bytes_max as u64))),
+            ("native_transport_max_request_data_in_flight", Some(size(in_flight))),
+            ("native_transport_port", Some(self.listen.port().to_string())),
+            ("partitioner", Some("org.apache.cassandra.dht.Murmur3Partitioner".to_owned())),
+            ("prepared_statements_cache_size", self.prepared_bytes_max.map(size)),
+            ("rpc_address", Some(self.listen.ip().to_string())),
+        ];
+        all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+}
+
+/// As the file takes it: the largest unit of which there is a whole number.
+fn size(bytes: u64) -> String {
+    match bytes {
+        bytes if bytes.is_multiple_of(1 << 20) => format!("{}MiB", bytes >> 20),
+        bytes if bytes.is_multiple_of(1 << 10) => format!("{}KiB", bytes >> 10),
+        bytes => format!("{bytes}B"),
+    }
+}
+
+fn duration(time: Duration) -> String {
+    match time.subsec_millis() {
+        0 => format!("{}s", time.as_secs()),
+        _ => format!("{}ms", time.as_millis()),
+    }
+}
