@@ -12,6 +12,9 @@ use cql_protocol::{FrameHeader, HEADER_LENGTH, Opcode, Response, Version};
 /// A schema change of a cold server on a busy machine takes some seconds.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
 
+/// What an error says when the server ended the connection.
+pub const CLOSED: &str = "the server closed the connection";
+
 /// A connection that has been greeted.
 pub struct Client {
     stream: TcpStream,
@@ -83,7 +86,7 @@ impl Client {
         while self.frames.len() < count {
             let read = self.stream.read(&mut scratch)?;
             if read == 0 {
-                return Err(io::Error::other("the server closed the connection"));
+                return Err(io::Error::other(CLOSED));
             }
             if self.version != Version::V5 {
                 self.frames.extend_from_slice(&scratch[..read]);

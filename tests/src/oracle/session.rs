@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cql_protocol::{Consistency, Query, QueryParams, Request, Response, ResultBody, Version};
 
-use crate::oracle::client::{Client, Reply};
+use crate::oracle::client::{CLOSED, Client, Reply};
 use crate::oracle::request;
 use crate::oracle::script::Script;
 
@@ -30,7 +30,12 @@ impl Session {
         self.begin()?;
         let mut answers = Vec::with_capacity(script.blocks.len());
         for block in &script.blocks {
-            let answer = if block.is_comment() { Ok(Vec::new()) } else { request::run(self, block) };
+            let mut answer = if block.is_comment() { Ok(Vec::new()) } else { request::run(self, block) };
+            if answer.as_ref().is_err_and(|message| message.contains(CLOSED)) {
+                // That is an answer too. The next block has a new connection.
+                self.clients.clear();
+                answer = Ok(vec!["the connection was closed".into()]);
+            }
             let answer =
                 answer.map_err(|message| format!("{}: {message}\nafter:\n{}", script.name(), block.head.join("\n")))?;
             answers.push(answer);

@@ -152,6 +152,7 @@ fn unset_part(ty: &CqlType, index: usize) -> QueryError {
             invalid(format!("Invalid unset value for field '{field}' of user defined type {name}"))
         }
         CqlType::Tuple(_) => invalid(format!("Invalid unset value for tuple field number {index}")),
+        CqlType::Vector { .. } => invalid("null is not supported inside vectors"),
         _ => invalid("unset value is not supported inside collections"),
     }
 }

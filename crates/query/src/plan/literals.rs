@@ -92,7 +92,12 @@ fn term_kind(ty: &CqlType) -> Option<&'static str> {
 /// Refuses a literal that is not of the receiver's type, in Cassandra's words.
 fn check_parts(term: &Term, receiver: &Receiver) -> Result<(), QueryError> {
     let (name, ty) = (&receiver.name, &receiver.ty);
+    let no_list =
+        |ty: &CqlType| Err(invalid(format!("Unexpected receiver type '{ty}'; only list and vector are expected")));
     let wrong_value = |kind: &str, what: &str, term: &Term, ty: &CqlType| {
+        if matches!(term, Term::List(_)) && !matches!(ty, CqlType::List { .. } | CqlType::Vector { .. }) {
+            return no_list(ty);
+        }
         Err(invalid(format!("Invalid {kind} literal for {name}: {what} {term} is not of type {ty}")))
     };
     let misplaced = |kind: &str| Err(invalid(format!("Invalid {kind} literal for {name} of type {ty}")));
@@ -115,9 +120,7 @@ fn check_parts(term: &Term, receiver: &Receiver) -> Result<(), QueryError> {
                 None => Ok(()),
             }
         }
-        (Term::List(_), _) => {
-            Err(invalid(format!("Unexpected receiver type '{ty}'; only list and vector are expected")))
-        }
+        (Term::List(_), _) => no_list(ty),
         (Term::Set(terms), CqlType::Map { .. }) if terms.is_empty() => Ok(()),
         (Term::Set(terms), CqlType::Set { element, .. }) => {
             match terms.iter().find(|term| !is_assignable(term, element)) {

@@ -47,6 +47,10 @@ pub(super) fn alter(schema: &Schema, statement: &AlterTable, context: &DdlContex
             return Err(SchemaError::invalid("DROP COMPACT STORAGE is disabled. Enable in cassandra.yaml to use."));
         }
     };
+    // What changes nothing is answered as nothing done.
+    if altered == **table {
+        return Ok(DdlPlan { warnings, ..DdlPlan::default() });
+    }
     let altered = Box::new(altered.with_types(named));
     Ok(table_plan(ChangeType::Updated, keyspace, name, SchemaChange::PutTable(altered), warnings))
 }

@@ -68,6 +68,10 @@ pub(super) fn alter(
             );
         }
     }
+    // What changes nothing is answered as nothing done.
+    if def == keyspace.def {
+        return Ok(DdlPlan { warnings, ..DdlPlan::default() });
+    }
     Ok(plan(ChangeType::Updated, name, SchemaChange::PutKeyspace(def), warnings))
 }
 

@@ -82,6 +82,10 @@ pub(super) fn alter(schema: &Schema, statement: &AlterType, context: &DdlContext
             return Err(SchemaError::invalid("Altering field types is no longer supported"));
         }
     }
+    // What changes nothing is answered as nothing done.
+    if altered == *known {
+        return Ok(DdlPlan::default());
+    }
     put(ChangeType::Updated, keyspace, altered)
 }
 
