@@ -115,6 +115,8 @@ pub enum AlterTableAction {
         if_exists: bool,
         /// The columns.
         columns: Vec<String>,
+        /// USING TIMESTAMP, microseconds: what was written up to then is gone; without it, up to now.
+        timestamp: Option<i64>,
     },
     /// RENAME a TO b.
     Rename {

@@ -290,10 +290,8 @@ impl Parser<'_> {
             }
             let if_exists = self.if_exists()?;
             let columns = self.one_or_parenthesised(Self::name)?;
-            if self.token.is_keyword("USING") {
-                return Err(self.error("DROP with a timestamp is not supported yet"));
-            }
-            return Ok(AlterTableAction::Drop { if_exists, columns });
+            let timestamp = if self.take_keyword("USING")? { Some(self.timestamp()?) } else { None };
+            return Ok(AlterTableAction::Drop { if_exists, columns, timestamp });
         }
         if self.take_keyword("RENAME")? {
             let if_exists = self.if_exists()?;
@@ -307,6 +305,15 @@ impl Parser<'_> {
             return Ok(AlterTableAction::With(self.with_properties()?));
         }
         Err(self.unexpected())
+    }
+
+    fn timestamp(&mut self) -> Result<i64> {
+        self.expect_keyword("TIMESTAMP")?;
+        if self.token.kind != TokenKind::Integer {
+            return Err(self.unexpected());
+        }
+        let place = *self;
+        self.advance()?.text.parse().map_err(|_| place.error("the timestamp is out of range"))
     }
 
     fn rename(&mut self) -> Result<(String, String)> {

@@ -121,10 +121,11 @@ impl Display for AlterTableAction {
                 write_separated(f, columns, ", ", |f, column| column.fmt(f))?;
                 f.write_str(")")
             }
-            AlterTableAction::Drop { if_exists: given, columns } => {
+            AlterTableAction::Drop { if_exists: given, columns, timestamp } => {
                 write!(f, "DROP {}(", if_exists(*given))?;
                 write_names(f, columns)?;
-                f.write_str(")")
+                f.write_str(")")?;
+                timestamp.iter().try_for_each(|timestamp| write!(f, " USING TIMESTAMP {timestamp}"))
             }
             AlterTableAction::Rename { if_exists: given, columns } => {
                 write!(f, "RENAME {}", if_exists(*given))?;

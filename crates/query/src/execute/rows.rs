@@ -110,6 +110,10 @@ pub(crate) struct RowEmitter<'e> {
     conditions: Option<Conditions<'e>>,
     /// Made when the first row is written.
     parts: Option<BoundParts<'e>>,
+    /// The table, if columns of it were dropped: their cells are still there.
+    hiding: Option<&'e Table>,
+    /// DISTINCT waits to see whether anything of the partition is shown.
+    is_distinct_pending: bool,
     limits: RowLimits,
     now_in_seconds: u32,
     token: Token,
@@ -179,6 +183,7 @@ impl<'e> RowEmitter<'e> {
             writer,
             conditions: None,
             parts: None,
+            hiding: (!select.table.dropped.is_empty()).then_some(&*select.table),
             limits,
             now_in_seconds,
             token: Token(0),
@@ -190,6 +195,7 @@ impl<'e> RowEmitter<'e> {
             counted: 0,
             first_row: None,
             unsorted: Vec::new(),
+            is_distinct_pending: false,
             stopped_at: None,
             error: None,
             length_counted: LENGTH_STEP,
@@ -336,7 +342,7 @@ impl<'e> RowEmitter<'e> {
             }
         }
         let Some(conditions) = &mut self.conditions else { return false };
-        let statics = Cells::of_static(&self.buffer.static_row, self.has_static, self.now_in_seconds);
+        let statics = Cells::of_static(&self.buffer.static_row, self.has_static, self.now_in_seconds, self.hiding);
         let mut source = RowSource::new(&self.buffer.key, row, statics);
         let columns = self.select.table.partition_key().len();
         conditions.pass(|selected| match selected {
@@ -367,7 +373,7 @@ impl<'e> RowEmitter<'e> {
         if !self.select.parts.is_empty() {
             self.bind_parts();
         }
-        let statics = Cells::of_static(&self.buffer.static_row, self.has_static, self.now_in_seconds);
+        let statics = Cells::of_static(&self.buffer.static_row, self.has_static, self.now_in_seconds, self.hiding);
         let mut source = RowSource::new(&self.buffer.key, row, statics);
         let key_columns = self.select.table.partition_key().len();
         if !self.select.sort.is_empty() {
@@ -476,6 +482,27 @@ impl<'e> RowEmitter<'e> {
         self.out.reserve(most + LENGTH_STEP);
     }
 
+    /// Whether a row that lives is there without what belongs to dropped columns.
+    fn is_shown(&self, row: &LiveRow<'_>) -> bool {
+        let Some(table) = self.hiding else { return true };
+        row.liveness().is_some() || row.cells().any(|cell| !table.hides(cell.column, cell.timestamp))
+    }
+
+    /// The present partition as a row of SELECT DISTINCT.
+    fn emit_distinct(&mut self) -> Flow {
+        self.is_distinct_pending = false;
+        if self.passes(None) {
+            self.emit(None);
+        }
+        match self.flow() {
+            Flow::Stop => {
+                self.stopped_at = Some(Position { token: self.token, key: self.buffer.key.clone(), row: None });
+                Flow::Stop
+            }
+            _ => Flow::SkipPartition,
+        }
+    }
+
     /// Whether to go on after a row or a partition.
     #[inline]
     fn flow(&self) -> Flow {
@@ -501,35 +528,30 @@ impl RowSink for RowEmitter<'_> {
                 return Flow::Stop;
             }
         }
+        let static_row = static_row.filter(|row| self.is_shown(row));
         self.has_static = static_row.is_some();
         if let Some(row) = static_row {
             self.buffer.static_row.clear();
             cluster::coordinator::rebuild_row(row, &mut self.buffer.static_row);
         }
         if is_same {
-            return if self.partition_left == 0 || self.select.is_distinct {
-                Flow::SkipPartition
-            } else {
-                Flow::Continue
-            };
+            let is_done = self.select.is_distinct && !self.is_distinct_pending;
+            return if self.partition_left == 0 || is_done { Flow::SkipPartition } else { Flow::Continue };
         }
         self.token = token;
         self.has_partition = true;
+        self.is_distinct_pending = false;
         self.partitions += 1;
         self.buffer.key.clear();
         self.buffer.key.extend_from_slice(key);
         self.partition_left = self.limits.per_partition;
         if self.select.is_distinct {
-            if self.passes(None) {
-                self.emit(None);
+            // Of a table whose columns were dropped there may be rows that are shown no more.
+            if self.hiding.is_some() && !self.has_static {
+                self.is_distinct_pending = true;
+                return Flow::Continue;
             }
-            return match self.flow() {
-                Flow::Stop => {
-                    self.stopped_at = Some(Position { token, key: key.to_vec(), row: None });
-                    Flow::Stop
-                }
-                _ => Flow::SkipPartition,
-            };
+            return self.emit_distinct();
         }
         self.is_static_pending = self.has_static && self.select.shows_static_only();
         Flow::Continue
@@ -537,6 +559,12 @@ impl RowSink for RowEmitter<'_> {
 
     #[inline]
     fn row(&mut self, clustering: ClusteringRef<'_>, row: LiveRow<'_>) -> Flow {
+        if self.hiding.is_some() && !self.is_shown(&row) {
+            return Flow::Continue;
+        }
+        if self.is_distinct_pending {
+            return self.emit_distinct();
+        }
         self.is_static_pending = false;
         if row.stored_length() > LONG_ROW && self.wants_room_for(row.stored_length()) {
             return Flow::Stop;
@@ -573,30 +601,40 @@ struct Cells<'a> {
     cells: Option<LiveCells<'a>>,
     ahead: Option<CellRef<'a>>,
     last: ColumnId,
+    /// The table, if columns of it were dropped, whose cells may still be there.
+    hiding: Option<&'a Table>,
 }
 
 impl<'a> Cells<'a> {
     #[inline]
-    fn new(row: Option<LiveRow<'a>>) -> Self {
-        Cells { row, cells: None, ahead: None, last: ColumnId(0) }
+    fn new(row: Option<LiveRow<'a>>, hiding: Option<&'a Table>) -> Self {
+        Cells { row, cells: None, ahead: None, last: ColumnId(0), hiding }
+    }
+
+    /// The next cell that is shown.
+    #[inline]
+    fn advance(&mut self) -> Option<CellRef<'a>> {
+        let cells = self.cells.as_mut()?;
+        match self.hiding {
+            None => cells.next(),
+            Some(table) => cells.find(|cell| !table.hides(cell.column, cell.timestamp)),
+        }
     }
 
     #[inline]
-    fn of_static(blob: &'a [u8], has_static: bool, now_in_seconds: u32) -> Self {
-        Cells::new(has_static.then(|| LiveRow::new(RowRef::trusted(blob), None, now_in_seconds)))
+    fn of_static(blob: &'a [u8], has_static: bool, now_in_seconds: u32, hiding: Option<&'a Table>) -> Self {
+        Cells::new(has_static.then(|| LiveRow::new(RowRef::trusted(blob), None, now_in_seconds)), hiding)
     }
 
     #[inline]
     fn get(&mut self, column: ColumnId) -> Option<CellRef<'a>> {
         if self.cells.is_none() || column < self.last {
-            let mut cells = self.row?.cells();
-            self.ahead = cells.next();
-            self.cells = Some(cells);
+            self.cells = Some(self.row?.cells());
+            self.ahead = self.advance();
         }
         self.last = column;
-        let cells = self.cells.as_mut()?;
         while self.ahead.is_some_and(|cell| cell.column < column) {
-            self.ahead = cells.next();
+            self.ahead = self.advance();
         }
         self.ahead.filter(|cell| cell.column == column)
     }
@@ -607,7 +645,7 @@ impl<'a> Cells<'a> {
         let mut next = self.get(column);
         while let Some(cell) = next {
             cells.push(cell);
-            self.ahead = self.cells.as_mut().and_then(Iterator::next);
+            self.ahead = self.advance();
             next = self.ahead.filter(|cell| cell.column == column);
         }
         // The column's cells are passed: asked for again, they are looked for from the start.
@@ -635,7 +673,8 @@ impl<'a> RowSource<'a> {
     #[inline]
     fn new(key: &'a [u8], row: Option<(ClusteringRef<'a>, LiveRow<'a>)>, statics: Cells<'a>) -> Self {
         let (clustering, row) = row.unzip();
-        RowSource { key, clustering, regulars: Cells::new(row), statics }
+        let regulars = Cells::new(row, statics.hiding);
+        RowSource { key, clustering, regulars, statics }
     }
 
     #[inline]
