@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use cql_protocol::Consistency;
 use sim::checker::{self, Promises};
-use sim::cluster::{Cluster, NodeOptions};
+use sim::client::{Client, ClientError, Row};
+use sim::cluster::{Cluster, NodeOptions, native_address};
 use sim::each_call::each_call;
 use sim::enumerate::{EnumerateOptions, enumerate};
 use sim::run::{ask, read_all, run};
@@ -81,4 +83,99 @@ fn a_disk_that_lies_is_found_out() {
     assert!(acknowledged > 100 && violations.is_empty(), "{violations:?}");
     let (acknowledged, violations) = on_a_disk(true);
     assert!(acknowledged > 100 && !violations.is_empty(), "it loses what was acknowledged");
+}
+
+/// What one client of one node of a ring asks, statement by statement. Gives the last one's rows.
+fn ask_node(
+    cluster: &mut Cluster,
+    node: usize,
+    consistency: Consistency,
+    statements: Vec<&'static str>,
+) -> Result<Vec<Row>, String> {
+    let asked = ask(cluster, async move |runtime| -> Result<Vec<Row>, ClientError> {
+        let mut client = Client::connect(&runtime, native_address(node)).await?;
+        client.consistency = consistency;
+        let mut rows = Vec::new();
+        for statement in statements {
+            rows = client.execute(statement).await?;
+        }
+        Ok(rows)
+    });
+    asked.ok_or_else(|| "no answer".to_owned())?.map_err(|error| error.to_string())
+}
+
+/// Lets the world go on until a node reaches so many replicas; after a start they find each other by and by.
+fn wait_for(cluster: &mut Cluster, node: usize, consistency: Consistency) {
+    for _ in 0..60 {
+        if ask_node(cluster, node, consistency, vec!["SELECT k FROM ks.t WHERE k = 1"]).is_ok() {
+            return;
+        }
+        cluster.run_until(|_| false, Duration::from_secs(1));
+    }
+    panic!("node {node} never reaches {consistency:?}");
+}
+
+/// A mutation carries the places of a list's elements, never indexes: replicas that were away, and whose lists look different
+/// then, come to the same list, whoever coordinated, and a replay of their logs does too.
+#[test]
+fn lists_changed_by_what_they_hold_are_the_same_on_all_replicas() {
+    let mut cluster = Cluster::new(7, NodeOptions { nodes: 3, ..NodeOptions::default() }, None);
+    for node in 0..3 {
+        cluster.start_at(node, 1 + node as u16 % 2).expect("it starts");
+        let made = ask_node(
+            &mut cluster,
+            node,
+            Consistency::One,
+            vec![
+                "CREATE KEYSPACE ks WITH replication = {'class': 'NetworkTopologyStrategy', 'datacenter1': 3}",
+                "CREATE TABLE ks.t (k int PRIMARY KEY, l list<int>, s set<int>) WITH id = 7a1e0000-0000-11ee-8000-000000000001",
+            ],
+        );
+        made.expect("the table is made on each node");
+    }
+    wait_for(&mut cluster, 0, Consistency::All);
+    ask_node(&mut cluster, 0, Consistency::All, vec!["INSERT INTO ks.t (k, l) VALUES (1, [1, 2, 3, 2, 4])"])
+        .expect("all replicas are there");
+    cluster.terminate_at(2).expect("it ends");
+    wait_for(&mut cluster, 1, Consistency::Quorum);
+    ask_node(
+        &mut cluster,
+        1,
+        Consistency::Quorum,
+        vec![
+            "UPDATE ks.t SET l = l - [2] WHERE k = 1",
+            "UPDATE ks.t SET l[1] = 30 WHERE k = 1",
+            "DELETE l[0] FROM ks.t WHERE k = 1",
+        ],
+    )
+    .expect("a quorum is there");
+    // The third still holds what was before. Asked itself, it reads what a quorum knows, and changes that.
+    cluster.start_at(2, 2).expect("it starts");
+    wait_for(&mut cluster, 2, Consistency::Quorum);
+    ask_node(&mut cluster, 2, Consistency::Quorum, vec!["UPDATE ks.t SET l[1] = 40 WHERE k = 1"])
+        .expect("a quorum is there");
+    let list = |rows: Vec<Row>| -> Vec<i32> {
+        let value = rows[0][0].clone().expect("the list is not null");
+        let ty = cql_types::CqlType::parse("list<int>").expect("a type");
+        let parts = cql_types::parts_of_collection(&ty, &value);
+        parts.map(|part| i32::from_be_bytes(part.try_into().expect("an int"))).collect()
+    };
+    let select = "SELECT l FROM ks.t WHERE k = 1";
+    for node in 0..3 {
+        wait_for(&mut cluster, node, Consistency::All);
+        let rows = ask_node(&mut cluster, node, Consistency::All, vec![select]).expect("all replicas are there");
+        assert_eq!(list(rows), [30, 40], "asked of node {node}");
+    }
+    // The reads repaired the third: now each has it, after a replay too.
+    for node in 0..3 {
+        cluster.terminate_at(node).expect("it ends");
+    }
+    for node in 0..3 {
+        cluster.start_at(node, 1).expect("it starts");
+    }
+    for node in 0..3 {
+        wait_for(&mut cluster, node, Consistency::One);
+        let rows = ask_node(&mut cluster, node, Consistency::One, vec![select]).expect("a replica is there");
+        assert_eq!(list(rows), [30, 40], "asked of node {node}");
+    }
 }

@@ -8,5 +8,6 @@ pub(crate) mod key;
 pub(crate) mod lists;
 pub(crate) mod modify;
 pub(crate) mod parts;
+mod row_source;
 pub(crate) mod rows;
 pub(crate) mod slices;

@@ -2,6 +2,7 @@
 
 mod change;
 mod delete;
+mod element_relations;
 mod insert;
 mod keys;
 mod literals;

@@ -148,6 +148,14 @@ impl Table {
         self.column_index_by_id(id).map(|index| &self.columns[index])
     }
 
+    /// Whether a cell of the column with `id`, written at `timestamp`, belongs to a column that was dropped since. One that came
+    /// back shows what was written after it was dropped.
+    pub fn hides(&self, id: ColumnId, timestamp: i64) -> bool {
+        let Some(column) = self.column_by_id(id) else { return true };
+        let dropped = self.dropped.get(&column.name).filter(|dropped| dropped.column.id == id);
+        dropped.is_some_and(|dropped| timestamp <= dropped.dropped_at_micros)
+    }
+
     /// Whether the table's regular columns are counters.
     pub fn is_counter(&self) -> bool {
         self.columns.iter().any(|column| column.ty == cql_types::CqlType::Counter)

@@ -115,7 +115,7 @@ pub enum AlterTableAction {
         if_exists: bool,
         /// The columns.
         columns: Vec<String>,
-        /// USING TIMESTAMP: when they are gone from, in microseconds since 1970.
+        /// USING TIMESTAMP, microseconds: what was written up to then is gone; without it, up to now.
         timestamp: Option<i64>,
     },
     /// RENAME a TO b.

@@ -290,7 +290,7 @@ impl Parser<'_> {
             }
             let if_exists = self.if_exists()?;
             let columns = self.one_or_parenthesised(Self::name)?;
-            let timestamp = if self.take_keyword("USING")? { Some(self.drop_timestamp()?) } else { None };
+            let timestamp = if self.take_keyword("USING")? { Some(self.timestamp()?) } else { None };
             return Ok(AlterTableAction::Drop { if_exists, columns, timestamp });
         }
         if self.take_keyword("RENAME")? {
@@ -307,19 +307,13 @@ impl Parser<'_> {
         Err(self.unexpected())
     }
 
-    /// `TIMESTAMP n` behind DROP and USING.
-    fn drop_timestamp(&mut self) -> Result<i64> {
+    fn timestamp(&mut self) -> Result<i64> {
         self.expect_keyword("TIMESTAMP")?;
         if self.token.kind != TokenKind::Integer {
             return Err(self.unexpected());
         }
-        match self.token.text.parse() {
-            Ok(timestamp) => {
-                self.advance()?;
-                Ok(timestamp)
-            }
-            Err(_) => Err(self.error("a timestamp has 64 bits")),
-        }
+        let place = *self;
+        self.advance()?.text.parse().map_err(|_| place.error("the timestamp is out of range"))
     }
 
     fn rename(&mut self) -> Result<(String, String)> {

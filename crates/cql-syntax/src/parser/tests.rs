@@ -229,6 +229,8 @@ fn what_the_grammar_has_no_place_for_is_refused() {
         "CREATE TABLE t (a int, PRIMARY KEY (a)) WITH CLUSTERING ORDER BY (a)",
         "CREATE TABLE t (a frozen<int> PRIMARY KEY)",
         "ALTER TABLE t ADD a int, b int",
+        "ALTER TABLE t DROP a USING TIMESTAMP ?",
+        "ALTER TABLE t DROP a USING TIMESTAMP 9223372036854775808",
         "SELECT * FROM t WHERE a = :select",
         "SELECT * FROM _t",
         "DELETE FROM t USING TTL 1 WHERE a = 1",

@@ -125,7 +125,7 @@ impl Display for AlterTableAction {
                 write!(f, "DROP {}(", if_exists(*given))?;
                 write_names(f, columns)?;
                 f.write_str(")")?;
-                timestamp.map_or(Ok(()), |timestamp| write!(f, " USING TIMESTAMP {timestamp}"))
+                timestamp.iter().try_for_each(|timestamp| write!(f, " USING TIMESTAMP {timestamp}"))
             }
             AlterTableAction::Rename { if_exists: given, columns } => {
                 write!(f, "RENAME {}", if_exists(*given))?;

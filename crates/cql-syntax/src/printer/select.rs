@@ -56,8 +56,9 @@ impl Display for SelectorExpression {
             SelectorExpression::Element { of, key } => write!(f, "{of}[{key}]"),
             SelectorExpression::Slice { of, from, to } => {
                 write!(f, "{of}[")?;
-                from.iter().try_for_each(|from| from.fmt(f))?;
-                f.write_str("..")?;
+                let from = from.as_ref().map_or(String::new(), ToString::to_string);
+                // The point of a number must not be taken for one of the two.
+                write!(f, "{from}{}..", if from.ends_with('.') { " " } else { "" })?;
                 to.iter().try_for_each(|to| to.fmt(f))?;
                 f.write_str("]")
             }

@@ -344,7 +344,7 @@ fn alter_table() -> impl Strategy<Value = Statement> {
     let action = prop_oneof![
         (any::<bool>(), vec(column(), 1..3))
             .prop_map(|(if_not_exists, columns)| AlterTableAction::Add { if_not_exists, columns }),
-        (any::<bool>(), vec(name(), 1..3), proptest::option::of(any::<i64>()))
+        (any::<bool>(), vec(name(), 1..3), option::of(any::<i64>()))
             .prop_map(|(if_exists, columns, timestamp)| AlterTableAction::Drop { if_exists, columns, timestamp }),
         (any::<bool>(), vec((name(), name()), 1..3))
             .prop_map(|(if_exists, columns)| AlterTableAction::Rename { if_exists, columns }),

@@ -313,9 +313,12 @@ pub(super) fn limit(operand: Option<&Operand>, binds: &Binds<'_>) -> Result<u32,
 
 /// What a page from another shard may hold for the rows that are still wanted.
 fn page_limits(select: &Select, limits: RowLimits) -> PageLimits {
-    let is_exact = select.filters.is_empty() && matches!(select.output, Output::Rows(_));
+    // Rows of which only dropped columns are left are read, and not shown.
+    let is_shown = select.filters.is_empty() && select.table.dropped.is_empty();
+    let is_exact = is_shown && matches!(select.output, Output::Rows(_));
     let rows = if is_exact { limits.rows.min(limits.page).min(LANE_PAGE_ROWS) } else { LANE_PAGE_ROWS };
     let rows_per_partition = match (select.is_distinct, select.filters.is_empty()) {
+        _ if !select.table.dropped.is_empty() => u32::MAX,
         (true, _) => 1,
         (false, true) => limits.per_partition,
         (false, false) => u32::MAX,

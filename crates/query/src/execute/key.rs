@@ -2,7 +2,7 @@
 
 use cql_protocol::Value;
 use cql_types::comparable::DECIMAL_BYTES_MAX;
-use schema::{Column, Table};
+use schema::{Column, ColumnKind, Table};
 
 use crate::error::{QueryError, invalid};
 use crate::plan::{Binds, InList, KeyChoice, Operand, long_decimal};
@@ -159,7 +159,11 @@ fn sort_unique(values: &mut Vec<Vec<u8>>, column: &Column) {
     };
     let mut formed: Vec<(Vec<u8>, Vec<u8>)> = values.drain(..).map(|value| (form(&value), value)).collect();
     formed.sort_unstable();
-    formed.dedup();
+    match column.kind {
+        // Values that are equal, such as 1.0 and 1.00, name one row. Keys of partitions are told apart by their bytes.
+        ColumnKind::Clustering => formed.dedup_by(|a, b| a.0 == b.0),
+        _ => formed.dedup(),
+    }
     values.extend(formed.into_iter().map(|(_, value)| value));
 }
 

@@ -106,7 +106,7 @@ impl<'m> ListReader<'m> {
     fn lists_of(&mut self, row: LiveRow<'_>) -> RowLists {
         let mut lists = RowLists::default();
         for cell in row.cells() {
-            if self.columns.contains(&cell.column) {
+            if self.columns.contains(&cell.column) && !self.table.hides(cell.column, cell.timestamp) {
                 self.bytes += cell.path.len() + cell.value.len();
                 lists.add(cell, self.table);
             }

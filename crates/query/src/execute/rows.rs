@@ -7,19 +7,17 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use cql_protocol::RowsWriter;
-use cql_types::CqlType;
-use mutation::{CellRef, ClusteringRef, Expiry, LiveCells, LiveRow, Position, RowRef};
+use mutation::{ClusteringRef, LiveRow, Position};
 use runtime::Runtime;
-use schema::{ColumnId, Table};
-use stdx::Reader;
+use schema::Table;
 use storage::{Flow, RowSink};
 use topology::Token;
 
-use super::elements;
 use super::filter::Conditions;
-use super::parts::{BoundParts, Times, Written};
+use super::parts::BoundParts;
+use super::row_source::{Cells, Maker, Number, RowSource};
 use crate::error::{QueryError, invalid};
-use crate::plan::{Binds, Output, PartOf, Select, Selected, Shape};
+use crate::plan::{Binds, Output, Select, Selected};
 
 /// A page ends early when its frame gets longer than this: a client takes fewer rows than it asked for, and the next page.
 pub(crate) const PAGE_BYTES_MAX: usize = 16 << 20;
@@ -110,6 +108,10 @@ pub(crate) struct RowEmitter<'e> {
     conditions: Option<Conditions<'e>>,
     /// Made when the first row is written.
     parts: Option<BoundParts<'e>>,
+    /// The table, if columns of it were dropped: their cells are still there.
+    hiding: Option<&'e Table>,
+    /// DISTINCT waits to see whether anything of the partition is shown.
+    is_distinct_pending: bool,
     limits: RowLimits,
     now_in_seconds: u32,
     token: Token,
@@ -179,6 +181,7 @@ impl<'e> RowEmitter<'e> {
             writer,
             conditions: None,
             parts: None,
+            hiding: (!select.table.dropped.is_empty()).then_some(&*select.table),
             limits,
             now_in_seconds,
             token: Token(0),
@@ -190,6 +193,7 @@ impl<'e> RowEmitter<'e> {
             counted: 0,
             first_row: None,
             unsorted: Vec::new(),
+            is_distinct_pending: false,
             stopped_at: None,
             error: None,
             length_counted: LENGTH_STEP,
@@ -336,7 +340,7 @@ impl<'e> RowEmitter<'e> {
             }
         }
         let Some(conditions) = &mut self.conditions else { return false };
-        let statics = Cells::of_static(&self.buffer.static_row, self.has_static, self.now_in_seconds);
+        let statics = Cells::of_static(&self.buffer.static_row, self.has_static, self.now_in_seconds, self.hiding);
         let mut source = RowSource::new(&self.buffer.key, row, statics);
         let columns = self.select.table.partition_key().len();
         conditions.pass(|selected| match selected {
@@ -367,7 +371,7 @@ impl<'e> RowEmitter<'e> {
         if !self.select.parts.is_empty() {
             self.bind_parts();
         }
-        let statics = Cells::of_static(&self.buffer.static_row, self.has_static, self.now_in_seconds);
+        let statics = Cells::of_static(&self.buffer.static_row, self.has_static, self.now_in_seconds, self.hiding);
         let mut source = RowSource::new(&self.buffer.key, row, statics);
         let key_columns = self.select.table.partition_key().len();
         if !self.select.sort.is_empty() {
@@ -476,6 +480,27 @@ impl<'e> RowEmitter<'e> {
         self.out.reserve(most + LENGTH_STEP);
     }
 
+    /// Whether a row that lives is there without what belongs to dropped columns.
+    fn is_shown(&self, row: &LiveRow<'_>) -> bool {
+        let Some(table) = self.hiding else { return true };
+        row.liveness().is_some() || row.cells().any(|cell| !table.hides(cell.column, cell.timestamp))
+    }
+
+    /// The present partition as a row of SELECT DISTINCT.
+    fn emit_distinct(&mut self) -> Flow {
+        self.is_distinct_pending = false;
+        if self.passes(None) {
+            self.emit(None);
+        }
+        match self.flow() {
+            Flow::Stop => {
+                self.stopped_at = Some(Position { token: self.token, key: self.buffer.key.clone(), row: None });
+                Flow::Stop
+            }
+            _ => Flow::SkipPartition,
+        }
+    }
+
     /// Whether to go on after a row or a partition.
     #[inline]
     fn flow(&self) -> Flow {
@@ -501,35 +526,30 @@ impl RowSink for RowEmitter<'_> {
                 return Flow::Stop;
             }
         }
+        let static_row = static_row.filter(|row| self.is_shown(row));
         self.has_static = static_row.is_some();
         if let Some(row) = static_row {
             self.buffer.static_row.clear();
             cluster::coordinator::rebuild_row(row, &mut self.buffer.static_row);
         }
         if is_same {
-            return if self.partition_left == 0 || self.select.is_distinct {
-                Flow::SkipPartition
-            } else {
-                Flow::Continue
-            };
+            let is_done = self.select.is_distinct && !self.is_distinct_pending;
+            return if self.partition_left == 0 || is_done { Flow::SkipPartition } else { Flow::Continue };
         }
         self.token = token;
         self.has_partition = true;
+        self.is_distinct_pending = false;
         self.partitions += 1;
         self.buffer.key.clear();
         self.buffer.key.extend_from_slice(key);
         self.partition_left = self.limits.per_partition;
         if self.select.is_distinct {
-            if self.passes(None) {
-                self.emit(None);
+            // Of a table whose columns were dropped there may be rows that are shown no more.
+            if self.hiding.is_some() && !self.has_static {
+                self.is_distinct_pending = true;
+                return Flow::Continue;
             }
-            return match self.flow() {
-                Flow::Stop => {
-                    self.stopped_at = Some(Position { token, key: key.to_vec(), row: None });
-                    Flow::Stop
-                }
-                _ => Flow::SkipPartition,
-            };
+            return self.emit_distinct();
         }
         self.is_static_pending = self.has_static && self.select.shows_static_only();
         Flow::Continue
@@ -537,6 +557,12 @@ impl RowSink for RowEmitter<'_> {
 
     #[inline]
     fn row(&mut self, clustering: ClusteringRef<'_>, row: LiveRow<'_>) -> Flow {
+        if self.hiding.is_some() && !self.is_shown(&row) {
+            return Flow::Continue;
+        }
+        if self.is_distinct_pending {
+            return self.emit_distinct();
+        }
         self.is_static_pending = false;
         if row.stored_length() > LONG_ROW && self.wants_room_for(row.stored_length()) {
             return Flow::Stop;
@@ -565,221 +591,6 @@ fn place_in_order(select: &Select, clustering: Option<ClusteringRef<'_>>) -> Vec
         }
     }
     order
-}
-
-/// The cells of one row, asked for by column, best in ascending order.
-struct Cells<'a> {
-    row: Option<LiveRow<'a>>,
-    cells: Option<LiveCells<'a>>,
-    ahead: Option<CellRef<'a>>,
-    last: ColumnId,
-}
-
-impl<'a> Cells<'a> {
-    #[inline]
-    fn new(row: Option<LiveRow<'a>>) -> Self {
-        Cells { row, cells: None, ahead: None, last: ColumnId(0) }
-    }
-
-    #[inline]
-    fn of_static(blob: &'a [u8], has_static: bool, now_in_seconds: u32) -> Self {
-        Cells::new(has_static.then(|| LiveRow::new(RowRef::trusted(blob), None, now_in_seconds)))
-    }
-
-    #[inline]
-    fn get(&mut self, column: ColumnId) -> Option<CellRef<'a>> {
-        if self.cells.is_none() || column < self.last {
-            let mut cells = self.row?.cells();
-            self.ahead = cells.next();
-            self.cells = Some(cells);
-        }
-        self.last = column;
-        let cells = self.cells.as_mut()?;
-        while self.ahead.is_some_and(|cell| cell.column < column) {
-            self.ahead = cells.next();
-        }
-        self.ahead.filter(|cell| cell.column == column)
-    }
-
-    /// The cells of a column of several cells.
-    fn several(&mut self, column: ColumnId) -> Vec<CellRef<'a>> {
-        let mut cells = Vec::new();
-        let mut next = self.get(column);
-        while let Some(cell) = next {
-            cells.push(cell);
-            self.ahead = self.cells.as_mut().and_then(Iterator::next);
-            next = self.ahead.filter(|cell| cell.column == column);
-        }
-        // The column's cells are passed: asked for again, they are looked for from the start.
-        self.last = ColumnId(column.0.saturating_add(1));
-        cells
-    }
-
-    /// Appends the value that the cells of a column of several cells come to; false: it is null.
-    fn assemble(&mut self, column: ColumnId, shape: Shape, table: &Table, out: &mut Vec<u8>) -> bool {
-        let cells = self.several(column);
-        let ty = || table.columns().iter().find(|known| known.id == column).map(|known| &known.ty);
-        elements::assemble(shape, &cells, ty, out)
-    }
-}
-
-/// Where the values of one row of the result are taken from.
-struct RowSource<'a> {
-    key: &'a [u8],
-    clustering: Option<ClusteringRef<'a>>,
-    regulars: Cells<'a>,
-    statics: Cells<'a>,
-}
-
-impl<'a> RowSource<'a> {
-    #[inline]
-    fn new(key: &'a [u8], row: Option<(ClusteringRef<'a>, LiveRow<'a>)>, statics: Cells<'a>) -> Self {
-        let (clustering, row) = row.unzip();
-        RowSource { key, clustering, regulars: Cells::new(row), statics }
-    }
-
-    #[inline]
-    fn cells(&mut self, is_static: bool) -> &mut Cells<'a> {
-        if is_static { &mut self.statics } else { &mut self.regulars }
-    }
-
-    /// The value of a column.
-    #[inline]
-    fn bytes(&mut self, selected: &Selected, key_columns: usize) -> Option<&'a [u8]> {
-        match selected {
-            Selected::PartitionKey(_) if key_columns == 1 => Some(self.key),
-            Selected::PartitionKey(position) => component(self.key, usize::from(*position)),
-            Selected::Clustering(position) => self.clustering?.components().nth(usize::from(*position)),
-            Selected::Regular(column) => self.regulars.get(*column).map(|cell| cell.value),
-            Selected::Static(column) => self.statics.get(*column).map(|cell| cell.value),
-            Selected::Elements { .. }
-            | Selected::Part { .. }
-            | Selected::WriteTime { .. }
-            | Selected::Ttl { .. }
-            | Selected::Token
-            | Selected::Generated(_) => None,
-        }
-    }
-}
-
-/// Makes the values that do not lie in the row as they are shown.
-struct Maker<'m, 'e> {
-    select: &'m Select,
-    parts: Option<&'m BoundParts<'e>>,
-    now_in_seconds: u32,
-}
-
-impl Maker<'_, '_> {
-    /// Appends the value of a column of several cells, or of a part of a column; false: it is null.
-    fn make(&self, selected: &Selected, source: &mut RowSource<'_>, out: &mut Vec<u8>) -> bool {
-        let table = &self.select.table;
-        match selected {
-            Selected::Elements { column, is_static, shape } => {
-                source.cells(*is_static).assemble(*column, *shape, table, out)
-            }
-            Selected::Part { index, .. } => self.part(*index, source, out),
-            _ => false,
-        }
-    }
-
-    fn part(&self, index: u16, source: &mut RowSource<'_>, out: &mut Vec<u8>) -> bool {
-        let (Some(parts), Some(part)) = (self.parts, self.select.parts.get(usize::from(index))) else { return false };
-        let key_columns = self.select.table.partition_key().len();
-        let mut made = Vec::new();
-        let (value, times) = match part.column {
-            Selected::Elements { column, is_static, shape } => {
-                let cells = source.cells(is_static).several(column);
-                if !elements::assemble(shape, &cells, || Some(&part.ty), &mut made) {
-                    return false;
-                }
-                let times = (part.what != PartOf::Value).then(|| self.times(shape, &cells, &part.ty));
-                (made.as_slice(), times)
-            }
-            selected => {
-                let Some(value) = source.bytes(&selected, key_columns) else { return false };
-                let times = (part.what != PartOf::Value).then(|| {
-                    let is_static = selected.is_static();
-                    let (Selected::Regular(column) | Selected::Static(column)) = selected else {
-                        return Times::One(None);
-                    };
-                    Times::One(source.cells(is_static).get(column).map(|cell| self.written(&cell)))
-                });
-                (value, times)
-            }
-        };
-        match times {
-            Some(times) => parts.times(index, value, times).write(part.what, out),
-            None => match parts.value(index, value) {
-                Some(value) => {
-                    out.extend_from_slice(&value);
-                    true
-                }
-                None => false,
-            },
-        }
-    }
-
-    fn times(&self, shape: Shape, cells: &[CellRef<'_>], ty: &CqlType) -> Times {
-        let written = elements::places(cells, ty).map(|(path, cell)| (path, self.written(cell)));
-        let Shape::Fields(count) = shape else {
-            return Times::Many(written.map(|(_, written)| Some(written)).collect());
-        };
-        let mut times = vec![None; usize::from(count)];
-        for (path, written) in written {
-            let index = path.first_chunk().map(|index| usize::from(u16::from_be_bytes(*index)));
-            if let Some(place) = index.and_then(|index| times.get_mut(index)) {
-                *place = Some(written);
-            }
-        }
-        Times::Many(times)
-    }
-
-    fn written(&self, cell: &CellRef<'_>) -> Written {
-        let left = |expiry: Expiry| expiry.local_deletion_time.saturating_sub(self.now_in_seconds);
-        Written { timestamp: cell.timestamp, seconds_left: cell.expiry.map(left) }
-    }
-}
-
-/// A component of a composite key.
-fn component(key: &[u8], position: usize) -> Option<&[u8]> {
-    let mut reader = Reader::new(key);
-    let mut component = None;
-    for _ in 0..=position {
-        let length = reader.u16().ok()?;
-        component = Some(reader.bytes(usize::from(length)).ok()?);
-        reader.u8().ok()?;
-    }
-    component
-}
-
-/// A number that is made for a row, in the bytes of its type.
-#[derive(Default)]
-struct Number {
-    bytes: [u8; 8],
-}
-
-impl Number {
-    fn of_i64(&mut self, number: i64) -> &[u8] {
-        self.bytes = number.to_be_bytes();
-        &self.bytes
-    }
-
-    /// writetime() or ttl() of a cell.
-    fn of_cell(&mut self, source: &mut RowSource<'_>, selected: &Selected, now_in_seconds: u32) -> Option<&[u8]> {
-        match selected {
-            Selected::WriteTime { column, is_static } => {
-                let timestamp = source.cells(*is_static).get(*column)?.timestamp;
-                Some(self.of_i64(timestamp))
-            }
-            Selected::Ttl { column, is_static } => {
-                let left =
-                    source.cells(*is_static).get(*column)?.expiry?.local_deletion_time.saturating_sub(now_in_seconds);
-                self.bytes[..4].copy_from_slice(&left.to_be_bytes());
-                Some(&self.bytes[..4])
-            }
-            _ => None,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -219,6 +219,14 @@ impl Change {
     pub(crate) fn needs_reading(&self) -> bool {
         matches!(self, Change::Index { .. } | Change::Discard)
     }
+
+    /// About what it takes in memory beyond its own size.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Change::Key { key } | Change::Index { index: key, .. } => key.bytes(),
+            _ => 0,
+        }
+    }
 }
 
 /// Refuses `+` and `-` on what is no collection of several cells.

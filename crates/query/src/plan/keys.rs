@@ -47,6 +47,13 @@ pub(crate) struct SliceEnd {
     pub(crate) is_inclusive: bool,
 }
 
+impl SliceEnd {
+    /// About what it takes in memory.
+    pub(crate) fn bytes(&self) -> usize {
+        self.operands.iter().map(|one| size_of::<Operand>() + one.bytes()).sum()
+    }
+}
+
 impl InList {
     /// About what it takes in memory.
     pub(crate) fn bytes(&self) -> usize {

@@ -94,7 +94,7 @@ impl Modification {
     pub(crate) fn bytes(&self) -> usize {
         let assignments = self.statics.iter().chain(&self.regulars);
         size_of::<Self>()
-            + assignments.map(|one| size_of::<Assignment>() + one.operand.bytes()).sum::<usize>()
+            + assignments.map(|one| size_of::<Assignment>() + one.operand.bytes() + one.change.bytes()).sum::<usize>()
             + self.key.iter().map(KeyChoice::bytes).sum::<usize>()
             + match &self.target {
                 Target::Partition | Target::StaticRow => 0,

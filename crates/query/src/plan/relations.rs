@@ -6,6 +6,7 @@ use cql_syntax::{Operator, Relation, Term};
 use cql_types::CqlType;
 use schema::{Column, ColumnKind, Table};
 
+use super::element_relations::{contains, entry};
 use super::terms::{Markers, Receiver, undefined_column};
 use super::{
     ClusteringChoice, Comparison, Filter, InList, KeyChoice, Operand, Selected, SliceEnd, Source, TokenEnd, TokenValue,
@@ -21,7 +22,7 @@ pub(super) enum StatementKind {
 }
 
 impl StatementKind {
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             StatementKind::Select => "SELECT",
             StatementKind::Update => "UPDATE",
@@ -641,65 +642,6 @@ fn column_restriction(
             "LIKE restriction is only supported on properly indexed columns. {name} LIKE ... is not valid."
         ))),
     }
-}
-
-/// CONTAINS and CONTAINS KEY.
-fn contains(
-    column: &Column,
-    table: &Table,
-    operator: Operator,
-    term: &Term,
-    kind: StatementKind,
-    markers: &mut Markers,
-) -> Result<(Comparison, Operand), QueryError> {
-    if kind != StatementKind::Select {
-        return Err(invalid(format!("Cannot use {} with CONTAINS", kind.name())));
-    }
-    let name = &column.name;
-    let (comparison, part, ty) = match (operator, &column.ty) {
-        (Operator::ContainsKey, CqlType::Map { key, .. }) => (Comparison::ContainsKey, "key", key),
-        (Operator::ContainsKey, _) => {
-            return Err(invalid(format!("Cannot use CONTAINS KEY on non-map column {name}")));
-        }
-        (_, CqlType::List { element, .. } | CqlType::Set { element, .. } | CqlType::Map { value: element, .. }) => {
-            (Comparison::Contains, "value", element)
-        }
-        _ => return Err(invalid(format!("Cannot use CONTAINS on non-collection column {name}"))),
-    };
-    let receiver = Receiver::new(table, format!("{part}({name})"), (**ty).clone());
-    Ok((comparison, markers.operand(term, &receiver)?))
-}
-
-/// The key and the value of `m[key] = value`.
-fn entry(
-    column: &Column,
-    table: &Table,
-    key: &Term,
-    operator: Operator,
-    term: &Term,
-    markers: &mut Markers,
-) -> Result<Vec<Operand>, QueryError> {
-    let name = &column.name;
-    let (keys, values) = match &column.ty {
-        CqlType::Map { key, value, frozen: false } => (key, value),
-        CqlType::Map { .. } => {
-            return Err(invalid(format!(
-                "Map-entry equality predicates on frozen map column {name} are not supported"
-            )));
-        }
-        CqlType::List { .. } => {
-            return Err(invalid(format!(
-                "Indexes on list entries ({name}[index] = value) are not currently supported."
-            )));
-        }
-        _ => return Err(invalid(format!("Column {name} cannot be used as a map"))),
-    };
-    if operator != Operator::Equal {
-        return Err(invalid("Only EQ relations are supported on map entries"));
-    }
-    let key = markers.operand(key, &Receiver::new(table, format!("key({name})"), (**keys).clone()))?;
-    let value = markers.operand(term, &Receiver::new(table, format!("value({name})"), (**values).clone()))?;
-    Ok(vec![key, value])
 }
 
 /// The columns of a multi-column relation: clustering columns that follow one another.

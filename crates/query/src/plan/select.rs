@@ -169,6 +169,8 @@ impl Select {
             + self.columns.count * 128
             + keys
             + self.clustering.iter().map(ClusteringChoice::bytes).sum::<usize>()
+            + [&self.slice_start, &self.slice_end].into_iter().flatten().map(SliceEnd::bytes).sum::<usize>()
+            + self.parts.iter().map(Part::bytes).sum::<usize>()
             + filters.sum::<usize>()
     }
 }

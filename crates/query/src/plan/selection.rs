@@ -90,6 +90,20 @@ pub(crate) struct Part {
     pub(crate) what: PartOf,
 }
 
+impl Part {
+    /// About what it takes in memory.
+    pub(super) fn bytes(&self) -> usize {
+        let of_step = |step: &Step| match step {
+            Step::Element { key, of, .. } => key.bytes() + of.len(),
+            Step::Slice { from, to, of, .. } => {
+                [from, to].into_iter().flatten().map(Operand::bytes).sum::<usize>() + of.len()
+            }
+            Step::Field(_) => 0,
+        };
+        size_of::<Self>() + self.steps.iter().map(|step| size_of::<Step>() + of_step(step)).sum::<usize>()
+    }
+}
+
 /// What is made of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PartOf {

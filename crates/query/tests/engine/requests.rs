@@ -2,7 +2,7 @@
 //! protocol, and large results.
 
 use crate::harness::{Client, Folder, Reply, buffer, run_node};
-use cql_protocol::request::{BatchKind, BatchQuery};
+use cql_protocol::request::{BatchBuilder, BatchKind, BatchQuery, Request};
 use cql_protocol::{Consistency, ErrorCode, QueryParams, Response, ResultBody, Value, Version};
 
 pub const KEYSPACE: &str = "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}";
@@ -294,5 +294,66 @@ fn lists_changed_by_index_and_value_are_replayed_as_they_were() {
             let shown = cql_types::print(&rows.columns[0].ty, list);
             assert_eq!(shown, if (1..=3).contains(&key) { "[10]" } else { "[0, 10]" }, "key {key}");
         }
+    });
+}
+
+#[test]
+fn version_5_names_a_keyspace_and_a_second_for_each_request() {
+    let folder = Folder::new("v5-keyspace");
+    run_node(folder.path(), 2, |mut client| async move {
+        client.version = Version::V5;
+        must(&client, KEYSPACE).await;
+        must(&client, "CREATE TABLE ks.t (k int PRIMARY KEY, v text)").await;
+        let plain = QueryParams::new(Consistency::One);
+        let insert = "INSERT INTO t (k, v) VALUES (1, 'v') USING TTL 100";
+        assert_eq!(client.query_with(insert, plain).await.error().code(), ErrorCode::Invalid);
+        // Written at second 1,000 of the request's clock, and so over at 1,100.
+        let at = |second| QueryParams { keyspace: Some("ks"), now_in_seconds: Some(second), ..plain };
+        assert!(is_void(&client.query_with(insert, at(1_000)).await));
+        assert_eq!(ints(&client.query_with("SELECT k FROM t", at(1_099)).await), [1]);
+        assert_eq!(ints(&client.query_with("SELECT ttl(v) FROM t WHERE k = 1", at(1_060)).await), [40]);
+        assert!(ints(&client.query_with("SELECT k FROM t WHERE k = 1", at(1_100)).await).is_empty());
+
+        // Batches of texts and of prepared statements, the latter on the synchronous way if the key is this shard's.
+        let prepared = client.prepare("INSERT INTO ks.t (k, v) VALUES (?, 'v') USING TTL 100").await;
+        let keys: Vec<[u8; 4]> = (10..30i32).map(i32::to_be_bytes).collect();
+        for key in &keys {
+            let values = buffer(&[Value::Bytes(key)]);
+            let mut batch = BatchBuilder::new();
+            batch.push(BatchQuery::Prepared(&prepared.id), values.values()).expect("few statements");
+            assert!(is_void(&client.send(&Request::Batch(batch.batch(BatchKind::Logged, at(2_000)))).await));
+        }
+        let mut batch = BatchBuilder::new();
+        let text = "INSERT INTO t (k, v) VALUES (30, 'v') USING TTL 100";
+        batch.push(BatchQuery::Text(text), buffer(&[]).values()).expect("few statements");
+        batch.push(BatchQuery::Text(insert), buffer(&[]).values()).expect("few statements");
+        assert!(is_void(&client.send(&Request::Batch(batch.batch(BatchKind::Unlogged, at(2_000)))).await));
+        assert_eq!(ints(&client.query_with("SELECT k FROM t", at(2_099)).await).len(), 22);
+        assert!(ints(&client.query_with("SELECT k FROM t", at(2_100)).await).is_empty());
+
+        let nowhere = QueryParams { keyspace: Some("nowhere"), ..plain };
+        assert_eq!(client.query_with("SELECT k FROM t", nowhere).await.error().code(), ErrorCode::Invalid);
+    });
+}
+
+#[test]
+fn a_name_that_stands_twice_is_bound_to_both() {
+    let folder = Folder::new("named-twice");
+    run_node(folder.path(), 1, |client| async move {
+        must(&client, KEYSPACE).await;
+        must(&client, "CREATE TABLE ks.t (k int PRIMARY KEY, a int, b int, l list<int>)").await;
+        let mut named = cql_protocol::ValuesBuffer::named();
+        named.push_named("x", Value::Bytes(&[0, 0, 0, 3])).expect("few values");
+        named.push_named("list", Value::Unset).expect("few values");
+        let params = QueryParams { values: named.values(), ..QueryParams::new(Consistency::One) };
+        let insert = "INSERT INTO ks.t (k, a, b, l) VALUES (:x, :x, :x, :list)";
+        assert!(is_void(&client.query_with(insert, params).await));
+        let text = "SELECT k FROM ks.t WHERE a = 3 AND b = 3 ALLOW FILTERING";
+        assert_eq!(ints(&client.query(text).await), [3]);
+        // One that is missing is told by how many there are.
+        let mut named = cql_protocol::ValuesBuffer::named();
+        named.push_named("x", Value::Bytes(&[0, 0, 0, 3])).expect("few values");
+        let params = QueryParams { values: named.values(), ..QueryParams::new(Consistency::One) };
+        assert_eq!(client.query_with(insert, params).await.error().code(), ErrorCode::Invalid);
     });
 }

@@ -31,6 +31,7 @@ pub(super) fn alter(schema: &Schema, statement: &AlterTable, context: &DdlContex
         AlterTableAction::Drop { if_exists, columns, timestamp } => {
             drop(table, columns, *if_exists, timestamp.unwrap_or(context.now_micros))?
         }
+        // IF EXISTS is read and changes nothing, as in Cassandra.
         AlterTableAction::Rename { columns, .. } => rename(table, columns)?,
         AlterTableAction::With(properties) => {
             let mut properties = read_properties(properties)?;
@@ -78,18 +79,27 @@ fn add(
         }
         check_dropped(table, name, &ty, kind)?;
         check_counter_fits(table, name, &ty)?;
-        let id = u16::try_from(next_column_id).map_err(|_| {
-            SchemaError::invalid(format!("Table '{}.{}' has used up its column ids", table.keyspace, table.name))
-        })?;
-        next_column_id += 1;
-        columns.push(Column { id: ColumnId(id), name: name.clone(), ty, kind, position: 0, order: Order::Asc });
+        // A column that was dropped comes back as the same one: what was written after it was dropped is shown again.
+        let is_free = |id: &ColumnId| columns.iter().all(|column| column.id != *id);
+        let id = match table.dropped.get(name).map(|dropped| dropped.column.id).filter(is_free) {
+            Some(id) => id,
+            None => {
+                let id = u16::try_from(next_column_id).map_err(|_| {
+                    let (keyspace, name) = (&table.keyspace, &table.name);
+                    SchemaError::invalid(format!("Table '{keyspace}.{name}' has used up its column ids"))
+                })?;
+                next_column_id += 1;
+                ColumnId(id)
+            }
+        };
+        columns.push(Column { id, name: name.clone(), ty, kind, position: 0, order: Order::Asc });
     }
     let mut altered = rebuilt(table, columns);
     altered.next_column_id = next_column_id;
     Ok(altered)
 }
 
-/// A dropped column's name may come back only for the same kind and type: files may still hold its old values.
+/// A dropped column's name may come back only for the same kind, and a type that its old values are of: they may still be held.
 fn check_dropped(table: &Table, name: &str, ty: &CqlType, kind: ColumnKind) -> Result<(), SchemaError> {
     let Some(dropped) = table.dropped.get(name) else { return Ok(()) };
     if dropped.column.kind != kind {
@@ -99,13 +109,24 @@ fn check_dropped(table: &Table, name: &str, ty: &CqlType, kind: ColumnKind) -> R
             dropped.column.kind.name().to_ascii_uppercase()
         )));
     }
-    if dropped.column.ty != *ty {
+    if !takes_values_of(ty, &dropped.column.ty) {
         return Err(SchemaError::invalid(format!(
             "Cannot re-add previously dropped column '{name}' of type {ty}, incompatible with previous type {}",
             dropped.column.ty
         )));
     }
     Ok(())
+}
+
+/// Whether values of one type are values of another, written in as many bytes. (Source: Cassandra's
+/// `AbstractType.isSerializationCompatibleWith`.)
+fn takes_values_of(ty: &CqlType, old: &CqlType) -> bool {
+    use CqlType::{Ascii, Bigint, Blob, Decimal, Inet, Text, Timestamp, Timeuuid, Uuid, Varint};
+    match (ty, old) {
+        (Blob, Ascii | Text | Varint | Decimal | Inet) | (Text, Ascii) => true,
+        (Bigint, Timestamp) | (Timestamp, Bigint) | (Uuid, Timeuuid) => true,
+        (ty, old) => ty == old,
+    }
 }
 
 fn check_counter_fits(table: &Table, name: &str, ty: &CqlType) -> Result<(), SchemaError> {

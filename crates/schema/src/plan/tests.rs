@@ -226,18 +226,24 @@ fn what_describe_prints_recreates_the_table() {
 }
 
 #[test]
-fn a_column_id_is_never_given_twice() {
+fn a_column_id_is_given_again_to_none_but_the_same_column() {
     let mut session = Session::new();
     session.run("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}");
     session.run("CREATE TABLE k.t (a int PRIMARY KEY, v int)");
-    let first = session.schema.table("k", "t").and_then(|table| table.column("v")).expect("the column is there").id;
-    session.run("ALTER TABLE k.t DROP v");
+    let table = |session: &Session| session.schema.table("k", "t").expect("the table is there").clone();
+    let first = table(&session).column("v").expect("the column is there").id;
+    session.run("ALTER TABLE k.t DROP v USING TIMESTAMP 50");
+    assert!(table(&session).hides(first, i64::MAX), "what is dropped is hidden, however new");
+    session.run("ALTER TABLE k.t ADD w int");
+    assert_ne!(table(&session).column("w").expect("the column is there").id, first);
+    assert_eq!(session.run("ALTER TABLE k.t ADD v bigint").split(':').next(), Some("invalid"));
     session.run("ALTER TABLE k.t ADD v int");
-    let table = session.schema.table("k", "t").expect("the table is there");
-    let second = table.column("v").expect("the column is there").id;
-    assert_ne!(first, second);
-    assert!(table.column_by_id(first).is_none());
-    assert_eq!(table.dropped["v"].dropped_at_micros, 1_700_000_000_000_000);
+    let again = table(&session);
+    assert_eq!(again.column("v").expect("the column is there").id, first);
+    assert_eq!(again.dropped["v"].dropped_at_micros, 50);
+    assert!(again.hides(first, 50) && !again.hides(first, 51));
+    session.run("ALTER TABLE k.t DROP v");
+    assert_eq!(table(&session).dropped["v"].dropped_at_micros, 1_700_000_000_000_000);
 }
 
 #[test]
