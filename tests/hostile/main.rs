@@ -162,3 +162,75 @@ fn ten_thousand_hostile_inputs_change_nothing_for_others() {
         server.stop();
     }
 }
+
+/// The longest answer to a statement that is beyond measure.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(1);
+
+#[test]
+fn statements_beyond_measure_are_refused_within_a_second() {
+    for (reactor, shards) in [("uring", 2), ("epoll", 1)] {
+        let server = Builder::new(reactor, shards).with(&["--memory", "512M"]).start();
+        prepare(&server);
+        let mut connection = Connection::start(&server.address()).expect("connects");
+        connection.query("CREATE TABLE hostile.numbers (k decimal PRIMARY KEY, v varint)").expect("is set up");
+        let before = resident_bytes(server.pid());
+        let over = AtomicBool::new(false);
+        let peak = AtomicU64::new(before);
+        let statements = statements::beyond_measure();
+        let mut wrong = Vec::new();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    peak.fetch_max(resident_bytes(server.pid()), Ordering::Relaxed);
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+            });
+            for (kind, text) in &statements {
+                for opcode in [0x07, 0x09] {
+                    let frame = statement_frame(opcode, text);
+                    let began = Instant::now();
+                    let answer = connection.ask(&frame);
+                    let time = began.elapsed();
+                    match answer {
+                        Err(error) => wrong.push(format!("{kind}: {error}")),
+                        // What is only prepared may be found wrong when it is run.
+                        Ok(answer) if answer.opcode != 0 && opcode == 0x07 => {
+                            wrong.push(format!("{kind} is not refused"))
+                        }
+                        Ok(_) if time > ANSWER_TIME_MAX => wrong.push(format!("{kind} took {time:?}")),
+                        Ok(_) => {}
+                    }
+                }
+            }
+            over.store(true, Ordering::Relaxed);
+        });
+        let (peak, after) = (peak.into_inner(), settled_bytes(&server));
+        println!(
+            "{reactor}, {shards} shards: memory {} MiB before, {} at its peak, {} after",
+            before >> 20,
+            peak >> 20,
+            after >> 20
+        );
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        let most = peak.max(after);
+        assert!(
+            most < before + GROWTH_BYTES_MAX,
+            "memory grew from {before} to {peak} at its peak and {after} in the end"
+        );
+        server.stop();
+    }
+}
+
+/// QUERY or PREPARE in version 4.
+fn statement_frame(opcode: u8, text: &str) -> Vec<u8> {
+    let mut body = u32::try_from(text.len()).expect("below 4 GiB").to_be_bytes().to_vec();
+    body.extend(text.as_bytes());
+    if opcode == 0x07 {
+        // Consistency ONE, no flags.
+        body.extend([0, 1, 0]);
+    }
+    let mut frame = vec![4, 0, 0, 1, opcode];
+    frame.extend(u32::try_from(body.len()).expect("below 4 GiB").to_be_bytes());
+    frame.extend(body);
+    frame
+}

@@ -143,14 +143,16 @@ pub(crate) struct ResultColumns {
 
 impl Plan {
     /// About what it takes in memory. Exact is neither needed nor cheap: it bounds the store of prepared statements.
-    pub(crate) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self, text: &str) -> usize {
+        /// A statement's tree beside its text: a column of eight letters, `c1 int, `, comes to a hundred bytes.
+        const TREE_PER_TEXT: usize = 16;
         let markers: usize = self.markers.iter().map(|marker| size_of::<Marker>() + marker.name.len()).sum();
         markers
             + match &self.action {
                 Action::Modify(modification) => modification.bytes(),
                 Action::Select(select) | Action::SelectVirtual(select) => select.bytes(),
                 Action::Batch(batch) => batch.modifications.iter().map(Modification::bytes).sum(),
-                Action::Other(_) => size_of::<Statement>(),
+                Action::Other(_) => size_of::<Statement>() + text.len() * TREE_PER_TEXT,
             }
     }
 

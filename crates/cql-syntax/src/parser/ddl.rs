@@ -187,6 +187,9 @@ impl Parser<'_> {
     }
 
     fn column_definition(&mut self) -> Result<ColumnDefinition> {
+        // A column takes as long as several terms.
+        self.count_item()?;
+        self.count_item()?;
         let name = self.name()?;
         let ty = self.cql_type()?;
         let is_static = self.take_keyword("STATIC")?;
@@ -246,6 +249,8 @@ impl Parser<'_> {
     }
 
     fn property(&mut self) -> Result<(String, PropertyValue)> {
+        self.count_item()?;
+        self.count_item()?;
         let name = self.name()?;
         self.expect_symbol("=")?;
         Ok((name, self.property_value()?))
@@ -264,6 +269,7 @@ impl Parser<'_> {
             return Ok(PropertyValue::Map(entries));
         }
         loop {
+            self.count_item()?;
             let key = self.literal()?.ok_or_else(|| self.unexpected())?;
             self.expect_symbol(":")?;
             let value = self.literal()?.ok_or_else(|| self.unexpected())?;

@@ -272,3 +272,24 @@ fn lists_have_so_many_items_and_each_statement_of_a_batch_as_many() {
     let Statement::Batch(batch) = statement else { panic!("a batch") };
     assert_eq!(batch.statements.len(), 5);
 }
+
+#[test]
+fn columns_and_properties_are_counted() {
+    let wide = |count: usize| {
+        let columns: Vec<String> = (0..count).map(|number| format!("c{number} int")).collect();
+        parse(&format!("CREATE TABLE t (k int PRIMARY KEY, {})", columns.join(", ")))
+    };
+    assert!(wide(5_000).is_ok());
+    let error = wide(20_000).expect_err("a statement has so many items at most");
+    assert!(error.to_string().contains("at most 10240 terms, names and relations"), "{error}");
+    let options = |count: usize| {
+        let entries = vec!["'a': 'b'"; count].join(", ");
+        let options = vec!["comment = 'x'"; count].join(" AND ");
+        [
+            parse(&format!("CREATE TABLE t (k int PRIMARY KEY) WITH {options}")),
+            parse(&format!("ALTER TABLE t WITH caching = {{{entries}}}")),
+        ]
+    };
+    assert!(options(5_000).iter().all(Result::is_ok));
+    assert!(options(20_000).iter().all(Result::is_err));
+}

@@ -29,7 +29,7 @@ pub(crate) struct Prepared {
 impl Prepared {
     /// About what it takes in memory.
     fn bytes(&self) -> usize {
-        size_of::<Prepared>() + self.text.len() + self.plan.bytes()
+        size_of::<Prepared>() + self.text.len() + self.plan.bytes(&self.text)
     }
 }
 
