@@ -272,3 +272,12 @@ fn lists_have_so_many_items_and_each_statement_of_a_batch_as_many() {
     let Statement::Batch(batch) = statement else { panic!("a batch") };
     assert_eq!(batch.statements.len(), 5);
 }
+
+#[test]
+fn a_column_called_as_has_parts() {
+    for text in ["SELECT DISTINCT as[..] FROM a", "SELECT DISTINCT as.f FROM a", "SELECT DISTINCT as FROM a"] {
+        let Statement::Select(select) = parse(text).unwrap() else { panic!("{text} is a SELECT") };
+        assert!(select.distinct, "{text}");
+        assert_eq!(parse(&select.to_string()).unwrap(), Statement::Select(select), "{text}");
+    }
+}
