@@ -48,7 +48,9 @@ impl Parser<'_> {
             return Ok(ends(second));
         }
         let third = lexer.next_token()?;
-        Ok(if third.is_keyword("AS") { ends(lexer.next_token()?) } else { !ends(third) })
+        // In `distinct as[1] FROM` and `distinct as.f FROM` too.
+        let is_part = third.is_symbol("[") || third.is_symbol(".");
+        Ok(if third.is_keyword("AS") { ends(lexer.next_token()?) } else { !ends(third) && !is_part })
     }
 
     /// `USING TIMEOUT 2000ms`. ScyllaDB's drivers end their metadata queries with it wherever SUPPORTED names a shard, as ours

@@ -293,3 +293,12 @@ fn columns_and_properties_are_counted() {
     assert!(options(5_000).iter().all(Result::is_ok));
     assert!(options(20_000).iter().all(Result::is_err));
 }
+
+#[test]
+fn a_column_called_as_has_parts() {
+    for text in ["SELECT DISTINCT as[..] FROM a", "SELECT DISTINCT as.f FROM a", "SELECT DISTINCT as FROM a"] {
+        let Statement::Select(select) = parse(text).unwrap() else { panic!("{text} is a SELECT") };
+        assert!(select.distinct, "{text}");
+        assert_eq!(parse(&select.to_string()).unwrap(), Statement::Select(select), "{text}");
+    }
+}
