@@ -10,8 +10,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
 
 /// How long pages that became free are kept, in milliseconds. The default of a second keeps what a burst of long requests took
-/// for as long as the burst goes on, and behind it until something else is freed: with eight hostile clients 56 MiB of 512, against
-/// 20 with this. Handing pages back at once would have a steady load of long requests fault them in again for each.
+/// for as long as the burst goes on, and behind it until something else is freed: with eight hostile clients 56 MiB, against 16 to
+/// 24 with this. Handing pages back at once would have a steady load of long requests fault them in again for each.
 const PURGE_DELAY_MS: std::ffi::c_long = 10;
 
 /// Sets the allocator's options, unless the environment does (`MIMALLOC_PURGE_DELAY`). To be called before there are threads.
