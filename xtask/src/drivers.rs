@@ -18,8 +18,14 @@ type Suite = (&'static str, fn() -> Result<Command, String>);
 
 /// About as long as each other.
 const LANES: [&[Suite]; 2] = [
-    &[("Python cassandra-driver, cqlsh", python_cassandra), ("Rust scylla", rust), ("Node", || Ok(node::suite()))],
-    &[("Python scylla-driver", python_scylla), ("Java", || Ok(java::suite())), ("gocql", || Ok(go::suite()))],
+    &[("Python cassandra-driver, cqlsh", python_cassandra)],
+    &[
+        ("Python scylla-driver", python_scylla),
+        ("Java", || Ok(java::suite())),
+        ("gocql", || Ok(go::suite())),
+        ("Node", || Ok(node::suite())),
+        ("Rust scylla", rust),
+    ],
 ];
 
 /// Fetches and compiles what the suites need.
