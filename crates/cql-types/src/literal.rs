@@ -69,7 +69,7 @@ impl LiteralKind {
             LiteralKind::Float => matches!(ty, T::Decimal | T::Double | T::Float),
             LiteralKind::Boolean => matches!(ty, T::Boolean),
             LiteralKind::Uuid => matches!(ty, T::Uuid | T::Timeuuid),
-            LiteralKind::Hex => matches!(ty, T::Blob),
+            LiteralKind::Hex => matches!(ty, T::Blob | T::Tinyint),
             LiteralKind::Duration => matches!(ty, T::Duration),
         }
     }
@@ -115,6 +115,10 @@ pub fn parse_literal(ty: &CqlType, literal: &Literal) -> Result<Vec<u8>, ValueEr
         CqlType::Bigint | CqlType::Counter => integer::<i64>("long", text)?.to_be_bytes().to_vec(),
         CqlType::Int => integer::<i32>("int", text)?.to_be_bytes().to_vec(),
         CqlType::Smallint => integer::<i16>("short", text)?.to_be_bytes().to_vec(),
+        // Cassandra takes the digits behind 0x for a decimal number.
+        CqlType::Tinyint if literal.kind == LiteralKind::Hex => {
+            integer::<i8>("byte", text.get(2..).unwrap_or_default())?.to_be_bytes().to_vec()
+        }
         CqlType::Tinyint => integer::<i8>("byte", text)?.to_be_bytes().to_vec(),
         CqlType::Varint => {
             big_integer(text, || ValueError::text("unable to make int from", text))?.to_signed_bytes_be()
@@ -301,6 +305,7 @@ mod tests {
             (CqlType::Float, K::Float, "0.1", "0.1"),
             (CqlType::Text, K::String, "it's", "'it''s'"),
             (CqlType::Blob, K::Hex, "0xCAfe", "0xcafe"),
+            (CqlType::Tinyint, K::Hex, "0x10", "10"),
             (CqlType::Boolean, K::Boolean, "TRUE", "true"),
             (CqlType::Inet, K::String, "2001:DB8::1", "'2001:db8:0:0:0:0:0:1'"),
             (CqlType::Inet, K::String, "127.0.0.1", "'127.0.0.1'"),

@@ -76,10 +76,8 @@ impl Parser<'_> {
             if !is_ttl {
                 self.expect_keyword("TIMESTAMP")?;
             }
+            // Of what is said twice the last counts, as in Cassandra.
             let place = if is_ttl { &mut using.ttl } else { &mut using.timestamp };
-            if place.is_some() {
-                return Err(self.error("Multiple definitions for property in USING"));
-            }
             *place = Some(self.using_value()?);
             if !self.take_keyword("AND")? {
                 return Ok(using);

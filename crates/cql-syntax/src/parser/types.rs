@@ -102,8 +102,8 @@ impl Parser<'_> {
         self.expect_symbol("<")?;
         let element = Box::new(self.cql_type()?);
         self.expect_symbol(",")?;
-        let dimension = self.token.text.parse::<u16>().ok().filter(|&dimension| dimension > 0);
-        let Some(dimension) = dimension else {
+        // A dimension of 0 is refused with the schema, in other words.
+        let Ok(dimension) = self.token.text.parse::<u16>() else {
             return Err(self.error(
                 TypeError::Malformed {
                     text: format!("vector<{element}, {}>", self.found()),

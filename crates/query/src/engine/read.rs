@@ -278,7 +278,8 @@ pub(super) fn row_limits(
     let per_partition = self::limit(select.per_partition_limit.as_ref(), binds)?;
     // A count is one row: it has no pages, and LIMIT is for that row.
     let page = match call.params.page_size.map(u32::try_from) {
-        Some(Ok(size)) if size > 0 && matches!(select.output, Output::Rows(_)) => Some(size),
+        Some(Ok(0)) => return Err(QueryError::Protocol { message: "The page size cannot be 0".to_owned() }),
+        Some(Ok(size)) if matches!(select.output, Output::Rows(_)) => Some(size),
         _ => None,
     };
     if !select.sort.is_empty() {

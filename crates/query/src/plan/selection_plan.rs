@@ -292,6 +292,14 @@ fn order(
             )));
         }
         let position = usize::from(column.position);
+        let this = match ordering.descending == column.is_reversed() {
+            true => Order::Stored,
+            false => Order::Reversed,
+        };
+        // The same once more says nothing new.
+        if position + 1 == next && order == Some(this) {
+            continue;
+        }
         // A column with one value orders nothing, so it may be left out.
         if (next..position).any(|skipped| !is_fixed(skipped)) || position < next {
             return Err(invalid(
@@ -299,10 +307,6 @@ fn order(
             ));
         }
         next = position + 1;
-        let this = match ordering.descending == column.is_reversed() {
-            true => Order::Stored,
-            false => Order::Reversed,
-        };
         if order.is_some_and(|order| order != this) {
             return Err(invalid("Unsupported order by relation"));
         }
