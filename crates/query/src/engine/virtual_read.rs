@@ -2,9 +2,11 @@
 
 use std::borrow::Cow;
 
+use cluster::coordinator::Unavailable;
 use cql_protocol::RowsWriter;
 use mutation::{KeyRange, Position};
-use topology::{Token, token_of};
+use schema::system_keyspaces;
+use topology::{ConsistencyLevel, Token, token_of};
 
 use super::Engine;
 use super::now::Call;
@@ -28,7 +30,7 @@ impl Engine {
         call: &Call<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), QueryError> {
-        read_level(call.params.consistency)?;
+        check_level(&select.table.keyspace, read_level(call.params.consistency)?)?;
         let runtime = &self.inner.runtime;
         let catalog = self.catalog();
         let state = paging_state(select, call, binds)?;
@@ -77,6 +79,19 @@ impl Engine {
     }
 }
 
+/// Each node has the tables of `system` and `system_schema` for itself, which is one replica; virtual tables have no levels.
+fn check_level(keyspace: &str, level: ConsistencyLevel) -> Result<(), QueryError> {
+    let required = match level {
+        ConsistencyLevel::Two => 2,
+        ConsistencyLevel::Three => 3,
+        _ => 1,
+    };
+    if required > 1 && !system_keyspaces::is_virtual(keyspace) {
+        return Err(Unavailable { level, required, alive: 1 }.into());
+    }
+    Ok(())
+}
+
 /// The first partition key column's value, if the statement asks for one.
 fn wanted_partition<'a>(select: &'a Select, binds: &Binds<'a>) -> Result<Option<&'a [u8]>, QueryError> {
     for filter in &select.filters {
@@ -107,7 +122,7 @@ struct VirtualResult<'r, 'v> {
     partition_left: u32,
     counted: u64,
     /// The other columns beside a COUNT, of the first row.
-    first_row: Option<VirtualRow>,
+    first_row: Option<(VirtualRow, Token)>,
     is_too_long: bool,
 }
 
@@ -184,7 +199,7 @@ impl<'r, 'v> VirtualResult<'r, 'v> {
             }
             Output::Count { .. } => {
                 self.counted += 1;
-                self.first_row.get_or_insert(row);
+                self.first_row.get_or_insert((row, place.token));
             }
         }
         self.last = Some(place);
@@ -222,12 +237,11 @@ impl<'r, 'v> VirtualResult<'r, 'v> {
             return Err(invalid(format!("the result is longer than {RESULT_BYTES_MAX} bytes; ask for it in pages")));
         }
         if let Output::Count { columns } = &self.select.output {
+            let first_row = self.first_row.take();
             for selected in columns {
-                match (selected, &self.first_row) {
+                match (selected, &first_row) {
                     (None, _) => self.writer.value(self.out, Some(&self.counted.to_be_bytes())),
-                    (Some(selected), Some(row)) => {
-                        self.writer.value(self.out, column(self.select, row, selected));
-                    }
+                    (Some(selected), Some((row, token))) => self.value(row, *token, selected),
                     (Some(_), None) => self.writer.value(self.out, None),
                 }
             }
