@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::verdict::complaints;
+use crate::verdict::{complaints, stalls_count};
 
 /// Replay of a large log included.
 const START_TIME_MAX: Duration = Duration::from_secs(60);
@@ -232,7 +232,7 @@ impl Server {
     /// No stall over 5 ms, no panic, no error in the log.
     pub fn assert_no_complaints(&self) {
         let lines = self.lines();
-        let found = complaints(&lines);
+        let found = complaints(&lines, stalls_count());
         assert!(
             found.is_empty(),
             "the server's log says:\n{}",

@@ -164,7 +164,7 @@ pub fn black_box(name: &str) -> Command {
 /// Names the binary under test to the suite, and how hard it should try.
 pub fn environment(command: &mut Command, effort: Effort) -> &mut Command {
     let binary: PathBuf = workspace::release_binary("helenus");
-    command.env("HELENUS_BINARY", binary);
+    command.env("HELENUS_BINARY", binary).env_remove("HELENUS_STALLS");
     match effort {
         Effort::Ci => command.env_remove("HELENUS_SOAK"),
         Effort::Soak => command.env("HELENUS_SOAK", "1"),
