@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use helenus_tests::{Builder, Connection, Random, Server, pick, resident_bytes};
 use inputs::{Greeting, Input, Manner};
 
-const GROWTH_BYTES_MAX: u64 = 40 * 1024 * 1024;
+const GROWTH_BYTES_MAX: u64 = 64 * 1024 * 1024;
 const ATTACKERS: usize = 8;
 /// An honest request beside eight attackers on a machine of two cores. It catches a shard that is held, not a busy one.
 const HONEST_TIME_MAX: Duration = Duration::from_secs(2);

@@ -1,14 +1,15 @@
 //! The `helenus` binary: reads the command line and hands over.
 
-mod allocator;
-
 use std::process::ExitCode;
 
 use clap::Parser;
 use helenus::cli::{Command, CommandLine};
 
+/// mimalloc: small and quick for the many short-lived vectors of requests that must wait, and it gives memory back.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
-    allocator::configure();
     let line = match CommandLine::try_parse() {
         Ok(line) => line,
         Err(error) => {
