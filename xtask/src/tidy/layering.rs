@@ -7,7 +7,7 @@ use super::Finding;
 use crate::source::Tree;
 
 /// From the bottom of the house to its roof.
-const ORDER: [&str; 15] = [
+const ORDER: [&str; 16] = [
     "planted",
     "stdx",
     "runtime",
@@ -17,6 +17,7 @@ const ORDER: [&str; 15] = [
     "schema",
     "topology",
     "mutation",
+    "sstable",
     "storage",
     "cluster",
     "query",

@@ -1,0 +1,69 @@
+//! Versions of the format: two letters in every file's name, which say what is in the components.
+
+use std::fmt;
+
+/// How partitions are found: by a sorted index with a summary, or by tries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// `big`: Index.db and Summary.db.
+    Big,
+    /// `bti`: Partitions.db and Rows.db.
+    Bti,
+}
+
+impl Format {
+    /// Its name in a file's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Big => "big",
+            Format::Bti => "bti",
+        }
+    }
+}
+
+/// A version that can be read. Later ones compare greater within a format. (Source: Cassandra's `BigFormat` and
+/// `BtiFormat`, whose comments list what each version brought.)
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Version([u8; 2]);
+
+impl Version {
+    /// What is written: Cassandra 5.0's trie-indexed files.
+    pub const DA: Version = Version(*b"da");
+    /// Cassandra 5.0's files with a sorted index.
+    pub const OA: Version = Version(*b"oa");
+    /// Cassandra 4.0's.
+    pub const NB: Version = Version(*b"nb");
+    /// All that can be read, oldest first.
+    pub const READ: [Version; 9] = [
+        Version(*b"ma"),
+        Version(*b"mb"),
+        Version(*b"mc"),
+        Version(*b"md"),
+        Version(*b"me"),
+        Version(*b"na"),
+        Version::NB,
+        Version::OA,
+        Version::DA,
+    ];
+
+    /// The version of that name; `None`: it cannot be read.
+    pub fn parse(name: &str) -> Option<Version> {
+        Self::READ.into_iter().find(|version| version.name() == name)
+    }
+
+    /// Its two letters.
+    pub fn name(&self) -> &str {
+        std::str::from_utf8(&self.0).expect("a version's name is two letters")
+    }
+
+    /// How partitions are found in files of this version.
+    pub fn format(self) -> Format {
+        if self == Version::DA { Format::Bti } else { Format::Big }
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
