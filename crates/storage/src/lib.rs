@@ -8,6 +8,7 @@ mod commitlog;
 mod error;
 mod memtable;
 mod options;
+pub mod reader;
 mod recovery;
 mod shard;
 mod sink;
