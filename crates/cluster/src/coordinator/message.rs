@@ -1,7 +1,7 @@
 //! What one shard asks another to do with the data that the other owns. Nodes ask each other the same, in messages of
 //! `crate::messaging`, which carry the same encoded bytes.
 
-use mutation::Position;
+use storage::reader::Page;
 
 /// A request to the shard that owns the data.
 #[derive(Debug)]
@@ -53,15 +53,6 @@ pub enum ReplicaReply {
     Page(Page),
     /// Nothing was done.
     Failed(ReplicaError),
-}
-
-/// One page of a read: encoded items and where to go on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Page {
-    /// As [`super::PageWriter`] or [`super::DataPageWriter`] wrote them.
-    pub items: Vec<u8>,
-    /// Where the next page begins; `None`: this is the last.
-    pub more_after: Option<Position>,
 }
 
 /// Why a replica did not do what it was asked to.

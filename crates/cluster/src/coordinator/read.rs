@@ -4,24 +4,14 @@
 use mutation::{LiveRow, Position, ReadCommand};
 use runtime::ShardId;
 use schema::Table;
+use storage::reader::{Page, ReadDone, row_position};
 use storage::{Flow, ReadEnd, RowSink};
 
 use super::Coordinator;
-use super::message::{Page, PageLimits, ReadRequest, ReplicaError, ReplicaReply, ReplicaRequest};
+use super::message::{PageLimits, ReadRequest, ReplicaError, ReplicaReply, ReplicaRequest};
 use super::outcome::Failure;
 use super::page::{PageItem, PageReader};
-use super::place::row_position;
 use super::replication::ReplicaPlan;
-
-/// How a read ended that was waited for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[must_use]
-pub enum ReadDone {
-    /// There is no more.
-    Complete,
-    /// The sink had enough; the same command goes on after this position.
-    Stopped(Position),
-}
 
 impl Coordinator {
     /// Reads without waiting, if the plan allows that. `None`: nothing was given to the sink, [`Coordinator::read`] it.

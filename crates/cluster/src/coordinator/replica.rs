@@ -8,10 +8,10 @@ use mutation::{ReadCommand, ReadCommandBuf};
 use planted::Bug;
 use runtime::sync::Notify;
 use runtime::{Group, Mesh, MeshSeat, Responder, Runtime};
-use storage::{Ack, ApplyError, LogSequence, ReadEnd, Shard};
+use storage::reader::{DataPageLimits, DataPageWriter, Page};
+use storage::{Ack, ApplyError, DataSink, LogSequence, ReadEnd, Shard};
 
-use super::data_page::DataPageWriter;
-use super::message::{Page, ReadRequest, ReplicaError, ReplicaReply, ReplicaRequest};
+use super::message::{PageLimits, ReadRequest, ReplicaError, ReplicaReply, ReplicaRequest};
 use super::page::PageWriter;
 
 /// What a read fills until it is full.
@@ -24,6 +24,25 @@ pub(super) trait PageSink {
 
     /// What it holds.
     fn into_items(self) -> Vec<u8>;
+}
+
+impl PageSink for DataPageWriter {
+    fn read(&mut self, storage: &Shard, command: &ReadCommand<'_>) -> ReadEnd {
+        storage.read_data(command, self)
+    }
+
+    fn is_full(&self) -> bool {
+        DataSink::is_full(self)
+    }
+
+    fn into_items(self) -> Vec<u8> {
+        self.into_bytes()
+    }
+}
+
+/// Of a page of data everything counts as a row.
+fn data_limits(limits: PageLimits) -> DataPageLimits {
+    DataPageLimits { items: limits.rows, bytes: limits.bytes }
 }
 
 /// Takes the seat; requests are served from now on.
@@ -56,7 +75,7 @@ impl Replica {
                 self.read(request, page, responder);
             }
             ReplicaRequest::ReadData(request) => {
-                let page = DataPageWriter::new(request.limits);
+                let page = DataPageWriter::new(data_limits(request.limits));
                 self.read(request, page, responder);
             }
         }

@@ -9,13 +9,14 @@ use mutation::{Position, ReadCommand};
 use runtime::{Group, ShardId};
 use schema::Table;
 use storage::RowSink;
+use storage::reader::{Page, ReadDone};
 use topology::{ConsistencyLevel, Token};
 
 use super::Coordinator;
-use super::message::{Page, PageLimits, ReplicaError};
+use super::message::{PageLimits, ReplicaError};
 use super::outcome::Failure;
 use super::page::{PageItem, PageReader};
-use super::read::{Feed, ReadDone};
+use super::read::Feed;
 use super::replication::{Replication, Unavailable, check_all};
 
 /// One shard's part of a scan.

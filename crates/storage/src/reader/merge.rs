@@ -8,127 +8,37 @@
 use std::cmp::Ordering;
 
 use mutation::{ClusteringRef, DecodeError, Deletion, LiveRow, Position, ReadCommand, RowRef, merge_rows};
-use planted::{Bug, Planted};
+use planted::Bug;
 use schema::Table;
-use stdx::Reader;
-use storage::{Flow, RowSink};
 use topology::Token;
 
-use super::data_page::{DataItem, read_data_item};
-use super::message::Page;
-use super::place::clustering_place;
-use super::read::ReadDone;
-use super::repair::Repairs;
+use crate::reader::lane::{Head, Lane, Source};
+use crate::sink::{Flow, RowSink};
 
-/// Where a lane's pages come from.
-pub(super) trait Source {
-    /// Why a page could not be had.
-    type Error;
-
-    /// The lane's page that begins behind `after`.
-    async fn fetch(&self, after: Option<&Position>) -> Result<Page, Self::Error>;
-
-    /// A bug planted on purpose.
-    fn planted(&self) -> Planted {
-        Planted::NONE
-    }
-
-    /// The page that came makes no sense.
-    fn malformed(&self, problem: DecodeError) -> Self::Error;
+/// How a read ended that was waited for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use]
+pub enum ReadDone {
+    /// There is no more.
+    Complete,
+    /// The sink had enough; the same command goes on after this position.
+    Stopped(Position),
 }
 
-/// The next thing in a lane.
-#[derive(Debug)]
-enum Head {
-    Partition { token: Token, key: Vec<u8>, deletion: Option<Deletion>, static_row: Vec<u8> },
-    Range { at: Option<Vec<u8>>, deletion: Option<Deletion> },
-    Row { place: Vec<u8>, clustering: Vec<u8>, row: Vec<u8> },
-    End,
-}
+/// Is told what each lane holds and what all of them come to: so that lanes can be repaired that lack something.
+pub trait Comparison {
+    /// A lane's partition deletion, and the one that holds.
+    fn deletion(&mut self, lane: usize, has: Option<Deletion>, holds: Option<Deletion>);
 
-/// One replica's answer.
-pub(super) struct Lane<S> {
-    source: S,
-    items: Vec<u8>,
-    used: usize,
-    more_after: Option<Position>,
-    head: Head,
-    /// The deletion that holds in this lane where the merge is.
-    range: Option<Deletion>,
-}
-
-impl<S: Source> Lane<S> {
-    /// A lane whose first page is here.
-    pub(super) fn new(source: S, page: Page, table: &Table) -> Result<Self, S::Error> {
-        let Page { items, more_after } = page;
-        let mut lane = Lane { source, items, used: 0, more_after, head: Head::End, range: None };
-        lane.advance(table)?;
-        Ok(lane)
-    }
-
-    /// Goes to the page's next item; at the page's end the head is [`Head::End`].
-    fn advance(&mut self, table: &Table) -> Result<(), S::Error> {
-        let mut reader = Reader::new(&self.items[self.used..]);
-        let item = read_data_item(&mut reader).map_err(|problem| self.source.malformed(problem))?;
-        self.head = match item {
-            None => Head::End,
-            Some(DataItem::Partition { token, key, deletion, static_row }) => {
-                let static_row = static_row.map_or_else(Vec::new, |row| row.bytes().to_vec());
-                Head::Partition { token, key: key.to_vec(), deletion, static_row }
-            }
-            Some(DataItem::Range { at, deletion }) => Head::Range { at: at.map(<[u8]>::to_vec), deletion },
-            Some(DataItem::Row { clustering, row }) => {
-                let mut place = Vec::new();
-                clustering_place(table, clustering, &mut place);
-                Head::Row { place, clustering: clustering.bytes().to_vec(), row: row.bytes().to_vec() }
-            }
-        };
-        self.used = self.items.len() - reader.remaining();
-        Ok(())
-    }
-
-    /// Fetches further pages until there is a head, or the lane is at its end.
-    async fn refill(&mut self, table: &Table) -> Result<(), S::Error> {
-        while matches!(self.head, Head::End) {
-            let Some(after) = self.more_after.take() else { return Ok(()) };
-            if self.source.planted().is(Bug::LaneEndsWithItsPage) {
-                return Ok(());
-            }
-            let page = self.source.fetch(Some(&after)).await?;
-            (self.items, self.used, self.more_after) = (page.items, 0, page.more_after);
-            self.advance(table)?;
-        }
-        Ok(())
-    }
-
-    /// Goes past what is left of the partition `key`.
-    async fn skip(&mut self, table: &Table, token: Token, key: &[u8]) -> Result<(), S::Error> {
-        loop {
-            match &self.head {
-                Head::Partition { key: next, .. } if next != key => return Ok(()),
-                Head::End => match &mut self.more_after {
-                    None => return Ok(()),
-                    Some(after) => {
-                        if after.token == token && after.key == key {
-                            after.row = None;
-                        }
-                        self.refill(table).await?;
-                        if matches!(self.head, Head::End) {
-                            return Ok(());
-                        }
-                    }
-                },
-                _ => self.advance(table)?,
-            }
-        }
-    }
-
-    fn next_key(&self) -> Option<(Token, &[u8])> {
-        match &self.head {
-            Head::Partition { token, key, .. } => Some((*token, key)),
-            _ => None,
-        }
-    }
+    /// A lane's row, which may be none at all, and what the rows of all come to. `has` is what the lane is deleted by at the row's
+    /// place, `holds` what holds there, the partition's deletion in both. Without a clustering it is the static row.
+    fn row(
+        &mut self,
+        lane: usize,
+        clustering: Option<&[u8]>,
+        of_lane: (&[u8], Option<Deletion>),
+        of_all: (&[u8], Option<Deletion>),
+    );
 }
 
 /// The partition that is being merged.
@@ -142,12 +52,12 @@ struct Merged {
 }
 
 /// Gives the sink what the lanes come to.
-pub(super) async fn merge<S: Source>(
+pub async fn merge<S: Source>(
     lanes: &mut [Lane<S>],
     table: &Table,
     command: &ReadCommand<'_>,
     pause: impl AsyncFn(),
-    mut repairs: Option<&mut Repairs>,
+    mut comparison: Option<&mut dyn Comparison>,
     sink: &mut impl RowSink,
 ) -> Result<ReadDone, S::Error> {
     loop {
@@ -168,8 +78,8 @@ pub(super) async fn merge<S: Source>(
                 members.push(index);
             }
         }
-        let repairs = repairs.as_deref_mut();
-        let merged = merge_partition(lanes, &members, table, command, (token, key), &pause, repairs, sink);
+        let comparison = comparison.as_mut().map(|comparison| &mut **comparison as &mut dyn Comparison);
+        let merged = merge_partition(lanes, &members, table, command, (token, key), &pause, comparison, sink);
         if let Some(position) = merged.await? {
             return Ok(ReadDone::Stopped(position));
         }
@@ -186,7 +96,7 @@ async fn merge_partition<S: Source>(
     command: &ReadCommand<'_>,
     (token, key): (Token, Vec<u8>),
     pause: &impl AsyncFn(),
-    mut repairs: Option<&mut Repairs>,
+    mut comparison: Option<&mut dyn Comparison>,
     sink: &mut impl RowSink,
 ) -> Result<Option<Position>, S::Error> {
     let resumed = command.after.is_some_and(|after| after.key == key && after.row.is_some());
@@ -200,11 +110,11 @@ async fn merge_partition<S: Source>(
         }
         merged.take_partition(lane, table)?;
     }
-    if let Some(repairs) = repairs.as_deref_mut() {
+    if let Some(comparison) = comparison.as_deref_mut() {
         for (index, (deletion, static_row)) in heads.iter().enumerate() {
-            repairs.deletion(index, *deletion, merged.deletion);
+            comparison.deletion(index, *deletion, merged.deletion);
             let holds = merged.deletion;
-            repairs.row(index, None, (static_row, holds), (&merged.static_row, holds));
+            comparison.row(index, None, (static_row, holds), (&merged.static_row, holds));
         }
     }
     if !resumed && merged.live_static(command.now_in_seconds).is_some() {
@@ -234,17 +144,17 @@ async fn merge_partition<S: Source>(
             lanes[first].advance(table)?;
             continue;
         }
-        let mut rows = vec![Vec::new(); if repairs.is_some() { lanes.len() } else { 0 }];
+        let mut rows = vec![Vec::new(); if comparison.is_some() { lanes.len() } else { 0 }];
         let (place, clustering) = take_rows(lanes, members, first, table, &mut row, &mut rows)?;
         let ranges = members.iter().map(|&index| lanes[index].range);
         let shadow = ranges.fold(merged.deletion, Deletion::max_of);
-        if let Some(repairs) = repairs.as_deref_mut() {
+        if let Some(comparison) = comparison.as_deref_mut() {
             for (index, (lane, own)) in lanes.iter().zip(&rows).enumerate() {
                 let has = match members.contains(&index) {
                     true => Deletion::max_of(merged.deletion, lane.range),
                     false => merged.deletion,
                 };
-                repairs.row(index, Some(&clustering), (own, has), (&row, shadow));
+                comparison.row(index, Some(&clustering), (own, has), (&row, shadow));
             }
         }
         let live = LiveRow::new(RowRef::trusted(&row), shadow, command.now_in_seconds);
