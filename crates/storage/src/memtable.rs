@@ -71,6 +71,16 @@ impl Memtable {
         self.partitions.count()
     }
 
+    /// Whether nothing was written to it.
+    pub fn is_empty(&self) -> bool {
+        self.partitions.is_empty()
+    }
+
+    /// The memory that it has, bytes.
+    pub fn bytes(&self) -> usize {
+        self.arena.bytes()
+    }
+
     /// Whether `bytes` in small blocks surely fit without another chunk.
     #[inline]
     pub fn has_room(&self, bytes: usize) -> bool {

@@ -127,11 +127,6 @@ impl Tables {
         self.tables.iter()
     }
 
-    /// All tables.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut TableState> {
-        self.tables.iter_mut()
-    }
-
     /// Takes over the tables of a schema. Gives the ids of those that are gone, whose memory is back in the pool.
     pub fn update(&mut self, schema: &Schema, pool: &mut ChunkPool) -> Vec<TableId> {
         let gone: Vec<TableId> =
