@@ -5,6 +5,7 @@
 
 pub mod checksum;
 mod component;
+pub mod compression;
 mod error;
 mod marker;
 pub mod own;
