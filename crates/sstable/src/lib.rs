@@ -4,11 +4,16 @@
 //! reads and writes the files is `storage::sstable`. See `docs/internals/sstable.md`.
 
 mod component;
+pub mod data;
 mod error;
+mod header;
 mod marker;
+pub mod marshal;
+pub mod statistics;
 mod version;
 
 pub use component::{Component, Descriptor, Generation};
 pub use error::Corrupt;
+pub use header::{EncodingStats, Header, HeaderColumn};
 pub use marker::Marker;
 pub use version::{Format, Version};
