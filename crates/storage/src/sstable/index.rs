@@ -116,14 +116,6 @@ impl Index {
         }
     }
 
-    /// The files' bytes, together.
-    pub(super) fn length(&self) -> u64 {
-        match self {
-            Index::Bti { partitions, rows, .. } => partitions.length() + rows.length(),
-            Index::Big { file, .. } => file.length(),
-        }
-    }
-
     /// Where the partition with this key is, if it is there: what is at the place may be another one.
     pub(super) async fn find(&self, token: Token, key: &[u8]) -> Result<Option<Place>, ReadError> {
         match self {

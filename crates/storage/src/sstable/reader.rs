@@ -95,7 +95,7 @@ impl Sstable {
 
     /// The smallest and the greatest timestamp of anything in it.
     pub fn timestamps(&self) -> (i64, i64) {
-        self.statistics.timestamps()
+        (self.statistics.stats.timestamp_min, self.statistics.stats.timestamp_max)
     }
 
     /// About how many partitions it has.

@@ -71,7 +71,7 @@ impl<'r, S: DataSink> Reading<'r, S> {
         sink: &'r mut S,
     ) -> Self {
         let input = Input::new(&sstable.data, window, reader);
-        Reading { sstable, view, command, input, output: Output { command, sink, cost: 0 }, items: 0 }
+        Reading { sstable, view, command, input, output: Output { sink, cost: 0 }, items: 0 }
     }
 
     pub(super) fn into_reader(self) -> DataReader {
@@ -202,11 +202,7 @@ impl<'r, S: DataSink> Reading<'r, S> {
 }
 
 /// The row behind which a read goes on in the partition that it has come to; `None`: it is past all of it.
-fn row_to_go_on_behind<'a>(
-    resume: &mut Option<PositionRef<'a>>,
-    token: Token,
-    key: &[u8],
-) -> Option<Option<&'a [u8]>> {
+fn row_to_go_on_behind<'a>(resume: &mut Option<PositionRef<'a>>, token: Token, key: &[u8]) -> Option<Option<&'a [u8]>> {
     let Some(after) = *resume else { return Some(None) };
     if (token, key) < (after.token, after.key) {
         return None;
@@ -295,12 +291,7 @@ impl<'v, S: DataSink> Rows<'_, 'v, '_, S> {
     }
 
     /// Goes to the first block that may hold something of the slice, if the input is not there or behind already.
-    async fn go_to_slice(
-        &mut self,
-        wide: &Wide,
-        slice: &Slice<'_>,
-        standing: Standing,
-    ) -> Result<Standing, ReadError> {
+    async fn go_to_slice(&mut self, wide: &Wide, slice: &Slice<'_>, standing: Standing) -> Result<Standing, ReadError> {
         let start = match self.after {
             Some(after) if self.visit.starts_after() => Bound { prefix: after, inclusive: true },
             _ => slice.start,
@@ -353,12 +344,7 @@ impl<'v, S: DataSink> Rows<'_, 'v, '_, S> {
     }
 
     /// The blocks that may hold something of the slice below `top`.
-    async fn blocks_below(
-        &mut self,
-        wide: &Wide,
-        slice: &Slice<'_>,
-        top: Option<&[u8]>,
-    ) -> Result<Blocks, ReadError> {
+    async fn blocks_below(&mut self, wide: &Wide, slice: &Slice<'_>, top: Option<&[u8]>) -> Result<Blocks, ReadError> {
         let end = match (self.after, top) {
             (Some(after), Some(top)) if after == top => Bound { prefix: after, inclusive: false },
             _ => slice.end,

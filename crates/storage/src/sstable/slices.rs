@@ -4,7 +4,7 @@
 //! there is no such place is the partition's end, and nobody is told. Markers at the same place are told as one change, since a
 //! read that goes on behind the place has passed them all.
 
-use mutation::{ClusteringRef, Deletion, Position, ReadCommand, RowRef, Slice};
+use mutation::{ClusteringRef, Deletion, Position, RowRef, Slice};
 use sstable::data::Item;
 use topology::Token;
 
@@ -29,7 +29,6 @@ pub(super) enum Taken {
 
 /// What is handed to the sink, and how much of it there was.
 pub(super) struct Output<'r, S> {
-    pub(super) command: &'r ReadCommand<'r>,
     pub(super) sink: &'r mut S,
     pub(super) cost: usize,
 }
@@ -273,7 +272,10 @@ struct BlockItem {
 }
 
 enum BlockItemKind {
-    Marker { closes: Option<Deletion>, opens: Option<Deletion> },
+    Marker {
+        closes: Option<Deletion>,
+        opens: Option<Deletion>,
+    },
     /// Where the clustering and the row begin, and where they end.
     Row(usize, usize, usize),
 }
