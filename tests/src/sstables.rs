@@ -9,7 +9,7 @@ mod tools;
 
 use std::path::PathBuf;
 
-pub use fixtures::{Kept, fixtures};
+pub use fixtures::{Kept, fixtures, statements};
 
 /// A real server that runs, and what it writes.
 #[derive(Clone, Debug)]
@@ -18,7 +18,7 @@ pub struct Writer {
     pub version: String,
     /// Where its configuration and its data lie.
     pub folder: PathBuf,
-    /// Where it listens; for its operators, one port further.
+    /// Where it listens; for its operators, one port further. 0: it has ended.
     pub port: u16,
 }
 
@@ -28,6 +28,16 @@ impl Writer {
         let (version, rest) = argument.split_once('@')?;
         let (folder, port) = rest.rsplit_once('@')?;
         Some(Writer { version: version.into(), folder: folder.into(), port: port.parse().ok()? })
+    }
+
+    /// Whether it runs; otherwise its folder holds what it wrote before.
+    fn is_serving(&self) -> bool {
+        self.port != 0
+    }
+
+    /// The major version of what writes such SSTables.
+    fn major(&self) -> u32 {
+        if self.version.starts_with('m') { 3 } else { 5 }
     }
 
     fn address(&self) -> String {

@@ -2,8 +2,9 @@
 //!
 //! - `fixtures JARS FOLDER little|all SERVER [NAME…]`: has the server write the scripts' tables, and keeps their folders. The answers of the
 //!   server that writes `da` are written into the scripts; the others must give the same
+//! - `statements FOLDER`: what a Cassandra 3 is to write, for `Legacy.java`
 //!
-//! A SERVER is `version@folder@port`; JARS is the folder of the real one's.
+//! A SERVER is `version@folder@port`, with port 0 for one that has written its folder already; JARS is the folder of the real one's.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -21,6 +22,7 @@ fn main() -> ExitCode {
             let kept = if *kept == "all" { Kept::All } else { Kept::Little };
             sstables::fixtures(Path::new(jars), Path::new(folder), kept, writer, names)
         }
+        ("statements", [folder], []) => sstables::statements(Path::new(folder)),
         _ => Err(format!("`{command}` is no command of the judge of SSTables")),
     };
     match outcome {

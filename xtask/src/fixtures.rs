@@ -3,10 +3,12 @@
 //! This starts a server for each version of the format; what is written and kept is told by `tests/src/sstables/`.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use crate::oracle::free_port;
 use crate::peers::cassandra::{self, Cassandra, Purpose};
+use crate::peers::legacy;
 use crate::tests::cargo_test;
 use crate::{process, workspace};
 
@@ -23,11 +25,15 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
         wanted => (workspace::root().join("crates/sstable/testdata/cassandra"), "little", wanted),
     };
     let folder = std::path::absolute(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let unknown = wanted.iter().find(|version| !WRITERS.iter().any(|(name, _)| name == version));
+    let is_known = |version: &str| version == legacy::VERSION || WRITERS.iter().any(|(name, _)| *name == version);
+    let unknown = wanted.iter().find(|version| !is_known(version));
     if let Some(unknown) = unknown {
         return Err(format!("no server writes {unknown}"));
     }
     build_judge()?;
+    if wanted.is_empty() || wanted.iter().any(|wanted| wanted == legacy::VERSION) {
+        write_legacy(&folder, kept)?;
+    }
     for (version, purpose) in WRITERS {
         if wanted.is_empty() || wanted.iter().any(|wanted| wanted == version) {
             write_version(&folder, kept, version, purpose)?;
@@ -42,12 +48,26 @@ pub fn build_judge() -> Result<(), String> {
     process::must(cargo_test().args(["--no-run", "--test", "sstables"]), TIME).map(drop)
 }
 
+fn write_legacy(folder: &Path, kept: &str) -> Result<(), String> {
+    let (jars, scratch) = (cassandra::fetch()?, workspace::scratch("cassandra-legacy")?);
+    let statements = scratch.join("statements");
+    process::must(judge("statements").arg(&statements), TIME)?;
+    process::must(&mut legacy::command(&scratch, &statements)?, TIME)?;
+    let writer = format!("{}@{}@0", legacy::VERSION, scratch.display());
+    process::must(judge("fixtures").arg(jars).arg(folder).arg(kept).arg(writer), TIME).map(drop)
+}
+
+/// The judge, to be told the rest.
+fn judge(command: &str) -> Command {
+    let mut judge = cargo_test();
+    judge.args(["--test", "sstables", "--", command]);
+    judge
+}
+
 fn write_version(folder: &Path, kept: &str, version: &str, purpose: Purpose) -> Result<(), String> {
     let jars = cassandra::fetch()?;
     let mut server = Cassandra::spawn(purpose, free_port()?, None)?;
     server.wait_until_it_listens()?;
     let writer = format!("{version}@{}@{}", server.folder.display(), server.port);
-    let mut judge = cargo_test();
-    judge.args(["--test", "sstables", "--", "fixtures"]).arg(jars).arg(folder).arg(kept).arg(writer);
-    process::must(&mut judge, TIME).map(drop)
+    process::must(judge("fixtures").arg(jars).arg(folder).arg(kept).arg(writer), TIME).map(drop)
 }

@@ -44,7 +44,7 @@ cargo xtask <task>
   oracle settle [PATH…]
                      take the marks away from what Helenus no longer lacks; `mark WHY [PATH…]` sets them
   fixtures [--all FOLDER] [VERSION…]
-                     have a real Cassandra write the SSTables that tests read: da, oa, nb; --all: with dumps and answers
+                     have a real Cassandra write the SSTables that tests read: da, oa, nb, me; --all: with dumps and answers
   cassandra [PORT]   run a real Cassandra 5.0.6 in the foreground, to hold tests against it
 ";
 

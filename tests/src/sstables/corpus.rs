@@ -1,7 +1,8 @@
 //! The scripts: statements that write a keyspace's tables in phases with flushes between, then ask them.
 //!
-//! A script is one of the oracle's with two more directives. `@flush` stands above the first statement behind a flush. `@repeat N` runs a
+//! A script is one of the oracle's with more directives. `@flush` stands above the first statement behind a flush. `@repeat N` runs a
 //! statement N times, with `{i}` counting from 0; `{i*7%100}` computes from left to right, `{i:03}` and `{i:08x}` fill with zeros.
+//! `@since 5` marks what a major version brought.
 //! What a script does not say of timestamps and of now is filled in, so that each run writes the same; `@plain` leaves it.
 
 use std::path::PathBuf;
@@ -10,8 +11,10 @@ use crate::oracle::{Block, Script, Session, run_block};
 
 /// The first statement's timestamp in microseconds; each further one's is a millisecond later.
 const TIMESTAMP: i64 = 1_700_000_000_000_000;
-/// What time it is for every statement that says nothing else, in seconds.
+/// What time it is for every statement that writes and says nothing else, in seconds.
 const NOW: i64 = 1_700_000_000;
+/// The same for one that reads: later than any clock with which files are written, and sooner than what must not expire.
+const NOW_READING: i64 = 1_900_000_000;
 
 /// A script and the keyspace that it fills.
 #[derive(Clone, Debug)]
@@ -43,9 +46,10 @@ fn folder() -> PathBuf {
 }
 
 impl Chapter {
-    /// The statements that change the schema, in order.
-    pub fn schema(&self) -> Vec<String> {
-        let statements = self.script.blocks.iter().flat_map(Block::statements).map(|statement| statement.text);
+    /// The statements that change the schema, in order, for a server of that major version.
+    pub fn schema(&self, version: u32) -> Vec<String> {
+        let blocks = self.script.blocks.iter().filter(|block| since(block).is_ok_and(|since| since <= version));
+        let statements = blocks.flat_map(Block::statements).map(|statement| statement.text);
         statements.filter(|text| is_of_schema(text)).map(|text| text + ";").collect()
     }
 
@@ -56,6 +60,29 @@ impl Chapter {
         let ends: Vec<usize> = flushes.chain([blocks.len()]).collect();
         let begins = std::iter::once(0).chain(ends.iter().copied());
         begins.zip(&ends).map(|(begin, &end)| &blocks[begin..end]).collect()
+    }
+
+    /// What writes, for a server of that major version: a line for each statement with its timestamp and its now before it and tabs between,
+    /// and `flush`.
+    pub fn writes(&self, version: u32) -> Result<String, String> {
+        let mut lines = String::new();
+        for (at, block) in self.script.blocks.iter().enumerate() {
+            if block.directive("flush").is_some() {
+                lines.push_str("flush\n");
+            }
+            if since(block)? > version {
+                continue;
+            }
+            for block in repeated(block)? {
+                let block = with_times(block, at);
+                let directive = |name: &str| block.directive(name).unwrap_or_default();
+                for statement in block.statements().iter().filter(|statement| !statement.text.starts_with("SELECT ")) {
+                    let text = statement.text.replace('\n', " ");
+                    lines.push_str(&format!("{}\t{}\t{text}\n", directive("timestamp"), directive("now")));
+                }
+            }
+        }
+        Ok(lines)
     }
 
     /// Runs these blocks and gives their answers. `first` is the place of the first of them in the script.
@@ -82,6 +109,11 @@ impl Chapter {
 /// Whether a statement changes the schema.
 fn is_of_schema(text: &str) -> bool {
     ["CREATE ", "ALTER ", "DROP "].iter().any(|word| text.starts_with(word))
+}
+
+/// The major version that brought what the block needs.
+fn since(block: &Block) -> Result<u32, String> {
+    block.directive("since").map_or(Ok(0), str::parse).map_err(|_| "`@since` names no version".to_string())
 }
 
 /// The block as often as it says.
@@ -139,7 +171,9 @@ fn computed(text: &str, number: u64) -> Option<String> {
 /// The block with a timestamp of its place and a fixed now, where it has none of its own.
 fn with_times(mut block: Block, place: usize) -> Block {
     let is_plain = block.directive("plain").is_some();
-    block.head.retain(|line| !["@flush", "@plain"].contains(&line.as_str()) && !line.starts_with("@repeat"));
+    block.head.retain(|line| {
+        !["@flush", "@plain"].contains(&line.as_str()) && !line.starts_with("@repeat") && !line.starts_with("@since")
+    });
     if is_plain || block.statements().iter().any(|statement| is_of_schema(&statement.text)) {
         return block;
     }
@@ -148,7 +182,9 @@ fn with_times(mut block: Block, place: usize) -> Block {
         block.head.insert(0, format!("@timestamp {}", TIMESTAMP + 1000 * place));
     }
     if block.directive("now").is_none() {
-        block.head.insert(0, format!("@now {NOW}"));
+        let is_reading = block.statements().iter().any(|statement| statement.text.starts_with("SELECT "));
+        let now = if is_reading { NOW_READING } else { NOW };
+        block.head.insert(0, format!("@now {now}"));
     }
     block
 }

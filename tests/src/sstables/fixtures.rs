@@ -27,7 +27,9 @@ pub fn fixtures(jars: &Path, folder: &Path, kept: Kept, writer: &Writer, names: 
     let tools = Tools::new(jars, &writer.folder.join("tools"))?;
     let scripts = chapters(names)?;
     let mut given = scripts.clone();
-    write_tables(&tools, writer, &mut given)?;
+    if writer.is_serving() {
+        write_tables(&tools, writer, &mut given)?;
+    }
     let (mut jobs, mut is_right) = (Vec::new(), true);
     for (recorded, given) in scripts.iter().zip(&given) {
         let target = folder.join(&writer.version).join(&given.keyspace);
@@ -35,7 +37,7 @@ pub fn fixtures(jars: &Path, folder: &Path, kept: Kept, writer: &Writer, names: 
             std::fs::remove_dir_all(&target).map_err(|error| format!("cannot empty {}: {error}", target.display()))?;
         }
         jobs.extend(copy_keyspace(&writer.data().join(&given.keyspace), &target)?);
-        write(&target.join("schema.cql"), &(given.schema().join("\n\n") + "\n"))?;
+        write(&target.join("schema.cql"), &(given.schema(writer.major()).join("\n\n") + "\n"))?;
         if kept == Kept::All {
             given.script.write_to(&target.join("script.cql"))?;
         }
@@ -58,6 +60,15 @@ pub fn fixtures(jars: &Path, folder: &Path, kept: Kept, writer: &Writer, names: 
     }
     println!("{}: {} files of {} keyspaces", writer.version, jobs.len(), given.len());
     Ok(is_right)
+}
+
+/// Writes to `folder/keyspace.txt` what is to be written by a Cassandra 3, which is not asked over a socket.
+pub fn statements(folder: &Path) -> Result<bool, String> {
+    std::fs::create_dir_all(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+    for chapter in chapters(&[])? {
+        write(&folder.join(format!("{}.txt", chapter.keyspace)), &chapter.writes(3)?)?;
+    }
+    Ok(true)
 }
 
 /// Runs the chapters on the server, one flush after each of their phases, and keeps its answers in them.
