@@ -16,9 +16,9 @@ mod error;
 mod header;
 mod marker;
 pub mod marshal;
-pub mod statistics;
 pub mod own;
 mod pages;
+pub mod statistics;
 pub mod toc;
 mod version;
 
