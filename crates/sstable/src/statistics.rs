@@ -63,7 +63,8 @@ impl Statistics {
         let header = Header::read(header).map_err(|error| error.from_base(header_at as u64))?;
         let mut cursor = parts.cursor(STATS, "stats")?;
         let stats = Stats::read(version, &mut cursor, &header)?;
-        cursor.end()?;
+        // Cassandra reckons some bytes too many for this part, and leaves them zero.
+        cursor.end_of_padding()?;
         Ok(Statistics { partitioner, bloom_filter_fp_chance, cardinality, stats, header })
     }
 

@@ -273,8 +273,9 @@ fn whole(fault: Fault) -> Fault {
 /// A partition's deletion from version `oa` on: a byte if there is none, else its timestamp and time. Cassandra knows
 /// no such deletion with a negative timestamp; those that we write, and whose first byte is not that of "none", are read.
 fn read_partition_deletion(reader: &mut Reader<'_>) -> Result<Option<Deletion>, Fault> {
-    if reader.peek().first() == Some(&LIVE_PARTITION) {
-        reader.u8()?;
+    let mut first = *reader;
+    if first.u8()? == LIVE_PARTITION {
+        *reader = first;
         return Ok(None);
     }
     let timestamp = reader.i64()?;

@@ -146,7 +146,9 @@ impl RowWriter {
             }
             self.body.extend_from_slice(&self.cells[pending.cells.clone()]);
         }
-        collector.row(row, present as u64, |cell| {
+        // Cassandra does not count a column of which there is a deletion alone.
+        let columns_set = self.pending.iter().filter(|pending| pending.count > 0).count();
+        collector.row(row, columns_set as u64, |cell| {
             let index = columns.index_of(cell.column)?;
             Some(columns.all[index].is_complex() && is_whole(cell))
         });

@@ -22,8 +22,8 @@ pub struct FileFacts {
     pub compression_ratio: f64,
     /// The node that writes it.
     pub host: [u8; 16],
-    /// The share of the ring from the first to the last token that the writer owns.
-    pub token_space_coverage: f64,
+    /// The share of the ring from the first to the last token that the writer owns, if it is known.
+    pub token_space_coverage: Option<f64>,
 }
 
 /// Statistics in the making.
@@ -105,7 +105,7 @@ impl StatisticsCollector {
         }
     }
 
-    /// A row, or a static row, with cells in `columns_set` columns. `is_deletion` says of a cell whether it is the
+    /// A row, or a static row, with values or elements in `columns_set` columns. `is_deletion` says of a cell whether it is the
     /// deletion of a whole column of several cells; `None`: it is not written.
     pub(crate) fn row(
         &mut self,
@@ -213,7 +213,7 @@ impl StatisticsCollector {
             originating_host: Some(facts.host),
             has_partition_deletions: self.has_partition_deletions,
             key_range: Some((self.first_key.unwrap_or_default(), self.last_key)),
-            token_space_coverage: Some(facts.token_space_coverage),
+            token_space_coverage: facts.token_space_coverage,
         };
         Statistics {
             partitioner: PARTITIONER.to_owned(),

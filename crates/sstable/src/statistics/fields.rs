@@ -105,6 +105,14 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// That nothing is left but zeros.
+    pub(super) fn end_of_padding(&self) -> Result<(), Corrupt> {
+        match self.reader.peek().iter().position(|&byte| byte != 0) {
+            None => Ok(()),
+            Some(_) => Err(self.corrupt("bytes that are not zero are left over")),
+        }
+    }
+
     /// That nothing is left.
     pub(super) fn end(&self) -> Result<(), Corrupt> {
         match self.remaining() {
