@@ -112,9 +112,13 @@ impl Shard {
         }
     }
 
-    /// Flushes all tables.
-    pub async fn flush_all(&self) -> Result<(), FlushError> {
-        let tables: Vec<TableId> = self.engine().tables.iter().map(|table| table.id).collect();
+    /// Flushes all tables, or those of which the log has nothing.
+    pub async fn flush_at_end(&self, is_for_all: bool) -> Result<(), FlushError> {
+        let tables: Vec<TableId> = {
+            let engine = self.engine();
+            let meant = engine.tables.iter().filter(|table| is_for_all || !table.is_durable);
+            meant.map(|table| table.id).collect()
+        };
         for table in tables {
             self.flush(table).await?;
         }
@@ -359,10 +363,11 @@ impl Shard {
         let Some(table) = table.filter(|table| table.frozen.front().is_some_and(|first| first.number == number)) else {
             return false;
         };
-        // It may have been altered since the file was opened.
-        sstable.set_table(&table.definition);
         let frozen = table.frozen.pop_front().expect("it is the first of them");
-        table.files.push(LiveFile { sstable, is_shared: false });
+        let file = LiveFile { sstable, is_shared: false };
+        // The table may have been altered since the file was opened.
+        file.take_definition(&table.definition);
+        table.files.push(file);
         table.files_version += 1;
         tables.retire(frozen.memtable, pool);
         true

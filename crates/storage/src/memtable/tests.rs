@@ -16,6 +16,7 @@ use super::*;
 use crate::sink::{Flow, ReadEnd, RowSink};
 
 mod data;
+mod flush;
 
 const TABLE: TableId = TableId([7; 16]);
 const NOW: u32 = 1000;
