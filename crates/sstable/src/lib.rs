@@ -9,6 +9,7 @@ pub mod bloom;
 pub mod bti;
 pub mod byte_comparable;
 mod component;
+mod deletion;
 mod error;
 mod marker;
 mod pages;
