@@ -85,3 +85,17 @@ impl Index {
         todo!()
     }
 }
+
+/// The blocks of a slice.
+#[derive(Debug, Clone)]
+pub struct RowBlocks {}
+
+impl RowBlocks {
+    pub(crate) fn next(&mut self, _pages: &(impl Pages + ?Sized)) -> Result<Option<crate::Block>, LookupError> {
+        todo!()
+    }
+
+    pub(crate) fn next_back(&mut self, _pages: &(impl Pages + ?Sized)) -> Result<Option<crate::Block>, LookupError> {
+        todo!()
+    }
+}

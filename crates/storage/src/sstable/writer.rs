@@ -343,7 +343,7 @@ impl SstableWriter {
             bloom_filter_fp_chance: self.table.options.bloom_filter_fp_chance,
             compression_ratio: self.chunks.ratio(),
             host: self.origin.host,
-            token_space_coverage: token_space_coverage(tokens),
+            token_space_coverage: Some(token_space_coverage(tokens)),
         };
         let statistics = collector.finish(&facts);
         let rows = statistics.stats.rows.max(0).cast_unsigned();
