@@ -6,6 +6,7 @@
 mod data_page;
 mod lane;
 mod merge;
+mod output;
 mod place;
 
 pub use data_page::{DataItem, DataPageLimits, DataPageWriter, read_data_item};
