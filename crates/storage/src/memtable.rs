@@ -4,6 +4,7 @@
 
 mod arena;
 mod entry;
+mod flush;
 mod node;
 mod partition;
 mod pool;
@@ -18,6 +19,7 @@ mod write;
 
 use std::collections::VecDeque;
 
+pub use flush::{FlushItem, FlushWalk};
 pub use pool::ChunkPool;
 pub use shape::TableShape;
 pub use write::Merge;

@@ -285,6 +285,11 @@ impl Shard {
         }
     }
 
+    /// Rises when what a table is read from changes otherwise than by writes to its memtable.
+    pub fn files_version(&self, table: TableId) -> u64 {
+        self.inner.engine.borrow().tables.get(table).map_or(0, |table| table.files_version)
+    }
+
     /// Takes over the tables of a schema; those that are gone are dropped with their data.
     pub fn update_schema(&self, schema: &Schema) {
         let gone = {
@@ -307,10 +312,7 @@ impl Shard {
         {
             let mut engine = self.inner.engine.borrow_mut();
             let Engine { tables, pool, .. } = &mut *engine;
-            if let Some(table) = tables.get_mut(table) {
-                table.memtable.clear(pool);
-                table.content.truncations += 1;
-            }
+            tables.truncate(table, pool);
         }
         self.trim_in_background();
         let position = self.inner.log.position();
