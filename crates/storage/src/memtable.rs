@@ -87,4 +87,4 @@ impl Memtable {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -178,6 +178,18 @@ impl<S: Source> Lane<S> {
         }
     }
 
+    /// The deletion of all of the partition that begins next. Where it has no more than one row it may be that row's.
+    pub(super) fn deletion_of_all(&self, table: &Table) -> Option<Deletion> {
+        let (deletion, _) = self.next_partition()?;
+        if !table.clustering().is_empty() {
+            return deletion;
+        }
+        match read_trusted_item(&mut Reader::new(&self.items[self.used..])) {
+            Ok(Some(DataItem::Row { row, .. })) => Deletion::max_of(deletion, row.deletion()),
+            _ => deletion,
+        }
+    }
+
     /// The row that comes next.
     pub(super) fn next_row(&self) -> Option<(ClusteringRef<'_>, &[u8])> {
         match &self.head {

@@ -75,6 +75,10 @@ impl Progress {
         self.row.extend_from_slice(row.unwrap_or_default());
     }
 
+    fn is_at(&self, partition: &Partition, place: &[u8]) -> bool {
+        self.has_row && self.row == place && self.token == partition.token && self.key == partition.key
+    }
+
     /// Takes over a position that something else came to.
     pub(super) fn reach(&mut self, position: &Position) {
         self.pass(position.token, &position.key, position.row.as_deref());
@@ -344,8 +348,9 @@ impl<'m, S: Source, O: Output> Merge<'m, S, O> {
         let deletion = self.members.iter().map(|&index| self.lanes[index].range).fold(None, Deletion::max_of);
         let flow = self.output.range((!is_beginning).then_some(at), deletion);
         let at = self.changed_at.take().unwrap_or_default();
-        if is_beginning || is_at_same {
-            // To go on behind this place would be to go on behind its row.
+        // To go on behind the place of a row would be to go on behind the row; and what holds where the read goes on gets it no
+        // further.
+        if is_beginning || is_at_same || self.progress.is_at(&self.partition, &at) {
             return Flow::Continue;
         }
         self.progress.pass(self.partition.token, &self.partition.key, Some(&at));

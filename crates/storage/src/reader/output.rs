@@ -1,6 +1,6 @@
 //! What a merge gives, and to whom: what lives to a [`RowSink`], or all of it, as one lane, to a [`DataSink`].
 
-use mutation::{ClusteringRef, Deletion, LiveRow, ReadCommand, RowRef};
+use mutation::{ClusteringRef, Deletion, LiveRow, Position, ReadCommand, RowRef};
 use topology::Token;
 
 use crate::sink::{DataSink, Flow, RowSink};
@@ -61,16 +61,27 @@ pub(super) struct Live<'s, S> {
     sink: &'s mut S,
     now_in_seconds: u32,
     /// The partition within which the read goes on: it was announced to the sink, or had nothing to show.
-    resumed: Option<(Token, &'s [u8])>,
+    resumed: Option<(Token, Vec<u8>)>,
     /// The partition that is being read.
     present: Option<(Token, Vec<u8>)>,
     is_announced: bool,
 }
 
 impl<'s, S: RowSink> Live<'s, S> {
-    pub(super) fn new(sink: &'s mut S, command: &ReadCommand<'s>) -> Self {
-        let resumed = command.after.filter(|after| after.row.is_some()).map(|after| (after.token, after.key));
+    pub(super) fn new(sink: &'s mut S, command: &ReadCommand<'_>) -> Self {
+        let resumed = command.after.filter(|after| after.row.is_some()).map(|after| (after.token, after.key.to_vec()));
         Live { sink, now_in_seconds: command.now_in_seconds, resumed, present: None, is_announced: false }
+    }
+
+    /// The sink, for something that gives it rows itself, up to a place that [`Live::go_on_after`] is told.
+    pub(super) fn sink(&mut self) -> &mut S {
+        self.sink
+    }
+
+    /// The sink was given what stands before `position`.
+    pub(super) fn go_on_after(&mut self, position: &Position) {
+        self.resumed = position.row.is_some().then(|| (position.token, position.key.clone()));
+        self.present = None;
     }
 
     fn live_static<'p>(&self, partition: &'p Partition) -> Option<LiveRow<'p>> {
@@ -106,7 +117,7 @@ impl<'s, S: RowSink> Live<'s, S> {
 impl<S: RowSink> Output for Live<'_, S> {
     fn partition(&mut self, partition: &Partition) -> Flow {
         let is_new = self.enter(partition);
-        let is_resumed = self.resumed.is_some_and(|(token, key)| partition.is(token, key));
+        let is_resumed = self.resumed.as_ref().is_some_and(|(token, key)| partition.is(*token, key));
         if !is_new || is_resumed || self.live_static(partition).is_none() {
             return Flow::Continue;
         }
@@ -147,15 +158,15 @@ pub(super) struct AsData<'s, S> {
     sink: &'s mut S,
     /// The partition within which the read goes on: the sink was told what holds there by an earlier read, which need not
     /// be so any more.
-    resumed: Option<(Token, &'s [u8])>,
+    resumed: Option<(Token, Vec<u8>)>,
     present: Option<(Token, Vec<u8>)>,
     /// The deletion that the sink was told last; `None`: it does not know.
     told: Option<Option<Deletion>>,
 }
 
 impl<'s, S: DataSink> AsData<'s, S> {
-    pub(super) fn new(sink: &'s mut S, command: &ReadCommand<'s>) -> Self {
-        let resumed = command.after.filter(|after| after.row.is_some()).map(|after| (after.token, after.key));
+    pub(super) fn new(sink: &'s mut S, command: &ReadCommand<'_>) -> Self {
+        let resumed = command.after.filter(|after| after.row.is_some()).map(|after| (after.token, after.key.to_vec()));
         AsData { sink, resumed, present: None, told: None }
     }
 
@@ -167,7 +178,7 @@ impl<'s, S: DataSink> AsData<'s, S> {
 impl<S: DataSink> Output for AsData<'_, S> {
     fn partition(&mut self, partition: &Partition) -> Flow {
         if !self.present.as_ref().is_some_and(|(token, key)| partition.is(*token, key)) {
-            let is_resumed = self.resumed.is_some_and(|(token, key)| partition.is(token, key));
+            let is_resumed = self.resumed.as_ref().is_some_and(|(token, key)| partition.is(*token, key));
             self.told = (!is_resumed).then_some(None);
             self.present = Some((partition.token, partition.key.clone()));
         }

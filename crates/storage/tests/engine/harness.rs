@@ -240,6 +240,7 @@ pub fn read_rows(shard: &Shard, table: TableId) -> Vec<u32> {
         match shard.read(&command, &mut sink) {
             ReadEnd::Complete => break,
             ReadEnd::Paused(position) | ReadEnd::Stopped(position) => after = Some(position),
+            ReadEnd::OnDisk => panic!("nothing was flushed"),
         }
     }
     sink.keys.sort_unstable();
