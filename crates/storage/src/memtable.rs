@@ -99,4 +99,4 @@ impl Memtable {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

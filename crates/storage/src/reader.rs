@@ -4,11 +4,18 @@
 //! `docs/internals/coordinator.md`.
 
 mod data_page;
+mod direct;
 mod lane;
 mod merge;
+mod output;
 mod place;
+mod source;
+mod through;
 
 pub use data_page::{DataItem, DataPageLimits, DataPageWriter, read_data_item};
 pub use lane::{Lane, Page, Source};
 pub use merge::{Comparison, ReadDone, merge};
 pub use place::{clustering_place, row_position};
+
+#[cfg(test)]
+mod tests;

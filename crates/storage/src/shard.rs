@@ -1,6 +1,6 @@
 //! [`Shard`]: one shard's engine.
 
-use std::cell::{RefCell, RefMut};
+use std::cell::{Ref, RefCell, RefMut};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -80,7 +80,7 @@ pub struct Shard {
 struct Inner {
     runtime: Runtime,
     options: StorageOptions,
-    shard_count: u16,
+    sharder: Sharder,
     engine: RefCell<Engine>,
     log: CommitLog,
     manifests: Manifests,
@@ -145,12 +145,12 @@ impl Shard {
         let inner = Inner {
             runtime: runtime.clone(),
             options,
+            sharder,
             manifests,
             manifest: files.manifest,
             pages,
             flusher,
             durable_truncations: RefCell::default(),
-            shard_count: sharder.shards,
             engine: RefCell::new(engine),
             log,
             unfinished: RefCell::default(),
@@ -201,10 +201,6 @@ impl Shard {
         &self.inner.flusher
     }
 
-    pub(crate) fn shard_count(&self) -> u16 {
-        self.inner.shard_count
-    }
-
     pub(crate) fn durable_truncations(&self) -> RefMut<'_, BTreeMap<TableId, ReplayPosition>> {
         self.inner.durable_truncations.borrow_mut()
     }
@@ -215,6 +211,16 @@ impl Shard {
 
     pub(crate) fn engine(&self) -> RefMut<'_, Engine> {
         self.inner.engine.borrow_mut()
+    }
+
+    /// The engine, for a read.
+    pub(crate) fn engine_ref(&self) -> Ref<'_, Engine> {
+        self.inner.engine.borrow()
+    }
+
+    /// Which shard owns which token.
+    pub(crate) fn sharder(&self) -> Sharder {
+        self.inner.sharder
     }
 
     /// Applies one encoded mutation: appends it to the log, merges it into the memtable. Reads see it at once.
@@ -324,22 +330,28 @@ impl Shard {
         self.inner.log.room().await;
     }
 
-    /// Hands the live rows that `command` asks for to `sink`. Bounded: a long read pauses. Of a table that is not here
-    /// there are none.
+    /// Hands the live rows that `command` asks for to `sink`, if one memtable has them all. Bounded: a long read pauses. Of a
+    /// table that is not here there are none.
     #[inline]
     pub fn read(&self, command: &ReadCommand<'_>, sink: &mut impl RowSink) -> ReadEnd {
         let engine = self.inner.engine.borrow();
         match engine.tables.get(command.table) {
-            Some(table) => table.memtable.read(command, sink),
+            Some(table) => match table.only_memtable(command) {
+                Some(memtable) => memtable.read(command, sink),
+                None => ReadEnd::OnDisk,
+            },
             None => ReadEnd::Complete,
         }
     }
 
-    /// Hands all that `command` asks for to `sink`, deletions too. Bounded: a long read pauses.
+    /// Hands all that `command` asks for to `sink`, deletions too, if one memtable has it all. Bounded: a long read pauses.
     pub fn read_data(&self, command: &ReadCommand<'_>, sink: &mut impl DataSink) -> ReadEnd {
         let engine = self.inner.engine.borrow();
         match engine.tables.get(command.table) {
-            Some(table) => table.memtable.read_data(command, sink),
+            Some(table) => match table.only_memtable(command) {
+                Some(memtable) => memtable.read_data(command, sink),
+                None => ReadEnd::OnDisk,
+            },
             None => ReadEnd::Complete,
         }
     }
@@ -413,7 +425,7 @@ impl Shard {
         }
         let foreign = std::mem::take(&mut *inner.foreign.borrow_mut());
         let damaged = std::mem::take(&mut *inner.damaged.borrow_mut());
-        let is_mine = |folder: u16| folder == shard || (shard == 0 && folder >= inner.shard_count);
+        let is_mine = |folder: u16| folder == shard || (shard == 0 && folder >= inner.sharder.shards);
         let mut folders = Vec::new();
         for segment in foreign.iter().filter(|segment| is_mine(segment.folder_shard)) {
             let path = &segment.path;

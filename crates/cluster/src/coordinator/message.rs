@@ -98,6 +98,12 @@ pub enum ReplicaError {
         /// The shard.
         shard: u16,
     },
+    /// A file of its data is damaged or cannot be read; its log says which and where.
+    #[error("shard {shard} cannot read a file of its data")]
+    Unreadable {
+        /// The shard.
+        shard: u16,
+    },
     /// The bytes that it got cannot be decoded, or do not fit the table.
     #[error("shard {shard} got bytes that make no sense: {problem}")]
     Malformed {

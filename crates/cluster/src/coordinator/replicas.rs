@@ -300,7 +300,7 @@ impl Asked<'_> {
 impl Source for Asked<'_> {
     type Error = LaneError;
 
-    async fn fetch(&self, after: Option<&Position>) -> Result<Page, LaneError> {
+    async fn fetch(&mut self, after: Option<&Position>) -> Result<Page, LaneError> {
         let page = self.coordinator.fetch_from(self.origin, self.encoded(after), self.limits).await;
         page.map_err(|error| LaneError { node: self.node, error })
     }

@@ -80,7 +80,7 @@ impl Coordinator {
         sink: &mut impl RowSink,
     ) -> Result<ReadDone, ReplicaError> {
         if self.inner.sharder.shards == 1 {
-            return Ok(self.read_here(command, sink).await);
+            return self.read_here(command, sink).await;
         }
         let limits = self.lane_limits(limits);
         let mut lanes = self.first_pages(&command, limits).await?;

@@ -60,7 +60,11 @@ enum Found {
     Partition(Token, Handle),
     Single(Handle),
     Row(Handle),
-    Boundary { handle: Handle, closes: Option<Deletion>, opens: Option<Deletion> },
+    Boundary {
+        handle: Handle,
+        closes: Option<Deletion>,
+        opens: Option<Deletion>,
+    },
     /// A range that holds up to the partition's end.
     Rest(Deletion),
     End,
@@ -134,9 +138,7 @@ impl FlushWalk {
             let boundary = inside.boundaries.next(arena);
             // A boundary stands before the rows that it covers.
             let is_boundary_first = match (&row, &boundary) {
-                (Some((_, row, _)), Some((_, boundary, _))) => {
-                    entry::key(arena, *boundary) <= entry::key(arena, *row)
-                }
+                (Some((_, row, _)), Some((_, boundary, _))) => entry::key(arena, *boundary) <= entry::key(arena, *row),
                 (row, boundary) => row.is_none() && boundary.is_some(),
             };
             match (row, boundary) {

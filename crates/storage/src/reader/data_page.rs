@@ -125,6 +125,19 @@ pub enum DataItem<'a> {
 
 /// Takes the next item out of a page; `None` at its end. Everything is checked.
 pub fn read_data_item<'a>(reader: &mut Reader<'a>) -> Result<Option<DataItem<'a>>, DecodeError> {
+    read_item(reader, RowRef::decode, ClusteringRef::decode)
+}
+
+/// [`read_data_item`] for a page that was made right here of checked rows.
+pub(super) fn read_trusted_item<'a>(reader: &mut Reader<'a>) -> Result<Option<DataItem<'a>>, DecodeError> {
+    read_item(reader, |bytes| Ok(RowRef::trusted(bytes)), |bytes| Ok(ClusteringRef::trusted(bytes)))
+}
+
+fn read_item<'a>(
+    reader: &mut Reader<'a>,
+    row: impl Fn(&'a [u8]) -> Result<RowRef<'a>, DecodeError>,
+    clustering: impl Fn(&'a [u8]) -> Result<ClusteringRef<'a>, DecodeError>,
+) -> Result<Option<DataItem<'a>>, DecodeError> {
     if reader.is_empty() {
         return Ok(None);
     }
@@ -135,7 +148,7 @@ pub fn read_data_item<'a>(reader: &mut Reader<'a>) -> Result<Option<DataItem<'a>
             let deletion = read_deletion(reader)?;
             let static_row = match reader.varint_bytes()? {
                 [] => None,
-                bytes => Some(RowRef::decode(bytes)?),
+                bytes => Some(row(bytes)?),
             };
             DataItem::Partition { token, key, deletion, static_row }
         }
@@ -148,8 +161,8 @@ pub fn read_data_item<'a>(reader: &mut Reader<'a>) -> Result<Option<DataItem<'a>
             DataItem::Range { at, deletion: read_deletion(reader)? }
         }
         ROW => {
-            let clustering = ClusteringRef::decode(reader.varint_bytes()?)?;
-            DataItem::Row { clustering, row: RowRef::decode(reader.varint_bytes()?)? }
+            let clustering = clustering(reader.varint_bytes()?)?;
+            DataItem::Row { clustering, row: row(reader.varint_bytes()?)? }
         }
         value => return Err(DecodeError::Unknown { what: "a data page's item", value }),
     };

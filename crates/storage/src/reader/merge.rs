@@ -1,18 +1,18 @@
-//! Reconciling what several replicas, or several shards of one, answer to a read.
+//! Reconciling lanes: what several replicas answer, or the memtables and SSTables of one shard.
 //!
-//! Each is a lane: a sequence of data items in the read's order, of which one page at a time is here. The next place is
-//! taken only when every lane's next item is known, so a lane that ran dry is refilled first. That is all the protection
-//! against short reads there needs to be: no lane is taken to be at its end before it says so, whatever its page held,
-//! and the rows that count towards a limit are those that live after reconciliation.
+//! The next place is taken only when every lane's next item is known, so a lane that ran dry is refilled first. That is all
+//! the protection against short reads there needs to be: no lane is taken to be at its end before it says so, whatever its
+//! page held, and the rows that count towards a limit are those that live after reconciliation.
 
 use std::cmp::Ordering;
 
-use mutation::{ClusteringRef, DecodeError, Deletion, LiveRow, Position, ReadCommand, RowRef, merge_rows};
+use mutation::{DecodeError, Deletion, Position, PositionRef, ReadCommand, RowRef, merge_rows};
 use planted::Bug;
 use schema::Table;
 use topology::Token;
 
 use crate::reader::lane::{Head, Lane, Source};
+use crate::reader::output::{Live, Output, Partition};
 use crate::sink::{Flow, RowSink};
 
 /// How a read ended that was waited for.
@@ -41,239 +41,398 @@ pub trait Comparison {
     );
 }
 
-/// The partition that is being merged.
-struct Merged {
+/// How far a merge has come: everything before this place, in the read's direction, was given, and the row at it. It is
+/// written at every row, so its buffers stay.
+#[derive(Debug)]
+pub(super) struct Progress {
+    is_set: bool,
     token: Token,
     key: Vec<u8>,
-    deletion: Option<Deletion>,
-    static_row: Vec<u8>,
-    is_announced: bool,
-    skips: bool,
+    has_row: bool,
+    row: Vec<u8>,
 }
 
-/// Gives the sink what the lanes come to.
+impl Progress {
+    /// Nothing was given yet behind `after`.
+    pub(super) fn from(after: Option<PositionRef<'_>>) -> Self {
+        let mut progress =
+            Progress { is_set: false, token: Token(0), key: Vec::new(), has_row: false, row: Vec::new() };
+        if let Some(after) = after {
+            progress.pass(after.token, after.key, after.row);
+        }
+        progress
+    }
+
+    fn pass(&mut self, token: Token, key: &[u8], row: Option<&[u8]>) {
+        self.is_set = true;
+        if self.token != token || self.key != key {
+            self.token = token;
+            self.key.clear();
+            self.key.extend_from_slice(key);
+        }
+        self.has_row = row.is_some();
+        self.row.clear();
+        self.row.extend_from_slice(row.unwrap_or_default());
+    }
+
+    fn is_at(&self, partition: &Partition, place: &[u8]) -> bool {
+        self.has_row && self.row == place && self.token == partition.token && self.key == partition.key
+    }
+
+    /// Takes over a position that something else came to.
+    pub(super) fn reach(&mut self, position: &Position) {
+        self.pass(position.token, &position.key, position.row.as_deref());
+    }
+
+    /// Where to go on.
+    pub(super) fn after(&self) -> Option<PositionRef<'_>> {
+        let row = self.has_row.then_some(&self.row[..]);
+        self.is_set.then_some(PositionRef { token: self.token, key: &self.key, row })
+    }
+
+    fn position(&self) -> Position {
+        self.after().expect("something was given").to_owned()
+    }
+}
+
+/// Gives the sink what lives of all that the lanes hold.
 pub async fn merge<S: Source>(
     lanes: &mut [Lane<S>],
     table: &Table,
     command: &ReadCommand<'_>,
     pause: impl AsyncFn(),
-    mut comparison: Option<&mut dyn Comparison>,
+    comparison: Option<&mut dyn Comparison>,
     sink: &mut impl RowSink,
 ) -> Result<ReadDone, S::Error> {
-    loop {
-        for lane in &mut *lanes {
-            lane.refill(table).await?;
+    let mut live = Live::new(sink, command);
+    let mut progress = Progress::from(command.after);
+    let mut merge = Merge::new(lanes, table, command.reversed, &mut live, &mut progress);
+    merge.comparison = comparison.map(|comparison| comparison as &mut dyn Comparison);
+    merge.run(pause).await
+}
+
+/// One merge.
+pub(super) struct Merge<'m, S, O> {
+    lanes: &'m mut [Lane<S>],
+    table: &'m Table,
+    reversed: bool,
+    output: &'m mut O,
+    progress: &'m mut Progress,
+    comparison: Option<&'m mut dyn Comparison>,
+    partition: Partition,
+    /// The lanes that have the partition.
+    members: Vec<usize>,
+    /// A change of what is deleted was seen at this place and not told yet.
+    changed_at: Option<Vec<u8>>,
+    /// The members whose next row is at the least place.
+    at_place: Vec<usize>,
+    row: Vec<u8>,
+    spare: Vec<u8>,
+}
+
+/// What is next in a partition.
+enum Next {
+    Range(usize),
+    Row,
+    End,
+}
+
+impl<'m, S: Source, O: Output> Merge<'m, S, O> {
+    pub(super) fn new(
+        lanes: &'m mut [Lane<S>],
+        table: &'m Table,
+        reversed: bool,
+        output: &'m mut O,
+        progress: &'m mut Progress,
+    ) -> Self {
+        Merge {
+            lanes,
+            table,
+            reversed,
+            output,
+            progress,
+            comparison: None,
+            partition: Partition::none(),
+            members: Vec::new(),
+            changed_at: None,
+            at_place: Vec::new(),
+            row: Vec::new(),
+            spare: Vec::new(),
+        }
+    }
+
+    /// Merges until the lanes are at their end or the output has enough.
+    pub(super) async fn run(mut self, pause: impl AsyncFn()) -> Result<ReadDone, S::Error> {
+        let mut is_first = true;
+        while self.enter_partition().await? {
+            if !is_first && self.output.is_full() {
+                return Ok(ReadDone::Stopped(self.progress.position()));
+            }
+            is_first = false;
+            if let Flow::Stop = self.partition(&pause).await? {
+                return Ok(ReadDone::Stopped(self.progress.position()));
+            }
+            pause().await;
+        }
+        Ok(ReadDone::Complete)
+    }
+
+    /// Finds the next partition and the lanes that have it; false: there is none.
+    async fn enter_partition(&mut self) -> Result<bool, S::Error> {
+        for lane in &mut *self.lanes {
+            lane.refill(self.table).await?;
             // What comes before any partition belongs to none.
             if matches!(lane.head, Head::Range { .. } | Head::Row { .. }) {
                 let what = DecodeError::Unknown { what: "a data page's first item", value: 2 };
                 return Err(lane.source.malformed(what));
             }
         }
-        let first = lanes.iter().filter_map(Lane::next_key).min();
-        let Some((token, key)) = first else { return Ok(ReadDone::Complete) };
-        let key = key.to_vec();
-        let mut members = Vec::new();
-        for (index, lane) in lanes.iter().enumerate() {
-            if lane.next_key() == Some((token, &key)) {
-                members.push(index);
-            }
-        }
-        let comparison = comparison.as_mut().map(|comparison| &mut **comparison as &mut dyn Comparison);
-        let merged = merge_partition(lanes, &members, table, command, (token, key), &pause, comparison, sink);
-        if let Some(position) = merged.await? {
-            return Ok(ReadDone::Stopped(position));
-        }
-        pause().await;
-    }
-}
-
-/// Merges the partition that is the members' next. `Some`: the sink stopped there.
-#[expect(clippy::too_many_arguments, reason = "it is the body of a loop")]
-async fn merge_partition<S: Source>(
-    lanes: &mut [Lane<S>],
-    members: &[usize],
-    table: &Table,
-    command: &ReadCommand<'_>,
-    (token, key): (Token, Vec<u8>),
-    pause: &impl AsyncFn(),
-    mut comparison: Option<&mut dyn Comparison>,
-    sink: &mut impl RowSink,
-) -> Result<Option<Position>, S::Error> {
-    let resumed = command.after.is_some_and(|after| after.key == key && after.row.is_some());
-    let mut merged = Merged { token, key, deletion: None, static_row: Vec::new(), is_announced: false, skips: false };
-    let mut heads = vec![(None, Vec::new()); lanes.len()];
-    for &index in members {
-        let lane = &mut lanes[index];
-        lane.range = None;
-        if let Head::Partition { deletion, static_row, .. } = &lane.head {
-            heads[index] = (*deletion, static_row.clone());
-        }
-        merged.take_partition(lane, table)?;
-    }
-    if let Some(comparison) = comparison.as_deref_mut() {
-        for (index, (deletion, static_row)) in heads.iter().enumerate() {
-            comparison.deletion(index, *deletion, merged.deletion);
-            let holds = merged.deletion;
-            comparison.row(index, None, (static_row, holds), (&merged.static_row, holds));
-        }
-    }
-    if !resumed && merged.live_static(command.now_in_seconds).is_some() {
-        match merged.announce(command.now_in_seconds, sink) {
-            Flow::Continue => {}
-            Flow::SkipPartition => merged.skips = true,
-            Flow::Stop => return Ok(Some(Position { token, key: merged.key, row: None })),
-        }
-    }
-    let mut row = Vec::new();
-    while !merged.skips {
-        for &index in members {
-            let lane = &mut lanes[index];
-            lane.refill(table).await?;
-            while merged.take_partition(lane, table)? || take_beginning(lane, table)? {
-                lane.refill(table).await?;
-            }
-        }
-        let next = members.iter().copied().filter(|&index| place_of(&lanes[index].head).is_some());
-        let Some(first) = next.min_by(|&a, &b| order(&lanes[a].head, &lanes[b].head, command.reversed)) else {
-            return Ok(None);
-        };
-        if let Head::Range { deletion, .. } = lanes[first].head {
-            if !lanes[first].source.planted().is(Bug::RangeTombstoneIgnored) {
-                lanes[first].range = deletion;
-            }
-            lanes[first].advance(table)?;
-            continue;
-        }
-        let mut rows = vec![Vec::new(); if comparison.is_some() { lanes.len() } else { 0 }];
-        let (place, clustering) = take_rows(lanes, members, first, table, &mut row, &mut rows)?;
-        let ranges = members.iter().map(|&index| lanes[index].range);
-        let shadow = ranges.fold(merged.deletion, Deletion::max_of);
-        if let Some(comparison) = comparison.as_deref_mut() {
-            for (index, (lane, own)) in lanes.iter().zip(&rows).enumerate() {
-                let has = match members.contains(&index) {
-                    true => Deletion::max_of(merged.deletion, lane.range),
-                    false => merged.deletion,
-                };
-                comparison.row(index, Some(&clustering), (own, has), (&row, shadow));
-            }
-        }
-        let live = LiveRow::new(RowRef::trusted(&row), shadow, command.now_in_seconds);
-        if live.is_live() {
-            let flow = match merged.is_announced {
-                true => Flow::Continue,
-                false => merged.announce(command.now_in_seconds, sink),
-            };
-            let flow = match flow {
-                Flow::Continue => sink.row(ClusteringRef::trusted(&clustering), live),
-                other => other,
-            };
-            match flow {
-                Flow::Continue => {}
-                Flow::SkipPartition => merged.skips = true,
-                Flow::Stop => {
-                    let row = (!table.clustering().is_empty()).then_some(place);
-                    return Ok(Some(Position { token, key: merged.key, row }));
+        self.members.clear();
+        let mut least: Option<(Token, &[u8])> = None;
+        for (index, lane) in self.lanes.iter().enumerate() {
+            let Some(key) = lane.next_key() else { continue };
+            match least.map_or(Ordering::Less, |least| key.cmp(&least)) {
+                Ordering::Less => {
+                    self.members.clear();
+                    self.members.push(index);
+                    least = Some(key);
                 }
+                Ordering::Equal => self.members.push(index),
+                Ordering::Greater => {}
             }
         }
-        pause().await;
-    }
-    for &index in members {
-        lanes[index].skip(table, token, &merged.key).await?;
-    }
-    Ok(None)
-}
-
-impl Merged {
-    /// Takes the lane's head if it is this partition's beginning, or that of its next piece.
-    fn take_partition<S: Source>(&mut self, lane: &mut Lane<S>, table: &Table) -> Result<bool, S::Error> {
-        let Head::Partition { token, key, deletion, static_row } = &lane.head else { return Ok(false) };
-        if (*token, key) != (self.token, &self.key) {
-            return Ok(false);
-        }
-        self.deletion = Deletion::max_of(self.deletion, *deletion);
-        if !static_row.is_empty() {
-            self.static_row = match self.static_row.is_empty() {
-                true => static_row.clone(),
-                false => merged_rows(&self.static_row, static_row),
-            };
-        }
-        lane.advance(table)?;
+        let Some((token, key)) = least else { return Ok(false) };
+        self.partition.begin(token, key);
         Ok(true)
     }
 
-    fn live_static(&self, now_in_seconds: u32) -> Option<LiveRow<'_>> {
-        if self.static_row.is_empty() {
-            return None;
+    /// Merges the partition that was entered.
+    async fn partition(&mut self, pause: &impl AsyncFn()) -> Result<Flow, S::Error> {
+        self.take_heads()?;
+        let mut flow = self.output.partition(&self.partition);
+        if flow == Flow::Stop {
+            self.pass_partition();
+            return Ok(flow);
         }
-        let row = LiveRow::new(RowRef::trusted(&self.static_row), self.deletion, now_in_seconds);
-        row.cells().next().is_some().then_some(row)
-    }
-
-    fn announce(&mut self, now_in_seconds: u32, sink: &mut impl RowSink) -> Flow {
-        self.is_announced = true;
-        sink.partition(self.token, &self.key, self.live_static(now_in_seconds))
-    }
-}
-
-/// Takes the rows at the place of the lane `first` out of all lanes, merged into `out`; each lane's own goes to `rows`, if
-/// that has a place for it.
-fn take_rows<S: Source>(
-    lanes: &mut [Lane<S>],
-    members: &[usize],
-    first: usize,
-    table: &Table,
-    out: &mut Vec<u8>,
-    rows: &mut [Vec<u8>],
-) -> Result<(Vec<u8>, Vec<u8>), S::Error> {
-    let Head::Row { place, clustering, row } = std::mem::replace(&mut lanes[first].head, Head::End) else {
-        unreachable!("what is no range is a row")
-    };
-    out.clone_from(&row);
-    if let Some(own) = rows.get_mut(first) {
-        *own = row;
-    }
-    lanes[first].advance(table)?;
-    for &index in members.iter().filter(|&&index| index != first) {
-        let Head::Row { place: other, row, .. } = &lanes[index].head else { continue };
-        if *other == place {
-            *out = merged_rows(out, row);
-            if let Some(own) = rows.get_mut(index) {
-                own.clone_from(row);
+        self.changed_at = None;
+        while flow == Flow::Continue {
+            self.fill_members().await?;
+            let next = self.next();
+            flow = self.tell_change(&next);
+            if flow != Flow::Continue {
+                break;
             }
-            lanes[index].advance(table)?;
+            match next {
+                Next::End => break,
+                Next::Range(index) => self.take_range(index)?,
+                Next::Row => {
+                    flow = self.give_row();
+                    for &index in &self.at_place {
+                        self.lanes[index].advance(self.table)?;
+                    }
+                }
+            }
+            pause().await;
+        }
+        if flow == Flow::Stop {
+            return Ok(flow);
+        }
+        // Whatever happens meanwhile, the read does not come back to this partition.
+        self.pass_partition();
+        for &index in &self.members {
+            self.lanes[index].skip(self.table, self.partition.token, &self.partition.key).await?;
+        }
+        Ok(Flow::Continue)
+    }
+
+    fn pass_partition(&mut self) {
+        self.progress.pass(self.partition.token, &self.partition.key, None);
+    }
+
+    /// Takes the beginnings of the partition out of all lanes that have it.
+    fn take_heads(&mut self) -> Result<(), S::Error> {
+        for &index in &self.members {
+            let lane = &mut self.lanes[index];
+            lane.range = None;
+            let (deletion, static_row) = lane.next_partition().expect("a member's next is a partition");
+            self.partition.add(deletion, static_row, &mut self.spare);
+        }
+        if let Some(comparison) = &mut self.comparison {
+            let holds = self.partition.deletion;
+            for (index, lane) in self.lanes.iter().enumerate() {
+                let own = if self.members.contains(&index) { lane.next_partition() } else { None };
+                let (deletion, static_row) = own.unwrap_or_default();
+                comparison.deletion(index, deletion, holds);
+                comparison.row(index, None, (static_row, holds), (&self.partition.static_row, holds));
+            }
+        }
+        for &index in &self.members {
+            self.lanes[index].advance(self.table)?;
+        }
+        Ok(())
+    }
+
+    /// Sees to it that every member's next item within the partition is known.
+    async fn fill_members(&mut self) -> Result<(), S::Error> {
+        let mut is_more_known = false;
+        for &index in &self.members {
+            let lane = &mut self.lanes[index];
+            loop {
+                lane.refill(self.table).await?;
+                match &lane.head {
+                    // The next piece of the same partition.
+                    Head::Partition { .. }
+                        if lane.next_key() == Some((self.partition.token, &self.partition.key[..])) =>
+                    {
+                        let (deletion, static_row) = lane.next_partition().expect("it was seen above");
+                        is_more_known |= self.partition.add(deletion, static_row, &mut self.spare);
+                    }
+                    Head::Range { has_place: false, deletion } => {
+                        lane.range = *deletion;
+                        self.changed_at.get_or_insert_default();
+                    }
+                    _ => break,
+                }
+                lane.advance(self.table)?;
+            }
+        }
+        if is_more_known {
+            // No sink stops at a partition that it knows.
+            let _ = self.output.partition(&self.partition);
+        }
+        Ok(())
+    }
+
+    /// What comes next among the members; of a row those that have it are noted.
+    fn next(&mut self) -> Next {
+        let mut least: Option<(usize, (&[u8], bool))> = None;
+        self.at_place.clear();
+        for &index in &self.members {
+            let Some(place) = self.lanes[index].place() else { continue };
+            let order = least.map_or(Ordering::Less, |(_, least)| match self.reversed {
+                true => least.cmp(&place),
+                false => place.cmp(&least),
+            });
+            match order {
+                Ordering::Less => {
+                    self.at_place.clear();
+                    self.at_place.push(index);
+                    least = Some((index, place));
+                }
+                Ordering::Equal => self.at_place.push(index),
+                Ordering::Greater => {}
+            }
+        }
+        match least {
+            None => Next::End,
+            Some((index, (_, false))) => Next::Range(index),
+            Some((_, (_, true))) => Next::Row,
         }
     }
-    Ok((place, clustering))
-}
 
-/// Takes a change that holds from before all rows to come.
-fn take_beginning<S: Source>(lane: &mut Lane<S>, table: &Table) -> Result<bool, S::Error> {
-    let Head::Range { at: None, deletion } = lane.head else { return Ok(false) };
-    lane.range = deletion;
-    lane.advance(table)?;
-    Ok(true)
-}
+    /// Tells the output what is deleted from the last change on, once all changes at that place are known.
+    fn tell_change(&mut self, next: &Next) -> Flow {
+        let Some(at) = &self.changed_at else { return Flow::Continue };
+        let next_place = match next {
+            Next::End => None,
+            Next::Range(index) => self.lanes[*index].place(),
+            Next::Row => self.lanes[self.at_place[0]].place(),
+        };
+        let is_at_same = next_place.is_some_and(|(place, _)| place == at);
+        let is_row = matches!(next, Next::Row);
+        // The empty place is before all rows, whatever the direction.
+        let is_beginning = at.is_empty();
+        if is_at_same && !is_row && !is_beginning {
+            return Flow::Continue;
+        }
+        let deletion = self.members.iter().map(|&index| self.lanes[index].range).fold(None, Deletion::max_of);
+        let flow = self.output.range((!is_beginning).then_some(at), deletion);
+        let at = self.changed_at.take().unwrap_or_default();
+        // To go on behind the place of a row would be to go on behind the row; and what holds where the read goes on gets it no
+        // further.
+        if is_beginning || is_at_same || self.progress.is_at(&self.partition, &at) {
+            return Flow::Continue;
+        }
+        self.progress.pass(self.partition.token, &self.partition.key, Some(&at));
+        flow
+    }
 
-fn merged_rows(a: &[u8], b: &[u8]) -> Vec<u8> {
-    let mut merged = Vec::with_capacity(a.len().max(b.len()));
-    merge_rows(&RowRef::trusted(a), &RowRef::trusted(b), &mut merged);
-    merged
-}
+    fn take_range(&mut self, index: usize) -> Result<(), S::Error> {
+        let lane = &mut self.lanes[index];
+        let Head::Range { deletion, .. } = lane.head else { unreachable!("what is no row is a range") };
+        if !lane.source.planted().is(Bug::RangeTombstoneIgnored) {
+            lane.range = deletion;
+        }
+        let (place, _) = lane.place().expect("it was ordered by its place");
+        let at = self.changed_at.get_or_insert_default();
+        at.clear();
+        at.extend_from_slice(place);
+        lane.advance(self.table)
+    }
 
-/// A head's place within its partition; a change at a row's very place is before the row.
-fn place_of(head: &Head) -> Option<(&[u8], bool)> {
-    match head {
-        Head::Range { at, .. } => Some((at.as_deref()?, false)),
-        Head::Row { place, .. } => Some((place, true)),
-        Head::Partition { .. } | Head::End => None,
+    /// Gives the output what the rows at the least place come to.
+    fn give_row(&mut self) -> Flow {
+        let (&first, others) = self.at_place.split_first().expect("there is a row");
+        let (clustering, row) = self.lanes[first].next_row().expect("it was seen to be a row");
+        let row = match others {
+            [] => row,
+            others => {
+                self.row.clear();
+                self.row.extend_from_slice(row);
+                for &index in others {
+                    let (_, other) = self.lanes[index].next_row().expect("it was seen to be a row");
+                    merge_into(&mut self.row, other, &mut self.spare);
+                }
+                &self.row
+            }
+        };
+        let ranges = self.members.iter().map(|&index| self.lanes[index].range);
+        let shadow = ranges.fold(self.partition.deletion, Deletion::max_of);
+        if let Some(comparison) = &mut self.comparison {
+            for (index, lane) in self.lanes.iter().enumerate() {
+                let has = match self.members.contains(&index) {
+                    true => Deletion::max_of(self.partition.deletion, lane.range),
+                    false => self.partition.deletion,
+                };
+                let own = if self.at_place.contains(&index) { lane.next_row() } else { None };
+                let own = own.map_or(&[][..], |(_, row)| row);
+                comparison.row(index, Some(clustering.bytes()), (own, has), (row, shadow));
+            }
+        }
+        let flow = self.output.row(&self.partition, clustering, RowRef::trusted(row), shadow);
+        // Without clustering columns the row is the partition.
+        let place = self.lanes[first].place().map(|(place, _)| place);
+        let place = if self.table.clustering().is_empty() { None } else { place };
+        self.progress.pass(self.partition.token, &self.partition.key, place);
+        flow
     }
 }
 
-/// Which of two heads comes first in the read's direction.
-fn order(a: &Head, b: &Head, reversed: bool) -> Ordering {
-    let order = place_of(a).cmp(&place_of(b));
-    if reversed { order.reverse() } else { order }
+impl Partition {
+    /// Takes in what a lane has of the partition; an empty static row is none. True if that is news.
+    fn add(&mut self, deletion: Option<Deletion>, static_row: &[u8], spare: &mut Vec<u8>) -> bool {
+        let holds = Deletion::max_of(self.deletion, deletion);
+        let mut is_news = holds != self.deletion;
+        self.deletion = holds;
+        if static_row.is_empty() || self.static_row == static_row {
+            return is_news;
+        }
+        if self.static_row.is_empty() {
+            self.static_row.extend_from_slice(static_row);
+            return true;
+        }
+        let before = self.static_row.clone();
+        merge_into(&mut self.static_row, static_row, spare);
+        is_news |= before != self.static_row;
+        is_news
+    }
+}
+
+/// Merges `other` into `row`.
+fn merge_into(row: &mut Vec<u8>, other: &[u8], spare: &mut Vec<u8>) {
+    spare.clear();
+    merge_rows(&RowRef::trusted(row), &RowRef::trusted(other), spare);
+    std::mem::swap(row, spare);
 }
 
 #[cfg(test)]

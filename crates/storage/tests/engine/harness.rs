@@ -11,7 +11,8 @@ use schema::{
     Column, ColumnId, ColumnKind, KeyspaceDef, Order, ReplicationStrategy, Schema, SchemaChange, Table, TableId,
     TableOptions,
 };
-use storage::{Ack, ApplyError, Flow, OpenError, ReadDone, ReadEnd, RowSink, Shard, StorageOptions, SyncMode, Truncations};
+use storage::{Ack, ApplyError, Flow, OpenError, ReadEnd, RowSink, Shard, StorageOptions, SyncMode, Truncations};
+use storage::reader::ReadDone;
 use topology::{Sharder, Token, token_of};
 
 pub const TABLE: TableId = TableId([1; 16]);
@@ -241,6 +242,7 @@ pub fn read_rows(shard: &Shard, table: TableId) -> Vec<u32> {
         match shard.read(&command, &mut sink) {
             ReadEnd::Complete => break,
             ReadEnd::Paused(position) | ReadEnd::Stopped(position) => after = Some(position),
+            ReadEnd::OnDisk => panic!("nothing was flushed"),
         }
     }
     sink.keys.sort_unstable();

@@ -21,7 +21,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use cql_types::CqlType;
-use mutation::{CellRef, Liveness, RowBuilder};
+use mutation::{CellRef, ClusteringRef, LiveRow, Liveness, RowBuilder};
 use schema::{Column, ColumnId, ColumnKind, Order, TableId, TableOptions};
 
 use super::*;
@@ -74,7 +74,7 @@ impl Pages {
 impl Source for Rc<Pages> {
     type Error = String;
 
-    async fn fetch(&self, after: Option<&Position>) -> Result<Page, String> {
+    async fn fetch(&mut self, after: Option<&Position>) -> Result<Page, String> {
         // A lane that skips the rest of a partition asks for what is behind it.
         if let Some(after) = after
             && after.row.is_none()
