@@ -90,8 +90,8 @@ pub fn bound(columns: &[Column], bound: Bound<'_>, is_start: bool, out: &mut Vec
         }
         value.clear();
         match comparable::decode(&column.ty, left, column.is_reversed(), &mut value) {
-            Some(used) => left = &left[used..],
-            None => {
+            Some(used) if is_form_of(column, &value, &left[..used]) => left = &left[used..],
+            _ => {
                 is_whole = false;
                 break;
             }
@@ -100,6 +100,13 @@ pub fn bound(columns: &[Column], bound: Bound<'_>, is_start: bool, out: &mut Vec
     }
     let is_before = is_start == (bound.inclusive || !is_whole);
     out.push(if is_before { BEFORE } else { AFTER });
+}
+
+/// Whether `form` is that of a value: the successor of one may read like a value that stands elsewhere.
+fn is_form_of(column: &Column, value: &[u8], form: &[u8]) -> bool {
+    let mut again = Vec::new();
+    comparable::encode(&column.ty, value, column.is_reversed(), &mut again);
+    again == form
 }
 
 /// Appends the form of a clustering column's value with what stands before it.

@@ -19,6 +19,8 @@ mod write;
 use std::collections::VecDeque;
 
 pub use pool::ChunkPool;
+pub(crate) use ranges::successor;
+pub(crate) use read::{COST_BYTES, is_above, is_below};
 pub use shape::TableShape;
 pub use write::Merge;
 
