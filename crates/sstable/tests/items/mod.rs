@@ -1,5 +1,7 @@
 //! What Data.db's reader gives and its writer takes, kept as values; and tables that rows fit.
 
+#![allow(dead_code, reason = "each test takes what it needs")]
+
 use cql_types::CqlType;
 use mutation::{ClusteringRef, Deletion, RowRef};
 use schema::{Column, ColumnId, ColumnKind, Order, Table, TableId, TableOptions};

@@ -19,6 +19,8 @@ use super::*;
 use crate::memtable::{ChunkPool, Memtable, Scratch, TableShape, successor};
 use crate::sink::{DataSink, ReadEnd};
 
+mod device_reads;
+mod flips;
 mod same_as_memtable;
 
 pub(super) const TABLE: TableId = TableId([7; 16]);
@@ -84,7 +86,7 @@ pub(super) const STATIC: ColumnId = ColumnId(10);
 pub(super) const VALUE: ColumnId = ColumnId(11);
 pub(super) const OTHER: ColumnId = ColumnId(12);
 
-/// A table with clustering columns of these types and directions.
+/// A table with clustering columns of these types and directions; if there is more than one, with a static column.
 pub(super) fn table(clustering: &[(&str, Order)], compression: &[(&str, &str)]) -> Rc<Table> {
     let column = |id: u16, name: &str, ty: &str, kind, position, order| Column {
         id: ColumnId(id),
@@ -103,7 +105,7 @@ pub(super) fn table(clustering: &[(&str, Order)], compression: &[(&str, &str)]) 
         let name = format!("c{position}");
         columns.push(column(1 + position, &name, ty, ColumnKind::Clustering, position, *order));
     }
-    if !clustering.is_empty() {
+    if clustering.len() > 1 {
         columns.push(column(STATIC.0, "shared", "text", ColumnKind::Static, 0, Order::Asc));
     }
     let compression = compression.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
@@ -255,20 +257,37 @@ impl DataSink for Flush<'_> {
     }
 }
 
-/// A call of a sink, as text.
-#[derive(Debug, Default)]
+/// The calls of a sink, as text.
+#[derive(Debug)]
 pub(super) struct Calls {
     pub(super) calls: Vec<String>,
-    pub(super) calls_max: usize,
+    /// What fills it: rows alone, or all calls.
+    pub(super) counts_rows_alone: bool,
+    pub(super) left: usize,
+    key: Vec<u8>,
+    range: Option<Deletion>,
+    /// The calls without those that a new page repeats.
+    pub(super) once: Vec<String>,
 }
 
 impl Calls {
-    pub(super) fn new(calls_max: usize) -> Self {
-        Calls { calls: Vec::new(), calls_max }
+    pub(super) fn new(calls_max: usize, counts_rows_alone: bool) -> Self {
+        let (calls, once) = (Vec::new(), Vec::new());
+        Calls { calls, counts_rows_alone, left: calls_max, key: Vec::new(), range: None, once }
+    }
+
+    fn push(&mut self, call: String, is_row: bool, is_news: bool) {
+        if is_news {
+            self.once.push(call.clone());
+        }
+        self.calls.push(call);
+        if is_row || !self.counts_rows_alone {
+            self.left = self.left.saturating_sub(1);
+        }
     }
 }
 
-fn describe(row: RowRef<'_>) -> String {
+pub(super) fn describe(row: RowRef<'_>) -> String {
     let cells: Vec<String> = row.cells().map(|cell| format!("{cell:?}")).collect();
     format!("{:?} {:?} {}", row.deletion(), row.liveness(), cells.join(" "))
 }
@@ -276,20 +295,26 @@ fn describe(row: RowRef<'_>) -> String {
 impl DataSink for Calls {
     fn partition(&mut self, token: Token, key: &[u8], deletion: Option<Deletion>, static_row: Option<RowRef<'_>>) {
         let static_row = static_row.map(describe);
-        self.calls.push(format!("partition {token:?} {key:?} {deletion:?} {static_row:?}"));
+        let is_next = self.key != key;
+        if is_next {
+            (self.key, self.range) = (key.to_vec(), None);
+        }
+        self.push(format!("partition {token:?} {key:?} {deletion:?} {static_row:?}"), false, is_next);
     }
 
     fn range(&mut self, at: Option<&[u8]>, deletion: Option<Deletion>) {
-        self.calls.push(format!("range {at:?} {deletion:?}"));
+        let is_change = self.range != deletion;
+        self.range = deletion;
+        self.push(format!("range {at:?} {deletion:?}"), false, is_change);
     }
 
     fn row(&mut self, clustering: ClusteringRef<'_>, row: RowRef<'_>) {
         let components: Vec<&[u8]> = clustering.components().collect();
-        self.calls.push(format!("row {components:?} {}", describe(row)));
+        self.push(format!("row {components:?} {}", describe(row)), true, true);
     }
 
     fn is_full(&self) -> bool {
-        self.calls.len() >= self.calls_max
+        self.left == 0
     }
 }
 
