@@ -21,6 +21,8 @@ use std::collections::VecDeque;
 
 pub use flush::{FlushItem, FlushWalk};
 pub use pool::ChunkPool;
+pub(crate) use ranges::successor;
+pub(crate) use read::{COST_BYTES, is_above, is_below};
 pub use shape::TableShape;
 pub use write::Merge;
 
@@ -69,6 +71,16 @@ impl Memtable {
     /// How many partitions there are, deleted ones among them.
     pub fn partition_count(&self) -> u32 {
         self.partitions.count()
+    }
+
+    /// Whether nothing was written to it.
+    pub fn is_empty(&self) -> bool {
+        self.partitions.is_empty()
+    }
+
+    /// The memory that it has, bytes.
+    pub fn bytes(&self) -> usize {
+        self.arena.bytes()
     }
 
     /// Whether `bytes` in small blocks surely fit without another chunk.

@@ -41,12 +41,19 @@ pub type Truncations = BTreeMap<TableId, Vec<ReplayPosition>>;
 /// How to open a shard.
 #[derive(Debug, Clone)]
 pub struct StorageOptions {
-    /// The data folder; the commit log is in `commitlog/shard-N/` below it.
+    /// The data folder; below it the commit log is in `commitlog/shard-N/`, the manifests in `manifest/` and tables in
+    /// `data/<keyspace>/<table>-<id>/`.
     pub dir: PathBuf,
     /// The number of this start of the process, greater than at any start before.
     pub boot: u64,
     /// The most that memtables may take, bytes.
     pub memory_bytes: usize,
+    /// The most that index pages of files may take, bytes.
+    pub page_cache_bytes: usize,
+    /// When the commit log's segments take more than this, bytes, tables are flushed so that the oldest may go.
+    pub log_bytes_max: u64,
+    /// Whether what TRUNCATE and DROP take away is put aside as a snapshot.
+    pub auto_snapshot: bool,
     /// When writes are acknowledged.
     pub sync: SyncMode,
     /// The size of a commit log segment; a mutation may be half of it.
@@ -70,6 +77,9 @@ impl StorageOptions {
             dir: dir.into(),
             boot,
             memory_bytes,
+            page_cache_bytes: 32 << 20,
+            log_bytes_max: 1 << 30,
+            auto_snapshot: true,
             sync: SyncMode::Group,
             segment_bytes: Self::SEGMENT_BYTES,
             log_buffer_bytes: 2 << 20,

@@ -40,6 +40,15 @@ pub struct LiveFile {
     pub is_shared: bool,
 }
 
+impl LiveFile {
+    /// Takes over the table as it is now.
+    pub fn take_definition(&self, table: &Rc<Table>) {
+        if let Err(error) = self.sstable.set_table(table) {
+            tracing::error!(%error, "a file does not fit its table as it was altered, and is read as before");
+        }
+    }
+}
+
 /// One table.
 pub struct TableState {
     /// Its id.
@@ -127,11 +136,6 @@ impl Tables {
         self.tables.iter()
     }
 
-    /// All tables.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut TableState> {
-        self.tables.iter_mut()
-    }
-
     /// Takes over the tables of a schema. Gives the ids of those that are gone, whose memory is back in the pool.
     pub fn update(&mut self, schema: &Schema, pool: &mut ChunkPool) -> Vec<TableId> {
         let gone: Vec<TableId> =
@@ -148,7 +152,7 @@ impl Tables {
                     known.memtable.take_shape(TableShape::of(table));
                     if known.definition != *table {
                         known.definition = table.clone();
-                        known.files.iter().for_each(|file| file.sstable.set_table(&known.definition));
+                        known.files.iter().for_each(|file| file.take_definition(table));
                     }
                 }
                 Err(index) => {

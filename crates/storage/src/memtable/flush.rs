@@ -70,6 +70,31 @@ enum Found {
     End,
 }
 
+impl Memtable {
+    /// Whether anything is said of the partition. Statements that change nothing leave one of which nothing is.
+    fn holds_anything(&self, partition: Handle) -> bool {
+        let arena = &self.arena;
+        let body = entry::entry(arena, partition).body;
+        let says = |handle: Handle| !RowRef::trusted(entry::entry(arena, handle).body).is_empty();
+        if !self.shape.has_clustering() {
+            return says(partition);
+        }
+        let head = PartitionHead::from_bytes(body);
+        let is_static = !head.static_row.is_null() && says(head.static_row);
+        if head.deletion.is_some() || is_static || !head.boundaries.is_empty() {
+            return true;
+        }
+        let mut rows = head.rows.first(arena);
+        while let Some((_, handle, next)) = rows.next(arena) {
+            if says(handle) {
+                return true;
+            }
+            rows = next;
+        }
+        false
+    }
+}
+
 impl FlushWalk {
     /// A walk over all of `memtable`, to which nobody writes any more.
     pub fn over(memtable: Rc<Memtable>) -> Self {
@@ -97,9 +122,13 @@ impl FlushWalk {
     fn find(&mut self) -> Option<Found> {
         let arena = &self.memtable.arena;
         let Some(inside) = &mut self.inside else {
-            let (prefix, handle, next) = self.partitions.next(arena)?;
-            self.partitions = next;
-            return Some(Found::Partition(Token(unflip(prefix)), handle));
+            loop {
+                let (prefix, handle, next) = self.partitions.next(arena)?;
+                self.partitions = next;
+                if self.memtable.holds_anything(handle) {
+                    return Some(Found::Partition(Token(unflip(prefix)), handle));
+                }
+            }
         };
         if let Some(handle) = inside.single.take() {
             return Some(Found::Single(handle));
@@ -145,7 +174,7 @@ impl FlushWalk {
             None => {
                 // An empty body is the place of a row that was deleted from outside.
                 self.row.extend_from_slice(row.body);
-                !row.body.is_empty()
+                !RowRef::trusted(row.body).is_empty()
             }
         }
     }

@@ -16,6 +16,7 @@ use super::*;
 use crate::sink::{Flow, ReadEnd, RowSink};
 
 pub(crate) mod data;
+mod flush;
 
 pub(crate) const TABLE: TableId = TableId([7; 16]);
 pub(crate) const NOW: u32 = 1000;

@@ -141,6 +141,7 @@ where
     let setup = setup.clone();
     let main = move |runtime: Runtime| async move {
         let shard = setup.open(runtime.clone(), 1).await?;
+        shard.retire_old_segments().await?;
         Ok(body(runtime, shard).await)
     };
     let mut results = runtime::run(Options::default(), vec![main]).expect("a shard starts");
