@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use planted::Planted;
 use schema::TableId;
+use topology::HostId;
 
 /// When a write is acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +47,8 @@ pub struct StorageOptions {
     pub dir: PathBuf,
     /// The number of this start of the process, greater than at any start before.
     pub boot: u64,
+    /// The node's identity, which its files name.
+    pub host: HostId,
     /// The most that memtables may take, bytes.
     pub memory_bytes: usize,
     /// The most that index pages of files may take, bytes.
@@ -76,6 +79,7 @@ impl StorageOptions {
         StorageOptions {
             dir: dir.into(),
             boot,
+            host: HostId([0; 16]),
             memory_bytes,
             page_cache_bytes: 32 << 20,
             log_bytes_max: 1 << 30,

@@ -13,7 +13,7 @@ use runtime::{Responder, Runtime};
 use schema::{Schema, SchemaChange};
 use server::Server;
 use storage::{OpenError, Shard, StorageOptions, SyncMode, Truncations};
-use topology::{Node, NodeIndex, Ring, Sharder};
+use topology::{HostId, Node, NodeIndex, Ring, Sharder};
 
 use super::Answer;
 use crate::config::{CommitLogSync, Config, FixedRing};
@@ -32,7 +32,7 @@ const RESULT_BYTES_MIN: usize = 72 << 20;
 #[derive(Debug, Clone)]
 pub(super) enum Command {
     /// Build the schema, open storage.
-    Open { boot: u64, changes: Vec<SchemaChange>, truncations: Truncations },
+    Open { boot: u64, host_id: HostId, changes: Vec<SchemaChange>, truncations: Truncations },
     /// Make the engine and the server.
     Serve(NodeInfo),
     /// Deliver the logged batches that the log held.
@@ -93,7 +93,9 @@ impl ShardNode {
     pub(super) async fn follow(mut self, commands: Queue<(Command, Responder<Answer>)>) {
         while let Ok((command, responder)) = commands.pop().await {
             let answer = match command {
-                Command::Open { boot, changes, truncations } => self.open(boot, &changes, &truncations).await,
+                Command::Open { boot, host_id, changes, truncations } => {
+                    self.open(boot, host_id, &changes, &truncations).await
+                }
                 Command::Serve(node) => self.serve(node),
                 Command::FinishBatches => self.finish_batches().await,
                 Command::Retire => self.retire().await,
@@ -105,10 +107,17 @@ impl ShardNode {
         }
     }
 
-    async fn open(&mut self, boot: u64, changes: &[SchemaChange], truncations: &Truncations) -> Answer {
+    async fn open(
+        &mut self,
+        boot: u64,
+        host_id: HostId,
+        changes: &[SchemaChange],
+        truncations: &Truncations,
+    ) -> Answer {
         let schema = Schema::empty().with_all(changes);
         let shards = self.runtime.shard_count();
         let mut options = StorageOptions::new(&self.config.data_dir, boot, self.memtable_bytes());
+        options.host = host_id;
         options.salvage = self.config.salvage_commitlog;
         options.planted = self.config.planted;
         options.segment_bytes = self.config.commitlog_segment_bytes;

@@ -11,7 +11,7 @@ use schema::{
     Column, ColumnId, ColumnKind, KeyspaceDef, Order, ReplicationStrategy, Schema, SchemaChange, Table, TableId,
     TableOptions,
 };
-use storage::{Ack, ApplyError, Flow, OpenError, ReadEnd, RowSink, Shard, StorageOptions, SyncMode, Truncations};
+use storage::{Ack, ApplyError, Flow, OpenError, ReadDone, ReadEnd, RowSink, Shard, StorageOptions, SyncMode, Truncations};
 use topology::{Sharder, Token, token_of};
 
 pub const TABLE: TableId = TableId([1; 16]);
@@ -244,6 +244,16 @@ pub fn read_rows(shard: &Shard, table: TableId) -> Vec<u32> {
             ReadEnd::OnDisk => panic!("nothing was flushed"),
         }
     }
+    sink.keys.sort_unstable();
+    sink.keys
+}
+
+/// The numbers of all rows in the table, ascending, from wherever they lie.
+pub async fn read_all_rows(shard: &Shard, table: TableId) -> Vec<u32> {
+    let mut sink = Keys::default();
+    let command = ReadCommand::all(table, 1);
+    let done = shard.read_through(&command, &mut sink).await.expect("the files can be read");
+    assert_eq!(done, ReadDone::Complete);
     sink.keys.sort_unstable();
     sink.keys
 }
