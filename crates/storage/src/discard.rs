@@ -152,7 +152,8 @@ impl Shard {
     /// Takes away the shared files that no shard names as live any more. On shard 0, when every shard has heard of what took them.
     pub async fn sweep_shared(&self) -> Result<(), OpenError> {
         let all = self.manifests().all().await?;
-        let is_live = |name: &FileName| all.iter().any(|(_, contents)| contents.live.iter().any(|live| live.name == *name));
+        let is_live =
+            |name: &FileName| all.iter().any(|(_, contents)| contents.live.iter().any(|live| live.name == *name));
         let gone = all.iter().flat_map(|(_, contents)| &contents.gone);
         for gone in gone.filter(|gone| gone.is_shared && !is_live(&gone.name)) {
             stdx::sometimes!("shared file swept");

@@ -8,8 +8,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use planted::Bug;
-use runtime::sync::Notify;
 use runtime::Group;
+use runtime::sync::Notify;
 use schema::{Table, TableId};
 use sstable::own::{LogSpan, Origin};
 
@@ -281,12 +281,8 @@ impl Shard {
         let failed = |what: String| FlushError::Write { what };
         let begun = self.manifest().append(Record::Begun(name.clone())).await;
         begun.map_err(|error| failed(error.to_string()))?;
-        let live = LiveRecord {
-            name: name.clone(),
-            is_shared: false,
-            end: job.frozen.end,
-            covered: Some(job.frozen.covered),
-        };
+        let live =
+            LiveRecord { name: name.clone(), is_shared: false, end: job.frozen.end, covered: Some(job.frozen.covered) };
         if self.planted().is(Bug::ManifestBeforeData) {
             let early = self.manifest().append(Record::Live(live.clone())).await;
             early.map_err(|error| failed(error.to_string()))?;
@@ -326,8 +322,7 @@ impl Shard {
         let host = self.options().host.0;
         let origin = Origin { host, shard_count: self.shard_count(), shard: end.shard, log: vec![span] };
         let estimates = estimate(memtable);
-        let mut writer =
-            SstableWriter::create(self.runtime(), path, generation, &job.table, estimates, origin).await?;
+        let mut writer = SstableWriter::create(self.runtime(), path, generation, &job.table, estimates, origin).await?;
         let mut walk = FlushWalk::over(memtable.clone());
         loop {
             match walk.next() {
@@ -392,8 +387,7 @@ impl Shard {
 
 /// What is known of a memtable's content: its partitions are counted, and the smallest numbers are those of its beginning.
 fn estimate(memtable: &Rc<Memtable>) -> Estimates {
-    let mut estimates =
-        Estimates { partitions: u64::from(memtable.partition_count()), ..Estimates::default() };
+    let mut estimates = Estimates { partitions: u64::from(memtable.partition_count()), ..Estimates::default() };
     let mut least = Least { estimates: &mut estimates };
     let mut walk = FlushWalk::over(memtable.clone());
     for _ in 0..ESTIMATE_ITEMS {

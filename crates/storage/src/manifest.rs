@@ -141,13 +141,10 @@ pub struct FoundManifest {
 /// Reads the manifest at `path`, which must be that of `head`.
 async fn read(runtime: &Runtime, path: &std::path::Path, head: Head) -> Result<FoundManifest, OpenError> {
     let bytes = runtime.read_file(path).await.map_err(io_error(path))?;
-    let corrupt = |offset: usize, what: String| {
-        OpenError::DamagedManifest { path: path.to_owned(), offset: offset as u64, what }
-    };
+    let corrupt =
+        |offset: usize, what: String| OpenError::DamagedManifest { path: path.to_owned(), offset: offset as u64, what };
     let found = layout::read(&bytes).map_err(|error| match error {
-        Unreadable::Newer(found) => {
-            OpenError::NewerManifest { path: path.to_owned(), found, known: layout::VERSION }
-        }
+        Unreadable::Newer(found) => OpenError::NewerManifest { path: path.to_owned(), found, known: layout::VERSION },
         Unreadable::Damaged { at, what } => corrupt(at, what.to_owned()),
     })?;
     if found.head != head {

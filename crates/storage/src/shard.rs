@@ -131,7 +131,15 @@ impl Shard {
         let folder = shard_folder(&options.dir, runtime.shard().0);
         let ledger = Ledger::new(runtime.shard().0);
         let flusher = Flusher::default();
-        let log = CommitLog::start(runtime, &options, folder, sharder.shards, found.next_segment, ledger, flusher.wake.clone());
+        let log = CommitLog::start(
+            runtime,
+            &options,
+            folder,
+            sharder.shards,
+            found.next_segment,
+            ledger,
+            flusher.wake.clone(),
+        );
         let mut engine = Engine {
             tables: Tables::default(),
             pool: ChunkPool::new(options.memory_bytes),
@@ -467,7 +475,12 @@ impl Shard {
             memory_used: engine.pool.used(),
             memory_budget: engine.pool.budget(),
             mutations: engine.counts.mutations,
-            partitions: engine.tables.iter().flat_map(TableState::memtables).map(|memtable| u64::from(memtable.partition_count())).sum(),
+            partitions: engine
+                .tables
+                .iter()
+                .flat_map(TableState::memtables)
+                .map(|memtable| u64::from(memtable.partition_count()))
+                .sum(),
             log_appended: log.appended,
             log_groups: log.groups,
             log_written: log.written,

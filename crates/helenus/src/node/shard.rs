@@ -121,7 +121,8 @@ impl ShardNode {
         options.salvage = self.config.salvage_commitlog;
         options.planted = self.config.planted;
         options.segment_bytes = self.config.commitlog_segment_bytes;
-        options.log_bytes_max = self.config.commitlog_total_bytes.unwrap_or(self.config.memory_bytes) / u64::from(shards);
+        options.log_bytes_max =
+            self.config.commitlog_total_bytes.unwrap_or(self.config.memory_bytes) / u64::from(shards);
         options.page_cache_bytes = usize::try_from(self.shard_memory() / PAGE_CACHE_PART).unwrap_or(usize::MAX);
         options.auto_snapshot = self.config.auto_snapshot;
         options.sync = match self.config.commitlog_sync {

@@ -54,7 +54,13 @@ pub struct Ledger {
 impl Ledger {
     /// Knows of no segment.
     pub fn new(shard: u16) -> Self {
-        Ledger { shard, entries: Vec::new(), dropped: BTreeSet::new(), truncated: BTreeMap::new(), flushed: BTreeMap::new() }
+        Ledger {
+            shard,
+            entries: Vec::new(),
+            dropped: BTreeSet::new(),
+            truncated: BTreeMap::new(),
+            flushed: BTreeMap::new(),
+        }
     }
 
     /// How many segments there are.

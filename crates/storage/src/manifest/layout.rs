@@ -188,7 +188,10 @@ mod tests {
         let mut damaged = file.clone();
         damaged[RECORD_BYTES + 5] ^= 1;
         damaged[RECORD_BYTES + BLOCK + 5] ^= 1;
-        assert_eq!(read(&damaged), Err(Unreadable::Damaged { at: RECORD_BYTES, what: "a record cannot be read, in either copy" }));
+        assert_eq!(
+            read(&damaged),
+            Err(Unreadable::Damaged { at: RECORD_BYTES, what: "a record cannot be read, in either copy" })
+        );
         assert!(matches!(read(&file[..100][..10]), Err(Unreadable::Damaged { at: 0, .. })));
         assert!(read(&[]).is_err());
     }

@@ -143,8 +143,7 @@ impl Shard {
                 Some(definition) => {
                     let folder = self.folder_of(&live.name);
                     let descriptor = live.name.descriptor.clone();
-                    let opened =
-                        Sstable::open(self.runtime(), self.pages(), &folder, descriptor, &definition).await;
+                    let opened = Sstable::open(self.runtime(), self.pages(), &folder, descriptor, &definition).await;
                     let sstable = opened.map_err(|source| OpenError::LiveFile {
                         table: format!("{}.{}", definition.keyspace, definition.name),
                         source,

@@ -121,7 +121,11 @@ fn segments_go_when_what_they_hold_is_in_files() {
         assert!(before >= 5, "{before}");
         shard.flush(TABLE).await.expect("it is flushed");
         runtime.sleep(Duration::from_millis(50)).await;
-        assert_eq!(shard.stats().log_segments, 2, "the first one, for the other table's sake, and the one that is written to");
+        assert_eq!(
+            shard.stats().log_segments,
+            2,
+            "the first one, for the other table's sake, and the one that is written to"
+        );
         shard.flush(OTHER).await.expect("it is flushed");
         runtime.sleep(Duration::from_millis(50)).await;
         assert_eq!(shard.stats().log_segments, 1);
