@@ -19,3 +19,6 @@ mod writer;
 pub use columns::UnknownColumn;
 pub use reader::{DataReader, Item, Step};
 pub use writer::DataWriter;
+
+#[cfg(test)]
+mod tests;
