@@ -209,10 +209,6 @@ impl Shard {
         &self.inner.flusher
     }
 
-    pub(crate) fn shard_count(&self) -> u16 {
-        self.inner.sharder.shards
-    }
-
     pub(crate) fn durable_truncations(&self) -> RefMut<'_, BTreeMap<TableId, ReplayPosition>> {
         self.inner.durable_truncations.borrow_mut()
     }

@@ -11,9 +11,8 @@ use schema::{
     Column, ColumnId, ColumnKind, KeyspaceDef, Order, ReplicationStrategy, Schema, SchemaChange, Table, TableId,
     TableOptions,
 };
-use storage::{
-    Ack, ApplyError, Flow, OpenError, ReadDone, ReadEnd, RowSink, Shard, StorageOptions, SyncMode, Truncations,
-};
+use storage::reader::ReadDone;
+use storage::{Ack, ApplyError, Flow, OpenError, ReadEnd, RowSink, Shard, StorageOptions, SyncMode, Truncations};
 use topology::{Sharder, Token, token_of};
 
 pub const TABLE: TableId = TableId([1; 16]);
