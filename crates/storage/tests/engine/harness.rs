@@ -239,10 +239,9 @@ pub fn read_rows(shard: &Shard, table: TableId) -> Vec<u32> {
     let mut after: Option<Position> = None;
     loop {
         let command = ReadCommand { after: after.as_ref().map(Position::as_ref), ..ReadCommand::all(table, 1) };
-        match shard.read(&command, &mut sink) {
+        match shard.read(&command, &mut sink).expect("nothing was flushed") {
             ReadEnd::Complete => break,
             ReadEnd::Paused(position) | ReadEnd::Stopped(position) => after = Some(position),
-            ReadEnd::OnDisk => panic!("nothing was flushed"),
         }
     }
     sink.keys.sort_unstable();
