@@ -15,6 +15,7 @@ mod process;
 mod random;
 mod raw;
 mod server;
+pub mod sstables;
 mod verdict;
 
 pub use effort::{effort, pick};

@@ -16,6 +16,10 @@ use std::path::{Path, PathBuf};
 
 pub use commands::{check, mark, record, replay, settle};
 
+pub(crate) use request::run as run_block;
+pub(crate) use script::{Block, Script};
+pub(crate) use session::Session;
+
 /// A real server, and what it was started with.
 #[derive(Clone, Debug)]
 pub struct Peer {
@@ -37,6 +41,18 @@ impl Peer {
 }
 
 /// The repository's root folder.
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests lie in the workspace").to_path_buf()
+}
+
+/// Whether two runs of a script were answered alike; prints where not.
+pub(crate) fn is_answered_alike(expected: &Script, given: &Script, what: &str) -> bool {
+    let mut is_right = true;
+    for (expected, given) in expected.blocks.iter().zip(&given.blocks) {
+        if let verdict::Verdict::Wrong(message) = verdict::of_peer(expected, &given.answer, true) {
+            println!("{what}: {message}\n    {}\n", expected.head.join("\n    "));
+            is_right = false;
+        }
+    }
+    is_right
 }

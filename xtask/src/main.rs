@@ -7,6 +7,7 @@
 mod bench;
 mod ci;
 mod drivers;
+mod fixtures;
 mod fuzz;
 mod oracle;
 mod peers;
@@ -44,6 +45,8 @@ cargo xtask <task>
   oracle check [SEED] ask it again for a random tenth; its answers must be the same
   oracle settle [PATH…]
                      take the marks away from what Helenus no longer lacks; `mark WHY [PATH…]` sets them
+  fixtures [--all FOLDER] [VERSION…]
+                     have a real Cassandra write the SSTables that tests read: da, oa, nb, me; --all: with dumps and answers
   cassandra [PORT]   run a real Cassandra 5.0.6 in the foreground, to hold tests against it
 ";
 
@@ -63,6 +66,7 @@ fn main() -> ExitCode {
         Some("fuzz") => fuzz::run_alone(rest),
         Some("bench") => bench::run(rest),
         Some("oracle") => oracle::run(rest),
+        Some("fixtures") => fixtures::run(rest),
         Some("cassandra") => peers::cassandra::run_in_foreground(rest),
         Some("help" | "--help" | "-h") => {
             print!("{HELP}");

@@ -92,7 +92,7 @@ fn with_servers(work: impl FnOnce(&[String]) -> Result<process::Output, String>)
 }
 
 /// A port that is free, with the two behind it.
-fn free_port() -> Result<u16, String> {
+pub fn free_port() -> Result<u16, String> {
     let bind = |port| TcpListener::bind(("127.0.0.1", port));
     for _ in 0..100 {
         let first = bind(0).map_err(|error| format!("no port can be had: {error}"))?;

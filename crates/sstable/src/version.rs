@@ -31,6 +31,8 @@ impl Version {
     pub const DA: Version = Version(*b"da");
     /// Cassandra 5.0's files with a sorted index.
     pub const OA: Version = Version(*b"oa");
+    /// The first of Cassandra 4.0's.
+    pub const NA: Version = Version(*b"na");
     /// Cassandra 4.0's.
     pub const NB: Version = Version(*b"nb");
     /// All that can be read, oldest first.
@@ -40,7 +42,7 @@ impl Version {
         Version(*b"mc"),
         Version(*b"md"),
         Version(*b"me"),
-        Version(*b"na"),
+        Version::NA,
         Version::NB,
         Version::OA,
         Version::DA,
@@ -59,6 +61,17 @@ impl Version {
     /// How partitions are found in files of this version.
     pub fn format(self) -> Format {
         if self == Version::DA { Format::Bti } else { Format::Big }
+    }
+
+    /// Whether it is this version of 3.x, 4.x or 5.x or a later one. `da`'s components are as those of `oa`.
+    pub(crate) fn is_from(self, first: &[u8; 2]) -> bool {
+        let comparable = if self == Version::DA { Version::OA } else { self };
+        comparable.0 >= *first
+    }
+
+    /// Whether a partition that is not deleted says so with one byte, and local deletion times are unsigned.
+    pub(crate) fn has_marked_live_partitions(self) -> bool {
+        self.is_from(b"oa")
     }
 }
 

@@ -61,8 +61,12 @@ impl Script {
 
     /// Writes it back.
     pub fn write(&self) -> Result<(), String> {
-        std::fs::write(&self.path, self.print())
-            .map_err(|error| format!("cannot write {}: {error}", self.path.display()))
+        self.write_to(&self.path)
+    }
+
+    /// Writes it to another place.
+    pub fn write_to(&self, path: &Path) -> Result<(), String> {
+        std::fs::write(path, self.print()).map_err(|error| format!("cannot write {}: {error}", path.display()))
     }
 
     fn print(&self) -> String {

@@ -16,13 +16,15 @@ const VERSION: Version = Version::V5;
 /// Connections to one server, one for each version that was asked for.
 pub struct Session {
     address: String,
+    /// In use on each connection.
+    keyspace: String,
     clients: BTreeMap<Version, Client>,
 }
 
 impl Session {
     /// No connection yet.
     pub fn new(address: &str) -> Session {
-        Session { address: address.into(), clients: BTreeMap::new() }
+        Session { address: address.into(), keyspace: KEYSPACE.into(), clients: BTreeMap::new() }
     }
 
     /// Runs the script; the lines that each block was answered with, none for comments.
@@ -48,7 +50,7 @@ impl Session {
         let version = version.unwrap_or(VERSION);
         if !self.clients.contains_key(&version) {
             let mut client = Client::connect(&self.address, version)?;
-            must(&mut client, &format!("USE {KEYSPACE}"))?;
+            must(&mut client, &format!("USE {}", self.keyspace))?;
             self.clients.insert(version, client);
         }
         Ok(self.clients.get_mut(&version).expect("put there above"))
@@ -61,9 +63,20 @@ impl Session {
         for keyspace in keyspaces(&mut client)?.iter().filter(|name| !is_of_the_system(name)) {
             must(&mut client, &format!("DROP KEYSPACE \"{}\"", keyspace.replace('"', "\"\"")))?;
         }
-        let create = "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}";
-        must(&mut client, create)?;
-        must(&mut client, &format!("USE {KEYSPACE}"))?;
+        self.make_keyspace(client)
+    }
+
+    /// Makes that keyspace and uses it from now on; the others stay.
+    pub fn begin_in(&mut self, keyspace: &str) -> Result<(), String> {
+        self.clients.clear();
+        self.keyspace = keyspace.into();
+        self.make_keyspace(Client::connect(&self.address, VERSION)?)
+    }
+
+    fn make_keyspace(&mut self, mut client: Client) -> Result<(), String> {
+        let replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}";
+        must(&mut client, &format!("CREATE KEYSPACE {} WITH replication = {replication}", self.keyspace))?;
+        must(&mut client, &format!("USE {}", self.keyspace))?;
         self.clients.insert(VERSION, client);
         Ok(())
     }

@@ -64,6 +64,8 @@ pub enum Purpose {
     AnswersOfNone,
     /// To answer, as it is configured when nobody says anything.
     AnswersOfDefaults,
+    /// To write sstables as Cassandra 5.0 did before it had tries.
+    FilesOfBig,
 }
 
 impl Purpose {
@@ -73,13 +75,14 @@ impl Purpose {
             Purpose::Speed => "speed",
             Purpose::AnswersOfNone => "none-bti",
             Purpose::AnswersOfDefaults => "defaults",
+            Purpose::FilesOfBig => "none-big",
         }
     }
 
     fn jvm(self) -> &'static [&'static str] {
         match self {
             Purpose::Speed => &FOR_SPEED,
-            Purpose::AnswersOfNone | Purpose::AnswersOfDefaults => &FOR_ANSWERS,
+            Purpose::AnswersOfNone | Purpose::AnswersOfDefaults | Purpose::FilesOfBig => &FOR_ANSWERS,
         }
     }
 
@@ -98,6 +101,8 @@ pub struct Cassandra {
     child: Child,
     /// Where it listens for CQL.
     pub port: u16,
+    /// Where its configuration and its data lie.
+    pub folder: PathBuf,
     log: PathBuf,
 }
 
@@ -121,7 +126,7 @@ impl Cassandra {
         let mut command = command(purpose, &folder, port, pinned)?;
         command.stdin(Stdio::null()).stdout(log).stderr(errors);
         let child = command.spawn().map_err(|error| format!("cannot start java: {error}"))?;
-        Ok(Cassandra { child, port, log: log_path })
+        Ok(Cassandra { child, port, folder, log: log_path })
     }
 
     /// The server's process.
@@ -200,7 +205,11 @@ fn configuration(purpose: Purpose, port: u16) -> String {
     let newest = "storage_compatibility_mode: NONE\n\
          sstable:\n  selected_format: bti\n\
          memtable:\n  configurations:\n    default:\n      class_name: TrieMemtable\n";
-    let chosen = if purpose == Purpose::AnswersOfDefaults { "" } else { newest };
+    let chosen = match purpose {
+        Purpose::AnswersOfDefaults => "",
+        Purpose::FilesOfBig => "storage_compatibility_mode: NONE\nsstable:\n  selected_format: big\n",
+        Purpose::Speed | Purpose::AnswersOfNone => newest,
+    };
     format!(
         "cluster_name: Test Cluster\n\
          num_tokens: 1\n\

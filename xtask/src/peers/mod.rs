@@ -3,5 +3,6 @@
 pub mod cassandra;
 pub mod go;
 pub mod java;
+pub mod legacy;
 pub mod node;
 pub mod python;

@@ -1,0 +1,36 @@
+//! The judge of SSTables; `cargo xtask oracle --sstables` and `cargo xtask fixtures` call it with the servers that they started.
+//!
+//! - `fixtures JARS FOLDER little|all SERVER [NAME…]`: has the server write the scripts' tables, and keeps their folders. The answers of the
+//!   server that writes `da` are written into the scripts; the others must give the same
+//! - `statements FOLDER`: what a Cassandra 3 is to write, for `Legacy.java`
+//!
+//! A SERVER is `version@folder@port`, with port 0 for one that has written its folder already; JARS is the folder of the real one's.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use helenus_tests::sstables::{self, Kept, Writer};
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (command, rest) = arguments.split_first().map_or(("", &[][..]), |(command, rest)| (command.as_str(), rest));
+    let writers: Vec<Writer> = rest.iter().filter_map(|argument| Writer::parse(argument)).collect();
+    let words: Vec<&str> =
+        rest.iter().filter(|argument| Writer::parse(argument).is_none()).map(String::as_str).collect();
+    let outcome = match (command, &words[..], &writers[..]) {
+        ("fixtures", [jars, folder, kept @ ("little" | "all"), names @ ..], [writer]) => {
+            let kept = if *kept == "all" { Kept::All } else { Kept::Little };
+            sstables::fixtures(Path::new(jars), Path::new(folder), kept, writer, names)
+        }
+        ("statements", [folder], []) => sstables::statements(Path::new(folder)),
+        _ => Err(format!("`{command}` is no command of the judge of SSTables")),
+    };
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}
