@@ -40,7 +40,7 @@ impl<'a> Parse<'a> {
         let first = || {
             if text.len() > LENGTH_MAX {
                 let message = format!("a statement has at most {LENGTH_MAX} bytes, this one {}", text.len());
-                return Err(Failure { offset: 0, message });
+                return Err(Failure::at(0, message));
             }
             let mut lexer = Lexer::new(text);
             let token = lexer.next_token()?;
@@ -159,7 +159,7 @@ impl<'a> Parser<'a> {
     }
 
     fn error(&self, message: impl Into<String>) -> Failure {
-        Failure { offset: self.token.offset, message: message.into() }
+        Failure::at(self.token.offset, message)
     }
 
     fn take_symbol(&mut self, symbol: &str) -> Result<bool> {
@@ -228,7 +228,7 @@ impl<'a> Parser<'a> {
         let token = self.advance()?;
         match token.kind {
             TokenKind::QuotedName if token.text.len() == 2 => {
-                Err(Failure { offset: token.offset, message: "no viable alternative at input '\"\"'".to_owned() })
+                Err(Failure::at(token.offset, "no viable alternative at input '\"\"'"))
             }
             TokenKind::QuotedName => Ok(token.content().into_owned()),
             _ => Ok(token.text.to_ascii_lowercase()),
@@ -247,8 +247,19 @@ impl<'a> Parser<'a> {
     }
 
     fn table_name(&mut self) -> Result<TableName> {
+        if self.at_marker() {
+            return Err(self.marker_as_table());
+        }
         let (keyspace, table) = self.qualified_name()?;
         Ok(TableName { keyspace, table })
+    }
+
+    /// Names are no values: no plan could be made of the statement before it runs.
+    fn marker_as_table(&self) -> Failure {
+        let mut next = *self;
+        let is_keyspace = next.marker().is_ok() && next.token.is_symbol(".");
+        let what = if is_keyspace { "keyspace" } else { "table" };
+        Failure::without_place(format!("Bind variables cannot be used for {what} names"))
     }
 
     /// `item, item, …`

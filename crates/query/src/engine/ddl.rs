@@ -41,7 +41,7 @@ impl Engine {
     /// Carries out a schema statement, on shard 0.
     pub(super) async fn lead_ddl(&self, text: &str, keyspace: Option<&str>) -> Result<DdlOutcome, QueryError> {
         let _turn = self.inner.ddl.acquire().await;
-        let statement = cql_syntax::parse(text).map_err(|error| QueryError::Syntax { message: error.to_string() })?;
+        let statement = cql_syntax::parse(text)?;
         let ring = self.inner.coordinator.ring();
         let datacenters: BTreeSet<String> = ring.nodes().iter().map(|node| node.datacenter.clone()).collect();
         let context = DdlContext {

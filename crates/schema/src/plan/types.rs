@@ -106,13 +106,33 @@ fn check(keyspace: &str, types: &UserTypes, ty: &CqlType) -> Result<(), SchemaEr
             }
         }
         CqlType::Custom(class) => {
+            // A name without a package is one of Cassandra's own.
+            let package = if class.contains('.') { "" } else { "org.apache.cassandra.db.marshal." };
             return Err(SchemaError::syntax(format!(
-                "Error setting type {class}: Unable to find abstract-type class '{class}'"
+                "Error setting type {class}: Unable to find abstract-type class '{package}{class}'"
             )));
         }
         _ => {}
     }
     Ok(())
+}
+
+/// The type as messages name it: user-defined types with their keyspace, and without quotes.
+pub(super) fn qualified(ty: &CqlType, keyspace: &str) -> String {
+    let of = |ty: &CqlType| qualified(ty, keyspace);
+    let (name, is_frozen) = match ty {
+        CqlType::List { element, frozen } => (format!("list<{}>", of(element)), *frozen),
+        CqlType::Set { element, frozen } => (format!("set<{}>", of(element)), *frozen),
+        CqlType::Map { key, value, frozen } => (format!("map<{}, {}>", of(key), of(value)), *frozen),
+        CqlType::Tuple(elements) => {
+            let elements: Vec<String> = elements.iter().map(of).collect();
+            (format!("tuple<{}>", elements.join(", ")), false)
+        }
+        CqlType::Vector { element, dimension } => (format!("vector<{}, {dimension}>", of(element)), false),
+        CqlType::Udt { name, frozen, .. } => (format!("{keyspace}.{name}"), *frozen),
+        other => (other.to_string(), false),
+    };
+    if is_frozen { format!("frozen<{name}>") } else { name }
 }
 
 /// Checks a collection's element.
