@@ -2,7 +2,6 @@
 
 mod change;
 mod delete;
-mod element_relations;
 mod insert;
 mod keys;
 mod literals;
@@ -10,7 +9,7 @@ mod modification;
 mod operand;
 mod parts;
 mod planner;
-mod relations;
+mod restrictions;
 mod select;
 mod selection;
 mod selection_plan;

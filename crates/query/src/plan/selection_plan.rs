@@ -9,7 +9,7 @@ use schema::{Column, ColumnKind, Table};
 
 use super::parts::Parts;
 use super::planner::PlanContext;
-use super::relations::{Restrictions, StatementKind};
+use super::restrictions::{Restrictions, StatementKind};
 use super::terms::{Markers, Receiver, undefined_column, unknown_function};
 use super::{Action, Generator, KeyChoice, Keys, Order, Output, PartOf, ResultColumns, Select, Selected, Source};
 use crate::error::{QueryError, invalid};

@@ -4,10 +4,10 @@ use cql_syntax::{Operator, Term};
 use cql_types::CqlType;
 use schema::{Column, Table};
 
-use super::relations::StatementKind;
-use super::terms::{Markers, Receiver};
-use super::{Comparison, Operand};
+use super::StatementKind;
 use crate::error::{QueryError, invalid};
+use crate::plan::terms::{Markers, Receiver};
+use crate::plan::{Comparison, Operand};
 
 /// CONTAINS and CONTAINS KEY.
 pub(super) fn contains(
