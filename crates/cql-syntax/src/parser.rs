@@ -103,7 +103,7 @@ impl<'a> Parser<'a> {
             "DELETE" => Ok(Statement::Delete(self.delete()?)),
             "USE" => {
                 self.advance()?;
-                Ok(Statement::Use { keyspace: self.name()? })
+                Ok(Statement::Use { keyspace: self.keyspace_name()? })
             }
             "TRUNCATE" => self.truncate(),
             "CREATE" => self.create(),
@@ -246,20 +246,28 @@ impl<'a> Parser<'a> {
         if self.take_symbol(".")? { Ok((Some(first), self.name()?)) } else { Ok((None, first)) }
     }
 
+    /// `table` or `keyspace.table`, where Cassandra's grammar has a sentence of its own for a marker.
     fn table_name(&mut self) -> Result<TableName> {
-        if self.at_marker() {
-            return Err(self.marker_as_table());
+        if self.token.is_symbol("?") {
+            let is_keyspace = self.peek_second()?.is_symbol(".");
+            return Err(marker_as_name(if is_keyspace { "keyspace" } else { "table" }));
         }
-        let (keyspace, table) = self.qualified_name()?;
-        Ok(TableName { keyspace, table })
+        let first = self.name()?;
+        if !self.take_symbol(".")? {
+            return Ok(TableName { keyspace: None, table: first });
+        }
+        if self.token.is_symbol("?") {
+            return Err(marker_as_name("table"));
+        }
+        Ok(TableName { keyspace: Some(first), table: self.name()? })
     }
 
-    /// Names are no values: no plan could be made of the statement before it runs.
-    fn marker_as_table(&self) -> Failure {
-        let mut next = *self;
-        let is_keyspace = next.marker().is_ok() && next.token.is_symbol(".");
-        let what = if is_keyspace { "keyspace" } else { "table" };
-        Failure::without_place(format!("Bind variables cannot be used for {what} names"))
+    /// The name of a keyspace alone.
+    fn keyspace_name(&mut self) -> Result<String> {
+        if self.token.is_symbol("?") {
+            return Err(marker_as_name("keyspace"));
+        }
+        self.name()
     }
 
     /// `item, item, …`
@@ -304,6 +312,11 @@ impl<'a> Parser<'a> {
         self.depth -= 1;
         result
     }
+}
+
+/// Names are no values: no plan could be made of a statement before it runs.
+fn marker_as_name(what: &str) -> Failure {
+    Failure::without_place(format!("Bind variables cannot be used for {what} names"))
 }
 
 #[cfg(test)]

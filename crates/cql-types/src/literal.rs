@@ -50,6 +50,10 @@ impl LiteralKind {
     /// Whether a constant of this look may stand for a value of that type, as Cassandra has it.
     fn fits(self, ty: &CqlType) -> bool {
         use CqlType as T;
+        // A tuple's components may be written as one constant, with colons between them.
+        if let T::Tuple(_) = ty {
+            return true;
+        }
         match self {
             LiteralKind::String => {
                 matches!(ty, T::Ascii | T::Text | T::Inet | T::Timestamp | T::Date | T::Time | T::Custom(_))
@@ -110,6 +114,21 @@ pub fn parse_literal(ty: &CqlType, literal: &Literal) -> Result<Vec<u8>, ValueEr
         return Err(ValueError::Kind { kind: literal.kind.name(), text: cut(&literal.text), ty: ty.to_string() });
     }
     let text = literal.text.as_str();
+    // Cassandra takes the digits behind 0x for a decimal number.
+    if let (CqlType::Tinyint, LiteralKind::Hex) = (ty, literal.kind) {
+        return of_text(ty, text.get(2..).unwrap_or_default());
+    }
+    // The bytes as they are; Cassandra does not even look whether they are a tuple's.
+    if let (CqlType::Tuple(_), LiteralKind::Hex) = (ty, literal.kind) {
+        let bytes = blob(text)?;
+        crate::validate(ty, &bytes)?;
+        return Ok(bytes);
+    }
+    of_text(ty, text)
+}
+
+/// The value of that type that a text stands for, whatever constant it is the text of.
+fn of_text(ty: &CqlType, text: &str) -> Result<Vec<u8>, ValueError> {
     Ok(match ty {
         CqlType::Text => text.as_bytes().to_vec(),
         CqlType::Ascii if text.is_ascii() => text.as_bytes().to_vec(),
@@ -119,10 +138,6 @@ pub fn parse_literal(ty: &CqlType, literal: &Literal) -> Result<Vec<u8>, ValueEr
         CqlType::Bigint | CqlType::Counter => integer::<i64>("long", text)?.to_be_bytes().to_vec(),
         CqlType::Int => integer::<i32>("int", text)?.to_be_bytes().to_vec(),
         CqlType::Smallint => integer::<i16>("short", text)?.to_be_bytes().to_vec(),
-        // Cassandra takes the digits behind 0x for a decimal number.
-        CqlType::Tinyint if literal.kind == LiteralKind::Hex => {
-            integer::<i8>("byte", text.get(2..).unwrap_or_default())?.to_be_bytes().to_vec()
-        }
         CqlType::Tinyint => integer::<i8>("byte", text)?.to_be_bytes().to_vec(),
         CqlType::Varint => {
             big_integer(text, || ValueError::text("unable to make int from", text))?.to_signed_bytes_be()
@@ -141,11 +156,47 @@ pub fn parse_literal(ty: &CqlType, literal: &Literal) -> Result<Vec<u8>, ValueEr
             Duration::parse(text)?.encode(&mut bytes);
             bytes
         }
+        CqlType::Tuple(types) => tuple(ty, types, text)?,
         other => {
             let reason = format!("values of type {other} cannot be written as constants");
             return Err(ValueError::Text { reason });
         }
     })
+}
+
+/// Components with colons between them; `@` is null, and a backslash takes a colon's or an at sign's meaning.
+fn tuple(ty: &CqlType, types: &[CqlType], text: &str) -> Result<Vec<u8>, ValueError> {
+    let components = components(text);
+    if components.len() > types.len() {
+        let (expected, given) = (types.len(), components.len());
+        let reason = format!("Invalid tuple literal: too many elements. Type {ty} expects {expected} but got {given}");
+        return Err(ValueError::Text { reason });
+    }
+    let value = |(component, ty): (&str, &CqlType)| match component {
+        "@" => Ok(None),
+        _ => of_text(ty, &component.replace("\\:", ":").replace("\\@", "@")).map(Some),
+    };
+    let values = components.into_iter().zip(types).map(value).collect::<Result<Vec<_>, _>>()?;
+    let values: Vec<Option<&[u8]>> = values.iter().map(Option::as_deref).collect();
+    crate::compose(ty, &values)
+}
+
+/// The pieces between the colons that have no backslash before them.
+fn components(text: &str) -> Vec<&str> {
+    if text.is_empty() {
+        return Vec::new();
+    }
+    let mut components = Vec::new();
+    let (mut start, mut is_escaped) = (0, false);
+    for (at, byte) in text.bytes().enumerate() {
+        if byte == b':' && !is_escaped {
+            components.push(&text[start..at]);
+            start = at + 1;
+        }
+        is_escaped = byte == b'\\';
+    }
+    components.push(&text[start..]);
+    components
 }
 
 fn integer<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, ValueError> {
@@ -279,6 +330,32 @@ mod tests {
 
     fn value(ty: &CqlType, kind: LiteralKind, text: &str) -> Result<Vec<u8>, ValueError> {
         parse_literal(ty, &Literal { kind, text: text.to_owned() })
+    }
+
+    #[test]
+    fn a_tuple_may_be_one_constant() {
+        use LiteralKind as K;
+        let ty = CqlType::parse("tuple<int, text>").unwrap();
+        for (kind, text, printed) in [
+            (K::Integer, "5", "(5)"),
+            (K::String, "5:x", "(5, 'x')"),
+            (K::String, "@:a\\:b\\@", "(null, 'a:b@')"),
+            (K::String, "", "()"),
+            (K::Hex, "0x0000000400000005", "(5)"),
+        ] {
+            assert_eq!(print(&ty, &value(&ty, kind, text).unwrap()), printed, "{text}");
+        }
+        for (kind, text, error) in [
+            (K::String, "x", "Unable to make int from 'x'"),
+            (
+                K::String,
+                "5:x:y",
+                "Invalid tuple literal: too many elements. Type frozen<tuple<int, text>> expects 2 but got 3",
+            ),
+            (K::Hex, "0xff", "Not enough bytes to read size of 0th component"),
+        ] {
+            assert_eq!(value(&ty, kind, text).unwrap_err().to_string(), error);
+        }
     }
 
     #[test]

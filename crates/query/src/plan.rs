@@ -13,6 +13,7 @@ mod restrictions;
 mod select;
 mod selection;
 mod selection_plan;
+mod shown;
 mod terms;
 mod update;
 

@@ -32,6 +32,9 @@ fn errors_say_where_and_what() {
         ("USE é", "line 1:4 no viable alternative at character 'é'"),
         // No place, as in Cassandra.
         ("SELECT * FROM ?", "Bind variables cannot be used for table names"),
+        ("SELECT * FROM ks.?", "Bind variables cannot be used for table names"),
+        ("SELECT * FROM :t", "line 1:14 no viable alternative at input ':'"),
+        ("USE ?", "Bind variables cannot be used for keyspace names"),
         ("SELECT * FROM ?.t", "Bind variables cannot be used for keyspace names"),
         (
             "CREATE TABLE t (a frozen<int>)",

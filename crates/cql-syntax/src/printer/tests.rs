@@ -346,6 +346,7 @@ fn alter_table() -> impl Strategy<Value = Statement> {
             .prop_map(|(if_not_exists, columns)| AlterTableAction::Add { if_not_exists, columns }),
         (any::<bool>(), vec(name(), 1..3), option::of(any::<i64>()))
             .prop_map(|(if_exists, columns, timestamp)| AlterTableAction::Drop { if_exists, columns, timestamp }),
+        (name(), ty()).prop_map(|(column, ty)| AlterTableAction::Alter { column, ty }),
         (any::<bool>(), vec((name(), name()), 1..3))
             .prop_map(|(if_exists, columns)| AlterTableAction::Rename { if_exists, columns }),
         properties().prop_map(AlterTableAction::With),

@@ -55,7 +55,8 @@ impl Engine {
         let start = out.len();
         let keyspace = session.keyspace();
         let keyspace = request.params.keyspace.or(keyspace.as_deref());
-        let outcome = self.plan_text(request.text, keyspace).and_then(|plan| {
+        let plan = self.check_keyspace(request.params.keyspace).and_then(|()| self.plan_text(request.text, keyspace));
+        let outcome = plan.and_then(|plan| {
             let reply = ReplyTo::new(header, &request.params, None);
             let id = statement_id(keyspace, request.text);
             check_count_of_text(&plan.markers, request.params.values)?;

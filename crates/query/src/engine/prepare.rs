@@ -126,9 +126,7 @@ impl Engine {
         request: &Prepare<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), QueryError> {
-        if request.keyspace.is_some_and(|keyspace| !self.catalog().has_keyspace(keyspace)) {
-            return Err(invalid(format!("Keyspace '{}' does not exist", request.keyspace.unwrap_or_default())));
-        }
+        self.check_keyspace(request.keyspace)?;
         let keyspace = session.keyspace();
         let keyspace = request.keyspace.or(keyspace.as_deref());
         let prepared = self.install(request.text, keyspace).await?;

@@ -369,6 +369,15 @@ fn token_value(select: &Select, value: &TokenValue, binds: &Binds<'_>) -> Result
             }
         }
         TokenValue::OfKey(operands) => {
+            for operand in operands {
+                match operand.value(binds)? {
+                    Value::Bytes(_) => {}
+                    Value::Null => return Err(invalid("Invalid null token value")),
+                    Value::Unset => {
+                        return Err(invalid("Invalid unset value for argument in call to function token"));
+                    }
+                }
+            }
             let choices = operands.iter().map(|operand| crate::plan::KeyChoice::One(operand.clone()));
             let choices: Vec<_> = choices.collect();
             let mut scratch = Vec::new();

@@ -66,6 +66,7 @@ impl Engine {
         request: &Query<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), QueryError> {
+        self.check_keyspace(request.params.keyspace)?;
         let keyspace = session.keyspace();
         let keyspace = request.params.keyspace.or(keyspace.as_deref());
         let id = statement_id_in_steps(keyspace, request.text, &self.inner.runtime).await;
@@ -164,11 +165,19 @@ impl Engine {
         Ok(())
     }
 
+    /// Refuses the keyspace of a request if there is none called so.
+    pub(super) fn check_keyspace(&self, keyspace: Option<&str>) -> Result<(), QueryError> {
+        match keyspace {
+            Some(keyspace) if !self.inner.catalog.borrow().has_keyspace(keyspace) => {
+                Err(invalid(format!("Keyspace '{keyspace}' does not exist")))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// USE.
     pub(super) fn use_keyspace(&self, session: &Session, keyspace: &str) -> Result<(), QueryError> {
-        if !self.inner.catalog.borrow().has_keyspace(keyspace) {
-            return Err(invalid(format!("Keyspace '{keyspace}' does not exist")));
-        }
+        self.check_keyspace(Some(keyspace))?;
         session.set_keyspace(keyspace);
         Ok(())
     }

@@ -69,6 +69,8 @@ enum ClusteringRestriction {
 pub(super) struct TokenRange {
     pub(super) start: Option<Box<TokenEnd>>,
     pub(super) end: Option<Box<TokenEnd>>,
+    /// Both were given by one `=`.
+    is_equal: bool,
 }
 
 /// All of a WHERE.

@@ -222,6 +222,19 @@ fn of_token(arguments: &[SelectorExpression], table: &Table) -> Result<ResultCol
             SelectorExpression::Column(column) => column == name,
             _ => false,
         });
+    if let Some(SelectorExpression::Column(name)) = arguments
+        .iter()
+        .find(|argument| matches!(argument, SelectorExpression::Column(name) if table.column(name).is_none()))
+    {
+        return Err(undefined_column(name, table));
+    }
+    if arguments.len() != names.len() {
+        return Err(invalid(format!(
+            "Invalid number of arguments in call to function system.token: {} required but {} provided",
+            names.len(),
+            arguments.len()
+        )));
+    }
     if !is_key {
         return Err(invalid(format!(
             "token() is supported of the partition key's columns, in their order: {}",

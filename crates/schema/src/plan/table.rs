@@ -216,7 +216,7 @@ fn take_key_column(
     if column.ty == CqlType::Counter {
         return Err(SchemaError::invalid(format!("counter type is not supported for PRIMARY KEY column '{name}'")));
     }
-    if types::refers_to_duration(&column.ty) {
+    if column.ty.refers_to_duration() {
         return Err(SchemaError::invalid(format!("duration type is not supported for PRIMARY KEY column '{name}'")));
     }
     Ok(column)

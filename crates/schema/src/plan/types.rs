@@ -155,20 +155,6 @@ fn check_inner(keyspace: &str, types: &UserTypes, outer: &CqlType, inner: &CqlTy
     check(keyspace, types, inner)
 }
 
-/// Whether the type is a duration or holds one: it has no order, so that no key can have it.
-pub(super) fn refers_to_duration(ty: &CqlType) -> bool {
-    match ty {
-        CqlType::Duration => true,
-        CqlType::List { element, .. } | CqlType::Set { element, .. } | CqlType::Vector { element, .. } => {
-            refers_to_duration(element)
-        }
-        CqlType::Map { key, value, .. } => refers_to_duration(key) || refers_to_duration(value),
-        CqlType::Tuple(elements) => elements.iter().any(refers_to_duration),
-        CqlType::Udt { fields, .. } => fields.iter().any(|field| refers_to_duration(&field.ty)),
-        _ => false,
-    }
-}
-
 /// The native type that a class of Cassandra's implements, by its short or full name.
 fn by_class(class: &str) -> Option<CqlType> {
     Some(match class.strip_prefix("org.apache.cassandra.db.marshal.").unwrap_or(class) {

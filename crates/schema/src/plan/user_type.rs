@@ -66,6 +66,7 @@ pub(super) fn alter(schema: &Schema, statement: &AlterType, context: &DdlContext
     let mut altered = known.clone();
     match &statement.action {
         AlterTypeAction::Add { if_not_exists, field, ty } => {
+            check_field(ty)?;
             if known.fields.iter().any(|known| known.name == *field) {
                 return match if_not_exists {
                     true => Ok(DdlPlan::default()),
@@ -92,7 +93,6 @@ pub(super) fn alter(schema: &Schema, statement: &AlterType, context: &DdlContext
 /// The type of a new field.
 fn add(keyspace: &Keyspace, known: &UserType, field: &str, given: &CqlType) -> Result<CqlType, SchemaError> {
     let ty = types::of_field(keyspace, keyspace.name(), given.clone())?;
-    check_field(given)?;
     let (name, given) = (format!("{}.{}", keyspace.name(), known.name), types::qualified(given, keyspace.name()));
     if refers_to(&ty, &known.name) {
         return Err(SchemaError::invalid(format!(

@@ -1,4 +1,9 @@
 //! What several relations say about the same columns, made one.
+//!
+//! Only slices go with slices, those of which the first column is the same. Which sentence refuses what does not go together is
+//! decided by what was said first.
+
+use std::ops::Range;
 
 use schema::{Column, ColumnKind, Table};
 
@@ -16,26 +21,22 @@ impl Restrictions {
         match column.kind {
             ColumnKind::PartitionKey => merge(&mut self.key[position], restriction, &column.name),
             ColumnKind::Clustering => {
-                let restriction = match (self.clustering.get_mut(&position), restriction) {
-                    (Some(ClusteringRestriction::TupleSlice { slice: known, .. }), Restriction::Slice(slice)) => {
-                        return known.merge(slice, &column.name);
-                    }
-                    (_, restriction) => restriction,
-                };
+                let is_slice = matches!(restriction, Restriction::Slice(_));
+                self.check_conflicts(position..position + 1, is_slice, table)?;
                 self.check_clustering_order(position, &restriction, table)?;
-                let mut known = match self.clustering.remove(&position) {
-                    None => None,
-                    Some(ClusteringRestriction::One(known)) => Some(known),
-                    Some(_) => return Err(tuple_conflict(&column.name)),
-                };
-                if self.covered_by_tuple(position) {
-                    return Err(tuple_conflict(&column.name));
+                match (self.clustering.get_mut(&position), restriction) {
+                    (
+                        Some(
+                            ClusteringRestriction::TupleSlice { slice: known, .. }
+                            | ClusteringRestriction::One(Restriction::Slice(known)),
+                        ),
+                        Restriction::Slice(slice),
+                    ) => known.merge(slice, &column.name),
+                    (_, restriction) => {
+                        self.clustering.insert(position, ClusteringRestriction::One(restriction));
+                        Ok(())
+                    }
                 }
-                merge(&mut known, restriction, &column.name)?;
-                if let Some(known) = known {
-                    self.clustering.insert(position, ClusteringRestriction::One(known));
-                }
-                Ok(())
             }
             ColumnKind::Static | ColumnKind::Regular => {
                 let index = table.column_index(&column.name).unwrap_or_default();
@@ -46,6 +47,32 @@ impl Restrictions {
                 Ok(())
             }
         }
+    }
+
+    /// Refuses what does not go with what is known of the clustering columns in `covered`.
+    pub(super) fn check_conflicts(
+        &self,
+        covered: Range<usize>,
+        is_slice: bool,
+        table: &Table,
+    ) -> Result<(), QueryError> {
+        for (&first, known) in &self.clustering {
+            let common = first.max(covered.start)..(first + known.width()).min(covered.end);
+            if common.is_empty() {
+                continue;
+            }
+            if !(known.is_slice() && is_slice) {
+                return Err(known.conflict(&names_of(&common, table)));
+            }
+            if first != covered.start {
+                let later = first.max(covered.start);
+                return Err(invalid(format!(
+                    "Column \"{}\" cannot be restricted by two inequalities not starting with the same column",
+                    names_of(&(later..later + 1), table)
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// Refuses what follows a slice, unless rows are filtered.
@@ -80,20 +107,42 @@ impl Restrictions {
     pub(super) fn covered_by_tuple(&self, position: usize) -> bool {
         self.clustering.iter().any(|(&first, restriction)| first <= position && position < first + restriction.width())
     }
+}
 
-    pub(super) fn put_tuple(
-        &mut self,
-        position: usize,
-        restriction: ClusteringRestriction,
-        first: &Column,
-    ) -> Result<(), QueryError> {
-        let covered = position..position + restriction.width();
-        if covered.clone().any(|place| self.clustering.contains_key(&place) || self.covered_by_tuple(place)) {
-            return Err(tuple_conflict(&first.name));
+/// The names of clustering columns, as messages join them. The space before the comma is Cassandra's; the order of its names is that
+/// of a hash set, another one in each run.
+pub(super) fn names_of(positions: &Range<usize>, table: &Table) -> String {
+    let columns = positions.clone().filter_map(|position| table.clustering().get(position));
+    columns.map(|column| column.name.as_str()).collect::<Vec<_>>().join(" ,")
+}
+
+impl ClusteringRestriction {
+    /// Why nothing else may be said about the columns called `names`.
+    fn conflict(&self, names: &str) -> QueryError {
+        match self {
+            ClusteringRestriction::One(restriction) => restriction.conflict(names),
+            ClusteringRestriction::Tuples { .. } | ClusteringRestriction::TupleList { .. } => repeated(names, "a IN"),
+            ClusteringRestriction::TupleSlice { .. } => unequal(names),
         }
-        self.clustering.insert(position, restriction);
-        Ok(())
     }
+}
+
+impl Restriction {
+    fn conflict(&self, name: &str) -> QueryError {
+        match self {
+            Restriction::Equal(_) => repeated(name, "an Equal"),
+            Restriction::In(_) => repeated(name, "a IN"),
+            Restriction::Slice(_) => unequal(name),
+        }
+    }
+}
+
+pub(super) fn repeated(names: &str, what: &str) -> QueryError {
+    invalid(format!("{names} cannot be restricted by more than one relation if it includes {what}"))
+}
+
+fn unequal(names: &str) -> QueryError {
+    invalid(format!("Column \"{names}\" cannot be restricted by both an equality and an inequality relation"))
 }
 
 impl SliceRestriction {
@@ -118,17 +167,6 @@ fn merge(known: &mut Option<Restriction>, new: Restriction, name: &str) -> Resul
             Ok(())
         }
         (Some(Restriction::Slice(slice)), Restriction::Slice(new)) => slice.merge(new, name),
-        (Some(Restriction::Equal(_)), _) | (Some(_), Restriction::Equal(_)) => {
-            Err(invalid(format!("{name} cannot be restricted by more than one relation if it includes an Equal")))
-        }
-        (Some(Restriction::In(_)), _) | (Some(_), Restriction::In(_)) => {
-            Err(invalid(format!("{name} cannot be restricted by more than one relation if it includes a IN")))
-        }
+        (Some(known), _) => Err(known.conflict(name)),
     }
-}
-
-fn tuple_conflict(name: &str) -> QueryError {
-    invalid(format!(
-        "Column \"{name}\" cannot be restricted by both a tuple notation inequality and a single column inequality ({name})"
-    ))
 }

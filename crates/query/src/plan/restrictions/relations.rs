@@ -8,7 +8,7 @@ use super::elements::{contains, entry};
 use super::{ElementRestriction, Restriction, Restrictions, SliceRestriction, StatementKind};
 use crate::error::{QueryError, invalid};
 use crate::plan::terms::{Markers, Receiver, undefined_column};
-use crate::plan::{Comparison, InList, Operand, SliceEnd};
+use crate::plan::{Comparison, InList, Operand, SliceEnd, shown};
 
 impl Restrictions {
     pub(super) fn add(
@@ -77,6 +77,17 @@ fn column_restriction(
 ) -> Result<Restriction, QueryError> {
     let receiver = Receiver::column(table, column);
     let name = &column.name;
+    let is_slice =
+        matches!(operator, Operator::Less | Operator::LessOrEqual | Operator::Greater | Operator::GreaterOrEqual);
+    if is_slice && column.ty.refers_to_duration() {
+        let what = match &column.ty {
+            ty if ty.is_collection() => "collections containing durations",
+            CqlType::Udt { .. } => "UDTs containing durations",
+            CqlType::Tuple(_) => "tuples containing durations",
+            _ => "duration columns",
+        };
+        return Err(invalid(format!("Slice restrictions are not supported on {what}")));
+    }
     if column.ty.is_multi_cell() && !matches!(operator, Operator::NotEqual | Operator::IsNot) {
         let ty = &column.ty;
         return Err(invalid(match ty.is_collection() {
@@ -87,6 +98,8 @@ fn column_restriction(
     match operator {
         Operator::Equal => Ok(Restriction::Equal(markers.operand(term, &receiver)?)),
         Operator::In => match term {
+            // One value is that value.
+            Term::Tuple(items) if items.len() == 1 => Ok(Restriction::Equal(markers.operand(&items[0], &receiver)?)),
             Term::Tuple(items) => {
                 let operands = items.iter().map(|item| markers.operand(item, &receiver)).collect::<Result<_, _>>()?;
                 Ok(Restriction::In(InList::Operands(operands)))
@@ -98,16 +111,17 @@ fn column_restriction(
             }
         },
         Operator::Less | Operator::LessOrEqual | Operator::Greater | Operator::GreaterOrEqual => {
-            if column.ty == CqlType::Duration {
-                return Err(invalid("Slice restrictions are not supported on duration columns"));
-            }
             Ok(Restriction::Slice(slice_restriction(operator, vec![markers.operand(term, &receiver)?])))
         }
-        Operator::NotEqual => Err(invalid(format!("Unsupported \"!=\" relation: {name} != {term}"))),
+        Operator::NotEqual => Err(invalid(format!("Unsupported \"!=\" relation: {name} != {}", shown::term(term)))),
         Operator::IsNot => Err(invalid(format!("Unsupported restriction: {name} IS NOT NULL"))),
         Operator::Contains | Operator::ContainsKey => panic!("these are about elements"),
-        Operator::Like => Err(invalid(format!(
-            "LIKE restriction is only supported on properly indexed columns. {name} LIKE ... is not valid."
-        ))),
+        Operator::Like => {
+            markers.operand(term, &receiver)?;
+            Err(invalid(format!(
+                "LIKE restriction is only supported on properly indexed columns. {name} LIKE {} is not valid.",
+                shown::term(term)
+            )))
+        }
     }
 }

@@ -1,13 +1,16 @@
 //! Relations of the partition key's token.
 
+use std::collections::BTreeSet;
+
 use cql_syntax::{Operator, Term};
 use cql_types::CqlType;
 use schema::{Column, Table};
 
+use super::merging::repeated;
 use super::{Restrictions, StatementKind, TokenRange};
 use crate::error::{QueryError, invalid};
 use crate::plan::terms::{Markers, Receiver, undefined_column};
-use crate::plan::{TokenEnd, TokenValue};
+use crate::plan::{TokenEnd, TokenValue, shown};
 
 impl Restrictions {
     pub(super) fn add_token(
@@ -27,10 +30,18 @@ impl Restrictions {
             table.column(name).ok_or_else(|| undefined_column(name, table))?;
         }
         let names: Vec<&str> = table.partition_key().iter().map(|column| column.name.as_str()).collect();
-        if columns.iter().any(|column| !names.contains(&column.as_str())) || columns.len() != names.len() {
+        let has = |name: &&str| columns.iter().any(|column| column == name);
+        if !names.iter().all(|name| has(name)) {
             return Err(invalid(
                 "The token() function must be applied to all partition key components or none of them",
             ));
+        }
+        let mut seen = BTreeSet::new();
+        if !columns.iter().all(|column| seen.insert(column)) {
+            return Err(invalid("The token() function contains duplicate partition key components"));
+        }
+        if columns.len() > names.len() {
+            return Err(invalid("The token() function must contains only partition key components"));
         }
         if columns.iter().zip(&names).any(|(column, name)| column != name) {
             return Err(invalid(format!(
@@ -39,8 +50,9 @@ impl Restrictions {
             )));
         }
         let value = || token_value(term, table, markers);
+        let shown = || format!("token({}) {operator} {}", columns.join(", "), shown::term(term));
         let range = self.token.get_or_insert_default();
-        add_token_end(range, operator, value, &names)
+        range.add(operator, value, &names.join(", "), shown)
     }
 }
 
@@ -67,34 +79,44 @@ fn token_value(term: &Term, table: &Table, markers: &mut Markers) -> Result<Toke
     Ok(TokenValue::Number(markers.operand(term, &receiver)?))
 }
 
-fn add_token_end(
-    range: &mut TokenRange,
-    operator: Operator,
-    mut value: impl FnMut() -> Result<TokenValue, QueryError>,
-    names: &[&str],
-) -> Result<(), QueryError> {
-    let mut put = |is_start: bool, is_inclusive: bool| -> Result<(), QueryError> {
-        let place = if is_start { &mut range.start } else { &mut range.end };
-        if place.is_some() {
-            let which = if is_start { "start" } else { "end" };
+impl TokenRange {
+    fn add(
+        &mut self,
+        operator: Operator,
+        mut value: impl FnMut() -> Result<TokenValue, QueryError>,
+        names: &str,
+        shown: impl Fn() -> String,
+    ) -> Result<(), QueryError> {
+        let is_equal = operator == Operator::Equal;
+        if self.is_equal {
+            return Err(repeated(names, "an Equal"));
+        }
+        if is_equal && (self.start.is_some() || self.end.is_some()) {
             return Err(invalid(format!(
-                "More than one restriction was found for the {which} bound on {}",
-                names.join(", ")
+                "Columns \"{names}\" cannot be restricted by both an equality and an inequality relation"
             )));
         }
-        *place = Some(Box::new(TokenEnd { value: value()?, is_inclusive }));
-        Ok(())
-    };
-    match operator {
-        Operator::Greater => put(true, false),
-        Operator::GreaterOrEqual => put(true, true),
-        Operator::Less => put(false, false),
-        Operator::LessOrEqual => put(false, true),
-        Operator::Equal => {
-            put(true, true)?;
-            put(false, true)
+        self.is_equal = is_equal;
+        let mut put = |is_start: bool, is_inclusive: bool| -> Result<(), QueryError> {
+            let place = if is_start { &mut self.start } else { &mut self.end };
+            if place.is_some() {
+                let which = if is_start { "start" } else { "end" };
+                return Err(invalid(format!("More than one restriction was found for the {which} bound on {names}")));
+            }
+            *place = Some(Box::new(TokenEnd { value: value()?, is_inclusive }));
+            Ok(())
+        };
+        match operator {
+            Operator::Greater => put(true, false),
+            Operator::GreaterOrEqual => put(true, true),
+            Operator::Less => put(false, false),
+            Operator::LessOrEqual => put(false, true),
+            Operator::Equal => {
+                put(true, true)?;
+                put(false, true)
+            }
+            Operator::In => Err(invalid("IN cannot be used with the token function")),
+            _ => Err(invalid(format!("Unsupported \"{operator}\" relation: {}", shown()))),
         }
-        Operator::In => Err(invalid("IN cannot be used with the token function")),
-        _ => Err(invalid("Unsupported relation on the token function")),
     }
 }

@@ -1,14 +1,17 @@
 //! Multi-column relations: `(a, b) > (1, 2)`.
 
+use std::ops::Range;
+
 use cql_syntax::{Operator, Term};
 use cql_types::CqlType;
 use schema::{Column, ColumnKind, Table};
 
+use super::merging::names_of;
 use super::relations::slice_restriction;
 use super::{ClusteringRestriction, Restriction, Restrictions, SliceRestriction};
 use crate::error::{QueryError, invalid};
 use crate::plan::terms::{Markers, Receiver, undefined_column};
-use crate::plan::{Operand, Source};
+use crate::plan::{Operand, Source, shown};
 
 impl Restrictions {
     pub(super) fn add_tuple(
@@ -19,20 +22,25 @@ impl Restrictions {
         table: &Table,
         markers: &mut Markers,
     ) -> Result<(), QueryError> {
-        let columns = tuple_columns(names, table)?;
+        let shown = || shown::tuple_relation(names, operator, term);
+        let columns = tuple_columns(names, table, shown)?;
         let Some(first) = columns.first() else { return Err(invalid("A tuple of columns must not be empty")) };
-        let position = usize::from(first.position);
+        let first = usize::from(first.position);
+        let covered = first..first + columns.len();
         let mut values = |term: &Term| tuple_operands(term, &columns, table, markers);
         match operator {
             Operator::Equal => {
-                for (operand, column) in values(term)?.into_iter().zip(&columns) {
-                    self.add_to_column(column, table, Restriction::Equal(operand))?;
-                }
-                Ok(())
+                let operands = values(term)?;
+                self.add_equal_tuple(operands, &columns, table)
             }
             Operator::In => {
                 let width = columns.len();
                 let restriction = match term {
+                    // One value is that value.
+                    Term::Tuple(items) if items.len() == 1 => {
+                        let operands = values(&items[0])?;
+                        return self.add_equal_tuple(operands, &columns, table);
+                    }
                     Term::Tuple(items) => {
                         let tuples = items.iter().map(values).collect::<Result<Vec<_>, _>>()?;
                         ClusteringRestriction::Tuples { width, tuples }
@@ -43,35 +51,68 @@ impl Restrictions {
                         ClusteringRestriction::TupleList { width, list: markers.operand(marker, &receiver)? }
                     }
                 };
-                self.put_tuple(position, restriction, first)
+                self.check_conflicts(covered, false, table)?;
+                self.clustering.insert(first, restriction);
+                Ok(())
             }
             Operator::Less | Operator::LessOrEqual | Operator::Greater | Operator::GreaterOrEqual => {
                 let slice = slice_restriction(operator, values(term)?);
-                self.check_clustering_order(position, &Restriction::Slice(SliceRestriction::default()), table)?;
-                match self.clustering.get_mut(&position) {
-                    Some(ClusteringRestriction::TupleSlice { slice: known, width }) => {
-                        *width = columns.len().max(*width);
-                        return known.merge(slice, &names.join(", "));
-                    }
-                    // `a > 1 AND (a, b) < (3, 4)`: both begin with the same column.
-                    Some(ClusteringRestriction::One(Restriction::Slice(known))) => {
-                        let mut known = std::mem::take(known);
-                        known.merge(slice, &first.name)?;
-                        let slice = ClusteringRestriction::TupleSlice { width: columns.len(), slice: known };
-                        self.clustering.insert(position, slice);
-                        return Ok(());
-                    }
-                    _ => {}
-                }
-                self.put_tuple(position, ClusteringRestriction::TupleSlice { width: columns.len(), slice }, first)
+                self.add_tuple_slice(slice, covered, table)
             }
-            _ => Err(invalid(format!("Unsupported relation on ({})", names.join(", ")))),
+            _ => Err(invalid(format!("Unsupported \"{operator}\" relation: {}", shown()))),
+        }
+    }
+
+    fn add_equal_tuple(
+        &mut self,
+        operands: Vec<Operand>,
+        columns: &[&Column],
+        table: &Table,
+    ) -> Result<(), QueryError> {
+        let first = columns.first().map_or(0, |column| usize::from(column.position));
+        self.check_conflicts(first..first + columns.len(), false, table)?;
+        for (operand, column) in operands.into_iter().zip(columns) {
+            self.add_to_column(column, table, Restriction::Equal(operand))?;
+        }
+        Ok(())
+    }
+
+    fn add_tuple_slice(
+        &mut self,
+        slice: SliceRestriction,
+        covered: Range<usize>,
+        table: &Table,
+    ) -> Result<(), QueryError> {
+        let (first, width) = (covered.start, covered.len());
+        self.check_conflicts(covered.clone(), true, table)?;
+        self.check_clustering_order(first, &Restriction::Slice(SliceRestriction::default()), table)?;
+        match self.clustering.get_mut(&first) {
+            Some(ClusteringRestriction::TupleSlice { slice: known, width: known_width }) => {
+                let common = first..first + width.min(*known_width);
+                *known_width = width.max(*known_width);
+                known.merge(slice, &names_of(&common, table))
+            }
+            // `a > 1 AND (a, b) < (3, 4)`: both begin with the same column.
+            Some(ClusteringRestriction::One(Restriction::Slice(known))) => {
+                let mut known = std::mem::take(known);
+                known.merge(slice, &names_of(&(first..first + 1), table))?;
+                self.clustering.insert(first, ClusteringRestriction::TupleSlice { width, slice: known });
+                Ok(())
+            }
+            _ => {
+                self.clustering.insert(first, ClusteringRestriction::TupleSlice { width, slice });
+                Ok(())
+            }
         }
     }
 }
 
 /// The columns of a multi-column relation: clustering columns that follow one another.
-fn tuple_columns<'t>(names: &[String], table: &'t Table) -> Result<Vec<&'t Column>, QueryError> {
+fn tuple_columns<'t>(
+    names: &[String],
+    table: &'t Table,
+    shown: impl Fn() -> String,
+) -> Result<Vec<&'t Column>, QueryError> {
     let mut columns: Vec<&Column> = Vec::with_capacity(names.len());
     for name in names {
         let column = table.column(name).ok_or_else(|| undefined_column(name, table))?;
@@ -81,12 +122,12 @@ fn tuple_columns<'t>(names: &[String], table: &'t Table) -> Result<Vec<&'t Colum
             )));
         }
         if columns.iter().any(|known| known.name == *name) {
-            return Err(invalid(format!("Column \"{name}\" appeared twice in a relation: ({})", names.join(", "))));
+            return Err(invalid(format!("Column \"{name}\" appeared twice in a relation: {}", shown())));
         }
         if columns.last().is_some_and(|last| last.position + 1 != column.position) {
             return Err(invalid(format!(
-                "Clustering columns must appear in the PRIMARY KEY order in multi-column relations: ({})",
-                names.join(", ")
+                "Clustering columns must appear in the PRIMARY KEY order in multi-column relations: {}",
+                shown()
             )));
         }
         columns.push(column);
@@ -112,7 +153,12 @@ fn tuple_operands(
         return Err(invalid(format!("Invalid value for a tuple of {} columns: {term}", columns.len())));
     };
     if items.len() != columns.len() {
-        return Err(invalid(format!("Expected {} elements in value tuple, but got {}", columns.len(), items.len())));
+        let shown = shown::term(term);
+        return Err(invalid(format!(
+            "Expected {} elements in value tuple, but got {}: {shown}",
+            columns.len(),
+            items.len()
+        )));
     }
     let operand = |(item, column): (&Term, &&Column)| markers.operand(item, &Receiver::column(table, column));
     items.iter().zip(columns).map(operand).collect()
