@@ -11,7 +11,7 @@ use runtime::{Group, ShardId};
 use super::{Engine, count};
 use crate::Session;
 use crate::control::ControlRequest;
-use crate::error::{QueryError, UnknownId, invalid};
+use crate::error::{QueryError, UnknownId};
 use crate::plan::{Marker, Plan, PlanContext, plan, plan_in_steps};
 use crate::prepared::{Prepared, statement_id, statement_id_in_steps};
 

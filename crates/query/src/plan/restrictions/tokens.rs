@@ -31,7 +31,7 @@ impl Restrictions {
         }
         let names: Vec<&str> = table.partition_key().iter().map(|column| column.name.as_str()).collect();
         let has = |name: &&str| columns.iter().any(|column| column == name);
-        if !names.iter().all(|name| has(name)) {
+        if !names.iter().all(has) {
             return Err(invalid(
                 "The token() function must be applied to all partition key components or none of them",
             ));
