@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use cluster::metadata::{MetadataLog, MetadataRecord};
 use runtime::{Group, ShardId};
-use schema::{DdlContext, SchemaChange, SchemaEvent, TableId, plan_ddl};
+use schema::{DdlContext, SchemaChange, SchemaEvent, TableId, plan_ddl, system_keyspaces};
 use storage::ReplayPosition;
 
 use super::Engine;
@@ -70,6 +70,9 @@ impl Engine {
     pub(super) async fn lead_truncate(&self, keyspace: &str, name: &str) -> Result<(), QueryError> {
         let _turn = self.inner.ddl.acquire().await;
         let found = self.catalog().find(Some(keyspace), name)?;
+        if found.is_system && system_keyspaces::is_virtual(keyspace) {
+            return Err(invalid(format!("Truncation is not supported by table {keyspace}.{name}")));
+        }
         if found.is_system {
             return Err(invalid(format!("the tables of keyspace {keyspace} cannot be truncated")));
         }

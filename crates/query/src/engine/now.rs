@@ -5,6 +5,7 @@ use cql_protocol::{FrameHeader, QueryParams, write_set_keyspace};
 use cql_syntax::Statement;
 
 use super::prepare::TEXT_NOW_BYTES_MAX;
+use super::read::check_page_size;
 use super::reply::{ReplyTo, replace_by_error};
 use super::{Engine, count};
 use crate::error::QueryError;
@@ -133,6 +134,7 @@ impl Engine {
 
     #[inline]
     fn try_call(&self, session: &Session, call: &Call<'_>, out: &mut Vec<u8>) -> Result<Outcome, QueryError> {
+        check_page_size(call.params)?;
         let plan = call.plan;
         match &plan.action {
             Action::Modify(modification) if plan.is_quick => with_values(&plan.markers, call.params.values, |values| {

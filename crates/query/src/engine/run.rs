@@ -8,6 +8,7 @@ use schema::{ChangeTarget, ChangeType, SchemaEvent};
 
 use super::long::touched;
 use super::now::Call;
+use super::read::check_page_size;
 use super::reply::{ReplyTo, replace_by_error};
 use super::{Engine, count};
 use crate::catalog::no_keyspace;
@@ -97,6 +98,7 @@ impl Engine {
         keyspace: Option<&str>,
         out: &mut Vec<u8>,
     ) -> Result<(), QueryError> {
+        check_page_size(call.params)?;
         let values = with_values(&call.plan.markers, call.params.values, |values| Ok(values.to_vec()))?;
         self.check_long_texts(&call.plan.markers, &values).await?;
         let replaced = if call.plan.has_order { ordered(&call.plan.markers, &values) } else { Vec::new() };
@@ -128,7 +130,7 @@ impl Engine {
                 insert_warnings(out, start, select.warning().as_slice());
             }
             Action::Other(statement) => {
-                self.run_other(session, header, statement, text, keyspace, out).await?;
+                self.run_other(session, header, call, statement, text, keyspace, out).await?;
             }
         }
         Ok(())
@@ -138,6 +140,7 @@ impl Engine {
         &self,
         session: &Session,
         header: &FrameHeader,
+        call: &Call<'_>,
         statement: &Statement,
         text: &str,
         keyspace: Option<&str>,
@@ -154,7 +157,8 @@ impl Engine {
                 write_void(out, header.version, header.stream);
             }
             Statement::Describe(statement) => {
-                describe::write(statement, keyspace, &self.catalog(), &self.inner.node, header, out)?;
+                let (catalog, page) = (self.catalog(), describe::Page { id: call.id, params: call.params });
+                describe::write(statement, keyspace, &catalog, &self.inner.node, page, header, out)?;
             }
             statement if schema::is_ddl(statement) => {
                 let outcome = self.change_schema(text, keyspace).await?;
