@@ -6,7 +6,7 @@ use cql_syntax::Statement;
 
 use super::prepare::TEXT_NOW_BYTES_MAX;
 use super::read::check_page_size;
-use super::reply::{ReplyTo, replace_by_error};
+use super::reply::{ReplyTo, replace_by_error, warn_of_use};
 use super::{Engine, count};
 use crate::error::QueryError;
 use crate::execute::bind::{check_count_of_text, with_ordered, with_values};
@@ -37,7 +37,11 @@ impl Engine {
         let outcome = self.prepared(request.id).and_then(|prepared| {
             let reply = ReplyTo::new(header, &request.params, request.result_metadata_id);
             let call = Call { plan: &prepared.plan, id: prepared.id, params: &request.params, reply };
-            self.try_call(session, &call, out)
+            let outcome = self.try_call(session, &call, out)?;
+            if !prepared.plan.is_qualified && !matches!(outcome, Outcome::MustWait) {
+                warn_of_use(session, &prepared, start, out);
+            }
+            Ok(outcome)
         });
         self.outcome(outcome, header, start, out)
     }

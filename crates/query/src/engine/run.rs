@@ -9,7 +9,7 @@ use schema::{ChangeTarget, ChangeType, SchemaEvent};
 use super::long::touched;
 use super::now::Call;
 use super::read::check_page_size;
-use super::reply::{ReplyTo, replace_by_error};
+use super::reply::{ReplyTo, replace_by_error, warn_of_use};
 use super::{Engine, count};
 use crate::catalog::no_keyspace;
 use crate::control::DdlOutcome;
@@ -47,7 +47,12 @@ impl Engine {
                 let reply = ReplyTo::new(header, &request.params, request.result_metadata_id);
                 let call = Call { plan: &prepared.plan, id: prepared.id, params: &request.params, reply };
                 let keyspace = prepared.keyspace.as_deref();
-                self.run_call(session, header, &call, &prepared.text, keyspace, out).await
+                let start = out.len();
+                self.run_call(session, header, &call, &prepared.text, keyspace, out).await?;
+                if !prepared.plan.is_qualified && !matches!(prepared.plan.action, Action::Batch(_)) {
+                    warn_of_use(session, &prepared, start, out);
+                }
+                Ok(())
             }
             Request::Batch(request) => {
                 self.batch_message(&request, session.keyspace().as_deref()).await?;
