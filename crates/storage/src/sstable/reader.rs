@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use mutation::ReadCommand;
+use planted::{Bug, Planted};
 use runtime::Runtime;
 use schema::Table;
 use sstable::data::DataReader;
@@ -35,6 +36,7 @@ pub struct Sstable {
     pub(super) partitions: u64,
     pub(super) disk_bytes: u64,
     pub(super) view: RefCell<Rc<View>>,
+    pub(super) planted: Planted,
 }
 
 /// The SSTable as its table's rows.
@@ -89,6 +91,8 @@ impl Sstable {
 
     /// Whether the partition may be in it: it lies between the first and the last token, and the Bloom filter does not exclude it.
     pub fn may_contain(&self, token: Token, key: &[u8]) -> bool {
+        let is_wrong = self.planted.is(Bug::BloomFilterWrong);
+        let key = if is_wrong { &key[..key.len().saturating_sub(1)] } else { key };
         (self.tokens.0..=self.tokens.1).contains(&token)
             && self.filter.as_ref().is_none_or(|filter| filter.may_contain(KeyHash::of(key)))
     }
