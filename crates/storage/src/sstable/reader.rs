@@ -89,8 +89,13 @@ impl Sstable {
 
     /// Whether the partition may be in it: it lies between the first and the last token, and the Bloom filter does not exclude it.
     pub fn may_contain(&self, token: Token, key: &[u8]) -> bool {
+        self.may_contain_hash(token, KeyHash::of(key))
+    }
+
+    /// [`Sstable::may_contain`] of a key whose hash is known: a read asks many files for one key.
+    pub fn may_contain_hash(&self, token: Token, hash: KeyHash) -> bool {
         (self.tokens.0..=self.tokens.1).contains(&token)
-            && self.filter.as_ref().is_none_or(|filter| filter.may_contain(KeyHash::of(key)))
+            && self.filter.as_ref().is_none_or(|filter| filter.may_contain(hash))
     }
 
     /// The smallest and the greatest timestamp of anything in it.

@@ -4,6 +4,7 @@ mod batches;
 mod files;
 mod flushes;
 mod harness;
+mod reads;
 mod reshard;
 mod restart;
 mod steps;
