@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use crate::harness::{Client, Folder, Reply, buffer, run_node};
+use crate::harness::{Client, Folder, Reply, buffer, run_node, run_node_with};
 use crate::requests::{KEYSPACE, must};
 use cql_protocol::{Consistency, ErrorCode, QueryParams, Response, ResultBody, Value};
 
@@ -86,12 +86,26 @@ impl Walk {
 
 #[test]
 fn every_shape_goes_on_after_restarts_with_other_shard_counts() {
-    let folder = Folder::new("paging-shapes");
+    pages_over_restarts("paging-shapes", false);
+}
+
+/// A place is one in the data, wherever it lies: with files of other shard counts, which several shards read.
+#[test]
+fn every_shape_goes_on_over_files_after_restarts_with_other_shard_counts() {
+    pages_over_restarts("paging-shapes-files", true);
+}
+
+fn pages_over_restarts(name: &str, flushes: bool) {
+    let folder = Folder::new(name);
     let walks = Mutex::new(vec![Walk::default(); SHAPES.len()]);
-    run_node(folder.path(), 2, |client| {
+    run_node_with(folder.path(), 2, |client, _, storage| {
         let walks = &walks;
         async move {
             fill(&client).await;
+            if flushes {
+                // This shard's only: what the others have is in their memtables.
+                storage.flush_at_end(true).await.expect("all is flushed");
+            }
             let mut known = walks.lock().expect("one at a time").clone();
             for (walk, text) in known.iter_mut().zip(SHAPES) {
                 walk.go(&client, text, 2).await;
@@ -101,9 +115,12 @@ fn every_shape_goes_on_after_restarts_with_other_shard_counts() {
         }
     });
     for shards in [1, 3] {
-        run_node(folder.path(), shards, |client| {
+        run_node_with(folder.path(), shards, |client, _, storage| {
             let walks = &walks;
             async move {
+                if flushes {
+                    storage.flush_at_end(true).await.expect("all is flushed");
+                }
                 let mut known = walks.lock().expect("one at a time").clone();
                 for (walk, text) in known.iter_mut().zip(SHAPES) {
                     walk.go(&client, text, 2).await;

@@ -21,7 +21,7 @@ pub fn ints(reply: &Reply) -> Vec<i32> {
     }
 }
 
-fn paging_state(reply: &Reply) -> Option<Vec<u8>> {
+pub fn paging_state(reply: &Reply) -> Option<Vec<u8>> {
     match reply.response().1 {
         Response::Result(ResultBody::Rows(rows)) => rows.paging_state.map(<[u8]>::to_vec),
         other => panic!("rows were expected, not {other:?}"),

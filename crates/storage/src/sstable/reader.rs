@@ -91,10 +91,14 @@ impl Sstable {
 
     /// Whether the partition may be in it: it lies between the first and the last token, and the Bloom filter does not exclude it.
     pub fn may_contain(&self, token: Token, key: &[u8]) -> bool {
-        let is_wrong = self.planted.is(Bug::BloomFilterWrong);
-        let key = if is_wrong { &key[..key.len().saturating_sub(1)] } else { key };
+        self.may_contain_hash(token, KeyHash::of(key))
+    }
+
+    /// [`Sstable::may_contain`] of a key whose hash is known: a read asks many files for one key.
+    pub fn may_contain_hash(&self, token: Token, hash: KeyHash) -> bool {
+        let hash = if self.planted.is(Bug::BloomFilterWrong) { KeyHash::of(b"") } else { hash };
         (self.tokens.0..=self.tokens.1).contains(&token)
-            && self.filter.as_ref().is_none_or(|filter| filter.may_contain(KeyHash::of(key)))
+            && self.filter.as_ref().is_none_or(|filter| filter.may_contain(hash))
     }
 
     /// The smallest and the greatest timestamp of anything in it.

@@ -7,7 +7,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use cql_types::CqlType;
-use mutation::{ClusteringRef, Deletion, Expiry, MutationEncoder, MutationRef, Position, ReadCommand, RowRef};
+use mutation::{
+    ClusteringRef, Deletion, Expiry, MutationEncoder, MutationRef, Position, ReadCommand, RowRef, shadow_row,
+};
 use runtime::Runtime;
 use runtime::sim::{Ended, World, WorldOptions};
 use schema::{Column, ColumnId, ColumnKind, Order, Table, TableId, TableOptions};
@@ -19,6 +21,7 @@ use super::*;
 use crate::memtable::{ChunkPool, Memtable, Scratch, TableShape, successor};
 use crate::sink::{DataSink, ReadEnd};
 
+mod cassandra;
 mod device_reads;
 mod flips;
 mod same_as_memtable;
@@ -268,12 +271,35 @@ pub(super) struct Calls {
     range: Option<Deletion>,
     /// The calls without those that a new page repeats.
     pub(super) once: Vec<String>,
+    /// Whether rows are shown as deletions from outside leave them: a memtable drops early what those cover.
+    pub(super) is_shadowing: bool,
+    deletion: Option<Deletion>,
 }
 
 impl Calls {
     pub(super) fn new(calls_max: usize, counts_rows_alone: bool) -> Self {
         let (calls, once) = (Vec::new(), Vec::new());
-        Calls { calls, counts_rows_alone, left: calls_max, key: Vec::new(), range: None, once }
+        Calls {
+            calls,
+            counts_rows_alone,
+            left: calls_max,
+            key: Vec::new(),
+            range: None,
+            once,
+            is_shadowing: false,
+            deletion: None,
+        }
+    }
+
+    /// What the deletions from outside leave of a row.
+    fn left_of(&self, row: RowRef<'_>) -> Option<String> {
+        // In a table without clustering columns a memtable has the partition's deletion in the row.
+        let shadow = Deletion::max_of(Deletion::max_of(self.deletion, self.range), row.deletion());
+        let mut left = Vec::new();
+        match shadow {
+            Some(shadow) => shadow_row(&row, shadow, &mut left).then(|| describe(RowRef::trusted(&left))),
+            None => Some(describe(row)),
+        }
     }
 
     fn push(&mut self, call: String, is_row: bool, is_news: bool) {
@@ -294,11 +320,15 @@ pub(super) fn describe(row: RowRef<'_>) -> String {
 
 impl DataSink for Calls {
     fn partition(&mut self, token: Token, key: &[u8], deletion: Option<Deletion>, static_row: Option<RowRef<'_>>) {
-        let static_row = static_row.map(describe);
         let is_next = self.key != key;
         if is_next {
-            (self.key, self.range) = (key.to_vec(), None);
+            (self.key, self.range, self.deletion) = (key.to_vec(), None, deletion);
         }
+        if self.is_shadowing {
+            let static_row = static_row.and_then(|row| self.left_of(row));
+            return self.push(format!("partition {key:?} {static_row:?}"), false, is_next);
+        }
+        let static_row = static_row.map(describe);
         self.push(format!("partition {token:?} {key:?} {deletion:?} {static_row:?}"), false, is_next);
     }
 
@@ -310,6 +340,10 @@ impl DataSink for Calls {
 
     fn row(&mut self, clustering: ClusteringRef<'_>, row: RowRef<'_>) {
         let components: Vec<&[u8]> = clustering.components().collect();
+        if self.is_shadowing {
+            let Some(left) = self.left_of(row) else { return };
+            return self.push(format!("row {components:?} {left}"), true, true);
+        }
         self.push(format!("row {components:?} {}", describe(row)), true, true);
     }
 

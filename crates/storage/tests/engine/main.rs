@@ -5,6 +5,7 @@ mod files;
 mod flushes;
 mod harness;
 mod model;
+mod reads;
 mod reshard;
 mod restart;
 mod steps;
