@@ -21,3 +21,6 @@ pub use info::{Estimates, SstableInfo};
 pub use pages::{PageCache, ReadCounts};
 pub use reader::Sstable;
 pub use writer::SstableWriter;
+
+#[cfg(test)]
+mod tests;
