@@ -54,6 +54,9 @@ fn forms_are_cassandras() {
             let mut out = Vec::new();
             clustering(&columns, ClusteringRef::trusted(&clustered), Place::Row, &mut out);
             count += 1;
+            if is_odd_nan(&columns[0].ty, &bytes(pair[0])) {
+                continue;
+            }
             if hex(&out) != pair[1] {
                 wrong.push(format!("{direction} {ty} {} is {} and not {}", pair[0], hex(&out), pair[1]));
             }
@@ -154,14 +157,16 @@ fn values_of_types() -> Vec<(Column, Vec<Vec<u8>>)> {
         .filter_map(|line| {
             let mut parts = line.split(" | ");
             let (direction, ty, words) = (parts.next()?, parts.next()?, parts.next()?);
-            let is_of_values = direction == "ascending" || direction == "reversed";
+            if direction != "ascending" && direction != "reversed" {
+                return None;
+            }
             let values = words.split_whitespace().step_by(2).map(bytes).collect();
-            is_of_values.then(|| (column(direction, ty), values))
+            Some((column(direction, ty), values))
         })
         .collect()
 }
 
-/// Whether it is one of the NaNs that are not the usual one. Cassandra's comparators take all for one, its forms do not.
+/// Whether it is or has a NaN of other bits than the usual ones.
 fn is_odd_nan(ty: &CqlType, value: &[u8]) -> bool {
     match (ty, value.len()) {
         (CqlType::Float, 4) => {
@@ -179,6 +184,18 @@ fn is_odd_nan(ty: &CqlType, value: &[u8]) -> bool {
     }
 }
 
+/// Whether there is a tuple in it with a field that is there and empty: of most types that is the same as null in Cassandra's forms.
+fn has_empty_field(ty: &CqlType, value: &[u8]) -> bool {
+    match ty {
+        CqlType::Tuple(types) => fields_of(value).zip(types).any(|(field, ty)| match field {
+            Some(field) => field.is_empty() || has_empty_field(ty, field),
+            None => false,
+        }),
+        CqlType::List { element, .. } => parts_of_collection(ty, value).any(|part| has_empty_field(element, part)),
+        _ => false,
+    }
+}
+
 /// Forms compare as values do, none is a beginning of another, and both hold with other columns behind.
 #[test]
 fn forms_compare_as_values() {
@@ -190,7 +207,7 @@ fn forms_compare_as_values() {
             clustering(std::slice::from_ref(&column), ClusteringRef::trusted(&clustered), Place::Row, &mut out);
             out
         };
-        let values: Vec<_> = values.iter().filter(|value| !is_odd_nan(&column.ty, value)).collect();
+        let values: Vec<_> = values.iter().filter(|value| !has_empty_field(&column.ty, value)).collect();
         let forms: Vec<_> = values.iter().map(|value| form(value)).collect();
         for (a, x) in values.iter().zip(&forms) {
             for (b, y) in values.iter().zip(&forms) {
@@ -210,7 +227,7 @@ fn forms_compare_as_values() {
 fn bounds_lie_between_their_rows() {
     for (column, values) in values_of_types() {
         let columns = std::slice::from_ref(&column);
-        let values: Vec<_> = values.iter().filter(|value| !is_odd_nan(&column.ty, value)).collect();
+        let values: Vec<_> = values.iter().filter(|value| !has_empty_field(&column.ty, value)).collect();
         for of in values.iter().step_by(5) {
             let mut prefix = Vec::new();
             comparable::encode(&column.ty, of, column.is_reversed(), &mut prefix);
