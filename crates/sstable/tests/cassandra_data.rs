@@ -324,3 +324,49 @@ fn counters_are_sums() {
         }
     }
 }
+
+/// Statistics.db of 3.x, which has no checksums, with `cut` done to its stats part.
+fn of_3_with_stats(bytes: &[u8], cut: impl Fn(&mut Vec<u8>)) -> Vec<u8> {
+    let number = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().expect("four bytes")) as usize;
+    let count = number(0);
+    let starts: Vec<usize> = (0..count).map(|place| number(8 + place * 8)).chain([bytes.len()]).collect();
+    let mut parts: Vec<Vec<u8>> = starts.windows(2).map(|pair| bytes[pair[0]..pair[1]].to_vec()).collect();
+    let stats = (0..count).find(|place| number(4 + place * 8) == 2).expect("there are stats");
+    cut(&mut parts[stats]);
+    let mut out = bytes[..4].to_vec();
+    let mut position = 4 + 8 * count;
+    for (place, part) in parts.iter().enumerate() {
+        out.extend_from_slice(&bytes[4 + place * 8..8 + place * 8]);
+        out.extend_from_slice(&u32::try_from(position).expect("a small file").to_be_bytes());
+        position += part.len();
+    }
+    [out, parts.concat()].concat()
+}
+
+/// Versions of which there are no files are those there are without what came later: the ends of the stats part, one after
+/// the other.
+#[test]
+fn statistics_of_versions_between_are_read() {
+    const HOST: usize = 1 + 16;
+    const POSITION: usize = 12;
+    let mut count = 0;
+    for fixture in Fixture::all(Version::parse("me")) {
+        let (name, bytes, newest) = (fixture.name(), fixture.statistics_bytes(), fixture.statistics());
+        let host = if newest.stats.originating_host.is_some() { HOST } else { 1 };
+        let intervals = 4 + 2 * POSITION * newest.stats.commit_log_intervals.len();
+        for (version, cut) in
+            [("md", host), ("mc", host), ("mb", host + intervals), ("ma", host + intervals + POSITION)]
+        {
+            let older = of_3_with_stats(&bytes, |stats| stats.truncate(stats.len() - cut));
+            let read = Statistics::read(Version::parse(version).expect("a version"), &older);
+            let mut read = read.unwrap_or_else(|error| panic!("{name} as {version}: {error}"));
+            read.stats.originating_host = newest.stats.originating_host;
+            read.stats.commit_log_intervals.clone_from(&newest.stats.commit_log_intervals);
+            assert_eq!(read.stats.covered_clustering.is_some(), version == "md", "{name} as {version}");
+            read.stats.covered_clustering.clone_from(&newest.stats.covered_clustering);
+            assert_eq!(read, newest, "{name} as {version}");
+            count += 1;
+        }
+    }
+    assert!(count > 50, "{count}");
+}
