@@ -5,6 +5,7 @@
 
 #[path = "../every_form.rs"]
 mod every_form;
+mod index;
 
 use std::fs;
 use std::path::Path;
@@ -76,6 +77,9 @@ fn main() {
         let (data, statistics) = sstable_seeds(is_reversed);
         write(folder, "sstable_data", usize::from(is_reversed), &data);
         write(folder, "sstable_statistics", usize::from(is_reversed), &statistics);
+    }
+    for (number, bytes) in index::seeds().iter().enumerate() {
+        write(folder, "sstable_index", number, bytes);
     }
     for (number, record) in log_seeds().iter().enumerate() {
         write(folder, "log_records", number, record);

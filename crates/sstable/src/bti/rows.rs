@@ -19,7 +19,7 @@ use super::node::Node;
 use super::writer::{Payload, TrieWriter, put_signed, signed_len};
 use crate::blocks::{Block, Blocks};
 use crate::pages::{LookupError, Pages, read, read_some};
-use crate::{Corrupt, byte_comparable, deletion};
+use crate::{Corrupt, Version, byte_comparable, deletion};
 
 /// The bytes of data after which a block ends, Cassandra's `column_index_size`.
 pub const BLOCK_LENGTH: u64 = 16 << 10;
@@ -62,7 +62,7 @@ impl RowIndex {
         let data_position = reader.varint().map_err(corrupt)?;
         let distance = varint::unzigzag(reader.varint().map_err(corrupt)?);
         let block_count = reader.varint().map_err(corrupt)?;
-        let deletion = deletion::read(&mut reader).map_err(corrupt)?;
+        let deletion = deletion::read(Version::DA, &mut reader).map_err(corrupt)?;
         let root = base.checked_add_signed(distance).filter(|&root| root < base);
         let root = root.ok_or_else(|| Corrupt::new(base, format!("the root cannot be {distance} bytes on")))?;
         let block_count =

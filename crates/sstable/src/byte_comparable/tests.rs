@@ -66,8 +66,10 @@ fn forms_are_cassandras() {
     assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong[..wrong.len().min(40)].join("\n"));
 }
 
-/// The bounds of `testdata/comparables.txt`: columns, kind, values, form.
-fn bounds() -> Vec<(Vec<Column>, &'static str, Vec<Vec<u8>>, &'static str)> {
+/// A bound of `testdata/comparables.txt`: columns, kind, values, form.
+type WrittenBound = (Vec<Column>, &'static str, Vec<Vec<u8>>, &'static str);
+
+fn bounds() -> Vec<WrittenBound> {
     let mut all = Vec::new();
     for line in COMPARABLES.lines().filter(|line| line.starts_with("bound")) {
         let mut parts = line.split(" | ").skip(1);
