@@ -148,7 +148,7 @@ struct Tries {
 }
 
 fn write(partitions: &[Found], columns: &[Column], chance: f64) -> Tries {
-    let (mut index, mut rows) = (PartitionIndexWriter::new(), RowIndexWriter::new());
+    let (mut index, mut rows) = (PartitionIndexWriter::new(), RowIndexWriter::new(columns));
     let mut filter = FilterBuilder::new(partitions.len() as u64, chance);
     let mut written = Tries { partitions: Vec::new(), rows: Vec::new(), filter: Vec::new() };
     for partition in partitions {
