@@ -46,10 +46,9 @@ fn folder() -> PathBuf {
 }
 
 impl Chapter {
-    /// The statements that change the schema, in order, for a server of that major version.
-    pub fn schema(&self, version: u32) -> Vec<String> {
-        let blocks = self.script.blocks.iter().filter(|block| since(block).is_ok_and(|since| since <= version));
-        let statements = blocks.flat_map(Block::statements).map(|statement| statement.text);
+    /// The statements that change the schema, in order.
+    pub fn schema(&self) -> Vec<String> {
+        let statements = self.script.blocks.iter().flat_map(Block::statements).map(|statement| statement.text);
         statements.filter(|text| is_of_schema(text)).map(|text| text + ";").collect()
     }
 
@@ -62,16 +61,12 @@ impl Chapter {
         begins.zip(&ends).map(|(begin, &end)| &blocks[begin..end]).collect()
     }
 
-    /// What writes, for a server of that major version: a line for each statement with its timestamp and its now before it and tabs between,
-    /// and `flush`.
-    pub fn writes(&self, version: u32) -> Result<String, String> {
+    /// What writes: a line for each statement with its timestamp and its now before it and tabs between, and `flush`.
+    pub fn writes(&self) -> Result<String, String> {
         let mut lines = String::new();
         for (at, block) in self.script.blocks.iter().enumerate() {
             if block.directive("flush").is_some() {
                 lines.push_str("flush\n");
-            }
-            if since(block)? > version {
-                continue;
             }
             for block in repeated(block)? {
                 let block = with_times(block, at);
@@ -85,8 +80,40 @@ impl Chapter {
         Ok(lines)
     }
 
+    /// The chapter as far as what writes that version of SSTables understands it.
+    pub fn known_to(&self, version: &str) -> Chapter {
+        let mut known = self.clone();
+        let major = major(version);
+        // What stays keeps its place, of which its timestamp is made.
+        for block in known.script.blocks.iter_mut().filter(|block| since(block).is_ok_and(|since| since > major)) {
+            *block = Block { head: vec!["-- not known".into()], ..Block::default() };
+        }
+        known
+    }
+
+    /// Runs the statements that change the schema.
+    pub fn run_schema(&self, session: &mut Session) -> Result<(), String> {
+        let is_of_it = |block: &&Block| block.statements().iter().any(|statement| is_of_schema(&statement.text));
+        for block in self.script.blocks.iter().filter(is_of_it) {
+            self.run(session, 0, std::slice::from_ref(block))?;
+        }
+        Ok(())
+    }
+
+    /// Runs one of the phases and keeps its answers.
+    pub fn run_phase(&mut self, session: &mut Session, phase: usize) -> Result<(), String> {
+        let phases = self.phases();
+        let Some(&blocks) = phases.get(phase) else { return Ok(()) };
+        let first = phases[..phase].iter().map(|blocks| blocks.len()).sum();
+        let answers = self.run(session, first, blocks)?;
+        for (block, answer) in self.script.blocks[first..].iter_mut().zip(answers) {
+            block.answer = answer;
+        }
+        Ok(())
+    }
+
     /// Runs these blocks and gives their answers. `first` is the place of the first of them in the script.
-    pub fn run(&self, session: &mut Session, first: usize, blocks: &[Block]) -> Result<Vec<Vec<String>>, String> {
+    fn run(&self, session: &mut Session, first: usize, blocks: &[Block]) -> Result<Vec<Vec<String>>, String> {
         let mut answers = Vec::with_capacity(blocks.len());
         for (at, block) in blocks.iter().enumerate() {
             let mut answer = Vec::new();
@@ -104,6 +131,11 @@ impl Chapter {
         }
         Ok(answers)
     }
+}
+
+/// The major version of what writes such SSTables.
+pub fn major(version: &str) -> u32 {
+    if version.starts_with('m') { 3 } else { 5 }
 }
 
 /// Whether a statement changes the schema.
