@@ -18,6 +18,10 @@
 //!
 //! A reversed column's bytes are all turned (`!`).
 
+mod decode;
+
+pub use decode::decode;
+
 use num_bigint::{BigInt, Sign};
 use stdx::Reader;
 

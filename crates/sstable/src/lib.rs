@@ -3,12 +3,30 @@
 //! No I/O, no clock, no runtime: the server, the file tools, the fuzz targets and the tests use the same code. What
 //! reads and writes the files is `storage::sstable`. See `docs/internals/sstable.md`.
 
+pub mod big;
+mod blocks;
+pub mod bloom;
+pub mod bti;
+pub mod byte_comparable;
+pub mod checksum;
 mod component;
+pub mod compression;
+pub mod data;
 mod error;
+mod header;
 mod marker;
+pub mod marshal;
+pub mod own;
+mod pages;
+pub mod statistics;
+pub mod toc;
 mod version;
 
+pub use blocks::{Block, Blocks};
+pub use bloom::{Filter, FilterBuilder, KeyHash};
 pub use component::{Component, Descriptor, Generation};
 pub use error::Corrupt;
+pub use header::{EncodingStats, Header, HeaderColumn};
 pub use marker::Marker;
+pub use pages::{LookupError, NeedPage, PAGE_LENGTH, Pages};
 pub use version::{Format, Version};

@@ -60,6 +60,17 @@ impl Version {
     pub fn format(self) -> Format {
         if self == Version::DA { Format::Bti } else { Format::Big }
     }
+
+    /// Whether it is this version of 3.x, 4.x or 5.x or a later one. `da`'s components are as those of `oa`.
+    pub(crate) fn is_from(self, first: &[u8; 2]) -> bool {
+        let comparable = if self == Version::DA { Version::OA } else { self };
+        comparable.0 >= *first
+    }
+
+    /// Whether a partition that is not deleted says so with one byte, and local deletion times are unsigned.
+    pub(crate) fn has_marked_live_partitions(self) -> bool {
+        self.is_from(b"oa")
+    }
 }
 
 impl fmt::Display for Version {

@@ -11,6 +11,7 @@ mod options;
 mod recovery;
 mod shard;
 mod sink;
+mod sstable;
 mod steps;
 mod tables;
 
@@ -19,4 +20,7 @@ pub use error::{ApplyError, OpenError, SyncError};
 pub use options::{ReplayPosition, StorageOptions, SyncMode, Truncations};
 pub use shard::{Ack, LogSequence, Shard, StorageStats};
 pub use sink::{DataSink, Flow, ReadEnd, RowSink};
+pub use sstable::{
+    Estimates, PageCache, ReadCounts, ReadError, ReadWindow, Sstable, SstableInfo, SstableWriter, WriteError,
+};
 pub use steps::is_small;

@@ -1,4 +1,4 @@
-//! MurmurHash3, the x64 128-bit variant with seed 0, as Cassandra computes it; only its first half is needed.
+//! MurmurHash3, the x64 128-bit variant with seed 0, as Cassandra computes it.
 //!
 //! Cassandra's differs from the original in one respect, which became part of every cluster's data: the bytes of the
 //! tail (the last `length % 16`) are *signed*, so that one of 0x80 or more also flips all bits above its place.
@@ -10,6 +10,13 @@ const C2: u64 = 0x4cf5_ad43_2745_937f;
 /// The first 64 bits of the hash of `key`.
 #[inline]
 pub fn hash(key: &[u8]) -> i64 {
+    let [first, _] = hash_both(key);
+    first
+}
+
+/// All 128 bits of the hash of `key`, in halves.
+#[inline]
+pub fn hash_both(key: &[u8]) -> [i64; 2] {
     let mut h1 = 0u64;
     let mut h2 = 0u64;
 
@@ -34,7 +41,11 @@ pub fn hash(key: &[u8]) -> i64 {
     h2 ^= length;
     h1 = h1.wrapping_add(h2);
     h2 = h2.wrapping_add(h1);
-    avalanche(h1).wrapping_add(avalanche(h2)) as i64
+    h1 = avalanche(h1);
+    h2 = avalanche(h2);
+    h1 = h1.wrapping_add(h2);
+    h2 = h2.wrapping_add(h1);
+    [h1 as i64, h2 as i64]
 }
 
 #[inline]

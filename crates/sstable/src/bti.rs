@@ -1,0 +1,8 @@
+//! The indexes of `bti`: tries of byte-comparable keys, packed into pages. Partitions.db has the partitions' keys,
+//! Rows.db the rows of wide partitions in blocks.
+
+mod partitions;
+mod rows;
+
+pub use partitions::{Partition, PartitionCursor, PartitionIndex, PartitionIndexWriter};
+pub use rows::{BLOCK_LENGTH, RowIndex, RowIndexWriter};

@@ -1,0 +1,127 @@
+//! Clusterings and the prefixes of them at which ranges begin and end.
+//!
+//! ```text
+//! for each 32 values: vint, two bits a value (01 empty, 10 null) │ each other value, its length before it unless fixed
+//! a bound: kind │ u16 count │ values
+//! ```
+
+use mutation::{ClusteringRef, Deletion};
+use stdx::{Reader, varint};
+
+use crate::data::cell::Fault;
+use crate::data::flags::bound;
+use crate::marker::Marker;
+
+const VALUES_PER_HEADER: usize = 32;
+const IS_EMPTY: u64 = 1;
+const IS_NULL: u64 = 2;
+
+/// Reads the values of the first `count` clustering columns into `out`, as `mutation` has them. A null, which only
+/// tables with COMPACT STORAGE had, is an empty value.
+#[inline]
+pub(crate) fn read_values(
+    reader: &mut Reader<'_>,
+    fixed_lengths: &[Option<usize>],
+    out: &mut Vec<u8>,
+) -> Result<(), Fault> {
+    out.clear();
+    let count = u8::try_from(fixed_lengths.len()).map_err(|_| Fault::Wrong("there are too many clustering columns"))?;
+    out.push(count);
+    for block in fixed_lengths.chunks(VALUES_PER_HEADER) {
+        let mut header = reader.varint()?;
+        for fixed_length in block {
+            let value = match (header & (IS_EMPTY | IS_NULL), fixed_length) {
+                (0, Some(length)) => reader.bytes(*length)?,
+                (0, None) => reader.varint_bytes()?,
+                _ => &[],
+            };
+            header >>= 2;
+            varint::encode(value.len() as u64, out);
+            out.extend_from_slice(value);
+        }
+        if header != 0 {
+            return Err(Fault::Wrong("a clustering has more values than the table has columns"));
+        }
+    }
+    Ok(())
+}
+
+/// Appends the values of a clustering or of a prefix of one.
+pub(crate) fn write_values(values: ClusteringRef<'_>, fixed_lengths: &[Option<usize>], out: &mut Vec<u8>) {
+    assert!(values.len() <= fixed_lengths.len(), "a clustering has at most the table's columns");
+    let mut lengths = fixed_lengths.iter();
+    let mut values = values.components();
+    while values.size_hint().0 > 0 {
+        let block = values.clone().take(VALUES_PER_HEADER);
+        let header = block.enumerate().fold(0, |header, (place, value)| match value.is_empty() {
+            true => header | IS_EMPTY << (place * 2),
+            false => header,
+        });
+        varint::encode(header, out);
+        for (value, fixed_length) in values.by_ref().take(VALUES_PER_HEADER).zip(lengths.by_ref()) {
+            match fixed_length {
+                _ if value.is_empty() => {}
+                Some(length) => assert_eq!(value.len(), *length, "a value has its type's length"),
+                None => varint::encode(value.len() as u64, out),
+            }
+            out.extend_from_slice(value);
+        }
+    }
+}
+
+/// A bound's kind: on which side of its prefix's rows it is, and what it does there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BoundKind {
+    pub after: bool,
+    pub closes: bool,
+    pub opens: bool,
+}
+
+impl BoundKind {
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, Fault> {
+        let (after, closes, opens) = match reader.u8()? {
+            bound::EXCLUSIVE_END => (false, true, false),
+            bound::INCLUSIVE_START => (false, false, true),
+            bound::EXCLUSIVE_END_INCLUSIVE_START => (false, true, true),
+            bound::INCLUSIVE_END_EXCLUSIVE_START => (true, true, true),
+            bound::INCLUSIVE_END => (true, true, false),
+            bound::EXCLUSIVE_START => (true, false, true),
+            _ => return Err(Fault::Wrong("a bound is of no kind")),
+        };
+        Ok(BoundKind { after, closes, opens })
+    }
+
+    pub(crate) fn of(marker: &Marker<'_>) -> Self {
+        BoundKind { after: marker.after, closes: marker.closes.is_some(), opens: marker.opens.is_some() }
+    }
+
+    pub(crate) fn byte(self) -> u8 {
+        match (self.after, self.closes, self.opens) {
+            (false, true, false) => bound::EXCLUSIVE_END,
+            (false, false, true) => bound::INCLUSIVE_START,
+            (false, true, true) => bound::EXCLUSIVE_END_INCLUSIVE_START,
+            (true, true, true) => bound::INCLUSIVE_END_EXCLUSIVE_START,
+            (true, true, false) => bound::INCLUSIVE_END,
+            (true, false, true) => bound::EXCLUSIVE_START,
+            (_, false, false) => panic!("a marker closes a deletion or opens one"),
+        }
+    }
+
+    /// How many deletions stand in a marker of this kind.
+    pub(crate) fn deletions(self, first: Deletion, second: Option<Deletion>) -> (Option<Deletion>, Option<Deletion>) {
+        match (self.closes, self.opens) {
+            (true, true) => (Some(first), second),
+            (true, false) => (Some(first), None),
+            _ => (None, Some(first)),
+        }
+    }
+}
+
+/// Reads how many values a bound has: as many of the table's lengths.
+pub(crate) fn read_prefix_lengths<'l>(
+    reader: &mut Reader<'_>,
+    fixed_lengths: &'l [Option<usize>],
+) -> Result<&'l [Option<usize>], Fault> {
+    let count = usize::from(reader.u16()?);
+    fixed_lengths.get(..count).ok_or(Fault::Wrong("a bound has more values than the table has clustering columns"))
+}

@@ -1,0 +1,425 @@
+//! Data.db and Statistics.db as real Cassandra wrote them: read, and written again to the same bytes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use cql_types::CqlType;
+use mutation::{CellRef, ClusteringRef, Deletion, Expiry, Liveness, RowBuilder, RowRef};
+use schema::{Column, ColumnId, ColumnKind, Order, Table, TableId, TableOptions};
+use sstable::compression::{ChunkDecoder, CompressionInfo};
+use sstable::data::{DataReader, DataWriter, Item, Step};
+use sstable::statistics::{FileFacts, Statistics};
+use sstable::{Component, Descriptor, Header, HeaderColumn, Marker, Version};
+
+/// An SSTable among the fixtures.
+struct Fixture {
+    folder: PathBuf,
+    descriptor: Descriptor,
+}
+
+impl Fixture {
+    /// All of them, or all of one version.
+    fn all(version: Option<Version>) -> Vec<Fixture> {
+        let mut found = Vec::new();
+        let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/cassandra")];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(&folder).expect("the fixtures' folder is there") {
+                let path = entry.expect("a folder can be listed").path();
+                if path.is_dir() {
+                    folders.push(path);
+                    continue;
+                }
+                let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+                if let Some((descriptor, Component::Data)) = Descriptor::parse(name)
+                    && version.is_none_or(|version| version == descriptor.version)
+                {
+                    found.push(Fixture { folder: folder.clone(), descriptor });
+                }
+            }
+        }
+        found.sort_by(|a, b| (&a.folder, &a.descriptor).cmp(&(&b.folder, &b.descriptor)));
+        assert!(found.len() > 30, "there are fixtures of each version");
+        found
+    }
+
+    fn name(&self) -> String {
+        self.folder.join(self.descriptor.to_string()).display().to_string()
+    }
+
+    fn read(&self, component: Component) -> Option<Vec<u8>> {
+        std::fs::read(self.folder.join(self.descriptor.file_name(component))).ok()
+    }
+
+    fn statistics_bytes(&self) -> Vec<u8> {
+        self.read(Component::Statistics).expect("every SSTable has Statistics.db")
+    }
+
+    fn statistics(&self) -> Statistics {
+        let read = Statistics::read(self.descriptor.version, &self.statistics_bytes());
+        read.unwrap_or_else(|error| panic!("{}: {error}", self.name()))
+    }
+
+    /// The data, decompressed.
+    fn data(&self) -> Vec<u8> {
+        let stored = self.read(Component::Data).expect("every SSTable has Data.db");
+        let Some(info) = self.read(Component::CompressionInfo) else { return stored };
+        let info = CompressionInfo::decode(&info, self.descriptor.version, stored.len() as u64).expect("it decodes");
+        let mut decoder = ChunkDecoder::new(info.params());
+        let mut data = Vec::new();
+        for number in 0..info.chunk_count() {
+            let chunk = info.chunk(number).expect("all chunks are there");
+            let start = usize::try_from(chunk.offset).expect("a small file");
+            let bytes = &stored[start..start + chunk.stored_length];
+            decoder.decode(bytes, chunk.data_length, &mut data).expect("a chunk decodes");
+        }
+        data
+    }
+}
+
+/// In which order a table's columns got their ids.
+#[derive(Clone, Copy, PartialEq)]
+enum Ids {
+    AsWritten,
+    Reversed,
+}
+
+/// A table that the rows fit.
+fn table_of(header: &Header, ids: Ids) -> Table {
+    let mut columns = Vec::new();
+    let mut add = |name: String, ty: &CqlType, kind, position: usize, order| {
+        let position = u16::try_from(position).expect("few columns");
+        columns.push(Column { id: ColumnId(0), name, ty: ty.clone(), kind, position, order });
+    };
+    for (place, ty) in header.partition_key.iter().enumerate() {
+        add(format!("partition key {place}"), ty, ColumnKind::PartitionKey, place, Order::Asc);
+    }
+    for (place, of) in header.clustering.iter().enumerate() {
+        let order = if of.is_reversed { Order::Desc } else { Order::Asc };
+        add(format!("clustering {place}"), &of.ty, ColumnKind::Clustering, place, order);
+    }
+    for (kind, written) in [(ColumnKind::Static, &header.statics), (ColumnKind::Regular, &header.regulars)] {
+        for HeaderColumn { name, ty } in written {
+            add(name.clone(), ty, kind, 0, Order::Asc);
+        }
+    }
+    let count = u16::try_from(columns.len()).expect("few columns");
+    for (column, id) in columns.iter_mut().zip(0..count) {
+        column.id = ColumnId(if ids == Ids::Reversed { count - 1 - id } else { id });
+    }
+    Table::new(TableId([7; 16]), "ks", "t", columns, TableOptions::default())
+}
+
+/// What was read, kept.
+#[derive(Debug, Clone, PartialEq)]
+enum Kept {
+    Partition { key: Vec<u8>, deletion: Option<Deletion>, static_row: Option<Vec<u8>> },
+    Row { clustering: Vec<u8>, row: Vec<u8> },
+    Marker { prefix: Vec<u8>, after: bool, closes: Option<Deletion>, opens: Option<Deletion> },
+    End,
+}
+
+impl Kept {
+    fn of(item: &Item<'_>) -> Kept {
+        match *item {
+            Item::Partition { key, deletion, static_row } => {
+                let static_row = static_row.map(|row| row.bytes().to_vec());
+                Kept::Partition { key: key.to_vec(), deletion, static_row }
+            }
+            Item::Row { clustering, row } => {
+                Kept::Row { clustering: clustering.bytes().to_vec(), row: row.bytes().to_vec() }
+            }
+            Item::SkippedRow => panic!("every row is wanted"),
+            Item::Marker(Marker { prefix, after, closes, opens }) => {
+                Kept::Marker { prefix: prefix.bytes().to_vec(), after, closes, opens }
+            }
+            Item::PartitionEnd => Kept::End,
+        }
+    }
+}
+
+/// Reads all of `data`, with never more bytes before the reader than it asked for.
+fn read_all(reader: &mut DataReader, data: &[u8], name: &str) -> Vec<Kept> {
+    let (mut kept, mut start, mut end) = (Vec::new(), 0, 0);
+    while start < data.len() {
+        match reader.next(&data[start..end]).unwrap_or_else(|error| panic!("{name}: {}", error.from_base(start as u64)))
+        {
+            Step::NeedMore { at_least } => {
+                assert!(at_least > end - start, "{name}: it asks for more");
+                end = start + at_least;
+                assert!(end <= data.len(), "{name}: at {start} it asks for {at_least} bytes, beyond the end");
+            }
+            Step::Item { item, used } => {
+                kept.push(Kept::of(&item));
+                start += used;
+            }
+        }
+    }
+    kept
+}
+
+fn write_all(writer: &mut DataWriter, items: &[Kept]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for item in items {
+        match item {
+            Kept::Partition { key, deletion, static_row } => {
+                let row = static_row.as_ref().map(|row| RowRef::decode(row).expect("a row's blob decodes"));
+                writer.partition(&mut out, key, *deletion, row);
+            }
+            Kept::Row { clustering, row } => {
+                let clustering = ClusteringRef::decode(clustering).expect("a clustering decodes");
+                writer.row(&mut out, clustering, RowRef::decode(row).expect("a row's blob decodes"));
+            }
+            Kept::Marker { prefix, after, closes, opens } => {
+                let prefix = ClusteringRef::decode(prefix).expect("a prefix decodes");
+                writer.marker(&mut out, &Marker { prefix, after: *after, closes: *closes, opens: *opens });
+            }
+            Kept::End => {
+                writer.end_partition(&mut out);
+            }
+        }
+    }
+    out
+}
+
+fn has_counters(header: &Header) -> bool {
+    header.statics.iter().chain(&header.regulars).any(|column| column.ty == CqlType::Counter)
+}
+
+/// Every SSTable of every version is read whole, whatever ids the table's columns have.
+#[test]
+fn all_versions_are_read() {
+    let mut versions = BTreeMap::new();
+    for fixture in Fixture::all(None) {
+        let (name, version) = (fixture.name(), fixture.descriptor.version);
+        let (statistics, data) = (fixture.statistics(), fixture.data());
+        for ids in [Ids::AsWritten, Ids::Reversed] {
+            let table = table_of(&statistics.header, ids);
+            let mut reader = DataReader::new(version, &statistics.header, &table).expect("the columns are known");
+            let items = read_all(&mut reader, &data, &name);
+            assert_eq!(items.last(), Some(&Kept::End), "{name}");
+            let rows = items.iter().filter(|item| match item {
+                Kept::Row { row, .. } | Kept::Partition { static_row: Some(row), .. } => {
+                    RowRef::decode(row).expect("a row's blob decodes");
+                    true
+                }
+                _ => false,
+            });
+            assert_eq!(rows.count() as i64, statistics.stats.rows, "{name}");
+            *versions.entry(version).or_insert(0) += 1;
+        }
+    }
+    assert!(versions.len() >= 4, "da, oa, nb and me are read: {versions:?}");
+}
+
+/// What Cassandra wrote is what we write of it, byte for byte.
+#[test]
+fn data_is_written_again_to_the_same_bytes() {
+    let mut same = 0;
+    for fixture in Fixture::all(Some(Version::DA)) {
+        let (name, header, data) = (fixture.name(), fixture.statistics().header, fixture.data());
+        if has_counters(&header) {
+            continue;
+        }
+        for ids in [Ids::AsWritten, Ids::Reversed] {
+            let table = table_of(&header, ids);
+            let mut reader = DataReader::new(Version::DA, &header, &table).expect("the columns are known");
+            let items = read_all(&mut reader, &data, &name);
+            let mut writer = DataWriter::new(&table, &header).expect("the columns are known");
+            let written = write_all(&mut writer, &items);
+            let differs = written.iter().zip(&data).position(|(a, b)| a != b);
+            let around =
+                |bytes: &[u8]| differs.map(|at| bytes[at.saturating_sub(24)..bytes.len().min(at + 24)].to_vec());
+            assert_eq!((differs, around(&written)), (None, around(&data)), "{name}");
+            assert_eq!(written.len(), data.len(), "{name}");
+            same += 1;
+        }
+    }
+    assert!(same > 50, "{same}");
+}
+
+/// The parts of a Statistics.db, without their checksums.
+fn parts(bytes: &[u8]) -> Vec<Vec<u8>> {
+    let number = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().expect("four bytes")) as usize;
+    let starts: Vec<usize> = (0..number(0)).map(|place| number(12 + place * 8)).chain([bytes.len()]).collect();
+    starts.windows(2).map(|pair| bytes[pair[0]..pair[1] - 4].to_vec()).collect()
+}
+
+/// Statistics are written again to the same bytes, and what is gathered while writing is what Cassandra gathered.
+#[test]
+fn statistics_are_cassandras() {
+    for fixture in Fixture::all(Some(Version::DA)) {
+        let (name, bytes, data) = (fixture.name(), fixture.statistics_bytes(), fixture.data());
+        let theirs = fixture.statistics();
+        assert_eq!(Statistics::read(Version::DA, &theirs.write()).as_ref(), Ok(&theirs), "{name}");
+        for (place, (ours, theirs)) in parts(&theirs.write()).iter().zip(parts(&bytes)).enumerate() {
+            // Behind what it holds Cassandra leaves zeros in one of the parts.
+            let (same, padding) = theirs.split_at(ours.len().min(theirs.len()));
+            assert!(ours == same && padding.iter().all(|&byte| byte == 0), "{name}: part {place} has other bytes");
+        }
+        let table = table_of(&theirs.header, Ids::AsWritten);
+        let mut reader = DataReader::new(Version::DA, &theirs.header, &table).expect("the columns are known");
+        let items = read_all(&mut reader, &data, &name);
+        let mut writer = DataWriter::new(&table, &theirs.header).expect("the columns are known");
+        write_all(&mut writer, &items);
+        let facts = FileFacts {
+            bloom_filter_fp_chance: theirs.bloom_filter_fp_chance,
+            compression_ratio: theirs.stats.compression_ratio,
+            host: theirs.stats.originating_host.expect("it is said who wrote it"),
+            token_space_coverage: theirs.stats.token_space_coverage,
+        };
+        let mut ours = writer.finish().finish(&facts);
+        ours.stats.commit_log_intervals.clone_from(&theirs.stats.commit_log_intervals);
+        if has_counters(&theirs.header) {
+            ours.stats.partition_sizes.clone_from(&theirs.stats.partition_sizes);
+        }
+        assert_eq!(ours.stats, theirs.stats, "{name}");
+    }
+}
+
+/// A list's element ids differ from run to run of Cassandra: such columns are left out.
+fn differs_between_runs(column: &HeaderColumn) -> bool {
+    matches!(column.ty, CqlType::List { frozen: false, .. })
+}
+
+/// What of an item two runs of Cassandra have in common.
+struct Common {
+    hidden: Vec<ColumnId>,
+    /// Whether the clock, and the ttls that fit it, were what the script says.
+    has_seconds: bool,
+}
+
+impl Common {
+    fn second(&self, second: u32) -> u32 {
+        if self.has_seconds { second } else { 0 }
+    }
+
+    fn deletion(&self, deletion: Option<Deletion>) -> Option<Deletion> {
+        deletion.map(|deletion| Deletion { local_deletion_time: self.second(deletion.local_deletion_time), ..deletion })
+    }
+
+    fn expiry(&self, expiry: Option<Expiry>) -> Option<Expiry> {
+        if self.has_seconds { expiry } else { expiry.map(|_| Expiry { ttl: 1, local_deletion_time: 0 }) }
+    }
+
+    fn row(&self, row: &[u8]) -> Vec<u8> {
+        let row = RowRef::decode(row).expect("a row's blob decodes");
+        let mut out = Vec::new();
+        let mut builder = RowBuilder::begin(&out);
+        if let Some(deletion) = self.deletion(row.deletion()) {
+            builder.deletion(deletion);
+        }
+        if let Some(liveness) = row.liveness() {
+            builder.liveness(Liveness { expiry: self.expiry(liveness.expiry), ..liveness });
+        }
+        for cell in row.cells().filter(|cell| !self.hidden.contains(&cell.column)) {
+            let tombstone = cell.tombstone.map(|second| self.second(second));
+            builder.cell(&mut out, &CellRef { tombstone, expiry: self.expiry(cell.expiry), ..cell });
+        }
+        builder.finish(&mut out);
+        out
+    }
+
+    fn of(&self, item: &Kept) -> Kept {
+        match item {
+            Kept::Partition { key, deletion, static_row } => {
+                let static_row = static_row.as_ref().map(|row| self.row(row));
+                Kept::Partition { key: key.clone(), deletion: self.deletion(*deletion), static_row }
+            }
+            Kept::Row { clustering, row } => Kept::Row { clustering: clustering.clone(), row: self.row(row) },
+            Kept::Marker { prefix, after, closes, opens } => {
+                let (closes, opens) = (self.deletion(*closes), self.deletion(*opens));
+                Kept::Marker { prefix: prefix.clone(), after: *after, closes, opens }
+            }
+            Kept::End => Kept::End,
+        }
+    }
+}
+
+/// The older versions' files hold what those of `da` hold, from the same statements.
+#[test]
+fn older_versions_hold_the_same() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/cassandra");
+    let mut compared = BTreeMap::new();
+    for newest in Fixture::all(Some(Version::DA)) {
+        let header = newest.statistics().header;
+        if has_counters(&header) {
+            // Counters have the server's clock.
+            continue;
+        }
+        let table = table_of(&header, Ids::AsWritten);
+        let mut reader = DataReader::new(Version::DA, &header, &table).expect("the columns are known");
+        let expected = read_all(&mut reader, &newest.data(), &newest.name());
+        let columns = header.statics.iter().chain(&header.regulars);
+        let differing = columns.filter(|column| differs_between_runs(column));
+        let hidden = differing.filter_map(|column| table.column(&column.name)).map(|column| column.id).collect();
+        let mut common = Common { hidden, has_seconds: true };
+        let below = newest.folder.strip_prefix(root.join("da")).expect("it lies among those of its version");
+        for version in Version::READ.into_iter().filter(|&version| version != Version::DA) {
+            let folder = root.join(version.name()).join(below);
+            let descriptor = Descriptor { version, generation: newest.descriptor.generation.clone() };
+            let older = Fixture { folder, descriptor };
+            if older.read(Component::Data).is_none() {
+                continue;
+            }
+            let name = older.name();
+            let mut reader = DataReader::new(version, &older.statistics().header, &table)
+                .unwrap_or_else(|error| panic!("{name}: {error}"));
+            let items = read_all(&mut reader, &older.data(), &name);
+            let is_3 = version.name() == "me";
+            common.has_seconds = !is_3;
+            // What a statement wrote that 3.x does not know is not in its files.
+            let partitions = keys(&items);
+            let expected = expected.split_inclusive(|item| *item == Kept::End);
+            let expected = expected.filter(|partition| !is_3 || keys(partition).is_subset(&partitions)).flatten();
+            let expected: Vec<Kept> = expected.map(|item| common.of(item)).collect();
+            let items: Vec<Kept> = items.iter().map(|item| common.of(item)).collect();
+            assert_eq!(items.iter().zip(&expected).find(|(a, b)| a != b), None, "{name}");
+            assert_eq!(items.len(), expected.len(), "{name}");
+            *compared.entry(version).or_insert(0) += 1;
+        }
+    }
+    assert!(compared.len() >= 3 && compared.values().all(|&count| count > 20), "{compared:?}");
+}
+
+/// The keys of the partitions among what was read.
+fn keys(items: &[Kept]) -> BTreeSet<&[u8]> {
+    let key = |item| match item {
+        &Kept::Partition { ref key, .. } => Some(&key[..]),
+        _ => None,
+    };
+    items.iter().filter_map(key).collect()
+}
+
+/// A counter is the sum of its shards: what a real Cassandra answered after each flush.
+#[test]
+fn counters_are_sums() {
+    for (table, file, expected) in [
+        ("counted", "1", vec![("m", i64::MAX), ("n", 3), ("m", -7)]),
+        ("counted", "2", vec![("n", 103)]),
+        ("with_static", "1", vec![("total", 45), ("n", 4), ("n", 3), ("n", 3)]),
+        ("with_static", "2", vec![("total", 1045)]),
+    ] {
+        let fixtures = Fixture::all(None).into_iter();
+        let fixtures = fixtures.filter(|fixture| fixture.folder.ends_with(format!("counters/{table}")));
+        let fixtures: Vec<Fixture> =
+            fixtures.filter(|fixture| fixture.descriptor.generation.to_string() == file).collect();
+        assert!(fixtures.len() >= 4, "there are counters of each version");
+        for fixture in fixtures {
+            let (name, header) = (fixture.name(), fixture.statistics().header);
+            let table = table_of(&header, Ids::AsWritten);
+            let mut reader =
+                DataReader::new(fixture.descriptor.version, &header, &table).expect("the columns are known");
+            let mut found = Vec::new();
+            for item in read_all(&mut reader, &fixture.data(), &name) {
+                let (Kept::Row { row, .. } | Kept::Partition { static_row: Some(row), .. }) = item else { continue };
+                for cell in RowRef::trusted(&row).cells().filter(|cell| !cell.is_tombstone()) {
+                    let column = table.column_by_id(cell.column).expect("the column is the table's");
+                    let sum = cell.value.try_into().map(i64::from_be_bytes).expect("a counter has eight bytes");
+                    found.push((column.name.clone(), sum));
+                }
+            }
+            let expected: Vec<(String, i64)> = expected.iter().map(|(name, sum)| ((*name).to_owned(), *sum)).collect();
+            assert_eq!(found, expected, "{name}");
+        }
+    }
+}
