@@ -1,0 +1,63 @@
+//! Why a file tool failed.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use sstable::Corrupt;
+use sstable::data::UnknownColumn;
+
+/// Why a file tool failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ToolError {
+    /// The runtime could not be started.
+    #[error(transparent)]
+    Start(#[from] runtime::StartError),
+    /// A file could not be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The path names nothing that can be looked at.
+    #[error("{} is no component of an SSTable that can be read", path.display())]
+    NoSstable {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A file's bytes are not what they should be.
+    #[error("{} is broken {corrupt}", path.display())]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// Where, and what is wrong.
+        corrupt: Corrupt,
+    },
+    /// The rows do not fit their own header.
+    #[error("{} does not fit its header: {source}", path.display())]
+    Unfit {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: UnknownColumn,
+    },
+    /// What was asked for cannot be printed.
+    #[error("cannot print: {source}")]
+    Print {
+        /// What the kernel said.
+        source: io::Error,
+    },
+}
+
+impl ToolError {
+    /// Makes an error of the kernel's.
+    pub(crate) fn read(path: &Path) -> impl FnOnce(io::Error) -> ToolError {
+        move |source| ToolError::Read { path: path.to_owned(), source }
+    }
+
+    /// Makes an error of what is wrong in a file.
+    pub(crate) fn corrupt(path: &Path) -> impl FnOnce(Corrupt) -> ToolError {
+        move |corrupt| ToolError::Corrupt { path: path.to_owned(), corrupt }
+    }
+}
