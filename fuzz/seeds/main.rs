@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::Path;
 
-use cluster::coordinator::{DataPageWriter, Page, PageLimits, ReplicaError};
+use cluster::coordinator::{Page, ReplicaError};
 use cluster::messaging::{
     Hello, PeerAnswer, PeerRead, PeerRequest, PeerShard, Verdict, Welcome, encode_answer, encode_request, write_frame,
 };
@@ -17,6 +17,7 @@ use cql_protocol::{
 };
 use mutation::{Deletion, Expiry, MutationEncoder, ReadCommand};
 use schema::{ColumnId, SchemaChange, TableId};
+use storage::reader::{DataPageLimits, DataPageWriter};
 use storage::{DataSink, ReplayPosition};
 use topology::{HostId, Token};
 
@@ -191,7 +192,7 @@ fn internode_seeds() -> Vec<Vec<u8>> {
     let cluster_name = "Test Cluster".to_owned();
     let hello = Hello { version: 1, shard: 0, shard_count: 2, host_id, wanted, cluster_name: cluster_name.clone() };
     let welcome = Welcome { version: 1, verdict: Verdict::Welcome, shard_count: 2, host_id, cluster_name };
-    let mut page = DataPageWriter::new(PageLimits { rows: 9, rows_per_partition: 9, bytes: 9000 });
+    let mut page = DataPageWriter::new(DataPageLimits { items: 9, bytes: 9000 });
     page.partition(Token(5), b"key", Some(Deletion { timestamp: 4, local_deletion_time: 3 }), None);
     page.range(Some(b"place"), None);
     let items = page.into_bytes();

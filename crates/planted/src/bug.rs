@@ -94,6 +94,10 @@ bugs! {
         "A sealed segment is reused although tables have records in it.";
     SegmentHeadNotWritten, "segment-head-not-written", Storage,
         "A recycled segment keeps the head of its earlier life.";
+    ManifestBeforeData, "manifest-before-data", Simulation,
+        "A file is named live before it is written.";
+    SegmentFreedEarly, "segment-freed-early", Simulation,
+        "Segments of the log go before the manifest says that a file has what they hold.";
     ShortWriteAccepted, "short-write-accepted", Simulation,
         "A write that left out the last block of a long group is taken for a whole one.";
     ShardFolderNotSynced, "shard-folder-not-synced", Simulation,

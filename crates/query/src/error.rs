@@ -166,7 +166,10 @@ fn write_kind(error: Failure, level: ConsistencyLevel, required: u32, write_type
         Failure::Refused(ReplicaError::TooLarge { .. } | ReplicaError::UnknownTable { .. }) => ErrorKind::Invalid,
         Failure::Refused(ReplicaError::Malformed { .. }) => ErrorKind::ServerError,
         Failure::Refused(
-            ReplicaError::Poisoned { .. } | ReplicaError::NotSynced { .. } | ReplicaError::Gone { .. },
+            ReplicaError::Poisoned { .. }
+            | ReplicaError::NotSynced { .. }
+            | ReplicaError::Unreadable { .. }
+            | ReplicaError::Gone { .. },
         ) => failure(0, Failures::Count(1)),
         Failure::Timeout { received } => {
             let (received, contentions) = (clamp(received), None);

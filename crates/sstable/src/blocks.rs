@@ -2,6 +2,8 @@
 
 use mutation::Deletion;
 
+use crate::big;
+use crate::bti;
 use crate::pages::{LookupError, Pages};
 
 /// Rows that lie together in Data.db.
@@ -15,18 +17,29 @@ pub struct Block {
     pub open: Option<Deletion>,
 }
 
-/// The blocks of a slice, from both ends. After an error it is where it was, and the call may be tried again.
+/// The blocks of a slice, from both ends. After an error the call may be tried again.
 #[derive(Debug, Clone)]
-pub struct Blocks {}
+pub enum Blocks {
+    /// From Rows.db.
+    Bti(bti::RowBlocks),
+    /// From Index.db.
+    Big(big::RowBlocks),
+}
 
 impl Blocks {
     /// The first that was not given yet.
-    pub fn next(&mut self, _pages: &(impl Pages + ?Sized)) -> Result<Option<Block>, LookupError> {
-        todo!()
+    pub fn next(&mut self, pages: &(impl Pages + ?Sized)) -> Result<Option<Block>, LookupError> {
+        match self {
+            Blocks::Bti(blocks) => blocks.next(pages),
+            Blocks::Big(blocks) => blocks.next(pages),
+        }
     }
 
     /// The last that was not given yet.
-    pub fn next_back(&mut self, _pages: &(impl Pages + ?Sized)) -> Result<Option<Block>, LookupError> {
-        todo!()
+    pub fn next_back(&mut self, pages: &(impl Pages + ?Sized)) -> Result<Option<Block>, LookupError> {
+        match self {
+            Blocks::Bti(blocks) => blocks.next_back(pages),
+            Blocks::Big(blocks) => blocks.next_back(pages),
+        }
     }
 }

@@ -20,3 +20,6 @@ pub use columns::UnknownColumn;
 pub use element::element_path;
 pub use reader::{DataReader, Item, Step};
 pub use writer::DataWriter;
+
+#[cfg(test)]
+mod tests;

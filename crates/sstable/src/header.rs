@@ -138,6 +138,7 @@ fn read(reader: &mut Reader<'_>) -> Result<Header, String> {
         list(reader, |reader| marshal::parse_clustering(text(reader)?).map_err(|error| error.to_string()))?;
     let statics = list(reader, column)?;
     let regulars = list(reader, column)?;
+    check_names(statics.iter().chain(&regulars))?;
     Ok(Header { encoding, partition_key, clustering, statics, regulars })
 }
 
@@ -145,6 +146,17 @@ fn column(reader: &mut Reader<'_>) -> Result<HeaderColumn, String> {
     let name = text(reader)?.to_owned();
     let ty = marshal::parse(text(reader)?).map_err(|error| error.to_string())?;
     Ok(HeaderColumn { name, ty })
+}
+
+/// That no two columns are called the same.
+fn check_names<'h>(columns: impl Iterator<Item = &'h HeaderColumn>) -> Result<(), String> {
+    let mut names: Vec<&str> = columns.map(|column| column.name.as_str()).collect();
+    names.sort_unstable();
+    match names.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(format!("the column {} is there twice", pair[0])),
+        None if names.len() > usize::from(u16::MAX) => Err(format!("there are {} columns", names.len())),
+        None => Ok(()),
+    }
 }
 
 /// A count and that many things, each of at least one byte.
@@ -206,6 +218,15 @@ mod tests {
         for cut in 0..bytes.len() {
             assert!(Header::read(&bytes[..cut]).is_err(), "cut at {cut}");
         }
+    }
+
+    #[test]
+    fn a_column_is_there_once() {
+        let mut header = sample();
+        header.regulars.push(header.statics[0].clone());
+        let mut bytes = Vec::new();
+        header.write(&mut bytes);
+        assert!(Header::read(&bytes).unwrap_err().what.contains("the column s is there twice"));
     }
 
     #[test]

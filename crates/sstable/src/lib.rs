@@ -12,6 +12,7 @@ pub mod checksum;
 mod component;
 pub mod compression;
 pub mod data;
+mod deletion;
 mod error;
 mod header;
 mod marker;

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! "HELENUS" 01   8 bytes: the format and its version
-//! shard count u16 │ shard u16
+//! the node's host id, 16 bytes │ shard count u16 │ shard u16
 //! u32 count, token ranges       first i64 │ last i64, both inside
 //! u32 count, spans of logs      boot u64 │ shard u16 │ from u64 │ to u64: sequences from (outside) … to (inside)
 //! u32 count, components         kind u8 │ length u64 │ crc u32
@@ -56,6 +56,8 @@ pub struct LogSpan {
 /// Who wrote an SSTable, and what of the log is in it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Origin {
+    /// The node that wrote it.
+    pub host: [u8; 16],
     /// How many shards there were.
     pub shard_count: u16,
     /// Which of them wrote it.
@@ -104,6 +106,7 @@ impl OwnComponent {
         let mut out = Vec::new();
         out.extend_from_slice(MAGIC);
         out.push(VERSION);
+        out.extend_from_slice(&self.origin.host);
         out.extend_from_slice(&self.origin.shard_count.to_be_bytes());
         out.extend_from_slice(&self.origin.shard.to_be_bytes());
         push_count(self.tokens.len(), &mut out);
@@ -175,6 +178,7 @@ fn read(reader: &mut Reader<'_>) -> Result<OwnComponent, String> {
         return Err("it is no Helenus.db".to_owned());
     }
     let mut own = OwnComponent::default();
+    own.origin.host = reader.array().map_err(short)?;
     own.origin.shard_count = reader.u16().map_err(short)?;
     own.origin.shard = reader.u16().map_err(short)?;
     for _ in 0..reader.u32().map_err(short)? {
@@ -210,7 +214,7 @@ mod tests {
     fn example() -> OwnComponent {
         let span = LogSpan { boot: 3, shard: 1, from: 17, to: 1 << 40 };
         OwnComponent {
-            origin: Origin { shard_count: 2, shard: 1, log: vec![span] },
+            origin: Origin { host: [9; 16], shard_count: 2, shard: 1, log: vec![span] },
             tokens: vec![(Token(i64::MIN), Token(-5)), (Token(0), Token(i64::MAX))],
             sums: vec![
                 ComponentSum { component: Component::Partitions, length: 4097, crc: 1, pages: vec![2, 3] },

@@ -67,6 +67,28 @@ pub(crate) fn read(
     Ok(())
 }
 
+/// Fills `buffer` from `offset` on, as far as the file goes.
+pub(crate) fn read_some<'b>(
+    pages: &(impl Pages + ?Sized),
+    offset: u64,
+    buffer: &'b mut [u8],
+) -> Result<&'b [u8], LookupError> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        let at = offset.saturating_add(filled as u64);
+        let number = u32::try_from(at / PAGE_LENGTH as u64).map_err(|_| too_far(at))?;
+        let page = pages.page(number)?;
+        let rest = page.get((at % PAGE_LENGTH as u64) as usize..).unwrap_or_default();
+        if rest.is_empty() {
+            break;
+        }
+        let taken = rest.len().min(buffer.len() - filled);
+        buffer[filled..filled + taken].copy_from_slice(&rest[..taken]);
+        filled += taken;
+    }
+    Ok(&buffer[..filled])
+}
+
 pub(crate) fn too_far(offset: u64) -> Corrupt {
     Corrupt::new(offset, "no index is that long")
 }

@@ -175,3 +175,6 @@ fn check_crc(bytes: &[u8], at: usize, written: u32, pieces: &[&[u8]]) -> Result<
         _ => Err(Corrupt::new(at as u64, "the checksum is not that of the bytes")),
     }
 }
+
+#[cfg(test)]
+mod tests;

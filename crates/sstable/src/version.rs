@@ -31,6 +31,8 @@ impl Version {
     pub const DA: Version = Version(*b"da");
     /// Cassandra 5.0's files with a sorted index.
     pub const OA: Version = Version(*b"oa");
+    /// The first of Cassandra 4.0's.
+    pub const NA: Version = Version(*b"na");
     /// Cassandra 4.0's.
     pub const NB: Version = Version(*b"nb");
     /// All that can be read, oldest first.
@@ -40,7 +42,7 @@ impl Version {
         Version(*b"mc"),
         Version(*b"md"),
         Version(*b"me"),
-        Version(*b"na"),
+        Version::NA,
         Version::NB,
         Version::OA,
         Version::DA,

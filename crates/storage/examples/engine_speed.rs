@@ -138,6 +138,7 @@ async fn scan(runtime: &Runtime, shard: &Shard, rows: u64) {
         match shard.read(&command, &mut sink) {
             ReadEnd::Complete => break,
             ReadEnd::Paused(position) | ReadEnd::Stopped(position) => after = Some(position),
+            ReadEnd::OnDisk => panic!("nothing was flushed"),
         }
         runtime.yield_now().await;
     }

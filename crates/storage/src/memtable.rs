@@ -4,6 +4,7 @@
 
 mod arena;
 mod entry;
+mod flush;
 mod node;
 mod partition;
 mod pool;
@@ -18,7 +19,10 @@ mod write;
 
 use std::collections::VecDeque;
 
+pub use flush::{FlushItem, FlushWalk};
 pub use pool::ChunkPool;
+pub(crate) use ranges::successor;
+pub(crate) use read::{COST_BYTES, is_above, is_below};
 pub use shape::TableShape;
 pub use write::Merge;
 
@@ -69,6 +73,16 @@ impl Memtable {
         self.partitions.count()
     }
 
+    /// Whether nothing was written to it.
+    pub fn is_empty(&self) -> bool {
+        self.partitions.is_empty()
+    }
+
+    /// The memory that it has, bytes.
+    pub fn bytes(&self) -> usize {
+        self.arena.bytes()
+    }
+
     /// Whether `bytes` in small blocks surely fit without another chunk.
     #[inline]
     pub fn has_room(&self, bytes: usize) -> bool {
@@ -85,4 +99,4 @@ impl Memtable {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -92,6 +92,36 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    /// The value may be another that compares as equal, so it is its form that has to be the same.
+    #[test]
+    fn a_form_is_read_back((ty, a, b) in crate::samples::type_and_values(), reversed: bool) {
+        let mut forms = Vec::new();
+        comparable::encode(&ty, &a, reversed, &mut forms);
+        let length = forms.len();
+        comparable::encode(&ty, &b, reversed, &mut forms);
+        let mut value = Vec::new();
+        prop_assert_eq!(comparable::decode(&ty, &forms, reversed, &mut value), Some(length));
+        prop_assert_eq!(crate::validate(&ty, &value), Ok(()));
+        let mut again = Vec::new();
+        comparable::encode(&ty, &value, reversed, &mut again);
+        prop_assert_eq!(&again, &forms[..length]);
+        prop_assert_eq!(compare(&ty, &value, &a), Ordering::Equal);
+    }
+
+    #[test]
+    fn bytes_that_are_no_form_are_refused((ty, a, _) in crate::samples::type_and_values(), cut: usize, flip: u8, reversed: bool) {
+        let mut form = Vec::new();
+        comparable::encode(&ty, &a, reversed, &mut form);
+        let cut = cut % form.len();
+        prop_assert_eq!(comparable::decode(&ty, &form[..cut], reversed, &mut Vec::new()), None);
+        form[cut] ^= flip;
+        comparable::decode(&ty, &form, reversed, &mut Vec::new());
+    }
+}
+
 #[test]
 fn a_long_decimal_is_compared_without_its_digits() {
     let decimal = |length: usize, last: u8| [&[0, 0, 0, 5][..], &vec![0x5a; length], &[last]].concat();

@@ -90,7 +90,7 @@ pub(super) fn write<'s>(
             (key, reader.rest())
         }
         (Elements::Set(ty) | Elements::Map(ty), None) => {
-            comparable::decode(ty, path, &mut scratch.path).expect("a path is the comparable form of a value");
+            comparable::decode(ty, path, false, &mut scratch.path).expect("a path is the comparable form of a value");
             (&scratch.path, &[])
         }
         (Elements::Fields, value) => (path, value.unwrap_or_default()),

@@ -16,7 +16,7 @@ use crate::sink::{Flow, ReadEnd, RowSink};
 /// Entries that one call may visit: about 0.3 ms with what a sink does for each.
 pub(super) const COST_MAX: usize = 1000;
 /// Bytes of a row that cost as much as one more entry.
-pub(super) const COST_BYTES: usize = 512;
+pub(crate) const COST_BYTES: usize = 512;
 
 /// How the visit of one partition ended.
 enum Visit {
@@ -242,7 +242,7 @@ impl<S: RowSink> Reading<'_, S> {
 }
 
 /// Whether `key` is behind the end of a slice.
-pub(super) fn is_above(key: &[u8], end: &Bound<'_>) -> bool {
+pub(crate) fn is_above(key: &[u8], end: &Bound<'_>) -> bool {
     if end.prefix.is_empty() {
         return false;
     }
@@ -253,6 +253,6 @@ pub(super) fn is_above(key: &[u8], end: &Bound<'_>) -> bool {
 }
 
 /// Whether `key` is before the start of a slice.
-pub(super) fn is_below(key: &[u8], start: &Bound<'_>) -> bool {
+pub(crate) fn is_below(key: &[u8], start: &Bound<'_>) -> bool {
     !start.prefix.is_empty() && (key < start.prefix || !start.inclusive && key.starts_with(start.prefix))
 }

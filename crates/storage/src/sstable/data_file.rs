@@ -54,11 +54,6 @@ impl DataFile {
         }
     }
 
-    /// The file's bytes.
-    pub(super) fn stored_length(&self) -> u64 {
-        self.stored_length
-    }
-
     /// The memory that it takes.
     pub(super) fn memory_bytes(&self) -> usize {
         match &self.layout {

@@ -256,9 +256,10 @@ impl HeldPages<'_> {
         None
     }
 
-    /// Whether no further page can be held: the index leads in circles.
-    pub(super) fn is_full(&self) -> bool {
-        self.pages.iter().all(|cell| cell.get().is_some())
+    /// Keeps hold of a page that was loaded for this lookup. `false`: it has looked at more pages than an index is deep.
+    pub(super) fn hold(&self, number: u32, page: Page) -> bool {
+        let free = self.pages.iter().find(|cell| cell.get().is_none());
+        free.is_some_and(|cell| cell.set((number, page)).is_ok())
     }
 }
 

@@ -1,55 +1,75 @@
-//! Reading from an SSTable.
+//! An open SSTable: what is known of it at once, and reading its data.
 
 use std::cell::RefCell;
-use std::path::Path;
 use std::rc::Rc;
 
 use mutation::ReadCommand;
 use runtime::Runtime;
 use schema::Table;
-use sstable::Descriptor;
+use sstable::data::DataReader;
 use sstable::own::OwnComponent;
+use sstable::statistics::Statistics;
+use sstable::{Descriptor, Filter, KeyHash};
 use topology::Token;
 
+use crate::memtable::TableShape;
 use crate::sink::{DataSink, ReadEnd};
+use crate::sstable::data_file::{DataFile, ReadWindow};
 use crate::sstable::error::ReadError;
-use crate::sstable::pages::PageCache;
+use crate::sstable::index::Index;
+use crate::sstable::reading::Reading;
 
-/// What a read holds of a data file, for the read that goes on where it ended: it finds its bytes here instead of on the device, and
-/// the further reads go on one after the other, the further they read ahead. For one SSTable.
-#[derive(Debug, Default)]
-pub struct ReadWindow {
-    _bytes: Vec<u8>,
+/// The most readers that are kept for the next read.
+const READERS_MAX: usize = 16;
+
+/// An open SSTable. Its files stay open, and can be read, after they were removed.
+pub struct Sstable {
+    pub(super) runtime: Runtime,
+    pub(super) descriptor: Descriptor,
+    pub(super) statistics: Statistics,
+    pub(super) own: Option<OwnComponent>,
+    pub(super) filter: Option<Filter>,
+    pub(super) index: Index,
+    pub(super) data: DataFile,
+    pub(super) tokens: (Token, Token),
+    pub(super) partitions: u64,
+    pub(super) disk_bytes: u64,
+    pub(super) view: RefCell<Rc<View>>,
 }
 
-/// An open SSTable.
-pub struct Sstable {
-    descriptor: Descriptor,
-    table: RefCell<Rc<Table>>,
-    own: Option<OwnComponent>,
+/// The SSTable as its table's rows.
+pub(super) struct View {
+    pub(super) table: Rc<Table>,
+    pub(super) shape: TableShape,
+    /// Whether partitions have static rows in the file.
+    pub(super) has_statics: bool,
+    /// Readers that are in no use.
+    readers: RefCell<Vec<DataReader>>,
+}
+
+impl View {
+    pub(super) fn new(table: &Rc<Table>, has_statics: bool, reader: DataReader) -> Self {
+        let readers = RefCell::new(vec![reader]);
+        View { table: table.clone(), shape: TableShape::of(table), has_statics, readers }
+    }
 }
 
 impl Sstable {
-    /// Opens the SSTable `descriptor` of `table` in `folder`, reading its small components.
-    pub async fn open(
-        runtime: &Runtime,
-        pages: &Rc<PageCache>,
-        folder: &Path,
-        descriptor: Descriptor,
-        table: &Rc<Table>,
-    ) -> Result<Rc<Sstable>, ReadError> {
-        let _ = (runtime, pages, folder);
-        Ok(Rc::new(Sstable { descriptor, table: RefCell::new(table.clone()), own: None }))
-    }
-
     /// Its files' names.
     pub fn descriptor(&self) -> &Descriptor {
         &self.descriptor
     }
 
     /// Takes over the table as it is now.
-    pub fn set_table(&self, table: &Rc<Table>) {
-        *self.table.borrow_mut() = table.clone();
+    pub fn set_table(&self, table: &Rc<Table>) -> Result<(), ReadError> {
+        let view = View::new(table, self.view.borrow().has_statics, self.new_reader(table)?);
+        self.view.replace(Rc::new(view));
+        Ok(())
+    }
+
+    fn new_reader(&self, table: &Table) -> Result<DataReader, ReadError> {
+        let reader = DataReader::new(self.descriptor.version, &self.statistics.header, table);
+        reader.map_err(|error| self.data.corrupt(0, error.to_string()))
     }
 
     /// What Helenus.db says; `None` for what Cassandra wrote.
@@ -57,40 +77,47 @@ impl Sstable {
         self.own.as_ref()
     }
 
+    /// What Statistics.db says.
+    pub fn statistics(&self) -> &Statistics {
+        &self.statistics
+    }
+
     /// The tokens of the first and last partition.
     pub fn token_range(&self) -> (Token, Token) {
-        unimplemented!()
+        self.tokens
     }
 
     /// Whether the partition may be in it: it lies between the first and the last token, and the Bloom filter does not exclude it.
     pub fn may_contain(&self, token: Token, key: &[u8]) -> bool {
-        let _ = (token, key);
-        unimplemented!()
+        (self.tokens.0..=self.tokens.1).contains(&token)
+            && self.filter.as_ref().is_none_or(|filter| filter.may_contain(KeyHash::of(key)))
     }
 
     /// The smallest and the greatest timestamp of anything in it.
     pub fn timestamps(&self) -> (i64, i64) {
-        unimplemented!()
+        (self.statistics.stats.timestamp_min, self.statistics.stats.timestamp_max)
     }
 
     /// About how many partitions it has.
     pub fn partitions(&self) -> u64 {
-        unimplemented!()
+        self.partitions
     }
 
     /// The data's length before compression, bytes.
     pub fn data_bytes(&self) -> u64 {
-        unimplemented!()
+        self.data.length()
     }
 
     /// The length of all files, bytes.
     pub fn disk_bytes(&self) -> u64 {
-        unimplemented!()
+        self.disk_bytes
     }
 
     /// The memory that it takes while it is open, its pages in the cache aside.
     pub fn memory_bytes(&self) -> usize {
-        unimplemented!()
+        let filter = self.filter.as_ref().map_or(0, Filter::memory_bytes);
+        let sums = self.own.as_ref().map_or(0, |own| own.sums.iter().map(|sum| 4 * sum.pages.len()).sum());
+        size_of::<Self>() + filter + sums + self.data.memory_bytes()
     }
 
     /// Hands what `command` asks for to `sink`, deletions too, as a memtable does: see `docs/internals/read-path.md`.
@@ -105,7 +132,19 @@ impl Sstable {
         command: &ReadCommand<'_>,
         sink: &mut impl DataSink,
     ) -> Result<ReadEnd, ReadError> {
-        let _ = (window, command, sink);
-        unimplemented!()
+        let view = self.view.borrow().clone();
+        let kept = view.readers.borrow_mut().pop();
+        let reader = match kept {
+            Some(reader) => reader,
+            None => self.new_reader(&view.table)?,
+        };
+        let mut reading = Reading::new(self, &view, window, reader, command, sink);
+        let end = reading.read().await;
+        let reader = reading.into_reader();
+        let mut readers = view.readers.borrow_mut();
+        if readers.len() < READERS_MAX {
+            readers.push(reader);
+        }
+        end
     }
 }

@@ -11,7 +11,9 @@ use schema::{
     Column, ColumnId, ColumnKind, KeyspaceDef, Order, ReplicationStrategy, Schema, SchemaChange, Table, TableId,
     TableOptions,
 };
-use storage::{Ack, ApplyError, Flow, OpenError, ReadEnd, RowSink, Shard, StorageOptions, SyncMode, Truncations};
+use storage::{
+    Ack, ApplyError, Flow, OpenError, ReadDone, ReadEnd, RowSink, Shard, StorageOptions, SyncMode, Truncations,
+};
 use topology::{Sharder, Token, token_of};
 
 pub const TABLE: TableId = TableId([1; 16]);
@@ -141,6 +143,7 @@ where
     let setup = setup.clone();
     let main = move |runtime: Runtime| async move {
         let shard = setup.open(runtime.clone(), 1).await?;
+        shard.retire_old_segments().await?;
         Ok(body(runtime, shard).await)
     };
     let mut results = runtime::run(Options::default(), vec![main]).expect("a shard starts");
@@ -240,8 +243,19 @@ pub fn read_rows(shard: &Shard, table: TableId) -> Vec<u32> {
         match shard.read(&command, &mut sink) {
             ReadEnd::Complete => break,
             ReadEnd::Paused(position) | ReadEnd::Stopped(position) => after = Some(position),
+            ReadEnd::OnDisk => panic!("nothing was flushed"),
         }
     }
+    sink.keys.sort_unstable();
+    sink.keys
+}
+
+/// The numbers of all rows in the table, ascending, from wherever they lie.
+pub async fn read_all_rows(shard: &Shard, table: TableId) -> Vec<u32> {
+    let mut sink = Keys::default();
+    let command = ReadCommand::all(table, 1);
+    let done = shard.read_through(&command, &mut sink).await.expect("the files can be read");
+    assert_eq!(done, ReadDone::Complete);
     sink.keys.sort_unstable();
     sink.keys
 }

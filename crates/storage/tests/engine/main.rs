@@ -2,6 +2,7 @@
 
 mod batches;
 mod files;
+mod flushes;
 mod harness;
 mod reshard;
 mod restart;

@@ -177,7 +177,7 @@ fn segments_of_dropped_tables_are_used_again() {
         for round in 0..12u32 {
             write_rows(&shard, TABLE, round * 1000..round * 1000 + 1000, &[1; 300]).await;
             let position = shard.truncate(TABLE);
-            shard.truncation_is_durable(TABLE, position);
+            shard.truncation_is_durable(TABLE, position, "1").await;
             runtime.yield_now().await;
         }
         write_rows(&shard, TABLE, 7..8, b"v").await;
@@ -213,7 +213,7 @@ fn a_recycled_segment_has_one_life_only() {
         for round in 0..8u32 {
             write_rows(&shard, TABLE, round * 1000..round * 1000 + 1000, &[1; 300]).await;
             position = shard.truncate(TABLE);
-            shard.truncation_is_durable(TABLE, position);
+            shard.truncation_is_durable(TABLE, position, "1").await;
             runtime.sleep(std::time::Duration::from_millis(20)).await;
         }
         // Into a recycled segment, and not far.
@@ -235,7 +235,7 @@ fn a_torn_group_may_be_the_first_that_is_left() {
     with_shard(&setup, async |runtime, shard| {
         write_rows(&shard, TABLE, 0..3000, &[1; 300]).await;
         let position = shard.truncate(TABLE);
-        shard.truncation_is_durable(TABLE, position);
+        shard.truncation_is_durable(TABLE, position, "1").await;
         runtime.sleep(std::time::Duration::from_millis(20)).await;
     })
     .expect("the shard opens");
@@ -259,7 +259,7 @@ fn segments_stay_while_any_table_needs_them() {
             write_rows(&shard, OTHER, round * 10..round * 10 + 10, b"v").await;
             write_rows(&shard, TABLE, round * 1000..round * 1000 + 1000, &[1; 300]).await;
             position = shard.truncate(TABLE);
-            shard.truncation_is_durable(TABLE, position);
+            shard.truncation_is_durable(TABLE, position, "1").await;
             runtime.sleep(std::time::Duration::from_millis(20)).await;
         }
         position

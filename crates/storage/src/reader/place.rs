@@ -16,7 +16,7 @@ pub fn row_position(table: &Table, token: Token, key: &[u8], clustering: Cluster
 }
 
 /// Appends the byte-comparable form of a clustering.
-pub(super) fn clustering_place(table: &Table, clustering: ClusteringRef<'_>, out: &mut Vec<u8>) {
+pub fn clustering_place(table: &Table, clustering: ClusteringRef<'_>, out: &mut Vec<u8>) {
     for (column, value) in table.clustering().iter().zip(clustering.components()) {
         cql_types::comparable::encode(&column.ty, value, column.is_reversed(), out);
     }

@@ -10,29 +10,36 @@
 //!
 //! A range says: from the place on, in the direction of the read, this deletion holds, or none.
 
-use mutation::{ClusteringRef, DecodeError, Deletion, ReadCommand, RowRef};
+use mutation::{ClusteringRef, DecodeError, Deletion, RowRef};
 use stdx::{Reader, varint};
-use storage::{DataSink, ReadEnd, Shard};
 use topology::Token;
 
-use super::message::PageLimits;
-use super::replica::PageSink;
+use crate::sink::DataSink;
 
 const PARTITION: u8 = 1;
 const RANGE: u8 = 2;
 const ROW: u8 = 3;
 
+/// What a page of data may hold. At least one item is always there, so that a reader makes progress.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DataPageLimits {
+    /// Items after which none is added: rows, and each partition and each change of what is deleted.
+    pub items: u32,
+    /// Encoded bytes after which no item is added.
+    pub bytes: u32,
+}
+
 /// Collects data into a page until its limits are reached.
 #[derive(Debug)]
 pub struct DataPageWriter {
-    limits: PageLimits,
+    limits: DataPageLimits,
     items: Vec<u8>,
     count: u32,
 }
 
 impl DataPageWriter {
-    /// An empty page. Of the limits those of rows and bytes count; each partition and each change counts as a row.
-    pub fn new(limits: PageLimits) -> Self {
+    /// An empty page.
+    pub fn new(limits: DataPageLimits) -> Self {
         DataPageWriter { limits, items: Vec::new(), count: 0 }
     }
 
@@ -82,21 +89,7 @@ impl DataSink for DataPageWriter {
     }
 
     fn is_full(&self) -> bool {
-        self.count >= self.limits.rows || self.items.len() >= self.limits.bytes as usize
-    }
-}
-
-impl PageSink for DataPageWriter {
-    fn read(&mut self, storage: &Shard, command: &ReadCommand<'_>) -> ReadEnd {
-        storage.read_data(command, self)
-    }
-
-    fn is_full(&self) -> bool {
-        DataSink::is_full(self)
-    }
-
-    fn into_items(self) -> Vec<u8> {
-        self.into_bytes()
+        self.count >= self.limits.items || self.items.len() >= self.limits.bytes as usize
     }
 }
 
@@ -132,6 +125,19 @@ pub enum DataItem<'a> {
 
 /// Takes the next item out of a page; `None` at its end. Everything is checked.
 pub fn read_data_item<'a>(reader: &mut Reader<'a>) -> Result<Option<DataItem<'a>>, DecodeError> {
+    read_item(reader, RowRef::decode, ClusteringRef::decode)
+}
+
+/// [`read_data_item`] for a page that was made right here of checked rows.
+pub(super) fn read_trusted_item<'a>(reader: &mut Reader<'a>) -> Result<Option<DataItem<'a>>, DecodeError> {
+    read_item(reader, |bytes| Ok(RowRef::trusted(bytes)), |bytes| Ok(ClusteringRef::trusted(bytes)))
+}
+
+fn read_item<'a>(
+    reader: &mut Reader<'a>,
+    row: impl Fn(&'a [u8]) -> Result<RowRef<'a>, DecodeError>,
+    clustering: impl Fn(&'a [u8]) -> Result<ClusteringRef<'a>, DecodeError>,
+) -> Result<Option<DataItem<'a>>, DecodeError> {
     if reader.is_empty() {
         return Ok(None);
     }
@@ -142,7 +148,7 @@ pub fn read_data_item<'a>(reader: &mut Reader<'a>) -> Result<Option<DataItem<'a>
             let deletion = read_deletion(reader)?;
             let static_row = match reader.varint_bytes()? {
                 [] => None,
-                bytes => Some(RowRef::decode(bytes)?),
+                bytes => Some(row(bytes)?),
             };
             DataItem::Partition { token, key, deletion, static_row }
         }
@@ -155,8 +161,8 @@ pub fn read_data_item<'a>(reader: &mut Reader<'a>) -> Result<Option<DataItem<'a>
             DataItem::Range { at, deletion: read_deletion(reader)? }
         }
         ROW => {
-            let clustering = ClusteringRef::decode(reader.varint_bytes()?)?;
-            DataItem::Row { clustering, row: RowRef::decode(reader.varint_bytes()?)? }
+            let clustering = clustering(reader.varint_bytes()?)?;
+            DataItem::Row { clustering, row: row(reader.varint_bytes()?)? }
         }
         value => return Err(DecodeError::Unknown { what: "a data page's item", value }),
     };

@@ -21,17 +21,16 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use cql_types::CqlType;
-use mutation::{CellRef, Liveness, RowBuilder};
+use mutation::{CellRef, ClusteringRef, LiveRow, Liveness, RowBuilder};
 use schema::{Column, ColumnId, ColumnKind, Order, TableId, TableOptions};
-use storage::DataSink;
 
 use super::*;
-use crate::coordinator::data_page::DataPageWriter;
-use crate::coordinator::message::PageLimits;
+use crate::reader::{DataPageLimits, DataPageWriter, Page};
+use crate::sink::DataSink;
 
 const STATIC: ColumnId = ColumnId(2);
 const VALUE: ColumnId = ColumnId(3);
-const ENDLESS: PageLimits = PageLimits { rows: u32::MAX, rows_per_partition: u32::MAX, bytes: u32::MAX };
+const ENDLESS: DataPageLimits = DataPageLimits { items: u32::MAX, bytes: u32::MAX };
 
 fn table() -> Table {
     let column =
@@ -75,7 +74,7 @@ impl Pages {
 impl Source for Rc<Pages> {
     type Error = String;
 
-    async fn fetch(&self, after: Option<&Position>) -> Result<Page, String> {
+    async fn fetch(&mut self, after: Option<&Position>) -> Result<Page, String> {
         // A lane that skips the rest of a partition asks for what is behind it.
         if let Some(after) = after
             && after.row.is_none()

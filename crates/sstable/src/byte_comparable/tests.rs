@@ -1,0 +1,148 @@
+//! Forms against those that Cassandra made, and their order against ours.
+
+use schema::{ColumnId, ColumnKind, Order};
+
+use super::*;
+
+const COMPARABLES: &str = include_str!("../../testdata/comparables.txt");
+
+fn bytes(word: &str) -> Vec<u8> {
+    if word == "-" {
+        return Vec::new();
+    }
+    let digits = word.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).expect("hex is ASCII"));
+    digits.map(|pair| u8::from_str_radix(pair, 16).expect("two digits of hex")).collect()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn column(direction: &str, ty: &str) -> Column {
+    Column {
+        id: ColumnId(0),
+        name: "column".to_owned(),
+        ty: CqlType::parse(ty).unwrap_or_else(|error| panic!("{ty}: {error}")),
+        kind: ColumnKind::Clustering,
+        position: 0,
+        order: if direction == "reversed" { Order::Desc } else { Order::Asc },
+    }
+}
+
+fn encoded(values: &[Vec<u8>]) -> Vec<u8> {
+    let mut out = vec![values.len() as u8];
+    for value in values {
+        varint::encode(value.len() as u64, &mut out);
+        out.extend_from_slice(value);
+    }
+    out
+}
+
+#[test]
+fn forms_are_cassandras() {
+    let (mut count, mut wrong) = (0, Vec::new());
+    for line in COMPARABLES.lines() {
+        let mut parts = line.split(" | ");
+        let (Some(direction), Some(ty), Some(words)) = (parts.next(), parts.next(), parts.next()) else { continue };
+        if direction == "bound" || line.starts_with('#') {
+            continue;
+        }
+        let columns = [column(direction, ty)];
+        let words: Vec<_> = words.split_whitespace().collect();
+        for pair in words.chunks(2) {
+            let clustered = encoded(&[bytes(pair[0])]);
+            let mut out = Vec::new();
+            clustering(&columns, ClusteringRef::trusted(&clustered), Place::Row, &mut out);
+            count += 1;
+            if hex(&out) != pair[1] {
+                wrong.push(format!("{direction} {ty} {} is {} and not {}", pair[0], hex(&out), pair[1]));
+            }
+        }
+    }
+    assert!(count > 1_500, "{count}");
+    assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong[..wrong.len().min(40)].join("\n"));
+}
+
+/// The bounds of `testdata/comparables.txt`: columns, kind, values, form.
+fn bounds() -> Vec<(Vec<Column>, &'static str, Vec<Vec<u8>>, &'static str)> {
+    let mut all = Vec::new();
+    for line in COMPARABLES.lines().filter(|line| line.starts_with("bound")) {
+        let mut parts = line.split(" | ").skip(1);
+        let (Some(types), Some(words)) = (parts.next(), parts.next()) else { panic!("{line}") };
+        let columns: Vec<_> = types
+            .split(", ")
+            .map(|both| both.split_once(' ').expect("a direction and a type"))
+            .map(|(direction, ty)| column(direction, ty))
+            .collect();
+        let mut words = words.split_whitespace();
+        while let Some(kind) = words.next() {
+            let values = words.by_ref().take_while(|word| *word != "=").map(bytes).collect();
+            all.push((columns.clone(), kind, values, words.next().expect("a form")));
+        }
+    }
+    assert!(all.len() > 50, "{}", all.len());
+    all
+}
+
+#[test]
+fn bounds_are_cassandras() {
+    for (columns, kind, values, form) in bounds() {
+        let place = match kind {
+            "CLUSTERING" => Place::Row,
+            "EXCL_END_BOUND" | "INCL_START_BOUND" | "EXCL_END_INCL_START_BOUNDARY" => Place::Before,
+            _ => Place::After,
+        };
+        let clustered = encoded(&values);
+        let mut out = Vec::new();
+        clustering(&columns, ClusteringRef::trusted(&clustered), place, &mut out);
+        assert_eq!(hex(&out), form, "{kind} {values:?}");
+    }
+}
+
+#[test]
+fn bounds_of_slices_are_cassandras() {
+    for (columns, kind, values, form) in bounds() {
+        let (is_start, inclusive) = match kind {
+            "INCL_START_BOUND" => (true, true),
+            "EXCL_START_BOUND" => (true, false),
+            "INCL_END_BOUND" => (false, true),
+            "EXCL_END_BOUND" => (false, false),
+            _ => continue,
+        };
+        let mut prefix = Vec::new();
+        for (column, value) in columns.iter().zip(&values) {
+            comparable::encode(&column.ty, value, column.is_reversed(), &mut prefix);
+        }
+        let mut out = Vec::new();
+        bound(&columns, Bound { prefix: &prefix, inclusive }, is_start, &mut out);
+        assert_eq!(hex(&out), form, "{kind} {values:?}");
+    }
+}
+
+#[test]
+fn keys_are_cassandras() {
+    let keys: Vec<_> = COMPARABLES.lines().filter_map(|line| line.strip_prefix("key | ")).collect();
+    assert!(keys.len() > 5);
+    for line in keys {
+        let (word, form) = line.split_once(" = ").expect("a key and its form");
+        let bytes = bytes(word);
+        let mut out = Vec::new();
+        key(topology::token_of(&bytes), &bytes, &mut out);
+        assert_eq!(hex(&out), form, "{word}");
+    }
+}
+
+#[test]
+fn what_is_no_bound_makes_a_slice_longer() {
+    let columns = [column("ascending", "int"), column("ascending", "text")];
+    let mut prefix = Vec::new();
+    comparable::encode(&columns[0].ty, &[0, 0, 0, 1], false, &mut prefix);
+    prefix.extend_from_slice(b"without an end");
+    for (is_start, end) in [(true, BEFORE), (false, AFTER)] {
+        for inclusive in [true, false] {
+            let mut out = Vec::new();
+            bound(&columns, Bound { prefix: &prefix, inclusive }, is_start, &mut out);
+            assert_eq!(out, [0x40, 0x80, 0, 0, 1, end]);
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Opening an SSTable: its small components are read and compared with the checksums that Helenus.db has of them.
+
+use std::cell::RefCell;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use runtime::{AlignedBuf, File, OpenOptions, Runtime};
+use schema::Table;
+use sstable::big::{self, Summary};
+use sstable::checksum::ChunkChecksums;
+use sstable::compression::{ChunkDecoder, CompressionInfo};
+use sstable::data::DataReader;
+use sstable::own::{ComponentSum, OwnComponent};
+use sstable::statistics::Statistics;
+use sstable::{Component, Corrupt, Descriptor, Filter, Format};
+use topology::token_of;
+
+use crate::commitlog::open_direct;
+use crate::sstable::data_file::{DataFile, Layout};
+use crate::sstable::error::ReadError;
+use crate::sstable::index::Index;
+use crate::sstable::pages::{PageCache, PagedFile};
+use crate::sstable::reader::{Sstable, View};
+
+/// What is read at once of a component that is read whole.
+const READ_BYTES: usize = 256 << 10;
+
+/// The files of one SSTable.
+struct Components<'o> {
+    runtime: &'o Runtime,
+    pages: &'o Rc<PageCache>,
+    folder: &'o Path,
+    descriptor: &'o Descriptor,
+    own: Option<OwnComponent>,
+    disk_bytes: u64,
+}
+
+impl Sstable {
+    /// Opens the SSTable `descriptor` of `table` in `folder`.
+    pub async fn open(
+        runtime: &Runtime,
+        pages: &Rc<PageCache>,
+        folder: &Path,
+        descriptor: Descriptor,
+        table: &Rc<Table>,
+    ) -> Result<Rc<Sstable>, ReadError> {
+        let mut components = Components { runtime, pages, folder, descriptor: &descriptor, own: None, disk_bytes: 0 };
+        components.own = components.read_decoded(Component::Helenus, |bytes| OwnComponent::decode(bytes)).await?;
+        let version = descriptor.version;
+        let statistics =
+            components.read_decoded(Component::Statistics, |bytes| Statistics::read(version, bytes)).await?;
+        let statistics = statistics.ok_or_else(|| components.missing(Component::Statistics))?;
+        let filter = components.read_decoded(Component::Filter, |bytes| Filter::decode(bytes, version)).await?;
+        let data = components.open_data().await?;
+        let index = match version.format() {
+            Format::Bti => components.open_tries().await?,
+            Format::Big => components.open_list().await?,
+        };
+        let tokens = (token_of(index.ends().0), token_of(index.ends().1));
+        let path = components.path(Component::Statistics);
+        let reader = DataReader::new(version, &statistics.header, table).map_err(|error| ReadError::Corrupt {
+            path,
+            offset: 0,
+            what: error.to_string(),
+        })?;
+        let view = View::new(table, !statistics.header.statics.is_empty(), reader);
+        let Components { own, disk_bytes, .. } = components;
+        Ok(Rc::new(Sstable {
+            runtime: runtime.clone(),
+            partitions: statistics.stats.partition_sizes.count().max(1).cast_unsigned(),
+            view: RefCell::new(Rc::new(view)),
+            descriptor,
+            statistics,
+            own,
+            filter,
+            index,
+            data,
+            tokens,
+            disk_bytes,
+        }))
+    }
+}
+
+impl Components<'_> {
+    fn path(&self, component: Component) -> PathBuf {
+        self.folder.join(self.descriptor.file_name(component))
+    }
+
+    fn missing(&self, component: Component) -> ReadError {
+        let source = io::Error::new(io::ErrorKind::NotFound, "the component is missing");
+        ReadError::Io { path: self.path(component), offset: 0, source }
+    }
+
+    fn corrupt(&self, component: Component, what: impl Into<String>) -> ReadError {
+        ReadError::Corrupt { path: self.path(component), offset: 0, what: what.into() }
+    }
+
+    fn sum(&self, component: Component) -> Option<&ComponentSum> {
+        self.own.as_ref().and_then(|own| own.sum(component))
+    }
+
+    /// Opens a component; `None`: it is not there, and Helenus.db knows of none.
+    async fn open_file(&mut self, component: Component) -> Result<Option<(File, u64)>, ReadError> {
+        let path = self.path(component);
+        let options = OpenOptions { read: true, ..OpenOptions::default() };
+        let file = match open_direct(self.runtime, &path, options).await {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && self.sum(component).is_none() => return Ok(None),
+            result => result.map_err(ReadError::io(&path, 0))?,
+        };
+        let length = file.len().await.map_err(ReadError::io(&path, 0))?;
+        if let Some(sum) = self.sum(component).filter(|sum| sum.length != length) {
+            return Err(self.corrupt(component, format!("it has {length} bytes instead of {}", sum.length)));
+        }
+        self.disk_bytes += length;
+        Ok(Some((file, length)))
+    }
+
+    async fn open_needed(&mut self, component: Component) -> Result<(File, u64), ReadError> {
+        self.open_file(component).await?.ok_or_else(|| self.missing(component))
+    }
+
+    /// All bytes of a component, compared with Helenus.db's checksum.
+    async fn read(&mut self, component: Component) -> Result<Option<Vec<u8>>, ReadError> {
+        let Some((file, length)) = self.open_file(component).await? else { return Ok(None) };
+        let path = self.path(component);
+        let mut bytes = Vec::new();
+        let mut crc = crc32fast::Hasher::new();
+        let mut buffer = AlignedBuf::with_capacity(READ_BYTES.min(length.max(1) as usize));
+        while (bytes.len() as u64) < length {
+            buffer.clear();
+            let (result, filled) = file.read_at(buffer, bytes.len() as u64).await;
+            buffer = filled;
+            if result.map_err(ReadError::io(&path, bytes.len() as u64))? == 0 {
+                return Err(self.corrupt(component, format!("it ends after {} of {length} bytes", bytes.len())));
+            }
+            crc.update(&buffer);
+            bytes.extend_from_slice(&buffer);
+            self.runtime.maybe_yield().await;
+        }
+        match self.sum(component) {
+            Some(sum) if sum.crc != crc.finalize() => {
+                Err(self.corrupt(component, "its checksum in Helenus.db does not match"))
+            }
+            _ => Ok(Some(bytes)),
+        }
+    }
+
+    async fn read_decoded<T>(
+        &mut self,
+        component: Component,
+        decode: impl FnOnce(&[u8]) -> Result<T, Corrupt>,
+    ) -> Result<Option<T>, ReadError> {
+        let Some(bytes) = self.read(component).await? else { return Ok(None) };
+        let path = self.path(component);
+        decode(&bytes).map(Some).map_err(ReadError::corrupt(&path))
+    }
+
+    async fn open_data(&mut self) -> Result<DataFile, ReadError> {
+        let (file, length) = self.open_needed(Component::Data).await?;
+        let version = self.descriptor.version;
+        let decode = |bytes: &[u8]| CompressionInfo::decode(bytes, version, length);
+        let layout = match self.read_decoded(Component::CompressionInfo, decode).await? {
+            Some(info) => {
+                let decoder = ChunkDecoder::new(info.params());
+                Layout::Compressed(info, Box::new(RefCell::new(decoder)))
+            }
+            None => {
+                let checksums =
+                    self.read_decoded(Component::Crc, |bytes| ChunkChecksums::decode(bytes, length)).await?;
+                Layout::Plain(checksums.ok_or_else(|| self.missing(Component::Crc))?)
+            }
+        };
+        Ok(DataFile::new(self.runtime, self.pages, &self.path(Component::Data), file, length, layout))
+    }
+
+    async fn paged(&mut self, component: Component) -> Result<PagedFile, ReadError> {
+        let (file, length) = self.open_needed(component).await?;
+        let sums = self.sum(component).map(|sum| sum.pages.clone());
+        Ok(PagedFile::new(self.pages, &self.path(component), file, length, sums))
+    }
+
+    async fn open_tries(&mut self) -> Result<Index, ReadError> {
+        let partitions = self.paged(Component::Partitions).await?;
+        let rows = self.paged(Component::Rows).await?;
+        Index::open_bti(partitions, rows).await
+    }
+
+    async fn open_list(&mut self) -> Result<Index, ReadError> {
+        let summary = self.read(Component::Summary).await?.ok_or_else(|| self.missing(Component::Summary))?;
+        let summary = Summary::decode(summary).map_err(ReadError::corrupt(&self.path(Component::Summary)))?;
+        let file = self.paged(Component::Index).await?;
+        let index = big::Index { length: file.length(), version: self.descriptor.version };
+        Ok(Index::Big { summary, index, file })
+    }
+}
