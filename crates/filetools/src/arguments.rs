@@ -17,6 +17,8 @@ pub struct Arguments {
 pub enum Command {
     /// Print what is in SSTables as JSON, as Cassandra's sstabledump does
     Dump(DumpArguments),
+    /// Check SSTables: checksums, order, values, indexes
+    Verify(VerifyArguments),
 }
 
 /// The arguments of `helenus sstable dump`.
@@ -31,4 +33,12 @@ pub struct DumpArguments {
     /// Print times as numbers: microseconds, and seconds for what deletes and expires
     #[arg(short = 't', long)]
     pub raw_times: bool,
+}
+
+/// The arguments of `helenus sstable verify`.
+#[derive(Debug, Args)]
+pub struct VerifyArguments {
+    /// Any component of an SSTable, or a folder with SSTables in it
+    #[arg(required = true)]
+    pub paths: Vec<PathBuf>,
 }

@@ -42,6 +42,14 @@ pub enum ToolError {
         /// Why not.
         source: UnknownColumn,
     },
+    /// Some of what was verified is broken, as was printed.
+    #[error("{broken} of {all} SSTables are broken")]
+    Broken {
+        /// So many.
+        broken: usize,
+        /// Of so many.
+        all: usize,
+    },
     /// What was asked for cannot be printed.
     #[error("cannot print: {source}")]
     Print {

@@ -9,6 +9,7 @@ mod dump;
 mod error;
 mod files;
 mod text;
+mod verify;
 
 pub use arguments::{Arguments, Command};
 pub use error::ToolError;
@@ -20,6 +21,7 @@ pub fn run(arguments: Arguments) -> Result<(), ToolError> {
     let main = move |runtime: Runtime| async move {
         match &arguments.command {
             Command::Dump(arguments) => dump::run(&runtime, arguments).await,
+            Command::Verify(arguments) => verify::run(&runtime, arguments).await,
         }
     };
     runtime::run(runtime::Options::default(), vec![main])?.into_iter().collect()
