@@ -38,6 +38,8 @@ cargo xtask <task>
   fuzz [SECONDS]     build the fuzz targets and run each so long (default 30)
   bench [--quick] [--no-cassandra] [--only NAME,NAME] [--rounds N]
                      cost of a request: echo server, Helenus, Cassandra 5.0.6 in turn on the same core
+  bench --large [ROWS]
+                     more data than memory: 20,000,000 rows with 1 GiB on two shards, memory and disk reads watched
   oracle [PATH…]     scripts whose answers a real Cassandra gave, against Helenus
   oracle record [PATH…]
                      ask the real one again and write its answers into the scripts

@@ -320,7 +320,7 @@ impl Shard {
         let from = known.filter(|known| known.boot == end.boot).map_or(0, |known| known.sequence);
         let span = LogSpan { boot: end.boot, shard: end.shard, from: from.min(covered.sequence), to: end.sequence };
         let host = self.options().host.0;
-        let origin = Origin { host, shard_count: self.shard_count(), shard: end.shard, log: vec![span] };
+        let origin = Origin { host, shard_count: self.sharder().shards, shard: end.shard, log: vec![span] };
         let estimates = estimate(memtable);
         let mut writer = SstableWriter::create(self.runtime(), path, generation, &job.table, estimates, origin).await?;
         let mut walk = FlushWalk::over(memtable.clone());

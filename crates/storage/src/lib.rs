@@ -23,7 +23,6 @@ mod tables;
 pub use batchlog::{BatchId, UnfinishedBatch};
 pub use error::{ApplyError, FlushError, OpenError, SyncError};
 pub use options::{ReplayPosition, StorageOptions, SyncMode, Truncations};
-pub use reader::ReadDone;
 pub use shard::{Ack, LogSequence, Shard, StorageStats};
 pub use sink::{DataSink, Flow, ReadEnd, RowSink};
 pub use sstable::{

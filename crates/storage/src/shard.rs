@@ -209,10 +209,6 @@ impl Shard {
         &self.inner.flusher
     }
 
-    pub(crate) fn shard_count(&self) -> u16 {
-        self.inner.sharder.shards
-    }
-
     pub(crate) fn durable_truncations(&self) -> RefMut<'_, BTreeMap<TableId, ReplayPosition>> {
         self.inner.durable_truncations.borrow_mut()
     }
@@ -342,29 +338,24 @@ impl Shard {
         self.inner.log.room().await;
     }
 
-    /// Hands the live rows that `command` asks for to `sink`, if one memtable has them all. Bounded: a long read pauses. Of a
-    /// table that is not here there are none.
+    /// Hands the live rows that `command` asks for to `sink`. Bounded: a long read pauses. Of a table that is not here there are
+    /// none. `None`: the sink was given nothing, for not all of it is in one memtable; [`Shard::read_through`] reads it.
     #[inline]
-    pub fn read(&self, command: &ReadCommand<'_>, sink: &mut impl RowSink) -> ReadEnd {
+    pub fn read(&self, command: &ReadCommand<'_>, sink: &mut impl RowSink) -> Option<ReadEnd> {
         let engine = self.inner.engine.borrow();
         match engine.tables.get(command.table) {
-            Some(table) => match table.only_memtable(command) {
-                Some(memtable) => memtable.read(command, sink),
-                None => ReadEnd::OnDisk,
-            },
-            None => ReadEnd::Complete,
+            Some(table) => table.only_memtable(command).map(|memtable| memtable.read(command, sink)),
+            None => Some(ReadEnd::Complete),
         }
     }
 
-    /// Hands all that `command` asks for to `sink`, deletions too, if one memtable has it all. Bounded: a long read pauses.
-    pub fn read_data(&self, command: &ReadCommand<'_>, sink: &mut impl DataSink) -> ReadEnd {
+    /// Hands all that `command` asks for to `sink`, deletions too. Bounded: a long read pauses. `None`: the sink was given
+    /// nothing, for not all of it is in one memtable; [`Shard::read_data_through`] reads it.
+    pub fn read_data(&self, command: &ReadCommand<'_>, sink: &mut impl DataSink) -> Option<ReadEnd> {
         let engine = self.inner.engine.borrow();
         match engine.tables.get(command.table) {
-            Some(table) => match table.only_memtable(command) {
-                Some(memtable) => memtable.read_data(command, sink),
-                None => ReadEnd::OnDisk,
-            },
-            None => ReadEnd::Complete,
+            Some(table) => table.only_memtable(command).map(|memtable| memtable.read_data(command, sink)),
+            None => Some(ReadEnd::Complete),
         }
     }
 

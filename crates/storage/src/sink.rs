@@ -59,7 +59,4 @@ pub enum ReadEnd {
     Stopped(Position),
     /// The call had run long enough: let others run, then read on with `after` at this position.
     Paused(Position),
-    /// The sink was given nothing: some of it may be on the disk, or it must be merged of several memtables.
-    /// [`Shard::read_through`](crate::Shard::read_through) reads it.
-    OnDisk,
 }

@@ -56,7 +56,7 @@ impl PageWriter {
 }
 
 impl PageSink for PageWriter {
-    fn read(&mut self, storage: &Shard, command: &ReadCommand<'_>) -> ReadEnd {
+    fn read(&mut self, storage: &Shard, command: &ReadCommand<'_>) -> Option<ReadEnd> {
         storage.read(command, self)
     }
 

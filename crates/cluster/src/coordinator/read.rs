@@ -24,13 +24,7 @@ impl Coordinator {
         command: &ReadCommand<'_>,
         sink: &mut impl RowSink,
     ) -> Option<ReadEnd> {
-        if !self.is_read_here(plan) {
-            return None;
-        }
-        match self.inner.storage.read(command, sink) {
-            ReadEnd::OnDisk => None,
-            end => Some(end),
-        }
+        if self.is_read_here(plan) { self.inner.storage.read(command, sink) } else { None }
     }
 
     /// Reads a partition, and waits as it must. `limits` bounds what another shard sends at once, not the read.

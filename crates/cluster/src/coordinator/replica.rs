@@ -16,8 +16,8 @@ use super::page::PageWriter;
 
 /// What a read fills until it is full.
 pub(super) trait PageSink {
-    /// Reads what memory has, for as long as one call may take.
-    fn read(&mut self, storage: &Shard, command: &ReadCommand<'_>) -> ReadEnd;
+    /// Reads for as long as one call may take. `None`: it must be waited for.
+    fn read(&mut self, storage: &Shard, command: &ReadCommand<'_>) -> Option<ReadEnd>;
 
     /// Reads until it is full or the data ends, from wherever the data lies.
     fn read_through(
@@ -34,7 +34,7 @@ pub(super) trait PageSink {
 }
 
 impl PageSink for DataPageWriter {
-    fn read(&mut self, storage: &Shard, command: &ReadCommand<'_>) -> ReadEnd {
+    fn read(&mut self, storage: &Shard, command: &ReadCommand<'_>) -> Option<ReadEnd> {
         storage.read_data(command, self)
     }
 
@@ -164,10 +164,10 @@ impl Replica {
             Err(problem) => return responder.reply(ReplicaReply::Failed(self.malformed(problem))),
         };
         let position = match end {
-            ReadEnd::OnDisk => None,
-            ReadEnd::Paused(position) if !page.is_full() => Some(position),
-            ReadEnd::Complete => return responder.reply(page_reply(page, None)),
-            ReadEnd::Stopped(position) | ReadEnd::Paused(position) => {
+            None => None,
+            Some(ReadEnd::Paused(position)) if !page.is_full() => Some(position),
+            Some(ReadEnd::Complete) => return responder.reply(page_reply(page, None)),
+            Some(ReadEnd::Stopped(position) | ReadEnd::Paused(position)) => {
                 return responder.reply(page_reply(page, Some(position)));
             }
         };

@@ -82,7 +82,7 @@ impl Engine {
             return Ok(Outcome::MustWait);
         }
         let ended_at = match end {
-            None | Some(ReadEnd::Paused(_) | ReadEnd::OnDisk) => return Ok(Outcome::MustWait),
+            None | Some(ReadEnd::Paused(_)) => return Ok(Outcome::MustWait),
             Some(ReadEnd::Complete) => None,
             Some(ReadEnd::Stopped(position)) => Some(position),
         };

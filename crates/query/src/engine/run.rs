@@ -10,6 +10,7 @@ use super::long::touched;
 use super::now::Call;
 use super::reply::{ReplyTo, replace_by_error};
 use super::{Engine, count};
+use crate::Session;
 use crate::catalog::no_keyspace;
 use crate::control::DdlOutcome;
 use crate::describe;
@@ -17,16 +18,14 @@ use crate::error::{QueryError, invalid};
 use crate::execute::bind::{check_count_of_text, generate, ordered, with_replaced, with_values};
 use crate::plan::{Action, Binds};
 use crate::prepared::statement_id_in_steps;
-use crate::{OwnedRequest, Session};
 
 impl Engine {
     /// Answers any QUERY, PREPARE, EXECUTE or BATCH, waiting as it must. The reply is a whole frame, uncompressed.
-    pub async fn run(&self, session: &Session, request: OwnedRequest) -> Vec<u8> {
+    pub async fn run(&self, session: &Session, header: &FrameHeader, body: &[u8]) -> Vec<u8> {
         count(&self.inner.counters.requests_run);
-        let OwnedRequest { header, body } = request;
         let mut out = Vec::with_capacity(256);
-        if let Err(error) = self.run_request(session, &header, &body, &mut out).await {
-            replace_by_error(&mut out, 0, &header, error);
+        if let Err(error) = self.run_request(session, header, body, &mut out).await {
+            replace_by_error(&mut out, 0, header, error);
         }
         out
     }

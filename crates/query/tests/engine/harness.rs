@@ -11,7 +11,7 @@ use cql_protocol::{
     Consistency, ErrorBody, FrameHeader, HEADER_LENGTH, Prepared, QueryParams, Response, ResultBody, Value,
     ValuesBuffer, Version,
 };
-use query::{Engine, EngineOptions, EngineParts, EngineSeats, NodeInfo, Outcome, OwnedRequest, Session, engine_seats};
+use query::{Engine, EngineOptions, EngineParts, EngineSeats, NodeInfo, Outcome, Session, engine_seats};
 use runtime::{MeshSeat, Options, Runtime, ShardId};
 use schema::{Schema, SchemaChange};
 use storage::{Shard, StorageOptions, Truncations};
@@ -265,7 +265,7 @@ impl Client {
             Outcome::AfterSync(sequence) => self.engine.wait_synced(sequence).await.expect("the disk works"),
             Outcome::MustWait => {
                 assert!(out.is_empty(), "what must wait leaves nothing behind");
-                out = self.engine.run(&self.session, OwnedRequest { header, body: body.to_vec() }).await;
+                out = self.engine.run(&self.session, &header, body).await;
             }
         }
         let (header, body) = split(&out);

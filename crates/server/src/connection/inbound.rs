@@ -14,13 +14,14 @@ use super::read_buffer::ReadBuffer;
 use super::transport::Transport;
 use super::violation::Violation;
 use crate::budget::Budget;
+use crate::buffers::{Buffer, Buffers};
 
 /// What the bytes that are there hold next.
 pub(super) enum Next<'a> {
     /// A request and its body, decompressed.
     Frame(FrameHeader, &'a [u8]),
     /// A large request and its body, which is its own.
-    Large(FrameHeader, Vec<u8>),
+    Large(FrameHeader, Buffer),
     /// A part of a large request's way was gone: there is more to do, if there is time.
     Step,
     /// Nothing whole: at least this many bytes are lacking.
@@ -33,6 +34,7 @@ const UNCOUNTED: usize = 512 << 10;
 /// The receiving half of a connection.
 pub(super) struct Inbound {
     budget: Rc<Budget>,
+    buffers: Rc<Buffers>,
     buffer: ReadBuffer,
     /// Payload of the self-contained segment at hand, and how much of it is used.
     payload: Vec<u8>,
@@ -56,9 +58,10 @@ impl Drop for Inbound {
 }
 
 impl Inbound {
-    pub(super) fn new(budget: Rc<Budget>) -> Inbound {
+    pub(super) fn new(budget: Rc<Budget>, buffers: Rc<Buffers>) -> Inbound {
         Inbound {
             budget,
+            buffers,
             buffer: ReadBuffer::new(),
             payload: Vec::new(),
             payload_used: 0,
@@ -177,7 +180,7 @@ impl Inbound {
         }
         let Transport::CompressedBodies(compression) = transport else { return Err(not_negotiated(&header)) };
         if compression.decompressed_length(body) > LARGE_BODY_MIN {
-            let mut large = Large::new(header, Some(compression));
+            let mut large = Large::new(header, Some(compression), &self.buffers);
             large.take(body);
             self.large = Some(large);
             return Ok(Next::Step);
@@ -198,7 +201,7 @@ impl Inbound {
             _ => return Err(not_negotiated(&header)),
         };
         self.buffer.consume(HEADER_LENGTH);
-        self.large = Some(Large::new(header, compression));
+        self.large = Some(Large::new(header, compression, &self.buffers));
         Ok(Next::Step)
     }
 
@@ -293,7 +296,7 @@ impl Inbound {
                     return Err(violation);
                 }
                 // In version 5 segments are what is compressed.
-                Large::new(header, None)
+                Large::new(header, None, &self.buffers)
             }
         };
         let header = large.header();

@@ -24,7 +24,7 @@ enum Turn {
 
 /// Reads and executes until the client goes away or breaks the protocol.
 pub(super) async fn run(connection: &Rc<Connection>) {
-    let mut inbound = Inbound::new(connection.server.budget.clone());
+    let mut inbound = Inbound::new(connection.server.budget.clone(), connection.server.buffers.clone());
     loop {
         match turn(connection, &mut inbound) {
             Turn::Needs(bytes) => {

@@ -85,7 +85,6 @@ impl Source for OwnSource<'_> {
                     continue;
                 }
                 ReadEnd::Stopped(position) | ReadEnd::Paused(position) => Some(position),
-                ReadEnd::OnDisk => unreachable!("neither a memtable nor a file says so of itself"),
             };
             return Ok(Page { items: page.into_bytes(), more_after });
         }

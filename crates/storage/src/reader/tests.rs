@@ -88,7 +88,6 @@ impl Source for InMemory<'_> {
         let more_after = match self.memtable.read_data(&command, &mut page) {
             ReadEnd::Complete => None,
             ReadEnd::Stopped(position) | ReadEnd::Paused(position) => Some(position),
-            ReadEnd::OnDisk => unreachable!("a memtable does not say so"),
         };
         Ok(Page { items: page.into_bytes(), more_after })
     }
@@ -208,7 +207,6 @@ impl Reading<'_> {
                 match end {
                     ReadEnd::Complete => return collector.collected,
                     ReadEnd::Stopped(position) | ReadEnd::Paused(position) => at = Some(position),
-                    ReadEnd::OnDisk => unreachable!("a memtable does not say so"),
                 }
             }
         }

@@ -104,11 +104,10 @@ impl Shard {
         loop {
             let asked = ReadCommand { after: progress.after(), ..*command };
             let Some(lanes) = self.lanes(&asked) else {
-                let position = match self.read(&asked, live.sink()) {
+                let position = match self.read(&asked, live.sink()).expect("one memtable was just seen to have it") {
                     ReadEnd::Complete => return Ok(ReadDone::Complete),
                     ReadEnd::Stopped(position) => return Ok(ReadDone::Stopped(position)),
                     ReadEnd::Paused(position) => position,
-                    ReadEnd::OnDisk => unreachable!("a memtable was just seen to answer this"),
                 };
                 if live.is_full() {
                     return Ok(ReadDone::Stopped(position));
@@ -139,11 +138,10 @@ impl Shard {
         loop {
             let asked = ReadCommand { after: progress.after(), ..*command };
             let Some(lanes) = self.lanes(&asked) else {
-                let position = match self.read_data(&asked, sink) {
+                let position = match self.read_data(&asked, sink).expect("one memtable was just seen to have it") {
                     ReadEnd::Complete => return Ok(ReadDone::Complete),
                     ReadEnd::Stopped(position) => return Ok(ReadDone::Stopped(position)),
                     ReadEnd::Paused(position) => position,
-                    ReadEnd::OnDisk => unreachable!("a memtable was just seen to answer this"),
                 };
                 if sink.is_full() {
                     return Ok(ReadDone::Stopped(position));
@@ -211,7 +209,6 @@ impl Shard {
                 (_, Some(behind)) => Some(behind),
                 (ReadEnd::Stopped(position), None) => return Ok(ReadDone::Stopped(position)),
                 (ReadEnd::Paused(position), None) => Some(position),
-                (ReadEnd::OnDisk, _) => unreachable!("a file does not say so of itself"),
             };
             self.runtime().maybe_yield().await;
         }
@@ -233,7 +230,6 @@ impl Shard {
                 ReadEnd::Complete => return Ok(ReadDone::Complete),
                 ReadEnd::Paused(position) if !sink.is_full() => after = Some(position),
                 ReadEnd::Stopped(position) | ReadEnd::Paused(position) => return Ok(ReadDone::Stopped(position)),
-                ReadEnd::OnDisk => unreachable!("a file does not say so of itself"),
             }
             self.runtime().maybe_yield().await;
         }

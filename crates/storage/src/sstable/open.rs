@@ -46,7 +46,7 @@ impl Sstable {
         table: &Rc<Table>,
     ) -> Result<Rc<Sstable>, ReadError> {
         let mut components = Components { runtime, pages, folder, descriptor: &descriptor, own: None, disk_bytes: 0 };
-        components.own = components.read_decoded(Component::Helenus, |bytes| OwnComponent::decode(bytes)).await?;
+        components.own = components.read_decoded(Component::Helenus, OwnComponent::decode).await?;
         let version = descriptor.version;
         let statistics =
             components.read_decoded(Component::Statistics, |bytes| Statistics::read(version, bytes)).await?;

@@ -19,6 +19,8 @@ use super::*;
 use crate::memtable::{ChunkPool, Memtable, Scratch, TableShape, successor};
 use crate::sink::{DataSink, ReadEnd};
 
+mod device_reads;
+mod flips;
 mod same_as_memtable;
 
 pub(super) const TABLE: TableId = TableId([7; 16]);
@@ -84,7 +86,7 @@ pub(super) const STATIC: ColumnId = ColumnId(10);
 pub(super) const VALUE: ColumnId = ColumnId(11);
 pub(super) const OTHER: ColumnId = ColumnId(12);
 
-/// A table with clustering columns of these types and directions.
+/// A table with clustering columns of these types and directions; if there is more than one, with a static column.
 pub(super) fn table(clustering: &[(&str, Order)], compression: &[(&str, &str)]) -> Rc<Table> {
     let column = |id: u16, name: &str, ty: &str, kind, position, order| Column {
         id: ColumnId(id),
@@ -103,7 +105,7 @@ pub(super) fn table(clustering: &[(&str, Order)], compression: &[(&str, &str)]) 
         let name = format!("c{position}");
         columns.push(column(1 + position, &name, ty, ColumnKind::Clustering, position, *order));
     }
-    if !clustering.is_empty() {
+    if clustering.len() > 1 {
         columns.push(column(STATIC.0, "shared", "text", ColumnKind::Static, 0, Order::Asc));
     }
     let compression = compression.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();

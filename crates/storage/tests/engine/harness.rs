@@ -11,9 +11,8 @@ use schema::{
     Column, ColumnId, ColumnKind, KeyspaceDef, Order, ReplicationStrategy, Schema, SchemaChange, Table, TableId,
     TableOptions,
 };
-use storage::{
-    Ack, ApplyError, Flow, OpenError, ReadDone, ReadEnd, RowSink, Shard, StorageOptions, SyncMode, Truncations,
-};
+use storage::reader::ReadDone;
+use storage::{Ack, ApplyError, Flow, OpenError, ReadEnd, RowSink, Shard, StorageOptions, SyncMode, Truncations};
 use topology::{Sharder, Token, token_of};
 
 pub const TABLE: TableId = TableId([1; 16]);
@@ -240,10 +239,9 @@ pub fn read_rows(shard: &Shard, table: TableId) -> Vec<u32> {
     let mut after: Option<Position> = None;
     loop {
         let command = ReadCommand { after: after.as_ref().map(Position::as_ref), ..ReadCommand::all(table, 1) };
-        match shard.read(&command, &mut sink) {
+        match shard.read(&command, &mut sink).expect("nothing was flushed") {
             ReadEnd::Complete => break,
             ReadEnd::Paused(position) | ReadEnd::Stopped(position) => after = Some(position),
-            ReadEnd::OnDisk => panic!("nothing was flushed"),
         }
     }
     sink.keys.sort_unstable();

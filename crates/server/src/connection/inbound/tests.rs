@@ -16,7 +16,7 @@ fn frame(version: Version, stream: i16, body: &[u8]) -> Vec<u8> {
 }
 
 fn inbound(limits: Limits) -> Inbound {
-    Inbound::new(Rc::new(Budget::new(limits)))
+    Inbound::new(Rc::new(Budget::new(limits)), Rc::default())
 }
 
 /// Lets `bytes` arrive, as much at a time as there is room, at most `cut`; gives streams and bodies of the frames.
@@ -33,7 +33,7 @@ fn receive(inbound: &mut Inbound, transport: Transport, mut bytes: &[u8], cut: u
         loop {
             match inbound.next(None, transport) {
                 Ok(Next::Frame(header, body)) => frames.push((header.stream, body.to_vec())),
-                Ok(Next::Large(header, body)) => frames.push((header.stream, body)),
+                Ok(Next::Large(header, body)) => frames.push((header.stream, body.to_vec())),
                 Ok(Next::Step) => {}
                 Ok(Next::Needs(bytes)) => {
                     wanted = bytes;

@@ -69,7 +69,6 @@ pub(crate) fn read_data(table: &Memtable, command: &ReadCommand<'_>, items_max: 
                 assert_ne!(Some(&position), after.as_ref(), "each page gets further");
                 after = Some(position);
             }
-            ReadEnd::OnDisk => unreachable!("a memtable does not say so"),
         }
     }
 }

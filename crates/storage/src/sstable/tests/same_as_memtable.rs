@@ -64,7 +64,7 @@ pub(super) fn fill(shape: &Shape, random: &mut Random) -> Model {
             let deletion = random.deletion();
             model.write(&key, |encoder| encoder.partition_deletion(deletion));
         }
-        if !shape.clustering.is_empty() && random.one_in(2) {
+        if shape.clustering.len() > 1 && random.one_in(2) {
             let timestamp = random.below(40) as i64;
             model.write(&key, |encoder| {
                 encoder.static_row().cell(STATIC, timestamp, None, b"shared");
