@@ -12,6 +12,8 @@ use crate::report::{Counts, Passed};
 use crate::tests::{Effort, both, build_release, environment};
 use crate::{process, workspace};
 
+/// Names another binary than the release build's.
+const BINARY: &str = "HELENUS_BINARY";
 /// Versions of which there are fixtures.
 const VERSIONS: [&str; 4] = ["da", "oa", "nb", "me"];
 
@@ -22,7 +24,7 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
         [part, names @ ..] if ["ours", "theirs", "peers"].contains(&part.as_str()) => (part.as_str(), names),
         names => ("", names),
     };
-    if part != "peers" {
+    if part != "peers" && std::env::var_os(BINARY).is_none() {
         build_release(TIME)?;
     }
     let passed = match part {
@@ -81,7 +83,9 @@ fn peers(names: &[String], budget: Duration) -> Result<Passed, String> {
 }
 
 fn asked(judge: &mut Command, budget: Duration) -> Result<Passed, String> {
-    let output = process::run(environment(judge, Effort::Ci), budget)?;
+    // Whoever works on the formats has the judge look at a quicker build's binary.
+    let judge = if std::env::var_os(BINARY).is_some() { judge } else { environment(judge, Effort::Ci) };
+    let output = process::run(judge, budget)?;
     let counts = Counts::of(&output.lines);
     if output.success && counts.passed == 0 {
         return Err("the judge compared nothing".into());

@@ -15,15 +15,18 @@ use crate::sstables::tools::{Job, Tools};
 /// Under which Helenus serves what others wrote: reactor and shard count.
 const SUBJECTS: [(&str, u16); 2] = [("uring", 1), ("epoll", 2)];
 
+/// What Helenus cannot write yet: updates of counters come with the part that has them. It reads them.
+const NOT_WRITTEN: [&str; 1] = ["counters"];
+
 /// Has the first server and Helenus write the chapters, compares what `sstabledump` prints of either's files, and has the second server serve
 /// Helenus's files. The second server's tables are flushed at the end, so that `verify` may follow when it has ended.
 pub fn ours(jars: &Path, writer: &Writer, reader: &Writer, names: &[&str]) -> Result<bool, String> {
     let tools = Tools::new(jars, &writer.folder.join("tools"))?;
-    let mut expected = chapters(names)?;
+    let mut expected = written(names)?;
     write_tables(&tools, writer, &mut expected)?;
     let mut tally = Tally::default();
     let mut subject = Subject::start("uring", 1);
-    let mut given = chapters(names)?;
+    let mut given = written(names)?;
     subject.write(&mut given)?;
     for (expected, given) in expected.iter().zip(&given) {
         tally.count(is_answered_alike(&expected.script, &given.script, &format!("{}, Helenus", given.keyspace)));
@@ -45,7 +48,7 @@ pub fn verify(jars: &Path, reader: &Writer, names: &[&str]) -> Result<bool, Stri
     let tools = Tools::new(jars, &reader.folder.join("tools"))?;
     let mut tally = Tally::default();
     let mut tables = Vec::new();
-    for chapter in chapters(names)? {
+    for chapter in written(names)? {
         let found = folders::tables(&reader.data().join(&chapter.keyspace))?;
         tables.extend(found.into_iter().map(|table| (chapter.keyspace.clone(), table)));
     }
@@ -65,6 +68,13 @@ pub fn verify(jars: &Path, reader: &Writer, names: &[&str]) -> Result<bool, Stri
     }
     tally.count(!outcome[0].is_good);
     Ok(tally.report("sstableverify"))
+}
+
+/// The chapters that Helenus writes.
+fn written(names: &[&str]) -> Result<Vec<Chapter>, String> {
+    let mut chapters = chapters(names)?;
+    chapters.retain(|chapter| !NOT_WRITTEN.contains(&chapter.keyspace.as_str()));
+    Ok(chapters)
 }
 
 /// Dumps of the tables' files, which `sstabledump` must all accept.
