@@ -1,6 +1,7 @@
 //! Why a file tool failed.
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use sstable::Corrupt;
@@ -49,6 +50,58 @@ pub enum ToolError {
         broken: usize,
         /// Of so many.
         all: usize,
+    },
+    /// The connection failed.
+    #[error("the connection to {address} failed: {source}")]
+    Connection {
+        /// The server.
+        address: SocketAddr,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The server refused something, or answered what is no answer to it.
+    #[error("{address} refused {request}: {reason}")]
+    Refused {
+        /// The server.
+        address: SocketAddr,
+        /// What was asked.
+        request: String,
+        /// Why.
+        reason: String,
+    },
+    /// The server has no such table.
+    #[error("the server has no table {name}: make it first, as it is where the files come from")]
+    NoTable {
+        /// Its name.
+        name: String,
+    },
+    /// The server's table has another key.
+    #[error("{} is of a table with another primary key than the server's {name}", path.display())]
+    OtherKey {
+        /// The file.
+        path: PathBuf,
+        /// The table.
+        name: String,
+    },
+    /// The folder does not tell which table it is of.
+    #[error("{} tells no keyspace and table: say --keyspace and --table", path.display())]
+    Unnamed {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// Counters have no timestamps that a statement could give.
+    #[error("{} holds counters, which cannot be imported", path.display())]
+    Counters {
+        /// The file.
+        path: PathBuf,
+    },
+    /// No statement says it.
+    #[error("{} and those beside it hold what no statement can say: {what}", path.display())]
+    NoStatement {
+        /// One of the files.
+        path: PathBuf,
+        /// What.
+        what: String,
     },
     /// What was asked for cannot be printed.
     #[error("cannot print: {source}")]

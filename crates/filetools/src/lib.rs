@@ -8,6 +8,7 @@ mod data;
 mod dump;
 mod error;
 mod files;
+mod import;
 mod text;
 mod verify;
 
@@ -21,6 +22,7 @@ pub fn run(arguments: Arguments) -> Result<(), ToolError> {
     let main = move |runtime: Runtime| async move {
         match &arguments.command {
             Command::Dump(arguments) => dump::run(&runtime, arguments).await,
+            Command::Import(arguments) => import::run(&runtime, arguments).await,
             Command::Verify(arguments) => verify::run(&runtime, arguments).await,
         }
     };

@@ -52,6 +52,15 @@ impl Chapter {
         statements.filter(|text| is_of_schema(text)).map(|text| text + ";").collect()
     }
 
+    /// The id that a table is made with, without its hyphens.
+    pub fn id_of(&self, table: &str) -> Result<String, String> {
+        let begin = format!("CREATE TABLE {table} (");
+        let made = self.schema().into_iter().find(|text| text.starts_with(&begin));
+        let id = made.as_deref().and_then(|text| Some(text.split_once(" id = ")?.1));
+        let id = id.ok_or_else(|| format!("{}.{table} is not made with an id", self.keyspace))?;
+        Ok(id.chars().filter(char::is_ascii_hexdigit).collect())
+    }
+
     /// The blocks up to each flush: what must be flushed stands in all parts but the last, which asks.
     pub fn phases(&self) -> Vec<&[Block]> {
         let blocks = &self.script.blocks;

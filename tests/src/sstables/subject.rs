@@ -59,11 +59,9 @@ impl Subject {
     pub fn take_in(&mut self, fixtures: &Path, chapters: &[Chapter]) -> Result<(), String> {
         self.restart_after(|data| {
             for chapter in chapters {
-                let targets = folders::tables(&data.join(&chapter.keyspace))?;
                 for table in folders::tables(&fixtures.join(&chapter.keyspace))? {
-                    let target = targets.iter().find(|target| target.name == table.name);
-                    let target = target.ok_or_else(|| format!("no folder of {}.{}", chapter.keyspace, table.name))?;
-                    table.copy_to(&target.folder)?;
+                    let id = chapter.id_of(&table.name)?;
+                    table.copy_to(&data.join(&chapter.keyspace).join(format!("{}-{id}", table.name)))?;
                 }
             }
             Ok(())
