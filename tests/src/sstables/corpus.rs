@@ -61,6 +61,15 @@ impl Chapter {
         Ok(id.chars().filter(char::is_ascii_hexdigit).collect())
     }
 
+    /// Which of a table's clustering columns are reversed, as far as it says.
+    pub fn reversed(&self, table: &str) -> Vec<bool> {
+        let begin = format!("CREATE TABLE {table} (");
+        let made = self.schema().into_iter().find(|text| text.starts_with(&begin)).unwrap_or_default();
+        let order = made.split_once("CLUSTERING ORDER BY (").and_then(|(_, rest)| rest.split_once(')'));
+        let columns = order.map_or("", |(columns, _)| columns);
+        columns.split(", ").map(|column| column.ends_with("DESC")).collect()
+    }
+
     /// The blocks up to each flush: what must be flushed stands in all parts but the last, which asks.
     pub fn phases(&self) -> Vec<&[Block]> {
         let blocks = &self.script.blocks;

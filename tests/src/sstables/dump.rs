@@ -9,8 +9,8 @@ pub struct Dumps {
 }
 
 impl Dumps {
-    /// Adds what `sstabledump` printed of one file.
-    pub fn push(&mut self, text: &str) -> Result<(), String> {
+    /// Adds what `sstabledump` printed of one file, of a table with these clustering columns reversed.
+    pub fn push(&mut self, text: &str, reversed: &[bool]) -> Result<(), String> {
         // Its layout is fixed: a partition begins and ends with a brace that stands alone behind two spaces.
         let mut partition = String::new();
         for line in text.lines() {
@@ -18,7 +18,7 @@ impl Dumps {
                 "[" | "]" => {}
                 "  {" => partition.clear(),
                 "  }" | "  }," => {
-                    self.partitions.insert(std::mem::take(&mut partition));
+                    self.partitions.insert(with_bounds_alike(&std::mem::take(&mut partition), reversed));
                 }
                 _ => {
                     if let Some(line) = comparable(line) {
@@ -30,6 +30,51 @@ impl Dumps {
         }
         if partition.is_empty() { Ok(()) } else { Err("a dump ends within a partition".into()) }
     }
+}
+
+/// The partition with each end of a deleted range by itself, and as an end that is included.
+///
+/// Two ranges of which one ends where the other begins may be written as two markers or as one, and that one may be said from either side: behind
+/// all of 2 is before all of 3. Our memtable knows one place there, Cassandra's has the two ends as they were given.
+fn with_bounds_alike(partition: &str, reversed: &[bool]) -> String {
+    let (mut out, mut markers) = (String::new(), Vec::new());
+    let mut lines = partition.lines();
+    while let Some(line) = lines.next() {
+        if !line.contains("\"range_tombstone_bound") {
+            out.push_str(line);
+            out.push('\n');
+            continue;
+        }
+        // An end is four lines or, of the whole partition, three; then its brace.
+        while let Some(line) = lines.next().filter(|line| line.ends_with('{')) {
+            let is_start = line.contains("\"start\"");
+            let about: Vec<&str> = lines.by_ref().take_while(|line| line.trim() != "}").collect();
+            markers.push((is_start, bound(is_start, &about, reversed)));
+        }
+        // The end of the one before the start of the other.
+        markers.sort_by_key(|(is_start, _)| *is_start);
+        markers.drain(..).for_each(|(_, bound)| out.push_str(&bound));
+    }
+    out
+}
+
+fn bound(is_start: bool, about: &[&str], reversed: &[bool]) -> String {
+    let is_exclusive = about.iter().any(|line| line.contains("\"exclusive\""));
+    let clustering = about.iter().find_map(|line| line.trim().strip_prefix("\"clustering\" : [ ")).unwrap_or_default();
+    let mut values: Vec<String> = clustering.trim_end_matches(" ]").split(", ").map(String::from).collect();
+    let last = values.iter().rposition(|value| value != "\"*\"").unwrap_or(0);
+    let number = values[last].parse::<i64>().ok().filter(|_| is_exclusive);
+    let kind = match number {
+        Some(number) => {
+            let is_reversed = reversed.get(last).copied().unwrap_or(false);
+            values[last] = (if is_start != is_reversed { number + 1 } else { number - 1 }).to_string();
+            "inclusive"
+        }
+        None if is_exclusive => "exclusive",
+        None => "inclusive",
+    };
+    let deletion = about.iter().find(|line| line.contains("\"deletion_info\"")).copied().unwrap_or_default();
+    format!("{} {kind} [{}] {}\n", if is_start { "start" } else { "end" }, values.join(", "), deletion.trim())
 }
 
 /// The line without what differs from file to file: positions, and the ids of a list's elements, which are made of the clock.
@@ -80,7 +125,7 @@ mod tests {
 
     fn dumps(text: &str) -> Dumps {
         let mut dumps = Dumps::default();
-        dumps.push(text).expect("a dump");
+        dumps.push(text, &[]).expect("a dump");
         dumps
     }
 
@@ -98,5 +143,35 @@ mod tests {
         assert_eq!(comparable(line), comparable(&line.replace("5b1c", "6b1c")));
         let other = line.replace("11ee", "41ee");
         assert_ne!(comparable(line), comparable(&other));
+    }
+
+    fn marker(kind: &str, ends: &[(&str, &str, i32)]) -> String {
+        let end = |(name, kind, value): &(&str, &str, i32)| {
+            let lines = [
+                format!("\"{name}\" : {{"),
+                format!("\"type\" : \"{kind}\""),
+                format!("\"clustering\" : [ {value}, \"*\" ]"),
+                "\"deletion_info\" : {}".to_string(),
+                "}".to_string(),
+            ];
+            lines.join("\n")
+        };
+        let ends: Vec<String> = ends.iter().map(end).collect();
+        format!("{{\n\"type\" : \"range_tombstone_{kind}\"\n{}\n}}\n", ends.join("\n"))
+    }
+
+    #[test]
+    fn ranges_that_meet_may_be_written_in_either_way() {
+        let two = marker("bound", &[("end", "inclusive", 2)]) + &marker("bound", &[("start", "inclusive", 3)]);
+        let one = marker("boundary", &[("start", "exclusive", 2), ("end", "inclusive", 2)]);
+        let flat = |text: &str, reversed: &[bool]| {
+            let bounds: Vec<String> =
+                with_bounds_alike(text, reversed).lines().filter(|line| line.len() > 1).map(String::from).collect();
+            bounds
+        };
+        assert_eq!(flat(&two, &[false]), flat(&one, &[false]));
+        assert_ne!(flat(&two, &[true]), flat(&one, &[true]));
+        let other = marker("boundary", &[("start", "exclusive", 3), ("end", "inclusive", 3)]);
+        assert_ne!(flat(&two, &[false]), flat(&other, &[false]));
     }
 }

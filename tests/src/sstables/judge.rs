@@ -36,7 +36,7 @@ pub fn ours(jars: &Path, writer: &Writer, reader: &Writer, names: &[&str]) -> Re
     for chapter in &expected {
         let real = folders::tables(&writer.data().join(&chapter.keyspace))?;
         let ours = folders::tables(&files.join(&chapter.keyspace))?;
-        let (real, ours) = (dumps(&tools, &real)?, dumps(&tools, &ours)?);
+        let (real, ours) = (dumps(&tools, chapter, &real)?, dumps(&tools, chapter, &ours)?);
         compare(chapter, &real, &ours, &mut tally);
     }
     serve(&tools, reader, &expected, &files, &mut tally)?;
@@ -78,7 +78,7 @@ fn written(names: &[&str]) -> Result<Vec<Chapter>, String> {
 }
 
 /// Dumps of the tables' files, which `sstabledump` must all accept.
-fn dumps(tools: &Tools, tables: &[Table]) -> Result<BTreeMap<String, Dumps>, String> {
+fn dumps(tools: &Tools, chapter: &Chapter, tables: &[Table]) -> Result<BTreeMap<String, Dumps>, String> {
     let scratch = tools.scratch("dumps")?;
     let mut jobs = Vec::new();
     let mut of_table = Vec::new();
@@ -97,7 +97,8 @@ fn dumps(tools: &Tools, tables: &[Table]) -> Result<BTreeMap<String, Dumps>, Str
         }
         let text =
             std::fs::read_to_string(&job.output).map_err(|error| format!("{}: {error}", job.output.display()))?;
-        dumps.entry(name).or_default().push(&text)?;
+        let reversed = chapter.reversed(&name);
+        dumps.entry(name).or_default().push(&text, &reversed)?;
     }
     Ok(dumps)
 }
@@ -176,8 +177,33 @@ pub fn theirs(fixtures: &Path, versions: &[&str], names: &[&str]) -> Result<bool
             drop(subject.stop());
             is_right &= tally.report(&format!("files of {version}, served on {reactor} with {shards} shards"));
         }
+        is_right &= imported(&fixtures.join(version), version, names)?;
     }
     Ok(is_right)
+}
+
+/// Has the file tools send what real servers wrote to a Helenus, which must answer as if it had been written there.
+fn imported(fixtures: &Path, version: &str, names: &[&str]) -> Result<bool, String> {
+    let mut tally = Tally::default();
+    // Counters are no statements with timestamps.
+    let expected: Vec<Chapter> = written(names)?.iter().map(|chapter| chapter.known_to(version)).collect();
+    let mut subject = Subject::start("epoll", 2);
+    subject.make(&expected)?;
+    for chapter in &expected {
+        let mut is_sent = true;
+        for table in folders::tables(&fixtures.join(&chapter.keyspace))? {
+            if let Err(message) = subject.import(&chapter.keyspace, &table) {
+                println!("import of {}.{}, {version}: {message}", chapter.keyspace, table.name);
+                is_sent = false;
+            }
+        }
+        let mut given = chapter.clone();
+        subject.ask(&mut given)?;
+        let what = format!("{}, Helenus after an import of {version}", chapter.keyspace);
+        tally.count(is_answered_alike(&chapter.script, &given.script, &what) && is_sent);
+    }
+    drop(subject.stop());
+    Ok(tally.report(&format!("files of {version}, imported")))
 }
 
 /// How many comparisons held.

@@ -1,10 +1,11 @@
 //! Helenus, as it writes the chapters and as it serves what others wrote.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::oracle::Session;
 use crate::sstables::corpus::Chapter;
-use crate::sstables::folders;
+use crate::sstables::folders::{self, Table};
 use crate::{Builder, Server};
 
 /// A server. It flushes when it ends, so that each flush is a restart.
@@ -66,6 +67,17 @@ impl Subject {
             }
             Ok(())
         })
+    }
+
+    /// Sends a table's folder to it.
+    pub fn import(&self, keyspace: &str, table: &Table) -> Result<(), String> {
+        let mut command = Command::new(Builder::binary());
+        command.args(["sstable", "import", "--node", &self.address(), "--keyspace", keyspace, "--table", &table.name]);
+        let output = command.arg(&table.folder).output().map_err(|error| format!("cannot start: {error}"))?;
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+        }
     }
 
     /// Ends it, and says where its tables' folders lie.
