@@ -16,8 +16,11 @@ use super::*;
 
 #[path = "../../../../sstable/tests/items/mod.rs"]
 mod items;
+#[path = "../../../../sstable/tests/tables/mod.rs"]
+mod tables;
 
-use items::{Ids, Kept, read_all, table_of};
+use items::{Kept, read_all};
+use tables::{Ids, table_of};
 
 /// All SSTables among the fixtures, with their folders.
 fn fixtures() -> Vec<(PathBuf, Descriptor)> {
