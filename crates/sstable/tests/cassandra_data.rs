@@ -15,10 +15,12 @@ use sstable::{Component, Descriptor, Header, HeaderColumn, Version};
 mod fixtures;
 mod items;
 mod tables;
+mod writing;
 
 use fixtures::Fixture;
-use items::{Kept, read_all, write_all};
+use items::{Kept, read_all};
 use tables::{Ids, table_of};
+use writing::write_all;
 
 fn has_counters(header: &Header) -> bool {
     header.statics.iter().chain(&header.regulars).any(|column| column.ty == CqlType::Counter)

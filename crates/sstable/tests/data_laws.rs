@@ -2,9 +2,10 @@
 
 mod items;
 mod tables;
+mod writing;
 
 use cql_types::{CqlType, Field, comparable, compose};
-use items::{Kept, read_all, write_all};
+use items::{Kept, read_all};
 use mutation::{CellRef, Deletion, Expiry, Liveness, RowBuilder};
 use proptest::collection::vec;
 use proptest::option;
@@ -15,6 +16,7 @@ use sstable::marshal::ClusteringType;
 use sstable::statistics::FileFacts;
 use sstable::{EncodingStats, Header, HeaderColumn, Version};
 use tables::{Ids, table_of};
+use writing::write_all;
 
 /// Types of one cell: every native type, and what is frozen.
 const SIMPLE: [&str; 24] = [

@@ -1,8 +1,8 @@
-//! What Data.db's reader gives and its writer takes, kept as values.
+//! What Data.db's reader gives, kept as values.
 
-use mutation::{ClusteringRef, Deletion, RowRef};
+use mutation::Deletion;
 use sstable::Marker;
-use sstable::data::{DataReader, DataWriter, Item, Step};
+use sstable::data::{DataReader, Item, Step};
 
 /// What was read, kept.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,29 +51,4 @@ pub fn read_all(reader: &mut DataReader, data: &[u8], name: &str) -> Vec<Kept> {
         }
     }
     kept
-}
-
-/// Writes all of it.
-pub fn write_all(writer: &mut DataWriter, items: &[Kept]) -> Vec<u8> {
-    let mut out = Vec::new();
-    for item in items {
-        match item {
-            Kept::Partition { key, deletion, static_row } => {
-                let row = static_row.as_ref().map(|row| RowRef::decode(row).expect("a row's blob decodes"));
-                writer.partition(&mut out, key, *deletion, row);
-            }
-            Kept::Row { clustering, row } => {
-                let clustering = ClusteringRef::decode(clustering).expect("a clustering decodes");
-                writer.row(&mut out, clustering, RowRef::decode(row).expect("a row's blob decodes"));
-            }
-            Kept::Marker { prefix, after, closes, opens } => {
-                let prefix = ClusteringRef::decode(prefix).expect("a prefix decodes");
-                writer.marker(&mut out, &Marker { prefix, after: *after, closes: *closes, opens: *opens });
-            }
-            Kept::End => {
-                writer.end_partition(&mut out);
-            }
-        }
-    }
-    out
 }

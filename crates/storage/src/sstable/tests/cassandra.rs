@@ -14,7 +14,6 @@ use sstable::{Component, Descriptor};
 use super::same_as_memtable::{as_slices, check_cuts, slices_between};
 use super::*;
 
-#[allow(dead_code, reason = "its other users write them too")]
 #[path = "../../../../sstable/tests/items/mod.rs"]
 mod items;
 #[path = "../../../../sstable/tests/tables/mod.rs"]
