@@ -2,11 +2,11 @@
 
 #![no_main]
 
-use cluster::coordinator::read_data_item;
 use cluster::messaging::{
     FrameReader, Hello, PeerAnswer, Welcome, decode_answer, decode_request, encode_answer, encode_request, write_frame,
 };
 use libfuzzer_sys::fuzz_target;
+use storage::reader::read_data_item;
 
 /// The bytes as they might arrive, in pieces.
 fn read_frames(data: &[u8], step: usize) -> usize {

@@ -38,6 +38,12 @@ pub struct NodeOptions {
     pub sync: CommitLogSync,
     /// The size of a segment of the commit log.
     pub segment_bytes: u64,
+    /// What a shard's commit log may take before tables are flushed for its sake; `None`: more than any workload writes.
+    pub log_bytes: Option<u64>,
+    /// Put aside what is truncated, which flushes it before.
+    pub auto_snapshot: bool,
+    /// Flush when the node ends.
+    pub flush_on_drain: bool,
     /// Memory of all shards together.
     pub memory_bytes: u64,
     /// How often `periodic` syncs.
@@ -53,6 +59,9 @@ impl Default for NodeOptions {
         NodeOptions {
             sync: CommitLogSync::Group,
             segment_bytes: 128 << 10,
+            log_bytes: Some(128 << 10),
+            auto_snapshot: false,
+            flush_on_drain: false,
             memory_bytes: 256 << 20,
             sync_period: Duration::from_millis(50),
             nodes: 1,
@@ -140,6 +149,10 @@ impl Cluster {
             commitlog_sync: self.options.sync,
             commitlog_sync_period: self.options.sync_period,
             commitlog_segment_bytes: self.options.segment_bytes,
+            commitlog_total_bytes: self.options.log_bytes.map(|bytes| bytes * u64::from(shards)),
+            memtable_bytes: None,
+            auto_snapshot: self.options.auto_snapshot,
+            flush_on_drain: self.options.flush_on_drain,
             prepared_bytes_max: None,
             limits: server::Limits::default(),
             log_level: tracing::Level::INFO,

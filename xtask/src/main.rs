@@ -15,6 +15,7 @@ mod planted;
 mod process;
 mod report;
 mod source;
+mod sstables;
 mod tests;
 mod tidy;
 mod tools;
@@ -37,12 +38,16 @@ cargo xtask <task>
   fuzz [SECONDS]     build the fuzz targets and run each so long (default 30)
   bench [--quick] [--no-cassandra] [--only NAME,NAME] [--rounds N]
                      cost of a request: echo server, Helenus, Cassandra 5.0.6 in turn on the same core
+  bench --large [ROWS]
+                     more data than memory: 20,000,000 rows with 1 GiB on two shards, memory and disk reads watched
   oracle [PATH…]     scripts whose answers a real Cassandra gave, against Helenus
   oracle record [PATH…]
                      ask the real one again and write its answers into the scripts
   oracle check [SEED] ask it again for a random tenth; its answers must be the same
   oracle settle [PATH…]
                      take the marks away from what Helenus no longer lacks; `mark WHY [PATH…]` sets them
+  oracle --sstables [ours | theirs | peers] [NAME…]
+                     SSTables of Helenus before a real Cassandra and its tools, and the real one's before Helenus
   fixtures [--all FOLDER] [VERSION…]
                      have a real Cassandra write the SSTables that tests read: da, oa, nb, me; --all: with dumps and answers
   cassandra [PORT]   run a real Cassandra 5.0.6 in the foreground, to hold tests against it
@@ -63,6 +68,7 @@ fn main() -> ExitCode {
         Some("simulation") => tests::run_simulation(rest),
         Some("fuzz") => fuzz::run_alone(rest),
         Some("bench") => bench::run(rest),
+        Some("oracle") if rest.first().is_some_and(|word| word == "--sstables") => sstables::run(&rest[1..]),
         Some("oracle") => oracle::run(rest),
         Some("fixtures") => fixtures::run(rest),
         Some("cassandra") => peers::cassandra::run_in_foreground(rest),

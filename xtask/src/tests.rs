@@ -30,11 +30,7 @@ pub fn cargo_test() -> Command {
 
 /// Hostile bytes on the socket, then long requests: neither may hold a shard.
 pub fn hostile(budget: Duration, effort: Effort) -> Result<Passed, String> {
-    // What is asked of hostile bytes is the memory that they hold. The allocator keeps what they gave back for a second by default, which
-    // long requests need: handing it back after 10 ms has each of them fault its pages in anew, for milliseconds.
-    let mut hostile = black_box("hostile");
-    environment(&mut hostile, effort).env("MIMALLOC_PURGE_DELAY", "10");
-    Ok(both(counted(&mut hostile, budget)?, run_black_box("long", budget, effort)?))
+    Ok(both(run_black_box("hostile", budget, effort)?, run_black_box("long", budget, effort)?))
 }
 
 /// Power cuts alone.

@@ -5,13 +5,10 @@
 //! encoded. See `docs/internals/coordinator.md`.
 
 mod batch;
-mod data_page;
-mod merge;
 mod message;
 mod nodes;
 mod outcome;
 mod page;
-mod place;
 mod read;
 mod repair;
 mod replica;
@@ -34,13 +31,11 @@ use topology::{ConsistencyLevel, Ring, Sharder, Token};
 use crate::messaging::{Peer, PeerParts, PeerSocket};
 use nodes::Nodes;
 
-pub use data_page::{DataItem, DataPageWriter, read_data_item};
-pub use message::{Page, PageLimits, ReadRequest, ReplicaError, ReplicaReply, ReplicaRequest};
+pub use message::{PageLimits, ReadRequest, ReplicaError, ReplicaReply, ReplicaRequest};
 pub use outcome::{Failure, Refusal};
 pub use page::{PageWriter, rebuild_row};
-pub use place::row_position;
-pub use read::ReadDone;
 pub use replication::{ReplicaPlan, Replication, Unavailable};
+pub use storage::reader::{Page, ReadDone, row_position};
 pub use write::PlannedMutation;
 
 /// One shard's coordinator. Clones are the same coordinator.

@@ -36,6 +36,11 @@ pub(crate) enum ControlRequest {
         /// What they are told.
         event: SchemaEvent,
     },
+    /// From shard 0: write what memory has of these tables to files.
+    Flush {
+        /// The tables.
+        tables: Vec<TableId>,
+    },
     /// From shard 0: drop the table's rows and say where the log stands.
     TruncateHere {
         /// The table.
@@ -47,6 +52,13 @@ pub(crate) enum ControlRequest {
         table: TableId,
         /// The position that the shard gave.
         position: ReplayPosition,
+        /// Stands in the snapshot's name.
+        at: String,
+    },
+    /// From shard 0, once all shards have taken over a schema with fewer tables: take their files away.
+    DiscardDropped {
+        /// Stands in the snapshots' names.
+        at: String,
     },
     /// Take a prepared statement in.
     Install {
@@ -66,6 +78,8 @@ pub(crate) enum ControlReply {
     Ddl(Result<DdlOutcome, QueryError>),
     /// A truncation's outcome.
     Truncated(Result<(), QueryError>),
+    /// What came of a flush.
+    Flushed(Result<(), String>),
     /// Where the shard's log stood when it dropped a table's rows.
     Position(ReplayPosition),
     /// The shard's clients.

@@ -109,6 +109,13 @@ impl From<InvalidPagingState> for QueryError {
     }
 }
 
+impl From<cql_syntax::SyntaxError> for QueryError {
+    fn from(error: cql_syntax::SyntaxError) -> Self {
+        let message = error.to_string();
+        if error.is_invalid { QueryError::Invalid { message } } else { QueryError::Syntax { message } }
+    }
+}
+
 impl From<cql_protocol::DecodeError> for QueryError {
     fn from(error: cql_protocol::DecodeError) -> Self {
         QueryError::Protocol { message: error.to_string() }
@@ -166,7 +173,10 @@ fn write_kind(error: Failure, level: ConsistencyLevel, required: u32, write_type
         Failure::Refused(ReplicaError::TooLarge { .. } | ReplicaError::UnknownTable { .. }) => ErrorKind::Invalid,
         Failure::Refused(ReplicaError::Malformed { .. }) => ErrorKind::ServerError,
         Failure::Refused(
-            ReplicaError::Poisoned { .. } | ReplicaError::NotSynced { .. } | ReplicaError::Gone { .. },
+            ReplicaError::Poisoned { .. }
+            | ReplicaError::NotSynced { .. }
+            | ReplicaError::Unreadable { .. }
+            | ReplicaError::Gone { .. },
         ) => failure(0, Failures::Count(1)),
         Failure::Timeout { received } => {
             let (received, contentions) = (clamp(received), None);

@@ -21,7 +21,7 @@ pub mod system;
 
 pub use engine::{Engine, EngineStats};
 pub use node::NodeInfo;
-pub use outcome::{Outcome, OwnedRequest, refuse_text};
+pub use outcome::{Outcome, refuse_text};
 pub use parts::{EngineOptions, EngineParts, EngineSeats, engine_seats};
 pub use session::Session;
 pub use storage::LogSequence;

@@ -24,12 +24,3 @@ pub fn refuse_text(message: &[u8]) -> Option<ErrorBody> {
         ErrorBody::syntax_error(format!("line 1:0 a statement has at most {max} bytes, this one {length}"))
     })
 }
-
-/// A request frame that outlives its connection's read buffer.
-#[derive(Debug, Clone)]
-pub struct OwnedRequest {
-    /// The frame's header.
-    pub header: cql_protocol::FrameHeader,
-    /// The frame's body, decompressed.
-    pub body: Vec<u8>,
-}

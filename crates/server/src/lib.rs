@@ -4,6 +4,7 @@
 
 mod acceptor;
 mod budget;
+mod buffers;
 mod connection;
 mod events;
 mod limits;

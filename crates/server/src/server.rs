@@ -11,6 +11,7 @@ use runtime::{Group, Mesh, MeshSeat, Responder, Runtime, ShardId, Socket, TaskHa
 
 use crate::Limits;
 use crate::budget::Budget;
+use crate::buffers::Buffers;
 use crate::connection::{self, Connection};
 use crate::events;
 
@@ -56,7 +57,7 @@ pub struct ServerStats {
     pub bytes_in_flight: u64,
     /// Requests answered with OVERLOADED by this layer.
     pub overloaded: u64,
-    /// Connections ended because of what the client sent.
+    /// Times that a client sent what it must not, whether or not that ended its connection.
     pub protocol_errors: u64,
     /// Events dropped because the client does not read.
     pub events_dropped: u64,
@@ -67,6 +68,7 @@ pub(crate) struct Inner {
     pub(crate) runtime: Runtime,
     pub(crate) engine: Engine,
     pub(crate) budget: Rc<Budget>,
+    pub(crate) buffers: Rc<Buffers>,
     pub(crate) stats: Cell<ServerStats>,
     pub(crate) connections: RefCell<BTreeMap<u64, Rc<Connection>>>,
     next_connection: Cell<u64>,
@@ -87,6 +89,7 @@ impl Server {
             runtime: runtime.clone(),
             engine,
             budget: Rc::new(Budget::new(limits)),
+            buffers: Rc::default(),
             stats: Cell::default(),
             connections: RefCell::default(),
             next_connection: Cell::new(0),
@@ -109,6 +112,7 @@ impl Server {
         let mesh = seat.0.open(runtime, handler);
         *inner.mesh.borrow_mut() = Some(mesh);
         runtime.spawn(Group::Query, events::push_all(inner.clone()));
+        runtime.spawn(Group::Maintenance, inner.buffers.clone().let_idle_go(runtime.clone()));
         Server { inner }
     }
 

@@ -3,84 +3,22 @@
 #![allow(clippy::disallowed_methods, reason = "a test reads fixtures from the source tree")]
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use cql_types::CqlType;
 use mutation::{CellRef, Deletion, Expiry, Liveness, RowBuilder, RowRef};
 use schema::{ColumnId, DdlContext, Schema, TableId, plan_ddl};
-use sstable::compression::{ChunkDecoder, CompressionInfo};
 use sstable::data::{DataReader, DataWriter};
 use sstable::statistics::{FileFacts, Statistics};
 use sstable::{Component, Descriptor, Header, HeaderColumn, Version};
 
+mod fixtures;
 mod items;
+mod tables;
 
-use items::{Ids, Kept, read_all, table_of, write_all};
-
-/// An SSTable among the fixtures.
-struct Fixture {
-    folder: PathBuf,
-    descriptor: Descriptor,
-}
-
-impl Fixture {
-    /// All of them, or all of one version.
-    fn all(version: Option<Version>) -> Vec<Fixture> {
-        let mut found = Vec::new();
-        let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/cassandra")];
-        while let Some(folder) = folders.pop() {
-            for entry in std::fs::read_dir(&folder).expect("the fixtures' folder is there") {
-                let path = entry.expect("a folder can be listed").path();
-                if path.is_dir() {
-                    folders.push(path);
-                    continue;
-                }
-                let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-                if let Some((descriptor, Component::Data)) = Descriptor::parse(name)
-                    && version.is_none_or(|version| version == descriptor.version)
-                {
-                    found.push(Fixture { folder: folder.clone(), descriptor });
-                }
-            }
-        }
-        found.sort_by(|a, b| (&a.folder, &a.descriptor).cmp(&(&b.folder, &b.descriptor)));
-        assert!(found.len() > 30, "there are fixtures of each version");
-        found
-    }
-
-    fn name(&self) -> String {
-        self.folder.join(self.descriptor.to_string()).display().to_string()
-    }
-
-    fn read(&self, component: Component) -> Option<Vec<u8>> {
-        std::fs::read(self.folder.join(self.descriptor.file_name(component))).ok()
-    }
-
-    fn statistics_bytes(&self) -> Vec<u8> {
-        self.read(Component::Statistics).expect("every SSTable has Statistics.db")
-    }
-
-    fn statistics(&self) -> Statistics {
-        let read = Statistics::read(self.descriptor.version, &self.statistics_bytes());
-        read.unwrap_or_else(|error| panic!("{}: {error}", self.name()))
-    }
-
-    /// The data, decompressed.
-    fn data(&self) -> Vec<u8> {
-        let stored = self.read(Component::Data).expect("every SSTable has Data.db");
-        let Some(info) = self.read(Component::CompressionInfo) else { return stored };
-        let info = CompressionInfo::decode(&info, self.descriptor.version, stored.len() as u64).expect("it decodes");
-        let mut decoder = ChunkDecoder::new(info.params());
-        let mut data = Vec::new();
-        for number in 0..info.chunk_count() {
-            let chunk = info.chunk(number).expect("all chunks are there");
-            let start = usize::try_from(chunk.offset).expect("a small file");
-            let bytes = &stored[start..start + chunk.stored_length];
-            decoder.decode(bytes, chunk.data_length, &mut data).expect("a chunk decodes");
-        }
-        data
-    }
-}
+use fixtures::Fixture;
+use items::{Kept, read_all, write_all};
+use tables::{Ids, table_of};
 
 fn has_counters(header: &Header) -> bool {
     header.statics.iter().chain(&header.regulars).any(|column| column.ty == CqlType::Counter)

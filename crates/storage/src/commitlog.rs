@@ -77,6 +77,8 @@ struct Shared {
     room: Notify,
     /// A segment was made, or was not.
     prepared: Notify,
+    /// Another segment is written to: the log has grown.
+    grown: Notify,
 }
 
 struct State {
@@ -120,7 +122,7 @@ pub struct LogStats {
 
 impl CommitLog {
     /// Begins the log of this boot in `folder`, which exists. `next_segment` is above all ids in it; `ledger` knows the
-    /// segments that are already there. Nothing is written before the first record.
+    /// segments that are already there; `grown` is told when another segment is begun. Nothing is written before the first record.
     pub fn start(
         runtime: &Runtime,
         options: &StorageOptions,
@@ -128,6 +130,7 @@ impl CommitLog {
         shard_count: u16,
         next_segment: u64,
         ledger: Ledger,
+        grown: Notify,
     ) -> Self {
         let planted = options.planted;
         let dsync = !matches!(options.sync, SyncMode::Periodic { .. }) && !planted.is(Bug::SyncLeftOut);
@@ -174,6 +177,7 @@ impl CommitLog {
             synced: Notify::new(),
             room: Notify::new(),
             prepared: Notify::new(),
+            grown,
         });
         let log = CommitLog { shared };
         runtime.spawn(Group::Query, writer::write_groups(log.clone()));
@@ -444,6 +448,29 @@ impl CommitLog {
     pub fn truncated(&self, table: TableId, position: ReplayPosition) {
         self.shared.state.borrow_mut().ledger.truncate(table, position);
         self.release();
+    }
+
+    /// What the table's records hold up to `position` is in files.
+    pub fn flushed(&self, table: TableId, position: ReplayPosition) {
+        self.shared.state.borrow_mut().ledger.flush(table, position);
+        self.release();
+    }
+
+    /// The bytes of the segments that are needed.
+    pub fn bytes_kept(&self) -> u64 {
+        self.shared.state.borrow().ledger.len() as u64 * self.shared.folder.segment_bytes
+    }
+
+    /// The tables for whose sake the oldest segment is kept; none if it is the one that is written to.
+    pub fn oldest_tables(&self) -> Vec<TableId> {
+        self.shared.state.borrow().ledger.oldest_tables()
+    }
+
+    /// Moves the log's end on by a record that says nothing, so that what comes next has a place of its own.
+    pub fn append_nothing(&self) -> Result<(), ApplyError> {
+        self.check(CommitLog::batch_length(&[]))?;
+        self.append_batch(&[]);
+        Ok(())
     }
 
     /// Adds a segment that was found at the start. Before the first record.

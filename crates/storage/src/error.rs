@@ -84,6 +84,37 @@ pub enum OpenError {
         /// The newest that this program reads.
         known: u16,
     },
+    /// A manifest is damaged.
+    #[error(
+        "{}: damaged at byte {offset}: {what}; it says which files hold the data, so nothing was opened or changed",
+        path.display()
+    )]
+    DamagedManifest {
+        /// The manifest.
+        path: PathBuf,
+        /// Where.
+        offset: u64,
+        /// What is wrong there.
+        what: String,
+    },
+    /// A manifest was written by a newer program.
+    #[error("{}: manifest format {found} was written by a newer Helenus; this one reads up to {known}", path.display())]
+    NewerManifest {
+        /// The manifest.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+        /// The newest that this program reads.
+        known: u32,
+    },
+    /// A file with data, which the manifest names, cannot be opened.
+    #[error("table {table} has data in a file that cannot be opened: {source}")]
+    LiveFile {
+        /// The table.
+        table: String,
+        /// What is wrong with the file.
+        source: crate::sstable::ReadError,
+    },
     /// A limit or size makes no sense.
     #[error("{0}")]
     Options(String),
@@ -94,4 +125,21 @@ impl OpenError {
     pub(crate) fn is_not_found(&self) -> bool {
         matches!(self, OpenError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound)
     }
+}
+
+/// A table could not be flushed; its data stays in memory and in the commit log, and it is tried again.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FlushError {
+    /// The log could not be synced before it.
+    #[error("{0}")]
+    Log(#[from] SyncError),
+    /// The log takes no record now.
+    #[error("the commit log takes no record: {0}")]
+    LogRecord(#[from] ApplyError),
+    /// The file or the manifest could not be written.
+    #[error("a table could not be written to its file: {what}")]
+    Write {
+        /// The file, and what the system said.
+        what: String,
+    },
 }

@@ -5,9 +5,14 @@
 
 mod batchlog;
 mod commitlog;
+mod discard;
 mod error;
+mod flush;
+mod generation;
+mod manifest;
 mod memtable;
 mod options;
+pub mod reader;
 mod recovery;
 mod shard;
 mod sink;
@@ -16,7 +21,7 @@ mod steps;
 mod tables;
 
 pub use batchlog::{BatchId, UnfinishedBatch};
-pub use error::{ApplyError, OpenError, SyncError};
+pub use error::{ApplyError, FlushError, OpenError, SyncError};
 pub use options::{ReplayPosition, StorageOptions, SyncMode, Truncations};
 pub use shard::{Ack, LogSequence, Shard, StorageStats};
 pub use sink::{DataSink, Flow, ReadEnd, RowSink};

@@ -4,6 +4,7 @@
 
 mod arena;
 mod entry;
+mod flush;
 mod node;
 mod partition;
 mod pool;
@@ -18,6 +19,7 @@ mod write;
 
 use std::collections::VecDeque;
 
+pub use flush::{FlushItem, FlushWalk};
 pub use pool::ChunkPool;
 pub(crate) use ranges::successor;
 pub(crate) use read::{COST_BYTES, is_above, is_below};
@@ -71,6 +73,16 @@ impl Memtable {
         self.partitions.count()
     }
 
+    /// Whether nothing was written to it.
+    pub fn is_empty(&self) -> bool {
+        self.partitions.is_empty()
+    }
+
+    /// The memory that it has, bytes.
+    pub fn bytes(&self) -> usize {
+        self.arena.bytes()
+    }
+
     /// Whether `bytes` in small blocks surely fit without another chunk.
     #[inline]
     pub fn has_room(&self, bytes: usize) -> bool {
@@ -87,4 +99,4 @@ impl Memtable {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

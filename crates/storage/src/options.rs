@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use planted::Planted;
 use schema::TableId;
+use topology::HostId;
 
 /// When a write is acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,12 +42,21 @@ pub type Truncations = BTreeMap<TableId, Vec<ReplayPosition>>;
 /// How to open a shard.
 #[derive(Debug, Clone)]
 pub struct StorageOptions {
-    /// The data folder; the commit log is in `commitlog/shard-N/` below it.
+    /// The data folder; below it the commit log is in `commitlog/shard-N/`, the manifests in `manifest/` and tables in
+    /// `data/<keyspace>/<table>-<id>/`.
     pub dir: PathBuf,
     /// The number of this start of the process, greater than at any start before.
     pub boot: u64,
+    /// The node's identity, which its files name.
+    pub host: HostId,
     /// The most that memtables may take, bytes.
     pub memory_bytes: usize,
+    /// The most that index pages of files may take, bytes.
+    pub page_cache_bytes: usize,
+    /// When the commit log's segments take more than this, bytes, tables are flushed so that the oldest may go.
+    pub log_bytes_max: u64,
+    /// Whether what TRUNCATE and DROP take away is put aside as a snapshot.
+    pub auto_snapshot: bool,
     /// When writes are acknowledged.
     pub sync: SyncMode,
     /// The size of a commit log segment; a mutation may be half of it.
@@ -69,7 +79,11 @@ impl StorageOptions {
         StorageOptions {
             dir: dir.into(),
             boot,
+            host: HostId([0; 16]),
             memory_bytes,
+            page_cache_bytes: 32 << 20,
+            log_bytes_max: 1 << 30,
+            auto_snapshot: true,
             sync: SyncMode::Group,
             segment_bytes: Self::SEGMENT_BYTES,
             log_buffer_bytes: 2 << 20,

@@ -1,4 +1,9 @@
 //! A shard's start: its log is read back into memtables, and what other shard counts left is made its own.
+//!
+//! What the manifests say of files is in [`files`].
+
+mod files;
+mod foreign_files;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,6 +19,8 @@ use crate::commitlog::{self, FoundSegment, LedgerEntry, RecordKind, SegmentHead,
 use crate::error::{ApplyError, OpenError};
 use crate::options::{ReplayPosition, StorageOptions, Truncations};
 use crate::shard::{Engine, Shard};
+
+pub(crate) use files::{CoveredElsewhere, FoundFiles};
 
 /// Records between two looks at the clock.
 const RECORDS_PER_LOOK: usize = 32;
@@ -128,6 +135,11 @@ impl Shard {
             stdx::sometimes!("truncated record left out");
             return Ok(None);
         }
+        let covered = self.manifest().contents().covered.get(&mutation.table()).copied();
+        if covered.is_some_and(|covered| is_covered(segment, sequence, &covered)) {
+            stdx::sometimes!("record in a file left out");
+            return Ok(None);
+        }
         stdx::sometimes!("replay");
         match self.engine().replay(&mutation) {
             Ok(is_known) => Ok(is_known.then(|| mutation.table())),
@@ -142,6 +154,7 @@ impl Shard {
         found: &Found,
         sharder: Sharder,
         truncations: &Truncations,
+        covered: &CoveredElsewhere,
     ) -> Result<Vec<PathBuf>, OpenError> {
         let planted = self.planted();
         let salvage = self.options().salvage;
@@ -172,7 +185,10 @@ impl Shard {
                         };
                         let is_mine = sharder.shard_of(mutation.token()) == self.runtime().shard().0;
                         let is_known = self.engine().tables.get(mutation.table()).is_some();
-                        if is_mine && is_known && is_wanted(segment, sequence, mutation.table(), truncations, planted) {
+                        let is_covered = covered.of(&segment.head, mutation.table());
+                        let is_covered = is_covered.is_some_and(|covered| self::is_covered(segment, sequence, covered));
+                        let is_wanted = is_wanted(segment, sequence, mutation.table(), truncations, planted);
+                        if is_mine && is_known && is_wanted && !is_covered {
                             stdx::sometimes!("reshard");
                             mine.push(mutation.bytes());
                         }
@@ -334,6 +350,11 @@ fn is_wanted(
     let positions = truncations.get(&table).map_or(&[][..], Vec::as_slice);
     let is_of_shard = |at: &&ReplayPosition| at.shard == head.shard || planted.is(Bug::PositionsComparedAcrossShards);
     !positions.iter().filter(is_of_shard).any(|at| (head.boot, sequence) < (at.boot, at.sequence))
+}
+
+/// Whether the record is in a file: it lies before the place up to which its table's records of this log are.
+fn is_covered(segment: &FoundSegment, sequence: u64, covered: &ReplayPosition) -> bool {
+    (segment.head.boot, sequence) < (covered.boot, covered.sequence)
 }
 
 fn decode<'a>(segment: &FoundSegment, sequence: u64, mutation: Option<&'a [u8]>) -> Result<MutationRef<'a>, OpenError> {

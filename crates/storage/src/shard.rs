@@ -1,6 +1,7 @@
 //! [`Shard`]: one shard's engine.
 
-use std::cell::{RefCell, RefMut};
+use std::cell::{Ref, RefCell, RefMut};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -13,10 +14,13 @@ use topology::Sharder;
 use crate::batchlog::Unfinished;
 use crate::commitlog::{CommitLog, FoundSegment, Ledger, damaged_path, io_error, shard_folder};
 use crate::error::{ApplyError, OpenError, SyncError};
+use crate::flush::Flusher;
+use crate::manifest::{Manifest, Manifests};
 use crate::memtable::{ChunkPool, Memtable, Scratch};
 use crate::options::{ReplayPosition, StorageOptions, Truncations};
-use crate::recovery::Found;
+use crate::recovery::{Found, FoundFiles};
 use crate::sink::{DataSink, ReadEnd, RowSink};
+use crate::sstable::PageCache;
 use crate::tables::{TableState, Tables};
 
 /// The smallest segment: a few groups of the smallest size.
@@ -61,6 +65,10 @@ pub struct StorageStats {
     pub log_segments: u64,
     /// Mutations replayed at the start.
     pub replayed: u64,
+    /// Memtables that were written to files since the start.
+    pub flushes: u64,
+    /// Files that are read.
+    pub files: u64,
 }
 
 /// One shard's engine. Clones are the same engine.
@@ -72,9 +80,15 @@ pub struct Shard {
 struct Inner {
     runtime: Runtime,
     options: StorageOptions,
-    shard_count: u16,
+    sharder: Sharder,
     engine: RefCell<Engine>,
     log: CommitLog,
+    manifests: Manifests,
+    manifest: Manifest,
+    pages: Rc<PageCache>,
+    flusher: Flusher,
+    /// The last truncations of this process that are durable.
+    durable_truncations: RefCell<BTreeMap<TableId, ReplayPosition>>,
     unfinished: RefCell<Unfinished>,
     /// Segments of other shard counts, until they are retired.
     foreign: RefCell<Vec<FoundSegment>>,
@@ -88,6 +102,8 @@ pub(crate) struct Engine {
     pub(crate) pool: ChunkPool,
     pub(crate) scratch: Scratch,
     pub(crate) counts: Counts,
+    /// Large writes that are being merged, each with the log's end before its record.
+    pub(crate) merging: Vec<LogSequence>,
     is_trimming: bool,
 }
 
@@ -109,22 +125,40 @@ impl Shard {
         truncations: &Truncations,
     ) -> Result<Shard, OpenError> {
         let options = check_options(options)?;
+        let manifests = Manifests::new(runtime, &options.dir, sharder.shards);
         let found = Found::look(runtime, &options, sharder).await?;
+        let files = FoundFiles::look(&manifests, runtime, &options, truncations).await?;
         let folder = shard_folder(&options.dir, runtime.shard().0);
         let ledger = Ledger::new(runtime.shard().0);
-        let log = CommitLog::start(runtime, &options, folder, sharder.shards, found.next_segment, ledger);
+        let flusher = Flusher::default();
+        let log = CommitLog::start(
+            runtime,
+            &options,
+            folder,
+            sharder.shards,
+            found.next_segment,
+            ledger,
+            flusher.wake.clone(),
+        );
         let mut engine = Engine {
             tables: Tables::default(),
             pool: ChunkPool::new(options.memory_bytes),
             scratch: Scratch::default(),
             counts: Counts::default(),
+            merging: Vec::new(),
             is_trimming: false,
         };
         engine.tables.update(schema, &mut engine.pool);
+        let pages = PageCache::new_planted(options.page_cache_bytes, options.planted);
         let inner = Inner {
             runtime: runtime.clone(),
             options,
-            shard_count: sharder.shards,
+            sharder,
+            manifests,
+            manifest: files.manifest,
+            pages,
+            flusher,
+            durable_truncations: RefCell::default(),
             engine: RefCell::new(engine),
             log,
             unfinished: RefCell::default(),
@@ -132,11 +166,13 @@ impl Shard {
             damaged: RefCell::default(),
         };
         let shard = Shard { inner: Rc::new(inner) };
+        shard.open_files(truncations).await?;
         shard.replay_own(&found, truncations).await?;
-        let damaged = shard.adopt_foreign(&found, sharder, truncations).await?;
+        let damaged = shard.adopt_foreign(&found, sharder, truncations, &files.covered_elsewhere).await?;
         shard.inner.damaged.replace(damaged);
         shard.inner.foreign.replace(found.into_foreign());
-        shard.inner.log.release();
+        shard.release_covered();
+        shard.start_flusher();
         Ok(shard)
     }
 
@@ -157,12 +193,42 @@ impl Shard {
         &self.inner.log
     }
 
+    pub(crate) fn manifest(&self) -> &Manifest {
+        &self.inner.manifest
+    }
+
+    pub(crate) fn manifests(&self) -> &Manifests {
+        &self.inner.manifests
+    }
+
+    pub(crate) fn pages(&self) -> &Rc<PageCache> {
+        &self.inner.pages
+    }
+
+    pub(crate) fn flusher(&self) -> &Flusher {
+        &self.inner.flusher
+    }
+
+    pub(crate) fn durable_truncations(&self) -> RefMut<'_, BTreeMap<TableId, ReplayPosition>> {
+        self.inner.durable_truncations.borrow_mut()
+    }
+
     pub(crate) fn unfinished(&self) -> RefMut<'_, Unfinished> {
         self.inner.unfinished.borrow_mut()
     }
 
     pub(crate) fn engine(&self) -> RefMut<'_, Engine> {
         self.inner.engine.borrow_mut()
+    }
+
+    /// The engine, for a read.
+    pub(crate) fn engine_ref(&self) -> Ref<'_, Engine> {
+        self.inner.engine.borrow()
+    }
+
+    /// Which shard owns which token.
+    pub(crate) fn sharder(&self) -> Sharder {
+        self.inner.sharder
     }
 
     /// Applies one encoded mutation: appends it to the log, merges it into the memtable. Reads see it at once.
@@ -184,6 +250,11 @@ impl Shard {
         }
         table.memtable.apply(pool, scratch, &mutation);
         counts.mutations += 1;
+        let is_alarming = pool.is_alarming();
+        drop(engine);
+        if is_alarming {
+            self.wake_flusher();
+        }
         Ok(ack)
     }
 
@@ -241,6 +312,8 @@ impl Shard {
                 ack = Ack::When(sequence);
             }
         }
+        drop(engine);
+        self.flush_if_due();
         Ok(ack)
     }
 
@@ -265,24 +338,30 @@ impl Shard {
         self.inner.log.room().await;
     }
 
-    /// Hands the live rows that `command` asks for to `sink`. Bounded: a long read pauses. Of a table that is not here
-    /// there are none.
+    /// Hands the live rows that `command` asks for to `sink`. Bounded: a long read pauses. Of a table that is not here there are
+    /// none. `None`: the sink was given nothing, for not all of it is in one memtable; [`Shard::read_through`] reads it.
     #[inline]
-    pub fn read(&self, command: &ReadCommand<'_>, sink: &mut impl RowSink) -> ReadEnd {
+    pub fn read(&self, command: &ReadCommand<'_>, sink: &mut impl RowSink) -> Option<ReadEnd> {
         let engine = self.inner.engine.borrow();
         match engine.tables.get(command.table) {
-            Some(table) => table.memtable.read(command, sink),
-            None => ReadEnd::Complete,
+            Some(table) => table.only_memtable(command).map(|memtable| memtable.read(command, sink)),
+            None => Some(ReadEnd::Complete),
         }
     }
 
-    /// Hands all that `command` asks for to `sink`, deletions too. Bounded: a long read pauses.
-    pub fn read_data(&self, command: &ReadCommand<'_>, sink: &mut impl DataSink) -> ReadEnd {
+    /// Hands all that `command` asks for to `sink`, deletions too. Bounded: a long read pauses. `None`: the sink was given
+    /// nothing, for not all of it is in one memtable; [`Shard::read_data_through`] reads it.
+    pub fn read_data(&self, command: &ReadCommand<'_>, sink: &mut impl DataSink) -> Option<ReadEnd> {
         let engine = self.inner.engine.borrow();
         match engine.tables.get(command.table) {
-            Some(table) => table.memtable.read_data(command, sink),
-            None => ReadEnd::Complete,
+            Some(table) => table.only_memtable(command).map(|memtable| memtable.read_data(command, sink)),
+            None => Some(ReadEnd::Complete),
         }
+    }
+
+    /// Rises when what a table is read from changes otherwise than by writes to its memtable.
+    pub fn files_version(&self, table: TableId) -> u64 {
+        self.inner.engine.borrow().tables.get(table).map_or(0, |table| table.files_version)
     }
 
     /// Takes over the tables of a schema; those that are gone are dropped with their data.
@@ -301,29 +380,30 @@ impl Shard {
         self.trim_in_background();
     }
 
-    /// Drops the table's data. The caller makes the position durable, so that a replay leaves the data out, and then
-    /// calls [`Shard::truncation_is_durable`].
+    /// Drops the table's data: what is in memory, and what is read of files, which stay for now. The caller makes the position durable,
+    /// so that a start leaves the data out, and then calls [`Shard::truncation_is_durable`].
     pub fn truncate(&self, table: TableId) -> ReplayPosition {
         {
             let mut engine = self.inner.engine.borrow_mut();
             let Engine { tables, pool, .. } = &mut *engine;
-            if let Some(table) = tables.get_mut(table) {
-                table.memtable.clear(pool);
-                table.content.truncations += 1;
-            }
+            tables.truncate(table, pool);
         }
         self.trim_in_background();
         let position = self.inner.log.position();
+        self.note_truncation(position.sequence);
         self.unfinished().truncate(table, LogSequence(position.sequence));
         position
     }
 
-    /// Lets the log forget what the table held before `position`.
-    pub fn truncation_is_durable(&self, table: TableId, position: ReplayPosition) {
+    /// Lets the log forget what the table held before `position`, and takes its files away. `at` is in the snapshot's name: the same
+    /// on all shards.
+    pub async fn truncation_is_durable(&self, table: TableId, position: ReplayPosition, at: &str) {
         self.inner.log.truncated(table, position);
+        self.durable_truncations().insert(table, position);
+        self.discard_truncated(table, position, at).await;
     }
 
-    /// Drops the table's data for good: its id does not come again.
+    /// Drops the table's data for good: its id does not come again. [`Shard::discard_dropped`] takes its files away.
     pub fn drop_table(&self, table: TableId) {
         {
             let mut engine = self.inner.engine.borrow_mut();
@@ -337,12 +417,18 @@ impl Shard {
     /// Removes the segments of other shard counts that lie in this shard's care: in its own folder, and for shard 0 in
     /// the folders of shards that are no more. To be called on every shard when all are open, and awaited before
     /// anything is served.
+    ///
+    /// On shard 0 this has the manifests of the present shard count hold, before which no shard flushes.
     pub async fn retire_old_segments(&self) -> Result<(), OpenError> {
         let inner = &*self.inner;
         let shard = inner.runtime.shard().0;
+        if shard == 0 {
+            inner.manifests.put_in_force().await?;
+            self.sweep_shared().await?;
+        }
         let foreign = std::mem::take(&mut *inner.foreign.borrow_mut());
         let damaged = std::mem::take(&mut *inner.damaged.borrow_mut());
-        let is_mine = |folder: u16| folder == shard || (shard == 0 && folder >= inner.shard_count);
+        let is_mine = |folder: u16| folder == shard || (shard == 0 && folder >= inner.sharder.shards);
         let mut folders = Vec::new();
         for segment in foreign.iter().filter(|segment| is_mine(segment.folder_shard)) {
             let path = &segment.path;
@@ -367,6 +453,11 @@ impl Shard {
         self.wait_synced(self.inner.log.appended()).await
     }
 
+    /// Whether what TRUNCATE and DROP take away is put aside: the caller then has tables flushed before.
+    pub fn keeps_snapshots(&self) -> bool {
+        self.inner.options.auto_snapshot
+    }
+
     /// The shard's counters.
     pub fn stats(&self) -> StorageStats {
         let engine = self.inner.engine.borrow();
@@ -375,17 +466,24 @@ impl Shard {
             memory_used: engine.pool.used(),
             memory_budget: engine.pool.budget(),
             mutations: engine.counts.mutations,
-            partitions: engine.tables.iter().map(|table| u64::from(table.memtable.partition_count())).sum(),
+            partitions: engine
+                .tables
+                .iter()
+                .flat_map(TableState::memtables)
+                .map(|memtable| u64::from(memtable.partition_count()))
+                .sum(),
             log_appended: log.appended,
             log_groups: log.groups,
             log_written: log.written,
             log_segments: log.segments,
             replayed: engine.counts.replayed,
+            flushes: self.inner.flusher.flushes.get(),
+            files: engine.tables.iter().map(|table| table.files.len() as u64).sum(),
         }
     }
 
     /// Gives memory that a dropped memtable left back to the system, little by little.
-    fn trim_in_background(&self) {
+    pub(crate) fn trim_in_background(&self) {
         let mut engine = self.inner.engine.borrow_mut();
         if engine.is_trimming || !engine.pool.is_trimmable() {
             return;

@@ -24,6 +24,12 @@ pub trait RowSink {
 
     /// A live row of the partition. After [`Flow::Stop`] the read can go on behind this row.
     fn row(&mut self, clustering: ClusteringRef<'_>, row: LiveRow<'_>) -> Flow;
+
+    /// Whether no further partition is to begin: where all that a partition shows is its static row, more of it may follow, and
+    /// only the next partition is one too many.
+    fn is_full(&self) -> bool {
+        false
+    }
 }
 
 /// Takes data as it lies in the memtable, deletions and all, for reconciliation with other replicas.

@@ -26,7 +26,7 @@ use schema::TableId;
 use crate::commitlog::RecordChecksum;
 use crate::error::ApplyError;
 use crate::memtable::{Memtable, Merge};
-use crate::shard::{Ack, CHUNK_RESERVE, Engine, Shard, overloaded};
+use crate::shard::{Ack, CHUNK_RESERVE, Engine, LogSequence, Shard, overloaded};
 use crate::tables::Content;
 
 /// What is written in one call: some hundreds of microseconds.
@@ -55,10 +55,12 @@ struct Checked {
     checksum: RecordChecksum,
 }
 
-/// Memory that is kept for a batch until it is merged.
+/// Memory that is kept for a batch until it is merged. Meanwhile a flush does not take the log from `begun` on for covered.
 struct Reservation {
     shard: Shard,
     bytes: usize,
+    /// The log sequence before the batch's record.
+    begun: LogSequence,
 }
 
 impl Reservation {
@@ -75,6 +77,8 @@ impl Drop for Reservation {
         let mut engine = self.shard.engine();
         engine.pool.release(self.bytes);
         engine.pool.drop_ready();
+        let place = engine.merging.iter().position(|begun| *begun == self.begun);
+        engine.merging.swap_remove(place.expect("it was noted when the record was appended"));
     }
 }
 
@@ -104,6 +108,8 @@ impl Shard {
         for mutation in mutations {
             self.merge_in_steps(mutation.as_ref(), &contents, &mut reservation).await;
         }
+        drop(reservation);
+        self.flush_if_due();
         Ok(ack)
     }
 
@@ -163,6 +169,7 @@ impl Shard {
         }
         let log = self.log();
         let mut ack = Ack::Now;
+        let begun = log.appended();
         if is_durable {
             log.check(checked.checksum.length())?;
             for id in checked.tables.keys() {
@@ -175,8 +182,9 @@ impl Shard {
             }
         }
         pool.reserve(checked.needed);
+        engine.merging.push(begun);
         drop(engine);
-        Ok((ack, contents, Reservation { shard: self.clone(), bytes: checked.needed }))
+        Ok((ack, contents, Reservation { shard: self.clone(), bytes: checked.needed, begun }))
     }
 
     async fn merge_in_steps(&self, bytes: &[u8], contents: &BTreeMap<TableId, Content>, reservation: &mut Reservation) {

@@ -1,8 +1,13 @@
-//! The tables of one shard and their memtables.
+//! The tables of one shard: their memtables and their files.
 
-use schema::{Schema, TableId};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use schema::{Schema, Table, TableId};
 
 use crate::memtable::{ChunkPool, Memtable, TableShape};
+use crate::options::ReplayPosition;
+use crate::sstable::Sstable;
 
 /// Which content of a table it is. What was to be merged into one must not be merged into the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,13 +18,52 @@ pub struct Content {
     pub truncations: u64,
 }
 
+/// A memtable that nothing is written to any more: it is read until the file that is made of it is live.
+#[derive(Debug, Clone)]
+pub struct Frozen {
+    /// Its place in the order of all that this shard froze.
+    pub number: u64,
+    /// What was written.
+    pub memtable: Rc<Memtable>,
+    /// Where the log ended when it was frozen: a truncation from there on takes it along.
+    pub end: ReplayPosition,
+    /// Up to here the log's records of the table are in it, or in a file before it.
+    pub covered: ReplayPosition,
+}
+
+/// A file of the table that is open.
+#[derive(Clone)]
+pub struct LiveFile {
+    /// The file.
+    pub sstable: Rc<Sstable>,
+    /// Whether other shards read it too: only partitions that this shard owns count.
+    pub is_shared: bool,
+}
+
+impl LiveFile {
+    /// Takes over the table as it is now.
+    pub fn take_definition(&self, table: &Rc<Table>) {
+        if let Err(error) = self.sstable.set_table(table) {
+            tracing::error!(%error, "a file does not fit its table as it was altered, and is read as before");
+        }
+    }
+}
+
 /// One table.
-#[derive(Debug)]
 pub struct TableState {
     /// Its id.
     pub id: TableId,
-    /// What was written to it.
+    /// The table as it is now.
+    pub definition: Rc<Table>,
+    /// What is being written to it.
     pub memtable: Memtable,
+    /// What was written before and is on its way into files, oldest first.
+    pub frozen: VecDeque<Frozen>,
+    /// Its files, oldest first.
+    pub files: Vec<LiveFile>,
+    /// Rises when the set of frozen memtables and files changes, or the memtable is another: a read that keeps places in them must
+    /// begin anew then.
+    pub files_version: u64,
     /// Whether its writes go through the log.
     pub is_durable: bool,
     /// The group of the log it was noted in last.
@@ -28,14 +72,40 @@ pub struct TableState {
     pub content: Content,
 }
 
+impl TableState {
+    /// All that is in memory, newest first.
+    pub fn memtables(&self) -> impl Iterator<Item = &Memtable> {
+        std::iter::once(&self.memtable).chain(self.frozen.iter().rev().map(|frozen| &*frozen.memtable))
+    }
+
+    /// Puts an empty memtable in the place of the one that is written to, which is then read only. `end` is where the log ends,
+    /// `covered` how far it holds nothing of this table that is not applied.
+    pub fn freeze(&mut self, number: u64, end: ReplayPosition, covered: ReplayPosition) {
+        let fresh = Memtable::new(self.memtable.shape().clone());
+        let memtable = Rc::new(std::mem::replace(&mut self.memtable, fresh));
+        self.frozen.push_back(Frozen { number, memtable, end, covered });
+        self.files_version += 1;
+    }
+
+    /// Forgets all that it holds, in memory and in files. The frozen memtables are given to the caller.
+    fn forget(&mut self, pool: &mut ChunkPool) -> VecDeque<Frozen> {
+        self.memtable.clear(pool);
+        self.files.clear();
+        self.files_version += 1;
+        std::mem::take(&mut self.frozen)
+    }
+}
+
 /// All tables, by id.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Tables {
     tables: Vec<TableState>,
     /// Where the last table was found: the next request is likely to be for the same.
     last: usize,
     /// Tables that were made so far.
     made: u64,
+    /// Frozen memtables of tables that are gone or were emptied: a flush may hold them yet.
+    orphans: Vec<Rc<Memtable>>,
 }
 
 impl Tables {
@@ -80,12 +150,28 @@ impl Tables {
                     let known = &mut self.tables[index];
                     known.is_durable = is_durable;
                     known.memtable.take_shape(TableShape::of(table));
+                    if known.definition != *table {
+                        known.definition = table.clone();
+                        known.files.iter().for_each(|file| file.take_definition(table));
+                    }
                 }
                 Err(index) => {
                     let memtable = Memtable::new(TableShape::of(table));
                     self.made += 1;
                     let content = Content { table: self.made, truncations: 0 };
-                    self.tables.insert(index, TableState { id: table.id, memtable, is_durable, mark: 0, content });
+                    let state = TableState {
+                        id: table.id,
+                        definition: table.clone(),
+                        memtable,
+                        frozen: VecDeque::new(),
+                        files: Vec::new(),
+                        // A table under the id of one that was dropped goes on nowhere near it.
+                        files_version: self.made << 32,
+                        is_durable,
+                        mark: 0,
+                        content,
+                    };
+                    self.tables.insert(index, state);
                 }
             }
         }
@@ -95,7 +181,37 @@ impl Tables {
     /// Removes a table; its memory goes back to the pool. False if it is not there.
     pub fn remove(&mut self, id: TableId, pool: &mut ChunkPool) -> bool {
         let Some(index) = self.index(id) else { return false };
-        self.tables.remove(index).memtable.clear(pool);
+        let mut table = self.tables.remove(index);
+        self.orphan(table.forget(pool), pool);
         true
+    }
+
+    /// Empties a table.
+    pub fn truncate(&mut self, id: TableId, pool: &mut ChunkPool) {
+        let Some(table) = self.get_mut(id) else { return };
+        table.content.truncations += 1;
+        let frozen = table.forget(pool);
+        self.orphan(frozen, pool);
+    }
+
+    fn orphan(&mut self, frozen: VecDeque<Frozen>, pool: &mut ChunkPool) {
+        self.orphans.extend(frozen.into_iter().map(|frozen| frozen.memtable));
+        self.put_back(pool);
+    }
+
+    /// A frozen memtable is in a file: its memory goes back to the pool when nobody holds it any more.
+    pub fn retire(&mut self, memtable: Rc<Memtable>, pool: &mut ChunkPool) {
+        self.orphans.push(memtable);
+        self.put_back(pool);
+    }
+
+    /// Gives the memory of memtables that nobody holds any more back to the pool.
+    pub fn put_back(&mut self, pool: &mut ChunkPool) {
+        for orphan in std::mem::take(&mut self.orphans) {
+            match Rc::try_unwrap(orphan) {
+                Ok(mut memtable) => memtable.clear(pool),
+                Err(held) => self.orphans.push(held),
+            }
+        }
     }
 }

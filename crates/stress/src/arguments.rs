@@ -76,9 +76,17 @@ pub struct Arguments {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9042")]
     pub node: SocketAddr,
 
-    /// Rows of the table, numbered from 0
+    /// Rows of the table
     #[arg(long, value_name = "COUNT", default_value_t = 1_000_000)]
     pub rows: u64,
+
+    /// The number of the first row
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    pub first: u64,
+
+    /// The rows were never written: a read that finds one is wrong, and one that finds none is right
+    #[arg(long)]
+    pub absent: bool,
 
     /// Operations to measure [default: as many as --rows]
     #[arg(long, value_name = "COUNT")]
@@ -162,8 +170,11 @@ impl Arguments {
     /// Refuses what cannot be run.
     pub(crate) fn check(&self) -> Result<(), StressError> {
         let refuse = |reason: String| Err(StressError::Arguments { reason });
-        if self.rows == 0 || self.rows > 10u64.pow(KEY_DIGITS as u32) {
-            return refuse(format!("--rows must be from 1 to 10 to the power of {KEY_DIGITS}"));
+        if self.rows == 0 || self.first.saturating_add(self.rows) > 10u64.pow(KEY_DIGITS as u32) {
+            return refuse(format!("--rows must be from 1 to 10 to the power of {KEY_DIGITS}, --first included"));
+        }
+        if self.absent && self.workload != Workload::Read {
+            return refuse("--absent is for reads".to_owned());
         }
         if self.operation_count() == 0 {
             return refuse("--operations must be at least 1".to_owned());

@@ -20,7 +20,9 @@ pub(crate) struct Plan {
     pub(crate) rows: Rows,
     write: Template,
     read: Template,
+    first_row: u64,
     row_count: u64,
+    absent: bool,
     distribution: Distribution,
     reads: u32,
     writes: u32,
@@ -39,7 +41,9 @@ impl Plan {
             rows: Rows::new(arguments.seed, arguments.value_bytes),
             write: Template::write(arguments.protocol, write, arguments.consistency, arguments.value_bytes),
             read: Template::read(arguments.protocol, read, arguments.consistency),
+            first_row: arguments.first,
             row_count: arguments.rows,
+            absent: arguments.absent,
             distribution: arguments.distribution,
             reads,
             writes,
@@ -96,7 +100,7 @@ impl Phase {
             (_, 0) => true,
             (reads, writes) => below(self.random(), u64::from(reads + writes)) < u64::from(reads),
         };
-        Some(Operation { row, is_read })
+        Some(Operation { row: plan.first_row + row, is_read })
     }
 
     /// Appends an operation's request.
@@ -123,6 +127,7 @@ impl Phase {
         // Version, flags, opcode: byte by byte, as decoding a header for each reply would show in the generator's cost.
         let plain_result = head[1] == 0 && head[4] == Opcode::Result as u8;
         let expected = match operation.is_read {
+            true if self.plan.absent => false,
             true if self.plan.verify => is_row(body, &self.plan.rows, operation.row),
             // Rows, and more than a prefix that has none.
             true => body.len() > 16 && body[..4] == [0, 0, 0, 2],
@@ -144,6 +149,12 @@ impl Phase {
         let row = operation.row;
         match decoded {
             Ok((_, Response::Result(ResultBody::Void))) if !operation.is_read => {}
+            Ok((_, Response::Result(ResultBody::Rows(found)))) if operation.is_read && self.plan.absent => {
+                if found.row_count > 0 {
+                    statistics.wrong += 1;
+                    statistics.note_failure(|| format!("row {row} is there and was never written"));
+                }
+            }
             Ok((_, Response::Result(ResultBody::Rows(found)))) if operation.is_read => {
                 if found.row_count == 0 {
                     statistics.missing += 1;

@@ -68,19 +68,26 @@ impl fmt::Display for Measurement {
 
 /// Runs the generator against the server at `address`.
 pub fn run(address: &str, pid: u32, workload: Workload, load: Load, echo: bool) -> Result<Measurement, String> {
+    let (rows, operations, warmup) = (load.rows.to_string(), load.operations.to_string(), load.warmup.to_string());
+    let core = GENERATOR_CORE.to_string();
+    let mut arguments = vec![workload.name(), "--connections", "1", "--depth", "128", "--rows", &rows];
+    arguments.extend(["--operations", &operations, "--warmup", &warmup, "--cpu", &core]);
+    // The order of rows must not be the order in which they were written, or the processor's caches guess it.
+    arguments.extend(["--distribution", if workload == Workload::Write { "seq" } else { "uniform" }]);
+    if echo {
+        arguments.push("--echo");
+    }
+    generate(address, pid, &arguments)
+}
+
+/// Runs the generator with these arguments against the server at `address`.
+pub fn generate(address: &str, pid: u32, arguments: &[&str]) -> Result<Measurement, String> {
     let report = workspace::target().join("scratch/stress.json");
     std::fs::create_dir_all(workspace::target().join("scratch"))
         .map_err(|error| format!("cannot make a scratch folder: {error}"))?;
     let mut command = Command::new(workspace::release_binary("helenus"));
-    command.args(["stress", "--raw", workload.name(), "--node", address, "--connections", "1", "--depth", "128"]);
-    command.arg("--rows").arg(load.rows.to_string()).arg("--operations").arg(load.operations.to_string());
-    command.arg("--warmup").arg(load.warmup.to_string()).arg("--pid").arg(pid.to_string());
-    command.arg("--cpu").arg(GENERATOR_CORE.to_string()).arg("--json").arg(&report);
-    // The order of rows must not be the order in which they were written, or the processor's caches guess it.
-    command.args(["--distribution", if workload == Workload::Write { "seq" } else { "uniform" }]);
-    if echo {
-        command.arg("--echo");
-    }
+    command.args(["stress", "--raw"]).args(arguments).args(["--node", address]);
+    command.arg("--pid").arg(pid.to_string()).arg("--json").arg(&report);
     process::quiet(&mut command)?;
     let text =
         std::fs::read_to_string(&report).map_err(|error| format!("cannot read {}: {error}", report.display()))?;

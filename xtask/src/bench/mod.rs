@@ -4,6 +4,7 @@
 //! and the medians of the rounds are told: a machine's mood then falls on all of them alike. Helenus starts anew for each round, since
 //! its rows stay in memory; Cassandra is warmed once and stopped by a signal while others are measured.
 
+mod large;
 mod load;
 mod subject;
 mod table;
@@ -43,6 +44,9 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
     let has = |flag: &str| arguments.iter().any(|argument| argument == flag);
     tools::require(&[TASKSET])?;
     build_release(Duration::from_secs(1800))?;
+    if let Some(at) = arguments.iter().position(|argument| argument == "--large") {
+        return large::run(arguments.get(at + 1).and_then(|count| count.parse().ok()));
+    }
     let mut subjects = vec![Subject::Echo, Subject::Periodic, Subject::Group];
     if !has("--quick") && !has("--no-cassandra") {
         subjects.push(Subject::Cassandra);

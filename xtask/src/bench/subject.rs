@@ -59,13 +59,16 @@ impl Subject {
 }
 
 /// A process that says on its first lines where it listens.
-struct Server {
-    child: Child,
-    address: String,
+pub struct Server {
+    /// The process.
+    pub child: Child,
+    /// Where it listens.
+    pub address: String,
 }
 
 impl Server {
-    fn start(command: &mut Command) -> Result<Server, String> {
+    /// Starts it, and waits until it listens.
+    pub fn start(command: &mut Command) -> Result<Server, String> {
         let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

@@ -1,7 +1,7 @@
 //! What one shard asks another to do with the data that the other owns. Nodes ask each other the same, in messages of
 //! `crate::messaging`, which carry the same encoded bytes.
 
-use mutation::Position;
+use storage::reader::Page;
 
 /// A request to the shard that owns the data.
 #[derive(Debug)]
@@ -55,15 +55,6 @@ pub enum ReplicaReply {
     Failed(ReplicaError),
 }
 
-/// One page of a read: encoded items and where to go on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Page {
-    /// As [`super::PageWriter`] or [`super::DataPageWriter`] wrote them.
-    pub items: Vec<u8>,
-    /// Where the next page begins; `None`: this is the last.
-    pub more_after: Option<Position>,
-}
-
 /// Why a replica did not do what it was asked to.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReplicaError {
@@ -104,6 +95,12 @@ pub enum ReplicaError {
     /// Its disk is full.
     #[error("shard {shard} has no room left on its disk")]
     DiskFull {
+        /// The shard.
+        shard: u16,
+    },
+    /// A file of its data is damaged or cannot be read; its log says which and where.
+    #[error("shard {shard} cannot read a file of its data")]
+    Unreadable {
         /// The shard.
         shard: u16,
     },

@@ -10,7 +10,8 @@
 
 use mutation::{CellRef, ClusteringRef, LiveRow, ReadCommand, RowBuilder, RowRef};
 use stdx::{Reader, varint};
-use storage::{Flow, ReadEnd, RowSink, Shard};
+use storage::reader::ReadDone;
+use storage::{Flow, ReadEnd, ReadError, RowSink, Shard};
 use topology::Token;
 
 use super::message::PageLimits;
@@ -55,8 +56,12 @@ impl PageWriter {
 }
 
 impl PageSink for PageWriter {
-    fn read(&mut self, storage: &Shard, command: &ReadCommand<'_>) -> ReadEnd {
+    fn read(&mut self, storage: &Shard, command: &ReadCommand<'_>) -> Option<ReadEnd> {
         storage.read(command, self)
+    }
+
+    async fn read_through(&mut self, storage: &Shard, command: &ReadCommand<'_>) -> Result<ReadDone, ReadError> {
+        storage.read_through(command, self).await
     }
 
     fn is_full(&self) -> bool {
@@ -95,6 +100,10 @@ impl RowSink for PageWriter {
         } else {
             Flow::Continue
         }
+    }
+
+    fn is_full(&self) -> bool {
+        PageWriter::is_full(self)
     }
 }
 

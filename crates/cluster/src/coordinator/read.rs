@@ -4,27 +4,19 @@
 use mutation::{LiveRow, Position, ReadCommand};
 use runtime::ShardId;
 use schema::Table;
+use storage::reader::{Page, ReadDone, row_position};
 use storage::{Flow, ReadEnd, RowSink};
 
 use super::Coordinator;
-use super::message::{Page, PageLimits, ReadRequest, ReplicaError, ReplicaReply, ReplicaRequest};
+use super::message::{PageLimits, ReadRequest, ReplicaError, ReplicaReply, ReplicaRequest};
 use super::outcome::Failure;
 use super::page::{PageItem, PageReader};
-use super::place::row_position;
+use super::replica::unreadable;
 use super::replication::ReplicaPlan;
 
-/// How a read ended that was waited for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[must_use]
-pub enum ReadDone {
-    /// There is no more.
-    Complete,
-    /// The sink had enough; the same command goes on after this position.
-    Stopped(Position),
-}
-
 impl Coordinator {
-    /// Reads without waiting, if the plan allows that. `None`: nothing was given to the sink, [`Coordinator::read`] it.
+    /// Reads without waiting, if the plan allows that and memory has it. `None`: nothing was given to the sink,
+    /// [`Coordinator::read`] it.
     #[inline]
     pub fn read_now(
         &self,
@@ -32,7 +24,7 @@ impl Coordinator {
         command: &ReadCommand<'_>,
         sink: &mut impl RowSink,
     ) -> Option<ReadEnd> {
-        self.is_read_here(plan).then(|| self.inner.storage.read(command, sink))
+        if self.is_read_here(plan) { self.inner.storage.read(command, sink) } else { None }
     }
 
     /// Reads a partition, and waits as it must. `limits` bounds what another shard sends at once, not the read.
@@ -48,7 +40,7 @@ impl Coordinator {
             return self.read_replicas(plan, table, command, limits, sink).await;
         }
         if plan.shard == self.shard() {
-            return Ok(self.read_here(command, sink).await);
+            return Ok(self.read_here(command, sink).await?);
         }
         let mut after = command.after.map(|position| position.to_owned());
         loop {
@@ -65,17 +57,13 @@ impl Coordinator {
     }
 
     /// Reads from this shard alone, letting others run in between.
-    pub(super) async fn read_here(&self, command: ReadCommand<'_>, sink: &mut impl RowSink) -> ReadDone {
-        let mut end = self.inner.storage.read(&command, sink);
-        loop {
-            let position = match end {
-                ReadEnd::Complete => return ReadDone::Complete,
-                ReadEnd::Stopped(position) => return ReadDone::Stopped(position),
-                ReadEnd::Paused(position) => position,
-            };
-            self.inner.runtime.yield_now().await;
-            end = self.inner.storage.read(&ReadCommand { after: Some(position.as_ref()), ..command }, sink);
-        }
+    pub(super) async fn read_here(
+        &self,
+        command: ReadCommand<'_>,
+        sink: &mut impl RowSink,
+    ) -> Result<ReadDone, ReplicaError> {
+        let read = self.inner.storage.read_through(&command, sink).await;
+        read.map_err(|error| unreadable(self.shard().0, error))
     }
 
     /// One page from a shard.

@@ -8,6 +8,7 @@
 use mutation::{ClusteringRef, Deletion, MutationEncoder, RowBuilder, RowRef, merge_rows, shadow_row};
 use planted::{Bug, Planted};
 use schema::TableId;
+use storage::reader::Comparison;
 use topology::Token;
 
 /// Bytes of repairs of one read that are written, as many as a page of results holds: memory is bounded. What is found beyond, which
@@ -68,46 +69,6 @@ impl Repairs {
         row + self.key.len() + OVERHEAD <= self.mutation_bytes_max && self.bytes + row <= BYTES_MAX
     }
 
-    /// Compares a lane's partition deletion with the one that holds.
-    pub(super) fn deletion(&mut self, lane: usize, has: Option<Deletion>, holds: Option<Deletion>) {
-        if has != holds {
-            self.lanes[lane].deletion = holds;
-        }
-    }
-
-    /// Compares a lane's row with what the rows of all come to. `has` is what the lane is deleted by at the row's place, `holds`
-    /// what holds there, the partition's deletion in both. Without a clustering it is the static row.
-    pub(super) fn row(
-        &mut self,
-        lane: usize,
-        clustering: Option<&[u8]>,
-        (row, has): (&[u8], Option<Deletion>),
-        (merged, holds): (&[u8], Option<Deletion>),
-    ) {
-        let (seen, right) = (shadowed(row, has), shadowed(merged, holds));
-        if is_same(&seen, &right) {
-            return;
-        }
-        let right = if self.planted.is(Bug::RepairWritesOwnRow) { trusted(&seen).bytes().to_vec() } else { right };
-        let mut repaired = Vec::with_capacity(right.len() + 16);
-        match holds.filter(|_| has != holds) {
-            None => repaired = right,
-            Some(deletion) => {
-                // What hides the lane's row lies outside of the row: here it becomes the row's own.
-                let mut only = Vec::new();
-                let mut builder = RowBuilder::begin(&only);
-                builder.deletion(deletion);
-                builder.finish(&mut only);
-                merge_rows(&trusted(&right), &RowRef::trusted(&only), &mut repaired);
-            }
-        }
-        let row = Row { clustering: clustering.map(<[u8]>::to_vec), row: repaired };
-        if self.has_room(row.bytes()) {
-            self.bytes += row.bytes();
-            self.lanes[lane].rows.push(row);
-        }
-    }
-
     /// The mutations for each lane that lacks something.
     pub(super) fn into_mutations(self) -> Vec<(usize, Vec<u8>)> {
         let mut mutations = Vec::new();
@@ -147,6 +108,45 @@ impl Repairs {
         }
         encoder.finish();
         out
+    }
+}
+
+impl Comparison for Repairs {
+    fn deletion(&mut self, lane: usize, has: Option<Deletion>, holds: Option<Deletion>) {
+        if has != holds {
+            self.lanes[lane].deletion = holds;
+        }
+    }
+
+    fn row(
+        &mut self,
+        lane: usize,
+        clustering: Option<&[u8]>,
+        (row, has): (&[u8], Option<Deletion>),
+        (merged, holds): (&[u8], Option<Deletion>),
+    ) {
+        let (seen, right) = (shadowed(row, has), shadowed(merged, holds));
+        if is_same(&seen, &right) {
+            return;
+        }
+        let right = if self.planted.is(Bug::RepairWritesOwnRow) { trusted(&seen).bytes().to_vec() } else { right };
+        let mut repaired = Vec::with_capacity(right.len() + 16);
+        match holds.filter(|_| has != holds) {
+            None => repaired = right,
+            Some(deletion) => {
+                // What hides the lane's row lies outside of the row: here it becomes the row's own.
+                let mut only = Vec::new();
+                let mut builder = RowBuilder::begin(&only);
+                builder.deletion(deletion);
+                builder.finish(&mut only);
+                merge_rows(&trusted(&right), &RowRef::trusted(&only), &mut repaired);
+            }
+        }
+        let row = Row { clustering: clustering.map(<[u8]>::to_vec), row: repaired };
+        if self.has_room(row.bytes()) {
+            self.bytes += row.bytes();
+            self.lanes[lane].rows.push(row);
+        }
     }
 }
 

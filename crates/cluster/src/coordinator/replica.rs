@@ -8,22 +8,52 @@ use mutation::{ReadCommand, ReadCommandBuf};
 use planted::Bug;
 use runtime::sync::Notify;
 use runtime::{Group, Mesh, MeshSeat, Responder, Runtime};
-use storage::{Ack, ApplyError, LogSequence, ReadEnd, Shard};
+use storage::reader::{DataPageLimits, DataPageWriter, Page, ReadDone};
+use storage::{Ack, ApplyError, DataSink, LogSequence, ReadEnd, ReadError, Shard};
 
-use super::data_page::DataPageWriter;
-use super::message::{Page, ReadRequest, ReplicaError, ReplicaReply, ReplicaRequest};
+use super::message::{PageLimits, ReadRequest, ReplicaError, ReplicaReply, ReplicaRequest};
 use super::page::PageWriter;
 
 /// What a read fills until it is full.
 pub(super) trait PageSink {
-    /// Reads on.
-    fn read(&mut self, storage: &Shard, command: &ReadCommand<'_>) -> ReadEnd;
+    /// Reads for as long as one call may take. `None`: it must be waited for.
+    fn read(&mut self, storage: &Shard, command: &ReadCommand<'_>) -> Option<ReadEnd>;
+
+    /// Reads until it is full or the data ends, from wherever the data lies.
+    fn read_through(
+        &mut self,
+        storage: &Shard,
+        command: &ReadCommand<'_>,
+    ) -> impl Future<Output = Result<ReadDone, ReadError>>;
 
     /// Whether it holds as much as it may.
     fn is_full(&self) -> bool;
 
     /// What it holds.
     fn into_items(self) -> Vec<u8>;
+}
+
+impl PageSink for DataPageWriter {
+    fn read(&mut self, storage: &Shard, command: &ReadCommand<'_>) -> Option<ReadEnd> {
+        storage.read_data(command, self)
+    }
+
+    async fn read_through(&mut self, storage: &Shard, command: &ReadCommand<'_>) -> Result<ReadDone, ReadError> {
+        storage.read_data_through(command, self).await
+    }
+
+    fn is_full(&self) -> bool {
+        DataSink::is_full(self)
+    }
+
+    fn into_items(self) -> Vec<u8> {
+        self.into_bytes()
+    }
+}
+
+/// Of a page of data everything counts as a row.
+fn data_limits(limits: PageLimits) -> DataPageLimits {
+    DataPageLimits { items: limits.rows, bytes: limits.bytes }
 }
 
 /// Takes the seat; requests are served from now on.
@@ -56,7 +86,7 @@ impl Replica {
                 self.read(request, page, responder);
             }
             ReplicaRequest::ReadData(request) => {
-                let page = DataPageWriter::new(request.limits);
+                let page = DataPageWriter::new(data_limits(request.limits));
                 self.read(request, page, responder);
             }
         }
@@ -129,33 +159,45 @@ impl Replica {
             });
             return;
         }
-        match read_some(&self.storage, &request.command, None, &mut page) {
-            Ok(ReadEnd::Paused(position)) if !page.is_full() => {
-                let replica = Rc::clone(self);
-                self.runtime.spawn(Group::Query, async move {
-                    let reply = replica.read_on(&request.command, Some(position), page).await;
-                    responder.reply(reply);
-                });
+        let end = match ReadCommandBuf::decode(&request.command) {
+            Ok(decoded) => page.read(&self.storage, &decoded.command()),
+            Err(problem) => return responder.reply(ReplicaReply::Failed(self.malformed(problem))),
+        };
+        let position = match end {
+            None => None,
+            Some(ReadEnd::Paused(position)) if !page.is_full() => Some(position),
+            Some(ReadEnd::Complete) => return responder.reply(page_reply(page, None)),
+            Some(ReadEnd::Stopped(position) | ReadEnd::Paused(position)) => {
+                return responder.reply(page_reply(page, Some(position)));
             }
-            Ok(end) => responder.reply(page_reply(page, end)),
-            Err(problem) => responder.reply(ReplicaReply::Failed(self.malformed(problem))),
-        }
+        };
+        let replica = Rc::clone(self);
+        self.runtime.spawn(Group::Query, async move {
+            let reply = replica.read_on(&request.command, position, page).await;
+            responder.reply(reply);
+        });
     }
 
-    /// Goes on with a read that paused after `position`, until the page is full or the data ends.
+    /// Goes on with a read behind `position`, until the page is full or the data ends.
     async fn read_on(
         &self,
         command: &[u8],
-        mut position: Option<mutation::Position>,
+        position: Option<mutation::Position>,
         mut page: impl PageSink,
     ) -> ReplicaReply {
-        loop {
-            self.runtime.yield_now().await;
-            match read_some(&self.storage, command, position.as_ref(), &mut page) {
-                Ok(ReadEnd::Paused(next)) if !page.is_full() => position = Some(next),
-                Ok(end) => return page_reply(page, end),
-                Err(problem) => return ReplicaReply::Failed(self.malformed(problem)),
-            }
+        self.runtime.maybe_yield().await;
+        let decoded = match ReadCommandBuf::decode(command) {
+            Ok(decoded) => decoded,
+            Err(problem) => return ReplicaReply::Failed(self.malformed(problem)),
+        };
+        let mut command = decoded.command();
+        if let Some(position) = &position {
+            command.after = Some(position.as_ref());
+        }
+        match page.read_through(&self.storage, &command).await {
+            Ok(ReadDone::Complete) => page_reply(page, None),
+            Ok(ReadDone::Stopped(position)) => page_reply(page, Some(position)),
+            Err(error) => ReplicaReply::Failed(unreadable(self.runtime.shard().0, error)),
         }
     }
 
@@ -168,26 +210,14 @@ impl Replica {
     }
 }
 
-fn page_reply(page: impl PageSink, end: ReadEnd) -> ReplicaReply {
-    let more_after = match end {
-        ReadEnd::Complete => None,
-        ReadEnd::Stopped(position) | ReadEnd::Paused(position) => Some(position),
-    };
+fn page_reply(page: impl PageSink, more_after: Option<mutation::Position>) -> ReplicaReply {
     ReplicaReply::Page(Page { items: page.into_items(), more_after })
 }
 
-fn read_some(
-    storage: &Shard,
-    command: &[u8],
-    after: Option<&mutation::Position>,
-    page: &mut impl PageSink,
-) -> Result<ReadEnd, mutation::DecodeError> {
-    let decoded = ReadCommandBuf::decode(command)?;
-    let mut command = decoded.command();
-    if let Some(after) = after {
-        command.after = Some(after.as_ref());
-    }
-    Ok(page.read(storage, &command))
+/// What it is called that a file cannot be read. Which one and where stands in the log, since clients are not to know.
+pub(super) fn unreadable(shard: u16, error: ReadError) -> ReplicaError {
+    tracing::error!(shard, %error, "a read failed: a file of the data is damaged or cannot be read");
+    ReplicaError::Unreadable { shard }
 }
 
 /// Applies mutations as one record.

@@ -14,13 +14,12 @@ use planted::Planted;
 use runtime::{Elapsed, Group, ShardId};
 use schema::Table;
 use storage::RowSink;
+use storage::reader::{Comparison, Lane, Page, ReadDone, Source, merge};
 use topology::{ConsistencyLevel, NodeIndex, Required, Token};
 
 use super::Coordinator;
-use super::merge::{Lane, Source, merge};
-use super::message::{Page, PageLimits, ReplicaError};
+use super::message::{PageLimits, ReplicaError};
 use super::outcome::{Failure, Refusal};
-use super::read::ReadDone;
 use super::repair::Repairs;
 use super::replication::{ReplicaPlan, Replication, readers};
 use super::tally::Answer;
@@ -215,7 +214,8 @@ impl Coordinator {
                 lanes.push(Lane::new(source, page?, table)?);
             }
             let pause = async || self.inner.runtime.maybe_yield().await;
-            merge(&mut lanes, table, &command, pause, repairs, sink).await
+            let comparison = repairs.map(|repairs| repairs as &mut dyn Comparison);
+            merge(&mut lanes, table, &command, pause, comparison, sink).await
         };
         let outcome = self.inner.runtime.timeout(time, work).await;
         let heard = heard.borrow();
@@ -300,7 +300,7 @@ impl Asked<'_> {
 impl Source for Asked<'_> {
     type Error = LaneError;
 
-    async fn fetch(&self, after: Option<&Position>) -> Result<Page, LaneError> {
+    async fn fetch(&mut self, after: Option<&Position>) -> Result<Page, LaneError> {
         let page = self.coordinator.fetch_from(self.origin, self.encoded(after), self.limits).await;
         page.map_err(|error| LaneError { node: self.node, error })
     }

@@ -9,13 +9,14 @@ use mutation::{Position, ReadCommand};
 use runtime::{Group, ShardId};
 use schema::Table;
 use storage::RowSink;
+use storage::reader::{Page, ReadDone};
 use topology::{ConsistencyLevel, Token};
 
 use super::Coordinator;
-use super::message::{Page, PageLimits, ReplicaError};
+use super::message::{PageLimits, ReplicaError};
 use super::outcome::Failure;
 use super::page::{PageItem, PageReader};
-use super::read::{Feed, ReadDone};
+use super::read::Feed;
 use super::replication::{Replication, Unavailable, check_all};
 
 /// One shard's part of a scan.
@@ -79,7 +80,7 @@ impl Coordinator {
         sink: &mut impl RowSink,
     ) -> Result<ReadDone, ReplicaError> {
         if self.inner.sharder.shards == 1 {
-            return Ok(self.read_here(command, sink).await);
+            return self.read_here(command, sink).await;
         }
         let limits = self.lane_limits(limits);
         let mut lanes = self.first_pages(&command, limits).await?;

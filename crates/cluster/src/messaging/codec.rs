@@ -161,6 +161,7 @@ fn encode_error(error: &ReplicaError, out: &mut Vec<u8>) {
         ReplicaError::Gone { shard } => (7, *shard, 0, 0, ""),
         ReplicaError::NotSynced { shard, reason: SyncError::Poisoned } => (8, *shard, 0, 0, ""),
         ReplicaError::NotSynced { shard, reason: SyncError::DiskFull } => (8, *shard, 1, 0, ""),
+        ReplicaError::Unreadable { shard } => (9, *shard, 0, 0, ""),
     };
     out.push(reason);
     out.extend_from_slice(&shard.to_be_bytes());
@@ -189,6 +190,7 @@ fn decode_error(reader: &mut Reader<'_>) -> Result<ReplicaError, DecodeError> {
         7 => ReplicaError::Gone { shard },
         8 if a == 1 => ReplicaError::NotSynced { shard, reason: SyncError::DiskFull },
         8 => ReplicaError::NotSynced { shard, reason: SyncError::Poisoned },
+        9 => ReplicaError::Unreadable { shard },
         value => return Err(DecodeError::Unknown { what: "a refusal's reason", value }),
     })
 }
@@ -237,6 +239,7 @@ mod tests {
             PeerAnswer::Failed(ReplicaError::Gone { shard: 6 }),
             PeerAnswer::Failed(ReplicaError::NotSynced { shard: 7, reason: SyncError::Poisoned }),
             PeerAnswer::Failed(ReplicaError::NotSynced { shard: 8, reason: SyncError::DiskFull }),
+            PeerAnswer::Failed(ReplicaError::Unreadable { shard: 9 }),
         ];
         for answer in answers {
             let mut body = Vec::new();

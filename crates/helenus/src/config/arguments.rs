@@ -74,6 +74,10 @@ pub struct Arguments {
     #[arg(long, value_name = "DURATION", value_parser = units::duration, help_heading = "Durability")]
     pub commitlog_sync_period: Option<Duration>,
 
+    /// Write all tables to their files when the node ends, as `nodetool drain` does: the next start has nothing to replay
+    #[arg(long, help_heading = "Durability")]
+    pub flush_on_drain: bool,
+
     /// Open a damaged commit log: keep what can be read, put the damaged segments aside and say what is lost
     #[arg(long, help_heading = "Durability")]
     pub salvage_commitlog: bool,

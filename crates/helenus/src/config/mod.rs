@@ -61,6 +61,14 @@ pub struct Config {
     pub commitlog_sync_period: Duration,
     /// Size of a commit log segment, in bytes.
     pub commitlog_segment_bytes: u64,
+    /// What the commit log may take before tables are flushed so that it gets shorter, over all shards; `None`: as much as the memory.
+    pub commitlog_total_bytes: Option<u64>,
+    /// What memtables may take, over all shards; `None`: half of the memory.
+    pub memtable_bytes: Option<u64>,
+    /// Put aside what TRUNCATE and DROP take away.
+    pub auto_snapshot: bool,
+    /// Write memtables to files when the node ends.
+    pub flush_on_drain: bool,
     /// Open a damaged commit log, and keep what can be read.
     pub salvage_commitlog: bool,
     /// Bytes of prepared statements kept, over all shards; `None` leaves it to the engine.

@@ -15,6 +15,8 @@ use super::{CommitLogSync, Config, ConfigError, parse_address};
 
 /// Least memory a shard can work with.
 const SHARD_MEMORY_BYTES_MIN: u64 = 64 << 20;
+/// Least memory that a shard's memtables can work with: a few chunks.
+const MEMTABLE_BYTES_MIN: u64 = 4 << 20;
 
 /// Items that were given; `None` leaves the default.
 #[derive(Debug, Default)]
@@ -35,6 +37,10 @@ pub struct Settings {
     pub commitlog_sync: Option<CommitLogSync>,
     pub commitlog_sync_period: Option<Duration>,
     pub commitlog_segment_bytes: Option<u64>,
+    pub commitlog_total_bytes: Option<u64>,
+    pub memtable_bytes: Option<u64>,
+    pub auto_snapshot: Option<bool>,
+    pub flush_on_drain: bool,
     pub salvage_commitlog: bool,
     pub frame_bytes_max: Option<u64>,
     pub in_flight_bytes_max: Option<u64>,
@@ -74,6 +80,7 @@ impl Settings {
         self.commitlog_sync = given.commitlog_sync.or(self.commitlog_sync);
         self.commitlog_sync_period = given.commitlog_sync_period.or(self.commitlog_sync_period);
         self.salvage_commitlog |= given.salvage_commitlog;
+        self.flush_on_drain |= given.flush_on_drain;
         self.log_level = given.default_log_level.or(self.log_level);
         self.log_to_stdout = given.log_to_stdout.unwrap_or(self.log_to_stdout);
         #[cfg(feature = "planted")]
@@ -97,6 +104,12 @@ impl Settings {
         })?;
         let segment_bytes = self.commitlog_segment_bytes.unwrap_or(32 << 20);
         in_range("commitlog_segment_size", segment_bytes, 1 << 20, 1 << 30, print_size)?;
+        if let Some(bytes) = self.memtable_bytes {
+            in_range("memtable_heap_space", bytes, MEMTABLE_BYTES_MIN * u64::from(shards), memory_bytes, print_size)?;
+        }
+        if let Some(bytes) = self.commitlog_total_bytes {
+            in_range("commitlog_total_space", bytes, segment_bytes, u64::MAX, print_size)?;
+        }
         let limits = self.limits(memory_bytes, shards)?;
         let port = self.port.unwrap_or(9042);
         // Ports beyond 65535 are not there to be listened on; such a node simply has no shard-aware port.
@@ -115,6 +128,10 @@ impl Settings {
             commitlog_sync: self.commitlog_sync.unwrap_or(CommitLogSync::Group),
             commitlog_sync_period: period,
             commitlog_segment_bytes: segment_bytes,
+            commitlog_total_bytes: self.commitlog_total_bytes,
+            memtable_bytes: self.memtable_bytes,
+            auto_snapshot: self.auto_snapshot.unwrap_or(true),
+            flush_on_drain: self.flush_on_drain,
             salvage_commitlog: self.salvage_commitlog,
             prepared_bytes_max: self.prepared_bytes_max,
             limits,

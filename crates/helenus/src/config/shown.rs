@@ -16,13 +16,16 @@ impl Config {
         let in_flight = self.limits.shard_bytes_in_flight_max as u64 * u64::from(self.shards);
         let all = [
             ("authenticator", Some("AllowAllAuthenticator".to_owned())),
+            ("auto_snapshot", Some(self.auto_snapshot.to_string())),
             ("authorizer", Some("AllowAllAuthorizer".to_owned())),
             ("broadcast_rpc_address", self.broadcast.map(|address| address.to_string())),
             ("cluster_name", Some(self.cluster_name.clone())),
             ("commitlog_segment_size", Some(size(self.commitlog_segment_bytes))),
             ("commitlog_sync", Some(sync.to_owned())),
             ("commitlog_sync_period", Some(duration(self.commitlog_sync_period))),
+            ("commitlog_total_space", self.commitlog_total_bytes.map(size)),
             ("data_file_directories", Some(format!("[{folder}]"))),
+            ("memtable_heap_space", self.memtable_bytes.map(size)),
             ("native_shard_aware_transport_port", self.listen_shard_aware.map(|address| address.port().to_string())),
             ("native_transport_max_concurrent_connections", Some(self.limits.connections_max.to_string())),
             ("native_transport_max_frame_size", Some(size(self.limits.frame_bytes_max as u64))),

@@ -45,7 +45,7 @@ impl Lead {
         let metadata = self.open_metadata().await?;
         let Metadata { log, host_id, boot, changes, truncations } = metadata;
         *self.local.metadata_log.borrow_mut() = Some(log);
-        self.all(&Command::Open { boot, changes, truncations }).await?;
+        self.all(&Command::Open { boot, host_id, changes, truncations }).await?;
 
         let listeners = Listeners::bind(&self.runtime, self.config.listen, self.config.listen_shard_aware).await?;
         let listening = listeners.listening();

@@ -13,10 +13,14 @@ use runtime::{Responder, Runtime};
 use schema::{Schema, SchemaChange};
 use server::Server;
 use storage::{OpenError, Shard, StorageOptions, SyncMode, Truncations};
-use topology::{Node, NodeIndex, Ring, Sharder};
+use topology::{HostId, Node, NodeIndex, Ring, Sharder};
 
 use super::Answer;
 use crate::config::{CommitLogSync, Config, FixedRing};
+
+/// The parts of a shard's memory that are for memtables and for pages of files' indexes.
+const MEMTABLE_PART: u64 = 2;
+const PAGE_CACHE_PART: u64 = 4;
 
 /// How long requests under way may take to be answered when the node ends.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(10);
@@ -28,7 +32,7 @@ const RESULT_BYTES_MIN: usize = 72 << 20;
 #[derive(Debug, Clone)]
 pub(super) enum Command {
     /// Build the schema, open storage.
-    Open { boot: u64, changes: Vec<SchemaChange>, truncations: Truncations },
+    Open { boot: u64, host_id: HostId, changes: Vec<SchemaChange>, truncations: Truncations },
     /// Make the engine and the server.
     Serve(NodeInfo),
     /// Deliver the logged batches that the log held.
@@ -89,7 +93,9 @@ impl ShardNode {
     pub(super) async fn follow(mut self, commands: Queue<(Command, Responder<Answer>)>) {
         while let Ok((command, responder)) = commands.pop().await {
             let answer = match command {
-                Command::Open { boot, changes, truncations } => self.open(boot, &changes, &truncations).await,
+                Command::Open { boot, host_id, changes, truncations } => {
+                    self.open(boot, host_id, &changes, &truncations).await
+                }
                 Command::Serve(node) => self.serve(node),
                 Command::FinishBatches => self.finish_batches().await,
                 Command::Retire => self.retire().await,
@@ -101,13 +107,24 @@ impl ShardNode {
         }
     }
 
-    async fn open(&mut self, boot: u64, changes: &[SchemaChange], truncations: &Truncations) -> Answer {
+    async fn open(
+        &mut self,
+        boot: u64,
+        host_id: HostId,
+        changes: &[SchemaChange],
+        truncations: &Truncations,
+    ) -> Answer {
         let schema = Schema::empty().with_all(changes);
         let shards = self.runtime.shard_count();
         let mut options = StorageOptions::new(&self.config.data_dir, boot, self.memtable_bytes());
+        options.host = host_id;
         options.salvage = self.config.salvage_commitlog;
         options.planted = self.config.planted;
         options.segment_bytes = self.config.commitlog_segment_bytes;
+        options.log_bytes_max =
+            self.config.commitlog_total_bytes.unwrap_or(self.config.memory_bytes) / u64::from(shards);
+        options.page_cache_bytes = usize::try_from(self.shard_memory() / PAGE_CACHE_PART).unwrap_or(usize::MAX);
+        options.auto_snapshot = self.config.auto_snapshot;
         options.sync = match self.config.commitlog_sync {
             CommitLogSync::Group => SyncMode::Group,
             CommitLogSync::Batch => SyncMode::Batch,
@@ -124,10 +141,15 @@ impl ShardNode {
         Ok(())
     }
 
-    /// The shard's memory less what requests in flight (a tenth) and prepared statements may take, and a tenth to spare.
+    fn shard_memory(&self) -> u64 {
+        self.config.memory_bytes / u64::from(self.runtime.shard_count())
+    }
+
+    /// Half of the shard's memory, if nothing was said: a quarter is for index pages, and of the rest a tenth of the whole for requests in
+    /// flight, a tenth to spare.
     fn memtable_bytes(&self) -> usize {
-        let shard = self.config.memory_bytes / u64::from(self.runtime.shard_count());
-        usize::try_from(shard / 10 * 8).unwrap_or(usize::MAX)
+        let given = self.config.memtable_bytes.map(|bytes| bytes / u64::from(self.runtime.shard_count()));
+        usize::try_from(given.unwrap_or(self.shard_memory() / MEMTABLE_PART)).unwrap_or(usize::MAX)
     }
 
     fn serve(&mut self, node: NodeInfo) -> Answer {
@@ -188,6 +210,10 @@ impl ShardNode {
 
     async fn sync(&self) -> Answer {
         let Some((storage, _)) = &self.opened else { return Ok(()) };
+        // What the log does not have is lost otherwise; what it has would only have to be replayed.
+        if let Err(error) = storage.flush_at_end(self.config.flush_on_drain).await {
+            tracing::warn!(shard = self.runtime.shard().0, %error, "not all tables were written to files at the end");
+        }
         storage.drain().await.map_err(|error| format!("the last sync failed: {error}"))
     }
 

@@ -35,9 +35,29 @@ impl Engine {
                 let position = self.inner.coordinator.storage().truncate(table);
                 responder.reply(ControlReply::Position(position));
             }
-            ControlRequest::TruncationIsDurable { table, position } => {
-                self.inner.coordinator.storage().truncation_is_durable(table, position);
-                responder.reply(ControlReply::Done);
+            ControlRequest::Flush { tables } => {
+                let storage = self.inner.coordinator.storage().clone();
+                self.inner.runtime.spawn(Group::Query, async move {
+                    let mut flushed = Ok(());
+                    for table in tables {
+                        flushed = flushed.and(storage.flush(table).await);
+                    }
+                    responder.reply(ControlReply::Flushed(flushed.map_err(|error| error.to_string())));
+                });
+            }
+            ControlRequest::TruncationIsDurable { table, position, at } => {
+                let storage = self.inner.coordinator.storage().clone();
+                self.inner.runtime.spawn(Group::Query, async move {
+                    storage.truncation_is_durable(table, position, &at).await;
+                    responder.reply(ControlReply::Done);
+                });
+            }
+            ControlRequest::DiscardDropped { at } => {
+                let storage = self.inner.coordinator.storage().clone();
+                self.inner.runtime.spawn(Group::Query, async move {
+                    storage.discard_dropped(&at).await;
+                    responder.reply(ControlReply::Done);
+                });
             }
             ControlRequest::Clients => responder.reply(ControlReply::Clients(self.inner.clients.all())),
             ControlRequest::Install { text, keyspace } => {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use cluster::metadata::{MetadataLog, MetadataRecord};
 use runtime::{Group, ShardId};
-use schema::{DdlContext, SchemaChange, SchemaEvent, TableId, plan_ddl};
+use schema::{DdlContext, SchemaChange, SchemaEvent, TableId, plan_ddl, system_keyspaces};
 use storage::ReplayPosition;
 
 use super::Engine;
@@ -41,7 +41,7 @@ impl Engine {
     /// Carries out a schema statement, on shard 0.
     pub(super) async fn lead_ddl(&self, text: &str, keyspace: Option<&str>) -> Result<DdlOutcome, QueryError> {
         let _turn = self.inner.ddl.acquire().await;
-        let statement = cql_syntax::parse(text).map_err(|error| QueryError::Syntax { message: error.to_string() })?;
+        let statement = cql_syntax::parse(text)?;
         let ring = self.inner.coordinator.ring();
         let datacenters: BTreeSet<String> = ring.nodes().iter().map(|node| node.datacenter.clone()).collect();
         let context = DdlContext {
@@ -56,11 +56,20 @@ impl Engine {
             for table in planned.changes.iter().filter_map(|change| self.reused_id(change, context.new_id)) {
                 self.forget_rows(table).await?;
             }
+            let dropped = self.dropped_by(&planned.changes);
+            self.flush_for_snapshot(&dropped)
+                .await
+                .map_err(|what| QueryError::Server { message: format!("nothing was dropped: {what}") })?;
             self.log(&MetadataRecord::Schema(planned.changes.clone())).await?;
             self.on_all_shards(|| ControlRequest::ApplySchema { changes: planned.changes.clone() }).await?;
             // A client that hears of the change may use any shard at once, so all must have it by then.
             if let Some(event) = &planned.event {
                 self.on_all_shards(|| ControlRequest::Announce { event: event.clone() }).await?;
+            }
+            if !dropped.is_empty() {
+                let at = self.snapshot_time();
+                self.on_all_shards(|| ControlRequest::DiscardDropped { at: at.clone() }).await?;
+                self.sweep_shared().await;
             }
         }
         Ok(DdlOutcome { event: planned.event, warnings: planned.warnings })
@@ -70,11 +79,52 @@ impl Engine {
     pub(super) async fn lead_truncate(&self, keyspace: &str, name: &str) -> Result<(), QueryError> {
         let _turn = self.inner.ddl.acquire().await;
         let found = self.catalog().find(Some(keyspace), name)?;
+        if found.is_system && system_keyspaces::is_virtual(keyspace) {
+            return Err(invalid(format!("Truncation is not supported by table {keyspace}.{name}")));
+        }
         if found.is_system {
             return Err(invalid(format!("the tables of keyspace {keyspace} cannot be truncated")));
         }
         let failed = |error: QueryError| QueryError::Truncate { message: format!("Error during truncate: {error}") };
+        self.flush_for_snapshot(&[found.table.id]).await.map_err(|what| QueryError::Truncate {
+            message: format!("Error during truncate: nothing was truncated: {what}"),
+        })?;
         self.forget_rows(found.table.id).await.map_err(failed)
+    }
+
+    /// The tables that are there no more after `changes`.
+    fn dropped_by(&self, changes: &[SchemaChange]) -> Vec<TableId> {
+        let (before, after) = (self.schema(), self.schema().with_all(changes));
+        before.tables().map(|table| table.id).filter(|id| after.table_by_id(*id).is_none()).collect()
+    }
+
+    /// Before tables are emptied or dropped: has all that memory has of them in files, which a snapshot is made of. Nothing where no
+    /// snapshots are kept.
+    async fn flush_for_snapshot(&self, tables: &[TableId]) -> Result<(), String> {
+        if tables.is_empty() || !self.inner.coordinator.storage().keeps_snapshots() {
+            return Ok(());
+        }
+        let replies = self.on_all_shards(|| ControlRequest::Flush { tables: tables.to_vec() }).await;
+        let failed = replies.map_err(|error| error.to_string())?.into_iter().find_map(|(_, reply)| match reply {
+            ControlReply::Flushed(Err(error)) => Some(error),
+            _ => None,
+        });
+        match failed {
+            Some(error) => Err(format!("the snapshot before it, which auto_snapshot asks for, failed: {error}")),
+            None => Ok(()),
+        }
+    }
+
+    /// What stands in a snapshot's name: milliseconds since 1970, as in Cassandra.
+    fn snapshot_time(&self) -> String {
+        (self.inner.runtime.wall_clock_micros() / 1000).to_string()
+    }
+
+    /// Takes away what no shard names any more, on shard 0.
+    async fn sweep_shared(&self) {
+        if let Err(error) = self.inner.coordinator.storage().sweep_shared().await {
+            tracing::warn!(%error, "files that do not count any more stay until the next start");
+        }
     }
 
     /// The id of a new table, if the statement gave it. A dropped table may have had it, and the commit logs its rows still:
@@ -88,7 +138,7 @@ impl Engine {
         }
     }
 
-    /// Drops what memtables and commit logs hold under an id up to now, durably.
+    /// Drops what memtables, files and commit logs hold under an id up to now, durably.
     ///
     /// Memory goes first: a position taken before it would let writes in between vanish now and come back at the next start. So a log
     /// that is known to take no record is asked before, and if the record then fails after all, the error says what happened.
@@ -103,13 +153,15 @@ impl Engine {
             let what = "the rows are gone from memory, and may be there again after the next start, since this could not be made durable";
             QueryError::Server { message: format!("{what}: {error}") }
         })?;
+        let at = self.snapshot_time();
         for (shard, position) in positions {
-            let request = ControlRequest::TruncationIsDurable { table, position };
+            let request = ControlRequest::TruncationIsDurable { table, position, at: at.clone() };
             self.control()
                 .call(shard, request)
                 .await
                 .map_err(|gone| QueryError::Server { message: gone.to_string() })?;
         }
+        self.sweep_shared().await;
         Ok(())
     }
 

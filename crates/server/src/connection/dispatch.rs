@@ -5,16 +5,17 @@ use std::rc::Rc;
 use cql_protocol::request::{self, Batch, Execute, Query, Register, Startup};
 use cql_protocol::response::insert_tracing_id;
 use cql_protocol::{ErrorBody, Flags, FrameHeader, Opcode, write_error};
-use query::{Outcome, OwnedRequest};
+use query::Outcome;
 use runtime::Group;
 
 use super::output::Output;
 use super::violation::Violation;
 use super::{Connection, handshake};
+use crate::buffers::Buffer;
 
 impl Connection {
     /// Executes one request; its reply is appended to `output`, now or when its task is done. An error means that the
-    /// bytes were no request: the caller reports it and ends the connection.
+    /// bytes were no request: the caller reports it.
     #[inline]
     pub(super) fn dispatch(
         self: &Rc<Self>,
@@ -67,7 +68,7 @@ impl Connection {
                 output.held.push(sequence, header.stream, frame);
                 output.ready.truncate(start);
             }
-            Outcome::MustWait => self.spawn(header, body.to_vec(), output),
+            Outcome::MustWait => self.spawn(header, Vec::from(body), output),
         }
         Ok(())
     }
@@ -77,7 +78,7 @@ impl Connection {
     pub(super) fn dispatch_large(
         self: &Rc<Self>,
         header: &FrameHeader,
-        body: Vec<u8>,
+        body: Buffer,
         output: &mut Output,
     ) -> Result<(), Violation> {
         let is_for_engine = matches!(header.opcode, Opcode::Execute | Opcode::Query | Opcode::Batch | Opcode::Prepare);
@@ -91,7 +92,7 @@ impl Connection {
             return Ok(());
         }
         self.session.count_request();
-        // What is no request ends the connection, as it does when it is small.
+        // What is no request is refused here, as it is when it is small.
         request::Request::decode(header, &body)?;
         self.spawn(header, body, output);
         Ok(())
@@ -122,21 +123,21 @@ impl Connection {
 
     /// Gives a request that must wait a task of its own.
     #[cold]
-    fn spawn(self: &Rc<Self>, header: &FrameHeader, body: Vec<u8>, output: &mut Output) {
+    fn spawn(self: &Rc<Self>, header: &FrameHeader, body: impl AsRef<[u8]> + 'static, output: &mut Output) {
+        let (header, length) = (*header, body.as_ref().len());
         let server = &self.server;
-        if !server.budget.take_task(body.len()) {
+        if !server.budget.take_task(length) {
             let error = ErrorBody::overloaded("Too many requests are under way on this shard");
             write_error(&mut output.ready, header.version, header.stream, &error);
             return;
         }
         server.count(|stats| stats.requests_waited += 1);
         self.tasks.set(self.tasks.get() + 1);
-        self.task_bytes.set(self.task_bytes.get() + body.len());
-        let request = OwnedRequest { header: *header, body };
+        self.task_bytes.set(self.task_bytes.get() + length);
         let connection = self.clone();
         server.runtime.spawn(Group::Query, async move {
-            let (header, length) = (request.header, request.body.len());
-            let mut reply = connection.server.engine.run(&connection.session, request).await;
+            let mut reply = connection.server.engine.run(&connection.session, &header, body.as_ref()).await;
+            drop(body);
             if header.flags.contains(Flags::TRACING) {
                 insert_tracing_id(&mut reply, 0, connection.server.engine.tracing_id());
             }

@@ -10,6 +10,7 @@ use cql_protocol::{Compression, FrameHeader};
 
 use super::violation::Violation;
 use crate::budget::Budget;
+use crate::buffers::{Buffer, Buffers};
 
 /// A body that is longer than this, as it came or decompressed, comes this way and is run by a task.
 pub(super) const LARGE_BODY_MIN: usize = 64 << 10;
@@ -26,9 +27,10 @@ pub(super) struct Large {
     pieces: Vec<Vec<u8>>,
     arrived: usize,
     /// The pieces that were joined so far, in memory for all of them.
-    whole: Vec<u8>,
+    whole: Option<Buffer>,
     joined: usize,
-    decompressing: Option<(Decompressor, Vec<u8>)>,
+    decompressing: Option<(Decompressor, Buffer)>,
+    buffers: Rc<Buffers>,
 }
 
 /// What a step came to.
@@ -37,13 +39,22 @@ pub(super) enum Step {
     /// There is more to do.
     More,
     /// The body, decompressed.
-    Whole(Vec<u8>),
+    Whole(Buffer),
 }
 
 impl Large {
     /// A request of which nothing but the header is there.
-    pub(super) fn new(header: FrameHeader, compression: Option<Compression>) -> Large {
-        Large { header, compression, pieces: Vec::new(), arrived: 0, whole: Vec::new(), joined: 0, decompressing: None }
+    pub(super) fn new(header: FrameHeader, compression: Option<Compression>, buffers: &Rc<Buffers>) -> Large {
+        Large {
+            header,
+            compression,
+            pieces: Vec::new(),
+            arrived: 0,
+            whole: None,
+            joined: 0,
+            decompressing: None,
+            buffers: buffers.clone(),
+        }
     }
 
     /// Its header.
@@ -80,29 +91,31 @@ impl Large {
 
     /// Goes on with a request that has arrived.
     pub(super) fn step(&mut self, budget: &Rc<Budget>, counted: &mut usize) -> Result<Step, Violation> {
-        if let Some((decompressor, out)) = &mut self.decompressing {
-            let is_whole = decompressor.step(&self.whole, DECOMPRESSED_PER_STEP, out);
-            return match is_whole.map_err(|error| self.violation(error.to_string()))? {
-                true => Ok(Step::Whole(self.decompressing.take().map(|(_, out)| out).unwrap_or_default())),
-                false => Ok(Step::More),
-            };
+        if let Some((mut decompressor, mut out)) = self.decompressing.take() {
+            let is_whole = decompressor.step(self.joined_bytes(), DECOMPRESSED_PER_STEP, &mut out);
+            if is_whole.map_err(|error| self.violation(error.to_string()))? {
+                return Ok(Step::Whole(out));
+            }
+            self.decompressing = Some((decompressor, out));
+            return Ok(Step::More);
         }
         if self.joined < self.pieces.len() {
             self.join();
             return Ok(Step::More);
         }
         let Some(compression) = self.compression else {
-            return Ok(Step::Whole(std::mem::take(&mut self.whole)));
+            return Ok(Step::Whole(self.whole.take().unwrap_or_else(|| self.buffers.take(0))));
         };
+        let body = self.joined_bytes();
         let limit = budget.limits.frame_bytes_max;
         let decompressor =
-            Decompressor::begin(compression, &self.whole, limit).map_err(|error| self.violation(error.to_string()))?;
-        let grown = compression.decompressed_length(&self.whole);
+            Decompressor::begin(compression, body, limit).map_err(|error| self.violation(error.to_string()))?;
+        let grown = compression.decompressed_length(body);
         if !budget.take_bytes(*counted, *counted + grown) {
             return Err(super::inbound::too_many_bytes(&self.header));
         }
         *counted += grown;
-        let out = Vec::with_capacity(decompressor.declared());
+        let out = self.buffers.take(decompressor.declared());
         self.decompressing = Some((decompressor, out));
         Ok(Step::More)
     }
@@ -110,17 +123,16 @@ impl Large {
     fn join(&mut self) {
         let Some(piece) = self.pieces.get_mut(self.joined).map(std::mem::take) else { return };
         self.joined += 1;
-        if self.pieces.len() == 1 {
-            self.whole = piece;
-            return;
-        }
-        if self.whole.capacity() == 0 {
-            self.whole.reserve_exact(self.arrived);
-        }
-        self.whole.extend_from_slice(&piece);
+        let whole = self.whole.get_or_insert_with(|| self.buffers.take(self.arrived));
+        whole.extend_from_slice(&piece);
+    }
+
+    /// The body as it came, once all of it is joined.
+    fn joined_bytes(&self) -> &[u8] {
+        self.whole.as_ref().map_or(&[], AsRef::as_ref)
     }
 
     fn violation(&self, text: String) -> Violation {
-        Violation::protocol(text).on(self.header.version, self.header.stream)
+        Violation::protocol(text).on(self.header.version, self.header.stream).passed_over()
     }
 }

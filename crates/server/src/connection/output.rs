@@ -55,7 +55,10 @@ impl Output {
     ) {
         /// What each connection may have without being counted is bounded by the number of requests under way.
         const LARGE: usize = 64 << 10;
-        if reply.len() > LARGE {
+        /// Where a client does not read, replies of this size stay in memory of their own too: `ready`, doubling as it grows, would leave
+        /// memory of all sizes behind.
+        const LARGE_BEHIND_OTHERS: usize = 4 << 10;
+        if reply.len() > LARGE || reply.len() > LARGE_BEHIND_OTHERS && self.ready.len() >= LARGE {
             match hold(reply.len(), self.is_empty()) {
                 Some(held) => {
                     self.large_bytes += reply.len();

@@ -24,7 +24,7 @@ enum Turn {
 
 /// Reads and executes until the client goes away or breaks the protocol.
 pub(super) async fn run(connection: &Rc<Connection>) {
-    let mut inbound = Inbound::new(connection.server.budget.clone());
+    let mut inbound = Inbound::new(connection.server.budget.clone(), connection.server.buffers.clone());
     loop {
         match turn(connection, &mut inbound) {
             Turn::Needs(bytes) => {
@@ -100,8 +100,8 @@ fn turn(connection: &Rc<Connection>, inbound: &mut Inbound) -> Turn {
                 None => violation,
             };
             violation.write(&mut output.ready);
+            connection.server.count(|stats| stats.protocol_errors += 1);
             if violation.fatal {
-                connection.server.count(|stats| stats.protocol_errors += 1);
                 tracing::debug!(error = ?violation.error, "a client broke the protocol");
                 break Turn::End;
             }

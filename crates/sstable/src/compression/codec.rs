@@ -75,8 +75,8 @@ impl Compressor {
 
 /// What compressing keeps from chunk to chunk.
 pub(super) enum Encoder {
-    Lz4(CompressTable),
-    Snappy(snap::raw::Encoder),
+    Lz4(Box<CompressTable>),
+    Snappy(Box<snap::raw::Encoder>),
     Deflate(Compress),
     Zstd(zstd::bulk::Compressor<'static>),
     Noop,
@@ -85,8 +85,8 @@ pub(super) enum Encoder {
 impl Encoder {
     pub(super) fn new(compressor: Compressor) -> Self {
         match compressor {
-            Compressor::Lz4 => Encoder::Lz4(CompressTable::default()),
-            Compressor::Snappy => Encoder::Snappy(snap::raw::Encoder::new()),
+            Compressor::Lz4 => Encoder::Lz4(Box::default()),
+            Compressor::Snappy => Encoder::Snappy(Box::new(snap::raw::Encoder::new())),
             Compressor::Deflate => Encoder::Deflate(Compress::new(Compression::default(), true)),
             Compressor::Zstd(level) => {
                 let mut encoder = zstd::bulk::Compressor::new(level).expect("a level within zstd's bounds");

@@ -199,7 +199,7 @@ fn read(reader: &mut Reader<'_>, version: Version, stored_length: u64) -> Result
     // A compressed chunk may be longer than its data, by as much as the algorithms' worst cases.
     let longest = u64::from(chunk_length) + u64::from(chunk_length) / 4 + 1024;
     for (number, pair) in offsets.windows(2).enumerate() {
-        let length = pair[1].checked_sub(pair[0]).unwrap_or(0);
+        let length = pair[1].saturating_sub(pair[0]);
         if length <= CHUNK_CRC_BYTES as u64 || length > longest {
             return Err(format!("chunk {number} from byte {} to byte {}", pair[0], pair[1]));
         }

@@ -1,6 +1,6 @@
 //! Which segments are still needed: for each, the tables that have records in it and how far, and its logged batches.
 //!
-//! Until memtables are flushed, a segment is needed until every table in it was dropped, or truncated behind its last
+//! A segment is needed until every table in it was flushed, dropped, or truncated behind its last
 //! record there; until every batch that was logged in it is delivered; and, if it says so of a batch, as long as that
 //! batch's own segment is there, which would have the batch delivered once more.
 
@@ -47,12 +47,20 @@ pub struct Ledger {
     entries: Vec<LedgerEntry>,
     dropped: BTreeSet<TableId>,
     truncated: BTreeMap<TableId, Vec<ReplayPosition>>,
+    /// For each table the place up to which its records are in files.
+    flushed: BTreeMap<TableId, ReplayPosition>,
 }
 
 impl Ledger {
     /// Knows of no segment.
     pub fn new(shard: u16) -> Self {
-        Ledger { shard, entries: Vec::new(), dropped: BTreeSet::new(), truncated: BTreeMap::new() }
+        Ledger {
+            shard,
+            entries: Vec::new(),
+            dropped: BTreeSet::new(),
+            truncated: BTreeMap::new(),
+            flushed: BTreeMap::new(),
+        }
     }
 
     /// How many segments there are.
@@ -103,33 +111,44 @@ impl Ledger {
         }
     }
 
+    /// What the table's records hold up to `position` is in files.
+    pub fn flush(&mut self, table: TableId, position: ReplayPosition) {
+        assert_eq!(position.shard, self.shard, "a flush speaks of its own shard's log");
+        self.flushed.insert(table, position);
+    }
+
+    /// Whether no record of the table, of which the last in some segment ends at `end`, is needed.
+    fn is_gone(&self, boot: u64, table: &TableId, end: u64) -> bool {
+        let truncated = self.truncated.get(table).map_or(&[][..], Vec::as_slice);
+        let is_behind = |at: &ReplayPosition| boot < at.boot || (boot == at.boot && end <= at.sequence);
+        self.dropped.contains(table) || truncated.iter().chain(self.flushed.get(table)).any(is_behind)
+    }
+
+    /// The tables for whose sake the oldest segment is kept; none if it is the one that is written to.
+    pub fn oldest_tables(&self) -> Vec<TableId> {
+        let Some(oldest) = self.entries.first().filter(|entry| entry.is_sealed) else { return Vec::new() };
+        let needed = oldest.tables.iter().filter(|(table, end)| !self.is_gone(oldest.boot, table, **end));
+        needed.map(|(table, _)| *table).collect()
+    }
+
     /// Takes out the segments that nobody needs.
     pub fn release(&mut self, planted: Planted) -> Vec<u64> {
-        let (dropped, truncated) = (&self.dropped, &self.truncated);
-        let is_gone = |boot: u64, table: &TableId, end: u64| {
-            let positions = truncated.get(table).map_or(&[][..], Vec::as_slice);
-            dropped.contains(table)
-                || positions.iter().any(|at| boot < at.boot || (boot == at.boot && end <= at.sequence))
-        };
-        let done: BTreeSet<BatchId> = self.entries.iter().flat_map(|entry| &entry.done).copied().collect();
+        let entries = std::mem::take(&mut self.entries);
+        let done: BTreeSet<BatchId> = entries.iter().flat_map(|entry| &entry.done).copied().collect();
         let begun: BTreeMap<BatchId, u64> =
-            self.entries.iter().flat_map(|entry| entry.begun.iter().map(|&id| (id, entry.segment))).collect();
-        let mut released = Vec::new();
-        self.entries.retain(|entry| {
-            let is_gone_whole = entry.tables.iter().all(|(table, &end)| is_gone(entry.boot, table, end))
+            entries.iter().flat_map(|entry| entry.begun.iter().map(|&id| (id, entry.segment))).collect();
+        let (kept, released_entries): (Vec<_>, Vec<_>) = entries.into_iter().partition(|entry| {
+            let is_gone_whole = entry.tables.iter().all(|(table, &end)| self.is_gone(entry.boot, table, end))
                 || planted.is(Bug::SegmentReusedWhileNeeded);
             let has_unfinished = !entry.begun.is_subset(&done);
             let in_another = |id: &BatchId| begun.get(id).is_some_and(|segment| *segment != entry.segment);
-            let is_needed = !entry.is_sealed || has_unfinished || entry.done.iter().any(in_another) || !is_gone_whole;
-            if !is_needed {
-                released.push(entry.segment);
-            }
-            is_needed
+            !entry.is_sealed || has_unfinished || entry.done.iter().any(in_another) || !is_gone_whole
         });
+        self.entries = kept;
         let entries = &self.entries;
         self.dropped.retain(|table| entries.iter().any(|entry| entry.tables.contains_key(table)));
         self.truncated.retain(|table, _| entries.iter().any(|entry| entry.tables.contains_key(table)));
-        released
+        released_entries.iter().map(|entry| entry.segment).collect()
     }
 }
 
@@ -165,6 +184,24 @@ mod tests {
         assert_eq!(ledger.release(Planted::NONE), [2]);
         ledger.truncate(A, ReplayPosition { boot: 2, shard: 0, sequence: 300 });
         assert_eq!(ledger.release(Planted::NONE), [3]);
+    }
+
+    #[test]
+    fn a_segment_goes_when_all_in_it_is_in_files() {
+        let mut ledger = Ledger::new(0);
+        ledger.add(entry(1, 1, &[(A, 500)]));
+        ledger.add(entry(2, 2, &[(A, 100), (B, 90)]));
+        ledger.add(LedgerEntry { is_sealed: false, ..entry(3, 2, &[(A, 300)]) });
+        assert_eq!(ledger.oldest_tables(), [A]);
+        ledger.flush(A, ReplayPosition { boot: 2, shard: 0, sequence: 99 });
+        assert_eq!(ledger.release(Planted::NONE), [1]);
+        assert_eq!(ledger.oldest_tables(), [A, B]);
+        ledger.flush(A, ReplayPosition { boot: 2, shard: 0, sequence: 400 });
+        assert!(ledger.release(Planted::NONE).is_empty());
+        assert_eq!(ledger.oldest_tables(), [B]);
+        ledger.flush(B, ReplayPosition { boot: 2, shard: 0, sequence: 400 });
+        assert_eq!(ledger.release(Planted::NONE), [2], "the last one is written to");
+        assert!(ledger.oldest_tables().is_empty());
     }
 
     #[test]

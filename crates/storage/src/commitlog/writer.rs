@@ -183,6 +183,10 @@ async fn next_segment(log: &CommitLog) -> Result<Active, Failed> {
             state.ledger.seal_last();
             let boot = shared.head.boot;
             state.ledger.add(LedgerEntry { segment, boot, ..LedgerEntry::default() });
+            drop(state);
+            // What was written to the last one may be in files already.
+            log.release();
+            shared.grown.notify();
             return Ok(Active { segment, file, offset: BLOCK as u64 });
         }
         if is_preparing {

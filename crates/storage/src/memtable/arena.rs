@@ -101,6 +101,11 @@ impl Arena {
         (self.fill_end - self.fill_next) as usize * UNIT >= bytes
     }
 
+    /// The bytes of its chunks.
+    pub fn bytes(&self) -> usize {
+        self.chunks.iter().map(|chunk| chunk.len()).sum()
+    }
+
     /// All chunks, for the pool; the arena is gone.
     pub fn into_chunks(self) -> Vec<Box<[u8]>> {
         self.chunks

@@ -10,7 +10,7 @@
 //!
 //! A partition: the partition key; nothing; its one row's blob, or its head if the table has clustering columns. A row:
 //! its byte-comparable clustering; its clustering as it was given; its blob. A range's boundary: a byte-comparable
-//! prefix; nothing; a deletion. Lying together, a read finds all of a row in neighbouring cache lines.
+//! prefix; what it was made of (see `ranges`); a deletion. Lying together, a read finds all of a row in neighbouring cache lines.
 
 use crate::memtable::arena::{Arena, Handle, UNIT, block_units};
 use crate::memtable::pool::ChunkPool;

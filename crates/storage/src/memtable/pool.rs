@@ -15,6 +15,8 @@ const SPARES_KEPT: usize = 32;
 pub struct ChunkPool {
     budget: usize,
     used: usize,
+    /// From here on something is to be done about it.
+    alarm: usize,
     spare: Vec<Box<[u8]>>,
     /// Chunks of their own size that were made ahead, for blocks of about that size.
     ready: Vec<Box<[u8]>>,
@@ -26,7 +28,7 @@ const READY_SLACK_PART: usize = 8;
 impl ChunkPool {
     /// A pool that hands out at most `budget` bytes, as far as its users ask [`ChunkPool::has_room`] first.
     pub fn new(budget: usize) -> Self {
-        ChunkPool { budget, used: 0, spare: Vec::new(), ready: Vec::new() }
+        ChunkPool { budget, used: 0, alarm: usize::MAX, spare: Vec::new(), ready: Vec::new() }
     }
 
     /// Bytes handed out.
@@ -39,6 +41,17 @@ impl ChunkPool {
     #[inline]
     pub fn budget(&self) -> usize {
         self.budget
+    }
+
+    /// Has [`ChunkPool::is_alarming`] say so from `used` bytes on; `usize::MAX`: never.
+    pub fn set_alarm(&mut self, used: usize) {
+        self.alarm = used;
+    }
+
+    /// Whether as much is handed out as was asked to be told of.
+    #[inline]
+    pub fn is_alarming(&self) -> bool {
+        self.used >= self.alarm
     }
 
     /// Whether `bytes` more may be handed out.

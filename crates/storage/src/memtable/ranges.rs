@@ -5,9 +5,11 @@
 //! and the deletion of a row is the one of the last boundary that is not above it.
 //!
 //! A boundary is a byte string that sorts among the rows' byte-comparable keys: a prefix stands before all rows that
-//! begin with it, and its [`successor`] stands behind them.
+//! begin with it, and its [`successor`] stands behind them. Beside it lies what it was made of, the clustering prefix and
+//! on which side of it the boundary stands: a flush writes that, since it cannot be told from the byte string. Of two that
+//! come to the same place the first stays; no row can stand between them.
 
-use mutation::{BoundRef, Deletion};
+use mutation::{BoundRef, ClusteringRef, Deletion};
 
 use crate::memtable::arena::Arena;
 use crate::memtable::entry;
@@ -37,19 +39,48 @@ pub fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
     Some(above)
 }
 
+/// One end of a range.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edge {
+    /// Its place among the keys of rows.
+    pub at: Vec<u8>,
+    /// What lies beside the boundary: whether it stands behind the rows that begin with the prefix, and the prefix.
+    side: Vec<u8>,
+}
+
+impl Edge {
+    fn of(at: Vec<u8>, bound: &BoundRef<'_>, is_after: bool) -> Self {
+        let mut side = vec![u8::from(is_after)];
+        side.extend_from_slice(bound.prefix.bytes());
+        Edge { at, side }
+    }
+}
+
+/// What a boundary was made of: whether it stands behind the rows that begin with the prefix, and the prefix.
+pub fn made_of<'e>(boundary: &entry::Entry<'e>) -> (bool, ClusteringRef<'e>) {
+    let (is_after, prefix) = boundary.side.split_first().expect("a boundary keeps what it was made of");
+    (*is_after != 0, ClusteringRef::trusted(prefix))
+}
+
 /// The place where a range begins; `None`: behind all rows.
-pub fn start_of(shape: &TableShape, bound: &BoundRef<'_>) -> Option<Vec<u8>> {
+pub fn start_of(shape: &TableShape, bound: &BoundRef<'_>) -> Option<Edge> {
     let mut prefix = Vec::new();
     shape.comparable(bound.prefix, &mut prefix);
-    if bound.inclusive { Some(prefix) } else { successor(&prefix) }
+    match bound.inclusive {
+        true => Some(Edge::of(prefix, bound, false)),
+        false => successor(&prefix).map(|above| Edge::of(above, bound, true)),
+    }
 }
 
 /// The place where a range ends, which is not inside; `None`: behind all rows.
-pub fn end_of(shape: &TableShape, bound: &BoundRef<'_>) -> Option<Vec<u8>> {
+pub fn end_of(shape: &TableShape, bound: &BoundRef<'_>) -> Option<Edge> {
     let mut prefix = Vec::new();
     shape.comparable(bound.prefix, &mut prefix);
     // Whether or not it is inclusive, no components mean the partition's end.
-    if bound.inclusive || prefix.is_empty() { successor(&prefix) } else { Some(prefix) }
+    match bound.inclusive || prefix.is_empty() {
+        true => successor(&prefix).map(|above| Edge::of(above, bound, true)),
+        false => Some(Edge::of(prefix, bound, false)),
+    }
 }
 
 /// The deletion that holds at `key`.
@@ -77,21 +108,21 @@ pub fn add(
     arena: &mut Arena,
     pool: &mut ChunkPool,
     boundaries: &mut Tree,
-    start: &[u8],
-    end: Option<&[u8]>,
+    start: &Edge,
+    end: Option<&Edge>,
     deletion: Deletion,
 ) {
-    if end.is_some_and(|end| end <= start) {
+    if end.is_some_and(|end| end.at <= start.at) {
         return;
     }
     ensure_boundary(arena, pool, boundaries, start);
     if let Some(end) = end {
         ensure_boundary(arena, pool, boundaries, end);
     }
-    let mut cursor = boundaries.seek(arena, Key::of_comparable(start));
+    let mut cursor = boundaries.seek(arena, Key::of_comparable(&start.at));
     while let Some((_, handle, next)) = cursor.next(arena) {
         let boundary = entry::entry(arena, handle);
-        if end.is_some_and(|end| boundary.key >= end) {
+        if end.is_some_and(|end| boundary.key >= end.at.as_slice()) {
             break;
         }
         let raised = Deletion::max_of(body_of(boundary.body), Some(deletion));
@@ -101,13 +132,13 @@ pub fn add(
 }
 
 /// Makes `at` a boundary without changing what is deleted.
-fn ensure_boundary(arena: &mut Arena, pool: &mut ChunkPool, boundaries: &mut Tree, at: &[u8]) {
-    let key = Key::of_comparable(at);
+fn ensure_boundary(arena: &mut Arena, pool: &mut ChunkPool, boundaries: &mut Tree, edge: &Edge) {
+    let key = Key::of_comparable(&edge.at);
     let place = boundaries.locate(arena, key);
     if place.found.is_some() {
         return;
     }
-    let deletion = deletion_at(arena, boundaries, at);
-    let handle = entry::create(arena, pool, at, &[], &deletion_to_bytes(deletion));
+    let deletion = deletion_at(arena, boundaries, &edge.at);
+    let handle = entry::create(arena, pool, &edge.at, &edge.side, &deletion_to_bytes(deletion));
     boundaries.insert(arena, pool, &place, key, handle);
 }

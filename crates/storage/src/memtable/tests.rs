@@ -15,25 +15,31 @@ use topology::{Token, token_of};
 use super::*;
 use crate::sink::{Flow, ReadEnd, RowSink};
 
-mod data;
+pub(crate) mod data;
+mod flush;
 
-const TABLE: TableId = TableId([7; 16]);
-const NOW: u32 = 1000;
+pub(crate) const TABLE: TableId = TableId([7; 16]);
+pub(crate) const NOW: u32 = 1000;
+/// A column of several cells.
+const ELEMENTS: ColumnId = ColumnId(5);
 
 /// One cell of a write: column, value; no value deletes.
 type CellWrite = (u16, Option<u8>);
 
 #[derive(Debug, Clone)]
-struct RowWrite {
+pub(crate) struct RowWrite {
     timestamp: i64,
     is_insert: bool,
     deletes: bool,
     expires_at: Option<u32>,
     cells: Vec<CellWrite>,
+    /// Of the column of several cells: whether it is set as a whole, and elements; none is deleted.
+    is_whole: bool,
+    elements: Vec<CellWrite>,
 }
 
 #[derive(Debug, Clone)]
-enum Op {
+pub(crate) enum Op {
     Row(u8, [u8; 2], RowWrite),
     Static(u8, RowWrite),
     Partition(u8, i64),
@@ -47,17 +53,21 @@ fn row_write() -> impl Strategy<Value = RowWrite> {
         prop::bool::weighted(0.1),
         prop::option::weighted(0.2, NOW - 2..NOW + 2),
         prop::collection::vec((0u16..4, prop::option::weighted(0.8, any::<u8>())), 0..4),
+        prop::bool::weighted(0.1),
+        prop::collection::vec((0u16..3, prop::option::weighted(0.8, any::<u8>())), 0..2),
     )
-        .prop_map(|(timestamp, is_insert, deletes, expires_at, cells)| RowWrite {
+        .prop_map(|(timestamp, is_insert, deletes, expires_at, cells, is_whole, elements)| RowWrite {
             timestamp,
             is_insert,
             deletes,
             expires_at,
             cells,
+            is_whole,
+            elements,
         })
 }
 
-fn op() -> impl Strategy<Value = Op> {
+pub(crate) fn op() -> impl Strategy<Value = Op> {
     let bound = || (prop::collection::vec(0u8..6, 0..3), any::<bool>());
     prop_oneof![
         10 => (0u8..4, [0u8..6, 0u8..6], row_write()).prop_map(|(p, c, w)| Op::Row(p, c, w)),
@@ -67,7 +77,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-fn shape() -> TableShape {
+pub(crate) fn shape() -> TableShape {
     TableShape { clustering: vec![(CqlType::Int, false), (CqlType::Int, true)] }
 }
 
@@ -75,7 +85,7 @@ fn int(value: u8) -> [u8; 4] {
     i32::from(value).to_be_bytes()
 }
 
-fn comparable(components: &[u8]) -> Vec<u8> {
+pub(crate) fn comparable(components: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     for (&component, (ty, is_reversed)) in components.iter().zip(&shape().clustering) {
         cql_types::comparable::encode(ty, &int(component), *is_reversed, &mut out);
@@ -101,9 +111,19 @@ fn write_row(mut row: mutation::RowEncoder<'_, '_>, write: &RowWrite) {
             None => row.tombstone(ColumnId(column), write.timestamp, NOW),
         };
     }
+    if write.is_whole {
+        row.tombstone(ELEMENTS, write.timestamp - 1, NOW);
+    }
+    for &(path, value) in &write.elements {
+        let path = path.to_be_bytes();
+        match value {
+            Some(value) => row.element(ELEMENTS, &path, write.timestamp, expiry, &[value]),
+            None => row.element_tombstone(ELEMENTS, &path, write.timestamp, NOW),
+        };
+    }
 }
 
-fn encode(op: &Op) -> Vec<u8> {
+pub(crate) fn encode(op: &Op) -> Vec<u8> {
     let mut out = Vec::new();
     let (Op::Row(partition, ..) | Op::Static(partition, ..) | Op::Partition(partition, ..) | Op::Range(partition, ..)) =
         op;
@@ -134,20 +154,22 @@ fn encode(op: &Op) -> Vec<u8> {
 
 /// A live row as text: what a sink was given.
 fn describe(row: &LiveRow<'_>) -> String {
-    let cells: Vec<String> =
-        row.cells().map(|cell| format!("{}={:?}@{}", cell.column.0, cell.value, cell.timestamp)).collect();
+    let cells: Vec<String> = row
+        .cells()
+        .map(|cell| format!("{}{:?}={:?}@{}", cell.column.0, cell.path, cell.value, cell.timestamp))
+        .collect();
     format!("{:?} {}", row.liveness(), cells.join(" "))
 }
 
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-struct Collected {
+pub(crate) struct Collected {
     /// Key, clustering or the static row's mark, row.
-    rows: Vec<(Vec<u8>, String, String)>,
+    pub(crate) rows: Vec<(Vec<u8>, String, String)>,
 }
 
-struct Collector {
-    collected: Collected,
-    stop_after: usize,
+pub(crate) struct Collector {
+    pub(crate) collected: Collected,
+    pub(crate) stop_after: usize,
     key: Vec<u8>,
     announced: Option<Vec<u8>>,
 }
@@ -174,8 +196,14 @@ impl RowSink for Collector {
     }
 }
 
-fn read_all(table: &Memtable, command: &ReadCommand<'_>, stop_after: usize) -> Collected {
-    let mut collector = Collector { collected: Collected::default(), stop_after, key: vec![], announced: None };
+impl Collector {
+    pub(crate) fn new(stop_after: usize) -> Self {
+        Collector { collected: Collected::default(), stop_after, key: vec![], announced: None }
+    }
+}
+
+pub(crate) fn read_all(table: &Memtable, command: &ReadCommand<'_>, stop_after: usize) -> Collected {
+    let mut collector = Collector::new(stop_after);
     let mut after: Option<Position> = None;
     loop {
         collector.stop_after = stop_after;
@@ -274,10 +302,10 @@ impl ModelPartition {
     }
 }
 
-type ModelSlice = ((Vec<u8>, bool), (Vec<u8>, bool));
+pub(crate) type ModelSlice = ((Vec<u8>, bool), (Vec<u8>, bool));
 
 /// Slices that ascend and do not overlap: what lies between neighbouring points.
-fn slices() -> impl Strategy<Value = Vec<ModelSlice>> {
+pub(crate) fn slices() -> impl Strategy<Value = Vec<ModelSlice>> {
     let point = |components: Vec<u8>| ((components.clone(), true), (components, true));
     prop_oneof![
         Just(vec![((vec![], true), (vec![], true))]),
@@ -467,8 +495,7 @@ fn a_large_partition_reads_in_bounded_calls() {
     let mut pool = ChunkPool::new(1 << 30);
     let key = b"k";
     let table = many_rows(&mut pool, 10_000);
-    let mut collector =
-        Collector { collected: Collected::default(), stop_after: usize::MAX, key: vec![], announced: None };
+    let mut collector = Collector::new(usize::MAX);
     let command = ReadCommand::partition(TABLE, token_of(key), key, NOW);
     assert!(matches!(table.read(&command, &mut collector), ReadEnd::Paused(_)));
     assert!(collector.collected.rows.len() <= 1000);

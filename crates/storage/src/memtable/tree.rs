@@ -274,6 +274,9 @@ impl Tree {
 }
 
 impl Cursor {
+    /// A place where nothing follows.
+    pub const END: Cursor = Cursor { leaf: Handle::NULL, index: 0 };
+
     /// The entry here, with its prefix, and the cursor behind it. `None` at the end.
     #[inline]
     pub fn next(self, arena: &Arena) -> Option<(u64, Handle, Cursor)> {

@@ -2,7 +2,7 @@
 
 use std::ops::{Bound as TokenBound, RangeBounds};
 
-use mutation::PositionRef;
+use mutation::{KeyRange, PositionRef};
 use topology::Token;
 
 use crate::memtable::Memtable;
@@ -41,6 +41,16 @@ impl Memtable {
             None => self.first_partition(start),
         };
         PartitionWalk { table: self, cursor, end, resume }
+    }
+
+    /// Whether it may hold something of these partitions; of one partition this is exact.
+    pub fn may_hold(&self, keys: &KeyRange<'_>) -> bool {
+        match *keys {
+            KeyRange::Partition { token, key } => {
+                self.partitions.get(&self.arena, Key::of_partition(token, key)).is_some()
+            }
+            KeyRange::Tokens { .. } => !self.partitions.is_empty(),
+        }
     }
 
     /// Where the partitions from `start` on begin.

@@ -204,8 +204,8 @@ impl Memtable {
     ) {
         let Some(start) = ranges::start_of(&self.shape, &range.start) else { return };
         let end = ranges::end_of(&self.shape, &range.end);
-        ranges::add(&mut self.arena, pool, &mut head.boundaries, &start, end.as_deref(), range.deletion);
-        self.begin_purge(Purge::of_range(mutation, start, end, range.deletion));
+        ranges::add(&mut self.arena, pool, &mut head.boundaries, &start, end.as_ref(), range.deletion);
+        self.begin_purge(Purge::of_range(mutation, start.at, end.map(|end| end.at), range.deletion));
     }
 }
 

@@ -102,7 +102,8 @@ impl<'v, 'r, S: DataSink> Visit<'v, 'r, S> {
             true => Some(slice.start.prefix.to_vec()),
             false => successor(slice.start.prefix),
         };
-        let Some(mut start) = start else { return false };
+        // A slice that begins behind its end holds nothing, and what lies between may be another's.
+        let Some(mut start) = start.filter(|start| !is_above(start, &slice.end)) else { return false };
         if let Some(after) = self.after.filter(|after| *after > &start[..]) {
             start = after.to_vec();
         }

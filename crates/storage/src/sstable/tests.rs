@@ -7,9 +7,11 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use cql_types::CqlType;
-use mutation::{ClusteringRef, Deletion, Expiry, MutationEncoder, MutationRef, Position, ReadCommand, RowRef};
+use mutation::{
+    ClusteringRef, Deletion, Expiry, MutationEncoder, MutationRef, Position, ReadCommand, RowRef, shadow_row,
+};
 use runtime::Runtime;
-use runtime::sim::{Ended, World, WorldOptions};
+use runtime::sim::{DiskFault, Ended, World, WorldOptions};
 use schema::{Column, ColumnId, ColumnKind, Order, Table, TableId, TableOptions};
 use sstable::own::Origin;
 use sstable::{Generation, Marker};
@@ -19,6 +21,10 @@ use super::*;
 use crate::memtable::{ChunkPool, Memtable, Scratch, TableShape, successor};
 use crate::sink::{DataSink, ReadEnd};
 
+mod cassandra;
+mod device_reads;
+mod faults;
+mod flips;
 mod same_as_memtable;
 
 pub(super) const TABLE: TableId = TableId([7; 16]);
@@ -63,20 +69,36 @@ where
     T: 'static,
     Fut: Future<Output = T> + 'static,
 {
+    simulated_with(seed, None, body).0
+}
+
+/// Runs `body` on a simulated shard whose disk fails as told. Gives the count of its calls too.
+pub(super) fn simulated_with<T, Fut>(
+    seed: u64,
+    fault: Option<DiskFault>,
+    body: impl FnOnce(Runtime, PathBuf) -> Fut,
+) -> (T, u64)
+where
+    T: 'static,
+    Fut: Future<Output = T> + 'static,
+{
     let mut world = World::new(WorldOptions::new(seed));
     let host = world.add_host(&[]);
+    world.set_disk_faults(host, fault.into_iter().collect());
     let main = |runtime: Runtime| {
         let folder = PathBuf::from("/data");
         let body = body(runtime.clone(), folder.clone());
         async move {
-            runtime.create_dir_all(&folder).await.expect("a folder can be made");
+            // The first call may be the one that fails.
+            while runtime.create_dir_all(&folder).await.is_err() {}
             body.await
         }
     };
     let started = world.start(host, false, vec![main]);
     let ended = world.run_until(|_| started.is_over(), Duration::from_secs(3600));
     assert_eq!(ended, Ended::Condition, "the shard comes to its end");
-    started.take_outputs().expect("it is over").pop().expect("one shard, one output")
+    let calls = world.disk_calls(host);
+    (started.take_outputs().expect("it is over").pop().expect("one shard, one output"), calls)
 }
 
 /// The column ids of the tests' tables.
@@ -84,7 +106,7 @@ pub(super) const STATIC: ColumnId = ColumnId(10);
 pub(super) const VALUE: ColumnId = ColumnId(11);
 pub(super) const OTHER: ColumnId = ColumnId(12);
 
-/// A table with clustering columns of these types and directions.
+/// A table with clustering columns of these types and directions; if there is more than one, with a static column.
 pub(super) fn table(clustering: &[(&str, Order)], compression: &[(&str, &str)]) -> Rc<Table> {
     let column = |id: u16, name: &str, ty: &str, kind, position, order| Column {
         id: ColumnId(id),
@@ -103,7 +125,7 @@ pub(super) fn table(clustering: &[(&str, Order)], compression: &[(&str, &str)]) 
         let name = format!("c{position}");
         columns.push(column(1 + position, &name, ty, ColumnKind::Clustering, position, *order));
     }
-    if !clustering.is_empty() {
+    if clustering.len() > 1 {
         columns.push(column(STATIC.0, "shared", "text", ColumnKind::Static, 0, Order::Asc));
     }
     let compression = compression.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
@@ -182,11 +204,14 @@ impl Model {
 
     /// Writes an SSTable of all that is in the memtable.
     pub(super) async fn flush(&self, runtime: &Runtime, folder: &Path) -> SstableInfo {
+        self.try_flush(runtime, folder).await.expect("files can be written")
+    }
+
+    pub(super) async fn try_flush(&self, runtime: &Runtime, folder: &Path) -> Result<SstableInfo, WriteError> {
         let origin = Origin { shard_count: 1, ..Origin::default() };
         let estimates = Estimates { partitions: u64::from(self.memtable.partition_count()), ..Estimates::default() };
         let generation = Generation::Unique("3gw5_0lzc_1cb5c2ghfzwy2irqxx".to_owned());
-        let writer = SstableWriter::create(runtime, folder, generation, &self.table, estimates, origin);
-        let writer = writer.await.expect("files can be made");
+        let writer = SstableWriter::create(runtime, folder, generation, &self.table, estimates, origin).await?;
         let mut sink = Flush { model: self, writer, key: None, open: None };
         let mut after: Option<Position> = None;
         loop {
@@ -195,12 +220,15 @@ impl Model {
                 ReadEnd::Complete => break,
                 ReadEnd::Stopped(position) | ReadEnd::Paused(position) => after = Some(position),
             }
-            if sink.writer.is_due() {
-                sink.writer.write_out().await.expect("files can be written");
+            if sink.writer.is_due()
+                && let Err(error) = sink.writer.write_out().await
+            {
+                sink.writer.abandon().await;
+                return Err(error);
             }
         }
         sink.end_partition();
-        sink.writer.finish().await.expect("files can be written")
+        sink.writer.finish().await
     }
 
     pub(super) async fn open(&self, runtime: &Runtime, folder: &Path) -> Rc<Sstable> {
@@ -266,12 +294,35 @@ pub(super) struct Calls {
     range: Option<Deletion>,
     /// The calls without those that a new page repeats.
     pub(super) once: Vec<String>,
+    /// Whether rows are shown as deletions from outside leave them: a memtable drops early what those cover.
+    pub(super) is_shadowing: bool,
+    deletion: Option<Deletion>,
 }
 
 impl Calls {
     pub(super) fn new(calls_max: usize, counts_rows_alone: bool) -> Self {
         let (calls, once) = (Vec::new(), Vec::new());
-        Calls { calls, counts_rows_alone, left: calls_max, key: Vec::new(), range: None, once }
+        Calls {
+            calls,
+            counts_rows_alone,
+            left: calls_max,
+            key: Vec::new(),
+            range: None,
+            once,
+            is_shadowing: false,
+            deletion: None,
+        }
+    }
+
+    /// What the deletions from outside leave of a row.
+    fn left_of(&self, row: RowRef<'_>) -> Option<String> {
+        // In a table without clustering columns a memtable has the partition's deletion in the row.
+        let shadow = Deletion::max_of(Deletion::max_of(self.deletion, self.range), row.deletion());
+        let mut left = Vec::new();
+        match shadow {
+            Some(shadow) => shadow_row(&row, shadow, &mut left).then(|| describe(RowRef::trusted(&left))),
+            None => Some(describe(row)),
+        }
     }
 
     fn push(&mut self, call: String, is_row: bool, is_news: bool) {
@@ -292,11 +343,15 @@ pub(super) fn describe(row: RowRef<'_>) -> String {
 
 impl DataSink for Calls {
     fn partition(&mut self, token: Token, key: &[u8], deletion: Option<Deletion>, static_row: Option<RowRef<'_>>) {
-        let static_row = static_row.map(describe);
         let is_next = self.key != key;
         if is_next {
-            (self.key, self.range) = (key.to_vec(), None);
+            (self.key, self.range, self.deletion) = (key.to_vec(), None, deletion);
         }
+        if self.is_shadowing {
+            let static_row = static_row.and_then(|row| self.left_of(row));
+            return self.push(format!("partition {key:?} {static_row:?}"), false, is_next);
+        }
+        let static_row = static_row.map(describe);
         self.push(format!("partition {token:?} {key:?} {deletion:?} {static_row:?}"), false, is_next);
     }
 
@@ -308,6 +363,10 @@ impl DataSink for Calls {
 
     fn row(&mut self, clustering: ClusteringRef<'_>, row: RowRef<'_>) {
         let components: Vec<&[u8]> = clustering.components().collect();
+        if self.is_shadowing {
+            let Some(left) = self.left_of(row) else { return };
+            return self.push(format!("row {components:?} {left}"), true, true);
+        }
         self.push(format!("row {components:?} {}", describe(row)), true, true);
     }
 

@@ -11,6 +11,7 @@ use schema::{
     Column, ColumnId, ColumnKind, KeyspaceDef, Order, ReplicationStrategy, Schema, SchemaChange, Table, TableId,
     TableOptions,
 };
+use storage::reader::ReadDone;
 use storage::{Ack, ApplyError, Flow, OpenError, ReadEnd, RowSink, Shard, StorageOptions, SyncMode, Truncations};
 use topology::{Sharder, Token, token_of};
 
@@ -141,6 +142,7 @@ where
     let setup = setup.clone();
     let main = move |runtime: Runtime| async move {
         let shard = setup.open(runtime.clone(), 1).await?;
+        shard.retire_old_segments().await?;
         Ok(body(runtime, shard).await)
     };
     let mut results = runtime::run(Options::default(), vec![main]).expect("a shard starts");
@@ -237,11 +239,21 @@ pub fn read_rows(shard: &Shard, table: TableId) -> Vec<u32> {
     let mut after: Option<Position> = None;
     loop {
         let command = ReadCommand { after: after.as_ref().map(Position::as_ref), ..ReadCommand::all(table, 1) };
-        match shard.read(&command, &mut sink) {
+        match shard.read(&command, &mut sink).expect("nothing was flushed") {
             ReadEnd::Complete => break,
             ReadEnd::Paused(position) | ReadEnd::Stopped(position) => after = Some(position),
         }
     }
+    sink.keys.sort_unstable();
+    sink.keys
+}
+
+/// The numbers of all rows in the table, ascending, from wherever they lie.
+pub async fn read_all_rows(shard: &Shard, table: TableId) -> Vec<u32> {
+    let mut sink = Keys::default();
+    let command = ReadCommand::all(table, 1);
+    let done = shard.read_through(&command, &mut sink).await.expect("the files can be read");
+    assert_eq!(done, ReadDone::Complete);
     sink.keys.sort_unstable();
     sink.keys
 }

@@ -2,7 +2,10 @@
 
 mod batches;
 mod files;
+mod flushes;
 mod harness;
+mod model;
+mod reads;
 mod reshard;
 mod restart;
 mod steps;

@@ -5,13 +5,20 @@ use crate::sink::DataSink;
 
 /// Applies deletions as a merge of one replica does.
 #[derive(Default)]
-struct Reader {
-    collected: Collected,
+pub(crate) struct Reader {
+    pub(crate) collected: Collected,
     key: Option<Vec<u8>>,
     deletion: Option<Deletion>,
     range: Option<Deletion>,
-    items: usize,
+    pub(crate) items: usize,
     items_max: usize,
+}
+
+impl Reader {
+    /// Full with so many items, which a caller sets back for each page.
+    pub(crate) fn new(items_max: usize) -> Self {
+        Reader { items_max, ..Reader::default() }
+    }
 }
 
 impl DataSink for Reader {
@@ -50,8 +57,8 @@ impl DataSink for Reader {
 }
 
 /// What a reader of pages of so many items comes to.
-pub(super) fn read_data(table: &Memtable, command: &ReadCommand<'_>, items_max: usize) -> Collected {
-    let mut reader = Reader { items_max, ..Reader::default() };
+pub(crate) fn read_data(table: &Memtable, command: &ReadCommand<'_>, items_max: usize) -> Collected {
+    let mut reader = Reader::new(items_max);
     let mut after: Option<Position> = None;
     loop {
         reader.items = 0;

@@ -5,6 +5,7 @@ use std::ops::Bound as TokenBound;
 use mutation::{Bound, KeyRange, Slice};
 
 use super::*;
+use crate::memtable::is_above;
 
 /// How a clustering column's values are made.
 fn value(ty: &str, random: &mut Random, few: u64) -> Vec<u8> {
@@ -64,7 +65,7 @@ pub(super) fn fill(shape: &Shape, random: &mut Random) -> Model {
             let deletion = random.deletion();
             model.write(&key, |encoder| encoder.partition_deletion(deletion));
         }
-        if !shape.clustering.is_empty() && random.one_in(2) {
+        if shape.clustering.len() > 1 && random.one_in(2) {
             let timestamp = random.below(40) as i64;
             model.write(&key, |encoder| {
                 encoder.static_row().cell(STATIC, timestamp, None, b"shared");
@@ -148,10 +149,17 @@ async fn check_pages(model: &Model, sstable: &Sstable, command: &ReadCommand<'_>
 }
 
 /// With pages that end anywhere, also behind a change of what is deleted, the same is told in the end.
-async fn check_cuts(model: &Model, sstable: &Sstable, command: &ReadCommand<'_>, calls_max: usize) {
+pub(super) async fn check_cuts(
+    model: &Model,
+    sstable: &Sstable,
+    command: &ReadCommand<'_>,
+    calls_max: usize,
+    is_shadowing: bool,
+) {
     let mut window = ReadWindow::default();
     let mut told = [Calls::new(calls_max, false), Calls::new(calls_max, false)];
     for (which, sink) in told.iter_mut().enumerate() {
+        sink.is_shadowing = is_shadowing;
         let mut after: Option<Position> = None;
         loop {
             sink.left = calls_max;
@@ -173,8 +181,11 @@ async fn check_cuts(model: &Model, sstable: &Sstable, command: &ReadCommand<'_>,
     assert_eq!(sstable.once, memtable.once, "in pages of {calls_max} calls: {command:?}");
 }
 
+/// A slice's bounds, in comparable form.
+pub(super) type SliceBounds = (Vec<u8>, bool, Vec<u8>, bool);
+
 /// Random slices that ascend and do not overlap.
-fn slices(shape: &Shape, table: &Table, random: &mut Random) -> Vec<(Vec<u8>, bool, Vec<u8>, bool)> {
+fn slices(shape: &Shape, table: &Table, random: &mut Random) -> Vec<SliceBounds> {
     let bounds = TableShape::of(table);
     let mut bound = || {
         let count = random.below(shape.clustering.len() as u64 + 1) as usize;
@@ -185,7 +196,12 @@ fn slices(shape: &Shape, table: &Table, random: &mut Random) -> Vec<(Vec<u8>, bo
         let inclusive = prefix.is_empty() || random.one_in(2);
         (prefix, inclusive)
     };
-    let mut places: Vec<(Vec<u8>, bool)> = (0..6).map(|_| bound()).collect();
+    let places = (0..6).map(|_| bound()).collect();
+    slices_between(places, random)
+}
+
+/// Random slices that ascend and do not overlap, between some of the places.
+pub(super) fn slices_between(mut places: Vec<(Vec<u8>, bool)>, random: &mut Random) -> Vec<SliceBounds> {
     places.sort();
     let mut slices = Vec::new();
     let mut from = 0;
@@ -200,10 +216,13 @@ fn slices(shape: &Shape, table: &Table, random: &mut Random) -> Vec<(Vec<u8>, bo
             0 => ((start.0, true), (end.0, true)),
             _ => (start, end),
         };
-        let is_behind = slices.last().is_none_or(|(_, _, last, _): &(Vec<u8>, bool, Vec<u8>, bool)| {
+        let is_behind = slices.last().is_none_or(|(_, _, last, _): &SliceBounds| {
             !last.is_empty() && !start.0.is_empty() && !start.0.starts_with(last) && start.0 > *last
         });
-        if is_behind {
+        // None that begins behind its end.
+        let first = if start.1 { Some(start.0.clone()) } else { successor(&start.0) };
+        let bound = Bound { prefix: &end.0, inclusive: end.1 };
+        if is_behind && first.is_some_and(|first| !is_above(&first, &bound)) {
             slices.push((start.0, start.1, end.0, end.1));
         }
         from += 2;
@@ -211,7 +230,7 @@ fn slices(shape: &Shape, table: &Table, random: &mut Random) -> Vec<(Vec<u8>, bo
     slices
 }
 
-fn as_slices(slices: &[(Vec<u8>, bool, Vec<u8>, bool)]) -> Vec<Slice<'_>> {
+pub(super) fn as_slices(slices: &[SliceBounds]) -> Vec<Slice<'_>> {
     slices
         .iter()
         .map(|(start, starts_with, end, ends_with)| Slice {
@@ -281,7 +300,7 @@ async fn check(model: &Model, shape: &Shape, sstable: &Sstable, random: &mut Ran
             _ => 20 + random.below(400) as usize,
         };
         check_pages(model, sstable, &command, calls_max).await;
-        check_cuts(model, sstable, &command, calls_max).await;
+        check_cuts(model, sstable, &command, calls_max, false).await;
     }
 }
 

@@ -1,0 +1,210 @@
+//! Files that do not count any more: removed, or put aside as a snapshot. What a truncation or a drop takes along, and what
+//! flushes that did not come to their end leave behind.
+//!
+//! What decides is durable before anything here is called: a truncation's positions or a schema without the table. So each step may be
+//! done at any later time, and a start does what was left. `docs/internals/manifest.md` has the order.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use schema::{Table, TableId};
+use sstable::Component;
+
+use crate::error::OpenError;
+use crate::manifest::{Destination, FileName, GoneRecord, LiveRecord, Record};
+use crate::options::{ReplayPosition, StorageOptions};
+use crate::shard::Shard;
+
+/// The folder of the tables' files below the data folder.
+const DATA: &str = "data";
+/// The folder of the snapshots in a table's folder.
+const SNAPSHOTS: &str = "snapshots";
+
+/// Why files are taken away; the beginning of a snapshot's name, as Cassandra has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Discarded {
+    /// By TRUNCATE.
+    Truncated,
+    /// By DROP.
+    Dropped,
+}
+
+impl Discarded {
+    fn word(self) -> &'static str {
+        match self {
+            Discarded::Truncated => "truncated",
+            Discarded::Dropped => "dropped",
+        }
+    }
+}
+
+impl Shard {
+    /// The folder of all tables' folders.
+    pub(crate) fn data_folder(&self) -> PathBuf {
+        self.options().dir.join(DATA)
+    }
+
+    /// A table's folder below it.
+    pub(crate) fn table_folder(&self, table: &Table) -> String {
+        let id: String = table.id.0.iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("{}/{}-{id}", table.keyspace, table.name)
+    }
+
+    /// Takes away the table's files that end at or before `position`, as [`Shard::truncate`] gave it. When that is durable.
+    pub(crate) async fn discard_truncated(&self, table: TableId, position: ReplayPosition, at: &str) {
+        let is_taken = |live: &LiveRecord| live.name.table == table && is_before(&live.end, &position);
+        self.discard(is_taken, Discarded::Truncated, at).await;
+    }
+
+    /// Takes away the files of tables that are not there. When that is durable.
+    pub async fn discard_dropped(&self, at: &str) {
+        let is_known = |table: TableId| self.engine().tables.get(table).is_some();
+        self.discard(|live| !is_known(live.name.table), Discarded::Dropped, at).await;
+    }
+
+    /// A file came to be live after its table was truncated or dropped.
+    pub(crate) async fn discard_if_truncated(&self, live: LiveRecord) {
+        let position = self.durable_truncations().get(&live.name.table).copied();
+        let is_dropped = self.engine().tables.get(live.name.table).is_none();
+        let at = (self.runtime().wall_clock_micros() / 1000).to_string();
+        if position.is_some_and(|position| is_before(&live.end, &position)) {
+            self.discard(|other| other.name == live.name, Discarded::Truncated, &at).await;
+        } else if is_dropped {
+            self.discard(|other| other.name == live.name, Discarded::Dropped, &at).await;
+        }
+    }
+
+    async fn discard(&self, is_taken: impl Fn(&LiveRecord) -> bool, by: Discarded, at: &str) {
+        let taken: Vec<LiveRecord> =
+            self.manifest().contents().live.iter().filter(|live| is_taken(live)).cloned().collect();
+        for live in taken {
+            let gone = gone(self.options(), &live, by, at);
+            match self.manifest().append(Record::Gone(gone.clone())).await {
+                Ok(()) => self.carry_out(&gone).await,
+                // The truncation or the schema says so: the next start does it.
+                Err(error) => {
+                    tracing::warn!(%error, file = %gone.name.descriptor, "a file that does not count any more stays until the next start");
+                }
+            }
+        }
+    }
+
+    /// Moves or removes the components of a file that is this shard's own. Those of a shared one are shard 0's care:
+    /// [`Shard::sweep_shared`].
+    pub(crate) async fn carry_out(&self, gone: &GoneRecord) {
+        if gone.is_shared {
+            return;
+        }
+        match self.take_away(gone).await {
+            Ok(()) => self.manifest().contents().forget(&gone.name),
+            Err(error) => {
+                tracing::warn!(%error, file = %gone.name.descriptor, "a file that does not count any more stays until the next start");
+            }
+        }
+    }
+
+    async fn take_away(&self, gone: &GoneRecord) -> io::Result<()> {
+        let runtime = self.runtime();
+        let folder = self.data_folder().join(&gone.name.folder);
+        let Destination::Snapshot(tag) = &gone.destination else {
+            stdx::sometimes!("file removed");
+            return self.remove_components(&gone.name).await;
+        };
+        stdx::sometimes!("file put aside");
+        let snapshot = folder.join(SNAPSHOTS).join(tag);
+        if !runtime.exists(&snapshot).await? {
+            runtime.create_dir_all(&snapshot).await?;
+            runtime.sync_dir(&folder.join(SNAPSHOTS)).await?;
+            runtime.sync_dir(&folder).await?;
+        }
+        for component in Component::ALL {
+            let name = gone.name.descriptor.file_name(component);
+            not_found_is_fine(runtime.rename(&folder.join(&name), &snapshot.join(&name)).await)?;
+        }
+        // The new names first: between the two both may be there, and never neither.
+        runtime.sync_dir(&snapshot).await?;
+        runtime.sync_dir(&folder).await
+    }
+
+    /// Removes what a flush that did not come to its end has left.
+    pub(crate) async fn remove_leftovers(&self, name: &FileName) {
+        stdx::sometimes!("leftover of a flush removed");
+        match self.remove_components(name).await {
+            Ok(()) => self.manifest().contents().forget(name),
+            Err(error) => {
+                tracing::warn!(%error, file = %name.descriptor, "what is left of a flush that failed stays until the next start");
+            }
+        }
+    }
+
+    async fn remove_components(&self, name: &FileName) -> io::Result<()> {
+        let folder = self.data_folder().join(&name.folder);
+        if !self.runtime().exists(&folder).await? {
+            return Ok(());
+        }
+        for component in Component::ALL {
+            let path = folder.join(name.descriptor.file_name(component));
+            not_found_is_fine(self.runtime().remove_file(&path).await)?;
+        }
+        self.runtime().sync_dir(&folder).await
+    }
+
+    /// Takes away the shared files that no shard names as live any more. On shard 0, when every shard has heard of what took them.
+    pub async fn sweep_shared(&self) -> Result<(), OpenError> {
+        let all = self.manifests().all().await?;
+        let is_live =
+            |name: &FileName| all.iter().any(|(_, contents)| contents.live.iter().any(|live| live.name == *name));
+        let gone = all.iter().flat_map(|(_, contents)| &contents.gone);
+        for gone in gone.filter(|gone| gone.is_shared && !is_live(&gone.name)) {
+            stdx::sometimes!("shared file swept");
+            if let Err(error) = self.take_away(gone).await {
+                tracing::warn!(%error, file = %gone.name.descriptor, "a file that does not count any more stays until the next start");
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether any component of the file is in its table's folder.
+    pub(crate) async fn is_anything_left(&self, name: &FileName) -> io::Result<bool> {
+        let folder = self.data_folder().join(&name.folder);
+        for component in Component::ALL {
+            if self.runtime().exists(&folder.join(name.descriptor.file_name(component))).await? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The path of a table's folder.
+    pub(crate) fn folder_of(&self, name: &FileName) -> PathBuf {
+        self.data_folder().join(Path::new(&name.folder))
+    }
+}
+
+/// What is to be said of a file that does not count any more.
+pub(crate) fn gone(options: &StorageOptions, live: &LiveRecord, by: Discarded, at: &str) -> GoneRecord {
+    let name = live.name.clone();
+    let destination = match options.auto_snapshot {
+        true => Destination::Snapshot(format!("{}-{at}-{}", by.word(), table_name(&name))),
+        false => Destination::Removed,
+    };
+    GoneRecord { name, is_shared: live.is_shared, destination }
+}
+
+/// Whether a truncation at `position` takes along what ends at `end`. Places of different shards are not compared.
+pub(crate) fn is_before(end: &ReplayPosition, position: &ReplayPosition) -> bool {
+    end.shard == position.shard && (end.boot, end.sequence) <= (position.boot, position.sequence)
+}
+
+/// The table's name in its folder's.
+fn table_name(name: &FileName) -> &str {
+    let folder = name.folder.rsplit('/').next().unwrap_or(&name.folder);
+    folder.rsplit_once('-').map_or(folder, |(table, _)| table)
+}
+
+fn not_found_is_fine(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}

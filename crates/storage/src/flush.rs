@@ -1,0 +1,448 @@
+//! Flushing: memtables become files while writes go on. One task per shard, which takes one memtable after the other.
+//!
+//! `docs/internals/manifest.md` says in which order things become durable, and why.
+
+use std::cell::{Cell, RefCell};
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::Duration;
+
+use planted::Bug;
+use runtime::Group;
+use runtime::sync::Notify;
+use schema::{Table, TableId};
+use sstable::own::{LogSpan, Origin};
+
+use crate::error::{FlushError, OpenError};
+use crate::generation::Generations;
+use crate::manifest::{FileName, LiveRecord, Record};
+use crate::memtable::{FlushItem, FlushWalk, Memtable};
+use crate::shard::{Engine, LogSequence, Shard};
+use crate::sstable::{Estimates, Sstable, SstableWriter, WriteError};
+use crate::tables::{Frozen, LiveFile};
+
+/// The part of the memory budget at which the largest memtable is flushed; the rest is for what is written meanwhile.
+const MEMORY_PART: usize = 2;
+/// The rest after a first failure, and the longest one.
+const RETRY_FIRST: Duration = Duration::from_millis(100);
+const RETRY_MAX: Duration = Duration::from_secs(10);
+/// Between two looks whether this shard count's manifests hold, at a start.
+const IN_FORCE_RETRY: Duration = Duration::from_millis(20);
+/// Items of a memtable that are looked at for the smallest numbers in it.
+const ESTIMATE_ITEMS: usize = 256;
+
+/// What a shard's flushes share.
+#[derive(Default)]
+pub(crate) struct Flusher {
+    /// There may be something to flush.
+    pub(crate) wake: Notify,
+    /// A flush has ended, well or not.
+    ended: Notify,
+    /// Flushes that failed so far, and why the last one did.
+    failures: Cell<u64>,
+    last_error: RefCell<Option<FlushError>>,
+    /// Whether this shard count's manifests are known to hold.
+    is_in_force: Cell<bool>,
+    /// The next frozen memtable's number.
+    next_number: Cell<u64>,
+    /// The log sequence of the last truncation in this process.
+    truncated_at: Cell<Option<u64>>,
+    pub(crate) generations: Generations,
+    /// Files written so far.
+    pub(crate) flushes: Cell<u64>,
+}
+
+/// One frozen memtable that is to be written.
+struct Job {
+    table: Rc<Table>,
+    frozen: Frozen,
+}
+
+impl Shard {
+    /// Starts the shard's flushes.
+    pub(crate) fn start_flusher(&self) {
+        self.arm();
+        let shard = self.clone();
+        self.runtime().spawn(Group::Flush, async move { shard.flush_for_ever().await });
+    }
+
+    /// Has the flusher woken when memtables use their part of the budget.
+    fn arm(&self) {
+        let mut engine = self.engine();
+        let threshold = engine.pool.budget() / MEMORY_PART;
+        engine.pool.set_alarm(threshold);
+    }
+
+    /// Wakes the flusher if memory says so; writes do this themselves.
+    #[inline]
+    pub(crate) fn flush_if_due(&self) {
+        let is_due = self.engine().pool.is_alarming();
+        if is_due {
+            self.wake_flusher();
+        }
+    }
+
+    #[cold]
+    pub(crate) fn wake_flusher(&self) {
+        // Once is enough: the flusher arms the alarm again when it has nothing more to do.
+        self.engine().pool.set_alarm(usize::MAX);
+        self.flusher().wake.notify();
+    }
+
+    /// Notes that a table was truncated when this was the log's end.
+    pub(crate) fn note_truncation(&self, sequence: u64) {
+        self.flusher().truncated_at.set(Some(sequence));
+    }
+
+    /// Flushes what was written to a table so far. What fails is tried again by itself.
+    pub async fn flush(&self, table: TableId) -> Result<(), FlushError> {
+        let failures = self.flusher().failures.get();
+        let Some(number) = self.freeze(table)? else { return Ok(()) };
+        self.flusher().wake.notify();
+        loop {
+            if !self.is_frozen(table, number) {
+                return Ok(());
+            }
+            if self.flusher().failures.get() != failures
+                && let Some(error) = self.flusher().last_error.borrow().clone()
+            {
+                return Err(error);
+            }
+            self.flusher().ended.notified().await;
+        }
+    }
+
+    /// Flushes all tables, or those of which the log has nothing.
+    pub async fn flush_at_end(&self, is_for_all: bool) -> Result<(), FlushError> {
+        let tables: Vec<TableId> = {
+            let engine = self.engine();
+            let meant = engine.tables.iter().filter(|table| is_for_all || !table.is_durable);
+            meant.map(|table| table.id).collect()
+        };
+        for table in tables {
+            self.flush(table).await?;
+        }
+        Ok(())
+    }
+
+    /// Freezes what was written to a table. Gives the number of the last frozen memtable of it, if there is one.
+    fn freeze(&self, table: TableId) -> Result<Option<u64>, FlushError> {
+        let mut engine = self.engine();
+        let oldest_merge = engine.merging.iter().min().copied();
+        let Some(table) = engine.tables.get_mut(table) else { return Ok(None) };
+        if table.memtable.is_empty() {
+            return Ok(table.frozen.back().map(|frozen| frozen.number));
+        }
+        // Without durable writes the log may stand where it stood at a truncation, which would take this along too.
+        if self.flusher().truncated_at.get() == Some(self.log().appended().0) {
+            self.log().append_nothing()?;
+        }
+        let number = self.flusher().next_number.get();
+        self.flusher().next_number.set(number + 1);
+        let end = self.log().position();
+        let mut covered = end;
+        if let Some(LogSequence(begun)) = oldest_merge {
+            stdx::sometimes!("flush beside a large write");
+            covered.sequence = covered.sequence.min(begun);
+        }
+        table.freeze(number, end, covered);
+        Ok(Some(number))
+    }
+
+    /// Whether a memtable of the table, this one or one before it, is still to be written.
+    fn is_frozen(&self, table: TableId, number: u64) -> bool {
+        let engine = self.engine();
+        let frozen = engine.tables.get(table).and_then(|table| table.frozen.front());
+        frozen.is_some_and(|frozen| frozen.number <= number)
+    }
+
+    async fn flush_for_ever(&self) {
+        let mut rest = RETRY_FIRST;
+        loop {
+            let ended = match self.next_job() {
+                Ok(Some(job)) => self.write_out(job).await,
+                Ok(None) => {
+                    self.arm();
+                    self.flusher().wake.notified().await;
+                    continue;
+                }
+                Err(error) => Err(error),
+            };
+            // The flush held its memtable to the end.
+            let mut engine = self.engine();
+            let Engine { tables, pool, .. } = &mut *engine;
+            tables.put_back(pool);
+            drop(engine);
+            self.trim_in_background();
+            match ended {
+                Ok(()) => rest = RETRY_FIRST,
+                Err(error) => {
+                    self.report(error);
+                    self.runtime().sleep(rest).await;
+                    rest = (rest * 2).min(RETRY_MAX);
+                }
+            }
+            self.flusher().ended.notify_all();
+        }
+    }
+
+    fn report(&self, error: FlushError) {
+        let flusher = self.flusher();
+        let is_news = flusher.last_error.borrow().as_ref() != Some(&error);
+        if is_news {
+            tracing::warn!(shard = self.runtime().shard().0, %error, "a flush failed; it is tried again");
+        }
+        stdx::sometimes!("flush failed");
+        flusher.failures.set(flusher.failures.get() + 1);
+        flusher.last_error.replace(Some(error));
+        flusher.ended.notify_all();
+    }
+
+    /// What is to be written next: the memtable that was frozen first, or one that is frozen now for the sake of the log or of
+    /// the memory.
+    fn next_job(&self) -> Result<Option<Job>, FlushError> {
+        if let Some(job) = self.oldest_job() {
+            return Ok(Some(job));
+        }
+        if self.log().bytes_kept() > self.options().log_bytes_max {
+            for table in self.log().oldest_tables() {
+                stdx::sometimes!("flush for the log's sake");
+                self.freeze(table)?;
+            }
+        }
+        let largest = {
+            let engine = self.engine();
+            let is_due = engine.pool.used() >= engine.pool.budget() / MEMORY_PART;
+            let written = engine.tables.iter().filter(|table| !table.memtable.is_empty());
+            written.max_by_key(|table| table.memtable.bytes()).map(|table| table.id).filter(|_| is_due)
+        };
+        if let Some(table) = largest
+            && self.oldest_job().is_none()
+        {
+            stdx::sometimes!("flush for the memory's sake");
+            self.freeze(table)?;
+        }
+        Ok(self.oldest_job())
+    }
+
+    fn oldest_job(&self) -> Option<Job> {
+        let engine = self.engine();
+        let oldest = engine.tables.iter().filter_map(|table| Some((table, table.frozen.front()?)));
+        let (table, frozen) = oldest.min_by_key(|(_, frozen)| frozen.number)?;
+        Some(Job { table: table.definition.clone(), frozen: frozen.clone() })
+    }
+
+    /// Makes a file of a frozen memtable, has it live, and lets go of what it takes the place of.
+    async fn write_out(&self, job: Job) -> Result<(), FlushError> {
+        self.wait_in_force().await?;
+        // Were the file there first, a power cut could keep this table's part of a batch and lose another's.
+        self.wait_synced(LogSequence(job.frozen.end.sequence)).await?;
+        let Some((live, sstable)) = self.write_file(&job).await? else { return Ok(()) };
+        if self.planted().is(Bug::SegmentFreedEarly) {
+            self.log().flushed(job.table.id, job.frozen.covered);
+        }
+        let mut rest = RETRY_FIRST;
+        // The file is whole: only its record is to be tried again.
+        while let Err(error) = self.manifest().append(Record::Live(live.clone())).await {
+            self.report(FlushError::Write { what: error.to_string() });
+            self.runtime().sleep(rest).await;
+            rest = (rest * 2).min(RETRY_MAX);
+        }
+        if self.swap(&job, sstable) {
+            self.log().flushed(job.table.id, job.frozen.covered);
+            self.flusher().flushes.set(self.flusher().flushes.get() + 1);
+        } else {
+            // It was truncated or dropped meanwhile. If that is durable, the file goes; else it will when it is.
+            stdx::sometimes!("truncated during its flush");
+            self.discard_if_truncated(live).await;
+        }
+        Ok(())
+    }
+
+    /// Waits until this shard count's manifests hold: files in others would be lost.
+    async fn wait_in_force(&self) -> Result<(), FlushError> {
+        while !self.flusher().is_in_force.get() {
+            let in_force = self.manifests().are_in_force().await;
+            match in_force.map_err(|error: OpenError| FlushError::Write { what: error.to_string() })? {
+                true => self.flusher().is_in_force.set(true),
+                false => self.runtime().sleep(IN_FORCE_RETRY).await,
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the file and opens it. `None`: nobody wants it any more.
+    async fn write_file(&self, job: &Job) -> Result<Option<(LiveRecord, Rc<Sstable>)>, FlushError> {
+        let folder = self.table_folder(&job.table);
+        let path = self.prepare_folder(&folder).await?;
+        let generation = self.flusher().generations.next(self.runtime());
+        let descriptor = sstable::Descriptor { version: sstable::Version::DA, generation: generation.clone() };
+        let name = FileName { table: job.table.id, folder, descriptor: descriptor.clone() };
+        let failed = |what: String| FlushError::Write { what };
+        let begun = self.manifest().append(Record::Begun(name.clone())).await;
+        begun.map_err(|error| failed(error.to_string()))?;
+        let live =
+            LiveRecord { name: name.clone(), is_shared: false, end: job.frozen.end, covered: Some(job.frozen.covered) };
+        if self.planted().is(Bug::ManifestBeforeData) {
+            let early = self.manifest().append(Record::Live(live.clone())).await;
+            early.map_err(|error| failed(error.to_string()))?;
+        }
+        let written = self.write_components(job, &path, generation).await;
+        let opened = match written {
+            Ok(true) => {
+                let opened = Sstable::open(self.runtime(), self.pages(), &path, descriptor, &job.table).await;
+                opened.map_err(|error| failed(error.to_string()))
+            }
+            Ok(false) => {
+                self.remove_leftovers(&name).await;
+                return Ok(None);
+            }
+            Err(error) => Err(failed(error.to_string())),
+        };
+        match opened {
+            Ok(sstable) => Ok(Some((live, sstable))),
+            Err(error) => {
+                self.remove_leftovers(&name).await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Writes the components. False: the table was truncated or dropped meanwhile, and there is nothing.
+    async fn write_components(
+        &self,
+        job: &Job,
+        path: &std::path::Path,
+        generation: sstable::Generation,
+    ) -> Result<bool, WriteError> {
+        let Frozen { memtable, end, covered, .. } = &job.frozen;
+        let known = self.manifest().contents().covered.get(&job.table.id).copied();
+        let from = known.filter(|known| known.boot == end.boot).map_or(0, |known| known.sequence);
+        let span = LogSpan { boot: end.boot, shard: end.shard, from: from.min(covered.sequence), to: end.sequence };
+        let host = self.options().host.0;
+        let origin = Origin { host, shard_count: self.sharder().shards, shard: end.shard, log: vec![span] };
+        let estimates = estimate(memtable);
+        let mut writer = SstableWriter::create(self.runtime(), path, generation, &job.table, estimates, origin).await?;
+        let mut walk = FlushWalk::over(memtable.clone());
+        loop {
+            match walk.next() {
+                Some(FlushItem::Partition { token, key, deletion, static_row }) => {
+                    writer.partition(token, key, deletion, static_row);
+                }
+                Some(FlushItem::Row(clustering, row)) => writer.row(clustering, row),
+                Some(FlushItem::Marker(marker)) => writer.marker(&marker),
+                Some(FlushItem::PartitionEnd) => {}
+                None => break,
+            }
+            if writer.is_due() {
+                if let Err(error) = writer.write_out().await {
+                    writer.abandon().await;
+                    return Err(error);
+                }
+                if !self.is_frozen(job.table.id, job.frozen.number) {
+                    writer.abandon().await;
+                    return Ok(false);
+                }
+            }
+            self.runtime().maybe_yield().await;
+        }
+        writer.finish().await?;
+        Ok(true)
+    }
+
+    /// The file takes the memtable's place. False: the memtable is not there any more.
+    fn swap(&self, job: &Job, sstable: Rc<Sstable>) -> bool {
+        let mut engine = self.engine();
+        let Engine { tables, pool, .. } = &mut *engine;
+        let number = job.frozen.number;
+        let table = tables.get_mut(job.table.id);
+        let Some(table) = table.filter(|table| table.frozen.front().is_some_and(|first| first.number == number)) else {
+            return false;
+        };
+        let frozen = table.frozen.pop_front().expect("it is the first of them");
+        let file = LiveFile { sstable, is_shared: false };
+        // The table may have been altered since the file was opened.
+        file.take_definition(&table.definition);
+        table.files.push(file);
+        table.files_version += 1;
+        tables.retire(frozen.memtable, pool);
+        true
+    }
+
+    /// The table's folder, whose name is durable.
+    async fn prepare_folder(&self, folder: &str) -> Result<PathBuf, FlushError> {
+        let data = self.data_folder();
+        let path = data.join(folder);
+        let failed = |error: std::io::Error| FlushError::Write { what: format!("{}: {error}", path.display()) };
+        if self.runtime().exists(&path).await.map_err(failed)? {
+            return Ok(path);
+        }
+        self.runtime().create_dir_all(&path).await.map_err(failed)?;
+        for parent in path.ancestors().skip(1).take_while(|parent| parent.starts_with(&self.options().dir)) {
+            self.runtime().sync_dir(parent).await.map_err(failed)?;
+        }
+        Ok(path)
+    }
+}
+
+/// What is known of a memtable's content: its partitions are counted, and the smallest numbers are those of its beginning.
+fn estimate(memtable: &Rc<Memtable>) -> Estimates {
+    let mut estimates = Estimates { partitions: u64::from(memtable.partition_count()), ..Estimates::default() };
+    let mut least = Least { estimates: &mut estimates };
+    let mut walk = FlushWalk::over(memtable.clone());
+    for _ in 0..ESTIMATE_ITEMS {
+        match walk.next() {
+            Some(FlushItem::Partition { deletion, static_row, .. }) => {
+                deletion.into_iter().for_each(|deletion| least.deletion(deletion));
+                static_row.into_iter().for_each(|row| least.row(&row));
+            }
+            Some(FlushItem::Row(_, row)) => least.row(&row),
+            Some(FlushItem::Marker(marker)) => {
+                marker.opens.into_iter().for_each(|deletion| least.deletion(deletion));
+            }
+            Some(FlushItem::PartitionEnd) => {}
+            None => break,
+        }
+    }
+    estimates
+}
+
+struct Least<'e> {
+    estimates: &'e mut Estimates,
+}
+
+impl Least<'_> {
+    fn timestamp(&mut self, timestamp: i64) {
+        let known = self.estimates.timestamp_min.get_or_insert(timestamp);
+        *known = timestamp.min(*known);
+    }
+
+    fn second(&mut self, second: u32) {
+        let known = self.estimates.local_deletion_time_min.get_or_insert(second);
+        *known = second.min(*known);
+    }
+
+    fn deletion(&mut self, deletion: mutation::Deletion) {
+        self.timestamp(deletion.timestamp);
+        self.second(deletion.local_deletion_time);
+    }
+
+    fn expiry(&mut self, expiry: mutation::Expiry) {
+        self.second(expiry.local_deletion_time);
+        let known = self.estimates.ttl_min.get_or_insert(expiry.ttl);
+        *known = expiry.ttl.min(*known);
+    }
+
+    fn row(&mut self, row: &mutation::RowRef<'_>) {
+        row.deletion().into_iter().for_each(|deletion| self.deletion(deletion));
+        if let Some(liveness) = row.liveness() {
+            self.timestamp(liveness.timestamp);
+            liveness.expiry.into_iter().for_each(|expiry| self.expiry(expiry));
+        }
+        for cell in row.cells() {
+            self.timestamp(cell.timestamp);
+            cell.expiry.into_iter().for_each(|expiry| self.expiry(expiry));
+            cell.tombstone.into_iter().for_each(|second| self.second(second));
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Merging lanes: several sequences of data, each in the read's order, into what a client is to see.
+//!
+//! A lane is what one replica answers, or one shard of it. See `docs/internals/read-path.md` and
+//! `docs/internals/coordinator.md`.
+
+mod data_page;
+mod direct;
+mod lane;
+mod merge;
+mod output;
+mod place;
+mod source;
+mod through;
+
+pub use data_page::{DataItem, DataPageLimits, DataPageWriter, read_data_item};
+pub use lane::{Lane, Page, Source};
+pub use merge::{Comparison, ReadDone, merge};
+pub use place::{clustering_place, row_position};
+
+#[cfg(test)]
+mod tests;
