@@ -45,14 +45,13 @@ struct Time {
     is_deletion: bool,
 }
 
-/// `column = …` with its values; those of lists wait for each other.
+/// `column = …` with its values.
 #[derive(Default)]
 struct Assignments {
     texts: Vec<String>,
     values: Vec<Option<Vec<u8>>>,
     /// Elements by column, until they are put together.
     elements: BTreeMap<u16, Vec<Vec<u8>>>,
-    has_list: bool,
 }
 
 impl<'s> Statements<'s> {
@@ -109,6 +108,8 @@ impl<'s> Statements<'s> {
             writes.push(self.delete(&text, values, deletion));
         }
         let mut inserted = (Vec::new(), Vec::new());
+        // Elements of lists in their order; one statement for each run of the same time.
+        let mut runs: Vec<(&Column, Time, Assignments)> = Vec::new();
         for cell in row.cells() {
             let Some(column) = self.table.column_by_id(cell.column) else { continue };
             if !(self.is_known)(&column.name) {
@@ -125,6 +126,12 @@ impl<'s> Statements<'s> {
                         let mut write = self.delete(&text, values, deletion);
                         write.text = write.text.replacen("DELETE ", &format!("DELETE {name} "), 1);
                         writes.push(write);
+                    }
+                    _ if matches!(column.ty, CqlType::List { .. }) => {
+                        if runs.last().is_none_or(|(last, of, _)| (last.id, *of) != (column.id, time)) {
+                            runs.push((column, time, Assignments::default()));
+                        }
+                        runs.last_mut().into_iter().for_each(|(_, _, run)| run.element(column, &cell));
                     }
                     _ => groups.entry(time).or_default().element(column, &cell),
                 }
@@ -143,6 +150,9 @@ impl<'s> Statements<'s> {
         for (time, group) in groups {
             writes.extend(self.update(clustering, group, time));
         }
+        for (_, time, run) in runs {
+            writes.extend(self.update(clustering, run, time).map(|write| Write { is_ordered: true, ..write }));
+        }
     }
 
     fn insert(&self, clustering: &[Vec<u8>], columns: (Vec<String>, Vec<Option<Vec<u8>>>), time: Time) -> Write {
@@ -155,16 +165,15 @@ impl<'s> Statements<'s> {
         Write { text, values: values.chain(time.value()).collect(), ..time.write() }
     }
 
-    fn update(&self, clustering: Option<&[Vec<u8>]>, group: Assignments, time: Time) -> Vec<Write> {
-        let mut group = group;
+    fn update(&self, clustering: Option<&[Vec<u8>]>, mut group: Assignments, time: Time) -> Option<Write> {
         group.close(self.table, time.is_deletion);
         if group.texts.is_empty() {
-            return Vec::new();
+            return None;
         }
         let (place, key) = self.place(clustering);
         let text = format!("UPDATE {}{} SET {} WHERE {place}", self.target, time.using(), group.texts.join(", "));
         let values = time.value().into_iter().chain(group.values).chain(key.into_iter().map(Some)).collect();
-        vec![Write { text, values, is_ordered: group.has_list, ..time.write() }]
+        Some(Write { text, values, ..time.write() })
     }
 
     /// The relations of the partition's key, and of a row's clustering.
@@ -282,7 +291,6 @@ impl Assignments {
             (CqlType::List { .. }, None) => {}
             (CqlType::List { .. } | CqlType::Set { .. }, Some(element)) => {
                 self.elements.entry(column.id.0).or_default().push(element.to_vec());
-                self.has_list |= matches!(column.ty, CqlType::List { .. });
             }
             (CqlType::Map { .. }, Some(entry)) => {
                 let mut reader = Reader::new(entry);
