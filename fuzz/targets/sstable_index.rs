@@ -59,7 +59,10 @@ fn sorted(file: &[u8], version: Version) {
     let (mut at, mut key) = (0, Vec::new());
     while let Ok(Some(entry)) = index.entry(file, at, &mut key) {
         walk(file, index.blocks(file, &entry, table.clustering(), START, END));
-        let _ = index.find(file, 0, token_of(&key), &key);
+        // From the beginning: of all entries it would take their number's square.
+        if at < 1_000 {
+            let _ = index.find(file, 0, token_of(&key), &key);
+        }
         assert!(entry.next > at);
         at = entry.next;
     }
