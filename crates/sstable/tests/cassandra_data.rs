@@ -14,9 +14,11 @@ use sstable::{Component, Descriptor, Header, HeaderColumn, Version};
 
 mod fixtures;
 mod items;
+mod tables;
 
 use fixtures::Fixture;
-use items::{Ids, Kept, read_all, table_of, write_all};
+use items::{Kept, read_all, write_all};
+use tables::{Ids, table_of};
 
 fn has_counters(header: &Header) -> bool {
     header.statics.iter().chain(&header.regulars).any(|column| column.ty == CqlType::Counter)

@@ -13,10 +13,10 @@ use sstable::{Block, Blocks, Component, Filter, FilterBuilder, Format, KeyHash, 
 use topology::{Token, token_of};
 
 mod fixtures;
-mod items;
+mod tables;
 
 use fixtures::Fixture;
-use items::{Ids, table_of};
+use tables::{Ids, table_of};
 
 /// A row or marker as it lies in Data.db.
 struct Unfiltered {

@@ -121,6 +121,22 @@ proptest! {
     }
 }
 
+/// The longest keys that there are, with all but their ends in common: paths of more than a page, and of zeros that are written double.
+#[test]
+fn the_longest_keys_are_found() {
+    let mut keys = Keys::new();
+    for (token, byte) in [(1, b'k'), (2, 0), (3, 0xff)] {
+        for last in 0..40_u8 {
+            let mut key = vec![byte; usize::from(u16::MAX)];
+            key[65_000] ^= last / 10;
+            key[65_534] = last;
+            keys.insert((Token(token), key), Partition::Data(u64::from(last) << 8 | u64::from(byte)));
+        }
+    }
+    let probes: Vec<_> = keys.keys().step_by(7).cloned().collect();
+    check(&keys, &probes).expect("all are found");
+}
+
 /// A cursor turned around gives what it gave.
 #[test]
 fn a_cursor_goes_back_and_forth() {

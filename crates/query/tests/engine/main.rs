@@ -8,6 +8,7 @@
 
 mod constants;
 mod cost;
+mod files;
 mod harness;
 mod limits;
 mod paging;

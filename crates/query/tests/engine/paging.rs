@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use crate::harness::{Client, Folder, Reply, buffer, run_node};
+use crate::harness::{Client, Folder, Reply, buffer, run_node, run_node_with};
 use crate::requests::{KEYSPACE, must};
 use cql_protocol::{Consistency, ErrorCode, QueryParams, Response, ResultBody, Value};
 
@@ -76,16 +76,36 @@ impl Walk {
         self.is_over = state.is_none();
         self.state = state;
     }
+
+    async fn go_to_the_end(&mut self, client: &Client, text: &str, size: i32) {
+        while !self.is_over {
+            self.go(client, text, size).await;
+        }
+    }
 }
 
 #[test]
 fn every_shape_goes_on_after_restarts_with_other_shard_counts() {
-    let folder = Folder::new("paging-shapes");
+    pages_over_restarts("paging-shapes", false);
+}
+
+/// A place is one in the data, wherever it lies: with files of other shard counts, which several shards read.
+#[test]
+fn every_shape_goes_on_over_files_after_restarts_with_other_shard_counts() {
+    pages_over_restarts("paging-shapes-files", true);
+}
+
+fn pages_over_restarts(name: &str, flushes: bool) {
+    let folder = Folder::new(name);
     let walks = Mutex::new(vec![Walk::default(); SHAPES.len()]);
-    run_node(folder.path(), 2, |client| {
+    run_node_with(folder.path(), 2, |client, _, storage| {
         let walks = &walks;
         async move {
             fill(&client).await;
+            if flushes {
+                // This shard's only: what the others have is in their memtables.
+                storage.flush_at_end(true).await.expect("all is flushed");
+            }
             let mut known = walks.lock().expect("one at a time").clone();
             for (walk, text) in known.iter_mut().zip(SHAPES) {
                 walk.go(&client, text, 2).await;
@@ -95,16 +115,17 @@ fn every_shape_goes_on_after_restarts_with_other_shard_counts() {
         }
     });
     for shards in [1, 3] {
-        run_node(folder.path(), shards, |client| {
+        run_node_with(folder.path(), shards, |client, _, storage| {
             let walks = &walks;
             async move {
+                if flushes {
+                    storage.flush_at_end(true).await.expect("all is flushed");
+                }
                 let mut known = walks.lock().expect("one at a time").clone();
                 for (walk, text) in known.iter_mut().zip(SHAPES) {
                     walk.go(&client, text, 2).await;
                     if shards == 3 {
-                        while !walk.is_over {
-                            walk.go(&client, text, 7).await;
-                        }
+                        walk.go_to_the_end(&client, text, 7).await;
                         let (whole, _) = page(&client.query(text).await);
                         assert!(whole.len() > 4, "{text} has more than two pages");
                         assert_eq!(walk.seen, whole, "{text}");
@@ -126,9 +147,7 @@ fn each_size_of_page_gives_the_same_rows() {
             assert_eq!(state, None, "{text}");
             for size in [1, 2, 5, 10, 1000] {
                 let mut walk = Walk::default();
-                while !walk.is_over {
-                    walk.go(&client, text, size).await;
-                }
+                walk.go_to_the_end(&client, text, size).await;
                 assert_eq!(walk.seen, whole, "{text} in pages of {size}");
             }
         }

@@ -13,7 +13,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use crate::harness::{Client, Folder, Reply, buffer, run_node};
+use crate::harness::{Client, Folder, Reply, buffer, run_node_with};
 use cql_protocol::request::Request;
 use cql_protocol::response::{DecodedSpec, Rows, SchemaTarget};
 use cql_protocol::{Consistency, Prepared, QueryParams, Response, ResultBody, Value, Version};
@@ -22,15 +22,22 @@ use cql_types::CqlType;
 
 #[test]
 fn scripts_on_one_shard() {
-    run_all(1);
+    run_all(1, 0);
 }
 
 #[test]
 fn scripts_on_two_shards() {
-    run_all(2);
+    run_all(2, 0);
 }
 
-fn run_all(shards: u16) {
+/// What lies in files, and in memory too, gives the same answers.
+#[test]
+fn scripts_over_files() {
+    run_all(1, 2);
+}
+
+/// With `flush_every` all tables are flushed before each so many statements.
+fn run_all(shards: u16, flush_every: usize) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata");
     let mut scripts: Vec<PathBuf> = std::fs::read_dir(&folder)
         .expect("the scripts are there")
@@ -43,10 +50,10 @@ fn run_all(shards: u16) {
     for script in &scripts {
         let text = std::fs::read_to_string(script).expect("the script can be read");
         let name = script.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_owned();
-        let data = Folder::new(&format!("{name}-{shards}"));
-        let (given, expected) = run_script(data.path(), shards, &text);
+        let data = Folder::new(&format!("{name}-{shards}-{flush_every}"));
+        let (given, expected) = run_script(data.path(), shards, flush_every, &text);
         if given != expected {
-            if std::env::var_os("UPDATE_EXPECT").is_some() && shards == 1 {
+            if std::env::var_os("UPDATE_EXPECT").is_some() && shards == 1 && flush_every == 0 {
                 std::fs::write(script, &given).expect("the script can be written");
             } else {
                 wrong.push(format!("{}:\n{}", script.display(), difference(&expected, &given)));
@@ -94,16 +101,19 @@ fn blocks(text: &str) -> Vec<Block> {
 }
 
 /// Runs a script. Gives it with the answers as they are, and as it was.
-fn run_script(data: &Path, shards: u16, text: &str) -> (String, String) {
+fn run_script(data: &Path, shards: u16, flush_every: usize, text: &str) -> (String, String) {
     let blocks = blocks(text);
     let given = std::sync::Mutex::new(String::new());
     let expected = blocks.iter().map(|block| format!("{}{}", block.head, block.expected));
     let expected = expected.collect::<Vec<_>>().join("\n");
-    run_node(data, shards, |client| {
+    run_node_with(data, shards, |client, _, storage| {
         let (blocks, given) = (&blocks, &given);
         async move {
             let mut answers = Vec::new();
-            for block in blocks {
+            for (index, block) in blocks.iter().enumerate() {
+                if flush_every > 0 && index % flush_every == 0 {
+                    storage.flush_at_end(true).await.expect("all is flushed");
+                }
                 let answer = if block.comments_only { String::new() } else { run_block(&client, &block.head).await };
                 answers.push(format!("{}{answer}", block.head));
             }

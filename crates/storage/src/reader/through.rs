@@ -5,11 +5,15 @@
 //! anew, and the read goes on behind what it gave.
 
 use std::cmp::Reverse;
+use std::future::poll_fn;
 use std::ops::{Bound as TokenBound, RangeBounds};
+use std::pin::Pin;
 use std::rc::Rc;
+use std::task::Poll;
 
 use mutation::{Deletion, KeyRange, Position, ReadCommand};
 use schema::Table;
+use sstable::KeyHash;
 use topology::Token;
 
 use crate::memtable::Memtable;
@@ -51,7 +55,7 @@ impl TableState {
     }
 
     fn only_memtable_of_many(&self, command: &ReadCommand<'_>) -> Option<&Memtable> {
-        if self.files.iter().any(|file| may_hold(file, command)) {
+        if self.files_that_may_hold(command).next().is_some() {
             return None;
         }
         let mut holding = self.memtables().filter(|memtable| memtable.may_hold(&command.keys));
@@ -68,8 +72,7 @@ impl TableState {
         let frozen = self.frozen.iter().rev().filter(|frozen| frozen.memtable.may_hold(&command.keys));
         origins.extend(frozen.map(|frozen| Origin::Frozen(frozen.number)));
         let memtables = origins.len();
-        let files = self.files.iter().filter(|file| may_hold(file, command));
-        origins.extend(files.map(|file| Origin::File(file.clone())));
+        origins.extend(self.files_that_may_hold(command).map(|file| Origin::File(file.clone())));
         // What was written last is read first: it may say that all before it was deleted.
         origins[memtables..].sort_by_key(|origin| match origin {
             Origin::File(file) => Reverse(file.sstable.timestamps().1),
@@ -77,18 +80,23 @@ impl TableState {
         });
         Lanes { table: self.definition.clone(), version: self.files_version, origins }
     }
-}
 
-/// Whether a file may hold something of what a read asks for.
-fn may_hold(file: &LiveFile, command: &ReadCommand<'_>) -> bool {
-    match command.keys {
-        KeyRange::Partition { token, key } => file.sstable.may_contain(token, key),
-        KeyRange::Tokens { start, end } => {
-            let (first, last) = file.sstable.token_range();
-            let after = command.after.map_or(TokenBound::Unbounded, |after| TokenBound::Included(after.token));
-            let is_before = |bound: TokenBound<Token>| (bound, TokenBound::<Token>::Unbounded).contains(&last);
-            is_before(start) && is_before(after) && (TokenBound::Unbounded, end).contains(&first)
-        }
+    fn files_that_may_hold(&self, command: &ReadCommand<'_>) -> impl Iterator<Item = &LiveFile> {
+        let keys = command.keys;
+        let after = command.after.map_or(TokenBound::Unbounded, |after| TokenBound::Included(after.token));
+        // One hash for all files.
+        let hash = match keys {
+            KeyRange::Partition { key, .. } if !self.files.is_empty() => Some(KeyHash::of(key)),
+            _ => None,
+        };
+        self.files.iter().filter(move |file| match keys {
+            KeyRange::Partition { token, .. } => hash.is_some_and(|hash| file.sstable.may_contain_hash(token, hash)),
+            KeyRange::Tokens { start, end } => {
+                let (first, last) = file.sstable.token_range();
+                let is_before = |bound: TokenBound<Token>| (bound, TokenBound::<Token>::Unbounded).contains(&last);
+                is_before(start) && is_before(after) && (TokenBound::Unbounded, end).contains(&first)
+            }
+        })
     }
 }
 
@@ -252,28 +260,87 @@ impl Shard {
         let limits = DataPageLimits { bytes: limits.bytes.min(bytes_max), ..limits };
         let after = progress.after().map(|after| after.to_owned());
         let command = *command;
-        let mut merged = Vec::with_capacity(origins.len());
-        let mut deleted: Option<Deletion> = None;
-        for origin in origins {
-            if let (Origin::File(file), Some(deletion)) = (&origin, deleted)
-                && file.sstable.timestamps().1 < deletion.timestamp
-            {
-                // And so are all that follow, which are older.
-                stdx::sometimes!("files older than the partition's deletion are not read");
-                break;
-            }
+        let sources = origins.into_iter().map(|origin| {
             let window = ReadWindow::default();
-            let mut source = OwnSource { shard: self, origin, command, version, limits, limits_max, window };
-            let page = source.fetch(after.as_ref()).await?;
-            let lane = Lane::new(source, page, &table)?;
-            if is_partition {
-                deleted = Deletion::max_of(deleted, lane.deletion_of_all(&table));
-            }
-            if !lane.is_at_end() {
-                merged.push(lane);
-            }
-        }
+            OwnSource { shard: self, origin, command, version, limits, limits_max, window }
+        });
+        let mut merged = match is_partition {
+            true => newest_first(sources, after.as_ref(), &table).await?,
+            false => all_at_once(sources, after.as_ref(), &table).await?,
+        };
         let pause = async || self.runtime().maybe_yield().await;
         Merge::new(&mut merged, &table, command.reversed, output, progress).run(pause).await
     }
+}
+
+/// The lanes of one partition, the first page of one after the other: what an early one says may save the reading of the rest.
+async fn newest_first<'r>(
+    sources: impl Iterator<Item = OwnSource<'r>>,
+    after: Option<&Position>,
+    table: &Table,
+) -> Result<Vec<Lane<OwnSource<'r>>>, LaneError> {
+    let mut lanes = Vec::new();
+    let mut deleted: Option<Deletion> = None;
+    for mut source in sources {
+        if let (Origin::File(file), Some(deletion)) = (&source.origin, deleted)
+            && file.sstable.timestamps().1 < deletion.timestamp
+        {
+            // And so are all that follow, which are older.
+            stdx::sometimes!("files older than the partition's deletion are not read");
+            break;
+        }
+        let page = source.fetch(after).await?;
+        let lane = Lane::new(source, page, table)?;
+        deleted = Deletion::max_of(deleted, lane.deletion_of_all(table));
+        if !lane.is_at_end() {
+            lanes.push(lane);
+        }
+    }
+    Ok(lanes)
+}
+
+/// The lanes of a scan, whose first pages are read at the same time.
+async fn all_at_once<'r>(
+    sources: impl Iterator<Item = OwnSource<'r>>,
+    after: Option<&Position>,
+    table: &Table,
+) -> Result<Vec<Lane<OwnSource<'r>>>, LaneError> {
+    let fetching = sources.map(|mut source| async move {
+        let page = source.fetch(after).await?;
+        Lane::new(source, page, table)
+    });
+    let mut lanes = Vec::new();
+    for lane in together(fetching).await {
+        let lane = lane?;
+        if !lane.is_at_end() {
+            lanes.push(lane);
+        }
+    }
+    Ok(lanes)
+}
+
+/// Runs futures at the same time, and gives what they come to in their order.
+async fn together<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Output> {
+    enum State<F: Future> {
+        Running(Pin<Box<F>>),
+        Done(F::Output),
+    }
+    let mut states: Vec<State<F>> = futures.map(|future| State::Running(Box::pin(future))).collect();
+    poll_fn(|context| {
+        let mut is_done = true;
+        for state in &mut states {
+            let State::Running(future) = state else { continue };
+            match future.as_mut().poll(context) {
+                Poll::Ready(output) => *state = State::Done(output),
+                Poll::Pending => is_done = false,
+            }
+        }
+        if is_done { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    let done = states.into_iter().map(|state| match state {
+        State::Done(output) => output,
+        State::Running(_) => unreachable!("all are done"),
+    });
+    done.collect()
 }

@@ -4,6 +4,8 @@ mod batches;
 mod files;
 mod flushes;
 mod harness;
+mod model;
+mod reads;
 mod reshard;
 mod restart;
 mod steps;
