@@ -38,7 +38,11 @@ const FORBIDDEN: [(&str, &[&str], &str); 10] = [
     ("storage", &["cql-syntax", "cql-protocol"], "the engine knows neither CQL text nor frames"),
     ("cluster", &["cql-syntax", "cql-protocol"], "replicas exchange mutations, not CQL"),
     ("server", &["cql-syntax", "mutation", "storage", "cluster"], "the server carries requests and plans none"),
-    ("filetools", &["storage", "cluster", "query", "server"], "the file tools need no server, or see one as a client does"),
+    (
+        "filetools",
+        &["storage", "cluster", "query", "server"],
+        "the file tools need no server, or see one as a client does",
+    ),
 ];
 
 /// All that the load generator may see: a client's view, and the floor it runs on.
