@@ -145,3 +145,52 @@ fn the_bytes_are_cassandras() {
     ChunkEncoder::new(&self::params(Compressor::Lz4, 1024, i32::MAX as u32)).encode(&[7; 600], &mut stored);
     assert_eq!(stored[..4], [0x58, 2, 0, 0], "the length is little-endian");
 }
+
+/// What the compressors of Cassandra 5.0.6 make of a text (`ICompressor.compress`), in hexadecimal.
+const CASSANDRAS: [(Compressor, &str); 4] = [
+    (
+        Compressor::Lz4,
+        "14010000ff0e612076616c75652074686174207265706561747320697473656c662c201d000abf6e756d6265722037393139 \
+         28000a0f1d000a0f45007d502037393139",
+    ),
+    (
+        Compressor::Snappy,
+        "940270612076616c75652074686174207265706561747320697473656c662c20721d00286e756d6265722037393139722800 \
+         721d00fe4500fe4500524500",
+    ),
+    (
+        Compressor::Deflate,
+        "789c4b54284bcc294d5528c9482c51284a2d484d2c2956c82c294ecd49d35148c42799579a9b945aa4606e69688957ddd033 \
+         0400389161bd",
+    ),
+    (
+        Compressor::Zstd(3),
+        "28b52ffd641400c501008402612076616c75652074686174207265706561747320697473656c662c206e756d626572203739 \
+         31390400122450006eb0d4ed03b77202650d3e64",
+    ),
+];
+
+#[test]
+fn what_cassandra_compressed_is_read() {
+    let data = b"a value that repeats itself, a value that repeats itself, number 7919".repeat(4);
+    for (compressor, hexadecimal) in CASSANDRAS {
+        let digits: Vec<u32> = hexadecimal.chars().filter_map(|digit| digit.to_digit(16)).collect();
+        let stored: Vec<u8> = digits.chunks(2).map(|pair| (pair[0] * 16 + pair[1]) as u8).collect();
+        let chunk = [&stored[..], &crate::checksum::crc32(&stored).to_be_bytes()].concat();
+        let params = params(compressor, 1024, i32::MAX as u32);
+        let mut out = Vec::new();
+        let decoded = ChunkDecoder::new(&params).decode(&chunk, data.len(), &mut out);
+        assert_eq!((decoded, &out), (Ok(()), &data), "{compressor:?}");
+        let mut ours = Vec::new();
+        ChunkEncoder::new(&params).encode(&data, &mut ours);
+        assert!(
+            ours.len() <= stored.len() + 16,
+            "{compressor:?}: {} bytes, {} of Cassandra's",
+            ours.len(),
+            stored.len()
+        );
+        if compressor == Compressor::Zstd(3) {
+            assert_eq!(ours[..7], stored[..7], "a frame with its length and a checksum");
+        }
+    }
+}

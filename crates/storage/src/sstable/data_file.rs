@@ -27,6 +27,8 @@ pub(super) enum Layout {
 /// An open data file.
 pub(super) struct DataFile {
     runtime: Runtime,
+    /// Tells it from all others of the shard.
+    number: u32,
     pub(super) path: PathBuf,
     file: File,
     /// The file's bytes.
@@ -45,7 +47,7 @@ impl DataFile {
         layout: Layout,
     ) -> Self {
         let (runtime, path, cache) = (runtime.clone(), path.to_owned(), cache.clone());
-        DataFile { runtime, path, file, stored_length, layout, cache }
+        DataFile { number: cache.new_file(), runtime, path, file, stored_length, layout, cache }
     }
 
     /// The bytes of data.
@@ -148,9 +150,11 @@ const AHEAD_MAX: usize = 256 << 10;
 const KEPT_BEHIND: u64 = 64 << 10;
 
 /// What a read holds of a data file, for the read that goes on where it ended: it finds its bytes here instead of on the device, and
-/// the further reads go on one after the other, the further they read ahead. For one SSTable.
+/// the further reads go on one after the other, the further they read ahead. It is one SSTable's at a time.
 #[derive(Debug, Default)]
 pub struct ReadWindow {
+    /// The file's number.
+    of: u32,
     bytes: Vec<u8>,
     /// Where `bytes` begins in the data.
     start: u64,
@@ -174,6 +178,13 @@ pub(super) struct Head {
 }
 
 impl ReadWindow {
+    /// Forgets what it holds of another file.
+    pub(super) fn turn_to(&mut self, file: &DataFile) {
+        if self.of != file.number {
+            *self = ReadWindow { of: file.number, ..ReadWindow::default() };
+        }
+    }
+
     fn end(&self) -> u64 {
         self.start + self.bytes.len() as u64
     }

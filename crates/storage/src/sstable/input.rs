@@ -33,6 +33,7 @@ pub(super) struct Input<'r> {
 
 impl<'r> Input<'r> {
     pub(super) fn new(file: &'r DataFile, window: &'r mut ReadWindow, reader: DataReader) -> Self {
+        window.turn_to(file);
         Input { file, window, reader, position: 0 }
     }
 

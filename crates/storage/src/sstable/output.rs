@@ -136,10 +136,9 @@ impl OutputFile {
         Ok(ComponentSum { component: self.component, length, crc: self.crc.finalize(), pages: self.pages })
     }
 
-    /// Waits until nothing of it is in flight any more, and gives its path: it can be removed.
-    pub(super) async fn give_up(mut self) -> PathBuf {
+    /// Waits until nothing of it is in flight any more: it can be removed.
+    pub(super) async fn give_up(mut self) {
         // That the write failed too is of no interest any more.
         let _ = self.end_write().await;
-        self.path
     }
 }

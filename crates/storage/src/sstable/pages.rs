@@ -136,7 +136,8 @@ impl PageCache {
         self.counts.set(counts);
     }
 
-    fn new_file(&self) -> u32 {
+    /// A number that no other file of the shard has.
+    pub(super) fn new_file(&self) -> u32 {
         let mut state = self.state.borrow_mut();
         state.files = state.files.checked_add(1).expect("a process opens fewer than 4 billion files");
         state.files

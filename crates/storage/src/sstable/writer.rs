@@ -293,26 +293,42 @@ impl SstableWriter {
         self.end_partition();
         let (first, last) = (self.first, self.last.take().map(|(token, _)| token));
         let tokens = first.zip(last).expect("an SSTable has a partition");
-        let written = self.write_rest(tokens).await;
-        let Written { data_bytes, timestamps, rows, partitions, files } = match written {
-            Ok(written) => written,
-            Err(error) => {
-                // A file is removed when nothing is written to it any more.
-                for file in [self.data_file, self.partitions_file, self.rows_file] {
-                    file.give_up().await;
-                }
-                return Err(error);
-            }
-        };
+        if let Err(error) = self.write_data(self.pending.len()).await {
+            give_up([self.data_file, self.partitions_file, self.rows_file]).await;
+            return Err(error);
+        }
+        let data_bytes = self.data_bytes();
+        self.partitions.finish(&mut self.ready);
+        self.partitions_file.push(&self.ready);
+        let collector = self.writer.finish();
+        let (partitions, timestamps) = (collector.partitions(), collector.timestamps().unwrap_or((i64::MAX, i64::MIN)));
+        let statistics = collector.finish(&FileFacts {
+            bloom_filter_fp_chance: self.table.options.bloom_filter_fp_chance,
+            compression_ratio: self.chunks.ratio(),
+            host: self.origin.host,
+            token_space_coverage: Some(token_space_coverage(tokens)),
+        });
+        let rows = statistics.stats.rows.max(0).cast_unsigned();
+        let mut filter = Vec::new();
+        self.filter.finish().encode(&mut filter);
+        let small = [(Component::Filter, filter), self.chunks.component(), (Component::Statistics, statistics.write())];
+        let files = Files { runtime: &self.runtime, folder: &self.folder, descriptor: &self.descriptor };
         let mut outputs = vec![self.data_file, self.partitions_file, self.rows_file];
-        outputs.extend(files);
+        for (component, bytes) in small {
+            match files.make(component, &bytes).await {
+                Ok(file) => outputs.push(file),
+                Err(error) => {
+                    give_up(outputs).await;
+                    return Err(error);
+                }
+            }
+        }
         let mut sums = sync_all(&self.runtime, outputs).await?;
-        let digest = encode_digest(sums[0].crc);
         let mut components: Vec<Component> = sums.iter().map(|sum| sum.component).collect();
         components.extend([Component::Digest, Component::Toc, Component::Helenus]);
-        let files = Files { runtime: &self.runtime, folder: &self.folder, descriptor: &self.descriptor };
-        let digest = files.make(Component::Digest, &digest).await?.finish().await?;
-        sums.push(digest);
+        // The first is Data.db's.
+        let digest = encode_digest(sums[0].crc);
+        sums.push(files.make(Component::Digest, &digest).await?.finish().await?);
         let disk_bytes: u64 = sums.iter().map(|sum| sum.length).sum();
         let own = OwnComponent { origin: self.origin, tokens: vec![tokens], sums }.encode();
         let list = toc::encode(&components);
@@ -330,60 +346,12 @@ impl SstableWriter {
         })
     }
 
-    /// Writes the rest of the large files and makes the small ones, none of which is synced yet.
-    async fn write_rest(&mut self, tokens: (Token, Token)) -> Result<Written, WriteError> {
-        self.write_data(self.pending.len()).await?;
-        std::mem::take(&mut self.partitions).finish(&mut self.ready);
-        self.partitions_file.push(&self.ready);
-        self.ready.clear();
-        let empty = self.empty_writer();
-        let collector = std::mem::replace(&mut self.writer, empty).finish();
-        let (partitions, timestamps) = (collector.partitions(), collector.timestamps().unwrap_or((i64::MAX, i64::MIN)));
-        let facts = FileFacts {
-            bloom_filter_fp_chance: self.table.options.bloom_filter_fp_chance,
-            compression_ratio: self.chunks.ratio(),
-            host: self.origin.host,
-            token_space_coverage: Some(token_space_coverage(tokens)),
-        };
-        let statistics = collector.finish(&facts);
-        let rows = statistics.stats.rows.max(0).cast_unsigned();
-        let mut filter = Vec::new();
-        let empty = FilterBuilder::new(1, 1.0);
-        std::mem::replace(&mut self.filter, empty).finish().encode(&mut filter);
-        let (chunks_component, chunks) = self.chunks.component();
-        let small =
-            [(Component::Filter, filter), (chunks_component, chunks), (Component::Statistics, statistics.write())];
-        let (runtime, folder, descriptor) = (self.runtime.clone(), self.folder.clone(), self.descriptor.clone());
-        let names = Files { runtime: &runtime, folder: &folder, descriptor: &descriptor };
-        let mut files = Vec::new();
-        for (component, bytes) in small {
-            files.push(names.make(component, &bytes).await?);
-        }
-        Ok(Written { data_bytes: self.data_bytes(), timestamps, rows, partitions, files })
-    }
-
-    fn empty_writer(&self) -> DataWriter {
-        let header = Header::of_table(&self.table, EncodingStats::EPOCH);
-        DataWriter::new(&self.table, &header).expect("a header of a table fits the table")
-    }
-
     /// Removes its files.
     pub async fn abandon(self) {
         let (runtime, paths) = (self.runtime.clone(), all_paths(&self.folder, &self.descriptor));
-        for file in [self.data_file, self.partitions_file, self.rows_file] {
-            file.give_up().await;
-        }
+        give_up([self.data_file, self.partitions_file, self.rows_file]).await;
         remove(&runtime, paths).await;
     }
-}
-
-/// What there is when all is written but not synced.
-struct Written {
-    data_bytes: u64,
-    timestamps: (i64, i64),
-    rows: u64,
-    partitions: u64,
-    files: Vec<OutputFile>,
 }
 
 /// Makes an SSTable's files.
@@ -422,6 +390,13 @@ async fn sync_all(runtime: &Runtime, files: Vec<OutputFile>) -> Result<Vec<Compo
     match failed {
         Some(error) => Err(error),
         None => Ok(sums),
+    }
+}
+
+/// Waits until nothing is written to the files any more: then they can be removed.
+async fn give_up(files: impl IntoIterator<Item = OutputFile>) {
+    for file in files {
+        file.give_up().await;
     }
 }
 

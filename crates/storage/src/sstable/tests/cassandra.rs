@@ -7,19 +7,16 @@ use std::ops::Bound as TokenBound;
 
 use mutation::{ClusteringBound, KeyRange, Slice};
 use sstable::compression::{ChunkDecoder, CompressionInfo};
-use sstable::data::DataReader;
+use sstable::data::{DataReader, Item, Step};
 use sstable::statistics::Statistics;
 use sstable::{Component, Descriptor};
 
 use super::same_as_memtable::{as_slices, check_cuts, slices_between};
 use super::*;
 
-#[path = "../../../../sstable/tests/items/mod.rs"]
-mod items;
 #[path = "../../../../sstable/tests/tables/mod.rs"]
 mod tables;
 
-use items::{Kept, read_all};
 use tables::{Ids, table_of};
 
 /// All SSTables among the fixtures, with their folders.
@@ -68,40 +65,37 @@ struct Content {
 }
 
 impl Content {
-    fn of(table: &Rc<Table>, items: &[Kept]) -> Content {
+    /// Of all partitions in `data`.
+    fn read(table: &Rc<Table>, reader: &mut DataReader, data: &[u8]) -> Content {
         let mut content = Content { model: Model::new(table), keys: Vec::new(), rows: Vec::new() };
-        let mut key: &[u8] = &[];
-        let mut open = None;
-        let components =
-            |bytes| -> Vec<Vec<u8>> { ClusteringRef::trusted(bytes).components().map(<[u8]>::to_vec).collect() };
-        for item in items {
+        let components = |of: ClusteringRef<'_>| -> Vec<Vec<u8>> { of.components().map(<[u8]>::to_vec).collect() };
+        let (mut key, mut open, mut position) = (Vec::new(), None, 0);
+        while position < data.len() {
+            let step = reader.next(&data[position..]).unwrap_or_else(|error| panic!("{error}"));
+            let Step::Item { item, used } = step else { panic!("the data ends within an item") };
+            position += used;
             match item {
-                Kept::Partition { key: next, deletion, static_row } => {
-                    key = next;
-                    content.keys.push(next.clone());
-                    content.model.write(key, |encoder| {
+                Item::Partition { key: next, deletion, static_row } => {
+                    key = next.to_vec();
+                    content.keys.push(key.clone());
+                    content.model.write(&key, |encoder| {
                         deletion.iter().for_each(|deletion| encoder.partition_deletion(*deletion));
-                        if let Some(row) = static_row {
-                            encoder.static_row_blob(RowRef::trusted(row));
-                        }
+                        static_row.iter().for_each(|row| encoder.static_row_blob(*row));
                     });
                 }
-                Kept::Row { clustering, row } => {
+                Item::Row { clustering, row } => {
                     content.rows.push(components(clustering));
-                    content.model.write(key, |encoder| {
-                        encoder.row_blob(ClusteringRef::trusted(clustering), RowRef::trusted(row));
-                    });
+                    content.model.write(&key, |encoder| encoder.row_blob(clustering, row));
                 }
-                Kept::Marker { prefix, after, closes, opens } => {
+                Item::SkippedRow => unreachable!("all rows are wanted"),
+                Item::Marker(Marker { prefix, after, closes, opens }) => {
                     if let Some(deletion) = closes {
-                        let (from, from_inclusive) = open.take().expect("what is closed was opened");
-                        content.range(key, (from, from_inclusive), (components(prefix), *after), *deletion);
+                        let start = open.take().expect("what is closed was opened");
+                        content.range(&key, start, (components(prefix), after), deletion);
                     }
-                    if opens.is_some() {
-                        open = Some((components(prefix), !after));
-                    }
+                    open = opens.map(|_| (components(prefix), !after));
                 }
-                Kept::End => assert!(open.is_none(), "a partition ends with nothing open"),
+                Item::PartitionEnd => assert!(open.is_none(), "a partition ends with nothing open"),
             }
         }
         content
@@ -135,9 +129,10 @@ async fn same(runtime: &Runtime, folder: &Path, descriptor: &Descriptor, random:
     let name = folder.join(descriptor.to_string()).display().to_string();
     let statistics = read(folder, descriptor, Component::Statistics).expect("every SSTable has Statistics.db");
     let statistics = Statistics::read(descriptor.version, &statistics).expect("it decodes");
-    let table = Rc::new(table_of(&statistics.header, Ids::AsWritten));
+    let ids = if random.one_in(2) { Ids::AsWritten } else { Ids::Reversed };
+    let table = Rc::new(table_of(&statistics.header, ids));
     let mut reader = DataReader::new(descriptor.version, &statistics.header, &table).expect("the columns are known");
-    let content = Content::of(&table, &read_all(&mut reader, &data(folder, descriptor), &name));
+    let content = Content::read(&table, &mut reader, &data(folder, descriptor));
     let pages = PageCache::new(64 << 10);
     let sstable = Sstable::open(runtime, &pages, folder, descriptor.clone(), &table).await;
     let sstable = sstable.unwrap_or_else(|error| panic!("{error}"));
