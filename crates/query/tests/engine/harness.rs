@@ -50,6 +50,7 @@ struct Boot {
 
 enum Command {
     Open(Boot),
+    Retire,
     Drain,
     End,
 }
@@ -136,6 +137,11 @@ where
                 node = Some(engine.clone());
                 responder.reply(());
                 if runtime.shard().0 + 1 == shards {
+                    // All are open: from here on tables may be flushed.
+                    match runtime.shard() {
+                        ShardId(0) => opened.0.retire_old_segments().await.expect("old segments can be removed"),
+                        _ => mesh.call(ShardId(0), Command::Retire).await.expect("the shards live"),
+                    }
                     let client = Client::new(engine);
                     test(client, runtime.clone(), opened.0.clone()).await;
                     for command in [|| Command::Drain, || Command::End] {
@@ -148,6 +154,12 @@ where
                     }
                     break;
                 }
+            }
+            Command::Retire => {
+                if let Some(storage) = &storage {
+                    storage.retire_old_segments().await.expect("old segments can be removed");
+                }
+                responder.reply(());
             }
             Command::Drain => {
                 if let Some(storage) = &storage {
