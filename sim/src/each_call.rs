@@ -36,8 +36,8 @@ pub struct EachCall {
     pub failures: Vec<(u64, DiskError, Vec<String>)>,
 }
 
-/// Fails each call of the seed's run, or `only` that one.
-pub fn each_call(seed: u64, threads: usize, only: Option<u64>) -> EachCall {
+/// Fails each call of the seed's run, or `only` that one, or of more than `calls_max` so many, spread over the run.
+pub fn each_call(seed: u64, threads: usize, only: Option<u64>, calls_max: u64) -> EachCall {
     let began = Instant::now();
     let mut all = EachCall::default();
     match attempt(seed, None) {
@@ -45,6 +45,7 @@ pub fn each_call(seed: u64, threads: usize, only: Option<u64>) -> EachCall {
         Err(what) => all.failures.push((0, DiskError::Medium, vec![format!("without a fault: {what}")])),
     }
     let (next, calls) = (AtomicU64::new(0), all.calls);
+    let step = calls.div_ceil(calls_max.max(1)).max(1);
     let results = Mutex::new(&mut all);
     let work = || {
         stdx::marks::take();
@@ -55,7 +56,7 @@ pub fn each_call(seed: u64, threads: usize, only: Option<u64>) -> EachCall {
             }
             let error = if number.is_multiple_of(2) { DiskError::Medium } else { DiskError::Full };
             let call = number / 2;
-            if only.is_some_and(|only| only != call) {
+            if only.map_or(call % step != seed % step, |only| only != call) {
                 continue;
             }
             let run = AssertUnwindSafe(|| attempt(seed, Some(DiskFault::at(call, error))));
@@ -99,7 +100,7 @@ fn attempt(seed: u64, fault: Option<DiskFault>) -> Result<Attempt, String> {
         ..NodeOptions::default()
     };
     let rows =
-        RowsOptions { clients: 2, requests: 12, truncate_per_mille: 80, pause_micros: 500, ..RowsOptions::default() };
+        RowsOptions { clients: 2, requests: 10, truncate_per_mille: 80, pause_micros: 500, ..RowsOptions::default() };
     let mut cluster = Cluster::new(seed, options, None);
     let history = Shared::default();
     cluster.world.set_disk_faults(cluster.node, fault.into_iter().collect());

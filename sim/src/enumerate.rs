@@ -20,6 +20,9 @@ use crate::workload::{History, RowsOptions, Shared, prepare, work};
 const SHARDS: [u16; 4] = [2, 1, 3, 2];
 /// Of each boundary: everything, nothing, torn, and so many orders.
 const REORDERS: u64 = 8;
+const KEEPS: usize = 3 + REORDERS as usize;
+/// Images that are made for each one that is wanted: some are like others.
+const CANDIDATES_PER_IMAGE: u64 = 4;
 /// One image of so many loses its power again right after its start.
 const TWICE_EVERY: usize = 8;
 /// By then a recorded workload has ended.
@@ -111,7 +114,7 @@ pub struct Boundary {
 fn rows_options() -> RowsOptions {
     RowsOptions {
         clients: 2,
-        requests: 16,
+        requests: 12,
         partitions: 6,
         truncate_per_mille: 60,
         unlogged_per_mille: 200,
@@ -174,19 +177,27 @@ struct Image {
     disk: Disk,
 }
 
-/// The images of all boundaries, without those like one before.
-fn images(recorded: &Recorded, all: &mut Enumerated) -> Vec<Image> {
+/// The images of all boundaries, without those like one before; of many boundaries, of so many that some `wanted` images come of
+/// them: telling which are alike costs more than starting from one. An image's number says its boundary and what is kept.
+fn images(recorded: &Recorded, wanted: u64, only: Option<usize>, all: &mut Enumerated) -> Vec<Image> {
     let mut seen = BTreeSet::new();
     let mut images = Vec::new();
+    let looked_at = (CANDIDATES_PER_IMAGE * wanted / KEEPS as u64).max(1) as usize;
+    let step = recorded.boundaries.len().div_ceil(looked_at);
     for (boundary, Boundary { disk, as_of }) in recorded.boundaries.iter().enumerate() {
+        let is_looked_at =
+            only.map_or(boundary % step == recorded.seed as usize % step, |only| only / KEEPS == boundary);
+        if !is_looked_at {
+            continue;
+        }
         let history = &recorded.history;
         let told = |at: Option<u64>| at.is_some_and(|at| at <= *as_of);
         let acknowledged = history.writes.iter().filter(|write| told(write.acknowledged)).count()
             + history.truncates.iter().filter(|truncate| told(truncate.acknowledged)).count();
-        for keep in keeps(recorded.seed, boundary) {
+        for (place, keep) in keeps(recorded.seed, boundary).into_iter().enumerate() {
             let disk = disk.after_power_cut(keep);
-            if seen.insert((disk.digest(), acknowledged)) {
-                images.push(Image { number: images.len(), boundary, keep, disk });
+            if seen.insert((disk.digest(), acknowledged)) || only.is_some() {
+                images.push(Image { number: boundary * KEEPS + place, boundary, keep, disk });
             } else {
                 all.repeated += 1;
             }
@@ -197,11 +208,11 @@ fn images(recorded: &Recorded, all: &mut Enumerated) -> Vec<Image> {
 
 fn check_images(recorded: &Recorded, options: &EnumerateOptions, all: &mut Enumerated) {
     all.boundaries += recorded.boundaries.len() as u64;
-    let mut images = images(recorded, all);
+    let wanted = options.images.saturating_sub(all.images);
+    let mut images = images(recorded, wanted, options.only, all);
     if let Some(only) = options.only {
         images.retain(|image| image.number == only);
     }
-    let wanted = options.images.saturating_sub(all.images);
     if (images.len() as u64) > wanted && options.only.is_none() {
         // A sample over the whole of it, not its beginning.
         let (step, rest) = (images.len() as u64 / wanted.max(1), wanted as usize);

@@ -98,6 +98,9 @@ enum Command {
         /// Only this call.
         #[arg(long)]
         only: Option<u64>,
+        /// Of more calls only so many, spread over the run.
+        #[arg(long, default_value_t = u64::MAX)]
+        calls: u64,
     },
 }
 
@@ -174,7 +177,7 @@ fn main() -> ExitCode {
             counted(all.runs, all.failures.len())
         }
         Command::Faults { each_call: false, .. } => Err("say --each-call".to_owned()),
-        Command::Faults { seed, threads, only, .. } => each_called(seed, &each_call(seed, threads, only)),
+        Command::Faults { seed, threads, only, calls, .. } => each_called(seed, &each_call(seed, threads, only, calls)),
         Command::Random { scenario, seeds, seconds, first_seed, threads, twice_every, all_marks } => {
             let scenarios = if scenario.is_empty() {
                 BUILT_IN.iter().filter_map(|(name, _)| Scenario::built_in(name)).map(Ok).collect()

@@ -52,7 +52,7 @@ fn images_hold() {
 #[test]
 fn disk_calls_may_fail() {
     for call in [3, 60, 130] {
-        let all = each_call(1, 1, Some(call));
+        let all = each_call(1, 1, Some(call), 1);
         assert!(all.failures.is_empty() && all.runs == 2, "{all:?}");
     }
 }

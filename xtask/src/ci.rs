@@ -62,7 +62,8 @@ impl Settings {
         let seconds = Duration::from_secs;
         Settings {
             effort: Effort::Soak,
-            all: seconds(8 * 3600),
+            all: seconds(9 * 3600),
+            unit: seconds(3600),
             drivers: seconds(1800),
             hostile: seconds(3600),
             crash: seconds(2 * 3600),
@@ -82,7 +83,7 @@ pub fn run(settings: &Settings) -> Result<(), String> {
     let mut report = Report::begin(settings.all);
     report.phase("lint", settings.lint, lint);
     if report.phase("build", settings.build, build) {
-        report.phase("unit", settings.unit, tests::unit);
+        report.phase("unit", settings.unit, |budget| tests::unit(budget, settings.effort));
         report.phase("drivers", settings.drivers, |budget| drivers::phase(budget, settings.effort));
         report.phase("oracle", settings.oracle, oracle::phase);
         report.phase("hostile", settings.hostile, |budget| tests::hostile(budget, settings.effort));

@@ -58,9 +58,9 @@ pub fn simulation(budget: Duration, effort: Effort) -> Result<Passed, String> {
     let began = std::time::Instant::now();
     build_binaries(budget)?;
     let binary = workspace::target().join("debug").join("helenus-sim");
-    let (images, flips, seconds) = match effort {
-        Effort::Ci => ("2000", "150", 60),
-        Effort::Soak => ("100000", "20000", 3600),
+    let (images, calls, flips, seconds) = match effort {
+        Effort::Ci => ("1000", "150", "150", 60),
+        Effort::Soak => ("100000", "1000000", "20000", 3600),
     };
     let seconds = seconds.to_string();
     let mut random = vec!["random", "--all-marks", "--seconds", &seconds];
@@ -69,7 +69,7 @@ pub fn simulation(budget: Duration, effort: Effort) -> Result<Passed, String> {
     }
     random.extend(THREADS);
     let enumerate = [&["enumerate", "--images", images], &THREADS[..]].concat();
-    let faults = [&["faults", "--each-call"], &THREADS[..]].concat();
+    let faults = [&["faults", "--each-call", "--calls", calls], &THREADS[..]].concat();
     let suites = [enumerate, faults, vec!["flips", "--count", flips], random];
     let mut all = Passed { success: true, ..Passed::default() };
     for suite in suites {
@@ -130,8 +130,12 @@ pub fn build_tests(budget: Duration) -> Result<(), String> {
 }
 
 /// The tests beside the code.
-pub fn unit(budget: Duration) -> Result<Passed, String> {
-    counted(cargo_test().arg("--no-fail-fast"), budget)
+pub fn unit(budget: Duration, effort: Effort) -> Result<Passed, String> {
+    let mut command = cargo_test();
+    if effort == Effort::Soak {
+        command.env("HELENUS_MODEL_OPERATIONS", "1000000");
+    }
+    counted(command.arg("--no-fail-fast"), budget)
 }
 
 /// Both sums, held if both held.

@@ -238,10 +238,10 @@ impl Shard {
         self.wait_in_force().await?;
         // Were the file there first, a power cut could keep this table's part of a batch and lose another's.
         self.wait_synced(LogSequence(job.frozen.end.sequence)).await?;
-        let Some((live, sstable)) = self.write_file(&job).await? else { return Ok(()) };
         if self.planted().is(Bug::SegmentFreedEarly) {
             self.log().flushed(job.table.id, job.frozen.covered);
         }
+        let Some((live, sstable)) = self.write_file(&job).await? else { return Ok(()) };
         let mut rest = RETRY_FIRST;
         // The file is whole: only its record is to be tried again.
         while let Err(error) = self.manifest().append(Record::Live(live.clone())).await {

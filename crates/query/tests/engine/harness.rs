@@ -53,6 +53,7 @@ struct Boot {
 
 enum Command {
     Open(Boot),
+    Retire,
     Drain,
     End,
 }
@@ -162,6 +163,11 @@ where
                 node = Some(engine.clone());
                 responder.reply(());
                 if runtime.shard().0 + 1 == shards {
+                    // All are open: from here on tables may be flushed.
+                    match runtime.shard() {
+                        ShardId(0) => opened.0.retire_old_segments().await.expect("old segments can be removed"),
+                        _ => mesh.call(ShardId(0), Command::Retire).await.expect("the shards live"),
+                    }
                     let client = Client::new(engine);
                     test(client, runtime.clone(), opened.0.clone()).await;
                     for command in [|| Command::Drain, || Command::End] {
@@ -174,6 +180,12 @@ where
                     }
                     break;
                 }
+            }
+            Command::Retire => {
+                if let Some(storage) = &storage {
+                    storage.retire_old_segments().await.expect("old segments can be removed");
+                }
+                responder.reply(());
             }
             Command::Drain => {
                 if let Some(storage) = &storage {
