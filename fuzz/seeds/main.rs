@@ -3,6 +3,9 @@
 //!
 //! `seeds FOLDER` writes `FOLDER/<target>/<name>`.
 
+#[path = "../every_form.rs"]
+mod every_form;
+
 use std::fs;
 use std::path::Path;
 
@@ -15,8 +18,11 @@ use cql_protocol::{
     Batch, BatchBuilder, BatchKind, BatchQuery, Codec, Compression, Consistency, ErrorBody, ErrorKind, EventKinds,
     Execute, Options, Prepare, Query, QueryParams, Register, Request, Startup, Value, ValuesBuffer, Version, segment,
 };
-use mutation::{Deletion, Expiry, MutationEncoder, ReadCommand};
+use mutation::{CellRef, ClusteringRef, Deletion, Expiry, Liveness, MutationEncoder, ReadCommand, RowBuilder, RowRef};
 use schema::{ColumnId, SchemaChange, TableId};
+use sstable::data::DataWriter;
+use sstable::statistics::FileFacts;
+use sstable::{EncodingStats, Header, Marker};
 use storage::reader::{DataPageLimits, DataPageWriter};
 use storage::{DataSink, ReplayPosition};
 use topology::{HostId, Token};
@@ -65,6 +71,11 @@ fn main() {
     }
     for (number, bytes) in internode_seeds().iter().enumerate() {
         write(folder, "internode", number, bytes);
+    }
+    for is_reversed in [false, true] {
+        let (data, statistics) = sstable_seeds(is_reversed);
+        write(folder, "sstable_data", usize::from(is_reversed), &data);
+        write(folder, "sstable_statistics", usize::from(is_reversed), &statistics);
     }
     for (number, record) in log_seeds().iter().enumerate() {
         write(folder, "log_records", number, record);
@@ -220,4 +231,53 @@ fn internode_seeds() -> Vec<Vec<u8>> {
     }
     seeds.extend([frames, sealed]);
     seeds
+}
+
+/// Data.db of a partition with a row of a cell of each form and a range tombstone; and its statistics, as the parts that the target
+/// puts together.
+fn sstable_seeds(is_reversed: bool) -> (Vec<u8>, Vec<u8>) {
+    let table = every_form::table(is_reversed);
+    let header = Header::of_table(&table, EncodingStats::EPOCH);
+    let column = |name: &str| table.column(name).expect("the table has it").id;
+    let element =
+        |name, path, value| CellRef { column: column(name), timestamp: 20, expiry: None, tombstone: None, path, value };
+    let mut row = Vec::new();
+    let mut builder = RowBuilder::begin(&row);
+    builder.liveness(Liveness { timestamp: 20, expiry: Some(Expiry { ttl: 60, local_deletion_time: 1000 }) });
+    let mut cells = vec![
+        element("fixed", &[], &[7; 16]),
+        element("list", &[1; 16], b"one"),
+        element("map", &[1, 0x80], &[5, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
+        element("text", &[], b"text"),
+        element("udt", &[0, 1], &[0, 0, 0, 9]),
+        CellRef { tombstone: Some(900), ..element("set", &[], &[]) },
+    ];
+    cells.sort_by_key(|cell| cell.column);
+    cells.iter().for_each(|cell| builder.cell(&mut row, cell));
+    builder.finish(&mut row);
+    let mut writer = DataWriter::new(&table, &header).expect("the header is the table's");
+    let mut data = vec![16 | u8::from(is_reversed)];
+    let deletion = Deletion { timestamp: 30, local_deletion_time: 1000 };
+    writer.partition(&mut data, b"key", Some(deletion), None);
+    writer.row(&mut data, ClusteringRef::trusted(&[2, 1, b'a', 4, 0, 0, 0, 1]), RowRef::trusted(&row));
+    let prefix = ClusteringRef::trusted(&[1, 1, b'b']);
+    writer.marker(&mut data, &Marker { prefix, after: false, closes: None, opens: Some(deletion) });
+    writer.marker(&mut data, &Marker { prefix, after: true, closes: Some(deletion), opens: None });
+    writer.end_partition(&mut data);
+    let facts = FileFacts {
+        bloom_filter_fp_chance: 0.01,
+        compression_ratio: -1.0,
+        host: [1; 16],
+        token_space_coverage: Some(0.5),
+    };
+    let bytes = writer.finish().finish(&facts).write();
+    let number = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().expect("four bytes")) as usize;
+    let starts: Vec<usize> = (0..4).map(|place| number(12 + place * 8)).chain([bytes.len()]).collect();
+    let mut parts = vec![8];
+    for pair in starts.windows(2) {
+        let part = &bytes[pair[0]..pair[1] - 4];
+        parts.extend_from_slice(&u16::try_from(part.len()).expect("a small part").to_be_bytes());
+        parts.extend_from_slice(part);
+    }
+    (data, parts)
 }

@@ -1,4 +1,6 @@
-//! Rows written through a driver at 100 in flight, all read back and compared; then again after a restart.
+//! Rows written through a driver at 100 in flight, all read back and compared; then again after a restart. Paging states over restarts.
+
+mod paging;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

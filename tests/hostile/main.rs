@@ -2,6 +2,7 @@
 
 mod frames;
 mod inputs;
+mod refused;
 mod statements;
 
 use std::sync::Arc;

@@ -4,7 +4,11 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use cql_protocol::{Consistency, Query, QueryParams, Request, Startup, Version};
+use cql_protocol::{Codec, Consistency, Query, QueryParams, Request, Startup, Version, segment};
+
+/// Bytes around the payload of a segment that is not compressed: length, flag and checksum before it, a checksum behind it.
+const SEGMENT_HEADER_LENGTH: usize = 6;
+const SEGMENT_TRAILER_LENGTH: usize = 4;
 
 /// How long an answer may take before the test gives up.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(20);
@@ -59,6 +63,20 @@ impl Connection {
         let mut body = vec![0; length as usize];
         self.stream.read_exact(&mut body)?;
         Ok(Frame { opcode: header[4], stream: i16::from_be_bytes([header[2], header[3]]), body })
+    }
+
+    /// Reads a segment that was not compressed and holds one frame, which version 5 sends after READY.
+    pub fn receive_segment(&mut self) -> io::Result<Frame> {
+        let mut bytes = vec![0; SEGMENT_HEADER_LENGTH];
+        self.stream.read_exact(&mut bytes)?;
+        let length = usize::from(bytes[0]) | usize::from(bytes[1]) << 8 | usize::from(bytes[2] & 1) << 16;
+        bytes.resize(SEGMENT_HEADER_LENGTH + length + SEGMENT_TRAILER_LENGTH, 0);
+        self.stream.read_exact(&mut bytes[SEGMENT_HEADER_LENGTH..])?;
+        let mut payload = Vec::new();
+        segment::decode(&bytes, Codec::Plain, &mut payload).map_err(io::Error::other)?;
+        let (header, body) =
+            payload.split_at_checked(9).ok_or_else(|| io::Error::other("a segment without a frame"))?;
+        Ok(Frame { opcode: header[4], stream: i16::from_be_bytes([header[2], header[3]]), body: body.to_vec() })
     }
 
     /// Writes a frame and reads one.

@@ -13,6 +13,9 @@ use crate::verdict::{complaints, stalls_count};
 const START_TIME_MAX: Duration = Duration::from_secs(60);
 const STOP_TIME_MAX: Duration = Duration::from_secs(30);
 
+/// A reactor's name that forces none, in a process whose calls to io_uring are answered EPERM.
+const REFUSED: &str = "refused";
+
 /// Reactor and shard count in all pairs.
 pub fn configurations() -> [(&'static str, u16); 4] {
     [("uring", 1), ("uring", 2), ("epoll", 1), ("epoll", 2)]
@@ -46,7 +49,7 @@ impl Drop for FolderPath {
 }
 
 impl Builder {
-    /// A server with a new folder.
+    /// A server with a new folder. The reactor `refused` is whichever the server picks where io_uring is refused; it must say so.
     pub fn new(reactor: &str, shards: u16) -> Builder {
         let unique = format!("helenus-test-{}-{}", std::process::id(), next_number());
         let folder = std::env::temp_dir().join(unique);
@@ -95,10 +98,12 @@ impl Builder {
     /// Starts it and waits for the ready line.
     pub fn start(&self) -> Server {
         let binary = binary();
-        let mut command = Command::new(&binary);
+        let is_refused = self.reactor == REFUSED;
+        let mut command = if is_refused { refused(&binary) } else { Command::new(&binary) };
+        let reactor = if is_refused { "auto" } else { &self.reactor };
         command.arg("serve").arg("--data-dir").arg(self.data()).current_dir(&self.folder.0.0);
         command.arg("--port").arg(self.ports.0.to_string()).arg("--shard-aware-port").arg(self.ports.1.to_string());
-        command.args(["--reactor", &self.reactor, "--smp", &self.shards.to_string(), "--overprovisioned", "1"]);
+        command.args(["--reactor", reactor, "--smp", &self.shards.to_string(), "--overprovisioned", "1"]);
         command.args(&self.arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let began = Instant::now();
         let mut child = command.spawn().unwrap_or_else(|error| panic!("cannot start {}: {error}", binary.display()));
@@ -120,8 +125,25 @@ impl Builder {
         };
         (server.port, server.shard_aware_port) = server.wait_until_ready(&ready);
         server.ready_after = began.elapsed();
+        if is_refused {
+            let said = ["io_uring is refused", "Operation not permitted", "linux-aio"];
+            let says_so = |line: &String| said.iter().all(|words| line.contains(words));
+            assert!(
+                server.lines().iter().any(says_so),
+                "no line says what serves instead:\n{}",
+                server.lines().join("\n")
+            );
+        }
         server
     }
+}
+
+/// The binary in a process that is refused io_uring. A program of a few lines becomes it: what must stand between fork and exec
+/// would be unsafe here.
+fn refused(binary: &Path) -> Command {
+    let mut command = Command::new("python3");
+    command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("drivers/python/refusal.py")).arg(binary);
+    command
 }
 
 /// A number that no other server of this process has.

@@ -87,7 +87,7 @@ impl<'a> Lexer<'a> {
                 Some(end) => (TokenKind::String, end + 4),
                 None => {
                     let message = "mismatched character '<EOF>' expecting '$'".to_owned();
-                    return Err(Failure { offset: self.text.len(), message });
+                    return Err(Failure::at(self.text.len(), message));
                 }
             },
             b'0'..=b'9' | b'-' | b'a'..=b'z' | b'A'..=b'Z' => constant_or_word(rest),
@@ -95,7 +95,7 @@ impl<'a> Lexer<'a> {
         };
         if length == 0 {
             let found = rest.chars().next().unwrap_or_default();
-            return Err(Failure { offset, message: format!("no viable alternative at character '{found}'") });
+            return Err(Failure::at(offset, format!("no viable alternative at character '{found}'")));
         }
         self.offset += length;
         Ok(Token { kind, text: &rest[..length], offset })
@@ -112,10 +112,7 @@ impl<'a> Lexer<'a> {
                 match comment.find("*/") {
                     Some(end) => self.offset += end + 4,
                     None => {
-                        return Err(Failure {
-                            offset: self.text.len(),
-                            message: "mismatched character '<EOF>' expecting '*'".to_owned(),
-                        });
+                        return Err(Failure::at(self.text.len(), "mismatched character '<EOF>' expecting '*'"));
                     }
                 }
             } else {
@@ -138,7 +135,7 @@ impl<'a> Lexer<'a> {
             }
         }
         let message = format!("mismatched character '<EOF>' expecting '{}'", char::from(quote));
-        Err(Failure { offset: self.text.len(), message })
+        Err(Failure::at(self.text.len(), message))
     }
 }
 

@@ -11,7 +11,7 @@ mod parser;
 mod printer;
 
 pub use ast::*;
-pub use error::SyntaxError;
+pub use error::{Place, SyntaxError};
 pub use identifier::{is_reserved, quote_identifier};
 pub use parser::{Parse, parse};
 

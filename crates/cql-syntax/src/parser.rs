@@ -40,7 +40,7 @@ impl<'a> Parse<'a> {
         let first = || {
             if text.len() > LENGTH_MAX {
                 let message = format!("a statement has at most {LENGTH_MAX} bytes, this one {}", text.len());
-                return Err(Failure { offset: 0, message });
+                return Err(Failure::at(0, message));
             }
             let mut lexer = Lexer::new(text);
             let token = lexer.next_token()?;
@@ -103,7 +103,7 @@ impl<'a> Parser<'a> {
             "DELETE" => Ok(Statement::Delete(self.delete()?)),
             "USE" => {
                 self.advance()?;
-                Ok(Statement::Use { keyspace: self.name()? })
+                Ok(Statement::Use { keyspace: self.keyspace_name()? })
             }
             "TRUNCATE" => self.truncate(),
             "CREATE" => self.create(),
@@ -159,7 +159,7 @@ impl<'a> Parser<'a> {
     }
 
     fn error(&self, message: impl Into<String>) -> Failure {
-        Failure { offset: self.token.offset, message: message.into() }
+        Failure::at(self.token.offset, message)
     }
 
     fn take_symbol(&mut self, symbol: &str) -> Result<bool> {
@@ -228,7 +228,7 @@ impl<'a> Parser<'a> {
         let token = self.advance()?;
         match token.kind {
             TokenKind::QuotedName if token.text.len() == 2 => {
-                Err(Failure { offset: token.offset, message: "no viable alternative at input '\"\"'".to_owned() })
+                Err(Failure::at(token.offset, "no viable alternative at input '\"\"'"))
             }
             TokenKind::QuotedName => Ok(token.content().into_owned()),
             _ => Ok(token.text.to_ascii_lowercase()),
@@ -246,9 +246,28 @@ impl<'a> Parser<'a> {
         if self.take_symbol(".")? { Ok((Some(first), self.name()?)) } else { Ok((None, first)) }
     }
 
+    /// `table` or `keyspace.table`, where Cassandra's grammar has a sentence of its own for a marker.
     fn table_name(&mut self) -> Result<TableName> {
-        let (keyspace, table) = self.qualified_name()?;
-        Ok(TableName { keyspace, table })
+        if self.token.is_symbol("?") {
+            let is_keyspace = self.peek_second()?.is_symbol(".");
+            return Err(marker_as_name(if is_keyspace { "keyspace" } else { "table" }));
+        }
+        let first = self.name()?;
+        if !self.take_symbol(".")? {
+            return Ok(TableName { keyspace: None, table: first });
+        }
+        if self.token.is_symbol("?") {
+            return Err(marker_as_name("table"));
+        }
+        Ok(TableName { keyspace: Some(first), table: self.name()? })
+    }
+
+    /// The name of a keyspace alone.
+    fn keyspace_name(&mut self) -> Result<String> {
+        if self.token.is_symbol("?") {
+            return Err(marker_as_name("keyspace"));
+        }
+        self.name()
     }
 
     /// `item, item, …`
@@ -293,6 +312,11 @@ impl<'a> Parser<'a> {
         self.depth -= 1;
         result
     }
+}
+
+/// Names are no values: no plan could be made of a statement before it runs.
+fn marker_as_name(what: &str) -> Failure {
+    Failure::without_place(format!("Bind variables cannot be used for {what} names"))
 }
 
 #[cfg(test)]

@@ -3,6 +3,11 @@
 /// Nanoseconds of a day.
 pub(crate) const NANOS_OF_DAY: i64 = 86_400_000_000_000;
 
+/// The digits of a number in a date before a time; more would not fit a 64-bit integer.
+const DIGITS_MAX: usize = 19;
+/// The last year of Java's calendar.
+const YEAR_MAX: i64 = 999_999_999;
+
 /// Days from 1970-01-01 to that date. (Algorithm: Howard Hinnant, "chrono-compatible low-level date algorithms".)
 pub(crate) fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
@@ -79,16 +84,44 @@ fn date_prefix(text: &str) -> Option<((i64, i64, i64), &str)> {
         }
         _ => digits(text, 4, 4)?,
     };
-    let (month, rest) = digits(rest.strip_prefix('-')?, 2, 2)?;
-    let (day, rest) = digits(rest.strip_prefix('-')?, 2, 2)?;
+    month_and_day(year, rest, 2, 2)
+}
+
+/// The same before a time of the day, where Cassandra is less strict: as few digits as there are, zeros before them or
+/// not, and no sign.
+fn date_prefix_before_time(text: &str) -> Option<((i64, i64, i64), &str)> {
+    let (year, rest) = digits(text, 1, DIGITS_MAX)?;
+    month_and_day(year, rest, 1, DIGITS_MAX).filter(|((year, ..), _)| (1..=YEAR_MAX).contains(year))
+}
+
+fn month_and_day(year: i64, rest: &str, min: usize, max: usize) -> Option<((i64, i64, i64), &str)> {
+    let (month, rest) = digits(rest.strip_prefix('-')?, min, max)?;
+    let (day, rest) = digits(rest.strip_prefix('-')?, min, max)?;
     ((1..=12).contains(&month) && (1..=31).contains(&day)).then_some(((year, month, day), rest))
 }
 
-/// Days since the epoch from `yyyy-mm-dd`.
-pub(crate) fn parse_date(text: &str) -> Option<i64> {
+/// A date as text, before it is looked at whether the type `date` holds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Date {
+    /// So many days since the epoch.
+    Days(i64),
+    /// Before the first one.
+    TooEarly,
+    /// Behind the last one.
+    TooLate,
+}
+
+/// What the type `date` makes of `yyyy-mm-dd`: its days are those of 32 bits.
+pub(crate) fn parse_date(text: &str) -> Option<Date> {
     let ((year, month, day), rest) = date_prefix(text)?;
-    let valid = rest.is_empty() && day <= days_in_month(year, month);
-    valid.then(|| days_from_civil(year, month, day))
+    if !rest.is_empty() || day > days_in_month(year, month) {
+        return None;
+    }
+    Some(match days_from_civil(year, month, day) {
+        days if days < i64::from(i32::MIN) => Date::TooEarly,
+        days if days > i64::from(i32::MAX) => Date::TooLate,
+        days => Date::Days(days),
+    })
 }
 
 /// The digits behind a second's point as nanoseconds, and what follows.
@@ -116,11 +149,11 @@ pub(crate) fn parse_time(text: &str) -> Option<i64> {
 
 /// Milliseconds of the day from `hh:mm[:ss[.f…]]`, and what follows. 24:00 is the day's end.
 fn time_prefix(text: &str) -> Option<(i64, &str)> {
-    let (hours, rest) = digits(text, 1, 2)?;
-    let (minutes, mut rest) = digits(rest.strip_prefix(':')?, 1, 2)?;
+    let (hours, rest) = digits(text, 1, DIGITS_MAX)?;
+    let (minutes, mut rest) = digits(rest.strip_prefix(':')?, 1, DIGITS_MAX)?;
     let (mut seconds, mut nanos) = (0, 0);
     if let Some(after) = rest.strip_prefix(':') {
-        (seconds, rest) = digits(after, 1, 2)?;
+        (seconds, rest) = digits(after, 1, DIGITS_MAX)?;
         if let Some(after) = rest.strip_prefix('.') {
             (nanos, rest) = fraction(after, 0)?;
         }
@@ -133,24 +166,27 @@ fn time_prefix(text: &str) -> Option<(i64, &str)> {
 /// Milliseconds since the epoch from `yyyy-mm-dd[( |T)hh:mm[:ss[.f…]]][zone]`; no zone is UTC. A day that its month does
 /// not have is the month's last, as Cassandra has it.
 pub(crate) fn parse_timestamp(text: &str) -> Option<i64> {
-    let ((year, month, day), mut rest) = date_prefix(text)?;
+    let (date, millis, rest) = date_and_time(text).or_else(|| date_prefix(text).map(|(date, rest)| (date, 0, rest)))?;
+    let (year, month, day) = date;
     let days = days_from_civil(year, month, day.min(days_in_month(year, month)));
-    let mut millis = 0;
-    if let Some(after) = rest.strip_prefix(['T', ' '])
-        && after.starts_with(|c: char| c.is_ascii_digit())
-    {
-        (millis, rest) = time_prefix(after)?;
-    }
     let offset_minutes = parse_zone(rest)?;
     days.checked_mul(86_400_000)?.checked_add(millis)?.checked_sub(offset_minutes * 60_000)
 }
 
-/// Minutes east of Greenwich: nothing, `Z`, `±hh`, `±hhmm`, `±hh:mm`, each with a space before it or not, and ` UTC`, ` GMT`.
+/// A date with a time behind it: year, month and day, milliseconds of the day, and what follows.
+fn date_and_time(text: &str) -> Option<((i64, i64, i64), i64, &str)> {
+    let (date, rest) = date_prefix_before_time(text)?;
+    let (millis, rest) = time_prefix(rest.strip_prefix(['T', ' '])?)?;
+    Some((date, millis, rest))
+}
+
+/// Minutes east of Greenwich: nothing, `Z`, `±hh`, `±hhmm`, `±hh:mm`, each with a space before it or not, and ` UTC`, ` GMT`
+/// and ` UT`, with `±hh:mm` behind them or not.
 fn parse_zone(text: &str) -> Option<i64> {
-    if matches!(text, "" | "Z" | " Z" | " UTC" | " GMT") {
+    if matches!(text, "" | "Z" | " Z" | " UTC" | " GMT" | " UT") {
         return Some(0);
     }
-    let text = text.strip_prefix(' ').unwrap_or(text);
+    let text = [" UTC", " GMT", " UT", " "].iter().find_map(|prefix| text.strip_prefix(prefix)).unwrap_or(text);
     let (sign, rest) = match text.strip_prefix('+') {
         Some(rest) => (1, rest),
         None => (-1, text.strip_prefix('-')?),
@@ -200,6 +236,13 @@ mod tests {
             ("0001-01-01", -62_135_596_800_000),
             ("1500-01-01", -14_831_769_600_000),
             ("+12345-01-01", 327_403_382_400_000),
+            ("12345-02-03T04:05:06Z", 327_406_248_306_000),
+            ("2011-2-3 4:5:6+0000", at(4) + 306_000),
+            ("2011-002-3T004:005:006", at(4) + 306_000),
+            ("1-1-1T0:0Z", -62_135_596_800_000),
+            ("292278994-08-17T07:12:55.807Z", i64::MAX),
+            ("2011-02-03 04:05 UTC+01:00", at(3) + 300_000),
+            ("2011-02-03 04:05 UT", at(4) + 300_000),
         ] {
             assert_eq!(parse_timestamp(text), Some(millis), "{text}");
         }
@@ -224,6 +267,14 @@ mod tests {
             "2011-02-03 04:05 X",
             " 2011-02-03",
             "é",
+            "-0001-02-03T04:05:06Z",
+            "+12345-02-03T04:05:06Z",
+            "0-1-1T0:0Z",
+            "0000-01-01 00:00",
+            "292278994-08-17T07:12:55.808Z",
+            "2011-2-3Z",
+            "2011-2-3T4:5.5Z",
+            "2011-2-3T4:-5Z",
         ] {
             assert_eq!(parse_timestamp(text), None, "{text}");
         }
@@ -237,12 +288,15 @@ mod tests {
         for (text, days) in
             [("1970-01-01", 0), ("2011-02-03", 15_008), ("-0001-01-01", -719_893), ("+5881580-07-11", (1 << 31) - 1)]
         {
-            assert_eq!(parse_date(text), Some(days), "{text}");
+            assert_eq!(parse_date(text), Some(Date::Days(days)), "{text}");
             assert_eq!(print_date(days), text);
         }
         for text in ["2011-2-3", "+2011-02-03", "12345-01-01", "2011-02-29", "2011-02-03 ", ""] {
             assert_eq!(parse_date(text), None, "{text}");
         }
+        assert_eq!(parse_date("-5877641-06-22"), Some(Date::TooEarly));
+        assert_eq!(parse_date("-5877641-06-23"), Some(Date::Days(i64::from(i32::MIN))));
+        assert_eq!(parse_date("+5881580-07-12"), Some(Date::TooLate));
     }
 
     #[test]

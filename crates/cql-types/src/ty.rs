@@ -175,6 +175,20 @@ impl CqlType {
         }
     }
 
+    /// Whether it is a duration or holds one: then it has no order.
+    pub fn refers_to_duration(&self) -> bool {
+        match self {
+            CqlType::Duration => true,
+            CqlType::List { element, .. } | CqlType::Set { element, .. } | CqlType::Vector { element, .. } => {
+                element.refers_to_duration()
+            }
+            CqlType::Map { key, value, .. } => key.refers_to_duration() || value.refers_to_duration(),
+            CqlType::Tuple(elements) => elements.iter().any(CqlType::refers_to_duration),
+            CqlType::Udt { fields, .. } => fields.iter().any(|field| field.ty.refers_to_duration()),
+            _ => false,
+        }
+    }
+
     /// Whether it is one of the native scalar types.
     pub fn is_native(&self) -> bool {
         NATIVES.iter().any(|(ty, _, _)| ty == self)

@@ -83,7 +83,8 @@ fn timeuuid(value: &[u8]) -> Result<(), ValueError> {
     uuid(value)?;
     match value.get(6) {
         Some(byte) if byte >> 4 != 1 => {
-            Err(ValueError::malformed(format!("Invalid version for TimeUUID type: {:#x}", byte >> 4)))
+            // The digit that is named is the value's first, as in Cassandra, not that of its version.
+            Err(ValueError::malformed(format!("Invalid version for TimeUUID type: {:#x}", value[0] >> 4)))
         }
         _ => Ok(()),
     }
@@ -101,7 +102,9 @@ fn inet(value: &[u8]) -> Result<(), ValueError> {
 fn collection(name: &str, value: &[u8], of: &[&CqlType], depth: usize) -> Result<(), ValueError> {
     let mut reader = Reader::new(value);
     let short = || ValueError::malformed(format!("Not enough bytes to read a {name}"));
-    let count = reader.i32().ok().and_then(|count| usize::try_from(count).ok()).ok_or_else(short)?;
+    let count = reader.i32().map_err(|_| short())?;
+    let negative = |_| ValueError::malformed(format!("The data cannot be deserialized as a {name}"));
+    let count = usize::try_from(count).map_err(negative)?;
     // Every element takes four bytes at least, so that a count without elements behind it ends at once.
     for _ in 0..count {
         for ty in of {
@@ -192,7 +195,9 @@ mod tests {
             ("timeuuid", "0102030405", "UUID should be 16 or 0 bytes (5)"),
             ("timeuuid", "00000000000000000000000000000000", "Invalid version for TimeUUID type: 0x0"),
             ("tinyint", "", "Expected 1 byte for a tinyint (0)"),
+            ("timeuuid", "a23e4567e89b42d3a456426655440000", "Invalid version for TimeUUID type: 0xa"),
             ("list<int>", "", "Not enough bytes to read a list"),
+            ("list<int>", "ffffffff", "The data cannot be deserialized as a list"),
             ("list<int>", "00000001", "Not enough bytes to read a list"),
             ("list<int>", "00000001ffffffff", "Null value read when not allowed"),
             ("list<int>", "000000010000000300000000", "Expected 4 or 0 byte int (3)"),

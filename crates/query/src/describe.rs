@@ -4,15 +4,19 @@
 use std::rc::Rc;
 
 use cql_protocol::response::{ColumnSpec, RowsHead, Specs};
-use cql_protocol::{FrameHeader, RowsWriter};
+use cql_protocol::{FrameHeader, QueryParams, RowsWriter};
 use cql_syntax::{Describe, DescribeKind, DescribeTarget, quote_identifier};
 use cql_types::CqlType;
+use mutation::Position;
 use schema::user_type::in_order_of_use;
-use schema::{Keyspace, Table, UserType, describe, system_keyspaces};
+use schema::{Keyspace, Table, TableId, UserType, describe, system_keyspaces};
+use topology::token_of;
 
 use crate::NodeInfo;
 use crate::catalog::Catalog;
 use crate::error::{QueryError, invalid};
+use crate::paging::{InvalidPagingState, PagingKey, PagingState};
+use crate::prepared::StatementId;
 
 /// A result of texts.
 struct Description {
@@ -24,12 +28,84 @@ const LIST_COLUMNS: [&str; 3] = ["keyspace_name", "type", "name"];
 const ELEMENT_COLUMNS: [&str; 4] = ["keyspace_name", "type", "name", "create_statement"];
 const CLUSTER_COLUMNS: [&str; 3] = ["cluster", "partitioner", "snitch"];
 
+/// Which part of the answer is wanted.
+pub(crate) struct Page<'a> {
+    /// The statement's id, to which the paging state belongs.
+    pub(crate) id: StatementId,
+    /// What the request says of pages.
+    pub(crate) params: &'a QueryParams<'a>,
+}
+
+/// Where a page begins: behind so many rows of a description, which must be what it was.
+struct Place {
+    rows_count: u32,
+    description: u32,
+}
+
+impl Page<'_> {
+    /// The key of its paging states. A description belongs to no table.
+    fn key(&self) -> PagingKey {
+        PagingKey::new(self.id, TableId([0; 16]), std::iter::empty())
+    }
+
+    /// The rows of the page, and the state of the next one.
+    fn of<'d>(&self, description: &'d Description) -> Result<(&'d [Vec<String>], Option<Vec<u8>>), QueryError> {
+        let digest = description.digest();
+        let start = match self.params.paging_state {
+            None | Some([]) => 0,
+            Some(bytes) => {
+                let state = PagingState::decode(bytes, &self.key())?;
+                let place = Place::read(&state.position.key).ok_or(InvalidPagingState)?;
+                if place.description != digest {
+                    return Err(invalid(
+                        "The schema has changed since the previous page of the DESCRIBE statement result. Please retry the DESCRIBE statement.",
+                    ));
+                }
+                place.rows_count as usize
+            }
+        };
+        let rest = description.rows.get(start..).ok_or(InvalidPagingState)?;
+        let size = self.params.page_size.and_then(|size| usize::try_from(size).ok()).unwrap_or(usize::MAX);
+        let Some(rows) = rest.get(..size) else { return Ok((rest, None)) };
+        let rows_count = u32::try_from(start + size).unwrap_or(u32::MAX);
+        let key = Place { rows_count, description: digest }.write();
+        let position = Position { token: token_of(&key), key, row: None };
+        let state = PagingState { position, rows_left: u32::MAX, rows_left_in_partition: 0 };
+        Ok((rows, Some(state.encode(&self.key()))))
+    }
+}
+
+impl Place {
+    fn write(&self) -> Vec<u8> {
+        [self.rows_count.to_be_bytes(), self.description.to_be_bytes()].concat()
+    }
+
+    fn read(bytes: &[u8]) -> Option<Place> {
+        let (rows_count, description) = bytes.split_first_chunk::<4>()?;
+        let description = u32::from_be_bytes(description.try_into().ok()?);
+        Some(Place { rows_count: u32::from_be_bytes(*rows_count), description })
+    }
+}
+
+impl Description {
+    /// A CRC-32 of all of it.
+    fn digest(&self) -> u32 {
+        let mut hasher = crc32fast::Hasher::new();
+        for text in self.rows.iter().flatten() {
+            hasher.update(text.as_bytes());
+            hasher.update(&[0]);
+        }
+        hasher.finalize()
+    }
+}
+
 /// Appends the answer to a DESCRIBE.
 pub(crate) fn write(
     statement: &Describe,
     keyspace: Option<&str>,
     catalog: &Catalog,
     node: &NodeInfo,
+    page: Page<'_>,
     header: &FrameHeader,
     out: &mut Vec<u8>,
 ) -> Result<(), QueryError> {
@@ -37,15 +113,16 @@ pub(crate) fn write(
     let description = describer.describe(&statement.target, node)?;
     let spec = |name: &&'static str| ColumnSpec { keyspace: "system", table: "describe", name, ty: &CqlType::Text };
     let specs: Vec<ColumnSpec<'_>> = description.columns.iter().map(spec).collect();
+    let (rows, next) = page.of(&description)?;
     let head = RowsHead { columns: Specs::Columns(&specs), new_metadata_id: None };
     let mut writer = RowsWriter::begin(out, header.version, header.stream, &head);
-    for row in &description.rows {
+    for row in rows {
         for value in row {
             writer.value(out, Some(value.as_bytes()));
         }
         writer.end_row();
     }
-    writer.finish(out, None);
+    writer.finish(out, next.as_deref());
     Ok(())
 }
 

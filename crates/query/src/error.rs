@@ -109,6 +109,13 @@ impl From<InvalidPagingState> for QueryError {
     }
 }
 
+impl From<cql_syntax::SyntaxError> for QueryError {
+    fn from(error: cql_syntax::SyntaxError) -> Self {
+        let message = error.to_string();
+        if error.is_invalid { QueryError::Invalid { message } } else { QueryError::Syntax { message } }
+    }
+}
+
 impl From<cql_protocol::DecodeError> for QueryError {
     fn from(error: cql_protocol::DecodeError) -> Self {
         QueryError::Protocol { message: error.to_string() }

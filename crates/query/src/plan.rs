@@ -2,7 +2,6 @@
 
 mod change;
 mod delete;
-mod element_relations;
 mod insert;
 mod keys;
 mod literals;
@@ -10,10 +9,11 @@ mod modification;
 mod operand;
 mod parts;
 mod planner;
-mod relations;
+mod restrictions;
 mod select;
 mod selection;
 mod selection_plan;
+mod shown;
 mod terms;
 mod update;
 

@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 
 use crate::clients::{ClientInfo, Clients, Started};
+use crate::error::UnknownId;
+use crate::prepared::Prepared;
 
 /// A connection as the engine sees it. Clones are the same session: the server keeps one per connection and hands
 /// clones to requests that must wait.
@@ -16,6 +18,8 @@ pub struct Session {
 #[derive(Debug, Default)]
 pub(crate) struct Inner {
     keyspace: RefCell<Option<Rc<str>>>,
+    /// Its client was told that USE and prepared statements do not go together.
+    is_warned_of_use: Cell<bool>,
     requests: Cell<u64>,
     started: OnceCell<Started>,
     place: OnceCell<Place>,
@@ -58,6 +62,25 @@ impl Session {
     /// The keyspace of the last USE.
     pub fn keyspace(&self) -> Option<Rc<str>> {
         self.inner.keyspace.borrow().clone()
+    }
+
+    /// What a client is told, once, when it runs a statement that was prepared in another keyspace than that of its session, and that leaves
+    /// the keyspace to the session: it goes on meaning what it did.
+    #[cold]
+    pub(crate) fn warning_of_use(&self, prepared: &Prepared) -> Option<String> {
+        let keyspace = self.keyspace();
+        if keyspace.as_deref() == prepared.keyspace.as_deref() || self.inner.is_warned_of_use.replace(true) {
+            return None;
+        }
+        let (used, of_statement) = (keyspace.as_deref().unwrap_or("null"), prepared.keyspace.as_deref());
+        Some(format!(
+            "`USE <keyspace>` with prepared statements is considered to be an anti-pattern due to ambiguity in non-qualified table names. \
+             Please consider removing instances of `Session#setKeyspace(<keyspace>)`, `Session#execute(\"USE <keyspace>\")` and \
+             `cluster.newSession(<keyspace>)` from your code, and always use fully qualified table names (e.g. <keyspace>.<table>). \
+             Keyspace used: {used}, statement keyspace: {}, statement id: {}",
+            of_statement.unwrap_or("null"),
+            UnknownId::from(prepared.id)
+        ))
     }
 
     /// Sets the keyspace for the requests that follow.

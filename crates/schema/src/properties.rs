@@ -29,6 +29,11 @@ impl Properties {
         }
     }
 
+    /// Whether a property is given and was not taken out.
+    pub fn has(&self, name: &str) -> bool {
+        self.entries.contains_key(name)
+    }
+
     /// Takes a property out, whatever its value.
     pub fn take(&mut self, name: &str) -> Option<PropertyValue> {
         self.entries.remove(name)

@@ -57,7 +57,7 @@ pub struct ServerStats {
     pub bytes_in_flight: u64,
     /// Requests answered with OVERLOADED by this layer.
     pub overloaded: u64,
-    /// Connections ended because of what the client sent.
+    /// Times that a client sent what it must not, whether or not that ended its connection.
     pub protocol_errors: u64,
     /// Events dropped because the client does not read.
     pub events_dropped: u64,

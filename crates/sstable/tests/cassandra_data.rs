@@ -3,13 +3,14 @@
 #![allow(clippy::disallowed_methods, reason = "a test reads fixtures from the source tree")]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use cql_types::CqlType;
 use mutation::{CellRef, Deletion, Expiry, Liveness, RowBuilder, RowRef};
 use schema::ColumnId;
 use sstable::data::{DataReader, DataWriter};
 use sstable::statistics::{FileFacts, Statistics};
-use sstable::{Header, HeaderColumn, Version};
+use sstable::{Component, Descriptor, Header, HeaderColumn, Version};
 
 mod fixtures;
 mod items;

@@ -76,32 +76,34 @@ func names(columns []*gocql.ColumnMetadata) []string {
 // What the schema's listener was told of, in words.
 type listener struct{ heard chan string }
 
+func (listener listener) tell(change, name string) { listener.heard <- change + " " + name }
+
 func (listener listener) OnKeyspaceCreated(event gocql.OnKeyspaceCreatedEvent) {
-	listener.heard <- "created keyspace " + event.Keyspace.Name
+	listener.tell("created keyspace", event.Keyspace.Name)
 }
 func (listener listener) OnKeyspaceUpdated(event gocql.OnKeyspaceUpdatedEvent) {
-	listener.heard <- "updated keyspace " + event.New.Name
+	listener.tell("updated keyspace", event.New.Name)
 }
 func (listener listener) OnKeyspaceDropped(event gocql.OnKeyspaceDroppedEvent) {
-	listener.heard <- "dropped keyspace " + event.Keyspace.Name
+	listener.tell("dropped keyspace", event.Keyspace.Name)
 }
 func (listener listener) OnTableCreated(event gocql.OnTableCreatedEvent) {
-	listener.heard <- "created table " + event.Table.Name
+	listener.tell("created table", event.Table.Name)
 }
 func (listener listener) OnTableUpdated(event gocql.OnTableUpdatedEvent) {
-	listener.heard <- "updated table " + event.New.Name
+	listener.tell("updated table", event.New.Name)
 }
 func (listener listener) OnTableDropped(event gocql.OnTableDroppedEvent) {
-	listener.heard <- "dropped table " + event.Table.Name
+	listener.tell("dropped table", event.Table.Name)
 }
 func (listener listener) OnUserTypeCreated(event gocql.OnUserTypeCreatedEvent) {
-	listener.heard <- "created type " + event.UserType.Name
+	listener.tell("created type", event.UserType.Name)
 }
 func (listener listener) OnUserTypeUpdated(event gocql.OnUserTypeUpdatedEvent) {
-	listener.heard <- "updated type " + event.New.Name
+	listener.tell("updated type", event.New.Name)
 }
 func (listener listener) OnUserTypeDropped(event gocql.OnUserTypeDroppedEvent) {
-	listener.heard <- "dropped type " + event.UserType.Name
+	listener.tell("dropped type", event.UserType.Name)
 }
 
 // The driver gathers changes for a second after the last one, so that they are made three by three.

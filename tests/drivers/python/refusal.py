@@ -1,7 +1,11 @@
-"""What Docker's default seccomp profile does to io_uring: each of its calls is answered EPERM."""
+"""What Docker's default seccomp profile does to io_uring: each of its calls is answered EPERM.
+
+As a command, `refusal.py PROGRAM ARGUMENT…`, it becomes that program, which is refused."""
 
 import ctypes
+import os
 import struct
+import sys
 
 CALLS = (425, 426, 427)  # io_uring_setup, io_uring_enter, io_uring_register: the same number on every architecture
 LOAD_CALL, JUMP_IF_EQUAL, RETURN = 0x20, 0x15, 0x06
@@ -30,3 +34,8 @@ def refuse_io_uring():
     """For the process that calls it and those that it starts."""
     if LIBC.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 or LIBC.prctl(PR_SET_SECCOMP, FILTER, ctypes.byref(PROGRAM)) != 0:
         raise OSError("the filter is refused")
+
+
+if __name__ == "__main__":
+    refuse_io_uring()
+    os.execv(sys.argv[1], sys.argv[1:])

@@ -1,4 +1,4 @@
-//! The Rust `scylla` driver against the binary, on both reactors, with one and two shards.
+//! The Rust `scylla` driver against the binary, on both reactors, with one and two shards, and where io_uring is refused.
 
 mod altering;
 mod nested;
@@ -13,13 +13,14 @@ use scylla::client::session::Session;
 use scylla::client::session_builder::SessionBuilder;
 
 /// Reactor, shards and compression such that each two values meet; this driver speaks version 4 alone.
-const CONFIGURATIONS: [(&str, u16, Option<Compression>); 6] = [
+const CONFIGURATIONS: [(&str, u16, Option<Compression>); 7] = [
     ("uring", 1, None),
     ("uring", 2, Some(Compression::Lz4)),
     ("epoll", 1, Some(Compression::Lz4)),
     ("epoll", 2, None),
     ("uring", 1, Some(Compression::Snappy)),
     ("epoll", 2, Some(Compression::Snappy)),
+    ("refused", 2, Some(Compression::Lz4)),
 ];
 
 async fn connect(server: &Server, compression: Option<Compression>) -> Session {

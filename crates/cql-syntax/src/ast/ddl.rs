@@ -118,6 +118,13 @@ pub enum AlterTableAction {
         /// USING TIMESTAMP, microseconds: what was written up to then is gone; without it, up to now.
         timestamp: Option<i64>,
     },
+    /// ALTER column TYPE type.
+    Alter {
+        /// The column.
+        column: String,
+        /// Its type from then on.
+        ty: CqlType,
+    },
     /// RENAME a TO b.
     Rename {
         /// IF EXISTS.

@@ -28,7 +28,7 @@ impl Parser<'_> {
         self.advance()?;
         if self.take_keyspace_keyword()? {
             let if_not_exists = self.if_not_exists()?;
-            let keyspace = self.name()?;
+            let keyspace = self.keyspace_name()?;
             let properties = self.with_properties()?;
             return Ok(Statement::CreateKeyspace(CreateKeyspace { if_not_exists, keyspace, properties }));
         }
@@ -48,7 +48,7 @@ impl Parser<'_> {
         self.advance()?;
         if self.take_keyspace_keyword()? {
             let if_exists = self.if_exists()?;
-            let keyspace = self.name()?;
+            let keyspace = self.keyspace_name()?;
             let properties = self.with_properties()?;
             return Ok(Statement::AlterKeyspace(AlterKeyspace { if_exists, keyspace, properties }));
         }
@@ -60,9 +60,6 @@ impl Parser<'_> {
         }
         let if_exists = self.if_exists()?;
         let table = self.table_name()?;
-        if self.token.is_keyword("ALTER") {
-            return self.unsupported("ALTER TABLE … ALTER");
-        }
         let action = self.alter_table_action()?;
         Ok(Statement::AlterTable(AlterTable { if_exists, table, action }))
     }
@@ -71,7 +68,7 @@ impl Parser<'_> {
         self.advance()?;
         if self.take_keyspace_keyword()? {
             let if_exists = self.if_exists()?;
-            return Ok(Statement::DropKeyspace(DropKeyspace { if_exists, keyspace: self.name()? }));
+            return Ok(Statement::DropKeyspace(DropKeyspace { if_exists, keyspace: self.keyspace_name()? }));
         }
         if self.take_table_keyword()? {
             let if_exists = self.if_exists()?;
@@ -287,6 +284,11 @@ impl Parser<'_> {
             let if_not_exists = self.if_not_exists()?;
             let columns = self.one_or_parenthesised(Self::column_definition)?;
             return Ok(AlterTableAction::Add { if_not_exists, columns });
+        }
+        if self.take_keyword("ALTER")? {
+            let column = self.name()?;
+            self.expect_keyword("TYPE")?;
+            return Ok(AlterTableAction::Alter { column, ty: self.cql_type()? });
         }
         if self.take_keyword("DROP")? {
             if self.token.is_keyword("COMPACT") && self.peek_second()?.is_keyword("STORAGE") {

@@ -30,6 +30,17 @@ fn errors_say_where_and_what() {
         ("CREATE TABLE t (a interval)", "line 1:18 Invalid (reserved) user type name interval"),
         ("INSERT INTO t (a) VALUES (b)", "line 1:27 mismatched input ')' expecting '('"),
         ("USE é", "line 1:4 no viable alternative at character 'é'"),
+        // No place, as in Cassandra.
+        ("SELECT * FROM ?", "Bind variables cannot be used for table names"),
+        ("SELECT * FROM ks.?", "Bind variables cannot be used for table names"),
+        ("SELECT * FROM :t", "line 1:14 no viable alternative at input ':'"),
+        ("USE ?", "Bind variables cannot be used for keyspace names"),
+        ("SELECT * FROM ?.t", "Bind variables cannot be used for keyspace names"),
+        (
+            "CREATE TABLE t (a frozen<int>)",
+            "frozen<> is only allowed on collections, tuples, and user-defined types (got int)",
+        ),
+        ("CREATE TABLE t (a vector<int, -1>)", "vectors may only have positive dimensions; given -1"),
     ] {
         assert_eq!(parse(text).unwrap_err().to_string(), error, "{text}");
     }

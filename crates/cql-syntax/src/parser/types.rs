@@ -4,6 +4,7 @@ use cql_types::{CqlType, TypeError};
 
 use super::{Parser, Result};
 use crate::ast::TypeName;
+use crate::error::Failure;
 use crate::lexer::TokenKind;
 
 /// Names that no user-defined type may have, since native types may be called so one day.
@@ -48,11 +49,10 @@ impl Parser<'_> {
     }
 
     fn frozen(&mut self) -> Result<CqlType> {
-        let start = *self;
         let inner = self.parameters(1)?.remove(0);
         if inner.is_native() {
             let message = "frozen<> is only allowed on collections, tuples, and user-defined types";
-            return Err(start.error(format!("{message} (got {inner})")));
+            return Err(Failure::without_place(format!("{message} (got {inner})")));
         }
         Ok(inner.into_frozen())
     }
@@ -103,6 +103,10 @@ impl Parser<'_> {
         let element = Box::new(self.cql_type()?);
         self.expect_symbol(",")?;
         // A dimension of 0 is refused with the schema, in other words.
+        if self.token.kind == TokenKind::Integer && self.token.text.starts_with('-') {
+            let dimension = self.token.text;
+            return Err(Failure::invalid(format!("vectors may only have positive dimensions; given {dimension}")));
+        }
         let Ok(dimension) = self.token.text.parse::<u16>() else {
             return Err(self.error(
                 TypeError::Malformed {

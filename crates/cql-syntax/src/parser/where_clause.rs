@@ -73,15 +73,22 @@ impl Parser<'_> {
             return Ok((Operator::In, Term::Marker(self.marker()?)));
         }
         self.expect_symbol("(")?;
-        let tuples = if self.token.is_symbol(")") { Vec::new() } else { self.comma_separated(Self::tuple_or_marker)? };
+        // Tuples or markers: what the first one is, all are.
+        let item = if self.at_marker() { Self::marker_term } else { Self::tuple };
+        let tuples = if self.token.is_symbol(")") { Vec::new() } else { self.comma_separated(item)? };
         self.expect_symbol(")")?;
         Ok((Operator::In, Term::Tuple(tuples)))
     }
 
     fn tuple_or_marker(&mut self) -> Result<Term> {
-        if self.at_marker() {
-            return Ok(Term::Marker(self.marker()?));
-        }
+        if self.at_marker() { self.marker_term() } else { self.tuple() }
+    }
+
+    fn marker_term(&mut self) -> Result<Term> {
+        self.marker().map(Term::Marker)
+    }
+
+    fn tuple(&mut self) -> Result<Term> {
         if !self.token.is_symbol("(") {
             return Err(self.unexpected());
         }

@@ -127,6 +127,10 @@ impl Display for AlterTableAction {
                 f.write_str(")")?;
                 timestamp.iter().try_for_each(|timestamp| write!(f, " USING TIMESTAMP {timestamp}"))
             }
+            AlterTableAction::Alter { column, ty } => {
+                write!(f, "ALTER {} TYPE ", quote_identifier(column))?;
+                write_type(f, ty)
+            }
             AlterTableAction::Rename { if_exists: given, columns } => {
                 write!(f, "RENAME {}", if_exists(*given))?;
                 write_separated(f, columns, " AND ", |f, (from, to)| {

@@ -157,8 +157,11 @@ fn relation() -> impl Strategy<Value = Relation> {
         1 => (Just(Operator::Like), term()),
         1 => Just((Operator::IsNot, Term::Null)),
     ];
-    let tuple = prop_oneof![marker(), vec(term(), 1..3).prop_map(Term::Tuple)].boxed();
-    let tuples = prop_oneof![marker(), vec(tuple.clone(), 0..3).prop_map(Term::Tuple)];
+    let values = vec(term(), 1..3).prop_map(Term::Tuple).boxed();
+    let tuple = prop_oneof![marker(), values.clone()].boxed();
+    // Tuples or markers, not both.
+    let all_of = |item| vec(item, 0..3).prop_map(Term::Tuple);
+    let tuples = prop_oneof![marker(), all_of(values), all_of(marker().boxed())];
     let of_tuple = prop_oneof![(comparison(), tuple), (Just(Operator::In), tuples)];
     prop_oneof![
         (name(), of_column).prop_map(|(column, (operator, term))| Relation::Column { column, operator, term }),
@@ -346,6 +349,7 @@ fn alter_table() -> impl Strategy<Value = Statement> {
             .prop_map(|(if_not_exists, columns)| AlterTableAction::Add { if_not_exists, columns }),
         (any::<bool>(), vec(name(), 1..3), option::of(any::<i64>()))
             .prop_map(|(if_exists, columns, timestamp)| AlterTableAction::Drop { if_exists, columns, timestamp }),
+        (name(), ty()).prop_map(|(column, ty)| AlterTableAction::Alter { column, ty }),
         (any::<bool>(), vec((name(), name()), 1..3))
             .prop_map(|(if_exists, columns)| AlterTableAction::Rename { if_exists, columns }),
         properties().prop_map(AlterTableAction::With),

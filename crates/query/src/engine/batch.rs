@@ -1,4 +1,6 @@
 //! BATCH: as a message of the protocol and as a statement.
+//!
+//! Its level may be SERIAL, which is a QUORUM then: only a statement alone is refused, as in Cassandra.
 
 use std::rc::Rc;
 
@@ -7,10 +9,10 @@ use cql_protocol::{FrameHeader, Value, WriteType, write_void};
 use topology::{ConsistencyLevel, token_of};
 
 use super::now::Call;
-use super::write::{Planned, acknowledged, write_level};
+use super::write::{Planned, acknowledged};
 use super::{Engine, SCRATCH_BYTES_KEPT};
 use crate::Outcome;
-use crate::error::{QueryError, invalid};
+use crate::error::{QueryError, invalid, level};
 use crate::execute::bind::{check_count_in_batch, generate, ordered, with_ordered, with_replaced, with_values};
 use crate::execute::key::single_key;
 use crate::execute::modify::{WriteTime, using_timestamp};
@@ -28,12 +30,13 @@ impl Engine {
         request: &Batch<'_>,
         out: &mut Vec<u8>,
     ) -> Result<Outcome, QueryError> {
+        self.check_keyspace(request.params.keyspace)?;
         check_kind(request.kind)?;
         if request.len() > STATEMENTS_NOW_MAX {
             return Ok(Outcome::MustWait);
         }
         let inner = &*self.inner;
-        let level = write_level(request.params.consistency)?;
+        let level = level(request.params.consistency);
         let time = self.write_time(None, &NO_BINDS, &request.params)?;
         let mut scratch = inner.scratch.borrow_mut();
         let scratch = &mut *scratch;
@@ -96,8 +99,9 @@ impl Engine {
 
     /// A batch message of any shape.
     pub(super) async fn batch_message(&self, request: &Batch<'_>, keyspace: Option<&str>) -> Result<(), QueryError> {
+        self.check_keyspace(request.params.keyspace)?;
         check_kind(request.kind)?;
-        let level = write_level(request.params.consistency)?;
+        let level = level(request.params.consistency);
         let time = self.write_time(None, &NO_BINDS, &request.params)?;
         let keyspace = request.params.keyspace.or(keyspace);
         let mut planned = Planned::default();
@@ -156,7 +160,7 @@ impl Engine {
         binds: &Binds<'_>,
         call: &Call<'_>,
     ) -> Result<(), QueryError> {
-        let level = write_level(call.params.consistency)?;
+        let level = level(call.params.consistency);
         let time = self.write_time(batch.timestamp.as_ref(), binds, call.params)?;
         let mut planned = Planned::default();
         let mut required = 1;

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use cluster::metadata::{MetadataLog, MetadataRecord};
 use runtime::{Group, ShardId};
-use schema::{DdlContext, SchemaChange, SchemaEvent, TableId, plan_ddl};
+use schema::{DdlContext, SchemaChange, SchemaEvent, TableId, plan_ddl, system_keyspaces};
 use storage::ReplayPosition;
 
 use super::Engine;
@@ -41,7 +41,7 @@ impl Engine {
     /// Carries out a schema statement, on shard 0.
     pub(super) async fn lead_ddl(&self, text: &str, keyspace: Option<&str>) -> Result<DdlOutcome, QueryError> {
         let _turn = self.inner.ddl.acquire().await;
-        let statement = cql_syntax::parse(text).map_err(|error| QueryError::Syntax { message: error.to_string() })?;
+        let statement = cql_syntax::parse(text)?;
         let ring = self.inner.coordinator.ring();
         let datacenters: BTreeSet<String> = ring.nodes().iter().map(|node| node.datacenter.clone()).collect();
         let context = DdlContext {
@@ -79,6 +79,9 @@ impl Engine {
     pub(super) async fn lead_truncate(&self, keyspace: &str, name: &str) -> Result<(), QueryError> {
         let _turn = self.inner.ddl.acquire().await;
         let found = self.catalog().find(Some(keyspace), name)?;
+        if found.is_system && system_keyspaces::is_virtual(keyspace) {
+            return Err(invalid(format!("Truncation is not supported by table {keyspace}.{name}")));
+        }
         if found.is_system {
             return Err(invalid(format!("the tables of keyspace {keyspace} cannot be truncated")));
         }

@@ -5,7 +5,8 @@ use cql_protocol::{FrameHeader, QueryParams, write_set_keyspace};
 use cql_syntax::Statement;
 
 use super::prepare::TEXT_NOW_BYTES_MAX;
-use super::reply::{ReplyTo, replace_by_error};
+use super::read::check_page_size;
+use super::reply::{ReplyTo, replace_by_error, warn_of_use};
 use super::{Engine, count};
 use crate::error::QueryError;
 use crate::execute::bind::{check_count_of_text, with_ordered, with_values};
@@ -36,7 +37,11 @@ impl Engine {
         let outcome = self.prepared(request.id).and_then(|prepared| {
             let reply = ReplyTo::new(header, &request.params, request.result_metadata_id);
             let call = Call { plan: &prepared.plan, id: prepared.id, params: &request.params, reply };
-            self.try_call(session, &call, out)
+            let outcome = self.try_call(session, &call, out)?;
+            if !prepared.plan.is_qualified && !matches!(outcome, Outcome::MustWait) {
+                warn_of_use(session, &prepared, start, out);
+            }
+            Ok(outcome)
         });
         self.outcome(outcome, header, start, out)
     }
@@ -55,7 +60,8 @@ impl Engine {
         let start = out.len();
         let keyspace = session.keyspace();
         let keyspace = request.params.keyspace.or(keyspace.as_deref());
-        let outcome = self.plan_text(request.text, keyspace).and_then(|plan| {
+        let plan = self.check_keyspace(request.params.keyspace).and_then(|()| self.plan_text(request.text, keyspace));
+        let outcome = plan.and_then(|plan| {
             let reply = ReplyTo::new(header, &request.params, None);
             let id = statement_id(keyspace, request.text);
             check_count_of_text(&plan.markers, request.params.values)?;
@@ -132,6 +138,7 @@ impl Engine {
 
     #[inline]
     fn try_call(&self, session: &Session, call: &Call<'_>, out: &mut Vec<u8>) -> Result<Outcome, QueryError> {
+        check_page_size(call.params)?;
         let plan = call.plan;
         match &plan.action {
             Action::Modify(modification) if plan.is_quick => with_values(&plan.markers, call.params.values, |values| {

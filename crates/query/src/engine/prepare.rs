@@ -6,13 +6,12 @@ use cql_protocol::FrameHeader;
 use cql_protocol::request::Prepare;
 use cql_protocol::response::{ColumnSpec, PreparedReply, insert_warnings};
 use cql_protocol::write_prepared;
-use cql_syntax::SyntaxError;
 use runtime::{Group, ShardId};
 
 use super::{Engine, count};
 use crate::Session;
 use crate::control::ControlRequest;
-use crate::error::{QueryError, UnknownId, invalid};
+use crate::error::{QueryError, UnknownId};
 use crate::plan::{Marker, Plan, PlanContext, plan, plan_in_steps};
 use crate::prepared::{Prepared, statement_id, statement_id_in_steps};
 
@@ -66,7 +65,7 @@ impl Engine {
 
     /// Plans a text.
     pub(super) fn plan_text(&self, text: &str, keyspace: Option<&str>) -> Result<Plan, QueryError> {
-        let statement = cql_syntax::parse(text).map_err(|error| syntax_error(&error))?;
+        let statement = cql_syntax::parse(text)?;
         plan(statement, PlanContext { catalog: &self.inner.catalog.borrow(), keyspace })
     }
 
@@ -76,9 +75,9 @@ impl Engine {
             return self.plan_text(text, keyspace);
         }
         let runtime = &self.inner.runtime;
-        let mut parse = cql_syntax::Parse::begin(text).map_err(|error| syntax_error(&error))?;
+        let mut parse = cql_syntax::Parse::begin(text)?;
         let statement = loop {
-            if let Some(statement) = parse.step().map_err(|error| syntax_error(&error))? {
+            if let Some(statement) = parse.step()? {
                 break statement;
             }
             runtime.maybe_yield().await;
@@ -127,9 +126,7 @@ impl Engine {
         request: &Prepare<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), QueryError> {
-        if request.keyspace.is_some_and(|keyspace| !self.catalog().has_keyspace(keyspace)) {
-            return Err(invalid(format!("Keyspace '{}' does not exist", request.keyspace.unwrap_or_default())));
-        }
+        self.check_keyspace(request.keyspace)?;
         let keyspace = session.keyspace();
         let keyspace = request.keyspace.or(keyspace.as_deref());
         let prepared = self.install(request.text, keyspace).await?;
@@ -177,7 +174,3 @@ fn write_reply(header: &FrameHeader, prepared: &Prepared, out: &mut Vec<u8>) {
 /// The id of a result without columns: the MD5 of nothing.
 const NO_COLUMNS_ID: [u8; 16] =
     [0xd4, 0x1d, 0x8c, 0xd9, 0x8f, 0x00, 0xb2, 0x04, 0xe9, 0x80, 0x09, 0x98, 0xec, 0xf8, 0x42, 0x7e];
-
-fn syntax_error(error: &SyntaxError) -> QueryError {
-    QueryError::Syntax { message: error.to_string() }
-}

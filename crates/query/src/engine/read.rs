@@ -3,7 +3,7 @@
 use std::ops::{Bound as TokenBound, RangeBounds};
 
 use cluster::coordinator::{PageLimits, ReadDone};
-use cql_protocol::{Consistency, RowsWriter, Value};
+use cql_protocol::{Consistency, QueryParams, RowsWriter, Value};
 use mutation::{KeyRange, Position, ReadCommand, Slice};
 use storage::ReadEnd;
 use topology::{ConsistencyLevel, Token, token_of};
@@ -187,6 +187,8 @@ impl Engine {
             let read = self.inner.coordinator.read(&plan, &select.table, command, limits, emitter).await;
             let required = plan.required;
             match read.map_err(|error| QueryError::Read { error, level, required })? {
+                // The last partition gives no more than its limit: there is no further page.
+                ReadDone::Stopped(_) if index + 1 == keys.len() && emitter.is_at_partition_limit() => return Ok(None),
                 ReadDone::Stopped(position) => return Ok(Some(position)),
                 ReadDone::Complete => emitter.end_partitions(),
             }
@@ -230,7 +232,8 @@ fn finish(
         emitter.end_partitions();
         return emitter.finish(None);
     };
-    if emitter.filled() != Filled::Page {
+    let is_over = select.is_single_partition() && emitter.is_at_partition_limit();
+    if emitter.filled() != Filled::Page || is_over {
         return emitter.finish(None);
     }
     let position = emitter.stopped_at().unwrap_or(ended_at);
@@ -266,6 +269,15 @@ pub(super) fn is_in(range: &KeyRange<'_>, token: Token) -> bool {
     }
 }
 
+/// Refuses pages of no rows, whatever the statement: none would ever end.
+#[inline]
+pub(super) fn check_page_size(params: &QueryParams<'_>) -> Result<(), QueryError> {
+    match params.page_size {
+        Some(0) => Err(QueryError::Protocol { message: "The page size cannot be 0".to_owned() }),
+        _ => Ok(()),
+    }
+}
+
 /// How many rows the page may hold.
 #[inline]
 pub(super) fn row_limits(
@@ -278,7 +290,6 @@ pub(super) fn row_limits(
     let per_partition = self::limit(select.per_partition_limit.as_ref(), binds)?;
     // A count is one row: it has no pages, and LIMIT is for that row.
     let page = match call.params.page_size.map(u32::try_from) {
-        Some(Ok(0)) => return Err(QueryError::Protocol { message: "The page size cannot be 0".to_owned() }),
         Some(Ok(size)) if matches!(select.output, Output::Rows(_)) => Some(size),
         _ => None,
     };
@@ -369,6 +380,15 @@ fn token_value(select: &Select, value: &TokenValue, binds: &Binds<'_>) -> Result
             }
         }
         TokenValue::OfKey(operands) => {
+            for operand in operands {
+                match operand.value(binds)? {
+                    Value::Bytes(_) => {}
+                    Value::Null => return Err(invalid("Invalid null token value")),
+                    Value::Unset => {
+                        return Err(invalid("Invalid unset value for argument in call to function token"));
+                    }
+                }
+            }
             let choices = operands.iter().map(|operand| crate::plan::KeyChoice::One(operand.clone()));
             let choices: Vec<_> = choices.collect();
             let mut scratch = Vec::new();

@@ -1,10 +1,12 @@
 //! What a request asks of its reply, and the writing of errors.
 
-use cql_protocol::response::{RowsHead, Specs};
-use cql_protocol::{FrameHeader, QueryParams, Version, write_error};
+use cql_protocol::response::{RowsHead, Specs, insert_warnings};
+use cql_protocol::{Flags, FrameHeader, QueryParams, Version, write_error};
 
+use crate::Session;
 use crate::error::QueryError;
 use crate::plan::ResultColumns;
+use crate::prepared::Prepared;
 
 /// How the reply is to be written.
 #[derive(Debug, Clone, Copy)]
@@ -47,4 +49,14 @@ impl<'a> ReplyTo<'a> {
 pub(super) fn replace_by_error(out: &mut Vec<u8>, start: usize, header: &FrameHeader, error: QueryError) {
     out.truncate(start);
     write_error(out, header.version, header.stream, &error.into_body());
+}
+
+/// Adds what [`Session::warning_of_use`] says to the reply that begins at `start`. A frame has one list of warnings: if there is one, the
+/// client is told with a later reply.
+pub(super) fn warn_of_use(session: &Session, prepared: &Prepared, start: usize, out: &mut Vec<u8>) {
+    const FLAGS_AT: usize = 1;
+    let has_warnings = out.get(start + FLAGS_AT).is_some_and(|flags| Flags(*flags).contains(Flags::WARNING));
+    if !has_warnings {
+        insert_warnings(out, start, session.warning_of_use(prepared).as_slice());
+    }
 }

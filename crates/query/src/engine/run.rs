@@ -8,7 +8,8 @@ use schema::{ChangeTarget, ChangeType, SchemaEvent};
 
 use super::long::touched;
 use super::now::Call;
-use super::reply::{ReplyTo, replace_by_error};
+use super::read::check_page_size;
+use super::reply::{ReplyTo, replace_by_error, warn_of_use};
 use super::{Engine, count};
 use crate::Session;
 use crate::catalog::no_keyspace;
@@ -45,7 +46,12 @@ impl Engine {
                 let reply = ReplyTo::new(header, &request.params, request.result_metadata_id);
                 let call = Call { plan: &prepared.plan, id: prepared.id, params: &request.params, reply };
                 let keyspace = prepared.keyspace.as_deref();
-                self.run_call(session, header, &call, &prepared.text, keyspace, out).await
+                let start = out.len();
+                self.run_call(session, header, &call, &prepared.text, keyspace, out).await?;
+                if !prepared.plan.is_qualified && !matches!(prepared.plan.action, Action::Batch(_)) {
+                    warn_of_use(session, &prepared, start, out);
+                }
+                Ok(())
             }
             Request::Batch(request) => {
                 self.batch_message(&request, session.keyspace().as_deref()).await?;
@@ -65,6 +71,7 @@ impl Engine {
         request: &Query<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), QueryError> {
+        self.check_keyspace(request.params.keyspace)?;
         let keyspace = session.keyspace();
         let keyspace = request.params.keyspace.or(keyspace.as_deref());
         let id = statement_id_in_steps(keyspace, request.text, &self.inner.runtime).await;
@@ -95,6 +102,7 @@ impl Engine {
         keyspace: Option<&str>,
         out: &mut Vec<u8>,
     ) -> Result<(), QueryError> {
+        check_page_size(call.params)?;
         let values = with_values(&call.plan.markers, call.params.values, |values| Ok(values.to_vec()))?;
         self.check_long_texts(&call.plan.markers, &values).await?;
         let replaced = if call.plan.has_order { ordered(&call.plan.markers, &values) } else { Vec::new() };
@@ -126,7 +134,7 @@ impl Engine {
                 insert_warnings(out, start, select.warning().as_slice());
             }
             Action::Other(statement) => {
-                self.run_other(session, header, statement, text, keyspace, out).await?;
+                self.run_other(session, header, call, statement, text, keyspace, out).await?;
             }
         }
         Ok(())
@@ -136,6 +144,7 @@ impl Engine {
         &self,
         session: &Session,
         header: &FrameHeader,
+        call: &Call<'_>,
         statement: &Statement,
         text: &str,
         keyspace: Option<&str>,
@@ -152,7 +161,8 @@ impl Engine {
                 write_void(out, header.version, header.stream);
             }
             Statement::Describe(statement) => {
-                describe::write(statement, keyspace, &self.catalog(), &self.inner.node, header, out)?;
+                let (catalog, page) = (self.catalog(), describe::Page { id: call.id, params: call.params });
+                describe::write(statement, keyspace, &catalog, &self.inner.node, page, header, out)?;
             }
             statement if schema::is_ddl(statement) => {
                 let outcome = self.change_schema(text, keyspace).await?;
@@ -163,11 +173,19 @@ impl Engine {
         Ok(())
     }
 
+    /// Refuses the keyspace of a request if there is none called so.
+    pub(super) fn check_keyspace(&self, keyspace: Option<&str>) -> Result<(), QueryError> {
+        match keyspace {
+            Some(keyspace) if !self.inner.catalog.borrow().has_keyspace(keyspace) => {
+                Err(invalid(format!("Keyspace '{keyspace}' does not exist")))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// USE.
     pub(super) fn use_keyspace(&self, session: &Session, keyspace: &str) -> Result<(), QueryError> {
-        if !self.inner.catalog.borrow().has_keyspace(keyspace) {
-            return Err(invalid(format!("Keyspace '{keyspace}' does not exist")));
-        }
+        self.check_keyspace(Some(keyspace))?;
         session.set_keyspace(keyspace);
         Ok(())
     }

@@ -18,7 +18,7 @@ use crate::execute::filter::Conditions;
 use crate::execute::parts::BoundParts;
 use crate::execute::rows::{LENGTH_STEP, PAGE_BYTES_MAX, RESULT_BYTES_MAX, RowLimits};
 use crate::paging::PagingState;
-use crate::plan::{Binds, Comparison, InList, Keys, Order, Output, PartOf, Select, Selected};
+use crate::plan::{Binds, Comparison, InList, KeyChoice, Keys, Order, Output, PartOf, Select, Selected};
 use crate::system::{VirtualRow, partition_key, shows_clients};
 
 impl Engine {
@@ -248,7 +248,11 @@ impl<'r, 'v> VirtualResult<'r, 'v> {
             self.writer.end_row();
         }
         // As in a stored table's pages, there may be nothing behind a full one.
-        let state = self.last.filter(|_| self.limits.page == 0 && self.limits.rows > 0).map(|position| {
+        let key = &self.select.system_key;
+        let is_one_row =
+            self.select.table.clustering().is_empty() && !key.is_empty() && key.iter().all(KeyChoice::is_single);
+        let has_more = self.limits.page == 0 && self.limits.rows > 0 && !is_one_row;
+        let state = self.last.filter(|_| has_more).map(|position| {
             let position = match self.select.is_distinct {
                 true => Position { row: None, ..position },
                 false => position,

@@ -91,6 +91,7 @@ impl Elements<'_, '_, '_, '_> {
         let bytes = match key.value(self.binds)? {
             Value::Bytes(bytes) => bytes,
             Value::Null => return Err(invalid(format!("Invalid null {what}"))),
+            Value::Unset if is_set => return Ok(()),
             Value::Unset => return Err(invalid(format!("Invalid unset {what}"))),
         };
         let path = path(&key.ty, bytes);
@@ -113,6 +114,8 @@ impl Elements<'_, '_, '_, '_> {
         let index = match index.value(self.binds)? {
             Value::Bytes(bytes) => bytes.first_chunk().map(|bytes| i32::from_be_bytes(*bytes)),
             Value::Null => return Err(invalid("Invalid null value for list index")),
+            // To delete what was not said deletes nothing.
+            Value::Unset if is_deletion => return Ok(()),
             Value::Unset => return Err(invalid("Invalid unset value for list index")),
         };
         let index = index.ok_or_else(|| invalid("Invalid empty value for list index"))?;

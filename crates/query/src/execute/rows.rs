@@ -246,6 +246,11 @@ impl<'e> RowEmitter<'e> {
         self.partition_left
     }
 
+    /// Whether the row that filled the page was the last that its partition may give.
+    pub(crate) fn is_at_partition_limit(&self) -> bool {
+        self.limits.page == 0 && self.partition_left == 0
+    }
+
     /// Why the rows ended, or whether they did.
     pub(crate) fn filled(&self) -> Filled {
         if self.limits.rows == 0 {

@@ -5,7 +5,7 @@ use cql_types::CqlType;
 use schema::{Column, Table};
 
 use super::terms::{Markers, Receiver};
-use super::{Assignment, Generator, Operand, Source};
+use super::{Assignment, Generator, Operand, Source, shown};
 use crate::error::{QueryError, invalid};
 
 /// How a column changes.
@@ -84,23 +84,28 @@ impl Assignment {
                 return Assignment::whole(column, operand, markers);
             }
             AssignmentKind::Add(term) => {
-                check_collection(column, || format!("{name} = {name} + {term}"))?;
-                let operand = markers.operand(term, &receiver)?;
+                check_collection(column, || format!("{name} = {name} + {}", shown::term(term)))?;
+                let operand = markers.operand(term, &receiver);
+                let operand = match &column.ty {
+                    CqlType::Map { .. } => operand.map_err(|_| misfit("addition has to be a map", term))?,
+                    _ => operand?,
+                };
                 (operand, Change::Add { place: list_place(&column.ty, markers)? })
             }
             AssignmentKind::Prepend(term) => {
                 // The sign is Cassandra's.
-                let shown = || format!("{name} = {term} - {name}");
+                let shown = || format!("{name} = {} - {name}", shown::term(term));
+                let operand = markers.operand(term, &receiver)?;
                 let place = match (&column.ty, column.ty.is_multi_cell()) {
                     (CqlType::List { .. }, true) => list_place(&column.ty, markers)?,
                     (CqlType::List { .. }, false) => return Err(refused(shown(), "frozen list", name)),
                     _ => None,
                 };
                 let Some(place) = place else { return Err(refused(shown(), "non list", name)) };
-                (markers.operand(term, &receiver)?, Change::Prepend { place })
+                (operand, Change::Prepend { place })
             }
             AssignmentKind::Subtract(term) => {
-                check_collection(column, || format!("{name} = {name} - {term}"))?;
+                check_collection(column, || format!("{name} = {name} - {}", shown::term(term)))?;
                 let removed = match &column.ty {
                     CqlType::Map { key, .. } => {
                         receiver.part(name.clone(), &CqlType::Set { element: key.clone(), frozen: false })
@@ -108,10 +113,15 @@ impl Assignment {
                     _ => receiver,
                 };
                 let change = if matches!(column.ty, CqlType::List { .. }) { Change::Discard } else { Change::Remove };
-                (markers.operand(term, &removed)?, change)
+                let operand = markers.operand(term, &removed);
+                let operand = match &column.ty {
+                    CqlType::Map { .. } => operand.map_err(|_| misfit("substraction has to be a set", term))?,
+                    _ => operand?,
+                };
+                (operand, change)
             }
             AssignmentKind::Element { key, term } => {
-                let shown = || format!("{name}[{key}] = {term}");
+                let shown = || format!("{name}[{}] = {}", shown::term(key), shown::term(term));
                 match (&column.ty, column.ty.is_multi_cell()) {
                     (CqlType::Map { key: keys, value, .. }, true) => {
                         let key = markers.operand(key, &receiver.part(format!("key({name})"), keys))?;
@@ -129,7 +139,7 @@ impl Assignment {
                 }
             }
             AssignmentKind::Field { field, term } => {
-                let shown = || format!("{name}.{field} = {term}");
+                let shown = || format!("{name}.{field} = {}", shown::term(term));
                 match (&column.ty, column.ty.is_multi_cell()) {
                     (CqlType::Udt { .. }, true) => {}
                     (CqlType::Udt { .. }, false) => return Err(refused(shown(), "frozen UDT", name)),
@@ -237,6 +247,11 @@ fn check_collection(column: &Column, shown: impl Fn() -> String) -> Result<(), Q
         (CqlType::Tuple(_) | CqlType::Udt { .. }, _) => Err(refused(shown(), "tuple", &column.name)),
         _ => Err(refused(shown(), "non counter", &column.name)),
     }
+}
+
+/// What `+` and `-` say of a term that is no value for them, whatever is wrong with it. The spelling is Cassandra's.
+fn misfit(what: &str, term: &Term) -> QueryError {
+    invalid(format!("Value for a map {what}, but was: '{}'", shown::term(term)))
 }
 
 fn refused(operation: String, what: &str, column: &str) -> QueryError {

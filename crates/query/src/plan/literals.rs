@@ -6,6 +6,7 @@
 use cql_syntax::Term;
 use cql_types::{CqlType, Field};
 
+use super::shown;
 use super::terms::{Markers, Receiver, generator_called};
 use super::{Composition, Generator, Operand, Source};
 use crate::error::{QueryError, invalid};
@@ -98,7 +99,7 @@ fn check_parts(term: &Term, receiver: &Receiver) -> Result<(), QueryError> {
         if matches!(term, Term::List(_)) && !matches!(ty, CqlType::List { .. } | CqlType::Vector { .. }) {
             return no_list(ty);
         }
-        Err(invalid(format!("Invalid {kind} literal for {name}: {what} {term} is not of type {ty}")))
+        Err(invalid(format!("Invalid {kind} literal for {name}: {what} {} is not of type {ty}", shown::term(term))))
     };
     let misplaced = |kind: &str| Err(invalid(format!("Invalid {kind} literal for {name} of type {ty}")));
     match (term, ty) {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use cql_syntax::{Batch, BatchKind, Statement, TableName, Using};
 use cql_types::CqlType;
 use runtime::Runtime;
-use schema::Table;
+use schema::{Table, system_keyspaces};
 
 use super::terms::{Markers, Receiver};
 use super::{Action, BatchPlan, Modification, Operand, Plan, delete, insert, selection_plan, update};
@@ -68,7 +68,8 @@ fn action(statement: Statement, context: PlanContext<'_>, markers: &mut Markers)
 fn finish(action: Action, markers: Markers, is_qualified: bool) -> Result<Plan, QueryError> {
     let key_markers = match &action {
         Action::Modify(modification) => key_markers(&[&modification.key]),
-        Action::Select(select) | Action::SelectVirtual(select) => match &select.keys {
+        Action::SelectVirtual(select) => key_markers(&[&select.system_key]),
+        Action::Select(select) => match &select.keys {
             super::Keys::Choices(choices) => key_markers(&[choices]),
             super::Keys::Tokens { .. } => Vec::new(),
         },
@@ -185,6 +186,10 @@ fn finish_batch(
 /// The table that a modification is about, which must be one that takes modifications.
 pub(super) fn writable_table(name: &TableName, context: PlanContext<'_>) -> Result<crate::catalog::Found, QueryError> {
     let found = context.catalog.find(name.keyspace.as_deref().or(context.keyspace), &name.table)?;
+    if found.is_system && system_keyspaces::is_virtual(&found.table.keyspace) {
+        let (keyspace, table) = (&found.table.keyspace, &found.table.name);
+        return Err(invalid(format!("Modification is not supported by table {keyspace}.{table}")));
+    }
     if found.is_system {
         return Err(invalid(format!("the tables of keyspace {} cannot be written to", found.table.keyspace)));
     }

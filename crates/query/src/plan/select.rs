@@ -26,6 +26,8 @@ pub(crate) struct Select {
     pub(crate) columns: ResultColumns,
     /// The partitions.
     pub(crate) keys: Keys,
+    /// Of a system table, whose rows are all looked at: what is said about the key.
+    pub(crate) system_key: Vec<KeyChoice>,
     /// Beside keys: the range of tokens in which the partitions must be.
     pub(crate) key_tokens: Option<Keys>,
     /// The rows of a partition: choices for the first clustering columns,

@@ -5,11 +5,11 @@ use cql_protocol::response::{ColumnSpec, EncodedSpecs};
 use cql_syntax::{Select as SelectStatement, Selection, Selector, SelectorExpression};
 use cql_types::CqlType;
 use md5::{Digest, Md5};
-use schema::{Column, ColumnKind, Table};
+use schema::{Column, ColumnKind, Table, system_keyspaces};
 
 use super::parts::Parts;
 use super::planner::PlanContext;
-use super::relations::{Restrictions, StatementKind};
+use super::restrictions::{Restrictions, StatementKind};
 use super::terms::{Markers, Receiver, undefined_column, unknown_function};
 use super::{Action, Generator, KeyChoice, Keys, Order, Output, PartOf, ResultColumns, Select, Selected, Source};
 use crate::error::{QueryError, invalid};
@@ -72,6 +72,7 @@ pub(super) fn plan(
         parts,
         columns,
         keys: Keys::Tokens { start: None, end: None },
+        system_key: Vec::new(),
         key_tokens: None,
         clustering: Vec::new(),
         slice_start: None,
@@ -84,6 +85,15 @@ pub(super) fn plan(
         per_partition_limit,
     };
     if found.is_system {
+        // Tables that are views of the node's state never ask for ALLOW FILTERING.
+        let allow_filtering = select.allow_filtering || system_keyspaces::is_virtual(&table.keyspace);
+        // Worked out as for a stored table, for what that refuses and for its key; then its conditions are looked at.
+        let markers = &mut Markers::default();
+        let same = Restrictions::new(&select.relations, table, StatementKind::Select, allow_filtering, markers)?;
+        restrict(&mut plan, same, allow_filtering)?;
+        if let Keys::Choices(choices) = std::mem::replace(&mut plan.keys, Keys::Tokens { start: None, end: None }) {
+            plan.system_key = choices;
+        }
         restrict_system(&mut plan, restrictions)?;
         return Ok(Action::SelectVirtual(Box::new(plan)));
     }
@@ -143,6 +153,7 @@ fn restrict_system(plan: &mut Select, mut restrictions: Restrictions) -> Result<
     if let Some(range) = restrictions.take_token() {
         plan.keys = Keys::Tokens { start: range.start, end: range.end };
     }
+    (plan.key_tokens, plan.clustering, plan.slice_start, plan.slice_end) = (None, Vec::new(), None, None);
     plan.filters = restrictions.into_filters(&plan.table.clone())?;
     Ok(())
 }
@@ -222,6 +233,19 @@ fn of_token(arguments: &[SelectorExpression], table: &Table) -> Result<ResultCol
             SelectorExpression::Column(column) => column == name,
             _ => false,
         });
+    if let Some(SelectorExpression::Column(name)) = arguments
+        .iter()
+        .find(|argument| matches!(argument, SelectorExpression::Column(name) if table.column(name).is_none()))
+    {
+        return Err(undefined_column(name, table));
+    }
+    if arguments.len() != names.len() {
+        return Err(invalid(format!(
+            "Invalid number of arguments in call to function system.token: {} required but {} provided",
+            names.len(),
+            arguments.len()
+        )));
+    }
     if !is_key {
         return Err(invalid(format!(
             "token() is supported of the partition key's columns, in their order: {}",

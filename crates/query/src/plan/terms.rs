@@ -6,7 +6,7 @@ use cql_syntax::{BindMarker, Term};
 use cql_types::CqlType;
 use schema::{Column, Table};
 
-use super::{Generator, Marker, Operand, Source};
+use super::{Generator, Marker, Operand, Source, shown};
 use crate::error::{QueryError, invalid};
 
 /// What a term is the value of: gives a marker its name and type.
@@ -91,8 +91,10 @@ impl Markers {
                 let cast = CqlType::parse(ty).map_err(|error| invalid(error.to_string()))?;
                 if cast != receiver.ty {
                     return Err(invalid(format!(
-                        "Cannot assign value of type {cast} to {} of type {}",
-                        receiver.name, receiver.ty
+                        "Cannot assign value ({cast}){} to {} of type {}",
+                        shown::term(term),
+                        receiver.name,
+                        receiver.ty
                     )));
                 }
                 return self.operand(term, receiver);

@@ -5,7 +5,7 @@ use schema::ColumnKind;
 
 use super::insert::conditional_error;
 use super::planner::{PlanContext, using, writable_table};
-use super::relations::{Restrictions, StatementKind};
+use super::restrictions::{Restrictions, StatementKind};
 use super::terms::{Markers, undefined_column};
 use super::{Assignment, Modification, ModificationKind, Target};
 use crate::error::{QueryError, invalid};

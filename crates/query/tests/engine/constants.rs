@@ -16,10 +16,11 @@ fn bytes(word: &str) -> Vec<u8> {
     digits.map(|pair| u8::from_str_radix(&String::from_utf8_lossy(pair), 16).expect("two digits of hex")).collect()
 }
 
-/// An empty value is printed as null and an empty tuple as `()`, what is outside of a type's range as a blob; years of more than nine digits are not read.
+/// An empty value is printed as null and an empty tuple as `()`, what is outside of a type's range as a blob; a year with a sign is not read
+/// before a time.
 fn has_no_constant(ty: &CqlType, constant: &str) -> bool {
     let is_blob = constant.starts_with("0x") && *ty != CqlType::Blob;
-    let is_far = *ty == CqlType::Timestamp && constant.len() > "'123456789-01-01T00:00:00.000Z'".len();
+    let is_far = *ty == CqlType::Timestamp && (constant.starts_with("'-") || constant.starts_with("'+"));
     constant.contains("null") || constant.contains("()") || is_blob || is_far
 }
 

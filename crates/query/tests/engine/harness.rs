@@ -3,6 +3,9 @@
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
 
 use cluster::metadata::{MetadataLog, MetadataRecord};
 use cql_protocol::request::{Batch, BatchBuilder, BatchKind, BatchQuery, Execute, Prepare, Query, Request};
@@ -58,6 +61,26 @@ struct Seat {
     engine: EngineSeats,
     commands: MeshSeat<Command, ()>,
     dir: PathBuf,
+    alarm: Arc<AtomicBool>,
+}
+
+/// Tells the other shards that this one has panicked: they wait for it in vain, and would for ever.
+struct Alarm(Arc<AtomicBool>);
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.store(true, Relaxed);
+        }
+    }
+}
+
+/// Panics too once another shard has.
+async fn heed(runtime: Runtime, alarm: Arc<AtomicBool>) {
+    while !alarm.load(Relaxed) {
+        runtime.sleep(Duration::from_millis(50)).await;
+    }
+    panic!("another shard has panicked");
 }
 
 /// Starts a node of `shards` on `dir`, runs `test` on its last shard, and ends the node in good order.
@@ -75,11 +98,12 @@ where
     F: Fn(Client, Runtime, Shard) -> Fut + Send + Sync + Copy,
     Fut: Future<Output = ()>,
 {
+    let alarm = Arc::new(AtomicBool::new(false));
     let commands = runtime::mesh(shards, 4);
     let seats = engine_seats(shards).into_iter().zip(commands);
     let mains: Vec<_> = seats
         .map(|(engine, commands)| {
-            let seat = Seat { engine, commands, dir: dir.to_path_buf() };
+            let seat = Seat { engine, commands, dir: dir.to_path_buf(), alarm: alarm.clone() };
             move |runtime: Runtime| shard_main(runtime, seat, test)
         })
         .collect();
@@ -91,6 +115,8 @@ where
     F: Fn(Client, Runtime, Shard) -> Fut,
     Fut: Future<Output = ()>,
 {
+    let _alarm = Alarm(seat.alarm.clone());
+    runtime.spawn(runtime::Group::Query, heed(runtime.clone(), seat.alarm));
     let shards = runtime.shard_count();
     let log = match runtime.shard() {
         ShardId(0) => Some(MetadataLog::open(&runtime, &seat.dir).await.expect("the metadata log opens")),
@@ -314,6 +340,14 @@ impl Client {
         let batch: Batch<'_> = builder.batch(kind, QueryParams::new(Consistency::One));
         self.send(&Request::Batch(batch)).await
     }
+}
+
+/// On the shard that the test runs on; the other one waits for its commands.
+#[test]
+#[should_panic(expected = "panicked")]
+fn a_panic_on_one_shard_ends_the_others() {
+    let folder = Folder::new("panic");
+    run_node(folder.path(), 2, |_| async { panic!("this one") });
 }
 
 /// Lays down values.

@@ -76,6 +76,12 @@ impl Walk {
         self.is_over = state.is_none();
         self.state = state;
     }
+
+    async fn go_to_the_end(&mut self, client: &Client, text: &str, size: i32) {
+        while !self.is_over {
+            self.go(client, text, size).await;
+        }
+    }
 }
 
 #[test]
@@ -119,9 +125,7 @@ fn pages_over_restarts(name: &str, flushes: bool) {
                 for (walk, text) in known.iter_mut().zip(SHAPES) {
                     walk.go(&client, text, 2).await;
                     if shards == 3 {
-                        while !walk.is_over {
-                            walk.go(&client, text, 7).await;
-                        }
+                        walk.go_to_the_end(&client, text, 7).await;
                         let (whole, _) = page(&client.query(text).await);
                         assert!(whole.len() > 4, "{text} has more than two pages");
                         assert_eq!(walk.seen, whole, "{text}");
@@ -143,9 +147,7 @@ fn each_size_of_page_gives_the_same_rows() {
             assert_eq!(state, None, "{text}");
             for size in [1, 2, 5, 10, 1000] {
                 let mut walk = Walk::default();
-                while !walk.is_over {
-                    walk.go(&client, text, size).await;
-                }
+                walk.go_to_the_end(&client, text, size).await;
                 assert_eq!(walk.seen, whole, "{text} in pages of {size}");
             }
         }

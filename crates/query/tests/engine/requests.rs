@@ -39,6 +39,14 @@ pub async fn must(client: &Client, text: &str) {
     }
 }
 
+/// A client that speaks version 5, and the table `ks.t`.
+async fn with_table_in_version_5(client: Client) -> Client {
+    let client = Client { version: Version::V5, ..client };
+    must(&client, KEYSPACE).await;
+    must(&client, "CREATE TABLE ks.t (k int PRIMARY KEY, v text)").await;
+    client
+}
+
 /// Inserts the keys below `rows`, a hundred at a time.
 pub async fn fill(client: &Client, rows: i32) {
     let insert = client.prepare("INSERT INTO ks.t (k, v) VALUES (?, ?)").await;
@@ -101,10 +109,8 @@ fn a_dropped_table_makes_its_statements_unprepared() {
 #[test]
 fn version_5_learns_of_other_columns_by_their_id() {
     let folder = Folder::new("metadata-id");
-    run_node(folder.path(), 1, |mut client| async move {
-        client.version = Version::V5;
-        must(&client, KEYSPACE).await;
-        must(&client, "CREATE TABLE ks.t (k int PRIMARY KEY, v text)").await;
+    run_node(folder.path(), 1, |client| async move {
+        let client = with_table_in_version_5(client).await;
         must(&client, "INSERT INTO ks.t (k, v) VALUES (1, 'x')").await;
         let select = client.prepare("SELECT * FROM ks.t WHERE k = 1").await;
         let params = QueryParams { skip_metadata: true, ..QueryParams::new(Consistency::One) };
@@ -300,10 +306,8 @@ fn lists_changed_by_index_and_value_are_replayed_as_they_were() {
 #[test]
 fn version_5_names_a_keyspace_and_a_second_for_each_request() {
     let folder = Folder::new("v5-keyspace");
-    run_node(folder.path(), 2, |mut client| async move {
-        client.version = Version::V5;
-        must(&client, KEYSPACE).await;
-        must(&client, "CREATE TABLE ks.t (k int PRIMARY KEY, v text)").await;
+    run_node(folder.path(), 2, |client| async move {
+        let client = with_table_in_version_5(client).await;
         let plain = QueryParams::new(Consistency::One);
         let insert = "INSERT INTO t (k, v) VALUES (1, 'v') USING TTL 100";
         assert_eq!(client.query_with(insert, plain).await.error().code(), ErrorCode::Invalid);

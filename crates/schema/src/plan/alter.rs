@@ -44,6 +44,9 @@ pub(super) fn alter(schema: &Schema, statement: &AlterTable, context: &DdlContex
             check_counters(altered.columns(), &altered.options)?;
             altered
         }
+        AlterTableAction::Alter { .. } => {
+            return Err(SchemaError::invalid("Altering column types is no longer supported"));
+        }
         AlterTableAction::DropCompactStorage => {
             return Err(SchemaError::invalid("DROP COMPACT STORAGE is disabled. Enable in cassandra.yaml to use."));
         }
@@ -114,6 +117,10 @@ fn check_dropped(table: &Table, name: &str, ty: &CqlType, kind: ColumnKind) -> R
             "Cannot re-add previously dropped column '{name}' of type {ty}, incompatible with previous type {}",
             dropped.column.ty
         )));
+    }
+    // What is left of its shards would be added to what comes.
+    if dropped.column.ty == CqlType::Counter {
+        return Err(SchemaError::invalid(format!("Cannot re-add previously dropped counter column {name}")));
     }
     Ok(())
 }

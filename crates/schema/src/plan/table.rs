@@ -21,6 +21,9 @@ use crate::user_type::{UserTypes, named};
 /// The most columns a table may have: column ids are 16 bits, and some are kept for columns to be added later.
 const COLUMNS_MAX: usize = 32_768;
 
+/// The share of false positives of a new table's bloom filters when it is compacted in levels and says nothing of them.
+const LEVELED_FP_CHANCE: f64 = 0.1;
+
 pub(super) fn create(
     schema: &Schema,
     statement: &CreateTable,
@@ -135,8 +138,14 @@ fn build(
         Some(PropertyValue::Map(_)) => return Err(SchemaError::configuration("Invalid table id")),
     };
     let mut options = TableOptions { compact_storage: statement.compact_storage, ..TableOptions::default() };
+    let has_fp_chance = properties.has("bloom_filter_fp_chance");
     read::read(&mut options, &mut properties, warnings)?;
     properties.finish()?;
+    let class = options.compaction.get("class").map_or("", String::as_str);
+    if !has_fp_chance && class.ends_with("LeveledCompactionStrategy") {
+        // Levels bound how many sstables a read looks at, so that their filters need not be as good.
+        options.bloom_filter_fp_chance = LEVELED_FP_CHANCE;
+    }
     let columns = columns(keyspace, types, statement, primary_key)?;
     let table_columns = number(columns);
     check_counters(&table_columns, &options)?;
@@ -216,7 +225,7 @@ fn take_key_column(
     if column.ty == CqlType::Counter {
         return Err(SchemaError::invalid(format!("counter type is not supported for PRIMARY KEY column '{name}'")));
     }
-    if types::refers_to_duration(&column.ty) {
+    if column.ty.refers_to_duration() {
         return Err(SchemaError::invalid(format!("duration type is not supported for PRIMARY KEY column '{name}'")));
     }
     Ok(column)

@@ -106,13 +106,33 @@ fn check(keyspace: &str, types: &UserTypes, ty: &CqlType) -> Result<(), SchemaEr
             }
         }
         CqlType::Custom(class) => {
+            // A name without a package is one of Cassandra's own.
+            let package = if class.contains('.') { "" } else { "org.apache.cassandra.db.marshal." };
             return Err(SchemaError::syntax(format!(
-                "Error setting type {class}: Unable to find abstract-type class '{class}'"
+                "Error setting type {class}: Unable to find abstract-type class '{package}{class}'"
             )));
         }
         _ => {}
     }
     Ok(())
+}
+
+/// The type as messages name it: user-defined types with their keyspace, and without quotes.
+pub(super) fn qualified(ty: &CqlType, keyspace: &str) -> String {
+    let of = |ty: &CqlType| qualified(ty, keyspace);
+    let (name, is_frozen) = match ty {
+        CqlType::List { element, frozen } => (format!("list<{}>", of(element)), *frozen),
+        CqlType::Set { element, frozen } => (format!("set<{}>", of(element)), *frozen),
+        CqlType::Map { key, value, frozen } => (format!("map<{}, {}>", of(key), of(value)), *frozen),
+        CqlType::Tuple(elements) => {
+            let elements: Vec<String> = elements.iter().map(of).collect();
+            (format!("tuple<{}>", elements.join(", ")), false)
+        }
+        CqlType::Vector { element, dimension } => (format!("vector<{}, {dimension}>", of(element)), false),
+        CqlType::Udt { name, frozen, .. } => (format!("{keyspace}.{name}"), *frozen),
+        other => (other.to_string(), false),
+    };
+    if is_frozen { format!("frozen<{name}>") } else { name }
 }
 
 /// Checks a collection's element.
@@ -133,20 +153,6 @@ fn check_inner(keyspace: &str, types: &UserTypes, outer: &CqlType, inner: &CqlTy
         _ => {}
     }
     check(keyspace, types, inner)
-}
-
-/// Whether the type is a duration or holds one: it has no order, so that no key can have it.
-pub(super) fn refers_to_duration(ty: &CqlType) -> bool {
-    match ty {
-        CqlType::Duration => true,
-        CqlType::List { element, .. } | CqlType::Set { element, .. } | CqlType::Vector { element, .. } => {
-            refers_to_duration(element)
-        }
-        CqlType::Map { key, value, .. } => refers_to_duration(key) || refers_to_duration(value),
-        CqlType::Tuple(elements) => elements.iter().any(refers_to_duration),
-        CqlType::Udt { fields, .. } => fields.iter().any(|field| refers_to_duration(&field.ty)),
-        _ => false,
-    }
 }
 
 /// The native type that a class of Cassandra's implements, by its short or full name.

@@ -66,6 +66,7 @@ pub(super) fn alter(schema: &Schema, statement: &AlterType, context: &DdlContext
     let mut altered = known.clone();
     match &statement.action {
         AlterTypeAction::Add { if_not_exists, field, ty } => {
+            check_field(ty)?;
             if known.fields.iter().any(|known| known.name == *field) {
                 return match if_not_exists {
                     true => Ok(DdlPlan::default()),
@@ -91,14 +92,15 @@ pub(super) fn alter(schema: &Schema, statement: &AlterType, context: &DdlContext
 
 /// The type of a new field.
 fn add(keyspace: &Keyspace, known: &UserType, field: &str, given: &CqlType) -> Result<CqlType, SchemaError> {
-    let name = &known.name;
     let ty = types::of_field(keyspace, keyspace.name(), given.clone())?;
-    if refers_to(&ty, name) {
+    let (name, given) = (format!("{}.{}", keyspace.name(), known.name), types::qualified(given, keyspace.name()));
+    if refers_to(&ty, &known.name) {
         return Err(SchemaError::invalid(format!(
             "Cannot add new field {field} of type {given} to user type {name} as it would create a circular reference"
         )));
     }
-    let in_key = |table: &&std::rc::Rc<Table>| table.partition_key().iter().any(|column| refers_to(&column.ty, name));
+    let in_key =
+        |table: &&std::rc::Rc<Table>| table.partition_key().iter().any(|column| refers_to(&column.ty, &known.name));
     let tables: Vec<String> =
         keyspace.tables.values().filter(in_key).map(|table| format!("{}.{}", table.keyspace, table.name)).collect();
     if !tables.is_empty() {
@@ -108,7 +110,6 @@ fn add(keyspace: &Keyspace, known: &UserType, field: &str, given: &CqlType) -> R
             tables.join(", ")
         )));
     }
-    check_field(given)?;
     Ok(named(ty))
 }
 

@@ -15,7 +15,7 @@ use crate::buffers::Buffer;
 
 impl Connection {
     /// Executes one request; its reply is appended to `output`, now or when its task is done. An error means that the
-    /// bytes were no request: the caller reports it and ends the connection.
+    /// bytes were no request: the caller reports it.
     #[inline]
     pub(super) fn dispatch(
         self: &Rc<Self>,
@@ -92,7 +92,7 @@ impl Connection {
             return Ok(());
         }
         self.session.count_request();
-        // What is no request ends the connection, as it does when it is small.
+        // What is no request is refused here, as it is when it is small.
         request::Request::decode(header, &body)?;
         self.spawn(header, body, output);
         Ok(())

@@ -7,7 +7,7 @@
 
 use std::rc::Rc;
 
-use cql_protocol::{Codec, ErrorBody, Flags, FrameHeader, HEADER_LENGTH, Version, segment};
+use cql_protocol::{Codec, ErrorBody, Flags, FrameHeader, HEADER_LENGTH, HeaderError, Version, segment};
 
 use super::large::{LARGE_BODY_MIN, Large, Step};
 use super::read_buffer::ReadBuffer;
@@ -161,7 +161,13 @@ impl Inbound {
             check_first_byte(unused)?;
             return Ok(Next::Needs(HEADER_LENGTH - unused.len()));
         };
-        let header = decode_header(header, version)?;
+        let header = match decode_header(header, version) {
+            Ok(header) => header,
+            Err(Refused { violation, body }) => {
+                self.skip = body.map_or(0, |length| HEADER_LENGTH + length);
+                return Err(violation);
+            }
+        };
         let length = HEADER_LENGTH + header.length as usize;
         let there = unused.len();
         if let Err(violation) = self.admit(&header, length) {
@@ -169,7 +175,7 @@ impl Inbound {
             return Err(violation);
         }
         if header.length as usize > LARGE_BODY_MIN {
-            return self.begin_large(header, transport);
+            return Ok(self.begin_large(header, transport));
         }
         if there < length {
             return Ok(Next::Needs(length - there));
@@ -178,7 +184,8 @@ impl Inbound {
         if !header.flags.contains(Flags::COMPRESSED) {
             return Ok(Next::Frame(header, body));
         }
-        let Transport::CompressedBodies(compression) = transport else { return Err(not_negotiated(&header)) };
+        // Without negotiated compression the flag says nothing, as in Cassandra.
+        let Transport::CompressedBodies(compression) = transport else { return Ok(Next::Frame(header, body)) };
         if compression.decompressed_length(body) > LARGE_BODY_MIN {
             let mut large = Large::new(header, Some(compression), &self.buffers);
             large.take(body);
@@ -188,21 +195,20 @@ impl Inbound {
         self.body.clear();
         compression
             .decompress(body, self.budget.limits.frame_bytes_max, &mut self.body)
-            .map_err(|error| Violation::protocol(error.to_string()).on(header.version, header.stream))?;
+            .map_err(|error| Violation::protocol(error.to_string()).on(header.version, header.stream).passed_over())?;
         Ok(Next::Frame(header, &self.body))
     }
 
     /// A large frame begins; its header is at the front of the buffer.
     #[cold]
-    fn begin_large(&mut self, header: FrameHeader, transport: Transport) -> Result<Next<'_>, Violation> {
+    fn begin_large(&mut self, header: FrameHeader, transport: Transport) -> Next<'static> {
         let compression = match transport {
-            _ if !header.flags.contains(Flags::COMPRESSED) => None,
-            Transport::CompressedBodies(compression) => Some(compression),
-            _ => return Err(not_negotiated(&header)),
+            Transport::CompressedBodies(compression) if header.flags.contains(Flags::COMPRESSED) => Some(compression),
+            _ => None,
         };
         self.buffer.consume(HEADER_LENGTH);
         self.large = Some(Large::new(header, compression, &self.buffers));
-        Ok(Next::Step)
+        Next::Step
     }
 
     /// Refuses a frame that is too large.
@@ -259,7 +265,15 @@ impl Inbound {
     fn next_of_payload(&mut self, version: Option<Version>) -> Result<Next<'_>, Violation> {
         let cut = || Violation::protocol("A self-contained segment holds a part of a frame").in_version(version);
         let rest = self.payload.get(self.payload_used..).unwrap_or_default();
-        let header = decode_header(rest.first_chunk().ok_or_else(cut)?, version)?;
+        let header = match decode_header(rest.first_chunk().ok_or_else(cut)?, version) {
+            Ok(header) => header,
+            Err(Refused { violation, body: None }) => return Err(violation),
+            Err(Refused { violation, body: Some(length) }) => {
+                rest.get(HEADER_LENGTH..HEADER_LENGTH + length).ok_or_else(cut)?;
+                self.payload_used += HEADER_LENGTH + length;
+                return Err(violation);
+            }
+        };
         let length = HEADER_LENGTH + header.length as usize;
         let body = rest.get(HEADER_LENGTH..length).ok_or_else(cut)?;
         self.payload_used += length;
@@ -288,8 +302,15 @@ impl Inbound {
                 self.assembly.extend_from_slice(first);
                 payload = rest;
                 let Some(header) = self.assembly.first_chunk() else { return Ok(()) };
-                let header = decode_header(header, version)?;
+                let header = decode_header(header, version);
                 self.assembly.clear();
+                let header = match header {
+                    Ok(header) => header,
+                    Err(Refused { violation, body }) => {
+                        self.skip = body.unwrap_or(0).saturating_sub(payload.len());
+                        return Err(violation);
+                    }
+                };
                 let length = HEADER_LENGTH + header.length as usize;
                 if let Err(violation) = self.admit(&header, length) {
                     self.skip = (header.length as usize).saturating_sub(payload.len());
@@ -315,12 +336,6 @@ impl Inbound {
 }
 
 #[cold]
-fn not_negotiated(header: &FrameHeader) -> Violation {
-    let text = "Received a compressed frame, but no compression was negotiated";
-    Violation::protocol(text).on(header.version, header.stream)
-}
-
-#[cold]
 pub(super) fn too_many_bytes(header: &FrameHeader) -> Violation {
     let error = ErrorBody::overloaded("Too many bytes of requests are in flight on this shard");
     Violation::skipped(error, header.version, header.stream)
@@ -331,10 +346,17 @@ fn counted_size(held: usize) -> usize {
     if held > UNCOUNTED { held } else { 0 }
 }
 
+/// A header that is not taken.
+struct Refused {
+    violation: Violation,
+    /// The length of the body behind it, if the frame can be passed over.
+    body: Option<usize>,
+}
+
 /// Decodes a header and compares its version with that of the frames before it.
 #[inline]
-fn decode_header(bytes: &[u8; HEADER_LENGTH], version: Option<Version>) -> Result<FrameHeader, Violation> {
-    let header = FrameHeader::decode(bytes)?;
+fn decode_header(bytes: &[u8; HEADER_LENGTH], version: Option<Version>) -> Result<FrameHeader, Refused> {
+    let header = FrameHeader::decode(bytes).map_err(|error| refused(error, version))?;
     match version {
         Some(before) if before != header.version => {
             let text = format!(
@@ -342,10 +364,22 @@ fn decode_header(bytes: &[u8; HEADER_LENGTH], version: Option<Version>) -> Resul
                 got = header.version.number(),
                 was = before.number()
             );
-            Err(Violation::protocol(text).on(before, header.stream))
+            Err(Refused { violation: Violation::protocol(text).on(before, header.stream), body: None })
         }
         _ => Ok(header),
     }
+}
+
+/// A message that is unknown, or that only servers send, is passed over between others. What begins with one is no client of ours.
+#[cold]
+fn refused(error: HeaderError, version: Option<Version>) -> Refused {
+    let body = match error {
+        HeaderError::UnknownOpcode { length, .. } | HeaderError::WrongDirection { length, .. } => Some(length as usize),
+        HeaderError::UnsupportedVersion { .. } => None,
+    };
+    let body = body.filter(|_| version == Some(error.reply_version()));
+    let violation = Violation::from(error);
+    Refused { violation: if body.is_some() { violation.passed_over() } else { violation }, body }
 }
 
 /// Refuses a version before its header is whole: those of versions 1 and 2 are shorter and never would be.

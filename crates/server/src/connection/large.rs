@@ -133,6 +133,6 @@ impl Large {
     }
 
     fn violation(&self, text: String) -> Violation {
-        Violation::protocol(text).on(self.header.version, self.header.stream)
+        Violation::protocol(text).on(self.header.version, self.header.stream).passed_over()
     }
 }

@@ -100,8 +100,8 @@ fn turn(connection: &Rc<Connection>, inbound: &mut Inbound) -> Turn {
                 None => violation,
             };
             violation.write(&mut output.ready);
+            connection.server.count(|stats| stats.protocol_errors += 1);
             if violation.fatal {
-                connection.server.count(|stats| stats.protocol_errors += 1);
                 tracing::debug!(error = ?violation.error, "a client broke the protocol");
                 break Turn::End;
             }

@@ -25,6 +25,11 @@ impl Violation {
         Violation { error, version: Some(version), stream, fatal: false }
     }
 
+    /// The same where the frame's bounds are known, so that the next one can be understood.
+    pub(super) fn passed_over(self) -> Violation {
+        Violation { fatal: false, ..self }
+    }
+
     /// The same with the stream of the frame at fault.
     pub(super) fn on(self, version: Version, stream: i16) -> Violation {
         Violation { version: Some(version), stream, ..self }
@@ -41,9 +46,10 @@ impl Violation {
     }
 }
 
+/// The body of a whole frame: where the next one begins is known.
 impl From<DecodeError> for Violation {
     fn from(error: DecodeError) -> Violation {
-        Violation::protocol(error.to_string())
+        Violation { fatal: false, ..Violation::protocol(error.to_string()) }
     }
 }
 

@@ -22,6 +22,7 @@ fn inbound(limits: Limits) -> Inbound {
 /// Lets `bytes` arrive, as much at a time as there is room, at most `cut`; gives streams and bodies of the frames.
 fn receive(inbound: &mut Inbound, transport: Transport, mut bytes: &[u8], cut: usize) -> Vec<(i16, Vec<u8>)> {
     let mut frames = Vec::new();
+    let mut version = None;
     let mut wanted = 0;
     while !bytes.is_empty() {
         let mut buffer = inbound.take_for_read(wanted);
@@ -31,9 +32,15 @@ fn receive(inbound: &mut Inbound, transport: Transport, mut bytes: &[u8], cut: u
         bytes = rest;
         inbound.put_back(buffer, count);
         loop {
-            match inbound.next(None, transport) {
-                Ok(Next::Frame(header, body)) => frames.push((header.stream, body.to_vec())),
-                Ok(Next::Large(header, body)) => frames.push((header.stream, body.to_vec())),
+            match inbound.next(version, transport) {
+                Ok(Next::Frame(header, body)) => {
+                    version = Some(header.version);
+                    frames.push((header.stream, body.to_vec()));
+                }
+                Ok(Next::Large(header, body)) => {
+                    version = Some(header.version);
+                    frames.push((header.stream, body.to_vec()));
+                }
                 Ok(Next::Step) => {}
                 Ok(Next::Needs(bytes)) => {
                     wanted = bytes;
@@ -131,6 +138,52 @@ fn a_frame_over_the_limit_is_refused_skipped_and_the_next_one_taken() {
         let frames = receive(&mut inbound, transport, &wire, 5_000);
         let text = b"Request is too big: length 300009 exceeds maximum allowed length 200000.".to_vec();
         assert_eq!(frames, [(1, vec![1; 10]), (2, text), (3, vec![3; 10])]);
+    }
+}
+
+/// Whatever the length of its body: the next frame begins where it says.
+#[test]
+fn an_unknown_message_is_passed_over_and_the_next_one_taken() {
+    for (version, transport) in [
+        (Version::V3, Transport::Plain),
+        (Version::V4, Transport::CompressedBodies(Compression::Lz4)),
+        (Version::V5, Transport::Segments(Codec::Plain)),
+    ] {
+        for length in [0, 10, 300_000] {
+            const OPCODE: usize = 4;
+            let mut unknown = frame(version, 2, &vec![2; length]);
+            unknown[OPCODE] = 0x44;
+            let mut response = frame(version, 3, &vec![3; length]);
+            response[OPCODE] = Opcode::Ready as u8;
+            let mut wire = frame(version, 1, &[1; 10]);
+            wire.extend(unknown);
+            wire.extend(response);
+            wire.extend(frame(version, 4, &[4; 10]));
+            if let Transport::Segments(codec) = transport {
+                let mut sealed = Vec::new();
+                segment::encode_frames(&wire, codec, &mut sealed);
+                wire = sealed;
+            }
+            let frames = receive(&mut inbound(Limits::default()), transport, &wire, 5_000);
+            let wrong = b"Wrong protocol direction for opcode READY (2)".to_vec();
+            let unknown = b"Unknown opcode 68".to_vec();
+            assert_eq!(frames, [(1, vec![1; 10]), (2, unknown), (3, wrong), (4, vec![4; 10])], "{length}");
+        }
+    }
+}
+
+#[test]
+fn a_body_that_does_not_decompress_is_passed_over_and_the_next_one_taken() {
+    const FLAGS: usize = 1;
+    for compression in [Compression::Lz4, Compression::Snappy] {
+        let mut wire = Vec::new();
+        compression.compress_frame(&frame(Version::V4, 1, &[1; 10]), &mut wire);
+        let mut broken = frame(Version::V4, 2, &[0, 0, 0, 32, 2, 2, 2]);
+        broken[FLAGS] |= Flags::COMPRESSED.0;
+        wire.extend(broken);
+        compression.compress_frame(&frame(Version::V4, 3, &[3; 10]), &mut wire);
+        let frames = receive(&mut inbound(Limits::default()), Transport::CompressedBodies(compression), &wire, 50);
+        assert_eq!((&frames[0], frames[1].0, &frames[2]), (&(1, vec![1; 10]), 2, &(3, vec![3; 10])));
     }
 }
 

@@ -4,10 +4,10 @@ use cql_syntax::{Operator, Term};
 use cql_types::CqlType;
 use schema::{Column, Table};
 
-use super::relations::StatementKind;
-use super::terms::{Markers, Receiver};
-use super::{Comparison, Operand};
+use super::StatementKind;
 use crate::error::{QueryError, invalid};
+use crate::plan::terms::{Markers, Receiver};
+use crate::plan::{Comparison, Operand};
 
 /// CONTAINS and CONTAINS KEY.
 pub(super) fn contains(
@@ -22,7 +22,14 @@ pub(super) fn contains(
         return Err(invalid(format!("Cannot use {} with CONTAINS", kind.name())));
     }
     let name = &column.name;
+    // A reversed column's type is no collection to Cassandra, whatever it is the reverse of.
     let (comparison, part, ty) = match (operator, &column.ty) {
+        (Operator::Contains, _) if column.is_reversed() => {
+            return Err(invalid(format!("Cannot use CONTAINS on non-collection column {name}")));
+        }
+        (Operator::ContainsKey, _) if column.is_reversed() => {
+            return Err(invalid(format!("Cannot use CONTAINS KEY on non-map column {name}")));
+        }
         (Operator::ContainsKey, CqlType::Map { key, .. }) => (Comparison::ContainsKey, "key", key),
         (Operator::ContainsKey, _) => {
             return Err(invalid(format!("Cannot use CONTAINS KEY on non-map column {name}")));

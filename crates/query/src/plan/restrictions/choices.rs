@@ -1,0 +1,117 @@
+//! From restrictions to keys, and to a prefix and a slice of rows.
+
+use schema::Table;
+
+use super::{ClusteringRestriction, Restriction, Restrictions, StatementKind};
+use crate::error::{QueryError, invalid};
+use crate::plan::{ClusteringChoice, KeyChoice, SliceEnd};
+
+/// What is said about rows, in the form of prefix and slice.
+#[derive(Debug, Default)]
+pub(in crate::plan) struct RowChoices {
+    pub(in crate::plan) choices: Vec<ClusteringChoice>,
+    pub(in crate::plan) start: Option<SliceEnd>,
+    pub(in crate::plan) end: Option<SliceEnd>,
+}
+
+impl Restrictions {
+    /// Choices for all clustering columns, for a statement about whole rows.
+    pub(in crate::plan) fn whole_clustering(
+        &self,
+        table: &Table,
+        kind: StatementKind,
+    ) -> Result<Vec<ClusteringChoice>, QueryError> {
+        if self.clustering.values().any(ClusteringRestriction::is_slice) {
+            return Err(invalid(format!(
+                "Slice restrictions are not supported on the clustering columns in {} statements",
+                kind.name()
+            )));
+        }
+        let covered = |position: usize| self.covered_by_tuple(position);
+        let missing = table.clustering().iter().enumerate().filter(|(position, _)| !covered(*position));
+        let missing: Vec<&str> = missing.map(|(_, column)| column.name.as_str()).collect();
+        if !missing.is_empty() {
+            return Err(invalid(format!("Some clustering keys are missing: {}", missing.join(", "))));
+        }
+        Ok(self.clustering.values().filter_map(ClusteringRestriction::choice).collect())
+    }
+
+    /// The partition key's choices, for a modification.
+    pub(in crate::plan) fn into_keys(self, table: &Table, kind: StatementKind) -> Result<Vec<KeyChoice>, QueryError> {
+        self.check_key_is_there(table)?;
+        let choice = |restriction| match restriction {
+            Restriction::Equal(operand) => Ok(KeyChoice::One(operand)),
+            Restriction::In(list) => Ok(KeyChoice::In(list)),
+            Restriction::Slice(_) => Err(invalid(format!(
+                "Only EQ and IN relation are supported on the partition key (unless you use the token() function) for {} statements",
+                kind.name()
+            ))),
+        };
+        self.key.into_iter().flatten().map(choice).collect()
+    }
+
+    /// What is said about rows as a prefix and a slice behind it. What cannot be said so stays, to be filtered; that takes
+    /// ALLOW FILTERING, and the sentence without it names the first column that stands in the way.
+    pub(in crate::plan) fn take_rows(&mut self, table: &Table, filtering: bool) -> Result<RowChoices, QueryError> {
+        let mut rows = RowChoices::default();
+        let mut position = 0;
+        while let Some(restriction) = self.clustering.remove(&position) {
+            let width = restriction.width();
+            match restriction {
+                ClusteringRestriction::One(Restriction::Equal(operand)) => {
+                    rows.choices.push(ClusteringChoice::One(operand));
+                }
+                ClusteringRestriction::One(Restriction::In(list)) => rows.choices.push(ClusteringChoice::In(list)),
+                ClusteringRestriction::Tuples { tuples, .. } => rows.choices.push(ClusteringChoice::Tuples(tuples)),
+                ClusteringRestriction::TupleList { list, width } => {
+                    rows.choices.push(ClusteringChoice::TupleList { list, width });
+                }
+                ClusteringRestriction::One(Restriction::Slice(slice))
+                | ClusteringRestriction::TupleSlice { slice, .. } => {
+                    rows.start = slice.start;
+                    rows.end = slice.end;
+                    position += width;
+                    break;
+                }
+            }
+            position += width;
+        }
+        match self.clustering.keys().next() {
+            None => Ok(rows),
+            Some(_) if filtering => Ok(rows),
+            Some(&stray) => {
+                let name = |position: usize| table.clustering().get(position).map_or("", |column| column.name.as_str());
+                Err(invalid(format!(
+                    "PRIMARY KEY column \"{}\" cannot be restricted as preceding column \"{}\" is not restricted",
+                    name(stray),
+                    name(position)
+                )))
+            }
+        }
+    }
+
+    /// The partition key's choices, for a SELECT that names its partitions.
+    pub(in crate::plan) fn take_keys(&mut self) -> Vec<KeyChoice> {
+        let choice = |restriction: &mut Option<Restriction>| match restriction.take() {
+            Some(Restriction::Equal(operand)) => Some(KeyChoice::One(operand)),
+            Some(Restriction::In(list)) => Some(KeyChoice::In(list)),
+            _ => None,
+        };
+        self.key.iter_mut().filter_map(choice).collect()
+    }
+}
+
+impl ClusteringRestriction {
+    /// A copy as a choice, if it is one.
+    fn choice(&self) -> Option<ClusteringChoice> {
+        match self {
+            ClusteringRestriction::One(Restriction::Equal(operand)) => Some(ClusteringChoice::One(operand.clone())),
+            ClusteringRestriction::One(Restriction::In(list)) => Some(ClusteringChoice::In(list.clone())),
+            ClusteringRestriction::Tuples { tuples, .. } => Some(ClusteringChoice::Tuples(tuples.clone())),
+            ClusteringRestriction::TupleList { list, width } => {
+                Some(ClusteringChoice::TupleList { list: list.clone(), width: *width })
+            }
+            ClusteringRestriction::One(Restriction::Slice(_)) | ClusteringRestriction::TupleSlice { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Terms and relations as Cassandra's messages show them: markers without names, `NULL`, and a cast without a space.
+//!
+//! The printer of `cql-syntax` is no help here: what it prints must be read as the same tree again.
+
+use cql_syntax::{Operator, Term};
+
+/// A term.
+pub(super) fn term(shown: &Term) -> String {
+    match shown {
+        Term::Null => "NULL".to_owned(),
+        Term::Literal(literal) => literal.to_string(),
+        Term::Marker(_) => "?".to_owned(),
+        Term::Function { keyspace, name, arguments } => {
+            let keyspace = keyspace.as_ref().map(|keyspace| format!("{keyspace}.")).unwrap_or_default();
+            format!("{keyspace}{name}{}", list("(", arguments, ")"))
+        }
+        Term::Cast { ty, term: of } => format!("({ty}){}", term(of)),
+        Term::List(terms) => list("[", terms, "]"),
+        Term::Set(terms) => list("{", terms, "}"),
+        Term::Tuple(terms) => list("(", terms, ")"),
+        Term::Map(entries) => {
+            let entries = entries.iter().map(|(key, value)| format!("{}: {}", term(key), term(value)));
+            format!("{{{}}}", entries.collect::<Vec<_>>().join(", "))
+        }
+        Term::Udt(fields) => {
+            let fields = fields.iter().map(|(name, value)| format!("{name}: {}", term(value)));
+            format!("{{{}}}", fields.collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+/// A relation on several columns.
+pub(super) fn tuple_relation(columns: &[String], operator: Operator, value: &Term) -> String {
+    format!("({}) {operator} {}", columns.join(", "), term(value))
+}
+
+fn list(open: &str, terms: &[Term], close: &str) -> String {
+    format!("{open}{}{close}", terms.iter().map(term).collect::<Vec<_>>().join(", "))
+}
