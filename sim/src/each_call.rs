@@ -91,7 +91,13 @@ struct Attempt {
 }
 
 fn attempt(seed: u64, fault: Option<DiskFault>) -> Result<Attempt, String> {
-    let options = NodeOptions { segment_bytes: 64 << 10, ..NodeOptions::default() };
+    let options = NodeOptions {
+        segment_bytes: 64 << 10,
+        log_bytes: Some(64 << 10),
+        auto_snapshot: seed.is_multiple_of(2),
+        flush_on_drain: true,
+        ..NodeOptions::default()
+    };
     let rows =
         RowsOptions { clients: 2, requests: 12, truncate_per_mille: 80, pause_micros: 500, ..RowsOptions::default() };
     let mut cluster = Cluster::new(seed, options, None);

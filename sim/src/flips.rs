@@ -52,7 +52,7 @@ enum Met {
 }
 
 fn options() -> NodeOptions {
-    NodeOptions { segment_bytes: 64 << 10, ..NodeOptions::default() }
+    NodeOptions { segment_bytes: 64 << 10, log_bytes: Some(64 << 10), ..NodeOptions::default() }
 }
 
 /// A disk with acknowledged rows, and what clients know of them.

@@ -13,7 +13,7 @@ use crate::scenario::Scenario;
 const IMAGES: u64 = 300;
 /// Seeds, over these scenarios.
 const SEEDS: u64 = 120;
-const SCENARIOS: [&str; 5] = ["ring", "ring-network", "ring-crash", "crash", "ring-storm"];
+const SCENARIOS: [&str; 6] = ["ring", "ring-network", "ring-crash", "crash", "ring-storm", "flush"];
 /// It takes a few seconds.
 const AT_MOST: Duration = Duration::from_secs(100);
 

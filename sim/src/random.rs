@@ -71,15 +71,20 @@ impl Totals {
 }
 
 /// Marks that many seeds of all scenarios must reach.
-pub const MARKS: [&str; 15] = [
+pub const MARKS: [&str; 20] = [
     "batch delivered later",
     "batch replay",
     "disk full",
+    "file put aside",
+    "files of another shard count",
+    "flush failed",
+    "flush for the log's sake",
     "log buffer full",
     "log poisoned",
     "mesh queue full",
     "node back",
     "read repair",
+    "record in a file left out",
     "replay",
     "reshard",
     "torn tail",

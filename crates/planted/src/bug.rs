@@ -98,6 +98,12 @@ bugs! {
         "A file is named live before it is written.";
     SegmentFreedEarly, "segment-freed-early", Simulation,
         "Segments of the log go before the manifest says that a file has what they hold.";
+    BloomFilterWrong, "bloom-filter-wrong", Storage,
+        "A Bloom filter is asked for another key than the one that is looked for.";
+    DigestIgnored, "digest-ignored", Storage,
+        "The checksums that Helenus.db has of a file's components are not compared when it is opened.";
+    CrcUnchecked, "crc-unchecked", Storage,
+        "The checksums of the data's chunks are not compared.";
     ShortWriteAccepted, "short-write-accepted", Simulation,
         "A write that left out the last block of a long group is taken for a whole one.";
     ShardFolderNotSynced, "shard-folder-not-synced", Simulation,

@@ -149,7 +149,7 @@ impl Shard {
             is_trimming: false,
         };
         engine.tables.update(schema, &mut engine.pool);
-        let pages = PageCache::new(options.page_cache_bytes);
+        let pages = PageCache::new_planted(options.page_cache_bytes, options.planted);
         let inner = Inner {
             runtime: runtime.clone(),
             options,

@@ -24,7 +24,7 @@ use crate::fault::{Fault, Recurring};
 use crate::workload::RowsOptions;
 
 /// The scenarios that are built in, by name.
-pub const BUILT_IN: [(&str, &str); 15] = [
+pub const BUILT_IN: [(&str, &str); 17] = [
     ("calm", include_str!("../../scenarios/calm.txt")),
     ("crash", include_str!("../../scenarios/crash.txt")),
     ("kill", include_str!("../../scenarios/kill.txt")),
@@ -32,6 +32,8 @@ pub const BUILT_IN: [(&str, &str); 15] = [
     ("network", include_str!("../../scenarios/network.txt")),
     ("disk", include_str!("../../scenarios/disk.txt")),
     ("full", include_str!("../../scenarios/full.txt")),
+    ("flush", include_str!("../../scenarios/flush.txt")),
+    ("flush-full", include_str!("../../scenarios/flush-full.txt")),
     ("crowd", include_str!("../../scenarios/crowd.txt")),
     ("storm", include_str!("../../scenarios/storm.txt")),
     ("steps", include_str!("../../scenarios/steps.txt")),
@@ -114,6 +116,9 @@ impl Scenario {
             "nodes" => self.node.nodes = number(rest)?,
             "period" => self.node.sync_period = duration(rest)?,
             "sync" => self.node.sync = rest.parse::<CommitLogSync>()?,
+            "log" => self.node.log_bytes = Some(number::<u64>(rest)? << 10),
+            "snapshots" => self.node.auto_snapshot = true,
+            "flush-on-drain" => self.node.flush_on_drain = true,
             "segment" => self.node.segment_bytes = number::<u64>(rest)? << 10,
             "fault" => self.faults.push(recurring(rest)?),
             _ => return Err(format!("'{word}' is not a word of scenarios")),

@@ -13,6 +13,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use planted::Planted;
 use runtime::{AlignedBuf, File};
 use sstable::checksum::crc32;
 use sstable::own::PAGE_BYTES;
@@ -45,6 +46,7 @@ pub struct ReadCounts {
 pub struct PageCache {
     state: RefCell<State>,
     counts: Cell<ReadCounts>,
+    planted: Planted,
 }
 
 #[derive(Debug, Default)]
@@ -93,8 +95,18 @@ impl Hasher for PageHasher {
 impl PageCache {
     /// An empty cache for at most `bytes_max`, but room for a few pages there always is.
     pub fn new(bytes_max: usize) -> Rc<Self> {
+        Self::new_planted(bytes_max, Planted::NONE)
+    }
+
+    /// [`PageCache::new`] for files in which a bug is planted.
+    pub fn new_planted(bytes_max: usize, planted: Planted) -> Rc<Self> {
         let state = State { pages_max: pages_in(bytes_max), ..State::default() };
-        Rc::new(PageCache { state: RefCell::new(state), counts: Cell::default() })
+        Rc::new(PageCache { state: RefCell::new(state), counts: Cell::default(), planted })
+    }
+
+    /// The bug that was planted on purpose, in builds for that.
+    pub(super) fn planted(&self) -> Planted {
+        self.planted
     }
 
     /// The bytes that its pages take.

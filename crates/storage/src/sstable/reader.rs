@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use mutation::ReadCommand;
+use planted::{Bug, Planted};
 use runtime::Runtime;
 use schema::Table;
 use sstable::data::DataReader;
@@ -35,6 +36,7 @@ pub struct Sstable {
     pub(super) partitions: u64,
     pub(super) disk_bytes: u64,
     pub(super) view: RefCell<Rc<View>>,
+    pub(super) planted: Planted,
 }
 
 /// The SSTable as its table's rows.
@@ -94,6 +96,7 @@ impl Sstable {
 
     /// [`Sstable::may_contain`] of a key whose hash is known: a read asks many files for one key.
     pub fn may_contain_hash(&self, token: Token, hash: KeyHash) -> bool {
+        let hash = if self.planted.is(Bug::BloomFilterWrong) { KeyHash::of(&[hash.low_byte()]) } else { hash };
         (self.tokens.0..=self.tokens.1).contains(&token)
             && self.filter.as_ref().is_none_or(|filter| filter.may_contain(hash))
     }

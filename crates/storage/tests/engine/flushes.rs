@@ -4,9 +4,12 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use mutation::{ClusteringRef, LiveRow, ReadCommand};
 use runtime::Runtime;
-use storage::{Ack, ApplyError, Shard};
-use topology::{Sharder, token_of};
+use schema::ColumnId;
+use storage::reader::ReadDone;
+use storage::{Ack, ApplyError, Flow, RowSink, Shard};
+use topology::{Sharder, Token, token_of};
 
 use crate::harness::*;
 
@@ -153,6 +156,117 @@ fn more_fits_than_the_memory_holds() {
     .expect("the shard opens");
     let rows = with_shard(&setup.boot(2), async |_, shard| read_all_rows(&shard, TABLE).await.len());
     assert_eq!(rows.expect("the shard opens"), 60_000);
+}
+
+/// A flush that fails keeps the memtable: it is read, and the flush is tried again until it succeeds.
+#[test]
+fn a_flush_that_fails_is_tried_again() {
+    let folder = Folder::new("flush-fails");
+    let setup = Setup::new(&folder, 1);
+    std::fs::write(folder.path.join("data"), b"in the way").expect("a file can be made");
+    with_shard(&setup, async |runtime, shard| {
+        write_rows(&shard, TABLE, 0..100, b"v").await;
+        let error = shard.flush(TABLE).await.expect_err("there is no folder").to_string();
+        assert!(error.contains("/data/ks/t1-"), "{error}");
+        write_rows(&shard, TABLE, 100..200, b"v").await;
+        assert_eq!(read_all_rows(&shard, TABLE).await, (0..200).collect::<Vec<_>>());
+        std::fs::remove_file(folder.path.join("data")).expect("it can be removed");
+        until(&runtime, "the flush is tried again", || shard.stats().flushes == 1).await;
+        shard.flush(TABLE).await.expect("it is flushed");
+        assert_eq!(read_all_rows(&shard, TABLE).await, (0..200).collect::<Vec<_>>());
+        assert_eq!(shard.stats().partitions, 0);
+    })
+    .expect("the shard opens");
+    let rows = with_shard(&setup.boot(2), async |_, shard| read_all_rows(&shard, TABLE).await);
+    assert_eq!(rows.expect("the shard opens"), (0..200).collect::<Vec<_>>());
+}
+
+/// Values that no compression makes shorter, so that a changed byte of them could pass.
+fn value_of(number: u32) -> Vec<u8> {
+    let mut state = u64::from(number) + 1;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as u8
+    };
+    (0..100).map(|_| next()).collect()
+}
+
+/// Keys with their values.
+#[derive(Default)]
+struct Values {
+    key: u32,
+    values: Vec<(u32, Vec<u8>)>,
+}
+
+impl RowSink for Values {
+    fn partition(&mut self, _: Token, key: &[u8], _: Option<LiveRow<'_>>) -> Flow {
+        self.key = u32::from_be_bytes(key.try_into().expect("a key of four bytes"));
+        Flow::Continue
+    }
+
+    fn row(&mut self, _: ClusteringRef<'_>, row: LiveRow<'_>) -> Flow {
+        let value = row.cell(ColumnId(1)).map(|cell| cell.value.to_vec()).unwrap_or_default();
+        self.values.push((self.key, value));
+        Flow::Continue
+    }
+}
+
+/// Reads all rows, and then each by its key: what both give, or the error.
+async fn read_both_ways(shard: &Shard, count: u32) -> Result<Vec<(u32, Vec<u8>)>, String> {
+    let mut all = Values::default();
+    let read = shard.read_through(&ReadCommand::all(TABLE, 1), &mut all).await;
+    assert_eq!(read.map_err(|error| error.to_string())?, ReadDone::Complete);
+    all.values.sort();
+    let mut single = Values::default();
+    for number in 0..count {
+        let key = key_of(number);
+        let command = ReadCommand::partition(TABLE, token_of(&key), &key, 1);
+        let read = shard.read_through(&command, &mut single).await;
+        assert_eq!(read.map_err(|error| error.to_string())?, ReadDone::Complete);
+    }
+    assert_eq!(single.values, all.values, "a row is found by its key if it is there at all");
+    Ok(all.values)
+}
+
+/// Whatever bit of whatever file is turned over: the answer is right, or an error that names the file.
+#[test]
+fn a_flipped_bit_in_a_file_is_an_error_or_nothing() {
+    const ROWS: u32 = 300;
+    let folder = Folder::new("flush-flips");
+    let setup = Setup::new(&folder, 1);
+    let expected: Vec<(u32, Vec<u8>)> = (0..ROWS).map(|number| (number, value_of(number))).collect();
+    with_shard(&setup, async |_, shard| {
+        for (number, value) in &expected {
+            apply(&shard, &mutation(TABLE, *number, 1, value)).await;
+        }
+        shard.flush(TABLE).await.expect("it is flushed");
+        assert_eq!(read_both_ways(&shard, ROWS).await.as_ref(), Ok(&expected));
+    })
+    .expect("the shard opens");
+    let [data] = &data_files(&folder, false)[..] else { panic!("one file") };
+    let (mut boot, mut errors) = (1, 0);
+    for entry in std::fs::read_dir(data.parent().expect("a folder")).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let whole = std::fs::read(&path).expect("it can be read");
+        for page in 0..whole.len().div_ceil(4096) {
+            boot += 1;
+            let at = (page * 4096 + (boot as usize * 677) % 4096).min(whole.len() - 1);
+            let mut flipped = whole.clone();
+            flipped[at] ^= 1 << (boot % 8);
+            std::fs::write(&path, &flipped).expect("it can be written");
+            let opened = with_shard(&setup.boot(boot), async |_, shard| read_both_ways(&shard, ROWS).await);
+            match opened.map_err(|error| error.to_string()).and_then(|read| read) {
+                Ok(rows) => assert!(rows == expected, "a wrong answer after a flip at {at} of {}", path.display()),
+                Err(error) => {
+                    errors += 1;
+                    let name = path.file_name().expect("a name").to_string_lossy();
+                    assert!(error.contains(&*name) && error.contains("byte"), "{name} at {at}: {error}");
+                }
+            }
+        }
+        std::fs::write(&path, &whole).expect("it can be written");
+    }
+    assert!(errors > 10, "{errors} flips were noticed");
 }
 
 #[test]

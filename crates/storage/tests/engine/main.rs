@@ -4,6 +4,7 @@ mod batches;
 mod files;
 mod flushes;
 mod harness;
+mod model;
 mod reads;
 mod reshard;
 mod restart;
