@@ -5,6 +5,7 @@
 
 #[path = "../every_form.rs"]
 mod every_form;
+mod index;
 
 use std::fs;
 use std::path::Path;
@@ -20,9 +21,12 @@ use cql_protocol::{
 };
 use mutation::{CellRef, ClusteringRef, Deletion, Expiry, Liveness, MutationEncoder, ReadCommand, RowBuilder, RowRef};
 use schema::{ColumnId, SchemaChange, TableId};
+use sstable::checksum::ChunkChecksums;
+use sstable::compression::{ChunkEncoder, CompressionInfo, CompressionParams, Compressor};
 use sstable::data::DataWriter;
+use sstable::own::{ComponentSum, LogSpan, Origin, OwnComponent};
 use sstable::statistics::FileFacts;
-use sstable::{EncodingStats, Header, Marker};
+use sstable::{Component, EncodingStats, Header, Marker};
 use storage::reader::{DataPageLimits, DataPageWriter};
 use storage::{DataSink, ReplayPosition};
 use topology::{HostId, Token};
@@ -76,6 +80,12 @@ fn main() {
         let (data, statistics) = sstable_seeds(is_reversed);
         write(folder, "sstable_data", usize::from(is_reversed), &data);
         write(folder, "sstable_statistics", usize::from(is_reversed), &statistics);
+    }
+    for (number, bytes) in sstable_file_seeds().iter().enumerate() {
+        write(folder, "sstable_files", number, bytes);
+    }
+    for (number, bytes) in index::seeds().iter().enumerate() {
+        write(folder, "sstable_index", number, bytes);
     }
     for (number, record) in log_seeds().iter().enumerate() {
         write(folder, "log_records", number, record);
@@ -280,4 +290,32 @@ fn sstable_seeds(is_reversed: bool) -> (Vec<u8>, Vec<u8>) {
         parts.extend_from_slice(part);
     }
     (data, parts)
+}
+
+/// The components that are about bytes: the list of chunks of a file of each compressor and a chunk of it, checksums, Helenus.db.
+fn sstable_file_seeds() -> Vec<Vec<u8>> {
+    let data = b"some data that is some data".repeat(20);
+    let mut seeds = Vec::new();
+    let compressors =
+        [Compressor::Lz4, Compressor::Snappy, Compressor::Deflate, Compressor::Zstd(3), Compressor::Noop];
+    for (which, compressor) in (0..).zip(compressors) {
+        let options = vec![("compression_level".to_owned(), "3".to_owned())];
+        let params = CompressionParams { compressor, options, chunk_length: 1024, max_compressed_length: 900 };
+        let mut chunk = vec![which];
+        ChunkEncoder::new(&params).encode(&data, &mut chunk);
+        let mut info = CompressionInfo::new(params);
+        info.push(data.len(), chunk.len() - 1);
+        chunk.truncate(chunk.len() - 4);
+        seeds.extend([[&[5, 8][..], &info.encode()].concat(), chunk]);
+    }
+    let mut checksums = ChunkChecksums::new(4096);
+    checksums.push(&data);
+    let pages = vec![1, 2];
+    let sums = vec![ComponentSum { component: Component::Rows, length: 5000, crc: 9, pages }];
+    let tokens = vec![(topology::Token(-1), topology::Token(1))];
+    let log = vec![LogSpan { boot: 1, shard: 0, from: 2, to: 3 }];
+    let own = OwnComponent { origin: Origin { host: [1; 16], shard_count: 2, shard: 1, log }, tokens, sums }.encode();
+    seeds.extend([[&[6][..], &checksums.encode()].concat(), [&[7][..], &own[..own.len() - 4]].concat()]);
+    seeds.push(b"\x08Data.db\nTOC.txt\n".to_vec());
+    seeds
 }

@@ -90,6 +90,11 @@ impl Builder {
         self.with(&["--config", file.to_str().expect("a path in UTF-8")])
     }
 
+    /// The binary under test.
+    pub fn binary() -> PathBuf {
+        binary()
+    }
+
     /// Where the data lies.
     pub fn data(&self) -> PathBuf {
         self.data.clone().unwrap_or_else(|| self.folder.0.0.join("data"))

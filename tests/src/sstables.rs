@@ -4,12 +4,17 @@
 //! besides: fixtures, which are folders that a real Cassandra wrote.
 
 mod corpus;
+mod dump;
 mod fixtures;
+mod folders;
+mod judge;
+mod subject;
 mod tools;
 
 use std::path::PathBuf;
 
 pub use fixtures::{Kept, fixtures, statements};
+pub use judge::{ours, peers, theirs, verify};
 
 /// A real server that runs, and what it writes.
 #[derive(Clone, Debug)]
@@ -35,17 +40,17 @@ impl Writer {
         self.port != 0
     }
 
-    /// The major version of what writes such SSTables.
-    fn major(&self) -> u32 {
-        if self.version.starts_with('m') { 3 } else { 5 }
-    }
-
     fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
 
+    /// Where all that it keeps lies.
+    fn storage(&self) -> PathBuf {
+        self.folder.join("data")
+    }
+
     /// Where its tables' folders lie: `keyspace/table-id`.
     fn data(&self) -> PathBuf {
-        self.folder.join("data/data")
+        self.storage().join("data")
     }
 }

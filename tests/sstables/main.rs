@@ -3,6 +3,11 @@
 //! - `fixtures JARS FOLDER little|all SERVER [NAME…]`: has the server write the scripts' tables, and keeps their folders. The answers of the
 //!   server that writes `da` are written into the scripts; the others must give the same
 //! - `statements FOLDER`: what a Cassandra 3 is to write, for `Legacy.java`
+//! - `ours JARS SERVER SERVER [NAME…]`: the first server and Helenus write the same, and dumps must be the same; the second server serves
+//!   Helenus's files and must answer as the scripts say
+//! - `verify JARS SERVER [NAME…]`: `sstableverify` must accept what the second server served, and refuse it when it is broken
+//! - `theirs FIXTURES VERSION,… [NAME…]`: Helenus serves the fixtures of these versions and must answer as the scripts say
+//! - `peers JARS FIXTURES VERSION SERVER [NAME…]`: the server serves the fixtures of that version and must answer as the scripts say
 //!
 //! A SERVER is `version@folder@port`, with port 0 for one that has written its folder already; JARS is the folder of the real one's.
 
@@ -21,6 +26,14 @@ fn main() -> ExitCode {
         ("fixtures", [jars, folder, kept @ ("little" | "all"), names @ ..], [writer]) => {
             let kept = if *kept == "all" { Kept::All } else { Kept::Little };
             sstables::fixtures(Path::new(jars), Path::new(folder), kept, writer, names)
+        }
+        ("ours", [jars, names @ ..], [writer, reader]) => sstables::ours(Path::new(jars), writer, reader, names),
+        ("verify", [jars, names @ ..], [reader]) => sstables::verify(Path::new(jars), reader, names),
+        ("theirs", [fixtures, versions, names @ ..], []) => {
+            sstables::theirs(Path::new(fixtures), &versions.split(',').collect::<Vec<_>>(), names)
+        }
+        ("peers", [jars, fixtures, version, names @ ..], [reader]) => {
+            sstables::peers(Path::new(jars), Path::new(fixtures), version, reader, names)
         }
         ("statements", [folder], []) => sstables::statements(Path::new(folder)),
         _ => Err(format!("`{command}` is no command of the judge of SSTables")),

@@ -16,7 +16,7 @@ use crate::{process, workspace};
 pub const WRITERS: [(&str, Purpose); 3] =
     [("da", Purpose::AnswersOfNone), ("oa", Purpose::FilesOfBig), ("nb", Purpose::AnswersOfDefaults)];
 
-const TIME: Duration = Duration::from_secs(1800);
+pub const TIME: Duration = Duration::from_secs(1800);
 
 /// `cargo xtask fixtures [--all FOLDER] [VERSION…]`.
 pub fn run(arguments: &[String]) -> Result<(), String> {
@@ -58,7 +58,7 @@ fn write_legacy(folder: &Path, kept: &str) -> Result<(), String> {
 }
 
 /// The judge, to be told the rest.
-fn judge(command: &str) -> Command {
+pub fn judge(command: &str) -> Command {
     let mut judge = cargo_test();
     judge.args(["--test", "sstables", "--", command]);
     judge

@@ -15,6 +15,7 @@ mod planted;
 mod process;
 mod report;
 mod source;
+mod sstables;
 mod tests;
 mod tidy;
 mod tools;
@@ -45,6 +46,8 @@ cargo xtask <task>
   oracle check [SEED] ask it again for a random tenth; its answers must be the same
   oracle settle [PATH…]
                      take the marks away from what Helenus no longer lacks; `mark WHY [PATH…]` sets them
+  oracle --sstables [ours | theirs | peers] [NAME…]
+                     SSTables of Helenus before a real Cassandra and its tools, and the real one's before Helenus
   fixtures [--all FOLDER] [VERSION…]
                      have a real Cassandra write the SSTables that tests read: da, oa, nb, me; --all: with dumps and answers
   cassandra [PORT]   run a real Cassandra 5.0.6 in the foreground, to hold tests against it
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
         Some("simulation") => tests::run_simulation(rest),
         Some("fuzz") => fuzz::run_alone(rest),
         Some("bench") => bench::run(rest),
+        Some("oracle") if rest.first().is_some_and(|word| word == "--sstables") => sstables::run(&rest[1..]),
         Some("oracle") => oracle::run(rest),
         Some("fixtures") => fixtures::run(rest),
         Some("cassandra") => peers::cassandra::run_in_foreground(rest),

@@ -25,4 +25,6 @@ pub enum Command {
     Serve(Box<Arguments>),
     /// Put load on a node and measure it
     Stress(Box<stress::Arguments>),
+    /// Look into SSTables, Cassandra's too
+    Sstable(filetools::Arguments),
 }

@@ -21,12 +21,18 @@ fn main() -> ExitCode {
     match line.command {
         None => helenus::serve::serve(&line.serve),
         Some(Command::Serve(arguments)) => helenus::serve::serve(&arguments),
-        Some(Command::Stress(arguments)) => match stress::run(*arguments) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("helenus: {error}");
-                ExitCode::FAILURE
-            }
-        },
+        Some(Command::Stress(arguments)) => told(stress::run(*arguments)),
+        Some(Command::Sstable(arguments)) => told(filetools::run(arguments)),
+    }
+}
+
+/// The exit code, and why it is not 0.
+fn told(outcome: Result<(), impl std::fmt::Display>) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("helenus: {error}");
+            ExitCode::FAILURE
+        }
     }
 }

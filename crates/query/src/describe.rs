@@ -36,6 +36,9 @@ pub(crate) struct Page<'a> {
     pub(crate) params: &'a QueryParams<'a>,
 }
 
+/// A page's rows, and the paging state if there may be more.
+type Rows<'d> = (&'d [Vec<String>], Option<Vec<u8>>);
+
 /// Where a page begins: behind so many rows of a description, which must be what it was.
 struct Place {
     rows_count: u32,
@@ -49,7 +52,7 @@ impl Page<'_> {
     }
 
     /// The rows of the page, and the state of the next one.
-    fn of<'d>(&self, description: &'d Description) -> Result<(&'d [Vec<String>], Option<Vec<u8>>), QueryError> {
+    fn of<'d>(&self, description: &'d Description) -> Result<Rows<'d>, QueryError> {
         let digest = description.digest();
         let start = match self.params.paging_state {
             None | Some([]) => 0,

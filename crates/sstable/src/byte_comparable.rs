@@ -8,7 +8,7 @@
 //!
 //! int, smallint, tinyint, timestamp     big-endian, sign turned
 //! bigint                                 signed vint: sign turned, then one bit more for each further byte; of a negative number all turned
-//! float, double                          sign turned; of a negative number all turned
+//! float, double                          sign turned; of a negative number all turned; NaN as its usual bits
 //! boolean                                0 or 1
 //! date, time                             as they are
 //! text, blob, inet, duration             the bytes; n zeros are 00 fe × (n − 1) ff, at the end 00 fe × n; else 00 behind
@@ -126,6 +126,21 @@ pub fn value(ty: &CqlType, value: &[u8], out: &mut Vec<u8>) -> bool {
     value_at(ty, value, out, 0)
 }
 
+/// Whether the forms of all values of the type are in the values' order. In tuples and user-defined types they are not: a null and an empty value of a
+/// type that has no form for that are the same there, though one is less than the other.
+pub fn is_in_order(ty: &CqlType) -> bool {
+    let mut ty = ty;
+    loop {
+        ty = match ty {
+            CqlType::Tuple(_) | CqlType::Udt { .. } => return false,
+            CqlType::List { element, .. } | CqlType::Set { element, .. } | CqlType::Vector { element, .. } => element,
+            CqlType::Map { key, value, .. } if is_in_order(key) => value,
+            CqlType::Map { .. } => return false,
+            _ => return true,
+        }
+    }
+}
+
 fn turn(bytes: &mut [u8]) {
     for byte in bytes {
         *byte = !*byte;
@@ -177,8 +192,15 @@ fn signed(value: &[u8], out: &mut Vec<u8>) {
     out[start] ^= 0x80;
 }
 
+/// Of the bits that mean NaN, those which are not the usual ones get its form: they compare as equal. Cassandra, for which they do too, has
+/// other forms for them, by which it does not find them.
 fn float(value: &[u8], out: &mut Vec<u8>) {
     let start = out.len();
+    let value = match value.len() {
+        4 if value.try_into().is_ok_and(|bytes| f32::from_be_bytes(bytes).is_nan()) => &[0x7f, 0xc0, 0, 0][..],
+        8 if value.try_into().is_ok_and(|bytes| f64::from_be_bytes(bytes).is_nan()) => &[0x7f, 0xf8, 0, 0, 0, 0, 0, 0],
+        _ => value,
+    };
     out.extend_from_slice(value);
     let bytes = &mut out[start..];
     if bytes[0] & 0x80 != 0 { turn(bytes) } else { bytes[0] ^= 0x80 }

@@ -17,6 +17,7 @@ mod row_writer;
 mod writer;
 
 pub use columns::UnknownColumn;
+pub use element::element_path;
 pub use reader::{DataReader, Item, Step};
 pub use writer::DataWriter;
 

@@ -114,7 +114,14 @@ pub fn partition_key_class_name(types: &[CqlType]) -> String {
 /// How many bytes each value takes that is not empty; `None`: its length stands before it. (Source: Cassandra's
 /// `AbstractType.valueLengthIfFixed`, which calls fewer types fixed than are.)
 pub fn fixed_length(ty: &CqlType) -> Option<usize> {
-    ty.vector_element_len()
+    match ty {
+        CqlType::Custom(class) => match class.strip_prefix(PREFIX).unwrap_or(class) {
+            "LexicalUUIDType" => Some(16),
+            "EmptyType" => Some(0),
+            _ => None,
+        },
+        other => other.vector_element_len(),
+    }
 }
 
 /// Appends a type's class name; `is_inside_frozen`: it goes without saying that it is frozen.
@@ -405,6 +412,22 @@ mod tests {
         let of = parse_clustering(&reversed).unwrap();
         assert_eq!((&of.ty, of.is_reversed), (&CqlType::Bigint, true));
         assert_eq!(clustering_class_name(&of), reversed);
+    }
+
+    #[test]
+    fn lengths_are_those_that_cassandra_holds_for_fixed() {
+        for (class, length) in [
+            ("Int32Type", Some(4)),
+            ("ShortType", None),
+            ("SimpleDateType", None),
+            ("TimestampType", Some(8)),
+            ("LexicalUUIDType", Some(16)),
+            ("EmptyType", Some(0)),
+            ("VectorType(FloatType , 3)", Some(12)),
+            ("VectorType(ShortType , 3)", None),
+        ] {
+            assert_eq!(fixed_length(&parse(&full(class)).expect(class)), length, "{class}");
+        }
     }
 
     #[test]

@@ -7,16 +7,20 @@ use std::path::Path;
 
 use cql_types::CqlType;
 use mutation::{CellRef, Deletion, Expiry, Liveness, RowBuilder, RowRef};
-use schema::ColumnId;
+use schema::{ColumnId, DdlContext, Schema, TableId, plan_ddl};
 use sstable::data::{DataReader, DataWriter};
 use sstable::statistics::{FileFacts, Statistics};
 use sstable::{Component, Descriptor, Header, HeaderColumn, Version};
 
 mod fixtures;
 mod items;
+mod tables;
+mod writing;
 
 use fixtures::Fixture;
-use items::{Ids, Kept, read_all, table_of, write_all};
+use items::{Kept, read_all};
+use tables::{Ids, table_of};
+use writing::write_all;
 
 fn has_counters(header: &Header) -> bool {
     header.statics.iter().chain(&header.regulars).any(|column| column.ty == CqlType::Counter)
@@ -259,4 +263,108 @@ fn counters_are_sums() {
             assert_eq!(found, expected, "{name}");
         }
     }
+}
+
+/// Statistics.db of 3.x, which has no checksums, with `cut` done to its stats part.
+fn of_3_with_stats(bytes: &[u8], cut: impl Fn(&mut Vec<u8>)) -> Vec<u8> {
+    let number = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().expect("four bytes")) as usize;
+    let count = number(0);
+    let starts: Vec<usize> = (0..count).map(|place| number(8 + place * 8)).chain([bytes.len()]).collect();
+    let mut parts: Vec<Vec<u8>> = starts.windows(2).map(|pair| bytes[pair[0]..pair[1]].to_vec()).collect();
+    let stats = (0..count).find(|place| number(4 + place * 8) == 2).expect("there are stats");
+    cut(&mut parts[stats]);
+    let mut out = bytes[..4].to_vec();
+    let mut position = 4 + 8 * count;
+    for (place, part) in parts.iter().enumerate() {
+        out.extend_from_slice(&bytes[4 + place * 8..8 + place * 8]);
+        out.extend_from_slice(&u32::try_from(position).expect("a small file").to_be_bytes());
+        position += part.len();
+    }
+    [out, parts.concat()].concat()
+}
+
+/// Versions of which there are no files are those there are without what came later: the ends of the stats part, one after
+/// the other.
+#[test]
+fn statistics_of_versions_between_are_read() {
+    const HOST: usize = 1 + 16;
+    const POSITION: usize = 12;
+    let mut count = 0;
+    for fixture in Fixture::all(Version::parse("me")) {
+        let (name, bytes, newest) = (fixture.name(), fixture.statistics_bytes(), fixture.statistics());
+        let host = if newest.stats.originating_host.is_some() { HOST } else { 1 };
+        let intervals = 4 + 2 * POSITION * newest.stats.commit_log_intervals.len();
+        for (version, cut) in
+            [("md", host), ("mc", host), ("mb", host + intervals), ("ma", host + intervals + POSITION)]
+        {
+            let older = of_3_with_stats(&bytes, |stats| stats.truncate(stats.len() - cut));
+            let read = Statistics::read(Version::parse(version).expect("a version"), &older);
+            let mut read = read.unwrap_or_else(|error| panic!("{name} as {version}: {error}"));
+            read.stats.originating_host = newest.stats.originating_host;
+            read.stats.commit_log_intervals.clone_from(&newest.stats.commit_log_intervals);
+            assert_eq!(read.stats.covered_clustering.is_some(), version == "md", "{name} as {version}");
+            read.stats.covered_clustering.clone_from(&newest.stats.covered_clustering);
+            assert_eq!(read, newest, "{name} as {version}");
+            count += 1;
+        }
+    }
+    assert!(count > 50, "{count}");
+}
+
+/// The schema that the statements beside a keyspace's tables make.
+fn schema_of(keyspace: &str, text: &str) -> Schema {
+    let create =
+        format!("CREATE KEYSPACE {keyspace} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}");
+    let mut schema = Schema::empty();
+    for statement in std::iter::once(create.as_str()).chain(text.split(";\n").filter(|text| !text.trim().is_empty())) {
+        let parsed = cql_syntax::parse(statement).unwrap_or_else(|error| panic!("{statement}: {error}"));
+        let context = DdlContext {
+            current_keyspace: Some(keyspace),
+            new_id: TableId([1; 16]),
+            datacenters: &BTreeSet::new(),
+            node_count: 1,
+            now_micros: 1_700_000_000_000_000,
+        };
+        let plan = plan_ddl(&schema, &parsed, &context).unwrap_or_else(|error| panic!("{statement}: {error}"));
+        schema = schema.with_all(&plan.changes);
+    }
+    schema
+}
+
+/// With the tables that the statements make, altered ones too, all files are read; and types are called what Cassandra
+/// calls them.
+#[test]
+fn files_are_read_with_the_tables_of_their_statements() {
+    let (mut read, mut same_types, mut of_dropped) = (0, 0, 0);
+    for fixture in Fixture::all(None) {
+        let name = fixture.name();
+        let folder_name = |path: &Path| path.file_name().and_then(|name| name.to_str()).expect("a name").to_owned();
+        let keyspace_folder = fixture.folder.parent().expect("a keyspace's folder");
+        let keyspace = folder_name(keyspace_folder);
+        let text = std::fs::read_to_string(keyspace_folder.join("schema.cql")).expect("a keyspace has its statements");
+        let schema = schema_of(&keyspace, &text);
+        let table = schema.table(&keyspace, &folder_name(&fixture.folder)).expect("the statements make the table");
+        let header = fixture.statistics().header;
+        let mut reader = DataReader::new(fixture.descriptor.version, &header, table)
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        for item in read_all(&mut reader, &fixture.data(), &name) {
+            if let Kept::Row { row, .. } = item {
+                let row = RowRef::decode(&row).expect("a row's blob decodes");
+                of_dropped += row.cells().filter(|cell| table.hides(cell.column, cell.timestamp)).count();
+            }
+        }
+        read += 1;
+        let ours = Header::of_table(table, header.encoding);
+        assert_eq!((&ours.partition_key, &ours.clustering), (&header.partition_key, &header.clustering), "{name}");
+        if keyspace == "dropped" {
+            continue;
+        }
+        for (ours, theirs) in [(&ours.statics, &header.statics), (&ours.regulars, &header.regulars)] {
+            let order: Vec<_> =
+                ours.iter().filter(|column| theirs.iter().any(|other| other.name == column.name)).collect();
+            assert_eq!(order, theirs.iter().collect::<Vec<_>>(), "{name}");
+            same_types += theirs.len();
+        }
+    }
+    assert!(read > 150 && same_types > 500 && of_dropped > 3, "{read} {same_types} {of_dropped}");
 }

@@ -13,10 +13,10 @@ use sstable::{Block, Blocks, Component, Filter, FilterBuilder, Format, KeyHash, 
 use topology::{Token, token_of};
 
 mod fixtures;
-mod items;
+mod tables;
 
 use fixtures::Fixture;
-use items::{Ids, table_of};
+use tables::{Ids, table_of};
 
 /// A row or marker as it lies in Data.db.
 struct Unfiltered {
@@ -148,7 +148,7 @@ struct Tries {
 }
 
 fn write(partitions: &[Found], columns: &[Column], chance: f64) -> Tries {
-    let (mut index, mut rows) = (PartitionIndexWriter::new(), RowIndexWriter::new());
+    let (mut index, mut rows) = (PartitionIndexWriter::new(), RowIndexWriter::new(columns));
     let mut filter = FilterBuilder::new(partitions.len() as u64, chance);
     let mut written = Tries { partitions: Vec::new(), rows: Vec::new(), filter: Vec::new() };
     for partition in partitions {

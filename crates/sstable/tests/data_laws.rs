@@ -1,9 +1,11 @@
 //! Laws of Data.db's writer and reader on random partitions: what is written is read, and bytes from anywhere do no harm.
 
 mod items;
+mod tables;
+mod writing;
 
 use cql_types::{CqlType, Field, comparable, compose};
-use items::{Ids, Kept, read_all, table_of, write_all};
+use items::{Kept, read_all};
 use mutation::{CellRef, Deletion, Expiry, Liveness, RowBuilder};
 use proptest::collection::vec;
 use proptest::option;
@@ -13,6 +15,8 @@ use sstable::data::{DataReader, DataWriter, Item, Step};
 use sstable::marshal::ClusteringType;
 use sstable::statistics::FileFacts;
 use sstable::{EncodingStats, Header, HeaderColumn, Version};
+use tables::{Ids, table_of};
+use writing::write_all;
 
 /// Types of one cell: every native type, and what is frozen.
 const SIMPLE: [&str; 24] = [

@@ -162,7 +162,7 @@ fn rows_are_cassandras() {
             byte_comparable::clustering(&columns, ClusteringRef::trusted(&clustering), row, &mut out);
             out
         };
-        let mut writer = RowIndexWriter::new();
+        let mut writer = RowIndexWriter::new(&columns);
         let mut file = Vec::new();
         let mut partitions = Vec::new();
         for partition in 0..3_u64 {

@@ -169,10 +169,11 @@ impl Shard {
                 Err(error) => Err(error),
             };
             // The flush held its memtable to the end.
-            let mut engine = self.engine();
-            let Engine { tables, pool, .. } = &mut *engine;
-            tables.put_back(pool);
-            drop(engine);
+            {
+                let mut engine = self.engine();
+                let Engine { tables, pool, .. } = &mut *engine;
+                tables.put_back(pool);
+            }
             self.trim_in_background();
             match ended {
                 Ok(()) => rest = RETRY_FIRST,

@@ -3,6 +3,7 @@
 //! What the manifests say of files is in [`files`].
 
 mod files;
+mod foreign_files;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -27,6 +27,11 @@ impl Session {
         Session { address: address.into(), keyspace: KEYSPACE.into(), clients: BTreeMap::new() }
     }
 
+    /// With that keyspace in use on each connection, which is there already.
+    pub fn of_keyspace(address: &str, keyspace: &str) -> Session {
+        Session { keyspace: keyspace.into(), ..Session::new(address) }
+    }
+
     /// Runs the script; the lines that each block was answered with, none for comments.
     pub fn run(&mut self, script: &Script) -> Result<Vec<Vec<String>>, String> {
         self.begin()?;

@@ -2,7 +2,7 @@
 //!
 //! A script is one of the oracle's with more directives. `@flush` stands above the first statement behind a flush. `@repeat N` runs a
 //! statement N times, with `{i}` counting from 0; `{i*7%100}` computes from left to right, `{i:03}` and `{i:08x}` fill with zeros.
-//! `@since 5` marks what a major version brought.
+//! `@digest` shows an answer by a hash of its rows. `@since 5` marks what a major version brought.
 //! What a script does not say of timestamps and of now is filled in, so that each run writes the same; `@plain` leaves it.
 
 use std::path::PathBuf;
@@ -46,11 +46,28 @@ fn folder() -> PathBuf {
 }
 
 impl Chapter {
-    /// The statements that change the schema, in order, for a server of that major version.
-    pub fn schema(&self, version: u32) -> Vec<String> {
-        let blocks = self.script.blocks.iter().filter(|block| since(block).is_ok_and(|since| since <= version));
-        let statements = blocks.flat_map(Block::statements).map(|statement| statement.text);
+    /// The statements that change the schema, in order.
+    pub fn schema(&self) -> Vec<String> {
+        let statements = self.script.blocks.iter().flat_map(Block::statements).map(|statement| statement.text);
         statements.filter(|text| is_of_schema(text)).map(|text| text + ";").collect()
+    }
+
+    /// The id that a table is made with, without its hyphens.
+    pub fn id_of(&self, table: &str) -> Result<String, String> {
+        let begin = format!("CREATE TABLE {table} (");
+        let made = self.schema().into_iter().find(|text| text.starts_with(&begin));
+        let id = made.as_deref().and_then(|text| Some(text.split_once(" id = ")?.1));
+        let id = id.ok_or_else(|| format!("{}.{table} is not made with an id", self.keyspace))?;
+        Ok(id.chars().filter(char::is_ascii_hexdigit).collect())
+    }
+
+    /// Which of a table's clustering columns are reversed, as far as it says.
+    pub fn reversed(&self, table: &str) -> Vec<bool> {
+        let begin = format!("CREATE TABLE {table} (");
+        let made = self.schema().into_iter().find(|text| text.starts_with(&begin)).unwrap_or_default();
+        let order = made.split_once("CLUSTERING ORDER BY (").and_then(|(_, rest)| rest.split_once(')'));
+        let columns = order.map_or("", |(columns, _)| columns);
+        columns.split(", ").map(|column| column.ends_with("DESC")).collect()
     }
 
     /// The blocks up to each flush: what must be flushed stands in all parts but the last, which asks.
@@ -62,16 +79,12 @@ impl Chapter {
         begins.zip(&ends).map(|(begin, &end)| &blocks[begin..end]).collect()
     }
 
-    /// What writes, for a server of that major version: a line for each statement with its timestamp and its now before it and tabs between,
-    /// and `flush`.
-    pub fn writes(&self, version: u32) -> Result<String, String> {
+    /// What writes: a line for each statement with its timestamp and its now before it and tabs between, and `flush`.
+    pub fn writes(&self) -> Result<String, String> {
         let mut lines = String::new();
         for (at, block) in self.script.blocks.iter().enumerate() {
             if block.directive("flush").is_some() {
                 lines.push_str("flush\n");
-            }
-            if since(block)? > version {
-                continue;
             }
             for block in repeated(block)? {
                 let block = with_times(block, at);
@@ -85,8 +98,40 @@ impl Chapter {
         Ok(lines)
     }
 
+    /// The chapter as far as what writes that version of SSTables understands it.
+    pub fn known_to(&self, version: &str) -> Chapter {
+        let mut known = self.clone();
+        let major = major(version);
+        // What stays keeps its place, of which its timestamp is made.
+        for block in known.script.blocks.iter_mut().filter(|block| since(block).is_ok_and(|since| since > major)) {
+            *block = Block { head: vec!["-- not known".into()], ..Block::default() };
+        }
+        known
+    }
+
+    /// Runs the statements that change the schema.
+    pub fn run_schema(&self, session: &mut Session) -> Result<(), String> {
+        let is_of_it = |block: &&Block| block.statements().iter().any(|statement| is_of_schema(&statement.text));
+        for block in self.script.blocks.iter().filter(is_of_it) {
+            self.run(session, 0, std::slice::from_ref(block))?;
+        }
+        Ok(())
+    }
+
+    /// Runs one of the phases and keeps its answers.
+    pub fn run_phase(&mut self, session: &mut Session, phase: usize) -> Result<(), String> {
+        let phases = self.phases();
+        let Some(&blocks) = phases.get(phase) else { return Ok(()) };
+        let first = phases[..phase].iter().map(|blocks| blocks.len()).sum();
+        let answers = self.run(session, first, blocks)?;
+        for (block, answer) in self.script.blocks[first..].iter_mut().zip(answers) {
+            block.answer = answer;
+        }
+        Ok(())
+    }
+
     /// Runs these blocks and gives their answers. `first` is the place of the first of them in the script.
-    pub fn run(&self, session: &mut Session, first: usize, blocks: &[Block]) -> Result<Vec<Vec<String>>, String> {
+    fn run(&self, session: &mut Session, first: usize, blocks: &[Block]) -> Result<Vec<Vec<String>>, String> {
         let mut answers = Vec::with_capacity(blocks.len());
         for (at, block) in blocks.iter().enumerate() {
             let mut answer = Vec::new();
@@ -100,10 +145,26 @@ impl Chapter {
                 }
                 answer = given;
             }
-            answers.push(answer);
+            answers.push(if block.directive("digest").is_some() { digest(&answer) } else { answer });
         }
         Ok(answers)
     }
+}
+
+/// The number of the answer's rows, and the FNV-1a of their text, whatever the pages were.
+fn digest(answer: &[String]) -> Vec<String> {
+    let header = answer.first();
+    let is_row = |line: &&String| Some(*line) != header && !line.ends_with(" rows") && *line != "next page:";
+    let rows: Vec<&String> = answer.iter().filter(is_row).collect();
+    let bytes = rows.iter().flat_map(|row| row.bytes().chain([b'\n']));
+    let hash = bytes
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+    vec![format!("{} rows, digest {hash:016x}", rows.len())]
+}
+
+/// The major version of what writes such SSTables.
+pub fn major(version: &str) -> u32 {
+    if version.starts_with('m') { 3 } else { 5 }
 }
 
 /// Whether a statement changes the schema.
@@ -171,9 +232,8 @@ fn computed(text: &str, number: u64) -> Option<String> {
 /// The block with a timestamp of its place and a fixed now, where it has none of its own.
 fn with_times(mut block: Block, place: usize) -> Block {
     let is_plain = block.directive("plain").is_some();
-    block.head.retain(|line| {
-        !["@flush", "@plain"].contains(&line.as_str()) && !line.starts_with("@repeat") && !line.starts_with("@since")
-    });
+    const OURS: [&str; 5] = ["@flush", "@plain", "@digest", "@repeat", "@since"];
+    block.head.retain(|line| !OURS.iter().any(|directive| line.split(' ').next() == Some(directive)));
     if is_plain || block.statements().iter().any(|statement| is_of_schema(&statement.text)) {
         return block;
     }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::oracle::{Session, is_answered_alike};
 use crate::sstables::Writer;
 use crate::sstables::corpus::{Chapter, chapters};
+use crate::sstables::folders;
 use crate::sstables::tools::{Job, Tools};
 
 /// The version whose server's answers are written into the scripts; the others must give the same.
@@ -37,7 +38,7 @@ pub fn fixtures(jars: &Path, folder: &Path, kept: Kept, writer: &Writer, names: 
             std::fs::remove_dir_all(&target).map_err(|error| format!("cannot empty {}: {error}", target.display()))?;
         }
         jobs.extend(copy_keyspace(&writer.data().join(&given.keyspace), &target)?);
-        write(&target.join("schema.cql"), &(given.schema(writer.major()).join("\n\n") + "\n"))?;
+        write(&target.join("schema.cql"), &(given.known_to(&writer.version).schema().join("\n\n") + "\n"))?;
         if kept == Kept::All {
             given.script.write_to(&target.join("script.cql"))?;
         }
@@ -66,7 +67,7 @@ pub fn fixtures(jars: &Path, folder: &Path, kept: Kept, writer: &Writer, names: 
 pub fn statements(folder: &Path) -> Result<bool, String> {
     std::fs::create_dir_all(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
     for chapter in chapters(&[])? {
-        write(&folder.join(format!("{}.txt", chapter.keyspace)), &chapter.writes(3)?)?;
+        write(&folder.join(format!("{}.txt", chapter.keyspace)), &chapter.known_to("me").writes()?)?;
     }
     Ok(true)
 }
@@ -80,13 +81,7 @@ pub(super) fn write_tables(tools: &Tools, writer: &Writer, chapters: &mut [Chapt
     let phases = chapters.iter().map(|chapter| chapter.phases().len()).max().unwrap_or(0);
     for phase in 0..phases {
         for (chapter, session) in chapters.iter_mut().zip(&mut sessions) {
-            let parts = chapter.phases();
-            let Some(part) = parts.get(phase) else { continue };
-            let first = parts[..phase].iter().map(|part| part.len()).sum();
-            let answers = chapter.run(session, first, part)?;
-            for (block, answer) in chapter.script.blocks[first..].iter_mut().zip(answers) {
-                block.answer = answer;
-            }
+            chapter.run_phase(session, phase)?;
         }
         if phase + 1 < phases {
             tools.flush(writer.port + 1)?;
@@ -98,29 +93,16 @@ pub(super) fn write_tables(tools: &Tools, writer: &Writer, chapters: &mut [Chapt
 /// Copies each table's files, and gives the calls that dump them.
 fn copy_keyspace(source: &Path, target: &Path) -> Result<Vec<Job>, String> {
     let mut jobs = Vec::new();
-    for table in entries(source)? {
-        let name = table.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        // A table's folder is its name, a hyphen and its id without hyphens.
-        let folder = target.join(name.rsplit_once('-').map_or(name.as_str(), |(name, _)| name));
-        std::fs::create_dir_all(&folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
-        for file in entries(&table)?.into_iter().filter(|file| file.is_file()) {
-            let copy = folder.join(file.file_name().unwrap_or_default());
-            std::fs::copy(&file, &copy).map_err(|error| format!("cannot copy {}: {error}", file.display()))?;
-            if copy.to_string_lossy().ends_with("-Data.db") {
-                let output = PathBuf::from(copy.to_string_lossy().replace("-Data.db", ".json"));
-                jobs.push(Job { class: "SSTableExport", arguments: vec![copy.display().to_string()], output });
+    for table in folders::tables(source)? {
+        for copy in table.copy_to(&target.join(&table.name))? {
+            let name = copy.display().to_string();
+            if let Some(sstable) = name.strip_suffix("-Data.db") {
+                let output = PathBuf::from(format!("{sstable}.json"));
+                jobs.push(Job { class: "SSTableExport", arguments: vec![name], output });
             }
         }
     }
     Ok(jobs)
-}
-
-/// What lies in the folder, in order.
-fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
-    let found = std::fs::read_dir(folder).map_err(|error| format!("cannot read {}: {error}", folder.display()))?;
-    let mut entries: Vec<PathBuf> = found.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    entries.sort();
-    Ok(entries)
 }
 
 fn write(path: &Path, text: &str) -> Result<(), String> {

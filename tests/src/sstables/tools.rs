@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::sstables::folders::Table;
+
 /// As the server, plus leave to keep the tools from ending the JVM.
 const JVM: [&str; 10] = [
     "-Xmx384m",
@@ -55,6 +57,15 @@ pub struct Job {
     pub output: PathBuf,
 }
 
+/// What `sstableverify` says of a table.
+#[derive(Debug)]
+pub struct Verified {
+    /// Whether it found nothing wrong.
+    pub is_good: bool,
+    /// What it said.
+    pub said: String,
+}
+
 /// What a tool ended with.
 #[derive(Debug)]
 pub struct Ended {
@@ -80,6 +91,46 @@ impl Tools {
         let ended =
             self.run(&[Job { class: "NodeTool", arguments, output: self.scratch.join("nodetool.txt") }], None)?;
         if ended[0].code == 0 { Ok(()) } else { Err(format!("nodetool flush failed: {}", ended[0].errors)) }
+    }
+
+    /// Has a server look for new files of tables.
+    pub fn refresh(&self, port: u16, tables: &[(String, String)]) -> Result<Vec<Ended>, String> {
+        let job = |(keyspace, table): &(String, String)| {
+            let port = port.to_string();
+            let arguments = ["-h", "127.0.0.1", "-p", &port, "refresh", keyspace, table].map(String::from).into();
+            Job { class: "NodeTool", arguments, output: self.scratch.join("nodetool.txt") }
+        };
+        self.run(&tables.iter().map(job).collect::<Vec<_>>(), None)
+    }
+
+    /// Verifies tables of a server that has ended, by keyspace, with all that its tool can look at.
+    pub fn verify(&self, storage: &Path, tables: &[(String, Table)]) -> Result<Vec<Verified>, String> {
+        let scratch = self.scratch("verified")?;
+        let jobs: Vec<Job> = tables
+            .iter()
+            .enumerate()
+            .map(|(at, (keyspace, table))| Job {
+                class: "StandaloneVerifier",
+                arguments: ["-f", "-e", keyspace, &table.name].map(String::from).into(),
+                output: scratch.join(format!("{at}.txt")),
+            })
+            .collect();
+        let ended = self.run(&jobs, Some(storage))?;
+        let outcomes = jobs.iter().zip(ended).map(|(job, ended)| {
+            let said = std::fs::read_to_string(&job.output).unwrap_or_default();
+            Verified { is_good: ended.code == 0, said: said + &ended.errors }
+        });
+        Ok(outcomes.collect())
+    }
+
+    /// An empty folder of that name.
+    pub fn scratch(&self, name: &str) -> Result<PathBuf, String> {
+        let folder = self.scratch.join(name);
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder).map_err(|error| format!("cannot empty {}: {error}", folder.display()))?;
+        }
+        std::fs::create_dir_all(&folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+        Ok(folder)
     }
 
     /// Runs the tools one after the other, with the schema of a stopped server whose folder `storage` is.

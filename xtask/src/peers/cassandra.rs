@@ -116,10 +116,15 @@ impl Cassandra {
 
     /// Starts a server and does not wait for it. Its storage's and its operators' ports are the two behind the port.
     pub fn spawn(purpose: Purpose, port: u16, pinned: Option<usize>) -> Result<Cassandra, String> {
+        Cassandra::spawn_in(&format!("cassandra-{}", purpose.name()), purpose, port, pinned)
+    }
+
+    /// The same, in a scratch folder of that name: for a second server of one purpose.
+    pub fn spawn_in(name: &str, purpose: Purpose, port: u16, pinned: Option<usize>) -> Result<Cassandra, String> {
         if TcpStream::connect(("127.0.0.1", port)).is_ok() {
             return Err(format!("something listens on port {port} already: a Cassandra that was left behind?"));
         }
-        let folder = workspace::scratch(&format!("cassandra-{}", purpose.name()))?;
+        let folder = workspace::scratch(name)?;
         let log_path = folder.join("log.txt");
         let log = std::fs::File::create(&log_path).map_err(|error| format!("cannot write Cassandra's log: {error}"))?;
         let errors = log.try_clone().map_err(|error| format!("cannot write Cassandra's log: {error}"))?;

@@ -7,7 +7,7 @@ use super::Finding;
 use crate::source::Tree;
 
 /// From the bottom of the house to its roof.
-const ORDER: [&str; 16] = [
+const ORDER: [&str; 17] = [
     "planted",
     "stdx",
     "runtime",
@@ -23,11 +23,12 @@ const ORDER: [&str; 16] = [
     "query",
     "server",
     "stress",
+    "filetools",
     "helenus",
 ];
 
 /// What a crate must not know although it lies above.
-const FORBIDDEN: [(&str, &[&str], &str); 9] = [
+const FORBIDDEN: [(&str, &[&str], &str); 10] = [
     ("runtime", &["cql-types"], "the runtime knows nothing of databases"),
     ("cql-types", &["runtime"], "values do no I/O"),
     ("cql-syntax", &["runtime", "cql-protocol"], "the parser does no I/O"),
@@ -37,6 +38,11 @@ const FORBIDDEN: [(&str, &[&str], &str); 9] = [
     ("storage", &["cql-syntax", "cql-protocol"], "the engine knows neither CQL text nor frames"),
     ("cluster", &["cql-syntax", "cql-protocol"], "replicas exchange mutations, not CQL"),
     ("server", &["cql-syntax", "mutation", "storage", "cluster"], "the server carries requests and plans none"),
+    (
+        "filetools",
+        &["storage", "cluster", "query", "server"],
+        "the file tools need no server, or see one as a client does",
+    ),
 ];
 
 /// All that the load generator may see: a client's view, and the floor it runs on.

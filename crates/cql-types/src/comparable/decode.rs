@@ -124,9 +124,15 @@ fn decimal(reader: &mut Reader<'_>, out: &mut Vec<u8>) -> Option<()> {
     let exponent = (exponent ^ 1 << 63).cast_signed();
     let rest = reader.peek();
     let end = rest.iter().position(|&byte| own(byte) == 0)?;
-    let digits = reader.bytes(end).ok()?.iter().map(|&byte| own(byte) - 1).collect::<Vec<_>>();
+    let mut digits = reader.bytes(end).ok()?.iter().map(|&byte| own(byte) - 1).collect::<Vec<_>>();
     reader.u8().ok()?;
-    let scale = i32::try_from((digits.len() as i64).checked_sub(exponent)?).ok()?;
+    let mut scale = (digits.len() as i64).checked_sub(exponent)?;
+    // The zeros that were left out, where the scale without them has no room. A form has three digits for each byte at most.
+    while scale < i64::from(i32::MIN) && digits.len() <= 3 * super::DECIMAL_BYTES_MAX {
+        digits.push(0);
+        scale += 1;
+    }
+    let scale = i32::try_from(scale).ok()?;
     let sign = if is_negative { Sign::Minus } else { Sign::Plus };
     let unscaled = BigInt::from_radix_be(sign, &digits, 10)?;
     out.extend_from_slice(&scale.to_be_bytes());

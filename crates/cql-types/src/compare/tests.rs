@@ -153,3 +153,21 @@ fn a_type_with_more_fields_gives_shorter_values_the_same_form() {
         assert_eq!(compare(&new, &value, &longer), std::cmp::Ordering::Less);
     }
 }
+
+/// Without the zeros at its end such a number would need a scale that there is not.
+#[test]
+fn decimals_at_the_ends_of_their_scale_are_read_back() {
+    for scale in [i32::MIN, i32::MIN + 1, 0, i32::MAX] {
+        for unscaled in [&[0x03, 0xe8][..], &[0xfc, 0x18], &[7]] {
+            let value = [&scale.to_be_bytes()[..], unscaled].concat();
+            let mut form = Vec::new();
+            comparable::encode(&CqlType::Decimal, &value, false, &mut form);
+            let mut back = Vec::new();
+            let length = comparable::decode(&CqlType::Decimal, &form, false, &mut back);
+            assert_eq!(length, Some(form.len()), "{scale} {unscaled:?}");
+            let mut again = Vec::new();
+            comparable::encode(&CqlType::Decimal, &back, false, &mut again);
+            assert_eq!(again, form, "{scale} {unscaled:?}");
+        }
+    }
+}

@@ -205,17 +205,27 @@ fn write_mixed(out: &mut Vec<u8>, cell: &CellRef<'_>, base_timestamp: i64) -> Ra
     path
 }
 
-/// Rewrites the cells so far with flags.
+/// Rewrites the cells so far with flags: behind themselves, so that nothing is allocated but what the buffer keeps.
 fn make_mixed(out: &mut Vec<u8>, cells: &mut CellsSoFar) {
     cells.is_uniform = false;
-    if out.len() == cells.start {
-        return;
+    let plain = cells.start..out.len();
+    let (timestamp, expiry) = (cells.base.timestamp, cells.base.expiry);
+    let flags = cell_flag::BASE | if expiry.is_some() { cell_flag::EXPIRY } else { 0 };
+    let mut at = plain.start;
+    while at < plain.end {
+        let mut reader = stdx::Reader::new(&out[at..plain.end]);
+        let Ok(cell) = super::read_uniform_cell(&mut reader, timestamp, expiry) else { break };
+        let (column, length) = (cell.column, cell.value.len());
+        at = plain.end - reader.remaining();
+        varint::encode(u64::from(column.0), out);
+        out.push(flags);
+        if let Some(expiry) = expiry {
+            write_expiry(out, expiry);
+        }
+        varint::encode(length as u64, out);
+        out.extend_from_within(at - length..at);
     }
-    let plain = out.split_off(cells.start);
-    let mut reader = stdx::Reader::new(&plain);
-    while let Ok(cell) = super::read_uniform_cell(&mut reader, cells.base.timestamp, cells.base.expiry) {
-        write_mixed(out, &cell, cells.base.timestamp);
-    }
+    out.drain(plain);
 }
 
 /// Writes the row anew with its cells in order and one for each column and path.

@@ -134,7 +134,7 @@ impl Engine {
                 insert_warnings(out, start, select.warning().as_slice());
             }
             Action::Other(statement) => {
-                self.run_other(session, header, call, statement, text, keyspace, out).await?;
+                self.run_other(session, header, (call, statement), text, keyspace, out).await?;
             }
         }
         Ok(())
@@ -144,8 +144,7 @@ impl Engine {
         &self,
         session: &Session,
         header: &FrameHeader,
-        call: &Call<'_>,
-        statement: &Statement,
+        (call, statement): (&Call<'_>, &Statement),
         text: &str,
         keyspace: Option<&str>,
         out: &mut Vec<u8>,

@@ -166,7 +166,7 @@ impl RowBlocks {
             let length = varint::unzigzag(reader.varint()?).wrapping_add(LENGTH_BASE);
             let open_behind = match reader.u8()? {
                 0 => None,
-                _ => deletion::read_of(self.version, &mut reader)?,
+                _ => deletion::read(self.version, &mut reader)?,
             };
             Ok((begins, length, open_behind))
         };

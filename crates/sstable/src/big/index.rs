@@ -90,7 +90,7 @@ impl Index {
             return Ok(Some(Entry { data_position, next, deletion: None, block_count: 0, blocks_at: next }));
         }
         reader.varint()?;
-        let deletion = deletion::read_of(self.version, &mut reader)?;
+        let deletion = deletion::read(self.version, &mut reader)?;
         let count = reader.varint()?;
         let blocks_at = base + (bytes.len() - reader.remaining()) as u64;
         let Ok(block_count) = u32::try_from(count) else { return Ok(None) };

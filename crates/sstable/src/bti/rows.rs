@@ -11,6 +11,7 @@
 //! `BtiFormat.md`, `RowIndexWriter`, `TrieIndexEntry`.)
 
 use mutation::Deletion;
+use schema::Column;
 use stdx::{Reader, varint};
 
 use super::cursor::{Cursor, Found};
@@ -18,7 +19,7 @@ use super::node::Node;
 use super::writer::{Payload, TrieWriter, put_signed, signed_len};
 use crate::blocks::{Block, Blocks};
 use crate::pages::{LookupError, Pages, read, read_some};
-use crate::{Corrupt, deletion};
+use crate::{Corrupt, Version, byte_comparable, deletion};
 
 /// The bytes of data after which a block ends, Cassandra's `column_index_size`.
 pub const BLOCK_LENGTH: u64 = 16 << 10;
@@ -61,7 +62,7 @@ impl RowIndex {
         let data_position = reader.varint().map_err(corrupt)?;
         let distance = varint::unzigzag(reader.varint().map_err(corrupt)?);
         let block_count = reader.varint().map_err(corrupt)?;
-        let deletion = deletion::read(&mut reader).map_err(corrupt)?;
+        let deletion = deletion::read(Version::DA, &mut reader).map_err(corrupt)?;
         let root = base.checked_add_signed(distance).filter(|&root| root < base);
         let root = root.ok_or_else(|| Corrupt::new(base, format!("the root cannot be {distance} bytes on")))?;
         let block_count =
@@ -186,9 +187,15 @@ impl Payload for Entry {
 }
 
 /// Writes Rows.db as rows come, in order.
+///
+/// A partition gets no index if the forms of its rows are not in order as the rows are, which a few values of tuples bring about
+/// ([`byte_comparable::is_in_order`]): no separator would be right then, and whoever reads it goes through all of it.
 #[derive(Debug)]
 pub struct RowIndexWriter {
     trie: TrieWriter<Entry>,
+    /// Whether every row's form has to be looked at for its order.
+    is_watchful: bool,
+    is_in_order: bool,
     /// The block that was begun, if one was.
     block: Option<Entry>,
     /// The range deletion that holds behind the last row.
@@ -199,27 +206,25 @@ pub struct RowIndexWriter {
     last_of_block: Vec<u8>,
     /// The separator before the block that was begun.
     separator: Vec<u8>,
-    /// The last row's form, if one was asked for.
+    /// The last row's form and that of the one before, of those that were asked for.
     form: Vec<u8>,
-}
-
-impl Default for RowIndexWriter {
-    fn default() -> Self {
-        Self::new()
-    }
+    before: Vec<u8>,
 }
 
 impl RowIndexWriter {
-    /// A writer at the beginning of the file.
-    pub fn new() -> Self {
+    /// A writer at the beginning of the file of a table with these clustering columns.
+    pub fn new(columns: &[Column]) -> Self {
         RowIndexWriter {
             trie: TrieWriter::new(0),
+            is_watchful: !columns.iter().all(|column| byte_comparable::is_in_order(&column.ty)),
+            is_in_order: true,
             block: None,
             open: None,
             count: 0,
             last_of_block: Vec::new(),
             separator: Vec::new(),
             form: Vec::new(),
+            before: Vec::new(),
         }
     }
 
@@ -238,11 +243,13 @@ impl RowIndexWriter {
         let is_first_of_block = block.offset == begins;
         self.open = open;
         let is_last_of_block = ends - block.offset >= BLOCK_LENGTH;
-        if self.count > 0 || is_last_of_block {
+        if self.count > 0 || is_last_of_block || self.is_watchful {
+            std::mem::swap(&mut self.form, &mut self.before);
             self.form.clear();
             form(&mut self.form);
+            self.is_in_order &= self.form > self.before;
         }
-        if self.count > 0 && is_first_of_block {
+        if self.count > 0 && is_first_of_block && self.is_in_order {
             self.separate();
         }
         if is_last_of_block {
@@ -254,7 +261,6 @@ impl RowIndexWriter {
     /// of the last block's last row.
     fn separate(&mut self) {
         let common = self.form.iter().zip(&self.last_of_block).take_while(|(a, b)| a == b).count();
-        assert!(self.form.get(common) > self.last_of_block.get(common), "rows are added in order");
         self.separator.clear();
         self.separator.extend_from_slice(&self.form[..common]);
         // Behind the end of the last one, which Cassandra has as a byte of -1.
@@ -262,15 +268,17 @@ impl RowIndexWriter {
     }
 
     fn end_block(&mut self, block: Entry, out: &mut Vec<u8>) {
-        self.trie.add(&self.separator, block, out);
+        if self.is_in_order {
+            self.trie.add(&self.separator, block, out);
+        }
         self.last_of_block.clear();
         self.last_of_block.extend_from_slice(&self.form);
         self.block = None;
         self.count += 1;
     }
 
-    /// Ends the partition, whose rows end at `ends` (before the byte that ends it). Gives the position of its entry; `None`: it is not
-    /// wide and has none.
+    /// Ends the partition, whose rows end at `ends` (before the byte that ends it). Gives the position of its entry; `None`: it
+    /// has none.
     pub fn end_partition(
         &mut self,
         key: &[u8],
@@ -285,17 +293,19 @@ impl RowIndexWriter {
             self.end_block(block, out);
         }
         let count = self.count;
-        let position = (count > 1).then(|| {
+        let position = (count > 1 && self.is_in_order).then(|| {
             self.add_end(ends, out);
             let root = self.trie.complete(out);
             self.put_entry(key, data_position, deletion, root, count, out)
         });
-        if count == 1 {
+        if count > 0 && position.is_none() {
             self.trie.abandon();
         }
+        self.is_in_order = true;
         self.open = None;
         self.count = 0;
         self.separator.clear();
+        self.form.clear();
         position
     }
 

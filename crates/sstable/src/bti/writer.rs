@@ -318,9 +318,9 @@ impl<P: Payload> TrieWriter<P> {
         position
     }
 
-    /// Begins another trie without having written this one, none of whose nodes was complete.
+    /// Begins another trie. Nothing leads to the nodes of this one that were written.
     pub(super) fn abandon(&mut self) {
-        assert!(self.path.len() == 1, "what is abandoned has one key, in the root");
+        self.path.truncate(1);
         self.path[0] = Node::new(0);
     }
 

@@ -107,7 +107,7 @@ impl BoundKind {
         }
     }
 
-    /// How many deletions stand in a marker of this kind.
+    /// What a marker of this kind closes and opens by its deletions: of two, the first ends.
     pub(crate) fn deletions(self, first: Deletion, second: Option<Deletion>) -> (Option<Deletion>, Option<Deletion>) {
         match (self.closes, self.opens) {
             (true, true) => (Some(first), second),

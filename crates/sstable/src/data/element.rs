@@ -7,7 +7,8 @@
 //! | map | key, value | comparable form, key and value |
 //! | fields | index u16, field | the same |
 
-use cql_types::{comparable, timeuuid, validate};
+use cql_types::{CqlType, comparable, timeuuid, validate};
+use mutation::CellRef;
 use stdx::{Reader, varint};
 
 use crate::data::cell::Fault;
@@ -94,6 +95,20 @@ pub(super) fn write<'s>(
         }
         (Elements::Fields, value) => (path, value.unwrap_or_default()),
     }
+}
+
+/// The path of an element's cell, as Cassandra writes it, for a cell that a reader of files gave; `None`: a column of the type has no elements.
+pub fn element_path(ty: &CqlType, cell: &CellRef<'_>) -> Option<Vec<u8>> {
+    let elements = match ty {
+        CqlType::List { .. } => Elements::List,
+        CqlType::Set { element, .. } => Elements::Set((**element).clone()),
+        CqlType::Map { key, .. } => Elements::Map((**key).clone()),
+        CqlType::Udt { .. } => Elements::Fields,
+        _ => return None,
+    };
+    let mut scratch = Scratch::default();
+    let value = (!cell.is_tombstone()).then_some(cell.value);
+    Some(write(&elements, cell.path, value, &mut scratch).0.to_vec())
 }
 
 const SHARD_LENGTH: usize = 32;

@@ -63,8 +63,6 @@ pub mod bound {
     pub const EXCLUSIVE_START: u8 = 7;
 }
 
-/// What stands for "not deleted" in place of a partition's deletion, in versions from `oa` on.
-pub const LIVE_PARTITION: u8 = 0x80;
 /// The timestamp of "not deleted", where a deletion is written in any case.
 pub const LIVE_TIMESTAMP: i64 = i64::MIN;
 /// Its local deletion time.

@@ -7,8 +7,9 @@ use stdx::{ReadError, Reader};
 use crate::data::cell::{Fault, Times};
 use crate::data::clustering::{BoundKind, read_prefix_lengths, read_values};
 use crate::data::columns::{Columns, UnknownColumn, check_key};
-use crate::data::flags::{LIVE_PARTITION, LIVE_TIMESTAMP, extended, unfiltered};
+use crate::data::flags::{extended, unfiltered};
 use crate::data::row_reader::{RowFlags, RowReader};
+use crate::deletion;
 use crate::error::Corrupt;
 use crate::header::Header;
 use crate::marker::Marker;
@@ -63,7 +64,7 @@ pub enum Step<'a> {
 /// Reads one SSTable's rows for one table.
 #[derive(Debug)]
 pub struct DataReader {
-    has_marked_live_partitions: bool,
+    version: Version,
     times: Times,
     fixed_lengths: Vec<Option<usize>>,
     statics: Columns,
@@ -79,7 +80,7 @@ impl DataReader {
     pub fn new(version: Version, header: &Header, table: &Table) -> Result<Self, UnknownColumn> {
         check_key(header, table)?;
         Ok(DataReader {
-            has_marked_live_partitions: version.has_marked_live_partitions(),
+            version,
             times: Times::new(header.encoding),
             fixed_lengths: header.clustering.iter().map(|of| marshal::fixed_length(&of.ty)).collect(),
             statics: Columns::new(&header.statics, ColumnKind::Static, table)?,
@@ -149,14 +150,7 @@ impl DataReader {
     fn partition<'a>(&mut self, reader: &mut Reader<'a>) -> Result<Found<'a>, Fault> {
         let key_length = reader.u16()?;
         let key = reader.bytes(usize::from(key_length))?;
-        let deletion = match self.has_marked_live_partitions {
-            true => read_partition_deletion(reader)?,
-            false => {
-                let local_deletion_time = reader.u32()?;
-                let timestamp = reader.i64()?;
-                (timestamp != LIVE_TIMESTAMP).then_some(Deletion { timestamp, local_deletion_time })
-            }
-        };
+        let deletion = deletion::read(self.version, reader)?;
         self.row.clear();
         if !self.statics.all.is_empty() {
             let flags = read_flags(reader)?;
@@ -268,17 +262,4 @@ fn whole(fault: Fault) -> Fault {
         Fault::Read(ReadError::Truncated { .. }) => Fault::Wrong("a row or marker is longer than it says"),
         other => other,
     }
-}
-
-/// A partition's deletion from version `oa` on: a byte if there is none, else its timestamp and time. Cassandra knows
-/// no such deletion with a negative timestamp; those that we write, and whose first byte is not that of "none", are read.
-fn read_partition_deletion(reader: &mut Reader<'_>) -> Result<Option<Deletion>, Fault> {
-    let mut first = *reader;
-    if first.u8()? == LIVE_PARTITION {
-        *reader = first;
-        return Ok(None);
-    }
-    let timestamp = reader.i64()?;
-    let local_deletion_time = reader.u32()?;
-    Ok(Some(Deletion { timestamp, local_deletion_time }))
 }

@@ -7,8 +7,9 @@ use stdx::varint;
 use crate::data::cell::Times;
 use crate::data::clustering::{BoundKind, write_values};
 use crate::data::columns::{Columns, UnknownColumn, check_key};
-use crate::data::flags::{LIVE_PARTITION, extended, unfiltered};
+use crate::data::flags::{extended, unfiltered};
 use crate::data::row_writer::RowWriter;
+use crate::deletion;
 use crate::header::Header;
 use crate::marker::Marker;
 use crate::marshal;
@@ -71,7 +72,7 @@ impl DataWriter {
         let key_length = u16::try_from(key.len()).expect("a partition key has at most 65,535 bytes");
         out.extend_from_slice(&key_length.to_be_bytes());
         out.extend_from_slice(key);
-        write_partition_deletion(deletion, out);
+        deletion::put(deletion, out);
         self.collector.partition(key, deletion);
         if !self.statics.all.is_empty() {
             let empty = RowRef::trusted(&self.empty_row);
@@ -141,16 +142,4 @@ fn write_sized(body: &[u8], length_before: u64, out: &mut Vec<u8>) {
     varint::encode((body.len() + varint::encoded_len(length_before)) as u64, out);
     varint::encode(length_before, out);
     out.extend_from_slice(body);
-}
-
-fn write_partition_deletion(deletion: Option<Deletion>, out: &mut Vec<u8>) {
-    // A timestamp that begins like the mark of "not deleted" is 290,000 years before 1970: it deletes nothing.
-    let deletion = deletion.filter(|deletion| deletion.timestamp.to_be_bytes()[0] != LIVE_PARTITION);
-    match deletion {
-        None => out.push(LIVE_PARTITION),
-        Some(deletion) => {
-            out.extend_from_slice(&deletion.timestamp.to_be_bytes());
-            out.extend_from_slice(&deletion.local_deletion_time.to_be_bytes());
-        }
-    }
 }

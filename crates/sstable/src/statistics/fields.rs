@@ -1,6 +1,6 @@
 //! The plain fields that the parts of Statistics.db are made of.
 
-use stdx::{ReadError, Reader};
+use stdx::Reader;
 
 use crate::error::Corrupt;
 
@@ -140,14 +140,4 @@ pub(super) fn write_java_text(text: &str, out: &mut Vec<u8>) {
 pub(super) fn write_sized_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&length(bytes.len()).to_be_bytes());
     out.extend_from_slice(bytes);
-}
-
-/// A vint as a count of things that each take a byte at least.
-pub(super) fn read_small_count(reader: &mut Reader<'_>) -> Result<usize, ReadError> {
-    let count = reader.varint()?;
-    let left = reader.remaining();
-    match usize::try_from(count).ok().filter(|&count| count <= left) {
-        Some(count) => Ok(count),
-        None => Err(ReadError::Truncated { wanted: usize::try_from(count).unwrap_or(usize::MAX), left }),
-    }
 }

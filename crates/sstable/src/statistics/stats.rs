@@ -15,13 +15,13 @@
 //! ```
 
 use mutation::ClusteringRef;
-use stdx::varint;
+use stdx::{Reader, varint};
 
 use crate::data::clustering::{BoundKind, read_prefix_lengths, read_values, write_values};
 use crate::error::Corrupt;
 use crate::header::Header;
 use crate::marshal::{self, ClusteringType};
-use crate::statistics::fields::{Cursor, length, read_small_count};
+use crate::statistics::fields::{Cursor, length};
 use crate::statistics::histogram::{EstimatedHistogram, TombstoneHistogram};
 use crate::version::Version;
 
@@ -73,6 +73,15 @@ impl CoveredBound {
         self.prefix.clear();
         self.prefix.extend_from_slice(prefix.bytes());
         self.after = after;
+    }
+
+    /// Whether its values may be the first of columns with values of these lengths.
+    fn fits(&self, fixed_lengths: &[Option<usize>]) -> bool {
+        let values = self.prefix().components().zip(fixed_lengths);
+        self.prefix().len() <= fixed_lengths.len()
+            && values
+                .into_iter()
+                .all(|(value, fixed)| value.is_empty() || fixed.is_none_or(|length| length == value.len()))
     }
 
     fn of_values(cursor: &mut Cursor<'_>, after: bool) -> Result<Self, Corrupt> {
@@ -175,10 +184,11 @@ impl Stats {
         let tombstone_drop_times = TombstoneHistogram::read(cursor, is_new)?;
         let (level, repaired_at) = (cursor.u32()?, cursor.i64()?);
         let covered_clustering = match is_new {
-            true => Some(read_covered(cursor)?),
+            true => Some(read_covered(cursor, &header.clustering)?),
             false => {
                 let bounds = (CoveredBound::of_values(cursor, false)?, CoveredBound::of_values(cursor, true)?);
-                let fits = |bound: &CoveredBound| bound.prefix().len() <= header.clustering.len();
+                let lengths = fixed_lengths(&header.clustering);
+                let fits = |bound: &CoveredBound| bound.fits(&lengths);
                 Some(bounds).filter(|(start, end)| version.is_from(b"md") && fits(start) && fits(end))
             }
         };
@@ -285,15 +295,20 @@ fn fixed_lengths(types: &[ClusteringType]) -> Vec<Option<usize>> {
     types.iter().map(|of| marshal::fixed_length(&of.ty)).collect()
 }
 
-fn read_covered(cursor: &mut Cursor<'_>) -> Result<(CoveredBound, CoveredBound), Corrupt> {
-    let type_count = cursor.with(read_small_count)?;
-    let mut types = Vec::new();
-    for _ in 0..type_count {
+/// Reads the bounds and the types before them, which are the header's.
+fn read_covered(cursor: &mut Cursor<'_>, types: &[ClusteringType]) -> Result<(CoveredBound, CoveredBound), Corrupt> {
+    let type_count = cursor.with(Reader::varint)?;
+    if type_count != types.len() as u64 {
+        return Err(cursor.corrupt("the clustering columns are not those of the header"));
+    }
+    for of in types {
         let class = cursor.vint_bytes()?;
         let class = std::str::from_utf8(class).map_err(|_| cursor.corrupt("a class name is not UTF-8"))?;
-        types.push(marshal::parse_clustering(class).map_err(|error| cursor.corrupt(error.to_string()))?);
+        if marshal::parse_clustering(class).ok().as_ref() != Some(of) {
+            return Err(cursor.corrupt("a clustering column's type is not that of the header"));
+        }
     }
-    let lengths = fixed_lengths(&types);
+    let lengths = fixed_lengths(types);
     Ok((CoveredBound::read(cursor, &lengths, true)?, CoveredBound::read(cursor, &lengths, false)?))
 }
 

@@ -51,6 +51,14 @@ impl Contents {
         }
     }
 
+    /// Whether it says anything of a file.
+    pub fn names(&self, name: &FileName) -> bool {
+        let is_of_it = |named: &FileName| named == name;
+        self.live.iter().any(|live| is_of_it(&live.name))
+            || self.begun.iter().any(is_of_it)
+            || self.gone.iter().any(|gone| is_of_it(&gone.name))
+    }
+
     /// The fewest records with this outcome.
     pub fn records(&self) -> Vec<Record> {
         let covered = self.covered.iter().map(|(table, position)| Record::Covered(*table, *position));

@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use mutation::Deletion;
 use planted::Bug;
 use runtime::{AlignedBuf, File, Runtime};
 use sstable::checksum::{ChunkChecksums, crc32};
@@ -143,6 +144,8 @@ fn reseal(stored: &[u8]) -> Vec<u8> {
 const AHEAD_FIRST: usize = 4 << 10;
 /// What further reads take at most.
 const AHEAD_MAX: usize = 256 << 10;
+/// What is kept behind the place of a read: a read that goes on begins at the block in which it ended.
+const KEPT_BEHIND: u64 = 64 << 10;
 
 /// What a read holds of a data file, for the read that goes on where it ended: it finds its bytes here instead of on the device, and
 /// the further reads go on one after the other, the further they read ahead. For one SSTable.
@@ -153,6 +156,21 @@ pub struct ReadWindow {
     start: u64,
     /// How much the next read takes.
     ahead: usize,
+    /// How much is kept behind the place of a read.
+    kept_behind: u64,
+    /// The first of the bytes that were read backwards last.
+    back_to: u64,
+    /// The partition whose blocks were read last: where it begins, and what stands before its rows.
+    pub(super) head: Option<(u64, Head)>,
+}
+
+/// What stands before a partition's rows.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Head {
+    pub(super) key: Vec<u8>,
+    pub(super) deletion: Option<Deletion>,
+    /// The static row's blob; empty if there is none.
+    pub(super) static_row: Vec<u8>,
 }
 
 impl ReadWindow {
@@ -176,6 +194,22 @@ impl ReadWindow {
         let end = position.saturating_add(expected.max(1) as u64).min(file.length());
         // On an error there is nothing, which is where it is.
         self.start = file.read(position..end, &mut self.bytes).await?.start;
+        Ok(())
+    }
+
+    /// [`ReadWindow::seek`] for a reader that needs the bytes from `block.start` to `block.end`, and then those before them, back to
+    /// `first`.
+    pub(super) async fn seek_back(&mut self, file: &DataFile, block: Range<u64>, first: u64) -> Result<(), ReadError> {
+        if (self.start..self.end()).contains(&block.start) || block.is_empty() || block.end > file.length() {
+            return self.seek(file, block.start, 1).await;
+        }
+        // What was read ahead begins at a chunk, within a block or where the one before ends.
+        let is_next = (block.start..=block.end).contains(&self.back_to);
+        let ahead = if is_next { self.next_ahead() } else { 0 };
+        let from = block.start.saturating_sub(ahead as u64).max(first);
+        let from = if (self.start..self.end()).contains(&from) { block.start } else { from };
+        self.seek(file, from, (block.end - from) as usize).await?;
+        (self.back_to, self.kept_behind) = (self.start, AHEAD_MAX as u64 + KEPT_BEHIND);
         Ok(())
     }
 
@@ -215,10 +249,10 @@ impl ReadWindow {
 
     /// Moves the bytes to the front when most of them are used up.
     fn forget_before(&mut self, position: u64) {
-        let used = (position - self.start) as usize;
+        let used = position.saturating_sub(self.start).saturating_sub(self.kept_behind.max(KEPT_BEHIND)) as usize;
         if used > self.bytes.len() / 2 {
             self.bytes.drain(..used);
-            self.start = position;
+            self.start += used as u64;
         }
     }
 }

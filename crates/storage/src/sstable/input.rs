@@ -1,10 +1,12 @@
 //! The items of a data file, one after the other, from any place that an index knows.
 
+use std::ops::Range;
+
 use sstable::data::{DataReader, Item, Step};
 
 use mutation::ClusteringRef;
 
-use crate::sstable::data_file::{DataFile, ReadWindow};
+use crate::sstable::data_file::{DataFile, Head, ReadWindow};
 use crate::sstable::error::ReadError;
 
 /// What is done with items.
@@ -39,6 +41,17 @@ impl<'r> Input<'r> {
         self.reader
     }
 
+    /// The head of the partition that begins at `position`, if its blocks were read last.
+    pub(super) fn kept_head(&self, position: u64) -> Option<Head> {
+        let kept = self.window.head.as_ref().filter(|(kept, _)| *kept == position);
+        kept.map(|(_, head)| head.clone())
+    }
+
+    /// Keeps a head for the read that goes on.
+    pub(super) fn keep_head(&mut self, position: u64, head: &Head) {
+        self.window.head = Some((position, head.clone()));
+    }
+
     /// Where the next item begins in the data.
     pub(super) fn position(&self) -> u64 {
         self.position
@@ -54,6 +67,13 @@ impl<'r> Input<'r> {
     pub(super) async fn seek_rows(&mut self, position: u64, expected: usize) -> Result<(), ReadError> {
         self.reader.seek_row();
         self.seek(position, expected).await
+    }
+
+    /// Goes to where a block of rows begins, after which those before it will be wanted, back to `first`.
+    pub(super) async fn seek_rows_back(&mut self, block: Range<u64>, first: u64) -> Result<(), ReadError> {
+        self.reader.seek_row();
+        self.position = block.start;
+        self.window.seek_back(self.file, block, first).await
     }
 
     async fn seek(&mut self, position: u64, expected: usize) -> Result<(), ReadError> {

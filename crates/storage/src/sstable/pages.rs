@@ -238,40 +238,68 @@ impl PagedFile {
 
     /// Hands out the pages that are in the cache, for one lookup.
     pub(super) fn held(&self) -> HeldPages<'_> {
-        HeldPages { file: self, pages: [const { OnceCell::new() }; HELD_MAX] }
+        HeldPages { file: self, pages: [const { OnceCell::new() }; HELD_AT_ONCE], more: OnceCell::new() }
     }
 }
 
-/// The most pages that one lookup may look at: many more than a trie is deep in pages.
-const HELD_MAX: usize = 64;
+/// A page that a lookup holds.
+type Held = OnceCell<(u32, Page)>;
+
+/// The pages that a lookup holds without taking memory: a trie is hardly ever deeper.
+const HELD_AT_ONCE: usize = 8;
+/// How many more it gets room for each time.
+const HELD_MORE: usize = 64;
+/// No trie is so deep, whatever the keys' length: a lookup that looks at more pages goes in circles.
+const HELD_MAX: usize = 16 << 10;
 
 /// The pages that a lookup looked at, which stay until it is done.
 pub(super) struct HeldPages<'f> {
     file: &'f PagedFile,
-    pages: [OnceCell<(u32, Page)>; HELD_MAX],
+    pages: [Held; HELD_AT_ONCE],
+    more: OnceCell<Box<MorePages>>,
+}
+
+struct MorePages {
+    pages: [Held; HELD_MORE],
+    more: OnceCell<Box<MorePages>>,
 }
 
 impl HeldPages<'_> {
     /// The page, if it is here or in the cache.
     pub(super) fn page(&self, number: u32) -> Option<&[u8]> {
-        for cell in &self.pages {
-            let key = PageKey { file: self.file.number, number };
-            match cell.get() {
-                Some((held, page)) if *held == number => return Some(page),
-                Some(_) => {}
-                None => {
-                    let page = self.file.cache.get(key)?;
-                    return Some(&cell.get_or_init(|| (number, page)).1[..]);
-                }
+        let held = self.place(number)?;
+        let page = match held.get() {
+            Some((_, page)) => page,
+            None => {
+                let page = self.file.cache.get(PageKey { file: self.file.number, number })?;
+                &held.get_or_init(|| (number, page)).1
             }
-        }
-        None
+        };
+        Some(&page[..])
     }
 
-    /// Keeps hold of a page that was loaded for this lookup. `false`: it has looked at more pages than an index is deep.
+    /// Keeps hold of a page that was loaded for this lookup. `false`: it goes in circles.
     pub(super) fn hold(&self, number: u32, page: Page) -> bool {
-        let free = self.pages.iter().find(|cell| cell.get().is_none());
-        free.is_some_and(|cell| cell.set((number, page)).is_ok())
+        self.place(number).is_some_and(|held| held.set((number, page)).is_ok())
+    }
+
+    /// Where the page is held, or is to be.
+    fn place(&self, number: u32) -> Option<&Held> {
+        let is_it = |held: &&Held| held.get().is_none_or(|(of, _)| *of == number);
+        if let Some(held) = self.pages.iter().find(is_it) {
+            return Some(held);
+        }
+        let mut more = &self.more;
+        for _ in 0..HELD_MAX / HELD_MORE {
+            let block = more.get_or_init(|| {
+                Box::new(MorePages { pages: [const { OnceCell::new() }; HELD_MORE], more: OnceCell::new() })
+            });
+            if let Some(held) = block.pages.iter().find(is_it) {
+                return Some(held);
+            }
+            more = &block.more;
+        }
+        None
     }
 }
 

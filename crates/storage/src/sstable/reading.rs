@@ -11,14 +11,14 @@
 
 use std::ops::{Bound as TokenBound, RangeBounds};
 
-use mutation::{Bound, ClusteringRef, Deletion, KeyRange, Position, PositionRef, ReadCommand, RowRef, Slice};
+use mutation::{Bound, ClusteringRef, KeyRange, Position, PositionRef, ReadCommand, RowRef, Slice};
 use sstable::data::{DataReader, Item};
 use sstable::{Block, Blocks};
 use topology::{Token, token_of};
 
 use crate::memtable::COST_BYTES;
 use crate::sink::{DataSink, ReadEnd};
-use crate::sstable::data_file::ReadWindow;
+use crate::sstable::data_file::{Head, ReadWindow};
 use crate::sstable::error::ReadError;
 use crate::sstable::index::{Place, Wide};
 use crate::sstable::input::{Input, Take};
@@ -40,14 +40,6 @@ pub(super) struct Reading<'r, S> {
     input: Input<'r>,
     output: Output<'r, S>,
     items: usize,
-}
-
-/// What stands before a partition's rows.
-#[derive(Debug, Default)]
-struct Head {
-    key: Vec<u8>,
-    deletion: Option<Deletion>,
-    static_row: Vec<u8>,
 }
 
 /// Where the input is in a partition.
@@ -150,16 +142,24 @@ impl<'r, S: DataSink> Reading<'r, S> {
 
     /// What stands before a partition's rows.
     async fn head(&mut self, place: &Place, after: Option<&[u8]>, expected: usize) -> Result<Head, ReadError> {
-        if let Some(wide) = self.blocks_of(place, after)
-            && !self.view.has_statics
-        {
+        let Some(wide) = self.blocks_of(place, after) else {
+            self.input.seek_partition(place.data_position, expected).await?;
+            let mut head = Head::default();
+            self.input.step(&mut head).await?;
+            return Ok(head);
+        };
+        if !self.view.has_statics {
             // All of it is in the index.
             return Ok(Head { key: wide.key.clone(), deletion: wide.deletion, static_row: Vec::new() });
         }
-        let expected = if self.blocks_of(place, after).is_some() { 1 } else { expected };
-        self.input.seek_partition(place.data_position, expected).await?;
+        if let Some(head) = self.input.kept_head(place.data_position) {
+            return Ok(head);
+        }
+        // The rows are elsewhere.
+        self.input.seek_partition(place.data_position, 1).await?;
         let mut head = Head::default();
         self.input.step(&mut head).await?;
+        self.input.keep_head(place.data_position, &head);
         Ok(head)
     }
 
@@ -358,7 +358,7 @@ impl<'v, S: DataSink> Rows<'_, 'v, '_, S> {
     async fn collect(&mut self, items: &mut BlockItems, block: &Block) -> Result<(), ReadError> {
         let begins = self.data_position.saturating_add(block.begins);
         let ends = self.data_position.saturating_add(block.ends);
-        self.input.seek_rows(begins, block_length(block)).await?;
+        self.input.seek_rows_back(begins..ends, self.data_position).await?;
         self.visit.open = block.open;
         self.collect_until(items, ends).await
     }

@@ -11,7 +11,7 @@ use mutation::{
     ClusteringRef, Deletion, Expiry, MutationEncoder, MutationRef, Position, ReadCommand, RowRef, shadow_row,
 };
 use runtime::Runtime;
-use runtime::sim::{Ended, World, WorldOptions};
+use runtime::sim::{DiskFault, Ended, World, WorldOptions};
 use schema::{Column, ColumnId, ColumnKind, Order, Table, TableId, TableOptions};
 use sstable::own::Origin;
 use sstable::{Generation, Marker};
@@ -23,6 +23,7 @@ use crate::sink::{DataSink, ReadEnd};
 
 mod cassandra;
 mod device_reads;
+mod faults;
 mod flips;
 mod same_as_memtable;
 
@@ -68,20 +69,36 @@ where
     T: 'static,
     Fut: Future<Output = T> + 'static,
 {
+    simulated_with(seed, None, body).0
+}
+
+/// Runs `body` on a simulated shard whose disk fails as told. Gives the count of its calls too.
+pub(super) fn simulated_with<T, Fut>(
+    seed: u64,
+    fault: Option<DiskFault>,
+    body: impl FnOnce(Runtime, PathBuf) -> Fut,
+) -> (T, u64)
+where
+    T: 'static,
+    Fut: Future<Output = T> + 'static,
+{
     let mut world = World::new(WorldOptions::new(seed));
     let host = world.add_host(&[]);
+    world.set_disk_faults(host, fault.into_iter().collect());
     let main = |runtime: Runtime| {
         let folder = PathBuf::from("/data");
         let body = body(runtime.clone(), folder.clone());
         async move {
-            runtime.create_dir_all(&folder).await.expect("a folder can be made");
+            // The first call may be the one that fails.
+            while runtime.create_dir_all(&folder).await.is_err() {}
             body.await
         }
     };
     let started = world.start(host, false, vec![main]);
     let ended = world.run_until(|_| started.is_over(), Duration::from_secs(3600));
     assert_eq!(ended, Ended::Condition, "the shard comes to its end");
-    started.take_outputs().expect("it is over").pop().expect("one shard, one output")
+    let calls = world.disk_calls(host);
+    (started.take_outputs().expect("it is over").pop().expect("one shard, one output"), calls)
 }
 
 /// The column ids of the tests' tables.
@@ -187,11 +204,14 @@ impl Model {
 
     /// Writes an SSTable of all that is in the memtable.
     pub(super) async fn flush(&self, runtime: &Runtime, folder: &Path) -> SstableInfo {
+        self.try_flush(runtime, folder).await.expect("files can be written")
+    }
+
+    pub(super) async fn try_flush(&self, runtime: &Runtime, folder: &Path) -> Result<SstableInfo, WriteError> {
         let origin = Origin { shard_count: 1, ..Origin::default() };
         let estimates = Estimates { partitions: u64::from(self.memtable.partition_count()), ..Estimates::default() };
         let generation = Generation::Unique("3gw5_0lzc_1cb5c2ghfzwy2irqxx".to_owned());
-        let writer = SstableWriter::create(runtime, folder, generation, &self.table, estimates, origin);
-        let writer = writer.await.expect("files can be made");
+        let writer = SstableWriter::create(runtime, folder, generation, &self.table, estimates, origin).await?;
         let mut sink = Flush { model: self, writer, key: None, open: None };
         let mut after: Option<Position> = None;
         loop {
@@ -200,12 +220,15 @@ impl Model {
                 ReadEnd::Complete => break,
                 ReadEnd::Stopped(position) | ReadEnd::Paused(position) => after = Some(position),
             }
-            if sink.writer.is_due() {
-                sink.writer.write_out().await.expect("files can be written");
+            if sink.writer.is_due()
+                && let Err(error) = sink.writer.write_out().await
+            {
+                sink.writer.abandon().await;
+                return Err(error);
             }
         }
         sink.end_partition();
-        sink.writer.finish().await.expect("files can be written")
+        sink.writer.finish().await
     }
 
     pub(super) async fn open(&self, runtime: &Runtime, folder: &Path) -> Rc<Sstable> {

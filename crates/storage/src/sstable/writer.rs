@@ -163,7 +163,7 @@ impl SstableWriter {
             pending: Vec::new(),
             data_offset: 0,
             open: None,
-            rows: RowIndexWriter::new(),
+            rows: RowIndexWriter::new(table.clustering()),
             partitions: PartitionIndexWriter::new(),
             filter: FilterBuilder::new(estimates.partitions, table.options.bloom_filter_fp_chance),
             first: None,

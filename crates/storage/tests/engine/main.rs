@@ -3,6 +3,7 @@
 mod batches;
 mod files;
 mod flushes;
+mod foreign;
 mod harness;
 mod model;
 mod reads;

@@ -16,8 +16,11 @@ use super::*;
 
 #[path = "../../../../sstable/tests/items/mod.rs"]
 mod items;
+#[path = "../../../../sstable/tests/tables/mod.rs"]
+mod tables;
 
-use items::{Ids, Kept, read_all, table_of};
+use items::{Kept, read_all};
+use tables::{Ids, table_of};
 
 /// All SSTables among the fixtures, with their folders.
 fn fixtures() -> Vec<(PathBuf, Descriptor)> {
@@ -143,7 +146,7 @@ async fn same(runtime: &Runtime, folder: &Path, descriptor: &Descriptor, random:
     let is_short = content.rows.len() < 2000;
     check_cuts(&content.model, &sstable, &all, 700, true).await;
     check_cuts(&content.model, &sstable, &ReadCommand { reversed: true, ..all }, 400, true).await;
-    for read in 0..if is_short { 60 } else { 25 } {
+    for read in 0..if is_short { 30 } else { 12 } {
         let places = (0..6).map(|_| content.place(random)).collect();
         let slices = slices_between(places, random);
         let slices = as_slices(&slices);
@@ -157,7 +160,11 @@ async fn same(runtime: &Runtime, folder: &Path, descriptor: &Descriptor, random:
             _ => KeyRange::Partition { token: token_of(key), key },
         };
         let command = ReadCommand { keys, slices, reversed: random.one_in(2), ..all };
-        let calls_max = if is_short { 1 + random.below(30) as usize } else { 300 };
+        let calls_max = match content.rows.len() {
+            0..150 => 1 + random.below(30) as usize,
+            150..2000 => 20 + random.below(30) as usize,
+            _ => 300,
+        };
         check_cuts(&content.model, &sstable, &command, calls_max, true).await;
     }
 }

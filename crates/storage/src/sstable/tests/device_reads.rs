@@ -132,3 +132,42 @@ fn a_slice_of_a_wide_partition_reads_its_blocks_alone() {
         assert!(reads[2] <= 180, "{} reads of the last 10 rows, 100 times", reads[2]);
     });
 }
+
+/// A partition of 30,000 rows with a static one, in pages of 100.
+#[test]
+fn a_read_that_goes_on_finds_its_bytes_in_the_window() {
+    simulated(4, |runtime, folder| async move {
+        let mut random = Random(4);
+        let mut model = Model::new(&table(&[("int", Order::Asc), ("int", Order::Asc)], LZ4));
+        model.write(b"wide", |encoder| {
+            encoder.static_row().cell(STATIC, 1, None, b"shared");
+        });
+        for number in 0..30_000u32 {
+            let value = random.bytes(290);
+            model.row(b"wide", &[&(number / 100).to_be_bytes(), &number.to_be_bytes()], 1, &value);
+        }
+        let (pages, sstable) = opened(&model, &runtime, &folder).await;
+        for reversed in [false, true] {
+            let before = pages.counts().data_reads;
+            let mut window = ReadWindow::default();
+            let (mut after, mut rows): (Option<Position>, usize) = (None, 0);
+            loop {
+                let mut sink = Calls::new(100, true);
+                let command = ReadCommand {
+                    reversed,
+                    after: after.as_ref().map(Position::as_ref),
+                    ..ReadCommand::partition(TABLE, token_of(b"wide"), b"wide", NOW)
+                };
+                let end = sstable.read_data_in(&mut window, &command, &mut sink).await.expect("it can be read");
+                rows += sink.calls.iter().filter(|call| call.starts_with("row")).count();
+                match end {
+                    ReadEnd::Complete => break,
+                    ReadEnd::Stopped(position) | ReadEnd::Paused(position) => after = Some(position),
+                }
+            }
+            let reads = pages.counts().data_reads - before;
+            assert_eq!(rows, 30_000);
+            assert!(reads < 60, "{reads} reads of {} bytes, reversed: {reversed}", sstable.data_bytes());
+        }
+    });
+}

@@ -8,7 +8,7 @@ use super::same_as_memtable::{Shape, fill};
 use super::*;
 
 /// All that the SSTable tells: a scan forwards, one backwards, each key.
-async fn read_everything(sstable: &Sstable, keys: &[Vec<u8>]) -> Result<Vec<String>, ReadError> {
+async fn read_everything(sstable: &Sstable, keys: &[Vec<u8>], is_own: bool) -> Result<Vec<String>, ReadError> {
     let mut told = Calls::new(usize::MAX, true);
     let mut commands =
         vec![ReadCommand::all(TABLE, NOW), ReadCommand { reversed: true, ..ReadCommand::all(TABLE, NOW) }];
@@ -23,7 +23,7 @@ async fn read_everything(sstable: &Sstable, keys: &[Vec<u8>]) -> Result<Vec<Stri
             }
         }
         if let KeyRange::Partition { token, key } = command.keys {
-            assert!(sstable.may_contain(token, key));
+            assert!(!is_own || sstable.may_contain(token, key));
         }
     }
     Ok(told.once)
@@ -63,8 +63,8 @@ async fn flip_all(
         std::fs::remove_file(&helenus).expect("it can be removed");
     }
     let sstable = open(&runtime, &folder, &model, &info).await.expect("it is sound");
-    let keys = keys_of(&read_everything(&sstable, &[]).await.expect("it is sound"));
-    let right = read_everything(&sstable, &keys).await.expect("it is sound");
+    let keys = keys_of(&read_everything(&sstable, &[], is_own).await.expect("it is sound"));
+    let right = read_everything(&sstable, &keys, is_own).await.expect("it is sound");
     assert!(right.len() > 3000 && keys.len() > 20);
     let (mut errors, mut right_answers) = (0, 0);
     for component in Component::ALL {
@@ -81,16 +81,25 @@ async fn flip_all(
             broken[at] ^= 1 << random.below(8);
             std::fs::write(&path, &broken).expect("it can be written");
             let answer = match open(&runtime, &folder, &model, &info).await {
-                Ok(sstable) => read_everything(&sstable, &keys).await,
+                Ok(sstable) => {
+                    let read = read_everything(&sstable, &keys, is_own);
+                    runtime.timeout(Duration::from_secs(60), read).await.expect("a read ends")
+                }
                 Err(error) => Err(error),
             };
             match answer {
+                // These have no checksums of their own: whatever comes of it, it comes to an end.
+                Ok(_) if !is_own && is_unchecked(component) => {}
                 Ok(told) => {
                     right_answers += 1;
                     assert!(told == right, "byte {at} of {component:?}: a wrong answer");
                 }
                 Err(error) => {
                     errors += 1;
+                    if !is_own {
+                        assert!(error.path().starts_with(&folder), "byte {at} of {component:?}: {error}");
+                        continue;
+                    }
                     assert_eq!(error.path(), path, "byte {at} of {component:?}: {error}");
                     if matches!(component, Component::Partitions | Component::Rows) {
                         assert_eq!(error.offset() / 4096, at as u64 / 4096, "byte {at} of {component:?}: {error}");
@@ -101,7 +110,19 @@ async fn flip_all(
         }
         std::fs::write(&path, &sound).expect("it can be written");
     }
-    assert!(errors > 100 && right_answers >= 24, "{errors} errors, {right_answers} right answers");
+    assert!(errors > 60 && right_answers >= 24, "{errors} errors, {right_answers} right answers");
+}
+
+/// Whether Cassandra has no checksum of the component.
+fn is_unchecked(component: Component) -> bool {
+    matches!(component, Component::Partitions | Component::Rows | Component::Filter)
+}
+
+/// As Cassandra writes it: without Helenus.db.
+#[test]
+fn without_our_checksums_it_comes_to_an_end() {
+    const LZ4: &[(&str, &str)] = &[("class", "LZ4Compressor"), ("chunk_length_in_kb", "4")];
+    on_disk("flips-foreign", |runtime, folder| flip_all(runtime, folder, LZ4, false));
 }
 
 #[test]

@@ -1,0 +1,124 @@
+//! Why a file tool failed.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use sstable::Corrupt;
+use sstable::data::UnknownColumn;
+
+/// Why a file tool failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ToolError {
+    /// The runtime could not be started.
+    #[error(transparent)]
+    Start(#[from] runtime::StartError),
+    /// A file could not be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The path names nothing that can be looked at.
+    #[error("{} is no component of an SSTable that can be read", path.display())]
+    NoSstable {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A file's bytes are not what they should be.
+    #[error("{} is broken {corrupt}", path.display())]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// Where, and what is wrong.
+        corrupt: Corrupt,
+    },
+    /// The rows do not fit their own header.
+    #[error("{} does not fit its header: {source}", path.display())]
+    Unfit {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: UnknownColumn,
+    },
+    /// Some of what was verified is broken, as was printed.
+    #[error("{broken} of {all} SSTables are broken")]
+    Broken {
+        /// So many.
+        broken: usize,
+        /// Of so many.
+        all: usize,
+    },
+    /// The connection failed.
+    #[error("the connection to {address} failed: {source}")]
+    Connection {
+        /// The server.
+        address: SocketAddr,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The server refused something, or answered what is no answer to it.
+    #[error("{address} refused {request}: {reason}")]
+    Refused {
+        /// The server.
+        address: SocketAddr,
+        /// What was asked.
+        request: String,
+        /// Why.
+        reason: String,
+    },
+    /// The server has no such table.
+    #[error("the server has no table {name}: make it first, as it is where the files come from")]
+    NoTable {
+        /// Its name.
+        name: String,
+    },
+    /// The server's table has another key.
+    #[error("{} is of a table with another primary key than the server's {name}", path.display())]
+    OtherKey {
+        /// The file.
+        path: PathBuf,
+        /// The table.
+        name: String,
+    },
+    /// The folder does not tell which table it is of.
+    #[error("{} tells no keyspace and table: say --keyspace and --table", path.display())]
+    Unnamed {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// Counters have no timestamps that a statement could give.
+    #[error("{} holds counters, which cannot be imported", path.display())]
+    Counters {
+        /// The file.
+        path: PathBuf,
+    },
+    /// No statement says it.
+    #[error("{} and those beside it hold what no statement can say: {what}", path.display())]
+    NoStatement {
+        /// One of the files.
+        path: PathBuf,
+        /// What.
+        what: String,
+    },
+    /// What was asked for cannot be printed.
+    #[error("cannot print: {source}")]
+    Print {
+        /// What the kernel said.
+        source: io::Error,
+    },
+}
+
+impl ToolError {
+    /// Makes an error of the kernel's.
+    pub(crate) fn read(path: &Path) -> impl FnOnce(io::Error) -> ToolError {
+        move |source| ToolError::Read { path: path.to_owned(), source }
+    }
+
+    /// Makes an error of what is wrong in a file.
+    pub(crate) fn corrupt(path: &Path) -> impl FnOnce(Corrupt) -> ToolError {
+        move |corrupt| ToolError::Corrupt { path: path.to_owned(), corrupt }
+    }
+}

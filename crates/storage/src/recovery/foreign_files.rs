@@ -1,0 +1,72 @@
+//! SSTables that others wrote and a person laid into a table's folder: a start takes them in, as Cassandra's does.
+//!
+//! Foreign is what no manifest names and what is complete by its own list of components, without the one that only we write: what a shard of ours
+//! began and did not end is never taken for foreign, nor is a file of a shard whose manifest this one does not read.
+
+use sstable::{Component, Descriptor, toc};
+
+use crate::commitlog::io_error;
+use crate::error::OpenError;
+use crate::manifest::{FileName, LiveRecord, Record};
+use crate::options::ReplayPosition;
+use crate::shard::Shard;
+use crate::sstable::Sstable;
+
+impl Shard {
+    /// Has the manifest name the foreign files of all tables. Every shard does so by itself, and reads its own partitions of them.
+    pub(crate) async fn take_in_foreign(&self) -> Result<(), OpenError> {
+        let tables: Vec<_> = self.engine().tables.iter().map(|table| table.definition.clone()).collect();
+        for table in tables {
+            let folder = self.table_folder(&table);
+            for descriptor in self.foreign_in(&folder).await? {
+                let name = FileName { table: table.id, folder: folder.clone(), descriptor };
+                if self.manifest().contents().names(&name) {
+                    continue;
+                }
+                // What cannot be read is its owner's matter; it must not keep the node from starting.
+                let path = self.data_folder().join(&folder);
+                let opened = Sstable::open(self.runtime(), self.pages(), &path, name.descriptor.clone(), &table).await;
+                if let Err(error) = opened {
+                    tracing::warn!(%error, file = %name.descriptor, "a file that others wrote is not taken in");
+                    continue;
+                }
+                stdx::sometimes!("foreign file taken in");
+                tracing::info!(file = %name.descriptor, table = %format!("{}.{}", table.keyspace, table.name), "took in");
+                // Whatever is truncated from now on, was there before.
+                let (boot, shard) = (self.options().boot, self.runtime().shard().0);
+                let end = ReplayPosition { boot, shard, sequence: 0 };
+                let is_shared = self.runtime().shard_count() > 1;
+                let live = LiveRecord { name, is_shared, end, covered: None };
+                self.manifest().append(Record::Live(live)).await.map_err(|error| {
+                    let path = error.path.clone();
+                    io_error(&path)(error.source)
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The complete SSTables in a table's folder that are not of our making.
+    async fn foreign_in(&self, folder: &str) -> Result<Vec<Descriptor>, OpenError> {
+        let path = self.data_folder().join(folder);
+        if !self.runtime().exists(&path).await.map_err(io_error(&path))? {
+            return Ok(Vec::new());
+        }
+        let entries = self.runtime().read_dir(&path).await.map_err(io_error(&path))?;
+        let has = |name: &str| entries.iter().any(|entry| !entry.is_dir && entry.name == name);
+        let mut found = Vec::new();
+        for entry in entries.iter().filter(|entry| !entry.is_dir) {
+            let Some((descriptor, Component::Toc)) = Descriptor::parse(&entry.name) else { continue };
+            let list = path.join(&entry.name);
+            let bytes = self.runtime().read_file(&list).await.map_err(io_error(&list))?;
+            let Ok(names) = toc::decode(&bytes) else { continue };
+            let components: Vec<Component> = names.into_iter().filter_map(Component::parse).collect();
+            let is_complete = components.iter().all(|component| has(&descriptor.file_name(*component)));
+            if components.contains(&Component::Data) && !components.contains(&Component::Helenus) && is_complete {
+                found.push(descriptor);
+            }
+        }
+        found.sort();
+        Ok(found)
+    }
+}

@@ -1,0 +1,232 @@
+//! What Helenus wrote, judged by a real Cassandra: its tools, and the answers that it gives when it serves the files itself.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::oracle::{Session, is_answered_alike};
+use crate::sstables::Writer;
+use crate::sstables::corpus::{Chapter, chapters};
+use crate::sstables::dump::{self, Dumps};
+use crate::sstables::fixtures::write_tables;
+use crate::sstables::folders::{self, Table};
+use crate::sstables::subject::Subject;
+use crate::sstables::tools::{Job, Tools};
+
+/// Under which Helenus serves what others wrote: reactor and shard count.
+const SUBJECTS: [(&str, u16); 2] = [("uring", 1), ("epoll", 2)];
+
+/// What Helenus cannot write yet: updates of counters come with the part that has them. It reads them.
+const NOT_WRITTEN: [&str; 1] = ["counters"];
+
+/// Has the first server and Helenus write the chapters, compares what `sstabledump` prints of either's files, and has the second server serve
+/// Helenus's files. The second server's tables are flushed at the end, so that `verify` may follow when it has ended.
+pub fn ours(jars: &Path, writer: &Writer, reader: &Writer, names: &[&str]) -> Result<bool, String> {
+    let tools = Tools::new(jars, &writer.folder.join("tools"))?;
+    let mut expected = written(names)?;
+    write_tables(&tools, writer, &mut expected)?;
+    let mut tally = Tally::default();
+    let mut subject = Subject::start("uring", 1);
+    let mut given = written(names)?;
+    subject.write(&mut given)?;
+    for (expected, given) in expected.iter().zip(&given) {
+        tally.count(is_answered_alike(&expected.script, &given.script, &format!("{}, Helenus", given.keyspace)));
+    }
+    // The folder goes with its builder.
+    let (files, _builder) = subject.stop();
+    for chapter in &expected {
+        let real = folders::tables(&writer.data().join(&chapter.keyspace))?;
+        let ours = folders::tables(&files.join(&chapter.keyspace))?;
+        let (real, ours) = (dumps(&tools, chapter, &real)?, dumps(&tools, chapter, &ours)?);
+        compare(chapter, &real, &ours, &mut tally);
+    }
+    serve(&tools, reader, &expected, &files, &mut tally)?;
+    Ok(tally.report("what Helenus wrote"))
+}
+
+/// Has `sstableverify` read every table of a server that has ended, and then a table of which one bit was turned over, which it must refuse.
+pub fn verify(jars: &Path, reader: &Writer, names: &[&str]) -> Result<bool, String> {
+    let tools = Tools::new(jars, &reader.folder.join("tools"))?;
+    let mut tally = Tally::default();
+    let mut tables = Vec::new();
+    for chapter in written(names)? {
+        let found = folders::tables(&reader.data().join(&chapter.keyspace))?;
+        tables.extend(found.into_iter().map(|table| (chapter.keyspace.clone(), table)));
+    }
+    let outcomes = tools.verify(&reader.storage(), &tables)?;
+    for ((keyspace, table), outcome) in tables.iter().zip(&outcomes) {
+        if !outcome.is_good {
+            println!("sstableverify {keyspace}.{}: {}", table.name, outcome.said);
+        }
+        tally.count(outcome.is_good);
+    }
+    // A judge that accepts anything proves nothing.
+    let (keyspace, table) = tables.first().ok_or("there is no table to verify")?;
+    let broken = folders::break_a_bit(table)?;
+    let outcome = tools.verify(&reader.storage(), &[(keyspace.clone(), table.clone())])?;
+    if outcome[0].is_good {
+        println!("sstableverify accepts {} with a bit turned over", broken.display());
+    }
+    tally.count(!outcome[0].is_good);
+    Ok(tally.report("sstableverify"))
+}
+
+/// The chapters that Helenus writes.
+fn written(names: &[&str]) -> Result<Vec<Chapter>, String> {
+    let mut chapters = chapters(names)?;
+    chapters.retain(|chapter| !NOT_WRITTEN.contains(&chapter.keyspace.as_str()));
+    Ok(chapters)
+}
+
+/// Dumps of the tables' files, which `sstabledump` must all accept.
+fn dumps(tools: &Tools, chapter: &Chapter, tables: &[Table]) -> Result<BTreeMap<String, Dumps>, String> {
+    let scratch = tools.scratch("dumps")?;
+    let mut jobs = Vec::new();
+    let mut of_table = Vec::new();
+    for table in tables {
+        for data in table.data_files()? {
+            let output = scratch.join(format!("{}.json", jobs.len()));
+            jobs.push(Job { class: "SSTableExport", arguments: vec![data.display().to_string()], output });
+            of_table.push((table.name.clone(), data));
+        }
+    }
+    let mut dumps: BTreeMap<String, Dumps> =
+        tables.iter().map(|table| (table.name.clone(), Dumps::default())).collect();
+    for ((job, (name, data)), ended) in jobs.iter().zip(of_table).zip(tools.run(&jobs, None)?) {
+        if ended.code != 0 {
+            return Err(format!("sstabledump refuses {}: code {}: {}", data.display(), ended.code, ended.errors));
+        }
+        let text =
+            std::fs::read_to_string(&job.output).map_err(|error| format!("{}: {error}", job.output.display()))?;
+        let reversed = chapter.reversed(&name);
+        dumps.entry(name).or_default().push(&text, &reversed)?;
+    }
+    Ok(dumps)
+}
+
+/// Whether each table's dumps say the same.
+fn compare(chapter: &Chapter, real: &BTreeMap<String, Dumps>, ours: &BTreeMap<String, Dumps>, tally: &mut Tally) {
+    for (table, real) in real {
+        let difference = match ours.get(table) {
+            Some(ours) => dump::difference(real, ours),
+            None => Some("Helenus has no folder for it".into()),
+        };
+        if let Some(difference) = &difference {
+            println!("the dump of {}.{table} is another one: {difference}\n", chapter.keyspace);
+        }
+        tally.count(difference.is_none());
+    }
+}
+
+/// Has the server serve the files, and compares its answers.
+fn serve(tools: &Tools, reader: &Writer, expected: &[Chapter], files: &Path, tally: &mut Tally) -> Result<(), String> {
+    let mut refreshed = Vec::new();
+    let mut sessions = Vec::new();
+    for chapter in expected {
+        let mut session = Session::new(&reader.address());
+        session.begin_in(&chapter.keyspace)?;
+        chapter.run_schema(&mut session)?;
+        let targets = folders::tables(&reader.data().join(&chapter.keyspace))?;
+        for table in folders::tables(&files.join(&chapter.keyspace))? {
+            let target = targets.iter().find(|target| target.name == table.name);
+            let target = target.ok_or_else(|| format!("no folder for {}.{}", chapter.keyspace, table.name))?;
+            table.copy_to(&target.folder)?;
+            refreshed.push((chapter.keyspace.clone(), table.name));
+        }
+        sessions.push(session);
+    }
+    for ((keyspace, table), ended) in refreshed.iter().zip(tools.refresh(reader.port + 1, &refreshed)?) {
+        if ended.code != 0 {
+            println!("nodetool refresh {keyspace} {table}: {}", ended.errors);
+        }
+        tally.count(ended.code == 0);
+    }
+    for (chapter, session) in expected.iter().zip(&mut sessions) {
+        let mut given = chapter.clone();
+        given.run_phase(session, given.phases().len() - 1)?;
+        let what = format!("{}, Cassandra with these files", chapter.keyspace);
+        tally.count(is_answered_alike(&chapter.script, &given.script, &what));
+    }
+    tools.flush(reader.port + 1)
+}
+
+/// Has a server serve a version of the fixtures: whether they say what the scripts do, and whether this judge's way to have files served is one.
+pub fn peers(jars: &Path, fixtures: &Path, version: &str, reader: &Writer, names: &[&str]) -> Result<bool, String> {
+    let tools = Tools::new(jars, &reader.folder.join("tools"))?;
+    let expected: Vec<Chapter> = chapters(names)?.iter().map(|chapter| chapter.known_to(version)).collect();
+    let mut tally = Tally::default();
+    serve(&tools, reader, &expected, &fixtures.join(version), &mut tally)?;
+    Ok(tally.report(&format!("files of {version}, served by Cassandra")))
+}
+
+/// Has Helenus serve what real servers wrote, as the fixtures' folder holds it.
+pub fn theirs(fixtures: &Path, versions: &[&str], names: &[&str]) -> Result<bool, String> {
+    let mut is_right = true;
+    for version in versions {
+        for (reactor, shards) in SUBJECTS {
+            let mut tally = Tally::default();
+            let expected: Vec<Chapter> = chapters(names)?.iter().map(|chapter| chapter.known_to(version)).collect();
+            let mut subject = Subject::start(reactor, shards);
+            subject.make(&expected)?;
+            subject.take_in(&fixtures.join(version), &expected)?;
+            for chapter in &expected {
+                let mut given = chapter.clone();
+                subject.ask(&mut given)?;
+                let what = format!("{}, Helenus with files of {version}", chapter.keyspace);
+                tally.count(is_answered_alike(&chapter.script, &given.script, &what));
+            }
+            drop(subject.stop());
+            is_right &= tally.report(&format!("files of {version}, served on {reactor} with {shards} shards"));
+        }
+        is_right &= imported(&fixtures.join(version), version, names)?;
+    }
+    Ok(is_right)
+}
+
+/// Has the file tools send what real servers wrote to a Helenus, which must answer as if it had been written there.
+fn imported(fixtures: &Path, version: &str, names: &[&str]) -> Result<bool, String> {
+    let mut tally = Tally::default();
+    // Counters are no statements with timestamps.
+    let expected: Vec<Chapter> = written(names)?.iter().map(|chapter| chapter.known_to(version)).collect();
+    let mut subject = Subject::start("epoll", 2);
+    subject.make(&expected)?;
+    for chapter in &expected {
+        let mut is_sent = true;
+        for table in folders::tables(&fixtures.join(&chapter.keyspace))? {
+            if let Err(message) = subject.import(&chapter.keyspace, &table) {
+                println!("import of {}.{}, {version}: {message}", chapter.keyspace, table.name);
+                is_sent = false;
+            }
+        }
+        let mut given = chapter.clone();
+        subject.ask(&mut given)?;
+        let what = format!("{}, Helenus after an import of {version}", chapter.keyspace);
+        tally.count(is_answered_alike(&chapter.script, &given.script, &what) && is_sent);
+    }
+    drop(subject.stop());
+    Ok(tally.report(&format!("files of {version}, imported")))
+}
+
+/// How many comparisons held.
+#[derive(Default)]
+struct Tally {
+    right: usize,
+    wrong: usize,
+}
+
+impl Tally {
+    fn count(&mut self, is_right: bool) {
+        if is_right {
+            self.right += 1;
+        } else {
+            self.wrong += 1;
+        }
+    }
+
+    /// Prints the sums in the line that the phases count; whether nothing was wrong and something right.
+    fn report(&self, what: &str) -> bool {
+        let is_good = self.wrong == 0 && self.right > 0;
+        let verdict = if is_good { "ok" } else { "FAILED" };
+        println!("{what}:\ntest result: {verdict}. {} passed; {} failed", self.right, self.wrong);
+        is_good
+    }
+}

@@ -1,0 +1,94 @@
+//! `cargo xtask oracle --sstables`: files of Helenus before a real Cassandra and its tools, and the real one's before Helenus.
+//!
+//! This starts the servers; what is compared is told by `tests/src/sstables/`.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::fixtures::{TIME, build_judge, judge};
+use crate::oracle::free_port;
+use crate::peers::cassandra::{self, Cassandra, Purpose};
+use crate::report::{Counts, Passed};
+use crate::tests::{Effort, both, build_release, environment};
+use crate::{process, workspace};
+
+/// Names another binary than the release build's.
+const BINARY: &str = "HELENUS_BINARY";
+/// Versions of which there are fixtures.
+const VERSIONS: [&str; 4] = ["da", "oa", "nb", "me"];
+
+/// `cargo xtask oracle --sstables [ours | theirs | peers] [NAME…]`.
+pub fn run(arguments: &[String]) -> Result<(), String> {
+    build_judge()?;
+    let (part, names) = match arguments {
+        [part, names @ ..] if ["ours", "theirs", "peers"].contains(&part.as_str()) => (part.as_str(), names),
+        names => ("", names),
+    };
+    if part != "peers" && std::env::var_os(BINARY).is_none() {
+        build_release(TIME)?;
+    }
+    let passed = match part {
+        "ours" => ours(names, TIME)?,
+        "theirs" => theirs(names, TIME)?,
+        "peers" => peers(names, TIME)?,
+        _ => phase(names, TIME)?,
+    };
+    println!("{} passed, {} failed", passed.counts.passed, passed.counts.failed);
+    if passed.success { Ok(()) } else { Err(String::new()) }
+}
+
+/// Both ways.
+pub fn phase(names: &[String], budget: Duration) -> Result<Passed, String> {
+    let began = Instant::now();
+    let ours = ours(names, budget)?;
+    Ok(both(ours, theirs(names, budget.saturating_sub(began.elapsed()))?))
+}
+
+/// What Helenus writes, before the real ones.
+fn ours(names: &[String], budget: Duration) -> Result<Passed, String> {
+    let began = Instant::now();
+    let left = || budget.saturating_sub(began.elapsed());
+    let jars = cassandra::fetch()?;
+    let mut writer = Cassandra::spawn(Purpose::AnswersOfNone, free_port()?, None)?;
+    let mut reader = Cassandra::spawn_in("cassandra-reader", Purpose::AnswersOfNone, free_port()?, None)?;
+    writer.wait_until_it_listens()?;
+    reader.wait_until_it_listens()?;
+    let served = format!("da@{}@{}", reader.folder.display(), reader.port);
+    let written = format!("da@{}@{}", writer.folder.display(), writer.port);
+    let judged = asked(judge("ours").arg(&jars).args([&written, &served]).args(names), left())?;
+    let ended = format!("da@{}@0", reader.folder.display());
+    drop((writer, reader));
+    Ok(both(judged, asked(judge("verify").arg(&jars).arg(ended).args(names), left())?))
+}
+
+/// What real ones wrote, before Helenus.
+fn theirs(names: &[String], budget: Duration) -> Result<Passed, String> {
+    let fixtures = workspace::root().join("crates/sstable/testdata/cassandra");
+    asked(judge("theirs").arg(fixtures).arg(VERSIONS.join(",")).args(names), budget)
+}
+
+/// What real ones wrote, before another real one.
+fn peers(names: &[String], budget: Duration) -> Result<Passed, String> {
+    let (jars, fixtures) = (cassandra::fetch()?, workspace::root().join("crates/sstable/testdata/cassandra"));
+    let mut all = Passed { success: true, ..Passed::default() };
+    for version in VERSIONS {
+        let mut server = Cassandra::spawn_in("cassandra-reader", Purpose::AnswersOfNone, free_port()?, None)?;
+        server.wait_until_it_listens()?;
+        let reader = format!("da@{}@{}", server.folder.display(), server.port);
+        let mut judge = judge("peers");
+        let asking = judge.arg(&jars).arg(&fixtures).arg(version).arg(reader).args(names);
+        all = both(all, asked(asking, budget)?);
+    }
+    Ok(all)
+}
+
+fn asked(judge: &mut Command, budget: Duration) -> Result<Passed, String> {
+    // Whoever works on the formats has the judge look at a quicker build's binary.
+    let judge = if std::env::var_os(BINARY).is_some() { judge } else { environment(judge, Effort::Ci) };
+    let output = process::run(judge, budget)?;
+    let counts = Counts::of(&output.lines);
+    if output.success && counts.passed == 0 {
+        return Err("the judge compared nothing".into());
+    }
+    Ok(Passed { counts, success: output.success, note: String::new() })
+}
