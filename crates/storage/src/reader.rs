@@ -16,6 +16,7 @@ pub use data_page::{DataItem, DataPageLimits, DataPageWriter, read_data_item};
 pub use lane::{Lane, Page, Source};
 pub use merge::{Comparison, ReadDone, merge};
 pub use place::{clustering_place, row_position};
+pub(crate) use through::READS_MAX;
 
 #[cfg(test)]
 mod tests;

@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use mutation::{MutationRef, ReadCommand};
 use planted::{Bug, Planted};
+use runtime::sync::Semaphore;
 use runtime::{Group, Runtime};
 use schema::{Schema, TableId};
 use topology::Sharder;
@@ -18,6 +19,7 @@ use crate::flush::Flusher;
 use crate::manifest::{Manifest, Manifests};
 use crate::memtable::{ChunkPool, Memtable, Scratch};
 use crate::options::{ReplayPosition, StorageOptions, Truncations};
+use crate::reader::READS_MAX;
 use crate::recovery::{Found, FoundFiles};
 use crate::sink::{DataSink, ReadEnd, RowSink};
 use crate::sstable::PageCache;
@@ -86,6 +88,8 @@ struct Inner {
     manifests: Manifests,
     manifest: Manifest,
     pages: Rc<PageCache>,
+    /// Reads of several memtables and files that may be under way.
+    reads: Semaphore,
     flusher: Flusher,
     /// The last truncations of this process that are durable.
     durable_truncations: RefCell<BTreeMap<TableId, ReplayPosition>>,
@@ -157,6 +161,7 @@ impl Shard {
             manifests,
             manifest: files.manifest,
             pages,
+            reads: Semaphore::new(READS_MAX),
             flusher,
             durable_truncations: RefCell::default(),
             engine: RefCell::new(engine),
@@ -219,6 +224,11 @@ impl Shard {
 
     pub(crate) fn engine(&self) -> RefMut<'_, Engine> {
         self.inner.engine.borrow_mut()
+    }
+
+    /// The permits of reads that take memory for what they read.
+    pub(crate) fn reads(&self) -> &Semaphore {
+        &self.inner.reads
     }
 
     /// The engine, for a read.

@@ -28,6 +28,9 @@ use crate::sink::{DataSink, ReadEnd, RowSink};
 use crate::sstable::{ReadError, ReadWindow};
 use crate::tables::{LiveFile, TableState};
 
+/// How many such reads a shard has under way: more would not be faster on any device, and each takes memory for what it reads.
+/// The others wait, the one that came first goes first.
+pub(crate) const READS_MAX: usize = 256;
 /// A first page of a read of one partition: it may be about a row.
 const FIRST_OF_PARTITION: DataPageLimits = DataPageLimits { items: 16, bytes: 16 << 10 };
 /// A first page of a scan.
@@ -109,6 +112,7 @@ impl Shard {
     ) -> Result<ReadDone, ReadError> {
         let mut progress = Progress::from(command.after);
         let mut live = Live::new(sink, command);
+        let mut permit = None;
         loop {
             let asked = ReadCommand { after: progress.after(), ..*command };
             let Some(lanes) = self.lanes(&asked) else {
@@ -125,6 +129,9 @@ impl Shard {
                 self.runtime().yield_now().await;
                 continue;
             };
+            if permit.is_none() {
+                permit = Some(self.reads().acquire().await);
+            }
             if let [Origin::File(file)] = lanes.origins.as_slice() {
                 return self.read_file(&lanes.table, file, &asked, &mut live).await;
             }
@@ -143,6 +150,7 @@ impl Shard {
         sink: &mut impl DataSink,
     ) -> Result<ReadDone, ReadError> {
         let mut progress = Progress::from(command.after);
+        let mut permit = None;
         loop {
             let asked = ReadCommand { after: progress.after(), ..*command };
             let Some(lanes) = self.lanes(&asked) else {
@@ -158,6 +166,9 @@ impl Shard {
                 self.runtime().yield_now().await;
                 continue;
             };
+            if permit.is_none() {
+                permit = Some(self.reads().acquire().await);
+            }
             if let [Origin::File(file)] = lanes.origins.as_slice() {
                 return self.read_file_data(file, &asked, sink).await;
             }
