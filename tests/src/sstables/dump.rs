@@ -35,11 +35,18 @@ impl Dumps {
 /// The partition with each end of a deleted range by itself, and as an end that is included.
 ///
 /// Two ranges of which one ends where the other begins may be written as two markers or as one, and that one may be said from either side: behind
-/// all of 2 is before all of 3. Our memtable knows one place there, Cassandra's has the two ends as they were given.
+/// all of 2 is before all of 3. Our memtable knows one place there, Cassandra's has the two ends as they were given. A range that is no newer than
+/// its partition's deletion deletes nothing, and may be there or not.
 fn with_bounds_alike(partition: &str, reversed: &[bool]) -> String {
     let (mut out, mut markers) = (String::new(), Vec::new());
     let mut lines = partition.lines();
+    let head = partition.lines().take_while(|line| !line.contains("\"rows\""));
+    let of_partition = head.filter_map(marked_deleted).next_back();
     while let Some(line) = lines.next() {
+        // How many objects the ends lie in does not matter.
+        if line.trim() == "{" {
+            continue;
+        }
         if !line.contains("\"range_tombstone_bound") {
             out.push_str(line);
             out.push('\n');
@@ -49,13 +56,22 @@ fn with_bounds_alike(partition: &str, reversed: &[bool]) -> String {
         while let Some(line) = lines.next().filter(|line| line.ends_with('{')) {
             let is_start = line.contains("\"start\"");
             let about: Vec<&str> = lines.by_ref().take_while(|line| line.trim() != "}").collect();
-            markers.push((is_start, bound(is_start, &about, reversed)));
+            let deleted = about.iter().find_map(|line| marked_deleted(line));
+            if of_partition.is_none() || deleted > of_partition {
+                markers.push((is_start, bound(is_start, &about, reversed)));
+            }
         }
         // The end of the one before the start of the other.
         markers.sort_by_key(|(is_start, _)| *is_start);
         markers.drain(..).for_each(|(_, bound)| out.push_str(&bound));
     }
     out
+}
+
+/// The time in a line that tells a deletion; of two such the later is the greater text.
+fn marked_deleted(line: &str) -> Option<&str> {
+    let (_, rest) = line.split_once("\"marked_deleted\" : \"")?;
+    rest.split_once("Z\"").map(|(time, _)| time)
 }
 
 fn bound(is_start: bool, about: &[&str], reversed: &[bool]) -> String {
