@@ -6,9 +6,7 @@ use sstable::checksum::{ChunkChecksums, crc32, decode_digest, encode_digest};
 use sstable::compression::{ChunkEncoder, CompressionInfo};
 use sstable::{Component, Version, toc};
 
-mod fixtures;
-
-use fixtures::Fixture;
+use crate::fixtures::Fixture;
 
 /// The list of chunks is the same bytes again in the versions that have it alike; each compressor and chunks that are stored as they are
 /// occur.

@@ -12,15 +12,10 @@ use sstable::data::{DataReader, DataWriter};
 use sstable::statistics::{FileFacts, Statistics};
 use sstable::{Component, Descriptor, Header, HeaderColumn, Version};
 
-mod fixtures;
-mod items;
-mod tables;
-mod writing;
-
-use fixtures::Fixture;
-use items::{Kept, read_all};
-use tables::{Ids, table_of};
-use writing::write_all;
+use crate::fixtures::Fixture;
+use crate::items::{Kept, read_all};
+use crate::tables::{Ids, table_of};
+use crate::writing::write_all;
 
 fn has_counters(header: &Header) -> bool {
     header.statics.iter().chain(&header.regulars).any(|column| column.ty == CqlType::Counter)

@@ -12,11 +12,8 @@ use sstable::statistics::Statistics;
 use sstable::{Block, Blocks, Component, Filter, FilterBuilder, Format, KeyHash, LookupError, Marker, PAGE_LENGTH};
 use topology::{Token, token_of};
 
-mod fixtures;
-mod tables;
-
-use fixtures::Fixture;
-use tables::{Ids, table_of};
+use crate::fixtures::Fixture;
+use crate::tables::{Ids, table_of};
 
 /// A row or marker as it lies in Data.db.
 struct Unfiltered {
