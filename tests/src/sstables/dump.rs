@@ -41,7 +41,7 @@ fn with_bounds_alike(partition: &str, reversed: &[bool]) -> String {
     let (mut out, mut markers) = (String::new(), Vec::new());
     let mut lines = partition.lines();
     let head = partition.lines().take_while(|line| !line.contains("\"rows\""));
-    let of_partition = head.filter_map(marked_deleted).next_back();
+    let of_partition = head.filter_map(marked_deleted).last();
     while let Some(line) = lines.next() {
         // How many objects the ends lie in does not matter.
         if line.trim() == "{" {
