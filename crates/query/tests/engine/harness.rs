@@ -53,6 +53,8 @@ struct Boot {
 
 enum Command {
     Open(Boot),
+    /// All are open: what an earlier shard count left may go.
+    Retire,
     Drain,
     End,
 }
@@ -162,6 +164,10 @@ where
                 node = Some(engine.clone());
                 responder.reply(());
                 if runtime.shard().0 + 1 == shards {
+                    for shard in (0..shards).filter(|shard| *shard != runtime.shard().0) {
+                        mesh.call(ShardId(shard), Command::Retire).await.expect("the shards live");
+                    }
+                    opened.0.retire_old_segments().await.expect("old segments can be removed");
                     let client = Client::new(engine);
                     test(client, runtime.clone(), opened.0.clone()).await;
                     for command in [|| Command::Drain, || Command::End] {
@@ -174,6 +180,12 @@ where
                     }
                     break;
                 }
+            }
+            Command::Retire => {
+                if let Some(storage) = &storage {
+                    storage.retire_old_segments().await.expect("old segments can be removed");
+                }
+                responder.reply(());
             }
             Command::Drain => {
                 if let Some(storage) = &storage {
