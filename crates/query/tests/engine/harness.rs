@@ -53,6 +53,7 @@ struct Boot {
 
 enum Command {
     Open(Boot),
+    /// All are open: what an earlier shard count left may go.
     Retire,
     Drain,
     End,
@@ -163,11 +164,10 @@ where
                 node = Some(engine.clone());
                 responder.reply(());
                 if runtime.shard().0 + 1 == shards {
-                    // All are open: from here on tables may be flushed.
-                    match runtime.shard() {
-                        ShardId(0) => opened.0.retire_old_segments().await.expect("old segments can be removed"),
-                        _ => mesh.call(ShardId(0), Command::Retire).await.expect("the shards live"),
+                    for shard in (0..shards).filter(|shard| *shard != runtime.shard().0) {
+                        mesh.call(ShardId(shard), Command::Retire).await.expect("the shards live");
                     }
+                    opened.0.retire_old_segments().await.expect("old segments can be removed");
                     let client = Client::new(engine);
                     test(client, runtime.clone(), opened.0.clone()).await;
                     for command in [|| Command::Drain, || Command::End] {
