@@ -249,11 +249,14 @@ impl DataSink for Data {
     }
 }
 
+/// A slice's end: its prefix, and whether it is inside.
+type End = (Vec<u8>, bool);
+
 /// What is asked, without the table.
 struct Asked {
     key: Option<[u8; 4]>,
     tokens: (TokenBound<Token>, TokenBound<Token>),
-    slices: Vec<((Vec<u8>, bool), (Vec<u8>, bool))>,
+    slices: Vec<(End, End)>,
     reversed: bool,
     page: u32,
     per_partition: Option<u32>,
