@@ -169,11 +169,7 @@ impl Shard {
                 Err(error) => Err(error),
             };
             // The flush held its memtable to the end.
-            {
-                let mut engine = self.engine();
-                let Engine { tables, pool, .. } = &mut *engine;
-                tables.put_back(pool);
-            }
+            self.put_back();
             self.trim_in_background();
             match ended {
                 Ok(()) => rest = RETRY_FIRST,
@@ -185,6 +181,13 @@ impl Shard {
             }
             self.flusher().ended.notify_all();
         }
+    }
+
+    /// Gives the memory of memtables that are in files back to the pool.
+    fn put_back(&self) {
+        let mut engine = self.engine();
+        let Engine { tables, pool, .. } = &mut *engine;
+        tables.put_back(pool);
     }
 
     fn report(&self, error: FlushError) {
