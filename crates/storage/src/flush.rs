@@ -241,6 +241,15 @@ impl Shard {
         self.wait_in_force().await?;
         // Were the file there first, a power cut could keep this table's part of a batch and lose another's.
         self.wait_synced(LogSequence(job.frozen.end.sequence)).await?;
+        if FlushWalk::over(job.frozen.memtable.clone()).next().is_none() {
+            // Rows that say nothing, of an UPDATE whose values are all unset: there is no file of no partition. What the log has of
+            // them says as little when it is replayed.
+            stdx::sometimes!("flush of nothing");
+            if self.swap(&job, None) {
+                self.log().flushed(job.table.id, job.frozen.covered);
+            }
+            return Ok(());
+        }
         if self.planted().is(Bug::SegmentFreedEarly) {
             self.log().flushed(job.table.id, job.frozen.covered);
         }
@@ -252,7 +261,7 @@ impl Shard {
             self.runtime().sleep(rest).await;
             rest = (rest * 2).min(RETRY_MAX);
         }
-        if self.swap(&job, sstable) {
+        if self.swap(&job, Some(sstable)) {
             self.log().flushed(job.table.id, job.frozen.covered);
             self.flusher().flushes.set(self.flusher().flushes.get() + 1);
         } else {
@@ -354,8 +363,8 @@ impl Shard {
         Ok(true)
     }
 
-    /// The file takes the memtable's place. False: the memtable is not there any more.
-    fn swap(&self, job: &Job, sstable: Rc<Sstable>) -> bool {
+    /// The file takes the memtable's place, if there is anything in it. False: the memtable is not there any more.
+    fn swap(&self, job: &Job, sstable: Option<Rc<Sstable>>) -> bool {
         let mut engine = self.engine();
         let Engine { tables, pool, .. } = &mut *engine;
         let number = job.frozen.number;
@@ -364,10 +373,12 @@ impl Shard {
             return false;
         };
         let frozen = table.frozen.pop_front().expect("it is the first of them");
-        let file = LiveFile { sstable, is_shared: false };
-        // The table may have been altered since the file was opened.
-        file.take_definition(&table.definition);
-        table.files.push(file);
+        if let Some(sstable) = sstable {
+            let file = LiveFile { sstable, is_shared: false };
+            // The table may have been altered since the file was opened.
+            file.take_definition(&table.definition);
+            table.files.push(file);
+        }
         table.files_version += 1;
         tables.retire(frozen.memtable, pool);
         true

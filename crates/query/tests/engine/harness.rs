@@ -260,6 +260,11 @@ pub struct Reply {
 }
 
 impl Reply {
+    /// The answer as it came.
+    pub fn body(&self) -> &[u8] {
+        &self.body
+    }
+
     pub fn response(&self) -> (ResponsePrefix, Response<'_>) {
         Response::decode(&self.header, &self.body).expect("the engine's replies can be decoded")
     }
