@@ -153,6 +153,7 @@ impl Cluster {
             memtable_bytes: None,
             auto_snapshot: self.options.auto_snapshot,
             flush_on_drain: self.options.flush_on_drain,
+            take_in_sstables: false,
             prepared_bytes_max: None,
             limits: server::Limits::default(),
             log_level: tracing::Level::INFO,

@@ -57,6 +57,8 @@ pub struct StorageOptions {
     pub log_bytes_max: u64,
     /// Whether what TRUNCATE and DROP take away is put aside as a snapshot.
     pub auto_snapshot: bool,
+    /// Whether files of others that lie in the tables' folders are taken in at the start.
+    pub takes_in_foreign_files: bool,
     /// When writes are acknowledged.
     pub sync: SyncMode,
     /// The size of a commit log segment; a mutation may be half of it.
@@ -84,6 +86,7 @@ impl StorageOptions {
             page_cache_bytes: 32 << 20,
             log_bytes_max: 1 << 30,
             auto_snapshot: true,
+            takes_in_foreign_files: false,
             sync: SyncMode::Group,
             segment_bytes: Self::SEGMENT_BYTES,
             log_buffer_bytes: 2 << 20,

@@ -101,6 +101,7 @@ impl Ring {
             memtable_bytes: None,
             auto_snapshot: true,
             flush_on_drain: false,
+            take_in_sstables: false,
             prepared_bytes_max: None,
             limits: Limits::default(),
             log_level: tracing::Level::INFO,

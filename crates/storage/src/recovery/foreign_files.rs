@@ -1,4 +1,5 @@
-//! SSTables that others wrote and a person laid into a table's folder: a start takes them in, as Cassandra's does.
+//! SSTables that others wrote and a person laid into a table's folder: a start that is told to takes them in. Cassandra's does so
+//! untold; but then what a crash left of a file would have to be told from one that was brought, by what lies on the disk alone.
 //!
 //! Foreign is what no manifest names and what is complete by its own list of components, without the one that only we write: what a shard of ours
 //! began and did not end is never taken for foreign, nor is a file of a shard whose manifest this one does not read.

@@ -1,4 +1,4 @@
-//! Files that others wrote, laid into a table's folder: the next start takes them in, and nothing else that lies there.
+//! Files that others wrote, laid into a table's folder: a start that is told to takes them in, and nothing else that lies there.
 #![allow(clippy::disallowed_methods)]
 
 use std::path::{Path, PathBuf};
@@ -45,20 +45,28 @@ fn component(common: &Path, name: &str) -> PathBuf {
     PathBuf::from(format!("{}{name}", common.display()))
 }
 
-fn rows_after_a_start(folder: &Folder, boot: u64) -> Vec<u32> {
+/// A start that takes foreign files in.
+fn taking_in(folder: &Folder, boot: u64) -> Setup {
+    let mut setup = Setup::new(folder, boot);
+    setup.options.takes_in_foreign_files = true;
+    setup
+}
+
+fn rows_after(setup: &Setup) -> Vec<u32> {
     let body = |_, shard: storage::Shard| async move { read_all_rows(&shard, TABLE).await };
-    with_shard(&Setup::new(folder, boot), body).expect("it opens")
+    with_shard(setup, body).expect("it opens")
 }
 
 #[test]
 fn a_start_takes_foreign_files_in() {
     let folder = Folder::new("foreign-taken-in");
     lay_foreign_file_into(&folder, 0..100);
-    assert_eq!(rows_after_a_start(&folder, 1), (0..100).collect::<Vec<_>>());
+    assert_eq!(rows_after(&Setup::new(&folder, 1)), Vec::<u32>::new(), "nobody asked for them");
+    assert_eq!(rows_after(&taking_in(&folder, 2)), (0..100).collect::<Vec<_>>());
     // The manifest names it now: another one beside it is taken in too, and none twice.
     lay_foreign_file_into(&folder, 100..150);
-    assert_eq!(rows_after_a_start(&folder, 2), (0..150).collect::<Vec<_>>());
-    assert_eq!(rows_after_a_start(&folder, 3), (0..150).collect::<Vec<_>>());
+    assert_eq!(rows_after(&taking_in(&folder, 3)), (0..150).collect::<Vec<_>>());
+    assert_eq!(rows_after(&Setup::new(&folder, 4)), (0..150).collect::<Vec<_>>());
 }
 
 #[test]
@@ -66,7 +74,7 @@ fn shards_share_a_foreign_file() {
     let folder = Folder::new("foreign-shared");
     lay_foreign_file_into(&folder, 0..100);
     let body = |_, shard: storage::Shard| async move { read_all_rows(&shard, TABLE).await };
-    let mut rows: Vec<u32> = with_shards(&Setup::new(&folder, 1), 3, true, body).into_iter().flatten().collect();
+    let mut rows: Vec<u32> = with_shards(&taking_in(&folder, 1), 3, true, body).into_iter().flatten().collect();
     rows.sort_unstable();
     assert_eq!(rows, (0..100).collect::<Vec<_>>());
 }
@@ -78,6 +86,6 @@ fn what_is_not_whole_or_not_readable_is_left_alone() {
     std::fs::remove_file(component(&missing, "Filter.db")).expect("it is there");
     let broken = lay_foreign_file_into(&folder, 10..20);
     std::fs::write(component(&broken, "Statistics.db"), b"nonsense").expect("it can be written");
-    assert_eq!(rows_after_a_start(&folder, 1), Vec::<u32>::new());
+    assert_eq!(rows_after(&taking_in(&folder, 1)), Vec::<u32>::new());
     assert!(component(&missing, "Data.db").exists() && component(&broken, "Data.db").exists());
 }
