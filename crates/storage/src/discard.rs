@@ -112,11 +112,10 @@ impl Shard {
         };
         stdx::sometimes!("file put aside");
         let snapshot = folder.join(SNAPSHOTS).join(tag);
-        if !runtime.exists(&snapshot).await? {
-            runtime.create_dir_all(&snapshot).await?;
-            runtime.sync_dir(&folder.join(SNAPSHOTS)).await?;
-            runtime.sync_dir(&folder).await?;
-        }
+        // Also where it is there already: another shard may have made it a moment ago.
+        runtime.create_dir_all(&snapshot).await?;
+        runtime.sync_dir(&folder.join(SNAPSHOTS)).await?;
+        runtime.sync_dir(&folder).await?;
         for component in Component::ALL {
             let name = gone.name.descriptor.file_name(component);
             not_found_is_fine(runtime.rename(&folder.join(&name), &snapshot.join(&name)).await)?;

@@ -3,6 +3,7 @@
 //! `docs/internals/manifest.md` says in which order things become durable, and why.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
@@ -43,6 +44,8 @@ pub(crate) struct Flusher {
     last_error: RefCell<Option<FlushError>>,
     /// Whether this shard count's manifests are known to hold.
     is_in_force: Cell<bool>,
+    /// Tables' folders whose names are on the disk.
+    durable_folders: RefCell<BTreeSet<String>>,
     /// The next frozen memtable's number.
     next_number: Cell<u64>,
     /// The log sequence of the last truncation in this process.
@@ -389,13 +392,16 @@ impl Shard {
         let data = self.data_folder();
         let path = data.join(folder);
         let failed = |error: std::io::Error| FlushError::Write { what: format!("{}: {error}", path.display()) };
-        if self.runtime().exists(&path).await.map_err(failed)? {
+        if self.flusher().durable_folders.borrow().contains(folder) {
             return Ok(path);
         }
+        // That it is there does not say that its name is on the disk: another shard may have made it a moment ago, or a process that was
+        // killed.
         self.runtime().create_dir_all(&path).await.map_err(failed)?;
         for parent in path.ancestors().skip(1).take_while(|parent| parent.starts_with(&self.options().dir)) {
             self.runtime().sync_dir(parent).await.map_err(failed)?;
         }
+        self.flusher().durable_folders.borrow_mut().insert(folder.to_owned());
         Ok(path)
     }
 }
