@@ -9,7 +9,7 @@ use scylla::client::session::Session;
 
 use crate::load::{Promises, check, connect, create};
 use crate::machine::Machine;
-use crate::{Load, TASKS, acknowledged, builder, tokio};
+use crate::{Load, TASKS, acknowledged, builder, builder_with, tokio};
 
 /// Schema changes for which there is room on a full disk: less than as many blocks as the metadata log writes ahead.
 const MADE_MAX: usize = 32;
@@ -82,7 +82,8 @@ fn a_full_disk_refuses_and_recovers() {
     let mut machine = Machine::new();
     machine.start();
     let tokio = tokio();
-    let builder = builder(&machine);
+    // A snapshot before TRUNCATE needs room for what was in memory.
+    let builder = builder_with(&machine, "auto_snapshot: false\n");
     let server = builder.start();
     let ballast = machine.data().join("ballast");
     let promises = tokio.block_on(async {

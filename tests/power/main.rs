@@ -42,7 +42,13 @@ fn tokio() -> tokio::runtime::Runtime {
 
 /// How the server is started: small segments, so that they are made, filled and left behind all the time.
 fn builder(machine: &Machine) -> Builder {
-    let builder = Builder::new("uring", 1).with_data_in(machine.data()).configured("commitlog_segment_size: 1MiB\n");
+    builder_with(machine, "")
+}
+
+/// The same with more lines in its configuration file.
+fn builder_with(machine: &Machine, lines: &str) -> Builder {
+    let lines = format!("commitlog_segment_size: 1MiB\n{lines}");
+    let builder = Builder::new("uring", 1).with_data_in(machine.data()).configured(&lines);
     let builder = builder.with(&["--memory", "1G"]);
     match std::env::var("HELENUS_PLANT") {
         Ok(plant) => builder.with(&["--plant", &plant]),
