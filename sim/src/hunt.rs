@@ -12,8 +12,8 @@ use crate::scenario::Scenario;
 /// Images of the fixed workload.
 const IMAGES: u64 = 300;
 /// Seeds, over these scenarios.
-const SEEDS: u64 = 120;
-const SCENARIOS: [&str; 6] = ["ring", "ring-network", "ring-crash", "crash", "ring-storm", "flush"];
+const SEEDS: u64 = 140;
+const SCENARIOS: [&str; 7] = ["ring", "ring-network", "ring-crash", "crash", "ring-storm", "flush", "reshard"];
 /// It takes a few seconds.
 const AT_MOST: Duration = Duration::from_secs(100);
 

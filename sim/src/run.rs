@@ -162,18 +162,24 @@ impl<'s> Run<'s> {
         let working = self.cluster.world.start(self.cluster.clients, false, vec![main]);
         let deadline = self.cluster.world.now() + WORKLOAD_AT_MOST;
         let mut due: Vec<_> = (0..self.scenario.faults.len()).map(|index| self.next_time(index)).collect();
+        let mut turn = 0;
         while !working.is_over() {
             let now = self.cluster.world.now();
             if now >= deadline {
                 return Err(format!("clients still wait for answers after {WORKLOAD_AT_MOST:?}"));
             }
-            let next = (0..due.len()).min_by_key(|index| due[*index]);
+            let next = match self.scenario.is_in_turn {
+                true => Some(turn % due.len()),
+                false => (0..due.len()).min_by_key(|index| due[*index]),
+            };
             let until = next.map_or(deadline, |index| due[index]);
             if self.cluster.world.run_until(|_| working.is_over(), until - now) == Ended::Condition {
                 break;
             }
             if let Some(index) = next {
                 self.happen(self.scenario.faults[index].fault)?;
+                turn += 1;
+                let index = if self.scenario.is_in_turn { turn % due.len() } else { index };
                 due[index] = self.next_time(index);
             }
         }

@@ -108,6 +108,8 @@ bugs! {
         "A write that left out the last block of a long group is taken for a whole one.";
     ShardFolderNotSynced, "shard-folder-not-synced", Simulation,
         "The names of the commit log's folders are not synced.";
+    GoneSegmentsNotSynced, "gone-segments-not-synced", Simulation,
+        "A start under another shard count does not make durable which segments of the log are gone.";
     ShardAnswersBeforeSync, "shard-answers-before-sync", Simulation,
         "A shard that writes for another answers when the record is appended, not when it is on the disk.";
     BatchLogNotWritten, "batch-log-not-written", Simulation,

@@ -30,7 +30,7 @@ use crate::shard::LogSequence;
 
 pub use buffer::RecordChecksum;
 pub(crate) use folder::damaged_path;
-pub use folder::{is_disk_full, open_direct, shard_folder};
+pub use folder::{is_disk_full, log_folder, open_direct, shard_folder, shard_folders};
 pub use format::{RecordKind, kind_of, mutations};
 pub use ledger::{Ledger, LedgerEntry};
 pub(crate) use replay::io_error;

@@ -362,6 +362,10 @@ impl Shard {
             }
             self.runtime().maybe_yield().await;
         }
+        if !self.is_frozen(job.table.id, job.frozen.number) {
+            writer.abandon().await;
+            return Ok(false);
+        }
         writer.finish().await?;
         Ok(true)
     }

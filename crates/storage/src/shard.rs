@@ -13,7 +13,9 @@ use schema::{Schema, TableId};
 use topology::Sharder;
 
 use crate::batchlog::Unfinished;
-use crate::commitlog::{CommitLog, FoundSegment, Ledger, damaged_path, io_error, shard_folder};
+use crate::commitlog::{
+    CommitLog, FoundSegment, Ledger, damaged_path, io_error, log_folder, shard_folder, shard_folders,
+};
 use crate::error::{ApplyError, OpenError, SyncError};
 use crate::flush::Flusher;
 use crate::manifest::{Manifest, Manifests};
@@ -433,6 +435,9 @@ impl Shard {
         let inner = &*self.inner;
         let shard = inner.runtime.shard().0;
         if shard == 0 {
+            if inner.manifests.are_others_in_force().await? && !self.planted().is(Bug::GoneSegmentsNotSynced) {
+                self.sync_log_folders().await?;
+            }
             inner.manifests.put_in_force().await?;
             self.sweep_shared().await?;
         }
@@ -454,6 +459,17 @@ impl Shard {
         for folder in folders {
             let path = shard_folder(&inner.options.dir, folder);
             inner.runtime.sync_dir(&path).await.map_err(io_error(&path))?;
+        }
+        Ok(())
+    }
+
+    /// Makes durable which segments are gone. While a shard count lasts, its manifests say what of a segment that comes back after
+    /// a power cut does not count; those of the next count do not know of it any more.
+    async fn sync_log_folders(&self) -> Result<(), OpenError> {
+        let data = &self.options().dir;
+        for shard in shard_folders(self.runtime(), data).await.map_err(io_error(&log_folder(data)))? {
+            let path = shard_folder(data, shard);
+            self.runtime().sync_dir(&path).await.map_err(io_error(&path))?;
         }
         Ok(())
     }

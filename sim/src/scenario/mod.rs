@@ -12,7 +12,11 @@
 //! period    50ms                 how often periodic syncs
 //! nodes     2                    a ring of so many, all replicas; their workload is another
 //! segment   128                  KiB
+//! log       64                   KiB of segments that a shard keeps before it flushes for their sake
+//! snapshots                      what TRUNCATE takes away is put aside
+//! flush-on-drain                 an orderly end writes all tables to files
 //! fault     crash 50ms 400ms     the fault, and the least and the most time from one to the next
+//! in-turn                        the faults come one after the other as they are written, each its time after the one before
 //! ```
 
 use std::time::Duration;
@@ -24,7 +28,7 @@ use crate::fault::{Fault, Recurring};
 use crate::workload::RowsOptions;
 
 /// The scenarios that are built in, by name.
-pub const BUILT_IN: [(&str, &str); 17] = [
+pub const BUILT_IN: [(&str, &str); 18] = [
     ("calm", include_str!("../../scenarios/calm.txt")),
     ("crash", include_str!("../../scenarios/crash.txt")),
     ("kill", include_str!("../../scenarios/kill.txt")),
@@ -34,6 +38,7 @@ pub const BUILT_IN: [(&str, &str); 17] = [
     ("full", include_str!("../../scenarios/full.txt")),
     ("flush", include_str!("../../scenarios/flush.txt")),
     ("flush-full", include_str!("../../scenarios/flush-full.txt")),
+    ("reshard", include_str!("../../scenarios/reshard.txt")),
     ("crowd", include_str!("../../scenarios/crowd.txt")),
     ("storm", include_str!("../../scenarios/storm.txt")),
     ("steps", include_str!("../../scenarios/steps.txt")),
@@ -59,6 +64,8 @@ pub struct Scenario {
     pub node: NodeOptions,
     /// What happens meanwhile.
     pub faults: Vec<Recurring>,
+    /// Whether the faults come in the order in which they are written.
+    pub is_in_turn: bool,
 }
 
 /// What is wrong with a scenario's text.
@@ -86,6 +93,7 @@ impl Scenario {
             rows: RowsOptions::default(),
             node: NodeOptions::default(),
             faults: Vec::new(),
+            is_in_turn: false,
         };
         for (index, line) in text.lines().enumerate() {
             let line = line.split('#').next().unwrap_or("").trim();
@@ -120,6 +128,7 @@ impl Scenario {
             "snapshots" => self.node.auto_snapshot = true,
             "flush-on-drain" => self.node.flush_on_drain = true,
             "segment" => self.node.segment_bytes = number::<u64>(rest)? << 10,
+            "in-turn" => self.is_in_turn = true,
             "fault" => self.faults.push(recurring(rest)?),
             _ => return Err(format!("'{word}' is not a word of scenarios")),
         }

@@ -14,9 +14,20 @@ use crate::commitlog::format::{BLOCK, SegmentHead};
 /// Zeros are written in pieces of this size, so that other writes get between.
 const FILL_BYTES: usize = 256 << 10;
 
+/// The folder of all shards' folders.
+pub fn log_folder(data: &Path) -> PathBuf {
+    data.join("commitlog")
+}
+
 /// A shard's folder below the data folder.
 pub fn shard_folder(data: &Path, shard: u16) -> PathBuf {
-    data.join("commitlog").join(format!("shard-{shard}"))
+    log_folder(data).join(format!("shard-{shard}"))
+}
+
+/// The folders of all shards there ever were.
+pub async fn shard_folders(runtime: &Runtime, data: &Path) -> io::Result<Vec<u16>> {
+    let folders = runtime.read_dir(&log_folder(data)).await?.into_iter().filter(|folder| folder.is_dir);
+    Ok(folders.filter_map(|folder| folder.name.strip_prefix("shard-")?.parse().ok()).collect())
 }
 
 /// A segment's file.

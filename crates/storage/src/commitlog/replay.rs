@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 use planted::{Bug, Planted};
 use runtime::{AlignedBuf, File, OpenOptions, Runtime};
 
-use crate::commitlog::folder::{damaged_path, is_leftover, open_direct, segment_of_name, shard_folder};
+use crate::commitlog::folder::{
+    damaged_path, is_leftover, log_folder, open_direct, segment_of_name, shard_folder, shard_folders,
+};
 use crate::commitlog::format::{self, BLOCK, GROUP_HEAD, GroupHead, HeadError, Records, SegmentHead, VERSION, records};
 use crate::error::OpenError;
 use crate::options::StorageOptions;
@@ -40,11 +42,8 @@ pub async fn find_segments(
     salvage: bool,
 ) -> Result<Vec<FoundSegment>, OpenError> {
     let own_shard = runtime.shard().0;
-    let root = data.join("commitlog");
     let mut found = Vec::new();
-    for folder in runtime.read_dir(&root).await.map_err(io_error(&root))? {
-        let shard = folder.name.strip_prefix("shard-").and_then(|number| number.parse().ok());
-        let Some(shard) = shard.filter(|_| folder.is_dir) else { continue };
+    for shard in shard_folders(runtime, data).await.map_err(io_error(&log_folder(data)))? {
         let path = shard_folder(data, shard);
         let is_own = shard == own_shard;
         // In every folder one shard clears up.

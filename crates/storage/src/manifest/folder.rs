@@ -131,6 +131,11 @@ impl Manifests {
         Ok(manifest)
     }
 
+    /// Whether the manifests of another count hold.
+    pub async fn are_others_in_force(&self) -> Result<bool, OpenError> {
+        Ok(self.count_in_force().await?.is_some_and(|count| count != self.head.shard_count))
+    }
+
     /// Has the manifests of the present count hold, and removes all others. When every shard has made its own.
     pub async fn put_in_force(&self) -> Result<(), OpenError> {
         let path = self.in_force_path();
