@@ -12,6 +12,7 @@ mod load;
 mod machine;
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -40,14 +41,15 @@ fn tokio() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("tokio starts")
 }
 
-/// How the server is started: small segments, so that they are made, filled and left behind all the time.
+/// How the server is started: small segments and few of them, so that they are made, filled, written to files and left behind all
+/// the time.
 fn builder(machine: &Machine) -> Builder {
     builder_with(machine, "")
 }
 
 /// The same with more lines in its configuration file.
 fn builder_with(machine: &Machine, lines: &str) -> Builder {
-    let lines = format!("commitlog_segment_size: 1MiB\n{lines}");
+    let lines = format!("commitlog_segment_size: 1MiB\ncommitlog_total_space: 2MiB\n{lines}");
     let builder = Builder::new("uring", 1).with_data_in(machine.data()).configured(&lines);
     let builder = builder.with(&["--memory", "1G"]);
     match std::env::var("HELENUS_PLANT") {
@@ -209,6 +211,15 @@ fn acknowledged(promises: &Promises) -> i64 {
     promises.values().map(|promise| promise.acknowledged).sum()
 }
 
+/// How many SSTables of the load's table are in the data folder.
+fn files_of(data: &Path) -> usize {
+    // A new disk has no folder for the keyspace yet.
+    let Ok(tables) = std::fs::read_dir(data.join("data/crashed")) else { return 0 };
+    let kept = tables.flatten().filter(|table| table.file_name().to_string_lossy().starts_with("kept-"));
+    let files = kept.flat_map(|table| std::fs::read_dir(table.path()).expect("it can be read").flatten());
+    files.filter(|file| file.file_name().to_string_lossy().ends_with("-Data.db")).count()
+}
+
 /// The last look at a disk.
 fn look(tokio: &tokio::runtime::Runtime, builder: &Builder, expected: &mut Expected, cut: usize) {
     let server = builder.start();
@@ -223,8 +234,10 @@ fn what_was_acknowledged_survives_power_cuts() {
     let tokio = tokio();
     let mut machine = Machine::new();
     let builder = builder(&machine);
+    // Where nothing is put aside, what TRUNCATE takes away has been in the log only.
+    let builders = [builder_with(&machine, "auto_snapshot: false\n"), builder.clone()];
     let mut expected = Expected::default();
-    let mut writes = 0;
+    let (mut writes, mut flushed) = (0, 0);
     machine.start();
     for cut in 0..cuts {
         let began = Instant::now();
@@ -232,7 +245,7 @@ fn what_was_acknowledged_survives_power_cuts() {
         let mode =
             if cut % CUTS_PER_DISK == CUTS_PER_DISK - 2 { "periodic" } else { *random.choose(&["group", "batch"]) };
         let period = format!("{PERIOD_MS}ms");
-        let mut starting = builder.clone().dealt_to(reactor, shards).with(&["--commitlog-sync", mode]);
+        let mut starting = builders[cut % 2].clone().dealt_to(reactor, shards).with(&["--commitlog-sync", mode]);
         let mut length = Length::Synced(Duration::from_millis(20 + random.below(400) as u64));
         if mode == "periodic" {
             starting = starting.with(&["--commitlog-sync-period", &period]);
@@ -259,6 +272,7 @@ fn what_was_acknowledged_survives_power_cuts() {
         );
         if cut % CUTS_PER_DISK == CUTS_PER_DISK - 1 {
             look(&tokio, &builder, &mut expected, cut + 1);
+            flushed += files_of(&machine.data());
             machine.unmount();
             machine.replace_disk();
             machine.start();
@@ -266,9 +280,11 @@ fn what_was_acknowledged_survives_power_cuts() {
         }
     }
     look(&tokio, &builder, &mut expected, cuts);
+    flushed += files_of(&machine.data());
     machine.unmount();
     let counts = machine.disk.counts();
-    println!("{cuts} cuts, {writes} acknowledged writes, all there; {counts:?}");
+    println!("{cuts} cuts, {writes} acknowledged writes, all there, {flushed} files; {counts:?}");
+    assert!(flushed > cuts / CUTS_PER_DISK, "the load was too small for flushes");
     assert!(writes > 50 * cuts as i64, "the load was too small to prove anything");
     assert!(counts.lost > 0 && counts.lost < counts.unflushed, "the cuts must meet unflushed writes: {counts:?}");
 }

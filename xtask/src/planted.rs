@@ -107,7 +107,8 @@ fn build(budget: Duration) -> Result<Built, String> {
     command.args(["--no-run", "--message-format=json-render-diagnostics", "--test", "engine", "--test", "power"]);
     let output = process::run_unprinted(&mut command, budget)?;
     if !output.success {
-        println!("{}", output.lines.join("\n"));
+        // Between the compiler's words stand cargo's messages for programs.
+        output.lines.iter().filter(|line| !line.starts_with('{')).for_each(|line| println!("{line}"));
         return Err("the suites cannot be built".into());
     }
     let folder = workspace::target().join("debug");
