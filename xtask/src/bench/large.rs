@@ -107,6 +107,8 @@ impl Subject {
             "2",
             "--memory",
             MEMORY,
+            // So that a restart reads from files whatever was in memory.
+            "--flush-on-drain",
             "--data-dir",
         ]);
         command.arg(folder.join("data"));
