@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-/// How many times its budget a phase may take before it is ended: a shared machine may be half as fast as on the day when the
-/// budgets were measured. What is over its budget is named in the table, for people to mend.
+/// How many times its budget a phase, or the whole run, may take before it is ended: a shared machine may be half as fast as on the
+/// day when the budgets were measured. What is over its budget is named in the table, for people to mend.
 const SLACK: u32 = 2;
 
 /// How many tests ran, as their runners said.
@@ -122,7 +122,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// A run that must end within `budget`.
+    /// A run that is meant to end within `budget`.
     pub fn begin(budget: Duration) -> Report {
         Report { began: Instant::now(), budget, rows: Vec::new() }
     }
@@ -135,7 +135,7 @@ impl Report {
         work: impl FnOnce(Duration) -> Result<Passed, String>,
     ) -> bool {
         println!("\n=== {name} (at most {} s)", budget.as_secs());
-        let left = self.budget.saturating_sub(self.began.elapsed());
+        let left = (self.budget * SLACK).saturating_sub(self.began.elapsed());
         let began = Instant::now();
         let limit = (budget * SLACK).min(left);
         let mut outcome = if left.is_zero() { Err("no time was left".to_string()) } else { work(limit) };
@@ -166,11 +166,8 @@ impl Report {
             counts = counts.and(seen);
             println!("{:<16} {:>6.0} s {:>6} s  {outcome}", row.name, row.took.as_secs_f64(), row.budget.as_secs());
         }
-        println!("{:<16} {:>6.0} s {:>6} s", "all", total.as_secs_f64(), self.budget.as_secs());
-        if total > self.budget {
-            counts.failed += 1;
-            println!("over the budget of the whole run");
-        }
+        let outcome = if total > self.budget { "over its budget" } else { "" };
+        println!("{:<16} {:>6.0} s {:>6} s  {outcome}", "all", total.as_secs_f64(), self.budget.as_secs());
         println!("{} passed, {} failed", counts.passed, counts.failed);
         if counts.failed == 0 { Ok(()) } else { Err(String::new()) }
     }
