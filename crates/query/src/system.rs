@@ -7,7 +7,7 @@ mod definitions;
 mod local;
 mod rows;
 mod schema_rows;
-mod value;
+pub(crate) mod value;
 mod views;
 
 use std::rc::Rc;
@@ -16,6 +16,7 @@ use schema::{Keyspace, Schema, Table, system_keyspaces};
 use topology::token_of;
 
 use crate::clients::ClientInfo;
+pub(crate) use local::STORAGE_PORT;
 use crate::node::NodeInfo;
 pub use local::{CQL_VERSION, NATIVE_PROTOCOL_VERSION, PARTITIONER, RELEASE_VERSION};
 use rows::Rows;
