@@ -267,6 +267,11 @@ impl<'e> RowEmitter<'e> {
         self.stopped_at.take()
     }
 
+    /// The place behind the partition that was looked at last.
+    pub(crate) fn partition_end(&self) -> Position {
+        Position { token: self.token, key: self.buffer.key.clone(), row: None }
+    }
+
     /// Ends the last partition. Called when no more rows come.
     pub(crate) fn end_partitions(&mut self) {
         if self.is_static_pending && self.filled() == Filled::No {
@@ -499,7 +504,7 @@ impl<'e> RowEmitter<'e> {
         }
         match self.flow() {
             Flow::Stop => {
-                self.stopped_at = Some(Position { token: self.token, key: self.buffer.key.clone(), row: None });
+                self.stopped_at = Some(self.partition_end());
                 Flow::Stop
             }
             _ => Flow::SkipPartition,
@@ -523,11 +528,10 @@ impl RowSink for RowEmitter<'_> {
     fn partition(&mut self, token: Token, key: &[u8], static_row: Option<LiveRow<'_>>) -> Flow {
         let is_same = self.has_partition && self.buffer.key == key;
         if !is_same && self.is_static_pending {
-            let (token, key) = (self.token, self.buffer.key.clone());
             self.emit_static_only();
             if self.flow() == Flow::Stop {
                 // The read is already at the next partition: the page ends before it.
-                self.stopped_at = Some(Position { token, key, row: None });
+                self.stopped_at = Some(self.partition_end());
                 return Flow::Stop;
             }
         }
