@@ -386,7 +386,7 @@ impl<'e> RowEmitter<'e> {
         let key_columns = self.select.table.partition_key().len();
         if !self.select.sort.is_empty() {
             let clustering = row.map(|(clustering, _)| clustering);
-            let order = place_in_order(self.select, clustering);
+            let order = place_in_order(self.select, |position| clustering?.components().nth(position));
             let start = self.out.len();
             self.unsorted.push(UnsortedRow { order, bytes: start..start, partition: self.partitions });
         }
@@ -584,13 +584,13 @@ impl RowSink for RowEmitter<'_> {
     }
 }
 
-/// A row's place in the order of ORDER BY. Null, which only a partition without rows has, is least.
-fn place_in_order(select: &Select, clustering: Option<ClusteringRef<'_>>) -> Vec<u8> {
+/// A row's place in the order of ORDER BY, by its clustering. Null, which only a partition without rows has, is least.
+pub(crate) fn place_in_order<'c>(select: &Select, clustering: impl Fn(usize) -> Option<&'c [u8]>) -> Vec<u8> {
     let mut order = Vec::new();
     for &(position, is_descending) in &select.sort {
         let position = usize::from(position);
         let start = order.len();
-        let value = clustering.and_then(|clustering| clustering.components().nth(position));
+        let value = clustering(position);
         order.push(u8::from(value.is_some()));
         if let (Some(value), Some(column)) = (value, select.table.clustering().get(position)) {
             cql_types::comparable::encode(&column.ty, value, false, &mut order);
