@@ -13,8 +13,8 @@ mod error;
 mod literal;
 mod order;
 mod print;
-#[cfg(test)]
-mod samples;
+#[cfg(any(test, feature = "samples"))]
+pub mod samples;
 pub mod timeuuid;
 mod ty;
 mod validate;

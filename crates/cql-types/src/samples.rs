@@ -1,17 +1,27 @@
-//! Types and values that the property tests draw from.
+//! Types and values that the property tests draw from, of this crate and of those that stand on it (feature `samples`).
+//!
+//! ```text
+//! type_and_values ─► a type of TYPES, or a random one of `nested`, with two values that `validate` accepts: `value`
+//! type_and_constant ─► a random type, with a value that a constant of it has: `constant`
+//! ```
+//!
+//! A *constant* is a value in the one form that text has for it. Others are values too, but no text gives them back: numbers with zeros
+//! before them, sets out of order, the empty values of types whose constants have no empty form.
 
+use num_bigint::BigInt;
 use proptest::collection::{SizeRange, vec};
+use proptest::option;
 use proptest::prelude::*;
+use proptest::sample::select;
 
-use crate::{CqlType, Duration};
+use crate::{CqlType, Duration, Field, compose};
 
-/// Every native type, and some of each other kind.
-pub(crate) const TYPES: [&str; 29] = [
+/// Every native type but counters, which stand in no other type.
+pub const NATIVES: [&str; 19] = [
     "ascii",
     "bigint",
     "blob",
     "boolean",
-    "counter",
     "date",
     "decimal",
     "double",
@@ -27,6 +37,10 @@ pub(crate) const TYPES: [&str; 29] = [
     "tinyint",
     "uuid",
     "varint",
+];
+
+/// Types of one cell that are put together of others: some of each kind.
+pub const FROZEN: [&str; 9] = [
     "frozen<list<int>>",
     "frozen<set<text>>",
     "frozen<map<int, text>>",
@@ -38,16 +52,127 @@ pub(crate) const TYPES: [&str; 29] = [
     "vector<smallint, 2>",
 ];
 
-/// A type and two of its values, which are often near each other or equal.
-pub(crate) fn type_and_values() -> impl Strategy<Value = (CqlType, Vec<u8>, Vec<u8>)> {
-    (0..TYPES.len()).prop_flat_map(|which| {
-        let ty = CqlType::parse(TYPES[which]).unwrap();
-        (Just(ty.clone()), value(&ty), value(&ty))
+/// How deep random types nest: a native type stands at most so deep in them.
+pub const DEPTH_MAX: u32 = 4;
+
+/// One of [`NATIVES`], of [`FROZEN`], or a counter.
+pub fn listed_type() -> impl Strategy<Value = CqlType> {
+    let all: Vec<&str> = NATIVES.iter().chain(&FROZEN).chain(&["counter"]).copied().collect();
+    select(all).prop_map(|text| CqlType::parse(text).expect("the list has types"))
+}
+
+/// Random types: collections, tuples, user-defined types and vectors of each other, frozen inside and maybe outside.
+pub fn nested_type() -> impl Strategy<Value = CqlType> {
+    let native = select(&NATIVES[..]).prop_map(|text| CqlType::parse(text).expect("the list has types"));
+    let nested = native.prop_recursive(DEPTH_MAX, 16, 3, |inner| {
+        let boxed = inner.clone().prop_map(Box::new);
+        let names = Just(["a", "b_2", "Third", "the \"4th\""]);
+        prop_oneof![
+            boxed.clone().prop_map(|element| CqlType::List { element, frozen: true }),
+            boxed.clone().prop_map(|element| CqlType::Set { element, frozen: true }),
+            (boxed.clone(), boxed.clone()).prop_map(|(key, value)| CqlType::Map { key, value, frozen: true }),
+            vec(inner.clone(), 1..4).prop_map(CqlType::Tuple),
+            (names.prop_shuffle(), vec(inner, 1..4)).prop_map(|(names, types)| {
+                let fields = names.iter().zip(types).map(|(name, ty)| Field { name: (*name).to_owned(), ty });
+                let (keyspace, name) = ("ks".to_owned(), "sample".to_owned());
+                CqlType::Udt { keyspace, name, fields: fields.collect(), frozen: true }
+            }),
+            (boxed, 1_u16..4).prop_map(|(element, dimension)| CqlType::Vector { element, dimension }),
+        ]
+    });
+    (nested, any::<bool>()).prop_map(|(mut ty, is_frozen)| {
+        if let CqlType::List { frozen, .. }
+        | CqlType::Set { frozen, .. }
+        | CqlType::Map { frozen, .. }
+        | CqlType::Udt { frozen, .. } = &mut ty
+        {
+            *frozen = is_frozen;
+        }
+        ty
     })
 }
 
+/// A type and two of its values, which are often near each other or equal.
+pub fn type_and_values() -> impl Strategy<Value = (CqlType, Vec<u8>, Vec<u8>)> {
+    prop_oneof![2 => listed_type().boxed(), 1 => nested_type().boxed()].prop_flat_map(|ty| {
+        let (a, b) = (value(&ty), value(&ty));
+        (Just(ty), a, b)
+    })
+}
+
+/// A random type and one of its constants.
+pub fn type_and_constant() -> impl Strategy<Value = (CqlType, Vec<u8>)> {
+    nested_type().prop_flat_map(|ty| {
+        let constant = constant(&ty);
+        (Just(ty), constant)
+    })
+}
+
+/// Values that a constant of the type has, in the form that it gives them.
+pub fn constant(ty: &CqlType) -> BoxedStrategy<Vec<u8>> {
+    let composed = |parts: BoxedStrategy<Vec<Option<Vec<u8>>>>| {
+        let ty = ty.clone();
+        let compose = move |parts: Vec<Option<Vec<u8>>>| {
+            let parts: Vec<Option<&[u8]>> = parts.iter().map(Option::as_deref).collect();
+            compose(&ty, &parts).expect("the parts are of the type")
+        };
+        parts.prop_map(compose).boxed()
+    };
+    match ty {
+        CqlType::List { element, .. } | CqlType::Set { element, .. } => {
+            composed(vec(constant(element).prop_map(Some), 0..4).boxed())
+        }
+        CqlType::Map { key, value, .. } => {
+            let entries = vec((constant(key), constant(value)), 0..4);
+            composed(
+                entries.prop_map(|of| of.into_iter().flat_map(|(key, of)| [Some(key), Some(of)]).collect()).boxed(),
+            )
+        }
+        CqlType::Tuple(types) => composed(types.iter().map(|ty| option::of(constant(ty))).collect::<Vec<_>>().boxed()),
+        CqlType::Udt { fields, .. } => {
+            composed(fields.iter().map(|field| option::of(constant(&field.ty))).collect::<Vec<_>>().boxed())
+        }
+        CqlType::Vector { element, dimension } => {
+            composed(vec(constant(element).prop_map(Some), usize::from(*dimension)).boxed())
+        }
+        native => native_constant(native),
+    }
+}
+
+/// Constants of native types, of which many are at the edges.
+fn native_constant(ty: &CqlType) -> BoxedStrategy<Vec<u8>> {
+    let digits = || any::<i128>().prop_map(|number| BigInt::from(number).to_signed_bytes_be());
+    // Of all that is no number there is one constant.
+    let number = |bytes: &[u8], is_number: bool, nan: &[u8]| if is_number { bytes.to_vec() } else { nan.to_vec() };
+    match ty {
+        CqlType::Text => "[ -~\0é漢😀]{0,6}".prop_map(String::into_bytes).boxed(),
+        CqlType::Ascii => "[ -~\0]{0,6}".prop_map(String::into_bytes).boxed(),
+        CqlType::Boolean => any::<bool>().prop_map(|truth| vec![u8::from(truth)]).boxed(),
+        CqlType::Float => any::<u32>()
+            .prop_map(f32::from_bits)
+            .prop_map(move |float| number(&float.to_be_bytes(), !float.is_nan(), &f32::NAN.to_be_bytes()))
+            .boxed(),
+        CqlType::Double => any::<u64>()
+            .prop_map(f64::from_bits)
+            .prop_map(move |double| number(&double.to_be_bytes(), !double.is_nan(), &f64::NAN.to_be_bytes()))
+            .boxed(),
+        CqlType::Varint => digits().boxed(),
+        CqlType::Decimal => {
+            (-400_i32..400, digits()).prop_map(|(scale, digits)| [&scale.to_be_bytes()[..], &digits].concat()).boxed()
+        }
+        // An IPv4 address in IPv6's form becomes one of IPv4: these begin otherwise.
+        CqlType::Inet => prop_oneof![bytes(4), bytes(15).prop_map(|rest| [&[0x20][..], &rest].concat())].boxed(),
+        // Years of four digits.
+        CqlType::Timestamp => {
+            (-62_135_596_800_000_i64..253_402_300_800_000).prop_map(|millis| millis.to_be_bytes().to_vec()).boxed()
+        }
+        // What has one form is what `value` gives.
+        ty => value(ty).prop_filter("an empty value has no constant", |value| !value.is_empty()).boxed(),
+    }
+}
+
 /// Bytes that [`crate::validate`] accepts.
-pub(crate) fn value(ty: &CqlType) -> BoxedStrategy<Vec<u8>> {
+pub fn value(ty: &CqlType) -> BoxedStrategy<Vec<u8>> {
     match ty {
         CqlType::Ascii | CqlType::Text => vec(prop_oneof![Just('\0'), Just('a'), Just('b'), Just('\u{7f}')], 0..4)
             .prop_map(|characters| characters.into_iter().collect::<String>().into_bytes())
@@ -90,12 +215,8 @@ pub(crate) fn value(ty: &CqlType) -> BoxedStrategy<Vec<u8>> {
                 counted(entries.len(), &items)
             })
             .boxed(),
-        CqlType::Tuple(elements) => elements
-            .iter()
-            .map(|element| proptest::option::of(value(element)).boxed())
-            .collect::<Vec<_>>()
-            .prop_map(|items| items.iter().flat_map(|item| with_length(item.as_deref())).collect())
-            .boxed(),
+        CqlType::Tuple(elements) => fields(elements.iter()),
+        CqlType::Udt { fields: of, .. } => fields(of.iter().map(|field| &field.ty)),
         CqlType::Vector { element, dimension } => {
             let fixed = element.vector_element_len();
             vec(value(element).prop_filter("empty", |item| !item.is_empty()), usize::from(*dimension))
@@ -116,6 +237,14 @@ pub(crate) fn value(ty: &CqlType) -> BoxedStrategy<Vec<u8>> {
             None => bytes(0..4),
         },
     }
+}
+
+fn fields<'t>(types: impl Iterator<Item = &'t CqlType>) -> BoxedStrategy<Vec<u8>> {
+    types
+        .map(|ty| option::of(value(ty)).boxed())
+        .collect::<Vec<_>>()
+        .prop_map(|items| items.iter().flat_map(|item| with_length(item.as_deref())).collect())
+        .boxed()
 }
 
 /// Bytes of which many are at the edges of signs and lengths.

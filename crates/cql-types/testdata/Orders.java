@@ -12,6 +12,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.*;
 
+import org.apache.cassandra.cql3.FieldIdentifier;
 import org.apache.cassandra.db.marshal.*;
 
 public class Orders
@@ -26,6 +27,7 @@ public class Orders
         org.apache.cassandra.config.DatabaseDescriptor.clientInitialization(false);
         file.println("# Values of each type in the order of Cassandra 5.0.6 (cassandra-all-5.0.6.jar), written by Orders.java.");
         file.println("# direction | type | values in hex, ascending; = stands between equal ones; - is the empty value.");
+        file.println("# type | a user-defined type | its fields");
         write("ascii", AsciiType.instance, texts("", "a", "A", "ab", "b", "\0", "\0\0", "a\0", "a\0b", "a\1", "~", "\u007f", "zz"));
         write("text", UTF8Type.instance, texts("", "a", "ab", "b", "\0", "a\0", "a\0\0", "a\1", "\u00e9", "\u4e2d", "\ud83d\ude00", "\uffff", "~"));
         write("blob", BytesType.instance, hexes("", "00", "0000", "0001", "01", "00ff", "7f", "80", "ff", "ff00", "ff01", "ffff", "00ff01"));
@@ -69,6 +71,24 @@ public class Orders
         write("vector<float, 3>", VectorType.getInstance(FloatType.instance, 3), vectors(floats().subList(1, 10), 3, false));
         write("vector<text, 2>", VectorType.getInstance(UTF8Type.instance, 2), vectors(words, 2, true));
         write("vector<vector<int, 2>, 2>", VectorType.getInstance(VectorType.getInstance(Int32Type.instance, 2), 2), vectors(vectors(ints.subList(0, 5), 2, false), 2, false));
+
+        UserType address = type("address", "street text, number int", UTF8Type.instance, Int32Type.instance);
+        List<ByteBuffer> addresses = tuples(words, ints);
+        write("frozen<address>", address, addresses);
+        write("frozen<list<frozen<address>>>", ListType.getInstance(address, false), collections(addresses.subList(0, 10), null));
+        write("frozen<map<frozen<address>, int>>", MapType.getInstance(address, Int32Type.instance, false), maps(address, addresses.subList(0, 10), ints));
+        UserType person = type("person", "id timeuuid, home frozen<address>", TimeUUIDType.instance, address);
+        write("frozen<person>", person, tuples(uuids(true), addresses));
+    }
+
+    /** A user-defined type, which the file says before the lines that name it. */
+    static UserType type(String name, String fields, AbstractType<?>... types)
+    {
+        file.println("type | " + name + " | " + fields);
+        List<FieldIdentifier> names = new ArrayList<>();
+        for (String field : fields.split(", "))
+            names.add(FieldIdentifier.forUnquoted(field.split(" ")[0]));
+        return new UserType("ks", ByteBuffer.wrap(name.getBytes(StandardCharsets.UTF_8)), names, Arrays.asList(types), false);
     }
 
     static void write(String name, AbstractType<?> type, List<ByteBuffer> values)

@@ -46,17 +46,22 @@ impl Catalog {
         self.schema.keyspace(name).is_some() || self.system.schema().keyspace(name).is_some()
     }
 
+    /// The replication of a user's keyspace.
+    pub(crate) fn replication(&self, keyspace: &str) -> Option<&Rc<Replication>> {
+        self.replications.get(keyspace)
+    }
+
     /// The replication of the user's table with this id.
     pub(crate) fn replication_of(&self, table: TableId) -> Option<Rc<Replication>> {
         let table = self.schema.table_by_id(table)?;
-        self.replications.get(&table.keyspace).cloned()
+        self.replication(&table.keyspace).cloned()
     }
 
     /// The table called `name`, in `keyspace` or else in the session's.
     pub(crate) fn find(&self, keyspace: Option<&str>, name: &str) -> Result<Found, QueryError> {
         let Some(keyspace) = keyspace else { return Err(no_keyspace()) };
         if let Some(table) = self.schema.table(keyspace, name) {
-            let replication = self.replications.get(keyspace).expect("each keyspace of the schema has its replication");
+            let replication = self.replication(keyspace).expect("each keyspace of the schema has its replication");
             return Ok(Found { table: table.clone(), replication: replication.clone(), is_system: false });
         }
         if let Some(table) = self.system.table(keyspace, name) {

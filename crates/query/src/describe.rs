@@ -1,8 +1,11 @@
 //! DESCRIBE, answered by the server as Cassandra has done since 4.0: cqlsh prints what it gets. (Source: Cassandra's
 //! `DescribeStatement`, which gives the results' columns.)
 
+use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::rc::Rc;
 
+use cluster::coordinator::{Coordinator, Replication};
 use cql_protocol::response::{ColumnSpec, RowsHead, Specs};
 use cql_protocol::{FrameHeader, QueryParams, RowsWriter};
 use cql_syntax::{Describe, DescribeKind, DescribeTarget, quote_identifier};
@@ -10,23 +13,30 @@ use cql_types::CqlType;
 use mutation::Position;
 use schema::user_type::in_order_of_use;
 use schema::{Keyspace, Table, TableId, UserType, describe, system_keyspaces};
-use topology::token_of;
+use topology::{NodeIndex, token_of};
 
 use crate::NodeInfo;
 use crate::catalog::Catalog;
 use crate::error::{QueryError, invalid};
 use crate::paging::{InvalidPagingState, PagingKey, PagingState};
 use crate::prepared::StatementId;
+use crate::system::{STORAGE_PORT, value};
 
-/// A result of texts.
+/// A result: the columns' names, and rows of values.
 struct Description {
     columns: &'static [&'static str],
-    rows: Vec<Vec<String>>,
+    rows: Vec<Row>,
 }
+
+/// Values in the native protocol's form: texts, but for [`RANGE_OWNERSHIP`].
+type Row = Vec<Vec<u8>>;
 
 const LIST_COLUMNS: [&str; 3] = ["keyspace_name", "type", "name"];
 const ELEMENT_COLUMNS: [&str; 4] = ["keyspace_name", "type", "name", "create_statement"];
-const CLUSTER_COLUMNS: [&str; 3] = ["cluster", "partitioner", "snitch"];
+const CLUSTER_COLUMNS: [&str; 4] = ["cluster", "partitioner", "snitch", RANGE_OWNERSHIP];
+
+/// The column that is a map from a range's end to the addresses of those who hold it.
+const RANGE_OWNERSHIP: &str = "range_ownership";
 
 /// Which part of the answer is wanted.
 pub(crate) struct Page<'a> {
@@ -37,7 +47,16 @@ pub(crate) struct Page<'a> {
 }
 
 /// A page's rows, and the paging state if there may be more.
-type Rows<'d> = (&'d [Vec<String>], Option<Vec<u8>>);
+type Rows<'d> = (&'d [Row], Option<Vec<u8>>);
+
+/// What DESCRIBE CLUSTER looks at.
+#[derive(Clone, Copy)]
+pub(crate) struct Cluster<'a> {
+    /// The node that is asked.
+    pub(crate) node: &'a NodeInfo,
+    /// Who knows the ring.
+    pub(crate) coordinator: &'a Coordinator,
+}
 
 /// Where a page begins: behind so many rows of a description, which must be what it was.
 struct Place {
@@ -94,8 +113,8 @@ impl Description {
     /// A CRC-32 of all of it.
     fn digest(&self) -> u32 {
         let mut hasher = crc32fast::Hasher::new();
-        for text in self.rows.iter().flatten() {
-            hasher.update(text.as_bytes());
+        for value in self.rows.iter().flatten() {
+            hasher.update(value);
             hasher.update(&[0]);
         }
         hasher.finalize()
@@ -107,21 +126,25 @@ pub(crate) fn write(
     statement: &Describe,
     keyspace: Option<&str>,
     catalog: &Catalog,
-    node: &NodeInfo,
+    cluster: Cluster<'_>,
     page: Page<'_>,
     header: &FrameHeader,
     out: &mut Vec<u8>,
 ) -> Result<(), QueryError> {
     let describer = Describer { catalog, keyspace, with_internals: statement.with_internals };
-    let description = describer.describe(&statement.target, node)?;
-    let spec = |name: &&'static str| ColumnSpec { keyspace: "system", table: "describe", name, ty: &CqlType::Text };
+    let description = describer.describe(&statement.target, cluster)?;
+    let owners = range_ownership_type();
+    let spec = |&name: &&'static str| {
+        let ty = if name == RANGE_OWNERSHIP { &owners } else { &CqlType::Text };
+        ColumnSpec { keyspace: "system", table: "describe", name, ty }
+    };
     let specs: Vec<ColumnSpec<'_>> = description.columns.iter().map(spec).collect();
     let (rows, next) = page.of(&description)?;
     let head = RowsHead { columns: Specs::Columns(&specs), new_metadata_id: None };
     let mut writer = RowsWriter::begin(out, header.version, header.stream, &head);
     for row in rows {
         for value in row {
-            writer.value(out, Some(value.as_bytes()));
+            writer.value(out, Some(value));
         }
         writer.end_row();
     }
@@ -136,16 +159,9 @@ struct Describer<'a> {
 }
 
 impl Describer<'_> {
-    fn describe(&self, target: &DescribeTarget, node: &NodeInfo) -> Result<Description, QueryError> {
+    fn describe(&self, target: &DescribeTarget, cluster: Cluster<'_>) -> Result<Description, QueryError> {
         match target {
-            DescribeTarget::Cluster => Ok(Description {
-                columns: &CLUSTER_COLUMNS,
-                rows: vec![vec![
-                    node.cluster_name.clone(),
-                    "Murmur3Partitioner".to_owned(),
-                    "DynamicEndpointSnitch".to_owned(),
-                ]],
-            }),
+            DescribeTarget::Cluster => Ok(self.cluster(cluster)),
             DescribeTarget::List(kind) => self.list(*kind),
             DescribeTarget::Schema { full } => {
                 let keyspaces = self.keyspaces().into_iter();
@@ -166,6 +182,15 @@ impl Describer<'_> {
             }
             DescribeTarget::Any { keyspace, name } => self.any(keyspace.as_deref(), name),
         }
+    }
+
+    /// The cluster and, in a user's keyspace, who holds its data.
+    fn cluster(&self, cluster: Cluster<'_>) -> Description {
+        let texts = [cluster.node.cluster_name.as_str(), "Murmur3Partitioner", "DynamicEndpointSnitch"];
+        let mut row: Row = texts.iter().map(|text| text.as_bytes().to_vec()).collect();
+        let replication = self.keyspace.and_then(|keyspace| self.catalog.replication(keyspace));
+        row.extend(replication.map(|replication| range_ownership(cluster, replication)));
+        Description { columns: &CLUSTER_COLUMNS[..row.len()], rows: vec![row] }
     }
 
     /// All keyspaces by name, the server's own among them.
@@ -256,13 +281,13 @@ impl Describer<'_> {
         }
     }
 
-    fn whole_keyspace(&self, keyspace: &Keyspace) -> Vec<Vec<String>> {
+    fn whole_keyspace(&self, keyspace: &Keyspace) -> Vec<Row> {
         let tables = Self::tables(keyspace).into_iter().map(|table| self.table_row(table));
         let types = in_order_of_use(&keyspace.types).into_iter().map(type_row);
         std::iter::once(keyspace_row(keyspace)).chain(types).chain(tables).collect()
     }
 
-    fn table_row(&self, table: &Table) -> Vec<String> {
+    fn table_row(&self, table: &Table) -> Row {
         let text = match self.with_internals {
             true => describe::table_with_internals(table),
             false => describe::table(table),
@@ -271,24 +296,68 @@ impl Describer<'_> {
     }
 }
 
-fn elements(rows: Vec<Vec<String>>) -> Description {
+fn elements(rows: Vec<Row>) -> Description {
     Description { columns: &ELEMENT_COLUMNS, rows }
 }
 
-fn keyspace_row(keyspace: &Keyspace) -> Vec<String> {
+fn keyspace_row(keyspace: &Keyspace) -> Row {
     element_row(keyspace.name(), "keyspace", keyspace.name(), describe::keyspace(keyspace))
 }
 
-fn type_row(ty: &UserType) -> Vec<String> {
+fn type_row(ty: &UserType) -> Row {
     element_row(&ty.keyspace, "type", &ty.name, describe::user_type(ty))
 }
 
-fn list_row(keyspace: &str, kind: &str, name: &str) -> Vec<String> {
-    vec![quote_identifier(keyspace).into_owned(), kind.to_owned(), quote_identifier(name).into_owned()]
+fn list_row(keyspace: &str, kind: &str, name: &str) -> Row {
+    [&*quote_identifier(keyspace), kind, &*quote_identifier(name)].map(|text| text.as_bytes().to_vec()).to_vec()
 }
 
-fn element_row(keyspace: &str, kind: &str, name: &str, text: String) -> Vec<String> {
+fn element_row(keyspace: &str, kind: &str, name: &str, text: String) -> Row {
     let mut row = list_row(keyspace, kind, name);
-    row.push(text);
+    row.push(text.into_bytes());
     row
+}
+
+fn range_ownership_type() -> CqlType {
+    let list = CqlType::List { element: Box::new(CqlType::Text), frozen: false };
+    CqlType::Map { key: Box::new(CqlType::Text), value: Box::new(list), frozen: false }
+}
+
+/// The ends of the ring's ranges as text, in the order of texts, each with the addresses of those who hold its data.
+fn range_ownership(cluster: Cluster<'_>, replication: &Replication) -> Vec<u8> {
+    let ring = cluster.coordinator.ring();
+    let address = |node| match node == ring.local() {
+        true => cluster.node.listen_address.ip(),
+        false => ring.node(node).address.ip(),
+    };
+    let holders = |nodes: &[NodeIndex]| {
+        let shown: Vec<String> = nodes.iter().map(|&node| storage_address(address(node))).collect();
+        value::texts(shown.iter().map(String::as_str)).unwrap_or_default()
+    };
+    let ends = ring.owners().iter().map(|&(end, _)| (end.to_string(), holders(replication.replicas(end))));
+    let ends: BTreeMap<String, Vec<u8>> = ends.collect();
+    value::blob_map(ends.iter().map(|(end, holders)| (end.as_str(), holders.as_slice()))).unwrap_or_default()
+}
+
+/// A node's address for other nodes as Cassandra shows it: one that no name was looked up for, and in Java's form.
+fn storage_address(address: IpAddr) -> String {
+    match address {
+        IpAddr::V4(address) => format!("/{address}:{STORAGE_PORT}"),
+        IpAddr::V6(address) => {
+            let groups = address.segments().map(|group| format!("{group:x}"));
+            format!("/[{}]:{STORAGE_PORT}", groups.join(":"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_shown_in_javas_form() {
+        let shown = |text: &str| storage_address(text.parse().expect("an address"));
+        assert_eq!(shown("127.0.0.1"), "/127.0.0.1:7000");
+        assert_eq!(shown("::1"), "/[0:0:0:0:0:0:0:1]:7000");
+    }
 }

@@ -28,7 +28,7 @@ pub(crate) use keys::{ClusteringChoice, InList, KeyChoice, SliceEnd};
 pub(crate) use modification::{Assignment, Modification, ModificationKind, Target};
 pub(crate) use operand::{Binds, LONG_TEXT_MIN, Operand, Source, long_decimal};
 pub(crate) use planner::{PlanContext, plan, plan_in_steps};
-pub(crate) use select::{Comparison, Filter, Keys, Order, Select, TokenEnd, TokenValue};
+pub(crate) use select::{Comparison, Filter, Keys, Order, Select, TokenEnd, TokenValue, token_type};
 pub(crate) use selection::{Output, Part, PartOf, Selected, Shape, Step};
 
 /// A planned statement.

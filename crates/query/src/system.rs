@@ -7,20 +7,20 @@ mod definitions;
 mod local;
 mod rows;
 mod schema_rows;
-mod value;
+pub(crate) mod value;
 mod views;
 
 use std::rc::Rc;
 
 use schema::{Keyspace, Schema, Table, system_keyspaces};
-use topology::token_of;
 
 use crate::clients::ClientInfo;
 use crate::node::NodeInfo;
+pub(crate) use local::STORAGE_PORT;
 pub use local::{CQL_VERSION, NATIVE_PROTOCOL_VERSION, PARTITIONER, RELEASE_VERSION};
 use rows::Rows;
 pub use rows::VirtualRow;
-pub(crate) use rows::partition_key;
+pub(crate) use rows::{PartitionOrder, partition_key};
 
 /// A system table's rows, some at a time, in the table's order.
 pub(crate) type Parts<'a> = Box<dyn Iterator<Item = Vec<VirtualRow>> + 'a>;
@@ -48,11 +48,12 @@ impl SystemTables {
     }
 
     /// The rows of `table`, one of [`SystemTables::schema`]'s: values in the order of [`Table::columns`], partitions
-    /// ordered by token and rows by clustering key, as a stored table gives them. They come part by part, each made when it is
-    /// asked for: all of a large schema's at once would take long.
+    /// in the order of [`PartitionOrder::of`] and rows by clustering key, as Cassandra gives them. They come part by part, each made
+    /// when it is asked for: all of a large schema's at once would take long.
     ///
-    /// `user` is the shard's schema, `clients` are all shards' where [`shows_clients`] says that they are wanted. With a `partition`, the first partition key column's value, only rows that have it
-    /// are made; a full schema is much to make up for a driver that asks after one keyspace.
+    /// `user` is the shard's schema, `clients` are all shards' where [`shows_clients`] says that they are wanted. With a
+    /// `partition`, its key, only its rows are made; a full schema is much to make up for a driver that asks after one keyspace.
+    /// (No table that has rows here has a key of several columns.)
     pub(crate) fn parts<'a>(
         &'a self,
         table: &'a Table,
@@ -73,11 +74,19 @@ impl SystemTables {
             ("system_schema", "tables") => stored_tables(schema_rows::push_table),
             ("system_schema", "columns") => stored_tables(schema_rows::push_columns),
             ("system_schema", "dropped_columns") => stored_tables(schema_rows::push_dropped_columns),
-            ("system_views", "clients") => Box::new(std::iter::once_with(|| {
-                part(table, |rows| clients.iter().for_each(|client| views::push_client(rows, client)))
-            })),
+            ("system_views", "clients") => {
+                let wanted = move |client: &&ClientInfo| partition.is_none_or(|key| key == views::client_key(client));
+                let clients = clients.iter().filter(wanted);
+                Box::new(std::iter::once_with(|| {
+                    part(table, |rows| clients.for_each(|client| views::push_client(rows, client)))
+                }))
+            }
             ("system_views", "settings") => {
-                Box::new(std::iter::once_with(|| part(table, |rows| views::push_settings(rows, &self.node))))
+                let wanted = move |(name, _): &&(String, _)| partition.is_none_or(|key| key == name.as_bytes());
+                let settings = self.node.settings.iter().filter(wanted);
+                Box::new(std::iter::once_with(|| {
+                    part(table, |rows| settings.for_each(|(name, set)| views::push_setting(rows, name, set.as_deref())))
+                }))
             }
             ("system_virtual_schema", "keyspaces") => of_virtual(schema_rows::push_virtual_keyspace),
             ("system_virtual_schema", "tables") => virtual_tables(schema_rows::push_virtual_table),
@@ -88,25 +97,21 @@ impl SystemTables {
     }
 
     /// The keyspaces that are not virtual, the server's and the user's, or the one called `partition`.
-    fn keyspaces<'a>(
-        &'a self,
-        user: &'a Schema,
-        partition: Option<&'a [u8]>,
-    ) -> impl Iterator<Item = &'a Keyspace> + 'a {
-        let all = self.schema.keyspaces().values().chain(user.keyspaces().values()).map(Rc::as_ref);
-        all.filter(move |keyspace| {
-            !system_keyspaces::is_virtual(keyspace.name())
-                && partition.is_none_or(|name| keyspace.name().as_bytes() == name)
-        })
+    fn keyspaces<'a>(&'a self, user: &'a Schema, partition: Option<&[u8]>) -> Vec<&'a Keyspace> {
+        let all = named(&self.schema, partition).chain(named(user, partition));
+        all.filter(|keyspace| !system_keyspaces::is_virtual(keyspace.name())).collect()
     }
 
-    fn virtual_keyspaces<'a>(&'a self, partition: Option<&'a [u8]>) -> impl Iterator<Item = &'a Keyspace> + 'a {
-        let all = self.schema.keyspaces().values().map(Rc::as_ref);
-        all.filter(move |keyspace| {
-            system_keyspaces::is_virtual(keyspace.name())
-                && partition.is_none_or(|name| keyspace.name().as_bytes() == name)
-        })
+    fn virtual_keyspaces(&self, partition: Option<&[u8]>) -> Vec<&Keyspace> {
+        named(&self.schema, partition).filter(|keyspace| system_keyspaces::is_virtual(keyspace.name())).collect()
     }
+}
+
+/// The keyspaces of a schema, or the one called `partition`.
+fn named<'a>(schema: &'a Schema, partition: Option<&[u8]>) -> impl Iterator<Item = &'a Keyspace> + use<'a> {
+    let one = partition.and_then(|name| schema.keyspace(std::str::from_utf8(name).ok()?));
+    let all = partition.is_none().then(|| schema.keyspaces().values());
+    one.into_iter().chain(all.into_iter().flatten()).map(Rc::as_ref)
 }
 
 /// Whether the rows of `table` are the node's clients.
@@ -114,28 +119,20 @@ pub(crate) fn shows_clients(table: &Table) -> bool {
     table.keyspace == "system_views" && table.name == "clients"
 }
 
-/// Rows of `table`, a part for each keyspace, in the order of their tokens.
-fn of_keyspaces<'a>(
-    table: &'a Table,
-    keyspaces: impl Iterator<Item = &'a Keyspace> + 'a,
-    push: fn(&mut Rows<'_>, &Keyspace),
-) -> Parts<'a> {
-    Box::new(in_order(keyspaces).map(move |keyspace| part(table, |rows| push(rows, keyspace))))
+/// Rows of `table`, a part for each keyspace, in the order of its partitions, which are keyspaces.
+fn of_keyspaces<'a>(table: &'a Table, keyspaces: Vec<&'a Keyspace>, push: fn(&mut Rows<'_>, &Keyspace)) -> Parts<'a> {
+    Box::new(in_order(table, keyspaces).map(move |keyspace| part(table, |rows| push(rows, keyspace))))
 }
 
 /// The same, a part for each table of the keyspaces.
-fn of_tables<'a>(
-    table: &'a Table,
-    keyspaces: impl Iterator<Item = &'a Keyspace> + 'a,
-    push: fn(&mut Rows<'_>, &Table),
-) -> Parts<'a> {
-    let described = in_order(keyspaces).flat_map(|keyspace| keyspace.tables.values());
+fn of_tables<'a>(table: &'a Table, keyspaces: Vec<&'a Keyspace>, push: fn(&mut Rows<'_>, &Table)) -> Parts<'a> {
+    let described = in_order(table, keyspaces).flat_map(|keyspace| keyspace.tables.values());
     Box::new(described.map(move |described| part(table, |rows| push(rows, described))))
 }
 
-fn in_order<'a>(keyspaces: impl Iterator<Item = &'a Keyspace>) -> std::vec::IntoIter<&'a Keyspace> {
-    let mut keyspaces: Vec<&Keyspace> = keyspaces.collect();
-    keyspaces.sort_by_cached_key(|keyspace| (token_of(keyspace.name().as_bytes()), keyspace.name().to_owned()));
+fn in_order<'a>(table: &Table, mut keyspaces: Vec<&'a Keyspace>) -> std::vec::IntoIter<&'a Keyspace> {
+    let order = PartitionOrder::of(table);
+    keyspaces.sort_by_cached_key(|keyspace| order.place(table, keyspace.name().as_bytes()));
     keyspaces.into_iter()
 }
 

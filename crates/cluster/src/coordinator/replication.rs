@@ -51,7 +51,7 @@ impl Replication {
 
     /// The replicas of a token, alive or not.
     #[inline]
-    pub(super) fn replicas(&self, token: Token) -> &[NodeIndex] {
+    pub fn replicas(&self, token: Token) -> &[NodeIndex] {
         self.map.replicas(token)
     }
 

@@ -214,7 +214,11 @@ impl Engine {
         let scanned = coordinator.scan(&select.replication, level, &select.table, command, limits, emitter).await;
         match scanned.map_err(|error| QueryError::Read { error, level, required })? {
             ReadDone::Stopped(position) => Ok(Some(position)),
-            ReadDone::Complete => Ok(None),
+            ReadDone::Complete => {
+                // The last partition may be a row of its own only now, and fill the page: a scan never knows that it is over.
+                emitter.end_partitions();
+                Ok((emitter.filled() == Filled::Page).then(|| emitter.partition_end()))
+            }
         }
     }
 }
@@ -369,7 +373,7 @@ pub(super) fn token_range(
 
 fn token_value(select: &Select, value: &TokenValue, binds: &Binds<'_>) -> Result<Token, QueryError> {
     match value {
-        TokenValue::Number(operand) => {
+        TokenValue::Given(operand) => {
             let bytes = match operand.value(binds)? {
                 Value::Null => return Err(invalid("Invalid null token value")),
                 _ => operand.key_value("partition key token", binds)?,

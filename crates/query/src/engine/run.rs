@@ -160,8 +160,11 @@ impl Engine {
                 write_void(out, header.version, header.stream);
             }
             Statement::Describe(statement) => {
+                // What USE said, not what the request says: as in Cassandra, whose requests' keyspace is for names in statements.
+                let keyspace = session.keyspace();
                 let (catalog, page) = (self.catalog(), describe::Page { id: call.id, params: call.params });
-                describe::write(statement, keyspace, &catalog, &self.inner.node, page, header, out)?;
+                let cluster = describe::Cluster { node: &self.inner.node, coordinator: &self.inner.coordinator };
+                describe::write(statement, keyspace.as_deref(), &catalog, cluster, page, header, out)?;
             }
             statement if schema::is_ddl(statement) => {
                 let outcome = self.change_schema(text, keyspace).await?;

@@ -1,25 +1,27 @@
 //! Reads of system tables: their rows are made up from the snapshot part by part, looked at one by one, and let go.
 
 use std::borrow::Cow;
+use std::ops::{Bound, RangeBounds};
 
 use cluster::coordinator::Unavailable;
-use cql_protocol::RowsWriter;
+use cql_protocol::{RowsWriter, Value};
 use mutation::{KeyRange, Position};
-use schema::system_keyspaces;
+use schema::{Table, system_keyspaces};
 use topology::{ConsistencyLevel, Token, token_of};
 
 use super::Engine;
 use super::now::Call;
-use super::read::{is_in, paging_key, paging_state, read_level, row_limits, token_range};
+use super::read::{is_in, limit, paging_key, paging_state, read_level, row_limits, token_range};
 use crate::clients::ClientInfo;
 use crate::control::{ControlReply, ControlRequest};
 use crate::error::{QueryError, invalid};
 use crate::execute::filter::Conditions;
+use crate::execute::key::keys;
 use crate::execute::parts::BoundParts;
-use crate::execute::rows::{LENGTH_STEP, PAGE_BYTES_MAX, RESULT_BYTES_MAX, RowLimits};
-use crate::paging::PagingState;
-use crate::plan::{Binds, Comparison, InList, KeyChoice, Keys, Order, Output, PartOf, Select, Selected};
-use crate::system::{VirtualRow, partition_key, shows_clients};
+use crate::execute::rows::{LENGTH_STEP, PAGE_BYTES_MAX, RESULT_BYTES_MAX, RowLimits, place_in_order};
+use crate::paging::{InvalidPagingState, PagingState};
+use crate::plan::{Binds, Keys, Order, Output, PartOf, Select, Selected, TokenEnd, TokenValue};
+use crate::system::{PartitionOrder, VirtualRow, partition_key, shows_clients};
 
 impl Engine {
     /// Answers a SELECT from a system table.
@@ -34,26 +36,38 @@ impl Engine {
         let runtime = &self.inner.runtime;
         let catalog = self.catalog();
         let state = paging_state(select, call, binds)?;
-        let tokens = match &select.keys {
-            Keys::Tokens { start, end } => token_range(select, start.as_deref(), end.as_deref(), binds)?,
-            Keys::Choices(_) => panic!("a condition on a system table's key is a filter"),
+        let mut wanted = match select.system_key.is_empty() {
+            true => None,
+            false => Some(keys(&select.table, &select.system_key, binds)?),
         };
-        if let (Some(state), Some(tokens)) = (&state, &tokens) {
-            state.check_place(tokens)?;
+        let order = if wanted.is_some() { PartitionOrder::Keys } else { PartitionOrder::of(&select.table) };
+        let range = PartitionRange::new(select, binds)?;
+        if let Some(state) = &state {
+            range.check_place(&select.table, state)?;
+            if let Some(keys) = &mut wanted {
+                // Partitions before the one where the page before ended are done.
+                let done = keys.iter().position(|key| *key == state.position.key).ok_or(InvalidPagingState)?;
+                keys.drain(..done);
+            }
         }
         let limits = row_limits(select, binds, call, state.as_ref())?;
-        let partition = wanted_partition(select, binds)?;
         let head = call.reply.head(&select.columns);
         let writer = RowsWriter::begin(out, call.reply.version, call.reply.stream, &head);
         let mut result = VirtualResult::new(select, binds, limits, state, out, writer)?;
         let clients = if shows_clients(&select.table) { self.all_clients().await? } else { Vec::new() };
-        let parts = catalog.system.parts(&select.table, &catalog.schema, &clients, partition);
-        if let Some(tokens) = tokens {
-            // What comes last may come in the last part.
+        let partitions: Vec<Option<&[u8]>> = match &wanted {
+            None => vec![None],
+            Some(keys) => keys.iter().map(|key| Some(key.as_slice())).collect(),
+        };
+        for partition in partitions {
+            if result.is_over() {
+                break;
+            }
+            // Rows come the other way round only of partitions that are named: what comes last may come in the last part.
             let mut reversed = Vec::new();
-            for part in parts {
+            for part in catalog.system.parts(&select.table, &catalog.schema, &clients, partition) {
                 match select.order {
-                    Order::Stored => result.add_all(part, &tokens),
+                    Order::Stored => result.add_all(part, order, &range),
                     Order::Reversed => reversed.extend(part),
                 }
                 if result.is_over() {
@@ -62,11 +76,16 @@ impl Engine {
                 runtime.maybe_yield().await;
             }
             while let Some(row) = reversed.pop() {
-                result.add_all([row], &tokens);
+                result.add_all([row], order, &range);
                 runtime.maybe_yield().await;
             }
+            runtime.maybe_yield().await;
         }
-        result.finish(call)
+        if !select.sort.is_empty() {
+            result.sort(limit(select.limit.as_ref(), binds)?);
+        }
+        let last_key = wanted.as_ref().and_then(|keys| keys.last()).map(Vec::as_slice);
+        result.finish(call, last_key)
     }
 
     async fn all_clients(&self) -> Result<Vec<ClientInfo>, QueryError> {
@@ -92,17 +111,69 @@ fn check_level(keyspace: &str, level: ConsistencyLevel) -> Result<(), QueryError
     Ok(())
 }
 
-/// The first partition key column's value, if the statement asks for one.
-fn wanted_partition<'a>(select: &'a Select, binds: &Binds<'a>) -> Result<Option<&'a [u8]>, QueryError> {
-    for filter in &select.filters {
-        if let (Selected::PartitionKey(0), Comparison::EqualToAny, InList::Operands(operands)) =
-            (filter.column, filter.comparison, &filter.operands)
-            && let [operand] = operands.as_slice()
-        {
-            return operand.key_value(&filter.name, binds).map(Some);
+/// The partitions that token() restricts a SELECT to, whatever its condition says beside.
+enum PartitionRange {
+    /// Those with these tokens; `None`: no partition.
+    Tokens(Option<KeyRange<'static>>),
+    /// Of a virtual table, whose tokens are its keys: those at these places.
+    Keys(Bound<Vec<u8>>, Bound<Vec<u8>>),
+}
+
+impl PartitionRange {
+    fn new(select: &Select, binds: &Binds<'_>) -> Result<Self, QueryError> {
+        let Keys::Tokens { start, end } = &select.keys else {
+            panic!("a condition on a system table's key is a filter");
+        };
+        if PartitionOrder::of(&select.table) == PartitionOrder::Tokens {
+            return Ok(PartitionRange::Tokens(token_range(select, start.as_deref(), end.as_deref(), binds)?));
+        }
+        let bound = |end: Option<&TokenEnd>| -> Result<(Bound<Vec<u8>>, bool), QueryError> {
+            let Some(end) = end else { return Ok((Bound::Unbounded, true)) };
+            let key = token_key(&end.value, binds)?;
+            let place = PartitionOrder::Keys.place(&select.table, key);
+            let bound = if end.is_inclusive { Bound::Included(place) } else { Bound::Excluded(place) };
+            Ok((bound, key.is_empty()))
+        };
+        let (start, _) = bound(start.as_deref())?;
+        // The smallest token stands for the end of all where a range ends, as in Cassandra.
+        let end = match bound(end.as_deref())? {
+            (_, true) => Bound::Unbounded,
+            (end, false) => end,
+        };
+        Ok(PartitionRange::Keys(start, end))
+    }
+
+    /// Whether a partition is inside.
+    fn has(&self, table: &Table, token: Token, key: &[u8]) -> bool {
+        match self {
+            PartitionRange::Tokens(range) => range.as_ref().is_some_and(|range| is_in(range, token)),
+            PartitionRange::Keys(Bound::Unbounded, Bound::Unbounded) => true,
+            PartitionRange::Keys(start, end) => {
+                (start.as_ref(), end.as_ref()).contains(&PartitionOrder::Keys.place(table, key))
+            }
         }
     }
-    Ok(None)
+
+    /// Refuses a page that begins where the statement does not read.
+    fn check_place(&self, table: &Table, state: &PagingState) -> Result<(), InvalidPagingState> {
+        match self.has(table, state.position.token, &state.position.key) {
+            true => Ok(()),
+            false => Err(InvalidPagingState),
+        }
+    }
+}
+
+/// The key that stands for a virtual table's token. The statement's plan says that it has one column.
+fn token_key<'a>(value: &'a TokenValue, binds: &Binds<'a>) -> Result<&'a [u8], QueryError> {
+    let operand = match value {
+        TokenValue::Given(operand) => operand,
+        TokenValue::OfKey(operands) => operands.first().expect("a key has a column"),
+    };
+    match operand.value(binds)? {
+        Value::Bytes(key) => Ok(key),
+        Value::Null => Err(invalid("Invalid null token value")),
+        Value::Unset => Err(invalid("Invalid unset value for argument in call to function token")),
+    }
 }
 
 /// A result while it is written.
@@ -123,6 +194,8 @@ struct VirtualResult<'r, 'v> {
     counted: u64,
     /// The other columns beside a COUNT, of the first row.
     first_row: Option<(VirtualRow, Token)>,
+    /// The rows so far with their places, if they are to be put in order at the end.
+    unsorted: Vec<(Vec<u8>, VirtualRow, Token)>,
     is_too_long: bool,
 }
 
@@ -152,6 +225,7 @@ impl<'r, 'v> VirtualResult<'r, 'v> {
             partition_left,
             counted: 0,
             first_row: None,
+            unsorted: Vec::new(),
             is_too_long: false,
         })
     }
@@ -161,18 +235,19 @@ impl<'r, 'v> VirtualResult<'r, 'v> {
         self.limits.rows == 0 || self.limits.page == 0 || self.is_too_long
     }
 
-    fn add_all(&mut self, rows: impl IntoIterator<Item = VirtualRow>, tokens: &KeyRange<'_>) {
+    fn add_all(&mut self, rows: impl IntoIterator<Item = VirtualRow>, order: PartitionOrder, range: &PartitionRange) {
+        let table = &self.select.table;
         for row in rows {
             if self.is_over() {
                 return;
             }
-            let key = partition_key(&self.select.table, &row);
+            let key = partition_key(table, &row);
             let token = token_of(&key);
-            if is_in(tokens, token)
+            if range.has(table, token, &key)
                 && self.conditions.pass(|selected| column(self.select, &row, selected).map(Cow::Borrowed))
             {
                 let place = Position { token, key, row: Some(clustering(self.select, &row)) };
-                if self.after.as_ref().is_none_or(|after| is_behind(&place, after, self.select.order)) {
+                if self.after.as_ref().is_none_or(|after| is_behind(&place, after, order, self.select)) {
                     self.add(row, place);
                 }
             }
@@ -189,20 +264,48 @@ impl<'r, 'v> VirtualResult<'r, 'v> {
         }
         self.partition_left -= 1;
         match &self.select.output {
-            Output::Rows(columns) => {
-                for selected in columns {
-                    self.value(&row, place.token, selected);
-                }
-                self.writer.end_row();
-                self.limits.rows -= 1;
-                self.limits.page -= 1;
+            Output::Rows(_) if !self.select.sort.is_empty() => {
+                let first = self.select.table.partition_key().len();
+                let order = place_in_order(self.select, |position| row.get(first + position)?.as_deref());
+                self.unsorted.push((order, row, place.token));
             }
+            Output::Rows(_) => self.write(&row, place.token),
             Output::Count { .. } => {
                 self.counted += 1;
                 self.first_row.get_or_insert((row, place.token));
             }
         }
         self.last = Some(place);
+        self.count_length();
+    }
+
+    /// Puts the rows of all partitions in order and writes the first of them.
+    fn sort(&mut self, limit: u32) {
+        let mut rows = std::mem::take(&mut self.unsorted);
+        rows.sort_by(|(a, ..), (b, ..)| a.cmp(b));
+        self.limits.rows = limit;
+        for (_, row, token) in rows {
+            if self.is_over() {
+                return;
+            }
+            self.write(&row, token);
+            self.count_length();
+        }
+    }
+
+    fn write(&mut self, row: &VirtualRow, token: Token) {
+        if let Output::Rows(columns) = &self.select.output {
+            for selected in columns {
+                self.value(row, token, selected);
+            }
+            self.writer.end_row();
+            self.limits.rows -= 1;
+            self.limits.page -= 1;
+        }
+    }
+
+    /// Ends the page, or the result, where it is long.
+    fn count_length(&mut self) {
         let length = self.out.len() - self.start;
         if self.limits.is_paged && length > PAGE_BYTES_MAX {
             self.limits.page = 0;
@@ -217,7 +320,10 @@ impl<'r, 'v> VirtualResult<'r, 'v> {
 
     fn value(&mut self, row: &VirtualRow, token: Token, selected: &Selected) {
         match selected {
-            Selected::Token => self.writer.value(self.out, Some(&token.0.to_be_bytes())),
+            Selected::Token => match PartitionOrder::of(&self.select.table) {
+                PartitionOrder::Tokens => self.writer.value(self.out, Some(&token.0.to_be_bytes())),
+                PartitionOrder::Keys => self.writer.value(self.out, Some(&partition_key(&self.select.table, row))),
+            },
             Selected::Generated(index) => {
                 let value = self.binds.generated.get(usize::from(*index));
                 self.writer.value(self.out, value.map(Vec::as_slice));
@@ -232,7 +338,8 @@ impl<'r, 'v> VirtualResult<'r, 'v> {
         }
     }
 
-    fn finish(mut self, call: &Call<'_>) -> Result<(), QueryError> {
+    /// `last_key` is the last of the partitions that the statement names, if it names any.
+    fn finish(mut self, call: &Call<'_>, last_key: Option<&[u8]>) -> Result<(), QueryError> {
         if self.is_too_long {
             return Err(invalid(format!("the result is longer than {RESULT_BYTES_MAX} bytes; ask for it in pages")));
         }
@@ -247,11 +354,11 @@ impl<'r, 'v> VirtualResult<'r, 'v> {
             }
             self.writer.end_row();
         }
-        // As in a stored table's pages, there may be nothing behind a full one.
-        let key = &self.select.system_key;
-        let is_one_row =
-            self.select.table.clustering().is_empty() && !key.is_empty() && key.iter().all(KeyChoice::is_single);
-        let has_more = self.limits.page == 0 && self.limits.rows > 0 && !is_one_row;
+        // As in a stored table's pages, there may be nothing behind a full one, unless the last partition that is named was seen
+        // to its end.
+        let is_at_end = self.partition_left == 0 || self.select.table.clustering().is_empty();
+        let is_last = self.last.as_ref().is_some_and(|place| Some(place.key.as_slice()) == last_key);
+        let has_more = self.limits.page == 0 && self.limits.rows > 0 && !(is_last && is_at_end);
         let state = self.last.filter(|_| has_more).map(|position| {
             let position = match self.select.is_distinct {
                 true => Position { row: None, ..position },
@@ -270,15 +377,16 @@ impl<'r, 'v> VirtualResult<'r, 'v> {
 }
 
 /// Whether the rows of `place` come after where the page before ended.
-fn is_behind(place: &Position, after: &Position, order: Order) -> bool {
-    let by_partition = (place.token, &place.key).cmp(&(after.token, &after.key));
-    by_partition
-        .then_with(|| match (&after.row, order) {
-            (None, _) => std::cmp::Ordering::Less,
-            (Some(_), Order::Stored) => place.row.cmp(&after.row),
-            (Some(_), Order::Reversed) => after.row.cmp(&place.row),
-        })
-        .is_gt()
+fn is_behind(place: &Position, after: &Position, order: PartitionOrder, select: &Select) -> bool {
+    if place.key != after.key {
+        let of = |key| order.place(&select.table, key);
+        return of(&place.key) > of(&after.key);
+    }
+    match (&after.row, select.order) {
+        (None, _) => false,
+        (Some(_), Order::Stored) => place.row > after.row,
+        (Some(_), Order::Reversed) => place.row < after.row,
+    }
 }
 
 /// The byte-comparable clustering of a row.

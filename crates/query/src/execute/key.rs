@@ -3,6 +3,7 @@
 use cql_protocol::Value;
 use cql_types::comparable::DECIMAL_BYTES_MAX;
 use schema::{Column, ColumnKind, Table};
+use stdx::Reader;
 
 use crate::error::{QueryError, invalid};
 use crate::plan::{Binds, InList, KeyChoice, Operand, long_decimal};
@@ -44,6 +45,18 @@ fn push_component(component: &[u8], key: &mut Vec<u8>) -> Result<(), QueryError>
     key.extend_from_slice(component);
     key.push(0);
     Ok(())
+}
+
+/// A component of a composite key.
+pub(crate) fn component(key: &[u8], position: usize) -> Option<&[u8]> {
+    let mut reader = Reader::new(key);
+    let mut component = None;
+    for _ in 0..=position {
+        let length = reader.u16().ok()?;
+        component = Some(reader.bytes(usize::from(length)).ok()?);
+        reader.u8().ok()?;
+    }
+    component
 }
 
 #[inline]
@@ -170,7 +183,7 @@ fn sort_unique(values: &mut Vec<Vec<u8>>, column: &Column) {
 /// The elements of a bound list: a count, then each with its length.
 fn list_elements(operand: &Operand, bytes: &[u8], column: &Column) -> Result<Vec<Vec<u8>>, QueryError> {
     debug_assert!(matches!(operand.ty, cql_types::CqlType::List { .. }));
-    let mut reader = stdx::Reader::new(bytes);
+    let mut reader = Reader::new(bytes);
     let malformed = |_: stdx::ReadError| invalid("Not enough bytes to read a list");
     let count = reader.i32().map_err(malformed)?;
     let mut values = Vec::new();

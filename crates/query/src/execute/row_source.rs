@@ -3,9 +3,9 @@
 use cql_types::CqlType;
 use mutation::{CellRef, ClusteringRef, Expiry, LiveCells, LiveRow, RowRef};
 use schema::{ColumnId, Table};
-use stdx::Reader;
 
 use super::elements;
+use super::key::component;
 use super::parts::{BoundParts, Times, Written};
 use crate::plan::{PartOf, Select, Selected, Shape};
 
@@ -191,18 +191,6 @@ impl Maker<'_, '_> {
         let left = |expiry: Expiry| expiry.local_deletion_time.saturating_sub(self.now_in_seconds);
         Written { timestamp: cell.timestamp, seconds_left: cell.expiry.map(left) }
     }
-}
-
-/// A component of a composite key.
-fn component(key: &[u8], position: usize) -> Option<&[u8]> {
-    let mut reader = Reader::new(key);
-    let mut component = None;
-    for _ in 0..=position {
-        let length = reader.u16().ok()?;
-        component = Some(reader.bytes(usize::from(length)).ok()?);
-        reader.u8().ok()?;
-    }
-    component
 }
 
 /// A number that is made for a row, in the bytes of its type.

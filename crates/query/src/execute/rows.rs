@@ -267,6 +267,11 @@ impl<'e> RowEmitter<'e> {
         self.stopped_at.take()
     }
 
+    /// The place behind the partition that was looked at last.
+    pub(crate) fn partition_end(&self) -> Position {
+        Position { token: self.token, key: self.buffer.key.clone(), row: None }
+    }
+
     /// Ends the last partition. Called when no more rows come.
     pub(crate) fn end_partitions(&mut self) {
         if self.is_static_pending && self.filled() == Filled::No {
@@ -381,7 +386,7 @@ impl<'e> RowEmitter<'e> {
         let key_columns = self.select.table.partition_key().len();
         if !self.select.sort.is_empty() {
             let clustering = row.map(|(clustering, _)| clustering);
-            let order = place_in_order(self.select, clustering);
+            let order = place_in_order(self.select, |position| clustering?.components().nth(position));
             let start = self.out.len();
             self.unsorted.push(UnsortedRow { order, bytes: start..start, partition: self.partitions });
         }
@@ -499,7 +504,7 @@ impl<'e> RowEmitter<'e> {
         }
         match self.flow() {
             Flow::Stop => {
-                self.stopped_at = Some(Position { token: self.token, key: self.buffer.key.clone(), row: None });
+                self.stopped_at = Some(self.partition_end());
                 Flow::Stop
             }
             _ => Flow::SkipPartition,
@@ -523,11 +528,10 @@ impl RowSink for RowEmitter<'_> {
     fn partition(&mut self, token: Token, key: &[u8], static_row: Option<LiveRow<'_>>) -> Flow {
         let is_same = self.has_partition && self.buffer.key == key;
         if !is_same && self.is_static_pending {
-            let (token, key) = (self.token, self.buffer.key.clone());
             self.emit_static_only();
             if self.flow() == Flow::Stop {
                 // The read is already at the next partition: the page ends before it.
-                self.stopped_at = Some(Position { token, key, row: None });
+                self.stopped_at = Some(self.partition_end());
                 return Flow::Stop;
             }
         }
@@ -580,13 +584,13 @@ impl RowSink for RowEmitter<'_> {
     }
 }
 
-/// A row's place in the order of ORDER BY. Null, which only a partition without rows has, is least.
-fn place_in_order(select: &Select, clustering: Option<ClusteringRef<'_>>) -> Vec<u8> {
+/// A row's place in the order of ORDER BY, by its clustering. Null, which only a partition without rows has, is least.
+pub(crate) fn place_in_order<'c>(select: &Select, clustering: impl Fn(usize) -> Option<&'c [u8]>) -> Vec<u8> {
     let mut order = Vec::new();
     for &(position, is_descending) in &select.sort {
         let position = usize::from(position);
         let start = order.len();
-        let value = clustering.and_then(|clustering| clustering.components().nth(position));
+        let value = clustering(position);
         order.push(u8::from(value.is_some()));
         if let (Some(value), Some(column)) = (value, select.table.clustering().get(position)) {
             cql_types::comparable::encode(&column.ty, value, false, &mut order);

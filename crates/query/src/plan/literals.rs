@@ -226,3 +226,6 @@ fn has_marker(term: &Term) -> bool {
         Term::Udt(fields) => fields.iter().any(|field| has_marker(&field.1)),
     }
 }
+
+#[cfg(test)]
+mod tests;

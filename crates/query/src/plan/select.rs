@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use cluster::coordinator::Replication;
 use cql_types::CqlType;
-use schema::Table;
+use schema::{Table, system_keyspaces};
 
 use super::ResultColumns;
 use super::keys::{ClusteringChoice, InList, KeyChoice, SliceEnd};
@@ -76,10 +76,19 @@ pub(crate) struct TokenEnd {
 /// How a token is given.
 #[derive(Debug)]
 pub(crate) enum TokenValue {
-    /// As a number.
-    Number(Operand),
+    /// As itself: a number; of a virtual table, whose tokens are its keys, a key.
+    Given(Operand),
     /// As token() of a key, column by column.
     OfKey(Vec<Operand>),
+}
+
+/// The type of token() of a table's key. Each virtual table has a partitioner for itself, whose tokens are the keys; all of them
+/// have keys of one column.
+pub(crate) fn token_type(table: &Table) -> CqlType {
+    match (system_keyspaces::is_virtual(&table.keyspace), table.partition_key()) {
+        (true, [column]) => column.ty.clone(),
+        _ => CqlType::Bigint,
+    }
 }
 
 /// The order in which a partition's rows come.
@@ -139,13 +148,17 @@ impl Select {
     /// What its client is told beside the rows: a count over many partitions reads them all.
     pub(crate) fn warning(&self) -> Option<&'static str> {
         let is_about_key = |filter: &Filter| matches!(filter.column, Selected::PartitionKey(_));
+        let named = match &self.keys {
+            Keys::Choices(choices) => choices,
+            Keys::Tokens { .. } => &self.system_key,
+        };
         match (&self.output, &self.keys) {
             (Output::Rows(_), _) => None,
+            _ if named.iter().any(KeyChoice::may_be_many) => {
+                Some("Aggregation query used on multiple partition keys (IN restriction)")
+            }
             (_, Keys::Tokens { start: None, end: None }) if !self.filters.iter().any(is_about_key) => {
                 Some("Aggregation query used without partition key")
-            }
-            (_, Keys::Choices(choices)) if choices.iter().any(KeyChoice::may_be_many) => {
-                Some("Aggregation query used on multiple partition keys (IN restriction)")
             }
             _ => None,
         }

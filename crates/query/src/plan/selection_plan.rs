@@ -11,7 +11,9 @@ use super::parts::Parts;
 use super::planner::PlanContext;
 use super::restrictions::{Restrictions, StatementKind};
 use super::terms::{Markers, Receiver, undefined_column, unknown_function};
-use super::{Action, Generator, KeyChoice, Keys, Order, Output, PartOf, ResultColumns, Select, Selected, Source};
+use super::{
+    Action, Generator, KeyChoice, Keys, Order, Output, PartOf, ResultColumns, Select, Selected, Source, token_type,
+};
 use crate::error::{QueryError, invalid};
 
 /// What Cassandra says where rows would have to be looked at to be left out.
@@ -91,6 +93,7 @@ pub(super) fn plan(
         let markers = &mut Markers::default();
         let same = Restrictions::new(&select.relations, table, StatementKind::Select, allow_filtering, markers)?;
         restrict(&mut plan, same, allow_filtering)?;
+        plan.sort = sort(select, &plan);
         if let Keys::Choices(choices) = std::mem::replace(&mut plan.keys, Keys::Tokens { start: None, end: None }) {
             plan.system_key = choices;
         }
@@ -253,7 +256,7 @@ fn of_token(arguments: &[SelectorExpression], table: &Table) -> Result<ResultCol
         )));
     }
     let name = format!("system.token({})", names.join(", "));
-    Ok(ResultColumn { name, ty: CqlType::Bigint, selected: Some(Selected::Token) })
+    Ok(ResultColumn { name, ty: token_type(table), selected: Some(Selected::Token) })
 }
 
 /// Whether static columns are all that is asked for beside the partition key.

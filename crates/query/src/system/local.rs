@@ -16,7 +16,7 @@ pub const NATIVE_PROTOCOL_VERSION: &str = "5";
 pub const PARTITIONER: &str = "org.apache.cassandra.dht.Murmur3Partitioner";
 
 /// The port that Cassandra's nodes talk to each other on, for the columns that name one. Nothing listens there yet.
-const STORAGE_PORT: i32 = 7000;
+pub(crate) const STORAGE_PORT: i32 = 7000;
 
 pub(super) fn rows(table: &Table, node: &NodeInfo, schema: &Schema) -> Vec<VirtualRow> {
     let mut rows = Rows::of(table);

@@ -1,9 +1,11 @@
 //! Rows of system tables while they are collected: filled by column name, put out in the table's order.
 
-use schema::Table;
-use topology::{Token, token_of};
+use cql_types::CqlType;
+use schema::{Table, system_keyspaces};
+use topology::token_of;
 
 use super::value::Value;
+use crate::execute::key::component;
 
 /// A row's values in the order of [`Table::columns`]; `None` is null.
 pub type VirtualRow = Vec<Option<Vec<u8>>>;
@@ -29,17 +31,53 @@ impl<'a> Rows<'a> {
         self.rows.push(row);
     }
 
-    /// The rows as a table holds them: partitions by token, within them by clustering key.
+    /// The rows as a table holds them: partitions in their order, within them by clustering key.
     pub(super) fn finish(self) -> Vec<VirtualRow> {
         let Rows { table, rows } = self;
-        let mut keyed: Vec<(Token, VirtualRow)> =
-            rows.into_iter().map(|row| (token_of(&partition_key(table, &row)), row)).collect();
-        let key_count = table.partition_key().len();
-        keyed.sort_by(|(a_token, a), (b_token, b)| {
-            let by_key = a_token.cmp(b_token).then_with(|| a[..key_count].cmp(&b[..key_count]));
-            by_key.then_with(|| compare_clustering(table, a, b))
-        });
-        keyed.into_iter().map(|(_, row)| row).collect()
+        let order = PartitionOrder::of(table);
+        let mut placed: Vec<(Vec<u8>, VirtualRow)> =
+            rows.into_iter().map(|row| (order.place(table, &partition_key(table, &row)), row)).collect();
+        placed.sort_by(|(a_place, a), (b_place, b)| a_place.cmp(b_place).then_with(|| compare_clustering(table, a, b)));
+        placed.into_iter().map(|(_, row)| row).collect()
+    }
+}
+
+/// In which order partitions come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PartitionOrder {
+    /// By their keys' tokens.
+    Tokens,
+    /// By their keys' values.
+    Keys,
+}
+
+impl PartitionOrder {
+    /// The order of all of a table's partitions. Each of Cassandra's virtual tables has a partitioner for itself
+    /// (`LocalPartitioner`), whose tokens are the keys.
+    pub(crate) fn of(table: &Table) -> Self {
+        match system_keyspaces::is_virtual(&table.keyspace) {
+            true => PartitionOrder::Keys,
+            false => PartitionOrder::Tokens,
+        }
+    }
+
+    /// The place of a partition with this stored key: places are in the order of their bytes.
+    pub(crate) fn place(self, table: &Table, key: &[u8]) -> Vec<u8> {
+        let mut place = Vec::new();
+        match (self, table.partition_key()) {
+            (PartitionOrder::Tokens, _) => {
+                cql_types::comparable::encode(&CqlType::Bigint, &token_of(key).0.to_be_bytes(), false, &mut place);
+                place.extend_from_slice(key);
+            }
+            (PartitionOrder::Keys, [column]) => cql_types::comparable::encode(&column.ty, key, false, &mut place),
+            (PartitionOrder::Keys, columns) => {
+                for (position, column) in columns.iter().enumerate() {
+                    let value = component(key, position).unwrap_or_default();
+                    cql_types::comparable::encode(&column.ty, value, false, &mut place);
+                }
+            }
+        }
+        place
     }
 }
 

@@ -170,6 +170,44 @@ fn a_partition_has_the_rows_that_it_has_in_the_whole_table() {
 }
 
 #[test]
+fn a_partition_of_a_view_is_made_alone() {
+    let tables = SystemTables::new(node());
+    assert_eq!(
+        shown(&tables, "system_views", "settings", Some(b"commitlog_sync")),
+        "name='commitlog_sync' value='group'"
+    );
+    assert_eq!(shown(&tables, "system_views", "settings", Some(b"commitlog")), "");
+    assert_eq!(shown(&tables, "system_views", "clients", Some(&[127, 0, 0, 1])).lines().count(), 2);
+    assert_eq!(shown(&tables, "system_views", "clients", Some(&[127, 0, 0, 2])), "");
+}
+
+#[test]
+fn places_are_in_the_order_of_tokens_or_of_keys() {
+    let tables = SystemTables::new(node());
+    let sorted = |keyspace: &str, name: &str, keys: &[&'static [u8]]| {
+        let table = tables.table(keyspace, name).expect("the table is there");
+        let mut keys = keys.to_vec();
+        keys.sort_by_key(|key| PartitionOrder::of(table).place(table, key));
+        keys
+    };
+    let names: [&[u8]; 3] = [b"system_traces", b"system_auth", b"system"];
+    assert_eq!(sorted("system_schema", "tables", &names), [b"system_auth" as &[u8], b"system", b"system_traces"]);
+    assert_eq!(
+        sorted("system_virtual_schema", "tables", &names),
+        [b"system" as &[u8], b"system_auth", b"system_traces"]
+    );
+    // A key of several columns, component by component, and not by their lengths, which stand first.
+    let composite = tables.table("system", "sstable_activity_v2").expect("the table is there");
+    let key = |components: [&str; 3]| {
+        let of = |component: &str| [&(component.len() as u16).to_be_bytes()[..], component.as_bytes(), &[0]].concat();
+        components.map(of).concat()
+    };
+    let place = |components| PartitionOrder::Keys.place(composite, &key(components));
+    assert!(place(["aa", "b", "c"]) < place(["b", "a", "a"]));
+    assert!(place(["a", "bb", "c"]) < place(["a", "c", "a"]));
+}
+
+#[test]
 fn views_show_the_node_as_it_is() {
     let tables = SystemTables::new(node());
     expect_test::expect![[r#"
@@ -190,5 +228,9 @@ fn virtual_tables_are_listed_apart() {
     let keyspaces = shown(&tables, "system_virtual_schema", "keyspaces", None);
     assert!(keyspaces.contains("'system_virtual_schema'") && keyspaces.contains("'system_views'"), "{keyspaces}");
     assert!(!shown(&tables, "system_schema", "keyspaces", None).contains("system_virtual_schema"));
+    expect_test::expect![[r#"
+        keyspace_name='system_views'
+        keyspace_name='system_virtual_schema'"#]]
+    .assert_eq(&keyspaces);
     assert!(shown(&tables, "system_virtual_schema", "columns", None).contains("column_name='keyspace_name'"));
 }

@@ -1,10 +1,10 @@
-//! Values of system tables in the native protocol's form.
+//! Values of system tables and descriptions in the native protocol's form.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 /// A value that a row may lack.
-pub(super) type Value = Option<Vec<u8>>;
+pub(crate) type Value = Option<Vec<u8>>;
 
 pub(super) fn text(value: &str) -> Value {
     Some(value.as_bytes().to_vec())
@@ -48,7 +48,7 @@ pub(super) fn inet(address: IpAddr) -> Value {
 }
 
 /// A set or list of texts in the given order; a set's must be sorted.
-pub(super) fn texts<'a>(values: impl IntoIterator<Item = &'a str>) -> Value {
+pub(crate) fn texts<'a>(values: impl IntoIterator<Item = &'a str>) -> Value {
     let mut out = vec![0; 4];
     let mut length = 0i32;
     for value in values {
@@ -65,7 +65,7 @@ pub(super) fn text_map(entries: &BTreeMap<String, String>) -> Value {
 }
 
 /// A map of texts to blobs, with keys ascending.
-pub(super) fn blob_map<'a>(entries: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Value {
+pub(crate) fn blob_map<'a>(entries: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Value {
     let mut out = vec![0; 4];
     let mut length = 0i32;
     for (key, value) in entries {

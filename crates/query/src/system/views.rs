@@ -1,7 +1,6 @@
 //! The rows of `system_views`: the node as it is now.
 
 use crate::clients::ClientInfo;
-use crate::node::NodeInfo;
 
 use super::rows::Rows;
 use super::value;
@@ -28,8 +27,11 @@ pub(super) fn push_client(rows: &mut Rows<'_>, client: &ClientInfo) {
     ]);
 }
 
-pub(super) fn push_settings(rows: &mut Rows<'_>, node: &NodeInfo) {
-    for (name, setting) in &node.settings {
-        rows.push([("name", value::text(name)), ("value", setting.as_deref().and_then(value::text))]);
-    }
+/// The key of the partition that a client is shown in.
+pub(super) fn client_key(client: &ClientInfo) -> Vec<u8> {
+    value::inet(client.address.ip()).unwrap_or_default()
+}
+
+pub(super) fn push_setting(rows: &mut Rows<'_>, name: &str, setting: Option<&str>) {
+    rows.push([("name", value::text(name)), ("value", setting.and_then(value::text))]);
 }

@@ -9,7 +9,7 @@ use cql_protocol::{Consistency, ErrorCode, QueryParams, Response, ResultBody, Va
 type Row = Vec<Option<Vec<u8>>>;
 
 /// A SELECT of each shape. All have more than two pages of two rows; none shows what a restart changes.
-const SHAPES: [&str; 20] = [
+const SHAPES: [&str; 23] = [
     "SELECT * FROM ks.t WHERE p = 3",
     "SELECT c, v FROM ks.t WHERE p = 3 ORDER BY c DESC",
     "SELECT * FROM ks.t WHERE p = 3 AND c >= 2 AND c < 9",
@@ -30,6 +30,9 @@ const SHAPES: [&str; 20] = [
     "SELECT table_name FROM system_schema.tables WHERE keyspace_name = 'system' ORDER BY table_name DESC LIMIT 17",
     "SELECT table_name, column_name FROM system_schema.columns PER PARTITION LIMIT 4",
     "SELECT DISTINCT keyspace_name FROM system_schema.tables WHERE token(keyspace_name) > -9000000000000000000",
+    "SELECT * FROM system_schema.columns WHERE keyspace_name IN ('system_traces', 'nothere', 'system_auth', 'ks')",
+    "SELECT * FROM system_virtual_schema.columns",
+    "SELECT table_name FROM system_virtual_schema.columns WHERE token(keyspace_name) > 'system_views'",
 ];
 
 fn page(reply: &Reply) -> (Vec<Row>, Option<Vec<u8>>) {
@@ -151,6 +154,35 @@ fn each_size_of_page_gives_the_same_rows() {
                 assert_eq!(walk.seen, whole, "{text} in pages of {size}");
             }
         }
+    });
+}
+
+/// A partition with nothing but a static row is a row only when nothing else came: at the end of a scan that is when all is read.
+#[test]
+fn a_page_that_a_static_row_fills_at_the_end_is_not_known_to_be_the_last() {
+    let folder = Folder::new("paging-static-end");
+    run_node(folder.path(), 2, |client| async move {
+        must(&client, KEYSPACE).await;
+        must(&client, "CREATE TABLE ks.t (p int, c int, s int STATIC, PRIMARY KEY (p, c))").await;
+        must(&client, "INSERT INTO ks.t (p, s) VALUES (1, 1)").await;
+        must(&client, "INSERT INTO ks.t (p, s) VALUES (2, 1)").await;
+        let scans = ["SELECT p FROM ks.t", "SELECT p FROM ks.t WHERE s = 1 ALLOW FILTERING"];
+        for text in scans {
+            for (size, pages) in [(1, 3), (2, 2), (3, 1)] {
+                let mut walk = Walk::default();
+                walk.go_to_the_end(&client, text, size).await;
+                assert_eq!((walk.seen.len(), walk.pages), (2, pages), "{text} in pages of {size}");
+            }
+        }
+        // Partitions that are named are known to be over.
+        for (text, pages) in [("SELECT p FROM ks.t WHERE p = 1", 1), ("SELECT p FROM ks.t WHERE p IN (1, 2)", 2)] {
+            let mut walk = Walk::default();
+            walk.go_to_the_end(&client, text, 1).await;
+            assert_eq!(walk.pages, pages, "{text}");
+        }
+        let mut limited = Walk::default();
+        limited.go_to_the_end(&client, "SELECT p FROM ks.t LIMIT 2", 1).await;
+        assert_eq!((limited.seen.len(), limited.pages), (2, 2), "LIMIT is known to be reached");
     });
 }
 

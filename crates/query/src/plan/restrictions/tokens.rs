@@ -3,14 +3,13 @@
 use std::collections::BTreeSet;
 
 use cql_syntax::{Operator, Term};
-use cql_types::CqlType;
 use schema::{Column, Table};
 
 use super::merging::repeated;
 use super::{Restrictions, StatementKind, TokenRange};
 use crate::error::{QueryError, invalid};
 use crate::plan::terms::{Markers, Receiver, undefined_column};
-use crate::plan::{TokenEnd, TokenValue, shown};
+use crate::plan::{TokenEnd, TokenValue, shown, token_type};
 
 impl Restrictions {
     pub(super) fn add_token(
@@ -75,8 +74,8 @@ fn token_value(term: &Term, table: &Table, markers: &mut Markers) -> Result<Toke
         let operands = arguments.iter().zip(columns).enumerate().map(operand).collect::<Result<_, _>>()?;
         return Ok(TokenValue::OfKey(operands));
     }
-    let receiver = Receiver::new(table, "partition key token", CqlType::Bigint);
-    Ok(TokenValue::Number(markers.operand(term, &receiver)?))
+    let receiver = Receiver::new(table, "partition key token", token_type(table));
+    Ok(TokenValue::Given(markers.operand(term, &receiver)?))
 }
 
 impl TokenRange {
