@@ -49,15 +49,12 @@ fn ours(names: &[String], budget: Duration) -> Result<Passed, String> {
     let began = Instant::now();
     let left = || budget.saturating_sub(began.elapsed());
     let jars = cassandra::fetch()?;
-    let mut writer = Cassandra::spawn(Purpose::AnswersOfNone, free_port()?, None)?;
-    let mut reader = Cassandra::spawn_in("cassandra-reader", Purpose::AnswersOfNone, free_port()?, None)?;
-    writer.wait_until_it_listens()?;
-    reader.wait_until_it_listens()?;
-    let served = format!("da@{}@{}", reader.folder.display(), reader.port);
-    let written = format!("da@{}@{}", writer.folder.display(), writer.port);
-    let judged = asked(judge("ours").arg(&jars).args([&written, &served]).args(names), left())?;
-    let ended = format!("da@{}@0", reader.folder.display());
-    drop((writer, reader));
+    let mut server = Cassandra::spawn(Purpose::AnswersOfNone, free_port()?, None)?;
+    server.wait_until_it_listens()?;
+    let running = format!("da@{}@{}", server.folder.display(), server.port);
+    let judged = asked(judge("ours").arg(&jars).arg(running).args(names), left())?;
+    let ended = format!("da@{}@0", server.folder.display());
+    drop(server);
     Ok(both(judged, asked(judge("verify").arg(&jars).arg(ended).args(names), left())?))
 }
 

@@ -18,28 +18,33 @@ const SUBJECTS: [(&str, u16); 2] = [("uring", 1), ("epoll", 2)];
 /// What Helenus cannot write yet: updates of counters come with the part that has them. It reads them.
 const NOT_WRITTEN: [&str; 1] = ["counters"];
 
-/// Has the first server and Helenus write the chapters, compares what `sstabledump` prints of either's files, and has the second server serve
-/// Helenus's files. The second server's tables are flushed at the end, so that `verify` may follow when it has ended.
-pub fn ours(jars: &Path, writer: &Writer, reader: &Writer, names: &[&str]) -> Result<bool, String> {
-    let tools = Tools::new(jars, &writer.folder.join("tools"))?;
-    let mut expected = written(names)?;
-    write_tables(&tools, writer, &mut expected)?;
+/// Has the server and Helenus write the chapters, compares what `sstabledump` prints of either's files, and has the server serve Helenus's files
+/// in place of its own. Its tables are flushed at the end, so that `verify` may follow when it has ended.
+pub fn ours(jars: &Path, server: &Writer, names: &[&str]) -> Result<bool, String> {
+    let tools = Tools::new(jars, &server.folder.join("tools"))?;
+    let recorded = written(names)?;
     let mut tally = Tally::default();
+    let mut real = recorded.clone();
+    write_tables(&tools, server, &mut real)?;
     let mut subject = Subject::start("uring", 1);
-    let mut given = written(names)?;
+    let mut given = recorded.clone();
     subject.write(&mut given)?;
-    for (expected, given) in expected.iter().zip(&given) {
-        tally.count(is_answered_alike(&expected.script, &given.script, &format!("{}, Helenus", given.keyspace)));
+    for ((recorded, real), given) in recorded.iter().zip(&real).zip(&given) {
+        let judged = [(real, "Cassandra"), (given, "Helenus")];
+        for (given, who) in judged {
+            let what = format!("{}, {who}", given.keyspace);
+            tally.count(is_answered_alike(&recorded.script, &given.script, &what));
+        }
     }
     // The folder goes with its builder.
     let (files, _builder) = subject.stop();
-    for chapter in &expected {
-        let real = folders::tables(&writer.data().join(&chapter.keyspace))?;
+    for chapter in &recorded {
+        let real = folders::tables(&server.data().join(&chapter.keyspace))?;
         let ours = folders::tables(&files.join(&chapter.keyspace))?;
         let (real, ours) = (dumps(&tools, chapter, &real)?, dumps(&tools, chapter, &ours)?);
         compare(chapter, &real, &ours, &mut tally);
     }
-    serve(&tools, reader, &expected, &files, &mut tally)?;
+    serve(&tools, server, &recorded, &files, &mut tally)?;
     Ok(tally.report("what Helenus wrote"))
 }
 
