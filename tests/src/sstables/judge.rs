@@ -8,7 +8,7 @@ use crate::sstables::Writer;
 use crate::sstables::corpus::{Chapter, chapters};
 use crate::sstables::dump::{self, Dumps};
 use crate::sstables::fixtures::write_tables;
-use crate::sstables::folders::{self, Table};
+use crate::sstables::folders;
 use crate::sstables::subject::Subject;
 use crate::sstables::tools::{Job, Tools};
 
@@ -38,12 +38,8 @@ pub fn ours(jars: &Path, server: &Writer, names: &[&str]) -> Result<bool, String
     }
     // The folder goes with its builder.
     let (files, _builder) = subject.stop();
-    for chapter in &recorded {
-        let real = folders::tables(&server.data().join(&chapter.keyspace))?;
-        let ours = folders::tables(&files.join(&chapter.keyspace))?;
-        let (real, ours) = (dumps(&tools, chapter, &real)?, dumps(&tools, chapter, &ours)?);
-        compare(chapter, &real, &ours, &mut tally);
-    }
+    let dumped = dumps(&tools, &recorded, &[&server.data(), &files])?;
+    compare(&dumped[0], &dumped[1], &mut tally);
     serve(&tools, server, &recorded, &files, &mut tally)?;
     Ok(tally.report("what Helenus wrote"))
 }
@@ -82,41 +78,49 @@ fn written(names: &[&str]) -> Result<Vec<Chapter>, String> {
     Ok(chapters)
 }
 
-/// Dumps of the tables' files, which `sstabledump` must all accept.
-fn dumps(tools: &Tools, chapter: &Chapter, tables: &[Table]) -> Result<BTreeMap<String, Dumps>, String> {
+/// Dumps of tables by keyspace and table.
+type Dumped = BTreeMap<(String, String), Dumps>;
+
+/// Dumps of the chapters' tables below each of the folders. `sstabledump` must accept all of them.
+fn dumps(tools: &Tools, chapters: &[Chapter], folders: &[&Path]) -> Result<Vec<Dumped>, String> {
     let scratch = tools.scratch("dumps")?;
-    let mut jobs = Vec::new();
-    let mut of_table = Vec::new();
-    for table in tables {
-        for data in table.data_files()? {
-            let output = scratch.join(format!("{}.json", jobs.len()));
-            jobs.push(Job { class: "SSTableExport", arguments: vec![data.display().to_string()], output });
-            of_table.push((table.name.clone(), data));
+    let (mut jobs, mut of_table) = (Vec::new(), Vec::new());
+    let mut dumped: Vec<Dumped> = folders.iter().map(|_| Dumped::new()).collect();
+    for ((place, folder), chapter) in
+        folders.iter().enumerate().flat_map(|at| chapters.iter().map(move |one| (at, one)))
+    {
+        for table in folders::tables(&folder.join(&chapter.keyspace))? {
+            let reversed = chapter.reversed(&table.name);
+            let name = (chapter.keyspace.clone(), table.name.clone());
+            dumped[place].insert(name.clone(), Dumps::default());
+            for data in table.data_files()? {
+                let output = scratch.join(format!("{}.json", jobs.len()));
+                jobs.push(Job { class: "SSTableExport", arguments: vec![data.display().to_string()], output });
+                of_table.push((place, name.clone(), reversed.clone()));
+            }
         }
     }
-    let mut dumps: BTreeMap<String, Dumps> =
-        tables.iter().map(|table| (table.name.clone(), Dumps::default())).collect();
-    for ((job, (name, data)), ended) in jobs.iter().zip(of_table).zip(tools.run(&jobs, None)?) {
+    // All in one call: most of a call's time is the start of its JVM.
+    for ((job, (place, name, reversed)), ended) in jobs.iter().zip(of_table).zip(tools.run(&jobs, None)?) {
         if ended.code != 0 {
-            return Err(format!("sstabledump refuses {}: code {}: {}", data.display(), ended.code, ended.errors));
+            return Err(format!("sstabledump refuses {}: code {}: {}", job.arguments[0], ended.code, ended.errors));
         }
         let text =
             std::fs::read_to_string(&job.output).map_err(|error| format!("{}: {error}", job.output.display()))?;
-        let reversed = chapter.reversed(&name);
-        dumps.entry(name).or_default().push(&text, &reversed)?;
+        dumped[place].entry(name).or_default().push(&text, &reversed)?;
     }
-    Ok(dumps)
+    Ok(dumped)
 }
 
 /// Whether each table's dumps say the same.
-fn compare(chapter: &Chapter, real: &BTreeMap<String, Dumps>, ours: &BTreeMap<String, Dumps>, tally: &mut Tally) {
-    for (table, real) in real {
-        let difference = match ours.get(table) {
+fn compare(real: &Dumped, ours: &Dumped, tally: &mut Tally) {
+    for ((keyspace, table), real) in real {
+        let difference = match ours.get(&(keyspace.clone(), table.clone())) {
             Some(ours) => dump::difference(real, ours),
             None => Some("Helenus has no folder for it".into()),
         };
         if let Some(difference) = &difference {
-            println!("the dump of {}.{table} is another one: {difference}\n", chapter.keyspace);
+            println!("the dump of {keyspace}.{table} is another one: {difference}\n");
         }
         tally.count(difference.is_none());
     }
