@@ -38,7 +38,9 @@ pub fn ours(jars: &Path, server: &Writer, names: &[&str]) -> Result<bool, String
     }
     // The folder goes with its builder.
     let (files, _builder) = subject.stop();
-    let dumped = dumps(&tools, &recorded, &[&server.data(), &files])?;
+    // What the real one compacted says the same in other files.
+    let flushed: Vec<Chapter> = recorded.iter().filter(|chapter| !chapter.is_compacted()).cloned().collect();
+    let dumped = dumps(&tools, &flushed, &[&server.data(), &files])?;
     compare(&dumped[0], &dumped[1], &mut tally);
     serve(&tools, server, &recorded, &files, &mut tally)?;
     Ok(tally.report("what Helenus wrote"))
