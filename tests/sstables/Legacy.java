@@ -1,7 +1,7 @@
 // Has the engine of Cassandra 3.11 write SSTables, without its server: that needs an older JVM than the tools and the other servers do.
 //
 // Arguments: a folder with a file of statements for each keyspace, `keyspace.txt`; a line is a timestamp, the time, and the statement with
-// tabs between, or `flush`. The data lies in `cassandra.storagedir` afterwards.
+// tabs between, `flush` or `compact`. The data lies in `cassandra.storagedir` afterwards.
 
 import java.io.File;
 import java.nio.ByteBuffer;
@@ -46,6 +46,12 @@ public final class Legacy {
             if (line.equals("flush")) {
                 for (ColumnFamilyStore store : Keyspace.open(keyspace).getColumnFamilyStores()) {
                     store.forceBlockingFlush();
+                }
+                continue;
+            }
+            if (line.equals("compact")) {
+                for (ColumnFamilyStore store : Keyspace.open(keyspace).getColumnFamilyStores()) {
+                    store.forceMajorCompaction();
                 }
                 continue;
             }

@@ -3,9 +3,9 @@
 //! - `fixtures JARS FOLDER little|all SERVER [NAME…]`: has the server write the scripts' tables, and keeps their folders. The answers of the
 //!   server that writes `da` are written into the scripts; the others must give the same
 //! - `statements FOLDER`: what a Cassandra 3 is to write, for `Legacy.java`
-//! - `ours JARS SERVER SERVER [NAME…]`: the first server and Helenus write the same, and dumps must be the same; the second server serves
-//!   Helenus's files and must answer as the scripts say
-//! - `verify JARS SERVER [NAME…]`: `sstableverify` must accept what the second server served, and refuse it when it is broken
+//! - `ours JARS SERVER [NAME…]`: the server and Helenus write the same, and dumps must be the same; then the server serves Helenus's files and
+//!   must answer as the scripts say
+//! - `verify JARS SERVER [NAME…]`: `sstableverify` must accept what that server served, and refuse it when it is broken
 //! - `theirs FIXTURES VERSION,… [NAME…]`: Helenus serves the fixtures of these versions and must answer as the scripts say
 //! - `peers JARS FIXTURES VERSION SERVER [NAME…]`: the server serves the fixtures of that version and must answer as the scripts say
 //!
@@ -27,7 +27,7 @@ fn main() -> ExitCode {
             let kept = if *kept == "all" { Kept::All } else { Kept::Little };
             sstables::fixtures(Path::new(jars), Path::new(folder), kept, writer, names)
         }
-        ("ours", [jars, names @ ..], [writer, reader]) => sstables::ours(Path::new(jars), writer, reader, names),
+        ("ours", [jars, names @ ..], [server]) => sstables::ours(Path::new(jars), server, names),
         ("verify", [jars, names @ ..], [reader]) => sstables::verify(Path::new(jars), reader, names),
         ("theirs", [fixtures, versions, names @ ..], []) => {
             sstables::theirs(Path::new(fixtures), &versions.split(',').collect::<Vec<_>>(), names)

@@ -45,7 +45,7 @@ impl Settings {
             lint: seconds(180),
             unit: seconds(120),
             drivers: seconds(240),
-            oracle: seconds(120),
+            oracle: seconds(240),
             hostile: seconds(60),
             crash: seconds(150),
             planted: seconds(210),

@@ -14,33 +14,49 @@ use crate::{process, workspace};
 
 /// Versions, and the configuration under which each is written.
 pub const WRITERS: [(&str, Purpose); 3] =
-    [("da", Purpose::AnswersOfNone), ("oa", Purpose::FilesOfBig), ("nb", Purpose::AnswersOfDefaults)];
+    [("da", Purpose::FilesOfTries), ("oa", Purpose::FilesOfBig), ("nb", Purpose::FilesOfDefaults)];
 
 pub const TIME: Duration = Duration::from_secs(1800);
 
-/// `cargo xtask fixtures [--all FOLDER] [VERSION…]`.
+/// `cargo xtask fixtures [--all FOLDER] [VERSION…] [NAME…]`: of these versions and these scripts, or of all.
 pub fn run(arguments: &[String]) -> Result<(), String> {
     let (folder, kept, wanted) = match arguments {
         [word, folder, wanted @ ..] if word == "--all" => (PathBuf::from(folder), "all", wanted),
         wanted => (workspace::root().join("crates/sstable/testdata/cassandra"), "little", wanted),
     };
     let folder = std::path::absolute(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let is_known = |version: &str| version == legacy::VERSION || WRITERS.iter().any(|(name, _)| *name == version);
-    let unknown = wanted.iter().find(|version| !is_known(version));
-    if let Some(unknown) = unknown {
-        return Err(format!("no server writes {unknown}"));
-    }
+    let is_version = |word: &&String| *word == legacy::VERSION || WRITERS.iter().any(|(name, _)| word == name);
+    let (versions, names): (Vec<&String>, Vec<&String>) = wanted.iter().partition(is_version);
+    let is_wanted = |version: &str| versions.is_empty() || versions.iter().any(|wanted| *wanted == version);
     build_judge()?;
-    if wanted.is_empty() || wanted.iter().any(|wanted| wanted == legacy::VERSION) {
-        write_legacy(&folder, kept)?;
-    }
+    let to = Target { folder: &folder, kept, names: &names };
+    // The first one's answers are recorded, the others' are held against them.
     for (version, purpose) in WRITERS {
-        if wanted.is_empty() || wanted.iter().any(|wanted| wanted == version) {
-            write_version(&folder, kept, version, purpose)?;
+        if is_wanted(version) {
+            write_version(&to, version, purpose)?;
         }
+    }
+    if is_wanted(legacy::VERSION) {
+        write_legacy(&to)?;
     }
     println!("written to {}", folder.display());
     Ok(())
+}
+
+/// What is kept of which scripts, and where.
+struct Target<'a> {
+    folder: &'a Path,
+    kept: &'a str,
+    names: &'a [&'a String],
+}
+
+impl Target<'_> {
+    /// Has the judge keep what that server wrote.
+    fn keep(&self, jars: &Path, writer: &str) -> Result<(), String> {
+        let mut judge = judge("fixtures");
+        judge.args([jars, self.folder]).args([self.kept, writer]).args(self.names);
+        process::must(&mut judge, TIME).map(drop)
+    }
 }
 
 /// Builds the judge, so that no server waits for the compiler.
@@ -48,13 +64,12 @@ pub fn build_judge() -> Result<(), String> {
     process::must(cargo_test().args(["--no-run", "--test", "sstables"]), TIME).map(drop)
 }
 
-fn write_legacy(folder: &Path, kept: &str) -> Result<(), String> {
+fn write_legacy(to: &Target<'_>) -> Result<(), String> {
     let (jars, scratch) = (cassandra::fetch()?, workspace::scratch("cassandra-legacy")?);
     let statements = scratch.join("statements");
     process::must(judge("statements").arg(&statements), TIME)?;
     process::must(&mut legacy::command(&scratch, &statements)?, TIME)?;
-    let writer = format!("{}@{}@0", legacy::VERSION, scratch.display());
-    process::must(judge("fixtures").arg(jars).arg(folder).arg(kept).arg(writer), TIME).map(drop)
+    to.keep(&jars, &format!("{}@{}@0", legacy::VERSION, scratch.display()))
 }
 
 /// The judge, to be told the rest.
@@ -64,10 +79,9 @@ pub fn judge(command: &str) -> Command {
     judge
 }
 
-fn write_version(folder: &Path, kept: &str, version: &str, purpose: Purpose) -> Result<(), String> {
+fn write_version(to: &Target<'_>, version: &str, purpose: Purpose) -> Result<(), String> {
     let jars = cassandra::fetch()?;
     let mut server = Cassandra::spawn(purpose, free_port()?, None)?;
     server.wait_until_it_listens()?;
-    let writer = format!("{version}@{}@{}", server.folder.display(), server.port);
-    process::must(judge("fixtures").arg(jars).arg(folder).arg(kept).arg(writer), TIME).map(drop)
+    to.keep(&jars, &format!("{version}@{}@{}", server.folder.display(), server.port))
 }

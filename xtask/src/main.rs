@@ -48,7 +48,7 @@ cargo xtask <task>
                      take the marks away from what Helenus no longer lacks; `mark WHY [PATH…]` sets them
   oracle --sstables [ours | theirs | peers] [NAME…]
                      SSTables of Helenus before a real Cassandra and its tools, and the real one's before Helenus
-  fixtures [--all FOLDER] [VERSION…]
+  fixtures [--all FOLDER] [VERSION…] [NAME…]
                      have a real Cassandra write the SSTables that tests read: da, oa, nb, me; --all: with dumps and answers
   cassandra [PORT]   run a real Cassandra 5.0.6 in the foreground, to hold tests against it
 ";

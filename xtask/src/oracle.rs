@@ -6,9 +6,9 @@ use std::net::TcpListener;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::peers::cassandra::{Cassandra, Purpose};
-use crate::process;
 use crate::report::{Counts, Passed};
-use crate::tests::{Effort, build_release, cargo_test, environment};
+use crate::tests::{Effort, both, build_release, cargo_test, environment};
+use crate::{process, sstables};
 
 /// Both configurations; the first one's answers are those that Helenus must give.
 const CONFIGURATIONS: [Purpose; 2] = [Purpose::AnswersOfNone, Purpose::AnswersOfDefaults];
@@ -21,11 +21,15 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     build_runner(TIME)?;
     let output = match &words[..] {
-        ["record", paths @ ..] => with_servers(|servers| runner("record", &[], servers, paths, TIME))?,
+        ["record", paths @ ..] => {
+            let servers = start_servers()?;
+            runner("record", &[], &named(&servers), paths, TIME)?
+        }
         ["check", rest @ ..] => {
             let seed = rest.first().map_or_else(seed, |seed| (*seed).to_string());
             let paths = rest.get(1..).unwrap_or_default();
-            with_servers(|servers| runner("check", &[&seed, SAMPLE_PERCENT], servers, paths, TIME))?
+            let servers = start_servers()?;
+            runner("check", &[&seed, SAMPLE_PERCENT], &named(&servers), paths, TIME)?
         }
         [command @ ("settle" | "mark"), rest @ ..] => {
             build_release(TIME)?;
@@ -39,19 +43,24 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
     if output.success { Ok(()) } else { Err(String::new()) }
 }
 
-/// The phase of the CI: all scripts against Helenus, some of them against the real servers again.
+/// The phase of the CI: all scripts against Helenus, some of them against the real servers again, and SSTables both ways.
 pub fn phase(budget: Duration) -> Result<Passed, String> {
     let began = Instant::now();
     let left = || budget.saturating_sub(began.elapsed());
     let replay = runner("replay", &[], &[], &[], left())?;
     let seed = seed();
-    let check = with_servers(|servers| runner("check", &[&seed, SAMPLE_PERCENT], servers, &[], left()))?;
+    let mut servers = start_servers()?;
+    let check = runner("check", &[&seed, SAMPLE_PERCENT], &named(&servers), &[], left())?;
     let counts = Counts::of(&replay.lines).and(Counts::of(&check.lines));
     if replay.success && counts.passed == 0 {
         return Err("the runner ran no script".into());
     }
+    let scripts = Passed { counts, success: replay.success && check.success, note: String::new() };
+    // The first one answers as Helenus must, and writes the same version of SSTables. The others have done their part.
+    let (_, server) = servers.swap_remove(0);
+    drop(servers);
     let note = format!("re-recorded by seed {seed}");
-    Ok(Passed { counts, success: replay.success && check.success, note })
+    Ok(Passed { note, ..both(scripts, sstables::phase(server, left())?) })
 }
 
 /// Another part of the scripts in each run; printed, so that it can be chosen again.
@@ -77,18 +86,24 @@ fn runner(
     process::run(environment(&mut cargo, Effort::Ci), budget)
 }
 
-/// Starts a server of each configuration, names them to `work` as `configuration=hash@address`, and ends them.
-fn with_servers(work: impl FnOnce(&[String]) -> Result<process::Output, String>) -> Result<process::Output, String> {
+/// Starts a server of each configuration, side by side.
+fn start_servers() -> Result<Vec<(Purpose, Cassandra)>, String> {
     let mut servers = Vec::new();
     for purpose in CONFIGURATIONS {
         servers.push((purpose, Cassandra::spawn(purpose, free_port()?, None)?));
     }
-    let mut named = Vec::new();
-    for (purpose, server) in &mut servers {
+    for (_, server) in &mut servers {
         server.wait_until_it_listens()?;
-        named.push(format!("{}={}@127.0.0.1:{}", purpose.name(), purpose.hash(), server.port));
     }
-    work(&named)
+    Ok(servers)
+}
+
+/// How the runner is told of servers: `configuration=hash@address`.
+fn named(servers: &[(Purpose, Cassandra)]) -> Vec<String> {
+    let name = |(purpose, server): &(Purpose, Cassandra)| {
+        format!("{}={}@127.0.0.1:{}", purpose.name(), purpose.hash(), server.port)
+    };
+    servers.iter().map(name).collect()
 }
 
 /// A port that is free, with the two behind it.

@@ -31,33 +31,35 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
         "ours" => ours(names, TIME)?,
         "theirs" => theirs(names, TIME)?,
         "peers" => peers(names, TIME)?,
-        _ => phase(names, TIME)?,
+        _ => both(ours(names, TIME)?, theirs(names, TIME)?),
     };
     println!("{} passed, {} failed", passed.counts.passed, passed.counts.failed);
     if passed.success { Ok(()) } else { Err(String::new()) }
 }
 
-/// Both ways.
-pub fn phase(names: &[String], budget: Duration) -> Result<Passed, String> {
-    let began = Instant::now();
-    let ours = ours(names, budget)?;
-    Ok(both(ours, theirs(names, budget.saturating_sub(began.elapsed()))?))
+/// What Helenus writes, before the real one.
+fn ours(names: &[String], budget: Duration) -> Result<Passed, String> {
+    let mut server = Cassandra::spawn(Purpose::AnswersOfNone, free_port()?, None)?;
+    server.wait_until_it_listens()?;
+    judged_by(server, names, budget)
 }
 
-/// What Helenus writes, before the real ones.
-fn ours(names: &[String], budget: Duration) -> Result<Passed, String> {
+/// All of it both ways. The server answers as Helenus must, and is ended here.
+pub fn phase(server: Cassandra, budget: Duration) -> Result<Passed, String> {
+    let began = Instant::now();
+    let ours = judged_by(server, &[], budget)?;
+    Ok(both(ours, theirs(&[], budget.saturating_sub(began.elapsed()))?))
+}
+
+/// Has the server judge what Helenus writes. The tool that verifies reads its folder when it has ended.
+fn judged_by(server: Cassandra, names: &[String], budget: Duration) -> Result<Passed, String> {
     let began = Instant::now();
     let left = || budget.saturating_sub(began.elapsed());
     let jars = cassandra::fetch()?;
-    let mut writer = Cassandra::spawn(Purpose::AnswersOfNone, free_port()?, None)?;
-    let mut reader = Cassandra::spawn_in("cassandra-reader", Purpose::AnswersOfNone, free_port()?, None)?;
-    writer.wait_until_it_listens()?;
-    reader.wait_until_it_listens()?;
-    let served = format!("da@{}@{}", reader.folder.display(), reader.port);
-    let written = format!("da@{}@{}", writer.folder.display(), writer.port);
-    let judged = asked(judge("ours").arg(&jars).args([&written, &served]).args(names), left())?;
-    let ended = format!("da@{}@0", reader.folder.display());
-    drop((writer, reader));
+    let running = format!("da@{}@{}", server.folder.display(), server.port);
+    let ended = format!("da@{}@0", server.folder.display());
+    let judged = asked(judge("ours").arg(&jars).arg(running).args(names), left())?;
+    drop(server);
     Ok(both(judged, asked(judge("verify").arg(&jars).arg(ended).args(names), left())?))
 }
 

@@ -13,7 +13,7 @@
 //! A *text* is a vint and that many bytes of UTF-8.
 
 use cql_types::CqlType;
-use schema::{Column, Table};
+use schema::{Column, ColumnKind, Table};
 use stdx::{Reader, varint};
 
 use crate::error::Corrupt;
@@ -88,6 +88,18 @@ impl Header {
             statics: in_cell_order(table.statics()),
             regulars: in_cell_order(table.regulars()),
         }
+    }
+
+    /// The same of rows that have cells of these columns too, which the table has no more.
+    pub fn with_dropped<'c>(mut self, dropped: impl IntoIterator<Item = &'c Column>) -> Self {
+        for column in dropped {
+            let columns = if column.kind == ColumnKind::Static { &mut self.statics } else { &mut self.regulars };
+            let order = |ty: &CqlType, name: &str| (ty.is_multi_cell(), name.to_owned());
+            let new = order(&column.ty, &column.name);
+            let at = columns.partition_point(|other| order(&other.ty, &other.name) < new);
+            columns.insert(at, HeaderColumn { name: column.name.clone(), ty: column.ty.clone() });
+        }
+        self
     }
 
     /// Reads a header that is all of `bytes`.

@@ -2,6 +2,8 @@
 //!
 //! `docs/internals/manifest.md` says in which order things become durable, and why.
 
+mod dropped;
+
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -337,7 +339,8 @@ impl Shard {
         let span = LogSpan { boot: end.boot, shard: end.shard, from: from.min(covered.sequence), to: end.sequence };
         let host = self.options().host.0;
         let origin = Origin { host, shard_count: self.sharder().shards, shard: end.shard, log: vec![span] };
-        let estimates = estimate(memtable);
+        let dropped = dropped::still_written(self.runtime(), memtable, &job.table).await;
+        let estimates = Estimates { dropped, ..estimate(memtable) };
         let mut writer = SstableWriter::create(self.runtime(), path, generation, &job.table, estimates, origin).await?;
         let mut walk = FlushWalk::over(memtable.clone());
         loop {

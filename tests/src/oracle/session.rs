@@ -71,11 +71,13 @@ impl Session {
         self.make_keyspace(client)
     }
 
-    /// Makes that keyspace and uses it from now on; the others stay.
+    /// Makes that keyspace anew and uses it from now on; the others stay.
     pub fn begin_in(&mut self, keyspace: &str) -> Result<(), String> {
         self.clients.clear();
         self.keyspace = keyspace.into();
-        self.make_keyspace(Client::connect(&self.address, VERSION)?)
+        let mut client = Client::connect(&self.address, VERSION)?;
+        must(&mut client, &format!("DROP KEYSPACE IF EXISTS {keyspace}"))?;
+        self.make_keyspace(client)
     }
 
     fn make_keyspace(&mut self, mut client: Client) -> Result<(), String> {

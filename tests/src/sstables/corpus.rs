@@ -1,6 +1,7 @@
 //! The scripts: statements that write a keyspace's tables in phases with flushes between, then ask them.
 //!
-//! A script is one of the oracle's with more directives. `@flush` stands above the first statement behind a flush. `@repeat N` runs a
+//! A script is one of the oracle's with more directives. `@flush` stands above the first statement behind a flush, and `@compact` beside it
+//! has a real server compact its tables then, each to one file. `@repeat N` runs a
 //! statement N times, with `{i}` counting from 0; `{i*7%100}` computes from left to right, `{i:03}` and `{i:08x}` fill with zeros.
 //! `@digest` shows an answer by a hash of its rows. `@since 5` marks what a major version brought.
 //! What a script does not say of timestamps and of now is filled in, so that each run writes the same; `@plain` leaves it.
@@ -79,12 +80,26 @@ impl Chapter {
         begins.zip(&ends).map(|(begin, &end)| &blocks[begin..end]).collect()
     }
 
-    /// What writes: a line for each statement with its timestamp and its now before it and tabs between, and `flush`.
+    /// Whether the tables are compacted before that phase.
+    pub fn is_compacted_before(&self, phase: usize) -> bool {
+        let first = self.phases().get(phase).and_then(|blocks| blocks.first().cloned());
+        first.is_some_and(|block| block.directive("compact").is_some())
+    }
+
+    /// Whether a real server's files are not those of its flushes.
+    pub fn is_compacted(&self) -> bool {
+        (0..self.phases().len()).any(|phase| self.is_compacted_before(phase))
+    }
+
+    /// What writes: a line for each statement with its timestamp and its now before it and tabs between, and `flush` or `compact`.
     pub fn writes(&self) -> Result<String, String> {
         let mut lines = String::new();
         for (at, block) in self.script.blocks.iter().enumerate() {
             if block.directive("flush").is_some() {
                 lines.push_str("flush\n");
+            }
+            if block.directive("compact").is_some() {
+                lines.push_str("compact\n");
             }
             for block in repeated(block)? {
                 let block = with_times(block, at);
@@ -232,7 +247,7 @@ fn computed(text: &str, number: u64) -> Option<String> {
 /// The block with a timestamp of its place and a fixed now, where it has none of its own.
 fn with_times(mut block: Block, place: usize) -> Block {
     let is_plain = block.directive("plain").is_some();
-    const OURS: [&str; 5] = ["@flush", "@plain", "@digest", "@repeat", "@since"];
+    const OURS: [&str; 6] = ["@flush", "@compact", "@plain", "@digest", "@repeat", "@since"];
     block.head.retain(|line| !OURS.iter().any(|directive| line.split(' ').next() == Some(directive)));
     if is_plain || block.statements().iter().any(|statement| is_of_schema(&statement.text)) {
         return block;

@@ -86,6 +86,9 @@ pub(super) fn write_tables(tools: &Tools, writer: &Writer, chapters: &mut [Chapt
         if phase + 1 < phases {
             tools.flush(writer.port + 1)?;
         }
+        for chapter in chapters.iter().filter(|chapter| chapter.is_compacted_before(phase + 1)) {
+            tools.compact(writer.port + 1, &chapter.keyspace)?;
+        }
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use crate::sstables::Writer;
 use crate::sstables::corpus::{Chapter, chapters};
 use crate::sstables::dump::{self, Dumps};
 use crate::sstables::fixtures::write_tables;
-use crate::sstables::folders::{self, Table};
+use crate::sstables::folders;
 use crate::sstables::subject::Subject;
 use crate::sstables::tools::{Job, Tools};
 
@@ -18,28 +18,31 @@ const SUBJECTS: [(&str, u16); 2] = [("uring", 1), ("epoll", 2)];
 /// What Helenus cannot write yet: updates of counters come with the part that has them. It reads them.
 const NOT_WRITTEN: [&str; 1] = ["counters"];
 
-/// Has the first server and Helenus write the chapters, compares what `sstabledump` prints of either's files, and has the second server serve
-/// Helenus's files. The second server's tables are flushed at the end, so that `verify` may follow when it has ended.
-pub fn ours(jars: &Path, writer: &Writer, reader: &Writer, names: &[&str]) -> Result<bool, String> {
-    let tools = Tools::new(jars, &writer.folder.join("tools"))?;
-    let mut expected = written(names)?;
-    write_tables(&tools, writer, &mut expected)?;
+/// Has the server and Helenus write the chapters, compares what `sstabledump` prints of either's files, and has the server serve Helenus's files
+/// in place of its own. Its tables are flushed at the end, so that `verify` may follow when it has ended.
+pub fn ours(jars: &Path, server: &Writer, names: &[&str]) -> Result<bool, String> {
+    let tools = Tools::new(jars, &server.folder.join("tools"))?;
+    let recorded = written(names)?;
     let mut tally = Tally::default();
+    let mut real = recorded.clone();
+    write_tables(&tools, server, &mut real)?;
     let mut subject = Subject::start("uring", 1);
-    let mut given = written(names)?;
+    let mut given = recorded.clone();
     subject.write(&mut given)?;
-    for (expected, given) in expected.iter().zip(&given) {
-        tally.count(is_answered_alike(&expected.script, &given.script, &format!("{}, Helenus", given.keyspace)));
+    for ((recorded, real), given) in recorded.iter().zip(&real).zip(&given) {
+        let judged = [(real, "Cassandra"), (given, "Helenus")];
+        for (given, who) in judged {
+            let what = format!("{}, {who}", given.keyspace);
+            tally.count(is_answered_alike(&recorded.script, &given.script, &what));
+        }
     }
     // The folder goes with its builder.
     let (files, _builder) = subject.stop();
-    for chapter in &expected {
-        let real = folders::tables(&writer.data().join(&chapter.keyspace))?;
-        let ours = folders::tables(&files.join(&chapter.keyspace))?;
-        let (real, ours) = (dumps(&tools, chapter, &real)?, dumps(&tools, chapter, &ours)?);
-        compare(chapter, &real, &ours, &mut tally);
-    }
-    serve(&tools, reader, &expected, &files, &mut tally)?;
+    // What the real one compacted says the same in other files.
+    let flushed: Vec<Chapter> = recorded.iter().filter(|chapter| !chapter.is_compacted()).cloned().collect();
+    let dumped = dumps(&tools, &flushed, &[&server.data(), &files])?;
+    compare(&dumped[0], &dumped[1], &mut tally);
+    serve(&tools, server, &recorded, &files, &mut tally)?;
     Ok(tally.report("what Helenus wrote"))
 }
 
@@ -77,41 +80,49 @@ fn written(names: &[&str]) -> Result<Vec<Chapter>, String> {
     Ok(chapters)
 }
 
-/// Dumps of the tables' files, which `sstabledump` must all accept.
-fn dumps(tools: &Tools, chapter: &Chapter, tables: &[Table]) -> Result<BTreeMap<String, Dumps>, String> {
+/// Dumps of tables by keyspace and table.
+type Dumped = BTreeMap<(String, String), Dumps>;
+
+/// Dumps of the chapters' tables below each of the folders. `sstabledump` must accept all of them.
+fn dumps(tools: &Tools, chapters: &[Chapter], folders: &[&Path]) -> Result<Vec<Dumped>, String> {
     let scratch = tools.scratch("dumps")?;
-    let mut jobs = Vec::new();
-    let mut of_table = Vec::new();
-    for table in tables {
-        for data in table.data_files()? {
-            let output = scratch.join(format!("{}.json", jobs.len()));
-            jobs.push(Job { class: "SSTableExport", arguments: vec![data.display().to_string()], output });
-            of_table.push((table.name.clone(), data));
+    let (mut jobs, mut of_table) = (Vec::new(), Vec::new());
+    let mut dumped: Vec<Dumped> = folders.iter().map(|_| Dumped::new()).collect();
+    for ((place, folder), chapter) in
+        folders.iter().enumerate().flat_map(|at| chapters.iter().map(move |one| (at, one)))
+    {
+        for table in folders::tables(&folder.join(&chapter.keyspace))? {
+            let reversed = chapter.reversed(&table.name);
+            let name = (chapter.keyspace.clone(), table.name.clone());
+            dumped[place].insert(name.clone(), Dumps::default());
+            for data in table.data_files()? {
+                let output = scratch.join(format!("{}.json", jobs.len()));
+                jobs.push(Job { class: "SSTableExport", arguments: vec![data.display().to_string()], output });
+                of_table.push((place, name.clone(), reversed.clone()));
+            }
         }
     }
-    let mut dumps: BTreeMap<String, Dumps> =
-        tables.iter().map(|table| (table.name.clone(), Dumps::default())).collect();
-    for ((job, (name, data)), ended) in jobs.iter().zip(of_table).zip(tools.run(&jobs, None)?) {
+    // All in one call: most of a call's time is the start of its JVM.
+    for ((job, (place, name, reversed)), ended) in jobs.iter().zip(of_table).zip(tools.run(&jobs, None)?) {
         if ended.code != 0 {
-            return Err(format!("sstabledump refuses {}: code {}: {}", data.display(), ended.code, ended.errors));
+            return Err(format!("sstabledump refuses {}: code {}: {}", job.arguments[0], ended.code, ended.errors));
         }
         let text =
             std::fs::read_to_string(&job.output).map_err(|error| format!("{}: {error}", job.output.display()))?;
-        let reversed = chapter.reversed(&name);
-        dumps.entry(name).or_default().push(&text, &reversed)?;
+        dumped[place].entry(name).or_default().push(&text, &reversed)?;
     }
-    Ok(dumps)
+    Ok(dumped)
 }
 
 /// Whether each table's dumps say the same.
-fn compare(chapter: &Chapter, real: &BTreeMap<String, Dumps>, ours: &BTreeMap<String, Dumps>, tally: &mut Tally) {
-    for (table, real) in real {
-        let difference = match ours.get(table) {
+fn compare(real: &Dumped, ours: &Dumped, tally: &mut Tally) {
+    for ((keyspace, table), real) in real {
+        let difference = match ours.get(&(keyspace.clone(), table.clone())) {
             Some(ours) => dump::difference(real, ours),
             None => Some("Helenus has no folder for it".into()),
         };
         if let Some(difference) = &difference {
-            println!("the dump of {}.{table} is another one: {difference}\n", chapter.keyspace);
+            println!("the dump of {keyspace}.{table} is another one: {difference}\n");
         }
         tally.count(difference.is_none());
     }

@@ -87,10 +87,20 @@ impl Tools {
 
     /// Flushes all tables of the server whose operators' port that is.
     pub fn flush(&self, port: u16) -> Result<(), String> {
-        let arguments = ["-h", "127.0.0.1", "-p", &port.to_string(), "flush"].map(String::from).into();
+        self.node_tool(port, &["flush"])
+    }
+
+    /// Has the server make one file of each of a keyspace's tables.
+    pub fn compact(&self, port: u16, keyspace: &str) -> Result<(), String> {
+        self.node_tool(port, &["compact", keyspace])
+    }
+
+    fn node_tool(&self, port: u16, words: &[&str]) -> Result<(), String> {
+        let port = port.to_string();
+        let arguments = ["-h", "127.0.0.1", "-p", &port].iter().chain(words).map(|word| (*word).to_string()).collect();
         let ended =
             self.run(&[Job { class: "NodeTool", arguments, output: self.scratch.join("nodetool.txt") }], None)?;
-        if ended[0].code == 0 { Ok(()) } else { Err(format!("nodetool flush failed: {}", ended[0].errors)) }
+        if ended[0].code == 0 { Ok(()) } else { Err(format!("nodetool {words:?} failed: {}", ended[0].errors)) }
     }
 
     /// Has a server look for new files of tables.

@@ -64,8 +64,12 @@ pub enum Purpose {
     AnswersOfNone,
     /// To answer, as it is configured when nobody says anything.
     AnswersOfDefaults,
-    /// To write sstables as Cassandra 5.0 did before it had tries.
+    /// To write sstables, as `AnswersOfNone` does.
+    FilesOfTries,
+    /// To write sstables as Cassandra 5.0 does without tries.
     FilesOfBig,
+    /// To write sstables as `AnswersOfDefaults` does, which are those of 4.0.
+    FilesOfDefaults,
 }
 
 impl Purpose {
@@ -75,14 +79,16 @@ impl Purpose {
             Purpose::Speed => "speed",
             Purpose::AnswersOfNone => "none-bti",
             Purpose::AnswersOfDefaults => "defaults",
-            Purpose::FilesOfBig => "none-big",
+            Purpose::FilesOfTries => "files-bti",
+            Purpose::FilesOfBig => "files-big",
+            Purpose::FilesOfDefaults => "files-defaults",
         }
     }
 
     fn jvm(self) -> &'static [&'static str] {
         match self {
             Purpose::Speed => &FOR_SPEED,
-            Purpose::AnswersOfNone | Purpose::AnswersOfDefaults | Purpose::FilesOfBig => &FOR_ANSWERS,
+            _ => &FOR_ANSWERS,
         }
     }
 
@@ -211,9 +217,14 @@ fn configuration(purpose: Purpose, port: u16) -> String {
          sstable:\n  selected_format: bti\n\
          memtable:\n  configurations:\n    default:\n      class_name: TrieMemtable\n";
     let chosen = match purpose {
-        Purpose::AnswersOfDefaults => "",
+        Purpose::AnswersOfDefaults | Purpose::FilesOfDefaults => "",
         Purpose::FilesOfBig => "storage_compatibility_mode: NONE\nsstable:\n  selected_format: big\n",
-        Purpose::Speed | Purpose::AnswersOfNone => newest,
+        Purpose::Speed | Purpose::AnswersOfNone | Purpose::FilesOfTries => newest,
+    };
+    // Otherwise a flush takes LZ4 where the table has a slower compressor.
+    let compression = match purpose {
+        Purpose::FilesOfTries | Purpose::FilesOfBig | Purpose::FilesOfDefaults => "flush_compression: table\n",
+        Purpose::Speed | Purpose::AnswersOfNone | Purpose::AnswersOfDefaults => "",
     };
     format!(
         "cluster_name: Test Cluster\n\
@@ -227,7 +238,7 @@ fn configuration(purpose: Purpose, port: u16) -> String {
          storage_port: {storage_port}\n\
          endpoint_snitch: SimpleSnitch\n\
          auto_snapshot: false\n\
-         {chosen}\
+         {chosen}{compression}\
          seed_provider:\n  - class_name: org.apache.cassandra.locator.SimpleSeedProvider\n    parameters:\n      - seeds: \"127.0.0.1:{storage_port}\"\n"
     )
 }

@@ -9,6 +9,9 @@
 //! u32 count, chunks' offsets u64      in Data.db
 //! ```
 //!
+//! What a compaction of Cassandra's wrote has one chunk more, behind the last one, of no data: it flushes its buffer twice at the end. It is
+//! listed here and stored in Data.db, and nobody reads it.
+//!
 //! Integers are big-endian and what Java calls signed: none is ever negative. Strings are Java's, of which only ASCII occurs. The
 //! file carries no checksum, so everything in it is compared with the length of Data.db.
 
@@ -26,6 +29,8 @@ pub struct CompressionInfo {
     data_length: u64,
     /// Where chunks begin, and where the last one ends.
     offsets: Vec<u64>,
+    /// Whether a chunk of no data stands behind the last one.
+    has_empty_chunk: bool,
 }
 
 /// Where a chunk is.
@@ -46,7 +51,7 @@ pub struct Chunk {
 impl CompressionInfo {
     /// Of no chunks yet.
     pub fn new(params: CompressionParams) -> Self {
-        CompressionInfo { params, data_length: 0, offsets: vec![0] }
+        CompressionInfo { params, data_length: 0, offsets: vec![0], has_empty_chunk: false }
     }
 
     /// Adds the next chunk: so many bytes of data, in so many bytes of Data.db with the checksum.
@@ -67,12 +72,12 @@ impl CompressionInfo {
         self.data_length
     }
 
-    /// The bytes of Data.db.
+    /// The bytes of Data.db, up to the last chunk's end.
     pub fn stored_length(&self) -> u64 {
         *self.offsets.last().expect("the end is there")
     }
 
-    /// How many chunks there are.
+    /// How many chunks there are that have data.
     pub fn chunk_count(&self) -> u64 {
         self.offsets.len() as u64 - 1
     }
@@ -115,7 +120,7 @@ impl CompressionInfo {
         out.extend_from_slice(&self.params.chunk_length.to_be_bytes());
         out.extend_from_slice(&self.params.max_compressed_length.to_be_bytes());
         out.extend_from_slice(&self.data_length.to_be_bytes());
-        let chunks = &self.offsets[..self.offsets.len() - 1];
+        let chunks = &self.offsets[..self.offsets.len() - usize::from(!self.has_empty_chunk)];
         push_u32(chunks.len(), &mut out);
         out.extend(chunks.iter().flat_map(|offset| offset.to_be_bytes()));
         out
@@ -182,7 +187,9 @@ fn read(reader: &mut Reader<'_>, version: Version, stored_length: u64) -> Result
     };
     let data_length = read_u64(reader)?;
     let count = read_u32(reader)?;
-    if u64::from(count) != data_length.div_ceil(u64::from(chunk_length)) {
+    let needed = data_length.div_ceil(u64::from(chunk_length));
+    let has_empty_chunk = u64::from(count) == needed + 1;
+    if u64::from(count) != needed && !has_empty_chunk {
         return Err(format!("{count} chunks of {chunk_length} bytes for {data_length} bytes of data"));
     }
     if reader.remaining() / 8 < count as usize {
@@ -200,10 +207,14 @@ fn read(reader: &mut Reader<'_>, version: Version, stored_length: u64) -> Result
     let longest = u64::from(chunk_length) + u64::from(chunk_length) / 4 + 1024;
     for (number, pair) in offsets.windows(2).enumerate() {
         let length = pair[1].saturating_sub(pair[0]);
-        if length <= CHUNK_CRC_BYTES as u64 || length > longest {
+        let has_data = (number as u64) < needed;
+        if length < CHUNK_CRC_BYTES as u64 + u64::from(has_data) || length > longest {
             return Err(format!("chunk {number} from byte {} to byte {}", pair[0], pair[1]));
         }
     }
+    if has_empty_chunk {
+        offsets.pop();
+    }
     let params = CompressionParams { compressor, options, chunk_length, max_compressed_length };
-    Ok(CompressionInfo { params, data_length, offsets })
+    Ok(CompressionInfo { params, data_length, offsets, has_empty_chunk })
 }

@@ -137,7 +137,18 @@ fn the_bytes_are_cassandras() {
     expected.extend_from_slice(b"\x7f\xff\xff\xff\0\0\0\0\0\0\x04\x0a\0\0\0\x02\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x64");
     assert_eq!(info.encode(), expected);
     let me = Version::parse("me").expect("a known version");
-    assert_eq!(CompressionInfo::decode(&old, me, 120), Ok(info));
+    assert_eq!(CompressionInfo::decode(&old, me, 120).as_ref(), Ok(&info));
+    // Behind the last chunk of what a compaction wrote stands one of no data.
+    let mut compacted = expected.clone();
+    let count = expected.len() - 17;
+    compacted[count] = 3;
+    compacted.extend_from_slice(b"\0\0\0\0\0\0\0\x78");
+    let read = CompressionInfo::decode(&compacted, Version::DA, 129).expect("an empty chunk of 9 bytes");
+    assert_eq!((read.chunk_count(), read.chunk(1), read.chunk(2)), (2, info.chunk(1), None));
+    assert_eq!(read.encode(), compacted);
+    compacted[count] = 4;
+    compacted.extend_from_slice(b"\0\0\0\0\0\0\0\x81");
+    CompressionInfo::decode(&compacted, Version::DA, 138).expect_err("two of them");
     let mut stored = Vec::new();
     ChunkEncoder::new(&self::params(Compressor::Lz4, 1024, 5)).encode(&[7; 600], &mut stored);
     assert_eq!(stored.len(), 604, "it is longer than 5 bytes, so it is stored as it is");

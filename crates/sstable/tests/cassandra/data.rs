@@ -194,14 +194,15 @@ fn older_versions_hold_the_same() {
             let folder = root.join(version.name()).join(below);
             let descriptor = Descriptor { version, generation: newest.descriptor.generation.clone() };
             let older = Fixture { folder, descriptor };
-            if older.read(Component::Data).is_none() {
+            let is_3 = version.name() == "me";
+            // 3.x has the machine's clock, and keeps tombstones that are new by it.
+            if older.read(Component::Data).is_none() || is_3 && older.is_compacted() {
                 continue;
             }
             let name = older.name();
             let mut reader = DataReader::new(version, &older.statistics().header, &table)
                 .unwrap_or_else(|error| panic!("{name}: {error}"));
             let items = read_all(&mut reader, &older.data(), &name);
-            let is_3 = version.name() == "me";
             common.has_seconds = !is_3;
             // What a statement wrote that 3.x does not know is not in its files.
             let partitions = keys(&items);

@@ -1,11 +1,12 @@
 //! What is known of an SSTable before it is written, and when it is.
 
+use schema::ColumnId;
 use sstable::Descriptor;
 use topology::Token;
 
 /// What is known of the data before it is written. The minima are the base that smaller numbers are encoded against: wrong ones
 /// cost room, nothing else.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Estimates {
     /// About how many partitions there will be: the Bloom filter is made for so many.
     pub partitions: u64,
@@ -15,6 +16,8 @@ pub struct Estimates {
     pub local_deletion_time_min: Option<u32>,
     /// The smallest time to live, seconds.
     pub ttl_min: Option<u32>,
+    /// Columns that the table has no more and whose cells are to be kept. Those of others that it has no more are left out.
+    pub dropped: Vec<ColumnId>,
 }
 
 /// What was written.

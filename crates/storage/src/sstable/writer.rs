@@ -137,7 +137,9 @@ impl SstableWriter {
         origin: Origin,
     ) -> Result<SstableWriter, WriteError> {
         let descriptor = Descriptor { version: Version::DA, generation };
-        let header = Header::of_table(table, estimates.encoding());
+        let dropped = table.dropped.values().map(|dropped| &dropped.column);
+        let dropped = dropped.filter(|column| estimates.dropped.contains(&column.id));
+        let header = Header::of_table(table, estimates.encoding()).with_dropped(dropped);
         let writer = DataWriter::new(table, &header).expect("a header of a table fits the table");
         let mut files = Vec::new();
         for component in [Component::Data, Component::Partitions, Component::Rows] {
