@@ -279,6 +279,8 @@ fn sstable_seeds(is_reversed: bool) -> (Vec<u8>, Vec<u8>) {
         compression_ratio: -1.0,
         host: [1; 16],
         token_space_coverage: Some(0.5),
+        level: 0,
+        repaired_at: 0,
     };
     let bytes = writer.finish().finish(&facts).write();
     let number = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().expect("four bytes")) as usize;

@@ -126,6 +126,12 @@ bugs! {
         "Reconciliation ignores what another replica has deleted by range.";
     LaneEndsWithItsPage, "lane-ends-with-its-page", Simulation,
         "Reconciliation takes the end of a replica's page for the end of its rows.";
+    TombstonePurgedEarly, "tombstone-purged-early", Storage,
+        "A compaction drops a tombstone that hides something in a file outside it.";
+    InputRemovedBeforeManifest, "input-removed-before-manifest", Simulation,
+        "A compaction removes its inputs before the manifest says that its outputs count.";
+    OverlappingLevel, "overlapping-level", Storage,
+        "A leveled compaction leaves out what its inputs overlap in the next level.";
     RepairWritesOwnRow, "repair-writes-own-row", Simulation,
         "Read repair writes to a replica what that replica has itself, not what all came to.";
 }

@@ -327,7 +327,7 @@ proptest! {
         let mut reader = DataReader::new(Version::DA, &header, &table).unwrap();
         prop_assert_eq!(&read_all(&mut reader, &bytes, "written"), &items);
 
-        let facts = FileFacts { bloom_filter_fp_chance: 0.01, compression_ratio: -1.0, host: [1; 16], token_space_coverage: None };
+        let facts = FileFacts { bloom_filter_fp_chance: 0.01, compression_ratio: -1.0, host: [1; 16], token_space_coverage: None, level: 0, repaired_at: 0 };
         let statistics = writer.finish().finish(&facts);
         let again = sstable::statistics::Statistics::read(Version::DA, &statistics.write());
         prop_assert_eq!(again, Ok(statistics));

@@ -6,6 +6,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use schema::{Table, TableId};
 use sstable::Component;
@@ -75,6 +76,8 @@ impl Shard {
     }
 
     async fn discard(&self, is_taken: impl Fn(&LiveRecord) -> bool, by: Discarded, at: &str) {
+        // A compaction that exchanges files has its outputs in the manifest then, or finds that its inputs are gone.
+        let _permit = self.compactor().exchange.acquire().await;
         let taken: Vec<LiveRecord> =
             self.manifest().contents().live.iter().filter(|live| is_taken(live)).cloned().collect();
         for live in taken {
@@ -136,7 +139,7 @@ impl Shard {
         }
     }
 
-    async fn remove_components(&self, name: &FileName) -> io::Result<()> {
+    pub(crate) async fn remove_components(&self, name: &FileName) -> io::Result<()> {
         let folder = self.data_folder().join(&name.folder);
         if !self.runtime().exists(&folder).await? {
             return Ok(());
@@ -154,12 +157,39 @@ impl Shard {
         let is_live =
             |name: &FileName| all.iter().any(|(_, contents)| contents.live.iter().any(|live| live.name == *name));
         let gone = all.iter().flat_map(|(_, contents)| &contents.gone);
-        for gone in gone.filter(|gone| gone.is_shared && !is_live(&gone.name)) {
+        let gone = gone.filter(|gone| gone.is_shared && !is_live(&gone.name)).cloned();
+        self.sweep(gone.collect()).await;
+        Ok(())
+    }
+
+    /// Takes shared files away. What one shard compacted and another one truncated belongs in the snapshot.
+    async fn sweep(&self, mut gone: Vec<GoneRecord>) {
+        gone.sort_by_key(|gone| gone.destination == Destination::Removed);
+        for gone in &gone {
             stdx::sometimes!("shared file swept");
-            if let Err(error) = self.take_away(gone).await {
-                tracing::warn!(%error, file = %gone.name.descriptor, "a file that does not count any more stays until the next start");
+            match self.take_away(gone).await {
+                Ok(()) => self.manifest().contents().forget(&gone.name),
+                Err(error) => {
+                    tracing::warn!(%error, file = %gone.name.descriptor, "a file that does not count any more stays until the next start");
+                }
             }
         }
+    }
+
+    /// [`Shard::sweep_shared`] while other shards append to their manifests: what is seen of a record may not be on the disk yet. So it
+    /// goes by what was there `rest` ago, and is synced.
+    pub(crate) async fn sweep_shared_while_written(&self, rest: Duration) -> Result<(), OpenError> {
+        let before = self.manifests().all().await?;
+        self.runtime().sleep(rest).await;
+        self.manifests().sync_all().await?;
+        let all = self.manifests().all().await?;
+        let is_live = |name: &FileName| {
+            let mut contents = before.iter().chain(&all).map(|(_, contents)| contents);
+            contents.any(|contents| contents.live.iter().any(|live| live.name == *name))
+        };
+        let gone = all.iter().flat_map(|(_, contents)| &contents.gone);
+        let gone = gone.filter(|gone| gone.is_shared && !is_live(&gone.name)).cloned();
+        self.sweep(gone.collect()).await;
         Ok(())
     }
 

@@ -259,6 +259,7 @@ impl Shard {
             self.log().flushed(job.table.id, job.frozen.covered);
         }
         let Some((live, sstable)) = self.write_file(&job).await? else { return Ok(()) };
+        let bytes = sstable.disk_bytes();
         let mut rest = RETRY_FIRST;
         // The file is whole: only its record is to be tried again.
         while let Err(error) = self.manifest().append(Record::Live(live.clone())).await {
@@ -269,6 +270,7 @@ impl Shard {
         if self.swap(&job, Some(sstable)) {
             self.log().flushed(job.table.id, job.frozen.covered);
             self.flusher().flushes.set(self.flusher().flushes.get() + 1);
+            self.compactor().flushed(job.table.id, bytes);
         } else {
             // It was truncated or dropped meanwhile. If that is durable, the file goes; else it will when it is.
             stdx::sometimes!("truncated during its flush");
@@ -278,7 +280,7 @@ impl Shard {
     }
 
     /// Waits until this shard count's manifests hold: files in others would be lost.
-    async fn wait_in_force(&self) -> Result<(), FlushError> {
+    pub(crate) async fn wait_in_force(&self) -> Result<(), FlushError> {
         while !self.flusher().is_in_force.get() {
             let in_force = self.manifests().are_in_force().await;
             match in_force.map_err(|error: OpenError| FlushError::Write { what: error.to_string() })? {
@@ -395,7 +397,7 @@ impl Shard {
     }
 
     /// The table's folder, whose name is durable.
-    async fn prepare_folder(&self, folder: &str) -> Result<PathBuf, FlushError> {
+    pub(crate) async fn prepare_folder(&self, folder: &str) -> Result<PathBuf, FlushError> {
         let data = self.data_folder();
         let path = data.join(folder);
         let failed = |error: std::io::Error| FlushError::Write { what: format!("{}: {error}", path.display()) };

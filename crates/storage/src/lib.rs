@@ -5,6 +5,7 @@
 
 mod batchlog;
 mod commitlog;
+mod compaction;
 mod discard;
 mod error;
 mod flush;
@@ -21,6 +22,7 @@ mod steps;
 mod tables;
 
 pub use batchlog::{BatchId, UnfinishedBatch};
+pub use compaction::{Compacted, CompactionError};
 pub use error::{ApplyError, FlushError, OpenError, SyncError};
 pub use options::{ReplayPosition, StorageOptions, SyncMode, Truncations};
 pub use shard::{Ack, LogSequence, Shard, StorageStats};

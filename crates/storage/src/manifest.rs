@@ -20,7 +20,7 @@ use crate::manifest::layout::{BLOCK, Head, Unreadable};
 
 pub use contents::Contents;
 pub use folder::{InForce, Manifests};
-pub use record::{Destination, FileName, GoneRecord, LiveRecord, Record};
+pub use record::{Destination, FileName, GoneRecord, LiveRecord, Record, ReplacedRecord};
 
 /// A manifest longer than this is written anew, if that halves it.
 const CONDENSE_BYTES: u64 = 256 << 10;

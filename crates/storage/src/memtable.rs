@@ -5,6 +5,7 @@
 mod arena;
 mod entry;
 mod flush;
+mod least;
 mod node;
 mod partition;
 mod pool;

@@ -55,6 +55,10 @@ pub struct StorageOptions {
     pub page_cache_bytes: usize,
     /// When the commit log's segments take more than this, bytes, tables are flushed so that the oldest may go.
     pub log_bytes_max: u64,
+    /// Whether tables are compacted unasked.
+    pub compacts: bool,
+    /// What the compactions of all shards together may write, bytes of data a second; 0: as much as they can.
+    pub compaction_throughput: u64,
     /// Whether what TRUNCATE and DROP take away is put aside as a snapshot.
     pub auto_snapshot: bool,
     /// Whether files of others that lie in the tables' folders are taken in at the start.
@@ -76,6 +80,9 @@ impl StorageOptions {
     /// Segments' default size.
     pub const SEGMENT_BYTES: u64 = 32 << 20;
 
+    /// What compactions may write by default, bytes a second.
+    pub const COMPACTION_THROUGHPUT: u64 = 64 << 20;
+
     /// Defaults for everything but the folder, the boot and the budget.
     pub fn new(dir: impl Into<PathBuf>, boot: u64, memory_bytes: usize) -> Self {
         StorageOptions {
@@ -85,6 +92,8 @@ impl StorageOptions {
             memory_bytes,
             page_cache_bytes: 32 << 20,
             log_bytes_max: 1 << 30,
+            compacts: true,
+            compaction_throughput: Self::COMPACTION_THROUGHPUT,
             auto_snapshot: true,
             takes_in_foreign_files: false,
             sync: SyncMode::Group,

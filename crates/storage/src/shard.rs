@@ -16,6 +16,7 @@ use crate::batchlog::Unfinished;
 use crate::commitlog::{
     CommitLog, FoundSegment, Ledger, damaged_path, io_error, log_folder, shard_folder, shard_folders,
 };
+use crate::compaction::{Compacted, Compactor};
 use crate::error::{ApplyError, OpenError, SyncError};
 use crate::flush::Flusher;
 use crate::manifest::{Manifest, Manifests};
@@ -73,6 +74,10 @@ pub struct StorageStats {
     pub flushes: u64,
     /// Files that are read.
     pub files: u64,
+    /// Compactions since the start.
+    pub compactions: u64,
+    /// What they took and made.
+    pub compacted: Compacted,
 }
 
 /// One shard's engine. Clones are the same engine.
@@ -93,6 +98,7 @@ struct Inner {
     /// Reads of several memtables and files that may be under way.
     reads: Semaphore,
     flusher: Flusher,
+    compactor: Compactor,
     /// The last truncations of this process that are durable.
     durable_truncations: RefCell<BTreeMap<TableId, ReplayPosition>>,
     unfinished: RefCell<Unfinished>,
@@ -155,6 +161,7 @@ impl Shard {
             is_trimming: false,
         };
         engine.tables.update(schema, &mut engine.pool);
+        let compactor = Compactor::new(options.compaction_throughput / u64::from(sharder.shards.max(1)));
         let pages = PageCache::new_planted(options.page_cache_bytes, options.planted);
         let inner = Inner {
             runtime: runtime.clone(),
@@ -165,6 +172,7 @@ impl Shard {
             pages,
             reads: Semaphore::new(READS_MAX),
             flusher,
+            compactor,
             durable_truncations: RefCell::default(),
             engine: RefCell::new(engine),
             log,
@@ -180,6 +188,7 @@ impl Shard {
         shard.inner.foreign.replace(found.into_foreign());
         shard.release_covered();
         shard.start_flusher();
+        shard.start_compactor();
         Ok(shard)
     }
 
@@ -214,6 +223,10 @@ impl Shard {
 
     pub(crate) fn flusher(&self) -> &Flusher {
         &self.inner.flusher
+    }
+
+    pub(crate) fn compactor(&self) -> &Compactor {
+        &self.inner.compactor
     }
 
     pub(crate) fn durable_truncations(&self) -> RefMut<'_, BTreeMap<TableId, ReplayPosition>> {
@@ -505,6 +518,8 @@ impl Shard {
             replayed: engine.counts.replayed,
             flushes: self.inner.flusher.flushes.get(),
             files: engine.tables.iter().map(|table| table.files.len() as u64).sum(),
+            compactions: self.inner.compactor.compactions.get(),
+            compacted: self.inner.compactor.compacted.get(),
         }
     }
 

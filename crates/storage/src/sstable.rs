@@ -12,6 +12,7 @@ mod output;
 mod pages;
 mod reader;
 mod reading;
+mod scan;
 mod slices;
 mod writer;
 
@@ -20,6 +21,7 @@ pub use error::{ReadError, WriteError};
 pub use info::{Estimates, SstableInfo};
 pub use pages::{PageCache, ReadCounts};
 pub use reader::Sstable;
+pub use scan::{At, Scan};
 pub use writer::SstableWriter;
 
 #[cfg(test)]

@@ -24,6 +24,10 @@ pub struct FileFacts {
     pub host: [u8; 16],
     /// The share of the ring from the first to the last token that the writer owns, if it is known.
     pub token_space_coverage: Option<f64>,
+    /// The level in leveled compaction.
+    pub level: u32,
+    /// When it was repaired, milliseconds since 1970; 0: it was not.
+    pub repaired_at: i64,
 }
 
 /// Statistics in the making.
@@ -202,8 +206,8 @@ impl StatisticsCollector {
             ttl_max,
             compression_ratio: facts.compression_ratio,
             tombstone_drop_times: self.tombstone_drop_times.finish(),
-            level: 0,
-            repaired_at: 0,
+            level: facts.level,
+            repaired_at: facts.repaired_at,
             covered_clustering: Some(self.covered.unwrap_or_else(nothing)),
             has_legacy_counter_shards: false,
             columns_set: self.columns_set.cast_signed(),

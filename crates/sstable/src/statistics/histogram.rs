@@ -46,6 +46,12 @@ impl EstimatedHistogram {
         self.counts.iter().fold(0, |sum, &count| sum.saturating_add(count))
     }
 
+    /// About what all values come to together.
+    pub fn sum(&self) -> f64 {
+        let offset = |bucket: usize| self.offsets.get(bucket).or(self.offsets.last()).copied().unwrap_or(0);
+        self.counts.iter().enumerate().map(|(bucket, count)| offset(bucket) as f64 * *count as f64).sum()
+    }
+
     /// The value that `share` of all are at most, as the offset of its bucket; 0 without any.
     pub fn percentile(&self, share: f64) -> i64 {
         let wanted = (self.count() as f64 * share).ceil() as i64;

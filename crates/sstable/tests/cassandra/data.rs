@@ -102,6 +102,8 @@ fn statistics_are_cassandras() {
             compression_ratio: theirs.stats.compression_ratio,
             host: theirs.stats.originating_host.expect("it is said who wrote it"),
             token_space_coverage: theirs.stats.token_space_coverage,
+            level: theirs.stats.level,
+            repaired_at: theirs.stats.repaired_at,
         };
         let mut ours = writer.finish().finish(&facts);
         ours.stats.commit_log_intervals.clone_from(&theirs.stats.commit_log_intervals);

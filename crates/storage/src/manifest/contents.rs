@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use schema::TableId;
 
-use crate::manifest::record::{FileName, GoneRecord, LiveRecord, Record};
+use crate::manifest::record::{Destination, FileName, GoneRecord, LiveRecord, Record, ReplacedRecord};
 use crate::options::ReplayPosition;
 
 /// The outcome of a manifest's records.
@@ -38,8 +38,28 @@ impl Contents {
                 self.begun.retain(|begun| *begun != gone.name);
                 self.gone.push(gone);
             }
+            Record::Replaced(replaced) => self.replace(&replaced),
             // It stands in a file of its own.
             Record::InForce(_) => {}
+        }
+    }
+
+    /// Outputs of a compaction take the place of its inputs.
+    fn replace(&mut self, replaced: &ReplacedRecord) {
+        let name = |descriptor: &sstable::Descriptor| FileName {
+            table: replaced.table,
+            folder: replaced.folder.clone(),
+            descriptor: descriptor.clone(),
+        };
+        for (descriptor, is_shared) in &replaced.inputs {
+            let name = name(descriptor);
+            self.live.retain(|live| live.name != name);
+            self.gone.push(GoneRecord { name, is_shared: *is_shared, destination: Destination::Removed });
+        }
+        for descriptor in &replaced.outputs {
+            let name = name(descriptor);
+            self.begun.retain(|begun| *begun != name);
+            self.live.push(LiveRecord { name, is_shared: false, end: replaced.end, covered: None });
         }
     }
 

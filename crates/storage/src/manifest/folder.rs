@@ -105,6 +105,17 @@ impl Manifests {
         self.all_of(self.head.shard_count).await
     }
 
+    /// Makes durable what was seen of the manifests of the present count.
+    pub async fn sync_all(&self) -> Result<(), OpenError> {
+        for shard in 0..self.head.shard_count {
+            let path = manifest_path(&self.data, Head { shard, ..self.head });
+            let options = OpenOptions { read: true, ..OpenOptions::default() };
+            let file = self.runtime.open(&path, options).await.map_err(io_error(&path))?;
+            file.sync_all().await.map_err(io_error(&path))?;
+        }
+        Ok(())
+    }
+
     /// Goes on with this shard's manifest of before.
     pub async fn reopen(&self, found: FoundManifest) -> Result<Manifest, OpenError> {
         let path = manifest_path(&self.data, self.head);

@@ -50,6 +50,21 @@ pub struct GoneRecord {
     pub destination: Destination,
 }
 
+/// A compaction's outputs count from here on, and its inputs do not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplacedRecord {
+    /// The table of all of them.
+    pub table: TableId,
+    /// Its folder below the data's.
+    pub folder: String,
+    /// The greatest of the inputs' ends: that of each output.
+    pub end: ReplayPosition,
+    /// The inputs, each with whether other shards name it too, or did.
+    pub inputs: Vec<(Descriptor, bool)>,
+    /// The outputs.
+    pub outputs: Vec<Descriptor>,
+}
+
 /// A record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Record {
@@ -63,6 +78,8 @@ pub enum Record {
     Gone(GoneRecord),
     /// The manifests of this shard count hold.
     InForce(u16),
+    /// A compaction's outputs count in the place of its inputs.
+    Replaced(ReplacedRecord),
 }
 
 const BEGUN: u8 = 1;
@@ -70,6 +87,7 @@ const LIVE: u8 = 2;
 const COVERED: u8 = 3;
 const GONE: u8 = 4;
 const IN_FORCE: u8 = 5;
+const REPLACED: u8 = 6;
 
 impl Record {
     /// The payload.
@@ -111,6 +129,21 @@ impl Record {
                 out.push(IN_FORCE);
                 out.extend_from_slice(&count.to_be_bytes());
             }
+            Record::Replaced(replaced) => {
+                out.push(REPLACED);
+                out.extend_from_slice(&replaced.table.0);
+                push_text(&replaced.folder, &mut out);
+                push_position(&replaced.end, &mut out);
+                push_count(replaced.inputs.len(), &mut out);
+                for (descriptor, is_shared) in &replaced.inputs {
+                    push_text(&descriptor.to_string(), &mut out);
+                    out.push(u8::from(*is_shared));
+                }
+                push_count(replaced.outputs.len(), &mut out);
+                for descriptor in &replaced.outputs {
+                    push_text(&descriptor.to_string(), &mut out);
+                }
+            }
         }
         out
     }
@@ -130,6 +163,10 @@ fn push_text(text: &str, out: &mut Vec<u8>) {
     let length = u16::try_from(text.len()).expect("names are short");
     out.extend_from_slice(&length.to_be_bytes());
     out.extend_from_slice(text.as_bytes());
+}
+
+fn push_count(count: usize, out: &mut Vec<u8>) {
+    out.push(u8::try_from(count).expect("a compaction has few files"));
 }
 
 fn push_name(name: &FileName, out: &mut Vec<u8>) {
@@ -165,6 +202,20 @@ fn read(reader: &mut Reader<'_>) -> Result<Record, String> {
             Ok(Record::Gone(GoneRecord { name, is_shared, destination }))
         }
         IN_FORCE => Ok(Record::InForce(reader.u16().map_err(short)?)),
+        REPLACED => {
+            let table = TableId(reader.array().map_err(short)?);
+            let folder = read_folder(reader)?;
+            let end = read_position(reader)?;
+            let mut inputs = Vec::new();
+            for _ in 0..reader.u8().map_err(short)? {
+                inputs.push((read_descriptor(reader)?, read_flag(reader)?));
+            }
+            let mut outputs = Vec::new();
+            for _ in 0..reader.u8().map_err(short)? {
+                outputs.push(read_descriptor(reader)?);
+            }
+            Ok(Record::Replaced(ReplacedRecord { table, folder, end, inputs, outputs }))
+        }
         kind => Err(format!("a record of the unknown kind {kind}")),
     }
 }
@@ -188,16 +239,26 @@ fn read_text(reader: &mut Reader<'_>) -> Result<String, String> {
 
 fn read_name(reader: &mut Reader<'_>) -> Result<FileName, String> {
     let table = TableId(reader.array().map_err(short)?);
+    let folder = read_folder(reader)?;
+    let descriptor = read_descriptor(reader)?;
+    Ok(FileName { table, folder, descriptor })
+}
+
+fn read_folder(reader: &mut Reader<'_>) -> Result<String, String> {
     let folder = read_text(reader)?;
     let is_below = folder.split('/').count() == 2 && folder.split('/').all(|part| !matches!(part, "" | "." | ".."));
     if !is_below {
         return Err(format!("{folder:?} is no table's folder"));
     }
+    Ok(folder)
+}
+
+fn read_descriptor(reader: &mut Reader<'_>) -> Result<Descriptor, String> {
     let text = read_text(reader)?;
     // A descriptor is what is left of a component's name.
     let parsed = Descriptor::parse(&format!("{text}-{}", sstable::Component::Data.name()));
     let (descriptor, _) = parsed.ok_or_else(|| format!("{text:?} names no SSTable"))?;
-    Ok(FileName { table, folder, descriptor })
+    Ok(descriptor)
 }
 
 fn read_position(reader: &mut Reader<'_>) -> Result<ReplayPosition, String> {
@@ -213,6 +274,29 @@ mod tests {
 
     use super::*;
 
+    fn replaced(inputs: usize, outputs: usize) -> ReplacedRecord {
+        let descriptor = |number: usize| {
+            let generation = Generation::Unique(format!("3gw5_0lzc_1cb5c2ghfzwy2irq{number:02}"));
+            Descriptor { version: Version::DA, generation }
+        };
+        ReplacedRecord {
+            table: TableId([3; 16]),
+            // The longest that a keyspace's and a table's name make.
+            folder: format!("{}/{}-{}", "k".repeat(48), "t".repeat(48), "0".repeat(32)),
+            end: ReplayPosition { boot: 3, shard: 1, sequence: 1 << 40 },
+            inputs: (0..inputs).map(|number| (descriptor(number), number % 2 == 0)).collect(),
+            outputs: (inputs..inputs + outputs).map(descriptor).collect(),
+        }
+    }
+
+    #[test]
+    fn the_largest_compaction_fits_in_a_block() {
+        let most = crate::compaction::strategy::INPUTS_MAX;
+        let outputs = crate::compaction::strategy::FILES_MAX - most;
+        let bytes = Record::Replaced(replaced(most, outputs)).encode();
+        assert!(bytes.len() <= crate::manifest::layout::PAYLOAD_MAX, "{} bytes", bytes.len());
+    }
+
     fn examples() -> Vec<Record> {
         let generation = Generation::Unique("3gw5_0lzc_1cb5c2ghfzwy2irqxx".to_owned());
         let descriptor = Descriptor { version: Version::DA, generation };
@@ -227,6 +311,8 @@ mod tests {
             Record::Gone(GoneRecord { name: name.clone(), is_shared: true, destination: Destination::Removed }),
             Record::Gone(GoneRecord { name, is_shared: false, destination: snapshot }),
             Record::InForce(7),
+            Record::Replaced(ReplacedRecord { outputs: Vec::new(), ..replaced(1, 0) }),
+            Record::Replaced(replaced(2, 3)),
         ]
     }
 

@@ -160,6 +160,8 @@ pub struct ReadWindow {
     start: u64,
     /// How much the next read takes.
     ahead: usize,
+    /// What it takes at most, if that is less than what any read does.
+    ahead_max: Option<usize>,
     /// How much is kept behind the place of a read.
     kept_behind: u64,
     /// The first of the bytes that were read backwards last.
@@ -178,10 +180,15 @@ pub(super) struct Head {
 }
 
 impl ReadWindow {
+    /// A window that takes at most so much at a time.
+    pub(super) fn bounded(ahead_max: usize) -> Self {
+        ReadWindow { ahead_max: Some(ahead_max.max(AHEAD_FIRST)), ..ReadWindow::default() }
+    }
+
     /// Forgets what it holds of another file.
     pub(super) fn turn_to(&mut self, file: &DataFile) {
         if self.of != file.number {
-            *self = ReadWindow { of: file.number, ..ReadWindow::default() };
+            *self = ReadWindow { of: file.number, ahead_max: self.ahead_max, ..ReadWindow::default() };
         }
     }
 
@@ -254,7 +261,8 @@ impl ReadWindow {
     }
 
     fn next_ahead(&mut self) -> usize {
-        self.ahead = (self.ahead * 2).clamp(AHEAD_FIRST, AHEAD_MAX);
+        let most = self.ahead_max.map_or(AHEAD_MAX, |most| most.min(AHEAD_MAX));
+        self.ahead = (self.ahead * 2).clamp(AHEAD_FIRST, most);
         self.ahead
     }
 

@@ -18,6 +18,10 @@ pub struct Estimates {
     pub ttl_min: Option<u32>,
     /// Columns that the table has no more and whose cells are to be kept. Those of others that it has no more are left out.
     pub dropped: Vec<ColumnId>,
+    /// The level in leveled compaction.
+    pub level: u32,
+    /// When all that it is made of was repaired, milliseconds since 1970; 0: it was not.
+    pub repaired_at: i64,
 }
 
 /// What was written.

@@ -69,7 +69,7 @@ impl Sstable {
         Ok(())
     }
 
-    fn new_reader(&self, table: &Table) -> Result<DataReader, ReadError> {
+    pub(super) fn new_reader(&self, table: &Table) -> Result<DataReader, ReadError> {
         let reader = DataReader::new(self.descriptor.version, &self.statistics.header, table);
         reader.map_err(|error| self.data.corrupt(0, error.to_string()))
     }

@@ -41,6 +41,8 @@ pub struct SstableWriter {
     descriptor: Descriptor,
     table: Rc<Table>,
     origin: Origin,
+    level: u32,
+    repaired_at: i64,
     writer: DataWriter,
     chunks: Chunks,
     /// Data that is in no chunk yet; it begins at `data_offset` in the data.
@@ -160,6 +162,8 @@ impl SstableWriter {
             descriptor,
             table: table.clone(),
             origin,
+            level: estimates.level,
+            repaired_at: estimates.repaired_at,
             writer,
             chunks: Chunks::of(table),
             pending: Vec::new(),
@@ -309,6 +313,8 @@ impl SstableWriter {
             compression_ratio: self.chunks.ratio(),
             host: self.origin.host,
             token_space_coverage: Some(token_space_coverage(tokens)),
+            level: self.level,
+            repaired_at: self.repaired_at,
         });
         let rows = statistics.stats.rows.max(0).cast_unsigned();
         let mut filter = Vec::new();

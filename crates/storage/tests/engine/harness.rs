@@ -106,14 +106,27 @@ pub struct Setup {
     /// Whether the tables' keyspace asks for the log.
     pub durable_writes: bool,
     pub truncations: Truncations,
+    /// The tables' compaction option, if it is not the default.
+    pub compaction: Vec<(&'static str, &'static str)>,
+    /// The tables' grace; `None`: the default.
+    pub gc_grace_seconds: Option<u32>,
 }
 
 impl Setup {
     pub fn new(folder: &Folder, boot: u64) -> Self {
         let mut options = StorageOptions::new(&folder.path, boot, 1 << 30);
         options.segment_bytes = 256 << 10;
+        // Tests count files; those of compactions ask for them.
+        options.compacts = false;
         options.planted = planted();
-        Setup { options, tables: vec![TABLE, OTHER], durable_writes: true, truncations: Truncations::new() }
+        Setup {
+            options,
+            tables: vec![TABLE, OTHER],
+            durable_writes: true,
+            truncations: Truncations::new(),
+            compaction: Vec::new(),
+            gc_grace_seconds: None,
+        }
     }
 
     pub fn boot(&self, boot: u64) -> Self {
@@ -127,8 +140,23 @@ impl Setup {
         self
     }
 
-    async fn open(self, runtime: Runtime, shards: u16) -> Result<Shard, OpenError> {
+    /// The tables, with their options.
+    pub fn schema(&self) -> Schema {
         let schema = schema_of(&self.tables, self.durable_writes);
+        let altered = self.tables.iter().filter_map(|id| schema.table_by_id(*id)).map(|table| {
+            let mut table = (**table).clone();
+            if !self.compaction.is_empty() {
+                let pairs = self.compaction.iter();
+                table.options.compaction = pairs.map(|(name, value)| ((*name).into(), (*value).into())).collect();
+            }
+            table.options.gc_grace_seconds = self.gc_grace_seconds.unwrap_or(table.options.gc_grace_seconds);
+            SchemaChange::PutTable(Box::new(table))
+        });
+        schema.with_all(&altered.collect::<Vec<_>>())
+    }
+
+    async fn open(self, runtime: Runtime, shards: u16) -> Result<Shard, OpenError> {
+        let schema = self.schema();
         Shard::open(&runtime, self.options, Sharder::new(shards), &schema, &self.truncations).await
     }
 }

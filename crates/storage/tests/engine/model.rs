@@ -1,4 +1,4 @@
-//! Random operations against a model in memory, with flushes, starts, other shard counts, truncations and time that passes.
+//! Random operations against a model in memory, with flushes, compactions, starts, other shard counts, truncations and time that passes.
 //!
 //! `HELENUS_MODEL_OPERATIONS` says how many, and `HELENUS_MODEL_SEED` which.
 #![allow(clippy::disallowed_methods)]
@@ -99,6 +99,7 @@ type Answer = (Option<Vec<u8>>, Vec<(i32, Vec<u8>)>);
 enum Step {
     Write { partition: u64, mutation: Vec<u8> },
     Flush,
+    Compact,
     Truncate,
     Read { partition: u64, first: i32, last: i32, reversed: bool, now: u32, answer: Answer },
     Scan { now: u32, answers: BTreeMap<Vec<u8>, Answer> },
@@ -108,7 +109,25 @@ fn key_of(partition: u64) -> Vec<u8> {
     (partition as u32).to_be_bytes().to_vec()
 }
 
-fn schema() -> Schema {
+/// What tombstones a run has: within grace, so that writes may come late; or long ago, so that compactions purge them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tombstones {
+    Kept,
+    Purged,
+}
+
+/// The compaction option of a run.
+fn compaction(seed: u64) -> BTreeMap<String, String> {
+    let options: &[(&str, &str)] = match seed % 4 {
+        0 => &[("class", "LeveledCompactionStrategy"), ("sstable_size_in_mb", "1"), ("min_threshold", "2")],
+        1 => &[("class", "UnifiedCompactionStrategy"), ("scaling_parameters", "N"), ("min_sstable_size", "1KiB")],
+        2 => &[("class", "SizeTieredCompactionStrategy"), ("min_threshold", "2")],
+        _ => &[("class", "TimeWindowCompactionStrategy"), ("expired_sstable_check_frequency_seconds", "0")],
+    };
+    options.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
+fn schema(seed: u64, tombstones: Tombstones) -> Schema {
     let column = |id: u16, name: &str, ty: CqlType, kind: ColumnKind| Column {
         id: ColumnId(id),
         name: name.to_owned(),
@@ -129,12 +148,17 @@ fn schema() -> Schema {
         strategy: ReplicationStrategy::Simple { replication_factor: 1 },
         durable_writes: true,
     };
-    let table = Table::new(TABLE, "model", "t", columns, TableOptions::default());
+    let mut options = TableOptions { compaction: compaction(seed), ..TableOptions::default() };
+    if tombstones == Tombstones::Purged {
+        options.gc_grace_seconds = 0;
+    }
+    let table = Table::new(TABLE, "model", "t", columns, options);
     Schema::empty().with_all(&[SchemaChange::PutKeyspace(keyspace), SchemaChange::PutTable(Box::new(table))])
 }
 
 struct Model {
     random: Random,
+    tombstones: Tombstones,
     partitions: BTreeMap<u64, Partition>,
     now: u32,
     timestamp: i64,
@@ -148,6 +172,7 @@ impl Model {
         let partition = self.random.below(PARTITIONS);
         match self.random.below(100) {
             0..55 => self.write(partition),
+            55..58 if self.random.below(6) == 0 => Step::Compact,
             55..58 => Step::Flush,
             58 if self.random.below(20) == 0 => {
                 self.partitions.clear();
@@ -177,7 +202,8 @@ impl Model {
     fn write(&mut self, partition: u64) -> Step {
         // Each write has a timestamp of its own, and some come late.
         self.timestamp += 1 + self.random.below(3) as i64;
-        let late = if self.random.below(6) == 0 { self.random.below(40) as i64 * 8 } else { 0 };
+        let is_late = self.tombstones == Tombstones::Kept && self.random.below(6) == 0;
+        let late = if is_late { self.random.below(40) as i64 * 8 } else { 0 };
         let mut timestamp = (self.timestamp * 8 - late).max(1);
         while !self.used.insert(timestamp) {
             timestamp += 1;
@@ -187,7 +213,12 @@ impl Model {
         let key = key_of(partition);
         let mut mutation = Vec::new();
         let mut encoder = MutationEncoder::begin(&mut mutation, TABLE, token_of(&key), &key);
-        let deletion = Deletion { timestamp, local_deletion_time: self.now };
+        // By the clock that compactions go by.
+        let local_deletion_time = match self.tombstones {
+            Tombstones::Kept => self.now,
+            Tombstones::Purged => 1_000,
+        };
+        let deletion = Deletion { timestamp, local_deletion_time };
         match self.random.below(20) {
             0 => {
                 known.deleted = known.deleted.max(timestamp);
@@ -215,7 +246,9 @@ impl Model {
                 let length = self.random.below(300) as usize + 1;
                 let value: Vec<u8> = (0..length).map(|_| self.random.next() as u8).collect();
                 let ttl = (self.random.below(6) == 0).then(|| 1 + self.random.below(40) as u32);
-                let expiry = ttl.map(|ttl| Expiry { ttl, local_deletion_time: self.now + ttl });
+                let is_over = self.tombstones == Tombstones::Purged && self.random.below(2) == 0;
+                let from = if is_over { 1_000 } else { self.now };
+                let expiry = ttl.map(|ttl| Expiry { ttl, local_deletion_time: from + ttl });
                 let expires_at = expiry.map(|expiry| expiry.local_deletion_time);
                 let cell = Cell { timestamp, value: value.clone(), expires_at };
                 if choice == 5 {
@@ -282,6 +315,7 @@ async fn carry_out(runtime: Runtime, shard: Shard, steps: &[Step], seed: u64) ->
                 }
             },
             Step::Write { .. } => {}
+            Step::Compact => shard.compact(TABLE).await.unwrap_or_else(|error| panic!("{}: {error}", context())),
             Step::Flush => shard.flush(TABLE).await.unwrap_or_else(|error| panic!("{}: {error}", context())),
             Step::Truncate => {
                 let position = shard.truncate(TABLE);
@@ -350,12 +384,27 @@ fn from_environment(name: &str) -> Option<u64> {
 
 #[test]
 fn random_operations_come_to_what_the_model_says() {
+    run("model", Tombstones::Kept, 0);
+}
+
+#[test]
+fn random_operations_come_to_what_the_model_says_while_tombstones_are_purged() {
+    for strategy in 0..4 {
+        run("model-purged", Tombstones::Purged, strategy);
+    }
+}
+
+fn run(name: &str, tombstones: Tombstones, strategy: u64) {
     let operations = from_environment("HELENUS_MODEL_OPERATIONS").map_or(OPERATIONS, |count| count as usize);
     let seed = from_environment("HELENUS_MODEL_SEED").unwrap_or(1);
-    let folder = Folder::new("model");
-    let random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let strategy = seed + strategy;
+    let folder = Folder::new(name);
+    let random = Random(strategy.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    // Ahead of the clock that compactions go by: what they take for expired is so for every read.
+    let begins = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_secs();
+    let begins = u32::try_from(begins).expect("32 bits") + 1_000;
     let mut model =
-        Model { random, partitions: BTreeMap::new(), now: 1_000_000, timestamp: 1_000, used: BTreeSet::new() };
+        Model { random, tombstones, partitions: BTreeMap::new(), now: begins, timestamp: 1_000, used: BTreeSet::new() };
     let mut truncations = Truncations::new();
     let (mut done, mut boot) = (0, 0);
     while done < operations {
@@ -376,7 +425,8 @@ fn random_operations_come_to_what_the_model_says() {
                 let (options, truncations, steps, barrier) = (options.clone(), &truncations, &steps, &barrier);
                 move |runtime: Runtime| async move {
                     let sharder = Sharder::new(count);
-                    let shard = Shard::open(&runtime, options, sharder, &schema(), truncations).await;
+                    let schema = schema(strategy, tombstones);
+                    let shard = Shard::open(&runtime, options, sharder, &schema, truncations).await;
                     let shard = shard.unwrap_or_else(|error| panic!("start {boot} from seed {seed}: {error}"));
                     barrier.wait();
                     shard.retire_old_segments().await.expect("old segments can be removed");

@@ -198,7 +198,14 @@ fn a_file_system_without_direct_io_will_do() {
     let mut options = StorageOptions::new(format!("/dev/shm/helenus-test-{}", std::process::id()), 1, 1 << 30);
     options.segment_bytes = 256 << 10;
     let folder = Folder { path: options.dir.clone() };
-    let setup = Setup { options, tables: vec![TABLE], durable_writes: true, truncations: Default::default() };
+    let setup = Setup {
+        options,
+        tables: vec![TABLE],
+        durable_writes: true,
+        truncations: Default::default(),
+        compaction: Vec::new(),
+        gc_grace_seconds: None,
+    };
     with_shard(&setup, async |_, shard| write_rows(&shard, TABLE, 0..100, b"v").await).expect("the shard opens");
     let rows = with_shard(&setup.boot(2), async |_, shard| read_rows(&shard, TABLE)).expect("the shard opens");
     assert_eq!(rows, (0..100).collect::<Vec<_>>());

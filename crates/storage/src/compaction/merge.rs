@@ -1,0 +1,284 @@
+//! The inputs' items in order, reconciled, less what is purged.
+//!
+//! ```text
+//! scan ─┐ partitions by (token, key)
+//! scan ─┼──▶ then places: rows merged, range deletions as the latest that is open anywhere ──▶ shadow ──▶ purge ──▶ outputs
+//! scan ─┘
+//! ```
+
+use std::cmp::Ordering;
+
+use mutation::{ClusteringRef, Deletion, RowRef, merge_rows};
+use sstable::Marker;
+use topology::{Sharder, Token};
+
+use crate::compaction::outputs::Outputs;
+use crate::compaction::purge::{Purge, Rules};
+use crate::compaction::task::CompactionError;
+use crate::sstable::{At, ReadError, Scan};
+
+/// After so many items it is looked whether others want to run.
+const ITEMS_PER_LOOK: usize = 8;
+
+/// One input.
+pub struct Input {
+    /// Its items.
+    pub scan: Scan,
+    /// Whether partitions of other shards are in it.
+    pub is_shared: bool,
+    /// The range deletion that is open in it.
+    open: Option<Deletion>,
+}
+
+impl Input {
+    /// An input that stands at its beginning.
+    pub fn new(scan: Scan, is_shared: bool) -> Self {
+        Input { scan, is_shared, open: None }
+    }
+
+    /// Its next place in the partition, and whether it is a row's; `None`: the partition ends.
+    fn place(&self) -> Option<(Option<&[u8]>, bool)> {
+        match self.scan.at() {
+            At::Row => Some((self.scan.place(), true)),
+            At::Marker => Some((self.scan.place(), false)),
+            At::Partition | At::PartitionEnd | At::End => None,
+        }
+    }
+}
+
+/// One merge.
+pub struct Merge<'m> {
+    /// What is merged.
+    pub inputs: Vec<Input>,
+    /// What is purged.
+    pub rules: &'m Rules,
+    /// The least timestamp of what others may hold of a partition.
+    pub outside: &'m dyn Fn(Token, &[u8]) -> i64,
+    /// Which shard owns what, and which this is.
+    pub owner: (Sharder, u16),
+    /// Where it goes.
+    pub outputs: &'m mut Outputs,
+    /// The inputs that have the partition.
+    pub members: Vec<usize>,
+    /// Items so far.
+    pub items: usize,
+}
+
+/// A partition as it is written: begun when there is something in it.
+struct Head {
+    token: Token,
+    key: Vec<u8>,
+    deletion: Option<Deletion>,
+    /// The static row's blob; empty if there is none.
+    static_row: Vec<u8>,
+    is_begun: bool,
+}
+
+impl Merge<'_> {
+    /// Merges all of it.
+    pub async fn run(mut self) -> Result<(), CompactionError> {
+        while let Some((token, key)) = self.next_partition() {
+            let (sharder, shard) = self.owner;
+            let is_owned = sharder.shard_of(token) == shard;
+            let (members, strangers): (Vec<usize>, Vec<usize>) =
+                self.members.drain(..).partition(|member| is_owned || !self.inputs[*member].is_shared);
+            for stranger in strangers {
+                self.pass_over(stranger).await?;
+            }
+            self.members = members;
+            if !self.members.is_empty() {
+                self.partition(token, key).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The least key that an input is at, and which are.
+    fn next_partition(&mut self) -> Option<(Token, Vec<u8>)> {
+        let mut least: Option<(Token, &[u8])> = None;
+        self.members.clear();
+        for (index, input) in self.inputs.iter().enumerate() {
+            if input.scan.at() == At::End {
+                continue;
+            }
+            assert_eq!(input.scan.at(), At::Partition, "an input stands between partitions");
+            let key = input.scan.key();
+            match least.map_or(Ordering::Less, |least| key.cmp(&least)) {
+                Ordering::Less => {
+                    self.members.clear();
+                    self.members.push(index);
+                    least = Some(key);
+                }
+                Ordering::Equal => self.members.push(index),
+                Ordering::Greater => {}
+            }
+        }
+        least.map(|(token, key)| (token, key.to_vec()))
+    }
+
+    /// Goes behind the partition that an input is at.
+    async fn pass_over(&mut self, index: usize) -> Result<(), CompactionError> {
+        stdx::sometimes!("partition of another shard passed over");
+        let scan = &mut self.inputs[index].scan;
+        loop {
+            scan.advance().await?;
+            if scan.at() == At::PartitionEnd {
+                scan.advance().await?;
+                return Ok(());
+            }
+            self.items += 1;
+            if self.items.is_multiple_of(ITEMS_PER_LOOK) {
+                self.outputs.pause().await;
+            }
+        }
+    }
+
+    /// Merges one partition, at whose beginning the members are.
+    async fn partition(&mut self, token: Token, key: Vec<u8>) -> Result<(), CompactionError> {
+        let (mut deletion, mut static_row, mut spare) = (None, Vec::new(), Vec::new());
+        for &index in &self.members {
+            let input = &mut self.inputs[index];
+            let (of_input, row) = input.scan.head();
+            deletion = Deletion::max_of(deletion, of_input);
+            if let Some(row) = row {
+                merge_into(&mut static_row, row, &mut spare);
+            }
+            input.open = None;
+            input.scan.advance().await?;
+        }
+        let purge = Purge::new(self.rules, self.outside, token, &key);
+        let is_static = !static_row.is_empty() && purge.row(&RowRef::trusted(&static_row), deletion, &mut spare);
+        let kept_static = if is_static { std::mem::take(&mut spare) } else { Vec::new() };
+        let mut head = Head {
+            token,
+            key: key.clone(),
+            deletion: purge.deletion(deletion),
+            static_row: kept_static,
+            is_begun: false,
+        };
+        // What holds by the ranges, and what of it is written.
+        let mut open: Option<Deletion> = None;
+        let mut written: Option<Deletion> = None;
+        let mut row = Vec::new();
+        let mut place: Vec<u8> = Vec::new();
+        while let Some(first) = self.least() {
+            let is_row = self.inputs[first].scan.at() == At::Row;
+            if is_row {
+                row.clear();
+                let at_place = self.at_place_of(first);
+                for &index in &at_place {
+                    merge_into(&mut row, self.inputs[index].scan.row().1, &mut spare);
+                }
+                let shadow = Deletion::max_of(deletion, open);
+                if purge.row(&RowRef::trusted(&row), shadow, &mut spare) {
+                    head.begin(self.outputs).await?;
+                    let (clustering, _) = self.inputs[first].scan.row();
+                    self.outputs.row(clustering, RowRef::trusted(&spare));
+                }
+                for index in at_place {
+                    self.inputs[index].scan.advance().await?;
+                }
+            } else {
+                let marker = self.inputs[first].scan.marker();
+                let (prefix, after) = (marker.prefix.bytes().to_vec(), marker.after);
+                place.clear();
+                place.extend_from_slice(self.inputs[first].scan.place().unwrap_or_default());
+                let is_last = self.inputs[first].scan.place().is_none();
+                self.take_markers(if is_last { None } else { Some(&place) }).await?;
+                open = self.members.iter().fold(None, |open, index| Deletion::max_of(open, self.inputs[*index].open));
+                let counts = open.filter(|open| deletion.is_none_or(|deletion| deletion.max(*open) != deletion));
+                let opens = purge.deletion(counts);
+                if opens != written {
+                    head.begin(self.outputs).await?;
+                    let prefix = ClusteringRef::trusted(&prefix);
+                    self.outputs.marker(&Marker { prefix, after, closes: written, opens });
+                    written = opens;
+                }
+            }
+            self.items += 1;
+            if self.items.is_multiple_of(ITEMS_PER_LOOK) {
+                self.outputs.pause().await;
+            }
+            self.outputs.write_out().await?;
+        }
+        if written.is_some() {
+            let end = Marker { prefix: ClusteringRef::EMPTY, after: true, closes: written, opens: None };
+            self.outputs.marker(&end);
+        }
+        if head.deletion.is_some() || !head.static_row.is_empty() {
+            head.begin(self.outputs).await?;
+        }
+        for &index in &self.members {
+            // Behind the partition's end.
+            self.inputs[index].scan.advance().await?;
+        }
+        self.items += 1;
+        if self.items.is_multiple_of(ITEMS_PER_LOOK) {
+            self.outputs.pause().await;
+        }
+        self.outputs.write_out().await
+    }
+
+    /// The member that is at the least place; of several the first.
+    fn least(&self) -> Option<usize> {
+        let mut least: Option<(usize, (Option<&[u8]>, bool))> = None;
+        for &index in &self.members {
+            let Some(place) = self.inputs[index].place() else { continue };
+            if least.is_none_or(|(_, least)| order(place, least).is_lt()) {
+                least = Some((index, place));
+            }
+        }
+        least.map(|(index, _)| index)
+    }
+
+    /// The members that are at the same row.
+    fn at_place_of(&self, first: usize) -> Vec<usize> {
+        let place = self.inputs[first].place();
+        self.members.iter().copied().filter(|index| self.inputs[*index].place() == place).collect()
+    }
+
+    /// Takes all markers at one place.
+    async fn take_markers(&mut self, place: Option<&[u8]>) -> Result<(), ReadError> {
+        for &index in &self.members {
+            let input = &mut self.inputs[index];
+            while input.scan.at() == At::Marker && input.scan.place() == place {
+                input.open = input.scan.marker().opens;
+                input.scan.advance().await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Head {
+    async fn begin(&mut self, outputs: &mut Outputs) -> Result<(), CompactionError> {
+        if self.is_begun {
+            return Ok(());
+        }
+        self.is_begun = true;
+        let static_row = Some(&self.static_row).filter(|row| !row.is_empty()).map(|row| RowRef::trusted(row));
+        outputs.partition(self.token, &self.key, self.deletion, static_row).await
+    }
+}
+
+/// Which of two places comes first; of one place a marker before a row, and no place behind all.
+fn order(a: (Option<&[u8]>, bool), b: (Option<&[u8]>, bool)) -> Ordering {
+    let places = match (a.0, b.0) {
+        (Some(a), Some(b)) => a.cmp(b),
+        (Some(_), None) => Ordering::Less,
+        (None, Some(_)) => Ordering::Greater,
+        (None, None) => Ordering::Equal,
+    };
+    places.then(a.1.cmp(&b.1))
+}
+
+/// Merges a row into what is there.
+fn merge_into(row: &mut Vec<u8>, other: RowRef<'_>, spare: &mut Vec<u8>) {
+    if row.is_empty() {
+        row.extend_from_slice(other.bytes());
+        return;
+    }
+    spare.clear();
+    merge_rows(&RowRef::trusted(row), &other, spare);
+    std::mem::swap(row, spare);
+}

@@ -1,0 +1,151 @@
+//! Where a compaction writes: one SSTable after the other, cut as the task says, each of them begun in the manifest before it is.
+
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use mutation::{ClusteringRef, Deletion, RowRef};
+use schema::Table;
+use sstable::own::Origin;
+use sstable::{Descriptor, Marker, Version};
+use topology::Token;
+
+use crate::compaction::strategy::Cut;
+use crate::compaction::task::CompactionError;
+use crate::manifest::{FileName, Record};
+use crate::shard::Shard;
+use crate::sstable::{Estimates, SstableWriter};
+
+/// The outputs of one compaction.
+pub struct Outputs {
+    pub(super) shard: Shard,
+    pub(super) table: Rc<Table>,
+    /// The table's folder, below the data's and whole.
+    pub(super) folder: (String, PathBuf),
+    pub(super) cut: Cut,
+    /// The most there may be.
+    pub(super) most: usize,
+    pub(super) estimates: Estimates,
+    pub(super) origin: Origin,
+    /// Those that are written.
+    pub(super) finished: Vec<FileName>,
+    pub(super) current: Option<(FileName, SstableWriter)>,
+    /// The part of the ring that the current one is in.
+    pub(super) part: u32,
+    /// What of the current one was counted against the throughput.
+    pub(super) counted: u64,
+    /// Bytes of data written.
+    pub(super) bytes: u64,
+    /// Whether anybody wants them still.
+    pub(super) is_wanted: Box<dyn Fn() -> bool>,
+}
+
+impl Outputs {
+    /// The next partition; the one before it ends.
+    pub async fn partition(
+        &mut self,
+        token: Token,
+        key: &[u8],
+        deletion: Option<Deletion>,
+        static_row: Option<RowRef<'_>>,
+    ) -> Result<(), CompactionError> {
+        let part = self.part_of(token);
+        let is_full = self.current.as_ref().is_some_and(|(_, writer)| match self.cut {
+            Cut::Never => false,
+            Cut::AtBytes(bytes) => writer.data_bytes() >= bytes,
+            Cut::AtParts(_) => part != self.part,
+        });
+        if is_full && self.finished.len() + 1 < self.most {
+            stdx::sometimes!("output cut");
+            self.finish().await?;
+        }
+        self.part = part;
+        let writer = match &mut self.current {
+            Some((_, writer)) => writer,
+            None => self.begin().await?,
+        };
+        writer.partition(token, key, deletion, static_row);
+        Ok(())
+    }
+
+    /// Which part of the ring a token is in.
+    fn part_of(&self, token: Token) -> u32 {
+        let Cut::AtParts(parts) = self.cut else { return 0 };
+        let place = token.0.cast_unsigned() ^ (1 << 63);
+        ((u128::from(place) * u128::from(parts)) >> 64) as u32
+    }
+
+    /// The partition's next row.
+    pub fn row(&mut self, clustering: ClusteringRef<'_>, row: RowRef<'_>) {
+        self.writer().row(clustering, row);
+    }
+
+    /// The partition's next marker.
+    pub fn marker(&mut self, marker: &Marker<'_>) {
+        self.writer().marker(marker);
+    }
+
+    fn writer(&mut self) -> &mut SstableWriter {
+        &mut self.current.as_mut().expect("a partition was begun").1
+    }
+
+    async fn begin(&mut self) -> Result<&mut SstableWriter, CompactionError> {
+        let shard = &self.shard;
+        let generation = shard.flusher().generations.next(shard.runtime());
+        let descriptor = Descriptor { version: Version::DA, generation: generation.clone() };
+        let name = FileName { table: self.table.id, folder: self.folder.0.clone(), descriptor };
+        shard.manifest().append(Record::Begun(name.clone())).await?;
+        let (estimates, origin) = (self.estimates.clone(), self.origin.clone());
+        let created =
+            SstableWriter::create(shard.runtime(), &self.folder.1, generation, &self.table, estimates, origin).await;
+        match created {
+            Ok(writer) => {
+                self.counted = 0;
+                Ok(&mut self.current.insert((name, writer)).1)
+            }
+            Err(error) => {
+                shard.remove_leftovers(&name).await;
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Writes what has gathered, if that is much, at the pace that is allowed.
+    pub async fn write_out(&mut self) -> Result<(), CompactionError> {
+        let Some((_, writer)) = self.current.as_mut().filter(|(_, writer)| writer.is_due()) else { return Ok(()) };
+        writer.write_out().await?;
+        let written = writer.data_bytes() - self.counted;
+        self.counted += written;
+        self.bytes += written;
+        if !(self.is_wanted)() {
+            return Err(CompactionError::Unwanted);
+        }
+        self.shard.compactor().throttle(self.shard.runtime(), written).await;
+        Ok(())
+    }
+
+    /// Lets others run.
+    pub async fn pause(&self) {
+        self.shard.runtime().maybe_yield().await;
+    }
+
+    /// Ends the current one.
+    pub async fn finish(&mut self) -> Result<(), CompactionError> {
+        let Some((name, writer)) = self.current.take() else { return Ok(()) };
+        self.bytes += writer.data_bytes().saturating_sub(self.counted);
+        // What is left of it after an error is known by this.
+        self.finished.push(name);
+        writer.finish().await?;
+        Ok(())
+    }
+
+    /// Removes all that was written.
+    pub async fn give_up(mut self) {
+        if let Some((name, writer)) = self.current.take() {
+            writer.abandon().await;
+            self.finished.push(name);
+        }
+        for name in &self.finished {
+            self.shard.remove_leftovers(name).await;
+        }
+    }
+}
