@@ -331,9 +331,17 @@ fn files_of_a_level_do_not_overlap() {
     ];
     with_shard(&setup, async |runtime, shard| {
         for round in 0..8u32 {
-            // Some rows again and again, others once: what no file compresses.
-            let value: Vec<u8> = (0..2000u32).map(|place| (place.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
-            write_at(&shard, (round * 300..round * 300 + 700).map(|number| number * 7), i64::from(round), &value).await;
+            // Some rows again and again, others once: what no chunk compresses.
+            for number in round * 300..round * 300 + 700 {
+                let mut state = u64::from(round * 10_000 + number) + 1;
+                let value: Vec<u8> = std::iter::repeat_with(|| {
+                    state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                    (state >> 56) as u8
+                })
+                .take(2000)
+                .collect();
+                apply(&shard, &mutation(TABLE, number * 7, i64::from(round) + 1, &value)).await;
+            }
             flush(&shard).await;
         }
         let mut last = 0;
