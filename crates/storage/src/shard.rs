@@ -443,7 +443,7 @@ impl Shard {
     /// the folders of shards that are no more. To be called on every shard when all are open, and awaited before
     /// anything is served.
     ///
-    /// On shard 0 this has the manifests of the present shard count hold, before which no shard flushes.
+    /// From then on the shard compacts. On shard 0 this has the manifests of the present shard count hold, before which no shard flushes.
     pub async fn retire_old_segments(&self) -> Result<(), OpenError> {
         let inner = &*self.inner;
         let shard = inner.runtime.shard().0;
@@ -473,6 +473,7 @@ impl Shard {
             let path = shard_folder(&inner.options.dir, folder);
             inner.runtime.sync_dir(&path).await.map_err(io_error(&path))?;
         }
+        inner.compactor.all_are_open();
         Ok(())
     }
 

@@ -22,6 +22,8 @@ const LOOK_EVERY: Duration = Duration::from_secs(60);
 /// The rest of a table after a failure, and the longest one.
 const RETRY_FIRST: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(300);
+/// The rest when a table's files changed under a compaction.
+const CHANGED_REST: Duration = Duration::from_millis(100);
 /// The least that a disk that is nearly full leaves to a task.
 const INPUTS_MIN: usize = 2;
 /// How long another shard's record may be on its way to the disk.
@@ -42,6 +44,8 @@ pub(crate) struct Compactor {
     throughput: Cell<u64>,
     /// Before this nothing more is written.
     paced_until: Cell<Option<Instant>>,
+    /// Whether all shards are open. One that is not may be about to name a file that no manifest names yet.
+    are_all_open: Cell<bool>,
     /// Whether shared files were released since the last sweep.
     has_released: Cell<bool>,
     /// Compactions so far, and what they did together.
@@ -82,6 +86,7 @@ impl Compactor {
             tables: RefCell::default(),
             throughput: Cell::new(throughput),
             paced_until: Cell::new(None),
+            are_all_open: Cell::new(false),
             has_released: Cell::new(true),
             compactions: Cell::new(0),
             compacted: Cell::new(Compacted::default()),
@@ -94,6 +99,12 @@ impl Compactor {
         let mean = &mut tables.entry(table).or_default().flush_bytes;
         let bytes = bytes as f64;
         *mean = if *mean == 0.0 { bytes } else { *mean + (bytes - *mean) * FLUSH_WEIGHT };
+        self.wake.notify();
+    }
+
+    /// All shards are open.
+    pub(crate) fn all_are_open(&self) {
+        self.are_all_open.set(true);
         self.wake.notify();
     }
 
@@ -122,20 +133,32 @@ impl Shard {
     }
 
     async fn compact_for_ever(&self) {
+        while !self.compactor().are_all_open.get() {
+            self.compactor().wake.notified().await;
+        }
         loop {
             if self.compact_once().await {
                 continue;
             }
             self.sweep_released().await;
             // Woken or not, it looks again.
-            let _ = self.runtime().timeout(LOOK_EVERY, self.compactor().wake.notified()).await;
+            let _ = self.runtime().timeout(self.until_next_look(), self.compactor().wake.notified()).await;
         }
+    }
+
+    /// When to look again if nothing wakes it: sooner if a table rests after a failure.
+    fn until_next_look(&self) -> Duration {
+        let now = self.runtime().now();
+        let tables = self.compactor().tables.borrow();
+        let rests = tables.values().filter_map(|of_table| of_table.rests_until);
+        let rest = rests.map(|until| until.saturating_since(now)).filter(|rest| !rest.is_zero()).min();
+        rest.map_or(LOOK_EVERY, |rest| rest.min(LOOK_EVERY))
     }
 
     /// Runs what is to be compacted next. False: there is nothing.
     async fn compact_once(&self) -> bool {
         let _turn = self.compactor().turn.acquire().await;
-        let Some(mut job) = self.next_compaction() else { return false };
+        let Some(mut job) = self.next_compaction().await else { return false };
         if job.task.why == Why::Expired && self.has_memtables(job.table.id) {
             // What lies in memory may be as old: it is known of files alone.
             if self.flush(job.table.id).await.is_err() {
@@ -158,7 +181,8 @@ impl Shard {
     async fn run(&self, job: &Job) {
         let only_repaired = job.options.common.only_purge_repaired;
         match self.run_task(&job.table, &job.files, &job.task, only_repaired).await {
-            Ok(None) => {}
+            // Its files are others now; what is chosen of them a moment later is another task.
+            Ok(None) => self.runtime().sleep(CHANGED_REST).await,
             Ok(Some(done)) => self.note(job, done),
             Err(error) => self.note_failure(job, error.to_string(), error.is_disk_full()),
         }
@@ -215,20 +239,23 @@ impl Shard {
     }
 
     /// What is to be compacted next: of the table with most files that has anything.
-    fn next_compaction(&self) -> Option<Job> {
+    async fn next_compaction(&self) -> Option<Job> {
         let mut tables: Vec<(usize, TableId)> = {
             let engine = self.engine_ref();
             engine.tables.iter().map(|table| (table.files.len(), table.id)).filter(|(files, _)| *files > 0).collect()
         };
         tables.sort_by_key(|(files, id)| (std::cmp::Reverse(*files), *id));
-        tables.into_iter().find_map(|(_, id)| {
+        for (_, id) in tables {
             let now = self.runtime().now();
             let rests = self.compactor().tables.borrow().get(&id).and_then(|of_table| of_table.rests_until);
-            if rests.is_some_and(|until| until > now) {
-                return None;
+            if rests.is_none_or(|until| until <= now)
+                && let Some(job) = self.job_of(id, false)
+            {
+                return Some(job);
             }
-            self.job_of(id, false)
-        })
+            self.runtime().maybe_yield().await;
+        }
+        None
     }
 
     /// What a table's strategy wants. `again`: expired files were looked for a moment ago and are again.

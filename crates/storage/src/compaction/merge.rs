@@ -20,6 +20,9 @@ use crate::sstable::{At, ReadError, Scan};
 /// After so many items it is looked whether others want to run.
 const ITEMS_PER_LOOK: usize = 8;
 
+/// A place in our comparable form, `None` behind all rows; and whether it is a row's.
+type Place<'p> = (Option<&'p [u8]>, bool);
+
 /// One input.
 pub struct Input {
     /// Its items.
@@ -36,8 +39,8 @@ impl Input {
         Input { scan, is_shared, open: None }
     }
 
-    /// Its next place in the partition, and whether it is a row's; `None`: the partition ends.
-    fn place(&self) -> Option<(Option<&[u8]>, bool)> {
+    /// Its next place in the partition; `None`: the partition ends.
+    fn place(&self) -> Option<Place<'_>> {
         match self.scan.at() {
             At::Row => Some((self.scan.place(), true)),
             At::Marker => Some((self.scan.place(), false)),
@@ -221,7 +224,7 @@ impl Merge<'_> {
 
     /// The member that is at the least place; of several the first.
     fn least(&self) -> Option<usize> {
-        let mut least: Option<(usize, (Option<&[u8]>, bool))> = None;
+        let mut least: Option<(usize, Place<'_>)> = None;
         for &index in &self.members {
             let Some(place) = self.inputs[index].place() else { continue };
             if least.is_none_or(|(_, least)| order(place, least).is_lt()) {
@@ -262,7 +265,7 @@ impl Head {
 }
 
 /// Which of two places comes first; of one place a marker before a row, and no place behind all.
-fn order(a: (Option<&[u8]>, bool), b: (Option<&[u8]>, bool)) -> Ordering {
+fn order(a: Place<'_>, b: Place<'_>) -> Ordering {
     let places = match (a.0, b.0) {
         (Some(a), Some(b)) => a.cmp(b),
         (Some(_), None) => Ordering::Less,

@@ -1,4 +1,5 @@
 //! Starts after an orderly end, with every mode and limit.
+#![allow(clippy::disallowed_methods)]
 
 use runtime::Group;
 use storage::{Ack, ApplyError, StorageOptions};

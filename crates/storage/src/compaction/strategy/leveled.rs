@@ -89,7 +89,10 @@ impl Leveled {
             let of_level = &levels[level as usize];
             if bytes(of_level) / self.bytes_max(level) > SCORE_MIN {
                 // Very many files in level 0 make reads slow: they go before it.
-                return level_0().or_else(|| self.of_level(files, levels, level, table, most));
+                let task = level_0().or_else(|| self.of_level(files, levels, level, table, most));
+                if task.is_some() {
+                    return task;
+                }
             }
         }
         if levels[0].is_empty() {
@@ -151,13 +154,13 @@ impl Leveled {
                 fewer.pop();
                 above = overlapping(files, &fewer, &levels[1]);
             }
-            if fewer.len() + above.len() <= most {
+            if (2..=most).contains(&(fewer.len() + above.len())) {
                 fewer.extend(above);
                 return Some(Task::new(fewer, Cut::AtBytes(self.file_bytes), 1, Why::Level(0)));
             }
         }
-        // They are too small to be worth a level.
-        if inputs.len() < self.size_tiered.threshold_min {
+        // They are too little to be worth a level.
+        if inputs.len() < 2 || bytes > self.file_bytes {
             return None;
         }
         Some(Task::new(inputs, Cut::Never, 0, Why::Level(0)))

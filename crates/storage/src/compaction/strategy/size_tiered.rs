@@ -39,7 +39,8 @@ impl SizeTiered {
         Some(Task::new(limited(inputs, table), Cut::Never, 0, Why::Size))
     }
 
-    /// Files of about one size: of the fullest bucket, at a tie of the one with the smallest files.
+    /// Files of about one size: of the bucket with the smallest files. (Cassandra takes the one that is read most, and this one where
+    /// none is read; how often a file is read is not known here.)
     pub(super) fn most_interesting(
         &self,
         files: &[FileDescription],
@@ -53,7 +54,7 @@ impl SizeTiered {
             bucket
         });
         let mean = |bucket: &[usize]| bucket.iter().map(|file| files[*file].bytes).sum::<u64>() / bucket.len() as u64;
-        trimmed.min_by_key(|bucket| (std::cmp::Reverse(bucket.len()), mean(bucket)))
+        trimmed.min_by_key(|bucket| mean(bucket))
     }
 
     /// All files by size, the smallest of each bucket first.
