@@ -405,7 +405,7 @@ fn an_expired_file_stays_while_memory_holds_what_it_hides() {
     with_shard(&setup.boot(2), async |runtime, shard| {
         until(&runtime, "memory is flushed, to know what it holds", || shard.stats().flushes == 1).await;
         runtime.sleep(Duration::from_millis(200)).await;
-        assert!(read_all_rows(&shard, TABLE).await.is_empty(), "what was hidden stays so");
+        assert!(read_all_rows_at(&shard, TABLE, 2_000).await.is_empty(), "what was hidden stays so");
     })
     .expect("the shard opens");
 }

@@ -278,8 +278,13 @@ pub fn read_rows(shard: &Shard, table: TableId) -> Vec<u32> {
 
 /// The numbers of all rows in the table, ascending, from wherever they lie.
 pub async fn read_all_rows(shard: &Shard, table: TableId) -> Vec<u32> {
+    read_all_rows_at(shard, table, 1).await
+}
+
+/// The same, as of a second.
+pub async fn read_all_rows_at(shard: &Shard, table: TableId, now_in_seconds: u32) -> Vec<u32> {
     let mut sink = Keys::default();
-    let command = ReadCommand::all(table, 1);
+    let command = ReadCommand::all(table, now_in_seconds);
     let done = shard.read_through(&command, &mut sink).await.expect("the files can be read");
     assert_eq!(done, ReadDone::Complete);
     sink.keys.sort_unstable();
