@@ -47,6 +47,9 @@ const UNIFIED: [&str; 9] = [
 /// `unsafe_aggressive_sstable_expiration` is a unified strategy's option too.
 const UNIFIED_EXPIRATION: &str = "unsafe_aggressive_sstable_expiration";
 
+/// The least `target_sstable_size`.
+const TARGET_BYTES_MIN: f64 = 1024.0 * 1024.0;
+
 type Options = BTreeMap<String, String>;
 
 /// The option as Cassandra keeps it: the class in full, and the thresholds always present where the strategy has them.
@@ -196,7 +199,58 @@ fn check_unified(options: &Options) -> Result<(), SchemaError> {
             }
         }
     }
+    if let Some(count) = long(options, "base_shard_count")?.filter(|count| *count <= 0) {
+        return Err(wrong(format!("Invalid configuration, base_shard_count should be positive: {count}")));
+    }
+    long(options, "max_sstables_to_compact")?;
+    let name = "target_sstable_size";
+    if let Some(value) = options.get(name)
+        && size(name, value)? < TARGET_BYTES_MIN
+    {
+        return Err(wrong(format!("{name} {value} is not acceptable, size must be at least 1.000MiB")));
+    }
+    for name in ["min_sstable_size", "flush_size_override"] {
+        options.get(name).map(|value| size(name, value)).transpose()?;
+    }
+    let name = "sstable_growth";
+    if let Some(value) = options.get(name) {
+        let share = match value.trim().strip_suffix('%') {
+            Some(percent) => percent.trim().parse::<f64>().map(|percent| percent / 100.0),
+            None => value.trim().parse(),
+        };
+        match share {
+            Ok(share) if (0.0..=1.0).contains(&share) => {}
+            Ok(_) => return Err(wrong(format!("{name} {value} must be between 0 and 1"))),
+            Err(_) => return Err(wrong(format!("{name} is not a valid number between 0 and 1: {value}"))),
+        }
+    }
+    if let Some(method) = options.get("overlap_inclusion_method") {
+        let word = method.to_ascii_uppercase();
+        if !matches!(word.as_str(), "NONE" | "SINGLE" | "TRANSITIVE") {
+            return Err(wrong(format!(
+                "Invalid overlap inclusion method {method}. The valid options are [NONE, SINGLE, TRANSITIVE]."
+            )));
+        }
+    }
     check_expiration(options)
+}
+
+/// A number of bytes with or without a unit.
+fn size(name: &str, value: &str) -> Result<f64, SchemaError> {
+    let text = value.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let unit = match text[digits..].trim().to_ascii_lowercase().trim_end_matches('b') {
+        "" => Some(1.0),
+        "k" | "ki" => Some(1024.0),
+        "m" | "mi" => Some(1024.0 * 1024.0),
+        "g" | "gi" => Some(1024.0 * 1024.0 * 1024.0),
+        "t" | "ti" => Some(1024.0 * 1024.0 * 1024.0 * 1024.0),
+        _ => None,
+    };
+    match (text[..digits].parse::<f64>(), unit) {
+        (Ok(number), Some(unit)) => Ok(number * unit),
+        _ => Err(wrong(format!("{name} {value} is not a valid size in bytes"))),
+    }
 }
 
 fn check_expiration(options: &Options) -> Result<(), SchemaError> {
@@ -262,4 +316,48 @@ fn not_an_int(name: &str, value: &str) -> SchemaError {
 
 fn wrong(message: impl Into<String>) -> SchemaError {
     SchemaError::configuration(message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unified(name: &str, value: &str) -> Result<(), String> {
+        let class = ("class".to_owned(), "UnifiedCompactionStrategy".to_owned());
+        let given = Options::from([class, (name.to_owned(), value.to_owned())]);
+        read(given).map(|_| ()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn numbers_of_the_unified_strategy_are_checked() {
+        let good = [
+            ("base_shard_count", "1"),
+            ("max_sstables_to_compact", "-1"),
+            ("target_sstable_size", "1MiB"),
+            ("target_sstable_size", "1.5 GiB"),
+            ("min_sstable_size", "0"),
+            ("flush_size_override", "10MB"),
+            ("sstable_growth", "0.5"),
+            ("sstable_growth", "50%"),
+            ("overlap_inclusion_method", "single"),
+        ];
+        for (name, value) in good {
+            assert_eq!(unified(name, value), Ok(()), "{name} {value}");
+        }
+        let bad = [
+            ("base_shard_count", "0"),
+            ("base_shard_count", "many"),
+            ("max_sstables_to_compact", "all"),
+            ("target_sstable_size", "1000"),
+            ("target_sstable_size", "1 foot"),
+            ("min_sstable_size", "small"),
+            ("sstable_growth", "1.5"),
+            ("sstable_growth", "half"),
+            ("overlap_inclusion_method", "all"),
+        ];
+        for (name, value) in bad {
+            let error = unified(name, value).expect_err(name);
+            assert!(error.contains(name) || error.contains("overlap inclusion method"), "{error}");
+        }
+    }
 }
