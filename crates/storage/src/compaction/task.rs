@@ -162,6 +162,7 @@ impl Shard {
         let is_repaired = |file: &LiveFile| file.sstable.statistics().stats.repaired_at > 0;
         let is_shared = inputs.read.iter().any(|file| file.is_shared);
         let may = !is_shared
+            && self.is_covered(table, inputs)
             && (!only_purge_repaired || inputs.read.iter().all(is_repaired))
             && !self.has_released(table).await;
         let has = |file: &LiveFile, name: &str| {
@@ -181,6 +182,19 @@ impl Shard {
             planted: self.planted(),
             table: table.clone(),
         })
+    }
+
+    /// Whether no start replays what is in the inputs. One that was frozen beside a large write has a part of it, and its record counts until
+    /// the next flush: a replay would bring back what a purged tombstone hid of it.
+    fn is_covered(&self, table: &Table, inputs: &Inputs) -> bool {
+        let place = |position: &ReplayPosition| (position.boot, position.sequence);
+        let contents = self.manifest().contents();
+        let covered = contents.covered.get(&table.id).map(place);
+        let is_covered = |end: &ReplayPosition| {
+            // Files of another shard count end where this log begins.
+            end.sequence == 0 || covered.is_some_and(|covered| covered >= place(end))
+        };
+        inputs.all.iter().all(|(_, live)| is_covered(&live.end))
     }
 
     /// Whether a shared file of the table, which this shard does not name any more, may still be named by others.
