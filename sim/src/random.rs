@@ -71,9 +71,10 @@ impl Totals {
 }
 
 /// Marks that many seeds of all scenarios must reach.
-pub const MARKS: [&str; 20] = [
+pub const MARKS: [&str; 21] = [
     "batch delivered later",
     "batch replay",
+    "compacted",
     "disk full",
     "file put aside",
     "files of another shard count",

@@ -39,7 +39,8 @@ pub async fn prepare_replicated(runtime: Runtime, index: usize) -> Result<(), Cl
                     {'class': 'SimpleStrategy', 'replication_factor': 2}";
     client.execute(keyspace).await?;
     let table = "CREATE TABLE IF NOT EXISTS ring.rows (p int, c bigint, v bigint, pad blob, PRIMARY KEY (p, c)) \
-                 WITH id = 6f2b1c90-0000-11f0-8000-0000000000aa";
+                 WITH id = 6f2b1c90-0000-11f0-8000-0000000000aa \
+                 AND compaction = {'class': 'UnifiedCompactionStrategy', 'scaling_parameters': 'N'}";
     client.execute(table).await?;
     Ok(())
 }

@@ -67,7 +67,10 @@ pub async fn prepare(runtime: Runtime) -> Result<(), ClientError> {
                     {'class': 'SimpleStrategy', 'replication_factor': 1}";
     client.execute(keyspace).await?;
     client
-        .execute("CREATE TABLE IF NOT EXISTS sim.rows (p int, c bigint, v bigint, pad blob, PRIMARY KEY (p, c))")
+        .execute(
+            "CREATE TABLE IF NOT EXISTS sim.rows (p int, c bigint, v bigint, pad blob, PRIMARY KEY (p, c)) \
+                  WITH compaction = {'class': 'SizeTieredCompactionStrategy', 'min_threshold': '2'}",
+        )
         .await?;
     Ok(())
 }

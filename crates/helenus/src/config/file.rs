@@ -77,6 +77,10 @@ impl Place<'_> {
         units::size(self.text(node)?).map_err(|error| self.wrong(error))
     }
 
+    fn rate(&self, node: &Node) -> Result<u64, ConfigError> {
+        units::rate(self.text(node)?).map_err(|error| self.wrong(error))
+    }
+
     fn flag(&self, node: &Node) -> Result<bool, ConfigError> {
         match self.text(node)? {
             "true" => Ok(true),
@@ -136,6 +140,7 @@ fn apply(place: &Place<'_>, entry: &Entry, settings: &mut Settings) -> Result<bo
         "commitlog_segment_size" => settings.commitlog_segment_bytes = Some(place.size(value)?),
         "commitlog_total_space" => settings.commitlog_total_bytes = Some(place.size(value)?),
         "memtable_heap_space" => settings.memtable_bytes = Some(place.size(value)?),
+        "compaction_throughput" => settings.compaction_throughput = Some(place.rate(value)?),
         "auto_snapshot" => settings.auto_snapshot = Some(place.flag(value)?),
         "native_transport_max_frame_size" => settings.frame_bytes_max = Some(place.size(value)?),
         "native_transport_max_request_data_in_flight" => settings.in_flight_bytes_max = Some(place.size(value)?),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use planted::Planted;
 use runtime::ReactorKind;
 use server::Limits;
+use storage::StorageOptions;
 
 use super::arguments::{Arguments, Reactor};
 use super::machine::{Machine, parse_cpu_list};
@@ -39,6 +40,7 @@ pub struct Settings {
     pub commitlog_segment_bytes: Option<u64>,
     pub commitlog_total_bytes: Option<u64>,
     pub memtable_bytes: Option<u64>,
+    pub compaction_throughput: Option<u64>,
     pub auto_snapshot: Option<bool>,
     pub flush_on_drain: bool,
     pub take_in_sstables: bool,
@@ -132,6 +134,7 @@ impl Settings {
             commitlog_segment_bytes: segment_bytes,
             commitlog_total_bytes: self.commitlog_total_bytes,
             memtable_bytes: self.memtable_bytes,
+            compaction_throughput: self.compaction_throughput.unwrap_or(StorageOptions::COMPACTION_THROUGHPUT),
             auto_snapshot: self.auto_snapshot.unwrap_or(true),
             flush_on_drain: self.flush_on_drain,
             take_in_sstables: self.take_in_sstables,

@@ -24,6 +24,7 @@ impl Config {
             ("commitlog_sync", Some(sync.to_owned())),
             ("commitlog_sync_period", Some(duration(self.commitlog_sync_period))),
             ("commitlog_total_space", self.commitlog_total_bytes.map(size)),
+            ("compaction_throughput", Some(format!("{}/s", size(self.compaction_throughput)))),
             ("data_file_directories", Some(format!("[{folder}]"))),
             ("memtable_heap_space", self.memtable_bytes.map(size)),
             ("native_shard_aware_transport_port", self.listen_shard_aware.map(|address| address.port().to_string())),

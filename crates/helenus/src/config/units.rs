@@ -81,6 +81,23 @@ pub fn size(text: &str) -> Result<u64, UnitError> {
     number.checked_mul(1 << shift).ok_or_else(|| UnitError::TooLarge { text: text.to_owned() })
 }
 
+/// Bytes a second, as Cassandra's `64MiB/s`. A bare number is mebibytes, as it was under the key's old name; 0 is no limit.
+pub fn rate(text: &str) -> Result<u64, UnitError> {
+    let wrong = || UnitError::NotASize { text: text.to_owned(), units: "B/s, KiB/s, MiB/s", example: "64MiB/s" };
+    let too_large = || UnitError::TooLarge { text: text.to_owned() };
+    if let Ok(number) = text.parse::<u64>() {
+        return number.checked_mul(1 << 20).ok_or_else(too_large);
+    }
+    let (number, unit) = split(text).ok_or_else(wrong)?;
+    let shift = match unit {
+        "B/s" => 0,
+        "KiB/s" => 10,
+        "MiB/s" => 20,
+        _ => return Err(wrong()),
+    };
+    number.checked_mul(1 << shift).ok_or_else(too_large)
+}
+
 /// An amount of memory as ScyllaDB's `--memory` takes it: bytes, or with K, M, G, T, which are powers of 1,024. Cassandra's
 /// spellings are understood as well.
 pub fn memory(text: &str) -> Result<u64, UnitError> {
@@ -145,6 +162,18 @@ mod tests {
         assert_eq!(size("2GiB"), Ok(2 << 30));
         for wrong in ["", "32", "32MB", "-1MiB", "0x10B"] {
             assert!(size(wrong).is_err(), "{wrong:?} was taken");
+        }
+    }
+
+    #[test]
+    fn rates() {
+        assert_eq!(rate("64MiB/s"), Ok(64 << 20));
+        assert_eq!(rate("100KiB/s"), Ok(100 << 10));
+        assert_eq!(rate("7B/s"), Ok(7));
+        assert_eq!(rate("16"), Ok(16 << 20));
+        assert_eq!(rate("0"), Ok(0));
+        for wrong in ["", "64MiB", "MiB/s", "-1MiB/s", "64Mbit/s"] {
+            assert!(rate(wrong).is_err(), "{wrong:?} was taken");
         }
     }
 

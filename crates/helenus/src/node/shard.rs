@@ -124,6 +124,7 @@ impl ShardNode {
         options.log_bytes_max =
             self.config.commitlog_total_bytes.unwrap_or(self.config.memory_bytes) / u64::from(shards);
         options.page_cache_bytes = usize::try_from(self.shard_memory() / PAGE_CACHE_PART).unwrap_or(usize::MAX);
+        options.compaction_throughput = self.config.compaction_throughput;
         options.auto_snapshot = self.config.auto_snapshot;
         options.takes_in_foreign_files = self.config.take_in_sstables;
         options.sync = match self.config.commitlog_sync {

@@ -19,8 +19,14 @@ fn header() -> Header {
     }
 }
 
-const FACTS: FileFacts =
-    FileFacts { bloom_filter_fp_chance: 0.01, compression_ratio: 0.5, host: [9; 16], token_space_coverage: Some(0.25), level: 3, repaired_at: 7 };
+const FACTS: FileFacts = FileFacts {
+    bloom_filter_fp_chance: 0.01,
+    compression_ratio: 0.5,
+    host: [9; 16],
+    token_space_coverage: Some(0.25),
+    level: 3,
+    repaired_at: 7,
+};
 
 fn clustering(text: &str, number: i32) -> Vec<u8> {
     let mut out = vec![2, u8::try_from(text.len()).expect("short")];
