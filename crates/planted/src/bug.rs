@@ -128,7 +128,7 @@ bugs! {
         "Reconciliation takes the end of a replica's page for the end of its rows.";
     TombstonePurgedEarly, "tombstone-purged-early", Storage,
         "A compaction drops a tombstone that hides something in a file outside it.";
-    InputRemovedBeforeManifest, "input-removed-before-manifest", Simulation,
+    InputRemovedBeforeManifest, "input-removed-before-manifest", Storage,
         "A compaction removes its inputs before the manifest says that its outputs count.";
     OverlappingLevel, "overlapping-level", Storage,
         "A leveled compaction leaves out what its inputs overlap in the next level.";
