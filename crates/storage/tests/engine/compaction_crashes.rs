@@ -169,3 +169,55 @@ fn each_call_of_the_disk_fails_once_and_nothing_is_lost() {
     }
     assert!(failures > 20, "{failures} compactions failed of those with calls {before} to {behind}");
 }
+
+/// The data files in the table's folder.
+async fn data_files(runtime: &Runtime) -> usize {
+    let folder = std::path::PathBuf::from(format!("{DATA}/data/ks/t1-{}", "01".repeat(16)));
+    let entries = runtime.read_dir(&folder).await.expect("the table has a folder");
+    entries.iter().filter(|entry| entry.name.ends_with("-Data.db")).count()
+}
+
+#[test]
+fn two_shards_compact_the_files_of_one_and_shard_0_removes_them_while_they_serve() {
+    let (mut world, host) = world(empty_disk());
+    let one = |boot: u64, is_first: bool| {
+        move |runtime: Runtime| async move {
+            let shard = open(&runtime, boot).await;
+            if is_first {
+                fill(&shard).await;
+            }
+            assert_eq!(read_all_rows(&shard, TABLE).await, expected());
+        }
+    };
+    let first = world.start(host, false, vec![one(1, true)]);
+    assert_eq!(world.run_until(|_| first.is_over(), AT_MOST), Ended::Condition);
+    let opened = Rc::new(Cell::new(0));
+    let rows = Rc::new(Cell::new(0));
+    let two = || {
+        let (opened, rows) = (opened.clone(), rows.clone());
+        move |runtime: Runtime| async move {
+            let mut options = StorageOptions::new(DATA, 2, 16 << 20);
+            options.segment_bytes = 128 << 10;
+            options.planted = planted();
+            let mut table = (**schema().table_by_id(TABLE).expect("it is there")).clone();
+            table.options.compaction.insert("min_threshold".to_owned(), "2".to_owned());
+            let schema = schema().with_all(&[SchemaChange::PutTable(Box::new(table))]);
+            let shard = Shard::open(&runtime, options, Sharder::new(2), &schema, &Truncations::new()).await;
+            let shard = shard.expect("the shard opens");
+            opened.set(opened.get() + 1);
+            while opened.get() < 2 {
+                runtime.sleep(Duration::from_millis(1)).await;
+            }
+            shard.retire_old_segments().await.expect("they can be removed");
+            runtime.sleep(Duration::from_secs(200)).await;
+            assert_eq!(shard.stats().files, 1, "its own part of the three");
+            rows.set(rows.get() + read_all_rows(&shard, TABLE).await.len());
+            assert_eq!(data_files(&runtime).await, 2, "one of each shard; the shared ones are gone");
+        }
+    };
+    let second = world.start(host, false, vec![two(), two()]);
+    assert_eq!(world.run_until(|_| second.is_over(), AT_MOST), Ended::Condition);
+    assert_eq!(rows.get(), expected().len());
+    let third = world.start(host, false, vec![one(3, false)]);
+    assert_eq!(world.run_until(|_| third.is_over(), AT_MOST), Ended::Condition);
+}
