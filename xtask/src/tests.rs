@@ -5,6 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::report::{Counts, Passed};
+use crate::stalls::{self, STALLS_TO};
 use crate::tools::{self, MKFS, MOUNT};
 use crate::{process, workspace};
 
@@ -154,7 +155,11 @@ fn counted(command: &mut Command, budget: Duration) -> Result<Passed, String> {
 
 /// Runs a test target of the `helenus-tests` package.
 fn run_black_box(name: &str, budget: Duration, effort: Effort) -> Result<Passed, String> {
-    counted(environment(&mut black_box(name), effort), budget)
+    let began = std::time::Instant::now();
+    stalls::judged(name, |file| {
+        let mut command = black_box(name);
+        counted(environment(&mut command, effort).env(STALLS_TO, file), budget.saturating_sub(began.elapsed()))
+    })
 }
 
 /// The command for a test target of the `helenus-tests` package. They are off for a plain `cargo test`, since they need the release
@@ -168,7 +173,7 @@ pub fn black_box(name: &str) -> Command {
 /// Names the binary under test to the suite, and how hard it should try.
 pub fn environment(command: &mut Command, effort: Effort) -> &mut Command {
     let binary: PathBuf = workspace::release_binary("helenus");
-    command.env("HELENUS_BINARY", binary).env_remove("HELENUS_STALLS");
+    command.env("HELENUS_BINARY", binary).env_remove("HELENUS_STALLS").env_remove(STALLS_TO);
     match effort {
         Effort::Ci => command.env_remove("HELENUS_SOAK"),
         Effort::Soak => command.env("HELENUS_SOAK", "1"),

@@ -19,6 +19,7 @@ mod sink;
 mod sstable;
 mod steps;
 mod tables;
+mod waiting;
 
 pub use batchlog::{BatchId, UnfinishedBatch};
 pub use error::{ApplyError, FlushError, OpenError, SyncError};
@@ -29,3 +30,4 @@ pub use sstable::{
     Estimates, PageCache, ReadCounts, ReadError, ReadWindow, Sstable, SstableInfo, SstableWriter, WriteError,
 };
 pub use steps::is_small;
+pub use waiting::Waiting;

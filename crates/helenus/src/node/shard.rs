@@ -96,7 +96,7 @@ impl ShardNode {
                 Command::Open { boot, host_id, changes, truncations } => {
                     self.open(boot, host_id, &changes, &truncations).await
                 }
-                Command::Serve(node) => self.serve(node),
+                Command::Serve(node) => self.serve(node).await,
                 Command::FinishBatches => self.finish_batches().await,
                 Command::Retire => self.retire().await,
                 Command::Drain => self.drain().await,
@@ -153,7 +153,7 @@ impl ShardNode {
         usize::try_from(given.unwrap_or(self.shard_memory() / MEMTABLE_PART)).unwrap_or(usize::MAX)
     }
 
-    fn serve(&mut self, node: NodeInfo) -> Answer {
+    async fn serve(&mut self, node: NodeInfo) -> Answer {
         let (Some((storage, schema)), Some(seats), Some(server_seat)) =
             (self.opened.clone(), self.engine_seats.take(), self.server_seat.take())
         else {
@@ -180,7 +180,8 @@ impl ShardNode {
             metadata_log: self.handles.metadata_log.borrow_mut().take(),
             options,
             node,
-        });
+        })
+        .await;
         *self.handles.engine.borrow_mut() = Some(engine.clone());
         let server = Server::start(&self.runtime, server_seat, engine, self.config.limits.clone());
         *self.handles.server.borrow_mut() = Some(server);

@@ -159,7 +159,8 @@ where
                     metadata_log: log_handle.take(),
                     options: EngineOptions::default(),
                     node: node_info(boot.number),
-                });
+                })
+                .await;
                 storage = Some(opened.0.clone());
                 node = Some(engine.clone());
                 responder.reply(());

@@ -194,11 +194,19 @@ pub fn mutation(table: TableId, number: u32, timestamp: i64, value: &[u8]) -> Ve
 
 /// Applies a mutation, waiting for room where there is none.
 pub async fn apply(shard: &Shard, mutation: &[u8]) -> Ack {
+    match apply_or_wait(shard, mutation).await {
+        Ok(ack) => ack,
+        Err(error) => panic!("the write was refused: {error}"),
+    }
+}
+
+/// Applies a mutation as whoever serves requests does.
+pub async fn apply_or_wait(shard: &Shard, mutation: &[u8]) -> Result<Ack, ApplyError> {
+    let mut waiting = shard.waiting();
     loop {
         match shard.apply(mutation) {
-            Ok(ack) => return ack,
-            Err(ApplyError::LogBusy) => shard.room().await,
-            Err(error) => panic!("the write was refused: {error}"),
+            Ok(ack) => return Ok(ack),
+            Err(error) => waiting.after(error).await?,
         }
     }
 }

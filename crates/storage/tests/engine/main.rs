@@ -9,4 +9,5 @@ mod model;
 mod reads;
 mod reshard;
 mod restart;
+mod room;
 mod steps;
