@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::load::{self, Measurement};
-use super::subject::Server;
+use super::subject::{Server, serve};
 use crate::{process, workspace};
 
 /// Rows of the published table: some 6 GiB.
@@ -96,19 +96,8 @@ impl Subject {
 
     fn start(folder: PathBuf, resident: Resident) -> Result<Subject, String> {
         let began = Instant::now();
-        let mut command = Command::new(workspace::release_binary("helenus"));
-        command.args([
-            "serve",
-            "--port",
-            "0",
-            "--shard-aware-port",
-            "0",
-            "--smp",
-            "2",
-            "--memory",
-            MEMORY,
-            "--data-dir",
-        ]);
+        let mut command = serve(2);
+        command.args(["--memory", MEMORY, "--data-dir"]);
         command.arg(folder.join("data"));
         let server = Server::start(&mut command)?;
         let start_time = began.elapsed();
