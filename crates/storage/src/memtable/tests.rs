@@ -323,6 +323,20 @@ pub(crate) fn slices() -> impl Strategy<Value = Vec<ModelSlice>> {
     ]
 }
 
+/// The ends of slices in byte-comparable form.
+pub(crate) fn comparable_bounds(slices: &[ModelSlice]) -> Vec<(Vec<u8>, Vec<u8>)> {
+    slices.iter().map(|slice| (comparable(&slice.0.0), comparable(&slice.1.0))).collect()
+}
+
+/// The slices between such ends.
+pub(crate) fn slices_between<'b>(slices: &[ModelSlice], bounds: &'b [(Vec<u8>, Vec<u8>)]) -> Vec<Slice<'b>> {
+    let slice = |(slice, (start, end)): (&ModelSlice, &'b (Vec<u8>, Vec<u8>))| Slice {
+        start: Bound { prefix: start, inclusive: slice.0.1 },
+        end: Bound { prefix: end, inclusive: slice.1.1 },
+    };
+    slices.iter().zip(bounds).map(slice).collect()
+}
+
 fn check_reads(
     table: &Memtable,
     model: &BTreeMap<(Token, Vec<u8>), ModelPartition>,
@@ -330,15 +344,8 @@ fn check_reads(
     reversed: bool,
     stop_after: usize,
 ) {
-    let bounds: Vec<(Vec<u8>, Vec<u8>)> = slices.iter().map(|s| (comparable(&s.0.0), comparable(&s.1.0))).collect();
-    let encoded: Vec<Slice<'_>> = slices
-        .iter()
-        .zip(&bounds)
-        .map(|(slice, (start, end))| Slice {
-            start: Bound { prefix: start, inclusive: slice.0.1 },
-            end: Bound { prefix: end, inclusive: slice.1.1 },
-        })
-        .collect();
+    let bounds = comparable_bounds(slices);
+    let encoded = slices_between(slices, &bounds);
     let tokens: Vec<Token> = model.keys().map(|key| key.0).collect();
     let mut ranges = vec![(TokenBound::Unbounded, TokenBound::Unbounded)];
     if let (Some(&first), Some(&last)) = (tokens.first(), tokens.last()) {
