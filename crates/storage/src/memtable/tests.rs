@@ -78,7 +78,7 @@ pub(crate) fn op() -> impl Strategy<Value = Op> {
 }
 
 pub(crate) fn shape() -> TableShape {
-    TableShape { clustering: vec![(CqlType::Int, false), (CqlType::Int, true)] }
+    TableShape { clustering: vec![(CqlType::Int, false), (CqlType::Int, true)], ..TableShape::default() }
 }
 
 fn int(value: u8) -> [u8; 4] {
@@ -453,7 +453,7 @@ fn a_deleted_partition_without_clustering_is_gone_and_comes_back() {
 
 /// A partition `k` with one clustering column and this many rows, each with a value of 100 bytes.
 fn many_rows(pool: &mut ChunkPool, count: i32) -> Memtable {
-    let mut table = Memtable::new(TableShape { clustering: vec![(CqlType::Int, false)] });
+    let mut table = Memtable::new(TableShape { clustering: vec![(CqlType::Int, false)], ..TableShape::default() });
     for row in 0..count {
         let mut out = Vec::new();
         let mut encoder = MutationEncoder::begin(&mut out, TABLE, token_of(b"k"), b"k");
