@@ -125,12 +125,19 @@ impl Shard {
         for bytes in mutations {
             let bytes = bytes.as_ref();
             let mutation = MutationRef::decode(bytes)?;
-            {
+            let shape = {
                 let engine = self.engine();
                 let table = engine.tables.get(mutation.table());
                 let table = table.ok_or(ApplyError::UnknownTable(mutation.table()))?;
-                table.memtable.shape().check(&mutation).map_err(ApplyError::Mismatch)?;
                 checked.tables.entry(table.id).or_insert(table.content);
+                table.memtable.shape().clone()
+            };
+            shape.check_head(&mutation).map_err(ApplyError::Mismatch)?;
+            for (index, item) in mutation.items().enumerate() {
+                shape.check_item(&item).map_err(ApplyError::Mismatch)?;
+                if index % ITEMS_PER_STEP == ITEMS_PER_STEP - 1 {
+                    self.runtime().maybe_yield().await;
+                }
             }
             let needed = Memtable::bytes_needed_among_others(&mutation);
             checked.needed = checked.needed.saturating_add(needed);

@@ -5,6 +5,7 @@ mod files;
 mod flushes;
 mod foreign;
 mod harness;
+mod malformed;
 mod model;
 mod reads;
 mod reshard;
