@@ -167,6 +167,7 @@ impl ShardNode {
         // A tenth of the shard's memory is to spare; a single result may always be made.
         let spare = self.config.memory_bytes / u64::from(self.runtime.shard_count()) / 10;
         options.result_bytes_max = usize::try_from(spare).unwrap_or(usize::MAX).max(RESULT_BYTES_MIN);
+        let metadata_log = self.handles.metadata_log.borrow_mut().take();
         let engine = Engine::new(EngineParts {
             runtime: self.runtime.clone(),
             seats,
@@ -177,7 +178,7 @@ impl ShardNode {
                 cluster_name: self.config.cluster_name.clone(),
                 addresses: ring.nodes.iter().map(|node| node.internode).collect(),
             }),
-            metadata_log: self.handles.metadata_log.borrow_mut().take(),
+            metadata_log,
             options,
             node,
         })
