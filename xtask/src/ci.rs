@@ -45,14 +45,14 @@ impl Settings {
             lint: seconds(180),
             unit: seconds(120),
             drivers: seconds(240),
-            oracle: seconds(240),
+            oracle: seconds(200),
             hostile: seconds(60),
             crash: seconds(150),
-            planted: seconds(210),
+            planted: seconds(300),
             simulation: seconds(150),
-            footprint: seconds(60),
+            footprint: seconds(40),
             fuzz: seconds(210),
-            fuzz_seconds: 90,
+            fuzz_seconds: 60,
             speed: seconds(90),
         }
     }
