@@ -24,8 +24,8 @@ const FEATURES: [&str; 2] = ["--features", "helenus-sim/planted"];
 
 /// `cargo test` of the whole workspace: naming some packages would make cargo choose other features and build the rest anew.
 pub fn cargo_test() -> Command {
-    let mut command = Command::new("cargo");
-    command.args(["test", "--workspace"]).args(FEATURES).current_dir(workspace::root());
+    let mut command = workspace::cargo();
+    command.args(["test", "--workspace"]).args(FEATURES);
     command
 }
 
@@ -106,16 +106,16 @@ pub fn run_simulation(arguments: &[String]) -> Result<(), String> {
 
 /// The binary that ships, and the echo server of the benchmark, in one build.
 pub fn build_release(budget: Duration) -> Result<(), String> {
-    let mut command = Command::new("cargo");
+    let mut command = workspace::cargo();
     command.args(["build", "--release", "--package", "helenus", "--package", "helenus-bench", "--bins"]);
-    process::must(command.current_dir(workspace::root()), budget).map(drop)
+    process::must(&mut command, budget).map(drop)
 }
 
 /// The binaries of the tests' build: the simulator, and a server in which bugs can be planted.
 pub fn build_binaries(budget: Duration) -> Result<(), String> {
-    let mut command = Command::new("cargo");
+    let mut command = workspace::cargo();
     command.args(["build", "--profile", "test", "--workspace", "--bins"]).args(FEATURES);
-    process::must(command.current_dir(workspace::root()), budget).map(drop)
+    process::must(&mut command, budget).map(drop)
 }
 
 /// Every test binary, the black-box ones too, so that no later phase waits for the compiler.
