@@ -70,7 +70,9 @@ fuzz_target!(|data: &[u8]| {
         6 => {
             for data_bytes in [0, 540, data.len() as u64, u64::MAX] {
                 if let Ok(checksums) = ChunkChecksums::decode(data, data_bytes) {
-                    assert_eq!(checksums.encode(), data);
+                    // An empty chunk at the end is read over.
+                    let rest = data.strip_prefix(&checksums.encode()[..]).expect("what was read is written again");
+                    assert!(rest.is_empty() || rest == [0; 4]);
                 }
             }
             let _ = decode_digest(data);

@@ -12,8 +12,9 @@ use crate::scenario::Scenario;
 /// Images of the fixed workload.
 const IMAGES: u64 = 300;
 /// Seeds, over these scenarios.
-const SEEDS: u64 = 140;
-const SCENARIOS: [&str; 7] = ["ring", "ring-network", "ring-crash", "crash", "ring-storm", "flush", "reshard"];
+const SEEDS: u64 = 160;
+const SCENARIOS: [&str; 8] =
+    ["ring", "ring-network", "ring-crash", "crash", "ring-storm", "flush", "reshard", "batches"];
 /// It takes a few seconds.
 const AT_MOST: Duration = Duration::from_secs(100);
 

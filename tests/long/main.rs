@@ -16,9 +16,9 @@ use helenus_tests::{Builder, Connection, Random, Server};
 /// What a neighbour's request may take in the middle: the machine has two cores, of which the test's client takes one and a half.
 const NEIGHBOUR_MEDIAN_MAX: Duration = Duration::from_millis(5);
 
-/// One shard, so that whatever is long stands in everybody's way, and a schema.
-fn start() -> Server {
-    let server = Builder::new("uring", 1).with(&["--memory", "2G"]).start();
+/// So many shards, and a schema.
+fn start(shards: u16) -> Server {
+    let server = Builder::new("uring", shards).with(&["--memory", "2G"]).start();
     let mut client = Client::connect(&server.address(), Wire::V4);
     for text in [
         "CREATE KEYSPACE long WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
@@ -32,9 +32,14 @@ fn start() -> Server {
     server
 }
 
-/// Runs `work` against a server while a neighbour asks for small things all along. Then the server's log must be clean.
+/// [`long_on`] one shard, so that whatever is long stands in everybody's way.
 fn long(what: &str, work: impl FnOnce(&str)) {
-    let server = start();
+    long_on(1, what, work);
+}
+
+/// Runs `work` against a server while a neighbour asks for small things all along. Then the server's log must be clean.
+fn long_on(shards: u16, what: &str, work: impl FnOnce(&str)) {
+    let server = start(shards);
     let address = server.address();
     let over = AtomicBool::new(false);
     let mut times = std::thread::scope(|scope| {
@@ -110,6 +115,31 @@ fn values_of_many_mebibytes() {
             assert_eq!(client.ask(EXECUTE, &body).opcode, 0);
         });
     }
+}
+
+#[test]
+fn values_of_many_mebibytes_from_other_shards() {
+    long_on(2, "values from other shards", |address| {
+        let mut client = Client::connect(address, Wire::V5);
+        let insert = client.prepare("INSERT INTO long.t (k, v) VALUES (?, ?)");
+        let by_key = client.prepare("SELECT v FROM long.t WHERE k = ?");
+        let value = Random::new(7).bytes(14 << 20);
+        // Of four keys each shard has some, whichever shard the client is on.
+        for key in 1i32..5 {
+            let body = client.execute_body(&insert, &[&key.to_be_bytes(), &value]);
+            client.must(EXECUTE, &body);
+        }
+        for key in 1i32..5 {
+            let body = client.execute_body(&by_key, &[&key.to_be_bytes()]);
+            let reply = client.must(EXECUTE, &body);
+            assert!(only_value(&reply, value.len()) == value, "it comes back as it was");
+        }
+        // A scan asks both shards for pages, its own too.
+        let scan = client.prepare("SELECT v FROM long.t LIMIT 1");
+        let body = client.execute_body(&scan, &[]);
+        let reply = client.must(EXECUTE, &body);
+        assert!(only_value(&reply, value.len()) == value, "it comes back as it was");
+    });
 }
 
 #[test]
@@ -231,7 +261,7 @@ fn schemas_of_many_tables() {
 #[test]
 fn replies_that_were_sent_are_read_although_the_server_ends() {
     const REPLIES: usize = 10;
-    let server = start();
+    let server = start(1);
     let mut connection = Connection::start(&server.address()).expect("connects");
     let value = "ab".repeat(100 << 10);
     connection.query(&format!("INSERT INTO long.t (k, v) VALUES (1, 0x{value})")).expect("is written");

@@ -9,7 +9,8 @@ use helenus_tests::Random;
 
 use crate::disk::{Content, Disk, Remains};
 
-const DISK_BYTES: u64 = 384 << 20;
+/// Room for what the rounds on one disk flush: nothing makes fewer files of many yet.
+const DISK_BYTES: u64 = 1 << 30;
 /// How long the kernel may take to let go of a device after the last process did.
 const UNMOUNT_TIME_MAX: Duration = Duration::from_secs(20);
 const FOLDER_PREFIX: &str = "helenus-power-";

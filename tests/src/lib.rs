@@ -23,4 +23,4 @@ pub use process::{cpu_time, resident_bytes};
 pub use random::Random;
 pub use raw::{Connection, Frame, query_frame, startup_frame};
 pub use server::{Builder, Server, configurations};
-pub use verdict::{complaints, stalls_count};
+pub use verdict::{complaints, hand_over_stalls, stalls_count};

@@ -4,7 +4,6 @@
 //! either. What is cheap and often wrong comes first. A phase that fails does not keep the others from saying what they know, but
 //! nothing runs after a failed build.
 
-use std::process::Command;
 use std::time::Duration;
 
 use crate::bench;
@@ -13,6 +12,9 @@ use crate::report::{Passed, Report};
 use crate::tests::{self, Effort};
 use crate::tools::{self, CC, CXX, GO, JAVA, JDK, MAVEN, NODE, NPM, PYTHON, TASKSET};
 use crate::{drivers, fuzz, oracle, planted, process, tidy, workspace};
+
+/// What a whole run writes below the target folder, and into the folder for temporary files.
+const DISK_NEEDED: u64 = 12 << 30;
 
 /// How long everything may take.
 pub struct Settings {
@@ -45,14 +47,14 @@ impl Settings {
             lint: seconds(180),
             unit: seconds(120),
             drivers: seconds(240),
-            oracle: seconds(240),
+            oracle: seconds(200),
             hostile: seconds(60),
             crash: seconds(150),
-            planted: seconds(210),
+            planted: seconds(300),
             simulation: seconds(150),
-            footprint: seconds(60),
+            footprint: seconds(40),
             fuzz: seconds(210),
-            fuzz_seconds: 90,
+            fuzz_seconds: 60,
             speed: seconds(90),
         }
     }
@@ -80,6 +82,8 @@ impl Settings {
 pub fn run(settings: &Settings) -> Result<(), String> {
     tools::require(&[CC, CXX, PYTHON, JAVA, JDK, MAVEN, GO, NODE, NPM, TASKSET])?;
     tools::require_nightly()?;
+    tools::require_disk(&workspace::target(), DISK_NEEDED)?;
+    workspace::build_once();
     let mut report = Report::begin(settings.all);
     report.phase("lint", settings.lint, lint);
     if report.phase("build", settings.build, build) {
@@ -103,12 +107,11 @@ fn lint(budget: Duration) -> Result<Passed, String> {
     if let Err(message) = tidy::run() {
         complaints.push(message);
     }
-    let root = workspace::root();
     let clippy = ["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"];
     let tests_too = ["--allow", "clippy::disallowed_methods", "--allow", "clippy::disallowed_types"];
     let product = ["clippy", "--workspace", "--", "--deny", "warnings"];
     for arguments in [vec!["fmt", "--all", "--check"], product.to_vec(), [&clippy[..], &tests_too].concat()] {
-        if let Err(message) = process::must(Command::new("cargo").args(arguments).current_dir(&root), budget) {
+        if let Err(message) = process::must(workspace::cargo().args(arguments), budget) {
             complaints.push(message);
         }
     }

@@ -2,7 +2,8 @@
 //!
 //! Each suite starts its runtime once and goes through its configurations. Most of its time it waits, for the
 //! server's syncs or for a driver that gathers events, so that two lanes of suites fill two cores. That is sound since each has its own
-//! servers on ports of its own, and the servers count a stall in the time of the processor, not of the clock.
+//! servers on ports of its own, the servers count a stall in the time of the processor, not of the clock, and a suite in which one was
+//! counted is run once more.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -10,6 +11,7 @@ use std::time::{Duration, Instant};
 use crate::peers::python::Environment;
 use crate::peers::{go, java, node};
 use crate::report::{Counts, Passed};
+use crate::stalls::{self, STALLS_TO};
 use crate::tests::{Effort, black_box, both, environment};
 use crate::{process, workspace};
 
@@ -53,20 +55,23 @@ fn lane(suites: &[Suite], deadline: Instant, effort: Effort) -> Passed {
     let mut all = Passed { success: true, ..Passed::default() };
     for (name, command) in suites {
         let began = Instant::now();
-        let budget = deadline.saturating_duration_since(began);
-        let outcome =
-            command().and_then(|mut command| process::run_unprinted(environment(&mut command, effort), budget));
-        let (lines, passed) = match outcome {
-            Ok(output) => {
-                let counts = Counts::of(&output.lines);
-                let success = output.success && counts.passed > 0;
-                (output.lines, Passed { counts, success, note: String::new() })
+        let passed = stalls::judged(name, |file| {
+            let mut command = command()?;
+            let budget = deadline.saturating_duration_since(Instant::now());
+            let output = process::run_unprinted(environment(&mut command, effort).env(STALLS_TO, file), budget)?;
+            let counts = Counts::of(&output.lines);
+            let success = output.success && counts.passed > 0;
+            if !success {
+                println!("{}", output.lines.join("\n"));
             }
-            Err(message) => (vec![message], Passed { counts: Counts { passed: 0, failed: 1 }, ..Passed::default() }),
-        };
+            Ok(Passed { counts, success, note: String::new() })
+        });
+        let passed = passed.unwrap_or_else(|message| {
+            println!("{message}");
+            Passed { counts: Counts { passed: 0, failed: 1 }, ..Passed::default() }
+        });
         let seconds = began.elapsed().as_secs_f64();
-        let said = if passed.success { String::new() } else { lines.join("\n") + "\n" };
-        println!("{said}{name}: {} passed, {} failed in {seconds:.0} s", passed.counts.passed, passed.counts.failed);
+        println!("{name}: {} passed, {} failed in {seconds:.0} s", passed.counts.passed, passed.counts.failed);
         all = both(all, passed);
     }
     all

@@ -22,7 +22,7 @@ const MEMORY_MIB_MAX: u32 = 512;
 pub fn build() -> Result<(), String> {
     tools::require(&[CC, CXX])?;
     tools::require_nightly()?;
-    let mut command = Command::new("cargo");
+    let mut command = workspace::cargo();
     command.args(["+nightly", "build", "--release", "--bins", "--target", TARGET, "--manifest-path"]);
     command.arg(workspace::root().join("fuzz/Cargo.toml")).arg("--target-dir").arg(target_folder());
     command.env("RUSTFLAGS", FLAGS).env_remove("CARGO_ENCODED_RUSTFLAGS");

@@ -16,6 +16,7 @@ mod process;
 mod report;
 mod source;
 mod sstables;
+mod stalls;
 mod tests;
 mod tidy;
 mod tools;

@@ -3,10 +3,12 @@
 //! This starts the servers and calls the runner, which is a test target of its own: `tests/oracle/main.rs`.
 
 use std::net::TcpListener;
+use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::peers::cassandra::{Cassandra, Purpose};
 use crate::report::{Counts, Passed};
+use crate::stalls::{self, STALLS_TO};
 use crate::tests::{Effort, both, build_release, cargo_test, environment};
 use crate::{process, sstables};
 
@@ -23,21 +25,21 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
     let output = match &words[..] {
         ["record", paths @ ..] => {
             let servers = start_servers()?;
-            runner("record", &[], &named(&servers), paths, TIME)?
+            runner("record", &[], &named(&servers), paths, None, TIME)?
         }
         ["check", rest @ ..] => {
             let seed = rest.first().map_or_else(seed, |seed| (*seed).to_string());
             let paths = rest.get(1..).unwrap_or_default();
             let servers = start_servers()?;
-            runner("check", &[&seed, SAMPLE_PERCENT], &named(&servers), paths, TIME)?
+            runner("check", &[&seed, SAMPLE_PERCENT], &named(&servers), paths, None, TIME)?
         }
         [command @ ("settle" | "mark"), rest @ ..] => {
             build_release(TIME)?;
-            runner(command, &[], &[], rest, TIME)?
+            runner(command, &[], &[], rest, None, TIME)?
         }
         paths => {
             build_release(TIME)?;
-            runner("replay", &[], &[], paths, TIME)?
+            runner("replay", &[], &[], paths, None, TIME)?
         }
     };
     if output.success { Ok(()) } else { Err(String::new()) }
@@ -47,15 +49,19 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
 pub fn phase(budget: Duration) -> Result<Passed, String> {
     let began = Instant::now();
     let left = || budget.saturating_sub(began.elapsed());
-    let replay = runner("replay", &[], &[], &[], left())?;
+    let replay = stalls::judged("oracle", |file| {
+        let output = runner("replay", &[], &[], &[], Some(file), left())?;
+        let counts = Counts::of(&output.lines);
+        Ok(Passed { counts, success: output.success, note: String::new() })
+    })?;
     let seed = seed();
     let mut servers = start_servers()?;
-    let check = runner("check", &[&seed, SAMPLE_PERCENT], &named(&servers), &[], left())?;
-    let counts = Counts::of(&replay.lines).and(Counts::of(&check.lines));
-    if replay.success && counts.passed == 0 {
+    let check = runner("check", &[&seed, SAMPLE_PERCENT], &named(&servers), &[], None, left())?;
+    let counts = Counts::of(&check.lines);
+    if replay.success && replay.counts.passed == 0 {
         return Err("the runner ran no script".into());
     }
-    let scripts = Passed { counts, success: replay.success && check.success, note: String::new() };
+    let scripts = both(replay, Passed { counts, success: check.success, note: String::new() });
     // The first one answers as Helenus must, and writes the same version of SSTables. The others have done their part.
     let (_, server) = servers.swap_remove(0);
     drop(servers);
@@ -73,17 +79,19 @@ fn build_runner(budget: Duration) -> Result<(), String> {
     process::must(cargo_test().args(["--no-run", "--test", "oracle"]), budget).map(drop)
 }
 
-/// Calls the runner with the words, the servers and the scripts' paths.
+/// Calls the runner with the words, the servers and the scripts' paths. Without a file for stalls it fails at the first.
 fn runner(
     command: &str,
     words: &[&str],
     servers: &[String],
     paths: &[&str],
+    stalls: Option<&Path>,
     budget: Duration,
 ) -> Result<process::Output, String> {
     let mut cargo = cargo_test();
     cargo.args(["--test", "oracle", "--", command]).args(words).args(servers).args(paths);
-    process::run(environment(&mut cargo, Effort::Ci), budget)
+    environment(&mut cargo, Effort::Ci).envs(stalls.map(|file| (STALLS_TO, file)));
+    process::run(&mut cargo, budget)
 }
 
 /// Starts a server of each configuration, side by side.

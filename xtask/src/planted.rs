@@ -17,6 +17,9 @@ use crate::{tests, workspace};
 const RUN_TIME_MAX: Duration = Duration::from_secs(120);
 /// Power cuts per run: a bug is seen at the first or second, and some only when a segment is full.
 const CUTS: &str = "25";
+/// Operations of the engine's model test.
+const MODEL_OPERATIONS: &str = "1000";
+const LONG_TEST: &str = "reads::memtables_and_files_read_as_one_memtable";
 
 /// What is run.
 struct Built {
@@ -82,7 +85,8 @@ fn run_suite(built: &Built, suite: Suite, bug: Option<&str>) -> Result<Output, S
         Suite::Simulation => Command::new(&built.simulator),
     };
     match suite {
-        Suite::Storage => {}
+        // What only takes long, and catches no bug that the others do not.
+        Suite::Storage => drop(command.args(["--skip", LONG_TEST]).env("HELENUS_MODEL_OPERATIONS", MODEL_OPERATIONS)),
         Suite::Power => drop(command.args(["what_was_acknowledged", "--test-threads=1"])),
         Suite::Faults => drop(command.args(["faults::", "--test-threads=1"])),
         Suite::Simulation => drop(command.arg("hunt").args(bug.map(|name| format!("--plant={name}")))),

@@ -2,6 +2,7 @@
 //!
 //! This starts the servers; what is compared is told by `tests/src/sstables/`.
 
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -9,6 +10,7 @@ use crate::fixtures::{TIME, build_judge, judge};
 use crate::oracle::free_port;
 use crate::peers::cassandra::{self, Cassandra, Purpose};
 use crate::report::{Counts, Passed};
+use crate::stalls::{self, STALLS_TO};
 use crate::tests::{Effort, both, build_release, environment};
 use crate::{process, workspace};
 
@@ -29,9 +31,9 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
     }
     let passed = match part {
         "ours" => ours(names, TIME)?,
-        "theirs" => theirs(names, TIME)?,
+        "theirs" => theirs(names, None, TIME)?,
         "peers" => peers(names, TIME)?,
-        _ => both(ours(names, TIME)?, theirs(names, TIME)?),
+        _ => both(ours(names, TIME)?, theirs(names, None, TIME)?),
     };
     println!("{} passed, {} failed", passed.counts.passed, passed.counts.failed);
     if passed.success { Ok(()) } else { Err(String::new()) }
@@ -39,34 +41,44 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
 
 /// What Helenus writes, before the real one.
 fn ours(names: &[String], budget: Duration) -> Result<Passed, String> {
+    judged_by(start()?, names, None, budget)
+}
+
+fn start() -> Result<Cassandra, String> {
     let mut server = Cassandra::spawn(Purpose::AnswersOfNone, free_port()?, None)?;
     server.wait_until_it_listens()?;
-    judged_by(server, names, budget)
+    Ok(server)
 }
 
 /// All of it both ways. The server answers as Helenus must, and is ended here.
 pub fn phase(server: Cassandra, budget: Duration) -> Result<Passed, String> {
     let began = Instant::now();
-    let ours = judged_by(server, &[], budget)?;
-    Ok(both(ours, theirs(&[], budget.saturating_sub(began.elapsed()))?))
+    let left = || budget.saturating_sub(began.elapsed());
+    let mut server = Some(server);
+    let ours = stalls::judged("SSTables of Helenus", |file| {
+        let server = server.take().map_or_else(start, Ok)?;
+        judged_by(server, &[], Some(file), left())
+    })?;
+    let theirs = stalls::judged("SSTables of Cassandra", |file| theirs(&[], Some(file), left()))?;
+    Ok(both(ours, theirs))
 }
 
 /// Has the server judge what Helenus writes. The tool that verifies reads its folder when it has ended.
-fn judged_by(server: Cassandra, names: &[String], budget: Duration) -> Result<Passed, String> {
+fn judged_by(server: Cassandra, names: &[String], stalls: Option<&Path>, budget: Duration) -> Result<Passed, String> {
     let began = Instant::now();
     let left = || budget.saturating_sub(began.elapsed());
     let jars = cassandra::fetch()?;
     let running = format!("da@{}@{}", server.folder.display(), server.port);
     let ended = format!("da@{}@0", server.folder.display());
-    let judged = asked(judge("ours").arg(&jars).arg(running).args(names), left())?;
+    let judged = asked(judge("ours").arg(&jars).arg(running).args(names), stalls, left())?;
     drop(server);
-    Ok(both(judged, asked(judge("verify").arg(&jars).arg(ended).args(names), left())?))
+    Ok(both(judged, asked(judge("verify").arg(&jars).arg(ended).args(names), stalls, left())?))
 }
 
 /// What real ones wrote, before Helenus.
-fn theirs(names: &[String], budget: Duration) -> Result<Passed, String> {
+fn theirs(names: &[String], stalls: Option<&Path>, budget: Duration) -> Result<Passed, String> {
     let fixtures = workspace::root().join("crates/sstable/testdata/cassandra");
-    asked(judge("theirs").arg(fixtures).arg(VERSIONS.join(",")).args(names), budget)
+    asked(judge("theirs").arg(fixtures).arg(VERSIONS.join(",")).args(names), stalls, budget)
 }
 
 /// What real ones wrote, before another real one.
@@ -79,14 +91,16 @@ fn peers(names: &[String], budget: Duration) -> Result<Passed, String> {
         let reader = format!("da@{}@{}", server.folder.display(), server.port);
         let mut judge = judge("peers");
         let asking = judge.arg(&jars).arg(&fixtures).arg(version).arg(reader).args(names);
-        all = both(all, asked(asking, budget)?);
+        all = both(all, asked(asking, None, budget)?);
     }
     Ok(all)
 }
 
-fn asked(judge: &mut Command, budget: Duration) -> Result<Passed, String> {
+/// Without a file for stalls the judge fails at the first.
+fn asked(judge: &mut Command, stalls: Option<&Path>, budget: Duration) -> Result<Passed, String> {
     // Whoever works on the formats has the judge look at a quicker build's binary.
     let judge = if std::env::var_os(BINARY).is_some() { judge } else { environment(judge, Effort::Ci) };
+    judge.envs(stalls.map(|file| (STALLS_TO, file)));
     let output = process::run(judge, budget)?;
     let counts = Counts::of(&output.lines);
     if output.success && counts.passed == 0 {

@@ -5,6 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::report::{Counts, Passed};
+use crate::stalls::{self, STALLS_TO};
 use crate::tools::{self, MKFS, MOUNT};
 use crate::{process, workspace};
 
@@ -23,8 +24,8 @@ const FEATURES: [&str; 2] = ["--features", "helenus-sim/planted"];
 
 /// `cargo test` of the whole workspace: naming some packages would make cargo choose other features and build the rest anew.
 pub fn cargo_test() -> Command {
-    let mut command = Command::new("cargo");
-    command.args(["test", "--workspace"]).args(FEATURES).current_dir(workspace::root());
+    let mut command = workspace::cargo();
+    command.args(["test", "--workspace"]).args(FEATURES);
     command
 }
 
@@ -105,16 +106,16 @@ pub fn run_simulation(arguments: &[String]) -> Result<(), String> {
 
 /// The binary that ships, and the echo server of the benchmark, in one build.
 pub fn build_release(budget: Duration) -> Result<(), String> {
-    let mut command = Command::new("cargo");
+    let mut command = workspace::cargo();
     command.args(["build", "--release", "--package", "helenus", "--package", "helenus-bench", "--bins"]);
-    process::must(command.current_dir(workspace::root()), budget).map(drop)
+    process::must(&mut command, budget).map(drop)
 }
 
 /// The binaries of the tests' build: the simulator, and a server in which bugs can be planted.
 pub fn build_binaries(budget: Duration) -> Result<(), String> {
-    let mut command = Command::new("cargo");
+    let mut command = workspace::cargo();
     command.args(["build", "--profile", "test", "--workspace", "--bins"]).args(FEATURES);
-    process::must(command.current_dir(workspace::root()), budget).map(drop)
+    process::must(&mut command, budget).map(drop)
 }
 
 /// Every test binary, the black-box ones too, so that no later phase waits for the compiler.
@@ -154,7 +155,11 @@ fn counted(command: &mut Command, budget: Duration) -> Result<Passed, String> {
 
 /// Runs a test target of the `helenus-tests` package.
 fn run_black_box(name: &str, budget: Duration, effort: Effort) -> Result<Passed, String> {
-    counted(environment(&mut black_box(name), effort), budget)
+    let began = std::time::Instant::now();
+    stalls::judged(name, |file| {
+        let mut command = black_box(name);
+        counted(environment(&mut command, effort).env(STALLS_TO, file), budget.saturating_sub(began.elapsed()))
+    })
 }
 
 /// The command for a test target of the `helenus-tests` package. They are off for a plain `cargo test`, since they need the release
@@ -168,7 +173,7 @@ pub fn black_box(name: &str) -> Command {
 /// Names the binary under test to the suite, and how hard it should try.
 pub fn environment(command: &mut Command, effort: Effort) -> &mut Command {
     let binary: PathBuf = workspace::release_binary("helenus");
-    command.env("HELENUS_BINARY", binary).env_remove("HELENUS_STALLS");
+    command.env("HELENUS_BINARY", binary).env_remove("HELENUS_STALLS").env_remove(STALLS_TO);
     match effort {
         Effort::Ci => command.env_remove("HELENUS_SOAK"),
         Effort::Soak => command.env("HELENUS_SOAK", "1"),

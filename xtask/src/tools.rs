@@ -1,6 +1,7 @@
 //! The programs that the tasks call, and the apt line that brings a missing one.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// A program and the Debian package that holds it.
 pub struct Tool {
@@ -65,15 +66,35 @@ pub fn require_devices(paths: &[&str]) -> Result<(), String> {
     Err(format!("cannot be opened: {}\nthis helps: run as root, modprobe -a fuse loop ext4", missing.join(", ")))
 }
 
+/// Fails when the disk that holds `folder` has fewer bytes left than `needed`: a build that fills it fails with less to go by.
+pub fn require_disk(folder: &Path, needed: u64) -> Result<(), String> {
+    std::fs::create_dir_all(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+    let said = crate::process::quiet(Command::new("df").args(["--block-size=1", "--output=avail"]).arg(folder))?;
+    let left: u64 =
+        said.lines().nth(1).and_then(|line| line.trim().parse().ok()).ok_or_else(|| format!("df said {said:?}"))?;
+    if left >= needed {
+        return Ok(());
+    }
+    Err(format!("{} has {} MiB left; this needs {} MiB", folder.display(), left >> 20, needed >> 20))
+}
+
 /// Fails when rustup has no nightly toolchain.
 pub fn require_nightly() -> Result<(), String> {
-    let said = crate::process::quiet(std::process::Command::new("rustc").args(["+nightly", "--version"]));
+    let said = crate::process::quiet(Command::new("rustc").args(["+nightly", "--version"]));
     said.map(drop).map_err(|_| "missing: a nightly compiler, for the fuzz targets\nthis helps: rustup toolchain install nightly --profile minimal".to_string())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_full_disk_is_named_with_what_is_needed() {
+        let folder = std::env::temp_dir();
+        require_disk(&folder, 0).expect("no byte is asked for");
+        let message = require_disk(&folder, u64::MAX).expect_err("no disk has that");
+        assert!(message.contains(&*folder.to_string_lossy()) && message.contains("MiB left"), "{message}");
+    }
 
     #[test]
     fn a_missing_tool_names_its_apt_line() {

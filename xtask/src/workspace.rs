@@ -1,6 +1,26 @@
 //! Where things are: the workspace's root and the target folder.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether cargo keeps what the next build of a changed crate could use again.
+static BUILDS_ONCE: AtomicBool = AtomicBool::new(false);
+
+/// Says that this run builds everything once: what cargo would keep for a next build takes twice the disk of what it builds.
+pub fn build_once() {
+    BUILDS_ONCE.store(true, Ordering::Relaxed);
+}
+
+/// Cargo, in the workspace's root.
+pub fn cargo() -> Command {
+    let mut command = Command::new("cargo");
+    command.current_dir(root());
+    if BUILDS_ONCE.load(Ordering::Relaxed) {
+        command.env("CARGO_INCREMENTAL", "0");
+    }
+    command
+}
 
 /// The workspace's root folder.
 pub fn root() -> PathBuf {
@@ -28,4 +48,9 @@ pub fn scratch(name: &str) -> Result<PathBuf, String> {
     }
     std::fs::create_dir_all(&folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
     Ok(folder)
+}
+
+/// Writes a file.
+pub fn write(path: &Path, text: &str) -> Result<(), String> {
+    std::fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
 }

@@ -76,15 +76,18 @@ fn encode_at(ty: &CqlType, value: &[u8], out: &mut Vec<u8>, depth: usize) {
     }
 }
 
+/// Whether the type's values are integers of one length, whose sign is the bit that is turned.
+fn is_signed_integer(ty: &CqlType) -> bool {
+    matches!(
+        ty,
+        CqlType::Bigint | CqlType::Counter | CqlType::Timestamp | CqlType::Int | CqlType::Smallint | CqlType::Tinyint
+    )
+}
+
 fn fixed(ty: &CqlType, value: &[u8], out: &mut Vec<u8>) {
     let start = out.len();
     match ty {
-        CqlType::Bigint
-        | CqlType::Counter
-        | CqlType::Timestamp
-        | CqlType::Int
-        | CqlType::Smallint
-        | CqlType::Tinyint => {
+        integer if is_signed_integer(integer) => {
             out.extend_from_slice(value);
             out[start] ^= 0x80;
         }

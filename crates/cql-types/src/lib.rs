@@ -4,6 +4,7 @@
 //! or statements. Words and layouts: `docs/internals/cql-types.md`.
 
 mod calendar;
+pub mod class_name;
 pub mod comparable;
 mod compare;
 mod compose;

@@ -121,28 +121,39 @@ pub enum TypeError {
     TooDeep,
 }
 
-/// The native types, with their names and their codes of the native protocol (`[option]` in the specification).
-const NATIVES: [(CqlType, &str, u16); 20] = [
-    (CqlType::Ascii, "ascii", 0x01),
-    (CqlType::Bigint, "bigint", 0x02),
-    (CqlType::Blob, "blob", 0x03),
-    (CqlType::Boolean, "boolean", 0x04),
-    (CqlType::Counter, "counter", 0x05),
-    (CqlType::Decimal, "decimal", 0x06),
-    (CqlType::Double, "double", 0x07),
-    (CqlType::Float, "float", 0x08),
-    (CqlType::Int, "int", 0x09),
-    (CqlType::Timestamp, "timestamp", 0x0b),
-    (CqlType::Uuid, "uuid", 0x0c),
-    (CqlType::Text, "text", 0x0d),
-    (CqlType::Varint, "varint", 0x0e),
-    (CqlType::Timeuuid, "timeuuid", 0x0f),
-    (CqlType::Inet, "inet", 0x10),
-    (CqlType::Date, "date", 0x11),
-    (CqlType::Time, "time", 0x12),
-    (CqlType::Smallint, "smallint", 0x13),
-    (CqlType::Tinyint, "tinyint", 0x14),
-    (CqlType::Duration, "duration", 0x15),
+/// What a native type is called.
+struct Native {
+    ty: CqlType,
+    /// In CQL.
+    name: &'static str,
+    /// By the native protocol (`[option]` in the specification).
+    code: u16,
+    /// By Cassandra's Java class, without its package.
+    class: &'static str,
+}
+
+/// The native types.
+static NATIVES: [Native; 20] = [
+    Native { ty: CqlType::Ascii, name: "ascii", code: 0x01, class: "AsciiType" },
+    Native { ty: CqlType::Bigint, name: "bigint", code: 0x02, class: "LongType" },
+    Native { ty: CqlType::Blob, name: "blob", code: 0x03, class: "BytesType" },
+    Native { ty: CqlType::Boolean, name: "boolean", code: 0x04, class: "BooleanType" },
+    Native { ty: CqlType::Counter, name: "counter", code: 0x05, class: "CounterColumnType" },
+    Native { ty: CqlType::Decimal, name: "decimal", code: 0x06, class: "DecimalType" },
+    Native { ty: CqlType::Double, name: "double", code: 0x07, class: "DoubleType" },
+    Native { ty: CqlType::Float, name: "float", code: 0x08, class: "FloatType" },
+    Native { ty: CqlType::Int, name: "int", code: 0x09, class: "Int32Type" },
+    Native { ty: CqlType::Timestamp, name: "timestamp", code: 0x0b, class: "TimestampType" },
+    Native { ty: CqlType::Uuid, name: "uuid", code: 0x0c, class: "UUIDType" },
+    Native { ty: CqlType::Text, name: "text", code: 0x0d, class: "UTF8Type" },
+    Native { ty: CqlType::Varint, name: "varint", code: 0x0e, class: "IntegerType" },
+    Native { ty: CqlType::Timeuuid, name: "timeuuid", code: 0x0f, class: "TimeUUIDType" },
+    Native { ty: CqlType::Inet, name: "inet", code: 0x10, class: "InetAddressType" },
+    Native { ty: CqlType::Date, name: "date", code: 0x11, class: "SimpleDateType" },
+    Native { ty: CqlType::Time, name: "time", code: 0x12, class: "TimeType" },
+    Native { ty: CqlType::Smallint, name: "smallint", code: 0x13, class: "ShortType" },
+    Native { ty: CqlType::Tinyint, name: "tinyint", code: 0x14, class: "ByteType" },
+    Native { ty: CqlType::Duration, name: "duration", code: 0x15, class: "DurationType" },
 ];
 
 impl CqlType {
@@ -151,7 +162,7 @@ impl CqlType {
         if name.eq_ignore_ascii_case("varchar") {
             return Some(CqlType::Text);
         }
-        NATIVES.iter().find(|(_, n, _)| n.eq_ignore_ascii_case(name)).map(|(ty, _, _)| ty.clone())
+        NATIVES.iter().find(|native| native.name.eq_ignore_ascii_case(name)).map(|native| native.ty.clone())
     }
 
     /// The native type of that protocol code. `0x0a`, the `text` of protocol 2, is [`CqlType::Text`] too.
@@ -159,7 +170,21 @@ impl CqlType {
         if code == 0x0a {
             return Some(CqlType::Text);
         }
-        NATIVES.iter().find(|(_, _, c)| *c == code).map(|(ty, _, _)| ty.clone())
+        NATIVES.iter().find(|native| native.code == code).map(|native| native.ty.clone())
+    }
+
+    /// The native type of that Java class of Cassandra's, which is named without its package.
+    pub fn of_class(class: &str) -> Option<CqlType> {
+        NATIVES.iter().find(|native| native.class == class).map(|native| native.ty.clone())
+    }
+
+    /// The Java class of a native type, without its package.
+    pub(crate) fn class(&self) -> Option<&'static str> {
+        self.as_native().map(|native| native.class)
+    }
+
+    fn as_native(&self) -> Option<&'static Native> {
+        NATIVES.iter().find(|native| native.ty == *self)
     }
 
     /// The code in the native protocol's `[option]`.
@@ -171,7 +196,7 @@ impl CqlType {
             CqlType::Set { .. } => 0x22,
             CqlType::Udt { .. } => 0x30,
             CqlType::Tuple(_) => 0x31,
-            native => NATIVES.iter().find(|(ty, _, _)| ty == native).map_or(0, |(_, _, code)| *code),
+            ty => ty.as_native().map_or(0, |native| native.code),
         }
     }
 
@@ -191,7 +216,7 @@ impl CqlType {
 
     /// Whether it is one of the native scalar types.
     pub fn is_native(&self) -> bool {
-        NATIVES.iter().any(|(ty, _, _)| ty == self)
+        self.as_native().is_some()
     }
 
     /// The length of every value of the type that is not empty, if they share one.
@@ -291,10 +316,7 @@ impl fmt::Display for CqlType {
             CqlType::Udt { name, .. } => write_name(f, name)?,
             CqlType::Vector { element, dimension } => write!(f, "vector<{element}, {dimension}>")?,
             CqlType::Custom(class) => f.write_str(&crate::print::quoted(class))?,
-            native => {
-                let name = NATIVES.iter().find(|(ty, _, _)| ty == native).map_or("", |(_, name, _)| name);
-                f.write_str(name)?;
-            }
+            ty => f.write_str(ty.as_native().map_or("", |native| native.name))?,
         }
         if frozen {
             f.write_str(">")?;
@@ -452,11 +474,12 @@ mod tests {
 
     #[test]
     fn names_round_trip() {
-        for (ty, name, code) in NATIVES {
+        for Native { ty, name, code, class } in &NATIVES {
             assert_eq!(CqlType::parse(name), Ok(ty.clone()));
-            assert_eq!(ty.to_string(), name);
-            assert_eq!(CqlType::from_protocol_code(code), Some(ty.clone()));
-            assert_eq!(ty.protocol_code(), code);
+            assert_eq!(ty.to_string(), *name);
+            assert_eq!(CqlType::from_protocol_code(*code), Some(ty.clone()));
+            assert_eq!(ty.protocol_code(), *code);
+            assert_eq!((CqlType::of_class(class).as_ref(), ty.class()), (Some(ty), Some(*class)));
         }
         for text in [
             "map<text, frozen<list<int>>>",

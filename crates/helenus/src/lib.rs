@@ -1,5 +1,6 @@
 //! The node as a library: its configuration and its start-up, for the binary and for the simulator.
 
+mod allocator;
 pub mod cli;
 pub mod config;
 pub mod node;

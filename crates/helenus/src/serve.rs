@@ -7,6 +7,7 @@ use runtime::Options;
 use tracing::Level;
 use tracing_subscriber::fmt::MakeWriter;
 
+use crate::allocator;
 use crate::config::{Arguments, Config, Machine, print_size};
 use crate::node::{self, Ready};
 
@@ -36,7 +37,13 @@ fn try_serve(arguments: &Arguments) -> Result<(), String> {
         commitlog_sync = ?config.commitlog_sync,
         "starting"
     );
-    let options = Options { reactor: config.reactor, cpus: config.cpus.clone(), handle_signals: true };
+    allocator::keep_purges_from_threads();
+    let options = Options {
+        reactor: config.reactor,
+        cpus: config.cpus.clone(),
+        handle_signals: true,
+        housekeeping: Some(allocator::purge),
+    };
     let mains = node::seats(config.shards)
         .into_iter()
         .map(|seat| {

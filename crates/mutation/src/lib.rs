@@ -21,7 +21,9 @@ pub use error::DecodeError;
 pub use life::{Deletion, Expiry, Liveness};
 pub use position::{Position, PositionRef};
 pub use read_command::{KeyRange, ReadCommand, ReadCommandBuf};
-pub use row::{CellRef, Cells, LiveCells, LiveRow, RowBuilder, RowRef, merge_rows, shadow_row, supersedes};
+pub use row::{
+    CellRef, Cells, LiveCells, LiveRow, RowBuilder, RowRef, UniformValues, merge_rows, shadow_row, supersedes,
+};
 
 /// The version that the first byte of every mutation and read command names. A reader refuses what is newer.
 pub const VERSION: u8 = 1;

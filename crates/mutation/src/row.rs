@@ -179,6 +179,12 @@ impl<'a> RowRef<'a> {
         self.flags & row_flag::UNIFORM != 0
     }
 
+    /// The columns and values of a uniform row; nothing else differs between its cells.
+    #[inline]
+    pub fn uniform_values(&self) -> Option<UniformValues<'a>> {
+        self.is_uniform().then(|| UniformValues { reader: Reader::new(self.cells) })
+    }
+
     /// Whether any of the cells is an element of a column of several cells.
     pub fn has_elements(&self) -> bool {
         !self.is_uniform() && self.cells().any(|cell| !cell.path.is_empty())
@@ -210,6 +216,25 @@ impl<'a> RowRef<'a> {
             return if self.cells.is_empty() { of_head } else { of_head.max(self.base_timestamp) };
         }
         self.cells().fold(of_head, |max, cell| max.max(cell.timestamp))
+    }
+}
+
+/// The columns and values of a uniform row's cells.
+#[derive(Debug, Clone)]
+pub struct UniformValues<'a> {
+    reader: Reader<'a>,
+}
+
+impl<'a> Iterator for UniformValues<'a> {
+    type Item = (ColumnId, &'a [u8]);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.reader.is_empty() {
+            return None;
+        }
+        let column = read_column(&mut self.reader).ok()?;
+        Some((column, self.reader.varint_bytes().ok()?))
     }
 }
 

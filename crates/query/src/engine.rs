@@ -112,7 +112,7 @@ pub struct EngineStats {
 
 impl Engine {
     /// Makes the shard's engine, which serves other shards from now on.
-    pub fn new(parts: EngineParts) -> Engine {
+    pub async fn new(parts: EngineParts) -> Engine {
         let EngineParts { runtime, seats, storage, schema, ring, internode, metadata_log, options, node } = parts;
         let coordinator = Coordinator::new(CoordinatorParts {
             runtime: runtime.clone(),
@@ -124,8 +124,8 @@ impl Engine {
             internode,
             scans_max: options.scans_max,
         });
-        let system = Rc::new(SystemTables::new(node.clone()));
-        let catalog = Rc::new(Catalog::new(schema, system, 0, &coordinator));
+        let system = SystemTables::new(node.clone(), async || runtime.maybe_yield().await).await;
+        let catalog = Rc::new(Catalog::new(schema, Rc::new(system), 0, &coordinator));
         let engine = Engine {
             inner: Rc::new(Inner {
                 clock: TimestampClock::new(runtime.clone(), node.boot),

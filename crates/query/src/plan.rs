@@ -67,6 +67,27 @@ pub(crate) enum Action {
     Other(Rc<Statement>),
 }
 
+impl Action {
+    /// What it is called where the log says what a shard was doing.
+    pub(crate) fn label(&self) -> &'static str {
+        match self {
+            Action::Modify(_) => "INSERT, UPDATE or DELETE",
+            Action::Select(_) => "SELECT",
+            Action::SelectVirtual(_) => "SELECT from a virtual table",
+            Action::Batch(_) => "BATCH as a statement",
+            Action::Other(statement) => match **statement {
+                Statement::Truncate(_) => "TRUNCATE",
+                Statement::Describe(_) => "DESCRIBE",
+                Statement::Use { .. } => "USE",
+                Statement::CreateKeyspace(_) | Statement::CreateTable(_) | Statement::CreateType(_) => "CREATE",
+                Statement::AlterKeyspace(_) | Statement::AlterTable(_) | Statement::AlterType(_) => "ALTER",
+                Statement::DropKeyspace(_) | Statement::DropTable(_) | Statement::DropType(_) => "DROP",
+                _ => "another statement",
+            },
+        }
+    }
+}
+
 /// A BATCH statement.
 #[derive(Debug)]
 pub(crate) struct BatchPlan {

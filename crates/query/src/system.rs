@@ -32,9 +32,9 @@ pub struct SystemTables {
 }
 
 impl SystemTables {
-    /// The system tables of `node`.
-    pub fn new(node: NodeInfo) -> Self {
-        SystemTables { schema: definitions::schema(), node }
+    /// The system tables of `node`; `pause` lets others run.
+    pub async fn new(node: NodeInfo, pause: impl AsyncFn()) -> Self {
+        SystemTables { schema: definitions::schema(pause).await, node }
     }
 
     /// The system keyspaces and their tables: a schema of its own beside the user's.

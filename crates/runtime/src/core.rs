@@ -10,7 +10,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
-use crate::executor::{Scheduler, StallDetector, Task};
+use crate::executor::{Polled, Scheduler, StallDetector, Task};
 use crate::group::{BACKGROUND_BUDGET, Group, TURN_BUDGET};
 use crate::mesh::Exchange;
 use crate::options::ShardId;
@@ -37,6 +37,8 @@ pub(crate) struct Core {
     stalls: RefCell<StallDetector>,
     pub(crate) poll_start: Cell<Instant>,
     pub(crate) poll_group: Cell<Group>,
+    /// What the running poll says that it does.
+    pub(crate) poll_label: Cell<&'static str>,
     pub(crate) counters: Counters,
 }
 
@@ -82,10 +84,11 @@ impl Core {
             has_sent: Cell::new(false),
             gone_count: Cell::new(0),
             peers,
-            stalls: RefCell::new(StallDetector::new(clock.clone(), now)),
+            stalls: RefCell::new(StallDetector::new(shard.0, clock.clone(), now)),
             clock,
             poll_start: Cell::new(now),
             poll_group: Cell::new(Group::Query),
+            poll_label: Cell::new(""),
             counters: Counters::default(),
         }
     }
@@ -134,6 +137,7 @@ impl Core {
             self.stalls.borrow_mut().before(now);
             self.poll_start.set(now);
             self.poll_group.set(group);
+            self.poll_label.set(task.label());
             let output = if Rc::ptr_eq(&task, main_task) {
                 main_task.poll_main(main.as_mut())
             } else {
@@ -141,7 +145,9 @@ impl Core {
                 Poll::Pending
             };
             let end = self.clock.after_poll();
-            self.note_poll(group, now, end);
+            let label = self.poll_label.get();
+            task.set_label(label);
+            self.note_poll(Polled { group, place: Some(task.place()), label, start: now, end });
             if output.is_ready() {
                 return output;
             }
@@ -167,10 +173,10 @@ impl Core {
         self.scheduler.next()
     }
 
-    fn note_poll(&self, group: Group, start: Instant, end: Instant) {
+    fn note_poll(&self, polled: Polled) {
         count(&self.counters.polls);
-        self.scheduler.charge(group, end - start);
-        self.stalls.borrow_mut().after(self.shard.0, group, start, end);
+        self.scheduler.charge(polled.group, polled.end - polled.start);
+        self.stalls.borrow_mut().after(polled);
     }
 
     /// Takes messages from the other shards. The time afterwards.
@@ -182,6 +188,7 @@ impl Core {
         let has_gone = gone_count != self.gone_count.replace(gone_count);
         self.poll_start.set(now);
         self.poll_group.set(Group::Query);
+        self.poll_label.set("messages of other shards");
         let mut messages = 0;
         let mut index = 0;
         // Not an iterator: a handler may open a further mesh.
@@ -196,7 +203,7 @@ impl Core {
             return now;
         }
         let end = self.clock.now();
-        self.note_poll(Group::Query, now, end);
+        self.note_poll(Polled { group: Group::Query, place: None, label: self.poll_label.get(), start: now, end });
         end
     }
 

@@ -6,6 +6,6 @@ mod task;
 mod waker;
 
 pub(crate) use scheduler::Scheduler;
-pub(crate) use stall::{StallDetector, Stalls};
+pub(crate) use stall::{Polled, StallDetector, Stalls};
 pub(crate) use task::Task;
 pub use task::TaskHandle;

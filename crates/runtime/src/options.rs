@@ -32,6 +32,8 @@ pub struct Options {
     pub cpus: Vec<usize>,
     /// Whether SIGTERM and SIGINT are kept from ending the process, for [`crate::Runtime::termination`] to report.
     pub handle_signals: bool,
+    /// What is done for the process as a whole about once a second, on a thread of its own, so that no shard does it.
+    pub housekeeping: Option<fn()>,
 }
 
 /// Why the shards could not be started.

@@ -50,6 +50,9 @@ pub struct Runtime {
 /// The most that [`Runtime::read_file`] reads.
 pub const READ_FILE_BYTES_MAX: u64 = 64 << 20;
 
+/// Bytes that are touched before the clock is asked.
+const TOUCHED_STEP: usize = 64 << 10;
+
 impl Runtime {
     pub(crate) fn new(core: Rc<Core>) -> Self {
         Runtime { core }
@@ -75,6 +78,7 @@ impl Runtime {
     }
 
     /// Starts a task.
+    #[track_caller]
     pub fn spawn<F: Future + 'static>(&self, group: Group, future: F) -> TaskHandle<F::Output> {
         TaskHandle::spawn(&self.core.scheduler, group, future)
     }
@@ -140,6 +144,24 @@ impl Runtime {
     #[inline]
     pub fn should_yield(&self) -> bool {
         self.now() - self.core.poll_start.get() >= self.core.poll_group.get().poll_budget()
+    }
+
+    /// An empty buffer with room for `bytes`, all of which was written to before, letting others run in between: the kernel finds and
+    /// clears each page at its first use, which takes longer than to fill it.
+    pub async fn touched(&self, bytes: usize) -> Vec<u8> {
+        let mut buffer = Vec::with_capacity(bytes);
+        while buffer.len() < bytes {
+            buffer.resize((buffer.len() + TOUCHED_STEP).min(bytes), 0);
+            self.maybe_yield().await;
+        }
+        buffer.clear();
+        buffer
+    }
+
+    /// Says what the running task does from here on: it stands in the line of a poll that stalls.
+    #[inline]
+    pub fn label(&self, label: &'static str) {
+        self.core.poll_label.set(label);
     }
 
     /// The shard's counters.

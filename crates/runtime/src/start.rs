@@ -5,12 +5,16 @@ use std::io;
 use std::rc::Rc;
 use std::sync::mpsc;
 use std::thread::{Builder, Scope, ScopedJoinHandle};
+use std::time::Duration;
 
 use crate::core::{Core, CoreParts};
 use crate::options::{Options, ReactorKind, ShardId, StartError};
 use crate::reactor::{Clock, Peers, Random, Reactor};
 use crate::runtime::Runtime;
 use crate::sys::thread::{SignalsBlocked, pin};
+
+/// From one time of [`Options::housekeeping`] to the next.
+const HOUSEKEEPING_PERIOD: Duration = Duration::from_secs(1);
 
 /// Runs one shard per entry of `mains`, each on its own thread, until every main has ended. Gives their results in the
 /// shards' order. No main begins before all shards have their thread and reactor.
@@ -46,9 +50,23 @@ where
         // Dropping what was started without a word lets the shards end before their mains begin.
         ready?;
         let shards = shards?;
+        // Dropped with this scope, also by a panic: then the thread ends.
+        let _shards_run = options.housekeeping.map(|work| keep_house(scope, work)).transpose()?;
         let running: Vec<_> = shards.into_iter().map(StartedShard::go).collect();
         Ok(running.into_iter().map(join).collect())
     })
+}
+
+/// Does the work again and again until what this gives is dropped.
+fn keep_house<'scope>(scope: &'scope Scope<'scope, '_>, work: fn()) -> Result<mpsc::Sender<()>, StartError> {
+    let (shards_run, are_over) = mpsc::channel::<()>();
+    let body = move || {
+        while are_over.recv_timeout(HOUSEKEEPING_PERIOD) == Err(mpsc::RecvTimeoutError::Timeout) {
+            work();
+        }
+    };
+    let started = Builder::new().name("housekeeping".to_owned()).spawn_scoped(scope, body);
+    started.map(|_| shards_run).map_err(|source| StartError::Thread { shard: 0, source })
 }
 
 fn choose_reactor(forced: Option<ReactorKind>) -> Result<ReactorKind, StartError> {

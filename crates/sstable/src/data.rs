@@ -10,6 +10,7 @@ pub(crate) mod cell;
 pub(crate) mod clustering;
 mod columns;
 mod element;
+mod fit;
 mod flags;
 mod reader;
 mod row_reader;
@@ -18,6 +19,7 @@ mod writer;
 
 pub use columns::UnknownColumn;
 pub use element::element_path;
+pub use fit::Fit;
 pub use reader::{DataReader, Item, Step};
 pub use writer::DataWriter;
 

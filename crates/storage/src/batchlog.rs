@@ -18,6 +18,9 @@ const UNFINISHED_BYTES_MAX: usize = 64 << 20;
 /// The same, counted.
 const UNFINISHED_MAX: usize = 4096;
 
+/// What is said of either bound.
+const UNFINISHED: &str = "it is of batches that are not delivered yet";
+
 /// The rest before a full disk is tried again with the note that a batch is finished.
 const NOTE_RETRY: Duration = Duration::from_millis(250);
 
@@ -125,7 +128,11 @@ impl Shard {
         let unfinished = self.unfinished();
         let count = unfinished.batches.len() + unfinished.unnoted.len();
         if count >= UNFINISHED_MAX || unfinished.bytes + bytes > UNFINISHED_BYTES_MAX {
-            return Err(ApplyError::Overloaded { used: unfinished.bytes, budget: UNFINISHED_BYTES_MAX });
+            return Err(ApplyError::Overloaded {
+                used: unfinished.bytes,
+                budget: UNFINISHED_BYTES_MAX,
+                why: UNFINISHED,
+            });
         }
         Ok(())
     }

@@ -5,15 +5,20 @@ use std::path::PathBuf;
 /// A write was refused; nothing of it was kept.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ApplyError {
-    /// The memory budget is full.
-    #[error("the shard's memory for data is full: {used} of {budget} bytes")]
+    /// The memory budget is full, and waiting makes it no better.
+    #[error("the shard's memory for data is full: {used} of {budget} bytes, and {why}")]
     Overloaded {
-        /// Bytes of memtable chunks.
+        /// Bytes in use.
         used: usize,
         /// Bytes allowed.
         budget: usize,
+        /// Why no flush makes room.
+        why: &'static str,
     },
-    /// The commit log takes no more until the disk has caught up: wait for [`crate::Shard::room`] and try again.
+    /// The memory budget is full until a flush has made room: [`crate::Waiting::after`] it.
+    #[error("the shard's memory for data is full until a flush has made room")]
+    MemoryBusy,
+    /// The commit log takes no more until the disk has caught up: [`crate::Waiting::after`] it.
     #[error("the commit log's buffer is full")]
     LogBusy,
     /// The disk is full: a commit log segment could not be made. It is tried again in the background.
@@ -40,6 +45,14 @@ pub enum ApplyError {
     /// columns.
     #[error("the mutation does not fit its table: {0}")]
     Mismatch(&'static str),
+}
+
+impl ApplyError {
+    /// Whether the write only has to wait: [`crate::Waiting`].
+    #[inline]
+    pub fn is_busy(&self) -> bool {
+        matches!(self, ApplyError::MemoryBusy | ApplyError::LogBusy)
+    }
 }
 
 /// What was waited for is not on the disk, and whether it ever will be is not known.

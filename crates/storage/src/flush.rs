@@ -26,6 +26,9 @@ use crate::tables::{Frozen, LiveFile};
 
 /// The part of the memory budget at which the largest memtable is flushed; the rest is for what is written meanwhile.
 const MEMORY_PART: usize = 2;
+/// The part of what is free then that is kept back, and given out as the flush gets on: so that who writes faster than the disk is
+/// slowed, and does not stand still until the flush has ended.
+const KEPT_BACK_PART: usize = 2;
 /// The rest after a first failure, and the longest one.
 const RETRY_FIRST: Duration = Duration::from_millis(100);
 const RETRY_MAX: Duration = Duration::from_secs(10);
@@ -33,6 +36,9 @@ const RETRY_MAX: Duration = Duration::from_secs(10);
 const IN_FORCE_RETRY: Duration = Duration::from_millis(20);
 /// Items of a memtable that are looked at for the smallest numbers in it.
 const ESTIMATE_ITEMS: usize = 256;
+
+/// A row of more bytes is written in steps.
+const LONG_ROW: usize = 256 << 10;
 
 /// What a shard's flushes share.
 #[derive(Default)]
@@ -43,6 +49,12 @@ pub(crate) struct Flusher {
     ended: Notify,
     /// Flushes that failed so far, and why the last one did.
     failures: Cell<u64>,
+    /// Whether one has failed since one succeeded.
+    is_failing: Cell<bool>,
+    /// Memory was given out or back, or none will be.
+    room: Notify,
+    /// Writes that wait for that.
+    waiting: Cell<usize>,
     last_error: RefCell<Option<FlushError>>,
     /// Whether this shard count's manifests are known to hold.
     is_in_force: Cell<bool>,
@@ -55,6 +67,13 @@ pub(crate) struct Flusher {
     pub(crate) generations: Generations,
     /// Files written so far.
     pub(crate) flushes: Cell<u64>,
+}
+
+impl Flusher {
+    /// Whether flushes make no room at present.
+    pub(crate) fn is_failing(&self) -> bool {
+        self.is_failing.get()
+    }
 }
 
 /// One frozen memtable that is to be written.
@@ -92,6 +111,14 @@ impl Shard {
         // Once is enough: the flusher arms the alarm again when it has nothing more to do.
         self.engine().pool.set_alarm(usize::MAX);
         self.flusher().wake.notify();
+    }
+
+    /// Waits until a flush has made some room, or failed. Has one begun if none is due.
+    pub(crate) async fn flush_makes_room(&self) {
+        let flusher = self.flusher();
+        let _waiting = Waits::begin(&flusher.waiting);
+        self.wake_flusher();
+        flusher.room.notified().await;
     }
 
     /// Notes that a table was truncated when this was the log's end.
@@ -167,6 +194,8 @@ impl Shard {
             let ended = match self.next_job() {
                 Ok(Some(job)) => self.write_out(job).await,
                 Ok(None) => {
+                    // What could not be flushed was truncated or dropped.
+                    self.flusher().is_failing.set(false);
                     self.arm();
                     self.flusher().wake.notified().await;
                     continue;
@@ -175,9 +204,14 @@ impl Shard {
             };
             // The flush held its memtable to the end.
             self.put_back();
+            self.engine().pool.keep_back(0);
             self.trim_in_background();
             match ended {
-                Ok(()) => rest = RETRY_FIRST,
+                Ok(()) => {
+                    rest = RETRY_FIRST;
+                    self.flusher().is_failing.set(false);
+                    self.flusher().room.notify_all();
+                }
                 Err(error) => {
                     self.report(error);
                     self.runtime().sleep(rest).await;
@@ -189,7 +223,7 @@ impl Shard {
     }
 
     /// Gives the memory of memtables that are in files back to the pool.
-    fn put_back(&self) {
+    pub(crate) fn put_back(&self) {
         let mut engine = self.engine();
         let Engine { tables, pool, .. } = &mut *engine;
         tables.put_back(pool);
@@ -204,6 +238,8 @@ impl Shard {
         stdx::sometimes!("flush failed");
         flusher.failures.set(flusher.failures.get() + 1);
         flusher.last_error.replace(Some(error));
+        flusher.is_failing.set(true);
+        flusher.room.notify_all();
         flusher.ended.notify_all();
     }
 
@@ -221,7 +257,7 @@ impl Shard {
         }
         let largest = {
             let engine = self.engine();
-            let is_due = engine.pool.used() >= engine.pool.budget() / MEMORY_PART;
+            let is_due = engine.pool.used() >= engine.pool.budget() / MEMORY_PART || self.flusher().waiting.get() > 0;
             let written = engine.tables.iter().filter(|table| !table.memtable.is_empty());
             written.max_by_key(|table| table.memtable.bytes()).map(|table| table.id).filter(|_| is_due)
         };
@@ -343,12 +379,17 @@ impl Shard {
         let origin = Origin { host, shard_count: self.sharder().shards, shard: end.shard, log: vec![span] };
         let dropped = dropped::still_written(self.runtime(), memtable, &job.table).await;
         let estimates = Estimates { dropped, ..estimate(memtable) };
+        let mut progress = Progress::begin(self, memtable);
         let mut writer = SstableWriter::create(self.runtime(), path, generation, &job.table, estimates, origin).await?;
         let mut walk = FlushWalk::over(memtable.clone());
         loop {
             match walk.next() {
                 Some(FlushItem::Partition { token, key, deletion, static_row }) => {
+                    progress.partitions += 1;
                     writer.partition(token, key, deletion, static_row);
+                }
+                Some(FlushItem::Row(clustering, row)) if row.bytes().len() > LONG_ROW => {
+                    writer.row_in_steps(clustering, row).await;
                 }
                 Some(FlushItem::Row(clustering, row)) => writer.row(clustering, row),
                 Some(FlushItem::Marker(marker)) => writer.marker(&marker),
@@ -364,6 +405,7 @@ impl Shard {
                     writer.abandon().await;
                     return Ok(false);
                 }
+                progress.give_out(self, writer.data_bytes());
             }
             self.runtime().maybe_yield().await;
         }
@@ -412,6 +454,59 @@ impl Shard {
         }
         self.flusher().durable_folders.borrow_mut().insert(folder.to_owned());
         Ok(path)
+    }
+}
+
+/// One of those that wait, until it is dropped.
+struct Waits<'f>(&'f Cell<usize>);
+
+impl<'f> Waits<'f> {
+    fn begin(count: &'f Cell<usize>) -> Self {
+        count.set(count.get() + 1);
+        Waits(count)
+    }
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
+}
+
+/// How far a flush has come, and what of the memory is kept back until it comes further.
+struct Progress {
+    kept_back: usize,
+    partitions: u64,
+    partitions_all: u64,
+    bytes_all: u64,
+}
+
+impl Progress {
+    fn begin(shard: &Shard, memtable: &Memtable) -> Self {
+        let pool = &mut shard.engine().pool;
+        let is_for_memory = pool.used() >= pool.budget() / MEMORY_PART;
+        let free = pool.budget().saturating_sub(pool.used());
+        let kept_back = if is_for_memory { free / KEPT_BACK_PART } else { 0 };
+        pool.keep_back(kept_back);
+        Progress {
+            kept_back,
+            partitions: 0,
+            partitions_all: u64::from(memtable.partition_count()).max(1),
+            bytes_all: (memtable.bytes() as u64).max(1),
+        }
+    }
+
+    /// Gives out what is due when so many bytes of data are written. They are fewer than the memtable's: of many partitions their count
+    /// tells more.
+    fn give_out(&self, shard: &Shard, written: u64) {
+        if self.kept_back == 0 {
+            return;
+        }
+        let left =
+            |done: u64, all: u64| self.kept_back as u128 * u128::from(all.saturating_sub(done)) / u128::from(all);
+        let left = left(self.partitions, self.partitions_all).min(left(written, self.bytes_all));
+        shard.engine().pool.keep_back(left as usize);
+        shard.flusher().room.notify_all();
     }
 }
 

@@ -20,6 +20,7 @@ mod sink;
 mod sstable;
 mod steps;
 mod tables;
+mod waiting;
 
 pub use batchlog::{BatchId, UnfinishedBatch};
 pub use compaction::{Compacted, CompactionError};
@@ -31,3 +32,4 @@ pub use sstable::{
     Estimates, PageCache, ReadCounts, ReadError, ReadWindow, Sstable, SstableInfo, SstableWriter, WriteError,
 };
 pub use steps::is_small;
+pub use waiting::Waiting;

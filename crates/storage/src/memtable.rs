@@ -19,6 +19,7 @@ mod walk;
 mod write;
 
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 pub use flush::{FlushItem, FlushWalk};
 pub use pool::ChunkPool;
@@ -43,7 +44,7 @@ pub struct Scratch {
 /// One table's memtable.
 #[derive(Debug)]
 pub struct Memtable {
-    shape: TableShape,
+    shape: Rc<TableShape>,
     arena: Arena,
     partitions: Tree,
     purges: VecDeque<Purge>,
@@ -52,11 +53,11 @@ pub struct Memtable {
 impl Memtable {
     /// An empty memtable, which takes no chunk.
     pub fn new(shape: TableShape) -> Self {
-        Memtable { shape, arena: Arena::new(), partitions: Tree::EMPTY, purges: VecDeque::new() }
+        Memtable { shape: Rc::new(shape), arena: Arena::new(), partitions: Tree::EMPTY, purges: VecDeque::new() }
     }
 
     /// The table's shape.
-    pub fn shape(&self) -> &TableShape {
+    pub fn shape(&self) -> &Rc<TableShape> {
         &self.shape
     }
 
@@ -66,7 +67,7 @@ impl Memtable {
     pub fn take_shape(&mut self, shape: TableShape) {
         let directions = |shape: &TableShape| shape.clustering.iter().map(|column| column.1).collect::<Vec<_>>();
         assert_eq!(directions(&shape), directions(&self.shape), "a table's clustering columns stay as they are");
-        self.shape = shape;
+        self.shape = Rc::new(shape);
     }
 
     /// How many partitions there are, deleted ones among them.

@@ -8,6 +8,7 @@ mod direct;
 mod lane;
 mod merge;
 mod output;
+mod page_room;
 mod place;
 mod source;
 mod through;
@@ -15,6 +16,7 @@ mod through;
 pub use data_page::{DataItem, DataPageLimits, DataPageWriter, read_data_item};
 pub use lane::{Lane, Page, Source};
 pub use merge::{Comparison, ReadDone, merge};
+pub use page_room::PageRoom;
 pub use place::{clustering_place, row_position};
 pub(crate) use through::READS_MAX;
 

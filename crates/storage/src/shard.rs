@@ -263,7 +263,7 @@ impl Shard {
         let mut engine = self.inner.engine.borrow_mut();
         let Engine { tables, pool, scratch, counts, .. } = &mut *engine;
         let table = tables.get_mut(mutation.table()).ok_or(ApplyError::UnknownTable(mutation.table()))?;
-        check(table, pool, &mutation)?;
+        self.check(table, pool, &mutation)?;
         let log = &self.inner.log;
         let mut ack = Ack::Now;
         if table.is_durable {
@@ -293,9 +293,7 @@ impl Shard {
                 let mutation = MutationRef::decode(mutation)?;
                 needed = needed.saturating_add(Memtable::bytes_needed_among_others(&mutation));
             }
-            if !engine.pool.has_room(needed.saturating_add(CHUNK_RESERVE)) {
-                return Err(overloaded(&engine.pool));
-            }
+            self.check_room(&engine.pool, needed)?;
         }
         self.apply_unbounded(mutations, false)
     }
@@ -361,6 +359,14 @@ impl Shard {
     /// Waits until the log's buffer has room again, or the log has failed. After [`ApplyError::LogBusy`].
     pub async fn room(&self) {
         self.inner.log.room().await;
+    }
+
+    /// Whether a mutation fits its table and the memory.
+    #[inline]
+    fn check(&self, table: &TableState, pool: &ChunkPool, mutation: &MutationRef<'_>) -> Result<(), ApplyError> {
+        table.memtable.shape().check(mutation).map_err(ApplyError::Mismatch)?;
+        let needed = Memtable::bytes_needed(mutation);
+        if table.memtable.has_room(needed) { Ok(()) } else { self.check_room(pool, needed) }
     }
 
     /// Hands the live rows that `command` asks for to `sink`. Bounded: a long read pauses. Of a table that is not here there are
@@ -540,21 +546,6 @@ impl Shard {
             shard.engine().is_trimming = false;
         });
     }
-}
-
-/// Whether a mutation fits its table and the memory.
-#[inline]
-fn check(table: &TableState, pool: &ChunkPool, mutation: &MutationRef<'_>) -> Result<(), ApplyError> {
-    table.memtable.shape().check(mutation).map_err(ApplyError::Mismatch)?;
-    let needed = Memtable::bytes_needed(mutation);
-    if table.memtable.has_room(needed) || pool.has_room(needed.saturating_add(CHUNK_RESERVE)) {
-        return Ok(());
-    }
-    Err(overloaded(pool))
-}
-
-pub(crate) fn overloaded(pool: &ChunkPool) -> ApplyError {
-    ApplyError::Overloaded { used: pool.used(), budget: pool.budget() }
 }
 
 fn check_options(mut options: StorageOptions) -> Result<StorageOptions, OpenError> {

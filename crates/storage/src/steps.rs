@@ -26,7 +26,7 @@ use schema::TableId;
 use crate::commitlog::RecordChecksum;
 use crate::error::ApplyError;
 use crate::memtable::{Memtable, Merge};
-use crate::shard::{Ack, CHUNK_RESERVE, Engine, LogSequence, Shard, overloaded};
+use crate::shard::{Ack, Engine, LogSequence, Shard};
 use crate::tables::Content;
 
 /// What is written in one call: some hundreds of microseconds.
@@ -83,8 +83,10 @@ impl Drop for Reservation {
 }
 
 impl Shard {
-    /// Applies mutations as one record of the log, however large, letting others run in between. Waits for the log's buffer
-    /// as often as it takes. To be awaited to its end.
+    /// Applies mutations as one record of the log, however large, letting others run in between. Waits for room as [`Waiting`]
+    /// does. To be awaited to its end.
+    ///
+    /// [`Waiting`]: crate::Waiting
     pub async fn apply_in_steps(&self, mutations: &[impl AsRef<[u8]>]) -> Result<Ack, ApplyError> {
         self.apply_steps(mutations, false).await
     }
@@ -98,11 +100,12 @@ impl Shard {
         stdx::sometimes!("write in steps");
         let checked = self.check_in_steps(mutations).await?;
         let length = checked.checksum.length();
+        let mut waiting = self.waiting();
         let (ack, contents, mut reservation) = loop {
             self.log().make_room(length).await;
             match self.begin(&checked, mutations, is_adopted) {
-                Err(ApplyError::LogBusy) => self.room().await,
-                begun => break begun?,
+                Ok(begun) => break begun,
+                Err(error) => waiting.after(error).await?,
             }
         };
         for mutation in mutations {
@@ -122,12 +125,19 @@ impl Shard {
         for bytes in mutations {
             let bytes = bytes.as_ref();
             let mutation = MutationRef::decode(bytes)?;
-            {
+            let shape = {
                 let engine = self.engine();
                 let table = engine.tables.get(mutation.table());
                 let table = table.ok_or(ApplyError::UnknownTable(mutation.table()))?;
-                table.memtable.shape().check(&mutation).map_err(ApplyError::Mismatch)?;
                 checked.tables.entry(table.id).or_insert(table.content);
+                table.memtable.shape().clone()
+            };
+            shape.check_head(&mutation).map_err(ApplyError::Mismatch)?;
+            for (index, item) in mutation.items().enumerate() {
+                shape.check_item(&item).map_err(ApplyError::Mismatch)?;
+                if index % ITEMS_PER_STEP == ITEMS_PER_STEP - 1 {
+                    self.runtime().maybe_yield().await;
+                }
             }
             let needed = Memtable::bytes_needed_among_others(&mutation);
             checked.needed = checked.needed.saturating_add(needed);
@@ -164,8 +174,8 @@ impl Shard {
             is_durable |= table.is_durable;
             contents.insert(*id, table.content);
         }
-        if !is_adopted && !pool.has_room(checked.needed.saturating_add(CHUNK_RESERVE)) {
-            return Err(overloaded(pool));
+        if !is_adopted {
+            self.check_room(pool, checked.needed)?;
         }
         let log = self.log();
         let mut ack = Ack::Now;

@@ -81,7 +81,7 @@ impl TableState {
     /// Puts an empty memtable in the place of the one that is written to, which is then read only. `end` is where the log ends,
     /// `covered` how far it holds nothing of this table that is not applied.
     pub fn freeze(&mut self, number: u64, end: ReplayPosition, covered: ReplayPosition) {
-        let fresh = Memtable::new(self.memtable.shape().clone());
+        let fresh = Memtable::new(TableShape::clone(self.memtable.shape()));
         let memtable = Rc::new(std::mem::replace(&mut self.memtable, fresh));
         self.frozen.push_back(Frozen { number, memtable, end, covered });
         self.files_version += 1;

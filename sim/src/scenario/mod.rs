@@ -28,7 +28,7 @@ use crate::fault::{Fault, Recurring};
 use crate::workload::RowsOptions;
 
 /// The scenarios that are built in, by name.
-pub const BUILT_IN: [(&str, &str); 18] = [
+pub const BUILT_IN: [(&str, &str); 19] = [
     ("calm", include_str!("../../scenarios/calm.txt")),
     ("crash", include_str!("../../scenarios/crash.txt")),
     ("kill", include_str!("../../scenarios/kill.txt")),
@@ -39,6 +39,7 @@ pub const BUILT_IN: [(&str, &str); 18] = [
     ("flush", include_str!("../../scenarios/flush.txt")),
     ("flush-full", include_str!("../../scenarios/flush-full.txt")),
     ("reshard", include_str!("../../scenarios/reshard.txt")),
+    ("batches", include_str!("../../scenarios/batches.txt")),
     ("crowd", include_str!("../../scenarios/crowd.txt")),
     ("storm", include_str!("../../scenarios/storm.txt")),
     ("steps", include_str!("../../scenarios/steps.txt")),

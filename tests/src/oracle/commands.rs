@@ -7,7 +7,7 @@ use crate::oracle::compat::Deviations;
 use crate::oracle::script::{self, Script};
 use crate::oracle::session::Session;
 use crate::oracle::verdict::{self, Verdict};
-use crate::{Builder, Random, complaints, stalls_count};
+use crate::{Builder, Random};
 
 /// Under which Helenus is replayed: reactor and shard count.
 const SUBJECTS: [(&str, u16); 2] = [("uring", 1), ("epoll", 2)];
@@ -40,7 +40,7 @@ pub fn replay(paths: &[&str]) -> Result<bool, String> {
             verdict::of_helenus(&script.blocks[at], given, &deviations)
         })?;
         is_right &= tally.report(&subject);
-        for complaint in complaints(&server.lines(), stalls_count()) {
+        for complaint in server.complaints() {
             println!("{subject} complained: {complaint}");
             is_right = false;
         }

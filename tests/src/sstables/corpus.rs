@@ -62,6 +62,15 @@ impl Chapter {
         Ok(id.chars().filter(char::is_ascii_hexdigit).collect())
     }
 
+    /// The compressor that a table asks for, by its class; `None`: it asks for none.
+    pub fn compressor_of(&self, table: &str) -> Option<String> {
+        let begin = format!("CREATE TABLE {table} (");
+        let made = self.schema().into_iter().find(|text| text.starts_with(&begin)).unwrap_or_default();
+        let Some((_, options)) = made.split_once("compression = {") else { return Some("LZ4Compressor".into()) };
+        let class = options.split_once("'class': '").and_then(|(_, rest)| rest.split_once('\''));
+        class.map(|(class, _)| class.to_string())
+    }
+
     /// Which of a table's clustering columns are reversed, as far as it says.
     pub fn reversed(&self, table: &str) -> Vec<bool> {
         let begin = format!("CREATE TABLE {table} (");

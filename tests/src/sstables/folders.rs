@@ -18,6 +18,22 @@ impl Table {
         Ok(files.filter(|file| file.to_string_lossy().ends_with("-Data.db")).collect())
     }
 
+    /// The compressor that each of its SSTables names; `None`: the data is not compressed.
+    pub fn compressors(&self) -> Result<Vec<Option<String>>, String> {
+        let named = |data: PathBuf| {
+            let info = data.display().to_string().replace("-Data.db", "-CompressionInfo.db");
+            let bytes = match std::fs::read(&info) {
+                Ok(bytes) => bytes,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+                Err(error) => return Err(format!("{info}: {error}")),
+            };
+            // It begins with the name, behind two bytes of its length.
+            let length = bytes.first_chunk::<2>().map_or(0, |length| usize::from(u16::from_be_bytes(*length)));
+            Ok(bytes.get(2..2 + length).map(|name| String::from_utf8_lossy(name).into_owned()))
+        };
+        self.data_files()?.into_iter().map(named).collect()
+    }
+
     /// Copies its files, but no folders below it.
     pub fn copy_to(&self, target: &Path) -> Result<Vec<PathBuf>, String> {
         std::fs::create_dir_all(target).map_err(|error| format!("cannot make {}: {error}", target.display()))?;

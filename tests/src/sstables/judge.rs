@@ -38,6 +38,16 @@ pub fn ours(jars: &Path, server: &Writer, names: &[&str]) -> Result<bool, String
     }
     // The folder goes with its builder.
     let (files, _builder) = subject.stop();
+    for chapter in &recorded {
+        for table in folders::tables(&files.join(&chapter.keyspace))? {
+            let (asked, named) = (chapter.compressor_of(&table.name), table.compressors()?);
+            let is_right = !named.is_empty() && named.iter().all(|named| *named == asked);
+            if !is_right {
+                println!("{}.{}: {asked:?} is asked for, {named:?} wrote", chapter.keyspace, table.name);
+            }
+            tally.count(is_right);
+        }
+    }
     // What the real one compacted says the same in other files.
     let flushed: Vec<Chapter> = recorded.iter().filter(|chapter| !chapter.is_compacted()).cloned().collect();
     let dumped = dumps(&tools, &flushed, &[&server.data(), &files])?;

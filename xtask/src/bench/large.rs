@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::load::{self, Measurement};
-use super::subject::Server;
+use super::subject::{Server, serve};
 use crate::{process, workspace};
 
 /// Rows of the published table: some 6 GiB.
@@ -96,21 +96,9 @@ impl Subject {
 
     fn start(folder: PathBuf, resident: Resident) -> Result<Subject, String> {
         let began = Instant::now();
-        let mut command = Command::new(workspace::release_binary("helenus"));
-        command.args([
-            "serve",
-            "--port",
-            "0",
-            "--shard-aware-port",
-            "0",
-            "--smp",
-            "2",
-            "--memory",
-            MEMORY,
-            // So that a restart reads from files whatever was in memory.
-            "--flush-on-drain",
-            "--data-dir",
-        ]);
+        let mut command = serve(2);
+        // So that a restart reads from files whatever was in memory.
+        command.args(["--memory", MEMORY, "--flush-on-drain", "--data-dir"]);
         command.arg(folder.join("data"));
         let server = Server::start(&mut command)?;
         let start_time = began.elapsed();

@@ -107,20 +107,17 @@ fn measure_echo(workload: Workload, load: Load) -> Result<(Workload, Measurement
     Ok((workload, load::run(&server.address, server.child.id(), workload, load, true)?))
 }
 
+/// Helenus with so many shards, on ports of its own choice.
+pub fn serve(shards: u16) -> Command {
+    let mut command = Command::new(workspace::release_binary("helenus"));
+    command.args(["serve", "--port", "0", "--shard-aware-port", "0", "--smp", &shards.to_string()]);
+    command
+}
+
 fn measure_helenus(sync: &str, workloads: &[Workload], load: Load) -> Result<Vec<(Workload, Measurement)>, String> {
     let folder = workspace::scratch("bench")?;
-    let mut command = Command::new(workspace::release_binary("helenus"));
-    command.args([
-        "serve",
-        "--port",
-        "0",
-        "--shard-aware-port",
-        "0",
-        "--smp",
-        "1",
-        "--cpuset",
-        &SERVER_CORE.to_string(),
-    ]);
+    let mut command = serve(1);
+    command.args(["--cpuset", &SERVER_CORE.to_string()]);
     command.args(["--memory", "6G", "--commitlog-sync", sync, "--data-dir"]).arg(folder.join("data"));
     let server = Server::start(&mut command)?;
     let mut measurements = Vec::new();

@@ -10,17 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::tools::{self, JAVA, MAVEN};
-use crate::{process, workspace};
-
-const POM: &str = r#"<project xmlns="http://maven.apache.org/POM/4.0.0">
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>helenus</groupId><artifactId>peer-cassandra</artifactId><version>1</version>
-  <dependencies>
-    <dependency><groupId>org.apache.cassandra</groupId><artifactId>cassandra-all</artifactId><version>5.0.6</version></dependency>
-  </dependencies>
-</project>
-"#;
+use crate::peers::jars;
+use crate::tools::{JAVA, MAVEN};
+use crate::workspace;
 
 const LOGBACK: &str = r#"<configuration>
   <appender name="OUT" class="ch.qos.logback.core.ConsoleAppender">
@@ -172,8 +164,8 @@ impl Drop for Cassandra {
 /// The command that runs the server in `folder`, whose configuration is written.
 fn command(purpose: Purpose, folder: &Path, port: u16, pinned: Option<usize>) -> Result<Command, String> {
     let jars = fetch()?;
-    write(&folder.join("logback.xml"), LOGBACK)?;
-    write(&folder.join("cassandra.yaml"), &configuration(purpose, port))?;
+    workspace::write(&folder.join("logback.xml"), LOGBACK)?;
+    workspace::write(&folder.join("cassandra.yaml"), &configuration(purpose, port))?;
     let mut command = Command::new(if pinned.is_some() { "taskset" } else { "java" });
     if let Some(core) = pinned {
         command.args(["-c", &core.to_string(), "java"]);
@@ -188,27 +180,7 @@ fn command(purpose: Purpose, folder: &Path, port: u16, pinned: Option<usize>) ->
 
 /// Fetches the jars through Maven, once.
 pub fn fetch() -> Result<PathBuf, String> {
-    tools::require(&[JAVA, MAVEN])?;
-    let folder = workspace::target().join("peers/cassandra-5.0.6");
-    let jars = folder.join("lib");
-    let stamp = folder.join("complete");
-    if stamp.exists() {
-        return Ok(jars);
-    }
-    std::fs::create_dir_all(&folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
-    write(&folder.join("pom.xml"), POM)?;
-    println!("fetching Cassandra 5.0.6 into {}", folder.display());
-    process::quiet(
-        Command::new("mvn")
-            .args(["-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=lib"])
-            .current_dir(&folder),
-    )?;
-    write(&stamp, "")?;
-    Ok(jars)
-}
-
-fn write(path: &Path, text: &str) -> Result<(), String> {
-    std::fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
+    jars::fetch("5.0.6", &[JAVA, MAVEN])
 }
 
 fn configuration(purpose: Purpose, port: u16) -> String {

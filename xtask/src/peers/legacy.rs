@@ -2,23 +2,15 @@
 //!
 //! Its server wants JDK 8. Its engine writes tables on the JDK of the other servers, if that one's insides are opened to it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use crate::tools::{self, JDK, MAVEN};
-use crate::{process, workspace};
+use crate::peers::jars;
+use crate::tools::{JDK, MAVEN};
+use crate::workspace;
 
 /// The version of the sstables that it writes.
 pub const VERSION: &str = "me";
-
-const POM: &str = r#"<project xmlns="http://maven.apache.org/POM/4.0.0">
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>helenus</groupId><artifactId>peer-cassandra-legacy</artifactId><version>1</version>
-  <dependencies>
-    <dependency><groupId>org.apache.cassandra</groupId><artifactId>cassandra-all</artifactId><version>3.11.19</version></dependency>
-  </dependencies>
-</project>
-"#;
 
 const CONFIGURATION: &str = "\
 cluster_name: Test Cluster
@@ -72,9 +64,9 @@ const OPENED: [&str; 19] = [
 
 /// The command that has it write, below `folder/data`, what the statements' folder says; `tests/sstables/Legacy.java` tells more.
 pub fn command(folder: &Path, statements: &Path) -> Result<Command, String> {
-    let jars = fetch()?;
-    write(&folder.join("logback.xml"), LOGBACK)?;
-    write(&folder.join("cassandra.yaml"), CONFIGURATION)?;
+    let jars = jars::fetch("3.11.19", &[JDK, MAVEN])?;
+    workspace::write(&folder.join("logback.xml"), LOGBACK)?;
+    workspace::write(&folder.join("cassandra.yaml"), CONFIGURATION)?;
     let mut command = Command::new("java");
     command.args(["-Xmx384m", "-XX:TieredStopAtLevel=1"]);
     command.args(EXPORTED.map(|package| format!("--add-exports=java.base/{package}=ALL-UNNAMED")));
@@ -85,27 +77,4 @@ pub fn command(folder: &Path, statements: &Path) -> Result<Command, String> {
     command.arg("-cp").arg(format!("{}/*", jars.display()));
     command.arg(workspace::root().join("tests/sstables/Legacy.java")).arg(statements);
     Ok(command)
-}
-
-/// Fetches the jars through Maven, once.
-fn fetch() -> Result<PathBuf, String> {
-    tools::require(&[JDK, MAVEN])?;
-    let folder = workspace::target().join("peers/cassandra-3.11.19");
-    let jars = folder.join("lib");
-    let stamp = folder.join("complete");
-    if stamp.exists() {
-        return Ok(jars);
-    }
-    std::fs::create_dir_all(&folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
-    write(&folder.join("pom.xml"), POM)?;
-    println!("fetching Cassandra 3.11.19 into {}", folder.display());
-    let mut maven = Command::new("mvn");
-    maven.args(["-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=lib"]).current_dir(&folder);
-    process::quiet(&mut maven)?;
-    write(&stamp, "")?;
-    Ok(jars)
-}
-
-fn write(path: &Path, text: &str) -> Result<(), String> {
-    std::fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
 }

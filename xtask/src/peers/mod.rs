@@ -2,6 +2,7 @@
 
 pub mod cassandra;
 pub mod go;
+pub mod jars;
 pub mod java;
 pub mod legacy;
 pub mod node;

@@ -24,6 +24,17 @@ pub enum ReplicaRequest {
     ReadData(ReadRequest),
 }
 
+impl ReplicaRequest {
+    /// What it is called where the log says what a shard was doing.
+    pub fn label(&self) -> &'static str {
+        match self {
+            ReplicaRequest::Write { .. } => "a write for a shard",
+            ReplicaRequest::WriteBatch { .. } => "a batch for a shard",
+            ReplicaRequest::Read(_) | ReplicaRequest::ReadData(_) => "a page for a shard",
+        }
+    }
+}
+
 /// One page's worth of a read.
 #[derive(Debug)]
 pub struct ReadRequest {
@@ -58,11 +69,13 @@ pub enum ReplicaReply {
 /// Why a replica did not do what it was asked to.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReplicaError {
-    /// Its memory budget is used up.
-    #[error("shard {shard} has no memory left for writes")]
+    /// It takes no more for now.
+    #[error("shard {shard} takes no more writes: {problem}")]
     Overloaded {
         /// The shard.
         shard: u16,
+        /// What is used up.
+        problem: String,
     },
     /// The mutation is larger than a commit-log record may be.
     #[error("Mutation of {size} bytes is too large for the maximum size of {max}")]

@@ -2,15 +2,15 @@
 //!
 //! ```text
 //! page:      item*
-//! partition: 1 u8 | token i64 | key length varint, key | static row length varint (0: none), static row
-//! row:       2 u8 | clustering length varint, clustering | row length varint, row
+//! partition: 1 u8 | token i64 | key length varint, key | static row length u32 (0: none), static row
+//! row:       2 u8 | clustering length varint, clustering | row length u32, row
 //! ```
 //!
 //! Rows are blobs of `mutation`, rebuilt with what lives in them: the reading side needs no deletions to hide.
 
 use mutation::{CellRef, ClusteringRef, LiveRow, ReadCommand, RowBuilder, RowRef};
 use stdx::{Reader, varint};
-use storage::reader::ReadDone;
+use storage::reader::{PageRoom, ReadDone};
 use storage::{Flow, ReadEnd, ReadError, RowSink, Shard};
 use topology::Token;
 
@@ -19,21 +19,22 @@ use super::replica::PageSink;
 
 const PARTITION: u8 = 1;
 const ROW: u8 = 2;
+const ROW_LENGTH: usize = size_of::<u32>();
 
 /// Collects rows into a page until its limits are reached.
 #[derive(Debug)]
 pub struct PageWriter {
     limits: PageLimits,
     items: Vec<u8>,
-    row: Vec<u8>,
     rows: u32,
     rows_in_partition: u32,
+    room: PageRoom,
 }
 
 impl PageWriter {
     /// An empty page.
     pub fn new(limits: PageLimits) -> Self {
-        PageWriter { limits, items: Vec::new(), row: Vec::new(), rows: 0, rows_in_partition: 0 }
+        PageWriter { limits, items: Vec::new(), rows: 0, rows_in_partition: 0, room: PageRoom::default() }
     }
 
     /// Whether the page holds as much as it may.
@@ -46,12 +47,16 @@ impl PageWriter {
         self.items
     }
 
+    /// Writes the row where it is to lie, and its length before it afterwards: a copy less than to build it elsewhere.
     fn push_row(&mut self, row: Option<LiveRow<'_>>) {
-        self.row.clear();
+        let start = self.items.len();
+        self.items.extend_from_slice(&[0; ROW_LENGTH]);
         if let Some(row) = row {
-            rebuild_row(row, &mut self.row);
+            rebuild_row(row, &mut self.items);
         }
-        push_bytes(&self.row, &mut self.items);
+        let length = self.items.len() - start - ROW_LENGTH;
+        let length = u32::try_from(length).expect("no record of the log holds a row of 4 GiB");
+        self.items[start..start + ROW_LENGTH].copy_from_slice(&length.to_be_bytes());
     }
 }
 
@@ -68,6 +73,15 @@ impl PageSink for PageWriter {
         PageWriter::is_full(self)
     }
 
+    fn wanted(&self) -> Option<usize> {
+        self.room.wanted()
+    }
+
+    fn begin_again(&mut self, memory: Vec<u8>) {
+        let room = PageRoom::of(&memory);
+        *self = PageWriter { items: memory, room, ..PageWriter::new(self.limits) };
+    }
+
     fn into_items(self) -> Vec<u8> {
         PageWriter::into_items(self)
     }
@@ -75,6 +89,9 @@ impl PageSink for PageWriter {
 
 impl RowSink for PageWriter {
     fn partition(&mut self, token: Token, key: &[u8], static_row: Option<LiveRow<'_>>) -> Flow {
+        if !self.room.takes(self.items.len(), static_row.map_or(0, |row| row.stored_length())) {
+            return Flow::Stop;
+        }
         self.items.push(PARTITION);
         self.items.extend_from_slice(&token.0.to_be_bytes());
         push_bytes(key, &mut self.items);
@@ -88,6 +105,9 @@ impl RowSink for PageWriter {
     }
 
     fn row(&mut self, clustering: ClusteringRef<'_>, row: LiveRow<'_>) -> Flow {
+        if !self.room.takes(self.items.len(), row.stored_length()) {
+            return Flow::Stop;
+        }
         self.items.push(ROW);
         push_bytes(clustering.bytes(), &mut self.items);
         self.push_row(Some(row));
@@ -162,6 +182,11 @@ impl<'a> PageReader<'a> {
         length - self.reader.remaining()
     }
 
+    fn row(&mut self) -> Result<&'a [u8], mutation::DecodeError> {
+        let length = self.reader.u32()?;
+        Ok(self.reader.bytes(length as usize)?)
+    }
+
     /// The next item; `None` at the end.
     pub fn next(&mut self) -> Result<Option<PageItem<'a>>, mutation::DecodeError> {
         if self.reader.is_empty() {
@@ -171,7 +196,7 @@ impl<'a> PageReader<'a> {
             PARTITION => {
                 let token = Token(self.reader.i64()?);
                 let key = self.reader.varint_bytes()?;
-                let static_row = match self.reader.varint_bytes()? {
+                let static_row = match self.row()? {
                     [] => None,
                     bytes => Some(RowRef::decode(bytes)?),
                 };
@@ -179,7 +204,7 @@ impl<'a> PageReader<'a> {
             }
             ROW => {
                 let clustering = ClusteringRef::decode(self.reader.varint_bytes()?)?;
-                PageItem::Row { clustering, row: RowRef::decode(self.reader.varint_bytes()?)? }
+                PageItem::Row { clustering, row: RowRef::decode(self.row()?)? }
             }
             value => return Err(mutation::DecodeError::Unknown { what: "a page's item", value }),
         };

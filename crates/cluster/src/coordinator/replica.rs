@@ -29,6 +29,12 @@ pub(super) trait PageSink {
     /// Whether it holds as much as it may.
     fn is_full(&self) -> bool;
 
+    /// The memory that it must have for a long row. What it holds then is of no use.
+    fn wanted(&self) -> Option<usize>;
+
+    /// Begins again with memory as [`Runtime::touched`] makes it.
+    fn begin_again(&mut self, memory: Vec<u8>);
+
     /// What it holds.
     fn into_items(self) -> Vec<u8>;
 }
@@ -44,6 +50,14 @@ impl PageSink for DataPageWriter {
 
     fn is_full(&self) -> bool {
         DataSink::is_full(self)
+    }
+
+    fn wanted(&self) -> Option<usize> {
+        DataPageWriter::wanted(self)
+    }
+
+    fn begin_again(&mut self, memory: Vec<u8>) {
+        DataPageWriter::begin_again(self, memory);
     }
 
     fn into_items(self) -> Vec<u8> {
@@ -78,6 +92,7 @@ struct Replica {
 
 impl Replica {
     fn handle(self: &Rc<Self>, request: ReplicaRequest, responder: Responder<ReplicaReply>) {
+        self.runtime.label(request.label());
         match request {
             ReplicaRequest::Write { mutation } => self.write(vec![mutation], false, responder),
             ReplicaRequest::WriteBatch { mutations, durable } => self.write(mutations, durable, responder),
@@ -96,7 +111,7 @@ impl Replica {
         // What is long is written in steps, by a task as what must wait is.
         let applied = if is_small(&mutations) { Some(apply_all(&self.storage, &mutations)) } else { None };
         match applied {
-            None | Some(Err(ApplyError::LogBusy)) => {
+            None | Some(Err(ApplyError::LogBusy | ApplyError::MemoryBusy)) => {
                 let replica = Rc::clone(self);
                 self.runtime.spawn(Group::Query, async move {
                     let applied = apply_when_there_is_room(&replica.storage, &mutations).await;
@@ -165,6 +180,7 @@ impl Replica {
         };
         let position = match end {
             None => None,
+            Some(_) if page.wanted().is_some() => None,
             Some(ReadEnd::Paused(position)) if !page.is_full() => Some(position),
             Some(ReadEnd::Complete) => return responder.reply(page_reply(page, None)),
             Some(ReadEnd::Stopped(position) | ReadEnd::Paused(position)) => {
@@ -194,10 +210,20 @@ impl Replica {
         if let Some(position) = &position {
             command.after = Some(position.as_ref());
         }
-        match page.read_through(&self.storage, &command).await {
-            Ok(ReadDone::Complete) => page_reply(page, None),
-            Ok(ReadDone::Stopped(position)) => page_reply(page, Some(position)),
-            Err(error) => ReplicaReply::Failed(unreadable(self.runtime.shard().0, error)),
+        loop {
+            if let Some(bytes) = page.wanted() {
+                page.begin_again(self.runtime.touched(bytes).await);
+                command = decoded.command();
+            }
+            let done = page.read_through(&self.storage, &command).await;
+            if page.wanted().is_some() {
+                continue;
+            }
+            return match done {
+                Ok(ReadDone::Complete) => page_reply(page, None),
+                Ok(ReadDone::Stopped(position)) => page_reply(page, Some(position)),
+                Err(error) => ReplicaReply::Failed(unreadable(self.runtime.shard().0, error)),
+            };
         }
     }
 
@@ -235,15 +261,16 @@ fn is_small(mutations: &[Vec<u8>]) -> bool {
     storage::is_small(mutations.len(), mutations.iter().map(Vec::len).sum())
 }
 
-/// Applies mutations as one record, waiting for the log's buffer as often as it takes; many or long ones in steps.
+/// Applies mutations as one record, waiting for room as often as it takes and is of use; many or long ones in steps.
 pub(super) async fn apply_when_there_is_room(storage: &Shard, mutations: &[Vec<u8>]) -> Result<Ack, ApplyError> {
     if !is_small(mutations) {
         return storage.apply_in_steps(mutations).await;
     }
+    let mut waiting = storage.waiting();
     loop {
         match apply_all(storage, mutations) {
-            Err(ApplyError::LogBusy) => storage.room().await,
-            applied => return applied,
+            Ok(ack) => return Ok(ack),
+            Err(error) => waiting.after(error).await?,
         }
     }
 }
@@ -256,8 +283,10 @@ pub(super) fn needed_ack(storage: &Shard, ack: Ack, durable: bool) -> Ack {
 /// What a storage's refusal on `shard` is called by the coordinator.
 pub(super) fn apply_error(shard: u16, error: ApplyError) -> ReplicaError {
     match error {
-        // Whoever waits for room does not come here with it.
-        ApplyError::Overloaded { .. } | ApplyError::LogBusy => ReplicaError::Overloaded { shard },
+        // Whoever waits for room does not come here with the latter two.
+        ApplyError::Overloaded { .. } | ApplyError::LogBusy | ApplyError::MemoryBusy => {
+            ReplicaError::Overloaded { shard, problem: error.to_string() }
+        }
         ApplyError::DiskFull => ReplicaError::DiskFull { shard },
         ApplyError::TooLarge { length, length_max } => ReplicaError::TooLarge { size: length, max: length_max },
         ApplyError::Poisoned => ReplicaError::Poisoned { shard },

@@ -73,7 +73,7 @@ impl Coordinator {
     fn applied(&self, applied: Result<Ack, ApplyError>) -> Result<Option<Ack>, ReplicaError> {
         match applied {
             Ok(ack) => Ok(Some(ack)),
-            Err(ApplyError::LogBusy) => Ok(None),
+            Err(error) if error.is_busy() => Ok(None),
             Err(error) => Err(apply_error(self.shard().0, error)),
         }
     }

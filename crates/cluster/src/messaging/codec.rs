@@ -152,7 +152,7 @@ fn finish(reader: &Reader<'_>) -> Result<(), DecodeError> {
 
 fn encode_error(error: &ReplicaError, out: &mut Vec<u8>) {
     let (reason, shard, a, b, words) = match error {
-        ReplicaError::Overloaded { shard } => (1, *shard, 0, 0, ""),
+        ReplicaError::Overloaded { shard, problem } => (1, *shard, 0, 0, problem.as_str()),
         ReplicaError::TooLarge { size, max } => (2, 0, *size as u64, *max as u64, ""),
         ReplicaError::Poisoned { shard } => (3, *shard, 0, 0, ""),
         ReplicaError::UnknownTable { shard } => (4, *shard, 0, 0, ""),
@@ -181,7 +181,7 @@ fn decode_error(reader: &mut Reader<'_>) -> Result<ReplicaError, DecodeError> {
     let words = String::from_utf8_lossy(reader.rest());
     let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     Ok(match reason {
-        1 => ReplicaError::Overloaded { shard },
+        1 => ReplicaError::Overloaded { shard, problem: words.into_owned() },
         2 => ReplicaError::TooLarge { size: size(a), max: size(b) },
         3 => ReplicaError::Poisoned { shard },
         4 => ReplicaError::UnknownTable { shard },
@@ -230,7 +230,7 @@ mod tests {
             PeerAnswer::Pong,
             PeerAnswer::Page(Page { items: vec![7; 500], more_after: Some(position) }),
             PeerAnswer::Page(Page { items: vec![], more_after: None }),
-            PeerAnswer::Failed(ReplicaError::Overloaded { shard: 1 }),
+            PeerAnswer::Failed(ReplicaError::Overloaded { shard: 1, problem: "full".into() }),
             PeerAnswer::Failed(ReplicaError::TooLarge { size: 10, max: 5 }),
             PeerAnswer::Failed(ReplicaError::Poisoned { shard: 2 }),
             PeerAnswer::Failed(ReplicaError::UnknownTable { shard: 3 }),

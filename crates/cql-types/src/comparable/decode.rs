@@ -3,7 +3,7 @@
 use num_bigint::{BigInt, Sign};
 use stdx::Reader;
 
-use super::{EMPTY, FIELD, NULL_FIELD, PRESENT, turn};
+use super::{EMPTY, FIELD, NULL_FIELD, PRESENT, is_signed_integer, turn};
 use crate::{CollectionWriter, CqlType, NESTING_DEPTH_MAX, push_field};
 
 /// Appends a value whose form stands at the beginning of `form`, and gives the form's length; `None`: there is no form of the type.
@@ -80,12 +80,7 @@ fn fixed(ty: &CqlType, reader: &mut Reader<'_>, out: &mut Vec<u8>) -> Option<()>
         _ => out.extend_from_slice(reader.bytes(ty.fixed_len()?).ok()?),
     }
     match ty {
-        CqlType::Bigint
-        | CqlType::Counter
-        | CqlType::Timestamp
-        | CqlType::Int
-        | CqlType::Smallint
-        | CqlType::Tinyint => out[start] ^= 0x80,
+        integer if is_signed_integer(integer) => out[start] ^= 0x80,
         CqlType::Float | CqlType::Double => float(&mut out[start..]),
         _ => {}
     }

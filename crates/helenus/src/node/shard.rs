@@ -96,7 +96,7 @@ impl ShardNode {
                 Command::Open { boot, host_id, changes, truncations } => {
                     self.open(boot, host_id, &changes, &truncations).await
                 }
-                Command::Serve(node) => self.serve(node),
+                Command::Serve(node) => self.serve(node).await,
                 Command::FinishBatches => self.finish_batches().await,
                 Command::Retire => self.retire().await,
                 Command::Drain => self.drain().await,
@@ -154,7 +154,7 @@ impl ShardNode {
         usize::try_from(given.unwrap_or(self.shard_memory() / MEMTABLE_PART)).unwrap_or(usize::MAX)
     }
 
-    fn serve(&mut self, node: NodeInfo) -> Answer {
+    async fn serve(&mut self, node: NodeInfo) -> Answer {
         let (Some((storage, schema)), Some(seats), Some(server_seat)) =
             (self.opened.clone(), self.engine_seats.take(), self.server_seat.take())
         else {
@@ -168,6 +168,7 @@ impl ShardNode {
         // A tenth of the shard's memory is to spare; a single result may always be made.
         let spare = self.config.memory_bytes / u64::from(self.runtime.shard_count()) / 10;
         options.result_bytes_max = usize::try_from(spare).unwrap_or(usize::MAX).max(RESULT_BYTES_MIN);
+        let metadata_log = self.handles.metadata_log.borrow_mut().take();
         let engine = Engine::new(EngineParts {
             runtime: self.runtime.clone(),
             seats,
@@ -178,10 +179,11 @@ impl ShardNode {
                 cluster_name: self.config.cluster_name.clone(),
                 addresses: ring.nodes.iter().map(|node| node.internode).collect(),
             }),
-            metadata_log: self.handles.metadata_log.borrow_mut().take(),
+            metadata_log,
             options,
             node,
-        });
+        })
+        .await;
         *self.handles.engine.borrow_mut() = Some(engine.clone());
         let server = Server::start(&self.runtime, server_seat, engine, self.config.limits.clone());
         *self.handles.server.borrow_mut() = Some(server);

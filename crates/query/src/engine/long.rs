@@ -4,28 +4,15 @@
 use cluster::coordinator::ReplicaError;
 use cql_protocol::Value;
 use cql_types::CqlType;
-use runtime::Runtime;
 
 use super::Engine;
 use crate::error::{QueryError, invalid};
 use crate::plan::{LONG_TEXT_MIN, Marker};
 
-/// What is touched or checked before the clock is asked.
+/// What is checked before the clock is asked.
 const BYTES_PER_STEP: usize = 64 << 10;
 /// Values of fewer bytes are copied to memory as it comes.
 const LONG_VALUES: usize = 256 << 10;
-
-/// An empty buffer with room for `bytes`, all of which was written to before: the kernel finds and clears each page at its first use,
-/// which takes longer than to fill it.
-pub(super) async fn touched(runtime: &Runtime, bytes: usize) -> Vec<u8> {
-    let mut buffer = Vec::with_capacity(bytes);
-    while buffer.len() < bytes {
-        buffer.resize((buffer.len() + BYTES_PER_STEP).min(bytes), 0);
-        runtime.maybe_yield().await;
-    }
-    buffer.clear();
-    buffer
-}
 
 impl Engine {
     /// The buffer for a mutation of `values`. Values that no record of the log may hold are refused before they are copied.
@@ -40,7 +27,7 @@ impl Engine {
         if bytes > max {
             return Err(ReplicaError::TooLarge { size: bytes, max });
         }
-        Ok(touched(&self.inner.runtime, bytes + OVERHEAD).await)
+        Ok(self.inner.runtime.touched(bytes + OVERHEAD).await)
     }
 
     /// Checks long texts among the values; they are not checked again then.

@@ -6,7 +6,6 @@ use cql_protocol::{FrameHeader, write_set_keyspace, write_void};
 use cql_syntax::Statement;
 use schema::{ChangeTarget, ChangeType, SchemaEvent};
 
-use super::long::touched;
 use super::now::Call;
 use super::read::check_page_size;
 use super::reply::{ReplyTo, replace_by_error, warn_of_use};
@@ -38,6 +37,7 @@ impl Engine {
         body: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), QueryError> {
+        self.inner.runtime.label(header.opcode.name());
         match Request::decode(header, body)? {
             Request::Query(request) => self.run_query(session, header, &request, out).await,
             Request::Prepare(request) => self.prepare(session, header, &request, out).await,
@@ -102,6 +102,7 @@ impl Engine {
         keyspace: Option<&str>,
         out: &mut Vec<u8>,
     ) -> Result<(), QueryError> {
+        self.inner.runtime.label(call.plan.action.label());
         check_page_size(call.params)?;
         let values = with_values(&call.plan.markers, call.params.values, |values| Ok(values.to_vec()))?;
         self.check_long_texts(&call.plan.markers, &values).await?;
@@ -123,7 +124,7 @@ impl Engine {
                 // A result of long rows is begun again with memory for it. There is nothing before it in `out`.
                 let mut room = 0;
                 while let Some(wanted) = self.select(select, binds, call, out, room).await? {
-                    *out = touched(&self.inner.runtime, wanted).await;
+                    *out = self.inner.runtime.touched(wanted).await;
                     room = out.capacity();
                 }
                 insert_warnings(out, start, select.warning().as_slice());

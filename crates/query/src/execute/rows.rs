@@ -27,6 +27,8 @@ pub(crate) const RESULT_BYTES_MAX: usize = 64 << 20;
 
 /// How often a growing result is counted: shorter ones are not.
 pub(crate) const LENGTH_STEP: usize = 1 << 20;
+/// The length at which it is counted first: before its buffer, which doubles as it grows, would come to two mebibytes.
+const LENGTH_FIRST: usize = LENGTH_STEP / 4 * 3;
 
 /// A row that makes a result grow by so much that it may not be moved again.
 const LONG_ROW: usize = 256 << 10;
@@ -196,7 +198,7 @@ impl<'e> RowEmitter<'e> {
             is_distinct_pending: false,
             stopped_at: None,
             error: None,
-            length_counted: LENGTH_STEP,
+            length_counted: LENGTH_FIRST,
             has_addresses: false,
             room: 0,
             wanted: None,
@@ -471,7 +473,7 @@ impl<'e> RowEmitter<'e> {
         }
     }
 
-    /// A result that has come to a megabyte, or is about to, may become as long as it may: addresses are taken for all of it
+    /// A result that is about to come to a megabyte may become as long as it may: addresses are taken for all of it
     /// and memory as it is filled. Growing by and by would copy it again and again, all of it in one poll.
     #[cold]
     fn take_addresses(&mut self) {
@@ -487,7 +489,10 @@ impl<'e> RowEmitter<'e> {
         }
         self.has_addresses = true;
         let most = if self.limits.is_paged { PAGE_BYTES_MAX } else { RESULT_BYTES_MAX };
-        self.out.reserve(most + LENGTH_STEP);
+        // Not `reserve`, for which the allocator would copy what was never written too.
+        let mut out = Vec::with_capacity(most + LENGTH_STEP);
+        out.extend_from_slice(self.out);
+        *self.out = out;
     }
 
     /// Whether a row that lives is there without what belongs to dropped columns.

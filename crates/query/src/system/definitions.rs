@@ -9,22 +9,32 @@ use schema::{
 
 const TABLES: &str = include_str!("tables.cql");
 
-/// The schema of all system keyspaces.
-pub(super) fn schema() -> Schema {
+/// The schema of all system keyspaces. To read all of their text takes a millisecond, so it is done in pieces, with a pause after each.
+pub(super) async fn schema(pause: impl AsyncFn()) -> Schema {
     let mut changes = Vec::new();
-    for name in system_keyspaces::LOCAL.iter().chain(&system_keyspaces::VIRTUAL) {
-        changes.push(keyspace(name, "LocalStrategy", ReplicationStrategy::Local, None));
-    }
-    for (name, replication_factor) in [("system_auth", 1), ("system_distributed", 3), ("system_traces", 2)] {
-        let strategy = ReplicationStrategy::Simple { replication_factor };
-        changes.push(keyspace(name, "SimpleStrategy", strategy, Some(replication_factor)));
-    }
-    for statement in statements(TABLES) {
-        let parsed = cql_syntax::parse(statement).expect("the system tables' text is CQL");
-        let table = schema::plan::system_table(&parsed, system_table_id).expect("the system tables are valid");
-        changes.push(SchemaChange::PutTable(Box::new(table)));
+    for change in keyspaces().chain(tables()) {
+        changes.push(change);
+        pause().await;
     }
     Schema::empty().with_all(&changes)
+}
+
+fn keyspaces() -> impl Iterator<Item = SchemaChange> {
+    let local = system_keyspaces::LOCAL.iter().chain(&system_keyspaces::VIRTUAL);
+    let local = local.map(|name| keyspace(name, "LocalStrategy", ReplicationStrategy::Local, None));
+    let shared = [("system_auth", 1), ("system_distributed", 3), ("system_traces", 2)];
+    local.chain(shared.into_iter().map(|(name, replication_factor)| {
+        let strategy = ReplicationStrategy::Simple { replication_factor };
+        keyspace(name, "SimpleStrategy", strategy, Some(replication_factor))
+    }))
+}
+
+fn tables() -> impl Iterator<Item = SchemaChange> {
+    statements(TABLES).map(|statement| {
+        let parsed = cql_syntax::parse(statement).expect("the system tables' text is CQL");
+        let table = schema::plan::system_table(&parsed, system_table_id).expect("the system tables are valid");
+        SchemaChange::PutTable(Box::new(table))
+    })
 }
 
 fn keyspace(name: &str, class: &str, strategy: ReplicationStrategy, replication_factor: Option<u32>) -> SchemaChange {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::task::{Context, Poll, Waker};
 
 use schema::{DdlContext, TableId};
 use topology::{HostId, Token, token_of};
@@ -57,6 +58,14 @@ fn clients() -> Vec<ClientInfo> {
 }
 
 /// Rows as text, a line each.
+fn system_tables() -> SystemTables {
+    let making = std::pin::pin!(SystemTables::new(node(), async || {}));
+    match Future::poll(making, &mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(tables) => tables,
+        Poll::Pending => panic!("nothing here waits"),
+    }
+}
+
 fn shown(tables: &SystemTables, keyspace: &str, name: &str, partition: Option<&[u8]>) -> String {
     let table = tables.table(keyspace, name).expect("the table is there");
     let mut lines = Vec::new();
@@ -79,7 +88,7 @@ fn shown(tables: &SystemTables, keyspace: &str, name: &str, partition: Option<&[
 
 #[test]
 fn definitions_are_cassandras() {
-    let tables = SystemTables::new(node());
+    let tables = system_tables();
     let count = |keyspace: &str| tables.schema().keyspace(keyspace).map_or(0, |keyspace| keyspace.tables.len());
     for (keyspace, expected) in [
         ("system", 23),
@@ -99,7 +108,7 @@ fn definitions_are_cassandras() {
 
 #[test]
 fn local_is_one_row_of_this_node() {
-    let tables = SystemTables::new(node());
+    let tables = system_tables();
     let shown_row = shown(&tables, "system", "local", None);
     for part in [
         "key='local'",
@@ -122,7 +131,7 @@ fn local_is_one_row_of_this_node() {
 
 #[test]
 fn a_users_table_is_listed_as_cassandra_lists_it() {
-    let tables = SystemTables::new(node());
+    let tables = system_tables();
     expect_test::expect![[r#"
         keyspace_name='k' table_name='t' column_name='a' clustering_order='none' column_name_bytes=0x61 kind='partition_key' position=0 type='int'
         keyspace_name='k' table_name='t' column_name='b' clustering_order='desc' column_name_bytes=0x62 kind='clustering' position=0 type='text'
@@ -137,7 +146,7 @@ fn a_users_table_is_listed_as_cassandra_lists_it() {
 
 #[test]
 fn every_value_of_every_table_is_of_its_type() {
-    let tables = SystemTables::new(node());
+    let tables = system_tables();
     for table in tables.schema().tables() {
         shown(&tables, &table.keyspace, &table.name, None);
     }
@@ -145,7 +154,7 @@ fn every_value_of_every_table_is_of_its_type() {
 
 #[test]
 fn rows_come_in_the_order_of_tokens_and_clustering_keys() {
-    let tables = SystemTables::new(node());
+    let tables = system_tables();
     // As recorded from Cassandra, with the user's keyspace where its token puts it.
     let keyspaces = shown(&tables, "system_schema", "keyspaces", None);
     let names: Vec<&str> = keyspaces.lines().filter_map(|line| line.split('\'').nth(1)).collect();
@@ -158,7 +167,7 @@ fn rows_come_in_the_order_of_tokens_and_clustering_keys() {
 
 #[test]
 fn a_partition_has_the_rows_that_it_has_in_the_whole_table() {
-    let tables = SystemTables::new(node());
+    let tables = system_tables();
     for name in ["keyspaces", "tables", "columns"] {
         let whole = shown(&tables, "system_schema", name, None);
         let part = shown(&tables, "system_schema", name, Some(b"system_auth"));
@@ -171,7 +180,7 @@ fn a_partition_has_the_rows_that_it_has_in_the_whole_table() {
 
 #[test]
 fn a_partition_of_a_view_is_made_alone() {
-    let tables = SystemTables::new(node());
+    let tables = system_tables();
     assert_eq!(
         shown(&tables, "system_views", "settings", Some(b"commitlog_sync")),
         "name='commitlog_sync' value='group'"
@@ -183,7 +192,7 @@ fn a_partition_of_a_view_is_made_alone() {
 
 #[test]
 fn places_are_in_the_order_of_tokens_or_of_keys() {
-    let tables = SystemTables::new(node());
+    let tables = system_tables();
     let sorted = |keyspace: &str, name: &str, keys: &[&'static [u8]]| {
         let table = tables.table(keyspace, name).expect("the table is there");
         let mut keys = keys.to_vec();
@@ -209,7 +218,7 @@ fn places_are_in_the_order_of_tokens_or_of_keys() {
 
 #[test]
 fn views_show_the_node_as_it_is() {
-    let tables = SystemTables::new(node());
+    let tables = system_tables();
     expect_test::expect![[r#"
         address='127.0.0.1' port=50001 client_options={'DRIVER_NAME': 'a driver', 'DRIVER_VERSION': '1.2'} connection_stage='ready' driver_name='a driver' driver_version='1.2' keyspace_name='k' protocol_version=5 request_count=7 ssl_enabled=false username='anonymous'
         address='127.0.0.1' port=50002 connection_stage='establishing' request_count=0 ssl_enabled=false username='anonymous'"#]].assert_eq(&shown(&tables, "system_views", "clients", None));
@@ -224,7 +233,7 @@ fn views_show_the_node_as_it_is() {
 
 #[test]
 fn virtual_tables_are_listed_apart() {
-    let tables = SystemTables::new(node());
+    let tables = system_tables();
     let keyspaces = shown(&tables, "system_virtual_schema", "keyspaces", None);
     assert!(keyspaces.contains("'system_virtual_schema'") && keyspaces.contains("'system_views'"), "{keyspaces}");
     assert!(!shown(&tables, "system_schema", "keyspaces", None).contains("system_virtual_schema"));

@@ -4,6 +4,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::panic::Location;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -37,8 +38,9 @@ struct Table {
 
 impl Scheduler {
     /// A task that stands for the shard's main: it is queued like others, and polled by whoever takes it.
+    #[track_caller]
     pub(crate) fn spawn_main(self: &Rc<Self>) -> Rc<Task> {
-        let task = Task::new(self, Group::Query, MAIN_INDEX, None);
+        let task = Task::new(self, Group::Query, MAIN_INDEX, None, Location::caller());
         Task::wake_by_ref(&task);
         task
     }
@@ -48,6 +50,7 @@ impl Scheduler {
         self: &Rc<Self>,
         group: Group,
         work: std::pin::Pin<Box<dyn Future<Output = ()>>>,
+        place: &'static Location<'static>,
     ) -> Option<Rc<Task>> {
         if self.is_closed.get() {
             return None;
@@ -57,7 +60,7 @@ impl Scheduler {
             table.tasks.push(None);
             u32::try_from(table.tasks.len() - 1).expect("fewer than 2^32 tasks")
         });
-        let task = Task::new(self, group, index, Some(work));
+        let task = Task::new(self, group, index, Some(work), place);
         table.tasks[index as usize] = Some(task.clone());
         drop(table);
         Task::wake_by_ref(&task);
@@ -199,7 +202,7 @@ mod tests {
 
     fn spawn(scheduler: &Rc<Scheduler>, group: Group) {
         let forever = Box::pin(std::future::pending());
-        scheduler.spawn(group, forever).expect("the scheduler is open");
+        scheduler.spawn(group, forever, Location::caller()).expect("the scheduler is open");
     }
 
     /// Polls of each group when every poll takes 10 µs and every task is always ready.

@@ -6,10 +6,12 @@
 //! millisecond shorter than it was. A poll that waits in the kernel is not noticed: calls that wait are banned from the
 //! shards by other means.
 
+use std::panic::Location;
 use std::time::Duration;
 
 use crate::group::Group;
 use crate::reactor::Clock;
+use crate::sys::thread::Usage;
 use crate::time::Instant;
 
 const COUNTED: Duration = Duration::from_millis(1);
@@ -24,57 +26,94 @@ pub(crate) struct Stalls {
     pub(crate) longest: Duration,
 }
 
+/// A poll, as the detector is told of it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Polled {
+    pub(crate) group: Group,
+    /// Where the task was spawned; none for the messages of other shards.
+    pub(crate) place: Option<&'static Location<'static>>,
+    /// What it said that it does.
+    pub(crate) label: &'static str,
+    pub(crate) start: Instant,
+    pub(crate) end: Instant,
+}
+
 /// The detector of one shard.
 pub(crate) struct StallDetector {
+    shard: u16,
     clock: Clock,
-    cpu_nanos: u64,
     sampled_at: Instant,
+    cpu_nanos: u64,
+    usage: Usage,
     pub(crate) stalls: Stalls,
 }
 
 impl StallDetector {
-    pub(crate) fn new(clock: Clock, now: Instant) -> Self {
-        StallDetector { cpu_nanos: clock.thread_cpu_nanos(), clock, sampled_at: now, stalls: Stalls::default() }
+    pub(crate) fn new(shard: u16, clock: Clock, now: Instant) -> Self {
+        let (cpu_nanos, usage) = (clock.thread_cpu_nanos(), clock.thread_usage());
+        StallDetector { shard, clock, sampled_at: now, cpu_nanos, usage, stalls: Stalls::default() }
     }
 
     /// Takes a sample if the last is old. To be called before polls, with the present time.
     #[inline]
     pub(crate) fn before(&mut self, now: Instant) {
         if now - self.sampled_at > SAMPLE_AGE_MAX {
-            self.cpu_nanos = self.clock.thread_cpu_nanos();
-            self.sampled_at = now;
+            self.sample(now);
         }
+    }
+
+    fn sample(&mut self, now: Instant) {
+        self.sampled_at = now;
+        self.cpu_nanos = self.clock.thread_cpu_nanos();
+        self.usage = self.clock.thread_usage();
     }
 
     /// Takes note of a poll.
     #[inline]
-    pub(crate) fn after(&mut self, shard: u16, group: Group, start: Instant, end: Instant) {
-        let time = end - start;
+    pub(crate) fn after(&mut self, polled: Polled) {
+        let time = polled.end - polled.start;
         if time > COUNTED {
-            self.judge(shard, group, start, end);
+            self.judge(polled);
         } else if time > self.stalls.longest {
             self.stalls.longest = time;
         }
     }
 
     #[cold]
-    fn judge(&mut self, shard: u16, group: Group, start: Instant, end: Instant) {
-        let cpu_nanos = self.clock.thread_cpu_nanos();
+    fn judge(&mut self, polled: Polled) {
+        let Polled { group, place, label, start, end } = polled;
+        let (sampled_at, cpu_nanos, usage) = (self.sampled_at, self.cpu_nanos, self.usage);
+        self.sample(end);
         // Between the sample and the poll's start the thread may have worked all the time, which is not the poll's.
-        let used = Duration::from_nanos(cpu_nanos.saturating_sub(self.cpu_nanos));
-        let held = used.saturating_sub(start - self.sampled_at).min(end - start);
-        self.cpu_nanos = cpu_nanos;
-        self.sampled_at = end;
+        let used = Duration::from_nanos(self.cpu_nanos.saturating_sub(cpu_nanos));
+        let held = used.saturating_sub(start - sampled_at).min(end - start);
         self.stalls.longest = self.stalls.longest.max(held);
         if held > COUNTED {
             self.stalls.over_1ms += 1;
         }
         if held > LOGGED {
             self.stalls.over_5ms += 1;
-            let microseconds = u64::try_from(held.as_micros()).unwrap_or(u64::MAX);
-            tracing::warn!(shard, ?group, microseconds, "stall: a poll held the core for over 5 ms");
+            let usage = self.usage.since(&usage);
+            tracing::warn!(
+                shard = self.shard,
+                ?group,
+                place = place.map(tracing::field::display),
+                label,
+                microseconds = micros(held),
+                clock_microseconds = micros(end - start),
+                user_microseconds = usage.user_micros,
+                system_microseconds = usage.system_micros,
+                page_faults = usage.page_faults,
+                switches = usage.switches,
+                switches_forced = usage.switches_forced,
+                "stall: a poll held the core for over 5 ms"
+            );
         }
     }
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -86,12 +125,13 @@ mod tests {
         let start = Clock::kernel().now();
         detector.before(start);
         work();
-        detector.after(0, Group::Query, start, Clock::kernel().now());
+        let end = Clock::kernel().now();
+        detector.after(Polled { group: Group::Query, place: Some(Location::caller()), label: "", start, end });
     }
 
     #[test]
     fn work_counts_and_being_away_does_not() {
-        let mut detector = StallDetector::new(Clock::kernel(), Clock::kernel().now());
+        let mut detector = StallDetector::new(0, Clock::kernel(), Clock::kernel().now());
         poll(&mut detector, || std::thread::park_timeout(Duration::from_millis(20)));
         assert_eq!(detector.stalls.over_1ms, 0);
         poll(&mut detector, || {

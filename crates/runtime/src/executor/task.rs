@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
+use std::panic::Location;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
@@ -26,10 +27,20 @@ pub(crate) struct Task {
     /// `None` for a shard's main, which its thread polls itself, and for a task that has ended.
     work: RefCell<Option<Work>>,
     scheduler: Rc<Scheduler>,
+    /// Where it was spawned: what a stall is told by.
+    place: &'static Location<'static>,
+    /// What it said that it does, in the poll before.
+    label: Cell<&'static str>,
 }
 
 impl Task {
-    pub(super) fn new(scheduler: &Rc<Scheduler>, group: Group, index: u32, work: Option<Work>) -> Rc<Task> {
+    pub(super) fn new(
+        scheduler: &Rc<Scheduler>,
+        group: Group,
+        index: u32,
+        work: Option<Work>,
+        place: &'static Location<'static>,
+    ) -> Rc<Task> {
         Rc::new(Task {
             thread: sys::thread::current(),
             group,
@@ -39,6 +50,8 @@ impl Task {
             is_aborted: Cell::new(false),
             work: RefCell::new(work),
             scheduler: scheduler.clone(),
+            place,
+            label: Cell::new(""),
         })
     }
 
@@ -50,6 +63,20 @@ impl Task {
 
     pub(super) fn group(&self) -> Group {
         self.group
+    }
+
+    #[inline]
+    pub(crate) fn label(&self) -> &'static str {
+        self.label.get()
+    }
+
+    #[inline]
+    pub(crate) fn set_label(&self, label: &'static str) {
+        self.label.set(label);
+    }
+
+    pub(crate) fn place(&self) -> &'static Location<'static> {
+        self.place
     }
 
     pub(super) fn index(&self) -> u32 {
@@ -123,7 +150,8 @@ pub struct TaskHandle<T> {
 }
 
 impl<T> TaskHandle<T> {
-    /// Spawns `future` with the scheduler.
+    /// Spawns `future` with the scheduler, for its caller.
+    #[track_caller]
     pub(crate) fn spawn<F>(scheduler: &Rc<Scheduler>, group: Group, future: F) -> TaskHandle<T>
     where
         F: Future<Output = T> + 'static,
@@ -141,7 +169,7 @@ impl<T> TaskHandle<T> {
                 waker.wake();
             }
         };
-        let task = scheduler.spawn(group, Box::pin(work));
+        let task = scheduler.spawn(group, Box::pin(work), Location::caller());
         TaskHandle { join, task }
     }
 

@@ -66,6 +66,15 @@ impl Clock {
         }
         sys::clock::thread_cpu_nanos()
     }
+
+    /// What the kernel counts of the calling thread. Of a simulated shard there is nothing to be known.
+    pub(crate) fn thread_usage(&self) -> sys::thread::Usage {
+        #[cfg(feature = "sim")]
+        if self.simulated.is_some() {
+            return sys::thread::Usage::default();
+        }
+        sys::thread::usage()
+    }
 }
 
 /// SplitMix64 (Steele, Lea, Flood 2014), seeded by the kernel or a world: fast and well spread, and not for secrets.

@@ -61,6 +61,50 @@ impl Drop for SignalsBlocked {
     }
 }
 
+/// What the kernel counts of a thread.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Usage {
+    /// Processor time outside and inside the kernel. How it is divided is known only from which of the two the clock's interrupts met,
+    /// some milliseconds apart.
+    pub(crate) user_micros: u64,
+    pub(crate) system_micros: u64,
+    pub(crate) page_faults: u64,
+    /// Times it waited, and times it was made to give way.
+    pub(crate) switches: u64,
+    pub(crate) switches_forced: u64,
+}
+
+impl Usage {
+    /// What was added since `before`.
+    pub(crate) fn since(&self, before: &Usage) -> Usage {
+        Usage {
+            user_micros: self.user_micros.saturating_sub(before.user_micros),
+            system_micros: self.system_micros.saturating_sub(before.system_micros),
+            page_faults: self.page_faults.saturating_sub(before.page_faults),
+            switches: self.switches.saturating_sub(before.switches),
+            switches_forced: self.switches_forced.saturating_sub(before.switches_forced),
+        }
+    }
+}
+
+/// The calling thread's usage since it began.
+pub(crate) fn usage() -> Usage {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: all zeros is a valid value, and the call writes no more than one.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    let micros = |time: libc::timeval| (time.tv_sec as u64).wrapping_mul(1_000_000).wrapping_add(time.tv_usec as u64);
+    Usage {
+        user_micros: micros(usage.ru_utime),
+        system_micros: micros(usage.ru_stime),
+        page_faults: usage.ru_minflt as u64 + usage.ru_majflt as u64,
+        switches: usage.ru_nvcsw as u64,
+        switches_forced: usage.ru_nivcsw as u64,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,6 @@
 //! What a type may be in a column.
 
-use cql_types::CqlType;
+use cql_types::{CqlType, class_name};
 
 use crate::error::SchemaError;
 use crate::keyspace::Keyspace;
@@ -157,27 +157,5 @@ fn check_inner(keyspace: &str, types: &UserTypes, outer: &CqlType, inner: &CqlTy
 
 /// The native type that a class of Cassandra's implements, by its short or full name.
 fn by_class(class: &str) -> Option<CqlType> {
-    Some(match class.strip_prefix("org.apache.cassandra.db.marshal.").unwrap_or(class) {
-        "AsciiType" => CqlType::Ascii,
-        "BooleanType" => CqlType::Boolean,
-        "ByteType" => CqlType::Tinyint,
-        "BytesType" => CqlType::Blob,
-        "CounterColumnType" => CqlType::Counter,
-        "DecimalType" => CqlType::Decimal,
-        "DoubleType" => CqlType::Double,
-        "DurationType" => CqlType::Duration,
-        "FloatType" => CqlType::Float,
-        "InetAddressType" => CqlType::Inet,
-        "Int32Type" => CqlType::Int,
-        "IntegerType" => CqlType::Varint,
-        "LongType" => CqlType::Bigint,
-        "ShortType" => CqlType::Smallint,
-        "SimpleDateType" => CqlType::Date,
-        "TimeType" => CqlType::Time,
-        "TimeUUIDType" => CqlType::Timeuuid,
-        "TimestampType" => CqlType::Timestamp,
-        "UTF8Type" => CqlType::Text,
-        "UUIDType" => CqlType::Uuid,
-        _ => return None,
-    })
+    CqlType::of_class(class.strip_prefix(class_name::PACKAGE).unwrap_or(class))
 }

@@ -36,6 +36,7 @@ impl Connection {
             );
             return Ok(());
         }
+        self.server.runtime.label(header.opcode.name());
         let version = header.version;
         let message = request::message(header, body)?;
         let start = output.ready.len();

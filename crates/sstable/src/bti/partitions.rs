@@ -262,10 +262,15 @@ impl PartitionIndexWriter {
 
     /// Appends the rest of the file.
     pub fn finish(mut self, out: &mut Vec<u8>) {
-        if let Some(last) = self.last {
+        while !self.finish_some(out) {}
+    }
+
+    /// Writes some pages of what is left; to be called until it is true, and then nothing more.
+    pub fn finish_some(&mut self, out: &mut Vec<u8>) -> bool {
+        if let Some(last) = self.last.take() {
             self.trie.add(&self.last_form[..self.differs_at.min(self.last_form.len())], last, out);
         }
-        let root = self.trie.complete(out);
+        let Some(root) = self.trie.complete_some(out) else { return false };
         let keys_at = self.trie.position();
         for key in [&self.first_key, &self.last_key] {
             out.extend_from_slice(&(key.len() as u16).to_be_bytes());
@@ -274,5 +279,6 @@ impl PartitionIndexWriter {
         for number in [keys_at, self.count, root] {
             out.extend_from_slice(&number.to_be_bytes());
         }
+        true
     }
 }

@@ -259,12 +259,17 @@ pub(super) struct TrieWriter<P> {
     /// The path of the last key, from the root.
     path: Vec<Node<P>>,
     position: u64,
+    /// A node that was taken from the path's end and whose children are being written.
+    unfinished: Option<(Node<P>, Laying)>,
 }
+
+/// Branches that one call writes; each is shorter than a page.
+const BRANCHES_PER_STEP: usize = 8;
 
 impl<P: Payload> TrieWriter<P> {
     /// The file has `position` bytes already.
     pub(super) fn new(position: u64) -> Self {
-        TrieWriter { path: vec![Node::new(0)], position }
+        TrieWriter { path: vec![Node::new(0)], position, unfinished: None }
     }
 
     /// How long the file is with all that was appended.
@@ -291,6 +296,11 @@ impl<P: Payload> TrieWriter<P> {
         self.complete_to(common + 1, out);
         self.path.extend(key[common..].iter().map(|&byte| Node::new(byte)));
         self.path.last_mut().expect("a path has a root").payload = Some(payload);
+    }
+
+    /// Writes some pages of what is left of the trie; to be called until it gives the root's position, and then another trie begins.
+    pub(super) fn complete_some(&mut self, out: &mut Vec<u8>) -> Option<u64> {
+        self.complete_some_to(1, out).then(|| self.complete(out))
     }
 
     /// Writes what is left of the trie, gives the root's position and begins another trie.
@@ -322,17 +332,37 @@ impl<P: Payload> TrieWriter<P> {
     pub(super) fn abandon(&mut self) {
         self.path.truncate(1);
         self.path[0] = Node::new(0);
+        self.unfinished = None;
     }
 
     /// Completes nodes until the path has `depth`.
     fn complete_to(&mut self, depth: usize, out: &mut Vec<u8>) {
-        while self.path.len() > depth {
-            let mut node = self.path.pop().expect("the path is longer than that");
+        while !self.complete_some_to(depth, out) {}
+    }
+
+    /// Completes nodes until the path has `depth`, or enough was written for one call. Whether the path has that depth.
+    fn complete_some_to(&mut self, depth: usize, out: &mut Vec<u8>) -> bool {
+        while self.path.len() > depth || self.unfinished.is_some() {
             let mut output = self.output(out);
-            complete(&mut node, &mut output);
+            let (mut node, laying) = self.unfinished.take().map_or_else(
+                || (self.path.pop().expect("the path is longer than that"), None),
+                |(node, laying)| (node, Some(laying)),
+            );
+            let laying = laying.or_else(|| measure(&mut node, &output));
+            let is_complete = laying.is_none_or(|mut laying| {
+                let is_laid = laying.lay_some(&mut node, &mut output);
+                if !is_laid {
+                    self.unfinished = Some((std::mem::replace(&mut node, Node::new(0)), laying));
+                }
+                is_laid
+            });
             self.position = output.position();
+            if !is_complete {
+                return false;
+            }
             self.path.last_mut().expect("a path has a root").children.push(node);
         }
+        true
     }
 
     fn output<'a>(&self, out: &'a mut Vec<u8>) -> Output<'a> {
@@ -342,10 +372,18 @@ impl<P: Payload> TrieWriter<P> {
 
 /// Notes a node's length and its branch's, all children being complete, and writes the children if both are too long for a page.
 fn complete<P: Payload>(node: &mut Node<P>, output: &mut Output<'_>) {
+    if let Some(mut laying) = measure(node, output) {
+        while !laying.lay_some(node, output) {}
+    }
+}
+
+/// Notes a node's length and its branch's, all children being complete. `Some`: both are too long for a page, and the children are to be
+/// written.
+fn measure<P: Payload>(node: &mut Node<P>, output: &Output<'_>) -> Option<Laying> {
     node.branch_len = node.children.iter().map(Node::total).sum();
     let len = node.len_at(output.position());
     if len + node.branch_len >= PAGE_LENGTH {
-        return write_children(node, output);
+        return Some(Laying::begin(node, output));
     }
     node.len = len;
     node.has_written_children = node.children.iter().any(|child| child.position.is_some());
@@ -353,52 +391,81 @@ fn complete<P: Payload>(node: &mut Node<P>, output: &mut Output<'_>) {
         .children
         .iter()
         .any(|child| child.position.is_none() && (child.has_written_children || child.has_written_below));
+    None
 }
 
 /// Writes the branches of the children that are not written yet, each into one page.
 fn write_children<P: Payload>(node: &mut Node<P>, output: &mut Output<'_>) {
-    // By length, then by byte: of equally long ones the later has its own children nearer.
-    let mut waiting: Vec<(usize, usize)> = node
-        .children
-        .iter()
-        .enumerate()
-        .filter(|(_, child)| child.position.is_none())
-        .map(|(index, child)| (child.total(), index))
-        .collect();
-    waiting.sort_unstable();
-    let mut left = output.left_in_page();
-    while !waiting.is_empty() {
-        let fitting = waiting.partition_point(|&(len, _)| len <= left);
+    let mut laying = Laying::begin(node, output);
+    while !laying.lay_some(node, output) {}
+}
+
+/// The branches of a node's children while they are written, each into one page. A node near the root may have hundreds of them, which
+/// takes milliseconds.
+#[derive(Debug)]
+struct Laying {
+    /// Lengths and indices of those that are not written, by length, then by byte: of equally long ones the later has its own children
+    /// nearer.
+    waiting: Vec<(usize, usize)>,
+    /// What is left of the page.
+    left: usize,
+}
+
+impl Laying {
+    fn begin<P: Payload>(node: &Node<P>, output: &Output<'_>) -> Laying {
+        let children = node.children.iter().enumerate().filter(|(_, child)| child.position.is_none());
+        let mut waiting: Vec<(usize, usize)> = children.map(|(index, child)| (child.total(), index)).collect();
+        waiting.sort_unstable();
+        Laying { waiting, left: output.left_in_page() }
+    }
+
+    /// Writes some of them. Whether they are all written.
+    fn lay_some<P: Payload>(&mut self, node: &mut Node<P>, output: &mut Output<'_>) -> bool {
+        for _ in 0..BRANCHES_PER_STEP {
+            if self.waiting.is_empty() {
+                break;
+            }
+            self.lay_one(node, output);
+        }
+        if !self.waiting.is_empty() {
+            return false;
+        }
+        node.branch_len = 0;
+        node.has_written_children = true;
+        node.has_written_below = false;
+        node.len = node.len_at(output.position());
+        true
+    }
+
+    fn lay_one<P: Payload>(&mut self, node: &mut Node<P>, output: &mut Output<'_>) {
+        let Laying { waiting, left } = self;
+        let fitting = waiting.partition_point(|&(len, _)| len <= *left);
         let (_, index) = if fitting > 0 {
             waiting.remove(fitting - 1)
         } else {
             output.pad();
-            left = PAGE_LENGTH;
+            *left = PAGE_LENGTH;
             waiting.remove(waiting.len() - 1)
         };
         let child = &mut node.children[index];
         if child.has_written_children || child.has_written_below {
             // Now that its place is known, its length is too.
             let len = recalculate(child, output.position());
-            if len > left {
-                if left == PAGE_LENGTH {
+            if len > *left {
+                if *left == PAGE_LENGTH {
                     // It does not fit any page. To have its own children written earlier would have been better, but it is rare.
                     write_children(child, output);
-                    left = output.left_in_page();
+                    *left = output.left_in_page();
                 }
                 let again = (child.total(), index);
                 waiting.insert(waiting.partition_point(|other| *other < again), again);
-                continue;
+                return;
             }
         }
         let position = write(child, output);
         child.place(position);
-        left = output.left_in_page();
+        *left = output.left_in_page();
     }
-    node.branch_len = 0;
-    node.has_written_children = true;
-    node.has_written_below = false;
-    node.len = node.len_at(output.position());
 }
 
 /// The length of a node and its branch if the branch is written at `position`.

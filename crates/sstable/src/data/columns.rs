@@ -161,7 +161,7 @@ fn data_column(column: &HeaderColumn, kind: ColumnKind, table: &Table) -> Result
 }
 
 /// How cells written as `written` are read into a column of type `ty`; `None`: they do not fit.
-fn form(written: &CqlType, ty: &CqlType) -> Option<Form> {
+pub(super) fn form(written: &CqlType, ty: &CqlType) -> Option<Form> {
     if !written.is_multi_cell() {
         let is_counter = *written == CqlType::Counter;
         if ty.is_multi_cell() || is_counter != (*ty == CqlType::Counter) {

@@ -39,6 +39,15 @@ pub(super) struct RowWriter {
 struct WrittenAsOne;
 
 impl RowWriter {
+    /// The longest row for which no buffer grows.
+    pub(super) fn room(&self) -> usize {
+        self.cells.capacity().min(self.body.capacity())
+    }
+
+    pub(super) fn take_room(&mut self, cells: Vec<u8>, body: Vec<u8>) {
+        (self.cells, self.body) = (cells, body);
+    }
+
     /// The flags and the body of a row.
     pub(super) fn write(
         &mut self,

@@ -86,14 +86,37 @@ impl DataWriter {
 
     /// Adds a row.
     pub fn row(&mut self, out: &mut Vec<u8>, clustering: ClusteringRef<'_>, row: RowRef<'_>) {
-        assert_eq!(clustering.len(), self.fixed_lengths.len(), "a row has a value for each clustering column");
         let start = out.len();
+        let body = self.begin_row(out, clustering, row);
+        out.extend_from_slice(body);
+        self.end_row(clustering, (out.len() - start) as u64);
+    }
+
+    /// [`DataWriter::row`] but for the row's body, which it gives: a long one may be appended piece by piece, before
+    /// [`DataWriter::end_row`].
+    pub fn begin_row(&mut self, out: &mut Vec<u8>, clustering: ClusteringRef<'_>, row: RowRef<'_>) -> &[u8] {
+        assert_eq!(clustering.len(), self.fixed_lengths.len(), "a row has a value for each clustering column");
         let (flags, body) = self.row_writer.write(&row, &self.regulars, &self.times, &mut self.collector);
         out.push(flags);
         write_values(clustering, &self.fixed_lengths, out);
-        write_sized(body, self.length - self.last_start, out);
+        write_sizes(body.len(), self.length - self.last_start, out);
+        body
+    }
+
+    /// The row that was begun has `length` bytes, all of which were appended.
+    pub fn end_row(&mut self, clustering: ClusteringRef<'_>, length: u64) {
         self.collector.place(clustering);
-        self.added((out.len() - start) as u64);
+        self.added(length);
+    }
+
+    /// Whether a row of `bytes` has to wait for buffers to grow.
+    pub fn lacks_room(&self, bytes: usize) -> bool {
+        self.row_writer.room() < bytes
+    }
+
+    /// Takes two empty buffers in the place of those that rows are put together in.
+    pub fn take_room(&mut self, first: Vec<u8>, second: Vec<u8>) {
+        self.row_writer.take_room(first, second);
     }
 
     /// Adds a place where the range deletion that holds changes.
@@ -139,7 +162,11 @@ impl DataWriter {
 /// Appends the sizes of a row or marker and its body. (Source: Cassandra counts the size of what stood before as part of
 /// the body.)
 fn write_sized(body: &[u8], length_before: u64, out: &mut Vec<u8>) {
-    varint::encode((body.len() + varint::encoded_len(length_before)) as u64, out);
-    varint::encode(length_before, out);
+    write_sizes(body.len(), length_before, out);
     out.extend_from_slice(body);
+}
+
+fn write_sizes(body: usize, length_before: u64, out: &mut Vec<u8>) {
+    varint::encode((body + varint::encoded_len(length_before)) as u64, out);
+    varint::encode(length_before, out);
 }

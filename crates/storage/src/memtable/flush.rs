@@ -41,7 +41,9 @@ pub struct FlushWalk {
     memtable: Rc<Memtable>,
     partitions: Cursor,
     inside: Option<Inside>,
-    row: Vec<u8>,
+    /// The present row, if it is not as it lies in the memtable.
+    rebuilt: Option<Vec<u8>>,
+    spare: Vec<u8>,
 }
 
 /// Where the walk is in a partition.
@@ -99,14 +101,16 @@ impl FlushWalk {
     /// A walk over all of `memtable`, to which nobody writes any more.
     pub fn over(memtable: Rc<Memtable>) -> Self {
         let partitions = memtable.partitions.first(&memtable.arena);
-        FlushWalk { memtable, partitions, inside: None, row: Vec::new() }
+        FlushWalk { memtable, partitions, inside: None, rebuilt: None, spare: Vec::new() }
     }
 
     /// What comes next; `None` at the end.
     pub fn next(&mut self) -> Option<FlushItem<'_>> {
         loop {
             let found = self.find()?;
-            self.row.clear();
+            if let Some(row) = self.rebuilt.take() {
+                self.spare = row;
+            }
             // A row of which nothing is left is passed over.
             let is_kept = match found {
                 Found::Single(handle) => self.strip(handle),
@@ -165,37 +169,53 @@ impl FlushWalk {
         }
     }
 
-    /// Puts what is left of a row under the deletions that cover it into the buffer. False: nothing is.
-    fn shadow(&mut self, handle: Handle) -> bool {
-        let row = entry::entry(&self.memtable.arena, handle);
-        let inside = self.inside.as_ref().expect("a row is inside of a partition");
-        match Deletion::max_of(inside.deletion, inside.open) {
-            Some(deletion) => shadow_row(&RowRef::trusted(row.body), deletion, &mut self.row),
-            None => {
-                // An empty body is the place of a row that was deleted from outside.
-                self.row.extend_from_slice(row.body);
-                !RowRef::trusted(row.body).is_empty()
-            }
-        }
+    /// An empty buffer for a row that is rebuilt.
+    fn buffer(&mut self) -> Vec<u8> {
+        let mut buffer = std::mem::take(&mut self.spare);
+        buffer.clear();
+        buffer
     }
 
-    /// Puts the row of a table without clustering columns into the buffer, less its deletion, which is the partition's. False:
-    /// there is nothing else.
+    /// Rebuilds a row that is covered by deletions, of what is left of it. False: nothing is left.
+    fn shadow(&mut self, handle: Handle) -> bool {
+        let inside = self.inside.as_ref().expect("a row is inside of a partition");
+        let Some(deletion) = Deletion::max_of(inside.deletion, inside.open) else {
+            // An empty body is the place of a row that was deleted from outside.
+            return !RowRef::trusted(entry::entry(&self.memtable.arena, handle).body).is_empty();
+        };
+        let mut rebuilt = self.buffer();
+        let row = RowRef::trusted(entry::entry(&self.memtable.arena, handle).body);
+        let is_kept = shadow_row(&row, deletion, &mut rebuilt);
+        self.rebuilt = Some(rebuilt);
+        is_kept
+    }
+
+    /// Rebuilds the row of a table without clustering columns without its deletion, which is the partition's. False: there is
+    /// nothing else.
     fn strip(&mut self, handle: Handle) -> bool {
         let row = RowRef::trusted(entry::entry(&self.memtable.arena, handle).body);
         if row.deletion().is_none() {
-            self.row.extend_from_slice(row.bytes());
             return !row.is_empty();
         }
-        let mut builder = RowBuilder::begin(&self.row);
+        let mut rebuilt = self.buffer();
+        let row = RowRef::trusted(entry::entry(&self.memtable.arena, handle).body);
+        let mut builder = RowBuilder::begin(&rebuilt);
         if let Some(liveness) = row.liveness() {
             builder.liveness(liveness);
         }
         for cell in row.cells() {
-            builder.cell(&mut self.row, &cell);
+            builder.cell(&mut rebuilt, &cell);
         }
-        builder.finish(&mut self.row);
-        !RowRef::trusted(&self.row).is_empty()
+        builder.finish(&mut rebuilt);
+        let is_kept = !RowRef::trusted(&rebuilt).is_empty();
+        self.rebuilt = Some(rebuilt);
+        is_kept
+    }
+
+    /// The present row.
+    fn row(&self, handle: Handle) -> RowRef<'_> {
+        let stored = || entry::entry(&self.memtable.arena, handle).body;
+        RowRef::trusted(self.rebuilt.as_deref().unwrap_or_else(stored))
     }
 
     fn give(&mut self, found: Found) -> FlushItem<'_> {
@@ -219,10 +239,10 @@ impl FlushWalk {
                 let static_row = static_row.map(RowRef::trusted).filter(|row| !row.is_empty());
                 FlushItem::Partition { token, key: partition.key, deletion, static_row }
             }
-            Found::Single(_) => FlushItem::Row(ClusteringRef::EMPTY, RowRef::trusted(&self.row)),
+            Found::Single(handle) => FlushItem::Row(ClusteringRef::EMPTY, self.row(handle)),
             Found::Row(handle) => {
                 let clustering = ClusteringRef::trusted(entry::entry(arena, handle).side);
-                FlushItem::Row(clustering, RowRef::trusted(&self.row))
+                FlushItem::Row(clustering, self.row(handle))
             }
             Found::Boundary { handle, closes, opens } => {
                 let boundary = entry::entry(arena, handle);

@@ -14,6 +14,8 @@ const SPARES_KEPT: usize = 32;
 #[derive(Debug)]
 pub struct ChunkPool {
     budget: usize,
+    /// What of the budget may be handed out now.
+    limit: usize,
     used: usize,
     /// From here on something is to be done about it.
     alarm: usize,
@@ -28,7 +30,7 @@ const READY_SLACK_PART: usize = 8;
 impl ChunkPool {
     /// A pool that hands out at most `budget` bytes, as far as its users ask [`ChunkPool::has_room`] first.
     pub fn new(budget: usize) -> Self {
-        ChunkPool { budget, used: 0, alarm: usize::MAX, spare: Vec::new(), ready: Vec::new() }
+        ChunkPool { budget, limit: budget, used: 0, alarm: usize::MAX, spare: Vec::new(), ready: Vec::new() }
     }
 
     /// Bytes handed out.
@@ -57,7 +59,12 @@ impl ChunkPool {
     /// Whether `bytes` more may be handed out.
     #[inline]
     pub fn has_room(&self, bytes: usize) -> bool {
-        self.used.saturating_add(bytes) <= self.budget
+        self.used.saturating_add(bytes) <= self.limit
+    }
+
+    /// Keeps back so many bytes of the budget, instead of what was kept back before.
+    pub fn keep_back(&mut self, bytes: usize) {
+        self.limit = self.budget.saturating_sub(bytes);
     }
 
     /// A chunk of `bytes`. Its content is whatever it was. Never fails: the budget is checked before a mutation is

@@ -1,20 +1,26 @@
-//! What a memtable knows of its table: how rows are ordered.
+//! What a memtable knows of its table: how rows are ordered, and what they must be.
 
 use cql_types::CqlType;
-use mutation::{ClusteringRef, Item, MutationRef};
+use mutation::{BoundRef, ClusteringRef, Item, MutationRef};
+use sstable::data::Fit;
 
-/// The types and directions of a table's clustering columns.
+/// The longest partition key, bytes: files write its length in sixteen bits.
+const KEY_LENGTH_MAX: usize = u16::MAX as usize;
+
+/// The types and directions of a table's clustering columns, and what its rows must be to be written to files.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TableShape {
     /// For each clustering column its type, and whether it orders largest first.
     pub clustering: Vec<(CqlType, bool)>,
+    /// What the files' format asks of its rows.
+    pub fit: Fit,
 }
 
 impl TableShape {
     /// The shape of `table`.
     pub fn of(table: &schema::Table) -> Self {
         let clustering = table.clustering().iter().map(|column| (column.ty.clone(), column.is_reversed()));
-        TableShape { clustering: clustering.collect() }
+        TableShape { clustering: clustering.collect(), fit: Fit::of(table) }
     }
 
     /// Whether partitions have more than one row.
@@ -31,25 +37,45 @@ impl TableShape {
         }
     }
 
-    /// Why `mutation` is not one of such a table's.
+    /// Why `mutation` is not one of such a table's. What passes can be merged, and be flushed later: a flush has nobody to refuse.
     #[inline]
     pub fn check(&self, mutation: &MutationRef<'_>) -> Result<(), &'static str> {
+        self.check_head(mutation)?;
+        mutation.items().try_for_each(|item| self.check_item(&item))
+    }
+
+    /// The same of a mutation's key alone; its items are for [`TableShape::check_item`].
+    #[inline]
+    pub fn check_head(&self, mutation: &MutationRef<'_>) -> Result<(), &'static str> {
+        match mutation.key().len() {
+            0..=KEY_LENGTH_MAX => Ok(()),
+            _ => Err("a partition key is longer than 65,535 bytes"),
+        }
+    }
+
+    /// Why an item is not one of such a table's mutations'.
+    #[inline]
+    pub fn check_item(&self, item: &Item<'_>) -> Result<(), &'static str> {
         let count = self.clustering.len();
-        for item in mutation.items() {
-            match item {
-                Item::Row(clustering, _) if clustering.len() != count => {
+        match item {
+            Item::Row(clustering, row) => {
+                if clustering.len() != count {
                     return Err("a row's clustering has another count of components than the table");
                 }
-                Item::StaticRow(_) if count == 0 => return Err("a table without clustering columns has no static row"),
-                Item::RangeTombstone(_) if count == 0 => {
-                    return Err("a table without clustering columns has no ranges of rows");
-                }
-                Item::RangeTombstone(range) if range.start.prefix.len().max(range.end.prefix.len()) > count => {
-                    return Err("a range's bound has more components than the table");
-                }
-                _ => {}
+                self.fit.check_clustering(*clustering)?;
+                self.fit.check_row(row)
             }
+            Item::StaticRow(_) if count == 0 => Err("a table without clustering columns has no static row"),
+            Item::StaticRow(row) => self.fit.check_row(row),
+            Item::RangeTombstone(_) if count == 0 => Err("a table without clustering columns has no ranges of rows"),
+            Item::RangeTombstone(range) => self.check_bound(&range.start).and_then(|()| self.check_bound(&range.end)),
         }
-        Ok(())
+    }
+
+    fn check_bound(&self, bound: &BoundRef<'_>) -> Result<(), &'static str> {
+        if bound.prefix.len() > self.clustering.len() {
+            return Err("a range's bound has more components than the table");
+        }
+        self.fit.check_clustering(bound.prefix)
     }
 }

@@ -78,7 +78,7 @@ pub(crate) fn op() -> impl Strategy<Value = Op> {
 }
 
 pub(crate) fn shape() -> TableShape {
-    TableShape { clustering: vec![(CqlType::Int, false), (CqlType::Int, true)] }
+    TableShape { clustering: vec![(CqlType::Int, false), (CqlType::Int, true)], ..TableShape::default() }
 }
 
 fn int(value: u8) -> [u8; 4] {
@@ -323,6 +323,20 @@ pub(crate) fn slices() -> impl Strategy<Value = Vec<ModelSlice>> {
     ]
 }
 
+/// The ends of slices in byte-comparable form.
+pub(crate) fn comparable_bounds(slices: &[ModelSlice]) -> Vec<(Vec<u8>, Vec<u8>)> {
+    slices.iter().map(|slice| (comparable(&slice.0.0), comparable(&slice.1.0))).collect()
+}
+
+/// The slices between such ends.
+pub(crate) fn slices_between<'b>(slices: &[ModelSlice], bounds: &'b [(Vec<u8>, Vec<u8>)]) -> Vec<Slice<'b>> {
+    let slice = |(slice, (start, end)): (&ModelSlice, &'b (Vec<u8>, Vec<u8>))| Slice {
+        start: Bound { prefix: start, inclusive: slice.0.1 },
+        end: Bound { prefix: end, inclusive: slice.1.1 },
+    };
+    slices.iter().zip(bounds).map(slice).collect()
+}
+
 fn check_reads(
     table: &Memtable,
     model: &BTreeMap<(Token, Vec<u8>), ModelPartition>,
@@ -330,15 +344,8 @@ fn check_reads(
     reversed: bool,
     stop_after: usize,
 ) {
-    let bounds: Vec<(Vec<u8>, Vec<u8>)> = slices.iter().map(|s| (comparable(&s.0.0), comparable(&s.1.0))).collect();
-    let encoded: Vec<Slice<'_>> = slices
-        .iter()
-        .zip(&bounds)
-        .map(|(slice, (start, end))| Slice {
-            start: Bound { prefix: start, inclusive: slice.0.1 },
-            end: Bound { prefix: end, inclusive: slice.1.1 },
-        })
-        .collect();
+    let bounds = comparable_bounds(slices);
+    let encoded = slices_between(slices, &bounds);
     let tokens: Vec<Token> = model.keys().map(|key| key.0).collect();
     let mut ranges = vec![(TokenBound::Unbounded, TokenBound::Unbounded)];
     if let (Some(&first), Some(&last)) = (tokens.first(), tokens.last()) {
@@ -446,7 +453,7 @@ fn a_deleted_partition_without_clustering_is_gone_and_comes_back() {
 
 /// A partition `k` with one clustering column and this many rows, each with a value of 100 bytes.
 fn many_rows(pool: &mut ChunkPool, count: i32) -> Memtable {
-    let mut table = Memtable::new(TableShape { clustering: vec![(CqlType::Int, false)] });
+    let mut table = Memtable::new(TableShape { clustering: vec![(CqlType::Int, false)], ..TableShape::default() });
     for row in 0..count {
         let mut out = Vec::new();
         let mut encoder = MutationEncoder::begin(&mut out, TABLE, token_of(b"k"), b"k");

@@ -14,6 +14,7 @@ use mutation::{ClusteringRef, DecodeError, Deletion, RowRef};
 use stdx::{Reader, varint};
 use topology::Token;
 
+use crate::reader::page_room::PageRoom;
 use crate::sink::DataSink;
 
 const PARTITION: u8 = 1;
@@ -35,12 +36,23 @@ pub struct DataPageWriter {
     limits: DataPageLimits,
     items: Vec<u8>,
     count: u32,
+    room: PageRoom,
 }
 
 impl DataPageWriter {
     /// An empty page.
     pub fn new(limits: DataPageLimits) -> Self {
-        DataPageWriter { limits, items: Vec::new(), count: 0 }
+        DataPageWriter { limits, items: Vec::new(), count: 0, room: PageRoom::default() }
+    }
+
+    /// The memory that it must have for a long row. What it holds then is of no use.
+    pub fn wanted(&self) -> Option<usize> {
+        self.room.wanted()
+    }
+
+    /// Begins again with memory as [`runtime::Runtime::touched`] makes it.
+    pub fn begin_again(&mut self, memory: Vec<u8>) {
+        (self.room, self.items, self.count) = (PageRoom::of(&memory), memory, 0);
     }
 
     /// The items.
@@ -63,6 +75,9 @@ impl DataPageWriter {
 
 impl DataSink for DataPageWriter {
     fn partition(&mut self, token: Token, key: &[u8], deletion: Option<Deletion>, static_row: Option<RowRef<'_>>) {
+        if !self.room.takes(self.items.len(), static_row.map_or(0, |row| row.bytes().len())) {
+            return;
+        }
         self.count = self.count.saturating_add(1);
         self.items.push(PARTITION);
         self.items.extend_from_slice(&token.0.to_be_bytes());
@@ -72,6 +87,9 @@ impl DataSink for DataPageWriter {
     }
 
     fn range(&mut self, at: Option<&[u8]>, deletion: Option<Deletion>) {
+        if self.room.wanted().is_some() {
+            return;
+        }
         self.count = self.count.saturating_add(1);
         self.items.push(RANGE);
         self.items.push(u8::from(at.is_some()));
@@ -82,6 +100,9 @@ impl DataSink for DataPageWriter {
     }
 
     fn row(&mut self, clustering: ClusteringRef<'_>, row: RowRef<'_>) {
+        if !self.room.takes(self.items.len(), row.bytes().len()) {
+            return;
+        }
         self.count = self.count.saturating_add(1);
         self.items.push(ROW);
         self.push_bytes(clustering.bytes());
@@ -89,7 +110,9 @@ impl DataSink for DataPageWriter {
     }
 
     fn is_full(&self) -> bool {
-        self.count >= self.limits.items || self.items.len() >= self.limits.bytes as usize
+        self.count >= self.limits.items
+            || self.items.len() >= self.limits.bytes as usize
+            || self.room.wanted().is_some()
     }
 }
 

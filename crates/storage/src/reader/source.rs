@@ -61,6 +61,10 @@ impl Source for OwnSource<'_> {
         self.grow();
         let mut paused: Option<Position> = None;
         loop {
+            if let Some(bytes) = page.wanted() {
+                page.begin_again(self.shard.runtime().touched(bytes).await);
+                paused = None;
+            }
             let after = paused.as_ref().or(after).map(Position::as_ref);
             let command = ReadCommand { after, ..self.command };
             let end = match &self.origin {
@@ -77,6 +81,9 @@ impl Source for OwnSource<'_> {
                     read.ok_or(LaneError::Changed)?
                 }
             };
+            if page.wanted().is_some() {
+                continue;
+            }
             let more_after = match end {
                 ReadEnd::Complete => None,
                 ReadEnd::Paused(position) if !page.is_full() => {

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use cql_types::CqlType;
-use mutation::{Bound, DecodeError, KeyRange, MutationRef, Position, ReadCommand, Slice};
+use mutation::{DecodeError, KeyRange, MutationRef, Position, ReadCommand, Slice};
 use proptest::prelude::*;
 use schema::{Column, ColumnId, ColumnKind, Order, Table, TableOptions};
 use topology::token_of;
@@ -20,7 +20,8 @@ use super::merge::{Merge, Progress, ReadDone};
 use super::output::{AsData, Live};
 use crate::memtable::tests::data::{Reader, read_data};
 use crate::memtable::tests::{
-    Collected, Collector, ModelSlice, NOW, TABLE, comparable, encode, op, read_all, shape, slices,
+    Collected, Collector, ModelSlice, NOW, TABLE, comparable_bounds, encode, op, read_all, shape, slices,
+    slices_between,
 };
 use crate::memtable::{ChunkPool, Memtable, Scratch};
 use crate::sink::{DataSink, ReadEnd};
@@ -224,16 +225,7 @@ fn check(whole: &Memtable, reading: &Reading<'_>, command: &ReadCommand<'_>, sto
 }
 
 fn with_slices(slices: &[ModelSlice], run: impl FnOnce(&[Slice<'_>])) {
-    let bounds: Vec<(Vec<u8>, Vec<u8>)> = slices.iter().map(|s| (comparable(&s.0.0), comparable(&s.1.0))).collect();
-    let encoded: Vec<Slice<'_>> = slices
-        .iter()
-        .zip(&bounds)
-        .map(|(slice, (start, end))| Slice {
-            start: Bound { prefix: start, inclusive: slice.0.1 },
-            end: Bound { prefix: end, inclusive: slice.1.1 },
-        })
-        .collect();
-    run(&encoded);
+    run(&slices_between(slices, &comparable_bounds(slices)));
 }
 
 proptest! {

@@ -61,6 +61,11 @@ pub struct SstableWriter {
     rows_file: OutputFile,
 }
 
+/// What a long row has in a file beside what it has in a memtable, from above: its clustering, and lengths.
+const BESIDE_CELLS: usize = 256 << 10;
+/// Bytes of a long row that are copied before the clock is asked.
+const LONG_PIECE: usize = 64 << 10;
+
 /// The partition that is being written.
 struct OpenPartition {
     token: Token,
@@ -210,6 +215,28 @@ impl SstableWriter {
         self.index_row(begins, clustering, Place::Row);
     }
 
+    /// [`SstableWriter::row`] for a row however long, letting others run in between.
+    pub async fn row_in_steps(&mut self, clustering: ClusteringRef<'_>, row: RowRef<'_>) {
+        let bytes = row.bytes().len() + BESIDE_CELLS;
+        if self.writer.lacks_room(bytes) {
+            let (first, second) = (self.runtime.touched(bytes).await, self.runtime.touched(bytes).await);
+            self.writer.take_room(first, second);
+        }
+        if self.pending.capacity() - self.pending.len() < bytes {
+            let mut larger = Vec::with_capacity(self.pending.len() + bytes);
+            larger.extend_from_slice(&self.pending);
+            self.pending = larger;
+        }
+        let (begins, start) = (self.data_bytes(), self.pending.len());
+        let body = self.writer.begin_row(&mut self.pending, clustering, row);
+        for piece in body.chunks(LONG_PIECE) {
+            self.pending.extend_from_slice(piece);
+            self.runtime.maybe_yield().await;
+        }
+        self.writer.end_row(clustering, (self.pending.len() - start) as u64);
+        self.index_row(begins, clustering, Place::Row);
+    }
+
     /// The next place in the partition where the deleted ranges change. The last of a partition opens nothing.
     pub fn marker(&mut self, marker: &Marker<'_>) {
         let begins = self.data_bytes();
@@ -304,7 +331,11 @@ impl SstableWriter {
             return Err(error);
         }
         let data_bytes = self.data_bytes();
-        self.partitions.finish(&mut self.ready);
+        while !self.partitions.finish_some(&mut self.ready) {
+            self.partitions_file.push(&self.ready);
+            self.ready.clear();
+            self.runtime.maybe_yield().await;
+        }
         self.partitions_file.push(&self.ready);
         let collector = self.writer.finish();
         let (partitions, timestamps) = (collector.partitions(), collector.timestamps().unwrap_or((i64::MAX, i64::MIN)));

@@ -8,7 +8,7 @@ use mutation::{ClusteringRef, LiveRow, ReadCommand};
 use runtime::Runtime;
 use schema::ColumnId;
 use storage::reader::ReadDone;
-use storage::{Ack, ApplyError, Flow, RowSink, Shard};
+use storage::{Ack, Flow, RowSink, Shard};
 use topology::{Sharder, Token, token_of};
 
 use crate::harness::*;
@@ -62,18 +62,7 @@ async fn until(runtime: &Runtime, what: &str, is_so: impl Fn() -> bool) {
 async fn write_patiently(runtime: &Runtime, shard: &Shard, numbers: std::ops::Range<u32>, value: &[u8]) {
     let mut last = None;
     for number in numbers {
-        let mutation = mutation(TABLE, number, 1, value);
-        loop {
-            match shard.apply(&mutation) {
-                Ok(ack) => {
-                    last = Some(ack);
-                    break;
-                }
-                Err(ApplyError::LogBusy) => shard.room().await,
-                Err(ApplyError::Overloaded { .. }) => runtime.sleep(Duration::from_millis(1)).await,
-                Err(error) => panic!("{error}"),
-            }
-        }
+        last = Some(apply(shard, &mutation(TABLE, number, 1, value)).await);
         runtime.maybe_yield().await;
     }
     if let Some(Ack::When(sequence)) = last {

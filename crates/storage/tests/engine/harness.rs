@@ -3,6 +3,9 @@
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::time::Duration;
 
 use cql_types::CqlType;
 use mutation::{ClusteringRef, LiveRow, MutationEncoder, Position, ReadCommand};
@@ -136,7 +139,7 @@ impl Setup {
     }
 
     pub fn periodic(mut self) -> Self {
-        self.options.sync = SyncMode::Periodic { period: std::time::Duration::from_secs(3600) };
+        self.options.sync = SyncMode::Periodic { period: Duration::from_secs(3600) };
         self
     }
 
@@ -188,23 +191,67 @@ where
     T: Send,
     Fut: Future<Output = T>,
 {
-    let barrier = std::sync::Arc::new(std::sync::Barrier::new(usize::from(count)));
+    let meeting = Meeting::of(count);
     let mains: Vec<_> = (0..count)
         .map(|_| {
-            let (setup, body, barrier) = (setup.clone(), body.clone(), barrier.clone());
+            let (setup, body, meeting) = (setup.clone(), body.clone(), meeting.clone());
             move |runtime: Runtime| async move {
+                let meeting = meeting.attend();
                 let shard = setup.open(runtime.clone(), count).await.expect("the shard opens");
-                barrier.wait();
+                meeting.wait(1);
                 if retire {
                     shard.retire_old_segments().await.expect("old segments can be removed");
                 }
                 let result = body(runtime, shard.clone()).await;
-                barrier.wait();
+                meeting.wait(2);
                 result
             }
         })
         .collect();
     runtime::run(Options::default(), mains).expect("the shards start")
+}
+
+/// Where shards wait for each other; not for one that has panicked.
+#[derive(Default)]
+pub struct Meeting {
+    shards: usize,
+    arrived: AtomicUsize,
+    is_over: AtomicBool,
+}
+
+impl Meeting {
+    /// One of so many shards.
+    pub fn of(shards: u16) -> Arc<Meeting> {
+        Arc::new(Meeting { shards: usize::from(shards), ..Meeting::default() })
+    }
+
+    /// To be held by each shard: a panic ends the meeting.
+    pub fn attend(self: Arc<Self>) -> Attending {
+        Attending(self)
+    }
+}
+
+/// A shard's part in a meeting.
+pub struct Attending(Arc<Meeting>);
+
+impl Attending {
+    /// Waits until all shards have come here `times` times.
+    pub fn wait(&self, times: usize) {
+        let meeting = &*self.0;
+        meeting.arrived.fetch_add(1, SeqCst);
+        while meeting.arrived.load(SeqCst) < times * meeting.shards {
+            assert!(!meeting.is_over.load(SeqCst), "another shard has panicked");
+            std::thread::sleep(Duration::from_micros(100));
+        }
+    }
+}
+
+impl Drop for Attending {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.is_over.store(true, SeqCst);
+        }
+    }
 }
 
 pub fn key_of(number: u32) -> Vec<u8> {
@@ -222,11 +269,19 @@ pub fn mutation(table: TableId, number: u32, timestamp: i64, value: &[u8]) -> Ve
 
 /// Applies a mutation, waiting for room where there is none.
 pub async fn apply(shard: &Shard, mutation: &[u8]) -> Ack {
+    match apply_or_wait(shard, mutation).await {
+        Ok(ack) => ack,
+        Err(error) => panic!("the write was refused: {error}"),
+    }
+}
+
+/// Applies a mutation as whoever serves requests does.
+pub async fn apply_or_wait(shard: &Shard, mutation: &[u8]) -> Result<Ack, ApplyError> {
+    let mut waiting = shard.waiting();
     loop {
         match shard.apply(mutation) {
-            Ok(ack) => return ack,
-            Err(ApplyError::LogBusy) => shard.room().await,
-            Err(error) => panic!("the write was refused: {error}"),
+            Ok(ack) => return Ok(ack),
+            Err(error) => waiting.after(error).await?,
         }
     }
 }

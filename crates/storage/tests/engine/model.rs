@@ -16,7 +16,7 @@ use storage::reader::ReadDone;
 use storage::{Ack, ApplyError, Flow, ReplayPosition, RowSink, Shard, StorageOptions, Truncations};
 use topology::{Sharder, Token, token_of};
 
-use crate::harness::{Folder, planted};
+use crate::harness::{Folder, Meeting, planted};
 
 const TABLE: TableId = TableId([5; 16]);
 const STATIC: ColumnId = ColumnId(2);
@@ -420,19 +420,20 @@ fn run(name: &str, tombstones: Tombstones, strategy: u64, part: usize) {
         options.log_bytes_max = 128 << 10;
         options.auto_snapshot = false;
         options.planted = planted();
-        let barrier = std::sync::Barrier::new(usize::from(count));
+        let meeting = Meeting::of(count);
         let mains: Vec<_> = (0..count)
             .map(|_| {
-                let (options, truncations, steps, barrier) = (options.clone(), &truncations, &steps, &barrier);
+                let (options, truncations, steps, meeting) = (options.clone(), &truncations, &steps, meeting.clone());
                 move |runtime: Runtime| async move {
+                    let meeting = meeting.attend();
                     let sharder = Sharder::new(count);
                     let schema = schema(strategy, tombstones);
                     let shard = Shard::open(&runtime, options, sharder, &schema, truncations).await;
                     let shard = shard.unwrap_or_else(|error| panic!("start {boot} from seed {seed}: {error}"));
-                    barrier.wait();
+                    meeting.wait(1);
                     shard.retire_old_segments().await.expect("old segments can be removed");
                     let positions = carry_out(runtime, shard, steps, seed).await;
-                    barrier.wait();
+                    meeting.wait(2);
                     positions
                 }
             })

@@ -118,13 +118,12 @@ fn limits_refuse_before_anything_is_kept() {
         let mut number = 1000;
         let refused = loop {
             number += 1;
-            match shard.apply(&mutation(TABLE, number, 1, &[0; 1000])) {
-                Ok(_) => {}
-                Err(ApplyError::LogBusy) => shard.room().await,
-                Err(error) => break error,
+            if let Err(error) = apply_or_wait(&shard, &mutation(TABLE, number, 1, &[0; 1000])).await {
+                break error;
             }
         };
         assert!(matches!(refused, ApplyError::Overloaded { .. }), "{refused}");
+        assert!(refused.to_string().ends_with("it cannot be flushed: the log says why"), "{refused}");
         let stats = shard.stats();
         assert!(stats.memory_used <= stats.memory_budget, "{stats:?}");
         assert!(!read_all_rows(&shard, TABLE).await.contains(&number));
