@@ -53,6 +53,13 @@ pub struct TableOptions {
     pub compact_storage: bool,
 }
 
+impl TableOptions {
+    /// Whether reads of single partitions are kept in the row cache: `rows_per_partition` is `ALL` or a number above 0.
+    pub fn caches_rows(&self) -> bool {
+        self.caching.get("rows_per_partition").is_some_and(|rows| !matches!(rows.as_str(), "NONE" | "0"))
+    }
+}
+
 /// The map of `pairs`.
 pub(crate) fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     pairs.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect()

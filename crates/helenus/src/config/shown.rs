@@ -34,6 +34,7 @@ impl Config {
             ("native_transport_port", Some(self.listen.port().to_string())),
             ("partitioner", Some("org.apache.cassandra.dht.Murmur3Partitioner".to_owned())),
             ("prepared_statements_cache_size", self.prepared_bytes_max.map(size)),
+            ("row_cache_size", self.row_cache_bytes.map(size)),
             ("rpc_address", Some(self.listen.ip().to_string())),
         ];
         all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
