@@ -19,7 +19,7 @@ mod store;
 pub(crate) use body::Body;
 pub(crate) use builder::BodyBuilder;
 pub use counters::CacheCounters;
-pub(crate) use lookup::{Found, Wanted};
+pub(crate) use lookup::{Found, Hit, Wanted};
 pub(crate) use marks::Marks;
 pub(crate) use read::CachedPartition;
 pub(crate) use store::{CacheLimits, RowCache};

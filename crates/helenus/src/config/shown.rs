@@ -26,6 +26,7 @@ impl Config {
             ("commitlog_total_space", self.commitlog_total_bytes.map(size)),
             ("compaction_throughput", Some(format!("{}/s", size(self.compaction_throughput)))),
             ("data_file_directories", Some(format!("[{folder}]"))),
+            ("enable_cache", Some((self.row_cache_bytes != Some(0)).to_string())),
             ("memtable_heap_space", self.memtable_bytes.map(size)),
             ("native_shard_aware_transport_port", self.listen_shard_aware.map(|address| address.port().to_string())),
             ("native_transport_max_concurrent_connections", Some(self.limits.connections_max.to_string())),

@@ -9,15 +9,19 @@ use crate::cache::ghosts::Ghost;
 use crate::cache::marks::Marks;
 use crate::cache::store::RowCache;
 
+/// The slots that answer a read: the partition's, and that of its row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hit(u32, Option<u32>);
+
 /// What the files say of what a read asks for, as far as the cache knows.
 #[derive(Debug)]
 pub enum Found<'c> {
     /// That is not known.
     Nothing,
     /// They have nothing of it.
-    Absent,
+    Absent(Hit),
     /// All of it.
-    Body(&'c Body),
+    Body(&'c Body, Hit),
 }
 
 /// What is to be filled for a read.
@@ -30,7 +34,7 @@ pub enum Wanted {
 }
 
 impl RowCache {
-    /// Looks for what a read asks for, and counts the use of what it finds.
+    /// Looks for what a read asks for. Who uses what is found says so: [`RowCache::hit`].
     #[inline]
     pub fn find(&self, marks: &Marks, command: &ReadCommand<'_>) -> Found<'_> {
         let KeyRange::Partition { token, key } = command.keys else { return Found::Nothing };
@@ -39,14 +43,8 @@ impl RowCache {
         }
         let Some((id, body, rows)) = self.content(marks, token, key, &[]) else { return Found::Nothing };
         match body.kind() {
-            Kind::Absent => {
-                self.slots.get(id).used();
-                Found::Absent
-            }
-            Kind::Whole => {
-                self.slots.get(id).used();
-                Found::Body(body)
-            }
+            Kind::Absent => Found::Absent(Hit(id, None)),
+            Kind::Whole => Found::Body(body, Hit(id, None)),
             Kind::Large => self.find_row(marks, token, key, command, (id, rows)),
         }
     }
@@ -62,12 +60,21 @@ impl RowCache {
         let Some(place) = place_of_one(command) else { return Found::Nothing };
         match self.content(marks, token, key, place) {
             Some((id, body, made_among)) if made_among == rows && body.kind() == Kind::Whole => {
-                self.slots.get(partition).used();
-                self.slots.get(id).used();
-                Found::Body(body)
+                Found::Body(body, Hit(partition, Some(id)))
             }
             _ => Found::Nothing,
         }
+    }
+
+    /// Counts that what was just found answers a read.
+    #[inline]
+    pub fn hit(&self, hit: Hit) {
+        let Hit(partition, row) = hit;
+        self.slots.get(partition).used();
+        if let Some(row) = row {
+            self.slots.get(row).used();
+        }
+        self.count(|counters| counters.hits += 1);
     }
 
     fn content(&self, marks: &Marks, token: Token, key: &[u8], place: &[u8]) -> Option<(u32, &Body, u64)> {

@@ -17,7 +17,7 @@ use crate::memtable::{KeyWalk, Memtable};
 use crate::reader::{DataPageLimits, DataPageWriter, combine};
 use crate::shard::{Engine, Shard};
 use crate::sink::ReadEnd;
-use crate::tables::Frozen;
+use crate::tables::{Frozen, TableState, Tables};
 
 /// Entries that got a pending body.
 #[derive(Default)]
@@ -33,6 +33,17 @@ struct Target<'t> {
     place: &'t [u8],
     /// The memtable's number.
     frozen: u64,
+}
+
+impl Target<'_> {
+    /// The table, as long as the memtable is the next that leaves it and it was not altered. One that was truncated, or is another of the
+    /// same id, may have entries already that have nothing to do with this memtable; those of one that was altered meanwhile end
+    /// at the swap, as all that are filled beside a flush.
+    fn table_in<'t>(&self, tables: &'t Tables) -> Option<&'t TableState> {
+        let table = tables.get(self.table.id)?;
+        let is_next = table.frozen.front().is_some_and(|frozen| frozen.number == self.frozen);
+        (is_next && Rc::ptr_eq(&table.definition, self.table)).then_some(table)
+    }
 }
 
 /// An entry as it was found.
@@ -83,7 +94,7 @@ impl Shard {
     fn known(&self, target: &Target<'_>) -> Look {
         let mut engine = self.engine();
         let Engine { tables, cache, .. } = &mut *engine;
-        match tables.get(target.table.id) {
+        match target.table_in(tables) {
             Some(table) if cache.is_on() && table.marks.is_on && cache.slots.taken > 0 => {
                 cache.known(&table.marks, target.token, target.key, target.place).map_or(Look::Nothing, Look::Known)
             }
@@ -119,7 +130,7 @@ impl Shard {
     fn set_pending(&self, target: &Target<'_>, known: &Known, body: Option<Body>, rows: u64, merged: &mut Merged) {
         let mut engine = self.engine();
         let Engine { tables, pool, cache, .. } = &mut *engine;
-        let Some(table) = tables.get(target.table.id) else { return };
+        let Some(table) = target.table_in(tables) else { return };
         // A partition that has become large has no row entries yet.
         let is_large_now = body.as_ref().is_some_and(|body| body.kind() == Kind::Large && body.place().is_empty());
         let rows = if is_large_now && known.body.kind() != Kind::Large { cache.next_rows() } else { rows };
@@ -180,7 +191,7 @@ impl Shard {
 enum Look {
     /// There is none.
     Nothing,
-    /// Nor will there be: the table is not cached, or nothing is.
+    /// Nor will there be: the table is not cached, or nothing is, or the memtable is no more.
     Over,
     Known(Known),
 }

@@ -80,9 +80,10 @@ impl Tried {
         let command = ReadCommand::partition(TABLE, token_of(key), key, 1);
         match self.cache.find(&self.marks, &command) {
             Found::Nothing => false,
-            Found::Absent => panic!("no such entry was put in"),
-            Found::Body(body) => {
+            Found::Absent(_) => panic!("no such entry was put in"),
+            Found::Body(body, hit) => {
                 assert_eq!(body.key(), key);
+                self.cache.hit(hit);
                 true
             }
         }
@@ -209,7 +210,7 @@ fn keys_of_one_hash_are_few_and_told_apart() {
         tried.cache.keep(&tried.marks, Token(5), &Wanted::Whole, body, None, 0);
     }
     let found = keys.iter().filter(|key| match tried.cache.find(&tried.marks, &commands(&key[..])) {
-        Found::Body(body) => body.key() == &key[..],
+        Found::Body(body, _) => body.key() == &key[..],
         _ => false,
     });
     assert_eq!(found.count(), 8);

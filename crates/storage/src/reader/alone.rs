@@ -2,7 +2,7 @@
 
 use mutation::{KeyRange, ReadCommand};
 
-use crate::cache::{CachedPartition, Found};
+use crate::cache::{CachedPartition, Found, Hit};
 use crate::memtable::Memtable;
 use crate::shard::Engine;
 use crate::sink::{DataSink, ReadEnd, RowSink};
@@ -12,29 +12,32 @@ use crate::tables::TableState;
 pub(crate) enum Alone<'e> {
     Memtable(&'e Memtable),
     /// The same; that files have nothing of it was known to the cache.
-    MemtableByEntry(&'e Memtable),
-    Cached(CachedPartition<'e>),
+    MemtableByEntry(&'e Memtable, Hit),
+    Cached(CachedPartition<'e>, Hit),
 }
 
 impl Alone<'_> {
     #[inline]
     pub(crate) fn read(&self, command: &ReadCommand<'_>, sink: &mut impl RowSink) -> ReadEnd {
         match self {
-            Alone::Memtable(memtable) | Alone::MemtableByEntry(memtable) => memtable.read(command, sink),
-            Alone::Cached(cached) => cached.read(command, sink),
+            Alone::Memtable(memtable) | Alone::MemtableByEntry(memtable, _) => memtable.read(command, sink),
+            Alone::Cached(cached, _) => cached.read(command, sink),
         }
     }
 
     pub(crate) fn read_data(&self, command: &ReadCommand<'_>, sink: &mut impl DataSink) -> ReadEnd {
         match self {
-            Alone::Memtable(memtable) | Alone::MemtableByEntry(memtable) => memtable.read_data(command, sink),
-            Alone::Cached(cached) => cached.read_data(command, sink),
+            Alone::Memtable(memtable) | Alone::MemtableByEntry(memtable, _) => memtable.read_data(command, sink),
+            Alone::Cached(cached, _) => cached.read_data(command, sink),
         }
     }
 
-    /// Whether an entry of the cache stood for the files.
-    pub(crate) fn is_hit(&self) -> bool {
-        !matches!(self, Alone::Memtable(_))
+    /// The entry of the cache that stands for the files.
+    fn hit(&self) -> Option<Hit> {
+        match self {
+            Alone::Memtable(_) => None,
+            Alone::MemtableByEntry(_, hit) | Alone::Cached(_, hit) => Some(*hit),
+        }
     }
 }
 
@@ -52,8 +55,8 @@ impl Engine {
     #[inline]
     pub(crate) fn served<'e>(&'e self, table: &'e TableState, command: &ReadCommand<'_>) -> Option<Alone<'e>> {
         let alone = self.alone(table, command)?;
-        if alone.is_hit() {
-            self.cache.count(|counters| counters.hits += 1);
+        if let Some(hit) = alone.hit() {
+            self.cache.hit(hit);
         }
         Some(alone)
     }
@@ -64,11 +67,11 @@ impl Engine {
                 let is_in_files = table.files_that_may_hold(command).next().is_some();
                 if is_in_files { None } else { table.only_memtable(command).map(Alone::Memtable) }
             }
-            Found::Absent => table.only_memtable(command).map(Alone::MemtableByEntry),
-            Found::Body(body) => {
+            Found::Absent(hit) => table.only_memtable(command).map(|memtable| Alone::MemtableByEntry(memtable, hit)),
+            Found::Body(body, hit) => {
                 let KeyRange::Partition { token, .. } = command.keys else { return None };
                 let is_written = table.memtables().any(|memtable| memtable.may_hold(&command.keys));
-                (!is_written).then(|| Alone::Cached(CachedPartition::new(body, token)))
+                (!is_written).then(|| Alone::Cached(CachedPartition::new(body, token), hit))
             }
         }
     }

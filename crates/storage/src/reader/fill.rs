@@ -41,9 +41,17 @@ struct Fill {
 }
 
 impl Shard {
-    /// Fills the cache for a read of one partition, if that is worth it.
-    pub(super) async fn fill(&self, command: &ReadCommand<'_>, fills: &mut Fills) -> Result<Filled, ReadError> {
+    /// Fills the cache for a read of one partition that is about to ask files, if that is worth it.
+    pub(super) async fn fill(
+        &self,
+        lanes: &Lanes,
+        command: &ReadCommand<'_>,
+        fills: &mut Fills,
+    ) -> Result<Filled, ReadError> {
         let KeyRange::Partition { key, .. } = command.keys else { return Ok(Filled::Nothing) };
+        if !lanes.origins.iter().any(|origin| matches!(origin, Origin::File(_))) {
+            return Ok(Filled::Nothing);
+        }
         let Some(fill) = self.begin_fill(command, fills) else { return Ok(Filled::Nothing) };
         let place = match &fill.wanted {
             Wanted::Whole => &[][..],

@@ -132,7 +132,7 @@ impl Shard {
             if permit.is_none() {
                 permit = Some(self.reads().acquire().await);
             }
-            let lanes = match self.fill(&asked, &mut fills).await? {
+            let lanes = match self.fill(&lanes, &asked, &mut fills).await? {
                 Filled::Nothing => lanes,
                 Filled::Lanes(lanes) => lanes,
                 Filled::LookAgain => continue,
@@ -175,7 +175,7 @@ impl Shard {
             if permit.is_none() {
                 permit = Some(self.reads().acquire().await);
             }
-            let lanes = match self.fill(&asked, &mut fills).await? {
+            let lanes = match self.fill(&lanes, &asked, &mut fills).await? {
                 Filled::Nothing => lanes,
                 Filled::Lanes(lanes) => lanes,
                 Filled::LookAgain => continue,
@@ -199,13 +199,13 @@ impl Shard {
         if engine.alone(table, command).is_some() {
             return None;
         }
-        let of_files = match engine.cache.find(&table.marks, command) {
-            Found::Nothing => OfFiles::Asked,
-            Found::Absent => OfFiles::Nothing,
-            Found::Body(body) => OfFiles::Body(body),
+        let (of_files, hit) = match engine.cache.find(&table.marks, command) {
+            Found::Nothing => (OfFiles::Asked, None),
+            Found::Absent(hit) => (OfFiles::Nothing, Some(hit)),
+            Found::Body(body, hit) => (OfFiles::Body(body), Some(hit)),
         };
-        if !matches!(of_files, OfFiles::Asked) {
-            engine.cache.count(|counters| counters.hits += 1);
+        if let Some(hit) = hit {
+            engine.cache.hit(hit);
         }
         Some(table.lanes(command, of_files))
     }

@@ -1,6 +1,7 @@
 //! A read through the row cache gives what it gives without one, whatever is done to the table.
 #![allow(clippy::disallowed_methods)]
 
+mod large;
 mod twins;
 
 use mutation::{ClusteringRef, Deletion, LiveRow, MutationEncoder, ReadCommand};
@@ -121,8 +122,13 @@ fn a_fill_under_way_is_dropped_when_the_files_change() {
                 runtime.spawn(Group::Query, async move { value_of(&shard, number).await })
             })
             .collect();
-        // They have begun, and wait for the device.
-        runtime.yield_now().await;
+        for _ in 0..10_000 {
+            if shard.cache_counters().misses > 0 {
+                break;
+            }
+            runtime.yield_now().await;
+        }
+        // Some have begun, and wait for the device.
         let position = shard.truncate(TABLE);
         for task in tasks {
             task.await;
@@ -130,6 +136,7 @@ fn a_fill_under_way_is_dropped_when_the_files_change() {
         for number in 0..60 {
             assert_eq!(value_of(&shard, number).await, None, "row {number} was truncated");
         }
+        assert!(shard.cache_counters().refused > 0, "a fill was under way");
         shard.truncation_is_durable(TABLE, position, "1").await;
     })
     .expect("the shard opens");

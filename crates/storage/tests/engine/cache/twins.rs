@@ -20,11 +20,13 @@ use topology::{Sharder, Token, token_of};
 
 use crate::harness::{Folder, planted};
 
-const TABLE: TableId = TableId([6; 16]);
+pub const TABLE: TableId = TableId([6; 16]);
 const STATIC: ColumnId = ColumnId(3);
-const VALUE: ColumnId = ColumnId(4);
+pub const VALUE: ColumnId = ColumnId(4);
 const OTHER_VALUE: ColumnId = ColumnId(5);
 const OPERATIONS: usize = 5_000;
+/// They are shared among so many seeds.
+const SEEDS: usize = 3;
 const PARTITIONS: u64 = 24;
 
 /// xorshift64*: the same operations from the same seed.
@@ -92,7 +94,7 @@ fn schema(state: Other) -> Schema {
     Schema::empty().with_all(&[SchemaChange::PutKeyspace(keyspace), SchemaChange::PutTable(Box::new(table))])
 }
 
-fn key_of(partition: u64) -> Vec<u8> {
+pub fn key_of(partition: u64) -> Vec<u8> {
     (partition as u32).to_be_bytes().to_vec()
 }
 
@@ -151,14 +153,19 @@ impl Asked {
 
 /// What a sink is given, as text.
 #[derive(Default)]
-struct Sink {
-    told: Vec<String>,
+pub struct Sink {
+    pub told: Vec<String>,
     rows_max: usize,
     rows: usize,
     is_announced: bool,
 }
 
 impl Sink {
+    /// For pages of so many rows.
+    pub fn new(rows_max: usize) -> Self {
+        Sink { rows_max, ..Sink::default() }
+    }
+
     fn describe(row: &LiveRow<'_>) -> String {
         let cells: Vec<String> =
             row.cells().map(|cell| format!("{}={:?}@{}", cell.column.0, cell.value, cell.timestamp)).collect();
@@ -214,7 +221,7 @@ async fn read(shard: &Shard, asked: &Asked) -> Vec<String> {
         reversed: asked.reversed,
         ..ReadCommand::partition(TABLE, token_of(&key), &key, asked.now)
     };
-    let mut sink = Sink { rows_max: asked.rows_max, ..Sink::default() };
+    let mut sink = Sink::new(asked.rows_max);
     let mut after: Option<Position> = None;
     loop {
         let command = ReadCommand { after: after.as_ref().map(Position::as_ref), ..command };
@@ -229,7 +236,7 @@ async fn read(shard: &Shard, asked: &Asked) -> Vec<String> {
     let schema = schema(Other::There);
     let table = schema.table_by_id(TABLE).expect("it is there");
     let lane = Lane::new(Here, Page { items: page.into_bytes(), more_after: None }, table).expect("a page as written");
-    let mut of_data = Sink { rows_max: usize::MAX, ..Sink::default() };
+    let mut of_data = Sink::new(usize::MAX);
     let merged = merge(&mut [lane], table, &command, async || (), None, &mut of_data).await;
     assert_eq!(merged.expect("a page as written"), ReadDone::Complete);
     assert_eq!(of_data.told, sink.told, "{asked:?}: what lives of the data");
@@ -268,7 +275,7 @@ impl Twins {
             self.runtime.spawn(Group::Query, async move {
                 let key = key_of(asked.partition);
                 let command = ReadCommand::partition(TABLE, token_of(&key), &key, asked.now);
-                let mut sink = Sink { rows_max: usize::MAX, ..Sink::default() };
+                let mut sink = Sink::new(usize::MAX);
                 let done = shard.read_through(&command, &mut sink).await.expect("the files can be read");
                 assert_eq!(done, ReadDone::Complete);
             })
@@ -324,7 +331,7 @@ fn write(random: &mut Random, timestamp: i64, now: u32) -> Vec<u8> {
     bytes
 }
 
-async fn open(runtime: &Runtime, folder: &Folder, row_cache_bytes: usize) -> Shard {
+pub async fn open(runtime: &Runtime, folder: &Folder, row_cache_bytes: usize) -> Shard {
     let mut options = StorageOptions::new(&folder.path, 1, 64 << 20);
     options.row_cache_bytes = row_cache_bytes;
     options.auto_snapshot = false;
@@ -400,9 +407,10 @@ async fn carry_out(runtime: Runtime, folders: &[Folder; 2], seed: u64, operation
         runtime.maybe_yield().await;
     }
     let counters = twins.shards[0].cache_counters();
-    println!("{counters:?}");
     let counts = [counters.hits, counters.misses, counters.inserts, counters.merged];
-    assert!(counts.iter().all(|count| *count > 20), "everything happened: {counters:?}");
+    // Of few operations not every kind may be there.
+    let is_seen = |count: &u64| *count > 20 || operations < OPERATIONS / SEEDS;
+    assert!(counts.iter().all(is_seen), "everything happened: {counters:?}");
 }
 
 fn is_of_other(mutation: &[u8]) -> bool {
@@ -418,10 +426,10 @@ fn twins_with_and_without_a_cache_are_read_alike() {
     let from_environment = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let operations = from_environment("HELENUS_MODEL_OPERATIONS").map_or(OPERATIONS, |count| count as usize);
     let seed = from_environment("HELENUS_MODEL_SEED").unwrap_or(1);
-    for seed in seed..seed + 3 {
+    for seed in seed..seed + SEEDS as u64 {
         let folders = [Folder::new(&format!("twin-with-{seed}")), Folder::new(&format!("twin-without-{seed}"))];
         let folders = &folders;
-        let main = move |runtime: Runtime| async move { carry_out(runtime, folders, seed, operations / 3).await };
+        let main = move |runtime: Runtime| async move { carry_out(runtime, folders, seed, operations / SEEDS).await };
         runtime::run(Options::default(), vec![main]).expect("a shard starts");
     }
 }
