@@ -288,6 +288,14 @@ impl Runtime {
             _ => unreachable!("{ANSWERED}"),
         }
     }
+
+    /// What the file system that holds `path` has left for us, bytes.
+    pub async fn free_bytes(&self, path: &Path) -> io::Result<u64> {
+        match self.name(NamespaceCall::FreeBytes { path: path.into() }).await? {
+            NamespaceReply::FreeBytes(bytes) => Ok(bytes),
+            _ => unreachable!("{ANSWERED}"),
+        }
+    }
 }
 
 const ANSWERED: &str = "each call on names has its own kind of reply";

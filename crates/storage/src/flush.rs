@@ -21,6 +21,7 @@ use crate::generation::Generations;
 use crate::manifest::{FileName, LiveRecord, Record};
 use crate::memtable::{FlushItem, FlushWalk, Memtable};
 use crate::shard::{Engine, LogSequence, Shard};
+use crate::space::{self, Taker};
 use crate::sstable::{Estimates, Sstable, SstableWriter, WriteError};
 use crate::tables::{Frozen, LiveFile};
 
@@ -331,6 +332,10 @@ impl Shard {
     async fn write_file(&self, job: &Job) -> Result<Option<(LiveRecord, Rc<Sstable>)>, FlushError> {
         let folder = self.table_folder(&job.table);
         let path = self.prepare_folder(&folder).await?;
+        // Compressed it takes less.
+        let (reserve, bytes) = (self.options().disk_reserve, job.frozen.memtable.bytes() as u64);
+        let room = space::require(self.runtime(), &path, reserve, Taker::Flush, bytes).await;
+        room.map_err(|error| FlushError::Write { what: format!("{}: {error}", path.display()) })?;
         let generation = self.flusher().generations.next(self.runtime());
         let descriptor = sstable::Descriptor { version: sstable::Version::DA, generation: generation.clone() };
         let name = FileName { table: job.table.id, folder, descriptor: descriptor.clone() };

@@ -17,6 +17,7 @@ pub mod reader;
 mod recovery;
 mod shard;
 mod sink;
+mod space;
 mod sstable;
 mod steps;
 mod tables;

@@ -141,6 +141,7 @@ fn apply(place: &Place<'_>, entry: &Entry, settings: &mut Settings) -> Result<bo
         "commitlog_total_space" => settings.commitlog_total_bytes = Some(place.size(value)?),
         "memtable_heap_space" => settings.memtable_bytes = Some(place.size(value)?),
         "compaction_throughput" => settings.compaction_throughput = Some(place.rate(value)?),
+        "min_free_space_per_drive" => settings.disk_reserve = Some(place.size(value)?),
         "auto_snapshot" => settings.auto_snapshot = Some(place.flag(value)?),
         "native_transport_max_frame_size" => settings.frame_bytes_max = Some(place.size(value)?),
         "native_transport_max_request_data_in_flight" => settings.in_flight_bytes_max = Some(place.size(value)?),

@@ -67,6 +67,8 @@ pub struct Config {
     pub memtable_bytes: Option<u64>,
     /// What the compactions of all shards may write, bytes a second; 0: no limit.
     pub compaction_throughput: u64,
+    /// What of the disk is kept for what gives room back, bytes.
+    pub disk_reserve: u64,
     /// Put aside what TRUNCATE and DROP take away.
     pub auto_snapshot: bool,
     /// Write memtables to files when the node ends.

@@ -27,6 +27,7 @@ impl Config {
             ("compaction_throughput", Some(format!("{}/s", size(self.compaction_throughput)))),
             ("data_file_directories", Some(format!("[{folder}]"))),
             ("memtable_heap_space", self.memtable_bytes.map(size)),
+            ("min_free_space_per_drive", Some(size(self.disk_reserve))),
             ("native_shard_aware_transport_port", self.listen_shard_aware.map(|address| address.port().to_string())),
             ("native_transport_max_concurrent_connections", Some(self.limits.connections_max.to_string())),
             ("native_transport_max_frame_size", Some(size(self.limits.frame_bytes_max as u64))),

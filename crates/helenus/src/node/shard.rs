@@ -125,6 +125,7 @@ impl ShardNode {
             self.config.commitlog_total_bytes.unwrap_or(self.config.memory_bytes) / u64::from(shards);
         options.page_cache_bytes = usize::try_from(self.shard_memory() / PAGE_CACHE_PART).unwrap_or(usize::MAX);
         options.compaction_throughput = self.config.compaction_throughput;
+        options.disk_reserve = self.config.disk_reserve;
         options.auto_snapshot = self.config.auto_snapshot;
         options.takes_in_foreign_files = self.config.take_in_sstables;
         options.sync = match self.config.commitlog_sync {

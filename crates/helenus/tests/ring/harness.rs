@@ -100,6 +100,7 @@ impl Ring {
             commitlog_total_bytes: None,
             memtable_bytes: None,
             compaction_throughput: 0,
+            disk_reserve: 0,
             auto_snapshot: true,
             flush_on_drain: false,
             take_in_sstables: false,

@@ -26,6 +26,7 @@ pub(crate) enum NamespaceCall {
     Exists { path: PathBuf },
     Lock { path: PathBuf },
     ReadFile { path: PathBuf, bytes_max: u64 },
+    FreeBytes { path: PathBuf },
 }
 
 /// What came of it.
@@ -36,6 +37,7 @@ pub(crate) enum NamespaceReply {
     Exists(bool),
     Locked(Option<Descriptor>),
     Bytes(Vec<u8>),
+    FreeBytes(u64),
 }
 
 impl NamespaceCall {
@@ -53,6 +55,7 @@ impl NamespaceCall {
             NamespaceCall::Exists { path } => path.try_exists().map(NamespaceReply::Exists),
             NamespaceCall::Lock { path } => lock(&path).map(NamespaceReply::Locked),
             NamespaceCall::ReadFile { path, bytes_max } => read_file(&path, bytes_max).map(NamespaceReply::Bytes),
+            NamespaceCall::FreeBytes { path } => sys::disk::free_bytes(&path).map(NamespaceReply::FreeBytes),
         }
     }
 }

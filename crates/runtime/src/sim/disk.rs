@@ -165,6 +165,11 @@ impl Disk {
         named.iter().map(|inode| self.length(*inode)).sum()
     }
 
+    /// What is left of the capacity, bytes.
+    pub fn free(&self) -> u64 {
+        self.capacity.map_or(u64::MAX, |capacity| capacity.saturating_sub(self.used()))
+    }
+
     /// Changes that a power cut may lose.
     pub fn pending_count(&self) -> usize {
         self.pending.len()

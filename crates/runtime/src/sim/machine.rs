@@ -295,7 +295,10 @@ impl Machine {
             NamespaceCall::Open { .. } => DiskCall::Open,
             NamespaceCall::SyncDir { .. } => DiskCall::SyncDirectory,
             NamespaceCall::ReadFile { .. } => DiskCall::Read,
-            NamespaceCall::ReadDir { .. } | NamespaceCall::Exists { .. } | NamespaceCall::Lock { .. } => DiskCall::Ask,
+            NamespaceCall::ReadDir { .. }
+            | NamespaceCall::Exists { .. }
+            | NamespaceCall::Lock { .. }
+            | NamespaceCall::FreeBytes { .. } => DiskCall::Ask,
             _ => DiskCall::Name,
         };
         self.disk(token, kind, |state| self.begin_name(state, call));
@@ -338,6 +341,7 @@ impl Machine {
                 }
                 Ok((Outcome::Bytes(disk.read(inode, 0, bytes_max as usize)), Commit::Nothing))
             }
+            NamespaceCall::FreeBytes { .. } => Ok((Outcome::FreeBytes(disk.free()), Commit::Nothing)),
         }
     }
 

@@ -22,6 +22,8 @@ const LOOK_EVERY: Duration = Duration::from_secs(60);
 /// The rest of a table after a failure, and the longest one.
 const RETRY_FIRST: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(300);
+/// The longest one when the disk has no room: someone may make some at any time.
+const DISK_FULL_RETRY_MAX: Duration = Duration::from_secs(10);
 /// The rest when a table's files changed under a compaction.
 const CHANGED_REST: Duration = Duration::from_millis(100);
 /// The least that a disk that is nearly full leaves to a task.
@@ -224,7 +226,8 @@ impl Shard {
         stdx::sometimes!("compaction failed");
         let mut tables = self.compactor().tables.borrow_mut();
         let of_table = tables.entry(job.table.id).or_default();
-        of_table.rest = (of_table.rest * 2).clamp(RETRY_FIRST, RETRY_MAX);
+        let rest_max = if is_disk_full { DISK_FULL_RETRY_MAX } else { RETRY_MAX };
+        of_table.rest = (of_table.rest * 2).clamp(RETRY_FIRST, rest_max);
         of_table.rests_until = Some(self.runtime().now() + of_table.rest);
         if is_disk_full {
             // Fewer inputs take less room.
