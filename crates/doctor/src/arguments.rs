@@ -89,6 +89,10 @@ pub struct SizeArguments {
     #[arg(long, value_enum, default_value = "size-tiered")]
     pub strategy: Strategy,
 
+    /// The part of the indexes that memory is to hold; a read of what it does not hold asks the disk twice
+    #[arg(long, value_name = "SHARE", default_value = "1", value_parser = units::share)]
+    pub index_in_memory: f64,
+
     /// How busy cores may be at the busiest time
     #[arg(long, value_name = "SHARE", default_value = "0.5", value_parser = units::share)]
     pub utilisation: f64,

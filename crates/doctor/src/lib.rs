@@ -34,10 +34,15 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, DoctorError> {
         None => {
             let findings = examine(&Host::this(&arguments.data_folder));
             print(&if arguments.json { json(&findings) } else { text(&findings) });
-            let has_problem = findings.iter().any(|finding| finding.verdict == Verdict::Problem);
-            Ok(if has_problem { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+            Ok(exit_code(&findings))
         }
     }
+}
+
+/// 1 if there is a problem, else 0: a script stops where a node must not run, not where it could run better.
+pub fn exit_code(findings: &[Finding]) -> ExitCode {
+    let has_problem = findings.iter().any(|finding| finding.verdict == Verdict::Problem);
+    if has_problem { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
 fn print(text: &str) {

@@ -56,7 +56,7 @@ fn notes(load: &Load, nodes: u64, node: &Node) -> Vec<String> {
     let mut notes = Vec::new();
     if nodes > 1 {
         notes.push(
-            "What messages between nodes cost has not been measured: each copy is reckoned as a whole request, which is more than it takes."
+            "What messages between nodes cost has not been measured: each copy is reckoned as a whole request."
                 .to_owned(),
         );
     }

@@ -5,8 +5,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
-use doctor::{Answers, Finding, Host, Verdict, examine, json, text};
+use doctor::{Answers, Finding, Host, Verdict, examine, exit_code, json, text};
 
 fn hosts_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/hosts")
@@ -103,9 +104,16 @@ fn verdicts_that_the_hosts_were_made_for() {
     assert_eq!(found(&container, "cpu quota").verdict, Verdict::Warning);
     assert_eq!(found(&container, "file system").verdict, Verdict::Warning);
     assert_eq!(found(&container, "disk").verdict, Verdict::NotKnown);
+    let writes = found(&container, "synced writes");
+    assert_eq!(writes.verdict, Verdict::NotKnown, "a busy host is not its disk's fault: {}", writes.found);
 
     let laptop = examine(&host("laptop"));
     assert!(laptop.iter().all(|finding| finding.verdict != Verdict::Problem), "a laptop is no problem");
+
+    assert_eq!(exit_code(&bad), ExitCode::FAILURE);
+    for fit in [&good, &container, &laptop] {
+        assert_eq!(exit_code(fit), ExitCode::SUCCESS);
+    }
 
     let garbage = examine(&host("garbage"));
     let unknown = garbage.iter().filter(|finding| finding.verdict == Verdict::NotKnown).count();
@@ -202,12 +210,9 @@ fn this_host_is_examined() {
     let findings = examine(&Host::this(&folder.join("not made yet")));
     assert!(findings.len() > 30);
     assert_ne!(found(&findings, "kernel").verdict, Verdict::NotKnown, "{}", found(&findings, "kernel").found);
-    assert_ne!(
-        found(&findings, "synced writes").verdict,
-        Verdict::NotKnown,
-        "{}",
-        found(&findings, "synced writes").found
-    );
+    // On a busy host the verdict is open, but it was measured.
+    let writes = &found(&findings, "synced writes").found;
+    assert!(writes.contains("writes of 4 KiB"), "{writes}");
     assert_eq!(fs::read_dir(&folder).expect("it is there").count(), 0, "nothing is left behind");
     fs::remove_dir_all(folder).expect("it is ours");
 }

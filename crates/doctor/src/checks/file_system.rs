@@ -1,6 +1,7 @@
 //! The file system of the data folder.
 
 use super::Check;
+use super::processors::allowed;
 use crate::finding::{Area, Judgement};
 use crate::host::{Host, NotKnown, shown};
 use crate::procfs::{Mount, holder};
@@ -59,10 +60,10 @@ fn file_system(host: &Host) -> Result<Judgement, NotKnown> {
     let elsewhere = "put the data folder on xfs or ext4: --data-dir";
     Ok(match mount.file_system.as_str() {
         "xfs" | "ext4" => Judgement::ok(found),
-        "tmpfs" | "ramfs" => {
+        memory if is_memory(memory) => {
             Judgement::problem(format!("{found}: memory, which forgets all at the next start"), elsewhere)
         }
-        "overlay" | "aufs" | "fuse.fuse-overlayfs" => Judgement::warning(
+        layers if is_layered(layers) => Judgement::warning(
             format!("{found}: the layers of a container, which go with it"),
             "mount a volume at the data folder: docker run -v",
         ),
@@ -75,6 +76,14 @@ fn file_system(host: &Host) -> Result<Judgement, NotKnown> {
         ),
         _ => Judgement::advice(format!("{found}: Helenus has not been tried on it"), elsewhere),
     })
+}
+
+fn is_memory(file_system: &str) -> bool {
+    matches!(file_system, "tmpfs" | "ramfs")
+}
+
+fn is_layered(file_system: &str) -> bool {
+    matches!(file_system, "overlay" | "aufs" | "fuse.fuse-overlayfs")
 }
 
 fn is_remote(file_system: &str) -> bool {
@@ -94,6 +103,10 @@ fn mount_options(host: &Host) -> Result<Judgement, NotKnown> {
             "without barriers",
             format!("mount -o remount,barrier=1 {place}, and in /etc/fstab"),
         ));
+    }
+    let kind = mount.file_system.as_str();
+    if is_memory(kind) || is_layered(kind) || is_remote(kind) {
+        return Ok(Judgement::ok(format!("those of {} do not matter", shown(kind))));
     }
     let remount = format!("mount -o remount,noatime {place}, and in /etc/fstab");
     Ok(match () {
@@ -137,6 +150,9 @@ fn direct(host: &Host) -> Result<Judgement, NotKnown> {
 }
 
 fn synced_writes(host: &Host) -> Result<Judgement, NotKnown> {
+    if mount(host).is_ok_and(|mount| is_memory(&mount.file_system)) {
+        return Err(NotKnown::because("there is no disk to wait for"));
+    }
     let times = host.answers.disk.writes.clone().map_err(NotKnown::because)?;
     let found = format!(
         "{} writes of 4 KiB, half of them within {} µs, the longest {} µs",
@@ -144,15 +160,33 @@ fn synced_writes(host: &Host) -> Result<Judgement, NotKnown> {
     );
     // The way to a device and back takes longer, even to one that needs no flush.
     const MICROS_HONEST: u64 = 5;
+    const MICROS_GOOD: u64 = 2_000;
+    let is_slow = times.median_micros >= MICROS_GOOD;
+    // On a host without a free processor a write waits for one when it is done, in steps of the scheduler's.
+    if is_slow && times.tenth_micros < MICROS_GOOD && is_busy(host)? {
+        return Err(NotKnown::because(format!(
+            "{found}, a tenth within {} µs, on a host without a free processor: ask again when it is idle",
+            times.tenth_micros
+        )));
+    }
     let lie = "turn the write cache of the hypervisor off for this disk (cache=none or directsync), and do not run under libeatmydata";
     Ok(match times.median_micros {
         ..MICROS_HONEST => {
             Judgement::warning(format!("{found}: no disk is that quick, so somebody only says that it is done"), lie)
         }
         20_000.. => Judgement::warning(found, "take a disk with flash: each write waits that long"),
-        2_000.. => {
+        MICROS_GOOD.. => {
             Judgement::advice(found, "take a disk that syncs faster, such as NVMe with protection against power loss")
         }
         _ => Judgement::ok(found),
     })
+}
+
+/// Whether as many processes as there are processors, or more, have wanted one lately.
+fn is_busy(host: &Host) -> Result<bool, NotKnown> {
+    const PATH: &str = "/proc/loadavg";
+    let text = host.value(PATH)?;
+    let load = text.split(' ').next().and_then(|word| word.parse::<f64>().ok());
+    let load = load.ok_or_else(|| NotKnown::unexpected(PATH, &text))?;
+    Ok(load >= allowed(host)?.len() as f64)
 }

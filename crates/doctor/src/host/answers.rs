@@ -16,6 +16,8 @@ pub(crate) struct Space {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WriteTimes {
     pub(crate) count: u64,
+    /// A tenth of them took no longer.
+    pub(crate) tenth_micros: u64,
     pub(crate) median_micros: u64,
     pub(crate) worst_micros: u64,
 }
@@ -93,10 +95,15 @@ impl Answers {
             }
             Err(reason) => Err(reason.to_owned()),
         };
-        let writes = match refusal("synced writes: count, median µs, worst µs")? {
+        let writes = match refusal("synced writes: count, tenth µs, median µs, worst µs")? {
             Ok(value) => {
-                let numbers = numbers("synced writes", value, 3)?;
-                Ok(WriteTimes { count: numbers[0], median_micros: numbers[1], worst_micros: numbers[2] })
+                let numbers = numbers("synced writes", value, 4)?;
+                Ok(WriteTimes {
+                    count: numbers[0],
+                    tenth_micros: numbers[1],
+                    median_micros: numbers[2],
+                    worst_micros: numbers[3],
+                })
             }
             Err(reason) => Err(reason.to_owned()),
         };

@@ -46,46 +46,54 @@ pub(super) const CHUNK_TIME: Figure = Figure {
     source: "assumed, on the safe side: not measured",
 };
 pub(super) const FILE_READS: Figure = Figure {
-    what: "reads of the disk for a row that is in a file",
+    what: "reads of the disk for a row that is in a file whose index is in memory",
     value: 1.01,
     unit: "",
     source: "measured: README.md, more data than memory",
 };
+pub(super) const INDEX_READS: Figure = Figure {
+    what: "more reads of the disk for one whose index is not",
+    value: 1.0,
+    unit: "",
+    source: "assumed: the last page of a lookup; those above it are few",
+};
 pub(super) const CHUNK: Figure = Figure {
-    what: "bytes of a chunk before compression",
+    what: "a chunk before compression",
     value: 16_384.0,
     unit: "bytes",
     source: "the default of a table's compression",
 };
 pub(super) const BLOCK: Figure = Figure {
-    what: "bytes that a read of the disk begins and ends at",
+    what: "a block, at which reads of the disk begin and end",
     value: 4_096.0,
     unit: "bytes",
     source: "direct I/O: docs/internals/sstable-files.md",
 };
 pub(super) const ROW_OVERHEAD: Figure = Figure {
-    what: "bytes of a row in Data.db beside its key and values, of five columns",
+    what: "of a row in Data.db beside its key and values, of five columns",
     value: 22.0,
     unit: "bytes",
     source: "measured: docs/guide/doctor.md",
 };
-pub(super) const INDEX: Figure = Figure {
-    what: "bytes of index for each partition",
-    value: 9.4,
-    unit: "bytes",
-    source: "measured: docs/guide/doctor.md",
-};
+pub(super) const INDEX: Figure =
+    Figure { what: "of index for each partition", value: 9.4, unit: "bytes", source: "measured: docs/guide/doctor.md" };
 pub(super) const FILTER: Figure = Figure {
-    what: "bytes of filter for each partition, in memory and on the disk",
+    what: "of filter for each partition, in memory and on the disk",
     value: 1.25,
     unit: "bytes",
     source: "Cassandra's table for bloom_filter_fp_chance = 0.01: 10 bits",
 };
 pub(super) const CHUNK_PLACE: Figure = Figure {
-    what: "bytes of memory for each chunk",
+    what: "of memory for each chunk",
     value: 8.0,
     unit: "bytes",
     source: "docs/internals/sstable-files.md, CompressionInfo.db",
+};
+pub(super) const BLOCK_SUM: Figure = Figure {
+    what: "of memory for each block of a table without compression",
+    value: 4.0,
+    unit: "bytes",
+    source: "docs/internals/sstable-files.md, CRC.db",
 };
 pub(super) const MEMTABLE: Figure = Figure {
     what: "bytes of memtable for each byte of data",
@@ -99,12 +107,8 @@ pub(super) const MEMTABLE_SHARE: Figure = Figure {
     unit: "",
     source: "docs/guide/configuration.md",
 };
-pub(super) const INDEX_SHARE: Figure = Figure {
-    what: "share of --memory for pages of indexes, which are to fit",
-    value: 0.25,
-    unit: "",
-    source: "the default",
-};
+pub(super) const INDEX_SHARE: Figure =
+    Figure { what: "share of --memory for pages of indexes", value: 0.25, unit: "", source: "the default" };
 pub(super) const SHARD_MEMORY: Figure = Figure {
     what: "--memory for each shard, at least",
     value: 1.0,
@@ -150,8 +154,15 @@ pub(super) const WINDOWS: Figure = Figure {
 
 /// What is printed: all that this load's answer was reckoned with.
 pub(super) fn all(load: &Load) -> Vec<Figure> {
-    let mut figures = vec![WRITE, READ, ALONE, LOOKUP, CHUNK_TIME, FILE_READS];
-    figures.extend([if is_compressed(load) { CHUNK } else { BLOCK }, ROW_OVERHEAD, INDEX, FILTER, CHUNK_PLACE]);
+    let mut figures = vec![WRITE, READ, ALONE, LOOKUP, CHUNK_TIME, FILE_READS, INDEX_READS];
+    figures.extend([
+        if is_compressed(load) { CHUNK_PLACE } else { BLOCK_SUM },
+        CHUNK,
+        BLOCK,
+        ROW_OVERHEAD,
+        INDEX,
+        FILTER,
+    ]);
     figures.extend([MEMTABLE, MEMTABLE_SHARE, INDEX_SHARE, SHARD_MEMORY, COMPACTION_THROUGHPUT]);
     figures.extend_from_slice(match load.strategy {
         Strategy::SizeTiered => &[FANOUT],
@@ -160,6 +171,16 @@ pub(super) fn all(load: &Load) -> Vec<Figure> {
         Strategy::TimeWindow => &[FANOUT, WINDOWS],
     });
     figures
+}
+
+/// How often the disk is read for a row that is in a file.
+pub(super) fn reads_of_disk(load: &Load) -> f64 {
+    FILE_READS.value + INDEX_READS.value * (1.0 - load.index_in_memory)
+}
+
+/// Memory that goes with each byte of data, to find and to check it.
+pub(super) fn places_per_byte(load: &Load) -> f64 {
+    if is_compressed(load) { CHUNK_PLACE.value / CHUNK.value } else { BLOCK_SUM.value / BLOCK.value }
 }
 
 /// Without compression a read takes the blocks of the row, and with it those of a chunk.

@@ -27,6 +27,7 @@ pub(crate) struct Load {
     pub(crate) overhead: f64,
     #[serde(serialize_with = "named")]
     pub(crate) strategy: Strategy,
+    pub(crate) index_in_memory: f64,
     pub(crate) utilisation: f64,
     pub(crate) node_cores: u32,
     pub(crate) node_disk_bytes: u64,
@@ -86,6 +87,7 @@ impl Load {
             compression_ratio: arguments.compression_ratio,
             overhead: arguments.overhead,
             strategy: arguments.strategy,
+            index_in_memory: arguments.index_in_memory,
             utilisation: arguments.utilisation,
             node_cores: arguments.node_cores,
             node_disk_bytes: arguments.node_disk,

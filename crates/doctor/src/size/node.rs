@@ -49,9 +49,9 @@ impl Node {
 
         let busy = busy_cores(load) / node_count;
         let cores = (busy / load.utilisation).ceil().max(1.0);
-        let memory_flag =
-            (index_bytes / figures::INDEX_SHARE.value).max(cores * figures::SHARD_MEMORY.value * GIBIBYTE);
-        let beside = filter_bytes + plain_bytes / figures::CHUNK.value * figures::CHUNK_PLACE.value;
+        let memory_flag = (index_bytes * load.index_in_memory / figures::INDEX_SHARE.value)
+            .max(cores * figures::SHARD_MEMORY.value * GIBIBYTE);
+        let beside = filter_bytes + plain_bytes * figures::places_per_byte(load);
         // By default --memory is half of the memory.
         let memory = (2.0 * memory_flag).max(memory_flag + beside);
 
@@ -59,7 +59,7 @@ impl Node {
         let rewrites = rewrites(load.strategy, plain_bytes / cores, flushed);
         let room = room(load.strategy, data_bytes, cores);
         let writes = load.writes_per_second() * copies;
-        let reads = load.reads_per_second() * f64::from(load.read_copies) / node_count * figures::FILE_READS.value;
+        let reads = load.reads_per_second() * f64::from(load.read_copies) / node_count;
         Node {
             cores: cores as u64,
             busy_share: busy / cores,
@@ -71,8 +71,11 @@ impl Node {
             data_bytes: data_bytes.ceil() as u64,
             compaction_room_bytes: room.ceil() as u64,
             commit_log_bytes: memory_flag.ceil() as u64,
-            disk_reads_per_second: reads,
-            disk_read_bytes_per_second: reads * bytes_per_read(load, row_bytes),
+            disk_reads_per_second: reads * figures::reads_of_disk(load),
+            // What is read of an index is a block.
+            disk_read_bytes_per_second: reads
+                * (figures::FILE_READS.value * bytes_per_read(load, row_bytes)
+                    + (figures::reads_of_disk(load) - figures::FILE_READS.value) * figures::BLOCK.value),
             // The log as it is, the flush and what is rewritten compressed.
             disk_write_bytes_per_second: writes * row_bytes * (1.0 + (1.0 + rewrites) * load.compression_ratio),
             rewrites,
@@ -84,7 +87,7 @@ impl Node {
 
 /// The cores of the whole cluster that are busy: each request with its network, and each further copy as a request among many.
 fn busy_cores(load: &Load) -> f64 {
-    let read = figures::READ.value + figures::LOOKUP.value + figures::CHUNK_TIME.value * figures::FILE_READS.value;
+    let read = figures::READ.value + figures::LOOKUP.value + figures::CHUNK_TIME.value * figures::reads_of_disk(load);
     let writes = load.writes_per_second() * (figures::ALONE.value + f64::from(load.replication) * figures::WRITE.value);
     let reads = load.reads_per_second() * (figures::ALONE.value + f64::from(load.read_copies) * read);
     (writes + reads) / 1e6

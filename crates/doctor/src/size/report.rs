@@ -89,9 +89,10 @@ fn write_text(sizing: &Sizing, out: &mut String) -> std::fmt::Result {
     }
     writeln!(
         out,
-        "  {:<11} busy cores at the most: the rest is for flushes, compactions and a node that is away (--utilisation)",
+        "  {:<11} of the cores busy at the most: the rest is for flushes, compactions and a node that is away (--utilisation)",
         per_cent(load.utilisation)
     )?;
+    writeln!(out, "  {:<11} of the indexes in memory (--index-in-memory)", per_cent(load.index_in_memory))?;
     writeln!(out, "  {:<11} bytes on the disk for each byte of data (--compression-ratio)", load.compression_ratio)?;
     writeln!(out, "  {:<11} bytes that count no more for each that does (--overhead)", load.overhead)
 }

@@ -75,6 +75,22 @@ fn copies_cost_what_they_cost() {
 }
 
 #[test]
+fn an_index_that_is_not_in_memory_costs_reads() {
+    let line = "--rows 1G --row-bytes 310 --ops 10k --read-share 1 --replication 1 --compression-ratio 1 --overhead 0 --node-disk 9TB";
+    let all = sizing(line).node;
+    let half = sizing(&format!("{line} --index-in-memory 50%")).node;
+    // A quarter of --memory holds 9.4 GB of index, or half of it.
+    assert_eq!(all.memory_flag_bytes, 37_600_000_000);
+    assert_eq!(half.memory_flag_bytes, 18_800_000_000);
+    assert!(is_near(all.disk_reads_per_second, 10_100.0));
+    assert!(is_near(half.disk_reads_per_second, 15_100.0));
+    assert!(is_near(half.disk_read_bytes_per_second - all.disk_read_bytes_per_second, 5_000.0 * 4_096.0));
+    assert!(half.busy_share * half.cores as f64 > all.busy_share * all.cores as f64);
+    // 1.25 bytes of filter, and a sum of 4 bytes for each 4 KiB of 332 bytes a row
+    assert!(is_near(all.filters_and_places_bytes as f64, 1_250_000_000.0 + 332_000_000_000.0 / 1_024.0));
+}
+
+#[test]
 fn reads_ask_a_majority_unless_told() {
     assert_eq!(load("--rows 1 --row-bytes 1 --ops 1").expect("a load").read_copies, 2);
     assert_eq!(load("--rows 1 --row-bytes 1 --ops 1 --replication 5").expect("a load").read_copies, 3);
@@ -206,6 +222,7 @@ fn any_load() -> impl Generator<Value = Load> {
             compression_ratio,
             overhead,
             strategy,
+            index_in_memory: 1.0,
             utilisation: 0.5,
             node_cores: 22,
             node_disk_bytes: 4_000_000_000_000,
