@@ -27,4 +27,6 @@ pub enum Command {
     Stress(Box<stress::Arguments>),
     /// Look into SSTables, Cassandra's too
     Sstable(filetools::Arguments),
+    /// Check this host, or reckon how large a cluster must be
+    Doctor(doctor::Arguments),
 }
