@@ -23,6 +23,8 @@ fn main() -> ExitCode {
         Some(Command::Serve(arguments)) => helenus::serve::serve(&arguments),
         Some(Command::Stress(arguments)) => told(stress::run(*arguments)),
         Some(Command::Sstable(arguments)) => told(filetools::run(arguments)),
+        // Its arguments are its own affair: Cassandra's spellings, and Cassandra's exit codes.
+        Some(Command::Nodetool { arguments }) => nodetool::run(arguments),
     }
 }
 

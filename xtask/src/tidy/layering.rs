@@ -1,13 +1,14 @@
 //! The order of the house: a crate's manifest names only crates above it.
 //!
 //! The order is ARCHITECTURE.md's map. Some crates are narrower than the order says: what the map calls "knows nothing of" is a
-//! list of its own here, and `stress`, a client, has a list of all that it may see.
+//! list of its own here, and of the clients `stress` has a list of all that it may see, and `nodetool` sees
+//! none.
 
 use super::Finding;
 use crate::source::Tree;
 
 /// From the bottom of the house to its roof.
-const ORDER: [&str; 17] = [
+const ORDER: [&str; 18] = [
     "planted",
     "stdx",
     "runtime",
@@ -24,6 +25,7 @@ const ORDER: [&str; 17] = [
     "server",
     "stress",
     "filetools",
+    "nodetool",
     "helenus",
 ];
 
@@ -83,6 +85,9 @@ fn refusal(name: &str, place: usize, dependency: &str) -> Option<String> {
     if name == "stress" && !STRESS_SEES.contains(&dependency) {
         return Some("the load generator sees what a client sees".into());
     }
+    if name == "nodetool" {
+        return Some("nodetool knows a node by its HTTP alone".into());
+    }
     let (_, _, reason) = FORBIDDEN.iter().find(|(who, what, _)| *who == name && what.contains(&dependency))?;
     Some((*reason).to_string())
 }
@@ -139,6 +144,7 @@ mod tests {
     fn forbidden_pairs_and_whole_sections_are_found() {
         assert_eq!(messages(("crates/server/Cargo.toml", "[dependencies]\nstorage.workspace = true\n")).len(), 1);
         assert_eq!(messages(("crates/stress/Cargo.toml", "[dependencies.schema]\nworkspace = true\n")).len(), 1);
+        assert_eq!(messages(("crates/nodetool/Cargo.toml", "[dependencies]\nstdx.workspace = true\n")).len(), 1);
         assert_eq!(
             messages(("crates/stdx/Cargo.toml", "[target.'cfg(unix)'.dependencies]\nhelenus-runtime = \"1\"\n")).len(),
             1
