@@ -1,5 +1,6 @@
 //! What shards tell: plain data, copied at one moment.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use runtime::RuntimeStats;
@@ -46,6 +47,8 @@ pub struct KeyspaceFacts {
     pub is_local: bool,
     /// Its tables, by name.
     pub tables: Vec<String>,
+    /// The replication option: `class`, and what belongs to it.
+    pub replication: BTreeMap<String, String>,
     /// For each node of the ring, in its order, what part of the ring it has a copy of.
     pub ownership: Vec<f64>,
 }

@@ -37,6 +37,13 @@ pub(crate) struct Version {
     pub(crate) shards: Option<u64>,
 }
 
+/// `/helenus/keyspaces`
+#[derive(Debug, Deserialize)]
+pub(crate) struct Keyspace {
+    pub(crate) name: String,
+    pub(crate) replication: BTreeMap<String, String>,
+}
+
 /// `/helenus/memory`
 #[derive(Debug, Deserialize)]
 pub(crate) struct Memory {
@@ -123,13 +130,6 @@ pub(crate) struct TableHistograms {
     pub(crate) read_latency: Option<Histogram>,
     pub(crate) write_latency: Option<Histogram>,
     pub(crate) sstables_per_read: Option<Histogram>,
-}
-
-/// `/helenus/requests`
-#[derive(Debug, Deserialize)]
-pub(crate) struct Requests {
-    pub(crate) kind: String,
-    pub(crate) micros: Option<Histogram>,
 }
 
 /// `/helenus/stages`

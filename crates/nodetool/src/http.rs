@@ -74,11 +74,7 @@ impl Client {
     fn failed(&self, request: &Request, error: ureq::Error) -> ToolError {
         let (host, port) = (self.host.clone(), self.port);
         let request_name = request.name();
-        let hint = if port == JMX_PORT {
-            " (7199 is Cassandra's JMX port; a Helenus node's API listens on 10000)"
-        } else {
-            ""
-        };
+        let hint = hint(port);
         let unreachable = |reason: String| ToolError::Unreachable { host: host.clone(), port, reason, hint };
         match error {
             ureq::Error::HostNotFound => unreachable("no such host".into()),
@@ -103,6 +99,11 @@ impl Client {
             other => ToolError::Broken { host, port, request: request_name, reason: other.to_string() },
         }
     }
+}
+
+/// What may be wrong with a port on which nobody listens.
+fn hint(port: u16) -> &'static str {
+    if port == JMX_PORT { " (7199 is Cassandra's JMX port; a Helenus node's API listens on 10000)" } else { "" }
 }
 
 fn is_no_connection(kind: std::io::ErrorKind) -> bool {
@@ -147,4 +148,13 @@ fn sentence(status: u16, body: &str, request: &Request) -> String {
         return format!("the node answers {} with {status} and says no more", request.name());
     }
     text.chars().take(SENTENCE_CHARS_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn who_tries_cassandras_port_is_told_ours() {
+        assert!(super::hint(7199).contains("10000"));
+        assert_eq!(super::hint(10000), "");
+    }
 }

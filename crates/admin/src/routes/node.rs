@@ -54,6 +54,7 @@ pub(super) fn routes() -> Router<App> {
         .route("/system/uptime_ms", of_node(|node| node.uptime_ms.into()))
         .route("/storage_service/metrics/exceptions", get(exceptions))
         .route("/helenus/memory", get(memory))
+        .route("/helenus/keyspaces", of_node(replications))
         .route("/storage_service/logging_level", get(logging_level).post(set_logging_level))
 }
 
@@ -175,6 +176,11 @@ async fn keyspaces(State(app): State<App>, parameters: Parameters) -> Reply {
         return Err(Problem::bad_request(format!("type: '{kind}' is none of all, user and non_local_strategy")));
     }
     Ok(Json(node.keyspaces.iter().filter(is_meant).map(|keyspace| keyspace.name.clone()).collect::<Vec<_>>().into()))
+}
+
+fn replications(node: &NodeFacts) -> Value {
+    let keyspace = |keyspace: &crate::facts::KeyspaceFacts| json!({"name": keyspace.name, "is_system": keyspace.is_system, "replication": keyspace.replication});
+    node.keyspaces.iter().map(keyspace).collect()
 }
 
 async fn operation_mode(State(app): State<App>) -> Reply {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::answers::{Pair, map};
+use crate::answers::{self, Pair, map};
 use crate::error::ToolError;
 use crate::members::{State, members};
 use crate::report::{Answer, Report};
@@ -24,7 +24,25 @@ struct Cluster {
     datacenters: BTreeMap<String, Datacenter>,
     /// What is known of others' is nothing: a node knows its own.
     database_versions: BTreeMap<String, Vec<String>>,
-    keyspaces: Vec<String>,
+    keyspaces: Vec<Keyspace>,
+}
+
+#[derive(Serialize)]
+struct Keyspace {
+    keyspace: String,
+    replication_class: String,
+    replication_options: BTreeMap<String, String>,
+}
+
+impl From<answers::Keyspace> for Keyspace {
+    fn from(mut keyspace: answers::Keyspace) -> Keyspace {
+        let class = keyspace.replication.remove("class").unwrap_or_default();
+        Keyspace {
+            keyspace: keyspace.name,
+            replication_class: class.rsplit('.').next().unwrap_or_default().to_owned(),
+            replication_options: keyspace.replication,
+        }
+    }
 }
 
 #[derive(Default, Serialize)]
@@ -49,6 +67,7 @@ pub(super) fn run(node: &mut dyn Surroundings) -> Result<Answer, ToolError> {
         let version = if is_local { release_version.clone() } else { "Unknown".into() };
         database_versions.entry(version).or_default().push(member.address.clone());
     }
+    let keyspaces: Vec<answers::Keyspace> = node.get(Request::get("/helenus/keyspaces"))?;
     let count = |state: State| members.iter().filter(|member| member.state == state).count();
     let up = |is_up: bool| members.iter().filter(|member| member.is_up == Some(is_up)).count();
     Ok(Answer::of(&Cluster {
@@ -63,7 +82,7 @@ pub(super) fn run(node: &mut dyn Surroundings) -> Result<Answer, ToolError> {
         unreachable: up(false),
         datacenters,
         database_versions,
-        keyspaces: node.get(Request::get("/storage_service/keyspaces").with("type", "all"))?,
+        keyspaces: keyspaces.into_iter().map(Keyspace::from).collect(),
     }))
 }
 
@@ -96,7 +115,10 @@ impl Report for Cluster {
         }
         text += "\nKeyspaces:\n";
         for keyspace in &self.keyspaces {
-            text += &format!("\t{keyspace}\n");
+            let Keyspace { keyspace, replication_class, replication_options } = keyspace;
+            let options: Vec<String> =
+                replication_options.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            text += &format!("\t{keyspace} -> Replication class: {replication_class} {{{}}}\n", options.join(", "));
         }
         text
     }

@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 
-use crate::answers::Requests;
 use crate::error::ToolError;
 use crate::histogram::{Figures, Histogram, QUANTILES};
 use crate::report::{Answer, Report};
@@ -26,16 +25,13 @@ struct Row {
 }
 
 pub(super) fn run(node: &mut dyn Surroundings) -> Result<Answer, ToolError> {
-    let requests: Option<Vec<Requests>> = node.get_if_there(Request::get("/helenus/requests"))?;
-    let conditional = requests.unwrap_or_default().into_iter().find(|requests| requests.kind == "conditional");
-    let cas_write = conditional.and_then(|requests| requests.micros).and_then(|histogram| histogram.figures());
     let mut of = |kind: &str| -> Result<Option<Figures>, ToolError> {
         let path = format!("/storage_proxy/metrics/{kind}/estimated_histogram");
         let histogram: Option<Histogram> = node.get_if_there(Request::get(&path))?;
         Ok(histogram.and_then(|histogram| histogram.figures()))
     };
     let (read, write, range) = (of("read")?, of("write")?, of("range")?);
-    let (cas_read, view_write) = (of("cas_read")?, of("view_write")?);
+    let (cas_read, cas_write, view_write) = (of("cas_read")?, of("cas_write")?, of("view_write")?);
     let names = QUANTILES.iter().map(|(name, _)| *name).chain(["Min", "Max"]);
     let row = |(index, percentile): (usize, &'static str)| {
         let at = |figures: &Option<Figures>| figures.as_ref().map(|figures| figures[index]);

@@ -37,27 +37,34 @@ struct Row {
 }
 
 pub(super) fn run(arguments: &Arguments, node: &mut dyn Surroundings) -> Result<Answer, ToolError> {
-    let wanted = match arguments.names.as_slice() {
-        [] => {
-            let mut all: Vec<TableName> = node.get(Request::get("/column_family/"))?;
-            all.sort_by(|a, b| (&a.ks, &a.cf).cmp(&(&b.ks, &b.cf)));
-            all.into_iter().map(|name| (name.ks, name.cf)).collect()
-        }
-        [keyspace, table] => vec![(keyspace.clone(), table.clone())],
-        [name] if name.contains('.') => {
-            let (keyspace, table) = name.split_once('.').unwrap_or_default();
-            vec![(keyspace.to_owned(), table.to_owned())]
-        }
-        _ => {
-            return Err(ToolError::usage(
-                "tablehistograms requires <keyspace> <table> or <keyspace.table> format argument.",
-            ));
-        }
+    let (keyspace, table) = match arguments.names.as_slice() {
+        [] => return of_all(node),
+        [keyspace, table] => (keyspace.as_str(), table.as_str()),
+        [name] => name.split_once('.').ok_or_else(unnamed)?,
+        _ => return Err(unnamed()),
     };
-    let mut tables = Vec::with_capacity(wanted.len());
-    for (keyspace, table) in wanted {
-        let histograms = node.get(Request::get("/helenus/tablehistograms").of(&in_path(&keyspace, &table)))?;
-        tables.push(of_table(keyspace, table, &histograms));
+    let histograms = node.get(request(keyspace, table))?;
+    let tables = vec![of_table(keyspace.to_owned(), table.to_owned(), &histograms)];
+    Ok(Answer::of(&TableHistograms { tables }))
+}
+
+fn unnamed() -> ToolError {
+    ToolError::usage("tablehistograms requires <keyspace> <table> or <keyspace.table> format argument.")
+}
+
+fn request(keyspace: &str, table: &str) -> Request {
+    Request::get("/helenus/tablehistograms").of(&in_path(keyspace, table))
+}
+
+/// Of all tables of which anything is stored: some of the system's are virtual, and a table may be dropped meanwhile.
+fn of_all(node: &mut dyn Surroundings) -> Result<Answer, ToolError> {
+    let mut names: Vec<TableName> = node.get(Request::get("/column_family/"))?;
+    names.sort_by(|a, b| (&a.ks, &a.cf).cmp(&(&b.ks, &b.cf)));
+    let mut tables = Vec::with_capacity(names.len());
+    for TableName { ks, cf } in names {
+        if let Some(histograms) = node.get_if_there(request(&ks, &cf))? {
+            tables.push(of_table(ks, cf, &histograms));
+        }
     }
     Ok(Answer::of(&TableHistograms { tables }))
 }

@@ -31,8 +31,8 @@ fn reduced(compare: &str, line: &str) -> String {
         "exactly" => line.to_owned(),
         // The words of each line.
         "words" | "some words" | "beginnings" => words(),
-        // What stands before the first colon or arrow, with the tabs, or the first word.
-        "some labels" => match line.split_once(" ->").or_else(|| line.split_once(':')) {
+        // What stands before the first colon, with the tabs, or the first word.
+        "some labels" => match line.split_once(':') {
             Some((label, _)) => label.trim_end().to_owned(),
             None => line.trim_end_matches('|').split(' ').next().unwrap_or("").to_owned(),
         },

@@ -74,6 +74,7 @@ impl Operator {
             is_system,
             is_local: matches!(keyspace.strategy(), ReplicationStrategy::Local),
             tables: keyspace.tables.keys().cloned().collect(),
+            replication: keyspace.def.replication.clone(),
             ownership: self.engine.ownership(keyspace.name()),
         }
     }
