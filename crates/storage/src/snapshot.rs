@@ -30,8 +30,8 @@ const TAG_BYTES_MAX: usize = 200;
 pub enum SnapshotError {
     #[error("'{tag}' cannot be a snapshot's name")]
     Name { tag: String },
-    #[error("there is a snapshot called '{tag}' of {table}")]
-    Exists { tag: String, table: String },
+    #[error("there is a snapshot called '{tag}' already")]
+    Exists { tag: String },
     #[error("{}: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
 }
@@ -81,8 +81,7 @@ impl Shard {
         for snapshots in &folders {
             let folder = snapshots.join(tag);
             if self.runtime().exists(&folder).await.map_err(at(&folder))? {
-                let table = snapshots.parent().map_or_else(String::new, |table| table.display().to_string());
-                return Err(SnapshotError::Exists { tag: tag.to_owned(), table });
+                return Err(SnapshotError::Exists { tag: tag.to_owned() });
             }
         }
         for snapshots in &folders {

@@ -8,7 +8,7 @@ use super::Finding;
 use crate::source::Tree;
 
 /// From the bottom of the house to its roof.
-const ORDER: [&str; 18] = [
+const ORDER: [&str; 19] = [
     "planted",
     "stdx",
     "runtime",
@@ -23,6 +23,7 @@ const ORDER: [&str; 18] = [
     "cluster",
     "query",
     "server",
+    "admin",
     "stress",
     "filetools",
     "nodetool",
@@ -30,7 +31,7 @@ const ORDER: [&str; 18] = [
 ];
 
 /// What a crate must not know although it lies above.
-const FORBIDDEN: [(&str, &[&str], &str); 10] = [
+const FORBIDDEN: [(&str, &[&str], &str); 11] = [
     ("runtime", &["cql-types"], "the runtime knows nothing of databases"),
     ("cql-types", &["runtime"], "values do no I/O"),
     ("cql-syntax", &["runtime", "cql-protocol"], "the parser does no I/O"),
@@ -40,6 +41,7 @@ const FORBIDDEN: [(&str, &[&str], &str); 10] = [
     ("storage", &["cql-syntax", "cql-protocol"], "the engine knows neither CQL text nor frames"),
     ("cluster", &["cql-syntax", "cql-protocol"], "replicas exchange mutations, not CQL"),
     ("server", &["cql-syntax", "mutation", "storage", "cluster"], "the server carries requests and plans none"),
+    ("admin", &["storage", "cluster", "query", "server"], "what operators ask knows nothing of the shards' insides"),
     (
         "filetools",
         &["storage", "cluster", "query", "server"],

@@ -12,8 +12,8 @@ use super::{Done, Operator};
 
 /// What Cassandra calls a ring whose nodes are told to it.
 const SNITCH: &str = "SimpleSnitch";
-/// Microseconds of a tick, in which the kernel tells processor time: the same on every machine.
-const TICK_MICROS: u64 = 10_000;
+/// The kernel tells processor time in hundredths of a second, on every machine.
+const CPU_UNIT_MICROS: u64 = 10_000;
 
 impl Operator {
     pub(super) async fn node(&self) -> Done {
@@ -206,7 +206,7 @@ fn cpu_micros(stat: &str) -> Option<u64> {
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
     let user: u64 = fields.nth(11)?.parse().ok()?;
     let system: u64 = fields.next()?.parse().ok()?;
-    user.checked_add(system)?.checked_mul(TICK_MICROS)
+    user.checked_add(system)?.checked_mul(CPU_UNIT_MICROS)
 }
 
 #[cfg(test)]
