@@ -29,6 +29,7 @@ pub struct Settings {
     crash: Duration,
     planted: Duration,
     simulation: Duration,
+    operators: Duration,
     footprint: Duration,
     fuzz: Duration,
     fuzz_seconds: u64,
@@ -52,6 +53,7 @@ impl Settings {
             crash: seconds(150),
             planted: seconds(300),
             simulation: seconds(150),
+            operators: seconds(60),
             footprint: seconds(40),
             fuzz: seconds(210),
             fuzz_seconds: 60,
@@ -94,6 +96,7 @@ pub fn run(settings: &Settings) -> Result<(), String> {
         report.phase("crash", settings.crash, |budget| tests::crash(budget, settings.effort));
         report.phase("planted", settings.planted, |budget| planted::phase(budget, &[]));
         report.phase("simulation", settings.simulation, |budget| tests::simulation(budget, settings.effort));
+        report.phase("operators", settings.operators, |budget| tests::operators(budget, settings.effort));
         report.phase("footprint", settings.footprint, |budget| tests::footprint(budget, settings.effort));
         report.phase("speed", settings.speed, bench::gate);
         report.phase("fuzz", settings.fuzz, |budget| fuzz::phase(budget, settings.fuzz_seconds));

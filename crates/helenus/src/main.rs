@@ -24,6 +24,8 @@ fn main() -> ExitCode {
         Some(Command::Stress(arguments)) => told(stress::run(*arguments)),
         Some(Command::Sstable(arguments)) => told(filetools::run(arguments)),
         Some(Command::Doctor(arguments)) => told_code(doctor::run(&arguments)),
+        // Its arguments are its own affair: Cassandra's spellings, and Cassandra's exit codes.
+        Some(Command::Nodetool { arguments }) => nodetool::run(arguments),
     }
 }
 

@@ -250,6 +250,11 @@ impl Runtime {
         self.name_done(NamespaceCall::Rename { from: from.into(), to: to.into() }).await
     }
 
+    /// Gives a file a further name; an error if there is one already. The file is there until its last name is removed.
+    pub async fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.name_done(NamespaceCall::Link { from: from.into(), to: to.into() }).await
+    }
+
     /// Removes a file.
     pub async fn remove_file(&self, path: &Path) -> io::Result<()> {
         self.name_done(NamespaceCall::RemoveFile { path: path.into() }).await

@@ -274,6 +274,7 @@ impl Shard {
             }
         }
         table.memtable.apply(pool, scratch, &mutation);
+        table.writes += 1;
         counts.mutations += 1;
         let is_alarming = pool.is_alarming();
         drop(engine);
@@ -327,6 +328,7 @@ impl Shard {
             if is_durable {
                 log.note(table.id, &mut table.mark);
             }
+            table.writes += 1;
             counts.mutations += 1;
         }
         if is_durable {

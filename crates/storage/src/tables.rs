@@ -70,6 +70,9 @@ pub struct TableState {
     pub mark: u64,
     /// Which content of it this is.
     pub content: Content,
+    /// Mutations applied, and memtables that became files, since the start.
+    pub writes: u64,
+    pub flushes: u64,
 }
 
 impl TableState {
@@ -170,6 +173,8 @@ impl Tables {
                         is_durable,
                         mark: 0,
                         content,
+                        writes: 0,
+                        flushes: 0,
                     };
                     self.tables.insert(index, state);
                 }

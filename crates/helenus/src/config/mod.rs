@@ -20,6 +20,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use admin::Endpoint;
 use planted::Planted;
 use runtime::ReactorKind;
 use server::Limits;
@@ -44,6 +45,12 @@ pub struct Config {
     pub listen_shard_aware: Option<SocketAddr>,
     /// The address drivers are told, when it is not the one listened on.
     pub broadcast: Option<IpAddr>,
+    /// Where operators are answered over HTTP; `None`: nowhere.
+    pub api: Option<Endpoint>,
+    /// Where Prometheus finds metrics; `None`: nowhere.
+    pub metrics: Option<Endpoint>,
+    /// Whether addresses that are not this machine's own may be listened on although there is no authentication.
+    pub insecure: bool,
     /// Number of shards.
     pub shards: u16,
     /// One processor per shard, or empty when shards are not pinned.

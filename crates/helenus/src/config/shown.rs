@@ -15,6 +15,8 @@ impl Config {
         let folder = self.data_dir.display();
         let in_flight = self.limits.shard_bytes_in_flight_max as u64 * u64::from(self.shards);
         let all = [
+            ("api_address", self.api.map(|api| api.address.ip().to_string())),
+            ("api_port", Some(self.api.map_or(0, |api| api.address.port()).to_string())),
             ("authenticator", Some("AllowAllAuthenticator".to_owned())),
             ("auto_snapshot", Some(self.auto_snapshot.to_string())),
             ("authorizer", Some("AllowAllAuthorizer".to_owned())),
@@ -35,6 +37,8 @@ impl Config {
             ("native_transport_port", Some(self.listen.port().to_string())),
             ("partitioner", Some("org.apache.cassandra.dht.Murmur3Partitioner".to_owned())),
             ("prepared_statements_cache_size", self.prepared_bytes_max.map(size)),
+            ("prometheus_address", self.metrics.map(|metrics| metrics.address.ip().to_string())),
+            ("prometheus_port", Some(self.metrics.map_or(0, |metrics| metrics.address.port()).to_string())),
             ("rpc_address", Some(self.listen.ip().to_string())),
         ];
         all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()

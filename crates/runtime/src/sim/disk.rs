@@ -403,6 +403,16 @@ impl Disk {
         Ok(self.change(Change::Rename { from: from.to_owned(), to: to.to_owned() }))
     }
 
+    /// Gives a file a further name.
+    pub(crate) fn link(&mut self, from: &str, to: &str) -> Answer<ChangeId> {
+        let node = self.visible.names.find(from)?.ok_or(libc::ENOENT)?;
+        match (node, self.visible.names.find(to)?) {
+            (Node::Directory, _) => Err(libc::EPERM),
+            (_, Some(_)) => Err(libc::EEXIST),
+            (node, None) => Ok(self.change(Change::Create { path: to.to_owned(), node })),
+        }
+    }
+
     pub(crate) fn remove_file(&mut self, path: &str) -> Answer<ChangeId> {
         match self.visible.names.find(path)?.ok_or(libc::ENOENT)? {
             Node::Directory => Err(libc::EISDIR),

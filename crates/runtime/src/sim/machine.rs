@@ -312,6 +312,7 @@ impl Machine {
             NamespaceCall::CreateDirAll { path } => done(disk.create_directories(&normal(&path))?),
             NamespaceCall::ReadDir { path } => Ok((Outcome::Entries(disk.list(&normal(&path))?), Commit::Nothing)),
             NamespaceCall::Rename { from, to } => done(vec![disk.rename(&normal(&from), &normal(&to))?]),
+            NamespaceCall::Link { from, to } => done(vec![disk.link(&normal(&from), &normal(&to))?]),
             NamespaceCall::RemoveFile { path } => done(vec![disk.remove_file(&normal(&path))?]),
             NamespaceCall::RemoveDirAll { path } => done(disk.remove_tree(&normal(&path))?),
             NamespaceCall::SyncDir { path } => {

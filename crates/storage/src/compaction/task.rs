@@ -92,6 +92,7 @@ impl Shard {
     ) -> Result<Option<Compacted>, CompactionError> {
         self.wait_in_force().await.map_err(|error| CompactionError::Folder(error.to_string()))?;
         let Some(inputs) = self.inputs(table, files, task) else { return Ok(None) };
+        let _running = self.compaction_begins(table, inputs.read.iter().map(|file| file.sstable.data_bytes()).sum());
         let folder = self.table_folder(table);
         let prepared = self.prepare_folder(&folder).await;
         let path = prepared.map_err(|error| CompactionError::Folder(error.to_string()))?;
