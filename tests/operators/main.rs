@@ -166,15 +166,25 @@ fn a_taken_port_stops_only_who_asked_for_it() {
     first.stop();
 }
 
+/// The folder of the only table of keyspace `k`.
+fn table_folder(builder: &Builder) -> std::path::PathBuf {
+    let mut tables = std::fs::read_dir(builder.data().join("data/k")).expect("there is a keyspace");
+    tables.next().expect("there is a table").expect("it can be read").path()
+}
+
 #[test]
-fn a_snapshot_is_what_was_there_and_starts_a_table_again() {
+fn a_snapshot_is_what_was_there_and_starts_a_table_elsewhere() {
+    const SCHEMA: [&str; 2] = [
+        "CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+        "CREATE TABLE k.t (p int PRIMARY KEY, v text)",
+    ];
     let builder = Builder::new("uring", 2).for_operators();
     let server = builder.start();
     let mut connection = Connection::start(&server.address()).expect("connects");
-    connection
-        .query("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
-        .expect("a keyspace");
-    connection.query("CREATE TABLE k.t (p int PRIMARY KEY, v text)").expect("a table");
+    let prepare = |connection: &mut Connection| {
+        SCHEMA.iter().for_each(|statement| drop(connection.query(statement).expect("it is made")));
+    };
+    prepare(&mut connection);
     let insert = |connection: &mut Connection, rows: std::ops::Range<i32>, value: &str| {
         for row in rows {
             connection.query(&format!("INSERT INTO k.t (p, v) VALUES ({row}, '{value}')")).expect("a row");
@@ -192,24 +202,45 @@ fn a_snapshot_is_what_was_there_and_starts_a_table_again() {
     connection.query("TRUNCATE k.t").expect("emptied");
     drop(connection);
     server.stop();
-    let table = std::fs::read_dir(builder.data().join("data/k")).expect("there is a keyspace").next();
-    let table = table.expect("there is a table").expect("it can be read").path();
-    let snapshot = table.join("snapshots/kept");
+    let snapshot = table_folder(&builder).join("snapshots/kept");
     for name in ["manifest.json", "schema.cql"] {
         assert!(snapshot.join(name).exists(), "{name} is missing");
     }
+
+    let elsewhere = Builder::new("uring", 1);
+    let server = elsewhere.start();
+    let mut connection = Connection::start(&server.address()).expect("connects");
+    prepare(&mut connection);
+    insert(&mut connection, 1000..1001, "own");
+    drop(connection);
+    server.stop();
+    let folder = elsewhere.data().join("data/k");
+    let definition = std::fs::read_to_string(snapshot.join("schema.cql")).expect("text");
+    assert!(definition.contains("CREATE TABLE k.t"), "{definition}");
+    // A table that nothing was flushed of has no folder yet.
+    let server = elsewhere.clone().with(&["--flush-on-drain"]).start();
+    server.stop();
+    assert!(folder.exists());
+    let table = table_folder(&elsewhere);
     for entry in std::fs::read_dir(&snapshot).expect("there is a snapshot") {
         let path = entry.expect("it can be read").path();
-        let name = path.file_name().expect("it has a name");
-        if !matches!(name.to_str(), Some("manifest.json" | "schema.cql")) {
-            std::fs::copy(&path, table.join(name)).expect("copied");
+        let name = path.file_name().and_then(|name| name.to_str()).expect("it has a name").to_owned();
+        match name.as_str() {
+            "manifest.json" | "schema.cql" => {}
+            // As another program's: no manifest here knows of it.
+            own if own.ends_with("-Helenus.db") => {}
+            list if list.ends_with("-TOC.txt") => {
+                let text = std::fs::read_to_string(&path).expect("a list").replace("Helenus.db\n", "");
+                std::fs::write(table.join(list), text).expect("written");
+            }
+            _ => drop(std::fs::copy(&path, table.join(name)).expect("copied")),
         }
     }
-    let server = builder.with(&["--take-in-sstables"]).start();
+    let server = elsewhere.with(&["--take-in-sstables"]).start();
     let mut connection = Connection::start(&server.address()).expect("connects");
     let rows = connection.query("SELECT v FROM k.t").expect("read").body;
     let count = |word: &[u8]| rows.windows(word.len()).filter(|window| window == &word).count();
-    assert_eq!((count(b"before"), count(b"after")), (50, 0));
+    assert_eq!((count(b"before"), count(b"after"), count(b"own")), (50, 0, 1));
     drop(connection);
     server.stop();
 }

@@ -240,6 +240,7 @@ pub struct TableFacts {
     pub memtable_partitions: u64,
     pub memtables_frozen: u64,
     pub flushes: u64,
+    pub reads: u64,
     pub writes: u64,
     pub compactions_waiting: u64,
     pub is_autocompaction_on: bool,
@@ -269,6 +270,7 @@ impl TableFacts {
         self.memtable_partitions += other.memtable_partitions;
         self.memtables_frozen += other.memtables_frozen;
         self.flushes += other.flushes;
+        self.reads += other.reads;
         self.writes += other.writes;
         self.compactions_waiting += other.compactions_waiting;
         self.is_autocompaction_on &= other.is_autocompaction_on;

@@ -76,11 +76,6 @@ impl App {
         &self.inner.drain
     }
 
-    /// Whether clients are served, as far as is known without asking.
-    pub(crate) fn is_ready(&self) -> bool {
-        self.mode() == Mode::Normal && self.questions().is_open()
-    }
-
     pub(crate) async fn ask(&self, shard: u16, question: Question) -> Result<Answer, Problem> {
         ask::ask(self.questions(), shard, question).await
     }

@@ -81,6 +81,8 @@ pub struct TableFigures {
     pub memtables_frozen: u64,
     /// Memtables that became files since the start.
     pub flushes: u64,
+    /// Reads that were begun since the start; later pages of one are not counted again.
+    pub reads: u64,
     /// Mutations that were applied since the start.
     pub writes: u64,
     /// Whether its strategy wants a compaction.
@@ -222,6 +224,7 @@ impl Shard {
             memtable_partitions: memtables().map(|memtable| u64::from(memtable.partition_count())).sum(),
             memtables_frozen: table.frozen.len() as u64,
             flushes: table.flushes,
+            reads: table.reads.get(),
             writes: table.writes,
             wants_compaction: false,
             is_autocompaction_on: self.compacts_unasked(&table.definition),

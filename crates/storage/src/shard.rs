@@ -377,7 +377,10 @@ impl Shard {
     pub fn read(&self, command: &ReadCommand<'_>, sink: &mut impl RowSink) -> Option<ReadEnd> {
         let engine = self.inner.engine.borrow();
         match engine.tables.get(command.table) {
-            Some(table) => table.only_memtable(command).map(|memtable| memtable.read(command, sink)),
+            Some(table) => table.only_memtable(command).map(|memtable| {
+                table.count_read(command);
+                memtable.read(command, sink)
+            }),
             None => Some(ReadEnd::Complete),
         }
     }
@@ -387,7 +390,10 @@ impl Shard {
     pub fn read_data(&self, command: &ReadCommand<'_>, sink: &mut impl DataSink) -> Option<ReadEnd> {
         let engine = self.inner.engine.borrow();
         match engine.tables.get(command.table) {
-            Some(table) => table.only_memtable(command).map(|memtable| memtable.read_data(command, sink)),
+            Some(table) => table.only_memtable(command).map(|memtable| {
+                table.count_read(command);
+                memtable.read_data(command, sink)
+            }),
             None => Some(ReadEnd::Complete),
         }
     }

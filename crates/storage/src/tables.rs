@@ -1,8 +1,10 @@
 //! The tables of one shard: their memtables and their files.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+use mutation::ReadCommand;
 use schema::{Schema, Table, TableId};
 
 use crate::memtable::{ChunkPool, Memtable, TableShape};
@@ -70,6 +72,8 @@ pub struct TableState {
     pub mark: u64,
     /// Which content of it this is.
     pub content: Content,
+    /// Reads begun since the start.
+    pub reads: Cell<u64>,
     /// Mutations applied, and memtables that became files, since the start.
     pub writes: u64,
     pub flushes: u64,
@@ -79,6 +83,14 @@ impl TableState {
     /// All that is in memory, newest first.
     pub fn memtables(&self) -> impl Iterator<Item = &Memtable> {
         std::iter::once(&self.memtable).chain(self.frozen.iter().rev().map(|frozen| &*frozen.memtable))
+    }
+
+    /// Counts a read that begins; one that goes on where it stopped was counted.
+    #[inline]
+    pub fn count_read(&self, command: &ReadCommand<'_>) {
+        if command.after.is_none() {
+            self.reads.set(self.reads.get() + 1);
+        }
     }
 
     /// Puts an empty memtable in the place of the one that is written to, which is then read only. `end` is where the log ends,
@@ -173,6 +185,7 @@ impl Tables {
                         is_durable,
                         mark: 0,
                         content,
+                        reads: Cell::new(0),
                         writes: 0,
                         flushes: 0,
                     };

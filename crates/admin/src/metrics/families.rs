@@ -116,6 +116,7 @@ const OF_TABLES: &[OfTable] = &[
     ("helenus_table_live_sstables", Gauge, "Live SSTables of the table.", |t| t.sstables + t.sstables_shared),
     ("helenus_table_live_disk_space_bytes", Gauge, "Bytes of the table's live SSTables.", |t| t.disk_bytes),
     ("helenus_table_memtable_bytes", Gauge, "Memory of the table's memtables.", |t| t.memtable_bytes),
+    ("helenus_table_reads_total", Counter, "Reads of the table begun, later pages aside.", |t| t.reads),
     ("helenus_table_mutations_total", Counter, "Mutations applied to the table.", |t| t.writes),
     ("helenus_table_flushes_total", Counter, "Memtables of the table that became files.", |t| t.flushes),
 ];

@@ -159,11 +159,13 @@ async fn disable(State(app): State<App>, Path(keyspace): Path<String>, parameter
     set_autocompaction(&app, app.chosen(&keyspace, &parameters).await?, false).await
 }
 
-async fn enable_table(State(app): State<App>, Path(table): Path<String>) -> Void {
+async fn enable_table(State(app): State<App>, Path(table): Path<String>, parameters: Parameters) -> Void {
+    parameters.only(&[])?;
     set_autocompaction(&app, vec![app.table_of_path(&table).await?], true).await
 }
 
-async fn disable_table(State(app): State<App>, Path(table): Path<String>) -> Void {
+async fn disable_table(State(app): State<App>, Path(table): Path<String>, parameters: Parameters) -> Void {
+    parameters.only(&[])?;
     set_autocompaction(&app, vec![app.table_of_path(&table).await?], false).await
 }
 

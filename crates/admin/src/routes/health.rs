@@ -19,8 +19,9 @@ async fn health() -> Reply {
 
 async fn ready(State(app): State<App>) -> Reply {
     match app.mode() {
-        Mode::Normal if app.is_ready() => Ok(Json(json!({"status": "ready"}))),
-        Mode::Normal => Err(Problem::unavailable("the node is starting or ending")),
+        // Shard 0 knows whether the process was told to end, and refuses clients from then on.
+        Mode::Normal if app.node().await?.is_native_served => Ok(Json(json!({"status": "ready"}))),
+        Mode::Normal => Err(Problem::unavailable("the node is ending")),
         Mode::Draining => Err(Problem::unavailable("the node is being drained")),
         Mode::Drained => Err(Problem::unavailable("the node is drained")),
     }

@@ -73,7 +73,7 @@ fn shown(table: &TableFacts, snapshots: u64) -> Value {
         "partition_bytes_mean": table.partition_sizes.mean().unwrap_or(0),
         "memtable_bytes": table.memtable_bytes, "memtable_partitions": table.memtable_partitions,
         "memtable_switches": table.flushes, "pending_flushes": table.memtables_frozen,
-        "reads": null, "writes": table.writes, "read_latency_us_mean": null, "write_latency_us_mean": null,
+        "reads": table.reads, "writes": table.writes, "read_latency_us_mean": null, "write_latency_us_mean": null,
         "bloom_filter_bytes": table.filter_bytes, "bloom_filter_false_positives": null, "bloom_filter_false_ratio": null,
         "droppable_tombstone_ratio": droppable_ratio(table),
         "pending_compactions": table.compactions_waiting, "is_autocompaction_on": table.is_autocompaction_on,
@@ -137,6 +137,7 @@ async fn figure(State(app): State<App>, Path((figure, path)): Path<(String, Stri
         "min_row_size" => range().map_or(0, |(min, _)| min).into(),
         "max_row_size" => range().map_or(0, |(_, max)| max).into(),
         "mean_row_size" => table.partition_sizes.mean().unwrap_or(0).into(),
+        "read" => table.reads.into(),
         "write" => table.writes.into(),
         "estimated_row_size_histogram" => buckets(&table.partition_sizes),
         "estimated_column_count_histogram" => buckets(&table.cell_counts),
@@ -145,7 +146,7 @@ async fn figure(State(app): State<App>, Path((figure, path)): Path<(String, Stri
 }
 
 /// The figures of tables that are counted.
-const FIGURES: [&str; 19] = [
+const FIGURES: [&str; 20] = [
     "live_ss_table_count",
     "live_disk_space_used",
     "total_disk_space_used",
@@ -162,6 +163,7 @@ const FIGURES: [&str; 19] = [
     "min_row_size",
     "max_row_size",
     "mean_row_size",
+    "read",
     "write",
     "estimated_row_size_histogram",
     "estimated_column_count_histogram",

@@ -130,6 +130,9 @@ impl Shard {
                 continue;
             };
             if permit.is_none() {
+                if let Some(table) = self.engine_ref().tables.get(asked.table) {
+                    table.count_read(&asked);
+                }
                 permit = Some(self.reads().acquire().await);
             }
             if let [Origin::File(file)] = lanes.origins.as_slice() {
@@ -167,6 +170,9 @@ impl Shard {
                 continue;
             };
             if permit.is_none() {
+                if let Some(table) = self.engine_ref().tables.get(asked.table) {
+                    table.count_read(&asked);
+                }
                 permit = Some(self.reads().acquire().await);
             }
             if let [Origin::File(file)] = lanes.origins.as_slice() {

@@ -189,6 +189,7 @@ fn facts_of(figures: TableFigures) -> TableFacts {
         memtable_partitions: figures.memtable_partitions,
         memtables_frozen: figures.memtables_frozen,
         flushes: figures.flushes,
+        reads: figures.reads,
         writes: figures.writes,
         compactions_waiting: u64::from(figures.wants_compaction),
         is_autocompaction_on: figures.is_autocompaction_on,
