@@ -113,7 +113,7 @@ fn is_no_connection(kind: std::io::ErrorKind) -> bool {
 
 impl Surroundings for Client {
     fn ask(&mut self, request: &Request) -> Result<String, ToolError> {
-        debug_assert!(request.method != Method::Get || !matches!(request.patience, Patience::Endless));
+        assert!(request.method != Method::Get || !matches!(request.patience, Patience::Endless));
         let (status, body) = self.send(request).map_err(|error| self.failed(request, error))?;
         if (200..300).contains(&status) {
             return Ok(body);

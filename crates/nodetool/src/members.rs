@@ -94,7 +94,11 @@ pub(crate) fn ownership(node: &mut dyn Surroundings, keyspace: Option<&str>) -> 
     if let Some(keyspace) = keyspace {
         return Ok(Ownership::Effective(parts(node, Request::get("/storage_service/ownership").of(keyspace))?));
     }
-    let keyspaces: Vec<String> = node.get(Request::get("/storage_service/keyspaces").with("type", "user"))?;
+    let mut keyspaces: Vec<String> = node.get(Request::get("/storage_service/keyspaces").with("type", "user"))?;
+    if keyspaces.is_empty() {
+        // As Cassandra does when there is nobody's data yet.
+        keyspaces.push("system_traces".into());
+    }
     let mut common: Option<BTreeMap<String, f64>> = None;
     for keyspace in &keyspaces {
         let owned = match parts(node, Request::get("/storage_service/ownership").of(keyspace)) {
