@@ -48,7 +48,7 @@ impl Settings {
             lint: seconds(180),
             unit: seconds(120),
             drivers: seconds(240),
-            oracle: seconds(200),
+            oracle: seconds(140),
             hostile: seconds(60),
             crash: seconds(150),
             planted: seconds(300),
