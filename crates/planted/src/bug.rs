@@ -56,8 +56,6 @@ bugs! {
         "A start does not count itself, so that positions of two starts are taken for each other.";
     TruncationNotLogged, "truncation-not-logged", Power,
         "TRUNCATE empties memory and makes no position durable.";
-    SnapshotOfMovingFiles, "snapshot-of-moving-files", Storage,
-        "A snapshot names files while compactions exchange them.";
     PoisonIgnored, "poison-ignored", Faults,
         "A group whose write failed counts as synced.";
     FullDiskAcknowledged, "full-disk-acknowledged", Faults,

@@ -1,7 +1,9 @@
 //! What operators ask of an engine: snapshots that are one moment's set, and compactions as they are told.
 #![allow(clippy::disallowed_methods)]
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
 use runtime::{Group, Runtime};
@@ -49,32 +51,49 @@ fn a_snapshot_is_whole_while_files_are_exchanged() {
     const ROUNDS: u32 = 12;
     const ROWS: u32 = 40;
     let folder = Folder::new("snapshot-while-compacting");
-    with_shard(&Setup::new(&folder, 1), async |runtime: Runtime, shard: Shard| {
+    let counts = with_shard(&Setup::new(&folder, 1), async |runtime: Runtime, shard: Shard| {
+        let mut counts: Vec<u32> = Vec::new();
         for round in 0..ROUNDS {
             for part in 0..3 {
                 let from = (round * 3 + part) * ROWS;
                 write_rows(&shard, TABLE, from..from + ROWS, &[7; 200]).await;
                 shard.flush(TABLE).await.expect("it is flushed");
             }
-            let compacting = shard.clone();
-            let compaction = runtime.spawn(Group::Compaction, async move { compacting.compact(TABLE).await });
-            // Somewhere in the middle of it, each time elsewhere.
-            runtime.sleep(Duration::from_micros(u64::from(round) * 400)).await;
-            snapshot(&shard, &format!("round-{round}")).await.expect("there is a snapshot");
+            let (compacting, is_over) = (shard.clone(), Rc::new(Cell::new(false)));
+            let over = is_over.clone();
+            let compaction = runtime.spawn(Group::Compaction, async move {
+                let result = compacting.compact(TABLE).await;
+                over.set(true);
+                result
+            });
+            // One after the other, so that some are in the middle of it when files are exchanged and removed.
+            let mut count = 0;
+            while !is_over.get() || count == 0 {
+                snapshot(&shard, &format!("round-{round}-{count}")).await.expect("there is a snapshot");
+                count += 1;
+            }
             compaction.await.expect("the disk works");
+            counts.push(count);
         }
+        counts
     })
     .expect("the shard opens");
-    for round in 0..ROUNDS {
-        let path = table_folder(&folder).join("snapshots").join(format!("round-{round}"));
-        let manifest = std::fs::read_to_string(path.join("manifest.json")).expect("it came to its end");
-        let data = std::fs::read_dir(&path).expect("there is a snapshot").filter(|entry| {
-            let name = entry.as_ref().expect("an entry").file_name().into_string().expect("a name");
-            name.ends_with("-Data.db") && manifest.contains(&format!("\"{name}\""))
-        });
-        assert_eq!(data.count(), manifest.matches("-Data.db").count(), "{manifest}");
-        let expected: Vec<u32> = (0..(round + 1) * 3 * ROWS).collect();
-        assert_eq!(rows_of_snapshot(&path, &format!("restored-{round}")), expected, "round {round}");
+    for (round, count) in counts.into_iter().enumerate() {
+        for number in 0..count {
+            let path = table_folder(&folder).join("snapshots").join(format!("round-{round}-{number}"));
+            let manifest = std::fs::read_to_string(path.join("manifest.json")).expect("it came to its end");
+            let data = std::fs::read_dir(&path).expect("there is a snapshot").filter(|entry| {
+                let name = entry.as_ref().expect("an entry").file_name().into_string().expect("a name");
+                name.ends_with("-Data.db") && manifest.contains(&format!("\"{name}\""))
+            });
+            assert_eq!(data.count(), manifest.matches("-Data.db").count(), "{manifest}");
+            // The last few are those beside the exchange.
+            if number + 3 >= count {
+                let expected: Vec<u32> = (0..(round as u32 + 1) * 3 * ROWS).collect();
+                let found = rows_of_snapshot(&path, &format!("restored-{round}-{number}"));
+                assert_eq!(found, expected, "round {round}, snapshot {number} of {count}");
+            }
+        }
     }
 }
 
