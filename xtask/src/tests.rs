@@ -12,7 +12,7 @@ use crate::{process, workspace};
 /// How hard the black-box tests try.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Effort {
-    /// What fits the change's 25 minutes.
+    /// What fits a change's 40 minutes.
     Ci,
     /// What the issue asks in full.
     Soak,

@@ -3,11 +3,15 @@
 //! replaced by garbage: the doctor says what it does not know, and nothing else changes but what follows from that file.
 #![allow(clippy::disallowed_methods, reason = "tests read faked hosts and make broken ones")]
 
+mod folders;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use doctor::{Answers, Finding, Host, Verdict, examine, exit_code, json, text};
+
+use folders::copy;
 
 fn hosts_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/hosts")
@@ -222,22 +226,6 @@ fn scratch(name: &str) -> PathBuf {
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).expect("a folder for the test");
     folder
-}
-
-/// Copies folders, files and links as links.
-fn copy(from: &Path, to: &Path) {
-    for entry in fs::read_dir(from).expect("a folder") {
-        let entry = entry.expect("an entry");
-        let (kind, target) = (entry.file_type().expect("a type"), to.join(entry.file_name()));
-        if kind.is_symlink() {
-            std::os::unix::fs::symlink(fs::read_link(entry.path()).expect("a link"), &target).expect("a link");
-        } else if kind.is_dir() {
-            fs::create_dir_all(&target).expect("a folder");
-            copy(&entry.path(), &target);
-        } else {
-            fs::copy(entry.path(), &target).expect("a file");
-        }
-    }
 }
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {

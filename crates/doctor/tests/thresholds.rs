@@ -1,10 +1,14 @@
 //! One file of a good host after another says something else, and one finding after another changes its verdict: each limit from both sides.
 #![allow(clippy::disallowed_methods, reason = "tests make faked hosts")]
 
+mod folders;
+
 use std::fs;
 use std::path::Path;
 
 use doctor::{Answers, Host, Verdict, examine};
+
+use folders::copy;
 
 use Verdict::{Advice, NotKnown, Ok, Problem, Warning};
 
@@ -48,21 +52,6 @@ fn with_answers(path: &str, content: Option<&str>, check: &str, change: impl Fn(
     fs::remove_dir_all(&folder).expect("it is ours");
     let finding = findings.into_iter().find(|finding| finding.check == check).expect("there is such a check");
     (finding.verdict, finding.found)
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("a folder");
-    for entry in fs::read_dir(from).expect("a folder") {
-        let entry = entry.expect("an entry");
-        let (kind, target) = (entry.file_type().expect("a type"), to.join(entry.file_name()));
-        if kind.is_symlink() {
-            std::os::unix::fs::symlink(fs::read_link(entry.path()).expect("a link"), &target).expect("a link");
-        } else if kind.is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            fs::copy(entry.path(), &target).expect("a file");
-        }
-    }
 }
 
 #[test]
