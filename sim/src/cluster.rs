@@ -40,6 +40,8 @@ pub struct NodeOptions {
     pub segment_bytes: u64,
     /// What a shard's commit log may take before tables are flushed for its sake; `None`: more than any workload writes.
     pub log_bytes: Option<u64>,
+    /// What of the disk is kept for what gives room back, bytes.
+    pub disk_reserve: u64,
     /// Put aside what is truncated, which flushes it before.
     pub auto_snapshot: bool,
     /// Flush when the node ends.
@@ -60,6 +62,7 @@ impl Default for NodeOptions {
             sync: CommitLogSync::Group,
             segment_bytes: 128 << 10,
             log_bytes: Some(128 << 10),
+            disk_reserve: 0,
             auto_snapshot: false,
             flush_on_drain: false,
             memory_bytes: 256 << 20,
@@ -140,6 +143,9 @@ impl Cluster {
             data_dir: PathBuf::from(DATA),
             listen,
             listen_shard_aware: Some(SocketAddr::new(listen.ip(), 19042)),
+            api: None,
+            metrics: None,
+            insecure: false,
             broadcast: None,
             shards,
             cpus: Vec::new(),
@@ -154,6 +160,7 @@ impl Cluster {
             row_cache_bytes: None,
             // As fast as the disk: there is little data, and time is virtual.
             compaction_throughput: 0,
+            disk_reserve: self.options.disk_reserve,
             auto_snapshot: self.options.auto_snapshot,
             flush_on_drain: self.options.flush_on_drain,
             take_in_sstables: false,

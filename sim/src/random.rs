@@ -71,7 +71,7 @@ impl Totals {
 }
 
 /// Marks that many seeds of all scenarios must reach.
-pub const MARKS: [&str; 21] = [
+pub const MARKS: [&str; 22] = [
     "batch delivered later",
     "batch replay",
     "compacted",
@@ -88,6 +88,7 @@ pub const MARKS: [&str; 21] = [
     "record in a file left out",
     "replay",
     "reshard",
+    "room refused before the disk is full",
     "torn tail",
     "truncated record left out",
     "unfinished batch",

@@ -22,7 +22,7 @@ fn the_first_answer_comes_within_60_ms_and_40_mib() {
     let mut times = Vec::new();
     let mut resident = 0;
     for _ in 0..10 {
-        let (server, took) = start_and_ask(&Builder::new("uring", 2));
+        let (server, took) = start_and_ask(&Builder::new("uring", 2).for_operators());
         times.push(took);
         resident = resident.max(resident_bytes(server.pid()));
         server.stop();
@@ -42,7 +42,7 @@ fn the_first_answer_comes_within_60_ms_and_40_mib() {
 #[test]
 fn an_idle_server_uses_less_than_a_hundredth_of_a_core() {
     for (reactor, shards) in configurations() {
-        let (server, _) = start_and_ask(&Builder::new(reactor, shards));
+        let (server, _) = start_and_ask(&Builder::new(reactor, shards).for_operators());
         // The connection stays: an idle client is the common case.
         let _connection = Connection::start(&server.address()).expect("connects");
         let (cpu, began) = (cpu_time(server.pid()), Instant::now());

@@ -9,7 +9,7 @@ use scylla::client::session::Session;
 
 use crate::load::{Promises, check, connect, create};
 use crate::machine::Machine;
-use crate::{Load, TASKS, acknowledged, builder, builder_with, tokio};
+use crate::{Load, TASKS, acknowledged, builder, builder_with, files_of, tokio};
 
 /// Schema changes for which there is room on a full disk: less than as many blocks as the metadata log writes ahead.
 const MADE_MAX: usize = 32;
@@ -117,7 +117,7 @@ fn a_full_disk_refuses_and_recovers() {
     });
     machine.cut(&mut Random::new(1));
     let said = server.kill_without_judging();
-    assert!(said.iter().any(|line| line.contains("the disk is full")), "the log says so");
+    assert!(said.iter().any(|line| line.contains("writes are refused")), "the log says so");
     machine.restart();
     let server = builder.start();
     tokio.block_on(async {
@@ -131,6 +131,55 @@ fn a_full_disk_refuses_and_recovers() {
     });
     server.stop();
     machine.unmount();
+}
+
+/// What is kept of the nearly full disk, MiB.
+const RESERVE: u64 = 16;
+
+/// Compactions stop when the disk has less than three reserves left, writes are refused below two, reads go on, and each resumes when
+/// its room is there again.
+#[test]
+fn a_nearly_full_disk_keeps_its_reserve() {
+    let mut machine = Machine::new();
+    machine.start();
+    let tokio = tokio();
+    let builder = builder_with(&machine, &format!("min_free_space_per_drive: {RESERVE}MiB\n"));
+    let server = builder.start();
+    let ballast = machine.data().join("ballast");
+    let files = || files_of(&machine.data());
+    let promises = tokio.block_on(async {
+        let session = connect(&server).await;
+        create(&session).await;
+        let mut promises = load_for(&session, &Promises::new(), Duration::from_millis(100)).await;
+        fill(&ballast);
+        leave(&ballast, RESERVE * 3 / 2);
+        until("writes are refused before the disk is full", &session, &mut promises, |count| count == 0).await;
+        check(&session, &promises, 0).await;
+        leave(&ballast, RESERVE);
+        until("writes are taken again", &session, &mut promises, |count| count > 100).await;
+        // Each flush leaves a file, and with four a table is compacted where there is room.
+        until("files gather", &session, &mut promises, |_| files() > 8).await;
+        std::fs::remove_file(&ballast).expect("the ballast is there");
+        until("they are compacted", &session, &mut promises, |_| files() < 8).await;
+        promises
+    });
+    machine.cut(&mut Random::new(1));
+    let said = server.kill_without_judging();
+    for words in ["writes are refused", "a compaction failed", "the disk is nearly full"] {
+        assert!(said.iter().any(|line| line.contains(words)), "the log says '{words}'");
+    }
+    machine.restart();
+    let server = builder.start();
+    tokio.block_on(async { check(&*connect(&server).await, &promises, 1).await });
+    server.stop();
+    machine.unmount();
+}
+
+/// Makes the ballast smaller by so many MiB.
+fn leave(ballast: &std::path::Path, mebibytes: u64) {
+    let file = std::fs::File::options().write(true).open(ballast).expect("the ballast is there");
+    let length = file.metadata().expect("it has a length").len();
+    file.set_len(length - (mebibytes << 20)).and_then(|()| file.sync_all()).expect("it can be cut");
 }
 
 /// Loads until the count of acknowledged writes of a while is as wished.

@@ -9,7 +9,7 @@ use helenus_tests::Random;
 
 use crate::disk::{Content, Disk, Remains};
 
-/// Room for what the rounds on one disk flush: nothing makes fewer files of many yet.
+/// Room for what the rounds on one disk flush and for what their compactions write beside it.
 const DISK_BYTES: u64 = 1 << 30;
 /// How long the kernel may take to let go of a device after the last process did.
 const UNMOUNT_TIME_MAX: Duration = Duration::from_secs(20);

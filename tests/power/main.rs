@@ -49,7 +49,11 @@ fn builder(machine: &Machine) -> Builder {
 
 /// The same with more lines in its configuration file.
 fn builder_with(machine: &Machine, lines: &str) -> Builder {
-    let lines = format!("commitlog_segment_size: 1MiB\ncommitlog_total_space: 2MiB\n{lines}");
+    builder_of(machine, &format!("commitlog_total_space: 2MiB\n{lines}"))
+}
+
+fn builder_of(machine: &Machine, lines: &str) -> Builder {
+    let lines = format!("commitlog_segment_size: 1MiB\n{lines}");
     let builder = Builder::new("uring", 1).with_data_in(machine.data()).configured(&lines);
     let builder = builder.with(&["--memory", "1G"]);
     match std::env::var("HELENUS_PLANT") {
@@ -236,6 +240,8 @@ fn what_was_acknowledged_survives_power_cuts() {
     let builder = builder(&machine);
     // Where nothing is put aside, what TRUNCATE takes away has been in the log only.
     let builders = [builder_with(&machine, "auto_snapshot: false\n"), builder.clone()];
+    // A flush syncs: it would hide that nothing else did.
+    let unflushed = builder_of(&machine, "commitlog_total_space: 1GiB\n");
     let mut expected = Expected::default();
     let (mut writes, mut flushed) = (0, 0);
     machine.start();
@@ -244,13 +250,17 @@ fn what_was_acknowledged_survives_power_cuts() {
         let (reactor, shards) = *random.choose(&configurations());
         let mode =
             if cut % CUTS_PER_DISK == CUTS_PER_DISK - 2 { "periodic" } else { *random.choose(&["group", "batch"]) };
-        let period = format!("{PERIOD_MS}ms");
-        let mut starting = builders[cut % 2].clone().dealt_to(reactor, shards).with(&["--commitlog-sync", mode]);
-        let mut length = Length::Synced(Duration::from_millis(20 + random.below(400) as u64));
-        if mode == "periodic" {
-            starting = starting.with(&["--commitlog-sync-period", &period]);
-            length = Length::Periodic;
-        }
+        let (starting, length) = match mode {
+            "periodic" => {
+                let period = format!("{PERIOD_MS}ms");
+                let given = ["--commitlog-sync", mode, "--commitlog-sync-period", &period];
+                (unflushed.clone().dealt_to(reactor, shards).with(&given), Length::Periodic)
+            }
+            _ => (
+                builders[cut % 2].clone().dealt_to(reactor, shards).with(&["--commitlog-sync", mode]),
+                Length::Synced(Duration::from_millis(20 + random.below(400) as u64)),
+            ),
+        };
         let mut server = starting.start();
         if mode != "periodic" && random.below(3) == 0 {
             // A kill first: what the next start reads may be in the disk's cache only. Then a cut with nothing written in between.

@@ -29,6 +29,8 @@ pub struct Builder {
     shards: u16,
     arguments: Vec<String>,
     ports: (u16, u16),
+    /// For operators and for metrics; 0 is none.
+    admin_ports: (u16, u16),
     data: Option<PathBuf>,
 }
 
@@ -55,7 +57,8 @@ impl Builder {
         let folder = std::env::temp_dir().join(unique);
         std::fs::create_dir_all(&folder).expect("the temporary folder can be written");
         let folder = Folder(Arc::new(FolderPath(folder)));
-        Builder { folder, reactor: reactor.to_string(), shards, arguments: Vec::new(), ports: (0, 0), data: None }
+        let (ports, admin_ports) = ((0, 0), (0, 0));
+        Builder { folder, reactor: reactor.to_string(), shards, arguments: Vec::new(), ports, admin_ports, data: None }
     }
 
     /// The same folder, started on another reactor and shard count.
@@ -74,6 +77,12 @@ impl Builder {
     /// The next starts take these ports again: a driver that reconnects must find the server where it was.
     pub fn on_ports_of(mut self, server: &Server) -> Builder {
         self.ports = (server.port, server.shard_aware_port);
+        self
+    }
+
+    /// Answering operators over HTTP, which servers of tests do not unless they are asked to: many run at once.
+    pub fn for_operators(mut self) -> Builder {
+        self.admin_ports = (free_port(), free_port());
         self
     }
 
@@ -108,6 +117,8 @@ impl Builder {
         let reactor = if is_refused { "auto" } else { &self.reactor };
         command.arg("serve").arg("--data-dir").arg(self.data()).current_dir(&self.folder.0.0);
         command.arg("--port").arg(self.ports.0.to_string()).arg("--shard-aware-port").arg(self.ports.1.to_string());
+        command.arg("--api-port").arg(self.admin_ports.0.to_string());
+        command.arg("--prometheus-port").arg(self.admin_ports.1.to_string());
         command.args(["--reactor", reactor, "--smp", &self.shards.to_string(), "--overprovisioned", "1"]);
         command.args(&self.arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let began = Instant::now();
@@ -125,6 +136,8 @@ impl Builder {
             readers,
             port: 0,
             shard_aware_port: 0,
+            api_port: self.admin_ports.0,
+            metrics_port: self.admin_ports.1,
             began,
             ready_after: Duration::ZERO,
             _folder: self.folder.clone(),
@@ -150,6 +163,12 @@ fn refused(binary: &Path) -> Command {
     let mut command = Command::new("python3");
     command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("drivers/python/refusal.py")).arg(binary);
     command
+}
+
+/// A port that nobody listens on now.
+fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("there is a free port");
+    listener.local_addr().expect("it is bound").port()
 }
 
 /// A number that no other server of this process has.
@@ -199,6 +218,10 @@ pub struct Server {
     pub port: u16,
     /// Where the client's source port chooses the shard.
     pub shard_aware_port: u16,
+    /// Where it answers operators, and where it tells metrics; 0: nowhere.
+    pub api_port: u16,
+    /// See there.
+    pub metrics_port: u16,
     /// When the process was started.
     pub began: Instant,
     /// How long it took from there to the ready line.

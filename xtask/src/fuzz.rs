@@ -14,7 +14,7 @@ const TARGET: &str = "x86_64-unknown-linux-gnu";
 const FLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares -Zsanitizer=address -Cdebug-assertions";
-const BUILD_BUDGET: Duration = Duration::from_secs(300);
+const BUILD_BUDGET: Duration = Duration::from_secs(400);
 /// A decoder that takes more for an input of at most 64 KiB takes it for a length that it did not check.
 const MEMORY_MIB_MAX: u32 = 512;
 

@@ -21,18 +21,43 @@ enum Echo {
     KeptOnly,
 }
 
+/// Why the lines of a command end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// It has ended.
+    Itself,
+    /// It has said what was waited for.
+    Said,
+    /// Its time is over.
+    Budget,
+}
+
 /// Runs the command, prints what it says, and ends it with all its children when `budget` is over.
 pub fn run(command: &mut Command, budget: Duration) -> Result<Output, String> {
     println!("+ {}", shown(command));
-    run_with(command, budget, Echo::Printed)
+    run_with(command, budget, Echo::Printed, &|_| false)
 }
 
 /// The same, only keeping what it says: for a run whose failures are no failures of this one.
 pub fn run_unprinted(command: &mut Command, budget: Duration) -> Result<Output, String> {
-    run_with(command, budget, Echo::KeptOnly)
+    run_with(command, budget, Echo::KeptOnly, &|_| false)
 }
 
-fn run_with(command: &mut Command, budget: Duration, echo: Echo) -> Result<Output, String> {
+/// The same; ends it, with all its children, at the first line for which `is_enough`. That is no success.
+pub fn run_unprinted_until(
+    command: &mut Command,
+    budget: Duration,
+    is_enough: &dyn Fn(&str) -> bool,
+) -> Result<Output, String> {
+    run_with(command, budget, Echo::KeptOnly, is_enough)
+}
+
+fn run_with(
+    command: &mut Command,
+    budget: Duration,
+    echo: Echo,
+    is_enough: &dyn Fn(&str) -> bool,
+) -> Result<Output, String> {
     let deadline = Instant::now() + budget;
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let mut child = command.spawn().map_err(|error| format!("cannot start {}: {error}", shown(command)))?;
@@ -41,9 +66,11 @@ fn run_with(command: &mut Command, budget: Duration, echo: Echo) -> Result<Outpu
         forward(child.stdout.take().expect("piped above"), sender.clone(), echo),
         forward(child.stderr.take().expect("piped above"), sender, echo),
     ];
-    let (mut kept, in_time) = collect(&lines, deadline);
-    if !in_time {
+    let (mut kept, end) = collect(&lines, deadline, is_enough);
+    if end == End::Budget {
         println!("over its budget of {} s: ended", budget.as_secs());
+    }
+    if end != End::Itself {
         kill_group(&child);
     }
     let status = child.wait().map_err(|error| format!("cannot wait for {}: {error}", shown(command)))?;
@@ -51,7 +78,7 @@ fn run_with(command: &mut Command, budget: Duration, echo: Echo) -> Result<Outpu
         reader.join().map_err(|_| "a reader of output panicked".to_string())?;
     }
     kept.extend(lines.try_iter());
-    Ok(Output { lines: kept, success: in_time && status.success() })
+    Ok(Output { lines: kept, success: end == End::Itself && status.success() })
 }
 
 /// Runs the command and fails when it does.
@@ -90,14 +117,20 @@ fn forward(stream: impl Read + Send + 'static, lines: Sender<String>, echo: Echo
     })
 }
 
-/// Lines until both streams end; whether that was before the deadline.
-fn collect(lines: &Receiver<String>, deadline: Instant) -> (Vec<String>, bool) {
+/// Lines until both streams end, one is enough or the deadline comes.
+fn collect(lines: &Receiver<String>, deadline: Instant, is_enough: &dyn Fn(&str) -> bool) -> (Vec<String>, End) {
     let mut kept = Vec::new();
     loop {
         match lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-            Ok(line) => kept.push(line),
-            Err(RecvTimeoutError::Disconnected) => return (kept, true),
-            Err(RecvTimeoutError::Timeout) => return (kept, false),
+            Ok(line) => {
+                let is_last = is_enough(&line);
+                kept.push(line);
+                if is_last {
+                    return (kept, End::Said);
+                }
+            }
+            Err(RecvTimeoutError::Disconnected) => return (kept, End::Itself),
+            Err(RecvTimeoutError::Timeout) => return (kept, End::Budget),
         }
     }
 }
@@ -117,6 +150,16 @@ mod tests {
             .expect("starts");
         assert!(!output.success);
         assert_eq!(output.lines.len(), 2);
+    }
+
+    #[test]
+    fn a_command_that_has_said_enough_is_ended() {
+        let began = Instant::now();
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo one; echo two; sleep 30"]);
+        let output = run_unprinted_until(&mut command, Duration::from_secs(20), &|line| line == "two").expect("starts");
+        assert!(!output.success && output.lines == ["one", "two"]);
+        assert!(began.elapsed() < Duration::from_secs(10));
     }
 
     #[test]

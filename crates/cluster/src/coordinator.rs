@@ -26,7 +26,7 @@ use std::rc::Rc;
 use runtime::sync::Semaphore;
 use runtime::{Mesh, MeshSeat, Runtime, ShardId};
 use schema::ReplicationStrategy;
-use topology::{ConsistencyLevel, Ring, Sharder, Token};
+use topology::{ConsistencyLevel, NodeIndex, Ring, Sharder, Token};
 
 use crate::messaging::{Peer, PeerParts, PeerSocket};
 use nodes::Nodes;
@@ -139,6 +139,11 @@ impl Coordinator {
     #[inline]
     pub fn is_read_here(&self, plan: &ReplicaPlan<'_>) -> bool {
         plan.shard == self.inner.runtime.shard() && plan.is_local_read(&self.inner.nodes)
+    }
+
+    /// Whether a node answers, as this shard sees it.
+    pub fn is_up(&self, node: NodeIndex) -> bool {
+        self.inner.nodes.is_alive(node)
     }
 
     /// The cluster's nodes.

@@ -278,20 +278,7 @@ impl<'t> Parser<'t> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Without the prefix that all of them have.
-    fn full(text: &str) -> String {
-        let mut out = String::new();
-        let mut rest = text;
-        while let Some(at) = rest.find(|c: char| c.is_ascii_uppercase()) {
-            let end = rest[at..].find(|c: char| !c.is_ascii_alphanumeric()).map_or(rest.len(), |length| at + length);
-            out.push_str(&rest[..at]);
-            out.push_str(PACKAGE);
-            out.push_str(&rest[at..end]);
-            rest = &rest[end..];
-        }
-        out + rest
-    }
+    use crate::samples::full_class_name as full;
 
     #[test]
     fn names_round_trip() {

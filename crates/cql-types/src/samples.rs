@@ -14,7 +14,22 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 
+use crate::class_name::PACKAGE;
 use crate::{CqlType, Duration, Field, compose};
+
+/// A marshal class's name as Cassandra writes it in full, from one without its package: `ListType(Int32Type)`.
+pub fn full_class_name(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(|c: char| c.is_ascii_uppercase()) {
+        let end = rest[at..].find(|c: char| !c.is_ascii_alphanumeric()).map_or(rest.len(), |length| at + length);
+        out.push_str(&rest[..at]);
+        out.push_str(PACKAGE);
+        out.push_str(&rest[at..end]);
+        rest = &rest[end..];
+    }
+    out + rest
+}
 
 /// Every native type but counters, which stand in no other type.
 pub const NATIVES: [&str; 19] = [

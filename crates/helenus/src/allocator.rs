@@ -36,7 +36,8 @@ mod tests {
         assert_eq!(before, 1000, "mimalloc numbers its options otherwise, or has another default");
         super::keep_purges_from_threads();
         // SAFETY: as above.
-        assert_eq!(unsafe { mi_option_get(super::PURGE_DELAY) }, super::NEVER.into());
+        let after = unsafe { mi_option_get(super::PURGE_DELAY) };
+        assert_eq!(after, i64::from(super::NEVER));
         super::purge();
     }
 }

@@ -1,5 +1,7 @@
 //! The command line of the whole binary.
 
+use std::ffi::OsString;
+
 use clap::{Parser, Subcommand};
 
 use crate::config::Arguments;
@@ -27,4 +29,13 @@ pub enum Command {
     Stress(Box<stress::Arguments>),
     /// Look into SSTables, Cassandra's too
     Sstable(filetools::Arguments),
+    /// Check this host, or reckon how large a cluster must be
+    Doctor(doctor::Arguments),
+    /// Ask a running node and steer it, as Cassandra's nodetool does
+    #[command(disable_help_flag = true)]
+    Nodetool {
+        /// A command and its options: `nodetool help` lists them
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
 }

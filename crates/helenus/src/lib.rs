@@ -3,5 +3,6 @@
 mod allocator;
 pub mod cli;
 pub mod config;
+mod logging;
 pub mod node;
 pub mod serve;

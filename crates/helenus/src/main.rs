@@ -23,13 +23,21 @@ fn main() -> ExitCode {
         Some(Command::Serve(arguments)) => helenus::serve::serve(&arguments),
         Some(Command::Stress(arguments)) => told(stress::run(*arguments)),
         Some(Command::Sstable(arguments)) => told(filetools::run(arguments)),
+        Some(Command::Doctor(arguments)) => told_code(doctor::run(&arguments)),
+        // Its arguments are its own affair: Cassandra's spellings, and Cassandra's exit codes.
+        Some(Command::Nodetool { arguments }) => nodetool::run(arguments),
     }
 }
 
 /// The exit code, and why it is not 0.
 fn told(outcome: Result<(), impl std::fmt::Display>) -> ExitCode {
+    told_code(outcome.map(|()| ExitCode::SUCCESS))
+}
+
+/// The same, of a command that says in its exit code what it found.
+fn told_code(outcome: Result<ExitCode, impl std::fmt::Display>) -> ExitCode {
     match outcome {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             eprintln!("helenus: {error}");
             ExitCode::FAILURE

@@ -8,7 +8,7 @@
 //! (lead)  the ports are bound: their true numbers are part of what the next step tells clients
 //! Serve   each shard makes its engine and its server
 //! Finish  logged batches that were not delivered are, before anyone can see them in part
-//! Retire  logs of another shard count are removed, now that every shard has made the records its own
+//! Retire  logs of another shard count are removed, now that every shard has made the records its own; operators are answered
 //! (lead)  accepts connections; the node is ready; waits for the signal to end; stops accepting
 //! Drain   each shard answers what is under way
 //! Sync    each shard syncs its log, to which the others' last requests may have written
@@ -19,10 +19,12 @@
 
 mod error;
 mod lead;
+mod operator;
 mod shard;
 
 pub use error::NodeError;
 
+use admin::{QuestionSeat, Questions};
 use query::EngineSeats;
 use runtime::sync::Queue;
 use runtime::{Group, MeshSeat, Responder, Runtime, ShardId};
@@ -40,13 +42,23 @@ pub struct Seat {
     commands: MeshSeat<Command, Answer>,
     engine: EngineSeats,
     server: server::Seat,
+    /// Where operators ask the shard, if they may.
+    questions: Option<QuestionSeat>,
 }
 
-/// One seat per shard, to be made before the shards run.
+/// One seat per shard, to be made before the shards run. Nobody asks them from outside.
 pub fn seats(shards: u16) -> Vec<Seat> {
     let commands = runtime::mesh(shards, COMMANDS_MAX);
     let rest = query::engine_seats(shards).into_iter().zip(server::seats(shards));
-    commands.into_iter().zip(rest).map(|(commands, (engine, server))| Seat { commands, engine, server }).collect()
+    let seat = |(commands, (engine, server))| Seat { commands, engine, server, questions: None };
+    commands.into_iter().zip(rest).map(seat).collect()
+}
+
+/// [`seats`] of shards that operators may ask, and how.
+pub fn seats_for_operators(shards: u16) -> (Vec<Seat>, Questions) {
+    let (asker, questions) = admin::questions(shards);
+    let seat = |(seat, questions)| Seat { questions: Some(questions), ..seat };
+    (seats(shards).into_iter().zip(questions).map(seat).collect(), asker)
 }
 
 /// Commands under way from shard 0 to one shard. They come one after another.
@@ -75,7 +87,7 @@ pub async fn run(runtime: Runtime, seat: Seat, config: Config, ready: impl FnOnc
             tracing::error!("a command for this shard was lost");
         }
     });
-    let node = ShardNode::new(runtime.clone(), config.clone(), seat.engine, seat.server);
+    let node = ShardNode::new(runtime.clone(), config.clone(), (seat.engine, seat.server, seat.questions));
     if runtime.shard() != ShardId(0) {
         node.follow(commands).await;
         return Ok(());

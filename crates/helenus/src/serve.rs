@@ -3,12 +3,12 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use admin::{Bound, Endpoint};
 use runtime::Options;
-use tracing::Level;
-use tracing_subscriber::fmt::MakeWriter;
 
 use crate::allocator;
 use crate::config::{Arguments, Config, Machine, print_size};
+use crate::logging;
 use crate::node::{self, Ready};
 
 /// Runs a node until it is told to end.
@@ -25,7 +25,7 @@ pub fn serve(arguments: &Arguments) -> ExitCode {
 
 fn try_serve(arguments: &Arguments) -> Result<(), String> {
     let (config, pointless) = Config::resolve(arguments, &Machine::ask()).map_err(|error| error.to_string())?;
-    log_to(config.log_level, config.log_to_stdout);
+    let log_level = logging::start(config.log_level, config.log_to_stdout);
     if !pointless.is_empty() {
         tracing::warn!("accepted without effect, as Helenus needs no such setting: {}", pointless.join(", "));
     }
@@ -37,6 +37,7 @@ fn try_serve(arguments: &Arguments) -> Result<(), String> {
         commitlog_sync = ?config.commitlog_sync,
         "starting"
     );
+    let bound = bind_for_operators(&config)?;
     allocator::keep_purges_from_threads();
     let options = Options {
         reactor: config.reactor,
@@ -44,7 +45,9 @@ fn try_serve(arguments: &Arguments) -> Result<(), String> {
         handle_signals: true,
         housekeeping: Some(allocator::purge),
     };
-    let mains = node::seats(config.shards)
+    let (seats, questions) = node::seats_for_operators(config.shards);
+    let parts = admin::Parts { bound, questions, log_level, version: env!("CARGO_PKG_VERSION") };
+    let mains = seats
         .into_iter()
         .map(|seat| {
             let config = config.clone();
@@ -55,8 +58,31 @@ fn try_serve(arguments: &Arguments) -> Result<(), String> {
             }
         })
         .collect();
-    let results = runtime::run(options, mains).map_err(|error| error.to_string())?;
+    let results = runtime::run_beside(options, mains, admin::companion(parts)).map_err(|error| error.to_string())?;
     results.into_iter().collect()
+}
+
+/// The operators' ports. One that would be open to the world is left closed without `--insecure`: start lines of ScyllaDB that name such
+/// an address still start the node.
+fn bind_for_operators(config: &Config) -> Result<Bound, String> {
+    let closed = |endpoint: Option<Endpoint>, what: &str| {
+        let endpoint = endpoint?;
+        let is_allowed = endpoint.address.ip().is_loopback() || config.insecure;
+        if !is_allowed {
+            let address = endpoint.address;
+            tracing::warn!(%address, "there is no {what}: the address is not loopback, there is no authentication, and --insecure was not given");
+        }
+        is_allowed.then_some(endpoint)
+    };
+    let bound = admin::bind(closed(config.api, "REST"), closed(config.metrics, "metrics"));
+    let bound = bound.map_err(|error| error.to_string())?;
+    if let Some(api) = bound.api() {
+        tracing::info!(%api, "operators are answered over HTTP");
+    }
+    if let Some(metrics) = bound.metrics() {
+        tracing::info!(%metrics, "metrics for Prometheus");
+    }
+    Ok(bound)
 }
 
 /// The ready line, on standard output whatever the log does: people and scripts wait for it.
@@ -74,26 +100,4 @@ fn announce(ready: &Ready, data: &std::path::Path) {
     );
     // A closed standard output is no reason to end a server.
     let _ = out.write_all(line.as_bytes()).and_then(|()| out.flush());
-}
-
-/// Starts logging. Nothing on the way of a request logs below `debug`, so the lock inside the writer is not met there.
-fn log_to(level: Level, to_stdout: bool) {
-    let subscriber =
-        tracing_subscriber::fmt().with_max_level(level).with_target(false).with_writer(LogTarget { to_stdout });
-    // Colours are for people at terminals, not for files.
-    let is_terminal =
-        if to_stdout { io::IsTerminal::is_terminal(&io::stdout()) } else { io::IsTerminal::is_terminal(&io::stderr()) };
-    subscriber.with_ansi(is_terminal).init();
-}
-
-struct LogTarget {
-    to_stdout: bool,
-}
-
-impl<'a> MakeWriter<'a> for LogTarget {
-    type Writer = Box<dyn Write>;
-
-    fn make_writer(&'a self) -> Box<dyn Write> {
-        if self.to_stdout { Box::new(io::stdout()) } else { Box::new(io::stderr()) }
-    }
 }

@@ -7,6 +7,7 @@
 mod batch;
 mod control;
 mod ddl;
+mod facts;
 mod long;
 mod now;
 mod prepare;

@@ -30,6 +30,8 @@ pub(crate) struct Core {
     pub(crate) peers: Peers,
     /// This shard's ends of the meshes.
     pub(crate) meshes: RefCell<Vec<Rc<dyn Exchange>>>,
+    /// Where threads that are no shards ask this one.
+    pub(crate) outside: RefCell<Vec<Rc<dyn Exchange>>>,
     /// Shards that were sent something in this turn.
     pub(crate) sent_to: RefCell<Vec<bool>>,
     has_sent: Cell<bool>,
@@ -80,6 +82,7 @@ impl Core {
             timers: RefCell::default(),
             random,
             meshes: RefCell::default(),
+            outside: RefCell::default(),
             sent_to: RefCell::new(vec![false; peers.count()]),
             has_sent: Cell::new(false),
             gone_count: Cell::new(0),
@@ -181,7 +184,8 @@ impl Core {
 
     /// Takes messages from the other shards. The time afterwards.
     fn exchange(&self, now: Instant) -> Instant {
-        if self.peers.count() == 1 {
+        let is_asked = self.is_asked_from_outside();
+        if self.peers.count() == 1 && !is_asked {
             return now;
         }
         let gone_count = self.peers.gone_count();
@@ -199,6 +203,10 @@ impl Core {
             }
             index += 1;
         }
+        if is_asked {
+            let ends = self.outside.borrow().clone();
+            messages += ends.into_iter().map(Exchange::exchange).sum::<usize>();
+        }
         if messages == 0 {
             return now;
         }
@@ -212,7 +220,14 @@ impl Core {
     }
 
     pub(crate) fn has_messages(&self) -> bool {
-        self.peers.gone_count() != self.gone_count.get() || self.meshes.borrow().iter().any(|mesh| mesh.has_incoming())
+        self.peers.gone_count() != self.gone_count.get()
+            || self.meshes.borrow().iter().any(|mesh| mesh.has_incoming())
+            || self.is_asked_from_outside()
+    }
+
+    #[inline]
+    fn is_asked_from_outside(&self) -> bool {
+        self.outside.borrow().iter().any(|end| end.has_incoming())
     }
 
     /// Takes note that the shard is to be woken at the turn's end if it sleeps.
@@ -274,6 +289,10 @@ impl Core {
             mesh.close();
         }
         drop(meshes);
+        let outside = std::mem::take(&mut *self.outside.borrow_mut());
+        for end in outside {
+            end.close();
+        }
         self.peers.announce_gone(self.index());
         let clock = self.clock.clone();
         // From here on every wait is the reactor's, which workers must end.

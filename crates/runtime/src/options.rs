@@ -36,6 +36,14 @@ pub struct Options {
     pub housekeeping: Option<fn()>,
 }
 
+/// A thread beside the shards. It runs with the shards' signals blocked, and must end when they have: see [`crate::Outside::ended`].
+pub struct Companion {
+    /// The thread's name.
+    pub name: &'static str,
+    /// What it does.
+    pub body: Box<dyn FnOnce() + Send>,
+}
+
 /// Why the shards could not be started.
 #[derive(Debug)]
 pub enum StartError {

@@ -250,6 +250,11 @@ impl Runtime {
         self.name_done(NamespaceCall::Rename { from: from.into(), to: to.into() }).await
     }
 
+    /// Gives a file a further name; an error if there is one already. The file is there until its last name is removed.
+    pub async fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.name_done(NamespaceCall::Link { from: from.into(), to: to.into() }).await
+    }
+
     /// Removes a file.
     pub async fn remove_file(&self, path: &Path) -> io::Result<()> {
         self.name_done(NamespaceCall::RemoveFile { path: path.into() }).await
@@ -285,6 +290,14 @@ impl Runtime {
     pub async fn read_file(&self, path: &Path) -> io::Result<Vec<u8>> {
         match self.name(NamespaceCall::ReadFile { path: path.into(), bytes_max: READ_FILE_BYTES_MAX }).await? {
             NamespaceReply::Bytes(bytes) => Ok(bytes),
+            _ => unreachable!("{ANSWERED}"),
+        }
+    }
+
+    /// What the file system that holds `path` has left for us, bytes.
+    pub async fn free_bytes(&self, path: &Path) -> io::Result<u64> {
+        match self.name(NamespaceCall::FreeBytes { path: path.into() }).await? {
+            NamespaceReply::FreeBytes(bytes) => Ok(bytes),
             _ => unreachable!("{ANSWERED}"),
         }
     }

@@ -8,7 +8,7 @@ use std::thread::{Builder, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
 use crate::core::{Core, CoreParts};
-use crate::options::{Options, ReactorKind, ShardId, StartError};
+use crate::options::{Companion, Options, ReactorKind, ShardId, StartError};
 use crate::reactor::{Clock, Peers, Random, Reactor};
 use crate::runtime::Runtime;
 use crate::sys::thread::{SignalsBlocked, pin};
@@ -19,6 +19,20 @@ const HOUSEKEEPING_PERIOD: Duration = Duration::from_secs(1);
 /// Runs one shard per entry of `mains`, each on its own thread, until every main has ended. Gives their results in the
 /// shards' order. No main begins before all shards have their thread and reactor.
 pub fn run<T, F, Fut>(options: Options, mains: Vec<F>) -> Result<Vec<T>, StartError>
+where
+    T: Send,
+    F: FnOnce(Runtime) -> Fut + Send,
+    Fut: Future<Output = T>,
+{
+    run_beside(options, mains, None)
+}
+
+/// [`run`] with a thread beside the shards, which begins after them and is waited for at the end. Simulated shards have none.
+pub fn run_beside<T, F, Fut>(
+    options: Options,
+    mains: Vec<F>,
+    companion: Option<Companion>,
+) -> Result<Vec<T>, StartError>
 where
     T: Send,
     F: FnOnce(Runtime) -> Fut + Send,
@@ -53,6 +67,12 @@ where
         // Dropped with this scope, also by a panic: then the thread ends.
         let _shards_run = options.housekeeping.map(|work| keep_house(scope, work)).transpose()?;
         let running: Vec<_> = shards.into_iter().map(StartedShard::go).collect();
+        if let Some(Companion { name, body }) = companion
+            && let Err(error) = Builder::new().name(name.to_owned()).spawn_scoped(scope, body)
+        {
+            // The shards have begun, and do without.
+            tracing::error!(%error, name, "a thread beside the shards cannot be started");
+        }
         Ok(running.into_iter().map(join).collect())
     })
 }

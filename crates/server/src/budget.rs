@@ -62,6 +62,11 @@ impl Budget {
         self.refused.get()
     }
 
+    /// Requests that are tasks now.
+    pub(crate) fn tasks(&self) -> usize {
+        self.tasks.get()
+    }
+
     /// Bytes under way.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.get()

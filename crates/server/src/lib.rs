@@ -8,8 +8,10 @@ mod buffers;
 mod connection;
 mod events;
 mod limits;
+mod requests;
 mod server;
 
 pub use acceptor::{ListenError, Listeners, Listening};
 pub use limits::Limits;
+pub use requests::RequestKind;
 pub use server::{Seat, Server, ServerStats, seats};

@@ -8,12 +8,14 @@ use std::time::Duration;
 use query::Engine;
 use runtime::sync::Notify;
 use runtime::{Group, Mesh, MeshSeat, Responder, Runtime, ShardId, Socket, TaskHandle};
+use stdx::LogHistogram;
 
 use crate::Limits;
 use crate::budget::Budget;
 use crate::buffers::Buffers;
 use crate::connection::{self, Connection};
 use crate::events;
+use crate::requests::Requests;
 
 /// How long a drained server waits for its clients to close.
 const LINGER: Duration = Duration::from_millis(500);
@@ -53,6 +55,8 @@ pub struct ServerStats {
     pub requests: u64,
     /// Requests that had to wait, each as a task.
     pub requests_waited: u64,
+    /// Those of them that do now.
+    pub requests_under_way: u64,
     /// Bytes of large frames that are arriving and of requests that wait.
     pub bytes_in_flight: u64,
     /// Requests answered with OVERLOADED by this layer.
@@ -70,6 +74,7 @@ pub(crate) struct Inner {
     pub(crate) budget: Rc<Budget>,
     pub(crate) buffers: Rc<Buffers>,
     pub(crate) stats: Cell<ServerStats>,
+    pub(crate) requests: RefCell<Requests>,
     pub(crate) connections: RefCell<BTreeMap<u64, Rc<Connection>>>,
     next_connection: Cell<u64>,
     pub(crate) draining: Cell<bool>,
@@ -91,6 +96,7 @@ impl Server {
             budget: Rc::new(Budget::new(limits)),
             buffers: Rc::default(),
             stats: Cell::default(),
+            requests: RefCell::default(),
             connections: RefCell::default(),
             next_connection: Cell::new(0),
             draining: Cell::new(false),
@@ -122,9 +128,25 @@ impl Server {
         ServerStats {
             connections,
             overloaded: self.inner.budget.refused(),
+            requests_under_way: self.inner.budget.tasks() as u64,
             bytes_in_flight: self.inner.budget.bytes() as u64,
             ..self.inner.stats.get()
         }
+    }
+
+    /// Each kind of requests with the microseconds that each took, from its arrival until its reply was ready to be sent.
+    pub fn requests_by_kind(&self) -> Vec<(&'static str, LogHistogram)> {
+        self.inner.requests.borrow().by_kind()
+    }
+
+    /// Each error and how often a request was answered with it.
+    pub fn errors(&self) -> Vec<(&'static str, u64)> {
+        self.inner.requests.borrow().errors()
+    }
+
+    /// Whether clients are served: not from a drain on.
+    pub fn is_serving(&self) -> bool {
+        !self.inner.draining.get()
     }
 
     /// Stops accepting; for shard 0, before the shards drain.

@@ -68,21 +68,9 @@ pub fn fixed_length(ty: &CqlType) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use cql_types::samples::full_class_name as full;
 
-    /// Without the prefix that all of them have.
-    fn full(text: &str) -> String {
-        let mut out = String::new();
-        let mut rest = text;
-        while let Some(at) = rest.find(|c: char| c.is_ascii_uppercase()) {
-            let end = rest[at..].find(|c: char| !c.is_ascii_alphanumeric()).map_or(rest.len(), |length| at + length);
-            out.push_str(&rest[..at]);
-            out.push_str(PACKAGE);
-            out.push_str(&rest[at..end]);
-            rest = &rest[end..];
-        }
-        out + rest
-    }
+    use super::*;
 
     #[test]
     fn keys_and_orders_are_read_and_written() {

@@ -1,10 +1,12 @@
 //! What the standard library lacks: byte cursors, varints, aligned buffers, bounded queues.
 
 pub mod aligned_buf;
+pub mod log_histogram;
 pub mod marks;
 pub mod reader;
 pub mod spsc;
 pub mod varint;
 
 pub use aligned_buf::AlignedBuf;
+pub use log_histogram::{LogHistogram, upper_bounds};
 pub use reader::{ReadError, Reader};

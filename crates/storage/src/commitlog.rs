@@ -134,7 +134,8 @@ impl CommitLog {
     ) -> Self {
         let planted = options.planted;
         let dsync = !matches!(options.sync, SyncMode::Periodic { .. }) && !planted.is(Bug::SyncLeftOut);
-        let folder = Folder { runtime: runtime.clone(), path, segment_bytes: options.segment_bytes, dsync, planted };
+        let (segment_bytes, disk_reserve) = (options.segment_bytes, options.disk_reserve);
+        let folder = Folder { runtime: runtime.clone(), path, segment_bytes, disk_reserve, dsync, planted };
         let salt = if planted.is(Bug::SaltIgnored) { 0 } else { runtime.random_u64() };
         let shard = runtime.shard().0;
         let head = SegmentHead { shard, shard_count, boot: options.boot, segment: 0, salt };

@@ -11,6 +11,7 @@
 
 mod compactor;
 mod merge;
+mod operator;
 mod outputs;
 mod purge;
 pub mod strategy;

@@ -19,7 +19,7 @@ use crate::shard::Shard;
 /// The folder of the tables' files below the data folder.
 const DATA: &str = "data";
 /// The folder of the snapshots in a table's folder.
-const SNAPSHOTS: &str = "snapshots";
+pub(crate) const SNAPSHOTS: &str = "snapshots";
 
 /// Why files are taken away; the beginning of a snapshot's name, as Cassandra has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

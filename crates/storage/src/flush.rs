@@ -21,6 +21,7 @@ use crate::generation::Generations;
 use crate::manifest::{FileName, LiveRecord, Record};
 use crate::memtable::{FlushItem, FlushWalk, Memtable};
 use crate::shard::{Engine, LogSequence, Shard};
+use crate::space::{self, Taker};
 use crate::sstable::{Estimates, Sstable, SstableWriter, WriteError};
 use crate::tables::{FilesChange, Frozen, LiveFile};
 
@@ -65,11 +66,28 @@ pub(crate) struct Flusher {
     /// The log sequence of the last truncation in this process.
     truncated_at: Cell<Option<u64>>,
     pub(crate) generations: Generations,
+    /// Whether a memtable is being written.
+    is_writing: Cell<bool>,
     /// Files written so far.
     pub(crate) flushes: Cell<u64>,
 }
 
 impl Flusher {
+    /// Whether a memtable is being written.
+    pub(crate) fn is_writing(&self) -> bool {
+        self.is_writing.get()
+    }
+
+    /// Writes that wait for memory.
+    pub(crate) fn writes_waiting(&self) -> usize {
+        self.waiting.get()
+    }
+
+    /// Flushes that failed since the start.
+    pub(crate) fn failure_count(&self) -> u64 {
+        self.failures.get()
+    }
+
     /// Whether flushes make no room at present.
     pub(crate) fn is_failing(&self) -> bool {
         self.is_failing.get()
@@ -198,7 +216,12 @@ impl Shard {
         let mut rest = RETRY_FIRST;
         loop {
             let ended = match self.next_job() {
-                Ok(Some(job)) => self.write_out(job).await,
+                Ok(Some(job)) => {
+                    self.flusher().is_writing.set(true);
+                    let ended = self.write_out(job).await;
+                    self.flusher().is_writing.set(false);
+                    ended
+                }
                 Ok(None) => {
                     // What could not be flushed was truncated or dropped.
                     self.flusher().is_failing.set(false);
@@ -313,6 +336,9 @@ impl Shard {
         if self.swap(&job, Some(sstable)) {
             self.log().flushed(job.table.id, job.frozen.covered);
             self.flusher().flushes.set(self.flusher().flushes.get() + 1);
+            if let Some(table) = self.engine().tables.get_mut(job.table.id) {
+                table.flushes += 1;
+            }
             self.compactor().flushed(job.table.id, bytes);
             self.settle_cache(job.table.id, merged).await;
         } else {
@@ -339,6 +365,10 @@ impl Shard {
     async fn write_file(&self, job: &Job) -> Result<Option<(LiveRecord, Rc<Sstable>)>, FlushError> {
         let folder = self.table_folder(&job.table);
         let path = self.prepare_folder(&folder).await?;
+        // Compressed it takes less.
+        let (reserve, bytes) = (self.options().disk_reserve, job.frozen.memtable.bytes() as u64);
+        let room = space::require(self.runtime(), &path, reserve, Taker::Flush, bytes).await;
+        room.map_err(|error| FlushError::Write { what: format!("{}: {error}", path.display()) })?;
         let generation = self.flusher().generations.next(self.runtime());
         let descriptor = sstable::Descriptor { version: sstable::Version::DA, generation: generation.clone() };
         let name = FileName { table: job.table.id, folder, descriptor: descriptor.clone() };

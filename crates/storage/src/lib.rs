@@ -9,6 +9,7 @@ mod commitlog;
 mod compaction;
 mod discard;
 mod error;
+mod figures;
 mod flush;
 mod generation;
 mod manifest;
@@ -18,6 +19,8 @@ pub mod reader;
 mod recovery;
 mod shard;
 mod sink;
+mod snapshot;
+mod space;
 mod sstable;
 mod steps;
 mod tables;
@@ -27,9 +30,11 @@ pub use batchlog::{BatchId, UnfinishedBatch};
 pub use cache::CacheCounters;
 pub use compaction::{Compacted, CompactionError};
 pub use error::{ApplyError, FlushError, OpenError, SyncError};
+pub use figures::{Buckets, RunningCompaction, StorageLoad, TableFigures};
 pub use options::{ReplayPosition, StorageOptions, SyncMode, Truncations};
 pub use shard::{Ack, LogSequence, Shard, StorageStats};
 pub use sink::{DataSink, Flow, ReadEnd, RowSink};
+pub use snapshot::{SnapshotError, SnapshotFigures};
 pub use sstable::{
     Estimates, PageCache, ReadCounts, ReadError, ReadWindow, Sstable, SstableInfo, SstableWriter, WriteError,
 };

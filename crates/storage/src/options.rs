@@ -63,6 +63,8 @@ pub struct StorageOptions {
     pub compacts: bool,
     /// What the compactions of all shards together may write, bytes of data a second; 0: as much as they can.
     pub compaction_throughput: u64,
+    /// What of the disk is kept for what gives room back, bytes; see [`crate::space`]. 0: nothing.
+    pub disk_reserve: u64,
     /// Whether what TRUNCATE and DROP take away is put aside as a snapshot.
     pub auto_snapshot: bool,
     /// Whether files of others that lie in the tables' folders are taken in at the start.
@@ -87,6 +89,9 @@ impl StorageOptions {
     /// What compactions may write by default, bytes a second.
     pub const COMPACTION_THROUGHPUT: u64 = 64 << 20;
 
+    /// What of the disk is kept by default.
+    pub const DISK_RESERVE: u64 = 50 << 20;
+
     /// Defaults for everything but the folder, the boot and the budget.
     pub fn new(dir: impl Into<PathBuf>, boot: u64, memory_bytes: usize) -> Self {
         StorageOptions {
@@ -100,6 +105,7 @@ impl StorageOptions {
             log_bytes_max: 1 << 30,
             compacts: true,
             compaction_throughput: Self::COMPACTION_THROUGHPUT,
+            disk_reserve: Self::DISK_RESERVE,
             auto_snapshot: true,
             takes_in_foreign_files: false,
             sync: SyncMode::Group,

@@ -279,6 +279,7 @@ impl Shard {
             }
         }
         table.memtable.apply(pool, scratch, &mutation);
+        table.writes += 1;
         counts.mutations += 1;
         let is_alarming = pool.is_alarming();
         let is_cache_to_shrink = cache.is_to_shrink(pool.used());
@@ -336,6 +337,7 @@ impl Shard {
             if is_durable {
                 log.note(table.id, &mut table.mark);
             }
+            table.writes += 1;
             counts.mutations += 1;
         }
         if is_durable {
@@ -384,7 +386,10 @@ impl Shard {
     pub fn read(&self, command: &ReadCommand<'_>, sink: &mut impl RowSink) -> Option<ReadEnd> {
         let engine = self.inner.engine.borrow();
         match engine.tables.get(command.table) {
-            Some(table) => engine.served(table, command).map(|alone| alone.read(command, sink)),
+            Some(table) => engine.served(table, command).map(|alone| {
+                table.count_read(command);
+                alone.read(command, sink)
+            }),
             None => Some(ReadEnd::Complete),
         }
     }
@@ -394,7 +399,10 @@ impl Shard {
     pub fn read_data(&self, command: &ReadCommand<'_>, sink: &mut impl DataSink) -> Option<ReadEnd> {
         let engine = self.inner.engine.borrow();
         match engine.tables.get(command.table) {
-            Some(table) => engine.served(table, command).map(|alone| alone.read_data(command, sink)),
+            Some(table) => engine.served(table, command).map(|alone| {
+                table.count_read(command);
+                alone.read_data(command, sink)
+            }),
             None => Some(ReadEnd::Complete),
         }
     }

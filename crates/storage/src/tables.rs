@@ -1,8 +1,10 @@
 //! The tables of one shard: their memtables and their files.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+use mutation::ReadCommand;
 use planted::{Bug, Planted};
 use schema::{Schema, Table, TableId};
 
@@ -89,12 +91,25 @@ pub struct TableState {
     pub content: Content,
     /// By what its entries in the row cache are judged.
     pub marks: Marks,
+    /// Reads begun since the start.
+    pub reads: Cell<u64>,
+    /// Mutations applied, and memtables that became files, since the start.
+    pub writes: u64,
+    pub flushes: u64,
 }
 
 impl TableState {
     /// All that is in memory, newest first.
     pub fn memtables(&self) -> impl Iterator<Item = &Memtable> {
         std::iter::once(&self.memtable).chain(self.frozen.iter().rev().map(|frozen| &*frozen.memtable))
+    }
+
+    /// Counts a read that begins; one that goes on where it stopped was counted.
+    #[inline]
+    pub fn count_read(&self, command: &ReadCommand<'_>) {
+        if command.after.is_none() {
+            self.reads.set(self.reads.get() + 1);
+        }
     }
 
     /// Puts an empty memtable in the place of the one that is written to, which is then read only. `end` is where the log ends,
@@ -211,6 +226,9 @@ impl Tables {
                         mark: 0,
                         content,
                         marks: Marks::new(content.table, table.options.caches_rows()),
+                        reads: Cell::new(0),
+                        writes: 0,
+                        flushes: 0,
                     };
                     self.tables.insert(index, state);
                 }

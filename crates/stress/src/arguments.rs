@@ -12,6 +12,9 @@ use crate::rows::{KEY_DIGITS, POOL_BYTES};
 /// The most requests outstanding on one connection: streams are numbered from 0 to 32,767.
 const DEPTH_MAX: u16 = 32_768;
 
+/// The most rows that updates fall on.
+const ROWS_UPDATED_MAX: u64 = 1 << 28;
+
 /// What to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Workload {
@@ -21,6 +24,10 @@ pub enum Workload {
     Read,
     /// Both, see `--ratio`.
     Mixed,
+    /// Write rows over and over at random, delete some, let some expire; in a table of its own.
+    Update,
+    /// SELECT each row once, and compare it with what so many `--updates` must have left.
+    Check,
 }
 
 impl Workload {
@@ -30,6 +37,8 @@ impl Workload {
             Workload::Write => "write",
             Workload::Read => "read",
             Workload::Mixed => "mixed",
+            Workload::Update => "update",
+            Workload::Check => "check",
         }
     }
 }
@@ -104,6 +113,26 @@ pub struct Arguments {
     #[arg(long, value_name = "READS:WRITES", default_value = "8:2", value_parser = parse_ratio)]
     pub ratio: (u32, u32),
 
+    /// How many of 1000 updates delete the row
+    #[arg(long, value_name = "PER_MILLE", default_value_t = 50)]
+    pub deletes: u32,
+
+    /// How many of 1000 updates write a row that expires; a check must come later than that
+    #[arg(long, value_name = "PER_MILLE", default_value_t = 100)]
+    pub expiring: u32,
+
+    /// How long such a row lives
+    #[arg(long, value_name = "SECONDS", default_value_t = 5)]
+    pub ttl: u32,
+
+    /// Updates that were made before a check [default: as many as --rows]
+    #[arg(long, value_name = "COUNT")]
+    pub updates: Option<u64>,
+
+    /// The options after WITH of the table that updates make, if it is not there
+    #[arg(long, value_name = "CQL", default_value = "gc_grace_seconds = 0")]
+    pub with: String,
+
     /// Connections
     #[arg(long, value_name = "COUNT", default_value_t = 1)]
     pub connections: u16,
@@ -164,7 +193,21 @@ pub struct Arguments {
 impl Arguments {
     /// Operations to measure.
     pub fn operation_count(&self) -> u64 {
-        self.operations.unwrap_or(self.rows)
+        match self.workload {
+            // Each row once.
+            Workload::Check => self.rows,
+            _ => self.operations.unwrap_or(self.rows),
+        }
+    }
+
+    /// Updates that a check goes by.
+    pub(crate) fn update_count(&self) -> u64 {
+        self.updates.unwrap_or(self.rows)
+    }
+
+    /// Whether the table is that of updates.
+    pub(crate) fn is_of_updates(&self) -> bool {
+        matches!(self.workload, Workload::Update | Workload::Check)
     }
 
     /// Refuses what cannot be run.
@@ -175,6 +218,20 @@ impl Arguments {
         }
         if self.absent && self.workload != Workload::Read {
             return refuse("--absent is for reads".to_owned());
+        }
+        if self.is_of_updates() && self.rows > ROWS_UPDATED_MAX {
+            return refuse(format!(
+                "--rows must be at most {ROWS_UPDATED_MAX}: what is left of each is kept in memory"
+            ));
+        }
+        if self.is_of_updates() && (self.warmup > 0 || self.echo) {
+            return refuse("--warmup and --echo are not for updates".to_owned());
+        }
+        if u64::from(self.deletes) + u64::from(self.expiring) > 1000 {
+            return refuse("--deletes and --expiring must be at most 1000 together".to_owned());
+        }
+        if self.ttl == 0 {
+            return refuse("--ttl must be at least 1".to_owned());
         }
         if self.operation_count() == 0 {
             return refuse("--operations must be at least 1".to_owned());

@@ -16,6 +16,7 @@ mod session;
 mod setup;
 mod statistics;
 mod template;
+mod updates;
 mod wire;
 
 pub use arguments::{Arguments, Distribution, Reactor, Workload};

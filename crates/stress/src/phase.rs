@@ -7,9 +7,11 @@ use std::time::Duration;
 use cql_protocol::{FrameHeader, HEADER_LENGTH, Opcode, Response, ResultBody};
 
 use crate::arguments::{Arguments, Distribution, Workload};
-use crate::rows::{Rows, next_random};
+use crate::rows::{Rows, below, next_random};
+use crate::setup::{Statements, UpdateStatements};
 use crate::statistics::Statistics;
-use crate::template::{Statement, Template, is_row};
+use crate::template::{Template, is_row};
+use crate::updates::{Kind, UpdateTemplate, Updates};
 
 /// The body of the reply to a write: a RESULT without anything in it.
 const VOID: [u8; 4] = [0, 0, 0, 1];
@@ -20,9 +22,10 @@ pub(crate) struct Plan {
     pub(crate) rows: Rows,
     write: Template,
     read: Template,
+    updates: Option<UpdatePlan>,
     first_row: u64,
     row_count: u64,
-    absent: bool,
+    expected: Expected,
     distribution: Distribution,
     reads: u32,
     writes: u32,
@@ -30,21 +33,70 @@ pub(crate) struct Plan {
     echo: bool,
 }
 
+/// What updates are made of.
+#[derive(Debug)]
+struct UpdatePlan {
+    updates: Updates,
+    insert: UpdateTemplate,
+    expiring: UpdateTemplate,
+    delete: UpdateTemplate,
+}
+
+impl UpdatePlan {
+    fn new(arguments: &Arguments, statements: &UpdateStatements) -> UpdatePlan {
+        let (version, level, bytes) = (arguments.protocol, arguments.consistency, arguments.value_bytes);
+        UpdatePlan {
+            updates: Updates::new(arguments),
+            insert: UpdateTemplate::insert(version, &statements.insert, level, bytes),
+            expiring: UpdateTemplate::insert(version, &statements.expiring, level, bytes),
+            delete: UpdateTemplate::delete(version, &statements.delete, level),
+        }
+    }
+
+    fn append(&self, out: &mut Vec<u8>, stream: u16, rows: &Rows, number: u64) {
+        let template = match self.updates.kind(number) {
+            Kind::Insert => &self.insert,
+            Kind::Expiring => &self.expiring,
+            Kind::Delete => &self.delete,
+        };
+        template.append(out, stream, rows, self.updates.row(number), number);
+    }
+}
+
+/// What a read must find.
+#[derive(Debug)]
+enum Expected {
+    /// The values of the row's own number.
+    Row,
+    /// Nothing.
+    Absent,
+    /// For each row the number whose values it has, or nothing.
+    Outcome(Vec<Option<u64>>),
+}
+
 impl Plan {
-    pub(crate) fn new(arguments: &Arguments, write: &Statement, read: &Statement) -> Plan {
+    pub(crate) fn new(arguments: &Arguments, statements: &Statements) -> Plan {
         let (reads, writes) = match arguments.workload {
-            Workload::Write => (0, 1),
-            Workload::Read => (1, 0),
+            Workload::Write | Workload::Update => (0, 1),
+            Workload::Read | Workload::Check => (1, 0),
             Workload::Mixed => arguments.ratio,
         };
+        let expected = match arguments.workload {
+            Workload::Check => Expected::Outcome(Updates::new(arguments).outcome(arguments.update_count())),
+            _ if arguments.absent => Expected::Absent,
+            _ => Expected::Row,
+        };
+        let is_update = arguments.workload == Workload::Update;
         Plan {
             rows: Rows::new(arguments.seed, arguments.value_bytes),
-            write: Template::write(arguments.protocol, write, arguments.consistency, arguments.value_bytes),
-            read: Template::read(arguments.protocol, read, arguments.consistency),
+            write: Template::write(arguments.protocol, &statements.write, arguments.consistency, arguments.value_bytes),
+            read: Template::read(arguments.protocol, &statements.read, arguments.consistency),
+            updates: is_update.then(|| UpdatePlan::new(arguments, &statements.updates)),
             first_row: arguments.first,
             row_count: arguments.rows,
-            absent: arguments.absent,
-            distribution: arguments.distribution,
+            expected,
+            // Each row once; and an update's row follows from its number.
+            distribution: if arguments.is_of_updates() { Distribution::Seq } else { arguments.distribution },
             reads,
             writes,
             verify: !arguments.no_verify,
@@ -53,9 +105,22 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// The number whose values a read of that row must find; `None`: nothing.
+    #[inline]
+    fn expected(&self, row: u64) -> Option<u64> {
+        match &self.expected {
+            Expected::Row => Some(row),
+            Expected::Absent => None,
+            Expected::Outcome(outcome) => outcome[(row - self.first_row) as usize],
+        }
+    }
+}
+
 /// One operation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Operation {
+    /// The row's number, or the update's.
     row: u64,
     is_read: bool,
 }
@@ -87,6 +152,11 @@ impl Phase {
     pub(crate) fn next(&self) -> Option<Operation> {
         self.left.set(self.left.get().checked_sub(1)?);
         let plan = &self.plan;
+        if plan.updates.is_some() {
+            let number = self.next_row.get();
+            self.next_row.set(number + 1);
+            return Some(Operation { row: number, is_read: false });
+        }
         let row = match plan.distribution {
             Distribution::Seq => {
                 let row = self.next_row.get();
@@ -106,8 +176,12 @@ impl Phase {
     /// Appends an operation's request.
     #[inline]
     pub(crate) fn append(&self, out: &mut Vec<u8>, stream: u16, operation: Operation) {
-        let template = if operation.is_read { &self.plan.read } else { &self.plan.write };
-        template.append(out, stream, &self.plan.rows, operation.row);
+        let plan = &self.plan;
+        match &plan.updates {
+            Some(updates) => updates.append(out, stream, &plan.rows, operation.row),
+            None if operation.is_read => plan.read.append(out, stream, &plan.rows, operation.row),
+            None => plan.write.append(out, stream, &plan.rows, operation.row),
+        }
     }
 
     /// Records a reply, which is a whole frame.
@@ -126,14 +200,15 @@ impl Phase {
         };
         // Version, flags, opcode: byte by byte, as decoding a header for each reply would show in the generator's cost.
         let plain_result = head[1] == 0 && head[4] == Opcode::Result as u8;
-        let expected = match operation.is_read {
-            true if self.plan.absent => false,
-            true if self.plan.verify => is_row(body, &self.plan.rows, operation.row),
-            // Rows, and more than a prefix that has none.
-            true => body.len() > 16 && body[..4] == [0, 0, 0, 2],
+        let is_expected = match operation.is_read {
             false => body == VOID,
+            true => self.plan.expected(operation.row).is_some_and(|values| match self.plan.verify {
+                true => is_row(body, &self.plan.rows, values),
+                // Rows, and more than a prefix that has none.
+                false => body.len() > 16 && body[..4] == [0, 0, 0, 2],
+            }),
         };
-        if !(plain_result && expected) {
+        if !(plain_result && is_expected) {
             self.judge(statistics, operation, head, body);
         }
     }
@@ -149,19 +224,20 @@ impl Phase {
         let row = operation.row;
         match decoded {
             Ok((_, Response::Result(ResultBody::Void))) if !operation.is_read => {}
-            Ok((_, Response::Result(ResultBody::Rows(found)))) if operation.is_read && self.plan.absent => {
-                if found.row_count > 0 {
-                    statistics.wrong += 1;
-                    statistics.note_failure(|| format!("row {row} is there and was never written"));
-                }
-            }
             Ok((_, Response::Result(ResultBody::Rows(found)))) if operation.is_read => {
+                let Some(values) = self.plan.expected(row) else {
+                    if found.row_count > 0 {
+                        statistics.wrong += 1;
+                        statistics.note_failure(|| format!("row {row} is there and should not be"));
+                    }
+                    return;
+                };
                 if found.row_count == 0 {
                     statistics.missing += 1;
                     statistics.note_failure(|| format!("row {row} is missing"));
                     return;
                 }
-                let values = self.plan.rows.values(row).map(Some);
+                let values = self.plan.rows.values(values).map(Some);
                 let equal = found.row_count == 1 && found.iter().flatten().eq(values);
                 if self.plan.verify && !equal {
                     statistics.wrong += 1;
@@ -190,10 +266,4 @@ impl Phase {
         self.random.set(state);
         number
     }
-}
-
-/// A number below `bound`, from a random one.
-#[inline]
-fn below(random: u64, bound: u64) -> u64 {
-    ((u128::from(random) * u128::from(bound)) >> 64) as u64
 }

@@ -64,8 +64,15 @@ pub(crate) fn next_random(state: &mut u64) -> u64 {
     mix(*state)
 }
 
+/// A number below `bound`, from a random one.
 #[inline]
-fn mix(mut bits: u64) -> u64 {
+pub(crate) fn below(random: u64, bound: u64) -> u64 {
+    ((u128::from(random) * u128::from(bound)) >> 64) as u64
+}
+
+/// A number that looks random, from any other.
+#[inline]
+pub(crate) fn mix(mut bits: u64) -> u64 {
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     bits ^ (bits >> 31)

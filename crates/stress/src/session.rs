@@ -22,7 +22,7 @@ const ID_BYTES: usize = 16;
 /// Sets up, warms up, measures and reports.
 pub(crate) async fn run(runtime: &Runtime, arguments: &Arguments) -> Result<(), StressError> {
     let (statements, mut connections) = connect(runtime, arguments).await?;
-    let plan = Rc::new(Plan::new(arguments, &statements.write, &statements.read));
+    let plan = Rc::new(Plan::new(arguments, &statements));
     if arguments.warmup > 0 {
         let warmup = Phase::new(plan.clone(), arguments.warmup, !arguments.seed);
         connections = drive(runtime, connections, &warmup).await?;
@@ -61,7 +61,8 @@ async fn connect(runtime: &Runtime, arguments: &Arguments) -> Result<(Statements
             connections.push(Connection::new(wire::connect(runtime, arguments.node).await?, arguments.depth));
         }
         let statement = Statement { id: vec![0; ID_BYTES], result_metadata_id: vec![0; ID_BYTES] };
-        return Ok((Statements { write: statement.clone(), read: statement }, connections));
+        let (write, read) = (statement.clone(), statement);
+        return Ok((Statements { write, read, ..Statements::default() }, connections));
     }
     let mut control = Control::open(runtime, arguments.node, arguments.protocol).await?;
     let statements = setup::prepare(&mut control, arguments).await?;

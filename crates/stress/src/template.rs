@@ -8,7 +8,7 @@ use cql_protocol::{Consistency, Execute, QueryParams, Request, Value, ValuesBuff
 use crate::rows::{COLUMN_COUNT, KEY_DIGITS, Rows};
 
 /// Where a header has the stream.
-const STREAM_AT: usize = 2;
+pub(crate) const STREAM_AT: usize = 2;
 /// Bytes of a value's length.
 const LENGTH_BYTES: usize = 4;
 

@@ -25,6 +25,7 @@ enum Fault {
     HangsUp,
     AnswersTwice,
     RefusesTables,
+    ForgetsDeletions,
 }
 
 #[derive(Parser)]
@@ -42,6 +43,8 @@ fn arguments(text: &str, node: SocketAddr) -> Arguments {
 struct Server {
     fault: Fault,
     rows: RefCell<BTreeMap<Vec<u8>, Vec<Vec<u8>>>>,
+    /// The timestamps of the last updates.
+    timestamps: RefCell<BTreeMap<Vec<u8>, Vec<u8>>>,
     executes: Cell<u64>,
 }
 
@@ -107,7 +110,14 @@ impl Server {
             }
             Request::Query(_) => write_void(out, version, stream),
             Request::Prepare(prepare) => {
-                let id: &[u8] = if prepare.text.starts_with("INSERT") { b"insert" } else { b"select" };
+                let text = prepare.text;
+                let id: &[u8] = match text.split(' ').next() {
+                    Some("INSERT") if text.contains("TTL") => b"expire",
+                    Some("INSERT") if text.contains("TIMESTAMP") => b"update",
+                    Some("INSERT") => b"insert",
+                    Some("DELETE") => b"delete",
+                    _ => b"select",
+                };
                 let reply = PreparedReply {
                     id,
                     result_metadata_id: b"columns",
@@ -128,18 +138,41 @@ impl Server {
                     }
                     _ => {}
                 }
-                let mut values = execute.params.values.iter().map(|value| value.bytes().unwrap().to_vec());
-                let key = values.next().unwrap();
-                if execute.id == b"insert" {
-                    self.rows.borrow_mut().insert(key, values.collect());
-                    write_void(out, version, stream);
-                } else {
-                    self.read(&key, version, stream, out);
+                let values = execute.params.values.iter().map(|value| value.bytes().unwrap().to_vec());
+                let mut values: Vec<Vec<u8>> = values.collect();
+                match execute.id {
+                    b"insert" => drop(self.rows.borrow_mut().insert(values.remove(0), values)),
+                    b"select" => {
+                        self.read(&values[0], version, stream, out);
+                        return true;
+                    }
+                    b"delete" => self.update(values.pop().unwrap(), values.pop().unwrap(), None),
+                    // What expires has, as far as a client that waits can tell.
+                    b"expire" => self.update(values.remove(0), values.pop().unwrap(), None),
+                    _ => {
+                        let (key, timestamp) = (values.remove(0), values.pop().unwrap());
+                        self.update(key, timestamp, Some(values));
+                    }
                 }
+                write_void(out, version, stream);
             }
             other => panic!("{other:?} was not expected"),
         }
         true
+    }
+
+    fn update(&self, key: Vec<u8>, timestamp: Vec<u8>, values: Option<Vec<Vec<u8>>>) {
+        let mut timestamps = self.timestamps.borrow_mut();
+        let last = timestamps.entry(key.clone()).or_default();
+        if *last > timestamp {
+            return;
+        }
+        *last = timestamp;
+        match values {
+            Some(values) => drop(self.rows.borrow_mut().insert(key, values)),
+            None if self.fault == Fault::ForgetsDeletions => {}
+            None => drop(self.rows.borrow_mut().remove(&key)),
+        }
     }
 
     fn read(&self, key: &[u8], version: Version, stream: i16, out: &mut Vec<u8>) {
@@ -166,7 +199,12 @@ fn run(fault: Fault, lines: &[&str]) -> (Result<(), StressError>, usize) {
     let main = |runtime: Runtime| async move {
         let listener = runtime.listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let node = listener.local_addr().unwrap();
-        let server = Rc::new(Server { fault, rows: RefCell::default(), executes: Cell::default() });
+        let server = Rc::new(Server {
+            fault,
+            rows: RefCell::default(),
+            executes: Cell::default(),
+            timestamps: RefCell::default(),
+        });
         runtime.spawn(Group::Query, serve(runtime.clone(), listener, server.clone()));
         let mut result = Ok(());
         for line in lines {
@@ -231,6 +269,31 @@ fn every_failure_is_told() {
 }
 
 #[test]
+fn what_updates_leave_is_checked() {
+    // Several connections, so that updates of a row overtake each other.
+    let updates = "update --rows 200 --operations 5000 --connections 4 --depth 16";
+    let check = "check --rows 200 --updates 5000 --depth 16";
+    let (result, rows) = run(Fault::None, &[updates, check]);
+    result.unwrap();
+    assert!((100..200).contains(&rows), "{rows} rows are there");
+    let (result, _) = run(Fault::ForgetsDeletions, &[updates, check]);
+    let Err(StressError::Failures { errors: 0, missing: 0, wrong: 1.., first, .. }) = result else {
+        panic!("{result:?}")
+    };
+    assert!(first.ends_with("is there and should not be"), "{first}");
+    let (result, _) = run(Fault::None, &[updates, "check --rows 200 --updates 4000"]);
+    assert!(matches!(result, Err(StressError::Failures { .. })), "{result:?}");
+    let (result, _) = run(
+        Fault::LosesRow(0),
+        &[
+            "update --rows 1 --operations 9 --deletes 0 --expiring 0",
+            "check --rows 1 --updates 9 --deletes 0 --expiring 0",
+        ],
+    );
+    assert!(matches!(result, Err(StressError::Failures { missing: 1, .. })), "{result:?}");
+}
+
+#[test]
 fn a_server_that_breaks_the_protocol_ends_the_run() {
     let (result, _) = run(Fault::HangsUp, &["write --rows 100"]);
     assert!(matches!(result, Err(StressError::Closed { .. } | StressError::Connection { .. })), "{result:?}");
@@ -251,6 +314,10 @@ fn odd_arguments_are_refused() {
         "write --depth 40000",
         "write --connections 0",
         "write --value-bytes 40000",
+        "update --deletes 600 --expiring 500",
+        "update --ttl 0",
+        "update --warmup 1",
+        "check --rows 1000000000",
     ] {
         assert!(matches!(arguments(line, node).check(), Err(StressError::Arguments { .. })), "{line}");
     }

@@ -129,6 +129,7 @@ impl Scenario {
             "snapshots" => self.node.auto_snapshot = true,
             "flush-on-drain" => self.node.flush_on_drain = true,
             "segment" => self.node.segment_bytes = number::<u64>(rest)? << 10,
+            "reserve" => self.node.disk_reserve = number::<u64>(rest)? << 10,
             "in-turn" => self.is_in_turn = true,
             "fault" => self.faults.push(recurring(rest)?),
             _ => return Err(format!("'{word}' is not a word of scenarios")),

@@ -40,6 +40,7 @@ class Server:
         refused = self.reactor == "refused"
         command = [
             os.environ["HELENUS_BINARY"], "serve", "--data-dir", self.folder.name, "--port", "0", "--shard-aware-port", "0",
+            "--api-port", "0", "--prometheus-port", "0",
             "--smp", str(self.shards), "--reactor", "auto" if refused else self.reactor, "--memory", "1G", "--overprovisioned", "1", *self.arguments,
         ]
         self.process = subprocess.Popen(

@@ -2,12 +2,13 @@
 //! asked for that are not there, and read after a restart; the process's memory is sampled all along, and the disk's
 //! own count of reads is compared with the reads that were asked for.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use super::files::{device_reads, settle};
 use super::load::{self, Measurement};
 use super::subject::{Server, serve};
 use crate::{process, workspace};
@@ -91,6 +92,9 @@ impl Subject {
             &["write", "--connections", "4", "--depth", "128", "--rows", &rows.to_string()],
         )
         .map(|written| println!("{:<28} {written}", "load"))?;
+        let settled = settle(&subject.folder, &|_| true)?;
+        let (time, gib) = (settled.time.as_secs_f64(), settled.bytes as f64 / f64::from(1 << 30));
+        println!("{:<28} {time:.1} s, {} files, {gib:.2} GiB", "compactions", settled.files);
         Ok(subject)
     }
 
@@ -165,18 +169,4 @@ fn resident_bytes(pid: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib << 10)
-}
-
-/// Reads that the folder's disk has completed since the machine started: whatever else reads it is counted too.
-fn device_reads(folder: &Path) -> Result<u64, String> {
-    use std::os::unix::fs::MetadataExt;
-    let device = std::fs::metadata(folder).map_err(|error| format!("{}: {error}", folder.display()))?.dev();
-    let (major, minor) = ((device >> 8) & 0xfff, (device & 0xff) | ((device >> 12) & 0xfff00));
-    let statistics = std::fs::read_to_string("/proc/diskstats").map_err(|error| format!("/proc/diskstats: {error}"))?;
-    let line = statistics.lines().find_map(|line| {
-        let fields: Vec<&str> = line.split_whitespace().collect();
-        let is_it = fields.first()? == &major.to_string() && fields.get(1)? == &minor.to_string();
-        is_it.then(|| fields.get(3).and_then(|reads| reads.parse().ok()))?
-    });
-    line.ok_or_else(|| format!("the disk {major}:{minor} has no line in /proc/diskstats"))
 }

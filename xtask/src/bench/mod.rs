@@ -4,10 +4,12 @@
 //! and the medians of the rounds are told: a machine's mood then falls on all of them alike. Helenus starts anew for each round, since
 //! its rows stay in memory; Cassandra is warmed once and stopped by a signal while others are measured.
 
+mod files;
 mod large;
 mod load;
 mod subject;
 mod table;
+mod updates;
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -46,6 +48,10 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
     build_release(Duration::from_secs(1800))?;
     if let Some(at) = arguments.iter().position(|argument| argument == "--large") {
         return large::run(arguments.get(at + 1).and_then(|count| count.parse().ok()));
+    }
+    if let Some(at) = arguments.iter().position(|argument| argument == "--updates") {
+        let count = arguments.get(at + 1).and_then(|count| count.parse().ok());
+        return updates::run(count, !has("--no-cassandra"));
     }
     let mut subjects = vec![Subject::Echo, Subject::Periodic, Subject::Group];
     if !has("--quick") && !has("--no-cassandra") {

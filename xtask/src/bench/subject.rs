@@ -111,6 +111,7 @@ fn measure_echo(workload: Workload, load: Load) -> Result<(Workload, Measurement
 pub fn serve(shards: u16) -> Command {
     let mut command = Command::new(workspace::release_binary("helenus"));
     command.args(["serve", "--port", "0", "--shard-aware-port", "0", "--smp", &shards.to_string()]);
+    command.args(["--api-port", "0", "--prometheus-port", "0"]);
     command
 }
 

@@ -1,13 +1,13 @@
 //! The order of the house: a crate's manifest names only crates above it.
 //!
 //! The order is ARCHITECTURE.md's map. Some crates are narrower than the order says: what the map calls "knows nothing of" is a
-//! list of its own here, and `stress`, a client, has a list of all that it may see.
+//! list of its own here; of the clients `stress` has a list of all that it may see, and `doctor` and `nodetool` see none.
 
 use super::Finding;
 use crate::source::Tree;
 
 /// From the bottom of the house to its roof.
-const ORDER: [&str; 17] = [
+const ORDER: [&str; 20] = [
     "planted",
     "stdx",
     "runtime",
@@ -22,13 +22,16 @@ const ORDER: [&str; 17] = [
     "cluster",
     "query",
     "server",
+    "admin",
     "stress",
     "filetools",
+    "doctor",
+    "nodetool",
     "helenus",
 ];
 
 /// What a crate must not know although it lies above.
-const FORBIDDEN: [(&str, &[&str], &str); 10] = [
+const FORBIDDEN: [(&str, &[&str], &str); 11] = [
     ("runtime", &["cql-types"], "the runtime knows nothing of databases"),
     ("cql-types", &["runtime"], "values do no I/O"),
     ("cql-syntax", &["runtime", "cql-protocol"], "the parser does no I/O"),
@@ -38,6 +41,7 @@ const FORBIDDEN: [(&str, &[&str], &str); 10] = [
     ("storage", &["cql-syntax", "cql-protocol"], "the engine knows neither CQL text nor frames"),
     ("cluster", &["cql-syntax", "cql-protocol"], "replicas exchange mutations, not CQL"),
     ("server", &["cql-syntax", "mutation", "storage", "cluster"], "the server carries requests and plans none"),
+    ("admin", &["storage", "cluster", "query", "server"], "what operators ask knows nothing of the shards' insides"),
     (
         "filetools",
         &["storage", "cluster", "query", "server"],
@@ -82,6 +86,12 @@ fn refusal(name: &str, place: usize, dependency: &str) -> Option<String> {
     }
     if name == "stress" && !STRESS_SEES.contains(&dependency) {
         return Some("the load generator sees what a client sees".into());
+    }
+    if name == "doctor" {
+        return Some("the doctor looks at a host, and no part of a node is needed for that".into());
+    }
+    if name == "nodetool" {
+        return Some("nodetool knows a node by its HTTP alone".into());
     }
     let (_, _, reason) = FORBIDDEN.iter().find(|(who, what, _)| *who == name && what.contains(&dependency))?;
     Some((*reason).to_string())
@@ -139,6 +149,8 @@ mod tests {
     fn forbidden_pairs_and_whole_sections_are_found() {
         assert_eq!(messages(("crates/server/Cargo.toml", "[dependencies]\nstorage.workspace = true\n")).len(), 1);
         assert_eq!(messages(("crates/stress/Cargo.toml", "[dependencies.schema]\nworkspace = true\n")).len(), 1);
+        assert_eq!(messages(("crates/doctor/Cargo.toml", "[dependencies]\nstdx.workspace = true\n")).len(), 1);
+        assert_eq!(messages(("crates/nodetool/Cargo.toml", "[dependencies]\nstdx.workspace = true\n")).len(), 1);
         assert_eq!(
             messages(("crates/stdx/Cargo.toml", "[target.'cfg(unix)'.dependencies]\nhelenus-runtime = \"1\"\n")).len(),
             1

@@ -41,6 +41,22 @@ pub struct Arguments {
     #[arg(long, visible_alias = "native-shard-aware-transport-port", value_name = "PORT", help_heading = "Network")]
     pub shard_aware_port: Option<u16>,
 
+    /// Address on which operators are answered over HTTP; another than loopback needs --insecure [default: 127.0.0.1]
+    #[arg(long, value_name = "ADDRESS", help_heading = "Network")]
+    pub api_address: Option<String>,
+
+    /// Port on which operators are answered over HTTP; 0 for none [default: 10000, if it is free]
+    #[arg(long, value_name = "PORT", help_heading = "Network")]
+    pub api_port: Option<u16>,
+
+    /// Address on which Prometheus finds metrics; another than loopback needs --insecure [default: 127.0.0.1]
+    #[arg(long, value_name = "ADDRESS", help_heading = "Network")]
+    pub prometheus_address: Option<String>,
+
+    /// Port on which Prometheus finds metrics; 0 for none [default: 9180, if it is free]
+    #[arg(long, value_name = "PORT", help_heading = "Network")]
+    pub prometheus_port: Option<u16>,
+
     /// Listen on another than the loopback address although there is no authentication
     #[arg(long, help_heading = "Network")]
     pub insecure: bool,
@@ -130,19 +146,11 @@ pub struct Pointless {
     #[arg(long, hide = true)]
     collectd_hostname: Option<String>,
     #[arg(long, hide = true)]
-    prometheus_address: Option<String>,
-    #[arg(long, hide = true)]
-    prometheus_port: Option<String>,
-    #[arg(long, hide = true)]
     background_writer_scheduling_quota: Option<String>,
     #[arg(long, hide = true)]
     auto_adjust_flush_quota: Option<String>,
     #[arg(long, hide = true)]
     load_balance: Option<String>,
-    #[arg(long, hide = true)]
-    api_address: Option<String>,
-    #[arg(long, hide = true)]
-    api_port: Option<String>,
     #[arg(long, hide = true)]
     listen_address: Option<String>,
     #[arg(long, hide = true)]
@@ -183,13 +191,9 @@ impl Pointless {
             ("--collectd", &self.collectd),
             ("--collectd-address", &self.collectd_address),
             ("--collectd-hostname", &self.collectd_hostname),
-            ("--prometheus-address", &self.prometheus_address),
-            ("--prometheus-port", &self.prometheus_port),
             ("--background-writer-scheduling-quota", &self.background_writer_scheduling_quota),
             ("--auto-adjust-flush-quota", &self.auto_adjust_flush_quota),
             ("--load-balance", &self.load_balance),
-            ("--api-address", &self.api_address),
-            ("--api-port", &self.api_port),
             ("--listen-address", &self.listen_address),
             ("--broadcast-address", &self.broadcast_address),
             ("--seed-provider-parameters", &self.seed_provider_parameters),

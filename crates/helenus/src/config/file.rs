@@ -131,6 +131,10 @@ fn apply(place: &Place<'_>, entry: &Entry, settings: &mut Settings) -> Result<bo
         "broadcast_rpc_address" => settings.broadcast = Some(place.address(value)?),
         "native_transport_port" => settings.port = Some(place.number(value)?),
         "native_shard_aware_transport_port" => settings.shard_aware_port = Some(place.number(value)?),
+        "api_address" => settings.api_address = Some(place.address(value)?),
+        "api_port" => settings.api_port = Some(place.number(value)?),
+        "prometheus_address" => settings.prometheus_address = Some(place.address(value)?),
+        "prometheus_port" => settings.prometheus_port = Some(place.number(value)?),
         "workdir" => settings.data_dir = Some(PathBuf::from(place.text(value)?)),
         "data_file_directories" => settings.data_dir = Some(one_directory(place, value)?),
         "commitlog_sync" => {
@@ -143,6 +147,7 @@ fn apply(place: &Place<'_>, entry: &Entry, settings: &mut Settings) -> Result<bo
         "row_cache_size" => settings.row_cache_bytes = Some(place.size(value)?),
         "enable_cache" => settings.enable_cache = Some(place.flag(value)?),
         "compaction_throughput" => settings.compaction_throughput = Some(place.rate(value)?),
+        "min_free_space_per_drive" => settings.disk_reserve = Some(place.size(value)?),
         "auto_snapshot" => settings.auto_snapshot = Some(place.flag(value)?),
         "native_transport_max_frame_size" => settings.frame_bytes_max = Some(place.size(value)?),
         "native_transport_max_request_data_in_flight" => settings.in_flight_bytes_max = Some(place.size(value)?),

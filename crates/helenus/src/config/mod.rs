@@ -20,6 +20,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use admin::Endpoint;
 use planted::Planted;
 use runtime::ReactorKind;
 use server::Limits;
@@ -44,6 +45,12 @@ pub struct Config {
     pub listen_shard_aware: Option<SocketAddr>,
     /// The address drivers are told, when it is not the one listened on.
     pub broadcast: Option<IpAddr>,
+    /// Where operators are answered over HTTP; `None`: nowhere.
+    pub api: Option<Endpoint>,
+    /// Where Prometheus finds metrics; `None`: nowhere.
+    pub metrics: Option<Endpoint>,
+    /// Whether addresses that are not this machine's own may be listened on although there is no authentication.
+    pub insecure: bool,
     /// Number of shards.
     pub shards: u16,
     /// One processor per shard, or empty when shards are not pinned.
@@ -69,6 +76,8 @@ pub struct Config {
     pub row_cache_bytes: Option<u64>,
     /// What the compactions of all shards may write, bytes a second; 0: no limit.
     pub compaction_throughput: u64,
+    /// What of the disk is kept for what gives room back, bytes.
+    pub disk_reserve: u64,
     /// Put aside what TRUNCATE and DROP take away.
     pub auto_snapshot: bool,
     /// Write memtables to files when the node ends.

@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use admin::Endpoint;
 use planted::Planted;
 use runtime::ReactorKind;
 use server::Limits;
@@ -19,6 +20,10 @@ const SHARD_MEMORY_BYTES_MIN: u64 = 64 << 20;
 /// Least memory that a shard's memtables can work with: a few chunks.
 const MEMTABLE_BYTES_MIN: u64 = 4 << 20;
 
+/// Where ScyllaDB answers operators, and Prometheus.
+const API_PORT: u16 = 10_000;
+const PROMETHEUS_PORT: u16 = 9180;
+
 /// Items that were given; `None` leaves the default.
 #[derive(Debug, Default)]
 #[allow(missing_docs, reason = "the fields are those of Config, which says what they are")]
@@ -29,6 +34,10 @@ pub struct Settings {
     pub broadcast: Option<IpAddr>,
     pub port: Option<u16>,
     pub shard_aware_port: Option<u16>,
+    pub api_address: Option<IpAddr>,
+    pub api_port: Option<u16>,
+    pub prometheus_address: Option<IpAddr>,
+    pub prometheus_port: Option<u16>,
     pub insecure: bool,
     pub smp: Option<u16>,
     pub cpuset: Option<Vec<usize>>,
@@ -43,6 +52,7 @@ pub struct Settings {
     pub row_cache_bytes: Option<u64>,
     pub enable_cache: Option<bool>,
     pub compaction_throughput: Option<u64>,
+    pub disk_reserve: Option<u64>,
     pub auto_snapshot: Option<bool>,
     pub flush_on_drain: bool,
     pub take_in_sstables: bool,
@@ -65,6 +75,11 @@ impl Settings {
         };
         self.listen = address("--listen", &arguments.listen)?.or(self.listen);
         self.broadcast = address("--broadcast-rpc-address", &arguments.broadcast_rpc_address)?.or(self.broadcast);
+        self.api_address = address("--api-address", &arguments.api_address)?.or(self.api_address);
+        self.prometheus_address =
+            address("--prometheus-address", &arguments.prometheus_address)?.or(self.prometheus_address);
+        self.api_port = arguments.api_port.or(self.api_port);
+        self.prometheus_port = arguments.prometheus_port.or(self.prometheus_port);
         if let Some(list) = &arguments.cpuset {
             let reason = format!("'{list}' is not a list of processors such as 0-3,8");
             let cpus = parse_cpu_list(list).ok_or(ConfigError::FlagValue { flag: "--cpuset", reason })?;
@@ -130,6 +145,9 @@ impl Settings {
             listen: SocketAddr::new(address, port),
             listen_shard_aware: shard_aware.map(|port| SocketAddr::new(address, port)),
             broadcast: self.broadcast,
+            api: operators_endpoint(self.api_address, self.api_port, API_PORT),
+            metrics: operators_endpoint(self.prometheus_address, self.prometheus_port, PROMETHEUS_PORT),
+            insecure: self.insecure,
             shards,
             cpus,
             memory_bytes,
@@ -142,6 +160,7 @@ impl Settings {
             memtable_bytes: self.memtable_bytes,
             row_cache_bytes: if self.enable_cache == Some(false) { Some(0) } else { self.row_cache_bytes },
             compaction_throughput: self.compaction_throughput.unwrap_or(StorageOptions::COMPACTION_THROUGHPUT),
+            disk_reserve: self.disk_reserve.unwrap_or(StorageOptions::DISK_RESERVE),
             auto_snapshot: self.auto_snapshot.unwrap_or(true),
             flush_on_drain: self.flush_on_drain,
             take_in_sstables: self.take_in_sstables,
@@ -208,6 +227,14 @@ impl Settings {
         limits.connection_bytes_in_flight_max = limits.shard_bytes_in_flight_max / 4;
         Ok(limits)
     }
+}
+
+/// Where operators are answered; `None`: nowhere.
+fn operators_endpoint(address: Option<IpAddr>, port: Option<u16>, default: u16) -> Option<Endpoint> {
+    let number = port.unwrap_or(default);
+    let ip = address.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
+    let is_given = address.is_some() || port.is_some();
+    (number != 0).then(|| Endpoint { address: SocketAddr::new(ip, number), is_given })
 }
 
 fn in_range<T: PartialOrd + Copy>(

@@ -15,6 +15,8 @@ impl Config {
         let folder = self.data_dir.display();
         let in_flight = self.limits.shard_bytes_in_flight_max as u64 * u64::from(self.shards);
         let all = [
+            ("api_address", self.api.map(|api| api.address.ip().to_string())),
+            ("api_port", Some(self.api.map_or(0, |api| api.address.port()).to_string())),
             ("authenticator", Some("AllowAllAuthenticator".to_owned())),
             ("auto_snapshot", Some(self.auto_snapshot.to_string())),
             ("authorizer", Some("AllowAllAuthorizer".to_owned())),
@@ -28,6 +30,7 @@ impl Config {
             ("data_file_directories", Some(format!("[{folder}]"))),
             ("enable_cache", Some((self.row_cache_bytes != Some(0)).to_string())),
             ("memtable_heap_space", self.memtable_bytes.map(size)),
+            ("min_free_space_per_drive", Some(size(self.disk_reserve))),
             ("native_shard_aware_transport_port", self.listen_shard_aware.map(|address| address.port().to_string())),
             ("native_transport_max_concurrent_connections", Some(self.limits.connections_max.to_string())),
             ("native_transport_max_frame_size", Some(size(self.limits.frame_bytes_max as u64))),
@@ -35,6 +38,8 @@ impl Config {
             ("native_transport_port", Some(self.listen.port().to_string())),
             ("partitioner", Some("org.apache.cassandra.dht.Murmur3Partitioner".to_owned())),
             ("prepared_statements_cache_size", self.prepared_bytes_max.map(size)),
+            ("prometheus_address", self.metrics.map(|metrics| metrics.address.ip().to_string())),
+            ("prometheus_port", Some(self.metrics.map_or(0, |metrics| metrics.address.port()).to_string())),
             ("row_cache_size", self.row_cache_bytes.map(size)),
             ("rpc_address", Some(self.listen.ip().to_string())),
         ];

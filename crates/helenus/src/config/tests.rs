@@ -52,7 +52,9 @@ fn published_start_lines() {
     .unwrap();
     assert_eq!((config.shards, config.memory_bytes, config.log_to_stdout), (172, 200 << 30, true));
     assert_eq!((config.cpus.first(), config.cpus.last()), (Some(&4), Some(&175)));
-    assert_eq!(pointless.len(), 10);
+    assert_eq!(pointless.len(), 8);
+    assert_eq!(config.metrics.unwrap().address.to_string(), "10.0.0.1:9180");
+    assert_eq!(config.api.unwrap().address.to_string(), "10.0.0.2:10000");
 
     let (config, _) =
         resolve("--smp 20 --cpuset 12-21,36-45 --memory 100G --max-io-requests 300 --num-io-queues 20").unwrap();
@@ -94,6 +96,26 @@ fn ports() {
     assert_eq!(ports("--port 0"), (0, Some(0)));
     assert_eq!(ports("--port 60000"), (60000, None));
     assert_eq!(ports("--port 60000 --shard-aware-port 1024"), (60000, Some(1024)));
+}
+
+#[test]
+fn operators_ports() {
+    let of = |line: &str| {
+        let config = resolve(line).unwrap().0;
+        let shown =
+            |endpoint: Option<Endpoint>| endpoint.map(|endpoint| (endpoint.address.to_string(), endpoint.is_given));
+        (shown(config.api), shown(config.metrics))
+    };
+    let at = |address: &str, is_given| Some((address.to_owned(), is_given));
+    assert_eq!(of(""), (at("127.0.0.1:10000", false), at("127.0.0.1:9180", false)));
+    assert_eq!(of("--api-port 0 --prometheus-port 0"), (None, None));
+    assert_eq!(of("--api-port 10001"), (at("127.0.0.1:10001", true), at("127.0.0.1:9180", false)));
+    assert_eq!(of("--prometheus-address ::1"), (at("127.0.0.1:10000", false), at("[::1]:9180", true)));
+    let file = "api_address: 127.0.0.2\napi_port: 10002\nprometheus_address: localhost\nprometheus_port: 9181\n";
+    let (config, pointless) = with_file(file).unwrap();
+    assert_eq!(pointless, Vec::<String>::new());
+    assert_eq!(config.api.unwrap().address.to_string(), "127.0.0.2:10002");
+    assert_eq!(config.metrics.unwrap().address.to_string(), "127.0.0.1:9181");
 }
 
 #[test]

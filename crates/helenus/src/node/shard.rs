@@ -15,7 +15,8 @@ use server::Server;
 use storage::{OpenError, Shard, StorageOptions, SyncMode, Truncations};
 use topology::{HostId, Node, NodeIndex, Ring, Sharder};
 
-use super::Answer;
+use super::operator::Operator;
+use super::{Answer, QuestionSeat};
 use crate::config::{CommitLogSync, Config, FixedRing};
 
 /// The parts of a shard's memory that are for memtables and for pages of files' indexes.
@@ -66,6 +67,7 @@ pub(super) struct ShardNode {
     config: Config,
     engine_seats: Option<EngineSeats>,
     server_seat: Option<server::Seat>,
+    question_seat: Option<QuestionSeat>,
     opened: Option<(Shard, Schema)>,
     handles: Handles,
 }
@@ -74,14 +76,14 @@ impl ShardNode {
     pub(super) fn new(
         runtime: Runtime,
         config: Config,
-        engine_seats: EngineSeats,
-        server_seat: server::Seat,
+        (engine_seats, server_seat, question_seat): (EngineSeats, server::Seat, Option<QuestionSeat>),
     ) -> ShardNode {
         ShardNode {
             runtime,
             config,
             engine_seats: Some(engine_seats),
             server_seat: Some(server_seat),
+            question_seat,
             opened: None,
             handles: Handles::default(),
         }
@@ -133,6 +135,7 @@ impl ShardNode {
         options.memtables_and_cache_bytes =
             memtables.saturating_add(bytes(self.shard_memory() / PAGE_CACHE_PART_BESIDE_ROWS));
         options.compaction_throughput = self.config.compaction_throughput;
+        options.disk_reserve = self.config.disk_reserve;
         options.auto_snapshot = self.config.auto_snapshot;
         options.takes_in_foreign_files = self.config.take_in_sstables;
         options.sync = match self.config.commitlog_sync {
@@ -213,9 +216,27 @@ impl ShardNode {
         Ok(())
     }
 
-    async fn retire(&self) -> Answer {
+    async fn retire(&mut self) -> Answer {
         let Some((storage, _)) = &self.opened else { return Ok(()) };
-        storage.retire_old_segments().await.map_err(|error| error.to_string())
+        storage.retire_old_segments().await.map_err(|error| error.to_string())?;
+        self.let_operators_in();
+        Ok(())
+    }
+
+    /// From here on operators are answered.
+    fn let_operators_in(&mut self) {
+        let (engine, server) = (self.handles.engine.borrow().clone(), self.handles.server.borrow().clone());
+        let parts = self.question_seat.take().zip(self.opened.clone()).zip(engine.zip(server));
+        let Some(((seat, (storage, _)), (engine, server))) = parts else { return };
+        let operator = Operator {
+            started: self.runtime.now(),
+            runtime: self.runtime.clone(),
+            memory_bytes: self.config.memory_bytes,
+            storage,
+            engine,
+            server,
+        };
+        operator.listen(seat);
     }
 
     async fn drain(&self) -> Answer {

@@ -20,12 +20,14 @@ pub(crate) enum NamespaceCall {
     CreateDirAll { path: PathBuf },
     ReadDir { path: PathBuf },
     Rename { from: PathBuf, to: PathBuf },
+    Link { from: PathBuf, to: PathBuf },
     RemoveFile { path: PathBuf },
     RemoveDirAll { path: PathBuf },
     SyncDir { path: PathBuf },
     Exists { path: PathBuf },
     Lock { path: PathBuf },
     ReadFile { path: PathBuf, bytes_max: u64 },
+    FreeBytes { path: PathBuf },
 }
 
 /// What came of it.
@@ -36,6 +38,7 @@ pub(crate) enum NamespaceReply {
     Exists(bool),
     Locked(Option<Descriptor>),
     Bytes(Vec<u8>),
+    FreeBytes(u64),
 }
 
 impl NamespaceCall {
@@ -47,12 +50,14 @@ impl NamespaceCall {
             NamespaceCall::CreateDirAll { path } => fs::create_dir_all(path).map(|()| done),
             NamespaceCall::ReadDir { path } => read_dir(&path).map(NamespaceReply::Entries),
             NamespaceCall::Rename { from, to } => fs::rename(from, to).map(|()| done),
+            NamespaceCall::Link { from, to } => fs::hard_link(from, to).map(|()| done),
             NamespaceCall::RemoveFile { path } => fs::remove_file(path).map(|()| done),
             NamespaceCall::RemoveDirAll { path } => fs::remove_dir_all(path).map(|()| done),
             NamespaceCall::SyncDir { path } => fs::File::open(path)?.sync_all().map(|()| done),
             NamespaceCall::Exists { path } => path.try_exists().map(NamespaceReply::Exists),
             NamespaceCall::Lock { path } => lock(&path).map(NamespaceReply::Locked),
             NamespaceCall::ReadFile { path, bytes_max } => read_file(&path, bytes_max).map(NamespaceReply::Bytes),
+            NamespaceCall::FreeBytes { path } => sys::disk::free_bytes(&path).map(NamespaceReply::FreeBytes),
         }
     }
 }

@@ -163,6 +163,7 @@ impl Sim {
                     Outcome::Entries(entries) => NamespaceReply::Entries(entries),
                     Outcome::Exists(exists) => NamespaceReply::Exists(exists),
                     Outcome::Bytes(bytes) => NamespaceReply::Bytes(bytes),
+                    Outcome::FreeBytes(bytes) => NamespaceReply::FreeBytes(bytes),
                     _ => NamespaceReply::Done,
                 }));
                 0

@@ -165,6 +165,11 @@ impl Disk {
         named.iter().map(|inode| self.length(*inode)).sum()
     }
 
+    /// What is left of the capacity, bytes.
+    pub fn free(&self) -> u64 {
+        self.capacity.map_or(u64::MAX, |capacity| capacity.saturating_sub(self.used()))
+    }
+
     /// Changes that a power cut may lose.
     pub fn pending_count(&self) -> usize {
         self.pending.len()
@@ -396,6 +401,16 @@ impl Disk {
             _ => {}
         }
         Ok(self.change(Change::Rename { from: from.to_owned(), to: to.to_owned() }))
+    }
+
+    /// Gives a file a further name.
+    pub(crate) fn link(&mut self, from: &str, to: &str) -> Answer<ChangeId> {
+        let node = self.visible.names.find(from)?.ok_or(libc::ENOENT)?;
+        match (node, self.visible.names.find(to)?) {
+            (Node::Directory, _) => Err(libc::EPERM),
+            (_, Some(_)) => Err(libc::EEXIST),
+            (node, None) => Ok(self.change(Change::Create { path: to.to_owned(), node })),
+        }
     }
 
     pub(crate) fn remove_file(&mut self, path: &str) -> Answer<ChangeId> {

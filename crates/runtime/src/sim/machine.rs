@@ -295,7 +295,10 @@ impl Machine {
             NamespaceCall::Open { .. } => DiskCall::Open,
             NamespaceCall::SyncDir { .. } => DiskCall::SyncDirectory,
             NamespaceCall::ReadFile { .. } => DiskCall::Read,
-            NamespaceCall::ReadDir { .. } | NamespaceCall::Exists { .. } | NamespaceCall::Lock { .. } => DiskCall::Ask,
+            NamespaceCall::ReadDir { .. }
+            | NamespaceCall::Exists { .. }
+            | NamespaceCall::Lock { .. }
+            | NamespaceCall::FreeBytes { .. } => DiskCall::Ask,
             _ => DiskCall::Name,
         };
         self.disk(token, kind, |state| self.begin_name(state, call));
@@ -309,6 +312,7 @@ impl Machine {
             NamespaceCall::CreateDirAll { path } => done(disk.create_directories(&normal(&path))?),
             NamespaceCall::ReadDir { path } => Ok((Outcome::Entries(disk.list(&normal(&path))?), Commit::Nothing)),
             NamespaceCall::Rename { from, to } => done(vec![disk.rename(&normal(&from), &normal(&to))?]),
+            NamespaceCall::Link { from, to } => done(vec![disk.link(&normal(&from), &normal(&to))?]),
             NamespaceCall::RemoveFile { path } => done(vec![disk.remove_file(&normal(&path))?]),
             NamespaceCall::RemoveDirAll { path } => done(disk.remove_tree(&normal(&path))?),
             NamespaceCall::SyncDir { path } => {
@@ -338,6 +342,7 @@ impl Machine {
                 }
                 Ok((Outcome::Bytes(disk.read(inode, 0, bytes_max as usize)), Commit::Nothing))
             }
+            NamespaceCall::FreeBytes { .. } => Ok((Outcome::FreeBytes(disk.free()), Commit::Nothing)),
         }
     }
 

@@ -42,6 +42,7 @@ pub(crate) enum Outcome {
     Done,
     Bytes(Vec<u8>),
     Length(u64),
+    FreeBytes(u64),
     Opened(DescriptorId),
     Locked(Option<DescriptorId>),
     Entries(Vec<DirEntry>),

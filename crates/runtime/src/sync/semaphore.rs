@@ -44,6 +44,11 @@ impl Semaphore {
         self.state.available.get()
     }
 
+    /// Who waits for a permit.
+    pub fn waiting(&self) -> usize {
+        self.state.waiters.borrow().waiting()
+    }
+
     /// A permit, if one is to be had at once.
     pub fn try_acquire(&self) -> Option<Permit> {
         let available = self.state.available.get();

@@ -27,6 +27,11 @@ pub(super) struct WaitList {
 }
 
 impl WaitList {
+    /// How many wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting
+    }
+
     /// Joins at the end.
     pub(super) fn insert(&mut self, waker: &Waker) -> Key {
         self.tickets += 1;

@@ -1,8 +1,11 @@
 //! Calls on open files, as the workers make them.
 #![allow(unsafe_code)]
 
+use std::ffi::CString;
 use std::io;
 use std::os::fd::RawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use stdx::AlignedBuf;
 
@@ -61,4 +64,14 @@ pub(crate) fn length(fd: RawFd) -> io::Result<u64> {
     let (result, stat) = unsafe { (libc::fstat(fd, stat.as_mut_ptr()), stat.assume_init()) };
     super::check(raw(result as isize))?;
     Ok(u64::try_from(stat.st_size).unwrap_or(0))
+}
+
+/// What the file system that holds `path` has left for those without privileges.
+pub(crate) fn free_bytes(path: &Path) -> io::Result<u64> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    let mut stat = std::mem::MaybeUninit::<libc::statvfs>::zeroed();
+    // SAFETY: the path ends in a zero; all zeros is a valid `statvfs`, which the call fills.
+    let (result, stat) = unsafe { (libc::statvfs(path.as_ptr(), stat.as_mut_ptr()), stat.assume_init()) };
+    super::check(raw(result as isize))?;
+    Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
 }

@@ -17,6 +17,7 @@ on_every_reactor!(
     direct_writes_extend_and_fill,
     lengths_and_room,
     works_on_names,
+    a_further_name_keeps_a_file,
     missing_files_are_errors,
     a_lock_is_held_by_one,
     whole_files_are_read_within_a_bound;
@@ -292,6 +293,20 @@ fn works_on_names(kind: ReactorKind) {
         folder.put(&rt, "t", b"12345").await;
         drop(rt.open(&at("t"), truncated).await.expect("it is opened"));
         assert_eq!(names(&rt, &folder).await, ["t false 0"]);
+    });
+}
+
+fn a_further_name_keeps_a_file(kind: ReactorKind) {
+    let folder = Folder::new();
+    run_one(kind, |rt| async move {
+        let first = folder.put(&rt, "first", b"bytes").await;
+        let (second, third) = (folder.path.join("second"), folder.path.join("third"));
+        rt.link(&first, &second).await.expect("a second name");
+        assert_eq!(rt.link(&first, &second).await.map_err(|e| e.kind()), Err(ErrorKind::AlreadyExists));
+        assert_eq!(rt.link(&third, &third).await.map_err(|e| e.kind()), Err(ErrorKind::NotFound));
+        rt.remove_file(&first).await.expect("the first name goes");
+        assert!(!rt.exists(&first).await.expect("the folder can be read"));
+        assert_eq!(rt.read_file(&second).await.expect("the second stays"), b"bytes");
     });
 }
 

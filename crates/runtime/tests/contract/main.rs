@@ -11,6 +11,7 @@ mod executor;
 mod files;
 mod groups;
 mod meshes;
+mod outside;
 mod refusal;
 mod sockets;
 mod timers;
@@ -23,22 +24,22 @@ use runtime::{AlignedBuf, OpenOptions, Options, ReactorKind, Runtime};
 
 /// Makes each named function a test per reactor.
 macro_rules! on_every_reactor {
-    ($($test:ident),+ $(,)? $(; kernel: $($kernel:ident),+ $(,)?)?) => {
+    ($($test:ident),* $(,)? $(; kernel: $($kernel:ident),+ $(,)?)?) => {
         mod uring {
-            $(#[test] fn $test() { $crate::on_uring(super::$test); })+
+            $(#[test] fn $test() { $crate::on_uring(super::$test); })*
             $($(#[test] fn $kernel() { $crate::on_uring(super::$kernel); })+)?
         }
         mod epoll {
-            $(#[test] fn $test() { super::$test(runtime::ReactorKind::Epoll); })+
+            $(#[test] fn $test() { super::$test(runtime::ReactorKind::Epoll); })*
             $($(#[test] fn $kernel() { super::$kernel(runtime::ReactorKind::Epoll); })+)?
         }
         mod epoll_workers {
-            $(#[test] fn $test() { super::$test(runtime::ReactorKind::EpollWorkers); })+
+            $(#[test] fn $test() { super::$test(runtime::ReactorKind::EpollWorkers); })*
             $($(#[test] fn $kernel() { super::$kernel(runtime::ReactorKind::EpollWorkers); })+)?
         }
         #[cfg(feature = "sim")]
         mod sim {
-            $(#[test] fn $test() { $crate::on_sim(super::$test); })+
+            $(#[test] fn $test() { $crate::on_sim(super::$test); })*
         }
     };
 }

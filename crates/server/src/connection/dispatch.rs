@@ -12,6 +12,7 @@ use super::output::Output;
 use super::violation::Violation;
 use super::{Connection, handshake};
 use crate::buffers::Buffer;
+use crate::requests::RequestKind;
 
 impl Connection {
     /// Executes one request; its reply is appended to `output`, now or when its task is done. An error means that the
@@ -57,16 +58,22 @@ impl Connection {
             Opcode::Prepare => Outcome::MustWait,
             _ => return self.dispatch_control(header, message, output),
         };
+        let reply = output.ready.get(start..).unwrap_or_default();
+        let arrived = self.server.runtime.poll_start();
+        let kind = match outcome {
+            Outcome::MustWait => RequestKind::Other,
+            _ => self.server.requests.borrow_mut().tell(header.opcode, reply),
+        };
         if header.flags.contains(Flags::TRACING) && !matches!(outcome, Outcome::MustWait) {
             insert_tracing_id(&mut output.ready, start, engine.tracing_id());
         }
         match outcome {
-            Outcome::Ready => {}
+            Outcome::Ready => output.unsettled.note(kind, arrived),
             Outcome::AfterSync(sequence) => {
                 // The reply was written where it would have gone without the wait: a copy of a few bytes is cheaper than
                 // asking the engine twice or writing all replies to a second buffer.
                 let frame = output.ready.get(start..).unwrap_or_default();
-                output.held.push(sequence, header.stream, frame);
+                output.held.push(sequence, header.stream, frame, (kind, arrived));
                 output.ready.truncate(start);
             }
             Outcome::MustWait => self.spawn(header, Vec::from(body), output),
@@ -136,9 +143,15 @@ impl Connection {
         self.tasks.set(self.tasks.get() + 1);
         self.task_bytes.set(self.task_bytes.get() + length);
         let connection = self.clone();
+        let arrived = server.runtime.poll_start();
         server.runtime.spawn(Group::Query, async move {
-            let mut reply = connection.server.engine.run(&connection.session, &header, body.as_ref()).await;
+            let server = &connection.server;
+            let mut reply = server.engine.run(&connection.session, &header, body.as_ref()).await;
             drop(body);
+            let mut requests = server.requests.borrow_mut();
+            let kind = requests.tell(header.opcode, &reply);
+            requests.count(kind, arrived, server.runtime.now(), 1);
+            drop(requests);
             if header.flags.contains(Flags::TRACING) {
                 insert_tracing_id(&mut reply, 0, connection.server.engine.tracing_id());
             }

@@ -6,6 +6,9 @@
 use std::collections::VecDeque;
 
 use query::LogSequence;
+use runtime::Instant;
+
+use crate::requests::RequestKind;
 
 /// The held replies of one connection, oldest first.
 #[derive(Debug, Default)]
@@ -16,20 +19,28 @@ pub(crate) struct Held {
     replies: VecDeque<Reply>,
 }
 
-/// One held reply: when it may go, whom it answers, and how long it is.
+/// One held reply: when it may go, whom it answers, how long it is, and of what request.
 #[derive(Debug)]
 struct Reply {
     sequence: LogSequence,
     stream: i16,
     length: usize,
+    kind: RequestKind,
+    arrived: Instant,
 }
 
 impl Held {
-    /// Holds a reply frame until the log is synced up to `sequence`.
-    pub(crate) fn push(&mut self, sequence: LogSequence, stream: i16, frame: &[u8]) {
+    /// Holds a reply frame until the log is synced up to `sequence`. Its request was of this kind, and arrived then.
+    pub(crate) fn push(
+        &mut self,
+        sequence: LogSequence,
+        stream: i16,
+        frame: &[u8],
+        (kind, arrived): (RequestKind, Instant),
+    ) {
         debug_assert!(self.replies.back().is_none_or(|last| last.sequence <= sequence), "a log sequence fell");
         self.bytes.extend_from_slice(frame);
-        self.replies.push_back(Reply { sequence, stream, length: frame.len() });
+        self.replies.push_back(Reply { sequence, stream, length: frame.len(), kind, arrived });
     }
 
     /// How many replies are held.
@@ -42,13 +53,19 @@ impl Held {
         self.replies.front().map(|reply| reply.sequence)
     }
 
-    /// Moves every reply that waits for no more than `synced` to `ready`.
-    pub(crate) fn release(&mut self, synced: LogSequence, ready: &mut Vec<u8>) {
+    /// Moves every reply that waits for no more than `synced` to `ready`, and tells of each what its request was.
+    pub(crate) fn release(
+        &mut self,
+        synced: LogSequence,
+        ready: &mut Vec<u8>,
+        mut each: impl FnMut(RequestKind, Instant),
+    ) {
         let mut length = 0;
         while let Some(reply) = self.replies.front()
             && reply.sequence <= synced
         {
             length += reply.length;
+            each(reply.kind, reply.arrived);
             self.replies.pop_front();
         }
         let end = self.released + length;
@@ -79,21 +96,27 @@ impl Held {
 mod tests {
     use super::*;
 
+    const A_WRITE: (RequestKind, Instant) = (RequestKind::Write, Instant::from_nanos(7));
+
+    fn nobody(_: RequestKind, _: Instant) {}
+
     #[test]
     fn a_sync_releases_what_it_covers_and_no_more() {
         let mut held = Held::default();
         for (sequence, stream, frame) in [(5, 1, "one"), (5, 2, "two"), (7, 3, "three"), (9, 4, "four")] {
-            held.push(LogSequence(sequence), stream, frame.as_bytes());
+            held.push(LogSequence(sequence), stream, frame.as_bytes(), A_WRITE);
         }
         let mut ready = b"ready ".to_vec();
-        held.release(LogSequence(4), &mut ready);
+        held.release(LogSequence(4), &mut ready, nobody);
         assert_eq!(ready, b"ready ");
         assert_eq!(held.oldest(), Some(LogSequence(5)));
-        held.release(LogSequence(7), &mut ready);
+        let mut told = Vec::new();
+        held.release(LogSequence(7), &mut ready, |kind, arrived| told.push((kind, arrived)));
+        assert_eq!(told, [A_WRITE; 3]);
         assert_eq!(ready, b"ready onetwothree");
         assert_eq!((held.len(), held.oldest()), (1, Some(LogSequence(9))));
-        held.push(LogSequence(9), 5, b"five");
-        held.release(LogSequence(100), &mut ready);
+        held.push(LogSequence(9), 5, b"five", A_WRITE);
+        held.release(LogSequence(100), &mut ready, nobody);
         assert_eq!(ready, b"ready onetwothreefourfive");
         assert_eq!((held.len(), held.oldest(), held.bytes.len()), (0, None, 0));
     }
@@ -102,11 +125,11 @@ mod tests {
     fn released_bytes_go_although_a_reply_is_always_held() {
         let mut held = Held::default();
         let mut ready = Vec::new();
-        held.push(LogSequence(0), 0, b"frame 0000");
+        held.push(LogSequence(0), 0, b"frame 0000", A_WRITE);
         for sequence in 1..10_000 {
-            held.push(LogSequence(sequence), 0, format!("frame {sequence:04}").as_bytes());
+            held.push(LogSequence(sequence), 0, format!("frame {sequence:04}").as_bytes(), A_WRITE);
             ready.clear();
-            held.release(LogSequence(sequence - 1), &mut ready);
+            held.release(LogSequence(sequence - 1), &mut ready, nobody);
             assert_eq!(ready, format!("frame {:04}", sequence - 1).as_bytes());
         }
         assert_eq!(held.len(), 1);
@@ -116,8 +139,8 @@ mod tests {
     #[test]
     fn a_poisoned_log_fails_each_held_reply() {
         let mut held = Held::default();
-        held.push(LogSequence(1), 11, b"a");
-        held.push(LogSequence(2), 12, b"b");
+        held.push(LogSequence(1), 11, b"a", A_WRITE);
+        held.push(LogSequence(2), 12, b"b", A_WRITE);
         let mut streams = Vec::new();
         held.fail(|stream| streams.push(stream));
         assert_eq!(streams, [11, 12]);

@@ -6,6 +6,7 @@ use cql_protocol::{ErrorBody, FrameHeader, write_error};
 
 use super::held::Held;
 use crate::budget::HeldBytes;
+use crate::requests::Unsettled;
 
 /// What a connection still has to send.
 #[derive(Debug, Default)]
@@ -21,6 +22,8 @@ pub(crate) struct Output {
     pub(crate) unframed: usize,
     /// Frames that wait for the log.
     pub(crate) held: Held,
+    /// Requests whose replies are ready and are not counted yet.
+    pub(crate) unsettled: Unsettled,
     /// A write is under way.
     pub(crate) writing: bool,
     /// A write has failed: nothing more can be sent.

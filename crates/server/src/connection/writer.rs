@@ -23,6 +23,8 @@ pub(super) async fn run(connection: Rc<Connection>) {
         let (unframed, _large) = {
             let mut output = connection.output.borrow_mut();
             output.writing = !output.is_empty();
+            let server = &connection.server;
+            output.unsettled.settle(&mut server.requests.borrow_mut(), server.runtime.poll_start());
             let may_be_large = output.ready.is_empty() || (is_turn_of_large && output.unframed == 0);
             match if may_be_large { output.pop_large() } else { None } {
                 Some((reply, held)) => {
@@ -118,7 +120,13 @@ async fn release(connection: Rc<Connection>) {
             let mut output = connection.output.borrow_mut();
             let output = &mut *output;
             match synced {
-                Ok(()) => output.held.release(engine.synced(), &mut output.ready),
+                Ok(()) => {
+                    let (mut requests, now) =
+                        (connection.server.requests.borrow_mut(), connection.server.runtime.poll_start());
+                    output.held.release(engine.synced(), &mut output.ready, |kind, arrived| {
+                        requests.count(kind, arrived, now, 1);
+                    });
+                }
                 Err(poisoned) => {
                     let version = connection.version.get().unwrap_or(Version::V5);
                     let error = ErrorBody::server_error(poisoned.to_string());

@@ -41,6 +41,11 @@ impl EstimatedHistogram {
         self.counts[bucket] += 1;
     }
 
+    /// The buckets' offsets, and how many values each has; there is one more for those above all offsets.
+    pub fn buckets(&self) -> (&[i64], &[i64]) {
+        (&self.offsets, &self.counts)
+    }
+
     /// How many values there are.
     pub fn count(&self) -> i64 {
         self.counts.iter().fold(0, |sum, &count| sum.saturating_add(count))

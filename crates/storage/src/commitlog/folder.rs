@@ -10,6 +10,7 @@ use planted::{Bug, Planted};
 use runtime::{AlignedBuf, File, OpenOptions, Runtime};
 
 use crate::commitlog::format::{BLOCK, SegmentHead};
+use crate::space::{self, Taker};
 
 /// Zeros are written in pieces of this size, so that other writes get between.
 const FILL_BYTES: usize = 256 << 10;
@@ -73,6 +74,8 @@ pub struct Folder {
     pub path: PathBuf,
     /// The size of a segment.
     pub segment_bytes: u64,
+    /// What of the disk is kept; see [`crate::space`].
+    pub disk_reserve: u64,
     /// Whether each write waits for the disk.
     pub dsync: bool,
     /// A bug planted on purpose.
@@ -94,6 +97,11 @@ impl Folder {
             let _ = self.runtime.remove_file(&making).await;
         }
         result
+    }
+
+    /// Fails as a full disk does when a segment may not take so many bytes more.
+    pub async fn require(&self, bytes: u64) -> io::Result<()> {
+        space::require(&self.runtime, &self.path, self.disk_reserve, Taker::CommitLog, bytes).await
     }
 
     async fn make_at(&self, head: &SegmentHead, making: &Path, is_new: bool, fill: bool) -> io::Result<File> {

@@ -229,7 +229,14 @@ async fn prepare(log: CommitLog, fill: bool) -> bool {
         state.is_preparing = true;
         (state.next_segment, state.spares.pop())
     };
-    let result = shared.folder.make(&SegmentHead { segment, ..shared.head }, spare, fill).await;
+    let bytes = if spare.is_some() { 0 } else { shared.folder.segment_bytes };
+    let result = match shared.folder.require(bytes).await {
+        Ok(()) => shared.folder.make(&SegmentHead { segment, ..shared.head }, spare, fill).await,
+        Err(error) => {
+            shared.state.borrow_mut().spares.extend(spare);
+            Err(error)
+        }
+    };
     let mut state = shared.state.borrow_mut();
     state.is_preparing = false;
     let is_made = match result {
@@ -242,7 +249,7 @@ async fn prepare(log: CommitLog, fill: bool) -> bool {
             // Once, not at every try.
             if !state.is_disk_full {
                 let path = segment_path(&shared.folder.path, segment);
-                tracing::warn!(path = %path.display(), "the disk is full: the next commit log segment cannot be made");
+                tracing::warn!(path = %path.display(), %error, "writes are refused: the next commit log segment cannot be made");
             }
             state.prepare_not_before = shared.runtime.now() + DISK_FULL_RETRY;
             false

@@ -1,7 +1,7 @@
 //! A shard's compactions in the background: one task, which asks each table's strategy and runs one compaction at a time.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use topology::Token;
 
 use crate::compaction::strategy::{self, CompactionOptions, FileDescription, INPUTS_MAX, TableFacts, Task, Why};
 use crate::compaction::task::{Compacted, CompactionError};
+use crate::figures::RunningCompaction;
 use crate::shard::Shard;
 use crate::tables::LiveFile;
 
@@ -22,6 +23,8 @@ const LOOK_EVERY: Duration = Duration::from_secs(60);
 /// The rest of a table after a failure, and the longest one.
 const RETRY_FIRST: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(300);
+/// The longest one when the disk has no room: someone may make some at any time.
+const DISK_FULL_RETRY_MAX: Duration = Duration::from_secs(10);
 /// The rest when a table's files changed under a compaction.
 const CHANGED_REST: Duration = Duration::from_millis(100);
 /// The least that a disk that is nearly full leaves to a task.
@@ -34,20 +37,25 @@ const FLUSH_WEIGHT: f64 = 0.5;
 /// What a shard's compactions share.
 pub(crate) struct Compactor {
     /// There may be something to compact.
-    wake: Notify,
+    pub(super) wake: Notify,
     /// Held while files are exchanged, and while files are discarded.
     pub(crate) exchange: Semaphore,
     /// Held by the compaction that runs.
     turn: Semaphore,
     tables: RefCell<BTreeMap<TableId, OfTable>>,
     /// Bytes a second; 0: no limit.
-    throughput: Cell<u64>,
+    pub(super) throughput: Cell<u64>,
     /// Before this nothing more is written.
     paced_until: Cell<Option<Instant>>,
     /// Whether all shards are open. One that is not may be about to name a file that no manifest names yet.
     are_all_open: Cell<bool>,
     /// Whether shared files were released since the last sweep.
     has_released: Cell<bool>,
+    /// Tables that an operator has told to be left alone.
+    pub(super) left_alone: RefCell<BTreeSet<TableId>>,
+    /// The compaction under way.
+    pub(super) running: RefCell<Option<RunningCompaction>>,
+    pub(super) begun: Cell<u64>,
     /// Compactions so far, and what they did together.
     pub(crate) compactions: Cell<u64>,
     pub(crate) compacted: Cell<Compacted>,
@@ -88,6 +96,9 @@ impl Compactor {
             paced_until: Cell::new(None),
             are_all_open: Cell::new(false),
             has_released: Cell::new(true),
+            left_alone: RefCell::default(),
+            running: RefCell::default(),
+            begun: Cell::new(0),
             compactions: Cell::new(0),
             compacted: Cell::new(Compacted::default()),
         }
@@ -110,6 +121,7 @@ impl Compactor {
 
     /// Waits until so many more bytes may be written.
     pub(crate) async fn throttle(&self, runtime: &Runtime, bytes: u64) {
+        self.has_written(bytes);
         let throughput = self.throughput.get();
         if throughput == 0 {
             return;
@@ -224,7 +236,8 @@ impl Shard {
         stdx::sometimes!("compaction failed");
         let mut tables = self.compactor().tables.borrow_mut();
         let of_table = tables.entry(job.table.id).or_default();
-        of_table.rest = (of_table.rest * 2).clamp(RETRY_FIRST, RETRY_MAX);
+        let rest_max = if is_disk_full { DISK_FULL_RETRY_MAX } else { RETRY_MAX };
+        of_table.rest = (of_table.rest * 2).clamp(RETRY_FIRST, rest_max);
         of_table.rests_until = Some(self.runtime().now() + of_table.rest);
         if is_disk_full {
             // Fewer inputs take less room.
@@ -262,7 +275,7 @@ impl Shard {
     fn job_of(&self, id: TableId, again: bool) -> Option<Job> {
         let (table, files) = self.files_of(id)?;
         let options = CompactionOptions::of(&table.options.compaction);
-        if !options.common.is_enabled {
+        if !self.compacts_unasked(&table) {
             return None;
         }
         let now = self.runtime().now();
@@ -290,14 +303,14 @@ impl Shard {
         Some(Job { table, options, files, descriptions, task })
     }
 
-    fn files_of(&self, id: TableId) -> Option<(Rc<Table>, Vec<LiveFile>)> {
+    pub(super) fn files_of(&self, id: TableId) -> Option<(Rc<Table>, Vec<LiveFile>)> {
         let engine = self.engine_ref();
         let table = engine.tables.get(id)?;
         Some((table.definition.clone(), table.files.clone()))
     }
 
     /// What the strategies know of files.
-    fn describe(&self, table: &Table, files: &[LiveFile]) -> (Vec<FileDescription>, TableFacts) {
+    pub(super) fn describe(&self, table: &Table, files: &[LiveFile]) -> (Vec<FileDescription>, TableFacts) {
         let now = u64::try_from(self.runtime().wall_clock_micros() / 1_000_000).unwrap_or(0);
         let shards = u64::from(self.sharder().shards);
         let tables = self.compactor().tables.borrow();

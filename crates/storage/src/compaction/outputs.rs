@@ -13,7 +13,11 @@ use crate::compaction::strategy::Cut;
 use crate::compaction::task::CompactionError;
 use crate::manifest::{FileName, Record};
 use crate::shard::Shard;
-use crate::sstable::{Estimates, SstableWriter};
+use crate::space::{self, Taker};
+use crate::sstable::{Estimates, SstableWriter, WriteError};
+
+/// What is written between two looks at what the disk has left, bytes.
+const LOOK_BYTES: u64 = 16 << 20;
 
 /// The outputs of one compaction.
 pub struct Outputs {
@@ -35,6 +39,8 @@ pub struct Outputs {
     pub(super) counted: u64,
     /// Bytes of data written.
     pub(super) bytes: u64,
+    /// How many they were when it was last looked at what the disk has left.
+    pub(super) looked_at: u64,
     /// Whether anybody wants them still.
     pub(super) is_wanted: Box<dyn Fn() -> bool>,
 }
@@ -119,7 +125,15 @@ impl Outputs {
         if !(self.is_wanted)() {
             return Err(CompactionError::Unwanted);
         }
-        self.shard.compactor().throttle(self.shard.runtime(), written).await;
+        let shard = &self.shard;
+        if self.bytes >= self.looked_at + LOOK_BYTES {
+            // Others take room too.
+            self.looked_at = self.bytes;
+            let (path, reserve) = (&self.folder.1, shard.options().disk_reserve);
+            let room = space::require(shard.runtime(), path, reserve, Taker::Compaction, 0).await;
+            room.map_err(WriteError::io(path))?;
+        }
+        shard.compactor().throttle(shard.runtime(), written).await;
         Ok(())
     }
 

@@ -17,6 +17,7 @@ use crate::compaction::strategy::{Cut, FILES_MAX, Task};
 use crate::manifest::{Destination, GoneRecord, LiveRecord, ManifestError, Record, ReplacedRecord};
 use crate::options::ReplayPosition;
 use crate::shard::Shard;
+use crate::space::{self, Taker};
 use crate::sstable::{Estimates, ReadError, Scan, Sstable, WriteError};
 use crate::tables::{FilesChange, LiveFile};
 
@@ -92,9 +93,13 @@ impl Shard {
     ) -> Result<Option<Compacted>, CompactionError> {
         self.wait_in_force().await.map_err(|error| CompactionError::Folder(error.to_string()))?;
         let Some(inputs) = self.inputs(table, files, task) else { return Ok(None) };
+        let _running = self.compaction_begins(table, inputs.read.iter().map(|file| file.sstable.data_bytes()).sum());
         let folder = self.table_folder(table);
         let prepared = self.prepare_folder(&folder).await;
         let path = prepared.map_err(|error| CompactionError::Folder(error.to_string()))?;
+        let bytes = inputs.read.iter().map(|file| file.sstable.disk_bytes()).sum();
+        let room = space::require(self.runtime(), &path, self.options().disk_reserve, Taker::Compaction, bytes).await;
+        room.map_err(WriteError::io(&path))?;
         let rules = self.rules(table, &inputs, only_purge_repaired).await?;
         let mut outputs = self.outputs(table, (folder, path.clone()), &inputs, task, &rules);
         let written = self.write(table, &inputs, &rules, &mut outputs).await;
@@ -262,6 +267,7 @@ impl Shard {
             part: 0,
             counted: 0,
             bytes: 0,
+            looked_at: 0,
             is_wanted: Box::new(move || {
                 let engine = wanted.engine_ref();
                 engine.tables.get(id).map(|table| table.content) == content

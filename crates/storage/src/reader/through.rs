@@ -130,6 +130,9 @@ impl Shard {
                 continue;
             };
             if permit.is_none() {
+                if let Some(table) = self.engine_ref().tables.get(asked.table) {
+                    table.count_read(&asked);
+                }
                 permit = Some(self.reads().acquire().await);
             }
             let lanes = match self.fill(&lanes, &asked, &mut fills).await? {
@@ -173,6 +176,9 @@ impl Shard {
                 continue;
             };
             if permit.is_none() {
+                if let Some(table) = self.engine_ref().tables.get(asked.table) {
+                    table.count_read(&asked);
+                }
                 permit = Some(self.reads().acquire().await);
             }
             let lanes = match self.fill(&lanes, &asked, &mut fills).await? {

@@ -128,6 +128,11 @@ impl Sstable {
         size_of::<Self>() + filter + sums + self.data.memory_bytes()
     }
 
+    /// The memory of its Bloom filter.
+    pub fn filter_bytes(&self) -> usize {
+        self.filter.as_ref().map_or(0, Filter::memory_bytes)
+    }
+
     /// Hands what `command` asks for to `sink`, deletions too, as a memtable does: see `docs/internals/read-path.md`.
     pub async fn read_data(&self, command: &ReadCommand<'_>, sink: &mut impl DataSink) -> Result<ReadEnd, ReadError> {
         self.read_data_in(&mut ReadWindow::default(), command, sink).await

@@ -2,7 +2,7 @@
 #![allow(clippy::disallowed_methods)]
 
 use std::future::Future;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
@@ -27,8 +27,11 @@ pub struct Folder {
 }
 
 impl Folder {
+    /// Below the target folder, so on a real file system; `HELENUS_SCRATCH` names another place.
     pub fn new(name: &str) -> Self {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+        let given = std::env::var_os("HELENUS_SCRATCH").map(PathBuf::from);
+        let scratch = given.unwrap_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")));
+        let path = scratch.join(format!("{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).expect("the folder for tests can be written");
         Folder { path }

@@ -10,6 +10,7 @@ mod foreign;
 mod harness;
 mod malformed;
 mod model;
+mod operators;
 mod reads;
 mod reshard;
 mod restart;

@@ -165,3 +165,22 @@ fn works_on_names() {
     assert_eq!(disk.remove_tree("/a").expect("it is there").len(), 4);
     assert_eq!(names(&disk, ""), Ok(vec![]));
 }
+
+#[test]
+fn a_further_name_is_durable_with_its_directory_and_shares_the_bytes() {
+    let (mut disk, inode) = with_file();
+    write(&mut disk, inode, 0, 7, 600);
+    let mark = disk.mark();
+    disk.sync_directory("/data", &mark);
+    disk.sync_file(inode, &mark);
+    let linked = disk.link("/data/file", "/data/other").expect("a second name");
+    disk.ended(linked);
+    assert_eq!(disk.link("/data/file", "/data/other"), Err(libc::EEXIST));
+    assert_eq!(disk.used(), 600, "a file counts once");
+    assert_eq!(bytes(&disk.after_power_cut(Keep::Nothing), "/data/other"), None);
+    let mark = disk.mark();
+    disk.sync_directory("/data", &mark);
+    let removed = disk.remove_file("/data/file").expect("the first name goes");
+    disk.ended(removed);
+    assert_eq!(bytes(&disk.after_power_cut(Keep::Everything), "/data/other"), Some(vec![7; 600]));
+}

@@ -1,0 +1,179 @@
+//! What the admin thread asks shards, and how it asks one or all of them.
+
+use runtime::{Outside, OutsideResponder, OutsideSeat, ShardId, Unanswered};
+
+use crate::facts::{CompactionFacts, NodeFacts, ShardFigures, SnapshotFacts, TableFacts, TableName};
+use crate::problem::Problem;
+
+/// Questions that may be under way per shard.
+const PLACES: usize = 16;
+
+/// What one shard is asked.
+#[derive(Debug, Clone)]
+pub enum Question {
+    /// The node, of shard 0.
+    Node,
+    /// The shard's counters.
+    Figures,
+    /// The shard's part of tables.
+    Tables {
+        /// Which; all for none.
+        names: Vec<TableName>,
+        /// Sizes and counts alone, without what has to be worked out.
+        is_brief: bool,
+    },
+    /// The compaction under way.
+    Compactions,
+    /// Have what is in memory of these tables written to files; of all for none.
+    Flush(Vec<TableName>),
+    /// Compact each of these tables to one file.
+    Compact(Vec<TableName>),
+    /// What compactions of all shards may write from now on, bytes a second; 0: no limit.
+    SetCompactionThroughput(u64),
+    /// Have these tables compacted unasked, or left alone.
+    SetAutocompaction {
+        /// Which.
+        tables: Vec<TableName>,
+        /// Whether they are compacted.
+        is_on: bool,
+    },
+    /// A step of a drain.
+    Drain(DrainStep),
+    /// A step of a snapshot.
+    Snapshot(SnapshotStep),
+}
+
+/// Steps of a drain, each for all shards before the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DrainStep {
+    /// No client gets in: of shard 0.
+    StopAccepting,
+    /// What is under way is answered, the rest refused.
+    Answer,
+    /// All that is in memory is written to files, and the log synced.
+    Flush,
+}
+
+/// Steps of what is done with snapshots. All but naming files are shard 0's.
+#[derive(Debug, Clone)]
+pub enum SnapshotStep {
+    /// Make the folders.
+    Begin {
+        /// The snapshot's name.
+        tag: String,
+        /// Of which tables.
+        tables: Vec<TableName>,
+    },
+    /// Give the shard's files their further names.
+    Name {
+        /// The snapshot's name.
+        tag: String,
+        /// Of which tables.
+        tables: Vec<TableName>,
+    },
+    /// Say in the folders that it is whole.
+    End {
+        /// The snapshot's name.
+        tag: String,
+        /// Of which tables.
+        tables: Vec<TableName>,
+    },
+    /// What snapshots there are.
+    List,
+    /// Remove some: with this name, if there is one, of these keyspaces and tables, if there are any.
+    Clear {
+        /// `None`: of any name.
+        tag: Option<String>,
+        /// None: of any keyspace.
+        keyspaces: Vec<String>,
+        /// None: of any table.
+        tables: Vec<String>,
+    },
+}
+
+/// Why a shard does not do what it was asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// There is no such thing.
+    NotFound(String),
+    /// It must not be done.
+    Refused(String),
+    /// It could not be done.
+    Failed(String),
+}
+
+/// What a shard says.
+#[derive(Debug, Clone)]
+pub enum Answer {
+    /// To [`Question::Node`].
+    Node(Box<NodeFacts>),
+    /// To [`Question::Figures`].
+    Figures(Box<ShardFigures>),
+    /// To [`Question::Tables`].
+    Tables(Vec<TableFacts>),
+    /// To [`Question::Compactions`].
+    Compactions(Vec<CompactionFacts>),
+    /// To [`SnapshotStep::List`].
+    Snapshots(Vec<SnapshotFacts>),
+    /// It is done.
+    Done,
+    /// It is not.
+    Refusal(Refusal),
+}
+
+/// The asker's end.
+pub type Questions = Outside<Question, Answer>;
+/// A shard's end.
+pub type QuestionSeat = OutsideSeat<Question, Answer>;
+/// The way back.
+pub type QuestionResponder = OutsideResponder<Question, Answer>;
+
+/// Both ends, before the shards run.
+pub fn questions(shards: u16) -> (Questions, Vec<QuestionSeat>) {
+    runtime::outside(shards, PLACES)
+}
+
+/// Asks one shard.
+pub(crate) async fn ask(questions: &Questions, shard: u16, question: Question) -> Result<Answer, Problem> {
+    match questions.call(ShardId(shard), question).await {
+        Ok(Answer::Refusal(refusal)) => Err(refusal.into()),
+        Ok(answer) => Ok(answer),
+        Err(unanswered) => Err(unanswered.into()),
+    }
+}
+
+/// Asks all shards side by side; the first refusal of any, when all have answered.
+pub(crate) async fn ask_all(questions: &Questions, question: &Question) -> Result<Vec<Answer>, Problem> {
+    let calls: Vec<_> =
+        (0..questions.shard_count()).map(|shard| questions.call(ShardId(shard), question.clone())).collect();
+    let mut answers = Vec::with_capacity(calls.len());
+    let mut problem = None;
+    for call in calls {
+        match call.await {
+            Ok(Answer::Refusal(refusal)) => problem = problem.or(Some(refusal.into())),
+            Ok(answer) => answers.push(answer),
+            Err(unanswered) => problem = problem.or(Some(unanswered.into())),
+        }
+    }
+    problem.map_or(Ok(answers), Err)
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::NotFound(sentence) => Problem::not_found(sentence),
+            Refusal::Refused(sentence) => Problem::bad_request(sentence),
+            Refusal::Failed(sentence) => Problem::failed(sentence),
+        }
+    }
+}
+
+impl From<Unanswered> for Problem {
+    fn from(unanswered: Unanswered) -> Self {
+        Problem::unavailable(match unanswered {
+            Unanswered::Starting => "the node is starting",
+            Unanswered::Busy => "too many questions are under way; ask again later",
+            Unanswered::Gone => "the node is ending",
+        })
+    }
+}

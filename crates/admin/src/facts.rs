@@ -1,0 +1,328 @@
+//! What shards tell: plain data, copied at one moment.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use runtime::RuntimeStats;
+use stdx::LogHistogram;
+
+/// A table by its name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TableName {
+    /// Its keyspace.
+    pub keyspace: String,
+    /// Its own.
+    pub table: String,
+}
+
+impl std::fmt::Display for TableName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", self.keyspace, self.table)
+    }
+}
+
+/// One node of the ring as this one sees it.
+#[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct RingNode {
+    pub endpoint: IpAddr,
+    pub host_id: String,
+    pub datacenter: String,
+    pub rack: String,
+    pub tokens: Vec<i64>,
+    /// Whether it is this node.
+    pub is_local: bool,
+    /// Whether it answers; this one does.
+    pub is_up: bool,
+}
+
+/// A keyspace and the names of its tables.
+#[derive(Debug, Clone)]
+pub struct KeyspaceFacts {
+    /// Its name.
+    pub name: String,
+    /// Whether it is the server's own.
+    pub is_system: bool,
+    /// Whether each node has its own.
+    pub is_local: bool,
+    /// Its tables, by name.
+    pub tables: Vec<String>,
+    /// The replication option: `class`, and what belongs to it.
+    pub replication: BTreeMap<String, String>,
+    /// For each node of the ring, in its order, what part of the ring it has a copy of.
+    pub ownership: Vec<f64>,
+}
+
+/// The node as shard 0 knows it.
+#[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct NodeFacts {
+    pub cassandra_version: &'static str,
+    pub cql_version: &'static str,
+    pub native_protocol_version: &'static str,
+    pub partitioner: &'static str,
+    pub reactor: &'static str,
+    pub cluster_name: String,
+    pub snitch: &'static str,
+    pub schema_version: String,
+    pub ring: Vec<RingNode>,
+    pub keyspaces: Vec<KeyspaceFacts>,
+    /// How many times the node was started on its data.
+    pub boot: u64,
+    pub uptime_ms: u64,
+    /// Whether clients are served.
+    pub is_native_served: bool,
+    /// Bytes a second of all shards; 0: no limit.
+    pub compaction_throughput: u64,
+    /// The process: bytes in memory, microseconds of processor time, open files. `None`: the kernel does not say.
+    pub resident_bytes: Option<u64>,
+    pub cpu_micros: Option<u64>,
+    /// The memory that all shards may use.
+    pub memory_budget: u64,
+}
+
+impl NodeFacts {
+    /// This node.
+    pub fn local(&self) -> &RingNode {
+        self.ring.iter().find(|node| node.is_local).expect("a node is part of its ring")
+    }
+
+    /// The user's tables, or all.
+    pub fn tables(&self, with_system: bool) -> impl Iterator<Item = TableName> + '_ {
+        self.keyspaces.iter().filter(move |keyspace| with_system || !keyspace.is_system).flat_map(|keyspace| {
+            let name = |table: &String| TableName { keyspace: keyspace.name.clone(), table: table.clone() };
+            keyspace.tables.iter().map(name)
+        })
+    }
+
+    /// A keyspace by its name.
+    pub fn keyspace(&self, name: &str) -> Option<&KeyspaceFacts> {
+        self.keyspaces.iter().find(|keyspace| keyspace.name == name)
+    }
+}
+
+/// One kind of requests on one shard.
+#[derive(Debug, Clone)]
+pub struct RequestFacts {
+    /// The kind's name.
+    pub kind: &'static str,
+    /// Microseconds from the arrival to the reply of each.
+    pub micros: LogHistogram,
+}
+
+/// One shard's counters.
+#[derive(Debug, Clone, Default)]
+#[allow(missing_docs, reason = "docs/guide/metrics.md says what each of them means")]
+pub struct ShardFigures {
+    pub runtime: RuntimeStats,
+
+    pub connections: u64,
+    pub connections_total: u64,
+    pub requests: u64,
+    pub requests_waited: u64,
+    pub requests_under_way: u64,
+    pub bytes_in_flight: u64,
+    pub overloaded: u64,
+    pub protocol_errors: u64,
+    pub events_dropped: u64,
+    pub by_kind: Vec<RequestFacts>,
+    /// Name of an error and how often it was answered.
+    pub errors: Vec<(&'static str, u64)>,
+
+    pub requests_now: u64,
+    pub requests_run: u64,
+    pub unprepared: u64,
+    pub prepared: u64,
+    pub prepared_evictions: u64,
+
+    pub memtable_bytes: u64,
+    pub memtable_budget: u64,
+    pub mutations: u64,
+    pub memtable_partitions: u64,
+    pub replayed: u64,
+    pub writes_waiting: u64,
+    pub flushes: u64,
+    pub flushes_active: u64,
+    pub flushes_waiting: u64,
+    pub flush_failures: u64,
+
+    pub log_appended: u64,
+    pub log_groups: u64,
+    pub log_written: u64,
+    pub log_segments: u64,
+
+    pub sstables: u64,
+    pub disk_bytes: u64,
+    pub file_memory_bytes: u64,
+    pub reads_active: u64,
+    pub reads_waiting: u64,
+    pub page_bytes: u64,
+    pub page_bytes_max: u64,
+    pub page_hits: u64,
+    pub page_evictions: u64,
+    pub index_reads: u64,
+    pub data_reads: u64,
+    pub data_read_bytes: u64,
+
+    pub compactions: u64,
+    pub compactions_active: u64,
+    /// Tables that have something to compact.
+    pub compactions_waiting: u64,
+    pub compacted_inputs: u64,
+    pub compacted_outputs: u64,
+    pub compacted_bytes: u64,
+}
+
+/// Values by size: `counts[i]` of them are at most `offsets[i]`, and above the offset before; the last count is of those above all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Buckets {
+    /// The buckets' upper bounds.
+    pub offsets: Vec<u64>,
+    /// One more than there are offsets, or none.
+    pub counts: Vec<u64>,
+}
+
+impl Buckets {
+    /// Adds what another shard has counted. Where the bounds differ, by the bounds.
+    pub fn merge(&mut self, other: &Buckets) {
+        if self.counts.is_empty() {
+            *self = other.clone();
+            return;
+        }
+        for (bucket, count) in other.counts.iter().enumerate() {
+            let place = match other.offsets.get(bucket) {
+                Some(offset) => self.offsets.partition_point(|own| own < offset),
+                None => self.offsets.len(),
+            };
+            self.counts[place] += count;
+        }
+    }
+
+    fn used(&self) -> impl DoubleEndedIterator<Item = u64> + '_ {
+        let counted = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
+        counted.map(|(bucket, _)| self.offsets.get(bucket).or(self.offsets.last()).copied().unwrap_or(0))
+    }
+
+    /// The bound of the first bucket that has any, and of the last.
+    pub fn range(&self) -> Option<(u64, u64)> {
+        Some((self.used().next()?, self.used().next_back()?))
+    }
+
+    /// About what the values are in the mean.
+    pub fn mean(&self) -> Option<u64> {
+        let count: u64 = self.counts.iter().sum();
+        let offset = |bucket: usize| self.offsets.get(bucket).or(self.offsets.last()).copied().unwrap_or(0);
+        let sum: f64 =
+            self.counts.iter().enumerate().map(|(bucket, count)| offset(bucket) as f64 * *count as f64).sum();
+        (count > 0).then(|| (sum / count as f64) as u64)
+    }
+}
+
+/// One table on one shard, or summed over all.
+#[derive(Debug, Clone, Default)]
+#[allow(missing_docs, reason = "storage's figures say what each of them means")]
+pub struct TableFacts {
+    pub name: Option<TableName>,
+    pub id: String,
+    pub sstables: u64,
+    pub sstables_shared: u64,
+    pub sstables_per_level: Vec<u64>,
+    pub disk_bytes: u64,
+    pub compressible_bytes: u64,
+    pub compressed_bytes: u64,
+    pub partitions: u64,
+    pub partition_sizes: Buckets,
+    pub cell_counts: Buckets,
+    pub cells: f64,
+    pub droppable: u64,
+    pub filter_bytes: u64,
+    pub memtable_bytes: u64,
+    pub memtable_partitions: u64,
+    pub memtables_frozen: u64,
+    pub flushes: u64,
+    pub reads: u64,
+    pub writes: u64,
+    pub compactions_waiting: u64,
+    pub is_autocompaction_on: bool,
+}
+
+impl TableFacts {
+    /// Adds another shard's part.
+    pub fn merge(&mut self, other: &TableFacts) {
+        self.sstables += other.sstables;
+        // Each shard that reads a shared file counts it.
+        self.sstables_shared = self.sstables_shared.max(other.sstables_shared);
+        let levels = self.sstables_per_level.len().max(other.sstables_per_level.len());
+        self.sstables_per_level.resize(levels, 0);
+        for (own, more) in self.sstables_per_level.iter_mut().zip(&other.sstables_per_level) {
+            *own += more;
+        }
+        self.disk_bytes += other.disk_bytes;
+        self.compressible_bytes += other.compressible_bytes;
+        self.compressed_bytes += other.compressed_bytes;
+        self.partitions += other.partitions;
+        self.partition_sizes.merge(&other.partition_sizes);
+        self.cell_counts.merge(&other.cell_counts);
+        self.cells += other.cells;
+        self.droppable += other.droppable;
+        self.filter_bytes += other.filter_bytes;
+        self.memtable_bytes += other.memtable_bytes;
+        self.memtable_partitions += other.memtable_partitions;
+        self.memtables_frozen += other.memtables_frozen;
+        self.flushes += other.flushes;
+        self.reads += other.reads;
+        self.writes += other.writes;
+        self.compactions_waiting += other.compactions_waiting;
+        self.is_autocompaction_on &= other.is_autocompaction_on;
+    }
+}
+
+/// A compaction under way on one shard.
+#[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct CompactionFacts {
+    pub number: u64,
+    pub table: TableName,
+    pub written: u64,
+    pub input: u64,
+}
+
+/// A table's part of a snapshot.
+#[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct SnapshotFacts {
+    pub tag: String,
+    pub table: TableName,
+    /// Bytes of its files, and of those that the table itself does not have any more.
+    pub total: u64,
+    pub only: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_of_shards_add_up() {
+        let mut all = Buckets::default();
+        assert_eq!((all.range(), all.mean()), (None, None));
+        all.merge(&Buckets { offsets: vec![1, 10, 100], counts: vec![1, 0, 0, 0] });
+        all.merge(&Buckets { offsets: vec![5, 100], counts: vec![0, 2, 1] });
+        assert_eq!(all.counts, [1, 0, 2, 1]);
+        assert_eq!(all.range(), Some((1, 100)));
+        assert_eq!(all.mean(), Some((1 + 100 + 100 + 100) / 4));
+    }
+
+    #[test]
+    fn a_shared_file_counts_once() {
+        let own = |shared| TableFacts {
+            sstables: 2,
+            sstables_shared: shared,
+            is_autocompaction_on: true,
+            ..TableFacts::default()
+        };
+        let mut all = own(3);
+        all.merge(&own(2));
+        assert_eq!((all.sstables, all.sstables_shared, all.is_autocompaction_on), (4, 3, true));
+    }
+}

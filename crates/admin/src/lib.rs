@@ -1,0 +1,27 @@
+//! HTTP for operators: REST and metrics, on one thread beside the shards. See `docs/internals/admin.md`.
+//!
+//! Knows nothing of the shards' insides: it asks them [`Question`]s and puts their answers together.
+
+mod ask;
+mod facts;
+mod guard;
+mod json;
+mod listen;
+mod logging;
+mod metrics;
+mod parameters;
+mod problem;
+mod routes;
+mod serve;
+mod state;
+
+pub use ask::{
+    Answer, DrainStep, Question, QuestionResponder, QuestionSeat, Questions, Refusal, SnapshotStep, questions,
+};
+pub use facts::{
+    Buckets, CompactionFacts, KeyspaceFacts, NodeFacts, RequestFacts, RingNode, ShardFigures, SnapshotFacts,
+    TableFacts, TableName,
+};
+pub use listen::{Bound, Endpoint, ListenError, bind};
+pub use logging::LogLevel;
+pub use serve::{Parts, companion};

@@ -1,0 +1,259 @@
+//! Which metrics there are.
+
+use stdx::LogHistogram;
+
+use super::text::{Kind, Text};
+use crate::facts::{NodeFacts, ShardFigures, TableFacts};
+use crate::routes::{by_kind, errors};
+
+/// A metric of each shard: name, kind, meaning, and where it is read.
+type OfShard = (&'static str, Kind, &'static str, fn(&ShardFigures) -> u64);
+
+use Kind::{Counter, Gauge};
+
+const OF_SHARDS: &[OfShard] = &[
+    ("helenus_reactor_polls_total", Counter, "Polls of tasks.", |s| s.runtime.polls),
+    ("helenus_reactor_turns_total", Counter, "Turns of the shard's loop.", |s| s.runtime.turns),
+    ("helenus_reactor_sleeps_total", Counter, "Times that the shard had nothing to do and slept.", |s| {
+        s.runtime.sleeps
+    }),
+    ("helenus_reactor_stalls_over_1ms_total", Counter, "Polls that held the core for more than 1 ms.", |s| {
+        s.runtime.stalls_over_1ms
+    }),
+    ("helenus_reactor_stalls_over_5ms_total", Counter, "Polls that held the core for more than 5 ms.", |s| {
+        s.runtime.stalls_over_5ms
+    }),
+    ("helenus_reactor_longest_poll_microseconds", Gauge, "The longest that a poll held the core.", |s| {
+        u64::try_from(s.runtime.longest_poll.as_micros()).unwrap_or(u64::MAX)
+    }),
+    ("helenus_reactor_tasks", Gauge, "Tasks alive.", |s| s.runtime.tasks),
+    ("helenus_reactor_operations", Gauge, "Operations of the kernel in flight.", |s| s.runtime.operations),
+    ("helenus_reactor_cross_shard_calls_total", Counter, "Calls sent to other shards.", |s| s.runtime.mesh_calls),
+    ("helenus_transport_current_connections", Gauge, "Connections of clients.", |s| s.connections),
+    ("helenus_transport_cql_connections_total", Counter, "Connections of clients since the start.", |s| {
+        s.connections_total
+    }),
+    ("helenus_transport_requests_served_total", Counter, "Requests read, of any kind.", |s| s.requests),
+    ("helenus_transport_requests_waited_total", Counter, "Requests that had to wait for anything but a sync.", |s| {
+        s.requests_waited
+    }),
+    ("helenus_transport_requests_serving", Gauge, "Requests that wait, each as a task.", |s| s.requests_under_way),
+    ("helenus_transport_requests_memory_bytes", Gauge, "Bytes of requests and large replies under way.", |s| {
+        s.bytes_in_flight
+    }),
+    ("helenus_transport_requests_shed_total", Counter, "Requests refused with OVERLOADED for want of room.", |s| {
+        s.overloaded
+    }),
+    ("helenus_transport_protocol_errors_total", Counter, "Times that a client sent what it must not.", |s| {
+        s.protocol_errors
+    }),
+    ("helenus_transport_events_dropped_total", Counter, "Events not sent to clients that do not read.", |s| {
+        s.events_dropped
+    }),
+    ("helenus_query_requests_at_once_total", Counter, "Requests answered without a task.", |s| s.requests_now),
+    ("helenus_query_requests_as_tasks_total", Counter, "Requests run as tasks.", |s| s.requests_run),
+    ("helenus_query_unprepared_total", Counter, "EXECUTEs of statements that were not there.", |s| s.unprepared),
+    ("helenus_query_prepared_statements", Gauge, "Statements prepared.", |s| s.prepared),
+    (
+        "helenus_query_prepared_statements_evictions_total",
+        Counter,
+        "Prepared statements that had to go for others.",
+        |s| s.prepared_evictions,
+    ),
+    ("helenus_memtables_bytes", Gauge, "Memory of memtables.", |s| s.memtable_bytes),
+    ("helenus_memtables_limit_bytes", Gauge, "Memory that memtables may use.", |s| s.memtable_budget),
+    ("helenus_memtables_partitions", Gauge, "Partitions in memtables.", |s| s.memtable_partitions),
+    ("helenus_memtables_mutations_total", Counter, "Mutations applied.", |s| s.mutations),
+    ("helenus_memtables_writes_waiting", Gauge, "Writes that wait for memory.", |s| s.writes_waiting),
+    ("helenus_memtables_flushes_total", Counter, "Memtables that became files.", |s| s.flushes),
+    ("helenus_memtables_flushes_running", Gauge, "Memtables being written.", |s| s.flushes_active),
+    ("helenus_memtables_flushes_pending", Gauge, "Memtables that wait to be written.", |s| s.flushes_waiting),
+    ("helenus_memtables_flush_failures_total", Counter, "Flushes that failed; each is tried again.", |s| {
+        s.flush_failures
+    }),
+    ("helenus_commitlog_appended_bytes_total", Counter, "Bytes of records.", |s| s.log_appended),
+    ("helenus_commitlog_written_bytes_total", Counter, "Bytes written to segments, padding included.", |s| {
+        s.log_written
+    }),
+    ("helenus_commitlog_groups_total", Counter, "Groups of records, each written with one sync.", |s| s.log_groups),
+    ("helenus_commitlog_segments", Gauge, "Segments that hold records still needed.", |s| s.log_segments),
+    ("helenus_commitlog_replayed_mutations", Gauge, "Mutations replayed at the start.", |s| s.replayed),
+    ("helenus_sstables_files", Gauge, "Live SSTables.", |s| s.sstables),
+    ("helenus_sstables_live_disk_space_bytes", Gauge, "Bytes of live SSTables.", |s| s.disk_bytes),
+    ("helenus_sstables_memory_bytes", Gauge, "Memory of open SSTables: Bloom filters, offsets, checksums.", |s| {
+        s.file_memory_bytes
+    }),
+    ("helenus_sstables_data_reads_total", Counter, "Reads of data files from the device.", |s| s.data_reads),
+    ("helenus_sstables_data_read_bytes_total", Counter, "Bytes of those.", |s| s.data_read_bytes),
+    ("helenus_sstables_reads_running", Gauge, "Reads of several memtables and files under way.", |s| s.reads_active),
+    ("helenus_sstables_reads_queued", Gauge, "Reads that wait for a place among those.", |s| s.reads_waiting),
+    ("helenus_sstables_index_page_hits_total", Counter, "Index pages found in memory.", |s| s.page_hits),
+    ("helenus_sstables_index_page_misses_total", Counter, "Index pages read from the device.", |s| s.index_reads),
+    ("helenus_sstables_index_page_evictions_total", Counter, "Index pages that had to go for others.", |s| {
+        s.page_evictions
+    }),
+    ("helenus_sstables_index_page_cache_bytes", Gauge, "Memory of index pages.", |s| s.page_bytes),
+    ("helenus_sstables_index_page_cache_limit_bytes", Gauge, "Memory that index pages may use.", |s| s.page_bytes_max),
+    ("helenus_compaction_manager_completed_compactions_total", Counter, "Compactions.", |s| s.compactions),
+    ("helenus_compaction_manager_compactions", Gauge, "Compactions under way.", |s| s.compactions_active),
+    ("helenus_compaction_manager_pending_compactions", Gauge, "Tables that have something to compact.", |s| {
+        s.compactions_waiting
+    }),
+    ("helenus_compaction_manager_input_files_total", Counter, "Files that compactions took.", |s| s.compacted_inputs),
+    ("helenus_compaction_manager_output_files_total", Counter, "Files that compactions made.", |s| s.compacted_outputs),
+    (
+        "helenus_compaction_manager_written_bytes_total",
+        Counter,
+        "Bytes of data that compactions wrote, before compression.",
+        |s| s.compacted_bytes,
+    ),
+];
+
+/// A metric of each table, summed over the shards.
+type OfTable = (&'static str, Kind, &'static str, fn(&TableFacts) -> u64);
+
+const OF_TABLES: &[OfTable] = &[
+    ("helenus_table_live_sstables", Gauge, "Live SSTables of the table.", |t| t.sstables + t.sstables_shared),
+    ("helenus_table_live_disk_space_bytes", Gauge, "Bytes of the table's live SSTables.", |t| t.disk_bytes),
+    ("helenus_table_memtable_bytes", Gauge, "Memory of the table's memtables.", |t| t.memtable_bytes),
+    ("helenus_table_reads_total", Counter, "Reads of the table begun, later pages aside.", |t| t.reads),
+    ("helenus_table_mutations_total", Counter, "Mutations applied to the table.", |t| t.writes),
+    ("helenus_table_flushes_total", Counter, "Memtables of the table that became files.", |t| t.flushes),
+];
+
+const LATENCY: &str = "helenus_transport_request_latency_seconds";
+const ERRORS: &str = "helenus_transport_errors_total";
+const LEFT_OUT: &str = "helenus_tables_left_out";
+const VERSION: &str = "helenus_build_info";
+const UPTIME: &str = "helenus_uptime_seconds";
+const MEMORY_LIMIT: &str = "helenus_memory_limit_bytes";
+const THROUGHPUT: &str = "helenus_compaction_manager_throughput_limit_bytes";
+const RESIDENT: &str = "process_resident_memory_bytes";
+const CPU: &str = "process_cpu_seconds_total";
+
+/// The whole text.
+pub(super) fn write(
+    node: &NodeFacts,
+    version: &str,
+    shards: &[ShardFigures],
+    tables: &[TableFacts],
+    left_out: usize,
+) -> String {
+    let mut text = Text::default();
+    write_node(&mut text, node, version, shards.len());
+    let numbers: Vec<String> = (0..shards.len()).map(|shard| shard.to_string()).collect();
+    for (name, kind, help, of) in OF_SHARDS {
+        text.family(name, *kind, help);
+        for (shard, number) in shards.iter().zip(&numbers) {
+            text.sample(name, &[("shard", number)], of(shard) as f64);
+        }
+    }
+    text.family(ERRORS, Counter, "Requests answered with an error, by the error.");
+    for (error, count) in errors(shards) {
+        text.sample(ERRORS, &[("error", error)], count as f64);
+    }
+    text.family(
+        LATENCY,
+        Kind::Histogram,
+        "Time from a request's arrival until its reply is ready to be sent, by kind.",
+    );
+    for (kind, micros) in by_kind(shards) {
+        write_histogram(&mut text, kind, &micros);
+    }
+    for (name, kind, help, of) in OF_TABLES {
+        text.family(name, *kind, help);
+        for table in tables {
+            let Some(table_name) = &table.name else { continue };
+            let labels = [("keyspace", table_name.keyspace.as_str()), ("table", table_name.table.as_str())];
+            text.sample(name, &labels, of(table) as f64);
+        }
+    }
+    text.family(LEFT_OUT, Gauge, "Tables that have no metrics of their own here, as there are too many.");
+    text.sample(LEFT_OUT, &[], left_out as f64);
+    text.finish()
+}
+
+fn write_node(text: &mut Text, node: &NodeFacts, version: &str, shards: usize) {
+    text.family(VERSION, Gauge, "1; its labels say what runs.");
+    let count = shards.to_string();
+    let labels =
+        [("version", version), ("cassandra", node.cassandra_version), ("reactor", node.reactor), ("shards", &count)];
+    text.sample(VERSION, &labels, 1.0);
+    text.family(UPTIME, Gauge, "Time since the node was ready.");
+    text.sample(UPTIME, &[], node.uptime_ms as f64 / 1000.0);
+    text.family(MEMORY_LIMIT, Gauge, "Memory that all shards may use.");
+    text.sample(MEMORY_LIMIT, &[], node.memory_budget as f64);
+    text.family(THROUGHPUT, Gauge, "What compactions may write a second; 0 is no limit.");
+    text.sample(THROUGHPUT, &[], node.compaction_throughput as f64);
+    if let Some(bytes) = node.resident_bytes {
+        text.family(RESIDENT, Gauge, "Memory of the process that is resident.");
+        text.sample(RESIDENT, &[], bytes as f64);
+    }
+    if let Some(micros) = node.cpu_micros {
+        text.family(CPU, Counter, "Processor time of the process.");
+        text.sample(CPU, &[], micros as f64 / 1e6);
+    }
+}
+
+/// Bounds that are told: each fourth of the buckets, so powers of two of microseconds, from 64 µs on.
+fn write_histogram(text: &mut Text, kind: &str, micros: &LogHistogram) {
+    const FIRST_MICROS: u64 = 64;
+    let bucket = format!("{LATENCY}_bucket");
+    let mut count = 0;
+    for (bound, more) in stdx::upper_bounds().zip(micros.counts()) {
+        count += more;
+        let next = bound + 1;
+        if next.is_power_of_two() && next >= FIRST_MICROS {
+            let seconds = (next as f64 / 1e6).to_string();
+            text.sample(&bucket, &[("kind", kind), ("le", &seconds)], count as f64);
+        }
+    }
+    text.sample(&bucket, &[("kind", kind), ("le", "+Inf")], micros.count() as f64);
+    text.sample(&format!("{LATENCY}_sum"), &[("kind", kind)], micros.sum() as f64 / 1e6);
+    text.sample(&format!("{LATENCY}_count"), &[("kind", kind)], micros.count() as f64);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The guide is this file's twin.
+    #[test]
+    fn the_guide_lists_every_metric_and_no_other() {
+        let guide = include_str!("../../../../docs/guide/metrics.md");
+        let fixed = [LATENCY, ERRORS, LEFT_OUT, VERSION, UPTIME, MEMORY_LIMIT, THROUGHPUT, RESIDENT, CPU];
+        let mut names: Vec<&str> =
+            OF_SHARDS.iter().map(|of| of.0).chain(OF_TABLES.iter().map(|of| of.0)).chain(fixed).collect();
+        let mut listed: Vec<&str> = guide
+            .lines()
+            .filter_map(|line| line.strip_prefix("| `")?.split('`').next())
+            .filter(|name| name.starts_with("helenus_") || name.starts_with("process_"))
+            .collect();
+        names.sort_unstable();
+        listed.sort_unstable();
+        assert_eq!(listed, names);
+    }
+
+    #[test]
+    fn names_say_their_kind() {
+        for (name, kind) in OF_SHARDS.iter().map(|of| (of.0, of.1)).chain(OF_TABLES.iter().map(|of| (of.0, of.1))) {
+            assert_eq!(name.ends_with("_total"), kind == Counter, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_histogram_is_cumulative() {
+        let mut micros = LogHistogram::default();
+        micros.add(10, 2);
+        micros.add(100, 3);
+        micros.add(u64::MAX, 1);
+        let mut text = Text::default();
+        write_histogram(&mut text, "read", &micros);
+        let text = text.finish();
+        assert!(text.contains("_bucket{kind=\"read\",le=\"0.000064\"} 2\n"), "{text}");
+        assert!(text.contains("_bucket{kind=\"read\",le=\"0.000128\"} 5\n"), "{text}");
+        assert!(text.contains("_bucket{kind=\"read\",le=\"16.777216\"} 5\n"), "{text}");
+        assert!(text.contains("_bucket{kind=\"read\",le=\"+Inf\"} 6\n"), "{text}");
+        assert!(text.contains("_count{kind=\"read\"} 6\n"), "{text}");
+    }
+}

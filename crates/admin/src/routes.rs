@@ -1,0 +1,52 @@
+//! The paths. What each of them answers is in `docs/internals/admin.md`.
+
+mod compaction;
+mod health;
+mod node;
+mod requests;
+mod snapshots;
+mod tables;
+
+use axum::Router;
+use axum::http::{Method, Uri};
+
+use crate::problem::Problem;
+use crate::state::App;
+
+pub(crate) use node::figures;
+pub(crate) use requests::{by_kind, errors};
+
+/// The REST port's.
+pub(crate) fn api(app: &App) -> Router {
+    finished(
+        health::routes()
+            .merge(node::routes())
+            .merge(compaction::routes())
+            .merge(snapshots::routes())
+            .merge(tables::routes())
+            .merge(requests::routes())
+            .merge(metrics_path()),
+        app,
+    )
+}
+
+/// The metrics port's.
+pub(crate) fn metrics(app: &App) -> Router {
+    finished(health::routes().merge(metrics_path()), app)
+}
+
+fn metrics_path() -> Router<App> {
+    Router::new().route("/metrics", axum::routing::get(crate::metrics::scrape))
+}
+
+fn finished(router: Router<App>, app: &App) -> Router {
+    router.fallback(no_path).method_not_allowed_fallback(no_method).with_state(app.clone())
+}
+
+async fn no_path(uri: Uri) -> Problem {
+    Problem::not_found(format!("there is no path '{}' here", uri.path()))
+}
+
+async fn no_method(method: Method, uri: Uri) -> Problem {
+    Problem::no_method(format!("'{}' does not take {method}", uri.path()))
+}

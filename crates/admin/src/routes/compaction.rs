@@ -1,0 +1,207 @@
+//! Flushes, compactions and the drain.
+
+use std::collections::BTreeMap;
+
+use axum::Router;
+use axum::extract::{Path, State};
+use axum::routing::{get, post};
+use serde_json::{Value, json};
+
+use super::node::figures;
+use crate::ask::{Answer, DrainStep, Question};
+use crate::facts::{ShardFigures, TableName};
+use crate::json::{Json, Reply, Void};
+use crate::parameters::Parameters;
+use crate::problem::Problem;
+use crate::state::{App, Mode};
+
+pub(super) fn routes() -> Router<App> {
+    Router::new()
+        .route("/storage_service/flush", post(flush_all))
+        .route("/storage_service/keyspace_flush/{keyspace}", post(flush))
+        .route("/storage_service/drain", get(drain_told).post(drain))
+        .route("/storage_service/compact", post(compact_all))
+        .route("/storage_service/keyspace_compaction/{keyspace}", post(compact))
+        .route("/column_family/major_compaction/{table}", post(compact_table))
+        .route("/compaction_manager/compactions", get(compactions))
+        .route("/compaction_manager/metrics/pending_tasks", get(pending))
+        .route("/compaction_manager/metrics/pending_tasks_by_table", get(pending_by_table))
+        .route("/compaction_manager/metrics/completed_tasks", get(completed))
+        .route("/compaction_manager/metrics/total_compactions_completed", get(completed))
+        .route("/compaction_manager/metrics/bytes_compacted", get(bytes_compacted))
+        .route("/storage_service/compaction_throughput", get(throughput).post(set_throughput))
+        .route("/storage_service/auto_compaction/{keyspace}", post(enable).delete(disable))
+        .route("/column_family/autocompaction/{table}", get(is_on_of_table).post(enable_table).delete(disable_table))
+}
+
+async fn flush_all(State(app): State<App>, parameters: Parameters) -> Void {
+    parameters.only(&[])?;
+    app.tell_all(Question::Flush(Vec::new())).await
+}
+
+async fn flush(State(app): State<App>, Path(keyspace): Path<String>, parameters: Parameters) -> Void {
+    parameters.only(&["cf"])?;
+    let Some(tables) = stored(&app, app.chosen(&keyspace, &parameters).await?).await? else { return Ok(()) };
+    app.tell_all(Question::Flush(tables)).await
+}
+
+/// Those of the tables whose rows are stored; `None` without any, since an empty list would mean all.
+async fn stored(app: &App, tables: Vec<TableName>) -> Result<Option<Vec<TableName>>, Problem> {
+    let node = app.node().await?;
+    let is_stored = |table: &TableName| node.keyspace(&table.keyspace).is_some_and(|keyspace| !keyspace.is_system);
+    let tables: Vec<TableName> = tables.into_iter().filter(is_stored).collect();
+    Ok((!tables.is_empty()).then_some(tables))
+}
+
+/// What is written to disk first is in the files that are compacted.
+async fn compact_after_flush(app: &App, tables: Vec<TableName>, parameters: &Parameters) -> Void {
+    let Some(tables) = stored(app, tables).await? else { return Ok(()) };
+    if parameters.flag("flush_memtables", true)? {
+        app.tell_all(Question::Flush(tables.clone())).await?;
+    }
+    app.tell_all(Question::Compact(tables)).await
+}
+
+async fn compact_all(State(app): State<App>, parameters: Parameters) -> Void {
+    parameters.only(&["flush_memtables"])?;
+    let tables = app.node().await?.tables(false).collect();
+    compact_after_flush(&app, tables, &parameters).await
+}
+
+async fn compact(State(app): State<App>, Path(keyspace): Path<String>, parameters: Parameters) -> Void {
+    parameters.only(&["cf", "flush_memtables"])?;
+    let tables = app.chosen(&keyspace, &parameters).await?;
+    compact_after_flush(&app, tables, &parameters).await
+}
+
+async fn compact_table(State(app): State<App>, Path(table): Path<String>, parameters: Parameters) -> Void {
+    parameters.only(&["flush_memtables"])?;
+    let table = app.table_of_path(&table).await?;
+    compact_after_flush(&app, vec![table], &parameters).await
+}
+
+async fn compactions(State(app): State<App>) -> Reply {
+    let mut all: Vec<Value> = Vec::new();
+    for (shard, answer) in app.ask_all(Question::Compactions).await?.into_iter().enumerate() {
+        let Answer::Compactions(running) = answer else { return Err(Problem::mixed_up()) };
+        all.extend(running.into_iter().map(|compaction| {
+            json!({
+                "id": format!("{shard}-{}", compaction.number), "task_type": "Compaction",
+                "ks": compaction.table.keyspace, "cf": compaction.table.table,
+                // What is purged is not written: the end comes before this is the whole.
+                "completed": compaction.written.min(compaction.input), "total": compaction.input, "unit": "bytes",
+                "shard": shard,
+            })
+        }));
+    }
+    Ok(Json(all.into()))
+}
+
+async fn pending_tables(app: &App) -> Result<BTreeMap<TableName, u64>, Problem> {
+    let tables = app.tables(Vec::new(), false).await?;
+    let waiting = tables.into_iter().filter(|table| table.compactions_waiting > 0);
+    Ok(waiting.filter_map(|table| Some((table.name?, table.compactions_waiting))).collect())
+}
+
+async fn pending(State(app): State<App>) -> Reply {
+    Ok(Json(pending_tables(&app).await?.values().sum::<u64>().into()))
+}
+
+async fn pending_by_table(State(app): State<App>) -> Reply {
+    let tables = pending_tables(&app).await?.into_iter();
+    let entry = |(name, task): (TableName, u64)| json!({"ks": name.keyspace, "cf": name.table, "task": task});
+    Ok(Json(tables.map(entry).collect()))
+}
+
+async fn sum(app: &App, of: fn(&ShardFigures) -> u64) -> Reply {
+    Ok(Json(figures(app).await?.iter().map(of).sum::<u64>().into()))
+}
+
+async fn completed(State(app): State<App>) -> Reply {
+    sum(&app, |shard| shard.compactions).await
+}
+
+async fn bytes_compacted(State(app): State<App>) -> Reply {
+    sum(&app, |shard| shard.compacted_bytes).await
+}
+
+/// MiB a second, rounded up so that a small limit is not told as none.
+async fn throughput(State(app): State<App>) -> Reply {
+    Ok(Json(app.node().await?.compaction_throughput.div_ceil(1 << 20).into()))
+}
+
+async fn set_throughput(State(app): State<App>, parameters: Parameters) -> Void {
+    /// A tebibyte a second.
+    const MEBIBYTES_MAX: u64 = 1 << 20;
+    parameters.only(&["value"])?;
+    let text = parameters.needed("value")?;
+    let value = text.parse::<u64>().ok().filter(|value| *value <= MEBIBYTES_MAX);
+    let value = value.ok_or_else(|| {
+        Problem::bad_request(format!("value: '{text}' is not a whole number of MiB a second, 0 for no limit"))
+    })?;
+    app.tell_all(Question::SetCompactionThroughput(value << 20)).await
+}
+
+async fn set_autocompaction(app: &App, tables: Vec<TableName>, is_on: bool) -> Void {
+    match stored(app, tables).await? {
+        Some(tables) => app.tell_all(Question::SetAutocompaction { tables, is_on }).await,
+        None => Ok(()),
+    }
+}
+
+async fn enable(State(app): State<App>, Path(keyspace): Path<String>, parameters: Parameters) -> Void {
+    parameters.only(&["cf"])?;
+    set_autocompaction(&app, app.chosen(&keyspace, &parameters).await?, true).await
+}
+
+async fn disable(State(app): State<App>, Path(keyspace): Path<String>, parameters: Parameters) -> Void {
+    parameters.only(&["cf"])?;
+    set_autocompaction(&app, app.chosen(&keyspace, &parameters).await?, false).await
+}
+
+async fn enable_table(State(app): State<App>, Path(table): Path<String>, parameters: Parameters) -> Void {
+    parameters.only(&[])?;
+    set_autocompaction(&app, vec![app.table_of_path(&table).await?], true).await
+}
+
+async fn disable_table(State(app): State<App>, Path(table): Path<String>, parameters: Parameters) -> Void {
+    parameters.only(&[])?;
+    set_autocompaction(&app, vec![app.table_of_path(&table).await?], false).await
+}
+
+async fn is_on_of_table(State(app): State<App>, Path(table): Path<String>) -> Reply {
+    let table = app.table_of_path(&table).await?;
+    let found = app.tables(vec![table.clone()], true).await?;
+    let found = found.first().ok_or_else(|| Problem::not_found(format!("nothing of {table} is stored")))?;
+    Ok(Json(found.is_autocompaction_on.into()))
+}
+
+async fn drain_told(State(app): State<App>) -> Reply {
+    Ok(Json(Value::from(match app.mode() {
+        Mode::Normal => "Node is not being drained",
+        Mode::Draining => "Draining: answering what is under way, then writing all tables to files",
+        Mode::Drained => "Node is drained",
+    })))
+}
+
+/// Goes on when its asker has gone away: half a drain would be a node that neither serves nor is ready to end.
+async fn drain(State(app): State<App>, parameters: Parameters) -> Void {
+    parameters.only(&[])?;
+    let drained = tokio::spawn(async move { drain_to_the_end(&app).await });
+    drained.await.unwrap_or_else(|_| Err(Problem::failed("the drain broke off")))
+}
+
+async fn drain_to_the_end(app: &App) -> Void {
+    let _turn = app.drain().lock().await;
+    if app.mode() == Mode::Drained {
+        return Ok(());
+    }
+    tracing::info!("draining: an operator asked for it");
+    app.ask(0, Question::Drain(DrainStep::StopAccepting)).await?;
+    app.set_mode(Mode::Draining);
+    app.tell_all(Question::Drain(DrainStep::Answer)).await?;
+    app.tell_all(Question::Drain(DrainStep::Flush)).await?;
+    app.set_mode(Mode::Drained);
+    tracing::info!("drained: all tables are in files, and requests are refused until the process ends");
+    Ok(())
+}

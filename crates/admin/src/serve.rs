@@ -1,0 +1,131 @@
+//! The admin thread: tokio on one thread, two ports, one router.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use runtime::Companion;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+
+use crate::ask::Questions;
+use crate::guard;
+use crate::listen::Bound;
+use crate::logging::LogLevel;
+use crate::problem::Problem;
+use crate::routes;
+use crate::state::App;
+
+/// Connections at a time, on both ports together.
+const CONNECTIONS_MAX: usize = 64;
+/// How long a connection may take to send a request's head, or be idle.
+const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
+const HEAD_BYTES_MAX: usize = 16 << 10;
+/// No path needs a body.
+const BODY_BYTES_MAX: u64 = 4 << 10;
+/// After an accept that failed: there are too many open files.
+const ACCEPT_REST: Duration = Duration::from_millis(100);
+
+/// What the admin thread is made of.
+pub struct Parts {
+    /// The ports.
+    pub bound: Bound,
+    /// The way to the shards.
+    pub questions: Questions,
+    /// The level of the log.
+    pub log_level: LogLevel,
+    /// The server's own version.
+    pub version: &'static str,
+}
+
+/// The admin thread, for [`runtime::run_beside`]; `None` where no port is bound. It ends when all shards have.
+pub fn companion(parts: Parts) -> Option<Companion> {
+    if parts.bound.api.is_none() && parts.bound.metrics.is_none() {
+        return None;
+    }
+    Some(Companion { name: "admin", body: Box::new(move || run(parts)) })
+}
+
+fn run(parts: Parts) {
+    let built = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build();
+    let result = built.and_then(|tokio| tokio.block_on(serve(parts)));
+    if let Err(error) = result {
+        tracing::error!(%error, "operators are not answered over HTTP");
+    }
+}
+
+async fn serve(parts: Parts) -> io::Result<()> {
+    let Parts { bound, questions, log_level, version } = parts;
+    let app = App::new(questions.clone(), log_level, version);
+    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let ports = [(bound.api, routes::api(&app)), (bound.metrics, routes::metrics(&app))];
+    for (bound, router) in ports {
+        let Some((listener, address)) = bound else { continue };
+        let listener = TcpListener::from_std(listener)?;
+        tokio::spawn(accept(listener, guarded(router, address), places.clone()));
+    }
+    // What is under way is dropped with the runtime: the shards that would answer are gone.
+    questions.ended().await;
+    Ok(())
+}
+
+/// The router behind its guard.
+fn guarded(router: Router, listening: SocketAddr) -> Router {
+    router.layer(from_fn_with_state(listening.ip(), pass))
+}
+
+async fn pass(State(listening): State<IpAddr>, request: Request, next: Next) -> Response {
+    let mut response = match refusal(listening, &request) {
+        Some(problem) => problem.into_response(),
+        None => next.run(request).await,
+    };
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
+
+fn refusal(listening: IpAddr, request: &Request) -> Option<Problem> {
+    let length =
+        request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    if length.is_some_and(|length| length > BODY_BYTES_MAX) {
+        return Some(Problem::too_large(format!("a body has at most {BODY_BYTES_MAX} bytes here, and none is needed")));
+    }
+    guard::check(listening, request.method(), request.uri(), request.headers()).err()
+}
+
+async fn accept(listener: TcpListener, router: Router, places: Arc<Semaphore>) {
+    loop {
+        let Ok(place) = places.clone().acquire_owned().await else { return };
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                tracing::warn!(%error, "an operator's connection was not accepted");
+                tokio::time::sleep(ACCEPT_REST).await;
+                continue;
+            }
+        };
+        let service = TowerToHyperService::new(router.clone());
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD_TIME_MAX)
+            .max_buf_size(HEAD_BYTES_MAX)
+            .serve_connection(TokioIo::new(stream), service);
+        tokio::spawn(async move {
+            // A client that breaks off, or sends what is no HTTP, is its own affair.
+            if let Err(error) = connection.await {
+                tracing::debug!(%error, "an operator's connection broke");
+            }
+            drop(place);
+        });
+    }
+}

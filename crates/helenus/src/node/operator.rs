@@ -1,0 +1,174 @@
+//! What a shard answers to operators: each [`admin::Question`] by what the shard's parts say and do.
+//!
+//! A question is a task of its own in the group for maintenance. Whatever goes over tables pauses.
+
+mod facts;
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use admin::{
+    Answer, CompactionFacts, DrainStep, Question, QuestionResponder, QuestionSeat, Refusal, SnapshotFacts,
+    SnapshotStep, TableName,
+};
+use query::Engine;
+use runtime::{Group, Instant, Runtime};
+use schema::{Table, TableId};
+use server::Server;
+use storage::{Shard, SnapshotError};
+
+/// How long requests under way may take to be answered when the node is drained.
+const DRAIN_PATIENCE: Duration = Duration::from_secs(10);
+
+/// One shard as operators see it. Clones are the same.
+#[derive(Clone)]
+pub(super) struct Operator {
+    pub(super) runtime: Runtime,
+    pub(super) storage: Shard,
+    pub(super) engine: Engine,
+    pub(super) server: Server,
+    /// The memory that all shards may use.
+    pub(super) memory_bytes: u64,
+    pub(super) started: Instant,
+}
+
+/// What is done, or why not.
+type Done = Result<Answer, Refusal>;
+
+impl Operator {
+    /// Answers questions from now on.
+    pub(super) fn listen(self, seat: QuestionSeat) {
+        let runtime = self.runtime.clone();
+        seat.open(&runtime, move |question, responder: QuestionResponder| {
+            let operator = self.clone();
+            self.runtime.spawn(Group::Maintenance, async move {
+                let answer = operator.answer(question).await;
+                responder.reply(answer.unwrap_or_else(Answer::Refusal));
+            });
+        });
+    }
+
+    async fn answer(&self, question: Question) -> Done {
+        self.runtime.label("a question of an operator");
+        match question {
+            Question::Node => self.node().await,
+            Question::Figures => self.figures().await,
+            Question::Tables { names, is_brief } => self.tables(&names, is_brief).await,
+            Question::Compactions => {
+                let running = self.storage.running_compaction().map(|running| CompactionFacts {
+                    number: running.number,
+                    table: TableName { keyspace: running.keyspace, table: running.table },
+                    written: running.written,
+                    input: running.input,
+                });
+                Ok(Answer::Compactions(running.into_iter().collect()))
+            }
+            Question::Flush(names) => self.flush(&names).await,
+            Question::Compact(names) => {
+                for table in self.find_all(&names)? {
+                    self.storage.compact(table.id).await.map_err(|error| failed(&table, &error))?;
+                }
+                Ok(Answer::Done)
+            }
+            Question::SetCompactionThroughput(bytes) => {
+                let shards = u64::from(self.runtime.shard_count());
+                // A limit of less than a byte per shard is still a limit.
+                let own = if bytes == 0 { 0 } else { (bytes / shards).max(1) };
+                self.storage.set_compaction_throughput(own);
+                Ok(Answer::Done)
+            }
+            Question::SetAutocompaction { tables, is_on } => {
+                for table in self.find_all(&tables)? {
+                    self.storage.set_autocompaction(table.id, is_on);
+                }
+                Ok(Answer::Done)
+            }
+            Question::Drain(step) => self.drain(step).await,
+            Question::Snapshot(step) => self.snapshot(step).await,
+        }
+    }
+
+    /// The user's table with this name.
+    fn find(&self, name: &TableName) -> Result<Rc<Table>, Refusal> {
+        let table = self.engine.schema().table(&name.keyspace, &name.table).cloned();
+        table.ok_or_else(|| Refusal::NotFound(format!("nothing of {name} is stored")))
+    }
+
+    fn find_all(&self, names: &[TableName]) -> Result<Vec<Rc<Table>>, Refusal> {
+        names.iter().map(|name| self.find(name)).collect()
+    }
+
+    async fn flush(&self, names: &[TableName]) -> Done {
+        if names.is_empty() {
+            let flushed = self.storage.flush_at_end(true).await;
+            return flushed.map(|()| Answer::Done).map_err(|error| Refusal::Failed(error.to_string()));
+        }
+        for table in self.find_all(names)? {
+            self.storage.flush(table.id).await.map_err(|error| failed(&table, &error))?;
+        }
+        Ok(Answer::Done)
+    }
+
+    async fn drain(&self, step: DrainStep) -> Done {
+        let refused = |error: &dyn std::fmt::Display| Refusal::Failed(error.to_string());
+        match step {
+            DrainStep::StopAccepting => self.server.stop_accepting(),
+            DrainStep::Answer => self.server.drain(DRAIN_PATIENCE).await,
+            DrainStep::Flush => {
+                self.storage.flush_at_end(true).await.map_err(|error| refused(&error))?;
+                self.storage.drain().await.map_err(|error| refused(&error))?;
+            }
+        }
+        Ok(Answer::Done)
+    }
+
+    async fn snapshot(&self, step: SnapshotStep) -> Done {
+        match step {
+            SnapshotStep::Begin { tag, tables } => {
+                let ids: Vec<TableId> = self.find_all(&tables)?.iter().map(|table| table.id).collect();
+                self.storage.begin_snapshot(&tag, &ids).await.map_err(refused)?;
+            }
+            SnapshotStep::Name { tag, tables } => {
+                for table in self.find_all(&tables)? {
+                    self.storage.name_for_snapshot(&tag, table.id).await.map_err(refused)?;
+                }
+            }
+            SnapshotStep::End { tag, tables } => {
+                for table in self.find_all(&tables)? {
+                    let definition = format!("{}\n", schema::describe::table_with_internals(&table));
+                    self.storage.end_snapshot(&tag, table.id, &definition).await.map_err(refused)?;
+                }
+            }
+            SnapshotStep::List => {
+                let found = self.storage.snapshots().await.map_err(refused)?;
+                let facts = |found: storage::SnapshotFigures| SnapshotFacts {
+                    tag: found.tag,
+                    table: TableName { keyspace: found.keyspace, table: found.table },
+                    total: found.total,
+                    only: found.only,
+                };
+                return Ok(Answer::Snapshots(found.into_iter().map(facts).collect()));
+            }
+            SnapshotStep::Clear { tag, keyspaces, tables } => {
+                let is_meant = |found: &str, keyspace: &str, table: &str| {
+                    tag.as_deref().is_none_or(|tag| tag == found)
+                        && (keyspaces.is_empty() || keyspaces.iter().any(|wanted| wanted == keyspace))
+                        && (tables.is_empty() || tables.iter().any(|wanted| wanted == table))
+                };
+                self.storage.clear_snapshots(is_meant).await.map_err(refused)?;
+            }
+        }
+        Ok(Answer::Done)
+    }
+}
+
+fn failed(table: &Table, error: &impl std::fmt::Display) -> Refusal {
+    Refusal::Failed(format!("{}.{}: {error}", table.keyspace, table.name))
+}
+
+fn refused(error: SnapshotError) -> Refusal {
+    match error {
+        SnapshotError::Io { .. } => Refusal::Failed(error.to_string()),
+        error => Refusal::Refused(error.to_string()),
+    }
+}

@@ -1,0 +1,225 @@
+//! A shard's counters and its view of the node, as operators are told them.
+
+use std::path::Path;
+
+use admin::{Answer, Buckets, KeyspaceFacts, NodeFacts, RequestFacts, RingNode, ShardFigures, TableFacts, TableName};
+use query::system::{CQL_VERSION, NATIVE_PROTOCOL_VERSION, PARTITIONER, RELEASE_VERSION};
+use schema::{Keyspace, ReplicationStrategy};
+use storage::TableFigures;
+use topology::{HostId, NodeIndex};
+
+use super::{Done, Operator};
+
+/// What Cassandra calls a ring whose nodes are told to it.
+const SNITCH: &str = "SimpleSnitch";
+/// The kernel tells processor time in hundredths of a second, on every machine.
+const CPU_UNIT_MICROS: u64 = 10_000;
+
+impl Operator {
+    pub(super) async fn node(&self) -> Done {
+        let (engine, node) = (&self.engine, self.engine.node());
+        let schema = engine.schema();
+        let mut keyspaces = Vec::new();
+        for keyspace in engine.system_schema().keyspaces().values() {
+            keyspaces.push(self.keyspace(keyspace, true));
+        }
+        for keyspace in schema.keyspaces().values() {
+            keyspaces.push(self.keyspace(keyspace, false));
+            self.runtime.maybe_yield().await;
+        }
+        keyspaces.sort_by(|one, other| one.name.cmp(&other.name));
+        let (resident_bytes, cpu_micros) = self.process().await;
+        let shards = u64::from(self.runtime.shard_count());
+        let uptime = self.runtime.now().saturating_since(self.started);
+        Ok(Answer::Node(Box::new(NodeFacts {
+            cassandra_version: RELEASE_VERSION,
+            cql_version: CQL_VERSION,
+            native_protocol_version: NATIVE_PROTOCOL_VERSION,
+            partitioner: PARTITIONER,
+            reactor: self.runtime.reactor_name(),
+            cluster_name: node.cluster_name.clone(),
+            snitch: SNITCH,
+            schema_version: HostId(schema.version()).to_string(),
+            ring: self.ring(),
+            keyspaces,
+            boot: node.boot,
+            uptime_ms: u64::try_from(uptime.as_millis()).unwrap_or(u64::MAX),
+            is_native_served: self.server.is_serving(),
+            compaction_throughput: self.storage.compaction_throughput() * shards,
+            resident_bytes,
+            cpu_micros,
+            memory_budget: self.memory_bytes,
+        })))
+    }
+
+    fn ring(&self) -> Vec<RingNode> {
+        let ring = self.engine.ring();
+        let nodes = (0u16..).map(NodeIndex).zip(ring.nodes());
+        nodes
+            .map(|(index, node)| RingNode {
+                endpoint: node.address.ip(),
+                host_id: node.host_id.to_string(),
+                datacenter: node.datacenter.clone(),
+                rack: node.rack.clone(),
+                tokens: node.tokens.iter().map(|token| token.0).collect(),
+                is_local: index == ring.local(),
+                is_up: self.engine.is_up(index),
+            })
+            .collect()
+    }
+
+    fn keyspace(&self, keyspace: &Keyspace, is_system: bool) -> KeyspaceFacts {
+        KeyspaceFacts {
+            name: keyspace.name().to_owned(),
+            is_system,
+            is_local: matches!(keyspace.strategy(), ReplicationStrategy::Local),
+            tables: keyspace.tables.keys().cloned().collect(),
+            replication: keyspace.def.replication.clone(),
+            ownership: self.engine.ownership(keyspace.name()),
+        }
+    }
+
+    /// What the kernel says of the process: resident bytes, and microseconds of processor time.
+    async fn process(&self) -> (Option<u64>, Option<u64>) {
+        let text = async |path: &str| {
+            let bytes = self.runtime.read_file(Path::new(path)).await.ok()?;
+            String::from_utf8(bytes).ok()
+        };
+        let (status, stat) = (text("/proc/self/status").await, text("/proc/self/stat").await);
+        (status.and_then(|status| resident_bytes(&status)), stat.and_then(|stat| cpu_micros(&stat)))
+    }
+
+    pub(super) async fn figures(&self) -> Done {
+        let (served, asked) = (self.server.stats(), self.engine.stats());
+        let (stored, load) = (self.storage.stats(), self.storage.load());
+        let mut compactions_waiting = 0;
+        for table in self.storage.table_ids() {
+            compactions_waiting += u64::from(self.storage.wants_compaction(table));
+            self.runtime.maybe_yield().await;
+        }
+        let kinds = self.server.requests_by_kind().into_iter();
+        Ok(Answer::Figures(Box::new(ShardFigures {
+            runtime: self.runtime.stats(),
+            connections: served.connections,
+            connections_total: served.connections_total,
+            requests: served.requests,
+            requests_waited: served.requests_waited,
+            requests_under_way: served.requests_under_way,
+            bytes_in_flight: served.bytes_in_flight,
+            overloaded: served.overloaded,
+            protocol_errors: served.protocol_errors,
+            events_dropped: served.events_dropped,
+            by_kind: kinds.map(|(kind, micros)| RequestFacts { kind, micros }).collect(),
+            errors: self.server.errors(),
+            requests_now: asked.requests_now,
+            requests_run: asked.requests_run,
+            unprepared: asked.unprepared,
+            prepared: asked.prepared,
+            prepared_evictions: asked.prepared_evictions,
+            memtable_bytes: stored.memory_used as u64,
+            memtable_budget: stored.memory_budget as u64,
+            mutations: stored.mutations,
+            memtable_partitions: stored.partitions,
+            replayed: stored.replayed,
+            writes_waiting: load.writes_waiting,
+            flushes: stored.flushes,
+            flushes_active: load.flushes_active,
+            flushes_waiting: load.flushes_waiting,
+            flush_failures: load.flush_failures,
+            log_appended: stored.log_appended,
+            log_groups: stored.log_groups,
+            log_written: stored.log_written,
+            log_segments: stored.log_segments,
+            sstables: stored.files,
+            disk_bytes: load.disk_bytes,
+            file_memory_bytes: load.file_memory_bytes,
+            reads_active: load.reads_active,
+            reads_waiting: load.reads_waiting,
+            page_bytes: load.page_bytes,
+            page_bytes_max: load.page_bytes_max,
+            page_hits: load.reads.index_hits,
+            page_evictions: load.reads.index_evictions,
+            index_reads: load.reads.index_reads,
+            data_reads: load.reads.data_reads,
+            data_read_bytes: load.reads.data_bytes,
+            compactions: stored.compactions,
+            compactions_active: u64::from(self.storage.running_compaction().is_some()),
+            compactions_waiting,
+            compacted_inputs: stored.compacted.inputs,
+            compacted_outputs: stored.compacted.outputs,
+            compacted_bytes: stored.compacted.bytes,
+        })))
+    }
+
+    pub(super) async fn tables(&self, names: &[TableName], is_brief: bool) -> Done {
+        let ids = match names {
+            [] => self.storage.table_ids(),
+            names => self.find_all(names)?.iter().map(|table| table.id).collect(),
+        };
+        let mut tables = Vec::with_capacity(ids.len());
+        for id in ids {
+            // A table may be dropped while this goes over them.
+            if let Some(figures) = self.storage.table_figures(id, is_brief) {
+                tables.push(facts_of(figures));
+            }
+            self.runtime.maybe_yield().await;
+        }
+        Ok(Answer::Tables(tables))
+    }
+}
+
+fn facts_of(figures: TableFigures) -> TableFacts {
+    let buckets = |buckets: storage::Buckets| Buckets { offsets: buckets.offsets, counts: buckets.counts };
+    TableFacts {
+        name: Some(TableName { keyspace: figures.keyspace, table: figures.name }),
+        id: HostId(figures.id.0).to_string(),
+        sstables: figures.sstables,
+        sstables_shared: figures.sstables_shared,
+        sstables_per_level: figures.sstables_per_level,
+        disk_bytes: figures.disk_bytes,
+        compressible_bytes: figures.compressible_bytes,
+        compressed_bytes: figures.compressed_bytes,
+        partitions: figures.partitions,
+        partition_sizes: buckets(figures.partition_sizes),
+        cell_counts: buckets(figures.cell_counts),
+        cells: figures.cells,
+        droppable: figures.droppable,
+        filter_bytes: figures.filter_bytes,
+        memtable_bytes: figures.memtable_bytes,
+        memtable_partitions: figures.memtable_partitions,
+        memtables_frozen: figures.memtables_frozen,
+        flushes: figures.flushes,
+        reads: figures.reads,
+        writes: figures.writes,
+        compactions_waiting: u64::from(figures.wants_compaction),
+        is_autocompaction_on: figures.is_autocompaction_on,
+    }
+}
+
+/// `VmRSS` of `/proc/self/status`.
+fn resident_bytes(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// Time in user and kernel mode of `/proc/self/stat`. The process' name may hold anything but ends with the last bracket.
+fn cpu_micros(stat: &str) -> Option<u64> {
+    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+    let user: u64 = fields.nth(11)?.parse().ok()?;
+    let system: u64 = fields.next()?.parse().ok()?;
+    user.checked_add(system)?.checked_mul(CPU_UNIT_MICROS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_kernel_says_is_read() {
+        assert_eq!(resident_bytes("Name:\thelenus\nVmRSS:\t    5120 kB\n"), Some(5120 * 1024));
+        assert_eq!(resident_bytes("Name:\thelenus\n"), None);
+        let stat = "7 (a) b (c) S 1 7 7 0 -1 4194560 100 0 0 0 25 5 0 0 20 0 4 0 100 1 2";
+        assert_eq!(cpu_micros(stat), Some(300_000));
+        assert_eq!(cpu_micros("nonsense"), None);
+    }
+}

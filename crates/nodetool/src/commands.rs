@@ -1,0 +1,83 @@
+//! The commands: each asks, and makes a report of the answers.
+
+mod autocompaction;
+mod compaction;
+mod compactionstats;
+mod describecluster;
+mod gossipinfo;
+mod info;
+mod logging;
+mod proxyhistograms;
+mod ring;
+mod snapshots;
+mod status;
+mod tablehistograms;
+mod tables;
+mod tablestats;
+mod toppartitions;
+mod tpstats;
+mod version;
+
+use crate::arguments::Command;
+use crate::error::ToolError;
+use crate::report::Answer;
+use crate::surroundings::{Request, Surroundings};
+
+/// Runs one command.
+pub(crate) fn run(command: &Command, node: &mut dyn Surroundings) -> Result<Answer, ToolError> {
+    match command {
+        Command::Status(arguments) => status::run(arguments, node),
+        Command::Info(arguments) => info::run(arguments, node),
+        Command::DescribeCluster => describecluster::run(node),
+        Command::Ring(arguments) => ring::run(arguments, node),
+        Command::GossipInfo => gossipinfo::run(node),
+        Command::Version(arguments) => version::run(arguments, node),
+        Command::Flush(arguments) => tables::flush(arguments, node),
+        Command::Drain => done(node, Request::post("/storage_service/drain")),
+        Command::Compact(arguments) => compaction::compact(arguments, node),
+        Command::CompactionStats(arguments) => compactionstats::run(arguments, node),
+        Command::GetCompactionThroughput(arguments) => compaction::throughput(arguments, node),
+        Command::SetCompactionThroughput(arguments) => compaction::set_throughput(arguments, node),
+        Command::EnableAutoCompaction(arguments) => autocompaction::turn(arguments, true, node),
+        Command::DisableAutoCompaction(arguments) => autocompaction::turn(arguments, false, node),
+        Command::StatusAutoCompaction(arguments) => autocompaction::status(arguments, node),
+        Command::Snapshot(arguments) => snapshots::take(arguments, node),
+        Command::ListSnapshots(_) => snapshots::list(node),
+        Command::ClearSnapshot(arguments) => snapshots::clear(arguments, node),
+        Command::Refresh(arguments) => tables::refresh(arguments, node),
+        Command::TableStats(arguments) => tablestats::run(arguments, node),
+        Command::TableHistograms(arguments) => tablehistograms::run(arguments, node),
+        Command::ProxyHistograms => proxyhistograms::run(node),
+        Command::ThreadPoolStats(arguments) => tpstats::run(arguments, node),
+        Command::GetLoggingLevels => logging::levels(node),
+        Command::SetLoggingLevel(arguments) => logging::set_level(arguments, node),
+        Command::SetTraceProbability(arguments) => logging::set_trace_probability(arguments, node),
+        Command::GetTraceProbability => logging::trace_probability(node),
+        Command::TopPartitions(arguments) => toppartitions::run(arguments, node),
+    }
+}
+
+/// Has the node do something of which there is nothing to tell.
+fn done(node: &mut dyn Surroundings, request: Request) -> Result<Answer, ToolError> {
+    node.order(request)?;
+    Ok(Answer::nothing())
+}
+
+/// What `-F` may ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    Text,
+    Json,
+    Yaml,
+}
+
+impl Format {
+    fn of(name: Option<&str>) -> Result<Format, ToolError> {
+        match name {
+            None => Ok(Format::Text),
+            Some("json") => Ok(Format::Json),
+            Some("yaml") => Ok(Format::Yaml),
+            Some(_) => Err(ToolError::usage("arguments for -F are json,yaml only.")),
+        }
+    }
+}

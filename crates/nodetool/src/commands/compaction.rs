@@ -1,0 +1,75 @@
+//! `compact`, `getcompactionthroughput`, `setcompactionthroughput`.
+
+use serde::Serialize;
+
+use crate::arguments::{Compact, GetCompactionThroughput, SetCompactionThroughput};
+use crate::error::ToolError;
+use crate::layout::double;
+use crate::report::{Answer, Report};
+use crate::surroundings::{Request, Surroundings};
+
+use super::done;
+
+/// What would compact more than was asked for, or otherwise, is refused here: a node would not know that it was meant.
+pub(super) fn compact(arguments: &Compact, node: &mut dyn Surroundings) -> Result<Answer, ToolError> {
+    for (option, given) in [
+        ("-s", arguments.split_output),
+        ("--user-defined", arguments.user_defined),
+        ("-st", arguments.start_token.is_some()),
+        ("-et", arguments.end_token.is_some()),
+        ("--partition", arguments.partition.is_some()),
+    ] {
+        if given {
+            return Err(ToolError::usage(format!("compact {option} is not supported: whole tables are compacted")));
+        }
+    }
+    let request = match &arguments.keyspace {
+        None => Request::post("/storage_service/compact"),
+        Some(keyspace) => {
+            Request::post("/storage_service/keyspace_compaction").of(keyspace).with_names("cf", &arguments.tables)
+        }
+    };
+    done(node, request)
+}
+
+#[derive(Serialize)]
+struct Throughput {
+    mib_per_second: f64,
+    #[serde(skip)]
+    precise: bool,
+}
+
+impl Report for Throughput {
+    fn text(&self) -> String {
+        if self.precise {
+            format!("Current compaction throughput: {} MiB/s\n", double(self.mib_per_second))
+        } else {
+            format!("Current compaction throughput: {} MB/s\n", self.mib_per_second.round())
+        }
+    }
+}
+
+/// The limit in MiB a second; 0 is none.
+pub(super) fn limit(node: &mut dyn Surroundings) -> Result<f64, ToolError> {
+    node.get(Request::get("/storage_service/compaction_throughput"))
+}
+
+pub(super) fn throughput(
+    arguments: &GetCompactionThroughput,
+    node: &mut dyn Surroundings,
+) -> Result<Answer, ToolError> {
+    Ok(Answer::of(&Throughput { mib_per_second: limit(node)?, precise: arguments.precise_mib }))
+}
+
+pub(super) fn set_throughput(
+    arguments: &SetCompactionThroughput,
+    node: &mut dyn Surroundings,
+) -> Result<Answer, ToolError> {
+    let value = arguments.value.parse::<u32>().map_err(|_| {
+        ToolError::usage(format!(
+            "`{}` is no number of MiB a second: a whole number, or 0 for no limit",
+            arguments.value
+        ))
+    })?;
+    done(node, Request::post("/storage_service/compaction_throughput").with("value", &value.to_string()))
+}

@@ -1,0 +1,88 @@
+//! Why a command failed.
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ToolError {
+    /// The arguments make no sense together, or name what is not there.
+    #[error("{sentence}")]
+    Usage {
+        /// What is wrong with them.
+        sentence: String,
+    },
+    /// No connection.
+    #[error("cannot reach a node's API at {host}:{port}: {reason}{hint}")]
+    Unreachable {
+        /// Where it was looked for.
+        host: String,
+        /// The port there.
+        port: u16,
+        /// What the kernel or the name server said.
+        reason: String,
+        /// What may be the cause, or nothing.
+        hint: &'static str,
+    },
+    /// A connection, and then no answer.
+    #[error("{host}:{port} has not answered {request} within {seconds} s")]
+    TimedOut {
+        /// Who was asked.
+        host: String,
+        /// The port there.
+        port: u16,
+        /// What was asked.
+        request: String,
+        /// How long it was waited for.
+        seconds: u64,
+    },
+    /// A connection that ended, or what is no HTTP.
+    #[error("{host}:{port} gave no answer to {request}: {reason}")]
+    Broken {
+        /// Who was asked.
+        host: String,
+        /// The port there.
+        port: u16,
+        /// What was asked.
+        request: String,
+        /// What came instead.
+        reason: String,
+    },
+    /// More than any answer is.
+    #[error("the answer to {request} is longer than {bytes_max} bytes")]
+    TooLong {
+        /// What was asked.
+        request: String,
+        /// How long an answer may be.
+        bytes_max: u64,
+    },
+    /// An answer of another form than was expected.
+    #[error("the answer to {request} is not understood: {reason}")]
+    Garbled {
+        /// What was asked.
+        request: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The node says no.
+    #[error("{sentence}")]
+    Refused {
+        /// HTTP's status.
+        status: u16,
+        /// The node's own sentence.
+        sentence: String,
+    },
+}
+
+impl ToolError {
+    /// Makes an error of wrong arguments.
+    pub(crate) fn usage(sentence: impl Into<String>) -> ToolError {
+        ToolError::Usage { sentence: sentence.into() }
+    }
+
+    /// Cassandra's: 1 for what the operator can mend (the arguments, where the node is), 2 for what failed.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            ToolError::Usage { .. } | ToolError::Unreachable { .. } => 1,
+            ToolError::Refused { status, .. } if *status < 500 => 1,
+            _ => 2,
+        }
+    }
+}

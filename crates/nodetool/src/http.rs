@@ -1,0 +1,160 @@
+//! The node behind HTTP.
+//!
+//! One request after the other, over one connection where the node keeps it. An answer is bounded in length and in time; nothing
+//! is asked of a proxy, and no redirection is followed: the operator said which node is meant.
+
+use std::net::{IpAddr, ToSocketAddrs};
+use std::time::{Duration, SystemTime};
+
+use serde::Deserialize;
+use ureq::http;
+
+use crate::arguments::Arguments;
+use crate::error::ToolError;
+use crate::surroundings::{Method, Patience, Request, Surroundings};
+
+/// A node with ten thousands of tables answers with less.
+const BODY_BYTES_MAX: u64 = 64 << 20;
+/// A refusal's sentence is printed. What is longer is no sentence.
+const SENTENCE_CHARS_MAX: usize = 2000;
+/// Where Cassandra's nodetool looks.
+const JMX_PORT: u16 = 7199;
+
+/// A node's address, and the connection to it.
+pub(crate) struct Client {
+    agent: ureq::Agent,
+    host: String,
+    port: u16,
+    timeout: Duration,
+    bytes_max: u64,
+}
+
+impl Client {
+    pub(crate) fn new(arguments: &Arguments) -> Client {
+        let config = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .proxy(None)
+            .user_agent("helenus-nodetool")
+            .build();
+        Client {
+            agent: ureq::Agent::new_with_config(config),
+            host: arguments.host.trim_start_matches('[').trim_end_matches(']').to_owned(),
+            port: arguments.port,
+            timeout: Duration::from_secs(arguments.timeout),
+            bytes_max: BODY_BYTES_MAX,
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn with_bytes_max(mut self, bytes_max: u64) -> Client {
+        self.bytes_max = bytes_max;
+        self
+    }
+
+    fn send(&self, request: &Request) -> Result<(u16, String), ureq::Error> {
+        // An address of version 6 stands in brackets in a URI.
+        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
+        let uri = format!("http://{host}:{}{}", self.port, request.target);
+        let limit = match request.patience {
+            Patience::Short => Some(self.timeout),
+            Patience::Longer(more) => Some(self.timeout + more),
+            Patience::Endless => None,
+        };
+        let built = http::Request::builder().method(request.method.word()).uri(uri).body(())?;
+        let configured =
+            self.agent.configure_request(built).timeout_connect(Some(self.timeout)).timeout_global(limit).build();
+        let mut response = self.agent.run(configured)?;
+        let status = response.status().as_u16();
+        let body = response.body_mut().with_config().limit(self.bytes_max).lossy_utf8(true).read_to_string()?;
+        Ok((status, body))
+    }
+
+    fn failed(&self, request: &Request, error: ureq::Error) -> ToolError {
+        let (host, port) = (self.host.clone(), self.port);
+        let request_name = request.name();
+        let hint = hint(port);
+        let unreachable = |reason: String| ToolError::Unreachable { host: host.clone(), port, reason, hint };
+        match error {
+            ureq::Error::HostNotFound => unreachable("no such host".into()),
+            ureq::Error::ConnectionFailed => unreachable("the connection failed".into()),
+            ureq::Error::BadUri(_) | ureq::Error::Http(_) => ToolError::usage(format!("`{host}` is no host")),
+            ureq::Error::Timeout(ureq::Timeout::Connect | ureq::Timeout::Resolve) => {
+                unreachable(format!("no connection within {} s", self.timeout.as_secs()))
+            }
+            ureq::Error::Timeout(_) => {
+                let seconds = match request.patience {
+                    Patience::Longer(more) => self.timeout + more,
+                    Patience::Short | Patience::Endless => self.timeout,
+                };
+                ToolError::TimedOut { host, port, request: request_name, seconds: seconds.as_secs() }
+            }
+            ureq::Error::BodyExceedsLimit(bytes_max) => ToolError::TooLong { request: request_name, bytes_max },
+            ureq::Error::Io(source) if is_no_connection(source.kind()) => unreachable(source.to_string()),
+            // A host that has no address is told as an error of input and output.
+            ureq::Error::Io(source) if (host.as_str(), port).to_socket_addrs().is_err() => {
+                unreachable(source.to_string())
+            }
+            other => ToolError::Broken { host, port, request: request_name, reason: other.to_string() },
+        }
+    }
+}
+
+/// What may be wrong with a port on which nobody listens.
+fn hint(port: u16) -> &'static str {
+    if port == JMX_PORT { " (7199 is Cassandra's JMX port; a Helenus node's API listens on 10000)" } else { "" }
+}
+
+fn is_no_connection(kind: std::io::ErrorKind) -> bool {
+    use std::io::ErrorKind::{AddrNotAvailable, ConnectionRefused, HostUnreachable, NetworkUnreachable};
+    matches!(kind, ConnectionRefused | HostUnreachable | NetworkUnreachable | AddrNotAvailable)
+}
+
+impl Surroundings for Client {
+    fn ask(&mut self, request: &Request) -> Result<String, ToolError> {
+        assert!(request.method != Method::Get || !matches!(request.patience, Patience::Endless));
+        let (status, body) = self.send(request).map_err(|error| self.failed(request, error))?;
+        if (200..300).contains(&status) {
+            return Ok(body);
+        }
+        Err(ToolError::Refused { status, sentence: sentence(status, &body, request) })
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "a client on no shard: there is no Runtime to ask for the time")]
+    fn now_ms(&self) -> u64 {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn name_of(&self, address: IpAddr) -> Option<String> {
+        dns_lookup::lookup_addr(&address).ok()
+    }
+}
+
+/// An error's body.
+#[derive(Deserialize)]
+struct Message {
+    message: String,
+}
+
+/// What the node says in an error, without what would steer a terminal.
+fn sentence(status: u16, body: &str, request: &Request) -> String {
+    let text = match serde_json::from_str::<Message>(body) {
+        Ok(said) => said.message,
+        Err(_) => body.trim().to_owned(),
+    };
+    if text.is_empty() {
+        return format!("the node answers {} with {status} and says no more", request.name());
+    }
+    text.chars().take(SENTENCE_CHARS_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn who_tries_cassandras_port_is_told_ours() {
+        assert!(super::hint(7199).contains("10000"));
+        assert_eq!(super::hint(10000), "");
+    }
+}

@@ -1,0 +1,169 @@
+//! Questions from a thread beside the shards.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::{Duration, Instant};
+
+use runtime::{
+    Companion, Group, Options, Outside, OutsideResponder, OutsideSeat, ReactorKind, Runtime, ShardId, Unanswered,
+    outside,
+};
+
+use crate::on_every_reactor;
+
+on_every_reactor!(
+    ; kernel: questions_are_answered_by_every_shard,
+    a_sleeping_shard_is_woken_by_a_question,
+    places_bound_the_questions_under_way,
+    nobody_answers_before_a_seat_is_open_or_after_its_shard_ended,
+    a_dropped_responder_is_no_answer,
+    an_answer_nobody_waits_for_is_thrown_away,
+);
+
+/// The standard library's way of waiting on a thread.
+struct Parked(std::thread::Thread);
+
+impl Wake for Parked {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+fn wait_for<F: Future>(future: F) -> F::Output {
+    let waker = Waker::from(Arc::new(Parked(std::thread::current())));
+    let mut future = pin!(future);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return output;
+        }
+        assert!(Instant::now() < deadline, "no answer came");
+        std::thread::park_timeout(Duration::from_secs(1));
+    }
+}
+
+type Question = u32;
+
+/// Runs shards that are asked by `asker`, until that ends.
+fn run_asked<T: Send + 'static>(
+    kind: ReactorKind,
+    shards: u16,
+    places: usize,
+    handler: impl Fn(&Runtime, Question, OutsideResponder<Question, u32>) + Clone + Send + 'static,
+    asker: impl FnOnce(&Outside<Question, u32>) -> T + Send + 'static,
+) -> T {
+    let (ask, seats) = outside::<Question, u32>(shards, places);
+    let (told, result) = mpsc::channel();
+    let main = |seat: OutsideSeat<Question, u32>| {
+        let handler = handler.clone();
+        move |rt: Runtime| async move {
+            let door = rt.clone();
+            seat.open(&rt, move |question, responder| match question {
+                // The asker is done.
+                u32::MAX => responder.reply(0),
+                question => handler(&door, question, responder),
+            });
+            rt.sleep(Duration::from_millis(150)).await;
+        }
+    };
+    let mains = seats.into_iter().map(main).collect();
+    let body = Box::new(move || {
+        while !ask.is_open() {
+            std::thread::yield_now();
+        }
+        let _ = told.send(asker(&ask));
+        wait_for(ask.ended());
+        assert_eq!(wait_for(ask.call(ShardId(0), 1)), Err(Unanswered::Gone));
+    });
+    let options = Options { reactor: Some(kind), ..Options::default() };
+    runtime::run_beside(options, mains, Some(Companion { name: "asker", body })).expect("the shards start");
+    result.recv().expect("the asker has said what came of it")
+}
+
+fn questions_are_answered_by_every_shard(kind: ReactorKind) {
+    let answers = run_asked(
+        kind,
+        3,
+        4,
+        |rt, question, responder| responder.reply(question * 10 + u32::from(rt.shard().0)),
+        |ask| (0..ask.shard_count()).map(|shard| wait_for(ask.call(ShardId(shard), 7))).collect::<Vec<_>>(),
+    );
+    assert_eq!(answers, [Ok(70), Ok(71), Ok(72)]);
+}
+
+fn a_sleeping_shard_is_woken_by_a_question(kind: ReactorKind) {
+    let longest = run_asked(
+        kind,
+        1,
+        4,
+        |_, question, responder| responder.reply(question),
+        |ask| {
+            let once = |_| {
+                // Long enough for the shard to sleep, whose only timer is far away.
+                std::thread::sleep(Duration::from_millis(5));
+                let began = Instant::now();
+                assert_eq!(wait_for(ask.call(ShardId(0), 3)), Ok(3));
+                began.elapsed()
+            };
+            (0..5).map(once).min().expect("there were some")
+        },
+    );
+    assert!(longest < Duration::from_millis(50), "a shard slept on for {longest:?}");
+}
+
+fn places_bound_the_questions_under_way(kind: ReactorKind) {
+    let late = |rt: &Runtime, question, responder: OutsideResponder<Question, u32>| {
+        let door = rt.clone();
+        rt.spawn(Group::Maintenance, async move {
+            door.sleep(Duration::from_millis(10)).await;
+            responder.reply(question);
+        });
+    };
+    let (refused, answered, again) = run_asked(kind, 1, 2, late, |ask| {
+        let both = [ask.call(ShardId(0), 1), ask.call(ShardId(0), 2)];
+        let refused = wait_for(ask.call(ShardId(0), 3));
+        (refused, both.map(wait_for), wait_for(ask.call(ShardId(0), 4)))
+    });
+    assert_eq!(refused, Err(Unanswered::Busy));
+    assert_eq!(answered, [Ok(1), Ok(2)]);
+    assert_eq!(again, Ok(4), "an answered question has given its place back");
+}
+
+fn nobody_answers_before_a_seat_is_open_or_after_its_shard_ended(kind: ReactorKind) {
+    let (ask, seats) = outside::<Question, u32>(2, 4);
+    assert_eq!(wait_for(ask.call(ShardId(1), 1)), Err(Unanswered::Starting));
+    assert!(!ask.is_open());
+    drop(seats);
+    assert_eq!(wait_for(ask.call(ShardId(1), 1)), Err(Unanswered::Gone));
+    wait_for(ask.ended());
+    // The ends of shards that served are looked at by every test here.
+    run_asked(kind, 2, 1, |_, question, responder| responder.reply(question), |_| ());
+}
+
+fn a_dropped_responder_is_no_answer(kind: ReactorKind) {
+    let answers = run_asked(
+        kind,
+        1,
+        1,
+        |_, question, responder| if question == 1 { drop(responder) } else { responder.reply(question) },
+        |ask| [wait_for(ask.call(ShardId(0), 1)), wait_for(ask.call(ShardId(0), 2))],
+    );
+    assert_eq!(answers, [Err(Unanswered::Gone), Ok(2)]);
+}
+
+fn an_answer_nobody_waits_for_is_thrown_away(kind: ReactorKind) {
+    let answer = run_asked(
+        kind,
+        1,
+        2,
+        |_, question, responder| responder.reply(question),
+        |ask| {
+            drop(ask.call(ShardId(0), 1));
+            wait_for(ask.call(ShardId(0), 2))
+        },
+    );
+    assert_eq!(answer, Ok(2));
+}

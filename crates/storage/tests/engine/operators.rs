@@ -1,0 +1,186 @@
+//! What operators ask of an engine: snapshots that are one moment's set, and compactions as they are told.
+#![allow(clippy::disallowed_methods)]
+
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::Duration;
+
+use runtime::{Group, Runtime};
+use storage::{Shard, SnapshotError};
+
+use crate::harness::*;
+
+fn table_folder(folder: &Folder) -> PathBuf {
+    let id: String = TABLE.0.iter().map(|byte| format!("{byte:02x}")).collect();
+    folder.path.join("data/ks").join(format!("t1-{id}"))
+}
+
+async fn snapshot(shard: &Shard, tag: &str) -> Result<(), SnapshotError> {
+    shard.begin_snapshot(tag, &[TABLE]).await?;
+    shard.name_for_snapshot(tag, TABLE).await?;
+    shard.end_snapshot(tag, TABLE, "CREATE TABLE").await
+}
+
+/// The rows that a node finds which is started on nothing but a snapshot's files, taken for those of another program: what the manifest
+/// knew of them is gone.
+fn rows_of_snapshot(snapshot: &Path, name: &str) -> Vec<u32> {
+    let restored = Folder::new(name);
+    let folder = table_folder(&restored);
+    std::fs::create_dir_all(&folder).expect("a folder can be made");
+    for entry in std::fs::read_dir(snapshot).expect("there is a snapshot") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().and_then(|name| name.to_str()).expect("a name").to_owned();
+        match name.as_str() {
+            "manifest.json" | "schema.cql" => {}
+            own if own.ends_with("-Helenus.db") => {}
+            list if list.ends_with("-TOC.txt") => {
+                let text = std::fs::read_to_string(&path).expect("a list is text").replace("Helenus.db\n", "");
+                std::fs::write(folder.join(list), text).expect("it can be written");
+            }
+            _ => drop(std::fs::copy(&path, folder.join(name)).expect("it can be copied")),
+        }
+    }
+    let mut setup = Setup::new(&restored, 1);
+    setup.options.takes_in_foreign_files = true;
+    with_shard(&setup, async |_, shard| read_all_rows(&shard, TABLE).await).expect("it opens")
+}
+
+#[test]
+fn a_snapshot_is_whole_while_files_are_exchanged() {
+    const ROUNDS: u32 = 12;
+    const ROWS: u32 = 40;
+    let folder = Folder::new("snapshot-while-compacting");
+    let counts = with_shard(&Setup::new(&folder, 1), async |runtime: Runtime, shard: Shard| {
+        let mut counts: Vec<u32> = Vec::new();
+        for round in 0..ROUNDS {
+            for part in 0..3 {
+                let from = (round * 3 + part) * ROWS;
+                write_rows(&shard, TABLE, from..from + ROWS, &[7; 200]).await;
+                shard.flush(TABLE).await.expect("it is flushed");
+            }
+            let (compacting, is_over) = (shard.clone(), Rc::new(Cell::new(false)));
+            let over = is_over.clone();
+            let compaction = runtime.spawn(Group::Compaction, async move {
+                let result = compacting.compact(TABLE).await;
+                over.set(true);
+                result
+            });
+            // One after the other, so that some are in the middle of it when files are exchanged and removed.
+            let mut count = 0;
+            while !is_over.get() || count == 0 {
+                snapshot(&shard, &format!("round-{round}-{count}")).await.expect("there is a snapshot");
+                count += 1;
+            }
+            compaction.await.expect("the disk works");
+            counts.push(count);
+        }
+        counts
+    })
+    .expect("the shard opens");
+    for (round, count) in counts.into_iter().enumerate() {
+        for number in 0..count {
+            let path = table_folder(&folder).join("snapshots").join(format!("round-{round}-{number}"));
+            let manifest = std::fs::read_to_string(path.join("manifest.json")).expect("it came to its end");
+            let data = std::fs::read_dir(&path).expect("there is a snapshot").filter(|entry| {
+                let name = entry.as_ref().expect("an entry").file_name().into_string().expect("a name");
+                name.ends_with("-Data.db") && manifest.contains(&format!("\"{name}\""))
+            });
+            assert_eq!(data.count(), manifest.matches("-Data.db").count(), "{manifest}");
+            // The last few are those beside the exchange.
+            if number + 3 >= count {
+                let expected: Vec<u32> = (0..(round as u32 + 1) * 3 * ROWS).collect();
+                let found = rows_of_snapshot(&path, &format!("restored-{round}-{number}"));
+                assert_eq!(found, expected, "round {round}, snapshot {number} of {count}");
+            }
+        }
+    }
+}
+
+#[test]
+fn snapshots_are_listed_and_removed_and_their_names_are_folders() {
+    let folder = Folder::new("snapshot-list");
+    with_shard(&Setup::new(&folder, 1), async |_, shard: Shard| {
+        assert_eq!(shard.snapshots().await.expect("the disk works"), []);
+        write_rows(&shard, TABLE, 0..10, b"value").await;
+        shard.flush(TABLE).await.expect("it is flushed");
+        for wrong in ["", "..", "a/b"] {
+            assert!(matches!(snapshot(&shard, wrong).await, Err(SnapshotError::Name { .. })), "{wrong}");
+        }
+        snapshot(&shard, "first").await.expect("there is a snapshot");
+        assert!(matches!(snapshot(&shard, "first").await, Err(SnapshotError::Exists { .. })));
+        let listed = shard.snapshots().await.expect("the disk works");
+        assert_eq!(listed.len(), 1);
+        assert_eq!(
+            (listed[0].tag.as_str(), listed[0].keyspace.as_str(), listed[0].table.as_str()),
+            ("first", "ks", "t1")
+        );
+        let bytes_before = listed[0].only;
+        assert!(listed[0].total > bytes_before, "the table has its files yet");
+        // A compaction takes the table's files away, and not the snapshot's.
+        write_rows(&shard, TABLE, 10..20, b"value").await;
+        shard.flush(TABLE).await.expect("it is flushed");
+        shard.compact(TABLE).await.expect("the disk works");
+        let listed = shard.snapshots().await.expect("the disk works");
+        assert_eq!(listed[0].only, listed[0].total);
+        assert_eq!(shard.clear_snapshots(|tag, _, _| tag == "other").await.expect("the disk works"), 0);
+        let is_meant = |tag: &str, keyspace: &str, table: &str| (tag, keyspace, table) == ("first", "ks", "t1");
+        assert_eq!(shard.clear_snapshots(is_meant).await.expect("the disk works"), 1);
+        assert_eq!(shard.snapshots().await.expect("the disk works"), []);
+    })
+    .expect("the shard opens");
+}
+
+#[test]
+fn a_table_that_is_left_alone_is_not_compacted_until_it_is_told_to() {
+    let folder = Folder::new("left-alone");
+    let mut setup = Setup::new(&folder, 1);
+    setup.options.compacts = true;
+    setup.compaction = vec![("class", "SizeTieredCompactionStrategy")];
+    with_shard(&setup, async |runtime: Runtime, shard: Shard| {
+        shard.set_autocompaction(TABLE, false);
+        for round in 0..5 {
+            write_rows(&shard, TABLE, round * 10..round * 10 + 10, &[1; 100]).await;
+            shard.flush(TABLE).await.expect("it is flushed");
+        }
+        // Each flush woke the compactor, which found nothing that it may do.
+        runtime.sleep(Duration::from_millis(50)).await;
+        let figures = shard.table_figures(TABLE, false).expect("the table is here");
+        assert_eq!((figures.sstables, shard.stats().compactions), (5, 0));
+        assert!(!figures.is_autocompaction_on && !figures.wants_compaction);
+        assert_eq!((figures.writes, figures.flushes, figures.partitions), (50, 5, 50));
+        assert_eq!(figures.partition_sizes.counts.iter().sum::<u64>(), 50);
+        shard.set_autocompaction(TABLE, true);
+        let begun = runtime.now();
+        // What took part in it is removed before it is over.
+        while shard.stats().files > 1 || shard.running_compaction().is_some() {
+            assert!(runtime.now() - begun < Duration::from_secs(60), "it is not compacted");
+            runtime.sleep(Duration::from_millis(5)).await;
+        }
+        assert_eq!(shard.table_figures(TABLE, true).map(|figures| (figures.sstables, figures.reads)), Some((1, 0)));
+        assert_eq!(read_all_rows(&shard, TABLE).await.len(), 50);
+        assert_eq!(shard.table_figures(TABLE, true).map(|figures| figures.reads), Some(1));
+        assert!(shard.load().disk_bytes > 0);
+    })
+    .expect("the shard opens");
+}
+
+#[test]
+fn the_limit_of_compactions_can_be_changed_while_they_run() {
+    let folder = Folder::new("throughput");
+    let mut setup = Setup::new(&folder, 1);
+    // A byte a second: it would take hours.
+    setup.options.compaction_throughput = 1;
+    with_shard(&setup, async |runtime: Runtime, shard: Shard| {
+        assert_eq!(shard.compaction_throughput(), 1);
+        for round in 0..2 {
+            write_rows(&shard, TABLE, round * 10..round * 10 + 10, &[1; 100]).await;
+            shard.flush(TABLE).await.expect("it is flushed");
+        }
+        shard.set_compaction_throughput(0);
+        let compacted = runtime.timeout(Duration::from_secs(30), shard.compact(TABLE)).await;
+        compacted.expect("it is not held back").expect("the disk works");
+        assert_eq!(shard.stats().files, 1);
+    })
+    .expect("the shard opens");
+}

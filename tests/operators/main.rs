@@ -1,0 +1,246 @@
+//! What operators are answered: REST by a script of expectations, metrics by a strict reader, and who is kept out.
+
+mod script;
+
+use std::time::{Duration, Instant};
+
+use helenus_tests::{
+    Builder, Connection, Server, configurations, cpu_time, http, http_raw, http_with, pick, prometheus,
+};
+
+/// What a scrape a second may cost of a core.
+const SCRAPE_SHARE_MAX: f64 = 0.01;
+
+fn get(port: u16, path: &str) -> String {
+    let answer = http(port, "GET", path).unwrap_or_else(|error| panic!("GET {path}: {error}"));
+    assert_eq!(answer.status, 200, "GET {path}: {}", answer.body);
+    answer.body
+}
+
+#[test]
+fn rest_answers_as_the_script_says() {
+    for reactor in ["uring", "epoll"] {
+        let server = Builder::new(reactor, 2).for_operators().start();
+        let mut connection = Connection::start(&server.address()).expect("connects");
+        script::run(include_str!("rest.txt"), &server, &mut connection);
+        drop(connection);
+        server.stop();
+    }
+}
+
+#[test]
+fn metrics_are_prometheus_text_on_both_ports() {
+    let server = Builder::new("uring", 2).for_operators().start();
+    let mut connection = Connection::start(&server.address()).expect("connects");
+    for statement in [
+        "CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+        "CREATE TABLE k.\"odd\\\"\"name\" (p int PRIMARY KEY)",
+        "INSERT INTO k.t (p) VALUES (1)",
+    ] {
+        // The name is refused, and so is the INSERT: errors are counted too.
+        let _ = connection.query(statement);
+    }
+    connection.query("CREATE TABLE k.t (p int PRIMARY KEY)").expect("a table");
+    connection.query("INSERT INTO k.t (p) VALUES (1)").expect("a row");
+    connection.query("SELECT * FROM k.t").expect("it is read");
+    for port in [server.api_port, server.metrics_port] {
+        let answer = http(port, "GET", "/metrics").expect("answers");
+        assert!(answer.head.contains("content-type: text/plain; version=0.0.4"), "{}", answer.head);
+        let families = prometheus::read(&answer.body).unwrap_or_else(|error| panic!("{error}"));
+        let sum = |name: &str, label: (&str, &str)| -> f64 {
+            let family = families.values().flat_map(|family| &family.samples).filter(|(sample, _)| sample == name);
+            let meant = family.filter(|(_, (labels, _))| {
+                label.0.is_empty() || labels.get(label.0).is_some_and(|value| value == label.1)
+            });
+            meant.map(|(_, (_, value))| value).sum()
+        };
+        let any = ("", "");
+        assert_eq!(sum("helenus_build_info", ("shards", "2")), 1.0);
+        assert_eq!(sum("helenus_transport_current_connections", any), 1.0);
+        assert_eq!(sum("helenus_memtables_mutations_total", any), 1.0);
+        assert_eq!(sum("helenus_table_mutations_total", ("table", "t")), 1.0);
+        assert_eq!(sum("helenus_transport_request_latency_seconds_count", ("kind", "read")), 1.0);
+        assert_eq!(sum("helenus_transport_request_latency_seconds_count", ("kind", "write")), 1.0);
+        assert!(sum("helenus_transport_request_latency_seconds_sum", ("kind", "write")) > 0.0);
+        assert!(sum("helenus_transport_errors_total", any) >= 1.0);
+        assert!(sum("helenus_reactor_polls_total", ("shard", "1")) > 0.0);
+        assert!(sum("process_resident_memory_bytes", any) > 1e6);
+        assert_eq!(families.values().filter(|family| family.samples.is_empty()).count(), 0, "families of nothing");
+    }
+    drop(connection);
+    server.stop();
+}
+
+#[test]
+fn a_scrape_a_second_costs_less_than_a_hundredth_of_a_core() {
+    for (reactor, shards) in configurations() {
+        let server = Builder::new(reactor, shards).for_operators().start();
+        let mut connection = Connection::start(&server.address()).expect("connects");
+        connection
+            .query("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
+            .expect("a keyspace");
+        for table in 0..20 {
+            connection.query(&format!("CREATE TABLE k.t{table} (p int PRIMARY KEY, v text)")).expect("a table");
+            connection.query(&format!("INSERT INTO k.t{table} (p, v) VALUES (1, 'v')")).expect("a row");
+        }
+        assert_eq!(http(server.api_port, "POST", "/storage_service/flush").expect("answers").status, 200);
+        get(server.metrics_port, "/metrics");
+        let rest = Duration::from_secs(1);
+        let scrapes = pick(5, 60);
+        let (idle, began) = (cpu_time(server.pid()), Instant::now());
+        for scrape in 1..=scrapes {
+            get(server.metrics_port, "/metrics");
+            std::thread::sleep((rest * scrape).saturating_sub(began.elapsed()));
+        }
+        let share = (cpu_time(server.pid()) - idle).as_secs_f64() / began.elapsed().as_secs_f64();
+        println!("{reactor}, {shards} shards: a scrape a second costs {:.3} % of a core", share * 100.0);
+        assert!(share < SCRAPE_SHARE_MAX, "{reactor}, {shards} shards: {:.2} % of a core", share * 100.0);
+        drop(connection);
+        server.stop();
+    }
+}
+
+#[test]
+fn strangers_are_kept_out() {
+    let server = Builder::new("uring", 1).for_operators().start();
+    let (api, port) = (server.api_port, format!("{}", server.api_port));
+    let status = |method: &str, lines: &[&str]| {
+        let target = if method == "POST" { "/storage_service/flush" } else { "/health" };
+        http_with(api, method, target, lines).expect("answers").status
+    };
+    assert_eq!(status("GET", &[&format!("Host: localhost:{port}")]), 200);
+    assert_eq!(status("GET", &["Host: [::1]"]), 200);
+    for host in ["evil.example", "localhost.evil.example", "10.0.0.1", ""] {
+        assert_eq!(status("GET", &[&format!("Host: {host}")]), 403, "{host:?}");
+        assert_eq!(status("POST", &[&format!("Host: {host}")]), 403, "{host:?}");
+    }
+    assert_eq!(status("POST", &["Origin: http://evil.example"]), 403);
+    assert_eq!(status("POST", &["Sec-Fetch-Site: cross-site"]), 403);
+    assert_eq!(status("POST", &[&format!("Origin: http://127.0.0.1:{port}")]), 200);
+    assert_eq!(status("POST", &["Content-Length: 1000000"]), 413);
+    assert_eq!(http_raw(api, b"GET /health HTTP/1.1\r\nConnection: close\r\n\r\n").expect("answers").status, 400);
+    // Heads are bounded, and what is no HTTP is hung up on.
+    let long = format!("GET /health HTTP/1.1\r\nHost: localhost\r\nX: {}\r\n\r\n", "x".repeat(1 << 20));
+    assert!(http_raw(api, long.as_bytes()).map_or(true, |answer| answer.status >= 400));
+    assert!(
+        http_raw(api, &[0x16, 3, 1, 0, 200, 1, 0, 0, 196, 3, 3, b'\r', b'\n', b'\r', b'\n'])
+            .map_or(true, |answer| answer.status >= 400)
+    );
+    // More connections than are served at a time, idle, keep nobody out for longer than a head may take.
+    let idle: Vec<_> = (0..100).map(|_| std::net::TcpStream::connect(("127.0.0.1", api)).expect("connects")).collect();
+    assert_eq!(get(api, "/health"), "{\"status\":\"up\"}");
+    drop(idle);
+    server.stop();
+}
+
+#[test]
+fn a_taken_port_stops_only_who_asked_for_it() {
+    let first = Builder::new("uring", 1).for_operators().start();
+    let taken = first.api_port.to_string();
+    for (flag, other) in [("--api-port", "--prometheus-port"), ("--prometheus-port", "--api-port")] {
+        let folder = std::env::temp_dir().join(format!("helenus-test-taken-{}", std::process::id()));
+        let output = std::process::Command::new(Builder::binary())
+            .args([
+                "serve",
+                "--port",
+                "0",
+                "--smp",
+                "1",
+                "--overprovisioned",
+                "1",
+                other,
+                "0",
+                flag,
+                &taken,
+                "--data-dir",
+            ])
+            .arg(&folder)
+            .output()
+            .expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        let last = said.lines().last().unwrap_or_default();
+        assert!(last.starts_with("helenus: cannot listen on 127.0.0.1:") && last.contains(flag), "{said}");
+        assert!(!folder.exists(), "a start that was refused has touched the data folder");
+    }
+    first.stop();
+}
+
+/// The folder of the only table of keyspace `k`.
+fn table_folder(builder: &Builder) -> std::path::PathBuf {
+    let mut tables = std::fs::read_dir(builder.data().join("data/k")).expect("there is a keyspace");
+    tables.next().expect("there is a table").expect("it can be read").path()
+}
+
+#[test]
+fn a_snapshot_is_what_was_there_and_starts_a_table_elsewhere() {
+    const SCHEMA: [&str; 2] = [
+        "CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+        "CREATE TABLE k.t (p int PRIMARY KEY, v text)",
+    ];
+    let builder = Builder::new("uring", 2).for_operators();
+    let server = builder.start();
+    let mut connection = Connection::start(&server.address()).expect("connects");
+    let prepare = |connection: &mut Connection| {
+        SCHEMA.iter().for_each(|statement| drop(connection.query(statement).expect("it is made")));
+    };
+    prepare(&mut connection);
+    let insert = |connection: &mut Connection, rows: std::ops::Range<i32>, value: &str| {
+        for row in rows {
+            connection.query(&format!("INSERT INTO k.t (p, v) VALUES ({row}, '{value}')")).expect("a row");
+        }
+    };
+    insert(&mut connection, 0..50, "before");
+    let post = |server: &Server, target: &str| {
+        let answer = http(server.api_port, "POST", target).expect("answers");
+        assert_eq!(answer.status, 200, "{target}: {}", answer.body);
+    };
+    post(&server, "/storage_service/snapshots?tag=kept&kn=k&cf=t");
+    // What comes after is not in it, and what takes its files away leaves it whole.
+    insert(&mut connection, 0..100, "after");
+    post(&server, "/storage_service/keyspace_compaction/k?cf=t");
+    connection.query("TRUNCATE k.t").expect("emptied");
+    drop(connection);
+    server.stop();
+    let snapshot = table_folder(&builder).join("snapshots/kept");
+    for name in ["manifest.json", "schema.cql"] {
+        assert!(snapshot.join(name).exists(), "{name} is missing");
+    }
+
+    let elsewhere = Builder::new("uring", 1);
+    let server = elsewhere.start();
+    let mut connection = Connection::start(&server.address()).expect("connects");
+    prepare(&mut connection);
+    insert(&mut connection, 1000..1001, "own");
+    drop(connection);
+    server.stop();
+    let folder = elsewhere.data().join("data/k");
+    let definition = std::fs::read_to_string(snapshot.join("schema.cql")).expect("text");
+    assert!(definition.contains("CREATE TABLE k.t"), "{definition}");
+    // A table that nothing was flushed of has no folder yet.
+    let server = elsewhere.clone().with(&["--flush-on-drain"]).start();
+    server.stop();
+    assert!(folder.exists());
+    let table = table_folder(&elsewhere);
+    for entry in std::fs::read_dir(&snapshot).expect("there is a snapshot") {
+        let path = entry.expect("it can be read").path();
+        let name = path.file_name().and_then(|name| name.to_str()).expect("it has a name").to_owned();
+        match name.as_str() {
+            "manifest.json" | "schema.cql" => {}
+            // As another program's: no manifest here knows of it.
+            own if own.ends_with("-Helenus.db") => {}
+            list if list.ends_with("-TOC.txt") => {
+                let text = std::fs::read_to_string(&path).expect("a list").replace("Helenus.db\n", "");
+                std::fs::write(table.join(list), text).expect("written");
+            }
+            _ => drop(std::fs::copy(&path, table.join(name)).expect("copied")),
+        }
+    }
+    let server = elsewhere.with(&["--take-in-sstables"]).start();
+    let mut connection = Connection::start(&server.address()).expect("connects");
+    let rows = connection.query("SELECT v FROM k.t").expect("read").body;
+    let count = |word: &[u8]| rows.windows(word.len()).filter(|window| window == &word).count();
+    assert_eq!((count(b"before"), count(b"after"), count(b"own")), (50, 0, 1));
+    drop(connection);
+    server.stop();
+}
