@@ -54,9 +54,11 @@ pub struct TableOptions {
 }
 
 impl TableOptions {
-    /// Whether reads of single partitions are kept in the row cache: `rows_per_partition` is `ALL` or a number above 0.
+    /// Whether reads of single partitions are kept in the row cache: unless both `keys` and `rows_per_partition` are `NONE`. Cassandra's
+    /// default has `rows_per_partition` at `NONE` as the kernel keeps its files' pages; ours are read past that cache.
     pub fn caches_rows(&self) -> bool {
-        self.caching.get("rows_per_partition").is_some_and(|rows| !matches!(rows.as_str(), "NONE" | "0"))
+        let is_none = |key| self.caching.get(key).is_some_and(|value| matches!(value.as_str(), "NONE" | "0"));
+        !(is_none("keys") && is_none("rows_per_partition"))
     }
 }
 

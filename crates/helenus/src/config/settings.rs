@@ -158,7 +158,11 @@ impl Settings {
             commitlog_segment_bytes: segment_bytes,
             commitlog_total_bytes: self.commitlog_total_bytes,
             memtable_bytes: self.memtable_bytes,
-            row_cache_bytes: if self.enable_cache == Some(false) { Some(0) } else { self.row_cache_bytes },
+            row_cache_bytes: match (self.enable_cache, self.row_cache_bytes) {
+                (Some(false), _) => Some(0),
+                // Every `cassandra.yaml` has 0, for Cassandra has the kernel's page cache; this node has none but this one.
+                (_, given) => given.filter(|&bytes| bytes > 0),
+            },
             compaction_throughput: self.compaction_throughput.unwrap_or(StorageOptions::COMPACTION_THROUGHPUT),
             disk_reserve: self.disk_reserve.unwrap_or(StorageOptions::DISK_RESERVE),
             auto_snapshot: self.auto_snapshot.unwrap_or(true),

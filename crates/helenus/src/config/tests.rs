@@ -152,7 +152,7 @@ fn the_row_cache_has_a_size_and_can_be_off() {
     assert_eq!(of_file("cluster_name: a"), None);
     assert_eq!(of_file("row_cache_size: 2GiB"), Some(2 << 30));
     assert_eq!(of_file("row_cache_size_in_mb: 64"), Some(64 << 20));
-    assert_eq!(of_file("row_cache_size: 0MiB"), Some(0));
+    assert_eq!(of_file("row_cache_size: 0MiB"), None);
     assert_eq!(of_file("row_cache_size: 2GiB\nenable_cache: false"), Some(0));
     assert!(file_error("row_cache_size: 300GiB").contains("row_cache_size"));
     assert_eq!(resolve("--enable-cache 0").unwrap().0.row_cache_bytes, Some(0));
