@@ -4,7 +4,6 @@ use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
 use std::pin::pin;
-use std::task::Poll;
 
 use runtime::sync::Notify;
 use runtime::{Instant, Runtime};
