@@ -158,8 +158,9 @@ impl Setup {
                 let pairs = self.compaction.iter();
                 table.options.compaction = pairs.map(|(name, value)| ((*name).into(), (*value).into())).collect();
             }
-            if self.caching {
-                table.options.caching.insert("rows_per_partition".into(), "ALL".into());
+            let cached = if self.caching { "ALL" } else { "NONE" };
+            for key in ["keys", "rows_per_partition"] {
+                table.options.caching.insert(key.into(), cached.into());
             }
             table.options.gc_grace_seconds = self.gc_grace_seconds.unwrap_or(table.options.gc_grace_seconds);
             SchemaChange::PutTable(Box::new(table))
