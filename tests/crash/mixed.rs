@@ -225,7 +225,7 @@ fn assert_no_orphans(server: &Server, data: &Path) {
 /// How many SSTables a table's folder has, and the files that belong to none of them.
 fn generations(data: &Path, table: &str) -> (usize, Vec<String>) {
     let mut names = Vec::new();
-    for folder in std::fs::read_dir(data.join("mixed")).expect("the keyspace has a folder").flatten() {
+    for folder in std::fs::read_dir(data.join("data/mixed")).expect("the keyspace has a folder").flatten() {
         if folder.file_name().to_string_lossy().starts_with(&format!("{table}-")) {
             let files = std::fs::read_dir(folder.path()).into_iter().flatten().flatten();
             let files = files.filter(|file| file.file_type().is_ok_and(|kind| kind.is_file()));
