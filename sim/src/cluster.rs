@@ -157,6 +157,7 @@ impl Cluster {
             commitlog_segment_bytes: self.options.segment_bytes,
             commitlog_total_bytes: self.options.log_bytes.map(|bytes| bytes * u64::from(shards)),
             memtable_bytes: None,
+            row_cache_bytes: None,
             // As fast as the disk: there is little data, and time is virtual.
             compaction_throughput: 0,
             disk_reserve: self.options.disk_reserve,

@@ -4,6 +4,7 @@
 //! has; it does not prove that a sync reached the disk: the power cuts in `tests/power/` do.
 
 mod load;
+mod mixed;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -41,6 +41,10 @@ cargo xtask <task>
                      cost of a request: echo server, Helenus, Cassandra 5.0.6 in turn on the same core
   bench --large [ROWS]
                      more data than memory: 20,000,000 rows with 1 GiB on two shards, memory and disk reads watched
+  bench --foreground [ROWS]
+                     reads from the row cache beside a full scan, and reads of files beside a major compaction
+  bench --updates [COUNT] [--no-cassandra]
+                     random updates under each compaction strategy, the rows that are left compared with a model's
   oracle [PATH…]     scripts whose answers a real Cassandra gave, against Helenus
   oracle record [PATH…]
                      ask the real one again and write its answers into the scripts

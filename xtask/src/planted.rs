@@ -125,7 +125,7 @@ fn run_suite(built: &Built, suite: Suite, bug: Option<&str>) -> Result<Output, S
 /// The server and the suites, as the tests have them: with all bugs compiled in. Not the release profile: what is asked is not how
 /// fast they are.
 fn build(budget: Duration) -> Result<Built, String> {
-    tests::build_binaries(budget)?;
+    tests::build_tests(budget)?;
     let mut command = tests::cargo_test();
     command.args(["--no-run", "--message-format=json-render-diagnostics", "--test", "engine", "--test", "power"]);
     let output = process::run_unprinted(&mut command, budget)?;

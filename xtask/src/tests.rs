@@ -22,6 +22,10 @@ pub enum Effort {
 /// the crates once for each.
 const FEATURES: [&str; 2] = ["--features", "helenus-sim/planted"];
 
+/// The test targets of the `helenus-tests` package that run against the release binary, or some other server: off for a plain `cargo test`.
+const BLACK_BOX: [&str; 10] =
+    ["drivers", "hostile", "long", "durability", "crash", "power", "operators", "nodetool", "footprint", "oracle"];
+
 /// `cargo test` of the whole workspace: naming some packages would make cargo choose other features and build the rest anew.
 pub fn cargo_test() -> Command {
     let mut command = workspace::cargo();
@@ -57,7 +61,7 @@ pub fn crash(budget: Duration, effort: Effort) -> Result<Passed, String> {
 pub fn simulation(budget: Duration, effort: Effort) -> Result<Passed, String> {
     const THREADS: [&str; 2] = ["--threads", "2"];
     let began = std::time::Instant::now();
-    build_binaries(budget)?;
+    build_tests(budget)?;
     let binary = workspace::target().join("debug").join("helenus-sim");
     let (images, calls, flips, seconds) = match effort {
         Effort::Ci => ("1000", "150", "150", 60),
@@ -116,25 +120,19 @@ pub fn build_release(budget: Duration) -> Result<(), String> {
     process::must(&mut command, budget).map(drop)
 }
 
-/// The binaries of the tests' build: the simulator, and a server in which bugs can be planted.
-pub fn build_binaries(budget: Duration) -> Result<(), String> {
-    let mut command = workspace::cargo();
-    command.args(["build", "--profile", "test", "--workspace", "--bins"]).args(FEATURES);
-    process::must(&mut command, budget).map(drop)
-}
-
-/// Every test binary, the black-box ones too, so that no later phase waits for the compiler.
+/// The tests' build: every test, the black-box ones too, the simulator, and a server in which bugs can be planted, so that no phase waits for
+/// the compiler. Tests and binaries together, since cargo chooses the features of what is shared by what it builds at once, and binaries by
+/// themselves would have others.
 pub fn build_tests(budget: Duration) -> Result<(), String> {
-    build_binaries(budget)?;
-    process::must(cargo_test().arg("--no-run"), budget)?;
-    let mut black_box = cargo_test();
-    black_box.arg("--no-run");
-    for name in
-        ["drivers", "hostile", "long", "durability", "crash", "power", "operators", "nodetool", "footprint", "oracle"]
-    {
-        black_box.args(["--test", name]);
-    }
-    process::must(&mut black_box, budget).map(drop)
+    let began = std::time::Instant::now();
+    let build = || {
+        let mut command = workspace::cargo();
+        command.args(["build", "--profile", "test", "--workspace"]).args(FEATURES);
+        command
+    };
+    process::must(build().args(["--bins", "--tests", "--examples"]), budget)?;
+    let names = BLACK_BOX.iter().flat_map(|name| ["--test", *name]);
+    process::must(build().args(names), budget.saturating_sub(began.elapsed())).map(drop)
 }
 
 /// The tests beside the code.

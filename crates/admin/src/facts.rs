@@ -164,6 +164,16 @@ pub struct ShardFigures {
     pub data_reads: u64,
     pub data_read_bytes: u64,
 
+    pub row_hits: u64,
+    pub row_misses: u64,
+    pub row_inserts: u64,
+    pub row_evictions: u64,
+    pub row_fills_refused: u64,
+    pub row_merges: u64,
+    pub row_entries: u64,
+    pub row_bytes: u64,
+    pub row_bytes_max: u64,
+
     pub compactions: u64,
     pub compactions_active: u64,
     /// Tables that have something to compact.

@@ -1,5 +1,6 @@
 //! The paths. What each of them answers is in `docs/internals/admin.md`.
 
+mod cache;
 mod compaction;
 mod health;
 mod node;
@@ -21,6 +22,7 @@ pub(crate) fn api(app: &App) -> Router {
     finished(
         health::routes()
             .merge(node::routes())
+            .merge(cache::routes())
             .merge(compaction::routes())
             .merge(snapshots::routes())
             .merge(tables::routes())

@@ -132,6 +132,14 @@ bugs! {
         "A compaction removes its inputs before the manifest says that its outputs count.";
     OverlappingLevel, "overlapping-level", Storage,
         "A leveled compaction leaves out what its inputs overlap in the next level.";
+    FlushNotCached, "flush-not-cached", Storage,
+        "A flush does not update the row cache's entries.";
+    OldFillKept, "old-fill-kept", Storage,
+        "An entry of the row cache that was filled from files which are others meanwhile is kept.";
+    PurgedStaysCached, "purged-stays-cached", Storage,
+        "The row cache keeps a tombstone that a compaction has purged.";
+    AlteredStaysCached, "altered-stays-cached", Storage,
+        "The row cache keeps what it has of a table that was altered.";
     RepairWritesOwnRow, "repair-writes-own-row", Simulation,
         "Read repair writes to a replica what that replica has itself, not what all came to.";
 }

@@ -53,6 +53,15 @@ pub struct TableOptions {
     pub compact_storage: bool,
 }
 
+impl TableOptions {
+    /// Whether reads of single partitions are kept in the row cache: unless both `keys` and `rows_per_partition` are `NONE`. Cassandra's
+    /// default has `rows_per_partition` at `NONE` as the kernel keeps its files' pages; ours are read past that cache.
+    pub fn caches_rows(&self) -> bool {
+        let is_none = |key| self.caching.get(key).is_some_and(|value| matches!(value.as_str(), "NONE" | "0"));
+        !(is_none("keys") && is_none("rows_per_partition"))
+    }
+}
+
 /// The map of `pairs`.
 pub(crate) fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     pairs.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect()

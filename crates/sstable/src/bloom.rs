@@ -14,6 +14,11 @@ use topology::murmur3;
 use crate::{Corrupt, Format, Version};
 
 const WORD_LENGTH: usize = 8;
+/// Hashes and words.
+const HEAD_LENGTH: usize = 8;
+/// What of a filter lies together. Memory is taken so much at a time: the kernel takes some 4 µs for each page of fresh memory, so that
+/// a filter of 8 MiB in one piece would hold the core for 8 ms.
+const PIECE_BYTES: usize = 256 << 10;
 
 /// The bits that a filter has beside those of its keys.
 const BITS_MORE: u64 = 20;
@@ -56,60 +61,167 @@ impl KeyHash {
 pub struct Filter {
     hashes: u32,
     /// A whole number of words, at least one.
-    bits: Vec<u8>,
+    length: u64,
+    /// The bits: all pieces are [`PIECE_BYTES`] long but the last.
+    pieces: Vec<Box<[u8]>>,
 }
 
 impl Filter {
+    fn new(hashes: u32, words: u32) -> Filter {
+        let length = u64::from(words) * WORD_LENGTH as u64;
+        let pieces = vec![Box::default(); length.div_ceil(PIECE_BYTES as u64) as usize];
+        Filter { hashes, length, pieces }
+    }
+
     /// Whether the key may be among those that were added. `false`: it is not.
     #[inline]
     pub fn may_contain(&self, hash: KeyHash) -> bool {
-        let capacity = self.capacity();
-        hash.bits(self.hashes, capacity).all(|bit| self.bits[(bit / 8) as usize] >> (bit % 8) & 1 != 0)
+        hash.bits(self.hashes, self.length * 8).all(|bit| {
+            let (piece, byte, bit) = place(bit);
+            self.pieces[piece][byte] >> bit & 1 != 0
+        })
     }
 
-    fn capacity(&self) -> u64 {
-        self.bits.len() as u64 * 8
+    /// How long a piece is.
+    fn piece_length(&self, piece: usize) -> usize {
+        (self.length - (piece * PIECE_BYTES) as u64).min(PIECE_BYTES as u64) as usize
     }
 
     /// The bytes of memory that it holds.
     pub fn memory_bytes(&self) -> usize {
-        self.bits.capacity()
+        self.length as usize
     }
 
     /// From all bytes of Filter.db.
     pub fn decode(bytes: &[u8], version: Version) -> Result<Filter, Corrupt> {
-        let mut reader = Reader::new(bytes);
+        let mut decoder = FilterDecoder::new(bytes.len() as u64, version);
+        decoder.push(bytes)?;
+        decoder.finish()
+    }
+
+    /// The bytes of Filter.db before [`Filter::pieces`].
+    pub fn head(&self) -> [u8; HEAD_LENGTH] {
+        let words = (self.length / WORD_LENGTH as u64) as u32;
+        let mut head = [0; HEAD_LENGTH];
+        head[..4].copy_from_slice(&self.hashes.to_be_bytes());
+        head[4..].copy_from_slice(&words.to_be_bytes());
+        head
+    }
+
+    /// The bytes of Filter.db behind its head, as versions from `na` on have them: as they lie in memory, in steps.
+    pub fn pieces(&self) -> impl Iterator<Item = &[u8]> {
+        self.pieces.iter().map(|piece| &**piece)
+    }
+
+    /// Appends the bytes of Filter.db, as versions from `na` on have them.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.head());
+        self.pieces().for_each(|piece| out.extend_from_slice(piece));
+    }
+}
+
+/// The piece of a bit, its byte there, and its place in the byte.
+#[inline]
+fn place(bit: u64) -> (usize, usize, u32) {
+    let byte = bit / 8;
+    ((byte / PIECE_BYTES as u64) as usize, (byte % PIECE_BYTES as u64) as usize, (bit % 8) as u32)
+}
+
+/// Takes Filter.db in steps of any length.
+#[derive(Debug)]
+pub struct FilterDecoder {
+    /// The file's length, and how much of it has come.
+    length: u64,
+    taken: u64,
+    is_reversed: bool,
+    head: Vec<u8>,
+    /// Once the head is there.
+    filter: Option<Filter>,
+    /// The piece that comes.
+    piece: Vec<u8>,
+    whole: usize,
+}
+
+impl FilterDecoder {
+    /// Of a file of this length.
+    pub fn new(length: u64, version: Version) -> FilterDecoder {
+        FilterDecoder {
+            length,
+            taken: 0,
+            is_reversed: version.format() == Format::Big && version < Version::NA,
+            head: Vec::new(),
+            filter: None,
+            piece: Vec::new(),
+            whole: 0,
+        }
+    }
+
+    /// Takes the next bytes of the file.
+    pub fn push(&mut self, mut bytes: &[u8]) -> Result<(), Corrupt> {
+        self.taken += bytes.len() as u64;
+        if self.filter.is_none() {
+            let (head, rest) = bytes.split_at(bytes.len().min(HEAD_LENGTH - self.head.len()));
+            self.head.extend_from_slice(head);
+            bytes = rest;
+            if self.head.len() < HEAD_LENGTH {
+                return Ok(());
+            }
+            self.filter = Some(self.begin()?);
+        }
+        let filter = self.filter.as_mut().expect("it was just made");
+        while !bytes.is_empty() {
+            if self.whole == filter.pieces.len() {
+                return Err(Corrupt::new(self.taken - bytes.len() as u64, "bytes behind the filter"));
+            }
+            let needed = filter.piece_length(self.whole);
+            if self.piece.capacity() == 0 {
+                self.piece.reserve_exact(needed);
+            }
+            let (now, rest) = bytes.split_at(bytes.len().min(needed - self.piece.len()));
+            self.piece.extend_from_slice(now);
+            bytes = rest;
+            if self.piece.len() == needed {
+                if self.is_reversed {
+                    self.piece.as_chunks_mut::<WORD_LENGTH>().0.iter_mut().for_each(|word| word.reverse());
+                }
+                filter.pieces[self.whole] = std::mem::take(&mut self.piece).into_boxed_slice();
+                self.whole += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn begin(&self) -> Result<Filter, Corrupt> {
+        let mut reader = Reader::new(&self.head);
         let (Ok(hashes), Ok(words)) = (reader.u32(), reader.u32()) else {
-            return Err(Corrupt::new(bytes.len() as u64, "the filter's head ends here"));
+            return Err(Corrupt::new(self.taken, "the filter's head ends here"));
         };
         // More than any chance asks for would only take time.
         if hashes == 0 || hashes as usize > CHANCES.len() {
             return Err(Corrupt::new(0, format!("a filter of {hashes} hashes")));
         }
-        let rest = reader.rest();
-        if words == 0 || rest.len() as u64 != u64::from(words) * WORD_LENGTH as u64 {
-            return Err(Corrupt::new(4, format!("{words} words in {} bytes", rest.len())));
+        // What is there bounds the memory, not what the head claims.
+        let there = self.length.saturating_sub(HEAD_LENGTH as u64);
+        if words == 0 || there != u64::from(words) * WORD_LENGTH as u64 {
+            return Err(Corrupt::new(4, format!("{words} words in {there} bytes")));
         }
-        let mut bits = rest.to_vec();
-        if version.format() == Format::Big && version < Version::NA {
-            for word in bits.as_chunks_mut::<WORD_LENGTH>().0 {
-                word.reverse();
-            }
-        }
-        Ok(Filter { hashes, bits })
+        Ok(Filter::new(hashes, words))
     }
 
-    /// Appends the bytes of Filter.db, as versions from `na` on have them.
-    pub fn encode(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.hashes.to_be_bytes());
-        out.extend_from_slice(&((self.bits.len() / WORD_LENGTH) as u32).to_be_bytes());
-        out.extend_from_slice(&self.bits);
+    /// The filter, if the whole file has come.
+    pub fn finish(self) -> Result<Filter, Corrupt> {
+        match self.filter {
+            Some(filter) if self.whole == filter.pieces.len() => Ok(filter),
+            Some(_) => Err(Corrupt::new(self.taken, "the filter ends here")),
+            None => Err(Corrupt::new(self.taken, "the filter's head ends here")),
+        }
     }
 }
 
 /// Makes a [`Filter`].
 #[derive(Debug)]
 pub struct FilterBuilder {
+    /// Pieces without a bit are not made yet.
     filter: Filter,
 }
 
@@ -124,20 +236,33 @@ impl FilterBuilder {
         let (hashes, bits_per_key) = sizes(false_positive_chance);
         let words = (keys.checked_mul(bits_per_key)).map(|bits| (bits + BITS_MORE).div_ceil(64));
         let words = words.filter(|&words| words <= i32::MAX as u64).expect("a Bloom filter is at most 16 GiB long");
-        FilterBuilder { filter: Filter { hashes, bits: vec![0; words as usize * WORD_LENGTH] } }
+        FilterBuilder { filter: Filter::new(hashes, words as u32) }
     }
 
     /// Adds a key.
     #[inline]
     pub fn add(&mut self, hash: KeyHash) {
-        let Filter { hashes, bits } = &mut self.filter;
-        for bit in hash.bits(*hashes, bits.len() as u64 * 8) {
-            bits[(bit / 8) as usize] |= 1 << (bit % 8);
+        for bit in hash.bits(self.filter.hashes, self.filter.length * 8) {
+            let (piece, byte, bit) = place(bit);
+            if self.filter.pieces[piece].is_empty() {
+                self.make(piece);
+            }
+            self.filter.pieces[piece][byte] |= 1 << bit;
         }
     }
 
+    #[cold]
+    fn make(&mut self, piece: usize) {
+        self.filter.pieces[piece] = vec![0; self.filter.piece_length(piece)].into_boxed_slice();
+    }
+
     /// The filter.
-    pub fn finish(self) -> Filter {
+    pub fn finish(mut self) -> Filter {
+        for piece in 0..self.filter.pieces.len() {
+            if self.filter.pieces[piece].is_empty() {
+                self.make(piece);
+            }
+        }
         self.filter
     }
 }

@@ -24,7 +24,7 @@ pub mod toc;
 mod version;
 
 pub use blocks::{Block, Blocks};
-pub use bloom::{Filter, FilterBuilder, KeyHash};
+pub use bloom::{Filter, FilterBuilder, FilterDecoder, KeyHash};
 pub use component::{Component, Descriptor, Generation};
 pub use error::Corrupt;
 pub use header::{EncodingStats, Header, HeaderColumn};

@@ -23,7 +23,7 @@ use crate::memtable::{FlushItem, FlushWalk, Memtable};
 use crate::shard::{Engine, LogSequence, Shard};
 use crate::space::{self, Taker};
 use crate::sstable::{Estimates, Sstable, SstableWriter, WriteError};
-use crate::tables::{Frozen, LiveFile};
+use crate::tables::{FilesChange, Frozen, LiveFile};
 
 /// The part of the memory budget at which the largest memtable is flushed; the rest is for what is written meanwhile.
 const MEMORY_PART: usize = 2;
@@ -118,9 +118,15 @@ impl Shard {
     /// Wakes the flusher if memory says so; writes do this themselves.
     #[inline]
     pub(crate) fn flush_if_due(&self) {
-        let is_due = self.engine().pool.is_alarming();
+        let (is_due, is_cache_to_shrink) = {
+            let engine = self.engine();
+            (engine.pool.is_alarming(), engine.cache.is_to_shrink(engine.pool.used()))
+        };
         if is_due {
             self.wake_flusher();
+        }
+        if is_cache_to_shrink {
+            self.shrink_cache_in_background();
         }
     }
 
@@ -326,6 +332,7 @@ impl Shard {
             self.runtime().sleep(rest).await;
             rest = (rest * 2).min(RETRY_MAX);
         }
+        let merged = self.merge_into_cache(&job.table, &job.frozen).await;
         if self.swap(&job, Some(sstable)) {
             self.log().flushed(job.table.id, job.frozen.covered);
             self.flusher().flushes.set(self.flusher().flushes.get() + 1);
@@ -333,6 +340,7 @@ impl Shard {
                 table.flushes += 1;
             }
             self.compactor().flushed(job.table.id, bytes);
+            self.settle_cache(job.table.id, merged).await;
         } else {
             // It was truncated or dropped meanwhile. If that is durable, the file goes; else it will when it is.
             stdx::sometimes!("truncated during its flush");
@@ -463,7 +471,7 @@ impl Shard {
             file.take_definition(&table.definition);
             table.files.push(file);
         }
-        table.files_version += 1;
+        table.files_changed(FilesChange::Flushed(number));
         tables.retire(frozen.memtable, pool);
         true
     }

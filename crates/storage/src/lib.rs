@@ -4,6 +4,7 @@
 //! See `docs/internals/{commit-log,memtable,write-path,read-path}.md`.
 
 mod batchlog;
+mod cache;
 mod commitlog;
 mod compaction;
 mod discard;
@@ -26,6 +27,7 @@ mod tables;
 mod waiting;
 
 pub use batchlog::{BatchId, UnfinishedBatch};
+pub use cache::CacheCounters;
 pub use compaction::{Compacted, CompactionError};
 pub use error::{ApplyError, FlushError, OpenError, SyncError};
 pub use figures::{Buckets, RunningCompaction, StorageLoad, TableFigures};

@@ -5,6 +5,7 @@
 mod arena;
 mod entry;
 mod flush;
+mod keys;
 mod least;
 mod node;
 mod partition;
@@ -22,6 +23,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 pub use flush::{FlushItem, FlushWalk};
+pub(crate) use keys::KeyWalk;
 pub use pool::ChunkPool;
 pub(crate) use ranges::successor;
 pub(crate) use read::{COST_BYTES, is_above, is_below};

@@ -53,6 +53,10 @@ pub struct StorageOptions {
     pub memory_bytes: usize,
     /// The most that index pages of files may take, bytes.
     pub page_cache_bytes: usize,
+    /// The most that the row cache may take, bytes; 0: there is none.
+    pub row_cache_bytes: usize,
+    /// The most that memtables and the row cache may take together, bytes: the cache gives way.
+    pub memtables_and_cache_bytes: usize,
     /// When the commit log's segments take more than this, bytes, tables are flushed so that the oldest may go.
     pub log_bytes_max: u64,
     /// Whether tables are compacted unasked.
@@ -96,6 +100,8 @@ impl StorageOptions {
             host: HostId([0; 16]),
             memory_bytes,
             page_cache_bytes: 32 << 20,
+            row_cache_bytes: memory_bytes / 2,
+            memtables_and_cache_bytes: memory_bytes / 4 * 5,
             log_bytes_max: 1 << 30,
             compacts: true,
             compaction_throughput: Self::COMPACTION_THROUGHPUT,

@@ -3,8 +3,11 @@
 //! A lane is what one replica answers, or one shard of it. See `docs/internals/read-path.md` and
 //! `docs/internals/coordinator.md`.
 
+mod alone;
+mod combine;
 mod data_page;
 mod direct;
+mod fill;
 mod lane;
 mod merge;
 mod output;
@@ -13,6 +16,7 @@ mod place;
 mod source;
 mod through;
 
+pub(crate) use combine::combine;
 pub use data_page::{DataItem, DataPageLimits, DataPageWriter, read_data_item};
 pub use lane::{Lane, Page, Source};
 pub use merge::{Comparison, ReadDone, merge};

@@ -13,6 +13,7 @@ use schema::{Schema, TableId};
 use topology::Sharder;
 
 use crate::batchlog::Unfinished;
+use crate::cache::{CacheLimits, RowCache};
 use crate::commitlog::{
     CommitLog, FoundSegment, Ledger, damaged_path, io_error, log_folder, shard_folder, shard_folders,
 };
@@ -114,6 +115,7 @@ pub(crate) struct Engine {
     pub(crate) pool: ChunkPool,
     pub(crate) scratch: Scratch,
     pub(crate) counts: Counts,
+    pub(crate) cache: RowCache,
     /// Large writes that are being merged, each with the log's end before its record.
     pub(crate) merging: Vec<LogSequence>,
     is_trimming: bool,
@@ -152,15 +154,18 @@ impl Shard {
             ledger,
             flusher.wake.clone(),
         );
+        let limits =
+            CacheLimits { bytes_max: options.row_cache_bytes, shared_bytes_max: options.memtables_and_cache_bytes };
         let mut engine = Engine {
             tables: Tables::default(),
             pool: ChunkPool::new(options.memory_bytes),
             scratch: Scratch::default(),
             counts: Counts::default(),
+            cache: RowCache::new(limits, runtime.random_u64()),
             merging: Vec::new(),
             is_trimming: false,
         };
-        engine.tables.update(schema, &mut engine.pool);
+        engine.tables.update(schema, &mut engine.pool, options.planted);
         let compactor = Compactor::new(options.compaction_throughput / u64::from(sharder.shards.max(1)));
         let pages = PageCache::new_planted(options.page_cache_bytes, options.planted);
         let inner = Inner {
@@ -261,7 +266,7 @@ impl Shard {
     pub fn apply(&self, mutation: &[u8]) -> Result<Ack, ApplyError> {
         let mutation = MutationRef::decode(mutation)?;
         let mut engine = self.inner.engine.borrow_mut();
-        let Engine { tables, pool, scratch, counts, .. } = &mut *engine;
+        let Engine { tables, pool, scratch, counts, cache, .. } = &mut *engine;
         let table = tables.get_mut(mutation.table()).ok_or(ApplyError::UnknownTable(mutation.table()))?;
         self.check(table, pool, &mutation)?;
         let log = &self.inner.log;
@@ -277,9 +282,13 @@ impl Shard {
         table.writes += 1;
         counts.mutations += 1;
         let is_alarming = pool.is_alarming();
+        let is_cache_to_shrink = cache.is_to_shrink(pool.used());
         drop(engine);
         if is_alarming {
             self.wake_flusher();
+        }
+        if is_cache_to_shrink {
+            self.shrink_cache_in_background();
         }
         Ok(ack)
     }
@@ -377,9 +386,9 @@ impl Shard {
     pub fn read(&self, command: &ReadCommand<'_>, sink: &mut impl RowSink) -> Option<ReadEnd> {
         let engine = self.inner.engine.borrow();
         match engine.tables.get(command.table) {
-            Some(table) => table.only_memtable(command).map(|memtable| {
+            Some(table) => engine.served(table, command).map(|alone| {
                 table.count_read(command);
-                memtable.read(command, sink)
+                alone.read(command, sink)
             }),
             None => Some(ReadEnd::Complete),
         }
@@ -390,9 +399,9 @@ impl Shard {
     pub fn read_data(&self, command: &ReadCommand<'_>, sink: &mut impl DataSink) -> Option<ReadEnd> {
         let engine = self.inner.engine.borrow();
         match engine.tables.get(command.table) {
-            Some(table) => table.only_memtable(command).map(|memtable| {
+            Some(table) => engine.served(table, command).map(|alone| {
                 table.count_read(command);
-                memtable.read_data(command, sink)
+                alone.read_data(command, sink)
             }),
             None => Some(ReadEnd::Complete),
         }
@@ -400,7 +409,7 @@ impl Shard {
 
     /// Rises when what a table is read from changes otherwise than by writes to its memtable.
     pub fn files_version(&self, table: TableId) -> u64 {
-        self.inner.engine.borrow().tables.get(table).map_or(0, |table| table.files_version)
+        self.inner.engine.borrow().tables.get(table).map_or(0, TableState::files_version)
     }
 
     /// Takes over the tables of a schema; those that are gone are dropped with their data.
@@ -411,7 +420,7 @@ impl Shard {
             for table in schema.tables().filter(|table| tables.get(table.id).is_none()) {
                 self.inner.log.create_table(table.id);
             }
-            tables.update(schema, pool)
+            tables.update(schema, pool, self.inner.options.planted)
         };
         for table in gone {
             self.inner.log.drop_table(table);

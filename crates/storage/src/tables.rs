@@ -5,8 +5,10 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use mutation::ReadCommand;
+use planted::{Bug, Planted};
 use schema::{Schema, Table, TableId};
 
+use crate::cache::Marks;
 use crate::memtable::{ChunkPool, Memtable, TableShape};
 use crate::options::ReplayPosition;
 use crate::sstable::Sstable;
@@ -51,6 +53,22 @@ impl LiveFile {
     }
 }
 
+/// What happened to what a table is read from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FilesChange {
+    /// A memtable was frozen: the files are the same.
+    Frozen,
+    /// The frozen memtable with this number left, and a file has what it had.
+    Flushed(u64),
+    /// Files took the place of others, and say the same, or less if something was purged.
+    Compacted {
+        /// Whether anything was purged.
+        has_purged: bool,
+    },
+    /// The files say something else now.
+    Other,
+}
+
 /// One table.
 pub struct TableState {
     /// Its id.
@@ -63,15 +81,16 @@ pub struct TableState {
     pub frozen: VecDeque<Frozen>,
     /// Its files, oldest first.
     pub files: Vec<LiveFile>,
-    /// Rises when the set of frozen memtables and files changes, or the memtable is another: a read that keeps places in them must
-    /// begin anew then.
-    pub files_version: u64,
+    /// See [`TableState::files_version`].
+    files_version: u64,
     /// Whether its writes go through the log.
     pub is_durable: bool,
     /// The group of the log it was noted in last.
     pub mark: u64,
     /// Which content of it this is.
     pub content: Content,
+    /// By what its entries in the row cache are judged.
+    pub marks: Marks,
     /// Reads begun since the start.
     pub reads: Cell<u64>,
     /// Mutations applied, and memtables that became files, since the start.
@@ -99,14 +118,31 @@ impl TableState {
         let fresh = Memtable::new(TableShape::clone(self.memtable.shape()));
         let memtable = Rc::new(std::mem::replace(&mut self.memtable, fresh));
         self.frozen.push_back(Frozen { number, memtable, end, covered });
+        self.files_changed(FilesChange::Frozen);
+    }
+
+    /// Rises when the set of frozen memtables and files changes, or the memtable is another: a read that keeps places in them must
+    /// begin anew then.
+    pub fn files_version(&self) -> u64 {
+        self.files_version
+    }
+
+    /// To be called in the same call in which they change: reads that are under way see it, and so do entries of the row cache.
+    pub fn files_changed(&mut self, change: FilesChange) {
         self.files_version += 1;
+        match change {
+            FilesChange::Frozen => {}
+            FilesChange::Flushed(number) => self.marks.flushed(number),
+            FilesChange::Compacted { has_purged } => self.marks.compacted(has_purged),
+            FilesChange::Other => self.marks.all_changed(),
+        }
     }
 
     /// Forgets all that it holds, in memory and in files. The frozen memtables are given to the caller.
     fn forget(&mut self, pool: &mut ChunkPool) -> VecDeque<Frozen> {
         self.memtable.clear(pool);
         self.files.clear();
-        self.files_version += 1;
+        self.files_changed(FilesChange::Other);
         std::mem::take(&mut self.frozen)
     }
 }
@@ -152,7 +188,7 @@ impl Tables {
     }
 
     /// Takes over the tables of a schema. Gives the ids of those that are gone, whose memory is back in the pool.
-    pub fn update(&mut self, schema: &Schema, pool: &mut ChunkPool) -> Vec<TableId> {
+    pub fn update(&mut self, schema: &Schema, pool: &mut ChunkPool, planted: Planted) -> Vec<TableId> {
         let gone: Vec<TableId> =
             self.tables.iter().map(|table| table.id).filter(|id| schema.table_by_id(*id).is_none()).collect();
         for id in &gone {
@@ -167,6 +203,10 @@ impl Tables {
                     known.memtable.take_shape(TableShape::of(table));
                     if known.definition != *table {
                         known.definition = table.clone();
+                        known.marks.is_on = table.options.caches_rows();
+                        if !planted.is(Bug::AlteredStaysCached) {
+                            known.marks.all_changed();
+                        }
                         known.files.iter().for_each(|file| file.take_definition(table));
                     }
                 }
@@ -185,6 +225,7 @@ impl Tables {
                         is_durable,
                         mark: 0,
                         content,
+                        marks: Marks::new(content.table, table.options.caches_rows()),
                         reads: Cell::new(0),
                         writes: 0,
                         flushes: 0,

@@ -12,6 +12,12 @@ use crate::rows::{KEY_DIGITS, POOL_BYTES};
 /// The most requests outstanding on one connection: streams are numbered from 0 to 32,767.
 const DEPTH_MAX: u16 = 32_768;
 
+/// The most operations a second that can be asked for: one each nanosecond.
+const RATE_MAX: u64 = 1_000_000_000;
+
+/// Rows of a scan's page.
+pub(crate) const PAGE_ROWS: u32 = 5000;
+
 /// The most rows that updates fall on.
 const ROWS_UPDATED_MAX: u64 = 1 << 28;
 
@@ -26,6 +32,8 @@ pub enum Workload {
     Mixed,
     /// Write rows over and over at random, delete some, let some expire; in a table of its own.
     Update,
+    /// SELECT all rows of the table, page by page, which are the operations
+    Scan,
     /// SELECT each row once, and compare it with what so many `--updates` must have left.
     Check,
 }
@@ -39,6 +47,7 @@ impl Workload {
             Workload::Mixed => "mixed",
             Workload::Update => "update",
             Workload::Check => "check",
+            Workload::Scan => "scan",
         }
     }
 }
@@ -97,13 +106,18 @@ pub struct Arguments {
     #[arg(long)]
     pub absent: bool,
 
-    /// Operations to measure [default: as many as --rows]
+    /// Operations to measure [default: as many as --rows; of a scan, those of one]
     #[arg(long, value_name = "COUNT")]
     pub operations: Option<u64>,
 
     /// Operations to do before, unmeasured
     #[arg(long, value_name = "COUNT", default_value_t = 0)]
     pub warmup: u64,
+
+    /// Operations a second, begun at even times; the latency of each counts from the time at which it was due, so that what a slow
+    /// server keeps waiting is seen [default: a new one for each reply]
+    #[arg(long, value_name = "PER_SECOND")]
+    pub rate: Option<u64>,
 
     /// Which rows, in which order
     #[arg(long, value_enum, default_value = "seq")]
@@ -196,6 +210,7 @@ impl Arguments {
         match self.workload {
             // Each row once.
             Workload::Check => self.rows,
+            Workload::Scan => self.operations.unwrap_or(self.rows.div_ceil(u64::from(PAGE_ROWS))),
             _ => self.operations.unwrap_or(self.rows),
         }
     }
@@ -224,6 +239,11 @@ impl Arguments {
                 "--rows must be at most {ROWS_UPDATED_MAX}: what is left of each is kept in memory"
             ));
         }
+        if self.workload == Workload::Scan
+            && (self.warmup > 0 || self.echo || self.rate.is_some() || self.connections > 1)
+        {
+            return refuse("--warmup, --echo, --rate and more than one connection are not for a scan".to_owned());
+        }
         if self.is_of_updates() && (self.warmup > 0 || self.echo) {
             return refuse("--warmup and --echo are not for updates".to_owned());
         }
@@ -235,6 +255,9 @@ impl Arguments {
         }
         if self.operation_count() == 0 {
             return refuse("--operations must be at least 1".to_owned());
+        }
+        if self.rate.is_some_and(|rate| rate == 0 || rate > RATE_MAX) {
+            return refuse(format!("--rate must be from 1 to {RATE_MAX}"));
         }
         if self.depth == 0 || self.depth > DEPTH_MAX {
             return refuse(format!("--depth must be from 1 to {DEPTH_MAX}"));

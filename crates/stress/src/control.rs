@@ -44,6 +44,21 @@ impl Control {
         }
     }
 
+    /// Asks for a page of a statement's rows: how many there are, and where the next page begins.
+    pub(crate) async fn page(
+        &mut self,
+        text: &str,
+        level: Consistency,
+        rows: u32,
+        paging_state: Option<&[u8]>,
+    ) -> Result<(u64, Option<Vec<u8>>), StressError> {
+        let params = QueryParams { page_size: Some(rows as i32), paging_state, ..QueryParams::new(level) };
+        match self.call(text, &Request::Query(Query { text, params })).await? {
+            Reply::Page { rows, next } => Ok((rows, next)),
+            other => Err(self.unexpected(text, &other)),
+        }
+    }
+
     /// Prepares a statement.
     pub(crate) async fn prepare(&mut self, text: &str) -> Result<Statement, StressError> {
         match self.call(text, &Request::Prepare(Prepare { text, keyspace: None })).await? {
@@ -90,6 +105,7 @@ enum Reply {
     Authenticate(String),
     Done,
     Prepared(Statement),
+    Page { rows: u64, next: Option<Vec<u8>> },
     Error(cql_protocol::ErrorBody),
     Other,
 }
@@ -107,6 +123,9 @@ fn decode(frame: &[u8], address: SocketAddr) -> Result<Reply, StressError> {
             id: prepared.id,
             result_metadata_id: prepared.result_metadata_id.unwrap_or_default(),
         }),
+        Response::Result(ResultBody::Rows(rows)) => {
+            Reply::Page { rows: rows.row_count as u64, next: rows.paging_state.map(<[u8]>::to_vec) }
+        }
         Response::Result(_) => Reply::Done,
         _ => Reply::Other,
     })

@@ -12,6 +12,7 @@ mod error;
 mod phase;
 mod report;
 mod rows;
+mod scan;
 mod session;
 mod setup;
 mod statistics;

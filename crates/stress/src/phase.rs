@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use cql_protocol::{FrameHeader, HEADER_LENGTH, Opcode, Response, ResultBody};
+use runtime::Instant;
 
 use crate::arguments::{Arguments, Distribution, Workload};
 use crate::rows::{Rows, below, next_random};
@@ -29,6 +30,7 @@ pub(crate) struct Plan {
     distribution: Distribution,
     reads: u32,
     writes: u32,
+    rate: Option<u64>,
     verify: bool,
     echo: bool,
 }
@@ -78,7 +80,7 @@ impl Plan {
     pub(crate) fn new(arguments: &Arguments, statements: &Statements) -> Plan {
         let (reads, writes) = match arguments.workload {
             Workload::Write | Workload::Update => (0, 1),
-            Workload::Read | Workload::Check => (1, 0),
+            Workload::Read | Workload::Check | Workload::Scan => (1, 0),
             Workload::Mixed => arguments.ratio,
         };
         let expected = match arguments.workload {
@@ -99,6 +101,7 @@ impl Plan {
             distribution: if arguments.is_of_updates() { Distribution::Seq } else { arguments.distribution },
             reads,
             writes,
+            rate: arguments.rate,
             verify: !arguments.no_verify,
             echo: arguments.echo,
         }
@@ -125,6 +128,28 @@ pub(crate) struct Operation {
     is_read: bool,
 }
 
+/// When operations are due that begin at even times.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    begun: Instant,
+    /// Operations a second.
+    rate: u64,
+    issued: Cell<u64>,
+}
+
+impl Pace {
+    /// When the next operation is due.
+    pub(crate) fn due(&self) -> Instant {
+        let nanos = u128::from(self.issued.get()) * 1_000_000_000 / u128::from(self.rate);
+        self.begun + Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+
+    /// The next operation was begun.
+    pub(crate) fn issued(&self) {
+        self.issued.set(self.issued.get() + 1);
+    }
+}
+
 /// A number of operations, taken by the connections as they have room for them.
 #[derive(Debug)]
 pub(crate) struct Phase {
@@ -132,13 +157,15 @@ pub(crate) struct Phase {
     left: Cell<u64>,
     next_row: Cell<u64>,
     random: Cell<u64>,
+    pub(crate) pace: Option<Pace>,
     pub(crate) statistics: RefCell<Statistics>,
 }
 
 impl Phase {
-    /// `seed` decides the rows of a uniform distribution and the order of a mixed load.
-    pub(crate) fn new(plan: Rc<Plan>, operations: u64, seed: u64) -> Rc<Phase> {
+    /// `seed` decides the rows of a uniform distribution and the order of a mixed load. A pace begins now.
+    pub(crate) fn new(plan: Rc<Plan>, operations: u64, seed: u64, now: Instant) -> Rc<Phase> {
         Rc::new(Phase {
+            pace: plan.rate.map(|rate| Pace { begun: now, rate, issued: Cell::new(0) }),
             plan,
             left: Cell::new(operations),
             next_row: Cell::new(0),

@@ -48,7 +48,7 @@ impl Report<'_> {
         let (arguments, statistics) = (self.arguments, self.statistics);
         writeln!(
             out,
-            "{}: {} operations in {:.3} s, {:.0} a second ({} connections, depth {}, {}{})",
+            "{}: {} operations in {:.3} s, {:.0} a second ({} connections, depth {}, {}{}{})",
             arguments.workload.name(),
             statistics.operations(),
             self.elapsed.as_secs_f64(),
@@ -56,6 +56,7 @@ impl Report<'_> {
             arguments.connections,
             arguments.depth,
             self.reactor,
+            arguments.rate.map_or_else(String::new, |rate| format!(", {rate} a second asked for")),
             if arguments.echo { ", against an echo server" } else { "" },
         )?;
         write!(out, "  latency µs {:>10}", "mean")?;
@@ -114,6 +115,10 @@ impl Report<'_> {
         writeln!(out, "  \"value_bytes\": {},", arguments.value_bytes)?;
         writeln!(out, "  \"connections\": {},", arguments.connections)?;
         writeln!(out, "  \"depth\": {},", arguments.depth)?;
+        match arguments.rate {
+            Some(rate) => writeln!(out, "  \"rate\": {rate},")?,
+            None => writeln!(out, "  \"rate\": null,")?,
+        }
         writeln!(out, "  \"verified\": {},", !arguments.no_verify && !arguments.echo)?;
         writeln!(out, "  \"operations\": {},", statistics.operations())?;
         writeln!(out, "  \"seconds\": {:.6},", self.elapsed.as_secs_f64())?;

@@ -6,11 +6,12 @@ use std::time::Duration;
 use runtime::{Group, OpenOptions, Runtime};
 use stdx::AlignedBuf;
 
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, Workload};
 use crate::connection::Connection;
 use crate::control::Control;
 use crate::phase::{Phase, Plan};
 use crate::report::Report;
+use crate::scan::Scan;
 use crate::setup::{self, Statements};
 use crate::statistics::Statistics;
 use crate::template::Statement;
@@ -21,21 +22,13 @@ const ID_BYTES: usize = 16;
 
 /// Sets up, warms up, measures and reports.
 pub(crate) async fn run(runtime: &Runtime, arguments: &Arguments) -> Result<(), StressError> {
-    let (statements, mut connections) = connect(runtime, arguments).await?;
-    let plan = Rc::new(Plan::new(arguments, &statements));
-    if arguments.warmup > 0 {
-        let warmup = Phase::new(plan.clone(), arguments.warmup, !arguments.seed);
-        connections = drive(runtime, connections, &warmup).await?;
-    }
-
-    let phase = Phase::new(plan, arguments.operation_count(), arguments.seed);
+    let load = Load::prepare(runtime, arguments).await?;
     let before = CpuTimes::take(runtime, arguments).await?;
     let start = runtime.now();
-    drive(runtime, connections, &phase).await?;
+    let statistics = load.run(runtime, arguments).await?;
     let elapsed = runtime.now() - start;
     let used = CpuTimes::take(runtime, arguments).await?.since(&before);
 
-    let statistics = phase.statistics.replace(Statistics::new());
     let report = Report {
         arguments,
         reactor: runtime.reactor_name(),
@@ -50,6 +43,39 @@ pub(crate) async fn run(runtime: &Runtime, arguments: &Arguments) -> Result<(), 
         written.map_err(|source| StressError::Report { path: path.clone(), source })?;
     }
     report.verdict()
+}
+
+/// What is measured, ready to begin.
+enum Load {
+    Requests { connections: Vec<Connection>, plan: Rc<Plan> },
+    Scan(Scan),
+}
+
+impl Load {
+    /// Sets up and warms up.
+    async fn prepare(runtime: &Runtime, arguments: &Arguments) -> Result<Load, StressError> {
+        if arguments.workload == Workload::Scan {
+            return Ok(Load::Scan(Scan::prepare(runtime, arguments).await?));
+        }
+        let (statements, mut connections) = connect(runtime, arguments).await?;
+        let plan = Rc::new(Plan::new(arguments, &statements));
+        if arguments.warmup > 0 {
+            let warmup = Phase::new(plan.clone(), arguments.warmup, !arguments.seed, runtime.now());
+            connections = drive(runtime, connections, &warmup).await?;
+        }
+        Ok(Load::Requests { connections, plan })
+    }
+
+    async fn run(self, runtime: &Runtime, arguments: &Arguments) -> Result<Statistics, StressError> {
+        match self {
+            Load::Scan(scan) => scan.run(runtime, arguments).await,
+            Load::Requests { connections, plan } => {
+                let phase = Phase::new(plan, arguments.operation_count(), arguments.seed, runtime.now());
+                drive(runtime, connections, &phase).await?;
+                Ok(phase.statistics.replace(Statistics::new()))
+            }
+        }
+    }
 }
 
 /// Prepares the statements and opens the connections.

@@ -43,6 +43,11 @@ pub(crate) async fn prepare(control: &mut Control, arguments: &Arguments) -> Res
     Ok(Statements { write, read, updates })
 }
 
+/// The statement that asks for all rows of the load's table.
+pub(crate) fn select_all(arguments: &Arguments) -> String {
+    format!("SELECT * FROM {}.{}", quote(&arguments.keyspace), quote(&arguments.table))
+}
+
 /// A name that keeps its case.
 fn quote(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))

@@ -8,8 +8,8 @@ use std::rc::Rc;
 use clap::Parser;
 use cql_protocol::segment::{self, Codec, Decoded};
 use cql_protocol::{
-    ErrorBody, FrameHeader, HEADER_LENGTH, PreparedReply, Request, RowsHead, RowsWriter, Specs, Version, write_error,
-    write_prepared, write_ready, write_void,
+    ErrorBody, FrameHeader, HEADER_LENGTH, PreparedReply, QueryParams, Request, RowsHead, RowsWriter, Specs, Version,
+    write_error, write_prepared, write_ready, write_void,
 };
 use runtime::{Group, Runtime, TcpListener, TcpStream};
 
@@ -108,6 +108,7 @@ impl Server {
             Request::Query(query) if self.fault == Fault::RefusesTables && query.text.contains("TABLE") => {
                 write_error(out, version, stream, &ErrorBody::invalid("no tables today"));
             }
+            Request::Query(query) if query.text.starts_with("SELECT *") => self.page(&query.params, header, out),
             Request::Query(_) => write_void(out, version, stream),
             Request::Prepare(prepare) => {
                 let text = prepare.text;
@@ -175,6 +176,22 @@ impl Server {
         }
     }
 
+    /// A paging state is how many rows were before.
+    fn page(&self, params: &QueryParams<'_>, header: &FrameHeader, out: &mut Vec<u8>) {
+        let head = RowsHead { columns: Specs::Skip { count: 1 }, new_metadata_id: None };
+        let mut writer = RowsWriter::begin(out, header.version, header.stream, &head);
+        let before = params.paging_state.map_or(0, |state| u64::from_be_bytes(state.try_into().unwrap()) as usize);
+        let after = before + params.page_size.unwrap() as usize;
+        let rows = self.rows.borrow();
+        let lost = |key: &[u8]| self.fault == Fault::LosesRow(std::str::from_utf8(key).unwrap().parse().unwrap());
+        for key in rows.keys().take(after).skip(before).filter(|key| !lost(key)) {
+            writer.value(out, Some(key));
+            writer.end_row();
+        }
+        let next = (after < rows.len()).then(|| (after as u64).to_be_bytes());
+        writer.finish(out, next.as_ref().map(<[u8; 8]>::as_slice));
+    }
+
     fn read(&self, key: &[u8], version: Version, stream: i16, out: &mut Vec<u8>) {
         let head = RowsHead { columns: Specs::Skip { count: 5 }, new_metadata_id: None };
         let mut writer = RowsWriter::begin(out, version, stream, &head);
@@ -235,6 +252,33 @@ fn rows_are_written_and_read_back() {
         );
         result.unwrap();
         assert_eq!(rows, 1000);
+    }
+}
+
+#[test]
+fn a_rate_is_kept_and_all_are_answered() {
+    for protocol in ["--protocol 4", "--protocol 5"] {
+        let began = std::time::Instant::now();
+        let line = format!("write --rows 300 --rate 2000 --connections 3 --depth 2 {protocol}");
+        let (result, rows) = run(Fault::None, &[&line]);
+        result.unwrap();
+        assert_eq!(rows, 300);
+        // The last is due when 299 of 2000 of a second are over.
+        assert!(began.elapsed() >= std::time::Duration::from_micros(149_500), "{:?}", began.elapsed());
+    }
+    // More than one stream can carry: each waits for the one before, and none is left out.
+    let (result, rows) = run(Fault::None, &["write --rows 2000 --rate 1000000000 --depth 1"]);
+    result.unwrap();
+    assert_eq!(rows, 2000);
+}
+
+#[test]
+fn a_scan_goes_over_all_pages_and_misses_what_is_lost() {
+    let lines = ["write --rows 12000 --value-bytes 8", "scan --rows 12000", "scan --rows 12000 --operations 8"];
+    run(Fault::None, &lines).0.unwrap();
+    match run(Fault::LosesRow(17), &lines).0 {
+        Err(StressError::Failures { operations: 3, missing: 1, errors: 0, wrong: 0, .. }) => {}
+        other => panic!("{other:?}"),
     }
 }
 
@@ -318,6 +362,9 @@ fn odd_arguments_are_refused() {
         "update --ttl 0",
         "update --warmup 1",
         "check --rows 1000000000",
+        "write --rate 0",
+        "scan --connections 2",
+        "scan --rate 5",
     ] {
         assert!(matches!(arguments(line, node).check(), Err(StressError::Arguments { .. })), "{line}");
     }

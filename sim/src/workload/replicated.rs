@@ -40,7 +40,8 @@ pub async fn prepare_replicated(runtime: Runtime, index: usize) -> Result<(), Cl
     client.execute(keyspace).await?;
     let table = "CREATE TABLE IF NOT EXISTS ring.rows (p int, c bigint, v bigint, pad blob, PRIMARY KEY (p, c)) \
                  WITH id = 6f2b1c90-0000-11f0-8000-0000000000aa \
-                 AND compaction = {'class': 'UnifiedCompactionStrategy', 'scaling_parameters': 'N'}";
+                 AND compaction = {'class': 'UnifiedCompactionStrategy', 'scaling_parameters': 'N'} \
+                 AND caching = {'keys': 'ALL', 'rows_per_partition': 'ALL'}";
     client.execute(table).await?;
     Ok(())
 }

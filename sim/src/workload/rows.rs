@@ -69,7 +69,8 @@ pub async fn prepare(runtime: Runtime) -> Result<(), ClientError> {
     client
         .execute(
             "CREATE TABLE IF NOT EXISTS sim.rows (p int, c bigint, v bigint, pad blob, PRIMARY KEY (p, c)) \
-                  WITH compaction = {'class': 'SizeTieredCompactionStrategy', 'min_threshold': '2'}",
+                  WITH compaction = {'class': 'SizeTieredCompactionStrategy', 'min_threshold': '2'} \
+                  AND caching = {'keys': 'ALL', 'rows_per_partition': 'ALL'}",
         )
         .await?;
     Ok(())

@@ -5,11 +5,14 @@
 //! its rows stay in memory; Cassandra is warmed once and stopped by a signal while others are measured.
 
 mod files;
+mod foreground;
 mod large;
 mod load;
+mod operators;
 mod subject;
 mod table;
 mod updates;
+mod verdict;
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -48,6 +51,9 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
     build_release(Duration::from_secs(1800))?;
     if let Some(at) = arguments.iter().position(|argument| argument == "--large") {
         return large::run(arguments.get(at + 1).and_then(|count| count.parse().ok()));
+    }
+    if let Some(at) = arguments.iter().position(|argument| argument == "--foreground") {
+        return foreground::run(arguments.get(at + 1).and_then(|count| count.parse().ok()));
     }
     if let Some(at) = arguments.iter().position(|argument| argument == "--updates") {
         let count = arguments.get(at + 1).and_then(|count| count.parse().ok());

@@ -97,7 +97,8 @@ impl Drop for Server {
     }
 }
 
-fn measure_echo(workload: Workload, load: Load) -> Result<(Workload, Measurement), String> {
+/// Measures the bare echo server once.
+pub fn measure_echo(workload: Workload, load: Load) -> Result<(Workload, Measurement), String> {
     let mut command = Command::new(workspace::release_binary("echo"));
     command.args(["--cpu", &SERVER_CORE.to_string()]);
     if workload == Workload::Read {
@@ -109,9 +110,14 @@ fn measure_echo(workload: Workload, load: Load) -> Result<(Workload, Measurement
 
 /// Helenus with so many shards, on ports of its own choice.
 pub fn serve(shards: u16) -> Command {
+    serve_with_operators(shards, 0)
+}
+
+/// The same, and listens for operators on a port; 0: it does not.
+pub fn serve_with_operators(shards: u16, api_port: u16) -> Command {
     let mut command = Command::new(workspace::release_binary("helenus"));
     command.args(["serve", "--port", "0", "--shard-aware-port", "0", "--smp", &shards.to_string()]);
-    command.args(["--api-port", "0", "--prometheus-port", "0"]);
+    command.args(["--api-port", &api_port.to_string(), "--prometheus-port", "0"]);
     command
 }
 

@@ -94,6 +94,22 @@ const OF_SHARDS: &[OfShard] = &[
     }),
     ("helenus_sstables_index_page_cache_bytes", Gauge, "Memory of index pages.", |s| s.page_bytes),
     ("helenus_sstables_index_page_cache_limit_bytes", Gauge, "Memory that index pages may use.", |s| s.page_bytes_max),
+    ("helenus_row_cache_hits_total", Counter, "Reads that the row cache answered in the files' stead.", |s| s.row_hits),
+    ("helenus_row_cache_misses_total", Counter, "Reads of one partition that found no entry and went to files.", |s| {
+        s.row_misses
+    }),
+    ("helenus_row_cache_inserts_total", Counter, "Entries put into the row cache.", |s| s.row_inserts),
+    ("helenus_row_cache_evictions_total", Counter, "Entries that left to make room.", |s| s.row_evictions),
+    (
+        "helenus_row_cache_fills_refused_total",
+        Counter,
+        "Entries that were not put in: the files changed meanwhile, or there was no room.",
+        |s| s.row_fills_refused,
+    ),
+    ("helenus_row_cache_merges_total", Counter, "Entries that a flush brought up to date.", |s| s.row_merges),
+    ("helenus_row_cache_entries", Gauge, "Entries in the row cache.", |s| s.row_entries),
+    ("helenus_row_cache_bytes", Gauge, "Memory of the row cache.", |s| s.row_bytes),
+    ("helenus_row_cache_limit_bytes", Gauge, "Memory that the row cache may use.", |s| s.row_bytes_max),
     ("helenus_compaction_manager_completed_compactions_total", Counter, "Compactions.", |s| s.compactions),
     ("helenus_compaction_manager_compactions", Gauge, "Compactions under way.", |s| s.compactions_active),
     ("helenus_compaction_manager_pending_compactions", Gauge, "Tables that have something to compact.", |s| {

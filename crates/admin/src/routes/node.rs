@@ -238,6 +238,10 @@ async fn memory(State(app): State<App>) -> Reply {
             "used": sum(|shard| shard.page_bytes), "budget": sum(|shard| shard.page_bytes_max),
             "hits": sum(|shard| shard.page_hits), "misses": sum(|shard| shard.index_reads),
         },
+        "rows": {
+            "used": sum(|shard| shard.row_bytes), "budget": sum(|shard| shard.row_bytes_max),
+            "hits": sum(|shard| shard.row_hits), "misses": sum(|shard| shard.row_misses),
+        },
         "files": sum(|shard| shard.file_memory_bytes),
     })))
 }

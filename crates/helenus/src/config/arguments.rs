@@ -73,6 +73,11 @@ pub struct Arguments {
     #[arg(long, value_name = "SIZE", value_parser = units::memory, help_heading = "Resources")]
     pub memory: Option<u64>,
 
+    /// Keep partitions that are read often in memory (1), or not (0) [default: 1]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "1", value_parser = boolean,
+          action = ArgAction::Set, help_heading = "Resources")]
+    pub enable_cache: Option<bool>,
+
     /// Shards are not pinned to processors and may be more than these
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "1", value_parser = boolean,
           action = ArgAction::Set, help_heading = "Resources")]

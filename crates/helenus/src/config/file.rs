@@ -144,6 +144,8 @@ fn apply(place: &Place<'_>, entry: &Entry, settings: &mut Settings) -> Result<bo
         "commitlog_segment_size" => settings.commitlog_segment_bytes = Some(place.size(value)?),
         "commitlog_total_space" => settings.commitlog_total_bytes = Some(place.size(value)?),
         "memtable_heap_space" => settings.memtable_bytes = Some(place.size(value)?),
+        "row_cache_size" => settings.row_cache_bytes = Some(place.size(value)?),
+        "enable_cache" => settings.enable_cache = Some(place.flag(value)?),
         "compaction_throughput" => settings.compaction_throughput = Some(place.rate(value)?),
         "min_free_space_per_drive" => settings.disk_reserve = Some(place.size(value)?),
         "auto_snapshot" => settings.auto_snapshot = Some(place.flag(value)?),

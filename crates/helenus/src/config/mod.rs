@@ -72,6 +72,8 @@ pub struct Config {
     pub commitlog_total_bytes: Option<u64>,
     /// What memtables may take, over all shards; `None`: half of the memory.
     pub memtable_bytes: Option<u64>,
+    /// The most that the row caches of all shards may take; 0: there are none; `None`: a share of the memory.
+    pub row_cache_bytes: Option<u64>,
     /// What the compactions of all shards may write, bytes a second; 0: no limit.
     pub compaction_throughput: u64,
     /// What of the disk is kept for what gives room back, bytes.

@@ -49,6 +49,8 @@ pub struct Settings {
     pub commitlog_segment_bytes: Option<u64>,
     pub commitlog_total_bytes: Option<u64>,
     pub memtable_bytes: Option<u64>,
+    pub row_cache_bytes: Option<u64>,
+    pub enable_cache: Option<bool>,
     pub compaction_throughput: Option<u64>,
     pub disk_reserve: Option<u64>,
     pub auto_snapshot: Option<bool>,
@@ -95,6 +97,7 @@ impl Settings {
         self.smp = given.smp.or(self.smp);
         self.overprovisioned |= given.overprovisioned.unwrap_or(false);
         self.memory_bytes = given.memory.or(self.memory_bytes);
+        self.enable_cache = given.enable_cache.or(self.enable_cache);
         self.commitlog_sync = given.commitlog_sync.or(self.commitlog_sync);
         self.commitlog_sync_period = given.commitlog_sync_period.or(self.commitlog_sync_period);
         self.salvage_commitlog |= given.salvage_commitlog;
@@ -126,6 +129,9 @@ impl Settings {
         if let Some(bytes) = self.memtable_bytes {
             in_range("memtable_heap_space", bytes, MEMTABLE_BYTES_MIN * u64::from(shards), memory_bytes, print_size)?;
         }
+        if let Some(bytes) = self.row_cache_bytes {
+            in_range("row_cache_size", bytes, 0, memory_bytes, print_size)?;
+        }
         if let Some(bytes) = self.commitlog_total_bytes {
             in_range("commitlog_total_space", bytes, segment_bytes, u64::MAX, print_size)?;
         }
@@ -152,6 +158,11 @@ impl Settings {
             commitlog_segment_bytes: segment_bytes,
             commitlog_total_bytes: self.commitlog_total_bytes,
             memtable_bytes: self.memtable_bytes,
+            row_cache_bytes: match (self.enable_cache, self.row_cache_bytes) {
+                (Some(false), _) => Some(0),
+                // Every `cassandra.yaml` has 0, for Cassandra has the kernel's page cache; this node has none but this one.
+                (_, given) => given.filter(|&bytes| bytes > 0),
+            },
             compaction_throughput: self.compaction_throughput.unwrap_or(StorageOptions::COMPACTION_THROUGHPUT),
             disk_reserve: self.disk_reserve.unwrap_or(StorageOptions::DISK_RESERVE),
             auto_snapshot: self.auto_snapshot.unwrap_or(true),

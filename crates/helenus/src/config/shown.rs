@@ -28,6 +28,7 @@ impl Config {
             ("commitlog_total_space", self.commitlog_total_bytes.map(size)),
             ("compaction_throughput", Some(format!("{}/s", size(self.compaction_throughput)))),
             ("data_file_directories", Some(format!("[{folder}]"))),
+            ("enable_cache", Some((self.row_cache_bytes != Some(0)).to_string())),
             ("memtable_heap_space", self.memtable_bytes.map(size)),
             ("min_free_space_per_drive", Some(size(self.disk_reserve))),
             ("native_shard_aware_transport_port", self.listen_shard_aware.map(|address| address.port().to_string())),
@@ -39,6 +40,7 @@ impl Config {
             ("prepared_statements_cache_size", self.prepared_bytes_max.map(size)),
             ("prometheus_address", self.metrics.map(|metrics| metrics.address.ip().to_string())),
             ("prometheus_port", Some(self.metrics.map_or(0, |metrics| metrics.address.port()).to_string())),
+            ("row_cache_size", self.row_cache_bytes.map(size)),
             ("rpc_address", Some(self.listen.ip().to_string())),
         ];
         all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()

@@ -147,6 +147,19 @@ fn every_key_that_is_acted_on() {
 }
 
 #[test]
+fn the_row_cache_has_a_size_and_can_be_off() {
+    let of_file = |text: &str| with_file(text).unwrap().0.row_cache_bytes;
+    assert_eq!(of_file("cluster_name: a"), None);
+    assert_eq!(of_file("row_cache_size: 2GiB"), Some(2 << 30));
+    assert_eq!(of_file("row_cache_size_in_mb: 64"), Some(64 << 20));
+    assert_eq!(of_file("row_cache_size: 0MiB"), None);
+    assert_eq!(of_file("row_cache_size: 2GiB\nenable_cache: false"), Some(0));
+    assert!(file_error("row_cache_size: 300GiB").contains("row_cache_size"));
+    assert_eq!(resolve("--enable-cache 0").unwrap().0.row_cache_bytes, Some(0));
+    assert_eq!(resolve("--enable-cache 1").unwrap().0.row_cache_bytes, None);
+}
+
+#[test]
 fn old_names_with_their_units() {
     let (config, pointless) = with_file(
         "commitlog_sync: periodic\ncommitlog_sync_period_in_ms: 2500\ncommitlog_segment_size_in_mb: 16\n\

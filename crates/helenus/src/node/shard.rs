@@ -22,6 +22,8 @@ use crate::config::{CommitLogSync, Config, FixedRing};
 /// The parts of a shard's memory that are for memtables and for pages of files' indexes.
 const MEMTABLE_PART: u64 = 2;
 const PAGE_CACHE_PART: u64 = 4;
+/// The part for index pages where there is a row cache, and the one that the row cache has for itself.
+const PAGE_CACHE_PART_BESIDE_ROWS: u64 = 8;
 
 /// How long requests under way may take to be answered when the node ends.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(10);
@@ -125,7 +127,13 @@ impl ShardNode {
         options.segment_bytes = self.config.commitlog_segment_bytes;
         options.log_bytes_max =
             self.config.commitlog_total_bytes.unwrap_or(self.config.memory_bytes) / u64::from(shards);
-        options.page_cache_bytes = usize::try_from(self.shard_memory() / PAGE_CACHE_PART).unwrap_or(usize::MAX);
+        let row_cache_bytes = self.row_cache_bytes();
+        let page_cache_part = if row_cache_bytes == 0 { PAGE_CACHE_PART } else { PAGE_CACHE_PART_BESIDE_ROWS };
+        options.page_cache_bytes = bytes(self.shard_memory() / page_cache_part);
+        options.row_cache_bytes = row_cache_bytes;
+        let memtables = bytes(self.shard_memory() / MEMTABLE_PART).max(options.memory_bytes);
+        options.memtables_and_cache_bytes =
+            memtables.saturating_add(bytes(self.shard_memory() / PAGE_CACHE_PART_BESIDE_ROWS));
         options.compaction_throughput = self.config.compaction_throughput;
         options.disk_reserve = self.config.disk_reserve;
         options.auto_snapshot = self.config.auto_snapshot;
@@ -150,11 +158,18 @@ impl ShardNode {
         self.config.memory_bytes / u64::from(self.runtime.shard_count())
     }
 
-    /// Half of the shard's memory, if nothing was said: a quarter is for index pages, and of the rest a tenth of the whole for requests in
-    /// flight, a tenth to spare.
+    /// Half of the shard's memory, if nothing was said: a quarter is for index pages, or an eighth for them and an eighth for the row
+    /// cache, and of the rest a tenth of the whole for requests in flight, a tenth to spare.
     fn memtable_bytes(&self) -> usize {
         let given = self.config.memtable_bytes.map(|bytes| bytes / u64::from(self.runtime.shard_count()));
-        usize::try_from(given.unwrap_or(self.shard_memory() / MEMTABLE_PART)).unwrap_or(usize::MAX)
+        bytes(given.unwrap_or(self.shard_memory() / MEMTABLE_PART))
+    }
+
+    /// Three eighths of the shard's memory, if nothing was said: an eighth is its own, and a quarter what memtables leave of theirs as
+    /// long as they need no more than half of it.
+    fn row_cache_bytes(&self) -> usize {
+        let given = self.config.row_cache_bytes.map(|bytes| bytes / u64::from(self.runtime.shard_count()));
+        bytes(given.unwrap_or(self.shard_memory() / 8 * 3))
     }
 
     async fn serve(&mut self, node: NodeInfo) -> Answer {
@@ -279,4 +294,8 @@ fn ring_of(node: &NodeInfo, fixed: Option<&FixedRing>) -> Ring {
         tokens: other.tokens.clone(),
     });
     Ring::new(nodes.collect(), NodeIndex(u16::try_from(local).expect("the ring was checked")))
+}
+
+fn bytes(count: u64) -> usize {
+    usize::try_from(count).unwrap_or(usize::MAX)
 }

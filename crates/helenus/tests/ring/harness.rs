@@ -102,6 +102,7 @@ impl Ring {
             commitlog_segment_bytes: 1 << 20,
             commitlog_total_bytes: None,
             memtable_bytes: None,
+            row_cache_bytes: None,
             compaction_throughput: 0,
             disk_reserve: 0,
             auto_snapshot: true,

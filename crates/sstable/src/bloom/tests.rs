@@ -52,6 +52,29 @@ fn bytes_are_read_back_in_either_order_of_bits() {
 }
 
 #[test]
+fn a_filter_of_several_pieces_comes_in_steps_of_any_length() {
+    let filter = filter(300_000, 0.01);
+    assert!(filter.pieces().count() > 1, "else this shows nothing");
+    assert!((0..300_000).all(|number| filter.may_contain(key(number))));
+    let mut bytes = filter.head().to_vec();
+    filter.pieces().for_each(|piece| bytes.extend_from_slice(piece));
+    let mut old = bytes.clone();
+    old[HEAD_LENGTH..].as_chunks_mut::<WORD_LENGTH>().0.iter_mut().for_each(|word| word.reverse());
+    for (version, bytes) in [(Version::DA, &bytes), (Version::parse("me").expect("a version"), &old)] {
+        for step in [3, 4096, PIECE_BYTES, PIECE_BYTES + 5, bytes.len()] {
+            let decode = |bytes: &[u8], length: usize| {
+                let mut decoder = FilterDecoder::new(length as u64, version);
+                bytes.chunks(step).try_for_each(|piece| decoder.push(piece))?;
+                decoder.finish()
+            };
+            assert_eq!(decode(bytes, bytes.len()).as_ref(), Ok(&filter), "{version} in steps of {step}");
+            assert!(decode(&bytes[..bytes.len() - 1], bytes.len()).is_err(), "{version} in steps of {step}");
+            assert!(decode(&[bytes, &[0][..]].concat(), bytes.len()).is_err(), "{version} in steps of {step}");
+        }
+    }
+}
+
+#[test]
 fn bytes_that_are_no_filter_are_refused() {
     let mut bytes = Vec::new();
     filter(100, 0.1).encode(&mut bytes);

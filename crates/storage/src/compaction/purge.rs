@@ -21,6 +21,8 @@ pub struct Rules {
     pub gc_before: Option<u32>,
     /// Columns that the table has no more and whose cells are kept where they are newer than the drop.
     pub dropped: Vec<ColumnId>,
+    /// Whether anything was left out that entries of the row cache may still have.
+    pub has_purged: Cell<bool>,
     /// A bug that was planted on purpose.
     pub planted: Planted,
 }
@@ -64,6 +66,7 @@ impl<'r> Purge<'r> {
         deletion.filter(|deletion| {
             let is_purged = self.may_purge(deletion.timestamp, deletion.local_deletion_time);
             if is_purged {
+                self.rules.has_purged.set(true);
                 stdx::sometimes!("tombstone purged");
             }
             !is_purged
@@ -90,9 +93,10 @@ impl<'r> Purge<'r> {
                 !expiry.is_live(self.rules.now) && self.may_purge(timestamp, expiry.local_deletion_time)
             })
         };
-        if let Some(liveness) = liveness.filter(|liveness| !is_over(liveness.timestamp, liveness.expiry)) {
-            builder.liveness(liveness);
-        }
+        match liveness.filter(|liveness| !is_over(liveness.timestamp, liveness.expiry)) {
+            Some(liveness) => builder.liveness(liveness),
+            None => self.rules.has_purged.set(self.rules.has_purged.get() || liveness.is_some()),
+        };
         for cell in row.cells().filter(|cell| is_kept(cell.timestamp)) {
             if let Some(cell) = self.cell(cell) {
                 builder.cell(out, &cell);
@@ -110,6 +114,14 @@ impl<'r> Purge<'r> {
 
     /// What is left of a cell.
     fn cell<'c>(&self, cell: CellRef<'c>) -> Option<CellRef<'c>> {
+        let left = self.left_of(cell);
+        if left != Some(cell) {
+            self.rules.has_purged.set(true);
+        }
+        left
+    }
+
+    fn left_of<'c>(&self, cell: CellRef<'c>) -> Option<CellRef<'c>> {
         if self.is_of_dropped(&cell) {
             return None;
         }

@@ -1,5 +1,6 @@
 //! One compaction, from its inputs to the record that exchanges them for its outputs.
 
+use std::cell::Cell;
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
@@ -18,7 +19,7 @@ use crate::options::ReplayPosition;
 use crate::shard::Shard;
 use crate::space::{self, Taker};
 use crate::sstable::{Estimates, ReadError, Scan, Sstable, WriteError};
-use crate::tables::LiveFile;
+use crate::tables::{FilesChange, LiveFile};
 
 /// What all inputs of a compaction read ahead together at a time, bytes, and what one does at least.
 const AHEAD_BYTES: usize = 4 << 20;
@@ -117,7 +118,7 @@ impl Shard {
             }
         };
         let done = Compacted { inputs: inputs.all.len() as u64, outputs: opened.len() as u64, bytes: outputs.bytes };
-        if !self.exchange(table, &inputs, &outputs, opened).await {
+        if !self.exchange(table, &inputs, &outputs, opened, rules.has_purged.get()).await {
             stdx::sometimes!("truncated during a compaction");
             outputs.give_up().await;
             return Ok(None);
@@ -184,6 +185,7 @@ impl Shard {
             now,
             gc_before: may.then(|| now.saturating_sub(table.options.gc_grace_seconds)),
             dropped: still_written.map(|dropped| dropped.column.id).collect(),
+            has_purged: Cell::new(inputs.read.len() < inputs.all.len()),
             planted: self.planted(),
             table: table.clone(),
         })
@@ -333,7 +335,14 @@ impl Shard {
 
     /// Puts the outputs in the inputs' place, in the manifest and in memory. False: an input is not live any more, and nothing of the
     /// outputs is.
-    async fn exchange(&self, table: &Table, inputs: &Inputs, outputs: &Outputs, opened: Vec<Rc<Sstable>>) -> bool {
+    async fn exchange(
+        &self,
+        table: &Table,
+        inputs: &Inputs,
+        outputs: &Outputs,
+        opened: Vec<Rc<Sstable>>,
+        has_purged: bool,
+    ) -> bool {
         let record = ReplacedRecord {
             table: table.id,
             folder: outputs.folder.0.clone(),
@@ -360,7 +369,7 @@ impl Shard {
             }
             match self.manifest().append(Record::Replaced(record.clone())).await {
                 Ok(()) => {
-                    self.swap_files(table, inputs, opened);
+                    self.swap_files(table, inputs, opened, has_purged);
                     return true;
                 }
                 Err(error) => {
@@ -385,7 +394,7 @@ impl Shard {
 
     /// The outputs take the inputs' place among the table's files. If the table was emptied meanwhile, the outputs end before that
     /// truncation, which takes them from the manifest.
-    fn swap_files(&self, table: &Table, inputs: &Inputs, opened: Vec<Rc<Sstable>>) {
+    fn swap_files(&self, table: &Table, inputs: &Inputs, opened: Vec<Rc<Sstable>>, has_purged: bool) {
         let mut engine = self.engine();
         let Some(table) = engine.tables.get_mut(table.id) else { return };
         let is_input = |file: &LiveFile| inputs.all.iter().any(|(input, _)| Rc::ptr_eq(&input.sstable, &file.sstable));
@@ -398,7 +407,8 @@ impl Shard {
             file.take_definition(&definition);
             table.files.insert(place + offset, file);
         }
-        table.files_version += 1;
+        let has_purged = has_purged && !self.planted().is(Bug::PurgedStaysCached);
+        table.files_changed(FilesChange::Compacted { has_purged });
     }
 }
 

@@ -1,9 +1,10 @@
 //! What a shard's own lanes read from: a table's memtables and files.
 
-use mutation::{DecodeError, Position, ReadCommand};
+use mutation::{DecodeError, KeyRange, Position, ReadCommand};
 use runtime::Runtime;
 use topology::Sharder;
 
+use crate::cache::{Body, CachedPartition};
 use crate::reader::data_page::{DataPageLimits, DataPageWriter};
 use crate::reader::direct::Owned;
 use crate::reader::lane::{Page, Source};
@@ -21,6 +22,8 @@ pub(super) enum Origin {
     Frozen(u64),
     /// A file.
     File(LiveFile),
+    /// What all files have of it.
+    Cached(Body),
 }
 
 /// Why a lane of this shard has no page.
@@ -71,6 +74,12 @@ impl Source for OwnSource<'_> {
                 Origin::File(file) => {
                     let way = FileWay::of(self.shard, file);
                     way.read(&mut self.window, &command, &mut page).await?
+                }
+                Origin::Cached(body) => {
+                    let KeyRange::Partition { token, .. } = command.keys else {
+                        unreachable!("an entry is looked up for a read of one partition")
+                    };
+                    CachedPartition::new(body, token).read_data(&command, &mut page)
                 }
                 Origin::Memtable => {
                     let read = self.shard.read_memtable(&command, self.version, None, &mut page);

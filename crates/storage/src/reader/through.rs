@@ -16,9 +16,10 @@ use schema::Table;
 use sstable::KeyHash;
 use topology::Token;
 
-use crate::memtable::Memtable;
+use crate::cache::{Body, Found};
 use crate::reader::data_page::DataPageLimits;
 use crate::reader::direct::Direct;
+use crate::reader::fill::{Filled, Fills};
 use crate::reader::lane::{Lane, Source};
 use crate::reader::merge::{Merge, Progress, ReadDone};
 use crate::reader::output::{AsData, Live, Output};
@@ -41,50 +42,48 @@ const PAGE_MAX: DataPageLimits = DataPageLimits { items: 4096, bytes: 256 << 10 
 const LANES_BYTES_MAX: u32 = 4 << 20;
 
 /// What a read is to be answered from.
-struct Lanes {
-    table: Rc<Table>,
-    version: u64,
-    origins: Vec<Origin>,
+pub(super) struct Lanes {
+    pub(super) table: Rc<Table>,
+    pub(super) version: u64,
+    pub(super) origins: Vec<Origin>,
+}
+
+/// What is known of what the files have.
+#[derive(Clone, Copy)]
+pub(super) enum OfFiles<'b> {
+    /// They are to be read.
+    Asked,
+    /// They have nothing.
+    Nothing,
+    /// This, and nothing else.
+    Body(&'b Body),
 }
 
 impl TableState {
-    /// The memtable that alone answers a read; `None`: what it asks for may lie in several places, or on the disk.
-    #[inline]
-    pub(crate) fn only_memtable(&self, command: &ReadCommand<'_>) -> Option<&Memtable> {
-        match self.files.is_empty() && self.frozen.is_empty() {
-            true => Some(&self.memtable),
-            false => self.only_memtable_of_many(command),
-        }
-    }
-
-    fn only_memtable_of_many(&self, command: &ReadCommand<'_>) -> Option<&Memtable> {
-        if self.files_that_may_hold(command).next().is_some() {
-            return None;
-        }
-        let mut holding = self.memtables().filter(|memtable| memtable.may_hold(&command.keys));
-        let first = holding.next();
-        if holding.next().is_some() { None } else { Some(first.unwrap_or(&self.memtable)) }
-    }
-
-    /// All that may hold something of what a read asks for.
-    fn lanes(&self, command: &ReadCommand<'_>) -> Lanes {
+    /// All that may hold something of what a read asks for. `body`: what the files have of it.
+    pub(super) fn lanes(&self, command: &ReadCommand<'_>, of_files: OfFiles<'_>) -> Lanes {
         let mut origins = Vec::new();
         if self.memtable.may_hold(&command.keys) {
             origins.push(Origin::Memtable);
         }
         let frozen = self.frozen.iter().rev().filter(|frozen| frozen.memtable.may_hold(&command.keys));
         origins.extend(frozen.map(|frozen| Origin::Frozen(frozen.number)));
-        let memtables = origins.len();
-        origins.extend(self.files_that_may_hold(command).map(|file| Origin::File(file.clone())));
-        // What was written last is read first: it may say that all before it was deleted.
-        origins[memtables..].sort_by_key(|origin| match origin {
-            Origin::File(file) => Reverse(file.sstable.timestamps().1),
-            _ => Reverse(i64::MAX),
-        });
-        Lanes { table: self.definition.clone(), version: self.files_version, origins }
+        match of_files {
+            OfFiles::Asked => origins.extend(self.file_origins(command)),
+            OfFiles::Nothing => {}
+            OfFiles::Body(body) => origins.push(Origin::Cached(body.clone())),
+        }
+        Lanes { table: self.definition.clone(), version: self.files_version(), origins }
     }
 
-    fn files_that_may_hold(&self, command: &ReadCommand<'_>) -> impl Iterator<Item = &LiveFile> {
+    /// The files that may hold something of it. What was written last comes first: it may say that all before it was deleted.
+    pub(super) fn file_origins(&self, command: &ReadCommand<'_>) -> Vec<Origin> {
+        let mut files: Vec<&LiveFile> = self.files_that_may_hold(command).collect();
+        files.sort_by_key(|file| Reverse(file.sstable.timestamps().1));
+        files.into_iter().map(|file| Origin::File(file.clone())).collect()
+    }
+
+    pub(super) fn files_that_may_hold(&self, command: &ReadCommand<'_>) -> impl Iterator<Item = &LiveFile> {
         let keys = command.keys;
         let after = command.after.map_or(TokenBound::Unbounded, |after| TokenBound::Included(after.token));
         // One hash for all files.
@@ -113,6 +112,7 @@ impl Shard {
         let mut progress = Progress::from(command.after);
         let mut live = Live::new(sink, command);
         let mut permit = None;
+        let mut fills = Fills::default();
         loop {
             let asked = ReadCommand { after: progress.after(), ..*command };
             let Some(lanes) = self.lanes(&asked) else {
@@ -135,6 +135,11 @@ impl Shard {
                 }
                 permit = Some(self.reads().acquire().await);
             }
+            let lanes = match self.fill(&lanes, &asked, &mut fills).await? {
+                Filled::Nothing => lanes,
+                Filled::Lanes(lanes) => lanes,
+                Filled::LookAgain => continue,
+            };
             if let [Origin::File(file)] = lanes.origins.as_slice() {
                 return self.read_file(&lanes.table, file, &asked, &mut live).await;
             }
@@ -154,6 +159,7 @@ impl Shard {
     ) -> Result<ReadDone, ReadError> {
         let mut progress = Progress::from(command.after);
         let mut permit = None;
+        let mut fills = Fills::default();
         loop {
             let asked = ReadCommand { after: progress.after(), ..*command };
             let Some(lanes) = self.lanes(&asked) else {
@@ -175,6 +181,11 @@ impl Shard {
                 }
                 permit = Some(self.reads().acquire().await);
             }
+            let lanes = match self.fill(&lanes, &asked, &mut fills).await? {
+                Filled::Nothing => lanes,
+                Filled::Lanes(lanes) => lanes,
+                Filled::LookAgain => continue,
+            };
             if let [Origin::File(file)] = lanes.origins.as_slice() {
                 return self.read_file_data(file, &asked, sink).await;
             }
@@ -187,11 +198,22 @@ impl Shard {
         }
     }
 
-    /// The lanes of a read; `None`: one memtable answers it, or there is no such table.
+    /// The lanes of a read; `None`: one memtable or one entry of the cache answers it, or there is no such table.
     fn lanes(&self, command: &ReadCommand<'_>) -> Option<Lanes> {
         let engine = self.engine_ref();
         let table = engine.tables.get(command.table)?;
-        table.only_memtable(command).is_none().then(|| table.lanes(command))
+        if engine.alone(table, command).is_some() {
+            return None;
+        }
+        let (of_files, hit) = match engine.cache.find(&table.marks, command) {
+            Found::Nothing => (OfFiles::Asked, None),
+            Found::Absent(hit) => (OfFiles::Nothing, Some(hit)),
+            Found::Body(body, hit) => (OfFiles::Body(body), Some(hit)),
+        };
+        if let Some(hit) = hit {
+            engine.cache.hit(hit);
+        }
+        Some(table.lanes(command, of_files))
     }
 
     /// One page of a memtable, the one that is written to or a frozen one; `None`: the table is not what it was.
@@ -203,7 +225,7 @@ impl Shard {
         sink: &mut impl DataSink,
     ) -> Option<ReadEnd> {
         let engine = self.engine_ref();
-        let table = engine.tables.get(command.table).filter(|table| table.files_version == version)?;
+        let table = engine.tables.get(command.table).filter(|table| table.files_version() == version)?;
         let memtable = match frozen {
             None => &table.memtable,
             Some(number) => &*table.frozen.iter().find(|frozen| frozen.number == number)?.memtable,
@@ -240,7 +262,7 @@ impl Shard {
     }
 
     /// All of the one file that holds something.
-    async fn read_file_data(
+    pub(super) async fn read_file_data(
         &self,
         file: &LiveFile,
         command: &ReadCommand<'_>,
@@ -261,7 +283,7 @@ impl Shard {
     }
 
     /// Merges lanes from where the read is.
-    async fn read_lanes(
+    pub(super) async fn read_lanes(
         &self,
         lanes: Lanes,
         command: &ReadCommand<'_>,

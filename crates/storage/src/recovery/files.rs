@@ -12,7 +12,7 @@ use crate::manifest::{Contents, FileName, InForce, LiveRecord, Manifest, Manifes
 use crate::options::{ReplayPosition, StorageOptions, Truncations};
 use crate::shard::Shard;
 use crate::sstable::Sstable;
-use crate::tables::LiveFile;
+use crate::tables::{FilesChange, LiveFile};
 
 /// What of the logs of another shard count is in files.
 #[derive(Default)]
@@ -154,7 +154,7 @@ impl Shard {
                     let mut engine = self.engine();
                     if let Some(table) = engine.tables.get_mut(live.name.table) {
                         table.files.push(LiveFile { sstable, is_shared: live.is_shared });
-                        table.files_version += 1;
+                        table.files_changed(FilesChange::Other);
                     }
                     continue;
                 }

@@ -14,7 +14,7 @@ use sstable::compression::{ChunkDecoder, CompressionInfo};
 use sstable::data::DataReader;
 use sstable::own::{ComponentSum, OwnComponent};
 use sstable::statistics::Statistics;
-use sstable::{Component, Corrupt, Descriptor, Filter, Format};
+use sstable::{Component, Corrupt, Descriptor, Filter, FilterDecoder, Format};
 use topology::token_of;
 
 use crate::commitlog::open_direct;
@@ -52,7 +52,7 @@ impl Sstable {
         let statistics =
             components.read_decoded(Component::Statistics, |bytes| Statistics::read(version, bytes)).await?;
         let statistics = statistics.ok_or_else(|| components.missing(Component::Statistics))?;
-        let filter = components.read_decoded(Component::Filter, |bytes| Filter::decode(bytes, version)).await?;
+        let filter = components.read_filter().await?;
         let data = components.open_data().await?;
         let index = match version.format() {
             Format::Bti => components.open_tries().await?,
@@ -125,27 +125,52 @@ impl Components<'_> {
     /// All bytes of a component, compared with Helenus.db's checksum.
     async fn read(&mut self, component: Component) -> Result<Option<Vec<u8>>, ReadError> {
         let Some((file, length)) = self.open_file(component).await? else { return Ok(None) };
+        let mut bytes = Vec::with_capacity(length as usize);
+        let take = |piece: &[u8]| {
+            bytes.extend_from_slice(piece);
+            Ok(())
+        };
+        self.read_pieces(component, &file, length, take).await?;
+        Ok(Some(bytes))
+    }
+
+    /// Hands the bytes of a component to `take`, in steps, and compares them all with Helenus.db's checksum.
+    async fn read_pieces(
+        &self,
+        component: Component,
+        file: &File,
+        length: u64,
+        mut take: impl FnMut(&[u8]) -> Result<(), Corrupt>,
+    ) -> Result<(), ReadError> {
         let path = self.path(component);
-        let mut bytes = Vec::new();
+        let mut at = 0;
         let mut crc = crc32fast::Hasher::new();
         let mut buffer = AlignedBuf::with_capacity(READ_BYTES.min(length.max(1) as usize));
-        while (bytes.len() as u64) < length {
+        while at < length {
             buffer.clear();
-            let (result, filled) = file.read_at(buffer, bytes.len() as u64).await;
+            let (result, filled) = file.read_at(buffer, at).await;
             buffer = filled;
-            if result.map_err(ReadError::io(&path, bytes.len() as u64))? == 0 {
-                return Err(self.corrupt(component, format!("it ends after {} of {length} bytes", bytes.len())));
+            if result.map_err(ReadError::io(&path, at))? == 0 {
+                return Err(self.corrupt(component, format!("it ends after {at} of {length} bytes")));
             }
             crc.update(&buffer);
-            bytes.extend_from_slice(&buffer);
+            at += buffer.len() as u64;
+            take(&buffer).map_err(ReadError::corrupt(&path))?;
             self.runtime.maybe_yield().await;
         }
         match self.sum(component) {
             Some(sum) if sum.crc != crc.finalize() && !self.pages.planted().is(Bug::DigestIgnored) => {
                 Err(self.corrupt(component, "its checksum in Helenus.db does not match"))
             }
-            _ => Ok(Some(bytes)),
+            _ => Ok(()),
         }
+    }
+
+    async fn read_filter(&mut self) -> Result<Option<Filter>, ReadError> {
+        let Some((file, length)) = self.open_file(Component::Filter).await? else { return Ok(None) };
+        let mut decoder = FilterDecoder::new(length, self.descriptor.version);
+        self.read_pieces(Component::Filter, &file, length, |piece| decoder.push(piece)).await?;
+        decoder.finish().map(Some).map_err(ReadError::corrupt(&self.path(Component::Filter)))
     }
 
     async fn read_decoded<T>(

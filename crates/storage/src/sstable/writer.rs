@@ -348,13 +348,18 @@ impl SstableWriter {
             repaired_at: self.repaired_at,
         });
         let rows = statistics.stats.rows.max(0).cast_unsigned();
-        let mut filter = Vec::new();
-        self.filter.finish().encode(&mut filter);
-        let small = [(Component::Filter, filter), self.chunks.component(), (Component::Statistics, statistics.write())];
+        let (filter, (chunks, of_chunks), statistics) =
+            (self.filter.finish(), self.chunks.component(), statistics.write());
+        let head = filter.head();
+        let small: [(Component, Vec<&[u8]>); 3] = [
+            (Component::Filter, std::iter::once(&head[..]).chain(filter.pieces()).collect()),
+            (chunks, vec![&of_chunks]),
+            (Component::Statistics, vec![&statistics]),
+        ];
         let files = Files { runtime: &self.runtime, folder: &self.folder, descriptor: &self.descriptor };
         let mut outputs = vec![self.data_file, self.partitions_file, self.rows_file];
-        for (component, bytes) in small {
-            match files.make(component, &bytes).await {
+        for (component, pieces) in small {
+            match files.make(component, &pieces).await {
                 Ok(file) => outputs.push(file),
                 Err(error) => {
                     give_up(outputs).await;
@@ -367,11 +372,11 @@ impl SstableWriter {
         components.extend([Component::Digest, Component::Toc, Component::Helenus]);
         // The first is Data.db's.
         let digest = encode_digest(sums[0].crc);
-        sums.push(files.make(Component::Digest, &digest).await?.finish().await?);
+        sums.push(files.make(Component::Digest, &[&digest]).await?.finish().await?);
         let disk_bytes: u64 = sums.iter().map(|sum| sum.length).sum();
         let own = OwnComponent { origin: self.origin, tokens: vec![tokens], sums }.encode();
         let list = toc::encode(&components);
-        let last = vec![files.make(Component::Helenus, &own).await?, files.make(Component::Toc, &list).await?];
+        let last = vec![files.make(Component::Helenus, &[&own]).await?, files.make(Component::Toc, &[&list]).await?];
         let last = sync_all(&self.runtime, last).await?;
         self.runtime.sync_dir(&self.folder).await.map_err(WriteError::io(&self.folder))?;
         Ok(SstableInfo {
@@ -401,11 +406,11 @@ struct Files<'f> {
 }
 
 impl Files<'_> {
-    /// Makes a small component of `bytes`, which are not written yet.
-    async fn make(&self, component: Component, bytes: &[u8]) -> Result<OutputFile, WriteError> {
+    /// Makes a small component of `pieces`, which are not written yet.
+    async fn make(&self, component: Component, pieces: &[&[u8]]) -> Result<OutputFile, WriteError> {
         let path = self.folder.join(self.descriptor.file_name(component));
         let mut file = OutputFile::create(self.runtime, component, path).await?;
-        for piece in bytes.chunks(WRITE_BYTES) {
+        for piece in pieces.iter().flat_map(|piece| piece.chunks(WRITE_BYTES)) {
             file.push(piece);
             file.write_out().await?;
             self.runtime.maybe_yield().await;

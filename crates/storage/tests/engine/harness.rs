@@ -114,6 +114,8 @@ pub struct Setup {
     pub truncations: Truncations,
     /// The tables' compaction option, if it is not the default.
     pub compaction: Vec<(&'static str, &'static str)>,
+    /// Whether the tables' partitions are kept in the row cache.
+    pub caching: bool,
     /// The tables' grace; `None`: the default.
     pub gc_grace_seconds: Option<u32>,
 }
@@ -131,6 +133,7 @@ impl Setup {
             durable_writes: true,
             truncations: Truncations::new(),
             compaction: Vec::new(),
+            caching: false,
             gc_grace_seconds: None,
         }
     }
@@ -154,6 +157,10 @@ impl Setup {
             if !self.compaction.is_empty() {
                 let pairs = self.compaction.iter();
                 table.options.compaction = pairs.map(|(name, value)| ((*name).into(), (*value).into())).collect();
+            }
+            let cached = if self.caching { "ALL" } else { "NONE" };
+            for key in ["keys", "rows_per_partition"] {
+                table.options.caching.insert(key.into(), cached.into());
             }
             table.options.gc_grace_seconds = self.gc_grace_seconds.unwrap_or(table.options.gc_grace_seconds);
             SchemaChange::PutTable(Box::new(table))

@@ -1,6 +1,7 @@
 //! The engine on real files: what is written is there after a start, whatever was done to the files in between.
 
 mod batches;
+mod cache;
 mod compaction_crashes;
 mod compactions;
 mod files;

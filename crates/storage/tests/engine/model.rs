@@ -149,6 +149,7 @@ fn schema(seed: u64, tombstones: Tombstones) -> Schema {
         durable_writes: true,
     };
     let mut options = TableOptions { compaction: compaction(seed), ..TableOptions::default() };
+    options.caching.insert("rows_per_partition".into(), "ALL".into());
     if tombstones == Tombstones::Purged {
         options.gc_grace_seconds = 0;
     }
@@ -419,6 +420,7 @@ fn run(name: &str, tombstones: Tombstones, strategy: u64, part: usize) {
         options.segment_bytes = 64 << 10;
         options.log_bytes_max = 128 << 10;
         options.auto_snapshot = false;
+        options.row_cache_bytes = 1 << 20;
         options.planted = planted();
         let meeting = Meeting::of(count);
         let mains: Vec<_> = (0..count)

@@ -204,6 +204,7 @@ fn a_file_system_without_direct_io_will_do() {
         durable_writes: true,
         truncations: Default::default(),
         compaction: Vec::new(),
+        caching: false,
         gc_grace_seconds: None,
     };
     with_shard(&setup, async |_, shard| write_rows(&shard, TABLE, 0..100, b"v").await).expect("the shard opens");

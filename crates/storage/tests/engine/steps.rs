@@ -1,4 +1,5 @@
 //! Large writes, which are made in steps: they are whole, bounded, and nothing of them comes back that went meanwhile.
+#![allow(clippy::disallowed_methods)]
 
 use runtime::Group;
 use storage::{Ack, ApplyError, Shard};

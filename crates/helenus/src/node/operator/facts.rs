@@ -91,7 +91,7 @@ impl Operator {
 
     pub(super) async fn figures(&self) -> Done {
         let (served, asked) = (self.server.stats(), self.engine.stats());
-        let (stored, load) = (self.storage.stats(), self.storage.load());
+        let (stored, load, rows) = (self.storage.stats(), self.storage.load(), self.storage.cache_counters());
         let mut compactions_waiting = 0;
         for table in self.storage.table_ids() {
             compactions_waiting += u64::from(self.storage.wants_compaction(table));
@@ -142,6 +142,15 @@ impl Operator {
             index_reads: load.reads.index_reads,
             data_reads: load.reads.data_reads,
             data_read_bytes: load.reads.data_bytes,
+            row_hits: rows.hits,
+            row_misses: rows.misses,
+            row_inserts: rows.inserts,
+            row_evictions: rows.evictions,
+            row_fills_refused: rows.refused,
+            row_merges: rows.merged,
+            row_entries: rows.entries,
+            row_bytes: rows.bytes,
+            row_bytes_max: rows.bytes_max,
             compactions: stored.compactions,
             compactions_active: u64::from(self.storage.running_compaction().is_some()),
             compactions_waiting,

@@ -28,7 +28,14 @@ fn table() -> Table {
 
 fn rules(table: Table) -> Rules {
     let planted = Planted::NONE;
-    Rules { table: Rc::new(table), now: NOW, gc_before: Some(BEFORE), dropped: Vec::new(), planted }
+    Rules {
+        table: Rc::new(table),
+        now: NOW,
+        gc_before: Some(BEFORE),
+        dropped: Vec::new(),
+        has_purged: Default::default(),
+        planted,
+    }
 }
 
 fn cell(timestamp: i64) -> CellRef<'static> {
