@@ -132,6 +132,8 @@ bugs! {
         "A compaction removes its inputs before the manifest says that its outputs count.";
     OverlappingLevel, "overlapping-level", Storage,
         "A leveled compaction leaves out what its inputs overlap in the next level.";
+    SnapshotBeforeItsFiles, "snapshot-before-its-files", Simulation,
+        "A snapshot says that it is whole before its files have their names.";
     RepairWritesOwnRow, "repair-writes-own-row", Simulation,
         "Read repair writes to a replica what that replica has itself, not what all came to.";
 }
