@@ -212,14 +212,14 @@ fn what_does_not_touch_a_damage_is_kept() {
             let own = as_our_own(&runtime, &scratch, &theirs).await;
             for files in [&theirs, &own] {
                 let data = files.iter().find(|(name, _)| name.ends_with("-Data.db")).expect("there is data");
-                // Some bytes of each chunk, however short, and of the places between them.
-                let step = (data.1.len() / 40).clamp(1, 3000);
+                // All over it. Each scrub waits for the disk some ten times.
+                let step = (data.1.len() / 20).max(1);
                 let places: Vec<usize> = (0..data.1.len()).step_by(step).collect();
                 turn_over(&runtime, &scratch, files, Component::Data, &places).await;
                 for component in Component::ALL {
                     let of_it = files.iter().find(|(name, _)| name.ends_with(component.name()));
                     let Some((_, bytes)) = of_it.filter(|_| component != Component::Data) else { continue };
-                    let step = (bytes.len() / 12).max(1);
+                    let step = (bytes.len() / 3).max(1);
                     let places: Vec<usize> = (0..bytes.len()).step_by(step).collect();
                     turn_over(&runtime, &scratch, files, component, &places).await;
                 }

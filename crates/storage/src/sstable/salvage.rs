@@ -75,7 +75,7 @@ impl Salvage {
     /// Goes on.
     pub async fn advance(&mut self) -> Salvaged {
         let is_inside = matches!(self.scan.at(), At::Partition | At::Row | At::Marker);
-        match self.scan.advance().await {
+        match self.step().await {
             Ok(()) => {
                 if self.scan.at() == At::Partition {
                     self.compare().await;
@@ -91,6 +91,15 @@ impl Salvage {
                 self.go_behind().await;
                 Salvaged::Broken
             }
+        }
+    }
+
+    /// The scan's next step; one that read ahead and failed is tried without.
+    async fn step(&mut self) -> Result<(), ReadError> {
+        let before = self.scan.position();
+        match self.scan.advance().await {
+            Err(_) if self.scan.position() == before => self.scan.again().await,
+            result => result,
         }
     }
 
@@ -124,7 +133,11 @@ impl Salvage {
                 return;
             };
             (behind, self.start) = (start, None);
-            if self.scan.seek_at(start).await.is_ok() && self.scan.at() == At::Partition {
+            let is_there = match self.scan.seek_at(start).await {
+                Err(_) if self.scan.position() == start => self.scan.again().await,
+                result => result,
+            };
+            if is_there.is_ok() && self.scan.at() == At::Partition {
                 return;
             }
             self.lost += 1;

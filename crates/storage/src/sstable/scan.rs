@@ -97,6 +97,19 @@ impl Scan {
         self.advance().await
     }
 
+    /// Tries again what [`Scan::advance`] could not do, and reads no more for it than the chunks that it takes: what was read ahead may have been
+    /// what is damaged.
+    pub(super) async fn again(&mut self) -> Result<(), ReadError> {
+        self.window = ReadWindow::bounded(0);
+        self.window.turn_to(&self.sstable.data);
+        self.advance().await
+    }
+
+    /// Where it is in the data.
+    pub(super) fn position(&self) -> u64 {
+        self.position
+    }
+
     /// Goes to the end.
     pub(super) fn end(&mut self) {
         self.at = At::End;
