@@ -4,9 +4,11 @@ use std::cell::RefCell;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use crate::enumerate::Boundary;
+use admin::Questions;
 use helenus::config::{CommitLogSync, Config, FixedNode, FixedRing};
 use helenus::node::{self, NodeError, Ready};
 use planted::Planted;
@@ -50,6 +52,8 @@ pub struct NodeOptions {
     pub memory_bytes: u64,
     /// How often `periodic` syncs.
     pub sync_period: Duration,
+    /// Take in the SSTables that lie in the tables' folders, at each start.
+    pub takes_in_sstables: bool,
     /// Nodes of the ring. One alone is a ring of its own; several are fixed by hand.
     pub nodes: u16,
     /// A bug planted on purpose, in builds for that.
@@ -67,6 +71,7 @@ impl Default for NodeOptions {
             flush_on_drain: false,
             memory_bytes: 256 << 20,
             sync_period: Duration::from_millis(50),
+            takes_in_sstables: false,
             nodes: 1,
             planted: Planted::default(),
         }
@@ -96,6 +101,8 @@ pub struct Cluster {
     pub clients: HostId,
     options: NodeOptions,
     running: Vec<Option<Started<Result<(), NodeError>>>>,
+    /// Where operators ask the nodes that were started last.
+    questions: Vec<Option<Questions>>,
     boundaries: Option<Vec<Boundary>>,
 }
 
@@ -116,7 +123,8 @@ impl Cluster {
             .collect();
         let clients = world.add_host(&[IpAddr::V4(Ipv4Addr::new(10, 0, 1, 9))]);
         let running = nodes.iter().map(|_| None).collect();
-        Cluster { world, node: nodes[0], nodes, clients, options, running, boundaries: None }
+        let questions = nodes.iter().map(|_| None).collect();
+        Cluster { world, node: nodes[0], nodes, clients, options, running, questions, boundaries: None }
     }
 
     /// The ring of several nodes, as each of them is given it. Their tokens take turns.
@@ -163,7 +171,7 @@ impl Cluster {
             disk_reserve: self.options.disk_reserve,
             auto_snapshot: self.options.auto_snapshot,
             flush_on_drain: self.options.flush_on_drain,
-            take_in_sstables: false,
+            take_in_sstables: self.options.takes_in_sstables,
             prepared_bytes_max: None,
             limits: server::Limits::default(),
             log_level: tracing::Level::INFO,
@@ -181,7 +189,9 @@ impl Cluster {
     fn begin_start_at(&mut self, index: usize, shards: u16) -> Rc<RefCell<Option<Ready>>> {
         let said = Rc::new(RefCell::new(None));
         let config = self.config(index, shards);
-        let mains = node::seats(shards)
+        let (seats, questions) = node::seats_for_operators(shards);
+        self.questions[index] = Some(questions);
+        let mains = seats
             .into_iter()
             .map(|seat| {
                 let (config, said) = (config.clone(), said.clone());
@@ -234,6 +244,33 @@ impl Cluster {
             },
             at_most,
         )
+    }
+
+    /// Whether starts take in the SSTables that lie in the tables' folders, from now on.
+    pub fn set_takes_in_sstables(&mut self, takes_in: bool) {
+        self.options.takes_in_sstables = takes_in;
+    }
+
+    /// Where operators ask the first node, which was started.
+    pub fn questions(&self) -> Questions {
+        self.questions[0].clone().expect("the node was started")
+    }
+
+    /// Runs until what somebody beside the shards waits for is there; `None` if it takes too long.
+    pub fn run_beside<T>(&mut self, future: impl Future<Output = T>, at_most: Duration) -> Option<T> {
+        let mut future = std::pin::pin!(future);
+        let mut context = Context::from_waker(Waker::noop());
+        let mut output = None;
+        self.run_until(
+            |_| {
+                if let Poll::Ready(value) = future.as_mut().poll(&mut context) {
+                    output = Some(value);
+                }
+                output.is_some()
+            },
+            at_most,
+        );
+        output
     }
 
     /// From now on boundaries are kept.

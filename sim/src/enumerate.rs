@@ -1,5 +1,10 @@
-//! Crash enumeration: a small workload is run once over several starts with other shard counts; at each boundary, that is
-//! wherever what a power cut leaves has changed, the node is started from every kind of image, and the rows are checked.
+//! Crash enumeration: a small course is run once; at each boundary, that is wherever what a power cut leaves has changed, the node is
+//! started from every kind of image, and the rows are checked.
+//!
+//! There are two courses: clients that write, over several starts with other shard counts, and the [`upkeep`]: compactions, a
+//! snapshot, and its way back.
+
+mod upkeep;
 
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
@@ -8,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use planted::Planted;
-use runtime::sim::{Disk, Keep};
+use runtime::sim::{Disk, Keep, Started};
 
 use crate::checker::{self, Promises};
 use crate::cluster::{Cluster, NodeOptions};
@@ -28,9 +33,20 @@ const TWICE_EVERY: usize = 8;
 /// By then a recorded workload has ended.
 const WORKLOAD_AT_MOST: Duration = Duration::from_secs(300);
 
+/// What happens before power is cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Course {
+    /// Clients write, and the node is started again and again.
+    Writes,
+    /// An operator compacts, makes a snapshot and brings it back.
+    Upkeep,
+}
+
 /// What to enumerate.
 #[derive(Debug, Clone, Copy)]
 pub struct EnumerateOptions {
+    /// What happens.
+    pub course: Course,
     /// At least so many images; workloads of further seeds are recorded until there are.
     pub images: u64,
     /// The first workload's seed.
@@ -50,6 +66,8 @@ pub struct EnumerateOptions {
 /// What came of it.
 #[derive(Debug, Clone, Default)]
 pub struct Enumerated {
+    /// Whether it was an operator's course.
+    pub is_upkeep: bool,
     /// Recorded workloads.
     pub workloads: u64,
     /// Boundaries.
@@ -72,12 +90,16 @@ const NO_TABLE: &str = "does not exist";
 /// Runs it.
 pub fn enumerate(options: &EnumerateOptions) -> Enumerated {
     let began = Instant::now();
-    let mut all = Enumerated::default();
+    let mut all = Enumerated { is_upkeep: options.course == Course::Upkeep, ..Enumerated::default() };
     let mut seed = options.first_seed;
     while all.images < options.images && all.failures.len() < options.failures_max && began.elapsed() < options.at_most
     {
         stdx::marks::take();
-        match record(seed, options.planted) {
+        let recorded = match options.course {
+            Course::Writes => record(seed, options.planted),
+            Course::Upkeep => upkeep::record(seed, options.planted),
+        };
+        match recorded {
             Ok(recorded) => {
                 stdx::marks::take().into_iter().for_each(|(name, count)| *all.marks.entry(name).or_default() += count);
                 check_images(&recorded, options, &mut all);
@@ -101,6 +123,8 @@ struct Recorded {
     boundaries: Vec<Boundary>,
     /// When the table had been made; before, it may be missing.
     table_made: u64,
+    /// Of the upkeep: the snapshots.
+    snapshots: Vec<upkeep::Taken>,
 }
 
 /// The disk at a moment.
@@ -143,7 +167,7 @@ fn record(seed: u64, planted: Planted) -> Result<Recorded, String> {
             made.map_err(|error| error.to_string())?;
             table_made = cluster.world.now().as_nanos();
         }
-        load(&mut cluster, &history)?;
+        load(&mut cluster, &history, rows_options())?;
         let now = cluster.world.now().as_nanos();
         history.borrow_mut().ends.push(now);
         cluster.world.kill(cluster.node);
@@ -151,13 +175,17 @@ fn record(seed: u64, planted: Planted) -> Result<Recorded, String> {
     let boundaries = cluster.take_boundaries();
     drop(cluster);
     let history = history.take();
-    Ok(Recorded { seed, history, boundaries, table_made })
+    Ok(Recorded { seed, history, boundaries, table_made, snapshots: Vec::new() })
 }
 
-fn load(cluster: &mut Cluster, history: &Shared) -> Result<(), String> {
-    let options = rows_options();
+/// Has clients begin to work.
+fn begin_load(cluster: &mut Cluster, history: &Shared, options: RowsOptions) -> Started<()> {
     let history = history.clone();
-    let working = cluster.world.start(cluster.clients, false, vec![move |runtime| work(runtime, options, history)]);
+    cluster.world.start(cluster.clients, false, vec![move |runtime| work(runtime, options, history)])
+}
+
+fn load(cluster: &mut Cluster, history: &Shared, options: RowsOptions) -> Result<(), String> {
+    let working = begin_load(cluster, history, options);
     cluster.run_until(|_| working.is_over(), WORKLOAD_AT_MOST);
     if working.is_over() { Ok(()) } else { Err("the workload did not end".to_owned()) }
 }
@@ -251,20 +279,35 @@ fn check_image(recorded: &Recorded, image: &Image, planted: Planted) -> Vec<Stri
     let options = node_options(recorded.seed, planted);
     let mut cluster = Cluster::new(seed, options, Some(image.disk.clone()));
     let mut violations = Vec::new();
-    let rounds = if image.number.is_multiple_of(TWICE_EVERY) { 2 } else { 1 };
+    let is_restoring = recorded.history.restores.iter().any(|restore| restore.start <= as_of);
+    let rounds = if is_restoring || image.number.is_multiple_of(TWICE_EVERY) { 2 } else { 1 };
+    let mut rows_before = None;
     for round in 0..rounds {
         let shards = SHARDS[(image.number + round) % SHARDS.len()];
+        // Who brings a snapshot back tells the next start to do so again.
+        cluster.set_takes_in_sstables(is_restoring && round == 0);
         if let Err(error) = cluster.start(shards) {
             violations.push(format!("start {round} with {shards} shards failed: {error}"));
             break;
         }
         match read_all(&mut cluster) {
-            Ok(rows) => violations.extend(checker::check(&recorded.history, &rows, as_of, Promises::TODAY)),
+            Ok(rows) => {
+                violations.extend(checker::check(&recorded.history, &rows, as_of, Promises::TODAY));
+                if rows_before.as_ref().is_some_and(|before| *before != rows) {
+                    violations.push(format!("start {round} gave other rows than the one before it"));
+                }
+                rows_before = Some(rows);
+            }
             Err(what) if as_of < recorded.table_made && what.contains(NO_TABLE) => {}
             Err(what) => violations.push(format!("the rows cannot be read: {what}")),
         }
         let keep = fault::any_keep(cluster.world.random());
         cluster.world.crash(cluster.node, keep);
+    }
+    if violations.is_empty() {
+        for taken in recorded.snapshots.iter().filter(|taken| taken.began <= as_of) {
+            violations.extend(taken.check(&mut cluster, recorded, as_of));
+        }
     }
     violations
 }

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use planted::Planted;
 
-use crate::enumerate::{EnumerateOptions, Enumerated, enumerate};
+use crate::enumerate::{Course, EnumerateOptions, Enumerated, enumerate};
 use crate::random::{RandomOptions, Totals, random};
 use crate::scenario::Scenario;
 
-/// Images of the fixed workload.
+/// Images of the fixed workload, and of the fixed upkeep.
 const IMAGES: u64 = 300;
+const UPKEEP_IMAGES: u64 = 150;
 /// Seeds, over these scenarios.
 const SEEDS: u64 = 160;
 const SCENARIOS: [&str; 8] =
@@ -20,17 +21,21 @@ const AT_MOST: Duration = Duration::from_secs(100);
 
 /// Images first, and if all hold, seeds.
 pub fn hunt(planted: Planted) -> (Enumerated, Option<Totals>) {
-    let enumerated = enumerate(&EnumerateOptions {
-        images: IMAGES,
-        first_seed: 1,
-        threads: 1,
-        at_most: AT_MOST,
-        only: None,
-        failures_max: 1,
-        planted,
-    });
-    if !enumerated.failures.is_empty() {
-        return (enumerated, None);
+    let mut enumerated = Enumerated::default();
+    for (course, images) in [(Course::Writes, IMAGES), (Course::Upkeep, UPKEEP_IMAGES)] {
+        enumerated = enumerate(&EnumerateOptions {
+            course,
+            images,
+            first_seed: 1,
+            threads: 1,
+            at_most: AT_MOST,
+            only: None,
+            failures_max: 1,
+            planted,
+        });
+        if !enumerated.failures.is_empty() {
+            return (enumerated, None);
+        }
     }
     let scenarios = SCENARIOS.into_iter().filter_map(Scenario::built_in).map(|mut scenario| {
         scenario.node.planted = planted;

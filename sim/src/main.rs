@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use sim::each_call::{EachCall, each_call};
-use sim::enumerate::{EnumerateOptions, Enumerated, enumerate};
+use sim::enumerate::{Course, EnumerateOptions, Enumerated, enumerate};
 use sim::flips::flips;
 use sim::hunt::hunt;
 use sim::random::{MARKS, RandomOptions, Totals, random};
@@ -76,6 +76,9 @@ enum Command {
         /// Only this image of the first seed.
         #[arg(long)]
         only: Option<usize>,
+        /// Of an operator's course: compactions, a snapshot and its way back.
+        #[arg(long)]
+        upkeep: bool,
     },
     /// Some images and seeds, until the first that fails.
     Hunt,
@@ -116,7 +119,10 @@ fn enumerated(all: &Enumerated) -> Result<(), String> {
     for (seed, image, what, violations) in &all.failures {
         println!("FAILED: workload {seed}, image {image}: {what}");
         violations.iter().for_each(|what| println!("  {what}"));
-        println!("  again: cargo run -p helenus-sim -- enumerate --first-seed {seed} --only {image} --log info");
+        let course = if all.is_upkeep { "--upkeep " } else { "" };
+        println!(
+            "  again: cargo run -p helenus-sim -- enumerate {course}--first-seed {seed} --only {image} --log info"
+        );
     }
     println!(
         "{} images of {} boundaries of {} workloads in {:.1?}; {} more were like one before",
@@ -153,9 +159,11 @@ fn main() -> ExitCode {
             (all, None) => enumerated(&all),
             (_, Some(totals)) => report(&totals, false),
         },
-        Command::Enumerate { images, first_seed, threads, seconds, only } => {
+        Command::Enumerate { images, first_seed, threads, seconds, only, upkeep } => {
             let at_most = Duration::from_secs(seconds);
+            let course = if upkeep { Course::Upkeep } else { Course::Writes };
             enumerated(&enumerate(&EnumerateOptions {
+                course,
                 images,
                 first_seed,
                 threads,

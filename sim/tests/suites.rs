@@ -7,7 +7,7 @@ use sim::checker::{self, Promises};
 use sim::client::{Client, ClientError, Row};
 use sim::cluster::{Cluster, NodeOptions, native_address};
 use sim::each_call::each_call;
-use sim::enumerate::{EnumerateOptions, enumerate};
+use sim::enumerate::{Course, EnumerateOptions, enumerate};
 use sim::run::{ask, read_all, run};
 use sim::scenario::{BUILT_IN, Scenario};
 use sim::workload::{RowsOptions, Shared, prepare, work};
@@ -33,6 +33,7 @@ fn each_scenario_holds_and_is_the_same_twice() {
 #[test]
 fn images_hold() {
     let options = EnumerateOptions {
+        course: Course::Writes,
         images: 60,
         first_seed: 1,
         threads: 2,
@@ -45,6 +46,26 @@ fn images_hold() {
     assert!(all.failures.is_empty(), "{:?}", all.failures);
     assert_eq!(all.images, 60);
     for mark in ["replay", "reshard"] {
+        assert!(all.marks.contains_key(mark), "{mark} is in {:?}", all.marks);
+    }
+}
+
+#[test]
+fn images_of_compactions_and_snapshots_hold() {
+    let options = EnumerateOptions {
+        course: Course::Upkeep,
+        images: 60,
+        first_seed: 1,
+        threads: 2,
+        at_most: Duration::from_secs(600),
+        only: None,
+        failures_max: 1,
+        planted: Planted::NONE,
+    };
+    let all = enumerate(&options);
+    assert!(all.failures.is_empty(), "{:?}", all.failures);
+    assert_eq!(all.images, 60);
+    for mark in ["compacted", "file named for a snapshot", "upload brought in", "foreign file taken in"] {
         assert!(all.marks.contains_key(mark), "{mark} is in {:?}", all.marks);
     }
 }

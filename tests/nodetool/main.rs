@@ -119,6 +119,10 @@ fn each_command_does_what_it_says() {
 
     done(&server, "compact shop orders");
     done(&server, "compact");
+    done(&server, "garbagecollect");
+    done(&server, "scrub");
+    done(&server, "scrub --no-snapshot shop orders");
+    done(&server, "garbagecollect -g CELL -j 2 shop orders");
     assert!(figure(&said(&server, "tablestats shop.orders"), "SSTable count") <= 2);
     contains(&said(&server, "compactionstats"), "pending tasks                 0");
     done(&server, "setcompactionthroughput 32");
@@ -182,6 +186,8 @@ fn a_no_is_the_nodes_sentence() {
         ("flush nowhere", "nowhere"),
         ("flush shop nothing", "nothing"),
         ("compact nowhere", "nowhere"),
+        ("garbagecollect nowhere", "nowhere"),
+        ("garbagecollect -g TABLE shop", "ROW or CELL"),
         ("status nowhere", "nowhere"),
         ("snapshot nowhere", "nowhere"),
         ("tablestats nowhere", "nowhere"),

@@ -63,9 +63,9 @@ pub fn simulation(budget: Duration, effort: Effort) -> Result<Passed, String> {
     let began = std::time::Instant::now();
     build_tests(budget)?;
     let binary = workspace::target().join("debug").join("helenus-sim");
-    let (images, calls, flips, seconds) = match effort {
-        Effort::Ci => ("1000", "150", "150", 60),
-        Effort::Soak => ("100000", "1000000", "20000", 3600),
+    let (images, upkeep, calls, flips, seconds) = match effort {
+        Effort::Ci => ("1000", "400", "150", "150", 60),
+        Effort::Soak => ("100000", "40000", "1000000", "20000", 3600),
     };
     let seconds = seconds.to_string();
     let mut random = vec!["random", "--all-marks", "--seconds", &seconds];
@@ -75,7 +75,8 @@ pub fn simulation(budget: Duration, effort: Effort) -> Result<Passed, String> {
     random.extend(THREADS);
     let enumerate = [&["enumerate", "--images", images], &THREADS[..]].concat();
     let faults = [&["faults", "--each-call", "--calls", calls], &THREADS[..]].concat();
-    let suites = [enumerate, faults, vec!["flips", "--count", flips], random];
+    let upkeep = [&["enumerate", "--upkeep", "--images", upkeep], &THREADS[..]].concat();
+    let suites = [enumerate, upkeep, faults, vec!["flips", "--count", flips], random];
     let mut all = Passed { success: true, ..Passed::default() };
     for suite in suites {
         let left = budget.saturating_sub(began.elapsed());

@@ -2,7 +2,7 @@
 
 use runtime::{Outside, OutsideResponder, OutsideSeat, ShardId, Unanswered};
 
-use crate::facts::{CompactionFacts, NodeFacts, ShardFigures, SnapshotFacts, TableFacts, TableName};
+use crate::facts::{CompactionFacts, NodeFacts, ScrubFacts, ShardFigures, SnapshotFacts, TableFacts, TableName};
 use crate::problem::Problem;
 
 /// Questions that may be under way per shard.
@@ -28,6 +28,15 @@ pub enum Question {
     Flush(Vec<TableName>),
     /// Compact each of these tables to one file.
     Compact(Vec<TableName>),
+    /// Rewrite each file of these tables alone, without what other files hide.
+    CollectGarbage {
+        /// Which.
+        tables: Vec<TableName>,
+        /// Whether cells that are overwritten go too, not only what is deleted by row, range or partition.
+        is_by_cell: bool,
+    },
+    /// Read each file of these tables through, and write damaged ones anew.
+    Scrub(Vec<TableName>),
     /// What compactions of all shards may write from now on, bytes a second; 0: no limit.
     SetCompactionThroughput(u64),
     /// Have these tables compacted unasked, or left alone.
@@ -113,6 +122,8 @@ pub enum Answer {
     Tables(Vec<TableFacts>),
     /// To [`Question::Compactions`].
     Compactions(Vec<CompactionFacts>),
+    /// To [`Question::Scrub`].
+    Scrubbed(ScrubFacts),
     /// To [`SnapshotStep::List`].
     Snapshots(Vec<SnapshotFacts>),
     /// It is done.

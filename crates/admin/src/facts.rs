@@ -287,6 +287,19 @@ impl TableFacts {
     }
 }
 
+/// What came of scrubbing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct ScrubFacts {
+    /// Files that were read through, and those of them that were damaged and written anew.
+    pub files: u64,
+    pub damaged: u64,
+    /// Partitions of the damaged ones: kept, kept in part, and lost.
+    pub kept: u64,
+    pub in_part: u64,
+    pub lost: u64,
+}
+
 /// A compaction under way on one shard.
 #[derive(Debug, Clone)]
 #[allow(missing_docs, reason = "the names say it")]

@@ -13,15 +13,17 @@ mod parameters;
 mod problem;
 mod routes;
 mod serve;
+mod snapshot;
 mod state;
 
 pub use ask::{
     Answer, DrainStep, Question, QuestionResponder, QuestionSeat, Questions, Refusal, SnapshotStep, questions,
 };
 pub use facts::{
-    Buckets, CompactionFacts, KeyspaceFacts, NodeFacts, RequestFacts, RingNode, ShardFigures, SnapshotFacts,
-    TableFacts, TableName,
+    Buckets, CompactionFacts, KeyspaceFacts, NodeFacts, RequestFacts, RingNode, ScrubFacts, ShardFigures,
+    SnapshotFacts, TableFacts, TableName,
 };
 pub use listen::{Bound, Endpoint, ListenError, bind};
 pub use logging::LogLevel;
 pub use serve::{Parts, companion};
+pub use snapshot::take_snapshot;

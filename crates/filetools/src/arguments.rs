@@ -20,6 +20,8 @@ pub enum Command {
     Dump(DumpArguments),
     /// Send a table's SSTables to a running server
     Import(ImportArguments),
+    /// Write damaged SSTables anew with what can be read of them; the damaged ones are kept in a snapshot
+    Scrub(ScrubArguments),
     /// Check SSTables: checksums, order, values, indexes
     Verify(VerifyArguments),
 }
@@ -44,6 +46,13 @@ pub struct VerifyArguments {
     /// Any component of an SSTable, or a folder with SSTables in it
     #[arg(required = true)]
     pub paths: Vec<PathBuf>,
+}
+
+/// The arguments of `helenus sstable scrub`.
+#[derive(Debug, Args)]
+pub struct ScrubArguments {
+    /// A table's folder, whose node does not run
+    pub folder: PathBuf,
 }
 
 /// The arguments of `helenus sstable import`.

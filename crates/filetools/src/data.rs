@@ -23,7 +23,23 @@ pub(crate) enum Chunks {
 }
 
 impl Chunks {
-    fn chunk(&self, number: u64, stored_length: u64) -> Option<Chunk> {
+    /// The bytes of data, of a file of so many.
+    pub(crate) fn data_length(&self, stored_length: u64) -> u64 {
+        match self {
+            Chunks::Compressed(info, _) => info.data_length(),
+            Chunks::Plain(_) => stored_length,
+        }
+    }
+
+    /// The chunk that a place in the data is in.
+    pub(crate) fn chunk_at(&self, position: u64) -> u64 {
+        match self {
+            Chunks::Compressed(info, _) => info.chunk_at(position),
+            Chunks::Plain(checksums) => position / u64::from(checksums.chunk_bytes()),
+        }
+    }
+
+    pub(crate) fn chunk(&self, number: u64, stored_length: u64) -> Option<Chunk> {
         match self {
             Chunks::Compressed(info, _) => info.chunk(number),
             Chunks::Plain(checksums) => {
@@ -35,7 +51,7 @@ impl Chunks {
         }
     }
 
-    fn decode(&mut self, chunk: &Chunk, stored: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
+    pub(crate) fn decode(&mut self, chunk: &Chunk, stored: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
         match self {
             Chunks::Compressed(_, decoder) => decoder.decode(stored, chunk.data_length, out),
             Chunks::Plain(checksums) if checksums.get(chunk.number) == Some(crc32(stored)) => {

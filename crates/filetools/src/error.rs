@@ -51,6 +51,31 @@ pub enum ToolError {
         /// Of so many.
         all: usize,
     },
+    /// A node runs on the files.
+    #[error("{} is locked: end the node that runs on these files", path.display())]
+    InUse {
+        /// The lock.
+        path: PathBuf,
+    },
+    /// A file could not be written.
+    #[error("{0}")]
+    Write(#[from] storage::WriteError),
+    /// A file could not be written, named or moved.
+    #[error("cannot write {}: {source}", path.display())]
+    Place {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// Some of what was to be scrubbed stays as it is, as was printed.
+    #[error("nothing could be saved of {left} of {all} SSTables, which stay as they are")]
+    Left {
+        /// So many.
+        left: usize,
+        /// Of so many.
+        all: usize,
+    },
     /// The connection failed.
     #[error("the connection to {address} failed: {source}")]
     Connection {
@@ -115,6 +140,11 @@ impl ToolError {
     /// Makes an error of the kernel's.
     pub(crate) fn read(path: &Path) -> impl FnOnce(io::Error) -> ToolError {
         move |source| ToolError::Read { path: path.to_owned(), source }
+    }
+
+    /// Makes an error of a change that the kernel refused.
+    pub(crate) fn place(path: &Path) -> impl FnOnce(io::Error) -> ToolError {
+        move |source| ToolError::Place { path: path.to_owned(), source }
     }
 
     /// Makes an error of what is wrong in a file.

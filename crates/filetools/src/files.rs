@@ -17,8 +17,8 @@ use crate::error::ToolError;
 /// The components of one SSTable.
 #[derive(Clone)]
 pub(crate) struct Files {
-    runtime: Runtime,
-    folder: PathBuf,
+    pub(crate) runtime: Runtime,
+    pub(crate) folder: PathBuf,
     /// What their names have in common.
     pub descriptor: Descriptor,
 }
@@ -62,7 +62,13 @@ impl Files {
         let options = OpenOptions { read: true, ..OpenOptions::default() };
         let file = self.runtime.open(&path, options).await.map_err(ToolError::read(&path))?;
         let stored_length = file.len().await.map_err(ToolError::read(&path))?;
-        let chunks = if self.has(Component::CompressionInfo).await? {
+        let chunks = self.chunks(stored_length).await?;
+        Ok(DataFile::new(&self.runtime, path, file, stored_length, chunks))
+    }
+
+    /// How data of so many bytes on the disk lies there.
+    pub(crate) async fn chunks(&self, stored_length: u64) -> Result<Chunks, ToolError> {
+        Ok(if self.has(Component::CompressionInfo).await? {
             let bytes = self.read(Component::CompressionInfo).await?;
             let info = CompressionInfo::decode(&bytes, self.descriptor.version, stored_length)
                 .map_err(ToolError::corrupt(&self.path(Component::CompressionInfo)))?;
@@ -72,8 +78,7 @@ impl Files {
             let bytes = self.read(Component::Crc).await?;
             let checksums = ChunkChecksums::decode(&bytes, stored_length);
             Chunks::Plain(checksums.map_err(ToolError::corrupt(&self.path(Component::Crc)))?)
-        };
-        Ok(DataFile::new(&self.runtime, path, file, stored_length, chunks))
+        })
     }
 
     /// What reads the rows, as values of `table`.
@@ -85,6 +90,11 @@ impl Files {
 
 /// The table that a header tells of. The columns of the primary key have no names there; ids are in the order of cells.
 pub(crate) fn table_of(header: &Header) -> Table {
+    table_with(header, TableOptions::default())
+}
+
+/// [`table_of`] with these options.
+pub(crate) fn table_with(header: &Header, options: TableOptions) -> Table {
     let mut columns = Vec::new();
     let mut add = |name: String, ty: &CqlType, kind, place: usize, order| {
         let id = ColumnId(u16::try_from(columns.len()).expect("a header has fewer columns than bytes"));
@@ -104,5 +114,5 @@ pub(crate) fn table_of(header: &Header) -> Table {
     for column in &header.regulars {
         add(column.name.clone(), &column.ty, ColumnKind::Regular, 0, Order::Asc);
     }
-    Table::new(TableId([0; 16]), "", "", columns, TableOptions::default())
+    Table::new(TableId([0; 16]), "", "", columns, options)
 }

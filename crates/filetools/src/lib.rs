@@ -1,4 +1,4 @@
-//! The file tools behind `helenus sstable`: what is in an SSTable, whether it is sound, and its rows sent to a server.
+//! The file tools behind `helenus sstable`: what is in an SSTable, whether it is sound, what can be saved of it, and its rows sent to a server.
 //!
 //! They read all versions that `sstable` reads, need no schema (the files tell theirs) and no server (but `import`, which is a client like
 //! any other). One shard, one file after the other..
@@ -9,6 +9,8 @@ mod dump;
 mod error;
 mod files;
 mod import;
+mod pages;
+mod scrub;
 mod text;
 mod verify;
 
@@ -23,6 +25,7 @@ pub fn run(arguments: Arguments) -> Result<(), ToolError> {
         match &arguments.command {
             Command::Dump(arguments) => dump::run(&runtime, arguments).await,
             Command::Import(arguments) => import::run(&runtime, arguments).await,
+            Command::Scrub(arguments) => scrub::run(&runtime, arguments).await,
             Command::Verify(arguments) => verify::run(&runtime, arguments).await,
         }
     };

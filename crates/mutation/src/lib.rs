@@ -23,6 +23,7 @@ pub use position::{Position, PositionRef};
 pub use read_command::{KeyRange, ReadCommand, ReadCommandBuf};
 pub use row::{
     CellRef, Cells, LiveCells, LiveRow, RowBuilder, RowRef, UniformValues, merge_rows, shadow_row, supersedes,
+    without_overwritten,
 };
 
 /// The version that the first byte of every mutation and read command names. A reader refuses what is newer.

@@ -78,6 +78,11 @@ pub(crate) enum Command {
     Drain,
     /// Compact all of a table into one
     Compact(Compact),
+    /// Rewrite SSTables one by one, without what others delete or overwrite
+    #[command(name = "garbagecollect")]
+    GarbageCollect(GarbageCollect),
+    /// Read SSTables through, and write damaged ones anew with what can be read of them
+    Scrub(Scrub),
     /// Compactions that run and wait
     #[command(name = "compactionstats")]
     CompactionStats(CompactionStats),
@@ -183,6 +188,40 @@ pub(crate) struct Compact {
     /// (refused) Compact one partition
     #[arg(long)]
     pub(crate) partition: Option<String>,
+    /// Of this keyspace only
+    pub(crate) keyspace: Option<String>,
+    /// These tables only
+    pub(crate) tables: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GarbageCollect {
+    /// ROW removes deleted partitions and rows, CELL also overwritten or deleted cells
+    #[arg(short = 'g', long, value_name = "GRANULARITY", default_value = "ROW")]
+    pub(crate) granularity: String,
+    /// How many SSTables at once; no meaning here: each shard rewrites one at a time
+    #[arg(short = 'j', long)]
+    pub(crate) jobs: Option<u32>,
+    /// Of this keyspace only
+    pub(crate) keyspace: Option<String>,
+    /// These tables only
+    pub(crate) tables: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Scrub {
+    /// Make no snapshot of the tables before
+    #[arg(long)]
+    pub(crate) no_snapshot: bool,
+    /// No meaning here: what is damaged is always passed over
+    #[arg(short = 's', long)]
+    pub(crate) skip_corrupted: bool,
+    /// No meaning here: values are not looked into
+    #[arg(short = 'n', long)]
+    pub(crate) no_validate: bool,
+    /// No meaning here: each shard reads one SSTable at a time
+    #[arg(short = 'j', long)]
+    pub(crate) jobs: Option<u32>,
     /// Of this keyspace only
     pub(crate) keyspace: Option<String>,
     /// These tables only

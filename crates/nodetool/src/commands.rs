@@ -9,6 +9,7 @@ mod info;
 mod logging;
 mod proxyhistograms;
 mod ring;
+mod scrub;
 mod snapshots;
 mod status;
 mod tablehistograms;
@@ -35,6 +36,8 @@ pub(crate) fn run(command: &Command, node: &mut dyn Surroundings) -> Result<Answ
         Command::Flush(arguments) => tables::flush(arguments, node),
         Command::Drain => done(node, Request::post("/storage_service/drain")),
         Command::Compact(arguments) => compaction::compact(arguments, node),
+        Command::GarbageCollect(arguments) => compaction::collect_garbage(arguments, node),
+        Command::Scrub(arguments) => scrub::run(arguments, node),
         Command::CompactionStats(arguments) => compactionstats::run(arguments, node),
         Command::GetCompactionThroughput(arguments) => compaction::throughput(arguments, node),
         Command::SetCompactionThroughput(arguments) => compaction::set_throughput(arguments, node),

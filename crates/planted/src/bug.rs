@@ -140,6 +140,8 @@ bugs! {
         "The row cache keeps a tombstone that a compaction has purged.";
     AlteredStaysCached, "altered-stays-cached", Storage,
         "The row cache keeps what it has of a table that was altered.";
+    SnapshotBeforeItsFiles, "snapshot-before-its-files", Simulation,
+        "A snapshot says that it is whole before its files have their names.";
     RepairWritesOwnRow, "repair-writes-own-row", Simulation,
         "Read repair writes to a replica what that replica has itself, not what all came to.";
 }

@@ -51,7 +51,7 @@ pub struct Statistics {
 impl Statistics {
     /// Reads a Statistics.db that is all of `bytes`, of an SSTable of `version`.
     pub fn read(version: Version, bytes: &[u8]) -> Result<Self, Corrupt> {
-        let parts = Parts::read(version, bytes)?;
+        let parts = Parts::read(version, bytes, |_| true)?;
         let mut validation = parts.cursor(VALIDATION, "validation")?;
         let partitioner = validation.java_text()?.to_owned();
         let bloom_filter_fp_chance = validation.f64()?;
@@ -66,6 +66,13 @@ impl Statistics {
         // Cassandra reckons some bytes too many for this part, and leaves them zero.
         cursor.end_of_padding()?;
         Ok(Statistics { partitioner, bloom_filter_fp_chance, cardinality, stats, header })
+    }
+
+    /// The header alone, of a Statistics.db whose other parts may be damaged: it takes no more to read rows.
+    pub fn read_header(version: Version, bytes: &[u8]) -> Result<Header, Corrupt> {
+        let parts = Parts::read(version, bytes, |kind| kind == HEADER)?;
+        let (header_at, header) = parts.get(HEADER, "header")?;
+        Header::read(header).map_err(|error| error.from_base(header_at as u64))
     }
 
     /// The bytes of Statistics.db of version `da`, which are those of `oa` too.
@@ -123,7 +130,8 @@ impl<'a> Parts<'a> {
     /// More kinds than Cassandra ever had.
     const COUNT_MAX: u32 = 16;
 
-    fn read(version: Version, bytes: &'a [u8]) -> Result<Self, Corrupt> {
+    /// Compares the checksums of the kinds that are `wanted`.
+    fn read(version: Version, bytes: &'a [u8], wanted: impl Fn(u32) -> bool) -> Result<Self, Corrupt> {
         let has_crc = version.is_from(b"na");
         let crc_length = if has_crc { CRC_LENGTH } else { 0 };
         let mut cursor = Cursor::new(bytes, 0);
@@ -148,7 +156,7 @@ impl<'a> Parts<'a> {
             let end = starts.get(place + 1).map_or(bytes.len(), |(_, next)| *next);
             let inner = end.checked_sub(crc_length).filter(|&inner| start <= inner && end <= bytes.len());
             let inner = inner.ok_or_else(|| Corrupt::new(list_at as u64, "a part has no room"))?;
-            if has_crc {
+            if has_crc && wanted(kind) {
                 let crc = Cursor::new(&bytes[inner..end], inner).u32()?;
                 check_crc(bytes, start, crc, &[&bytes[start..inner]])?;
             }

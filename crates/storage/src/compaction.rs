@@ -4,18 +4,21 @@
 //! strategy  which files, and how outputs are cut       pure
 //! task      one compaction: Begun, merge, Replaced, swap, remove
 //! merge     the inputs' items in order, reconciled      purge   what may be left out for good
-//! compactor the shard's task in the background
+//! compactor the shard's task in the background      garbage each file alone, less what others hide
 //! ```
 //!
 //! See `docs/internals/compaction.md`.
 
 mod compactor;
+mod garbage;
 mod merge;
 mod operator;
 mod outputs;
 mod purge;
+mod scrub;
 pub mod strategy;
 mod task;
 
 pub(crate) use compactor::Compactor;
-pub use task::{Compacted, CompactionError};
+pub use scrub::Scrubbed;
+pub use task::{Compacted, CompactionError, Garbage};

@@ -17,7 +17,7 @@ use crate::options::{ReplayPosition, StorageOptions};
 use crate::shard::Shard;
 
 /// The folder of the tables' files below the data folder.
-const DATA: &str = "data";
+pub(crate) const DATA: &str = "data";
 /// The folder of the snapshots in a table's folder.
 pub(crate) const SNAPSHOTS: &str = "snapshots";
 
@@ -47,8 +47,7 @@ impl Shard {
 
     /// A table's folder below it.
     pub(crate) fn table_folder(&self, table: &Table) -> String {
-        let id: String = table.id.0.iter().map(|byte| format!("{byte:02x}")).collect();
-        format!("{}/{}-{id}", table.keyspace, table.name)
+        table_folder(table)
     }
 
     /// Takes away the table's files that end at or before `position`, as [`Shard::truncate`] gave it. When that is durable.
@@ -225,13 +224,19 @@ pub(crate) fn is_before(end: &ReplayPosition, position: &ReplayPosition) -> bool
     end.shard == position.shard && (end.boot, end.sequence) <= (position.boot, position.sequence)
 }
 
+/// A table's folder below the folder of all tables' folders.
+pub(crate) fn table_folder(table: &Table) -> String {
+    let id: String = table.id.0.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{}/{}-{id}", table.keyspace, table.name)
+}
+
 /// The table's name in its folder's.
 fn table_name(name: &FileName) -> &str {
     let folder = name.folder.rsplit('/').next().unwrap_or(&name.folder);
     folder.rsplit_once('-').map_or(folder, |(table, _)| table)
 }
 
-fn not_found_is_fine(result: io::Result<()>) -> io::Result<()> {
+pub(crate) fn not_found_is_fine(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         other => other,

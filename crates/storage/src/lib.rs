@@ -28,10 +28,11 @@ mod waiting;
 
 pub use batchlog::{BatchId, UnfinishedBatch};
 pub use cache::CacheCounters;
-pub use compaction::{Compacted, CompactionError};
+pub use compaction::{Compacted, CompactionError, Garbage, Scrubbed};
 pub use error::{ApplyError, FlushError, OpenError, SyncError};
 pub use figures::{Buckets, RunningCompaction, StorageLoad, TableFigures};
 pub use options::{ReplayPosition, StorageOptions, SyncMode, Truncations};
+pub use recovery::bring_in_uploads;
 pub use shard::{Ack, LogSequence, Shard, StorageStats};
 pub use sink::{DataSink, Flow, ReadEnd, RowSink};
 pub use snapshot::{SnapshotError, SnapshotFigures};

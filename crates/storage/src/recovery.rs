@@ -4,6 +4,7 @@
 
 mod files;
 mod foreign_files;
+mod upload;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,6 +22,7 @@ use crate::options::{ReplayPosition, StorageOptions, Truncations};
 use crate::shard::{Engine, Shard};
 
 pub(crate) use files::{CoveredElsewhere, FoundFiles};
+pub use upload::bring_in_uploads;
 
 /// Records between two looks at the clock.
 const RECORDS_PER_LOOK: usize = 32;

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use planted::Bug;
 use runtime::{AlignedBuf, OpenOptions};
 use schema::TableId;
 use sstable::Component;
@@ -19,6 +20,8 @@ use crate::shard::Shard;
 
 /// The file that says that a snapshot is whole, as Cassandra has it.
 const MANIFEST: &str = "manifest.json";
+/// What its name ends in until it is whole.
+const NEW: &str = ".new";
 /// The table's definition beside it.
 const SCHEMA: &str = "schema.cql";
 /// The longest name of a snapshot.
@@ -91,6 +94,11 @@ impl Shard {
                 self.runtime().sync_dir(above).await.map_err(at(above))?;
             }
         }
+        if self.planted().is(Bug::SnapshotBeforeItsFiles) {
+            for table in tables {
+                self.end_snapshot(tag, *table, "").await?;
+            }
+        }
         Ok(())
     }
 
@@ -130,14 +138,21 @@ impl Shard {
         let data = entries.iter().filter(|entry| entry.name.ends_with(&suffix));
         let files: Vec<String> = data.map(|entry| format!("\"{}\"", entry.name)).collect();
         let manifest = format!("{{\"files\":[{}]}}\n", files.join(","));
-        for (name, text) in [(SCHEMA, definition), (MANIFEST, manifest.as_str())] {
-            let path = folder.join(name);
-            let options = OpenOptions { write: true, create: true, truncate: true, ..OpenOptions::default() };
-            let file = self.runtime().open(&path, options).await.map_err(at(&path))?;
-            file.write_at(AlignedBuf::from(text.as_bytes()), 0).await.0.map_err(at(&path))?;
-            file.sync_all().await.map_err(at(&path))?;
-        }
+        self.lay(&folder.join(SCHEMA), definition).await?;
+        // All that it speaks of has its name before it has.
+        self.runtime().sync_dir(&folder).await.map_err(at(&folder))?;
+        let (path, new) = (folder.join(MANIFEST), folder.join(format!("{MANIFEST}{NEW}")));
+        self.lay(&new, &manifest).await?;
+        self.runtime().rename(&new, &path).await.map_err(at(&path))?;
         self.runtime().sync_dir(&folder).await.map_err(at(&folder))
+    }
+
+    /// Writes a small file, whose contents are durable then.
+    async fn lay(&self, path: &Path, text: &str) -> Result<(), SnapshotError> {
+        let options = OpenOptions { write: true, create: true, truncate: true, ..OpenOptions::default() };
+        let file = self.runtime().open(path, options).await.map_err(at(path))?;
+        file.write_at(AlignedBuf::from(text.as_bytes()), 0).await.0.map_err(at(path))?;
+        file.sync_all().await.map_err(at(path))
     }
 
     /// All snapshots that lie in the data folder. On shard 0.

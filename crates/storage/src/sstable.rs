@@ -12,6 +12,7 @@ mod output;
 mod pages;
 mod reader;
 mod reading;
+mod salvage;
 mod scan;
 mod slices;
 mod writer;
@@ -21,6 +22,7 @@ pub use error::{ReadError, WriteError};
 pub use info::{Estimates, SstableInfo};
 pub use pages::{PageCache, ReadCounts};
 pub use reader::Sstable;
+pub use salvage::{Salvage, Salvaged};
 pub use scan::{At, Scan};
 pub use writer::SstableWriter;
 

@@ -27,7 +27,7 @@ const VIOLATIONS_MAX: usize = 20;
 /// - Each row holds a value that somebody wrote there, with the bytes that go with it.
 /// - An acknowledged value is there, or a later one of the same place, unless a TRUNCATE may have removed it, or, in `periodic`,
 ///   a cut came within a period of it.
-/// - What was acknowledged before an acknowledged TRUNCATE began is gone.
+/// - What was acknowledged before an acknowledged TRUNCATE began is gone, unless a snapshot that had it was brought back: then it is there.
 /// - A batch is there whole or not at all.
 pub fn check(history: &History, rows: &[Row], as_of: u64, promises: Promises) -> Vec<String> {
     let mut violations = history.violations.clone();
@@ -56,7 +56,7 @@ fn justify(history: &History, key: Key, value: u64, as_of: u64) -> Result<(), St
     let write = history.writes.get(value as usize).filter(|write| write.key == key && write.start <= as_of);
     let Some(write) = write else { return Err(format!("{key:?}: nobody wrote {value}")) };
     match write.acknowledged.filter(|at| *at <= as_of) {
-        Some(at) if history.must_be_truncated(at, as_of) => {
+        Some(at) if history.must_be_truncated(at, as_of) && !history.may_be_restored(write, as_of) => {
             Err(format!("{key:?}: {value} was acknowledged at {at}, then truncated, and is back"))
         }
         _ => Ok(()),
@@ -67,7 +67,8 @@ fn justify(history: &History, key: Key, value: u64, as_of: u64) -> Result<(), St
 fn kept(history: &History, found: &BTreeMap<Key, u64>, as_of: u64, violations: &mut Vec<String>) {
     for (value, write) in history.writes.iter().enumerate() {
         let Some(at) = write.acknowledged.filter(|at| *at <= as_of) else { continue };
-        if history.may_be_truncated(write.start, as_of) || history.may_be_lost(write) {
+        let may_be_gone = history.may_be_truncated(write.start, as_of) && !history.must_be_restored(write, as_of);
+        if may_be_gone || history.may_be_lost(write) {
             continue;
         }
         match found.get(&write.key) {

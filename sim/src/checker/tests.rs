@@ -1,7 +1,7 @@
 //! Histories with rows that hold, and such as do not.
 
 use super::*;
-use crate::workload::{Batched, Truncate, Write, padding};
+use crate::workload::{Batched, Restore, Truncate, Write, padding};
 
 const KEY: Key = Key { partition: 1, clustering: 5 };
 
@@ -80,6 +80,26 @@ fn what_was_truncated_stays_away() {
     assert!(!holds(&after, &[]));
     let unknown = history(&[write(KEY, 1, Some(2)), write(KEY, 20, Some(30))], &[(5, None)]);
     assert!(holds(&unknown, &[]) && holds(&unknown, &[row(KEY, 1)]));
+}
+
+#[test]
+fn what_a_snapshot_had_is_back_when_it_was_brought_back() {
+    let restored = |of, start, acknowledged| {
+        let mut history = history(&[write(KEY, 1, Some(2))], &[(5, Some(9))]);
+        history.restores.push(Restore { of, start, acknowledged });
+        history
+    };
+    let back = restored(4, 20, Some(30));
+    assert!(holds(&back, &[row(KEY, 0)]) && !holds(&back, &[]));
+    assert!(check(&back, &[], 29, ALL).is_empty(), "it was not back yet");
+    assert!(!check(&back, &[row(KEY, 0)], 19, ALL).is_empty(), "nobody had begun");
+    let unknown = restored(4, 20, None);
+    assert!(holds(&unknown, &[]) && holds(&unknown, &[row(KEY, 0)]));
+    let of_before = restored(0, 20, Some(30));
+    assert!(holds(&of_before, &[]) && !holds(&of_before, &[row(KEY, 0)]), "the snapshot had nothing of it");
+    let mut again = restored(4, 20, Some(30));
+    again.truncates.push(Truncate { start: 40, acknowledged: Some(50) });
+    assert!(holds(&again, &[]) && !holds(&again, &[row(KEY, 0)]), "it was truncated again");
 }
 
 #[test]

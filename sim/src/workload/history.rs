@@ -44,6 +44,17 @@ pub struct Truncate {
     pub acknowledged: Option<u64>,
 }
 
+/// A snapshot that was brought back behind a TRUNCATE. Nothing was written while it was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Restore {
+    /// When the snapshot was being made.
+    pub of: u64,
+    /// When its files began to be laid back.
+    pub start: u64,
+    /// When the node that was told to take them in served.
+    pub acknowledged: Option<u64>,
+}
+
 /// All of it.
 #[derive(Debug, Clone, Default)]
 pub struct History {
@@ -51,6 +62,8 @@ pub struct History {
     pub writes: Vec<Write>,
     /// In the order in which they were sent.
     pub truncates: Vec<Truncate>,
+    /// Snapshots that were brought back.
+    pub restores: Vec<Restore>,
     /// Requests that the node answered with an error, by the error's code.
     pub refused: BTreeMap<String, u64>,
     /// Requests whose connection ended, or which took too long.
@@ -105,6 +118,29 @@ impl History {
     fn end_of(&self, truncate: &Truncate) -> u64 {
         let end = self.ends.iter().copied().find(|end| *end >= truncate.start);
         truncate.acknowledged.or(end).unwrap_or(u64::MAX)
+    }
+
+    /// Whether a row that was truncated must be back: a snapshot had it, was brought back, and nothing was truncated since.
+    pub fn must_be_restored(&self, write: &Write, as_of: u64) -> bool {
+        let is_truncated_since =
+            |from: u64| self.truncates.iter().any(|truncate| truncate.start <= as_of && from <= self.end_of(truncate));
+        self.restores.iter().any(|restore| {
+            restore.acknowledged.is_some_and(|done| done <= as_of)
+                && write.acknowledged.is_some_and(|at| at <= restore.of)
+                && !self.may_be_truncated(write.start, restore.of)
+                && !is_truncated_since(restore.start)
+        })
+    }
+
+    /// Whether a row that was truncated may be back.
+    pub fn may_be_restored(&self, write: &Write, as_of: u64) -> bool {
+        let is_truncated_since = |done: u64| {
+            let is_over = |truncate: &Truncate| truncate.acknowledged.is_some_and(|ended| ended <= as_of);
+            self.truncates.iter().any(|truncate| is_over(truncate) && done < truncate.start)
+        };
+        self.restores.iter().any(|restore| {
+            restore.start <= as_of && write.start <= restore.of && !restore.acknowledged.is_some_and(is_truncated_since)
+        })
     }
 
     /// Whether a TRUNCATE must have removed what was acknowledged at `acknowledged`.

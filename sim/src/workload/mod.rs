@@ -5,7 +5,7 @@ mod replicated;
 mod replicated_history;
 mod rows;
 
-pub use history::{Batched, History, Key, Shared, Truncate, Write, padding};
+pub use history::{Batched, History, Key, Restore, Shared, Truncate, Write, padding};
 pub use replicated::{SELECT_PARTITION, prepare_replicated, read_row, work_replicated};
 pub use replicated_history::{Change, Effect, Extent, Replicated, Seen, SharedReplicated};
 pub use rows::{RowsOptions, SELECT_ALL, prepare, work};

@@ -44,8 +44,8 @@ const FORBIDDEN: [(&str, &[&str], &str); 11] = [
     ("admin", &["storage", "cluster", "query", "server"], "what operators ask knows nothing of the shards' insides"),
     (
         "filetools",
-        &["storage", "cluster", "query", "server"],
-        "the file tools need no server, or see one as a client does",
+        &["cluster", "query", "server"],
+        "the file tools write files as the engine does, and need no server, or see one as a client does",
     ),
 ];
 

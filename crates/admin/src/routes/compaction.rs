@@ -8,11 +8,12 @@ use axum::routing::{get, post};
 use serde_json::{Value, json};
 
 use super::node::figures;
-use crate::ask::{Answer, DrainStep, Question};
-use crate::facts::{ShardFigures, TableName};
+use crate::ask::{Answer, DrainStep, Question, SnapshotStep};
+use crate::facts::{ScrubFacts, ShardFigures, TableName};
 use crate::json::{Json, Reply, Void};
 use crate::parameters::Parameters;
 use crate::problem::Problem;
+use crate::snapshot;
 use crate::state::{App, Mode};
 
 pub(super) fn routes() -> Router<App> {
@@ -23,6 +24,8 @@ pub(super) fn routes() -> Router<App> {
         .route("/storage_service/compact", post(compact_all))
         .route("/storage_service/keyspace_compaction/{keyspace}", post(compact))
         .route("/column_family/major_compaction/{table}", post(compact_table))
+        .route("/helenus/garbage_collection/{keyspace}", post(collect_garbage))
+        .route("/helenus/scrub/{keyspace}", post(scrub))
         .route("/compaction_manager/compactions", get(compactions))
         .route("/compaction_manager/metrics/pending_tasks", get(pending))
         .route("/compaction_manager/metrics/pending_tasks_by_table", get(pending_by_table))
@@ -78,6 +81,61 @@ async fn compact_table(State(app): State<App>, Path(table): Path<String>, parame
     parameters.only(&["flush_memtables"])?;
     let table = app.table_of_path(&table).await?;
     compact_after_flush(&app, vec![table], &parameters).await
+}
+
+/// Nothing is flushed before: what memory hides is hidden for a moment only.
+async fn collect_garbage(State(app): State<App>, Path(keyspace): Path<String>, parameters: Parameters) -> Void {
+    parameters.only(&["cf", "tombstone_option"])?;
+    let is_by_cell = match parameters.text("tombstone_option") {
+        None | Some("ROW") => false,
+        Some("CELL") => true,
+        Some(other) => {
+            return Err(Problem::bad_request(format!("tombstone_option: '{other}' is neither ROW nor CELL")));
+        }
+    };
+    match stored(&app, app.chosen(&keyspace, &parameters).await?).await? {
+        Some(tables) => app.tell_all(Question::CollectGarbage { tables, is_by_cell }).await,
+        None => Ok(()),
+    }
+}
+
+/// Goes on when its asker has gone away: who does not hear of it has its snapshot all the same.
+async fn scrub(State(app): State<App>, Path(keyspace): Path<String>, parameters: Parameters) -> Reply {
+    parameters.only(&["cf", "disable_snapshot"])?;
+    let makes_snapshot = !parameters.flag("disable_snapshot", false)?;
+    let tables = stored(&app, app.chosen(&keyspace, &parameters).await?).await?.unwrap_or_default();
+    let mut all = ScrubFacts::default();
+    if !tables.is_empty() {
+        let scrubbed = tokio::spawn(async move { scrub_to_the_end(&app, tables, makes_snapshot).await });
+        all = scrubbed.await.unwrap_or_else(|_| Err(Problem::failed("the scrub broke off")))?;
+    }
+    let ScrubFacts { files, damaged, kept, in_part, lost } = all;
+    Ok(Json(json!({"files": files, "damaged": damaged, "kept": kept, "in_part": in_part, "lost": lost})))
+}
+
+/// With the damaged files kept in a snapshot, which goes when none was.
+async fn scrub_to_the_end(app: &App, tables: Vec<TableName>, makes_snapshot: bool) -> Result<ScrubFacts, Problem> {
+    let _turn = app.snapshots().lock().await;
+    let node = app.node().await?;
+    // No start of the node has two such moments.
+    let tag = format!("pre-scrub-{}-{}", node.boot, node.uptime_ms);
+    if makes_snapshot {
+        snapshot::take(app.questions(), tag.clone(), tables.clone(), true).await?;
+    }
+    let mut all = ScrubFacts::default();
+    for answer in app.ask_all(Question::Scrub(tables)).await? {
+        let Answer::Scrubbed(of_shard) = answer else { return Err(Problem::mixed_up()) };
+        all.files += of_shard.files;
+        all.damaged += of_shard.damaged;
+        all.kept += of_shard.kept;
+        all.in_part += of_shard.in_part;
+        all.lost += of_shard.lost;
+    }
+    if makes_snapshot && all.damaged == 0 {
+        let clear = SnapshotStep::Clear { tag: Some(tag), keyspaces: Vec::new(), tables: Vec::new() };
+        app.ask(0, Question::Snapshot(clear)).await?;
+    }
+    Ok(all)
 }
 
 async fn compactions(State(app): State<App>) -> Reply {

@@ -12,6 +12,7 @@ use crate::facts::{NodeFacts, SnapshotFacts, TableName};
 use crate::json::{Json, Reply, Void, pair};
 use crate::parameters::Parameters;
 use crate::problem::Problem;
+use crate::snapshot;
 use crate::state::{App, chosen};
 
 pub(super) fn routes() -> Router<App> {
@@ -78,26 +79,7 @@ async fn take(State(app): State<App>, parameters: Parameters) -> Void {
 
 async fn take_to_the_end(app: &App, tag: String, tables: Vec<TableName>, skips_flush: bool) -> Void {
     let _turn = app.snapshots().lock().await;
-    if !skips_flush {
-        app.tell_all(Question::Flush(tables.clone())).await?;
-    }
-    let begin = SnapshotStep::Begin { tag: tag.clone(), tables: tables.clone() };
-    app.ask(0, Question::Snapshot(begin)).await?;
-    let made = async {
-        app.tell_all(Question::Snapshot(SnapshotStep::Name { tag: tag.clone(), tables: tables.clone() })).await?;
-        app.ask(0, Question::Snapshot(SnapshotStep::End { tag: tag.clone(), tables: tables.clone() })).await
-    };
-    if let Err(problem) = made.await {
-        // What was made of it is none.
-        for TableName { keyspace, table } in tables {
-            let clear = SnapshotStep::Clear { tag: Some(tag.clone()), keyspaces: vec![keyspace], tables: vec![table] };
-            if let Err(more) = app.ask(0, Question::Snapshot(clear)).await {
-                tracing::warn!(tag, error = more.message, "a part of a snapshot that failed stays");
-            }
-        }
-        return Err(problem);
-    }
-    Ok(())
+    snapshot::take(app.questions(), tag, tables, skips_flush).await
 }
 
 async fn clear(State(app): State<App>, parameters: Parameters) -> Void {

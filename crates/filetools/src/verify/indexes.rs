@@ -1,76 +1,18 @@
 //! The indexes beside the rows: each must lead to every partition and every block, in order.
 
-use std::collections::BTreeMap;
-
 use mutation::{ClusteringRef, Deletion};
-use runtime::{File, OpenOptions, Runtime};
+use runtime::Runtime;
 use schema::Table;
 use sstable::big::{Entry, Index, Summary};
 use sstable::bti::{Partition, PartitionCursor, PartitionIndex, RowIndex};
 use sstable::byte_comparable::{self, Place};
-use sstable::{Block, Blocks, Component, Corrupt, Format, LookupError, NeedPage, PAGE_LENGTH, Pages};
-use stdx::AlignedBuf;
+use sstable::{Block, Blocks, Component, Format};
 use topology::token_of;
 
 use crate::error::ToolError;
 use crate::files::Files;
+use crate::pages::PagedFile;
 use crate::verify::rows::Walk;
-
-/// So many pages of a file are held.
-const PAGES_MAX: usize = 4096;
-
-/// The pages of a file, loaded as they are asked for.
-struct PagedFile {
-    files: Files,
-    component: Component,
-    file: File,
-    length: u64,
-    pages: BTreeMap<u32, AlignedBuf>,
-}
-
-impl Pages for PagedFile {
-    fn page(&self, number: u32) -> Result<&[u8], NeedPage> {
-        if u64::from(number) * PAGE_LENGTH as u64 >= self.length {
-            return Ok(&[]);
-        }
-        self.pages.get(&number).map(|page| &page[..]).ok_or(NeedPage(number))
-    }
-}
-
-impl PagedFile {
-    async fn open(runtime: &Runtime, files: &Files, component: Component) -> Result<PagedFile, ToolError> {
-        let path = files.path(component);
-        let options = OpenOptions { read: true, ..OpenOptions::default() };
-        let file = runtime.open(&path, options).await.map_err(ToolError::read(&path))?;
-        let length = file.len().await.map_err(ToolError::read(&path))?;
-        Ok(PagedFile { files: files.clone(), component, file, length, pages: BTreeMap::new() })
-    }
-
-    /// Asks until all pages are there.
-    async fn look<T>(&mut self, mut ask: impl FnMut(&PagedFile) -> Result<T, LookupError>) -> Result<T, ToolError> {
-        let path = self.files.path(self.component);
-        loop {
-            match ask(self) {
-                Ok(found) => return Ok(found),
-                Err(LookupError::Corrupt(corrupt)) => return Err(ToolError::corrupt(&path)(corrupt)),
-                Err(LookupError::Need(number)) => {
-                    if self.pages.len() >= PAGES_MAX {
-                        self.pages.clear();
-                    }
-                    let buffer = AlignedBuf::with_capacity(PAGE_LENGTH);
-                    let (result, mut page) = self.file.read_at(buffer, u64::from(number) * PAGE_LENGTH as u64).await;
-                    result.map_err(ToolError::read(&path))?;
-                    page.truncate(PAGE_LENGTH);
-                    self.pages.insert(number, page);
-                }
-            }
-        }
-    }
-
-    fn wrong(&self, offset: u64, what: impl Into<String>) -> ToolError {
-        ToolError::corrupt(&self.files.path(self.component))(Corrupt::new(offset, what))
-    }
-}
 
 /// The indexes of one SSTable, and how far they were followed.
 pub(super) struct Indexes<'i> {

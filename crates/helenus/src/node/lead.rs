@@ -8,7 +8,7 @@ use cluster::metadata::{MetadataLog, MetadataRecord};
 use planted::Bug;
 use query::NodeInfo;
 use runtime::{FileLock, Group, Mesh, Runtime, ShardId, TcpListener};
-use schema::SchemaChange;
+use schema::{Schema, SchemaChange};
 use server::{ListenError, Listeners};
 use storage::Truncations;
 use topology::{HostId, Token, token_of};
@@ -45,6 +45,11 @@ impl Lead {
         let metadata = self.open_metadata().await?;
         let Metadata { log, host_id, boot, changes, truncations } = metadata;
         *self.local.metadata_log.borrow_mut() = Some(log);
+        if self.config.take_in_sstables {
+            let schema = Schema::empty().with_all(&changes);
+            let brought = storage::bring_in_uploads(&self.runtime, &self.config.data_dir, &schema).await;
+            brought.map_err(|error| NodeError::Shard { sentence: error.to_string() })?;
+        }
         self.all(&Command::Open { boot, host_id, changes, truncations }).await?;
 
         let listeners = Listeners::bind(&self.runtime, self.config.listen, self.config.listen_shard_aware).await?;

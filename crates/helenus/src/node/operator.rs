@@ -8,14 +8,14 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use admin::{
-    Answer, CompactionFacts, DrainStep, Question, QuestionResponder, QuestionSeat, Refusal, SnapshotFacts,
+    Answer, CompactionFacts, DrainStep, Question, QuestionResponder, QuestionSeat, Refusal, ScrubFacts, SnapshotFacts,
     SnapshotStep, TableName,
 };
 use query::Engine;
 use runtime::{Group, Instant, Runtime};
 use schema::{Table, TableId};
 use server::Server;
-use storage::{Shard, SnapshotError};
+use storage::{Garbage, Shard, SnapshotError};
 
 /// How long requests under way may take to be answered when the node is drained.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(10);
@@ -69,6 +69,26 @@ impl Operator {
                     self.storage.compact(table.id).await.map_err(|error| failed(&table, &error))?;
                 }
                 Ok(Answer::Done)
+            }
+            Question::CollectGarbage { tables, is_by_cell } => {
+                let garbage = if is_by_cell { Garbage::Overwritten } else { Garbage::Deleted };
+                for table in self.find_all(&tables)? {
+                    let collected = self.storage.collect_garbage(table.id, garbage).await;
+                    collected.map_err(|error| failed(&table, &error))?;
+                }
+                Ok(Answer::Done)
+            }
+            Question::Scrub(tables) => {
+                let mut all = ScrubFacts::default();
+                for table in self.find_all(&tables)? {
+                    let scrubbed = self.storage.scrub(table.id).await.map_err(|error| failed(&table, &error))?;
+                    all.files += scrubbed.files;
+                    all.damaged += scrubbed.damaged;
+                    all.kept += scrubbed.kept;
+                    all.in_part += scrubbed.in_part;
+                    all.lost += scrubbed.lost;
+                }
+                Ok(Answer::Scrubbed(all))
             }
             Question::SetCompactionThroughput(bytes) => {
                 let shards = u64::from(self.runtime.shard_count());

@@ -87,6 +87,44 @@ pub fn shadow_row(row: &RowRef<'_>, shadow: Deletion, out: &mut Vec<u8>) -> bool
     is_left
 }
 
+/// Appends what is left of `row` where `other`, which is kept elsewhere, has something later in its place: cells and the liveness that would
+/// not prevail over the other's, and elements that the other's deletion of their column covers. What is in both alike stays. Gives whether
+/// anything is left. The other's row deletion is no part of it: it is a deletion from outside, as [`shadow_row`] takes them.
+pub fn without_overwritten(row: &RowRef<'_>, other: &RowRef<'_>, out: &mut Vec<u8>) -> bool {
+    let start = out.len();
+    let mut builder = RowBuilder::begin(out);
+    if let Some(deletion) = row.deletion() {
+        builder.deletion(deletion);
+    }
+    let prevails = |own: &Liveness| other.liveness().is_none_or(|other| own.max(other) == *own);
+    if let Some(liveness) = row.liveness().filter(prevails) {
+        builder.liveness(liveness);
+    }
+    let mut others = other.cells();
+    let mut next = others.next();
+    // The other's deletion of the column that was passed last.
+    let mut column: Option<CellRef<'_>> = None;
+    for cell in row.cells() {
+        while let Some(there) = next.filter(|there| order_of_places(there, &cell) == Ordering::Less) {
+            column = Some(there).filter(|there| there.path.is_empty() && there.is_tombstone()).or(column);
+            next = others.next();
+        }
+        let at_place = next.filter(|there| order_of_places(there, &cell) == Ordering::Equal);
+        let is_overwritten = at_place.is_some_and(|there| prevailing(cell, there) != cell);
+        let is_covered = !cell.path.is_empty()
+            && column.is_some_and(|column| column.column == cell.column && cell.timestamp <= column.timestamp);
+        if !is_overwritten && !is_covered {
+            builder.cell(out, &cell);
+        }
+    }
+    builder.finish(out);
+    let is_left = !RowRef::trusted(&out[start..]).is_empty();
+    if !is_left {
+        out.truncate(start);
+    }
+    is_left
+}
+
 /// Which of two cells stands first in a row.
 #[inline]
 fn order_of_places(a: &CellRef<'_>, b: &CellRef<'_>) -> Ordering {

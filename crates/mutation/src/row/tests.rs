@@ -98,6 +98,17 @@ fn merge(a: &[u8], b: &[u8]) -> Vec<u8> {
     out
 }
 
+/// What of `a` is not overwritten by `b`, nor covered by its own deletions of columns, of which merging two rows may leave elements.
+fn without(a: &[u8], b: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    if b.is_empty() {
+        without_overwritten(&RowRef::trusted(a), &RowRef::trusted(a), &mut out);
+    } else {
+        without_overwritten(&RowRef::trusted(a), &RowRef::trusted(b), &mut out);
+    }
+    out
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
 
@@ -129,6 +140,19 @@ proptest! {
                 prop_assert_eq!(&merge(new, old), new);
             }
         }
+    }
+
+    /// What another row has in its place can be left out: both together say the same.
+    #[test]
+    fn what_is_left_out_is_in_the_other(a in row(), b in row()) {
+        let left = without(&a, &b);
+        prop_assert_eq!(without(&merge(&left, &b), &[]), without(&merge(&a, &b), &[]));
+        prop_assert_eq!(&without(&left, &b), &left);
+        let own = without(&a, &a);
+        prop_assert_eq!(&without(&own, &own), &own);
+        // What is in both alike stays, but for elements that the row's own deletion of the column covers.
+        let is_plain = !RowRef::trusted(&a).has_elements();
+        prop_assert!(!is_plain || own == a);
     }
 
     /// A deletion from outside has the same effect on two rows as on what they come to.

@@ -1,8 +1,8 @@
-//! `compact`, `getcompactionthroughput`, `setcompactionthroughput`.
+//! `compact`, `garbagecollect`, `getcompactionthroughput`, `setcompactionthroughput`.
 
 use serde::Serialize;
 
-use crate::arguments::{Compact, GetCompactionThroughput, SetCompactionThroughput};
+use crate::arguments::{Compact, GarbageCollect, GetCompactionThroughput, SetCompactionThroughput};
 use crate::error::ToolError;
 use crate::layout::double;
 use crate::report::{Answer, Report};
@@ -30,6 +30,23 @@ pub(super) fn compact(arguments: &Compact, node: &mut dyn Surroundings) -> Resul
         }
     };
     done(node, request)
+}
+
+/// As Cassandra's, it says nothing when it is done.
+pub(super) fn collect_garbage(arguments: &GarbageCollect, node: &mut dyn Surroundings) -> Result<Answer, ToolError> {
+    let granularity = &arguments.granularity;
+    if !matches!(granularity.as_str(), "ROW" | "CELL") {
+        return Err(ToolError::usage(format!("-g is ROW or CELL, not `{granularity}`")));
+    }
+    let keyspaces = match &arguments.keyspace {
+        Some(keyspace) => vec![keyspace.clone()],
+        None => node.get(Request::get("/storage_service/keyspaces").with("type", "user"))?,
+    };
+    for keyspace in &keyspaces {
+        let request = Request::post("/helenus/garbage_collection").of(keyspace);
+        node.order(request.with("tombstone_option", granularity).with_names("cf", &arguments.tables))?;
+    }
+    Ok(Answer::nothing())
 }
 
 #[derive(Serialize)]

@@ -12,6 +12,7 @@ use schema::{Table, TableId};
 use sstable::Generation;
 use topology::Token;
 
+use crate::compaction::garbage;
 use crate::compaction::strategy::{self, CompactionOptions, FileDescription, INPUTS_MAX, TableFacts, Task, Why};
 use crate::compaction::task::{Compacted, CompactionError};
 use crate::figures::RunningCompaction;
@@ -41,7 +42,7 @@ pub(crate) struct Compactor {
     /// Held while files are exchanged, and while files are discarded.
     pub(crate) exchange: Semaphore,
     /// Held by the compaction that runs.
-    turn: Semaphore,
+    pub(super) turn: Semaphore,
     tables: RefCell<BTreeMap<TableId, OfTable>>,
     /// Bytes a second; 0: no limit.
     pub(super) throughput: Cell<u64>,
@@ -77,12 +78,12 @@ struct OfTable {
 }
 
 /// Something to do.
-struct Job {
-    table: Rc<Table>,
-    options: CompactionOptions,
-    files: Vec<LiveFile>,
-    descriptions: Vec<FileDescription>,
-    task: Task,
+pub(super) struct Job {
+    pub(super) table: Rc<Table>,
+    pub(super) options: CompactionOptions,
+    pub(super) files: Vec<LiveFile>,
+    pub(super) descriptions: Vec<FileDescription>,
+    pub(super) task: Task,
 }
 
 impl Compactor {
@@ -192,7 +193,7 @@ impl Shard {
     /// Runs a job and notes how it ended.
     async fn run(&self, job: &Job) {
         let only_repaired = job.options.common.only_purge_repaired;
-        match self.run_task(&job.table, &job.files, &job.task, only_repaired).await {
+        match self.run_task(&job.table, &job.files, &job.task, only_repaired, garbage::how(&job.table)).await {
             // Its files are others now; what is chosen of them a moment later is another task.
             Ok(None) => self.runtime().sleep(CHANGED_REST).await,
             Ok(Some(done)) => self.note(job, done),
@@ -200,7 +201,7 @@ impl Shard {
         }
     }
 
-    fn note(&self, job: &Job, done: Compacted) {
+    pub(super) fn note(&self, job: &Job, done: Compacted) {
         let compactor = self.compactor();
         stdx::sometimes!("compacted");
         tracing::debug!(
@@ -357,7 +358,11 @@ impl Shard {
             let Some(task) = strategy::choose_all(&options, &descriptions, &facts) else { return Ok(()) };
             let is_last = task.inputs.len() == files.len();
             let only_repaired = options.common.only_purge_repaired;
-            let Some(done) = self.run_task(&definition, &files, &task, only_repaired).await? else { return Ok(()) };
+            let Some(done) =
+                self.run_task(&definition, &files, &task, only_repaired, garbage::how(&definition)).await?
+            else {
+                return Ok(());
+            };
             self.note(&Job { table: definition, options, files, descriptions, task }, done);
             if is_last {
                 return Ok(());

@@ -8,7 +8,7 @@
 
 use std::cmp::Ordering;
 
-use mutation::{ClusteringRef, Deletion, RowRef, merge_rows};
+use mutation::{ClusteringRef, Deletion, RowRef, merge_rows, without_overwritten};
 use sstable::Marker;
 use topology::{Sharder, Token};
 
@@ -29,6 +29,8 @@ pub struct Input {
     pub scan: Scan,
     /// Whether partitions of other shards are in it.
     pub is_shared: bool,
+    /// Whether it is no input: it is only asked what it hides of them, and is at no partition until it is.
+    pub is_shadow: bool,
     /// The range deletion that is open in it.
     open: Option<Deletion>,
 }
@@ -36,7 +38,12 @@ pub struct Input {
 impl Input {
     /// An input that stands at its beginning.
     pub fn new(scan: Scan, is_shared: bool) -> Self {
-        Input { scan, is_shared, open: None }
+        Input { scan, is_shared, is_shadow: false, open: None }
+    }
+
+    /// A file that is no input and may hide something of them. The scan is idle.
+    pub fn shadow(scan: Scan) -> Self {
+        Input { scan, is_shared: false, is_shadow: true, open: None }
     }
 
     /// Its next place in the partition; `None`: the partition ends.
@@ -59,6 +66,8 @@ pub struct Merge<'m> {
     pub outside: &'m dyn Fn(Token, &[u8]) -> i64,
     /// Which shard owns what, and which this is.
     pub owner: (Sharder, u16),
+    /// Whether what a shadow overwrites is left out too, not only what it deletes.
+    pub leaves_out_overwritten: bool,
     /// Where it goes.
     pub outputs: &'m mut Outputs,
     /// The inputs that have the partition.
@@ -90,6 +99,7 @@ impl Merge<'_> {
             }
             self.members = members;
             if !self.members.is_empty() {
+                self.find_shadows(token, &key).await?;
                 self.partition(token, key).await?;
             }
         }
@@ -101,7 +111,7 @@ impl Merge<'_> {
         let mut least: Option<(Token, &[u8])> = None;
         self.members.clear();
         for (index, input) in self.inputs.iter().enumerate() {
-            if input.scan.at() == At::End {
+            if input.is_shadow || input.scan.at() == At::End {
                 continue;
             }
             assert_eq!(input.scan.at(), At::Partition, "an input stands between partitions");
@@ -117,6 +127,16 @@ impl Merge<'_> {
             }
         }
         least.map(|(token, key)| (token, key.to_vec()))
+    }
+
+    /// Has the shadows that have the partition join its members.
+    async fn find_shadows(&mut self, token: Token, key: &[u8]) -> Result<(), ReadError> {
+        for (index, input) in self.inputs.iter_mut().enumerate() {
+            if input.is_shadow && input.scan.may_contain(token, key) && input.scan.seek(token, key).await? {
+                self.members.push(index);
+            }
+        }
+        Ok(())
     }
 
     /// Goes behind the partition that an input is at.
@@ -138,42 +158,47 @@ impl Merge<'_> {
 
     /// Merges one partition, at whose beginning the members are.
     async fn partition(&mut self, token: Token, key: Vec<u8>) -> Result<(), CompactionError> {
-        let (mut deletion, mut static_row, mut spare) = (None, Vec::new(), Vec::new());
+        let (mut own, mut hiding, mut spare) = (None, None, Vec::new());
+        let (mut static_row, mut static_over) = (Vec::new(), Vec::new());
         for &index in &self.members {
             let input = &mut self.inputs[index];
             let (of_input, row) = input.scan.head();
-            deletion = Deletion::max_of(deletion, of_input);
+            let (deletion, into) =
+                if input.is_shadow { (&mut hiding, &mut static_over) } else { (&mut own, &mut static_row) };
+            *deletion = Deletion::max_of(*deletion, of_input);
             if let Some(row) = row {
-                merge_into(&mut static_row, row, &mut spare);
+                merge_into(into, row, &mut spare);
             }
             input.open = None;
             input.scan.advance().await?;
         }
         let purge = Purge::new(self.rules, self.outside, token, &key);
-        let is_static = !static_row.is_empty() && purge.row(&RowRef::trusted(&static_row), deletion, &mut spare);
+        // What of it a shadow hides is not written; what holds for its rows is the later of both.
+        let kept = visible(own, hiding);
+        let deletion = Deletion::max_of(own, hiding);
+        let shadow = self.put_under(&mut static_row, &static_over, deletion, &mut spare);
+        let is_static = !static_row.is_empty() && purge.row(&RowRef::trusted(&static_row), shadow, &mut spare);
         let kept_static = if is_static { std::mem::take(&mut spare) } else { Vec::new() };
-        let mut head = Head {
-            token,
-            key: key.clone(),
-            deletion: purge.deletion(deletion),
-            static_row: kept_static,
-            is_begun: false,
-        };
+        let mut head =
+            Head { token, key: key.clone(), deletion: purge.deletion(kept), static_row: kept_static, is_begun: false };
         // What holds by the ranges, and what of it is written.
         let mut open: Option<Deletion> = None;
         let mut written: Option<Deletion> = None;
-        let mut row = Vec::new();
+        let (mut row, mut over) = (Vec::new(), Vec::new());
         let mut place: Vec<u8> = Vec::new();
         while let Some(first) = self.least() {
             let is_row = self.inputs[first].scan.at() == At::Row;
             if is_row {
                 row.clear();
+                over.clear();
                 let at_place = self.at_place_of(first);
                 for &index in &at_place {
-                    merge_into(&mut row, self.inputs[index].scan.row().1, &mut spare);
+                    let input = &self.inputs[index];
+                    let into = if input.is_shadow { &mut over } else { &mut row };
+                    merge_into(into, input.scan.row().1, &mut spare);
                 }
-                let shadow = Deletion::max_of(deletion, open);
-                if purge.row(&RowRef::trusted(&row), shadow, &mut spare) {
+                let shadow = self.put_under(&mut row, &over, Deletion::max_of(deletion, open), &mut spare);
+                if !row.is_empty() && purge.row(&RowRef::trusted(&row), shadow, &mut spare) {
                     head.begin(self.outputs).await?;
                     let (clustering, _) = self.inputs[first].scan.row();
                     self.outputs.row(clustering, RowRef::trusted(&spare));
@@ -188,9 +213,10 @@ impl Merge<'_> {
                 place.extend_from_slice(self.inputs[first].scan.place().unwrap_or_default());
                 let is_last = self.inputs[first].scan.place().is_none();
                 self.take_markers(if is_last { None } else { Some(&place) }).await?;
-                open = self.members.iter().fold(None, |open, index| Deletion::max_of(open, self.inputs[*index].open));
-                let counts = open.filter(|open| deletion.is_none_or(|deletion| deletion.max(*open) != deletion));
-                let opens = purge.deletion(counts);
+                let (own, hiding) = (self.open(false), self.open(true));
+                open = Deletion::max_of(own, hiding);
+                let counts = own.filter(|own| deletion.is_none_or(|deletion| deletion.max(*own) != deletion));
+                let opens = purge.deletion(visible(counts, hiding));
                 if opens != written {
                     head.begin(self.outputs).await?;
                     let prefix = ClusteringRef::trusted(&prefix);
@@ -212,8 +238,10 @@ impl Merge<'_> {
             head.begin(self.outputs).await?;
         }
         for &index in &self.members {
-            // Behind the partition's end.
-            self.inputs[index].scan.advance().await?;
+            // Behind the partition's end. A shadow stays where it is until the next partition that it may have.
+            if !self.inputs[index].is_shadow {
+                self.inputs[index].scan.advance().await?;
+            }
         }
         self.items += 1;
         if self.items.is_multiple_of(ITEMS_PER_LOOK) {
@@ -222,8 +250,37 @@ impl Merge<'_> {
         self.outputs.write_out().await
     }
 
-    /// The member that is at the least place; of several the first.
+    /// The latest range deletion that is open in any member, of the shadows or of the others.
+    fn open(&self, of_shadows: bool) -> Option<Deletion> {
+        let of_it = self.members.iter().map(|index| &self.inputs[*index]).filter(|input| input.is_shadow == of_shadows);
+        of_it.fold(None, |open, input| Deletion::max_of(open, input.open))
+    }
+
+    /// Leaves out of a row what a shadow's row overwrites, if that is wanted; gives the deletion that holds for the rest.
+    fn put_under(
+        &self,
+        row: &mut Vec<u8>,
+        over: &[u8],
+        deletion: Option<Deletion>,
+        spare: &mut Vec<u8>,
+    ) -> Option<Deletion> {
+        if row.is_empty() || over.is_empty() {
+            return deletion;
+        }
+        let over = RowRef::trusted(over);
+        if self.leaves_out_overwritten {
+            spare.clear();
+            without_overwritten(&RowRef::trusted(row), &over, spare);
+            std::mem::swap(row, spare);
+        }
+        Deletion::max_of(deletion, over.deletion())
+    }
+
+    /// The member that is at the least place; of several the first. None when those that are inputs are at their ends.
     fn least(&self) -> Option<usize> {
+        if self.members.iter().all(|index| self.inputs[*index].is_shadow || self.inputs[*index].place().is_none()) {
+            return None;
+        }
         let mut least: Option<(usize, Place<'_>)> = None;
         for &index in &self.members {
             let Some(place) = self.inputs[index].place() else { continue };
@@ -262,6 +319,12 @@ impl Head {
         let static_row = Some(&self.static_row).filter(|row| !row.is_empty()).map(|row| RowRef::trusted(row));
         outputs.partition(self.token, &self.key, self.deletion, static_row).await
     }
+}
+
+/// What of a deletion is to be written where another one, which is kept elsewhere, holds too.
+fn visible(own: Option<Deletion>, hiding: Option<Deletion>) -> Option<Deletion> {
+    // What is in both alike stays.
+    own.filter(|own| hiding.is_none_or(|hiding| own.max(hiding) == *own))
 }
 
 /// Which of two places comes first; of one place a marker before a row, and no place behind all.

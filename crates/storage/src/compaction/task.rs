@@ -13,6 +13,7 @@ use topology::Token;
 use crate::compaction::merge::{Input, Merge};
 use crate::compaction::outputs::Outputs;
 use crate::compaction::purge::Rules;
+use crate::compaction::scrub::Scrubbing;
 use crate::compaction::strategy::{Cut, FILES_MAX, Task};
 use crate::manifest::{Destination, GoneRecord, LiveRecord, ManifestError, Record, ReplacedRecord};
 use crate::options::ReplayPosition;
@@ -45,7 +46,7 @@ pub enum CompactionError {
     /// The table's folder cannot be made.
     #[error("{0}")]
     Folder(String),
-    /// The table was truncated or dropped meanwhile.
+    /// The table was truncated or dropped meanwhile, or there is nothing to be exchanged.
     #[error("the table was truncated or dropped meanwhile")]
     Unwanted,
 }
@@ -72,12 +73,34 @@ pub struct Compacted {
     pub bytes: u64,
 }
 
+/// What of a file goes although nothing of it is old, since other files have something later in its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Garbage {
+    /// What they delete: by partition, range and row.
+    Deleted,
+    /// And cells that they delete or overwrite.
+    Overwritten,
+}
+
+/// What is done with the inputs.
+#[derive(Clone, Copy)]
+pub(crate) enum How<'h> {
+    /// They are merged.
+    Merge,
+    /// They are merged, less what all other files hide.
+    Collect(Garbage),
+    /// What of the only one can be read is written anew, as it is.
+    Scrub(&'h Scrubbing),
+}
+
 /// The inputs of a compaction.
 struct Inputs {
     /// Those that are read.
     read: Vec<LiveFile>,
     /// All of them, with what the manifest says.
     all: Vec<(LiveFile, LiveRecord)>,
+    /// Other files, which may hide something of them.
+    shadows: Vec<LiveFile>,
     /// The greatest of their ends.
     end: ReplayPosition,
 }
@@ -90,9 +113,13 @@ impl Shard {
         files: &[LiveFile],
         task: &Task,
         only_purge_repaired: bool,
+        how: How<'_>,
     ) -> Result<Option<Compacted>, CompactionError> {
         self.wait_in_force().await.map_err(|error| CompactionError::Folder(error.to_string()))?;
-        let Some(inputs) = self.inputs(table, files, task) else { return Ok(None) };
+        let Some(mut inputs) = self.inputs(table, files, task) else { return Ok(None) };
+        if let How::Collect(_) = how {
+            inputs.find_shadows(files);
+        }
         let _running = self.compaction_begins(table, inputs.read.iter().map(|file| file.sstable.data_bytes()).sum());
         let folder = self.table_folder(table);
         let prepared = self.prepare_folder(&folder).await;
@@ -102,7 +129,13 @@ impl Shard {
         room.map_err(WriteError::io(&path))?;
         let rules = self.rules(table, &inputs, only_purge_repaired).await?;
         let mut outputs = self.outputs(table, (folder, path.clone()), &inputs, task, &rules);
-        let written = self.write(table, &inputs, &rules, &mut outputs).await;
+        let written = match how {
+            How::Merge => self.write(table, &inputs, &rules, &mut outputs, false).await,
+            How::Collect(garbage) => {
+                self.write(table, &inputs, &rules, &mut outputs, garbage == Garbage::Overwritten).await
+            }
+            How::Scrub(scrubbing) => scrubbing.write(self, &inputs.read, &mut outputs).await,
+        };
         let opened = match written {
             Ok(()) => self.open_outputs(table, &outputs, &path).await,
             Err(error) => Err(error),
@@ -142,7 +175,7 @@ impl Shard {
         let ends = all.iter().map(|(_, live)| live.end);
         let end = ends.max_by_key(|end| (end.boot, end.sequence))?;
         let read = task.inputs.iter().map(|place| files[*place].clone()).collect();
-        Some(Inputs { read, all, end })
+        Some(Inputs { read, all, shadows: Vec::new(), end })
     }
 
     /// Whether all inputs are what the table and the manifest have.
@@ -285,11 +318,16 @@ impl Shard {
         inputs: &Inputs,
         rules: &Rules,
         outputs: &mut Outputs,
+        leaves_out_overwritten: bool,
     ) -> Result<(), CompactionError> {
-        let ahead = (AHEAD_BYTES / inputs.read.len().max(1)).max(AHEAD_BYTES_MIN);
+        let count = inputs.read.len() + inputs.shadows.len();
+        let ahead = (AHEAD_BYTES / count.max(1)).max(AHEAD_BYTES_MIN);
         let mut scans = Vec::new();
         for file in &inputs.read {
             scans.push(Input::new(Scan::begin(&file.sstable, ahead).await?, file.is_shared));
+        }
+        for file in &inputs.shadows {
+            scans.push(Input::shadow(Scan::idle(&file.sstable, ahead)?));
         }
         let outside = |token: Token, key: &[u8]| self.least_outside(table, inputs, token, key);
         let merge = Merge {
@@ -297,6 +335,7 @@ impl Shard {
             rules,
             outside: &outside,
             owner: (self.sharder(), self.runtime().shard().0),
+            leaves_out_overwritten,
             outputs: &mut *outputs,
             members: Vec::new(),
             items: 0,
@@ -409,6 +448,21 @@ impl Shard {
         }
         let has_purged = has_purged && !self.planted().is(Bug::PurgedStaysCached);
         table.files_changed(FilesChange::Compacted { has_purged });
+    }
+}
+
+impl Inputs {
+    /// The files that may hide something of what is read: they overlap it, and something in them is as new as its oldest.
+    fn find_shadows(&mut self, files: &[LiveFile]) {
+        let is_input = |file: &LiveFile| self.all.iter().any(|(input, _)| Rc::ptr_eq(&input.sstable, &file.sstable));
+        let may_hide = |file: &&LiveFile| {
+            let (first, last) = file.sstable.token_range();
+            self.read.iter().any(|input| {
+                let range = input.sstable.token_range();
+                first <= range.1 && range.0 <= last && file.sstable.timestamps().1 >= input.sstable.timestamps().0
+            })
+        };
+        self.shadows = files.iter().filter(|file| !is_input(file)).filter(may_hide).cloned().collect();
     }
 }
 

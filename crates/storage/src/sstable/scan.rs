@@ -37,6 +37,8 @@ pub struct Scan {
     window: ReadWindow,
     reader: DataReader,
     position: u64,
+    /// Where the partition begins that it is at or in, or that it could not read.
+    begins: u64,
     at: At,
     token: Token,
     key: Vec<u8>,
@@ -52,6 +54,13 @@ pub struct Scan {
 impl Scan {
     /// A scan that is at the first partition. What it reads ahead is at most `ahead_max` bytes at a time.
     pub async fn begin(sstable: &Rc<Sstable>, ahead_max: usize) -> Result<Scan, ReadError> {
+        let mut scan = Scan::idle(sstable, ahead_max)?;
+        scan.advance().await?;
+        Ok(scan)
+    }
+
+    /// A scan that is nowhere yet: at the end, until it is told to [`Scan::seek`].
+    pub fn idle(sstable: &Rc<Sstable>, ahead_max: usize) -> Result<Scan, ReadError> {
         let view = sstable.view.borrow().clone();
         let reader = sstable.new_reader(&view.table)?;
         let mut scan = Scan {
@@ -60,6 +69,7 @@ impl Scan {
             window: ReadWindow::bounded(ahead_max),
             reader,
             position: 0,
+            begins: 0,
             at: At::End,
             token: Token(0),
             key: Vec::new(),
@@ -71,8 +81,62 @@ impl Scan {
         };
         scan.window.turn_to(&sstable.data);
         scan.reader.seek_partition();
-        scan.advance().await?;
         Ok(scan)
+    }
+
+    /// Where the partition begins that it is at or in, or that it could not read.
+    pub(super) fn begins(&self) -> u64 {
+        self.begins
+    }
+
+    /// Goes to the partition that begins at a place in the data. It must be behind the one that was read last.
+    pub(super) async fn seek_at(&mut self, position: u64) -> Result<(), ReadError> {
+        self.at = At::PartitionEnd;
+        self.position = position;
+        self.reader.seek_partition();
+        self.advance().await
+    }
+
+    /// Tries again what [`Scan::advance`] could not do, and reads no more for it than the chunks that it takes: what was read ahead may have been
+    /// what is damaged.
+    pub(super) async fn again(&mut self) -> Result<(), ReadError> {
+        self.window = ReadWindow::bounded(0);
+        self.window.turn_to(&self.sstable.data);
+        self.advance().await
+    }
+
+    /// Where it is in the data.
+    pub(super) fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Goes to the end.
+    pub(super) fn end(&mut self) {
+        self.at = At::End;
+        self.position = self.sstable.data.length();
+    }
+
+    /// Whether the partition may be in the file.
+    pub fn may_contain(&self, token: Token, key: &[u8]) -> bool {
+        self.sstable.may_contain(token, key)
+    }
+
+    /// Goes to the partition of a key. False: it is not in the file, and the scan is at the end.
+    pub async fn seek(&mut self, token: Token, key: &[u8]) -> Result<bool, ReadError> {
+        self.at = At::End;
+        let Some(place) = self.sstable.index.find(token, key).await? else { return Ok(false) };
+        self.position = place.data_position;
+        self.reader.seek_partition();
+        // Any partition may come next.
+        self.token = Token(i64::MIN);
+        self.key.clear();
+        self.advance().await?;
+        if self.at != At::Partition || self.key != key {
+            // Only the first bytes of a key are in the trie.
+            self.at = At::End;
+            return Ok(false);
+        }
+        Ok(true)
     }
 
     /// What it is at.
@@ -119,6 +183,9 @@ impl Scan {
             }
             self.at = At::End;
             return Ok(());
+        }
+        if matches!(self.at, At::PartitionEnd | At::End) {
+            self.begins = self.position;
         }
         self.window.seek(file, self.position, 1).await?;
         loop {

@@ -69,6 +69,105 @@ fn a_start_takes_foreign_files_in() {
     assert_eq!(rows_after(&Setup::new(&folder, 4)), (0..150).collect::<Vec<_>>());
 }
 
+/// Copies a snapshot's files to the table's `upload/`, all of them, as a person does.
+fn lay_into_upload(folder: &Folder, tag: &str) -> PathBuf {
+    let upload = table_folder(folder).join("upload");
+    std::fs::create_dir_all(&upload).expect("a folder can be made");
+    for entry in std::fs::read_dir(table_folder(folder).join("snapshots").join(tag)).expect("there is a snapshot") {
+        let path = entry.expect("an entry").path();
+        std::fs::copy(&path, upload.join(path.file_name().expect("a name"))).expect("it can be copied");
+    }
+    upload
+}
+
+/// What shard 0 does before a start that takes foreign files in.
+fn bring_in(setup: &Setup) -> u64 {
+    let setup = setup.clone();
+    let main = move |runtime: runtime::Runtime| async move {
+        storage::bring_in_uploads(&runtime, &setup.options.dir, &setup.schema()).await
+    };
+    let mut brought = runtime::run(runtime::Options::default(), vec![main]).expect("a shard starts");
+    brought.pop().expect("one shard").expect("the disk works")
+}
+
+/// Makes a snapshot of some rows, writes others over them, and compacts: no file of the snapshot is the table's any more.
+fn snapshot_and_compact(folder: &Folder) {
+    let body = |_, shard: storage::Shard| async move {
+        for round in 0..3 {
+            write_rows(&shard, TABLE, round * 50..round * 50 + 50, b"value").await;
+            shard.flush(TABLE).await.expect("the disk works");
+        }
+        shard.begin_snapshot("kept", &[TABLE]).await.expect("it is made");
+        shard.name_for_snapshot("kept", TABLE).await.expect("it is made");
+        shard.end_snapshot("kept", TABLE, "CREATE TABLE").await.expect("it is made");
+        write_rows(&shard, TABLE, 200..210, b"value").await;
+        shard.flush(TABLE).await.expect("the disk works");
+        shard.compact(TABLE).await.expect("the disk works");
+    };
+    with_shard(&Setup::new(folder, 1), body).expect("it opens");
+}
+
+#[test]
+fn a_snapshot_is_brought_back_into_its_own_table() {
+    let folder = Folder::new("snapshot-brought-back");
+    snapshot_and_compact(&folder);
+    let upload = lay_into_upload(&folder, "kept");
+    // All that the table had is gone.
+    let mut setup = taking_in(&folder, 2);
+    let truncated = vec![storage::ReplayPosition { boot: 1, shard: 0, sequence: u64::MAX }];
+    setup.truncations.insert(TABLE, truncated);
+    assert_eq!(bring_in(&setup), 3);
+    assert_eq!(rows_after(&setup), (0..150).collect::<Vec<_>>());
+    let left: Vec<String> = names_in(&upload);
+    assert_eq!(left, ["manifest.json", "schema.cql"], "what was taken in is not there any more");
+    assert_eq!(bring_in(&setup.boot(3)), 0, "nothing is taken in twice");
+    assert_eq!(rows_after(&setup.boot(3)), (0..150).collect::<Vec<_>>());
+    // Compacted and gone, it can be brought back once more.
+    with_shard(&setup.boot(4), async |_, shard: storage::Shard| shard.compact(TABLE).await.expect("the disk works"))
+        .expect("it opens");
+    lay_into_upload(&folder, "kept");
+    let mut again = setup.boot(5);
+    let truncated = [1, 2, 3, 4].map(|boot| storage::ReplayPosition { boot, shard: 0, sequence: u64::MAX });
+    again.truncations.insert(TABLE, truncated.to_vec());
+    assert_eq!(bring_in(&again), 3);
+    assert_eq!(rows_after(&again), (0..150).collect::<Vec<_>>());
+    assert_eq!(
+        names_in(&table_folder(&folder).join("snapshots/kept")).len(),
+        3 * 9 + 2,
+        "the snapshot has its files yet"
+    );
+}
+
+fn names_in(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).expect("there is a folder");
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("a name")).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn what_was_copied_in_part_is_not_taken_in() {
+    let folder = Folder::new("upload-in-part");
+    snapshot_and_compact(&folder);
+    let upload = lay_into_upload(&folder, "kept");
+    let names = names_in(&upload);
+    let data: Vec<&String> = names.iter().filter(|name| name.ends_with("-Data.db")).collect();
+    // One whose data is cut, one whose list names what is not there; the third is whole.
+    let whole = std::fs::read(upload.join(data[0])).expect("it can be read");
+    std::fs::write(upload.join(data[0]), &whole[..whole.len() / 2]).expect("it can be written");
+    std::fs::remove_file(upload.join(data[1].replace("Data.db", "Filter.db"))).expect("it is there");
+    let mut setup = taking_in(&folder, 2);
+    setup.truncations.insert(TABLE, vec![storage::ReplayPosition { boot: 1, shard: 0, sequence: u64::MAX }]);
+    assert_eq!(bring_in(&setup), 1);
+    assert_eq!(rows_after(&setup).len(), 50);
+    assert!(upload.join(data[0]).exists() && upload.join(data[1]).exists() && !upload.join(data[2]).exists());
+    // What was missing comes later.
+    std::fs::write(upload.join(data[0]), whole).expect("it can be written");
+    assert_eq!(bring_in(&setup.boot(3)), 1);
+    assert_eq!(rows_after(&setup.boot(3)).len(), 100);
+}
+
 #[test]
 fn shards_share_a_foreign_file() {
     let folder = Folder::new("foreign-shared");

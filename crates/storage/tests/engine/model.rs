@@ -13,7 +13,7 @@ use schema::{
     TableOptions,
 };
 use storage::reader::ReadDone;
-use storage::{Ack, ApplyError, Flow, ReplayPosition, RowSink, Shard, StorageOptions, Truncations};
+use storage::{Ack, ApplyError, Flow, Garbage, ReplayPosition, RowSink, Shard, StorageOptions, Truncations};
 use topology::{Sharder, Token, token_of};
 
 use crate::harness::{Folder, Meeting, planted};
@@ -100,6 +100,7 @@ enum Step {
     Write { partition: u64, mutation: Vec<u8> },
     Flush,
     Compact,
+    Collect(Garbage),
     Truncate,
     Read { partition: u64, first: i32, last: i32, reversed: bool, now: u32, answer: Answer },
     Scan { now: u32, answers: BTreeMap<Vec<u8>, Answer> },
@@ -119,10 +120,19 @@ enum Tombstones {
 /// The compaction option of a run.
 fn compaction(seed: u64) -> BTreeMap<String, String> {
     let options: &[(&str, &str)] = match seed % 4 {
-        0 => &[("class", "LeveledCompactionStrategy"), ("sstable_size_in_mb", "1"), ("min_threshold", "2")],
+        0 => &[
+            ("class", "LeveledCompactionStrategy"),
+            ("sstable_size_in_mb", "1"),
+            ("min_threshold", "2"),
+            ("provide_overlapping_tombstones", "ROW"),
+        ],
         1 => &[("class", "UnifiedCompactionStrategy"), ("scaling_parameters", "N"), ("min_sstable_size", "1KiB")],
         2 => &[("class", "SizeTieredCompactionStrategy"), ("min_threshold", "2")],
-        _ => &[("class", "TimeWindowCompactionStrategy"), ("expired_sstable_check_frequency_seconds", "0")],
+        _ => &[
+            ("class", "TimeWindowCompactionStrategy"),
+            ("expired_sstable_check_frequency_seconds", "0"),
+            ("provide_overlapping_tombstones", "CELL"),
+        ],
     };
     options.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
@@ -174,6 +184,10 @@ impl Model {
         match self.random.below(100) {
             0..55 => self.write(partition),
             55..58 if self.random.below(6) == 0 => Step::Compact,
+            55..58 if self.random.below(8) == 0 => match self.random.below(2) {
+                0 => Step::Collect(Garbage::Deleted),
+                _ => Step::Collect(Garbage::Overwritten),
+            },
             55..58 => Step::Flush,
             58 if self.random.below(20) == 0 => {
                 self.partitions.clear();
@@ -317,6 +331,10 @@ async fn carry_out(runtime: Runtime, shard: Shard, steps: &[Step], seed: u64) ->
             },
             Step::Write { .. } => {}
             Step::Compact => shard.compact(TABLE).await.unwrap_or_else(|error| panic!("{}: {error}", context())),
+            Step::Collect(garbage) => {
+                let collected = shard.collect_garbage(TABLE, *garbage).await;
+                collected.unwrap_or_else(|error| panic!("{}: {error}", context()));
+            }
             Step::Flush => shard.flush(TABLE).await.unwrap_or_else(|error| panic!("{}: {error}", context())),
             Step::Truncate => {
                 let position = shard.truncate(TABLE);
