@@ -151,7 +151,14 @@ impl Shard {
             }
         };
         let done = Compacted { inputs: inputs.all.len() as u64, outputs: opened.len() as u64, bytes: outputs.bytes };
-        if !self.exchange(table, &inputs, &outputs, opened, rules.has_purged.get()).await {
+        let change = match how {
+            // What could not be read is not there any more.
+            How::Scrub(_) => FilesChange::Other,
+            _ => FilesChange::Compacted {
+                has_purged: rules.has_purged.get() && !self.planted().is(Bug::PurgedStaysCached),
+            },
+        };
+        if !self.exchange(table, &inputs, &outputs, opened, change).await {
             stdx::sometimes!("truncated during a compaction");
             outputs.give_up().await;
             return Ok(None);
@@ -380,7 +387,7 @@ impl Shard {
         inputs: &Inputs,
         outputs: &Outputs,
         opened: Vec<Rc<Sstable>>,
-        has_purged: bool,
+        change: FilesChange,
     ) -> bool {
         let record = ReplacedRecord {
             table: table.id,
@@ -408,7 +415,7 @@ impl Shard {
             }
             match self.manifest().append(Record::Replaced(record.clone())).await {
                 Ok(()) => {
-                    self.swap_files(table, inputs, opened, has_purged);
+                    self.swap_files(table, inputs, opened, change);
                     return true;
                 }
                 Err(error) => {
@@ -433,7 +440,7 @@ impl Shard {
 
     /// The outputs take the inputs' place among the table's files. If the table was emptied meanwhile, the outputs end before that
     /// truncation, which takes them from the manifest.
-    fn swap_files(&self, table: &Table, inputs: &Inputs, opened: Vec<Rc<Sstable>>, has_purged: bool) {
+    fn swap_files(&self, table: &Table, inputs: &Inputs, opened: Vec<Rc<Sstable>>, change: FilesChange) {
         let mut engine = self.engine();
         let Some(table) = engine.tables.get_mut(table.id) else { return };
         let is_input = |file: &LiveFile| inputs.all.iter().any(|(input, _)| Rc::ptr_eq(&input.sstable, &file.sstable));
@@ -446,8 +453,7 @@ impl Shard {
             file.take_definition(&definition);
             table.files.insert(place + offset, file);
         }
-        let has_purged = has_purged && !self.planted().is(Bug::PurgedStaysCached);
-        table.files_changed(FilesChange::Compacted { has_purged });
+        table.files_changed(change);
     }
 }
 
