@@ -2,7 +2,7 @@
 
 use runtime::{Outside, OutsideResponder, OutsideSeat, ShardId, Unanswered};
 
-use crate::facts::{CompactionFacts, NodeFacts, ShardFigures, SnapshotFacts, TableFacts, TableName};
+use crate::facts::{CompactionFacts, NodeFacts, ShardFigures, SlowQuery, SnapshotFacts, TableFacts, TableName};
 use crate::problem::Problem;
 
 /// Questions that may be under way per shard.
@@ -22,6 +22,8 @@ pub enum Question {
         /// Sizes and counts alone, without what has to be worked out.
         is_brief: bool,
     },
+    /// The last requests that were slow or large.
+    SlowQueries,
     /// The compaction under way.
     Compactions,
     /// Have what is in memory of these tables written to files; of all for none.
@@ -111,6 +113,8 @@ pub enum Answer {
     Figures(Box<ShardFigures>),
     /// To [`Question::Tables`].
     Tables(Vec<TableFacts>),
+    /// To [`Question::SlowQueries`].
+    SlowQueries(Vec<SlowQuery>),
     /// To [`Question::Compactions`].
     Compactions(Vec<CompactionFacts>),
     /// To [`SnapshotStep::List`].

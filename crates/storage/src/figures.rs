@@ -6,11 +6,12 @@ use std::rc::Rc;
 
 use schema::TableId;
 use sstable::statistics::EstimatedHistogram;
+use stdx::LogHistogram;
 
 use crate::compaction::strategy::Strategy;
 use crate::reader::READS_MAX;
 use crate::shard::Shard;
-use crate::sstable::ReadCounts;
+use crate::sstable::{FilterCounts, ReadCounts};
 use crate::tables::{LiveFile, TableState};
 
 /// What waits and what runs on a shard, and the caches it keeps.
@@ -73,6 +74,9 @@ pub struct TableFigures {
     pub droppable: u64,
     /// Bytes of Bloom filters.
     pub filter_bytes: u64,
+    /// How often filters let reads of one partition through, rightly or not, and how often they kept one from a file.
+    pub filter_counts: FilterCounts,
+    pub filter_negatives: u64,
     /// Bytes of memtables.
     pub memtable_bytes: u64,
     /// Partitions in memtables.
@@ -85,6 +89,9 @@ pub struct TableFigures {
     pub reads: u64,
     /// Mutations that were applied since the start.
     pub writes: u64,
+    /// What reads and writes took, microseconds, estimated from some of them.
+    pub read_micros: LogHistogram,
+    pub write_micros: LogHistogram,
     /// Whether its strategy wants a compaction.
     pub wants_compaction: bool,
     /// Whether it is compacted unasked.
@@ -220,12 +227,16 @@ impl Shard {
             cells: 0.0,
             droppable: 0,
             filter_bytes: 0,
+            filter_counts: table.filter_counts(),
+            filter_negatives: table.filter_negatives.get(),
             memtable_bytes: memtables().map(|memtable| memtable.bytes() as u64).sum(),
             memtable_partitions: memtables().map(|memtable| u64::from(memtable.partition_count())).sum(),
             memtables_frozen: table.frozen.len() as u64,
             flushes: table.flushes,
             reads: table.reads.get(),
             writes: table.writes,
+            read_micros: table.read_latencies.micros(),
+            write_micros: table.write_latencies.micros(),
             wants_compaction: false,
             is_autocompaction_on: self.compacts_unasked(&table.definition),
         }

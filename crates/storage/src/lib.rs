@@ -11,6 +11,7 @@ mod error;
 mod figures;
 mod flush;
 mod generation;
+mod latencies;
 mod manifest;
 mod memtable;
 mod options;
@@ -34,7 +35,7 @@ pub use shard::{Ack, LogSequence, Shard, StorageStats};
 pub use sink::{DataSink, Flow, ReadEnd, RowSink};
 pub use snapshot::{SnapshotError, SnapshotFigures};
 pub use sstable::{
-    Estimates, PageCache, ReadCounts, ReadError, ReadWindow, Sstable, SstableInfo, SstableWriter, WriteError,
+    Estimates, FilterCounts, PageCache, ReadCounts, ReadError, ReadWindow, Sstable, SstableInfo, SstableWriter, WriteError,
 };
 pub use steps::is_small;
 pub use waiting::Waiting;

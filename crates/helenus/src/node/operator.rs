@@ -54,6 +54,7 @@ impl Operator {
             Question::Node => self.node().await,
             Question::Figures => self.figures().await,
             Question::Tables { names, is_brief } => self.tables(&names, is_brief).await,
+            Question::SlowQueries => Ok(Answer::SlowQueries(self.slow_queries())),
             Question::Compactions => {
                 let running = self.storage.running_compaction().map(|running| CompactionFacts {
                     number: running.number,

@@ -390,7 +390,7 @@ impl Shard {
         let Some(table) = engine.tables.get_mut(table.id) else { return };
         let is_input = |file: &LiveFile| inputs.all.iter().any(|(input, _)| Rc::ptr_eq(&input.sstable, &file.sstable));
         let Some(place) = table.files.iter().position(is_input) else { return };
-        table.files.retain(|file| !is_input(file));
+        table.remove_files(is_input);
         let definition = table.definition.clone();
         for (sstable, offset) in opened.into_iter().zip(0..) {
             let file = LiveFile { sstable, is_shared: false };

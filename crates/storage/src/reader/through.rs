@@ -12,6 +12,7 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use mutation::{Deletion, KeyRange, Position, ReadCommand};
+use runtime::Instant;
 use schema::Table;
 use sstable::KeyHash;
 use topology::Token;
@@ -76,6 +77,7 @@ impl TableState {
         origins.extend(frozen.map(|frozen| Origin::Frozen(frozen.number)));
         let memtables = origins.len();
         origins.extend(self.files_that_may_hold(command).map(|file| Origin::File(file.clone())));
+        self.count_filtered(command, origins.len() - memtables);
         // What was written last is read first: it may say that all before it was deleted.
         origins[memtables..].sort_by_key(|origin| match origin {
             Origin::File(file) => Reverse(file.sstable.timestamps().1),
@@ -110,13 +112,38 @@ impl Shard {
         command: &ReadCommand<'_>,
         sink: &mut impl RowSink,
     ) -> Result<ReadDone, ReadError> {
+        let began = self.begin_read(command);
+        let done = self.read_untimed(command, sink).await?;
+        self.end_read(command, began);
+        Ok(done)
+    }
+
+    /// Counts a read that begins; one that goes on where it stopped was counted.
+    fn begin_read(&self, command: &ReadCommand<'_>) -> Instant {
+        if let Some(table) = self.engine_ref().tables.get(command.table) {
+            table.count_read(command);
+        }
+        self.runtime().now()
+    }
+
+    fn end_read(&self, command: &ReadCommand<'_>, began: Instant) {
+        if command.after.is_none() {
+            self.count_timed_read(command.table, began);
+        }
+    }
+
+    async fn read_untimed(
+        &self,
+        command: &ReadCommand<'_>,
+        sink: &mut impl RowSink,
+    ) -> Result<ReadDone, ReadError> {
         let mut progress = Progress::from(command.after);
         let mut live = Live::new(sink, command);
         let mut permit = None;
         loop {
             let asked = ReadCommand { after: progress.after(), ..*command };
             let Some(lanes) = self.lanes(&asked) else {
-                let position = match self.read(&asked, live.sink()).expect("one memtable was just seen to have it") {
+                let position = match self.read_part(&asked, live.sink()).expect("one memtable was just seen to have it") {
                     ReadEnd::Complete => return Ok(ReadDone::Complete),
                     ReadEnd::Stopped(position) => return Ok(ReadDone::Stopped(position)),
                     ReadEnd::Paused(position) => position,
@@ -130,9 +157,6 @@ impl Shard {
                 continue;
             };
             if permit.is_none() {
-                if let Some(table) = self.engine_ref().tables.get(asked.table) {
-                    table.count_read(&asked);
-                }
                 permit = Some(self.reads().acquire().await);
             }
             if let [Origin::File(file)] = lanes.origins.as_slice() {
@@ -152,12 +176,23 @@ impl Shard {
         command: &ReadCommand<'_>,
         sink: &mut impl DataSink,
     ) -> Result<ReadDone, ReadError> {
+        let began = self.begin_read(command);
+        let done = self.read_data_untimed(command, sink).await?;
+        self.end_read(command, began);
+        Ok(done)
+    }
+
+    async fn read_data_untimed(
+        &self,
+        command: &ReadCommand<'_>,
+        sink: &mut impl DataSink,
+    ) -> Result<ReadDone, ReadError> {
         let mut progress = Progress::from(command.after);
         let mut permit = None;
         loop {
             let asked = ReadCommand { after: progress.after(), ..*command };
             let Some(lanes) = self.lanes(&asked) else {
-                let position = match self.read_data(&asked, sink).expect("one memtable was just seen to have it") {
+                let position = match self.read_data_part(&asked, sink).expect("one memtable was just seen to have it") {
                     ReadEnd::Complete => return Ok(ReadDone::Complete),
                     ReadEnd::Stopped(position) => return Ok(ReadDone::Stopped(position)),
                     ReadEnd::Paused(position) => position,
@@ -170,9 +205,6 @@ impl Shard {
                 continue;
             };
             if permit.is_none() {
-                if let Some(table) = self.engine_ref().tables.get(asked.table) {
-                    table.count_read(&asked);
-                }
                 permit = Some(self.reads().acquire().await);
             }
             if let [Origin::File(file)] = lanes.origins.as_slice() {
