@@ -104,8 +104,7 @@ fn a_scrape_a_second_costs_less_than_a_hundredth_of_a_core() {
 fn slow_and_large_requests_are_told() {
     const INSERT: &str = "INSERT INTO k.t (p, v) VALUES (?, ?)";
     const ROWS: i32 = 8;
-    const KEYSPACE: &str =
-        "CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}";
+    const KEYSPACE: &str = "CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}";
     // What waits for the disk takes longer than a microsecond.
     let server = Builder::new("uring", 2).for_operators().configured("slow_query_log_timeout: 1us\n").start();
     let mut connection = Connection::start(&server.address()).expect("connects");
@@ -153,6 +152,61 @@ fn slow_and_large_requests_are_told() {
     let mut connection = Connection::start(&server.address()).expect("connects");
     connection.query(KEYSPACE).expect("a keyspace");
     assert_eq!(get(server.api_port, "/helenus/slow_queries"), "[]", "0 is for none");
+    drop(connection);
+    server.stop();
+}
+
+#[test]
+fn partitions_are_sampled_while_somebody_looks() {
+    let server = Builder::new("uring", 2).for_operators().start();
+    let mut connection = Connection::start(&server.address()).expect("connects");
+    for statement in [
+        "CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+        "CREATE TABLE k.t (p text, q int, v int, PRIMARY KEY ((p, q)))",
+        "CREATE TABLE k.u (p date PRIMARY KEY)",
+    ] {
+        connection.query(statement).expect("it is made");
+    }
+    let port = server.api_port;
+    // Looks for as long as requests are made, and not much longer.
+    let look = move |filters: &str| {
+        let target = format!("/storage_service/toppartitions/?duration=1500&list_size=2&capacity=16{filters}");
+        std::thread::spawn(move || serde_json::from_str::<serde_json::Value>(&get(port, &target)).expect("JSON"))
+    };
+    let use_it = |connection: &mut Connection, looking: &std::thread::JoinHandle<serde_json::Value>| {
+        let mut rounds = 0;
+        while !looking.is_finished() {
+            for statement in [
+                "INSERT INTO k.t (p, q, v) VALUES ('much', 1, 1)",
+                "INSERT INTO k.t (p, q, v) VALUES ('much', 1, 2)",
+                "INSERT INTO k.t (p, q, v) VALUES ('less', 2, 1)",
+                "SELECT * FROM k.t WHERE p = 'less' AND q = 2",
+                "INSERT INTO k.u (p) VALUES ('2020-02-02')",
+            ] {
+                connection.query(statement).expect("it is done");
+            }
+            rounds += 1;
+        }
+        assert!(rounds > 3, "{rounds} rounds");
+    };
+    let looking = look("&table_filters=k:t");
+    use_it(&mut connection, &looking);
+    let found = looking.join().expect("an answer");
+    assert_eq!((&found["write_cardinality"], &found["read_cardinality"]), (&2.into(), &1.into()), "{found}");
+    let (most, less) = (&found["write"][0], &found["write"][1]);
+    assert_eq!((&most["partition"], &less["partition"]), (&"much:1".into(), &"less:2".into()), "{found}");
+    assert!(most["count"].as_u64() > less["count"].as_u64() && most["error"] == 0, "{found}");
+    assert_eq!(found["read"][0]["partition"], "less:2", "{found}");
+
+    let looking = look("");
+    use_it(&mut connection, &looking);
+    let found = looking.join().expect("an answer");
+    assert_eq!((&found["write_cardinality"], found["write"].as_array().map(Vec::len)), (&3.into(), Some(2)), "{found}");
+    assert_eq!(found["write"][0]["partition"], "(k:t) much:1", "{found}");
+    // Nobody looks any more.
+    let looking = look("&keyspace_filters=k");
+    let found = looking.join().expect("an answer");
+    assert_eq!(found, serde_json::json!({"read_cardinality": 0, "read": [], "write_cardinality": 0, "write": []}));
     drop(connection);
     server.stop();
 }

@@ -2,7 +2,10 @@
 
 use runtime::{Outside, OutsideResponder, OutsideSeat, ShardId, Unanswered};
 
-use crate::facts::{CompactionFacts, NodeFacts, ShardFigures, SlowQuery, SnapshotFacts, TableFacts, TableName};
+use crate::facts::{
+    CompactionFacts, EndedCompactionFacts, NodeFacts, SampledFacts, ShardFigures, SlowQuery, SnapshotFacts, TableFacts,
+    TableName,
+};
 use crate::problem::Problem;
 
 /// Questions that may be under way per shard.
@@ -26,6 +29,19 @@ pub enum Question {
     SlowQueries,
     /// The compaction under way.
     Compactions,
+    /// The last compactions that ended.
+    CompactionHistory,
+    /// Stop the compaction under way: the one of this number, or any.
+    StopCompaction(Option<u64>),
+    /// Count which partitions are read and written, from now on.
+    BeginSampling {
+        /// Of which tables; of all for none.
+        tables: Vec<TableName>,
+        /// How many partitions are counted at a time, of those that are read and of those that are written.
+        capacity: usize,
+    },
+    /// Do so no more, and say what was counted.
+    EndSampling,
     /// Have what is in memory of these tables written to files; of all for none.
     Flush(Vec<TableName>),
     /// Compact each of these tables to one file.
@@ -117,6 +133,10 @@ pub enum Answer {
     SlowQueries(Vec<SlowQuery>),
     /// To [`Question::Compactions`].
     Compactions(Vec<CompactionFacts>),
+    /// To [`Question::CompactionHistory`], oldest first.
+    CompactionHistory(Vec<EndedCompactionFacts>),
+    /// To [`Question::EndSampling`].
+    Sampled(SampledFacts),
     /// To [`SnapshotStep::List`].
     Snapshots(Vec<SnapshotFacts>),
     /// It is done.

@@ -263,6 +263,7 @@ pub struct TableFacts {
     pub writes: u64,
     pub read_micros: LogHistogram,
     pub write_micros: LogHistogram,
+    pub files_per_read: LogHistogram,
     pub compactions_waiting: u64,
     pub is_autocompaction_on: bool,
 }
@@ -298,6 +299,7 @@ impl TableFacts {
         self.writes += other.writes;
         self.read_micros.merge(&other.read_micros);
         self.write_micros.merge(&other.write_micros);
+        self.files_per_read.merge(&other.files_per_read);
         self.compactions_waiting += other.compactions_waiting;
         self.is_autocompaction_on &= other.is_autocompaction_on;
     }
@@ -311,6 +313,38 @@ pub struct CompactionFacts {
     pub table: TableName,
     pub written: u64,
     pub input: u64,
+}
+
+/// A compaction that ended on one shard.
+#[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "storage's figures say what each of them means")]
+pub struct EndedCompactionFacts {
+    pub number: u64,
+    pub table: TableName,
+    pub ended_ms: i64,
+    pub bytes_in: u64,
+    pub bytes_out: u64,
+    pub merged: Vec<u64>,
+}
+
+/// A partition and how often it was seen on one shard.
+#[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct SampledPartition {
+    pub table: TableName,
+    /// Its key, for people.
+    pub key: String,
+    pub count: u64,
+    /// By how much the count may be too high.
+    pub error: u64,
+}
+
+/// The partitions of one shard that were seen most.
+#[derive(Debug, Clone, Default)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct SampledFacts {
+    pub reads: Vec<SampledPartition>,
+    pub writes: Vec<SampledPartition>,
 }
 
 /// A table's part of a snapshot.

@@ -4,6 +4,7 @@ mod compaction;
 mod health;
 mod node;
 mod requests;
+mod sampling;
 mod snapshots;
 mod tables;
 
@@ -25,6 +26,7 @@ pub(crate) fn api(app: &App) -> Router {
             .merge(snapshots::routes())
             .merge(tables::routes())
             .merge(requests::routes())
+            .merge(sampling::routes())
             .merge(metrics_path()),
         app,
     )

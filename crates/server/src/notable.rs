@@ -106,8 +106,12 @@ impl Connection {
             kind,
         };
         tracing::debug!(
-            client = request.client, keyspace = request.asked.keyspace, statement = request.asked.statement,
-            micros, reply_bytes, "a slow or large request"
+            client = request.client,
+            keyspace = request.asked.keyspace,
+            statement = request.asked.statement,
+            micros,
+            reply_bytes,
+            "a slow or large request"
         );
         let is_slow = micros >= limits.slow_request_micros;
         server.notable.borrow_mut().note(request, is_slow, reply_bytes >= limits.large_reply_bytes);

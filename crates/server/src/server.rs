@@ -66,8 +66,9 @@ pub struct ServerStats {
     pub protocol_errors: u64,
     /// Events dropped because the client does not read.
     pub events_dropped: u64,
-    /// Requests that were slow, and requests whose replies were large.
+    /// Requests that were slow.
     pub requests_slow: u64,
+    /// Requests whose replies were large.
     pub replies_large: u64,
 }
 

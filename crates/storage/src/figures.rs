@@ -74,8 +74,9 @@ pub struct TableFigures {
     pub droppable: u64,
     /// Bytes of Bloom filters.
     pub filter_bytes: u64,
-    /// How often filters let reads of one partition through, rightly or not, and how often they kept one from a file.
+    /// How often filters let reads of one partition through, rightly or not.
     pub filter_counts: FilterCounts,
+    /// How often they kept one from a file.
     pub filter_negatives: u64,
     /// Bytes of memtables.
     pub memtable_bytes: u64,
@@ -89,9 +90,12 @@ pub struct TableFigures {
     pub reads: u64,
     /// Mutations that were applied since the start.
     pub writes: u64,
-    /// What reads and writes took, microseconds, estimated from some of them.
+    /// What reads took, microseconds, estimated from some of them.
     pub read_micros: LogHistogram,
+    /// The same of writes.
     pub write_micros: LogHistogram,
+    /// How many files each read was answered from.
+    pub files_per_read: LogHistogram,
     /// Whether its strategy wants a compaction.
     pub wants_compaction: bool,
     /// Whether it is compacted unasked.
@@ -139,6 +143,25 @@ pub struct RunningCompaction {
     pub written: u64,
     /// Bytes of its inputs' data, before compression.
     pub input: u64,
+}
+
+/// A compaction that came to its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndedCompaction {
+    /// That of [`RunningCompaction`].
+    pub number: u64,
+    /// The table's keyspace.
+    pub keyspace: String,
+    /// The table.
+    pub table: String,
+    /// When its files were exchanged, milliseconds since 1970.
+    pub ended_ms: i64,
+    /// Bytes on the disk of the files that it read.
+    pub bytes_in: u64,
+    /// Those of the files that it wrote.
+    pub bytes_out: u64,
+    /// Partitions that were in one of the files, in two, in three and so on.
+    pub merged: Vec<u64>,
 }
 
 impl Shard {
@@ -237,6 +260,7 @@ impl Shard {
             writes: table.writes,
             read_micros: table.read_latencies.micros(),
             write_micros: table.write_latencies.micros(),
+            files_per_read: table.files_per_read.of_all(table.reads.get()),
             wants_compaction: false,
             is_autocompaction_on: self.compacts_unasked(&table.definition),
         }

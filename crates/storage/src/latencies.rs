@@ -70,6 +70,26 @@ impl Latencies {
     }
 }
 
+/// How many files reads were answered from; those of memtables alone are not counted here.
+#[derive(Debug, Default)]
+pub struct FilesPerRead {
+    files: RefCell<Option<Box<LogHistogram>>>,
+}
+
+impl FilesPerRead {
+    /// A read is answered from so many.
+    pub(crate) fn add(&self, files: usize) {
+        self.files.borrow_mut().get_or_insert_default().add(files as u64, 1);
+    }
+
+    /// That of so many reads: all that are not counted were answered from no file.
+    pub(crate) fn of_all(&self, reads: u64) -> LogHistogram {
+        let mut files = self.files.borrow().as_deref().cloned().unwrap_or_default();
+        files.add(0, reads.saturating_sub(files.count()));
+        files
+    }
+}
+
 /// Timed writes that wait for the log's sync, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct TimedWrites {

@@ -17,6 +17,7 @@ mod memtable;
 mod options;
 pub mod reader;
 mod recovery;
+mod sampling;
 mod shard;
 mod sink;
 mod snapshot;
@@ -29,13 +30,15 @@ mod waiting;
 pub use batchlog::{BatchId, UnfinishedBatch};
 pub use compaction::{Compacted, CompactionError};
 pub use error::{ApplyError, FlushError, OpenError, SyncError};
-pub use figures::{Buckets, RunningCompaction, StorageLoad, TableFigures};
+pub use figures::{Buckets, EndedCompaction, RunningCompaction, StorageLoad, TableFigures};
 pub use options::{ReplayPosition, StorageOptions, SyncMode, Truncations};
+pub use sampling::{Sampled, SampledPartition};
 pub use shard::{Ack, LogSequence, Shard, StorageStats};
 pub use sink::{DataSink, Flow, ReadEnd, RowSink};
 pub use snapshot::{SnapshotError, SnapshotFigures};
 pub use sstable::{
-    Estimates, FilterCounts, PageCache, ReadCounts, ReadError, ReadWindow, Sstable, SstableInfo, SstableWriter, WriteError,
+    Estimates, FilterCounts, PageCache, ReadCounts, ReadError, ReadWindow, Sstable, SstableInfo, SstableWriter,
+    WriteError,
 };
 pub use steps::is_small;
 pub use waiting::Waiting;

@@ -25,6 +25,7 @@ use crate::memtable::{ChunkPool, Memtable, Scratch};
 use crate::options::{ReplayPosition, StorageOptions, Truncations};
 use crate::reader::READS_MAX;
 use crate::recovery::{Found, FoundFiles};
+use crate::sampling::Sampling;
 use crate::sink::{DataSink, ReadEnd, RowSink};
 use crate::sstable::PageCache;
 use crate::tables::{TableState, Tables};
@@ -97,6 +98,7 @@ struct Inner {
     manifest: Manifest,
     pages: Rc<PageCache>,
     timed_writes: TimedWrites,
+    sampling: Sampling,
     /// Reads of several memtables and files that may be under way.
     reads: Semaphore,
     flusher: Flusher,
@@ -173,6 +175,7 @@ impl Shard {
             manifest: files.manifest,
             pages,
             timed_writes: TimedWrites::default(),
+            sampling: Sampling::default(),
             reads: Semaphore::new(READS_MAX),
             flusher,
             compactor,
@@ -222,6 +225,10 @@ impl Shard {
 
     pub(crate) fn pages(&self) -> &Rc<PageCache> {
         &self.inner.pages
+    }
+
+    pub(crate) fn sampling(&self) -> &Sampling {
+        &self.inner.sampling
     }
 
     pub(crate) fn timed_writes(&self) -> &TimedWrites {
@@ -284,6 +291,7 @@ impl Shard {
             }
         }
         table.memtable.apply(pool, scratch, &mutation);
+        self.sample_write(&mutation);
         table.writes += 1;
         counts.mutations += 1;
         let is_alarming = pool.is_alarming();
@@ -348,6 +356,7 @@ impl Shard {
             let mutation = MutationRef::decode(mutation)?;
             let table = tables.get_mut(mutation.table()).expect("all tables were found above");
             table.memtable.apply(pool, scratch, &mutation);
+            self.sample_write(&mutation);
             if is_durable {
                 log.note(table.id, &mut table.mark);
             }
@@ -411,15 +420,15 @@ impl Shard {
             // A later page.
             return read();
         }
-        let timed = table.read_latencies.next().map(|times| (times, self.inner.runtime.now()));
+        table.count_read(command);
+        table.count_filtered(command, 0);
+        self.sample_read(command);
+        let Some(times) = table.read_latencies.next() else { return read() };
+        let began = self.inner.runtime.now();
         let end = read();
-        // One that pauses goes on as a task, which is counted and timed as a whole.
+        // One that pauses goes on as a task: this was a part of it.
         if !matches!(end, ReadEnd::Paused(_)) {
-            table.count_read(command);
-            table.count_filtered(command, 0);
-            if let Some((times, began)) = timed {
-                table.read_latencies.add(self.inner.runtime.now() - began, times);
-            }
+            table.read_latencies.add(self.inner.runtime.now() - began, times);
         }
         end
     }

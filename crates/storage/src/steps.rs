@@ -206,6 +206,7 @@ impl Shard {
         if bytes.len() >= OWN_CHUNK_MIN {
             self.make_chunk_ahead(bytes.len() + ENTRY_SLACK).await;
         }
+        self.sample_write(&mutation);
         let mut merge = Merge::of(&mutation);
         let mut is_first = true;
         while merge.has_more() {

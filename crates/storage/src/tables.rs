@@ -7,7 +7,7 @@ use std::rc::Rc;
 use mutation::{KeyRange, ReadCommand};
 use schema::{Schema, Table, TableId};
 
-use crate::latencies::Latencies;
+use crate::latencies::{FilesPerRead, Latencies};
 use crate::memtable::{ChunkPool, Memtable, TableShape};
 use crate::options::ReplayPosition;
 use crate::sstable::{FilterCounts, Sstable};
@@ -78,6 +78,7 @@ pub struct TableState {
     /// What reads and writes took.
     pub read_latencies: Latencies,
     pub write_latencies: Latencies,
+    pub files_per_read: FilesPerRead,
     /// How often a Bloom filter kept a read of one partition from a file, since the start.
     pub filter_negatives: Cell<u64>,
     /// How often filters of files that are gone let reads through.
@@ -226,6 +227,7 @@ impl Tables {
                         filter_counts_gone: FilterCounts::default(),
                         read_latencies: Latencies::default(),
                         write_latencies: Latencies::default(),
+                        files_per_read: FilesPerRead::default(),
                         writes: 0,
                         flushes: 0,
                     };

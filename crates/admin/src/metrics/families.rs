@@ -53,7 +53,9 @@ const OF_SHARDS: &[OfShard] = &[
     ("helenus_transport_requests_slow_total", Counter, "Requests that took slow_query_log_timeout or longer.", |s| {
         s.requests_slow
     }),
-    ("helenus_transport_replies_large_total", Counter, "Requests whose replies had 1 MiB or more.", |s| s.replies_large),
+    ("helenus_transport_replies_large_total", Counter, "Requests whose replies had 1 MiB or more.", |s| {
+        s.replies_large
+    }),
     ("helenus_query_requests_at_once_total", Counter, "Requests answered without a task.", |s| s.requests_now),
     ("helenus_query_requests_as_tasks_total", Counter, "Requests run as tasks.", |s| s.requests_run),
     ("helenus_query_unprepared_total", Counter, "EXECUTEs of statements that were not there.", |s| s.unprepared),
@@ -121,12 +123,18 @@ const OF_TABLES: &[OfTable] = &[
     ("helenus_table_live_disk_space_bytes", Gauge, "Bytes of the table's live SSTables.", |t| t.disk_bytes),
     ("helenus_table_memtable_bytes", Gauge, "Memory of the table's memtables.", |t| t.memtable_bytes),
     ("helenus_table_reads_total", Counter, "Reads of the table begun, later pages aside.", |t| t.reads),
-    ("helenus_table_read_microseconds_total", Counter, "Time of the table's reads, estimated from some of them.", |t| {
-        t.read_micros.sum()
-    }),
-    ("helenus_table_write_microseconds_total", Counter, "Time of the table's writes, estimated from some of them.", |t| {
-        t.write_micros.sum()
-    }),
+    (
+        "helenus_table_read_microseconds_total",
+        Counter,
+        "Time of the table's reads, estimated from some of them.",
+        |t| t.read_micros.sum(),
+    ),
+    (
+        "helenus_table_write_microseconds_total",
+        Counter,
+        "Time of the table's writes, estimated from some of them.",
+        |t| t.write_micros.sum(),
+    ),
     ("helenus_table_mutations_total", Counter, "Mutations applied to the table.", |t| t.writes),
     (
         "helenus_table_bloom_filter_false_positives_total",

@@ -76,7 +76,7 @@ fn shown(table: &TableFacts, snapshots: u64) -> Value {
         "memtable_bytes": table.memtable_bytes, "memtable_partitions": table.memtable_partitions,
         "memtable_switches": table.flushes, "pending_flushes": table.memtables_frozen,
         "reads": table.reads, "writes": table.writes, "read_latency_us_mean": mean(&table.read_micros), "write_latency_us_mean": mean(&table.write_micros),
-        "bloom_filter_bytes": table.filter_bytes, 
+        "bloom_filter_bytes": table.filter_bytes,
         "bloom_filter_false_positives": table.filter_false_positives, "bloom_filter_false_ratio": false_ratio(table),
         "droppable_tombstone_ratio": droppable_ratio(table),
         "pending_compactions": table.compactions_waiting, "is_autocompaction_on": table.is_autocompaction_on,
@@ -123,7 +123,7 @@ async fn histograms(State(app): State<App>, Path(table): Path<String>) -> Reply 
     let table = one(&app, &table, false).await?;
     Ok(Json(json!({
         "partition_size": buckets(&table.partition_sizes), "cell_count": buckets(&table.cell_counts),
-        "read_latency": histogram(&table.read_micros), "write_latency": histogram(&table.write_micros), "sstables_per_read": null,
+        "read_latency": histogram(&table.read_micros), "write_latency": histogram(&table.write_micros), "sstables_per_read": histogram(&table.files_per_read),
     })))
 }
 
@@ -167,6 +167,7 @@ async fn figure(State(app): State<App>, Path((figure, path)): Path<(String, Stri
         "write" => table.writes.into(),
         "read_latency" => table.read_micros.sum().into(),
         "write_latency" => table.write_micros.sum().into(),
+        "sstables_per_read_histogram" => histogram(&table.files_per_read),
         "estimated_row_size_histogram" => buckets(&table.partition_sizes),
         "estimated_column_count_histogram" => buckets(&table.cell_counts),
         other => unreachable!("{other} is not in the list"),
@@ -174,7 +175,7 @@ async fn figure(State(app): State<App>, Path((figure, path)): Path<(String, Stri
 }
 
 /// The figures of tables that are counted.
-const FIGURES: [&str; 24] = [
+const FIGURES: [&str; 25] = [
     "live_ss_table_count",
     "live_disk_space_used",
     "total_disk_space_used",
@@ -197,6 +198,7 @@ const FIGURES: [&str; 24] = [
     "write",
     "read_latency",
     "write_latency",
+    "sstables_per_read_histogram",
     "estimated_row_size_histogram",
     "estimated_column_count_histogram",
 ];

@@ -5,8 +5,8 @@ use cql_protocol::request::{BatchQuery, Request};
 
 use super::Engine;
 use super::prepare::TEXT_NOW_BYTES_MAX;
-use crate::plan::{Action, Plan};
 use crate::Session;
+use crate::plan::{Action, Plan};
 
 /// The most of a statement that is told, characters.
 const STATEMENT_CHARACTERS_MAX: usize = 200;
@@ -44,8 +44,10 @@ impl Engine {
     /// What a prepared statement asks.
     #[cold]
     pub fn asked_by_id(&self, session: &Session, id: &[u8]) -> Asked {
-        let mut cache = self.inner.prepared.borrow_mut();
-        let prepared = <&[u8; 16]>::try_from(id).ok().and_then(|id| cache.get(id));
+        let prepared = match <&[u8; 16]>::try_from(id) {
+            Ok(id) => self.inner.prepared.borrow_mut().get(id).cloned(),
+            Err(_) => None,
+        };
         let Some(prepared) = prepared else { return Asked { keyspace: of_session(session), ..Asked::default() } };
         let keyspace = prepared.plan.keyspace().or(prepared.keyspace.as_deref());
         Asked {

@@ -90,6 +90,7 @@ impl Merge<'_> {
             }
             self.members = members;
             if !self.members.is_empty() {
+                self.outputs.count_merged(self.members.len());
                 self.partition(token, key).await?;
             }
         }
@@ -131,7 +132,7 @@ impl Merge<'_> {
             }
             self.items += 1;
             if self.items.is_multiple_of(ITEMS_PER_LOOK) {
-                self.outputs.pause().await;
+                self.outputs.pause().await?;
             }
         }
     }
@@ -200,7 +201,7 @@ impl Merge<'_> {
             }
             self.items += 1;
             if self.items.is_multiple_of(ITEMS_PER_LOOK) {
-                self.outputs.pause().await;
+                self.outputs.pause().await?;
             }
             self.outputs.write_out().await?;
         }
@@ -217,7 +218,7 @@ impl Merge<'_> {
         }
         self.items += 1;
         if self.items.is_multiple_of(ITEMS_PER_LOOK) {
-            self.outputs.pause().await;
+            self.outputs.pause().await?;
         }
         self.outputs.write_out().await
     }

@@ -47,6 +47,9 @@ pub enum CompactionError {
     /// The table was truncated or dropped meanwhile.
     #[error("the table was truncated or dropped meanwhile")]
     Unwanted,
+    /// An operator has stopped it.
+    #[error("the compaction was stopped by an operator")]
+    Stopped,
 }
 
 impl CompactionError {
@@ -106,6 +109,7 @@ impl Shard {
             Ok(()) => self.open_outputs(table, &outputs, &path).await,
             Err(error) => Err(error),
         };
+        let opened = opened.and_then(|opened| self.compactor().go_on().map(|()| opened));
         let opened = match opened {
             Ok(opened) => opened,
             Err(error) => {
@@ -116,12 +120,15 @@ impl Shard {
                 };
             }
         };
+        let bytes_out = opened.iter().map(|sstable| sstable.disk_bytes()).sum();
+        let merged = std::mem::take(&mut outputs.merged);
         let done = Compacted { inputs: inputs.all.len() as u64, outputs: opened.len() as u64, bytes: outputs.bytes };
         if !self.exchange(table, &inputs, &outputs, opened).await {
             stdx::sometimes!("truncated during a compaction");
             outputs.give_up().await;
             return Ok(None);
         }
+        self.compaction_ended(merged, (bytes, bytes_out));
         for (_, live) in &inputs.all {
             self.carry_out(&gone(live)).await;
         }
@@ -265,6 +272,7 @@ impl Shard {
             part: 0,
             counted: 0,
             bytes: 0,
+            merged: Vec::new(),
             looked_at: 0,
             is_wanted: Box::new(move || {
                 let engine = wanted.engine_ref();

@@ -123,7 +123,18 @@ impl Shard {
         if let Some(table) = self.engine_ref().tables.get(command.table) {
             table.count_read(command);
         }
+        self.sample_read(command);
         self.runtime().now()
+    }
+
+    /// Counts how many files a read is answered from.
+    fn count_files(&self, command: &ReadCommand<'_>, lanes: &Lanes) {
+        if command.after.is_none()
+            && let Some(table) = self.engine_ref().tables.get(command.table)
+        {
+            let files = lanes.origins.iter().filter(|origin| matches!(origin, Origin::File(_))).count();
+            table.files_per_read.add(files);
+        }
     }
 
     fn end_read(&self, command: &ReadCommand<'_>, began: Instant) {
@@ -132,18 +143,15 @@ impl Shard {
         }
     }
 
-    async fn read_untimed(
-        &self,
-        command: &ReadCommand<'_>,
-        sink: &mut impl RowSink,
-    ) -> Result<ReadDone, ReadError> {
+    async fn read_untimed(&self, command: &ReadCommand<'_>, sink: &mut impl RowSink) -> Result<ReadDone, ReadError> {
         let mut progress = Progress::from(command.after);
         let mut live = Live::new(sink, command);
         let mut permit = None;
         loop {
             let asked = ReadCommand { after: progress.after(), ..*command };
             let Some(lanes) = self.lanes(&asked) else {
-                let position = match self.read_part(&asked, live.sink()).expect("one memtable was just seen to have it") {
+                let position = match self.read_part(&asked, live.sink()).expect("one memtable was just seen to have it")
+                {
                     ReadEnd::Complete => return Ok(ReadDone::Complete),
                     ReadEnd::Stopped(position) => return Ok(ReadDone::Stopped(position)),
                     ReadEnd::Paused(position) => position,
@@ -157,6 +165,7 @@ impl Shard {
                 continue;
             };
             if permit.is_none() {
+                self.count_files(command, &lanes);
                 permit = Some(self.reads().acquire().await);
             }
             if let [Origin::File(file)] = lanes.origins.as_slice() {
@@ -205,6 +214,7 @@ impl Shard {
                 continue;
             };
             if permit.is_none() {
+                self.count_files(command, &lanes);
                 permit = Some(self.reads().acquire().await);
             }
             if let [Origin::File(file)] = lanes.origins.as_slice() {

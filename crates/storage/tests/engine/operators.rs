@@ -9,7 +9,7 @@ use std::time::Duration;
 use mutation::{ClusteringRef, LiveRow, ReadCommand};
 use runtime::{Group, Runtime};
 use storage::reader::ReadDone;
-use storage::{FilterCounts, Flow, RowSink, Shard, SnapshotError, TableFigures};
+use storage::{CompactionError, FilterCounts, Flow, RowSink, Shard, SnapshotError, TableFigures};
 use topology::{Token, token_of};
 
 use crate::harness::*;
@@ -250,6 +250,7 @@ fn what_reads_and_writes_take_is_told_by_table() {
             }
             let through = figures(&shard);
             assert_eq!(through.reads, 2 * rows);
+            assert_eq!(through.files_per_read.counts()[..3], [rows, rows, 0], "half of them of a file");
             assert_eq!(through.read_micros.count(), read.read_micros.count() + rows);
             assert!(through.read_micros.sum() > read.read_micros.sum(), "reads of the device take a microsecond");
         })
@@ -301,6 +302,61 @@ fn what_filters_do_is_counted() {
         shard.flush(TABLE).await.expect("it is flushed");
         shard.compact(TABLE).await.expect("the disk works");
         assert_eq!(figures(&shard).filter_counts, missed.filter_counts);
+    })
+    .expect("the shard opens");
+}
+
+#[test]
+fn a_compaction_that_is_stopped_leaves_everything_as_it_was() {
+    const FILES: u32 = 4;
+    const ROWS: u32 = 600;
+    let folder = Folder::new("stopped");
+    // Of 4 KiB each: what is written goes out several times.
+    let value: Vec<u8> = (0..4096u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    let data_files = || {
+        let entries = std::fs::read_dir(table_folder(&folder)).expect("there is a folder");
+        let names = entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("a name"));
+        names.filter(|name| name.ends_with("-Data.db") || name.contains("tmp")).count()
+    };
+    with_shard(&Setup::new(&folder, 1), async |runtime: Runtime, shard: Shard| {
+        for file in 0..FILES {
+            write_rows(&shard, TABLE, file * ROWS / 2..(file + 2) * ROWS / 2, &value).await;
+            shard.flush(TABLE).await.expect("it is flushed");
+        }
+        let rows = read_all_rows(&shard, TABLE).await;
+        assert!(!shard.stop_compaction(None), "none runs");
+        // So slow that it sleeps for minutes once it has written anything.
+        shard.set_compaction_throughput(4 << 10);
+        for number in 1..3 {
+            let compacting = shard.clone();
+            let compaction = runtime.spawn(Group::Compaction, async move { compacting.compact(TABLE).await });
+            let deadline = runtime.now() + Duration::from_secs(20);
+            while shard.running_compaction().is_none_or(|running| running.written == 0) {
+                assert!(runtime.now() < deadline, "nothing is written");
+                runtime.sleep(Duration::from_millis(1)).await;
+            }
+            assert!(!shard.stop_compaction(Some(number + 7)), "there is none of this number");
+            assert!(shard.stop_compaction(Some(number)));
+            let began = runtime.now();
+            let stopped = compaction.await;
+            assert!(matches!(stopped, Err(CompactionError::Stopped)), "{stopped:?}");
+            assert!(runtime.now() - began < Duration::from_secs(20), "it was slept through");
+            assert_eq!(shard.running_compaction(), None);
+            assert_eq!(data_files(), FILES as usize, "what it wrote is removed");
+            assert_eq!(read_all_rows(&shard, TABLE).await, rows);
+        }
+        assert_eq!(shard.compaction_history(), []);
+        shard.set_compaction_throughput(0);
+        shard.compact(TABLE).await.expect("it comes to its end");
+        assert_eq!((data_files(), read_all_rows(&shard, TABLE).await), (1, rows));
+        let history = shard.compaction_history();
+        let [ended] = history.as_slice() else { panic!("{history:?}") };
+        assert_eq!((ended.number, ended.keyspace.as_str(), ended.table.as_str()), (3, "ks", "t1"));
+        // The first and the last half of a file are in one alone, all others in two.
+        assert_eq!(ended.merged, [u64::from(ROWS), u64::from(ROWS / 2 * (FILES - 1))]);
+        let disk: u64 = figures(&shard).disk_bytes;
+        assert_eq!(ended.bytes_out, disk);
+        assert!(ended.bytes_in > ended.bytes_out * 3 / 2 && ended.ended_ms > 0, "{ended:?}");
     })
     .expect("the shard opens");
 }

@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use admin::{Answer, Buckets, KeyspaceFacts, NodeFacts, RequestFacts, RingNode, ShardFigures, SlowQuery, TableFacts, TableName};
+use admin::{
+    Answer, Buckets, KeyspaceFacts, NodeFacts, RequestFacts, RingNode, SampledFacts, SampledPartition, ShardFigures,
+    SlowQuery, TableFacts, TableName,
+};
 use query::system::{CQL_VERSION, NATIVE_PROTOCOL_VERSION, PARTITIONER, RELEASE_VERSION};
 use schema::{Keyspace, ReplicationStrategy};
 use server::NotableRequest;
@@ -154,6 +157,20 @@ impl Operator {
         })))
     }
 
+    pub(super) fn sampled(&self) -> SampledFacts {
+        let sampled = self.storage.end_sampling();
+        // A table may have been dropped meanwhile.
+        let partition = |sampled: &storage::SampledPartition| {
+            let (keyspace, table, key) = self.engine.partition_text(sampled.table, &sampled.key)?;
+            let table = TableName { keyspace, table };
+            Some(SampledPartition { table, key, count: sampled.count, error: sampled.error })
+        };
+        SampledFacts {
+            reads: sampled.reads.iter().filter_map(partition).collect(),
+            writes: sampled.writes.iter().filter_map(partition).collect(),
+        }
+    }
+
     /// Oldest first.
     pub(super) fn slow_queries(&self) -> Vec<SlowQuery> {
         let query = |request: NotableRequest| SlowQuery {
@@ -213,6 +230,7 @@ fn facts_of(figures: TableFigures) -> TableFacts {
         writes: figures.writes,
         read_micros: figures.read_micros,
         write_micros: figures.write_micros,
+        files_per_read: figures.files_per_read,
         compactions_waiting: u64::from(figures.wants_compaction),
         is_autocompaction_on: figures.is_autocompaction_on,
     }
