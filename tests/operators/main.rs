@@ -101,6 +101,117 @@ fn a_scrape_a_second_costs_less_than_a_hundredth_of_a_core() {
 }
 
 #[test]
+fn slow_and_large_requests_are_told() {
+    const INSERT: &str = "INSERT INTO k.t (p, v) VALUES (?, ?)";
+    const ROWS: i32 = 8;
+    const KEYSPACE: &str = "CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}";
+    // What waits for the disk takes longer than a microsecond.
+    let server = Builder::new("uring", 2).for_operators().configured("slow_query_log_timeout: 1us\n").start();
+    let mut connection = Connection::start(&server.address()).expect("connects");
+    connection.query(KEYSPACE).expect("a keyspace");
+    connection.query("CREATE TABLE k.t (p int PRIMARY KEY, v text)").expect("a table");
+    let insert = connection.prepare(INSERT).expect("prepared");
+    let long = "hidden".repeat(1 << 18);
+    for row in 0..ROWS {
+        // Some of these partitions are of the connection's shard, some are not.
+        let value = if row == 0 { long.as_str() } else { "hidden" };
+        connection.execute(&insert, &[&row.to_be_bytes(), value.as_bytes()]).expect("a row");
+    }
+    connection.query("SELECT v FROM k.t").expect("rows");
+    let told = get(server.api_port, "/helenus/slow_queries");
+    assert!(!told.contains("hidden"), "a bound value is told");
+    let told: serde_json::Value = serde_json::from_str(&told).expect("JSON");
+    let told = told.as_array().expect("a list");
+    let number = |query: &serde_json::Value, key: &str| query[key].as_u64().unwrap_or_else(|| panic!("{key}: {query}"));
+    assert!(told.windows(2).all(|pair| number(&pair[0], "when") >= number(&pair[1], "when")), "newest first: {told:?}");
+    for query in told {
+        assert!(query["client"].as_str().is_some_and(|client| client.starts_with("127.0.0.1:")), "{query}");
+        assert!(number(query, "shard") < 2 && number(query, "micros") > 0 && number(query, "bytes") >= 9, "{query}");
+    }
+    let count = |kind: &str, statement: &str| {
+        let is_it = |query: &&serde_json::Value| {
+            query["kind"] == kind && query["statement"] == statement && query["keyspace"] == "k"
+        };
+        told.iter().filter(is_it).count()
+    };
+    assert_eq!((count("write", INSERT), count("other", INSERT)), (ROWS as usize, 1), "{told:?}");
+    assert_eq!(count("read", "SELECT v FROM k.t"), 1, "{told:?}");
+    let large: Vec<_> = told.iter().filter(|query| number(query, "bytes") >= 1 << 20).collect();
+    assert_eq!((large.len(), &large[0]["kind"]), (1, &"read".into()), "{told:?}");
+    let metrics = get(server.metrics_port, "/metrics");
+    let sum = |name: &str| -> f64 {
+        let samples = metrics.lines().filter(|line| line.starts_with(&format!("{name}{{")));
+        samples.map(|line| line.rsplit(' ').next().and_then(|value| value.parse::<f64>().ok()).expect("a value")).sum()
+    };
+    assert_eq!(sum("helenus_transport_replies_large_total"), 1.0);
+    assert!(sum("helenus_transport_requests_slow_total") >= f64::from(ROWS));
+    drop(connection);
+    server.stop();
+
+    let server = Builder::new("epoll", 1).for_operators().configured("slow_query_log_timeout: 0ms\n").start();
+    let mut connection = Connection::start(&server.address()).expect("connects");
+    connection.query(KEYSPACE).expect("a keyspace");
+    assert_eq!(get(server.api_port, "/helenus/slow_queries"), "[]", "0 is for none");
+    drop(connection);
+    server.stop();
+}
+
+#[test]
+fn partitions_are_sampled_while_somebody_looks() {
+    let server = Builder::new("uring", 2).for_operators().start();
+    let mut connection = Connection::start(&server.address()).expect("connects");
+    for statement in [
+        "CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+        "CREATE TABLE k.t (p text, q int, v int, PRIMARY KEY ((p, q)))",
+        "CREATE TABLE k.u (p date PRIMARY KEY)",
+    ] {
+        connection.query(statement).expect("it is made");
+    }
+    let port = server.api_port;
+    // Looks for as long as requests are made, and not much longer.
+    let look = move |filters: &str| {
+        let target = format!("/storage_service/toppartitions/?duration=1500&list_size=2&capacity=16{filters}");
+        std::thread::spawn(move || serde_json::from_str::<serde_json::Value>(&get(port, &target)).expect("JSON"))
+    };
+    let use_it = |connection: &mut Connection, looking: &std::thread::JoinHandle<serde_json::Value>| {
+        let mut rounds = 0;
+        while !looking.is_finished() {
+            for statement in [
+                "INSERT INTO k.t (p, q, v) VALUES ('much', 1, 1)",
+                "INSERT INTO k.t (p, q, v) VALUES ('much', 1, 2)",
+                "INSERT INTO k.t (p, q, v) VALUES ('less', 2, 1)",
+                "SELECT * FROM k.t WHERE p = 'less' AND q = 2",
+                "INSERT INTO k.u (p) VALUES ('2020-02-02')",
+            ] {
+                connection.query(statement).expect("it is done");
+            }
+            rounds += 1;
+        }
+        assert!(rounds > 3, "{rounds} rounds");
+    };
+    let looking = look("&table_filters=k:t");
+    use_it(&mut connection, &looking);
+    let found = looking.join().expect("an answer");
+    assert_eq!((&found["write_cardinality"], &found["read_cardinality"]), (&2.into(), &1.into()), "{found}");
+    let (most, less) = (&found["write"][0], &found["write"][1]);
+    assert_eq!((&most["partition"], &less["partition"]), (&"much:1".into(), &"less:2".into()), "{found}");
+    assert!(most["count"].as_u64() > less["count"].as_u64() && most["error"] == 0, "{found}");
+    assert_eq!(found["read"][0]["partition"], "less:2", "{found}");
+
+    let looking = look("");
+    use_it(&mut connection, &looking);
+    let found = looking.join().expect("an answer");
+    assert_eq!((&found["write_cardinality"], found["write"].as_array().map(Vec::len)), (&3.into(), Some(2)), "{found}");
+    assert_eq!(found["write"][0]["partition"], "(k:t) much:1", "{found}");
+    // Nobody looks any more.
+    let looking = look("&keyspace_filters=k");
+    let found = looking.join().expect("an answer");
+    assert_eq!(found, serde_json::json!({"read_cardinality": 0, "read": [], "write_cardinality": 0, "write": []}));
+    drop(connection);
+    server.stop();
+}
+
+#[test]
 fn strangers_are_kept_out() {
     let server = Builder::new("uring", 1).for_operators().start();
     let (api, port) = (server.api_port, format!("{}", server.api_port));

@@ -4,6 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
+use cql_protocol::request::{Execute, Prepare, Value, ValuesBuffer};
 use cql_protocol::{Codec, Consistency, Query, QueryParams, Request, Startup, Version, segment};
 
 /// Bytes around the payload of a segment that is not compressed: length, flag and checksum before it, a checksum behind it.
@@ -92,6 +93,32 @@ impl Connection {
             Ok(answer)
         } else {
             Err(io::Error::other(format!("{text}: {}", String::from_utf8_lossy(&answer.body))))
+        }
+    }
+
+    /// Prepares a statement and gives its id.
+    pub fn prepare(&mut self, text: &str) -> io::Result<Vec<u8>> {
+        let mut frame = Vec::new();
+        Request::Prepare(Prepare { text, keyspace: None }).encode_frame(Version::V4, 1, &mut frame);
+        let answer = self.ask(&frame)?;
+        // The kind of the result, the id's length, the id.
+        let id = answer.body.get(6..22).filter(|_| answer.opcode == 0x08);
+        id.map(<[u8]>::to_vec).ok_or_else(|| io::Error::other(format!("PREPARE was answered {answer:?}")))
+    }
+
+    /// Runs a prepared statement with these values.
+    pub fn execute(&mut self, id: &[u8], values: &[&[u8]]) -> io::Result<Frame> {
+        let mut buffer = ValuesBuffer::new();
+        for value in values {
+            buffer.push(Value::Bytes(value)).map_err(io::Error::other)?;
+        }
+        let params = QueryParams { values: buffer.values(), ..QueryParams::new(Consistency::One) };
+        let mut frame = Vec::new();
+        Request::Execute(Execute { id, result_metadata_id: None, params }).encode_frame(Version::V4, 1, &mut frame);
+        let answer = self.ask(&frame)?;
+        match answer.opcode {
+            0x08 => Ok(answer),
+            _ => Err(io::Error::other(String::from_utf8_lossy(&answer.body).into_owned())),
         }
     }
 

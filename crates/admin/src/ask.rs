@@ -2,7 +2,10 @@
 
 use runtime::{Outside, OutsideResponder, OutsideSeat, ShardId, Unanswered};
 
-use crate::facts::{CompactionFacts, NodeFacts, ScrubFacts, ShardFigures, SnapshotFacts, TableFacts, TableName};
+use crate::facts::{
+    CompactionFacts, EndedCompactionFacts, NodeFacts, SampledFacts, ScrubFacts, ShardFigures, SlowQuery, SnapshotFacts,
+    TableFacts, TableName,
+};
 use crate::problem::Problem;
 
 /// Questions that may be under way per shard.
@@ -22,8 +25,23 @@ pub enum Question {
         /// Sizes and counts alone, without what has to be worked out.
         is_brief: bool,
     },
+    /// The last requests that were slow or large.
+    SlowQueries,
     /// The compaction under way.
     Compactions,
+    /// The last compactions that ended.
+    CompactionHistory,
+    /// Stop the compaction under way: the one of this number, or any.
+    StopCompaction(Option<u64>),
+    /// Count which partitions are read and written, from now on.
+    BeginSampling {
+        /// Of which tables; of all for none.
+        tables: Vec<TableName>,
+        /// How many partitions are counted at a time, of those that are read and of those that are written.
+        capacity: usize,
+    },
+    /// Do so no more, and say what was counted.
+    EndSampling,
     /// Have what is in memory of these tables written to files; of all for none.
     Flush(Vec<TableName>),
     /// Compact each of these tables to one file.
@@ -120,10 +138,16 @@ pub enum Answer {
     Figures(Box<ShardFigures>),
     /// To [`Question::Tables`].
     Tables(Vec<TableFacts>),
+    /// To [`Question::SlowQueries`].
+    SlowQueries(Vec<SlowQuery>),
     /// To [`Question::Compactions`].
     Compactions(Vec<CompactionFacts>),
     /// To [`Question::Scrub`].
     Scrubbed(ScrubFacts),
+    /// To [`Question::CompactionHistory`], oldest first.
+    CompactionHistory(Vec<EndedCompactionFacts>),
+    /// To [`Question::EndSampling`].
+    Sampled(SampledFacts),
     /// To [`SnapshotStep::List`].
     Snapshots(Vec<SnapshotFacts>),
     /// It is done.

@@ -110,6 +110,20 @@ pub struct RequestFacts {
     pub micros: LogHistogram,
 }
 
+/// A request that was slow, or whose reply was large.
+#[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "docs/internals/admin.md says what each of them means")]
+pub struct SlowQuery {
+    pub when_ms: i64,
+    pub keyspace: String,
+    pub statement: String,
+    pub micros: u64,
+    pub bytes: u64,
+    pub client: String,
+    /// Of [`RequestFacts`].
+    pub kind: &'static str,
+}
+
 /// One shard's counters.
 #[derive(Debug, Clone, Default)]
 #[allow(missing_docs, reason = "docs/guide/metrics.md says what each of them means")]
@@ -125,6 +139,8 @@ pub struct ShardFigures {
     pub overloaded: u64,
     pub protocol_errors: u64,
     pub events_dropped: u64,
+    pub requests_slow: u64,
+    pub replies_large: u64,
     pub by_kind: Vec<RequestFacts>,
     /// Name of an error and how often it was answered.
     pub errors: Vec<(&'static str, u64)>,
@@ -246,12 +262,18 @@ pub struct TableFacts {
     pub cells: f64,
     pub droppable: u64,
     pub filter_bytes: u64,
+    pub filter_true_positives: u64,
+    pub filter_false_positives: u64,
+    pub filter_negatives: u64,
     pub memtable_bytes: u64,
     pub memtable_partitions: u64,
     pub memtables_frozen: u64,
     pub flushes: u64,
     pub reads: u64,
     pub writes: u64,
+    pub read_micros: LogHistogram,
+    pub write_micros: LogHistogram,
+    pub files_per_read: LogHistogram,
     pub compactions_waiting: u64,
     pub is_autocompaction_on: bool,
 }
@@ -276,12 +298,18 @@ impl TableFacts {
         self.cells += other.cells;
         self.droppable += other.droppable;
         self.filter_bytes += other.filter_bytes;
+        self.filter_true_positives += other.filter_true_positives;
+        self.filter_false_positives += other.filter_false_positives;
+        self.filter_negatives += other.filter_negatives;
         self.memtable_bytes += other.memtable_bytes;
         self.memtable_partitions += other.memtable_partitions;
         self.memtables_frozen += other.memtables_frozen;
         self.flushes += other.flushes;
         self.reads += other.reads;
         self.writes += other.writes;
+        self.read_micros.merge(&other.read_micros);
+        self.write_micros.merge(&other.write_micros);
+        self.files_per_read.merge(&other.files_per_read);
         self.compactions_waiting += other.compactions_waiting;
         self.is_autocompaction_on &= other.is_autocompaction_on;
     }
@@ -308,6 +336,38 @@ pub struct CompactionFacts {
     pub table: TableName,
     pub written: u64,
     pub input: u64,
+}
+
+/// A compaction that ended on one shard.
+#[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "storage's figures say what each of them means")]
+pub struct EndedCompactionFacts {
+    pub number: u64,
+    pub table: TableName,
+    pub ended_ms: i64,
+    pub bytes_in: u64,
+    pub bytes_out: u64,
+    pub merged: Vec<u64>,
+}
+
+/// A partition and how often it was seen on one shard.
+#[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct SampledPartition {
+    pub table: TableName,
+    /// Its key, for people.
+    pub key: String,
+    pub count: u64,
+    /// By how much the count may be too high.
+    pub error: u64,
+}
+
+/// The partitions of one shard that were seen most.
+#[derive(Debug, Clone, Default)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct SampledFacts {
+    pub reads: Vec<SampledPartition>,
+    pub writes: Vec<SampledPartition>,
 }
 
 /// A table's part of a snapshot.

@@ -20,8 +20,8 @@ pub use ask::{
     Answer, DrainStep, Question, QuestionResponder, QuestionSeat, Questions, Refusal, SnapshotStep, questions,
 };
 pub use facts::{
-    Buckets, CompactionFacts, KeyspaceFacts, NodeFacts, RequestFacts, RingNode, ScrubFacts, ShardFigures,
-    SnapshotFacts, TableFacts, TableName,
+    Buckets, CompactionFacts, EndedCompactionFacts, KeyspaceFacts, NodeFacts, RequestFacts, RingNode, SampledFacts,
+    SampledPartition, ScrubFacts, ShardFigures, SlowQuery, SnapshotFacts, TableFacts, TableName,
 };
 pub use listen::{Bound, Endpoint, ListenError, bind};
 pub use logging::LogLevel;

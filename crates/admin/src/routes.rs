@@ -5,6 +5,7 @@ mod compaction;
 mod health;
 mod node;
 mod requests;
+mod sampling;
 mod snapshots;
 mod tables;
 
@@ -27,6 +28,7 @@ pub(crate) fn api(app: &App) -> Router {
             .merge(snapshots::routes())
             .merge(tables::routes())
             .merge(requests::routes())
+            .merge(sampling::routes())
             .merge(metrics_path()),
         app,
     )

@@ -33,12 +33,14 @@ struct Inner {
     mode: AtomicU8,
     snapshots: Mutex<()>,
     drain: Mutex<()>,
+    sampling: Arc<Mutex<()>>,
 }
 
 impl App {
     pub(crate) fn new(questions: Questions, log_level: LogLevel, version: &'static str) -> Self {
         let (mode, snapshots, drain) = (AtomicU8::new(Mode::Normal as u8), Mutex::new(()), Mutex::new(()));
-        App { inner: Arc::new(Inner { questions, log_level, version, mode, snapshots, drain }) }
+        let sampling = Arc::default();
+        App { inner: Arc::new(Inner { questions, log_level, version, mode, snapshots, drain, sampling }) }
     }
 
     pub(crate) fn questions(&self) -> &Questions {
@@ -74,6 +76,11 @@ impl App {
     /// Held by the drain that is under way.
     pub(crate) fn drain(&self) -> &Mutex<()> {
         &self.inner.drain
+    }
+
+    /// Held while partitions are sampled.
+    pub(crate) fn sampling(&self) -> &Arc<Mutex<()>> {
+        &self.inner.sampling
     }
 
     pub(crate) async fn ask(&self, shard: u16, question: Question) -> Result<Answer, Problem> {

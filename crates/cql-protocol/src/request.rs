@@ -114,6 +114,22 @@ pub fn message<'a>(header: &FrameHeader, body: &'a [u8]) -> Result<&'a [u8], Dec
     Ok(reader.rest())
 }
 
+/// The id of the prepared statement that a request runs; of a batch, of its first. Nothing else of the message is looked at.
+#[inline]
+pub fn first_prepared(opcode: Opcode, message: &[u8]) -> Option<[u8; 16]> {
+    /// Of an id: its length.
+    const LENGTH_BYTES: usize = 2;
+    /// Before the first statement of a batch: its kind, the count of statements, and what the first is.
+    const BATCH_BYTES: usize = 4;
+    const IS_PREPARED: u8 = 1;
+    let place = match opcode {
+        Opcode::Execute => 0,
+        Opcode::Batch if message.get(BATCH_BYTES - 1) == Some(&IS_PREPARED) => BATCH_BYTES,
+        _ => return None,
+    };
+    message.get(place + LENGTH_BYTES..)?.first_chunk().copied()
+}
+
 /// A request's frame that is being appended to a buffer.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestFrame {

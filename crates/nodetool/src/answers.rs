@@ -73,6 +73,27 @@ pub(crate) struct Compaction {
     pub(crate) unit: String,
 }
 
+/// `/compaction_manager/compaction_history`
+#[derive(Debug, Deserialize)]
+pub(crate) struct EndedCompaction {
+    pub(crate) id: String,
+    pub(crate) ks: String,
+    pub(crate) cf: String,
+    /// Milliseconds since 1970.
+    pub(crate) compacted_at: u64,
+    pub(crate) bytes_in: u64,
+    pub(crate) bytes_out: u64,
+    #[serde(default)]
+    pub(crate) rows_merged: Vec<Merged>,
+}
+
+/// How many partitions were in so many files.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Merged {
+    pub(crate) key: u64,
+    pub(crate) value: u64,
+}
+
 /// `/compaction_manager/metrics/pending_tasks_by_table`
 #[derive(Debug, Deserialize)]
 pub(crate) struct Pending {

@@ -86,6 +86,11 @@ pub(crate) enum Command {
     /// Compactions that run and wait
     #[command(name = "compactionstats")]
     CompactionStats(CompactionStats),
+    /// Compactions that ended
+    #[command(name = "compactionhistory")]
+    CompactionHistory(CompactionHistory),
+    /// Stop compactions that run; what they were about stays as it was
+    Stop(Stop),
     /// The limit of compactions' throughput
     #[command(name = "getcompactionthroughput")]
     GetCompactionThroughput(GetCompactionThroughput),
@@ -236,6 +241,26 @@ pub(crate) struct CompactionStats {
     /// Print the columns of `system_views.sstable_tasks`
     #[arg(short = 'V', long)]
     pub(crate) vtable: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompactionHistory {
+    /// Print json or yaml
+    #[arg(short = 'F', long)]
+    pub(crate) format: Option<String>,
+    /// Print bytes as KiB, MiB, GiB, TiB
+    #[arg(short = 'H', long)]
+    pub(crate) human_readable: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Stop {
+    /// (-id) The one of this id, as compactionstats prints it
+    #[arg(long)]
+    pub(crate) compaction_id: Option<String>,
+    /// Those of this type: COMPACTION
+    #[arg(value_name = "TYPE")]
+    pub(crate) kind: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -2,6 +2,7 @@
 
 mod autocompaction;
 mod compaction;
+mod compactionhistory;
 mod compactionstats;
 mod describecluster;
 mod gossipinfo;
@@ -39,6 +40,8 @@ pub(crate) fn run(command: &Command, node: &mut dyn Surroundings) -> Result<Answ
         Command::GarbageCollect(arguments) => compaction::collect_garbage(arguments, node),
         Command::Scrub(arguments) => scrub::run(arguments, node),
         Command::CompactionStats(arguments) => compactionstats::run(arguments, node),
+        Command::CompactionHistory(arguments) => compactionhistory::run(arguments, node),
+        Command::Stop(arguments) => compaction::stop(arguments, node),
         Command::GetCompactionThroughput(arguments) => compaction::throughput(arguments, node),
         Command::SetCompactionThroughput(arguments) => compaction::set_throughput(arguments, node),
         Command::EnableAutoCompaction(arguments) => autocompaction::turn(arguments, true, node),

@@ -78,6 +78,30 @@ pub(crate) fn hours(seconds: u64) -> String {
     format!("{}h{:02}m{:02}s", seconds / 3600, seconds / 60 % 60, seconds % 60)
 }
 
+/// Milliseconds since 1970 as Java prints a date and time without a zone: `2025-11-22T09:15:37.123`, without what is zero at its end. Of UTC.
+pub(crate) fn date_and_time(ms: u64) -> String {
+    const DAY_MS: u64 = 86_400_000;
+    let (days, rest) = (ms / DAY_MS, ms % DAY_MS);
+    // Years that begin in March, so that the day that not all of them have is their last.
+    let days = days + 719_468;
+    let (era, of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let march_month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * march_month + 2) / 5 + 1;
+    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    let (minutes, seconds, ms) = (rest / 60_000, rest / 1000 % 60, rest % 1000);
+    let mut text = format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}", minutes / 60, minutes % 60);
+    if seconds > 0 || ms > 0 {
+        text += &format!(":{seconds:02}");
+    }
+    if ms > 0 {
+        text += &format!(".{ms:03}");
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,6 +122,21 @@ mod tests {
         }
         assert_eq!(hours(47), "0h00m47s");
         assert_eq!(double(38.277_777_777_777_78), "38.27777777777778");
+    }
+
+    #[test]
+    fn dates_are_javas() {
+        for (ms, expected) in [
+            (0, "1970-01-01T00:00"),
+            (951_782_399_999, "2000-02-28T23:59:59.999"),
+            (951_868_799_000, "2000-02-29T23:59:59"),
+            (951_868_800_000, "2000-03-01T00:00"),
+            (1_709_164_805_007, "2024-02-29T00:00:05.007"),
+            (1_763_802_937_123, "2025-11-22T09:15:37.123"),
+            (4_107_542_400_000, "2100-03-01T00:00"),
+        ] {
+            assert_eq!(date_and_time(ms), expected);
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 use std::ffi::OsString;
 
-const LONG: [(&str, &str); 11] = [
+const LONG: [(&str, &str); 12] = [
     ("-pw", "--password"),
     ("-pwf", "--password-file"),
     ("-pp", "--print-port"),
@@ -16,6 +16,7 @@ const LONG: [(&str, &str); 11] = [
     ("-st", "--start-token"),
     ("-et", "--end-token"),
     ("-nt", "--no-ttl"),
+    ("-id", "--compaction-id"),
 ];
 
 /// The arguments with every such option spelt out.

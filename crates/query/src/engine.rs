@@ -4,6 +4,7 @@
 //! all. What must wait (another shard, a full log buffer, a long read, a schema change) is run as a task by
 //! [`Engine::run`], from a copy of its frame.
 
+mod asked;
 mod batch;
 mod control;
 mod ddl;
@@ -16,6 +17,8 @@ mod reply;
 mod run;
 mod virtual_read;
 mod write;
+
+pub use asked::Asked;
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;

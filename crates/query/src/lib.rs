@@ -19,7 +19,7 @@ mod prepared;
 mod session;
 pub mod system;
 
-pub use engine::{Engine, EngineStats};
+pub use engine::{Asked, Engine, EngineStats};
 pub use node::NodeInfo;
 pub use outcome::{Outcome, refuse_text};
 pub use parts::{EngineOptions, EngineParts, EngineSeats, engine_seats};

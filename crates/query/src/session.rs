@@ -59,6 +59,11 @@ impl Session {
         self.inner.requests.set(self.inner.requests.get() + 1);
     }
 
+    /// Where its client is; `None`: it has none.
+    pub fn client(&self) -> Option<SocketAddr> {
+        self.inner.place.get().map(|place| place.address)
+    }
+
     /// The keyspace of the last USE.
     pub fn keyspace(&self) -> Option<Rc<str>> {
         self.inner.keyspace.borrow().clone()

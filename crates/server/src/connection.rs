@@ -35,7 +35,7 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 pub(crate) struct Connection {
     pub(crate) server: Rc<Inner>,
     stream: TcpStream,
-    session: Session,
+    pub(crate) session: Session,
     /// The port SUPPORTED names for shard-aware drivers.
     shard_aware_port: Option<u16>,
     output: RefCell<Output>,

@@ -8,10 +8,12 @@ mod buffers;
 mod connection;
 mod events;
 mod limits;
+mod notable;
 mod requests;
 mod server;
 
 pub use acceptor::{ListenError, Listeners, Listening};
 pub use limits::Limits;
+pub use notable::NotableRequest;
 pub use requests::RequestKind;
 pub use server::{Seat, Server, ServerStats, seats};

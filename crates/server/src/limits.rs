@@ -26,6 +26,10 @@ pub struct Limits {
     pub out_bytes_max: usize,
     /// Unsent replies up to which events are still pushed; beyond it they are dropped for this connection.
     pub event_bytes_max: usize,
+    /// A request that took as many microseconds is noted as slow; `u64::MAX`: none is. Default 500 ms, Cassandra's.
+    pub slow_request_micros: u64,
+    /// A request whose reply has as many bytes is noted as large.
+    pub large_reply_bytes: usize,
 }
 
 impl Default for Limits {
@@ -39,6 +43,8 @@ impl Default for Limits {
             shard_bytes_in_flight_max: 256 << 20,
             out_bytes_max: 1 << 20,
             event_bytes_max: 4 << 20,
+            slow_request_micros: 500_000,
+            large_reply_bytes: 1 << 20,
         }
     }
 }

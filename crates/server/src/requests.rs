@@ -106,11 +106,12 @@ impl Requests {
         }
     }
 
-    /// Counts requests that took from `arrived` to `now`.
+    /// Counts requests that took from `arrived` to `now`. Gives that in microseconds.
     #[inline]
-    pub(crate) fn count(&mut self, kind: RequestKind, arrived: Instant, now: Instant, times: u64) {
-        let micros = u64::try_from(now.saturating_since(arrived).as_micros()).unwrap_or(u64::MAX);
+    pub(crate) fn count(&mut self, kind: RequestKind, arrived: Instant, now: Instant, times: u64) -> u64 {
+        let micros = micros_between(arrived, now);
         self.micros[kind as usize].add(micros, times);
+        micros
     }
 
     /// Each kind with what its requests took, microseconds.
@@ -122,6 +123,12 @@ impl Requests {
     pub(crate) fn errors(&self) -> Vec<(&'static str, u64)> {
         ERRORS.iter().zip(self.errors).map(|((_, name), count)| (*name, count)).collect()
     }
+}
+
+/// What a request took.
+#[inline]
+pub(crate) fn micros_between(arrived: Instant, now: Instant) -> u64 {
+    u64::try_from(now.saturating_since(arrived).as_micros()).unwrap_or(u64::MAX)
 }
 
 #[inline]

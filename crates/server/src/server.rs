@@ -15,6 +15,7 @@ use crate::budget::Budget;
 use crate::buffers::Buffers;
 use crate::connection::{self, Connection};
 use crate::events;
+use crate::notable::{Notable, NotableRequest};
 use crate::requests::Requests;
 
 /// How long a drained server waits for its clients to close.
@@ -65,6 +66,10 @@ pub struct ServerStats {
     pub protocol_errors: u64,
     /// Events dropped because the client does not read.
     pub events_dropped: u64,
+    /// Requests that were slow.
+    pub requests_slow: u64,
+    /// Requests whose replies were large.
+    pub replies_large: u64,
 }
 
 /// State of a shard's server.
@@ -75,6 +80,7 @@ pub(crate) struct Inner {
     pub(crate) buffers: Rc<Buffers>,
     pub(crate) stats: Cell<ServerStats>,
     pub(crate) requests: RefCell<Requests>,
+    pub(crate) notable: RefCell<Notable>,
     pub(crate) connections: RefCell<BTreeMap<u64, Rc<Connection>>>,
     next_connection: Cell<u64>,
     pub(crate) draining: Cell<bool>,
@@ -97,6 +103,7 @@ impl Server {
             buffers: Rc::default(),
             stats: Cell::default(),
             requests: RefCell::default(),
+            notable: RefCell::default(),
             connections: RefCell::default(),
             next_connection: Cell::new(0),
             draining: Cell::new(false),
@@ -130,6 +137,8 @@ impl Server {
             overloaded: self.inner.budget.refused(),
             requests_under_way: self.inner.budget.tasks() as u64,
             bytes_in_flight: self.inner.budget.bytes() as u64,
+            requests_slow: self.inner.notable.borrow().slow_count(),
+            replies_large: self.inner.notable.borrow().large_count(),
             ..self.inner.stats.get()
         }
     }
@@ -137,6 +146,11 @@ impl Server {
     /// Each kind of requests with the microseconds that each took, from its arrival until its reply was ready to be sent.
     pub fn requests_by_kind(&self) -> Vec<(&'static str, LogHistogram)> {
         self.inner.requests.borrow().by_kind()
+    }
+
+    /// The last requests that were slow or whose replies were large, oldest first.
+    pub fn notable_requests(&self) -> Vec<NotableRequest> {
+        self.inner.notable.borrow().all()
     }
 
     /// Each error and how often a request was answered with it.

@@ -6,11 +6,12 @@ use std::rc::Rc;
 
 use schema::TableId;
 use sstable::statistics::EstimatedHistogram;
+use stdx::LogHistogram;
 
 use crate::compaction::strategy::Strategy;
 use crate::reader::READS_MAX;
 use crate::shard::Shard;
-use crate::sstable::ReadCounts;
+use crate::sstable::{FilterCounts, ReadCounts};
 use crate::tables::{LiveFile, TableState};
 
 /// What waits and what runs on a shard, and the caches it keeps.
@@ -73,6 +74,10 @@ pub struct TableFigures {
     pub droppable: u64,
     /// Bytes of Bloom filters.
     pub filter_bytes: u64,
+    /// How often filters let reads of one partition through, rightly or not.
+    pub filter_counts: FilterCounts,
+    /// How often they kept one from a file.
+    pub filter_negatives: u64,
     /// Bytes of memtables.
     pub memtable_bytes: u64,
     /// Partitions in memtables.
@@ -85,6 +90,12 @@ pub struct TableFigures {
     pub reads: u64,
     /// Mutations that were applied since the start.
     pub writes: u64,
+    /// What reads took, microseconds, estimated from some of them.
+    pub read_micros: LogHistogram,
+    /// The same of writes.
+    pub write_micros: LogHistogram,
+    /// How many files each read was answered from.
+    pub files_per_read: LogHistogram,
     /// Whether its strategy wants a compaction.
     pub wants_compaction: bool,
     /// Whether it is compacted unasked.
@@ -132,6 +143,25 @@ pub struct RunningCompaction {
     pub written: u64,
     /// Bytes of its inputs' data, before compression.
     pub input: u64,
+}
+
+/// A compaction that came to its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndedCompaction {
+    /// That of [`RunningCompaction`].
+    pub number: u64,
+    /// The table's keyspace.
+    pub keyspace: String,
+    /// The table.
+    pub table: String,
+    /// When its files were exchanged, milliseconds since 1970.
+    pub ended_ms: i64,
+    /// Bytes on the disk of the files that it read.
+    pub bytes_in: u64,
+    /// Those of the files that it wrote.
+    pub bytes_out: u64,
+    /// Partitions that were in one of the files, in two, in three and so on.
+    pub merged: Vec<u64>,
 }
 
 impl Shard {
@@ -220,12 +250,17 @@ impl Shard {
             cells: 0.0,
             droppable: 0,
             filter_bytes: 0,
+            filter_counts: table.filter_counts(),
+            filter_negatives: table.filter_negatives.get(),
             memtable_bytes: memtables().map(|memtable| memtable.bytes() as u64).sum(),
             memtable_partitions: memtables().map(|memtable| u64::from(memtable.partition_count())).sum(),
             memtables_frozen: table.frozen.len() as u64,
             flushes: table.flushes,
             reads: table.reads.get(),
             writes: table.writes,
+            read_micros: table.read_latencies.micros(),
+            write_micros: table.write_latencies.micros(),
+            files_per_read: table.files_per_read.of_all(table.reads.get()),
             wants_compaction: false,
             is_autocompaction_on: self.compacts_unasked(&table.definition),
         }

@@ -12,11 +12,13 @@ mod error;
 mod figures;
 mod flush;
 mod generation;
+mod latencies;
 mod manifest;
 mod memtable;
 mod options;
 pub mod reader;
 mod recovery;
+mod sampling;
 mod shard;
 mod sink;
 mod snapshot;
@@ -30,14 +32,16 @@ pub use batchlog::{BatchId, UnfinishedBatch};
 pub use cache::CacheCounters;
 pub use compaction::{Compacted, CompactionError, Garbage, Scrubbed};
 pub use error::{ApplyError, FlushError, OpenError, SyncError};
-pub use figures::{Buckets, RunningCompaction, StorageLoad, TableFigures};
+pub use figures::{Buckets, EndedCompaction, RunningCompaction, StorageLoad, TableFigures};
 pub use options::{ReplayPosition, StorageOptions, SyncMode, Truncations};
 pub use recovery::bring_in_uploads;
+pub use sampling::{Sampled, SampledPartition};
 pub use shard::{Ack, LogSequence, Shard, StorageStats};
 pub use sink::{DataSink, Flow, ReadEnd, RowSink};
 pub use snapshot::{SnapshotError, SnapshotFigures};
 pub use sstable::{
-    Estimates, PageCache, ReadCounts, ReadError, ReadWindow, Sstable, SstableInfo, SstableWriter, WriteError,
+    Estimates, FilterCounts, PageCache, ReadCounts, ReadError, ReadWindow, Sstable, SstableInfo, SstableWriter,
+    WriteError,
 };
 pub use steps::is_small;
 pub use waiting::Waiting;

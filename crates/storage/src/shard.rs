@@ -20,11 +20,13 @@ use crate::commitlog::{
 use crate::compaction::{Compacted, Compactor};
 use crate::error::{ApplyError, OpenError, SyncError};
 use crate::flush::Flusher;
+use crate::latencies::TimedWrites;
 use crate::manifest::{Manifest, Manifests};
 use crate::memtable::{ChunkPool, Memtable, Scratch};
 use crate::options::{ReplayPosition, StorageOptions, Truncations};
 use crate::reader::READS_MAX;
 use crate::recovery::{Found, FoundFiles};
+use crate::sampling::Sampling;
 use crate::sink::{DataSink, ReadEnd, RowSink};
 use crate::sstable::PageCache;
 use crate::tables::{TableState, Tables};
@@ -96,6 +98,8 @@ struct Inner {
     manifests: Manifests,
     manifest: Manifest,
     pages: Rc<PageCache>,
+    timed_writes: TimedWrites,
+    sampling: Sampling,
     /// Reads of several memtables and files that may be under way.
     reads: Semaphore,
     flusher: Flusher,
@@ -175,6 +179,8 @@ impl Shard {
             manifests,
             manifest: files.manifest,
             pages,
+            timed_writes: TimedWrites::default(),
+            sampling: Sampling::default(),
             reads: Semaphore::new(READS_MAX),
             flusher,
             compactor,
@@ -226,6 +232,14 @@ impl Shard {
         &self.inner.pages
     }
 
+    pub(crate) fn sampling(&self) -> &Sampling {
+        &self.inner.sampling
+    }
+
+    pub(crate) fn timed_writes(&self) -> &TimedWrites {
+        &self.inner.timed_writes
+    }
+
     pub(crate) fn flusher(&self) -> &Flusher {
         &self.inner.flusher
     }
@@ -273,17 +287,24 @@ impl Shard {
         let mut ack = Ack::Now;
         if table.is_durable {
             log.check(mutation.bytes().len())?;
+        }
+        let timed = self.begin_timed_write(&table.write_latencies, table.id);
+        if table.is_durable {
             let sequence = log.append(table.id, &mut table.mark, mutation.bytes());
             if !log.acknowledges_at_once() {
                 ack = Ack::When(sequence);
             }
         }
         table.memtable.apply(pool, scratch, &mutation);
+        self.sample_write(&mutation);
         table.writes += 1;
         counts.mutations += 1;
         let is_alarming = pool.is_alarming();
         let is_cache_to_shrink = cache.is_to_shrink(pool.used());
         drop(engine);
+        if let Some(timed) = timed {
+            self.end_timed_write(timed, ack);
+        }
         if is_alarming {
             self.wake_flusher();
         }
@@ -296,16 +317,26 @@ impl Shard {
     /// Applies mutations as one record of the log: after a crash all of them are there or none. One call: for what
     /// [`is_small`](crate::is_small); the rest is for [`Shard::apply_in_steps`].
     pub fn apply_batch(&self, mutations: &[&[u8]]) -> Result<Ack, ApplyError> {
-        {
+        let timed = {
             let engine = self.inner.engine.borrow();
             let mut needed = Memtable::bytes_needed_once();
+            let mut first = None;
             for mutation in mutations {
                 let mutation = MutationRef::decode(mutation)?;
                 needed = needed.saturating_add(Memtable::bytes_needed_among_others(&mutation));
+                first.get_or_insert(mutation.table());
             }
             self.check_room(&engine.pool, needed)?;
+            // A batch is timed as one write of its first table.
+            first
+                .and_then(|table| engine.tables.get(table))
+                .and_then(|table| self.begin_timed_write(&table.write_latencies, table.id))
+        };
+        let ack = self.apply_unbounded(mutations, false)?;
+        if let Some(timed) = timed {
+            self.end_timed_write(timed, ack);
         }
-        self.apply_unbounded(mutations, false)
+        Ok(ack)
     }
 
     /// [`Shard::apply_batch`] for what another shard count's log held: without regard to the memory budget, and logged again
@@ -334,6 +365,7 @@ impl Shard {
             let mutation = MutationRef::decode(mutation)?;
             let table = tables.get_mut(mutation.table()).expect("all tables were found above");
             table.memtable.apply(pool, scratch, &mutation);
+            self.sample_write(&mutation);
             if is_durable {
                 log.note(table.id, &mut table.mark);
             }
@@ -385,26 +417,60 @@ impl Shard {
     #[inline]
     pub fn read(&self, command: &ReadCommand<'_>, sink: &mut impl RowSink) -> Option<ReadEnd> {
         let engine = self.inner.engine.borrow();
-        match engine.tables.get(command.table) {
-            Some(table) => engine.served(table, command).map(|alone| {
-                table.count_read(command);
-                alone.read(command, sink)
-            }),
-            None => Some(ReadEnd::Complete),
+        let Some(table) = engine.tables.get(command.table) else { return Some(ReadEnd::Complete) };
+        let alone = engine.served(table, command)?;
+        Some(self.timed_read(table, command, alone.hit().is_some(), || alone.read(command, sink)))
+    }
+
+    /// A read in one call, which is counted, and timed if it is one of those that are.
+    #[inline]
+    fn timed_read(
+        &self,
+        table: &TableState,
+        command: &ReadCommand<'_>,
+        is_cached: bool,
+        read: impl FnOnce() -> ReadEnd,
+    ) -> ReadEnd {
+        if command.after.is_some() {
+            // A later page.
+            return read();
         }
+        table.count_read(command);
+        if !is_cached {
+            table.count_filtered(command, 0);
+        }
+        self.sample_read(command);
+        let Some(times) = table.read_latencies.next() else { return read() };
+        let began = self.inner.runtime.now();
+        let end = read();
+        // One that pauses goes on as a task: this was a part of it.
+        if !matches!(end, ReadEnd::Paused(_)) {
+            table.read_latencies.add(self.inner.runtime.now() - began, times);
+        }
+        end
+    }
+
+    /// [`Shard::read`], not counted: a part of a read that is.
+    pub(crate) fn read_part(&self, command: &ReadCommand<'_>, sink: &mut impl RowSink) -> Option<ReadEnd> {
+        let engine = self.inner.engine.borrow();
+        let Some(table) = engine.tables.get(command.table) else { return Some(ReadEnd::Complete) };
+        Some(engine.served(table, command)?.read(command, sink))
+    }
+
+    /// [`Shard::read_data`], not counted: a part of a read that is.
+    pub(crate) fn read_data_part(&self, command: &ReadCommand<'_>, sink: &mut impl DataSink) -> Option<ReadEnd> {
+        let engine = self.inner.engine.borrow();
+        let Some(table) = engine.tables.get(command.table) else { return Some(ReadEnd::Complete) };
+        Some(engine.served(table, command)?.read_data(command, sink))
     }
 
     /// Hands all that `command` asks for to `sink`, deletions too. Bounded: a long read pauses. `None`: the sink was given
     /// nothing, for not all of it is in one memtable; [`Shard::read_data_through`] reads it.
     pub fn read_data(&self, command: &ReadCommand<'_>, sink: &mut impl DataSink) -> Option<ReadEnd> {
         let engine = self.inner.engine.borrow();
-        match engine.tables.get(command.table) {
-            Some(table) => engine.served(table, command).map(|alone| {
-                table.count_read(command);
-                alone.read_data(command, sink)
-            }),
-            None => Some(ReadEnd::Complete),
-        }
+        let Some(table) = engine.tables.get(command.table) else { return Some(ReadEnd::Complete) };
+        let alone = engine.served(table, command)?;
+        Some(self.timed_read(table, command, alone.hit().is_some(), || alone.read_data(command, sink)))
     }
 
     /// Rises when what a table is read from changes otherwise than by writes to its memtable.

@@ -21,7 +21,7 @@ pub use data_file::ReadWindow;
 pub use error::{ReadError, WriteError};
 pub use info::{Estimates, SstableInfo};
 pub use pages::{PageCache, ReadCounts};
-pub use reader::Sstable;
+pub use reader::{FilterCounts, Sstable};
 pub use salvage::{Salvage, Salvaged};
 pub use scan::{At, Scan};
 pub use writer::SstableWriter;

@@ -98,6 +98,7 @@ impl Shard {
 
     async fn apply_steps(&self, mutations: &[impl AsRef<[u8]>], is_adopted: bool) -> Result<Ack, ApplyError> {
         stdx::sometimes!("write in steps");
+        let timed = if is_adopted { None } else { self.begin_timed_steps(mutations) };
         let checked = self.check_in_steps(mutations).await?;
         let length = checked.checksum.length();
         let mut waiting = self.waiting();
@@ -112,6 +113,9 @@ impl Shard {
             self.merge_in_steps(mutation.as_ref(), &contents, &mut reservation).await;
         }
         drop(reservation);
+        if let Some(timed) = timed {
+            self.end_timed_write(timed, ack);
+        }
         self.flush_if_due();
         Ok(ack)
     }
@@ -202,6 +206,7 @@ impl Shard {
         if bytes.len() >= OWN_CHUNK_MIN {
             self.make_chunk_ahead(bytes.len() + ENTRY_SLACK).await;
         }
+        self.sample_write(&mutation);
         let mut merge = Merge::of(&mutation);
         let mut is_first = true;
         while merge.has_more() {
@@ -216,6 +221,7 @@ impl Shard {
                 let Some(table) = table else { break };
                 table.memtable.merge_some(pool, scratch, &mut merge, ITEMS_PER_STEP);
                 counts.mutations += u64::from(is_first);
+                table.writes += u64::from(is_first);
                 is_first = false;
             }
             self.runtime().maybe_yield().await;

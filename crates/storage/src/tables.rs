@@ -4,14 +4,15 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use mutation::ReadCommand;
+use mutation::{KeyRange, ReadCommand};
 use planted::{Bug, Planted};
 use schema::{Schema, Table, TableId};
 
 use crate::cache::Marks;
+use crate::latencies::{FilesPerRead, Latencies};
 use crate::memtable::{ChunkPool, Memtable, TableShape};
 use crate::options::ReplayPosition;
-use crate::sstable::Sstable;
+use crate::sstable::{FilterCounts, Sstable};
 
 /// Which content of a table it is. What was to be merged into one must not be merged into the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,6 +94,14 @@ pub struct TableState {
     pub marks: Marks,
     /// Reads begun since the start.
     pub reads: Cell<u64>,
+    /// What reads and writes took.
+    pub read_latencies: Latencies,
+    pub write_latencies: Latencies,
+    pub files_per_read: FilesPerRead,
+    /// How often a Bloom filter kept a read of one partition from a file, since the start.
+    pub filter_negatives: Cell<u64>,
+    /// How often filters of files that are gone let reads through.
+    pub filter_counts_gone: FilterCounts,
     /// Mutations applied, and memtables that became files, since the start.
     pub writes: u64,
     pub flushes: u64,
@@ -138,10 +147,38 @@ impl TableState {
         }
     }
 
+    /// Reads some of its files no more. What their filters did still counts.
+    pub fn remove_files(&mut self, is_gone: impl Fn(&LiveFile) -> bool) {
+        let gone = self.files.iter().filter(|file| is_gone(file)).map(|file| file.sstable.filter_counts());
+        self.filter_counts_gone = gone.fold(self.filter_counts_gone, FilterCounts::plus);
+        self.files.retain(|file| !is_gone(file));
+    }
+
+    /// How often filters let reads through, since the start.
+    pub fn filter_counts(&self) -> FilterCounts {
+        let live = self.files.iter().map(|file| file.sstable.filter_counts());
+        live.fold(self.filter_counts_gone, FilterCounts::plus)
+    }
+
+    /// Counts the files that a read of one partition is kept from by their filters: those around it, but `read`.
+    #[inline]
+    pub fn count_filtered(&self, command: &ReadCommand<'_>, read: usize) {
+        if self.files.is_empty() || command.after.is_some() {
+            return;
+        }
+        let KeyRange::Partition { token, .. } = command.keys else { return };
+        let is_around = |file: &&LiveFile| {
+            let (first, last) = file.sstable.token_range();
+            (first..=last).contains(&token)
+        };
+        let around = self.files.iter().filter(is_around).count();
+        self.filter_negatives.set(self.filter_negatives.get() + around.saturating_sub(read) as u64);
+    }
+
     /// Forgets all that it holds, in memory and in files. The frozen memtables are given to the caller.
     fn forget(&mut self, pool: &mut ChunkPool) -> VecDeque<Frozen> {
         self.memtable.clear(pool);
-        self.files.clear();
+        self.remove_files(|_| true);
         self.files_changed(FilesChange::Other);
         std::mem::take(&mut self.frozen)
     }
@@ -227,6 +264,11 @@ impl Tables {
                         content,
                         marks: Marks::new(content.table, table.options.caches_rows()),
                         reads: Cell::new(0),
+                        filter_negatives: Cell::new(0),
+                        filter_counts_gone: FilterCounts::default(),
+                        read_latencies: Latencies::default(),
+                        write_latencies: Latencies::default(),
+                        files_per_read: FilesPerRead::default(),
                         writes: 0,
                         flushes: 0,
                     };

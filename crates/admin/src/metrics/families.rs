@@ -50,6 +50,12 @@ const OF_SHARDS: &[OfShard] = &[
     ("helenus_transport_events_dropped_total", Counter, "Events not sent to clients that do not read.", |s| {
         s.events_dropped
     }),
+    ("helenus_transport_requests_slow_total", Counter, "Requests that took slow_query_log_timeout or longer.", |s| {
+        s.requests_slow
+    }),
+    ("helenus_transport_replies_large_total", Counter, "Requests whose replies had 1 MiB or more.", |s| {
+        s.replies_large
+    }),
     ("helenus_query_requests_at_once_total", Counter, "Requests answered without a task.", |s| s.requests_now),
     ("helenus_query_requests_as_tasks_total", Counter, "Requests run as tasks.", |s| s.requests_run),
     ("helenus_query_unprepared_total", Counter, "EXECUTEs of statements that were not there.", |s| s.unprepared),
@@ -133,7 +139,25 @@ const OF_TABLES: &[OfTable] = &[
     ("helenus_table_live_disk_space_bytes", Gauge, "Bytes of the table's live SSTables.", |t| t.disk_bytes),
     ("helenus_table_memtable_bytes", Gauge, "Memory of the table's memtables.", |t| t.memtable_bytes),
     ("helenus_table_reads_total", Counter, "Reads of the table begun, later pages aside.", |t| t.reads),
+    (
+        "helenus_table_read_microseconds_total",
+        Counter,
+        "Time of the table's reads, estimated from some of them.",
+        |t| t.read_micros.sum(),
+    ),
+    (
+        "helenus_table_write_microseconds_total",
+        Counter,
+        "Time of the table's writes, estimated from some of them.",
+        |t| t.write_micros.sum(),
+    ),
     ("helenus_table_mutations_total", Counter, "Mutations applied to the table.", |t| t.writes),
+    (
+        "helenus_table_bloom_filter_false_positives_total",
+        Counter,
+        "Reads of one partition that a Bloom filter let through to a file without it.",
+        |t| t.filter_false_positives,
+    ),
     ("helenus_table_flushes_total", Counter, "Memtables of the table that became files.", |t| t.flushes),
 ];
 

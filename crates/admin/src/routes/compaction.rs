@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::node::figures;
 use crate::ask::{Answer, DrainStep, Question, SnapshotStep};
-use crate::facts::{ScrubFacts, ShardFigures, TableName};
-use crate::json::{Json, Reply, Void};
+use crate::facts::{EndedCompactionFacts, ScrubFacts, ShardFigures, TableName};
+use crate::json::{Json, Reply, Void, pair};
 use crate::parameters::Parameters;
 use crate::problem::Problem;
 use crate::snapshot;
@@ -27,6 +27,8 @@ pub(super) fn routes() -> Router<App> {
         .route("/helenus/garbage_collection/{keyspace}", post(collect_garbage))
         .route("/helenus/scrub/{keyspace}", post(scrub))
         .route("/compaction_manager/compactions", get(compactions))
+        .route("/compaction_manager/compaction_history", get(history))
+        .route("/compaction_manager/stop_compaction", post(stop))
         .route("/compaction_manager/metrics/pending_tasks", get(pending))
         .route("/compaction_manager/metrics/pending_tasks_by_table", get(pending_by_table))
         .route("/compaction_manager/metrics/completed_tasks", get(completed))
@@ -153,6 +155,45 @@ async fn compactions(State(app): State<App>) -> Reply {
         }));
     }
     Ok(Json(all.into()))
+}
+
+/// Newest first.
+async fn history(State(app): State<App>, parameters: Parameters) -> Reply {
+    parameters.only(&[])?;
+    let mut all: Vec<(usize, EndedCompactionFacts)> = Vec::new();
+    for (shard, answer) in app.ask_all(Question::CompactionHistory).await?.into_iter().enumerate() {
+        let Answer::CompactionHistory(ended) = answer else { return Err(Problem::mixed_up()) };
+        all.extend(ended.into_iter().rev().map(|ended| (shard, ended)));
+    }
+    all.sort_by_key(|(_, ended)| std::cmp::Reverse(ended.ended_ms));
+    let entry = |(shard, ended): (usize, EndedCompactionFacts)| {
+        let merged = ended.merged.iter().zip(1_u64..).filter(|(count, _)| **count > 0);
+        json!({
+            "id": format!("{shard}-{}", ended.number), "ks": ended.table.keyspace, "cf": ended.table.table,
+            "compacted_at": ended.ended_ms, "bytes_in": ended.bytes_in, "bytes_out": ended.bytes_out,
+            "rows_merged": merged.map(|(count, inputs)| pair(inputs, *count)).collect::<Vec<_>>(), "shard": shard,
+        })
+    };
+    Ok(Json(all.into_iter().map(entry).collect()))
+}
+
+/// Of a type that does not run here nothing is stopped.
+async fn stop(State(app): State<App>, parameters: Parameters) -> Void {
+    const TYPES: [&str; 7] =
+        ["COMPACTION", "VALIDATION", "CLEANUP", "SCRUB", "UPGRADE_SSTABLES", "VERIFY", "INDEX_BUILD"];
+    parameters.only(&["type", "id"])?;
+    if let Some(id) = parameters.text("id") {
+        let parts = id.split_once('-').and_then(|(shard, number)| Some((shard.parse().ok()?, number.parse().ok()?)));
+        let (shard, number): (u16, u64) = parts
+            .filter(|(shard, _)| *shard < app.questions().shard_count())
+            .ok_or_else(|| Problem::bad_request(format!("id: '{id}' is not the id of a compaction")))?;
+        return app.ask(shard, Question::StopCompaction(Some(number))).await.map(|_| ());
+    }
+    let kind = parameters.needed("type")?.to_ascii_uppercase();
+    if !TYPES.contains(&kind.as_str()) {
+        return Err(Problem::bad_request(format!("type: '{kind}' is none of {}", TYPES.join(", "))));
+    }
+    if kind == "COMPACTION" { app.tell_all(Question::StopCompaction(None)).await } else { Ok(()) }
 }
 
 async fn pending_tables(app: &App) -> Result<BTreeMap<TableName, u64>, Problem> {

@@ -56,6 +56,7 @@ pub(super) fn routes() -> Router<App> {
         .route("/helenus/memory", get(memory))
         .route("/helenus/keyspaces", of_node(replications))
         .route("/storage_service/logging_level", get(logging_level).post(set_logging_level))
+        .route("/storage_service/trace_probability", get(trace_probability).post(set_trace_probability))
 }
 
 /// A path that tells something of the node.
@@ -262,6 +263,25 @@ async fn set_logging_level(State(app): State<App>, parameters: Parameters) -> Vo
     match (app.log_level().set)(level) {
         true => Ok(()),
         false => Err(Problem::failed("the log takes no other level")),
+    }
+}
+
+/// No request is traced unless its client asks for it, and then nothing is kept but the id.
+async fn trace_probability(parameters: Parameters) -> Reply {
+    parameters.only(&[])?;
+    Ok(Json(Value::from(0.0_f64)))
+}
+
+/// What is there already can be set; more would be taken for tracing that is not there.
+async fn set_trace_probability(parameters: Parameters) -> Void {
+    parameters.only(&["probability"])?;
+    let text = parameters.needed("probability")?;
+    match text.parse::<f64>() {
+        Ok(0.0) => Ok(()),
+        Ok(probability) if (0.0..=1.0).contains(&probability) => {
+            Err(Problem::bad_request("nothing is traced in this version: the trace probability can only be 0"))
+        }
+        _ => Err(Problem::bad_request(format!("probability: '{text}' is not a number from 0 to 1"))),
     }
 }
 

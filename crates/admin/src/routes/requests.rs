@@ -7,14 +7,17 @@ use serde_json::{Value, json};
 use stdx::LogHistogram;
 
 use super::node::figures;
-use crate::facts::ShardFigures;
+use crate::ask::{Answer, Question};
+use crate::facts::{ShardFigures, SlowQuery};
 use crate::json::{Json, Reply, histogram};
+use crate::parameters::Parameters;
 use crate::problem::Problem;
 use crate::state::App;
 
 pub(super) fn routes() -> Router<App> {
     Router::new()
         .route("/helenus/requests", get(requests))
+        .route("/helenus/slow_queries", get(slow_queries))
         .route("/helenus/stages", get(stages))
         .route("/storage_proxy/metrics/{kind}/estimated_histogram", get(of_kind))
         .route("/storage_proxy/metrics/{kind}/estimated_histogram/", get(of_kind))
@@ -64,6 +67,26 @@ async fn of_kind(State(app): State<App>, Path(kind): Path<String>) -> Reply {
     let all = by_kind(&figures(&app).await?);
     all.iter().filter(|(kind, _)| kinds.contains(kind)).for_each(|(_, micros)| sum.merge(micros));
     Ok(Json(histogram(&sum)))
+}
+
+/// Newest first.
+async fn slow_queries(State(app): State<App>, parameters: Parameters) -> Reply {
+    parameters.only(&[])?;
+    let mut all: Vec<(usize, SlowQuery)> = Vec::new();
+    for (shard, answer) in app.ask_all(Question::SlowQueries).await?.into_iter().enumerate() {
+        let Answer::SlowQueries(queries) = answer else { return Err(Problem::mixed_up()) };
+        all.extend(queries.into_iter().rev().map(|query| (shard, query)));
+    }
+    all.sort_by_key(|(_, query)| std::cmp::Reverse(query.when_ms));
+    let entry = |(shard, query): (usize, SlowQuery)| {
+        // PREPAREs and changes of the schema are rare enough to share a word.
+        let kind = if ["read", "write", "batch"].contains(&query.kind) { query.kind } else { "other" };
+        json!({
+            "when": query.when_ms, "keyspace": query.keyspace, "statement": query.statement, "micros": query.micros,
+            "bytes": query.bytes, "shard": shard, "client": query.client, "kind": kind,
+        })
+    };
+    Ok(Json(all.into_iter().map(entry).collect()))
 }
 
 fn stage(name: &str, counts: [u64; 4]) -> Value {

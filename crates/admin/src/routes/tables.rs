@@ -4,9 +4,10 @@ use axum::Router;
 use axum::extract::{Path, State};
 use axum::routing::get;
 use serde_json::{Value, json};
+use stdx::LogHistogram;
 
 use crate::facts::{TableFacts, TableName};
-use crate::json::{Json, Reply, buckets};
+use crate::json::{Json, Reply, buckets, histogram};
 use crate::parameters::Parameters;
 use crate::problem::Problem;
 use crate::state::{App, chosen};
@@ -19,6 +20,7 @@ pub(super) fn routes() -> Router<App> {
         .route("/helenus/tables", get(tables))
         .route("/helenus/tablehistograms/{table}", get(histograms))
         .route("/column_family/metrics/{figure}/{table}", get(figure))
+        .route("/column_family/metrics/{figure}/estimated_histogram/{table}", get(latency))
         .route("/column_family/sstables/per_level/{table}", get(per_level))
 }
 
@@ -73,8 +75,9 @@ fn shown(table: &TableFacts, snapshots: u64) -> Value {
         "partition_bytes_mean": table.partition_sizes.mean().unwrap_or(0),
         "memtable_bytes": table.memtable_bytes, "memtable_partitions": table.memtable_partitions,
         "memtable_switches": table.flushes, "pending_flushes": table.memtables_frozen,
-        "reads": table.reads, "writes": table.writes, "read_latency_us_mean": null, "write_latency_us_mean": null,
-        "bloom_filter_bytes": table.filter_bytes, "bloom_filter_false_positives": null, "bloom_filter_false_ratio": null,
+        "reads": table.reads, "writes": table.writes, "read_latency_us_mean": mean(&table.read_micros), "write_latency_us_mean": mean(&table.write_micros),
+        "bloom_filter_bytes": table.filter_bytes,
+        "bloom_filter_false_positives": table.filter_false_positives, "bloom_filter_false_ratio": false_ratio(table),
         "droppable_tombstone_ratio": droppable_ratio(table),
         "pending_compactions": table.compactions_waiting, "is_autocompaction_on": table.is_autocompaction_on,
     })
@@ -93,8 +96,20 @@ fn partitions(table: &TableFacts) -> u64 {
     table.partitions + table.memtable_partitions
 }
 
+/// Of all times that a filter was asked, as Cassandra has it since 4.0; 0 if none has said yes.
+fn false_ratio(table: &TableFacts) -> f64 {
+    let (wrong, right) = (table.filter_false_positives, table.filter_true_positives);
+    if wrong + right == 0 { 0.0 } else { wrong as f64 / (wrong + right + table.filter_negatives) as f64 }
+}
+
 fn droppable_ratio(table: &TableFacts) -> f64 {
     if table.cells > 0.0 { (table.droppable as f64 / table.cells).min(1.0) } else { 0.0 }
+}
+
+/// `null` if there was none.
+fn mean(micros: &LogHistogram) -> Option<f64> {
+    let count = micros.count();
+    (count > 0).then(|| micros.sum() as f64 / count as f64)
 }
 
 /// One table of the path, summed over the shards.
@@ -108,8 +123,17 @@ async fn histograms(State(app): State<App>, Path(table): Path<String>) -> Reply 
     let table = one(&app, &table, false).await?;
     Ok(Json(json!({
         "partition_size": buckets(&table.partition_sizes), "cell_count": buckets(&table.cell_counts),
-        "read_latency": null, "write_latency": null, "sstables_per_read": null,
+        "read_latency": histogram(&table.read_micros), "write_latency": histogram(&table.write_micros), "sstables_per_read": histogram(&table.files_per_read),
     })))
+}
+
+async fn latency(State(app): State<App>, Path((figure, path)): Path<(String, String)>) -> Reply {
+    let of: fn(&TableFacts) -> &LogHistogram = match figure.as_str() {
+        "read_latency" => |table| &table.read_micros,
+        "write_latency" => |table| &table.write_micros,
+        _ => return Err(Problem::not_found(format!("there is no histogram '{figure}' of tables here"))),
+    };
+    Ok(Json(histogram(of(&one(&app, &path, true).await?))))
 }
 
 async fn per_level(State(app): State<App>, Path(table): Path<String>) -> Reply {
@@ -134,11 +158,16 @@ async fn figure(State(app): State<App>, Path((figure, path)): Path<(String, Stri
         "pending_flushes" => table.memtables_frozen.into(),
         "pending_compactions" => table.compactions_waiting.into(),
         "bloom_filter_disk_space_used" | "bloom_filter_off_heap_memory_used" => table.filter_bytes.into(),
+        "bloom_filter_false_positives" => table.filter_false_positives.into(),
+        "bloom_filter_false_ratio" => false_ratio(&table).into(),
         "min_row_size" => range().map_or(0, |(min, _)| min).into(),
         "max_row_size" => range().map_or(0, |(_, max)| max).into(),
         "mean_row_size" => table.partition_sizes.mean().unwrap_or(0).into(),
         "read" => table.reads.into(),
         "write" => table.writes.into(),
+        "read_latency" => table.read_micros.sum().into(),
+        "write_latency" => table.write_micros.sum().into(),
+        "sstables_per_read_histogram" => histogram(&table.files_per_read),
         "estimated_row_size_histogram" => buckets(&table.partition_sizes),
         "estimated_column_count_histogram" => buckets(&table.cell_counts),
         other => unreachable!("{other} is not in the list"),
@@ -146,7 +175,7 @@ async fn figure(State(app): State<App>, Path((figure, path)): Path<(String, Stri
 }
 
 /// The figures of tables that are counted.
-const FIGURES: [&str; 20] = [
+const FIGURES: [&str; 25] = [
     "live_ss_table_count",
     "live_disk_space_used",
     "total_disk_space_used",
@@ -160,11 +189,16 @@ const FIGURES: [&str; 20] = [
     "pending_compactions",
     "bloom_filter_disk_space_used",
     "bloom_filter_off_heap_memory_used",
+    "bloom_filter_false_positives",
+    "bloom_filter_false_ratio",
     "min_row_size",
     "max_row_size",
     "mean_row_size",
     "read",
     "write",
+    "read_latency",
+    "write_latency",
+    "sstables_per_read_histogram",
     "estimated_row_size_histogram",
     "estimated_column_count_histogram",
 ];

@@ -207,6 +207,32 @@ proptest! {
     }
 
     #[test]
+    fn the_first_prepared_statement_is_found_without_decoding(
+        version in versions(),
+        params in params(),
+        values in values(),
+        id in any::<[u8; 16]>(),
+    ) {
+        let buffer = lay_down(&values);
+        let params = params.borrow(version, buffer.values());
+        let mut message = Vec::new();
+        Execute { id: &id, result_metadata_id: None, params }.encode(version, &mut message);
+        prop_assert_eq!(first_prepared(Opcode::Execute, &message), Some(id));
+        prop_assert_eq!(first_prepared(Opcode::Query, &message), None);
+        for (query, expected) in [(BatchQuery::Prepared(&id), Some(id)), (BatchQuery::Text("INSERT INTO somewhere"), None)] {
+            let mut batch = BatchBuilder::new();
+            batch.push(query, Values::NONE).unwrap();
+            message.clear();
+            batch.batch(BatchKind::Unlogged, params).encode(version, &mut message);
+            prop_assert_eq!(first_prepared(Opcode::Batch, &message), expected);
+        }
+        for cut in 0..message.len() {
+            first_prepared(Opcode::Execute, &message[..cut]);
+            first_prepared(Opcode::Batch, &message[..cut]);
+        }
+    }
+
+    #[test]
     fn any_bytes_are_refused_or_read(
         version in versions(),
         flags in any::<u8>(),

@@ -156,6 +156,7 @@ fn apply(place: &Place<'_>, entry: &Entry, settings: &mut Settings) -> Result<bo
             let limit: i64 = place.number(value)?;
             settings.connections_max = u32::try_from(limit).ok().filter(|limit| *limit > 0);
         }
+        "slow_query_log_timeout" => settings.slow_request = Some(place.duration(value)?),
         "prepared_statements_cache_size" => settings.prepared_bytes_max = Some(place.size(value)?),
         "authenticator" => place.must_be_class(value, "AllowAllAuthenticator")?,
         "authorizer" => place.must_be_class(value, "AllowAllAuthorizer")?,

@@ -60,6 +60,7 @@ pub struct Settings {
     pub frame_bytes_max: Option<u64>,
     pub in_flight_bytes_max: Option<u64>,
     pub connections_max: Option<u32>,
+    pub slow_request: Option<Duration>,
     pub prepared_bytes_max: Option<u64>,
     pub log_level: Option<tracing::Level>,
     pub log_to_stdout: bool,
@@ -224,6 +225,11 @@ impl Settings {
         }
         if let Some(connections) = self.connections_max {
             limits.connections_max = connections;
+        }
+        if let Some(slow) = self.slow_request {
+            // 0 is Cassandra's word for noting none.
+            let micros = u64::try_from(slow.as_micros()).unwrap_or(u64::MAX);
+            limits.slow_request_micros = if slow.is_zero() { u64::MAX } else { micros.max(1) };
         }
         // A tenth of the memory, as in Cassandra.
         let in_flight = self.in_flight_bytes_max.unwrap_or(memory_bytes / 10) / u64::from(shards);

@@ -42,6 +42,7 @@ impl Config {
             ("prometheus_port", Some(self.metrics.map_or(0, |metrics| metrics.address.port()).to_string())),
             ("row_cache_size", self.row_cache_bytes.map(size)),
             ("rpc_address", Some(self.listen.ip().to_string())),
+            ("slow_query_log_timeout", Some(slow(self.limits.slow_request_micros))),
         ];
         all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
@@ -53,6 +54,15 @@ fn size(bytes: u64) -> String {
         bytes if bytes.is_multiple_of(1 << 20) => format!("{}MiB", bytes >> 20),
         bytes if bytes.is_multiple_of(1 << 10) => format!("{}KiB", bytes >> 10),
         bytes => format!("{bytes}B"),
+    }
+}
+
+/// The limit that means none is Cassandra's 0.
+fn slow(micros: u64) -> String {
+    match micros {
+        u64::MAX => "0ms".to_owned(),
+        micros if micros.is_multiple_of(1000) => format!("{}ms", micros / 1000),
+        micros => format!("{micros}us"),
     }
 }
 

@@ -126,6 +126,7 @@ fn every_key_that_is_acted_on() {
          commitlog_sync: periodic\ncommitlog_sync_period: 10000ms\ncommitlog_segment_size: 64MiB\n\
          native_transport_max_frame_size: 16MiB\nnative_transport_max_request_data_in_flight: 352MiB\n\
          native_transport_max_concurrent_connections: 77\nprepared_statements_cache_size: 8MiB\n\
+         slow_query_log_timeout: 750ms\n\
          authenticator:\n  class_name: AllowAllAuthenticator\nauthorizer: AllowAllAuthorizer\n\
          partitioner: org.apache.cassandra.dht.Murmur3Partitioner\nclient_encryption_options:\n  enabled: false\n\
          server_encryption_options:\n  internode_encryption: none\n",
@@ -144,6 +145,7 @@ fn every_key_that_is_acted_on() {
     assert_eq!(config.limits.frame_bytes_max, 16 << 20);
     assert_eq!(config.limits.shard_bytes_in_flight_max, (352 << 20) / 176);
     assert_eq!(config.limits.connections_max, 77);
+    assert_eq!(config.limits.slow_request_micros, 750_000);
 }
 
 #[test]
@@ -164,13 +166,14 @@ fn old_names_with_their_units() {
     let (config, pointless) = with_file(
         "commitlog_sync: periodic\ncommitlog_sync_period_in_ms: 2500\ncommitlog_segment_size_in_mb: 16\n\
          native_transport_max_frame_size_in_mb: 32\nprepared_statements_cache_size_mb: 4\n\
-         read_request_timeout_in_ms: 5000\n",
+         read_request_timeout_in_ms: 5000\nslow_query_log_timeout_in_ms: 0\n",
     )
     .unwrap();
     assert_eq!(config.commitlog_sync_period, Duration::from_millis(2500));
     assert_eq!(config.commitlog_segment_bytes, 16 << 20);
     assert_eq!(config.limits.frame_bytes_max, 32 << 20);
     assert_eq!(config.prepared_bytes_max, Some(4 << 20));
+    assert_eq!(config.limits.slow_request_micros, u64::MAX, "0 is for none");
     assert_eq!(pointless, ["read_request_timeout"]);
 }
 

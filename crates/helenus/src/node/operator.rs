@@ -8,8 +8,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use admin::{
-    Answer, CompactionFacts, DrainStep, Question, QuestionResponder, QuestionSeat, Refusal, ScrubFacts, SnapshotFacts,
-    SnapshotStep, TableName,
+    Answer, CompactionFacts, DrainStep, EndedCompactionFacts, Question, QuestionResponder, QuestionSeat, Refusal,
+    ScrubFacts, SnapshotFacts, SnapshotStep, TableName,
 };
 use query::Engine;
 use runtime::{Group, Instant, Runtime};
@@ -54,6 +54,7 @@ impl Operator {
             Question::Node => self.node().await,
             Question::Figures => self.figures().await,
             Question::Tables { names, is_brief } => self.tables(&names, is_brief).await,
+            Question::SlowQueries => Ok(Answer::SlowQueries(self.slow_queries())),
             Question::Compactions => {
                 let running = self.storage.running_compaction().map(|running| CompactionFacts {
                     number: running.number,
@@ -62,6 +63,27 @@ impl Operator {
                     input: running.input,
                 });
                 Ok(Answer::Compactions(running.into_iter().collect()))
+            }
+            Question::BeginSampling { tables, capacity } => {
+                let tables = self.find_all(&tables)?.iter().map(|table| table.id).collect();
+                self.storage.begin_sampling(tables, capacity);
+                Ok(Answer::Done)
+            }
+            Question::EndSampling => Ok(Answer::Sampled(self.sampled())),
+            Question::StopCompaction(number) => {
+                self.storage.stop_compaction(number);
+                Ok(Answer::Done)
+            }
+            Question::CompactionHistory => {
+                let ended = |ended: storage::EndedCompaction| EndedCompactionFacts {
+                    number: ended.number,
+                    table: TableName { keyspace: ended.keyspace, table: ended.table },
+                    ended_ms: ended.ended_ms,
+                    bytes_in: ended.bytes_in,
+                    bytes_out: ended.bytes_out,
+                    merged: ended.merged,
+                };
+                Ok(Answer::CompactionHistory(self.storage.compaction_history().into_iter().map(ended).collect()))
             }
             Question::Flush(names) => self.flush(&names).await,
             Question::Compact(names) => {

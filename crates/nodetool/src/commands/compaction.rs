@@ -1,8 +1,8 @@
-//! `compact`, `garbagecollect`, `getcompactionthroughput`, `setcompactionthroughput`.
+//! `compact`, `garbagecollect`, `stop`, `getcompactionthroughput`, `setcompactionthroughput`.
 
 use serde::Serialize;
 
-use crate::arguments::{Compact, GarbageCollect, GetCompactionThroughput, SetCompactionThroughput};
+use crate::arguments::{Compact, GarbageCollect, GetCompactionThroughput, SetCompactionThroughput, Stop};
 use crate::error::ToolError;
 use crate::layout::double;
 use crate::report::{Answer, Report};
@@ -47,6 +47,16 @@ pub(super) fn collect_garbage(arguments: &GarbageCollect, node: &mut dyn Surroun
         node.order(request.with("tombstone_option", granularity).with_names("cf", &arguments.tables))?;
     }
     Ok(Answer::nothing())
+}
+
+/// By its id or by its type, as Cassandra has it.
+pub(super) fn stop(arguments: &Stop, node: &mut dyn Surroundings) -> Result<Answer, ToolError> {
+    let request = Request::post("/compaction_manager/stop_compaction");
+    match (&arguments.compaction_id, &arguments.kind) {
+        (Some(id), None) => done(node, request.with("id", id)),
+        (None, Some(kind)) => done(node, request.with("type", &kind.to_ascii_uppercase())),
+        _ => Err(ToolError::usage("stop takes a type of compactions, COMPACTION, or the id (-id) of one")),
+    }
 }
 
 #[derive(Serialize)]

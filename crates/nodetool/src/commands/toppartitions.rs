@@ -79,6 +79,12 @@ fn counted(partitions: Vec<TopPartition>) -> Vec<Counted> {
     counted
 }
 
+/// The table and the key of `(keyspace:table) key`, in which an answer about several tables names partitions.
+fn named(partition: &str) -> (String, &str) {
+    let parts = partition.strip_prefix('(').and_then(|rest| rest.split_once(") "));
+    parts.map_or_else(|| ("?".into(), partition), |(table, key)| (table.replacen(':', ".", 1), key))
+}
+
 impl Report for TopPartitions {
     fn text(&self) -> String {
         let mut text = String::new();
@@ -92,7 +98,11 @@ impl Report for TopPartitions {
                 columns.row(["Table", "Partition", "Count", "+/-"]);
                 for counted in partitions {
                     let (count, error) = (counted.count.to_string(), counted.error.to_string());
-                    columns.row([self.table.as_deref().unwrap_or("?"), &counted.partition, &count, &error]);
+                    let (table, partition) = match &self.table {
+                        Some(table) => (table.clone(), counted.partition.as_str()),
+                        None => named(&counted.partition),
+                    };
+                    columns.row([&table, partition, &count, &error]);
                 }
                 text += &columns.text("   ");
             }

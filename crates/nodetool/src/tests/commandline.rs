@@ -27,7 +27,7 @@ proptest! {
     }
 }
 
-const COMMANDS: [&str; 17] = [
+const COMMANDS: [&str; 18] = [
     "status",
     "status k",
     "ring",
@@ -45,6 +45,7 @@ const COMMANDS: [&str; 17] = [
     "tpstats -F yaml",
     "getlogginglevels",
     "toppartitions k t 5",
+    "compactionhistory",
 ];
 
 /// A node that answers one thing.

@@ -1,6 +1,8 @@
 //! What operators ask of a shard's engine beside its counters: the node, its ring, its keyspaces.
 
-use schema::{ReplicationStrategy, Schema};
+use cql_types::CqlType;
+use schema::{ReplicationStrategy, Schema, TableId};
+use stdx::Reader;
 use topology::{NodeIndex, Ring};
 
 use super::Engine;
@@ -27,6 +29,29 @@ impl Engine {
         self.catalog().system.schema().clone()
     }
 
+    /// A table's name and a partition's key as people write them: the values of the key's columns, with colons between; `None`: there is no
+    /// such table.
+    pub fn partition_text(&self, table: TableId, key: &[u8]) -> Option<(String, String, String)> {
+        let catalog = self.catalog();
+        let table = catalog.schema.table_by_id(table)?;
+        let columns = table.partition_key();
+        let text = match columns {
+            [column] => value_text(&column.ty, key),
+            columns => {
+                let mut rest = Reader::new(key);
+                let mut texts = Vec::with_capacity(columns.len());
+                for column in columns {
+                    let value = rest.u16().and_then(|length| rest.bytes(usize::from(length)));
+                    texts.push(value.map_or_else(|_| String::new(), |value| value_text(&column.ty, value)));
+                    // What ends a component.
+                    let _ = rest.u8();
+                }
+                texts.join(":")
+            }
+        };
+        Some((table.keyspace.clone(), table.name.clone(), text))
+    }
+
     /// For each node of the ring, in its order, what part of the ring it has a copy of in this keyspace.
     pub fn ownership(&self, keyspace: &str) -> Vec<f64> {
         let (catalog, ring) = (self.catalog(), self.ring());
@@ -48,5 +73,13 @@ impl Engine {
             before = *token;
         }
         parts
+    }
+}
+
+/// A value without the quotes that it has in a statement.
+fn value_text(ty: &CqlType, value: &[u8]) -> String {
+    match ty {
+        CqlType::Ascii | CqlType::Text => String::from_utf8_lossy(value).into_owned(),
+        ty => cql_types::print(ty, value).trim_matches('\'').to_owned(),
     }
 }

@@ -8,11 +8,13 @@ use cql_protocol::{ErrorBody, Flags, FrameHeader, Opcode, write_error};
 use query::Outcome;
 use runtime::Group;
 
+use super::held::HeldRequest;
 use super::output::Output;
 use super::violation::Violation;
 use super::{Connection, handshake};
 use crate::buffers::Buffer;
-use crate::requests::RequestKind;
+use crate::notable::Answered;
+use crate::requests::{RequestKind, micros_between};
 
 impl Connection {
     /// Executes one request; its reply is appended to `output`, now or when its task is done. An error means that the
@@ -68,12 +70,20 @@ impl Connection {
             insert_tracing_id(&mut output.ready, start, engine.tracing_id());
         }
         match outcome {
-            Outcome::Ready => output.unsettled.note(kind, arrived),
+            Outcome::Ready => {
+                let reply_bytes = output.ready.len() - start;
+                if reply_bytes >= self.server.budget.limits.large_reply_bytes {
+                    let micros = micros_between(arrived, self.server.runtime.now());
+                    self.note_request(Answered { kind, micros, reply_bytes }, header, body);
+                }
+                output.unsettled.note(kind, arrived);
+            }
             Outcome::AfterSync(sequence) => {
                 // The reply was written where it would have gone without the wait: a copy of a few bytes is cheaper than
                 // asking the engine twice or writing all replies to a second buffer.
                 let frame = output.ready.get(start..).unwrap_or_default();
-                output.held.push(sequence, header.stream, frame, (kind, arrived));
+                let id = request::first_prepared(header.opcode, message);
+                output.held.push(sequence, header.stream, frame, HeldRequest { kind, arrived, id });
                 output.ready.truncate(start);
             }
             Outcome::MustWait => self.spawn(header, Vec::from(body), output),
@@ -147,11 +157,15 @@ impl Connection {
         server.runtime.spawn(Group::Query, async move {
             let server = &connection.server;
             let mut reply = server.engine.run(&connection.session, &header, body.as_ref()).await;
-            drop(body);
             let mut requests = server.requests.borrow_mut();
             let kind = requests.tell(header.opcode, &reply);
-            requests.count(kind, arrived, server.runtime.now(), 1);
+            let micros = requests.count(kind, arrived, server.runtime.now(), 1);
             drop(requests);
+            let answered = Answered { kind, micros, reply_bytes: reply.len() };
+            if answered.is_notable(&connection) {
+                connection.note_request(answered, &header, body.as_ref());
+            }
+            drop(body);
             if header.flags.contains(Flags::TRACING) {
                 insert_tracing_id(&mut reply, 0, connection.server.engine.tracing_id());
             }

@@ -25,22 +25,24 @@ struct Reply {
     sequence: LogSequence,
     stream: i16,
     length: usize,
-    kind: RequestKind,
-    arrived: Instant,
+    request: HeldRequest,
+}
+
+/// What is remembered of a request whose reply is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct HeldRequest {
+    pub(crate) kind: RequestKind,
+    pub(crate) arrived: Instant,
+    /// The prepared statement that it runs, or the first of them. A text is gone when the reply may go.
+    pub(crate) id: Option<[u8; 16]>,
 }
 
 impl Held {
-    /// Holds a reply frame until the log is synced up to `sequence`. Its request was of this kind, and arrived then.
-    pub(crate) fn push(
-        &mut self,
-        sequence: LogSequence,
-        stream: i16,
-        frame: &[u8],
-        (kind, arrived): (RequestKind, Instant),
-    ) {
+    /// Holds a reply frame until the log is synced up to `sequence`.
+    pub(crate) fn push(&mut self, sequence: LogSequence, stream: i16, frame: &[u8], request: HeldRequest) {
         debug_assert!(self.replies.back().is_none_or(|last| last.sequence <= sequence), "a log sequence fell");
         self.bytes.extend_from_slice(frame);
-        self.replies.push_back(Reply { sequence, stream, length: frame.len(), kind, arrived });
+        self.replies.push_back(Reply { sequence, stream, length: frame.len(), request });
     }
 
     /// How many replies are held.
@@ -53,19 +55,19 @@ impl Held {
         self.replies.front().map(|reply| reply.sequence)
     }
 
-    /// Moves every reply that waits for no more than `synced` to `ready`, and tells of each what its request was.
+    /// Moves every reply that waits for no more than `synced` to `ready`, and tells of each what its request was and how long it is.
     pub(crate) fn release(
         &mut self,
         synced: LogSequence,
         ready: &mut Vec<u8>,
-        mut each: impl FnMut(RequestKind, Instant),
+        mut each: impl FnMut(&HeldRequest, usize),
     ) {
         let mut length = 0;
         while let Some(reply) = self.replies.front()
             && reply.sequence <= synced
         {
             length += reply.length;
-            each(reply.kind, reply.arrived);
+            each(&reply.request, reply.length);
             self.replies.pop_front();
         }
         let end = self.released + length;
@@ -96,9 +98,9 @@ impl Held {
 mod tests {
     use super::*;
 
-    const A_WRITE: (RequestKind, Instant) = (RequestKind::Write, Instant::from_nanos(7));
+    const A_WRITE: HeldRequest = HeldRequest { kind: RequestKind::Write, arrived: Instant::from_nanos(7), id: None };
 
-    fn nobody(_: RequestKind, _: Instant) {}
+    fn nobody(_: &HeldRequest, _: usize) {}
 
     #[test]
     fn a_sync_releases_what_it_covers_and_no_more() {
@@ -111,8 +113,8 @@ mod tests {
         assert_eq!(ready, b"ready ");
         assert_eq!(held.oldest(), Some(LogSequence(5)));
         let mut told = Vec::new();
-        held.release(LogSequence(7), &mut ready, |kind, arrived| told.push((kind, arrived)));
-        assert_eq!(told, [A_WRITE; 3]);
+        held.release(LogSequence(7), &mut ready, |request, length| told.push((*request, length)));
+        assert_eq!(told, [(A_WRITE, 3), (A_WRITE, 3), (A_WRITE, 5)]);
         assert_eq!(ready, b"ready onetwothree");
         assert_eq!((held.len(), held.oldest()), (1, Some(LogSequence(9))));
         held.push(LogSequence(9), 5, b"five", A_WRITE);

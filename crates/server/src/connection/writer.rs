@@ -8,6 +8,7 @@ use runtime::Group;
 
 use super::Connection;
 use super::transport::{Sealer, Transport};
+use crate::notable::Answered;
 
 /// A buffer that grew beyond this for a large reply is not kept.
 const KEPT_BYTES_MAX: usize = 512 << 10;
@@ -123,8 +124,12 @@ async fn release(connection: Rc<Connection>) {
                 Ok(()) => {
                     let (mut requests, now) =
                         (connection.server.requests.borrow_mut(), connection.server.runtime.poll_start());
-                    output.held.release(engine.synced(), &mut output.ready, |kind, arrived| {
-                        requests.count(kind, arrived, now, 1);
+                    output.held.release(engine.synced(), &mut output.ready, |request, reply_bytes| {
+                        let micros = requests.count(request.kind, request.arrived, now, 1);
+                        let answered = Answered { kind: request.kind, micros, reply_bytes };
+                        if answered.is_notable(&connection) {
+                            connection.note_statement(answered, request.id);
+                        }
                     });
                 }
                 Err(poisoned) => {

@@ -1,7 +1,7 @@
 //! A shard's compactions in the background: one task, which asks each table's strategy and runs one compaction at a time.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use topology::Token;
 use crate::compaction::garbage;
 use crate::compaction::strategy::{self, CompactionOptions, FileDescription, INPUTS_MAX, TableFacts, Task, Why};
 use crate::compaction::task::{Compacted, CompactionError};
-use crate::figures::RunningCompaction;
+use crate::figures::{EndedCompaction, RunningCompaction};
 use crate::shard::Shard;
 use crate::tables::LiveFile;
 
@@ -28,6 +28,8 @@ const RETRY_MAX: Duration = Duration::from_secs(300);
 const DISK_FULL_RETRY_MAX: Duration = Duration::from_secs(10);
 /// The rest when a table's files changed under a compaction.
 const CHANGED_REST: Duration = Duration::from_millis(100);
+/// The rest of a table whose compaction was stopped.
+const STOPPED_REST: Duration = Duration::from_secs(60);
 /// The least that a disk that is nearly full leaves to a task.
 const INPUTS_MIN: usize = 2;
 /// How long another shard's record may be on its way to the disk.
@@ -57,6 +59,11 @@ pub(crate) struct Compactor {
     /// The compaction under way.
     pub(super) running: RefCell<Option<RunningCompaction>>,
     pub(super) begun: Cell<u64>,
+    /// Whether an operator has stopped it, and the signal for when it sleeps.
+    pub(super) is_stopped: Cell<bool>,
+    pub(super) stop: Notify,
+    /// The last ones that ended, oldest first.
+    pub(super) history: RefCell<VecDeque<EndedCompaction>>,
     /// Compactions so far, and what they did together.
     pub(crate) compactions: Cell<u64>,
     pub(crate) compacted: Cell<Compacted>,
@@ -100,6 +107,9 @@ impl Compactor {
             left_alone: RefCell::default(),
             running: RefCell::default(),
             begun: Cell::new(0),
+            is_stopped: Cell::new(false),
+            stop: Notify::new(),
+            history: RefCell::default(),
             compactions: Cell::new(0),
             compacted: Cell::new(Compacted::default()),
         }
@@ -131,7 +141,7 @@ impl Compactor {
         let from = self.paced_until.get().filter(|until| *until > now).unwrap_or(now);
         let until = from + Duration::from_secs_f64(bytes as f64 / throughput as f64);
         self.paced_until.set(Some(until));
-        runtime.sleep_until(until).await;
+        self.sleep_until(runtime, until).await;
     }
 }
 
@@ -197,6 +207,7 @@ impl Shard {
             // Its files are others now; what is chosen of them a moment later is another task.
             Ok(None) => self.runtime().sleep(CHANGED_REST).await,
             Ok(Some(done)) => self.note(job, done),
+            Err(CompactionError::Stopped) => self.note_stopped(job),
             Err(error) => self.note_failure(job, error.to_string(), error.is_disk_full()),
         }
     }
@@ -231,6 +242,14 @@ impl Shard {
             of_table.compacted_up_to.resize(of_table.compacted_up_to.len().max(level as usize + 1), None);
             of_table.compacted_up_to[level as usize] = last;
         }
+    }
+
+    /// It would be chosen again at once: the table rests, and what it waits for is for others.
+    fn note_stopped(&self, job: &Job) {
+        let table = format!("{}.{}", job.table.keyspace, job.table.name);
+        tracing::info!(shard = self.runtime().shard().0, table, "a compaction was stopped by an operator");
+        let mut tables = self.compactor().tables.borrow_mut();
+        tables.entry(job.table.id).or_default().rests_until = Some(self.runtime().now() + STOPPED_REST);
     }
 
     fn note_failure(&self, job: &Job, error: String, is_disk_full: bool) {

@@ -100,6 +100,7 @@ impl Merge<'_> {
             self.members = members;
             if !self.members.is_empty() {
                 self.find_shadows(token, &key).await?;
+                self.outputs.count_merged(self.members.len());
                 self.partition(token, key).await?;
             }
         }
@@ -151,7 +152,7 @@ impl Merge<'_> {
             }
             self.items += 1;
             if self.items.is_multiple_of(ITEMS_PER_LOOK) {
-                self.outputs.pause().await;
+                self.outputs.pause().await?;
             }
         }
     }
@@ -226,7 +227,7 @@ impl Merge<'_> {
             }
             self.items += 1;
             if self.items.is_multiple_of(ITEMS_PER_LOOK) {
-                self.outputs.pause().await;
+                self.outputs.pause().await?;
             }
             self.outputs.write_out().await?;
         }
@@ -245,7 +246,7 @@ impl Merge<'_> {
         }
         self.items += 1;
         if self.items.is_multiple_of(ITEMS_PER_LOOK) {
-            self.outputs.pause().await;
+            self.outputs.pause().await?;
         }
         self.outputs.write_out().await
     }

@@ -39,6 +39,8 @@ pub struct Outputs {
     pub(super) counted: u64,
     /// Bytes of data written.
     pub(super) bytes: u64,
+    /// Partitions of one input, of two, of three and so on.
+    pub(super) merged: Vec<u64>,
     /// How many they were when it was last looked at what the disk has left.
     pub(super) looked_at: u64,
     /// Whether anybody wants them still.
@@ -137,9 +139,16 @@ impl Outputs {
         Ok(())
     }
 
-    /// Lets others run.
-    pub async fn pause(&self) {
+    /// Lets others run; refuses to go on if an operator has stopped it.
+    pub async fn pause(&self) -> Result<(), CompactionError> {
         self.shard.runtime().maybe_yield().await;
+        self.shard.compactor().go_on()
+    }
+
+    /// A partition comes from so many inputs.
+    pub fn count_merged(&mut self, inputs: usize) {
+        self.merged.resize(self.merged.len().max(inputs), 0);
+        self.merged[inputs - 1] += 1;
     }
 
     /// Ends the current one.

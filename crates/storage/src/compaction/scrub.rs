@@ -120,7 +120,7 @@ impl Scrubbing {
             }
             items += 1;
             if items.is_multiple_of(ITEMS_PER_LOOK) {
-                outputs.pause().await;
+                outputs.pause().await?;
             }
             outputs.write_out().await?;
         }

@@ -49,6 +49,9 @@ pub enum CompactionError {
     /// The table was truncated or dropped meanwhile, or there is nothing to be exchanged.
     #[error("the table was truncated or dropped meanwhile")]
     Unwanted,
+    /// An operator has stopped it.
+    #[error("the compaction was stopped by an operator")]
+    Stopped,
 }
 
 impl CompactionError {
@@ -140,6 +143,7 @@ impl Shard {
             Ok(()) => self.open_outputs(table, &outputs, &path).await,
             Err(error) => Err(error),
         };
+        let opened = opened.and_then(|opened| self.compactor().go_on().map(|()| opened));
         let opened = match opened {
             Ok(opened) => opened,
             Err(error) => {
@@ -150,6 +154,8 @@ impl Shard {
                 };
             }
         };
+        let bytes_out = opened.iter().map(|sstable| sstable.disk_bytes()).sum();
+        let merged = std::mem::take(&mut outputs.merged);
         let done = Compacted { inputs: inputs.all.len() as u64, outputs: opened.len() as u64, bytes: outputs.bytes };
         let change = match how {
             // What could not be read is not there any more.
@@ -163,6 +169,7 @@ impl Shard {
             outputs.give_up().await;
             return Ok(None);
         }
+        self.compaction_ended(merged, (bytes, bytes_out));
         for (_, live) in &inputs.all {
             self.carry_out(&gone(live)).await;
         }
@@ -307,6 +314,7 @@ impl Shard {
             part: 0,
             counted: 0,
             bytes: 0,
+            merged: Vec::new(),
             looked_at: 0,
             is_wanted: Box::new(move || {
                 let engine = wanted.engine_ref();
@@ -445,7 +453,7 @@ impl Shard {
         let Some(table) = engine.tables.get_mut(table.id) else { return };
         let is_input = |file: &LiveFile| inputs.all.iter().any(|(input, _)| Rc::ptr_eq(&input.sstable, &file.sstable));
         let Some(place) = table.files.iter().position(is_input) else { return };
-        table.files.retain(|file| !is_input(file));
+        table.remove_files(is_input);
         let definition = table.definition.clone();
         for (sstable, offset) in opened.into_iter().zip(0..) {
             let file = LiveFile { sstable, is_shared: false };

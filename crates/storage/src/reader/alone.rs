@@ -33,7 +33,7 @@ impl Alone<'_> {
     }
 
     /// The entry of the cache that stands for the files.
-    fn hit(&self) -> Option<Hit> {
+    pub(crate) fn hit(&self) -> Option<Hit> {
         match self {
             Alone::Memtable(_) => None,
             Alone::MemtableByEntry(_, hit) | Alone::Cached(_, hit) => Some(*hit),

@@ -12,6 +12,7 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use mutation::{Deletion, KeyRange, Position, ReadCommand};
+use runtime::Instant;
 use schema::Table;
 use sstable::KeyHash;
 use topology::Token;
@@ -69,7 +70,11 @@ impl TableState {
         let frozen = self.frozen.iter().rev().filter(|frozen| frozen.memtable.may_hold(&command.keys));
         origins.extend(frozen.map(|frozen| Origin::Frozen(frozen.number)));
         match of_files {
-            OfFiles::Asked => origins.extend(self.file_origins(command)),
+            OfFiles::Asked => {
+                let files = self.file_origins(command);
+                self.count_filtered(command, files.len());
+                origins.extend(files);
+            }
             OfFiles::Nothing => {}
             OfFiles::Body(body) => origins.push(Origin::Cached(body.clone())),
         }
@@ -109,6 +114,38 @@ impl Shard {
         command: &ReadCommand<'_>,
         sink: &mut impl RowSink,
     ) -> Result<ReadDone, ReadError> {
+        let began = self.begin_read(command);
+        let done = self.read_untimed(command, sink).await?;
+        self.end_read(command, began);
+        Ok(done)
+    }
+
+    /// Counts a read that begins; one that goes on where it stopped was counted.
+    fn begin_read(&self, command: &ReadCommand<'_>) -> Instant {
+        if let Some(table) = self.engine_ref().tables.get(command.table) {
+            table.count_read(command);
+        }
+        self.sample_read(command);
+        self.runtime().now()
+    }
+
+    /// Counts how many files a read is answered from.
+    fn count_files(&self, command: &ReadCommand<'_>, lanes: &Lanes) {
+        if command.after.is_none()
+            && let Some(table) = self.engine_ref().tables.get(command.table)
+        {
+            let files = lanes.origins.iter().filter(|origin| matches!(origin, Origin::File(_))).count();
+            table.files_per_read.add(files);
+        }
+    }
+
+    fn end_read(&self, command: &ReadCommand<'_>, began: Instant) {
+        if command.after.is_none() {
+            self.count_timed_read(command.table, began);
+        }
+    }
+
+    async fn read_untimed(&self, command: &ReadCommand<'_>, sink: &mut impl RowSink) -> Result<ReadDone, ReadError> {
         let mut progress = Progress::from(command.after);
         let mut live = Live::new(sink, command);
         let mut permit = None;
@@ -116,7 +153,8 @@ impl Shard {
         loop {
             let asked = ReadCommand { after: progress.after(), ..*command };
             let Some(lanes) = self.lanes(&asked) else {
-                let position = match self.read(&asked, live.sink()).expect("one memtable was just seen to have it") {
+                let position = match self.read_part(&asked, live.sink()).expect("one memtable was just seen to have it")
+                {
                     ReadEnd::Complete => return Ok(ReadDone::Complete),
                     ReadEnd::Stopped(position) => return Ok(ReadDone::Stopped(position)),
                     ReadEnd::Paused(position) => position,
@@ -130,9 +168,7 @@ impl Shard {
                 continue;
             };
             if permit.is_none() {
-                if let Some(table) = self.engine_ref().tables.get(asked.table) {
-                    table.count_read(&asked);
-                }
+                self.count_files(command, &lanes);
                 permit = Some(self.reads().acquire().await);
             }
             let lanes = match self.fill(&lanes, &asked, &mut fills).await? {
@@ -157,13 +193,24 @@ impl Shard {
         command: &ReadCommand<'_>,
         sink: &mut impl DataSink,
     ) -> Result<ReadDone, ReadError> {
+        let began = self.begin_read(command);
+        let done = self.read_data_untimed(command, sink).await?;
+        self.end_read(command, began);
+        Ok(done)
+    }
+
+    async fn read_data_untimed(
+        &self,
+        command: &ReadCommand<'_>,
+        sink: &mut impl DataSink,
+    ) -> Result<ReadDone, ReadError> {
         let mut progress = Progress::from(command.after);
         let mut permit = None;
         let mut fills = Fills::default();
         loop {
             let asked = ReadCommand { after: progress.after(), ..*command };
             let Some(lanes) = self.lanes(&asked) else {
-                let position = match self.read_data(&asked, sink).expect("one memtable was just seen to have it") {
+                let position = match self.read_data_part(&asked, sink).expect("one memtable was just seen to have it") {
                     ReadEnd::Complete => return Ok(ReadDone::Complete),
                     ReadEnd::Stopped(position) => return Ok(ReadDone::Stopped(position)),
                     ReadEnd::Paused(position) => position,
@@ -176,9 +223,7 @@ impl Shard {
                 continue;
             };
             if permit.is_none() {
-                if let Some(table) = self.engine_ref().tables.get(asked.table) {
-                    table.count_read(&asked);
-                }
+                self.count_files(command, &lanes);
                 permit = Some(self.reads().acquire().await);
             }
             let lanes = match self.fill(&lanes, &asked, &mut fills).await? {

@@ -1,6 +1,6 @@
 //! Opening an SSTable: its small components are read and compared with the checksums that Helenus.db has of them.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -75,6 +75,7 @@ impl Sstable {
             statistics,
             own,
             filter,
+            filter_counts: Cell::default(),
             index,
             data,
             tokens,

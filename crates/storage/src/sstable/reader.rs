@@ -1,6 +1,6 @@
 //! An open SSTable: what is known of it at once, and reading its data.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use mutation::ReadCommand;
@@ -30,6 +30,7 @@ pub struct Sstable {
     pub(super) statistics: Statistics,
     pub(super) own: Option<OwnComponent>,
     pub(super) filter: Option<Filter>,
+    pub(super) filter_counts: Cell<FilterCounts>,
     pub(super) index: Index,
     pub(super) data: DataFile,
     pub(super) tokens: (Token, Token),
@@ -37,6 +38,25 @@ pub struct Sstable {
     pub(super) disk_bytes: u64,
     pub(super) view: RefCell<Rc<View>>,
     pub(super) planted: Planted,
+}
+
+/// How often a Bloom filter let a read of one partition through to the file, and the file had it or had it not.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FilterCounts {
+    /// The partition was there.
+    pub true_positives: u64,
+    /// It was not.
+    pub false_positives: u64,
+}
+
+impl FilterCounts {
+    /// Both together.
+    pub fn plus(self, other: FilterCounts) -> FilterCounts {
+        FilterCounts {
+            true_positives: self.true_positives + other.true_positives,
+            false_positives: self.false_positives + other.false_positives,
+        }
+    }
 }
 
 /// The SSTable as its table's rows.
@@ -99,6 +119,20 @@ impl Sstable {
         let hash = if self.planted.is(Bug::BloomFilterWrong) { KeyHash::of(b"") } else { hash };
         (self.tokens.0..=self.tokens.1).contains(&token)
             && self.filter.as_ref().is_none_or(|filter| filter.may_contain(hash))
+    }
+
+    /// How often its Bloom filter was right and wrong; nothing without one.
+    pub fn filter_counts(&self) -> FilterCounts {
+        self.filter_counts.get()
+    }
+
+    /// The Bloom filter did not exclude a partition, which the file has or has not.
+    pub(super) fn count_positive(&self, is_there: bool) {
+        if self.filter.is_some() {
+            let counts = self.filter_counts.get();
+            let (true_positives, false_positives) = (u64::from(is_there), u64::from(!is_there));
+            self.filter_counts.set(counts.plus(FilterCounts { true_positives, false_positives }));
+        }
     }
 
     /// The smallest and the greatest timestamp of anything in it.

@@ -82,17 +82,23 @@ impl<'r, S: DataSink> Reading<'r, S> {
         if after.is_some_and(|after| after.row.is_none()) || !self.sstable.may_contain(token, key) {
             return Ok(ReadEnd::Complete);
         }
-        let Some(place) = self.sstable.index.find(token, key).await? else { return Ok(ReadEnd::Complete) };
-        if place.wide.as_ref().is_some_and(|wide| wide.key != key) {
+        let place = self.sstable.index.find(token, key).await?;
+        let Some(place) = place.filter(|place| place.wide.as_ref().is_none_or(|wide| wide.key == key)) else {
+            self.sstable.count_positive(false);
             return Ok(ReadEnd::Complete);
-        }
+        };
         let mean = self.sstable.data.length() / self.sstable.partitions.max(1);
         let expected = mean.saturating_mul(2).min(EXPECTED_MAX as u64) as usize;
         let after = after.and_then(|after| after.row);
         let head = self.head(&place, after, expected).await?;
         if head.key != key {
             // Only the first bytes of a key are in the trie.
+            self.sstable.count_positive(false);
             return Ok(ReadEnd::Complete);
+        }
+        if after.is_none() {
+            // A later page asks for what is known to be there.
+            self.sstable.count_positive(true);
         }
         Ok(self.visit(token, &place, &head, after).await?.unwrap_or(ReadEnd::Complete))
     }

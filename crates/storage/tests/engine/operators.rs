@@ -6,8 +6,11 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
+use mutation::{ClusteringRef, LiveRow, ReadCommand};
 use runtime::{Group, Runtime};
-use storage::{Shard, SnapshotError};
+use storage::reader::ReadDone;
+use storage::{CompactionError, FilterCounts, Flow, RowSink, Shard, SnapshotError, TableFigures};
+use topology::{Token, token_of};
 
 use crate::harness::*;
 
@@ -181,6 +184,179 @@ fn the_limit_of_compactions_can_be_changed_while_they_run() {
         let compacted = runtime.timeout(Duration::from_secs(30), shard.compact(TABLE)).await;
         compacted.expect("it is not held back").expect("the disk works");
         assert_eq!(shard.stats().files, 1);
+    })
+    .expect("the shard opens");
+}
+
+/// Reads one row as whoever serves requests does.
+async fn read_row(shard: &Shard, number: u32) -> usize {
+    let key = key_of(number);
+    let command = ReadCommand::partition(TABLE, token_of(&key), &key, 1);
+    let mut rows = Count(0);
+    if shard.read(&command, &mut rows).is_none() {
+        let done = shard.read_through(&command, &mut rows).await.expect("the files can be read");
+        assert_eq!(done, ReadDone::Complete);
+    }
+    rows.0
+}
+
+struct Count(usize);
+
+impl RowSink for Count {
+    fn partition(&mut self, _: Token, _: &[u8], _: Option<LiveRow<'_>>) -> Flow {
+        Flow::Continue
+    }
+
+    fn row(&mut self, _: ClusteringRef<'_>, _: LiveRow<'_>) -> Flow {
+        self.0 += 1;
+        Flow::Continue
+    }
+}
+
+fn figures(shard: &Shard) -> TableFigures {
+    shard.table_figures(TABLE, true).expect("there is a table")
+}
+
+#[test]
+fn what_reads_and_writes_take_is_told_by_table() {
+    const ROWS: u32 = 400;
+    /// What one that is timed may stand for.
+    const SLACK: u64 = 64;
+    for setup in [Setup::new, |folder: &Folder, boot| Setup::new(folder, boot).periodic()] {
+        let folder = Folder::new("latencies");
+        with_shard(&setup(&folder, 1), async |runtime: Runtime, shard: Shard| {
+            assert_eq!((figures(&shard).read_micros.count(), figures(&shard).write_micros.count()), (0, 0));
+            write_rows(&shard, TABLE, 0..ROWS, b"value").await;
+            let rows = u64::from(ROWS);
+            // A write is timed until its sync, of which this hears no sooner than others.
+            let deadline = runtime.now() + Duration::from_secs(20);
+            while figures(&shard).write_micros.count() < rows && runtime.now() < deadline {
+                runtime.yield_now().await;
+            }
+            let written = figures(&shard);
+            assert_eq!(written.writes, rows);
+            assert!((rows..rows + SLACK).contains(&written.write_micros.count()), "{:?}", written.write_micros);
+            assert_eq!(shard.table_figures(OTHER, true).expect("there is a table").write_micros.count(), 0);
+            for number in 0..ROWS {
+                assert_eq!(read_row(&shard, number).await, 1);
+            }
+            let read = figures(&shard);
+            assert_eq!(read.reads, rows);
+            assert!((rows..rows + SLACK).contains(&read.read_micros.count()), "{:?}", read.read_micros);
+            // Reads of files are all timed.
+            shard.flush(TABLE).await.expect("it is flushed");
+            for number in 0..ROWS {
+                assert_eq!(read_row(&shard, number).await, 1);
+            }
+            let through = figures(&shard);
+            assert_eq!(through.reads, 2 * rows);
+            assert_eq!(through.files_per_read.counts()[..3], [rows, rows, 0], "half of them of a file");
+            assert_eq!(through.read_micros.count(), read.read_micros.count() + rows);
+            assert!(through.read_micros.sum() > read.read_micros.sum(), "reads of the device take a microsecond");
+        })
+        .expect("the shard opens");
+    }
+}
+
+#[test]
+fn a_batch_and_a_write_in_steps_are_timed_too() {
+    let folder = Folder::new("latencies-of-batches");
+    with_shard(&Setup::new(&folder, 1).periodic(), async |_, shard: Shard| {
+        let mutations = [mutation(TABLE, 1, 1, b"one"), mutation(OTHER, 2, 1, b"two")];
+        let slices: Vec<&[u8]> = mutations.iter().map(Vec::as_slice).collect();
+        shard.apply_batch(&slices).expect("there is room");
+        assert_eq!((figures(&shard).writes, figures(&shard).write_micros.count()), (1, 1));
+        shard.apply_in_steps(&mutations).await.expect("there is room");
+        assert_eq!((figures(&shard).writes, figures(&shard).write_micros.count()), (2, 2));
+        let other = shard.table_figures(OTHER, true).expect("there is a table");
+        assert_eq!((other.writes, other.write_micros.count()), (2, 0), "a batch is one write of its first table");
+    })
+    .expect("the shard opens");
+}
+
+#[test]
+fn what_filters_do_is_counted() {
+    const ROWS: u32 = 1000;
+    const MISSING: u32 = 8000;
+    let folder = Folder::new("filters");
+    with_shard(&Setup::new(&folder, 1), async |_, shard: Shard| {
+        write_rows(&shard, TABLE, 0..ROWS, b"value").await;
+        shard.flush(TABLE).await.expect("it is flushed");
+        for number in 0..ROWS {
+            assert_eq!(read_row(&shard, number).await, 1);
+        }
+        let found = figures(&shard);
+        assert_eq!(found.filter_counts, FilterCounts { true_positives: u64::from(ROWS), false_positives: 0 });
+        assert_eq!(found.filter_negatives, 0);
+        for number in 0..MISSING {
+            assert_eq!(read_row(&shard, ROWS + number).await, 0);
+        }
+        let missed = figures(&shard);
+        // The table's chance is 0.01; nearly all keys lie between the file's first and last token.
+        let (wrong, right) = (missed.filter_counts.false_positives, missed.filter_negatives);
+        assert!((1..400).contains(&wrong), "{wrong} false positives");
+        assert!((7500..=u64::from(MISSING)).contains(&(wrong + right)), "{wrong} and {right}");
+        assert_eq!(missed.filter_counts.true_positives, u64::from(ROWS));
+        // A file that goes takes nothing of it along.
+        write_rows(&shard, TABLE, 0..1, b"value").await;
+        shard.flush(TABLE).await.expect("it is flushed");
+        shard.compact(TABLE).await.expect("the disk works");
+        assert_eq!(figures(&shard).filter_counts, missed.filter_counts);
+    })
+    .expect("the shard opens");
+}
+
+#[test]
+fn a_compaction_that_is_stopped_leaves_everything_as_it_was() {
+    const FILES: u32 = 4;
+    const ROWS: u32 = 600;
+    let folder = Folder::new("stopped");
+    // Of 4 KiB each: what is written goes out several times.
+    let value: Vec<u8> = (0..4096u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    let data_files = || {
+        let entries = std::fs::read_dir(table_folder(&folder)).expect("there is a folder");
+        let names = entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("a name"));
+        names.filter(|name| name.ends_with("-Data.db") || name.contains("tmp")).count()
+    };
+    with_shard(&Setup::new(&folder, 1), async |runtime: Runtime, shard: Shard| {
+        for file in 0..FILES {
+            write_rows(&shard, TABLE, file * ROWS / 2..(file + 2) * ROWS / 2, &value).await;
+            shard.flush(TABLE).await.expect("it is flushed");
+        }
+        let rows = read_all_rows(&shard, TABLE).await;
+        assert!(!shard.stop_compaction(None), "none runs");
+        // So slow that it sleeps for minutes once it has written anything.
+        shard.set_compaction_throughput(4 << 10);
+        for number in 1..3 {
+            let compacting = shard.clone();
+            let compaction = runtime.spawn(Group::Compaction, async move { compacting.compact(TABLE).await });
+            let deadline = runtime.now() + Duration::from_secs(20);
+            while shard.running_compaction().is_none_or(|running| running.written == 0) {
+                assert!(runtime.now() < deadline, "nothing is written");
+                runtime.sleep(Duration::from_millis(1)).await;
+            }
+            assert!(!shard.stop_compaction(Some(number + 7)), "there is none of this number");
+            assert!(shard.stop_compaction(Some(number)));
+            let began = runtime.now();
+            let stopped = compaction.await;
+            assert!(matches!(stopped, Err(CompactionError::Stopped)), "{stopped:?}");
+            assert!(runtime.now() - began < Duration::from_secs(20), "it was slept through");
+            assert_eq!(shard.running_compaction(), None);
+            assert_eq!(data_files(), FILES as usize, "what it wrote is removed");
+            assert_eq!(read_all_rows(&shard, TABLE).await, rows);
+        }
+        assert_eq!(shard.compaction_history(), []);
+        shard.set_compaction_throughput(0);
+        shard.compact(TABLE).await.expect("it comes to its end");
+        assert_eq!((data_files(), read_all_rows(&shard, TABLE).await), (1, rows));
+        let history = shard.compaction_history();
+        let [ended] = history.as_slice() else { panic!("{history:?}") };
+        assert_eq!((ended.number, ended.keyspace.as_str(), ended.table.as_str()), (3, "ks", "t1"));
+        // The first and the last half of a file are in one alone, all others in two.
+        assert_eq!(ended.merged, [u64::from(ROWS), u64::from(ROWS / 2 * (FILES - 1))]);
+        let disk: u64 = figures(&shard).disk_bytes;
+        assert_eq!(ended.bytes_out, disk);
+        assert!(ended.bytes_in > ended.bytes_out * 3 / 2 && ended.ended_ms > 0, "{ended:?}");
     })
     .expect("the shard opens");
 }

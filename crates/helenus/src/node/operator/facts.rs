@@ -2,9 +2,13 @@
 
 use std::path::Path;
 
-use admin::{Answer, Buckets, KeyspaceFacts, NodeFacts, RequestFacts, RingNode, ShardFigures, TableFacts, TableName};
+use admin::{
+    Answer, Buckets, KeyspaceFacts, NodeFacts, RequestFacts, RingNode, SampledFacts, SampledPartition, ShardFigures,
+    SlowQuery, TableFacts, TableName,
+};
 use query::system::{CQL_VERSION, NATIVE_PROTOCOL_VERSION, PARTITIONER, RELEASE_VERSION};
 use schema::{Keyspace, ReplicationStrategy};
+use server::NotableRequest;
 use storage::TableFigures;
 use topology::{HostId, NodeIndex};
 
@@ -109,6 +113,8 @@ impl Operator {
             overloaded: served.overloaded,
             protocol_errors: served.protocol_errors,
             events_dropped: served.events_dropped,
+            requests_slow: served.requests_slow,
+            replies_large: served.replies_large,
             by_kind: kinds.map(|(kind, micros)| RequestFacts { kind, micros }).collect(),
             errors: self.server.errors(),
             requests_now: asked.requests_now,
@@ -160,6 +166,34 @@ impl Operator {
         })))
     }
 
+    pub(super) fn sampled(&self) -> SampledFacts {
+        let sampled = self.storage.end_sampling();
+        // A table may have been dropped meanwhile.
+        let partition = |sampled: &storage::SampledPartition| {
+            let (keyspace, table, key) = self.engine.partition_text(sampled.table, &sampled.key)?;
+            let table = TableName { keyspace, table };
+            Some(SampledPartition { table, key, count: sampled.count, error: sampled.error })
+        };
+        SampledFacts {
+            reads: sampled.reads.iter().filter_map(partition).collect(),
+            writes: sampled.writes.iter().filter_map(partition).collect(),
+        }
+    }
+
+    /// Oldest first.
+    pub(super) fn slow_queries(&self) -> Vec<SlowQuery> {
+        let query = |request: NotableRequest| SlowQuery {
+            when_ms: request.when_ms,
+            keyspace: request.asked.keyspace,
+            statement: request.asked.statement,
+            micros: request.micros,
+            bytes: request.reply_bytes as u64,
+            client: request.client,
+            kind: request.kind.name(),
+        };
+        self.server.notable_requests().into_iter().map(query).collect()
+    }
+
     pub(super) async fn tables(&self, names: &[TableName], is_brief: bool) -> Done {
         let ids = match names {
             [] => self.storage.table_ids(),
@@ -194,12 +228,18 @@ fn facts_of(figures: TableFigures) -> TableFacts {
         cells: figures.cells,
         droppable: figures.droppable,
         filter_bytes: figures.filter_bytes,
+        filter_true_positives: figures.filter_counts.true_positives,
+        filter_false_positives: figures.filter_counts.false_positives,
+        filter_negatives: figures.filter_negatives,
         memtable_bytes: figures.memtable_bytes,
         memtable_partitions: figures.memtable_partitions,
         memtables_frozen: figures.memtables_frozen,
         flushes: figures.flushes,
         reads: figures.reads,
         writes: figures.writes,
+        read_micros: figures.read_micros,
+        write_micros: figures.write_micros,
+        files_per_read: figures.files_per_read,
         compactions_waiting: u64::from(figures.wants_compaction),
         is_autocompaction_on: figures.is_autocompaction_on,
     }
