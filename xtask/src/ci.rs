@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use crate::bench;
-use crate::peers::cassandra;
+use crate::peers::{cassandra, chromium};
 use crate::report::{Passed, Report};
 use crate::tests::{self, Effort};
 use crate::tools::{self, CC, CXX, GO, JAVA, JDK, MAVEN, NODE, NPM, PYTHON, TASKSET};
@@ -125,6 +125,7 @@ fn lint(budget: Duration) -> Result<Passed, String> {
 fn build(budget: Duration) -> Result<Passed, String> {
     let peers = std::thread::spawn(|| {
         drivers::prepare()?;
+        chromium::prepare()?;
         cassandra::fetch().map(drop)
     });
     tests::build_release(budget)?;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
+use crate::peers::chromium;
 use crate::report::{Counts, Passed};
 use crate::stalls::{self, STALLS_TO};
 use crate::tools::{self, MKFS, MOUNT};
@@ -82,9 +83,22 @@ pub fn simulation(budget: Duration, effort: Effort) -> Result<Passed, String> {
     Ok(all)
 }
 
-/// REST and metrics as operators ask for them, then nodetool.
+/// REST and metrics as operators ask for them, then nodetool, then the console.
 pub fn operators(budget: Duration, effort: Effort) -> Result<Passed, String> {
-    Ok(both(run_black_box("operators", budget, effort)?, run_black_box("nodetool", budget, effort)?))
+    let asked = both(run_black_box("operators", budget, effort)?, run_black_box("nodetool", budget, effort)?);
+    Ok(both(asked, console(budget, effort)?))
+}
+
+/// The console in a browser; nothing where there is none for this processor and none is named.
+pub fn console(budget: Duration, effort: Effort) -> Result<Passed, String> {
+    if !chromium::prepare()? {
+        println!("the console was not looked at: {}", chromium::NONE);
+        return Ok(Passed { success: true, ..Passed::default() });
+    }
+    stalls::judged("console", |file| {
+        let mut command = black_box("console");
+        counted(chromium::environment(environment(&mut command, effort)).env(STALLS_TO, file), budget)
+    })
 }
 
 /// Start time, memory and the cost of doing nothing.
@@ -129,9 +143,19 @@ pub fn build_tests(budget: Duration) -> Result<(), String> {
     process::must(cargo_test().arg("--no-run"), budget)?;
     let mut black_box = cargo_test();
     black_box.arg("--no-run");
-    for name in
-        ["drivers", "hostile", "long", "durability", "crash", "power", "operators", "nodetool", "footprint", "oracle"]
-    {
+    for name in [
+        "drivers",
+        "hostile",
+        "long",
+        "durability",
+        "crash",
+        "power",
+        "operators",
+        "nodetool",
+        "console",
+        "footprint",
+        "oracle",
+    ] {
         black_box.args(["--test", name]);
     }
     process::must(&mut black_box, budget).map(drop)

@@ -2,7 +2,7 @@
 
 use runtime::{Outside, OutsideResponder, OutsideSeat, ShardId, Unanswered};
 
-use crate::facts::{CompactionFacts, NodeFacts, ShardFigures, SnapshotFacts, TableFacts, TableName};
+use crate::facts::{CompactionFacts, NodeFacts, ProcessFacts, ShardFigures, SnapshotFacts, TableFacts, TableName};
 use crate::problem::Problem;
 
 /// Questions that may be under way per shard.
@@ -13,6 +13,8 @@ const PLACES: usize = 16;
 pub enum Question {
     /// The node, of shard 0.
     Node,
+    /// The process, of shard 0: what costs nothing to tell.
+    Process,
     /// The shard's counters.
     Figures,
     /// The shard's part of tables.
@@ -107,6 +109,8 @@ pub enum Refusal {
 pub enum Answer {
     /// To [`Question::Node`].
     Node(Box<NodeFacts>),
+    /// To [`Question::Process`].
+    Process(ProcessFacts),
     /// To [`Question::Figures`].
     Figures(Box<ShardFigures>),
     /// To [`Question::Tables`].

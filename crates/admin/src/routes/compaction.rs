@@ -81,6 +81,11 @@ async fn compact_table(State(app): State<App>, Path(table): Path<String>, parame
 }
 
 async fn compactions(State(app): State<App>) -> Reply {
+    Ok(Json(running(&app).await?.into()))
+}
+
+/// The compactions under way.
+pub(super) async fn running(app: &App) -> Result<Vec<Value>, Problem> {
     let mut all: Vec<Value> = Vec::new();
     for (shard, answer) in app.ask_all(Question::Compactions).await?.into_iter().enumerate() {
         let Answer::Compactions(running) = answer else { return Err(Problem::mixed_up()) };
@@ -94,7 +99,7 @@ async fn compactions(State(app): State<App>) -> Reply {
             })
         }));
     }
-    Ok(Json(all.into()))
+    Ok(all)
 }
 
 async fn pending_tables(app: &App) -> Result<BTreeMap<TableName, u64>, Problem> {
