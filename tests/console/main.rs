@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use helenus_tests::Builder;
 
 /// A browser that hangs is ended.
-const BROWSE_TIME_MAX: Duration = Duration::from_secs(90);
+const BROWSE_TIME_MAX: Duration = Duration::from_secs(150);
 
 #[test]
 fn a_person_with_a_keyboard_finds_their_way() {

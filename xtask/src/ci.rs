@@ -53,7 +53,7 @@ impl Settings {
             crash: seconds(150),
             planted: seconds(300),
             simulation: seconds(150),
-            operators: seconds(60),
+            operators: seconds(90),
             footprint: seconds(40),
             fuzz: seconds(210),
             fuzz_seconds: 60,

@@ -16,6 +16,12 @@ function line(drawn) {
   return drawn?.dash ? (drawn.dash[0] > 4 ? 'dashed' : 'dotted') : 'solid';
 }
 
+// Where a value stands between gaps: a line would not show it.
+function alone(values) {
+  const isGap = (index) => values[index] === null || values[index] === undefined;
+  return values.flatMap((value, index) => (!isGap(index) && isGap(index - 1) && isGap(index + 1) ? [index] : []));
+}
+
 export class Chart {
   // `lines`: the label and the dashes of each; `shown`: a value in words; `least`: where the scale's end is at least.
   constructor(place, { lines, shown, least = 1 }) {
@@ -68,7 +74,7 @@ export class Chart {
       stroke: colour(`--series-${index % 8 + 1}`),
       width: 1.5,
       dash: line.dash,
-      points: { show: false },
+      points: { show: false, size: 5, filter: (_, place) => alone(this.data[place]) },
       value: (_, value) => this.shown(value),
     }));
     this.plot = new uPlot({

@@ -33,6 +33,7 @@ export class List {
     table.after(this.note);
     this.empty = empty;
     this.showOrder();
+    this.hideColumns([]);
   }
 
   makeHead(column, index) {
@@ -81,8 +82,7 @@ export class List {
 
   update(rows) {
     this.shown = rows;
-    const hidden = this.columns.map((column) => rows.length > 0 && Boolean(column.hidden?.(rows)));
-    this.heads.forEach((head, index) => { head.hidden = hidden[index]; });
+    const hidden = this.hideColumns(rows);
     const wanted = this.inOrder(rows).slice(0, ROWS_MAX);
     const keys = new Set(wanted.map(this.key));
     for (const [key, line] of this.rows) {
@@ -100,6 +100,13 @@ export class List {
     });
     const left = rows.length - wanted.length;
     say(this.note, rows.length === 0 ? this.empty : left > 0 ? `and ${left} more` : '');
+  }
+
+  // Which columns no row fills.
+  hideColumns(rows) {
+    const hidden = this.columns.map((column) => Boolean(column.hidden?.(rows)));
+    this.heads.forEach((head, index) => { head.hidden = hidden[index]; });
+    return hidden;
   }
 
   lineOf(row) {

@@ -1,5 +1,6 @@
 //! The console's CQL box: one statement per request, run as a client's.
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use axum::Router;
@@ -40,7 +41,17 @@ async fn run(State(app): State<App>, request: Request) -> Reply {
     if !process.is_native_served {
         return Err(Problem::unavailable("CQL is not served: the node is ending, or drained"));
     }
-    Ok(Json(cql::run(process.native, &asked).await))
+    Ok(Json(cql::run(reachable(process.native), &asked).await))
+}
+
+/// Where a port that is listened on at all addresses is reached from here.
+fn reachable(native: SocketAddr) -> SocketAddr {
+    let address = match native.ip() {
+        IpAddr::V4(address) if address.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(address) if address.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        address => address,
+    };
+    SocketAddr::new(address, native.port())
 }
 
 /// A type that no form of another site can send, and no script of it without being asked first.
@@ -54,6 +65,14 @@ mod tests {
     use axum::http::HeaderValue;
 
     use super::*;
+
+    #[test]
+    fn a_port_on_all_addresses_is_asked_on_loopback() {
+        let of = |native: &str| reachable(native.parse().expect("an address")).to_string();
+        assert_eq!(of("0.0.0.0:9042"), "127.0.0.1:9042");
+        assert_eq!(of("[::]:9042"), "[::1]:9042");
+        assert_eq!(of("10.1.2.3:9043"), "10.1.2.3:9043");
+    }
 
     #[test]
     fn forms_cannot_send_statements() {
