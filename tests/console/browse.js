@@ -32,7 +32,7 @@ step('loads in under a second', async (page) => {
 step('works out rates and percentiles', async (page) => {
   const told = await page.page.evaluate(async () => {
     const { quantile, between } = await import('/console/rates.js');
-    const tick = (uptime, reads, cpu) => ({
+    const pulse = (uptime, reads, cpu) => ({
       uptime_ms: uptime, cpu_micros: cpu, bucket_offsets: [1, 10, 100], errors: [], kinds: [{ kind: 'read', micros_sum: reads.reduce((sum, count) => sum + count, 0) * 5, buckets: reads }],
       memory: { resident: 1, rows: { used: 1, budget: 2, hits: cpu, misses: 0 } }, compactions: { bytes: 0 },
       shards: [{ cpu_micros: cpu, requests: reads[0], crossed: 0, stalls_over_1ms: 0 }],
@@ -40,9 +40,9 @@ step('works out rates and percentiles', async (page) => {
     return {
       quantiles: [0.5, 0.9, 0.99, 1].map((part) => quantile([1, 10, 100], [90, 9, 0, 1], part)),
       none: quantile([1, 10, 100], [], 0.5),
-      since: between(tick(1000, [10], 0), tick(3000, [10, 200], 500_000)),
-      restarted: between(tick(3000, [10], 0), tick(1000, [0], 0)),
-      emptied: between(tick(1000, [10], 0), tick(3000, [0], 0)),
+      since: between(pulse(1000, [10], 0), pulse(3000, [10, 200], 500_000)),
+      restarted: between(pulse(3000, [10], 0), pulse(1000, [0], 0)),
+      emptied: between(pulse(1000, [10], 0), pulse(3000, [0], 0)),
     };
   });
   assert.deepEqual(told.quantiles, [1, 1, 10, 100]);
@@ -61,7 +61,7 @@ step('shows load while it is there', async (page) => {
     const rates = [await page.number('#reads'), await page.number('#writes')];
     console.log(`  ${rates[0]} reads and ${rates[1]} writes a second`);
     assert.ok(rates.every((rate) => rate > 100), 'far less than the load makes');
-    // The next ticks are others.
+    // The next pulses are others.
     const before = await page.text('#reads');
     await page.until('the figure changes', (old) => document.getElementById('reads').innerText !== old, before);
     await page.until('shards have load', () => [...document.querySelectorAll('#shard-list tbody meter')].some((meter) => meter.value > 0.005));

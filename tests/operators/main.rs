@@ -9,7 +9,7 @@ use helenus_tests::{
     prometheus,
 };
 
-/// What a scrape or a tick of the console a second may cost of a core.
+/// What a scrape or a pulse of the console a second may cost of a core.
 const SCRAPE_SHARE_MAX: f64 = 0.01;
 
 fn get(port: u16, path: &str) -> String {

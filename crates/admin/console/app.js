@@ -1,4 +1,4 @@
-// The page's clock: asks for ticks while the page is seen, and hands them to whoever shows them.
+// The page's clock: asks for pulses while the page is seen, and hands them to whoever shows them.
 
 import { between, tablesBetween } from './rates.js';
 import { NONE, bytes, clock, count, duration, micros, percent, rate } from './format.js';
@@ -6,7 +6,7 @@ import { Chart } from './charts.js';
 import { List, say } from './lists.js';
 import * as cql from './cql.js';
 
-const TICK_MS = 1000;
+const PULSE_MS = 1000;
 const TABLES_MS = 5000;
 const QUERIES_MS = 3000;
 const PATIENCE_MS = 5000;
@@ -16,7 +16,7 @@ const SHARD_LINES_MAX = 8;
 const at = (id) => document.getElementById(id);
 
 // What was heard last, and when lists were asked for.
-const heard = { tick: null, tables: null, tablesAt: 0, queriesAt: 0, nodeAsked: false };
+const heard = { pulse: null, tables: null, tablesAt: 0, queriesAt: 0, nodeAsked: false };
 const seen = { tables: false, queries: false };
 let isPaused = false;
 
@@ -176,15 +176,15 @@ function showState(words, kind) {
   at('state').dataset.kind = kind;
 }
 
-function showTick(tick) {
-  showState(!tick.is_served ? 'ending' : tick.mode === 'NORMAL' ? 'live' : tick.mode.toLowerCase(), tick.is_served ? 'good' : 'bad');
-  say(at('disk'), bytes(tick.disk_bytes));
-  say(at('uptime'), duration(tick.uptime_ms));
-  say(at('memory'), bytes(tick.memory.resident ?? undefined));
-  say(at('connections'), count(tick.shards.reduce((sum, shard) => sum + shard.connections, 0)));
-  lists.compactions.update(tick.compactions.running);
-  const since = heard.tick && between(heard.tick, tick);
-  heard.tick = tick;
+function showPulse(pulse) {
+  showState(!pulse.is_served ? 'ending' : pulse.mode === 'NORMAL' ? 'live' : pulse.mode.toLowerCase(), pulse.is_served ? 'good' : 'bad');
+  say(at('disk'), bytes(pulse.disk_bytes));
+  say(at('uptime'), duration(pulse.uptime_ms));
+  say(at('memory'), bytes(pulse.memory.resident ?? undefined));
+  say(at('connections'), count(pulse.shards.reduce((sum, shard) => sum + shard.connections, 0)));
+  lists.compactions.update(pulse.compactions.running);
+  const since = heard.pulse && between(heard.pulse, pulse);
+  heard.pulse = pulse;
   if (!since) {
     return;
   }
@@ -194,7 +194,7 @@ function showTick(tick) {
   say(at('write-p99'), micros(since.writes.p99));
   say(at('errors'), rate(since.errors));
   say(at('cores'), since.cores === null ? NONE : since.cores.toFixed(2));
-  const { running, pending, completed, throughput } = tick.compactions;
+  const { running, pending, completed, throughput } = pulse.compactions;
   const limit = throughput > 0 ? `, of ${bytes(throughput)} allowed` : ', without a limit';
   say(at('compaction-summary'), `${running.length} running, ${count(pending)} pending, ${count(completed)} done since the start; ${bytes(since.compacted)} written a second${limit}.`);
   lists.latencies.update([
@@ -245,27 +245,27 @@ async function ask() {
   if (!heard.nodeAsked) {
     await askNode();
   }
-  showTick(await get('/helenus/console'));
+  showPulse(await get('/helenus/console'));
   const now = performance.now();
-  if (seen.tables && (heard.tables === null || now - heard.tablesAt >= TABLES_MS - TICK_MS / 2)) {
+  if (seen.tables && (heard.tables === null || now - heard.tablesAt >= TABLES_MS - PULSE_MS / 2)) {
     await askTables(now);
   }
-  if (seen.queries && (heard.queriesAt === 0 || now - heard.queriesAt >= QUERIES_MS - TICK_MS / 2)) {
-    await askQueries(now, heard.tick.offers);
+  if (seen.queries && (heard.queriesAt === 0 || now - heard.queriesAt >= QUERIES_MS - PULSE_MS / 2)) {
+    await askQueries(now, heard.pulse.offers);
   }
 }
 
-async function tick() {
+async function pulse() {
   if (!isPaused && !document.hidden) {
     try {
       await ask();
     } catch (error) {
       // The node may be another one when it comes back.
-      Object.assign(heard, { tick: null, nodeAsked: false });
+      Object.assign(heard, { pulse: null, nodeAsked: false });
       showState(`no answer; asking again (${error.message})`, 'bad');
     }
   }
-  setTimeout(tick, TICK_MS);
+  setTimeout(pulse, PULSE_MS);
 }
 
 function watch(id, name) {
@@ -279,11 +279,11 @@ at('pause').addEventListener('click', () => {
     showState('paused', 'idle');
   }
   // What happened meanwhile is no rate of a second.
-  heard.tick = null;
+  heard.pulse = null;
 });
 at('table-filter').addEventListener('input', showTables);
-document.addEventListener('visibilitychange', () => { heard.tick = null; });
+document.addEventListener('visibilitychange', () => { heard.pulse = null; });
 watch('tables', 'tables');
 watch('queries', 'queries');
 cql.start();
-tick();
+pulse();

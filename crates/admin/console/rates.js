@@ -1,4 +1,4 @@
-// From two ticks to what happened between them. Nothing here knows of the page.
+// From two pulses to what happened between them. Nothing here knows of the page.
 
 // The percentiles that are shown.
 export const QUANTILES = [['p50', 0.5], ['p95', 0.95], ['p99', 0.99], ['p999', 0.999]];
@@ -26,8 +26,8 @@ function grown(before, after) {
   return after.map((count, index) => count - (before[index] ?? 0));
 }
 
-function kindOf(tick, name) {
-  return tick.kinds.find((kind) => kind.kind === name) ?? { micros_sum: 0, buckets: [] };
+function kindOf(pulse, name) {
+  return pulse.kinds.find((kind) => kind.kind === name) ?? { micros_sum: 0, buckets: [] };
 }
 
 // Requests of these kinds together.
@@ -77,9 +77,9 @@ function cachesBetween(before, after) {
   });
 }
 
-const errorsOf = (tick) => tick.errors.reduce((sum, error) => sum + error.count, 0);
+const errorsOf = (pulse) => pulse.errors.reduce((sum, error) => sum + error.count, 0);
 
-// What happened between two ticks; null if the node was started anew, or no time has passed.
+// What happened between two pulses; null if the node was started anew, or no time has passed.
 export function between(before, after) {
   const seconds = (after.uptime_ms - before.uptime_ms) / 1000;
   if (seconds <= 0 || before.shards.length !== after.shards.length) {

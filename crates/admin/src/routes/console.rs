@@ -21,11 +21,11 @@ use crate::state::App;
 const OPTIONAL: [&str; 1] = ["/helenus/slow_queries"];
 
 pub(super) fn routes(offers: Vec<&'static str>) -> Router<App> {
-    let tick = move |State(app): State<App>| {
+    let pulse = move |State(app): State<App>| {
         let offers = offers.clone();
-        async move { tick(&app, &offers).await }
+        async move { pulse(&app, &offers).await }
     };
-    let router = Router::new().route("/helenus/console", get(tick));
+    let router = Router::new().route("/helenus/console", get(pulse));
     ASSETS.into_iter().fold(router, |router, asset| router.route(asset.path, get(move || async move { asset })))
 }
 
@@ -45,7 +45,7 @@ pub(super) async fn offers(router: Router) -> Vec<&'static str> {
     found
 }
 
-async fn tick(app: &App, offers: &[&str]) -> Reply {
+async fn pulse(app: &App, offers: &[&str]) -> Reply {
     let (process, shards) = (app.process().await?, figures(app).await?);
     let mut told = told(&process, &shards, running(app).await?);
     told["mode"] = mode(app).into();
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tick_has_the_sums_and_each_shard() {
+    fn a_pulse_has_the_sums_and_each_shard() {
         let process = ProcessFacts {
             uptime_ms: 7,
             native: ([127, 0, 0, 1], 9042).into(),
