@@ -127,9 +127,10 @@ fn what_has_no_rows_says_what_was_done() {
 
 #[test]
 fn a_keyspace_is_used_first_and_quoted() {
+    const USED: &[u8] = b"USE \"a\"\"; DROP\"";
     in_tokio(async {
         let answers: Answers = |opcode, body, out| {
-            let is_use = body.windows(14).any(|part| part == b"USE \"a\"\"; DROP\"");
+            let is_use = body.windows(USED.len()).any(|part| part == USED);
             let is_statement = body.windows(8).any(|part| part == b"SELECT 1");
             assert!(opcode != QUERY || is_use || is_statement, "{}", String::from_utf8_lossy(body));
             match is_use {
