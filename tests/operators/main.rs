@@ -5,10 +5,11 @@ mod script;
 use std::time::{Duration, Instant};
 
 use helenus_tests::{
-    Builder, Connection, Server, configurations, cpu_time, http, http_raw, http_with, pick, prometheus,
+    Builder, Connection, HttpAnswer, Server, configurations, cpu_time, http, http_json, http_raw, http_with, pick,
+    prometheus,
 };
 
-/// What a scrape a second may cost of a core.
+/// What a scrape or a pulse of the console a second may cost of a core.
 const SCRAPE_SHARE_MAX: f64 = 0.01;
 
 fn get(port: u16, path: &str) -> String {
@@ -84,20 +85,109 @@ fn a_scrape_a_second_costs_less_than_a_hundredth_of_a_core() {
             connection.query(&format!("INSERT INTO k.t{table} (p, v) VALUES (1, 'v')")).expect("a row");
         }
         assert_eq!(http(server.api_port, "POST", "/storage_service/flush").expect("answers").status, 200);
-        get(server.metrics_port, "/metrics");
-        let rest = Duration::from_secs(1);
-        let scrapes = pick(5, 60);
-        let (idle, began) = (cpu_time(server.pid()), Instant::now());
-        for scrape in 1..=scrapes {
-            get(server.metrics_port, "/metrics");
-            std::thread::sleep((rest * scrape).saturating_sub(began.elapsed()));
+        let mut asked = vec![(server.metrics_port, "/metrics")];
+        if shards == 2 {
+            asked.push((server.api_port, "/helenus/console"));
         }
-        let share = (cpu_time(server.pid()) - idle).as_secs_f64() / began.elapsed().as_secs_f64();
-        println!("{reactor}, {shards} shards: a scrape a second costs {:.3} % of a core", share * 100.0);
-        assert!(share < SCRAPE_SHARE_MAX, "{reactor}, {shards} shards: {:.2} % of a core", share * 100.0);
+        for (port, path) in asked {
+            let share = share_of_a_core(&server, || drop(get(port, path)));
+            println!("{reactor}, {shards} shards: {path} once a second costs {:.3} % of a core", share * 100.0);
+            assert!(share < SCRAPE_SHARE_MAX, "{reactor}, {shards} shards, {path}: {:.2} % of a core", share * 100.0);
+        }
         drop(connection);
         server.stop();
     }
+}
+
+/// What the server's process uses while it is asked once a second.
+fn share_of_a_core(server: &Server, ask: impl Fn()) -> f64 {
+    ask();
+    let (rest, times) = (Duration::from_secs(1), pick(5, 60));
+    let (idle, began) = (cpu_time(server.pid()), Instant::now());
+    for time in 1..=times {
+        ask();
+        std::thread::sleep((rest * time).saturating_sub(began.elapsed()));
+    }
+    (cpu_time(server.pid()) - idle).as_secs_f64() / began.elapsed().as_secs_f64()
+}
+
+#[test]
+fn the_console_is_whole_and_lets_nothing_else_in() {
+    let server = Builder::new("epoll", 1).for_operators().start();
+    let api = server.api_port;
+    let asset = |path: &str| -> HttpAnswer {
+        let answer = http(api, "GET", path).unwrap_or_else(|error| panic!("GET {path}: {error}"));
+        assert_eq!(answer.status, 200, "GET {path}: {}", answer.body);
+        for line in [
+            "content-security-policy: default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+            "x-content-type-options: nosniff",
+            "cache-control: no-store",
+        ] {
+            assert!(answer.head.contains(line), "{path} lacks {line}: {}", answer.head);
+        }
+        answer
+    };
+    let page = asset("/");
+    assert!(page.head.contains("content-type: text/html"), "{}", page.head);
+    assert_eq!(page.body, asset("/console").body);
+    let mut files: Vec<&str> = page.body.split('"').filter(|part| part.starts_with("/console/")).collect();
+    files.sort_unstable();
+    files.dedup();
+    let (mut bytes, mut scripts) = (page.body.len(), 0);
+    for file in files {
+        let answer = asset(file);
+        bytes += answer.body.len();
+        let kind = if file.ends_with(".js") { "content-type: text/javascript" } else { "content-type: " };
+        assert!(answer.head.contains(kind), "{file}: {}", answer.head);
+        scripts += usize::from(file.ends_with(".js"));
+    }
+    println!("the console is {bytes} bytes");
+    assert_eq!(scripts, 8, "theme, uPlot, and the page's six modules");
+    assert!(bytes < 128 << 10, "{bytes} bytes");
+    // The port for metrics has none of it.
+    assert_eq!(http(server.metrics_port, "GET", "/").expect("answers").status, 404);
+    assert_eq!(http_json(server.metrics_port, "POST", "/helenus/cql", "{}").expect("answers").status, 404);
+    server.stop();
+}
+
+#[test]
+fn statements_of_strangers_are_not_run() {
+    let server = Builder::new("uring", 1).for_operators().start();
+    let api = server.api_port;
+    let body = r#"{"statement": "SELECT key FROM system.local"}"#;
+    let post = |lines: &[&str], body: &str| {
+        let length = format!("Content-Length: {}", body.len());
+        let mut head = format!("POST /helenus/cql HTTP/1.1\r\nConnection: close\r\n{length}\r\n");
+        lines.iter().for_each(|line| head.push_str(&format!("{line}\r\n")));
+        http_raw(api, format!("{head}\r\n{body}").as_bytes()).expect("answers")
+    };
+    let (host, json) = (format!("Host: 127.0.0.1:{api}"), "Content-Type: application/json");
+    let own = format!("Origin: http://127.0.0.1:{api}");
+    let answer = post(&[&host, json, &own], body);
+    assert!(answer.status == 200 && answer.body.contains(r#""rows":[["local"]]"#), "{}", answer.body);
+    // A form can send these types without being asked, and no other.
+    for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"] {
+        assert_eq!(post(&[&host, &format!("Content-Type: {kind}")], body).status, 415, "{kind}");
+    }
+    assert_eq!(post(&[&host], body).status, 415);
+    assert_eq!(post(&[&host, json, "Origin: http://evil.example"], body).status, 403);
+    assert_eq!(post(&[&host, json, "Origin: null"], body).status, 403);
+    assert_eq!(post(&[&host, json, "Sec-Fetch-Site: cross-site"], body).status, 403);
+    assert_eq!(post(&["Host: evil.example", json], body).status, 403);
+    // A browser that asks whether it may is not told that it may.
+    let asked = ["Origin: http://evil.example", "Access-Control-Request-Method: POST"];
+    let preflight = http_with(api, "OPTIONS", "/helenus/cql", &asked).expect("answers");
+    assert!(preflight.status >= 400 && !preflight.head.contains("access-control-allow"), "{}", preflight.head);
+    // Bounded, whether the length is told or not.
+    let statement = format!(r#"{{"statement": "{}"}}"#, "x".repeat(100_000));
+    assert_eq!(post(&[&host, json], &statement).status, 400, "longer than a statement may be");
+    let head = format!("POST /helenus/cql HTTP/1.1\r\nConnection: close\r\n{host}\r\n{json}\r\n");
+    let told = format!("{head}Content-Length: 200000\r\n\r\n");
+    assert_eq!(http_raw(api, told.as_bytes()).expect("answers").status, 413);
+    // One byte more than a body may have, in a chunk that nothing comes after.
+    let untold = format!("{head}Transfer-Encoding: chunked\r\n\r\n{:x}\r\n{}", 0x20001, "x".repeat(0x20001));
+    assert_eq!(http_raw(api, untold.as_bytes()).expect("answers").status, 413);
+    server.stop();
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The script of expectations: requests with their status and body, in order.
 
-use helenus_tests::{Connection, Server, http};
+use helenus_tests::{Connection, Server, http, http_json};
 use serde_json::Value;
 
 /// Runs a script. All that does not fit is told together, with its line.
@@ -20,7 +20,11 @@ pub fn run(text: &str, server: &Server, connection: &mut Connection) {
         let (_, expected) = lines.next().unwrap_or_else(|| panic!("line {number}: nothing is expected"));
         let (status, body) = expected.split_once(' ').unwrap_or((expected, ""));
         let status: u16 = status.parse().unwrap_or_else(|_| panic!("line {number}: no status: {expected}"));
-        let answer = http(server.api_port, method, target).unwrap_or_else(|error| panic!("line {number}: {error}"));
+        let sent = match target.split_once(' ') {
+            Some((target, body)) => http_json(server.api_port, method, target, body),
+            None => http(server.api_port, method, target),
+        };
+        let answer = sent.unwrap_or_else(|error| panic!("line {number}: {error}"));
         requests += 1;
         if answer.status != status || !fits_text(body, &answer.body) {
             failures.push(format!("line {number}: {line}\n  {} {}", answer.status, answer.body));

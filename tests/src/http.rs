@@ -37,6 +37,15 @@ pub fn http_with(port: u16, method: &str, target: &str, lines: &[&str]) -> io::R
     http_raw(port, head.as_bytes())
 }
 
+/// Sends a request with a body in JSON.
+pub fn http_json(port: u16, method: &str, target: &str, body: &str) -> io::Result<HttpAnswer> {
+    let head = format!(
+        "{method} {target} HTTP/1.1\r\nConnection: close\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    http_raw(port, format!("{head}{body}").as_bytes())
+}
+
 /// Sends these bytes and reads the answer.
 pub fn http_raw(port: u16, bytes: &[u8]) -> io::Result<HttpAnswer> {
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;

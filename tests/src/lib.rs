@@ -21,7 +21,7 @@ pub mod sstables;
 mod verdict;
 
 pub use effort::{effort, pick};
-pub use http::{HttpAnswer, http, http_raw, http_with};
+pub use http::{HttpAnswer, http, http_json, http_raw, http_with};
 pub use process::{cpu_time, resident_bytes};
 pub use random::Random;
 pub use raw::{Connection, Frame, query_frame, startup_frame};

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use crate::bench;
-use crate::peers::cassandra;
+use crate::peers::{cassandra, chromium};
 use crate::report::{Passed, Report};
 use crate::tests::{self, Effort};
 use crate::tools::{self, CC, CXX, GO, JAVA, JDK, MAVEN, NODE, NPM, PYTHON, TASKSET};
@@ -53,7 +53,7 @@ impl Settings {
             crash: seconds(150),
             planted: seconds(300),
             simulation: seconds(150),
-            operators: seconds(60),
+            operators: seconds(90),
             footprint: seconds(40),
             fuzz: seconds(210),
             fuzz_seconds: 60,
@@ -125,6 +125,7 @@ fn lint(budget: Duration) -> Result<Passed, String> {
 fn build(budget: Duration) -> Result<Passed, String> {
     let peers = std::thread::spawn(|| {
         drivers::prepare()?;
+        chromium::prepare()?;
         cassandra::fetch().map(drop)
     });
     // The release build is at work on one core for most of its time, in a folder of its own.

@@ -32,6 +32,8 @@ cargo xtask <task>
   tidy               the house rules that no compiler checks
   drivers            real drivers of five languages, and cqlsh, against the release binary
   hostile            hostile bytes on the socket
+  operators          REST, metrics and nodetool as operators ask, and the console
+  console            the console alone, in headless Chromium; HELENUS_IMAGES=FOLDER keeps pictures of it
   crash              loads with kills, power cuts and restarts, every acknowledged row read back
   power              the power cuts alone
   planted [NAME…]    plant one bug after the other; the suite that must catch it must fail
@@ -67,6 +69,8 @@ fn main() -> ExitCode {
         Some("tidy") => tidy::run(),
         Some("drivers") => tests::run_alone(drivers::phase, rest),
         Some("hostile") => tests::run_alone(tests::hostile, rest),
+        Some("console") => tests::run_alone(tests::console, rest),
+        Some("operators") => tests::run_alone(tests::operators, rest),
         Some("power") => tests::run_alone(tests::power, rest),
         Some("crash") => tests::run_alone(tests::crash, rest),
         Some("planted") => planted::run(rest),

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
+use crate::peers::chromium;
 use crate::report::{Counts, Passed};
 use crate::stalls::{self, STALLS_TO};
 use crate::tools::{self, MKFS, MOUNT};
@@ -23,8 +24,19 @@ pub enum Effort {
 const FEATURES: [&str; 2] = ["--features", "helenus-sim/planted"];
 
 /// The test targets of the `helenus-tests` package that run against the release binary, or some other server: off for a plain `cargo test`.
-const BLACK_BOX: [&str; 10] =
-    ["drivers", "hostile", "long", "durability", "crash", "power", "operators", "nodetool", "footprint", "oracle"];
+const BLACK_BOX: [&str; 11] = [
+    "drivers",
+    "hostile",
+    "long",
+    "durability",
+    "crash",
+    "power",
+    "operators",
+    "nodetool",
+    "console",
+    "footprint",
+    "oracle",
+];
 
 /// `cargo test` of the whole workspace: naming some packages would make cargo choose other features and build the rest anew.
 pub fn cargo_test() -> Command {
@@ -87,9 +99,22 @@ pub fn simulation(budget: Duration, effort: Effort) -> Result<Passed, String> {
     Ok(all)
 }
 
-/// REST and metrics as operators ask for them, then nodetool.
+/// REST and metrics as operators ask for them, then nodetool, then the console.
 pub fn operators(budget: Duration, effort: Effort) -> Result<Passed, String> {
-    Ok(both(run_black_box("operators", budget, effort)?, run_black_box("nodetool", budget, effort)?))
+    let asked = both(run_black_box("operators", budget, effort)?, run_black_box("nodetool", budget, effort)?);
+    Ok(both(asked, console(budget, effort)?))
+}
+
+/// The console in a browser; nothing where there is none for this processor and none is named.
+pub fn console(budget: Duration, effort: Effort) -> Result<Passed, String> {
+    if !chromium::prepare()? {
+        println!("the console was not looked at: {}", chromium::NONE);
+        return Ok(Passed { success: true, ..Passed::default() });
+    }
+    stalls::judged("console", |file| {
+        let mut command = black_box("console");
+        counted(chromium::environment(environment(&mut command, effort)).env(STALLS_TO, file), budget)
+    })
 }
 
 /// Start time, memory and the cost of doing nothing.

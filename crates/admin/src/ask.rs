@@ -3,8 +3,8 @@
 use runtime::{Outside, OutsideResponder, OutsideSeat, ShardId, Unanswered};
 
 use crate::facts::{
-    CompactionFacts, EndedCompactionFacts, NodeFacts, SampledFacts, ScrubFacts, ShardFigures, SlowQuery, SnapshotFacts,
-    TableFacts, TableName,
+    CompactionFacts, EndedCompactionFacts, NodeFacts, ProcessFacts, SampledFacts, ScrubFacts, ShardFigures, SlowQuery,
+    SnapshotFacts, TableFacts, TableName,
 };
 use crate::problem::Problem;
 
@@ -16,6 +16,8 @@ const PLACES: usize = 16;
 pub enum Question {
     /// The node, of shard 0.
     Node,
+    /// The process, of shard 0: what costs nothing to tell.
+    Process,
     /// The shard's counters.
     Figures,
     /// The shard's part of tables.
@@ -134,6 +136,8 @@ pub enum Refusal {
 pub enum Answer {
     /// To [`Question::Node`].
     Node(Box<NodeFacts>),
+    /// To [`Question::Process`].
+    Process(ProcessFacts),
     /// To [`Question::Figures`].
     Figures(Box<ShardFigures>),
     /// To [`Question::Tables`].

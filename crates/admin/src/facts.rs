@@ -1,7 +1,7 @@
 //! What shards tell: plain data, copied at one moment.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use runtime::RuntimeStats;
 use stdx::LogHistogram;
@@ -99,6 +99,24 @@ impl NodeFacts {
     pub fn keyspace(&self, name: &str) -> Option<&KeyspaceFacts> {
         self.keyspaces.iter().find(|keyspace| keyspace.name == name)
     }
+}
+
+/// The process as shard 0 knows it: what is asked for each second.
+#[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct ProcessFacts {
+    pub uptime_ms: u64,
+    /// Where CQL is listened for.
+    pub native: SocketAddr,
+    /// Whether clients are served.
+    pub is_native_served: bool,
+    /// Bytes a second of all shards; 0: no limit.
+    pub compaction_throughput: u64,
+    /// Bytes in memory, microseconds of processor time. `None`: the kernel does not say.
+    pub resident_bytes: Option<u64>,
+    pub cpu_micros: Option<u64>,
+    /// The memory that all shards may use.
+    pub memory_budget: u64,
 }
 
 /// One kind of requests on one shard.

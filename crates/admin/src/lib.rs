@@ -1,8 +1,10 @@
-//! HTTP for operators: REST and metrics, on one thread beside the shards. See `docs/internals/admin.md`.
+//! HTTP for operators: REST, metrics and the console, on one thread beside the shards. See `docs/internals/admin.md`.
 //!
 //! Knows nothing of the shards' insides: it asks them [`Question`]s and puts their answers together.
 
 mod ask;
+mod console;
+mod cql;
 mod facts;
 mod guard;
 mod json;
@@ -20,8 +22,8 @@ pub use ask::{
     Answer, DrainStep, Question, QuestionResponder, QuestionSeat, Questions, Refusal, SnapshotStep, questions,
 };
 pub use facts::{
-    Buckets, CompactionFacts, EndedCompactionFacts, KeyspaceFacts, NodeFacts, RequestFacts, RingNode, SampledFacts,
-    SampledPartition, ScrubFacts, ShardFigures, SlowQuery, SnapshotFacts, TableFacts, TableName,
+    Buckets, CompactionFacts, EndedCompactionFacts, KeyspaceFacts, NodeFacts, ProcessFacts, RequestFacts, RingNode,
+    SampledFacts, SampledPartition, ScrubFacts, ShardFigures, SlowQuery, SnapshotFacts, TableFacts, TableName,
 };
 pub use listen::{Bound, Endpoint, ListenError, bind};
 pub use logging::LogLevel;

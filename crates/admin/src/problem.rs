@@ -36,6 +36,10 @@ impl Problem {
         Problem::new(StatusCode::PAYLOAD_TOO_LARGE, message)
     }
 
+    pub(crate) fn wrong_type(message: impl Into<String>) -> Self {
+        Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message)
+    }
+
     pub(crate) fn failed(message: impl Into<String>) -> Self {
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, message)
     }

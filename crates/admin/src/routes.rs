@@ -2,6 +2,8 @@
 
 mod cache;
 mod compaction;
+mod console;
+mod cql;
 mod health;
 mod node;
 mod requests;
@@ -15,23 +17,28 @@ use axum::http::{Method, Uri};
 use crate::problem::Problem;
 use crate::state::App;
 
+pub(crate) use cql::{BODY_BYTES_MAX as CQL_BODY_BYTES_MAX, PATH as CQL_PATH};
 pub(crate) use node::figures;
 pub(crate) use requests::{by_kind, errors};
 
 /// The REST port's.
-pub(crate) fn api(app: &App) -> Router {
-    finished(
-        health::routes()
-            .merge(node::routes())
-            .merge(cache::routes())
-            .merge(compaction::routes())
-            .merge(snapshots::routes())
-            .merge(tables::routes())
-            .merge(requests::routes())
-            .merge(sampling::routes())
-            .merge(metrics_path()),
-        app,
-    )
+pub(crate) async fn api(app: &App) -> Router {
+    let rest = rest();
+    let offers = console::offers(finished(rest.clone(), app)).await;
+    finished(rest.merge(cql::routes()).merge(console::routes(offers)), app)
+}
+
+/// All that the console is not alone in asking for.
+fn rest() -> Router<App> {
+    health::routes()
+        .merge(node::routes())
+        .merge(cache::routes())
+        .merge(compaction::routes())
+        .merge(snapshots::routes())
+        .merge(tables::routes())
+        .merge(requests::routes())
+        .merge(sampling::routes())
+        .merge(metrics_path())
 }
 
 /// The metrics port's.

@@ -30,7 +30,7 @@ const CONNECTIONS_MAX: usize = 64;
 /// How long a connection may take to send a request's head, or be idle.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
 const HEAD_BYTES_MAX: usize = 16 << 10;
-/// No path needs a body.
+/// No path but one needs a body.
 const BODY_BYTES_MAX: u64 = 4 << 10;
 /// After an accept that failed: there are too many open files.
 const ACCEPT_REST: Duration = Duration::from_millis(100);
@@ -67,7 +67,7 @@ async fn serve(parts: Parts) -> io::Result<()> {
     let Parts { bound, questions, log_level, version } = parts;
     let app = App::new(questions.clone(), log_level, version);
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    let ports = [(bound.api, routes::api(&app)), (bound.metrics, routes::metrics(&app))];
+    let ports = [(bound.api, routes::api(&app).await), (bound.metrics, routes::metrics(&app))];
     for (bound, router) in ports {
         let Some((listener, address)) = bound else { continue };
         let listener = TcpListener::from_std(listener)?;
@@ -97,8 +97,10 @@ async fn pass(State(listening): State<IpAddr>, request: Request, next: Next) -> 
 fn refusal(listening: IpAddr, request: &Request) -> Option<Problem> {
     let length =
         request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-    if length.is_some_and(|length| length > BODY_BYTES_MAX) {
-        return Some(Problem::too_large(format!("a body has at most {BODY_BYTES_MAX} bytes here, and none is needed")));
+    let most =
+        if request.uri().path() == routes::CQL_PATH { routes::CQL_BODY_BYTES_MAX as u64 } else { BODY_BYTES_MAX };
+    if length.is_some_and(|length| length > most) {
+        return Some(Problem::too_large(format!("a body has at most {most} bytes here")));
     }
     guard::check(listening, request.method(), request.uri(), request.headers()).err()
 }

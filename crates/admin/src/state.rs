@@ -3,13 +3,16 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Semaphore};
 
 use crate::ask::{self, Answer, Question, Questions};
-use crate::facts::{NodeFacts, TableFacts, TableName};
+use crate::facts::{NodeFacts, ProcessFacts, TableFacts, TableName};
 use crate::logging::LogLevel;
 use crate::parameters::Parameters;
 use crate::problem::Problem;
+
+/// Statements of consoles that may be under way.
+const STATEMENTS_MAX: usize = 4;
 
 /// What an operator has told the node to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,13 +37,15 @@ struct Inner {
     snapshots: Mutex<()>,
     drain: Mutex<()>,
     sampling: Arc<Mutex<()>>,
+    statements: Semaphore,
 }
 
 impl App {
     pub(crate) fn new(questions: Questions, log_level: LogLevel, version: &'static str) -> Self {
         let (mode, snapshots, drain) = (AtomicU8::new(Mode::Normal as u8), Mutex::new(()), Mutex::new(()));
-        let sampling = Arc::default();
-        App { inner: Arc::new(Inner { questions, log_level, version, mode, snapshots, drain, sampling }) }
+        let (sampling, statements) = (Arc::default(), Semaphore::new(STATEMENTS_MAX));
+        let inner = Inner { questions, log_level, version, mode, snapshots, drain, sampling, statements };
+        App { inner: Arc::new(inner) }
     }
 
     pub(crate) fn questions(&self) -> &Questions {
@@ -83,6 +88,11 @@ impl App {
         &self.inner.sampling
     }
 
+    /// The places of statements that consoles run.
+    pub(crate) fn statements(&self) -> &Semaphore {
+        &self.inner.statements
+    }
+
     pub(crate) async fn ask(&self, shard: u16, question: Question) -> Result<Answer, Problem> {
         ask::ask(self.questions(), shard, question).await
     }
@@ -99,6 +109,13 @@ impl App {
     pub(crate) async fn node(&self) -> Result<NodeFacts, Problem> {
         match self.ask(0, Question::Node).await? {
             Answer::Node(facts) => Ok(*facts),
+            _ => Err(Problem::mixed_up()),
+        }
+    }
+
+    pub(crate) async fn process(&self) -> Result<ProcessFacts, Problem> {
+        match self.ask(0, Question::Process).await? {
+            Answer::Process(facts) => Ok(facts),
             _ => Err(Problem::mixed_up()),
         }
     }

@@ -39,6 +39,8 @@ pub struct RuntimeStats {
     pub mesh_calls: u64,
     /// Wake-ups sent to sleeping shards.
     pub mesh_wakes: u64,
+    /// Processor time of the shard's thread: what a full core's load is measured by.
+    pub cpu: Duration,
 }
 
 /// One shard's door to the world. Clones are the same door; it stays on its shard's thread.
@@ -164,7 +166,7 @@ impl Runtime {
         self.core.poll_label.set(label);
     }
 
-    /// The shard's counters.
+    /// The shard's counters; the kernel is asked for one of them.
     pub fn stats(&self) -> RuntimeStats {
         let (counters, stalls) = (&self.core.counters, self.core.stalls());
         RuntimeStats {
@@ -178,6 +180,7 @@ impl Runtime {
             operations: self.core.io.borrow().running() as u64,
             mesh_calls: counters.mesh_calls.get(),
             mesh_wakes: counters.mesh_wakes.get(),
+            cpu: Duration::from_nanos(self.core.clock.thread_cpu_nanos()),
         }
     }
 

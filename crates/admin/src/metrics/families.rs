@@ -26,6 +26,9 @@ const OF_SHARDS: &[OfShard] = &[
     ("helenus_reactor_longest_poll_microseconds", Gauge, "The longest that a poll held the core.", |s| {
         u64::try_from(s.runtime.longest_poll.as_micros()).unwrap_or(u64::MAX)
     }),
+    ("helenus_reactor_cpu_microseconds_total", Counter, "Processor time of the shard's thread.", |s| {
+        u64::try_from(s.runtime.cpu.as_micros()).unwrap_or(u64::MAX)
+    }),
     ("helenus_reactor_tasks", Gauge, "Tasks alive.", |s| s.runtime.tasks),
     ("helenus_reactor_operations", Gauge, "Operations of the kernel in flight.", |s| s.runtime.operations),
     ("helenus_reactor_cross_shard_calls_total", Counter, "Calls sent to other shards.", |s| s.runtime.mesh_calls),

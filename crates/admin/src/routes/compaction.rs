@@ -141,6 +141,11 @@ async fn scrub_to_the_end(app: &App, tables: Vec<TableName>, makes_snapshot: boo
 }
 
 async fn compactions(State(app): State<App>) -> Reply {
+    Ok(Json(running(&app).await?.into()))
+}
+
+/// The compactions under way.
+pub(super) async fn running(app: &App) -> Result<Vec<Value>, Problem> {
     let mut all: Vec<Value> = Vec::new();
     for (shard, answer) in app.ask_all(Question::Compactions).await?.into_iter().enumerate() {
         let Answer::Compactions(running) = answer else { return Err(Problem::mixed_up()) };
@@ -154,7 +159,7 @@ async fn compactions(State(app): State<App>) -> Reply {
             })
         }));
     }
-    Ok(Json(all.into()))
+    Ok(all)
 }
 
 /// Newest first.

@@ -8,7 +8,7 @@ use axum::routing::{MethodRouter, get};
 use serde_json::{Value, json};
 
 use crate::ask::{Answer, Question};
-use crate::facts::{NodeFacts, RingNode, ShardFigures};
+use crate::facts::{NodeFacts, ProcessFacts, RingNode, ShardFigures};
 use crate::json::{Json, Reply, Void, pair};
 use crate::parameters::Parameters;
 use crate::problem::Problem;
@@ -185,12 +185,17 @@ fn replications(node: &NodeFacts) -> Value {
 }
 
 async fn operation_mode(State(app): State<App>) -> Reply {
-    Ok(Json(Value::from(match app.mode() {
+    Ok(Json(Value::from(mode(&app))))
+}
+
+/// What the node is about to do, in Cassandra's words.
+pub(super) fn mode(app: &App) -> &'static str {
+    match app.mode() {
         Mode::Draining => "DRAINING",
         Mode::Drained => "DRAINED",
         Mode::Normal if app.questions().is_open() => "NORMAL",
         Mode::Normal => "STARTING",
-    })))
+    }
 }
 
 async fn is_starting(State(app): State<App>) -> Reply {
@@ -229,11 +234,16 @@ async fn exceptions(State(app): State<App>) -> Reply {
 }
 
 async fn memory(State(app): State<App>) -> Reply {
-    let (node, all) = (app.node().await?, figures(&app).await?);
+    let (process, all) = (app.process().await?, figures(&app).await?);
+    Ok(Json(memory_of(&process, &all)))
+}
+
+/// What the memory is used for.
+pub(super) fn memory_of(process: &ProcessFacts, all: &[ShardFigures]) -> Value {
     let sum = |of: fn(&ShardFigures) -> u64| all.iter().map(of).sum::<u64>();
-    Ok(Json(json!({
-        "resident": node.resident_bytes,
-        "budget": node.memory_budget,
+    json!({
+        "resident": process.resident_bytes,
+        "budget": process.memory_budget,
         "memtables": {"used": sum(|shard| shard.memtable_bytes), "budget": sum(|shard| shard.memtable_budget)},
         "index_pages": {
             "used": sum(|shard| shard.page_bytes), "budget": sum(|shard| shard.page_bytes_max),
@@ -244,7 +254,7 @@ async fn memory(State(app): State<App>) -> Reply {
             "hits": sum(|shard| shard.row_hits), "misses": sum(|shard| shard.row_misses),
         },
         "files": sum(|shard| shard.file_memory_bytes),
-    })))
+    })
 }
 
 async fn logging_level(State(app): State<App>) -> Reply {

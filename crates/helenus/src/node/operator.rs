@@ -4,6 +4,7 @@
 
 mod facts;
 
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -30,6 +31,8 @@ pub(super) struct Operator {
     /// The memory that all shards may use.
     pub(super) memory_bytes: u64,
     pub(super) started: Instant,
+    /// Where CQL is listened for.
+    pub(super) native: SocketAddr,
 }
 
 /// What is done, or why not.
@@ -52,6 +55,7 @@ impl Operator {
         self.runtime.label("a question of an operator");
         match question {
             Question::Node => self.node().await,
+            Question::Process => self.process().await,
             Question::Figures => self.figures().await,
             Question::Tables { names, is_brief } => self.tables(&names, is_brief).await,
             Question::SlowQueries => Ok(Answer::SlowQueries(self.slow_queries())),

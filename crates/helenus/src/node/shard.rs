@@ -228,7 +228,10 @@ impl ShardNode {
         let (engine, server) = (self.handles.engine.borrow().clone(), self.handles.server.borrow().clone());
         let parts = self.question_seat.take().zip(self.opened.clone()).zip(engine.zip(server));
         let Some(((seat, (storage, _)), (engine, server))) = parts else { return };
+        // The address that is listened on, which need not be the one that clients are told; its port is the one that was really taken.
+        let native = SocketAddr::new(self.config.listen.ip(), engine.node().native_address.port());
         let operator = Operator {
+            native,
             started: self.runtime.now(),
             runtime: self.runtime.clone(),
             memory_bytes: self.config.memory_bytes,

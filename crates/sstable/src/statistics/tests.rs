@@ -100,7 +100,7 @@ fn bounds_of_other_types_than_the_headers_are_refused() {
     let mut statistics = statistics_of(3);
     let written = statistics.write();
     statistics.header.clustering[0].ty = cql_types::CqlType::Uuid;
-    let parts = Parts::read(Version::DA, &written).unwrap();
+    let parts = Parts::read(Version::DA, &written, |_| true).unwrap();
     let mut header = Vec::new();
     statistics.header.write(&mut header);
     let part = |kind| (kind, parts.get(kind, "part").unwrap().1.to_vec());
@@ -130,7 +130,7 @@ proptest! {
         cut in prop::option::of(any::<prop::sample::Index>()),
     ) {
         let bytes = statistics_of(3).write();
-        let parts = Parts::read(Version::DA, &bytes).unwrap();
+        let parts = Parts::read(Version::DA, &bytes, |_| true).unwrap();
         let mut parts: Vec<(u32, Vec<u8>)> =
             parts.found.iter().map(|(kind, start, end)| (*kind, bytes[*start..*end].to_vec())).collect();
         let part = &mut parts[which].1;

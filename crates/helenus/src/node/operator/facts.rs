@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use admin::{
-    Answer, Buckets, KeyspaceFacts, NodeFacts, RequestFacts, RingNode, SampledFacts, SampledPartition, ShardFigures,
-    SlowQuery, TableFacts, TableName,
+    Answer, Buckets, KeyspaceFacts, NodeFacts, ProcessFacts, RequestFacts, RingNode, SampledFacts, SampledPartition,
+    ShardFigures, SlowQuery, TableFacts, TableName,
 };
 use query::system::{CQL_VERSION, NATIVE_PROTOCOL_VERSION, PARTITIONER, RELEASE_VERSION};
 use schema::{Keyspace, ReplicationStrategy};
@@ -32,9 +32,7 @@ impl Operator {
             self.runtime.maybe_yield().await;
         }
         keyspaces.sort_by(|one, other| one.name.cmp(&other.name));
-        let (resident_bytes, cpu_micros) = self.process().await;
-        let shards = u64::from(self.runtime.shard_count());
-        let uptime = self.runtime.now().saturating_since(self.started);
+        let process = self.process_facts().await;
         Ok(Answer::Node(Box::new(NodeFacts {
             cassandra_version: RELEASE_VERSION,
             cql_version: CQL_VERSION,
@@ -47,13 +45,31 @@ impl Operator {
             ring: self.ring(),
             keyspaces,
             boot: node.boot,
+            uptime_ms: process.uptime_ms,
+            is_native_served: process.is_native_served,
+            compaction_throughput: process.compaction_throughput,
+            resident_bytes: process.resident_bytes,
+            cpu_micros: process.cpu_micros,
+            memory_budget: process.memory_budget,
+        })))
+    }
+
+    pub(super) async fn process(&self) -> Done {
+        Ok(Answer::Process(self.process_facts().await))
+    }
+
+    async fn process_facts(&self) -> ProcessFacts {
+        let (resident_bytes, cpu_micros) = self.asked_of_kernel().await;
+        let uptime = self.runtime.now().saturating_since(self.started);
+        ProcessFacts {
             uptime_ms: u64::try_from(uptime.as_millis()).unwrap_or(u64::MAX),
+            native: self.native,
             is_native_served: self.server.is_serving(),
-            compaction_throughput: self.storage.compaction_throughput() * shards,
+            compaction_throughput: self.storage.compaction_throughput() * u64::from(self.runtime.shard_count()),
             resident_bytes,
             cpu_micros,
             memory_budget: self.memory_bytes,
-        })))
+        }
     }
 
     fn ring(&self) -> Vec<RingNode> {
@@ -84,7 +100,7 @@ impl Operator {
     }
 
     /// What the kernel says of the process: resident bytes, and microseconds of processor time.
-    async fn process(&self) -> (Option<u64>, Option<u64>) {
+    async fn asked_of_kernel(&self) -> (Option<u64>, Option<u64>) {
         let text = async |path: &str| {
             let bytes = self.runtime.read_file(Path::new(path)).await.ok()?;
             String::from_utf8(bytes).ok()

@@ -1,0 +1,141 @@
+// Tables of the document. Rows are kept and changed in place: focus, selection and a screen reader's place stay where they are.
+
+// What is shown of a long list.
+const ROWS_MAX = 200;
+
+export function element(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [attribute, value] of Object.entries(attributes)) {
+    made.setAttribute(attribute, value);
+  }
+  made.append(...children);
+  return made;
+}
+
+// Changes a text only where it is another: less work for the browser, and for who listens.
+export function say(place, text) {
+  if (place.textContent !== text) {
+    place.textContent = text;
+  }
+}
+
+// A column: `title`; `text(row)`; where it is a number, `value(row)`, by which rows are sorted; where it is a part of a whole, `meter(row)` from 0 to 1 or null;
+// `hidden(rows)` for a column that no row fills.
+export class List {
+  constructor(table, { columns, key, empty, sorted }) {
+    Object.assign(this, { table, columns, key, rows: new Map(), shown: [], sorted });
+    this.head = element('tr');
+    this.heads = columns.map((column, index) => this.makeHead(column, index));
+    this.head.append(...this.heads);
+    this.body = element('tbody');
+    this.note = element('p', { class: 'note' });
+    table.append(element('thead', {}, this.head), this.body);
+    table.after(this.note);
+    this.empty = empty;
+    this.showOrder();
+    this.hideColumns([]);
+  }
+
+  makeHead(column, index) {
+    const head = element('th', { scope: 'col' });
+    head.classList.toggle('number', Boolean(column.value));
+    if (!this.sorted) {
+      head.append(column.title);
+      return head;
+    }
+    const button = element('button', { type: 'button', class: 'sort' }, column.title);
+    button.addEventListener('click', () => this.sortBy(index));
+    head.append(button);
+    return head;
+  }
+
+  sortBy(index) {
+    const first = this.columns[index].value ? 'descending' : 'ascending';
+    const other = first === 'ascending' ? 'descending' : 'ascending';
+    this.sorted = { index, order: this.sorted.index === index && this.sorted.order === first ? other : first };
+    this.showOrder();
+    this.update(this.shown);
+  }
+
+  showOrder() {
+    this.heads.forEach((head, index) => {
+      if (this.sorted?.index === index) {
+        head.setAttribute('aria-sort', this.sorted.order);
+      } else {
+        head.removeAttribute('aria-sort');
+      }
+    });
+  }
+
+  inOrder(rows) {
+    if (!this.sorted) {
+      return rows;
+    }
+    const column = this.columns[this.sorted.index];
+    const sign = this.sorted.order === 'ascending' ? 1 : -1;
+    const compared = column.value
+      ? (one, other) => (column.value(one) ?? -Infinity) - (column.value(other) ?? -Infinity)
+      : (one, other) => column.text(one).localeCompare(column.text(other));
+    // What is equal stays in the order of its keys, so that rows do not jump.
+    return [...rows].sort((one, other) => sign * compared(one, other) || (this.key(one) < this.key(other) ? -1 : 1));
+  }
+
+  update(rows) {
+    this.shown = rows;
+    const hidden = this.hideColumns(rows);
+    const wanted = this.inOrder(rows).slice(0, ROWS_MAX);
+    const keys = new Set(wanted.map(this.key));
+    for (const [key, line] of this.rows) {
+      if (!keys.has(key)) {
+        line.remove();
+        this.rows.delete(key);
+      }
+    }
+    wanted.forEach((row, place) => {
+      const line = this.lineOf(row);
+      if (this.body.children[place] !== line) {
+        this.body.insertBefore(line, this.body.children[place] ?? null);
+      }
+      this.columns.forEach((column, index) => fill(line.children[index], column, row, hidden[index]));
+    });
+    const left = rows.length - wanted.length;
+    say(this.note, rows.length === 0 ? this.empty : left > 0 ? `and ${left} more` : '');
+  }
+
+  // Which columns no row fills.
+  hideColumns(rows) {
+    const hidden = this.columns.map((column) => Boolean(column.hidden?.(rows)));
+    this.heads.forEach((head, index) => { head.hidden = hidden[index]; });
+    return hidden;
+  }
+
+  lineOf(row) {
+    const key = this.key(row);
+    let line = this.rows.get(key);
+    if (!line) {
+      line = element('tr');
+      this.columns.forEach((column, index) => {
+        const cell = index === 0 ? element('th', { scope: 'row' }) : element('td');
+        cell.classList.toggle('number', Boolean(column.value));
+        cell.classList.toggle('code', Boolean(column.code));
+        if (column.meter) {
+          cell.append(element('meter', { min: 0, max: 1, 'aria-hidden': 'true' }), ' ', element('span'));
+        }
+        line.append(cell);
+      });
+      this.rows.set(key, line);
+    }
+    return line;
+  }
+}
+
+function fill(cell, column, row, isHidden) {
+  cell.hidden = isHidden;
+  if (!column.meter) {
+    say(cell, column.text(row));
+    return;
+  }
+  const [meter, words] = [cell.firstElementChild, cell.lastElementChild];
+  meter.value = column.meter(row) ?? 0;
+  say(words, column.text(row));
+}

@@ -1,0 +1,92 @@
+//! The console's CQL box: one statement per request, run as a client's.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::to_bytes;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, header};
+use axum::routing::post;
+
+use crate::cql::{self, Asked};
+use crate::json::{Json, Reply};
+use crate::problem::Problem;
+use crate::state::App;
+
+/// The one path that takes a body.
+pub(crate) const PATH: &str = "/helenus/cql";
+/// A statement in JSON may be longer than the statement.
+pub(crate) const BODY_BYTES_MAX: usize = 128 << 10;
+/// How long a body may take to arrive.
+const BODY_TIME_MAX: Duration = Duration::from_secs(10);
+
+pub(super) fn routes() -> Router<App> {
+    Router::new().route(PATH, post(run))
+}
+
+async fn run(State(app): State<App>, request: Request) -> Reply {
+    if !is_json(request.headers()) {
+        return Err(Problem::wrong_type("a statement is sent as Content-Type: application/json"));
+    }
+    let _place = app
+        .statements()
+        .try_acquire()
+        .map_err(|_| Problem::unavailable("other statements of consoles are under way; try again later"))?;
+    let body = tokio::time::timeout(BODY_TIME_MAX, to_bytes(request.into_body(), BODY_BYTES_MAX)).await;
+    let body = body.map_err(|_| Problem::bad_request("the body did not arrive"))?;
+    let body = body.map_err(|_| Problem::too_large(format!("a body has at most {BODY_BYTES_MAX} bytes here")))?;
+    let asked = Asked::read(&body).map_err(Problem::bad_request)?;
+    let process = app.process().await?;
+    if !process.is_native_served {
+        return Err(Problem::unavailable("CQL is not served: the node is ending, or drained"));
+    }
+    Ok(Json(cql::run(reachable(process.native), &asked).await))
+}
+
+/// Where a port that is listened on at all addresses is reached from here.
+fn reachable(native: SocketAddr) -> SocketAddr {
+    let address = match native.ip() {
+        IpAddr::V4(address) if address.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(address) if address.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        address => address,
+    };
+    SocketAddr::new(address, native.port())
+}
+
+/// A type that no form of another site can send, and no script of it without being asked first.
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn a_port_on_all_addresses_is_asked_on_loopback() {
+        let of = |native: &str| reachable(native.parse().expect("an address")).to_string();
+        assert_eq!(of("0.0.0.0:9042"), "127.0.0.1:9042");
+        assert_eq!(of("[::]:9042"), "[::1]:9042");
+        assert_eq!(of("10.1.2.3:9043"), "10.1.2.3:9043");
+    }
+
+    #[test]
+    fn forms_cannot_send_statements() {
+        let of = |kind: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+            is_json(&headers)
+        };
+        assert!(of("application/json") && of("Application/JSON; charset=utf-8"));
+        for form in
+            ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "", "text/json"]
+        {
+            assert!(!of(form), "{form}");
+        }
+        assert!(!is_json(&HeaderMap::new()));
+    }
+}

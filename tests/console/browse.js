@@ -1,0 +1,239 @@
+'use strict';
+// The console as a person uses it: loads, shows load, runs CQL by keyboard alone, in light and dark. The first thing that is wrong ends it.
+//
+// Told by its environment: HELENUS_CONSOLE (where REST listens), HELENUS_NATIVE (where CQL does), HELENUS_BINARY, HELENUS_BROWSER; HELENUS_IMAGES is a folder for
+// screenshots, if any are wanted.
+
+const assert = require('node:assert/strict');
+const path = require('node:path');
+const { Page } = require('./browser.js');
+const { Load, post } = require('./load.js');
+const { contrasts, judged } = require('./sight.js');
+
+const URL_OF_CONSOLE = process.env.HELENUS_CONSOLE;
+const LOAD_MS_MAX = 1000;
+const ROWS = 20_000;
+// Stops of the Tab key before the CQL box, at most: links, buttons, lists.
+const STOPS_MAX = 60;
+
+const steps = [];
+const step = (name, does) => steps.push([name, does]);
+
+step('loads in under a second', async (page) => {
+  const loads = [];
+  for (let round = 0; round < 3; round += 1) {
+    loads.push(await page.load());
+  }
+  console.log(`  until figures are shown: ${loads.map((load) => `${load.took.toFixed(0)} ms`).join(', ')}; ${loads[0].bytes} bytes`);
+  assert.ok(Math.min(...loads.map((load) => load.took)) < LOAD_MS_MAX, 'the page takes too long');
+  assert.ok(loads[0].bytes < 150_000, 'the page is too large');
+});
+
+step('works out rates and percentiles', async (page) => {
+  const told = await page.page.evaluate(async () => {
+    const { quantile, between } = await import('/console/rates.js');
+    const pulse = (uptime, reads, cpu) => ({
+      uptime_ms: uptime, cpu_micros: cpu, bucket_offsets: [1, 10, 100], errors: [], kinds: [{ kind: 'read', micros_sum: reads.reduce((sum, count) => sum + count, 0) * 5, buckets: reads }],
+      memory: { resident: 1, rows: { used: 1, budget: 2, hits: cpu, misses: 0 } }, compactions: { bytes: 0 },
+      shards: [{ cpu_micros: cpu, requests: reads[0], crossed: 0, stalls_over_1ms: 0 }],
+    });
+    return {
+      quantiles: [0.5, 0.9, 0.99, 1].map((part) => quantile([1, 10, 100], [90, 9, 0, 1], part)),
+      none: quantile([1, 10, 100], [], 0.5),
+      since: between(pulse(1000, [10], 0), pulse(3000, [10, 200], 500_000)),
+      restarted: between(pulse(3000, [10], 0), pulse(1000, [0], 0)),
+      emptied: between(pulse(1000, [10], 0), pulse(3000, [0], 0)),
+    };
+  });
+  assert.deepEqual(told.quantiles, [1, 1, 10, 100]);
+  assert.equal(told.none, null);
+  assert.deepEqual([told.since.reads.rate, told.since.reads.p99, told.since.reads.mean], [100, 10, 5]);
+  assert.deepEqual([told.since.cores, told.since.shards[0].load], [0.25, 0.25]);
+  assert.deepEqual(told.since.caches.map((cache) => [cache.name, cache.hitPart]), [['rows', 1]]);
+  assert.deepEqual([told.restarted, told.emptied], [null, null]);
+});
+
+step('shows load while it is there', async (page) => {
+  await new Load(process.env.HELENUS_NATIVE, ['write', '--rows', String(ROWS)]).done();
+  const load = new Load(process.env.HELENUS_NATIVE, ['mixed', '--rows', String(ROWS), '--operations', '1000000000', '--distribution', 'uniform']);
+  try {
+    await page.until('requests are shown', () => ['reads', 'writes'].every((id) => Number(document.getElementById(id).textContent.replaceAll(/[^\d.]/g, '')) > 0));
+    const rates = [await page.number('#reads'), await page.number('#writes')];
+    console.log(`  ${rates[0]} reads and ${rates[1]} writes a second`);
+    assert.ok(rates.every((rate) => rate > 100), 'far less than the load makes');
+    // The next pulses are others.
+    const before = await page.text('#reads');
+    await page.until('the figure changes', (old) => document.getElementById('reads').innerText !== old, before);
+    await page.until('shards have load', () => [...document.querySelectorAll('#shard-list tbody meter')].some((meter) => meter.value > 0.005));
+    for (const place of ['#read-p99', '#write-p99']) {
+      assert.match(await page.text(place), /^[\d.]+ (µs|ms|s)$/);
+    }
+    await page.until('a row of latencies is there', () => /reads.*µs/.test(document.getElementById('latencies').innerText));
+    await page.until('lines are drawn', drawn);
+    await post(URL_OF_CONSOLE, '/storage_service/flush');
+    await post(URL_OF_CONSOLE, '/storage_service/keyspace_compaction/ks1');
+    await page.until('compactions are counted', () => /[1-9]\d* done since the start/.test(document.getElementById('compaction-summary').textContent));
+    await page.page.$eval('#tables', (section) => section.scrollIntoView());
+    await page.until('tables have sizes', () => /ks1\.standard1.*[\d.]+ (KiB|MiB)/s.test(document.getElementById('table-list').innerText));
+    await page.until('tables have rates', () => [...document.querySelectorAll('#table-list tbody td')].some((cell, index) => index % 12 === 8 && /\d/.test(cell.textContent)));
+    await page.page.$eval('#queries', (section) => section.scrollIntoView());
+    await page.until('slow queries are told of', () => document.getElementById('query-state').textContent !== '–');
+    await screenshot(page, 'console-light.png');
+  } finally {
+    await load.stop();
+  }
+});
+
+step('runs CQL by keyboard alone', async (page) => {
+  await page.load();
+  // The first stop leads there at once.
+  await page.press('Tab', 'Enter');
+  assert.equal((await page.focused()).id, 'statement');
+  // And so do all others: none is a trap, each has a name, and each is seen.
+  await page.load();
+  let stops = 0;
+  for (let on = {}; on.id !== 'statement'; stops += 1) {
+    assert.ok(stops < STOPS_MAX, 'the CQL box is not reached');
+    await page.press('Tab');
+    on = await page.focused();
+    assert.ok(on.name !== '' && on.isSeen, `a stop without a name, or not seen: ${JSON.stringify(on)}`);
+  }
+  console.log(`  the CQL box is stop ${stops}`);
+  await page.page.keyboard.type('SELECT key, cluster_name, rack FROM system.local');
+  await pressAndAwait(page, '1 row, in');
+  assert.deepEqual(await cells(page), [['local', 'Test Cluster', 'rack1']]);
+  assert.match(await page.text('#result thead'), /cluster_name\s+text/);
+
+  // Pages, by the button.
+  await type(page, 'SELECT "key" FROM ks1.standard1');
+  await pressAndAwait(page, '100 rows; there are more');
+  for (let on = await page.focused(); on.id !== 'more'; on = await page.focused()) {
+    await page.press('Tab');
+  }
+  await page.press('Enter');
+  await page.until('the next page is there', () => document.getElementById('cql-state').textContent.startsWith('200 rows'));
+  assert.equal((await cells(page)).length, 200);
+  assert.equal((await page.focused()).id, 'more');
+});
+
+step('shows errors, keyspaces and values as they are', async (page) => {
+  await run(page, 'SELECT * FROM nowhere.nothing', '');
+  await page.until('the error is shown', () => document.getElementById('cql-error').innerText.startsWith('Invalid: '));
+  await run(page, "CREATE KEYSPACE IF NOT EXISTS shop WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}", 'created keyspace shop');
+  assert.equal(await page.page.$eval('#cql-error', (error) => error.hidden), true);
+  await run(page, 'USE shop', 'using keyspace shop');
+  assert.equal(await page.page.$eval('#keyspace', (field) => field.value), 'shop');
+  await run(page, 'CREATE TABLE orders (customer text, placed timestamp, item text, tags set<text>, price decimal, PRIMARY KEY (customer, placed))', 'created table shop.orders');
+  const hostile = '<img src=/nothing onerror=alert(1)>';
+  await run(page, `INSERT INTO orders (customer, placed, item, tags, price) VALUES ('ada', '2026-11-01', '${hostile}', {'new', 'old'}, 19.90)`, 'done');
+  await run(page, "INSERT INTO orders (customer, placed, item, price) VALUES ('ada', '2026-11-07', 'desk', 240.00)", 'done');
+  await run(page, 'SELECT customer, item, tags, price FROM orders', '2 rows');
+  assert.deepEqual(await cells(page), [['ada', hostile, "{'new', 'old'}", '19.90'], ['ada', 'desk', 'null', '240.00']]);
+  assert.equal(await page.page.$('#result img'), null);
+  // The statement before comes back, and what was being written after it.
+  await type(page, 'half a statement');
+  await page.pressWithControl('ArrowUp');
+  assert.match(await page.page.$eval('#statement', (box) => box.value), /^SELECT customer/);
+  await page.pressWithControl('ArrowDown');
+  assert.equal(await page.page.$eval('#statement', (box) => box.value), 'half a statement');
+});
+
+step('is seen and heard in light and dark', async (page) => {
+  for (const theme of ['light', 'dark']) {
+    await page.page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: theme }]);
+    await page.until(`it is ${theme}`, (wanted) => document.documentElement.dataset.theme === wanted, theme);
+    assert.deepEqual(await contrasts(page), [], theme);
+    assert.deepEqual(await judged(page), [], theme);
+    await type(page, 'SELECT customer, placed, tags, price FROM shop.orders');
+    await pressAndAwait(page, '2 rows');
+  }
+  await screenshot(page, 'console-dark.png');
+  // The button stands above the system, and is remembered.
+  await page.page.click('#theme');
+  assert.deepEqual([await page.text('#theme'), await page.page.$eval('html', (root) => root.dataset.theme)], ['Theme: light', 'light']);
+  await page.load();
+  assert.equal(await page.page.$eval('html', (root) => root.dataset.theme), 'light');
+  // Narrow, nothing sticks out.
+  await page.page.setViewport({ width: 360, height: 800 });
+  await page.until('it fits', () => document.documentElement.scrollWidth <= 360);
+});
+
+step('rests when told to, and says when the node is away', async (page) => {
+  await page.load();
+  await page.page.click('#pause');
+  await page.until('it rests', () => document.getElementById('state').textContent === 'paused');
+  await page.page.click('#pause');
+  await page.until('it goes on', () => document.getElementById('state').textContent === 'live');
+  assert.deepEqual(page.complaints, [], 'the browser complained');
+  // From here on the browser has reason to.
+  await page.page.setOfflineMode(true);
+  await page.until('it says so', () => document.getElementById('state').textContent.startsWith('no answer'));
+  await page.page.setOfflineMode(false);
+  await page.until('it goes on', () => document.getElementById('state').textContent === 'live');
+});
+
+// Whether each chart has pixels that are coloured, which axes and grid are not.
+function drawn() {
+  const charts = [...document.querySelectorAll('.chart canvas')];
+  return charts.length === 4 && charts.every((canvas) => {
+    const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+    let coloured = 0;
+    for (let at = 0; at < data.length; at += 4) {
+      const [low, high] = [Math.min(data[at], data[at + 1], data[at + 2]), Math.max(data[at], data[at + 1], data[at + 2])];
+      coloured += data[at + 3] > 128 && high - low > 80 ? 1 : 0;
+    }
+    return coloured > 20;
+  });
+}
+
+async function cells(page) {
+  return page.page.$$eval('#result tbody tr', (rows) => rows.map((row) => [...row.children].map((cell) => cell.innerText)));
+}
+
+// Puts another statement into the box.
+async function type(page, statement) {
+  await page.page.focus('#statement');
+  await page.pressWithControl('a');
+  await page.page.keyboard.type(statement);
+}
+
+// Ctrl+Enter, and until the page says something that begins so.
+async function pressAndAwait(page, begins) {
+  await page.pressWithControl('Enter');
+  await page.until(`it says ${begins}`, (wanted) => {
+    const said = document.getElementById('cql-state').textContent;
+    return said !== 'running…' && said.startsWith(wanted);
+  }, begins);
+}
+
+async function run(page, statement, begins) {
+  await type(page, statement);
+  await pressAndAwait(page, begins);
+}
+
+async function screenshot(page, name) {
+  const folder = process.env.HELENUS_IMAGES;
+  if (folder) {
+    await page.page.evaluate(() => scrollTo(0, 0));
+    await page.page.screenshot({ path: path.join(folder, name), fullPage: true });
+  }
+}
+
+async function main() {
+  const page = await Page.open(URL_OF_CONSOLE);
+  try {
+    for (const [name, does] of steps) {
+      const began = performance.now();
+      console.log(`${name}…`);
+      await does(page);
+      console.log(`  well, in ${((performance.now() - began) / 1000).toFixed(1)} s`);
+    }
+  } catch (error) {
+    console.log(`${error.stack}\nthe browser's complaints: ${JSON.stringify(page.complaints, null, 2)}`);
+    process.exitCode = 1;
+  } finally {
+    await page.close();
+  }
+}
+
+main();
