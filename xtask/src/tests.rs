@@ -76,7 +76,7 @@ pub fn simulation(budget: Duration, effort: Effort) -> Result<Passed, String> {
     build_tests(budget)?;
     let binary = workspace::target().join("debug").join("helenus-sim");
     let (images, upkeep, calls, flips, seconds) = match effort {
-        Effort::Ci => ("1000", "400", "150", "150", 60),
+        Effort::Ci => ("1000", "200", "150", "150", 60),
         Effort::Soak => ("100000", "40000", "1000000", "20000", 3600),
     };
     let seconds = seconds.to_string();
