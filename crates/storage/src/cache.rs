@@ -10,6 +10,7 @@ mod ghosts;
 mod lookup;
 mod marks;
 mod merge;
+mod pieced;
 mod queue;
 mod read;
 mod room;

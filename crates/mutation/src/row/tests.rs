@@ -106,6 +106,10 @@ fn without(a: &[u8], b: &[u8]) -> Vec<u8> {
     } else {
         without_overwritten(&RowRef::trusted(a), &RowRef::trusted(b), &mut out);
     }
+    if out.is_empty() {
+        // Nothing is left: as a row, an empty one.
+        RowBuilder::begin(&out).finish(&mut out);
+    }
     out
 }
 

@@ -10,6 +10,7 @@ use crate::cache::body::{BODY_BYTES_MAX, Body};
 use crate::cache::counters::CacheCounters;
 use crate::cache::ghosts::{Ghost, Ghosts};
 use crate::cache::marks::Marks;
+use crate::cache::pieced::PiecedTable;
 use crate::cache::queue::Queue;
 use crate::cache::slots::{Pending, Slot, Slots, weight_of};
 
@@ -47,7 +48,7 @@ pub enum Put {
 #[derive(Debug)]
 pub struct RowCache {
     limits: CacheLimits,
-    pub(super) index: Vec<u32>,
+    pub(super) index: PiecedTable<u32>,
     pub(super) slots: Slots,
     small: Queue,
     main: Queue,
@@ -68,8 +69,8 @@ impl RowCache {
             limits.bytes_max = 0;
         }
         let buckets = if limits.bytes_max == 0 { 1 } else { (limits.bytes_max / BYTES_PER_BUCKET).next_power_of_two() };
-        // No bucket has an entry: so written, fresh memory is not touched.
-        let index = vec![0; buckets];
+        // No bucket has an entry.
+        let index = PiecedTable::new(buckets);
         RowCache {
             limits,
             index,
@@ -96,7 +97,7 @@ impl RowCache {
         if !self.is_on() {
             return 0;
         }
-        let tables = self.index.len() * size_of::<u32>() + self.ghosts.bytes();
+        let tables = self.index.bytes() + self.ghosts.bytes();
         tables + self.slots.bytes() + self.small.bytes + self.main.bytes
     }
 
@@ -156,7 +157,7 @@ impl RowCache {
     /// The slot of a partition, or of a row of it, whether it counts or not.
     #[inline]
     pub(super) fn slot(&self, table: u64, hash: u64, key: &[u8], place: &[u8]) -> Option<u32> {
-        let mut link = self.index[self.bucket(hash)];
+        let mut link = self.index.get(self.bucket(hash));
         while link != 0 {
             let id = link - 1;
             let slot = self.slots.get(id);
@@ -215,7 +216,7 @@ impl RowCache {
         slot.body = Some(body);
         slot.pending = ends_at.map(|frozen| Box::new(Pending { frozen, body: None, rows: 0 }));
         slot.is_main = is_main;
-        slot.chain = std::mem::replace(&mut self.index[bucket], id + 1);
+        slot.chain = std::mem::replace(self.index.get_mut(bucket), id + 1);
         let queue = if is_main { &mut self.main } else { &mut self.small };
         queue.push(&mut self.slots, id);
         self.count(|counters| counters.inserts += 1);
@@ -223,7 +224,7 @@ impl RowCache {
     }
 
     fn is_crowded(&self, hash: u64) -> bool {
-        let (mut link, mut same) = (self.index[self.bucket(hash)], 0);
+        let (mut link, mut same) = (self.index.get(self.bucket(hash)), 0);
         while link != 0 {
             let slot = self.slots.get(link - 1);
             same += usize::from(slot.hash == hash);
@@ -342,10 +343,10 @@ impl RowCache {
             self.small.remove(&mut self.slots, id);
         }
         let bucket = self.bucket(hash);
-        if self.index[bucket] == id + 1 {
-            self.index[bucket] = next;
+        if self.index.get(bucket) == id + 1 {
+            *self.index.get_mut(bucket) = next;
         } else {
-            let mut at = self.index[bucket] - 1;
+            let mut at = self.index.get(bucket) - 1;
             while self.slots.get(at).chain != id + 1 {
                 at = self.slots.get(at).chain - 1;
             }

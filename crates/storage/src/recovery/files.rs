@@ -8,7 +8,7 @@ use schema::TableId;
 use crate::commitlog::{SegmentHead, io_error};
 use crate::discard::{Discarded, gone, is_before};
 use crate::error::OpenError;
-use crate::manifest::{Contents, FileName, InForce, LiveRecord, Manifest, Manifests, Record};
+use crate::manifest::{Contents, FileName, GoneRecord, InForce, LiveRecord, Manifest, Manifests, Record};
 use crate::options::{ReplayPosition, StorageOptions, Truncations};
 use crate::shard::Shard;
 use crate::sstable::Sstable;
@@ -88,16 +88,16 @@ fn take_over(
             false => contents.live.push(taken),
         }
     }
-    // What the shards of before left undone is shard 0's.
-    if shard == 0 {
-        let is_live = |contents: &Contents, name: &FileName| contents.live.iter().any(|live| live.name == *name);
-        for (_, of_before) in all {
+    // What the shards of before left undone is shard 0's. The others know those names as gone too: a file that others wrote would be
+    // foreign to them, and taken in again while shard 0 removes it.
+    let is_live = |contents: &Contents, name: &FileName| contents.live.iter().any(|live| live.name == *name);
+    for (_, of_before) in all {
+        if shard == 0 {
             contents.begun.extend(of_before.begun.iter().cloned());
-            for mut undone in of_before.gone.iter().cloned() {
-                if !is_live(&contents, &undone.name) {
-                    undone.is_shared = false;
-                    contents.gone.push(undone);
-                }
+        }
+        for undone in &of_before.gone {
+            if !is_live(&contents, &undone.name) {
+                contents.gone.push(GoneRecord { is_shared: shard != 0, ..undone.clone() });
             }
         }
     }
