@@ -6,7 +6,7 @@
 //! any shard is opened.
 //!
 //! ```text
-//! look     which sets are complete, and whether they are as their checksums say
+//! look     which sets are complete, and whether they are as their checksums say; their contents and names are synced
 //! list     what is moved, and to what: written, synced, named                       from here on a start that is told to goes on with it
 //! move     the components, but for TOC.txt and Helenus.db; contents and names synced
 //! TOC.txt  written anew, synced: from here on the file is a complete one
@@ -98,6 +98,11 @@ impl Upload<'_> {
                 tracing::warn!(file = %from, table = self.name(), what, "a file in upload/ is damaged or not whole, and not taken in");
                 continue;
             }
+            // Whoever copied the files here need not have waited until they were on the disk; and a start that goes on with a list
+            // compares nothing again.
+            if !sync_components(self.runtime, &self.upload, &from, &listed).await? {
+                continue;
+            }
             let generation = generations.next(self.runtime);
             let to = Descriptor { version: from.version, generation };
             let is_moved = |component: &Component| !matches!(component, Component::Toc | Component::Helenus);
@@ -168,6 +173,7 @@ impl Upload<'_> {
 
     async fn write_list(&self, moves: &[Move]) -> Result<(), OpenError> {
         let (path, new) = (self.list_path(), self.upload.join(format!("{LIST}{NEW}")));
+        self.sync(&self.upload).await?;
         write_synced(self.runtime, &new, list_text(moves).as_bytes()).await?;
         self.runtime.rename(&new, &path).await.map_err(io_error(&path))?;
         self.sync(&self.upload).await
@@ -189,7 +195,6 @@ impl Upload<'_> {
             // The new names first: between the two both may be there, and never neither.
             self.sync(&self.folder).await?;
             self.sync(&self.upload).await?;
-            // Whoever copied the files here need not have waited until they were on the disk.
             if sync_components(self.runtime, &self.folder, to, components).await? {
                 let list = [components.as_slice(), &[Component::Toc]].concat();
                 let path = self.folder.join(to.file_name(Component::Toc));
