@@ -220,8 +220,12 @@ fn internode_seeds() -> Vec<Vec<u8>> {
     let position = mutation::Position { token: Token(1), key: vec![1], row: Some(vec![2]) };
     let read = PeerRead { of: PeerShard::One { shard: 1, count: 2 }, rows: 5, bytes: 6, command: read_seed() };
     let mut bodies = Vec::new();
-    for request in [PeerRequest::Write { mutations: vec![mutation_seed()] }, PeerRequest::Read(read), PeerRequest::Ping]
-    {
+    for request in [
+        PeerRequest::Write { mutations: vec![mutation_seed()] },
+        PeerRequest::Count { deltas: vec![mutation_seed()] },
+        PeerRequest::Read(read),
+        PeerRequest::Ping,
+    ] {
         let mut body = Vec::new();
         bodies.push((encode_request(&request, &mut body), body));
     }
@@ -249,8 +253,15 @@ fn sstable_seeds(is_reversed: bool) -> (Vec<u8>, Vec<u8>) {
     let table = every_form::table(is_reversed);
     let header = Header::of_table(&table, EncodingStats::EPOCH);
     let column = |name: &str| table.column(name).expect("the table has it").id;
-    let element =
-        |name, path, value| CellRef { column: column(name), timestamp: 20, expiry: None, tombstone: None, path, value };
+    let element = |name, path, value| CellRef {
+        column: column(name),
+        timestamp: 20,
+        expiry: None,
+        tombstone: None,
+        path,
+        value,
+        is_counter: false,
+    };
     let mut row = Vec::new();
     let mut builder = RowBuilder::begin(&row);
     builder.liveness(Liveness { timestamp: 20, expiry: Some(Expiry { ttl: 60, local_deletion_time: 1000 }) });

@@ -14,8 +14,8 @@ const IMAGES: u64 = 300;
 const UPKEEP_IMAGES: u64 = 150;
 /// Seeds, over these scenarios.
 const SEEDS: u64 = 160;
-const SCENARIOS: [&str; 8] =
-    ["ring", "ring-network", "ring-crash", "crash", "ring-storm", "flush", "reshard", "batches"];
+const SCENARIOS: [&str; 9] =
+    ["ring", "ring-network", "ring-crash", "crash", "ring-storm", "flush", "reshard", "batches", "conditional"];
 /// It takes a few seconds.
 const AT_MOST: Duration = Duration::from_secs(100);
 

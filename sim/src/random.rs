@@ -71,10 +71,11 @@ impl Totals {
 }
 
 /// Marks that many seeds of all scenarios must reach.
-pub const MARKS: [&str; 22] = [
+pub const MARKS: [&str; 23] = [
     "batch delivered later",
     "batch replay",
     "compacted",
+    "counter read from files",
     "disk full",
     "file put aside",
     "files of another shard count",

@@ -12,8 +12,11 @@ use crate::client::{Client, ClientError, Row};
 use crate::cluster::{Cluster, NODE};
 use crate::fault::{self, Fault};
 use crate::scenario::Scenario;
-use crate::workload::{SELECT_ALL, Shared, SharedReplicated, prepare, work};
+use crate::workload::{
+    SELECT_ALL, SELECT_COUNTS, Shared, SharedConditionals, SharedReplicated, prepare, prepare_counts, work,
+};
 
+mod conditional;
 mod ring;
 
 /// By then the workload has ended, whatever happens to it.
@@ -77,6 +80,8 @@ struct Run<'s> {
     history: Shared,
     /// What clients of a ring did.
     replicated: SharedReplicated,
+    /// What clients asked conditionally.
+    conditionals: SharedConditionals,
     outcome: Outcome,
 }
 
@@ -87,12 +92,17 @@ impl<'s> Run<'s> {
         if scenario.node.sync == CommitLogSync::Periodic {
             history.borrow_mut().loss_nanos = nanos(scenario.node.sync_period + PERIODIC_SLACK);
         }
-        Run { scenario, cluster, history, replicated, outcome: Outcome::default() }
+        let conditionals = SharedConditionals::default();
+        Run { scenario, cluster, history, replicated, conditionals, outcome: Outcome::default() }
     }
 
     fn go(mut self) -> Outcome {
         let began = self.cluster.world.now();
-        let stages = if self.cluster.nodes.len() == 1 { self.stages() } else { self.stages_of_ring() };
+        let stages = match self.cluster.nodes.len() {
+            1 if self.scenario.is_conditional => self.stages_of_conditionals(),
+            1 => self.stages(),
+            _ => self.stages_of_ring(),
+        };
         if let Err(what) = stages {
             self.outcome.violations.push(what);
         }
@@ -105,6 +115,8 @@ impl<'s> Run<'s> {
         drop(history);
         if self.cluster.nodes.len() > 1 {
             self.count_replicated();
+        } else if self.scenario.is_conditional {
+            self.count_conditionals();
         }
         self.outcome
     }
@@ -113,6 +125,10 @@ impl<'s> Run<'s> {
         self.start_healthy(0)?;
         let made = ask(&mut self.cluster, prepare);
         made.ok_or("the table was not made in time")?.map_err(|error| format!("the table was not made: {error}"))?;
+        if self.has_counts() {
+            let made = ask(&mut self.cluster, prepare_counts);
+            made.ok_or("the table of counters was not made in time")?.map_err(|error| error.to_string())?;
+        }
         let (options, history) = (self.scenario.rows, self.history.clone());
         self.load(move |runtime| work(runtime, options, history))?;
 
@@ -126,6 +142,11 @@ impl<'s> Run<'s> {
         self.cluster.terminate().map_err(|error| format!("the orderly end failed: {error}"))?;
         self.start_healthy(0)?;
         self.check("after an orderly restart")
+    }
+
+    /// Whether clients count too.
+    fn has_counts(&self) -> bool {
+        self.scenario.rows.count_per_mille > 0
     }
 
     fn note_end(&mut self, is_orderly: bool) {
@@ -284,7 +305,12 @@ impl<'s> Run<'s> {
     fn check(&mut self, when: &str) -> Result<(), String> {
         let as_of = self.cluster.world.now().as_nanos();
         let rows = read_all(&mut self.cluster).map_err(|error| format!("{when} the rows cannot be read: {error}"))?;
-        let violations = checker::check(&self.history.borrow(), &rows, as_of, Promises::TODAY);
+        let mut violations = checker::check(&self.history.borrow(), &rows, as_of, Promises::TODAY);
+        if self.has_counts() {
+            let counts = read_counts(&mut self.cluster);
+            let counts = counts.map_err(|error| format!("{when} the counters cannot be read: {error}"))?;
+            violations.extend(checker::counts::check(&self.history.borrow(), &counts, as_of));
+        }
         self.outcome.violations.extend(violations.into_iter().map(|what| format!("{when}: {what}")));
         Ok(())
     }
@@ -306,9 +332,18 @@ pub fn ask<T: 'static, Fut: Future<Output = T> + 'static>(
 
 /// All rows of a running node.
 pub fn read_all(cluster: &mut Cluster) -> Result<Vec<Row>, String> {
-    let read = ask(cluster, async |runtime| -> Result<Vec<Row>, ClientError> {
+    read_pages(cluster, SELECT_ALL)
+}
+
+/// All counters of a running node.
+pub fn read_counts(cluster: &mut Cluster) -> Result<Vec<Row>, String> {
+    read_pages(cluster, SELECT_COUNTS)
+}
+
+fn read_pages(cluster: &mut Cluster, text: &'static str) -> Result<Vec<Row>, String> {
+    let read = ask(cluster, async move |runtime| -> Result<Vec<Row>, ClientError> {
         let mut client = Client::connect(&runtime, NODE).await?;
-        client.rows(SELECT_ALL, PAGE_ROWS).await
+        client.rows(text, PAGE_ROWS).await
     });
     match read {
         Some(Ok(rows)) => Ok(rows),

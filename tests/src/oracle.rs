@@ -5,6 +5,7 @@
 mod client;
 mod commands;
 mod compat;
+mod random;
 mod request;
 mod script;
 mod session;
@@ -14,7 +15,8 @@ mod verdict;
 
 use std::path::{Path, PathBuf};
 
-pub use commands::{check, mark, record, replay, settle};
+pub use commands::{check, deviate, mark, record, replay, settle};
+pub use random::random;
 
 pub(crate) use request::run as run_block;
 pub(crate) use script::{Block, Script};

@@ -13,6 +13,7 @@ mod oracle;
 mod peers;
 mod planted;
 mod process;
+mod reference;
 mod report;
 mod source;
 mod sstables;
@@ -27,7 +28,7 @@ use std::process::ExitCode;
 const HELP: &str = "\
 cargo xtask <task>
 
-  ci                 everything that must hold before a change lands, within 25 minutes on 2 cores
+  ci                 everything that must hold before a change lands, within 40 minutes on 2 cores
   soak               the same tests with long settings
   tidy               the house rules that no compiler checks
   drivers            real drivers of five languages, and cqlsh, against the release binary
@@ -53,6 +54,9 @@ cargo xtask <task>
   oracle check [SEED] ask it again for a random tenth; its answers must be the same
   oracle settle [PATH…]
                      take the marks away from what Helenus no longer lacks; `mark WHY [PATH…]` sets them
+  oracle random [SEED [STATEMENTS]]
+                     random statements, asked of Helenus and of the real one; what differs is shrunk to a script
+  oracle reference   make docs/cql-coverage.md anew: what of CQL the scripts show
   oracle --sstables [ours | theirs | peers] [NAME…]
                      SSTables of Helenus before a real Cassandra and its tools, and the real one's before Helenus
   fixtures [--all FOLDER] [VERSION…] [NAME…]
@@ -78,6 +82,7 @@ fn main() -> ExitCode {
         Some("fuzz") => fuzz::run_alone(rest),
         Some("bench") => bench::run(rest),
         Some("oracle") if rest.first().is_some_and(|word| word == "--sstables") => sstables::run(&rest[1..]),
+        Some("oracle") if rest.first().is_some_and(|word| word == "reference") => reference::write(),
         Some("oracle") => oracle::run(rest),
         Some("fixtures") => fixtures::run(rest),
         Some("cassandra") => peers::cassandra::run_in_foreground(rest),

@@ -10,30 +10,44 @@ use crate::peers::cassandra::{Cassandra, Purpose};
 use crate::report::{Counts, Passed};
 use crate::stalls::{self, STALLS_TO};
 use crate::tests::{Effort, both, build_release, cargo_test, environment};
-use crate::{process, sstables};
+use crate::{process, reference, sstables};
 
 /// Both configurations; the first one's answers are those that Helenus must give.
 const CONFIGURATIONS: [Purpose; 2] = [Purpose::AnswersOfNone, Purpose::AnswersOfDefaults];
 /// How many of a hundred scripts a change asks the real servers again.
 const SAMPLE_PERCENT: &str = "10";
 
-/// `cargo xtask oracle [record | check [SEED] | settle | mark WHY] [PATH…]`.
+/// How many random statements a change asks.
+const RANDOM_STATEMENTS: &str = "3000";
+
+/// `cargo xtask oracle [record | check [SEED] | settle | mark WHY | deviate NAME WORDS] [PATH…]`, `cargo xtask oracle random [SEED [STATEMENTS]]`.
 pub fn run(arguments: &[String]) -> Result<(), String> {
     const TIME: Duration = Duration::from_secs(3600);
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     build_runner(TIME)?;
     let output = match &words[..] {
         ["record", paths @ ..] => {
-            let servers = start_servers()?;
+            let servers = start_servers(&CONFIGURATIONS)?;
             runner("record", &[], &named(&servers), paths, None, TIME)?
         }
         ["check", rest @ ..] => {
             let seed = rest.first().map_or_else(seed, |seed| (*seed).to_string());
             let paths = rest.get(1..).unwrap_or_default();
-            let servers = start_servers()?;
+            let servers = start_servers(&CONFIGURATIONS)?;
             runner("check", &[&seed, SAMPLE_PERCENT], &named(&servers), paths, None, TIME)?
         }
-        [command @ ("settle" | "mark"), rest @ ..] => {
+        ["random", rest @ ..] => {
+            build_release(TIME)?;
+            let own = seed();
+            let (seed, statements) = match rest {
+                [] => (own.as_str(), RANDOM_STATEMENTS),
+                [seed] => (*seed, RANDOM_STATEMENTS),
+                [seed, statements, ..] => (*seed, *statements),
+            };
+            let servers = start_servers(&CONFIGURATIONS[..1])?;
+            runner("random", &[seed, statements], &named(&servers), &[], None, TIME)?
+        }
+        [command @ ("settle" | "mark" | "deviate"), rest @ ..] => {
             build_release(TIME)?;
             runner(command, &[], &[], rest, None, TIME)?
         }
@@ -42,6 +56,9 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
             runner("replay", &[], &[], paths, None, TIME)?
         }
     };
+    if matches!(words[..], ["record" | "settle", ..]) {
+        reference::write()?;
+    }
     if output.success { Ok(()) } else { Err(String::new()) }
 }
 
@@ -55,7 +72,7 @@ pub fn phase(budget: Duration) -> Result<Passed, String> {
         Ok(Passed { counts, success: output.success, note: String::new() })
     })?;
     let seed = seed();
-    let mut servers = start_servers()?;
+    let mut servers = start_servers(&CONFIGURATIONS)?;
     let check = runner("check", &[&seed, SAMPLE_PERCENT], &named(&servers), &[], None, left())?;
     let counts = Counts::of(&check.lines);
     if replay.success && replay.counts.passed == 0 {
@@ -95,9 +112,9 @@ fn runner(
 }
 
 /// Starts a server of each configuration, side by side.
-fn start_servers() -> Result<Vec<(Purpose, Cassandra)>, String> {
+fn start_servers(configurations: &[Purpose]) -> Result<Vec<(Purpose, Cassandra)>, String> {
     let mut servers = Vec::new();
-    for purpose in CONFIGURATIONS {
+    for &purpose in configurations {
         servers.push((purpose, Cassandra::spawn(purpose, free_port()?, None)?));
     }
     for (_, server) in &mut servers {

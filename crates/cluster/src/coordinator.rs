@@ -5,6 +5,7 @@
 //! encoded. See `docs/internals/coordinator.md`.
 
 mod batch;
+mod count;
 mod message;
 mod nodes;
 mod outcome;
@@ -15,6 +16,7 @@ mod replica;
 mod replicas;
 mod replication;
 mod scan;
+mod serial;
 mod serve_peers;
 mod tally;
 mod write;
@@ -23,18 +25,21 @@ use std::cell::OnceCell;
 use std::net::SocketAddr;
 use std::rc::Rc;
 
+use mutation::CounterId;
 use runtime::sync::Semaphore;
 use runtime::{Mesh, MeshSeat, Runtime, ShardId};
 use schema::ReplicationStrategy;
 use topology::{ConsistencyLevel, NodeIndex, Ring, Sharder, Token};
 
 use crate::messaging::{Peer, PeerParts, PeerSocket};
+use crate::paxos::Queue;
 use nodes::Nodes;
 
 pub use message::{PageLimits, ReadRequest, ReplicaError, ReplicaReply, ReplicaRequest};
 pub use outcome::{Failure, Refusal};
 pub use page::{PageWriter, rebuild_row};
 pub use replication::{ReplicaPlan, Replication, Unavailable};
+pub use serial::{Attempt, SerialPlace};
 pub use storage::reader::{Page, ReadDone, row_position};
 pub use write::PlannedMutation;
 
@@ -49,12 +54,16 @@ struct Inner {
     ring: Rc<Ring>,
     sharder: Sharder,
     storage: storage::Shard,
+    /// What this node's parts of counters are known by: its host id.
+    counter: CounterId,
     mesh: Mesh<ReplicaRequest, ReplicaReply>,
     nodes: Nodes,
     /// Where shard 0 sends the connections of other nodes. Set right after the coordinator is made: the seat's handler
     /// needs the coordinator first.
     peer_sockets: OnceCell<Mesh<PeerSocket, ()>>,
     scans: Semaphore,
+    /// Who is at which partition with a conditional statement.
+    attempts: Queue,
 }
 
 /// How the nodes of a ring reach each other.
@@ -105,7 +114,9 @@ impl Coordinator {
             }),
         };
         let peer_sockets = OnceCell::new();
-        let inner = Inner { runtime, ring, sharder, storage, mesh, nodes, peer_sockets, scans };
+        let attempts = Queue::default();
+        let counter = CounterId(ring.local_node().host_id.0);
+        let inner = Inner { runtime, ring, sharder, storage, counter, mesh, nodes, peer_sockets, scans, attempts };
         let coordinator = Coordinator { inner: Rc::new(inner) };
         coordinator.open_peers(peer_seat);
         coordinator

@@ -26,6 +26,11 @@ pub enum PeerRequest {
         /// Each as `mutation::MutationEncoder` wrote it.
         mutations: Vec<Vec<u8>>,
     },
+    /// Add deltas to counters.
+    Count {
+        /// Each as `mutation::MutationEncoder` wrote it, with deltas.
+        deltas: Vec<Vec<u8>>,
+    },
     /// Read one page of data.
     Read(PeerRead),
     /// Answer, to show that the connection works.
@@ -64,6 +69,11 @@ pub enum PeerShard {
 pub enum PeerAnswer {
     /// The write is applied, and synced where the mode asks for that.
     Written,
+    /// The deltas are counted, and synced where the mode asks for that.
+    Counted {
+        /// What they came to: mutations with states.
+        states: Vec<Vec<u8>>,
+    },
     /// One page of a read.
     Page(crate::coordinator::Page),
     /// It was not done, or not all of it.

@@ -1,18 +1,21 @@
 //! The syntax tree: what a statement says, before anybody asked whether its tables exist.
 
+mod arithmetic;
 mod ddl;
 mod describe;
 mod modify;
 mod select;
 mod term;
 
+pub use arithmetic::ArithmeticOperator;
 pub use ddl::{
     AlterKeyspace, AlterTable, AlterTableAction, AlterType, AlterTypeAction, ColumnDefinition, CreateKeyspace,
     CreateTable, CreateType, DropKeyspace, DropTable, DropType, PrimaryKey, Properties, PropertyValue, TypeName,
 };
 pub use describe::{Describe, DescribeKind, DescribeTarget};
 pub use modify::{
-    Assignment, AssignmentKind, Batch, BatchKind, Condition, Conditions, Delete, Deletion, Insert, Update, Using,
+    Assignment, AssignmentKind, Batch, BatchKind, Condition, Conditions, Delete, Deletion, Insert, InsertJson, Update,
+    Using,
 };
 pub use select::{OrderBy, Select, Selection, Selector, SelectorExpression};
 pub use term::{BindMarker, Operator, Relation, Term};

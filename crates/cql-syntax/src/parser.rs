@@ -44,7 +44,16 @@ impl<'a> Parse<'a> {
             }
             let mut lexer = Lexer::new(text);
             let token = lexer.next_token()?;
-            Ok(Parser { lexer, token, depth: 0, items: 0, marker_count: 0, in_batch: false })
+            Ok(Parser {
+                lexer,
+                token,
+                depth: 0,
+                items: 0,
+                marker_count: 0,
+                operator_count: 0,
+                in_term: false,
+                in_batch: false,
+            })
         };
         let parser = first().map_err(|failure| failure.locate(text))?;
         Ok(Parse { text, parser, batch: None })
@@ -89,6 +98,9 @@ struct Parser<'a> {
     /// Items of lists so far.
     items: usize,
     marker_count: usize,
+    /// Operators of arithmetic in the present term.
+    operator_count: usize,
+    in_term: bool,
     in_batch: bool,
 }
 

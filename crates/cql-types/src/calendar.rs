@@ -1,7 +1,7 @@
 //! Dates, times and timestamps as text. The calendar is the proleptic Gregorian one.
 
 /// Nanoseconds of a day.
-pub(crate) const NANOS_OF_DAY: i64 = 86_400_000_000_000;
+pub const NANOS_OF_DAY: i64 = 86_400_000_000_000;
 
 /// The digits of a number in a date before a time; more would not fit a 64-bit integer.
 const DIGITS_MAX: usize = 19;
@@ -9,7 +9,7 @@ const DIGITS_MAX: usize = 19;
 const YEAR_MAX: i64 = 999_999_999;
 
 /// Days from 1970-01-01 to that date. (Algorithm: Howard Hinnant, "chrono-compatible low-level date algorithms".)
-pub(crate) fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
+pub fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
     let year_of_era = year.rem_euclid(400);
@@ -19,7 +19,7 @@ pub(crate) fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
 }
 
 /// The inverse of [`days_from_civil`]: year, month, day.
-pub(crate) fn civil_from_days(days: i64) -> (i64, i64, i64) {
+pub fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let era = days.div_euclid(146_097);
     let day_of_era = days.rem_euclid(146_097);
@@ -31,7 +31,8 @@ pub(crate) fn civil_from_days(days: i64) -> (i64, i64, i64) {
     (year, month, day_of_year - (153 * shifted + 2) / 5 + 1)
 }
 
-fn days_in_month(year: i64, month: i64) -> i64 {
+/// The days of a month, from 1 to 12, of a year.
+pub fn days_in_month(year: i64, month: i64) -> i64 {
     match month {
         4 | 6 | 9 | 11 => 30,
         2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,

@@ -3,7 +3,7 @@
 //! A value is bytes as the native protocol carries them; a [`CqlType`] says how to read them. Nothing here knows of tables
 //! or statements. Words and layouts: `docs/internals/cql-types.md`.
 
-mod calendar;
+pub mod calendar;
 pub mod class_name;
 pub mod comparable;
 mod compare;
@@ -11,6 +11,7 @@ mod compose;
 mod duration;
 mod element;
 mod error;
+pub mod json;
 mod literal;
 mod order;
 mod print;

@@ -47,8 +47,27 @@ impl LiteralKind {
         }
     }
 
+    /// The type of a constant of this look and text if nothing else decides: the smallest of those that it is written for.
+    pub fn natural_type(self, text: &str) -> CqlType {
+        match self {
+            LiteralKind::String if text.is_ascii() => CqlType::Ascii,
+            LiteralKind::String => CqlType::Text,
+            LiteralKind::Integer if text.parse::<i32>().is_ok() => CqlType::Int,
+            LiteralKind::Integer if text.parse::<i64>().is_ok() => CqlType::Bigint,
+            LiteralKind::Integer => CqlType::Varint,
+            LiteralKind::Float => natural_float(text),
+            LiteralKind::Boolean => CqlType::Boolean,
+            // The digit of its version.
+            LiteralKind::Uuid if text.as_bytes().get(14) == Some(&b'1') => CqlType::Timeuuid,
+            LiteralKind::Uuid => CqlType::Uuid,
+            // Not a blob, in Cassandra.
+            LiteralKind::Hex => CqlType::Tinyint,
+            LiteralKind::Duration => CqlType::Duration,
+        }
+    }
+
     /// Whether a constant of this look may stand for a value of that type, as Cassandra has it.
-    fn fits(self, ty: &CqlType) -> bool {
+    pub fn fits(self, ty: &CqlType) -> bool {
         use CqlType as T;
         // A tuple's components may be written as one constant, with colons between them.
         if let T::Tuple(_) = ty {
@@ -114,12 +133,8 @@ pub fn parse_literal(ty: &CqlType, literal: &Literal) -> Result<Vec<u8>, ValueEr
         return Err(ValueError::Kind { kind: literal.kind.name(), text: cut(&literal.text), ty: ty.to_string() });
     }
     let text = literal.text.as_str();
-    // Cassandra takes the digits behind 0x for a decimal number.
-    if let (CqlType::Tinyint, LiteralKind::Hex) = (ty, literal.kind) {
-        return of_text(ty, text.get(2..).unwrap_or_default());
-    }
-    // The bytes as they are; Cassandra does not even look whether they are a tuple's.
-    if let (CqlType::Tuple(_), LiteralKind::Hex) = (ty, literal.kind) {
+    // The bytes as they are; Cassandra does not even look whether they are such a value's.
+    if let (CqlType::Tuple(_) | CqlType::Tinyint, LiteralKind::Hex) = (ty, literal.kind) {
         let bytes = blob(text)?;
         crate::validate(ty, &bytes)?;
         return Ok(bytes);
@@ -128,7 +143,7 @@ pub fn parse_literal(ty: &CqlType, literal: &Literal) -> Result<Vec<u8>, ValueEr
 }
 
 /// The value of that type that a text stands for, whatever constant it is the text of.
-fn of_text(ty: &CqlType, text: &str) -> Result<Vec<u8>, ValueError> {
+pub(crate) fn of_text(ty: &CqlType, text: &str) -> Result<Vec<u8>, ValueError> {
     Ok(match ty {
         CqlType::Text => text.as_bytes().to_vec(),
         CqlType::Ascii if text.is_ascii() => text.as_bytes().to_vec(),
@@ -219,6 +234,29 @@ fn big_integer(digits: &str, error: impl Fn() -> ValueError) -> Result<BigInt, V
         return Err(ValueError::Text { reason: format!("a constant has at most {DIGITS_MAX} digits") });
     }
     digits.parse().map_err(|_| error())
+}
+
+/// Of a number with a point: double if that has the same value, written in as few digits as tell it from others.
+fn natural_float(text: &str) -> CqlType {
+    match text.parse::<f64>() {
+        Ok(number) if !number.is_finite() || digits_of(&format!("{number:e}")) == digits_of(text) => CqlType::Double,
+        _ => CqlType::Decimal,
+    }
+}
+
+/// A number's sign, its digits without zeros around them, and the place of its point: equal for equal numbers.
+fn digits_of(text: &str) -> Option<(bool, String, i64)> {
+    let (negative, text) = match text.strip_prefix('-') {
+        Some(text) => (true, text),
+        None => (false, text),
+    };
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = format!("{whole}{fraction}");
+    let significant = digits.trim_start_matches('0');
+    let point = exponent.parse::<i64>().ok()? + (whole.len() as i64) - (digits.len() - significant.len()) as i64;
+    let significant = significant.trim_end_matches('0');
+    Some(if significant.is_empty() { (false, String::new(), 0) } else { (negative, significant.to_owned(), point) })
 }
 
 /// Digits with a point and an exponent, as an i32 scale and a varint.
@@ -392,7 +430,7 @@ mod tests {
             (CqlType::Float, K::Float, "0.1", "0.1"),
             (CqlType::Text, K::String, "it's", "'it''s'"),
             (CqlType::Blob, K::Hex, "0xCAfe", "0xcafe"),
-            (CqlType::Tinyint, K::Hex, "0x10", "10"),
+            (CqlType::Tinyint, K::Hex, "0x10", "16"),
             (CqlType::Boolean, K::Boolean, "TRUE", "true"),
             (CqlType::Inet, K::String, "2001:DB8::1", "'2001:db8:0:0:0:0:0:1'"),
             (CqlType::Inet, K::String, "127.0.0.1", "'127.0.0.1'"),

@@ -249,6 +249,35 @@ impl CqlType {
         }
     }
 
+    /// Whether a value of the type `given` can be taken as it is for one of this type. Source: Cassandra's
+    /// `AbstractType.isValueCompatibleWith`.
+    pub fn takes_values_of(&self, given: &CqlType) -> bool {
+        use CqlType as T;
+        match (self, given) {
+            (T::Blob, _) => true,
+            (T::Text, T::Ascii) | (T::Uuid, T::Timeuuid) => true,
+            (T::Bigint, T::Timestamp) | (T::Timestamp | T::Time, T::Bigint) | (T::Date, T::Int) => true,
+            (T::Varint, T::Int | T::Bigint | T::Timestamp) => true,
+            (T::List { element, frozen }, T::List { element: other, frozen: is_frozen }) if frozen == is_frozen => {
+                element.takes_values_of(other)
+            }
+            (T::Map { key, value, frozen }, T::Map { key: other, value: of, frozen: is_frozen })
+                if frozen == is_frozen =>
+            {
+                key == other && value.takes_values_of(of)
+            }
+            (T::Tuple(types), T::Tuple(others)) => {
+                types.len() >= others.len() && types.iter().zip(others).all(|(ty, other)| ty.takes_values_of(other))
+            }
+            _ => self == given,
+        }
+    }
+
+    /// Whether an empty value of the type means nothing, so that a function takes it for null.
+    pub fn has_meaningless_empty(&self) -> bool {
+        !matches!(self, CqlType::Ascii | CqlType::Text | CqlType::Blob | CqlType::Custom(_))
+    }
+
     /// Whether it is a list, set or map.
     pub fn is_collection(&self) -> bool {
         matches!(self, CqlType::List { .. } | CqlType::Set { .. } | CqlType::Map { .. })

@@ -1,7 +1,7 @@
 //! `helenus sstable dump`: an SSTable as JSON, in the layout of Cassandra's `sstabledump`, so that either's output can be read by whoever
 //! reads the other's.
 //!
-//! It deviates in one thing: a counter's value is the counter, where Cassandra shows the first bytes of its shards.
+//! It deviates in one thing: a counter's value is the counter, where Cassandra shows the first bytes of its parts.
 
 mod layout;
 
@@ -312,7 +312,7 @@ impl Shown {
     fn of(column: &Column, cell: &CellRef<'_>) -> Shown {
         let mut value = String::new();
         if !column.ty.is_multi_cell() {
-            text::write_json(&column.ty, cell.value, &mut value);
+            text::write_json(&column.ty, cell.shown(), &mut value);
             return Shown { path: None, value };
         }
         let path = sstable::data::element_path(&column.ty, cell).unwrap_or_default();

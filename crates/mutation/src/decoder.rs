@@ -54,6 +54,9 @@ pub struct MutationRef<'a> {
     item_count: usize,
 }
 
+/// Behind version, flags and the table's id.
+const TOKEN_AT: usize = 2 + 16;
+
 impl<'a> MutationRef<'a> {
     /// The mutation that is all of `bytes`.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
@@ -85,6 +88,13 @@ impl<'a> MutationRef<'a> {
         };
         let items = reader.rest();
         Ok(MutationRef { bytes, table, token, key, partition_deletion, items, item_count: 0 })
+    }
+
+    /// The token in an encoding, which is not looked at further.
+    #[inline]
+    pub fn token_in(bytes: &[u8]) -> Option<Token> {
+        let token = bytes.get(TOKEN_AT..)?.first_chunk()?;
+        Some(Token(i64::from_be_bytes(*token)))
     }
 
     /// The encoding.

@@ -5,6 +5,7 @@ use stdx::varint;
 use topology::Token;
 
 use crate::clustering::{self, ClusteringBound, ClusteringRef};
+use crate::counter::{self, CounterId, CounterPart, PartKind};
 use crate::life::{Deletion, Expiry, Liveness};
 use crate::row::{CellRef, RowBuilder, RowRef};
 use crate::{VERSION, VERSION_WITH_ELEMENTS};
@@ -163,7 +164,17 @@ impl RowEncoder<'_, '_> {
     #[inline]
     pub fn cell(&mut self, column: ColumnId, timestamp: i64, expiry: Option<Expiry>, value: &[u8]) -> &mut Self {
         let (row, out) = self.row();
-        row.cell(out, &CellRef { column, timestamp, expiry, tombstone: None, path: &[], value });
+        row.cell(out, &CellRef { column, timestamp, expiry, tombstone: None, path: &[], value, is_counter: false });
+        self
+    }
+
+    /// Sets a counter's part: what the node `id` has added to it by now.
+    pub fn counter(&mut self, column: ColumnId, timestamp: i64, id: CounterId, clock: i64, count: i64) -> &mut Self {
+        let mut value = Vec::with_capacity(64);
+        counter::write(&[CounterPart { id, clock, count, kind: PartKind::Global }], &mut value);
+        let (row, out) = self.row();
+        let (expiry, tombstone, path) = (None, None, &[][..]);
+        row.cell(out, &CellRef { column, timestamp, expiry, tombstone, path, value: &value, is_counter: true });
         self
     }
 
@@ -171,7 +182,10 @@ impl RowEncoder<'_, '_> {
     pub fn tombstone(&mut self, column: ColumnId, timestamp: i64, local_deletion_time: u32) -> &mut Self {
         let tombstone = Some(local_deletion_time);
         let (row, out) = self.row();
-        row.cell(out, &CellRef { column, timestamp, expiry: None, tombstone, path: &[], value: &[] });
+        row.cell(
+            out,
+            &CellRef { column, timestamp, expiry: None, tombstone, path: &[], value: &[], is_counter: false },
+        );
         self
     }
 
@@ -184,7 +198,7 @@ impl RowEncoder<'_, '_> {
         expiry: Option<Expiry>,
         value: &[u8],
     ) -> &mut Self {
-        self.element_cell(&CellRef { column, timestamp, expiry, tombstone: None, path, value })
+        self.element_cell(&CellRef { column, timestamp, expiry, tombstone: None, path, value, is_counter: false })
     }
 
     /// Deletes an element of a column of several cells.
@@ -196,7 +210,7 @@ impl RowEncoder<'_, '_> {
         local_deletion_time: u32,
     ) -> &mut Self {
         let tombstone = Some(local_deletion_time);
-        self.element_cell(&CellRef { column, timestamp, expiry: None, tombstone, path, value: &[] })
+        self.element_cell(&CellRef { column, timestamp, expiry: None, tombstone, path, value: &[], is_counter: false })
     }
 
     fn element_cell(&mut self, cell: &CellRef<'_>) -> &mut Self {

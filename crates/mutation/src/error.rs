@@ -36,6 +36,12 @@ pub enum DecodeError {
         /// The column.
         column: u16,
     },
+    /// What is flagged as a counter is none.
+    #[error("a counter cannot be read: {what}")]
+    Counter {
+        /// What is wrong with it.
+        what: &'static str,
+    },
     /// Bytes are left over where nothing may follow.
     #[error("{count} bytes are left over")]
     LeftOver {

@@ -5,6 +5,7 @@
 
 mod bound;
 mod clustering;
+pub mod counter;
 mod decoder;
 mod encoder;
 mod error;
@@ -15,6 +16,7 @@ mod row;
 
 pub use bound::{Bound, Slice};
 pub use clustering::{ClusteringBound, ClusteringRef, Components};
+pub use counter::{CounterId, CounterRef};
 pub use decoder::{BoundRef, Item, Items, MutationRef, RangeTombstoneRef};
 pub use encoder::{MutationEncoder, RowEncoder};
 pub use error::DecodeError;

@@ -1,7 +1,7 @@
 //! When data lives and when it is gone: liveness, expiry, deletion. Timestamps are microseconds and decide between
 //! writes; local deletion times are seconds since 1970, unsigned, and decide when something is over.
 
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
 
 /// Everything older than, or as old as, `timestamp` is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -74,10 +74,9 @@ impl Expiry {
         now_in_seconds < self.local_deletion_time
     }
 
-    /// Which of two prevails among writes with one timestamp: the one that is over later, then the greater ttl. The
-    /// second rule is ours, so that the outcome does not depend on the order of arrival; Cassandra keeps what it had.
+    /// Which of two prevails among writes with one timestamp: the one that is over later, then the smaller ttl: it was written later.
     pub(crate) fn order(a: Option<Expiry>, b: Option<Expiry>) -> Ordering {
-        let key = |expiry: Option<Expiry>| expiry.map(|e| (e.local_deletion_time, e.ttl));
+        let key = |expiry: Option<Expiry>| expiry.map(|e| (e.local_deletion_time, Reverse(e.ttl)));
         key(a).cmp(&key(b))
     }
 }

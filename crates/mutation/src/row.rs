@@ -11,6 +11,7 @@ pub use merge::{merge_rows, shadow_row, supersedes, without_overwritten};
 use schema::ColumnId;
 use stdx::Reader;
 
+use crate::counter::{COUNT_LENGTH, CounterRef};
 use crate::error::DecodeError;
 use crate::life::{Deletion, Expiry, Liveness};
 
@@ -40,8 +41,10 @@ mod cell_flag {
     pub const PATH: u8 = 0x04;
     /// The cell's timestamp is the base time's.
     pub const BASE: u8 = 0x08;
+    /// The value is a counter's state.
+    pub const COUNTER: u8 = 0x10;
     /// What this version knows.
-    pub const ALL: u8 = TOMBSTONE | EXPIRY | PATH | BASE;
+    pub const ALL: u8 = TOMBSTONE | EXPIRY | PATH | BASE | COUNTER;
 }
 
 /// The value of one column in one row, as one write left it.
@@ -60,9 +63,21 @@ pub struct CellRef<'a> {
     pub path: &'a [u8],
     /// The value; empty for a tombstone.
     pub value: &'a [u8],
+    /// Whether the value is a counter's state: its count, eight bytes, then its parts ([`crate::counter`]). A reader of what
+    /// lives is given the count alone, without this mark.
+    pub is_counter: bool,
 }
 
-impl CellRef<'_> {
+impl<'a> CellRef<'a> {
+    /// The value as a reader is shown it: of a counter the count alone.
+    #[inline]
+    pub fn shown(&self) -> &'a [u8] {
+        match self.is_counter {
+            true => self.value.get(..COUNT_LENGTH).unwrap_or_default(),
+            false => self.value,
+        }
+    }
+
     /// Whether it deletes rather than gives a value.
     #[inline]
     pub fn is_tombstone(&self) -> bool {
@@ -105,6 +120,9 @@ impl<'a> RowRef<'a> {
                 return Err(DecodeError::OutOfOrder { column: u64::from(cell.column.0) });
             }
             last = Some(place);
+            if cell.is_counter {
+                CounterRef::decode(cell.value)?;
+            }
             if cell.path.is_empty() {
                 whole = Some((cell.column, cell.timestamp));
             } else if whole.is_some_and(|(column, timestamp)| column == cell.column && cell.timestamp <= timestamp) {
@@ -278,14 +296,17 @@ fn read_uniform_cell<'a>(
 ) -> Result<CellRef<'a>, DecodeError> {
     let column = read_column(reader)?;
     let value = reader.varint_bytes()?;
-    Ok(CellRef { column, timestamp, expiry, tombstone: None, path: &[], value })
+    Ok(CellRef { column, timestamp, expiry, tombstone: None, path: &[], value, is_counter: false })
 }
 
 fn read_cell<'a>(reader: &mut Reader<'a>, base_timestamp: i64) -> Result<CellRef<'a>, DecodeError> {
     let column = read_column(reader)?;
     let flags = reader.u8()?;
     let has = |flag: u8| flags & flag != 0;
-    if flags & !cell_flag::ALL != 0 || (has(cell_flag::TOMBSTONE) && has(cell_flag::EXPIRY)) {
+    let is_counter = has(cell_flag::COUNTER);
+    let is_odd = (has(cell_flag::TOMBSTONE) && has(cell_flag::EXPIRY))
+        || (is_counter && has(cell_flag::TOMBSTONE | cell_flag::EXPIRY | cell_flag::PATH));
+    if flags & !cell_flag::ALL != 0 || is_odd {
         return Err(DecodeError::Unknown { what: "a cell's flags", value: flags });
     }
     let timestamp = if has(cell_flag::BASE) { base_timestamp } else { reader.i64()? };
@@ -296,7 +317,7 @@ fn read_cell<'a>(reader: &mut Reader<'a>, base_timestamp: i64) -> Result<CellRef
     let tombstone = if has(cell_flag::TOMBSTONE) { Some(reader.u32()?) } else { None };
     let path = if has(cell_flag::PATH) { reader.varint_bytes()? } else { &[] };
     let value = if has(cell_flag::TOMBSTONE) { &[] } else { reader.varint_bytes()? };
-    Ok(CellRef { column, timestamp, expiry, tombstone, path, value })
+    Ok(CellRef { column, timestamp, expiry, tombstone, path, value, is_counter })
 }
 
 #[cfg(test)]

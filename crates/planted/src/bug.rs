@@ -74,6 +74,8 @@ bugs! {
         "A batch is applied in memory, and its record is not written.";
     BatchInPieces, "batch-in-pieces", Storage,
         "A batch's mutations are separate records, which groups may part.";
+    TurnsIgnored, "turns-ignored", Storage,
+        "Tasks that change the counters of one partition do not wait for each other.";
     UnfinishedBatchForgotten, "unfinished-batch-forgotten", Storage,
         "A start does not hand out the logged batches that were not delivered.";
     DeliveredBatchNotNoted, "delivered-batch-not-noted", Storage,
@@ -144,4 +146,8 @@ bugs! {
         "A snapshot says that it is whole before its files have their names.";
     RepairWritesOwnRow, "repair-writes-own-row", Simulation,
         "Read repair writes to a replica what that replica has itself, not what all came to.";
+    LwtReplyBeforeSync, "lwt-reply-before-sync", Simulation,
+        "A conditional statement is answered before what it saw and wrote is on the disk.";
+    ConditionReadUnclaimed, "condition-read-unclaimed", Simulation,
+        "Conditions are judged by what was read before another conditional statement wrote.";
 }

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 
+use cluster::paxos::Ballot;
 use runtime::Runtime;
 
 /// The shard's source of write timestamps: the wall clock in microseconds, but each later than the one before, whatever
@@ -44,11 +45,23 @@ impl TimestampClock {
         self.runtime.wall_clock_micros()
     }
 
+    /// A ballot, later than `latest`, which may be of another start or shard, with a timestamp later than all that were given
+    /// before. The next timestamps are later than its own.
+    pub(crate) fn ballot(&self, latest: Option<Ballot>) -> Ballot {
+        let after = latest.map_or(i64::MIN, |latest| latest.micros().saturating_add(1));
+        let micros = self.next(self.wall_micros().max(after));
+        Ballot(self.uuid_of(u64::try_from(micros).unwrap_or(0) * 10 + UUID_EPOCH_STEPS))
+    }
+
     /// A version 1 UUID, later than all that were given before.
     pub(crate) fn time_uuid(&self) -> [u8; 16] {
         let now = u64::try_from(self.wall_micros()).unwrap_or(0) * 10 + UUID_EPOCH_STEPS;
         let steps = now.max(self.last_uuid.get() + 1);
         self.last_uuid.set(steps);
+        self.uuid_of(steps)
+    }
+
+    fn uuid_of(&self, steps: u64) -> [u8; 16] {
         let low = (steps & 0xffff_ffff) as u32;
         let middle = ((steps >> 32) & 0xffff) as u16;
         let high = 0x1000 | ((steps >> 48) & 0x0fff) as u16;

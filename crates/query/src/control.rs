@@ -3,11 +3,13 @@
 //! Shard 0 decides on schema changes and truncations, one after the other, since it holds the metadata log; it then has
 //! every shard take them over before the client is answered.
 
+use cql_protocol::FrameHeader;
 use schema::{SchemaChange, SchemaEvent, TableId};
 use storage::ReplayPosition;
 
 use crate::clients::ClientInfo;
 use crate::error::QueryError;
+use crate::trace::Traced;
 
 /// A call to another shard, or to this one.
 #[derive(Debug)]
@@ -67,8 +69,22 @@ pub(crate) enum ControlRequest {
         /// The keyspace for names without one.
         keyspace: Option<String>,
     },
+    /// Run a request that is about a partition of the shard that is called.
+    Run {
+        /// The frame's header.
+        header: FrameHeader,
+        /// Its body.
+        body: Vec<u8>,
+        /// The session's keyspace.
+        keyspace: Option<String>,
+    },
     /// Say who the shard's clients are.
     Clients,
+    /// Say what the shard keeps of traced requests.
+    Traces {
+        /// Of this one alone.
+        id: Option<Vec<u8>>,
+    },
 }
 
 /// The answer to a [`ControlRequest`].
@@ -82,8 +98,12 @@ pub(crate) enum ControlReply {
     Flushed(Result<(), String>),
     /// Where the shard's log stood when it dropped a table's rows.
     Position(ReplayPosition),
+    /// A request's reply, a whole frame.
+    Frame(Vec<u8>),
     /// The shard's clients.
     Clients(Vec<ClientInfo>),
+    /// What the shard keeps of traced requests.
+    Traces(Vec<Traced>),
     /// Done.
     Done,
 }

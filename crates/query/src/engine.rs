@@ -6,7 +6,9 @@
 
 mod asked;
 mod batch;
+mod conditional;
 mod control;
+mod counting;
 mod ddl;
 mod facts;
 mod long;
@@ -15,7 +17,9 @@ mod prepare;
 mod read;
 mod reply;
 mod run;
+mod traced;
 mod virtual_read;
+mod virtual_result;
 mod write;
 
 pub use asked::Asked;
@@ -43,6 +47,7 @@ use crate::plan::Plan;
 use crate::prepared::{PreparedCache, StatementId};
 use crate::session::Session;
 use crate::system::SystemTables;
+use crate::trace::Traces;
 use crate::{EngineParts, NodeInfo};
 
 /// Schema events that may wait for the server; it takes them out as fast as they come.
@@ -80,6 +85,8 @@ struct Inner {
     planned: RefCell<VecDeque<(StatementId, u64, Plan)>>,
     /// Who is connected to this shard.
     clients: Rc<Clients>,
+    /// What this shard's clients had traced.
+    traces: RefCell<Traces>,
 }
 
 /// Buffers that the synchronous way uses again for each request.
@@ -147,6 +154,7 @@ impl Engine {
                 result_bytes: Cell::new(0),
                 planned: RefCell::default(),
                 clients: Rc::default(),
+                traces: RefCell::default(),
                 result_bytes_max: options.result_bytes_max,
             }),
         };
@@ -174,11 +182,6 @@ impl Engine {
     /// Waits until the commit log is synced up to `sequence`.
     pub async fn wait_synced(&self, sequence: LogSequence) -> Result<(), storage::SyncError> {
         self.inner.coordinator.storage().wait_synced(sequence).await
-    }
-
-    /// An id for a request that asks to be traced. Nothing is kept under it.
-    pub fn tracing_id(&self) -> [u8; 16] {
-        self.inner.clock.time_uuid()
     }
 
     /// Changes of the schema, in order, for the connections that registered for them. One consumer per shard.

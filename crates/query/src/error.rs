@@ -4,6 +4,7 @@
 
 use cluster::coordinator::{Failure, Refusal, ReplicaError, Unavailable};
 use cql_protocol::{Consistency, ErrorBody, ErrorKind, Failures, WriteType};
+use runtime::ShardId;
 use schema::SchemaError;
 use topology::ConsistencyLevel;
 
@@ -73,6 +74,32 @@ pub(crate) enum QueryError {
         /// Answers that the level needs.
         required: u32,
     },
+    /// Others were at the partition for too long.
+    #[error("CAS operation timed out: received 0 of {required} required responses after 0 contention retries")]
+    Contention {
+        /// The level of the rounds.
+        level: ConsistencyLevel,
+        /// Answers that the level needs.
+        required: u32,
+        /// Whether it is a conditional statement, not a SERIAL read.
+        is_write: bool,
+    },
+    /// Not an error: the request is about a partition of that shard, which is to run it.
+    #[error("the request is one of {shard:?}")]
+    OfShard {
+        /// The shard.
+        shard: ShardId,
+    },
+    /// A function failed for the values it was given.
+    #[error("{message}")]
+    Function {
+        /// Its name, in the system keyspace.
+        function: String,
+        /// Its arguments' types.
+        arguments: Vec<String>,
+        /// Why.
+        message: String,
+    },
     /// TRUNCATE failed on some shard.
     #[error("{message}")]
     Truncate {
@@ -106,6 +133,19 @@ impl From<StatementId> for UnknownId {
 impl From<InvalidPagingState> for QueryError {
     fn from(error: InvalidPagingState) -> Self {
         QueryError::Protocol { message: error.to_string() }
+    }
+}
+
+impl From<functions::FunctionError> for QueryError {
+    fn from(error: functions::FunctionError) -> Self {
+        match error {
+            functions::FunctionError::Invalid { message } => QueryError::Invalid { message },
+            functions::FunctionError::Server { message } => QueryError::Server { message },
+            functions::FunctionError::Failed { function, arguments, message } => {
+                let arguments = arguments.iter().map(ToString::to_string).collect();
+                QueryError::Function { function, arguments, message }
+            }
+        }
     }
 }
 
@@ -146,8 +186,12 @@ impl QueryError {
             },
             QueryError::Write { error, level, required, write_type } => write_kind(error, level, required, write_type),
             QueryError::Read { error, level, required } => read_kind(error, level, required),
+            QueryError::Contention { level, required, is_write } => contention_kind(level, required, is_write),
+            QueryError::Function { function, arguments, .. } => {
+                ErrorKind::FunctionFailure { keyspace: "system".to_owned(), function, arguments }
+            }
             QueryError::Truncate { .. } => ErrorKind::TruncateError,
-            QueryError::Server { .. } => ErrorKind::ServerError,
+            QueryError::Server { .. } | QueryError::OfShard { .. } => ErrorKind::ServerError,
         };
         ErrorBody::new(kind, message)
     }
@@ -194,6 +238,17 @@ fn write_kind(error: Failure, level: ConsistencyLevel, required: u32, write_type
             failures: Failures::Count(1),
             write_type: WriteType::BatchLog,
         },
+    }
+}
+
+fn contention_kind(level: ConsistencyLevel, required: u32, is_write: bool) -> ErrorKind {
+    let (consistency, received, block_for) = (wire_level(level), 0, clamp(required));
+    match is_write {
+        true => {
+            let (write_type, contentions) = (WriteType::Cas, Some(0));
+            ErrorKind::WriteTimeout { consistency, received, block_for, write_type, contentions }
+        }
+        false => ErrorKind::ReadTimeout { consistency, received, block_for, data_present: false },
     }
 }
 

@@ -2,8 +2,12 @@
 
 pub(crate) mod bind;
 mod bounds;
+pub(crate) mod conditional;
+mod counts;
 mod elements;
+pub(crate) mod expressions;
 pub(crate) mod filter;
+pub(crate) mod groups;
 pub(crate) mod key;
 pub(crate) mod lists;
 pub(crate) mod modify;

@@ -18,6 +18,8 @@ mod plan;
 mod prepared;
 mod session;
 pub mod system;
+mod trace;
+mod warnings;
 
 pub use engine::{Asked, Engine, EngineStats};
 pub use node::NodeInfo;

@@ -1,8 +1,13 @@
 //! What a statement comes to once names are resolved and types are known: all that can be worked out before values are bound.
 
+mod calls;
 mod change;
+mod conditions;
 mod delete;
+mod expression;
+mod groups;
 mod insert;
+mod insert_json;
 mod keys;
 mod literals;
 mod modification;
@@ -13,6 +18,7 @@ mod restrictions;
 mod select;
 mod selection;
 mod selection_plan;
+mod selectors;
 mod shown;
 mod terms;
 mod update;
@@ -24,12 +30,15 @@ use cql_syntax::Statement;
 use cql_types::CqlType;
 
 pub(crate) use change::{Change, ListPlace};
+pub(crate) use conditions::{ColumnCondition, ConditionPart, Conditions};
+pub(crate) use expression::{Aggregate, Expression, GroupKey, Groups};
+pub(crate) use insert_json::JsonMarker;
 pub(crate) use keys::{ClusteringChoice, InList, KeyChoice, SliceEnd};
 pub(crate) use modification::{Assignment, Modification, ModificationKind, Target};
 pub(crate) use operand::{Binds, LONG_TEXT_MIN, Operand, Source, long_decimal};
-pub(crate) use planner::{PlanContext, plan, plan_in_steps};
+pub(crate) use planner::{PlanContext, check_counters, check_one_table, plan, plan_in_steps};
 pub(crate) use select::{Comparison, Filter, Keys, Order, Select, TokenEnd, TokenValue, token_type};
-pub(crate) use selection::{Output, Part, PartOf, Selected, Shape, Step};
+pub(crate) use selection::{JsonColumn, Output, Part, PartOf, Selected, Shape, Step};
 
 /// A planned statement.
 #[derive(Debug)]
@@ -42,8 +51,10 @@ pub(crate) struct Plan {
     pub(crate) generators: Vec<Generator>,
     /// For each partition key column the marker bound to it; empty if one has none.
     pub(crate) key_markers: Vec<u16>,
-    /// Whether values that are bound may hold sets or maps, which clients may send in any order.
+    /// Whether values that are bound are put in order first, since they hold sets or maps, or taken apart, since they are JSON.
     pub(crate) has_order: bool,
+    /// The markers that are bound to JSON texts with the values of all columns.
+    pub(crate) json: Vec<JsonMarker>,
     /// Whether it can be tried on the synchronous way: it is about one row, or one partition, and makes up no values.
     pub(crate) is_quick: bool,
     /// The statement names its keyspace wherever it could.
@@ -93,10 +104,19 @@ impl Action {
 pub(crate) struct BatchPlan {
     /// The promise.
     pub(crate) is_logged: bool,
+    /// All its statements are about counters.
+    pub(crate) has_counters: bool,
     /// USING TIMESTAMP for all.
     pub(crate) timestamp: Option<Operand>,
     /// The statements.
     pub(crate) modifications: Vec<Modification>,
+}
+
+impl BatchPlan {
+    /// Whether one of its statements is conditional, and so all of it.
+    pub(crate) fn is_conditional(&self) -> bool {
+        self.modifications.iter().any(|modification| modification.conditions.is_some())
+    }
 }
 
 /// A bind marker.
@@ -122,18 +142,21 @@ impl Marker {
 /// A value that is new for each execution.
 #[derive(Debug)]
 pub(crate) enum Generator {
-    /// now(): a time-based UUID.
+    /// A time-based UUID: the place of a list's new element.
     TimeUuid,
-    /// uuid(): a random UUID.
-    RandomUuid,
-    /// currentTimestamp(): milliseconds since 1970.
-    Timestamp,
-    /// currentDate(): days, shifted so that 1970 is in the middle.
-    Date,
-    /// currentTime(): nanoseconds since midnight.
-    Time,
     /// A literal with parts that are known only then.
     Composed(Box<Composition>),
+    /// A call: what it gives stands behind a byte, and null is no bytes at all.
+    Call(Box<Calling>),
+}
+
+/// A call that is evaluated for each execution.
+#[derive(Debug)]
+pub(crate) struct Calling {
+    /// The function.
+    pub(crate) call: functions::Call,
+    /// Its arguments. What they generate themselves comes before this.
+    pub(crate) operands: Vec<Operand>,
 }
 
 /// A value that is put together from parts for each execution.

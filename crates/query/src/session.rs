@@ -48,6 +48,16 @@ impl Session {
         session
     }
 
+    /// A session of a client of another shard, for one request. What its client was told is not known here, so it is told no more.
+    pub(crate) fn of_other_shard(keyspace: Option<&str>) -> Self {
+        let session = Session::new();
+        session.inner.is_warned_of_use.set(true);
+        if let Some(keyspace) = keyspace {
+            session.set_keyspace(keyspace);
+        }
+        session
+    }
+
     /// The client was told READY: what it said of itself.
     pub fn start<'a>(&self, protocol_version: u8, options: impl Iterator<Item = (&'a str, &'a str)>) {
         let _ = self.inner.started.set(Started::new(protocol_version, options));

@@ -7,6 +7,7 @@ mod definitions;
 mod local;
 mod rows;
 mod schema_rows;
+mod traces;
 pub(crate) mod value;
 mod views;
 
@@ -16,6 +17,7 @@ use schema::{Keyspace, Schema, Table, system_keyspaces};
 
 use crate::clients::ClientInfo;
 use crate::node::NodeInfo;
+use crate::trace::Traced;
 pub(crate) use local::STORAGE_PORT;
 pub use local::{CQL_VERSION, NATIVE_PROTOCOL_VERSION, PARTITIONER, RELEASE_VERSION};
 use rows::Rows;
@@ -51,14 +53,14 @@ impl SystemTables {
     /// in the order of [`PartitionOrder::of`] and rows by clustering key, as Cassandra gives them. They come part by part, each made
     /// when it is asked for: all of a large schema's at once would take long.
     ///
-    /// `user` is the shard's schema, `clients` are all shards' where [`shows_clients`] says that they are wanted. With a
+    /// `user` is the shard's schema, `gathered` is what all shards told. With a
     /// `partition`, its key, only its rows are made; a full schema is much to make up for a driver that asks after one keyspace.
     /// (No table that has rows here has a key of several columns.)
     pub(crate) fn parts<'a>(
         &'a self,
         table: &'a Table,
         user: &'a Schema,
-        clients: &'a [ClientInfo],
+        gathered: &'a Gathered,
         partition: Option<&'a [u8]>,
     ) -> Parts<'a> {
         let stored = |push| of_keyspaces(table, self.keyspaces(user, partition), push);
@@ -76,9 +78,18 @@ impl SystemTables {
             ("system_schema", "dropped_columns") => stored_tables(schema_rows::push_dropped_columns),
             ("system_views", "clients") => {
                 let wanted = move |client: &&ClientInfo| partition.is_none_or(|key| key == views::client_key(client));
-                let clients = clients.iter().filter(wanted);
+                let clients = gathered.clients.iter().filter(wanted);
                 Box::new(std::iter::once_with(|| {
                     part(table, |rows| clients.for_each(|client| views::push_client(rows, client)))
+                }))
+            }
+            ("system_traces", "sessions" | "events") => {
+                let push: fn(&mut Rows<'_>, &Traced, &NodeInfo) =
+                    if table.name == "events" { traces::push_events } else { traces::push_session };
+                let wanted = move |traced: &&Traced| partition.is_none_or(|key| key == traced.id);
+                let traces = gathered.traces.iter().filter(wanted);
+                Box::new(std::iter::once_with(move || {
+                    part(table, move |rows| traces.for_each(|traced| push(rows, traced, &self.node)))
                 }))
             }
             ("system_views", "settings") => {
@@ -112,6 +123,20 @@ fn named<'a>(schema: &'a Schema, partition: Option<&[u8]>) -> impl Iterator<Item
     let one = partition.and_then(|name| schema.keyspace(std::str::from_utf8(name).ok()?));
     let all = partition.is_none().then(|| schema.keyspaces().values());
     one.into_iter().chain(all.into_iter().flatten()).map(Rc::as_ref)
+}
+
+/// What shards told that system tables show.
+#[derive(Default)]
+pub(crate) struct Gathered {
+    /// Where [`shows_clients`] says that they are wanted.
+    pub(crate) clients: Vec<ClientInfo>,
+    /// Where [`shows_traces`] says that they are wanted.
+    pub(crate) traces: Vec<Traced>,
+}
+
+/// Whether the rows of `table` are requests that were traced, or their steps.
+pub(crate) fn shows_traces(table: &Table) -> bool {
+    table.keyspace == "system_traces"
 }
 
 /// Whether the rows of `table` are the node's clients.

@@ -30,5 +30,5 @@ pub use options::TableOptions;
 pub use plan::{DdlContext, DdlPlan, is_ddl, plan_ddl};
 pub use replication::ReplicationStrategy;
 pub use snapshot::Schema;
-pub use table::{DroppedColumn, Table};
+pub use table::{DroppedColumn, Table, compare_names};
 pub use user_type::{UserType, UserTypes};

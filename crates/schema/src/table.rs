@@ -162,12 +162,19 @@ impl Table {
     }
 }
 
+/// The order of columns' names: by their bytes, but those that begin with a character outside of ASCII come first, as in Cassandra, whose
+/// comparison turns the first bit over. Its files have columns in this order.
+pub fn compare_names(a: &str, b: &str) -> std::cmp::Ordering {
+    let turned = |name: &str| name.bytes().next().map(|byte| byte ^ 0x80);
+    turned(a).cmp(&turned(b)).then_with(|| a.cmp(b))
+}
+
 /// Brings columns into a table's order.
 fn sort_columns(columns: &mut [Column]) {
     columns.sort_by(|a, b| {
         a.kind.cmp(&b.kind).then_with(|| match a.kind.is_key() {
             true => a.position.cmp(&b.position),
-            false => a.name.cmp(&b.name),
+            false => compare_names(&a.name, &b.name),
         })
     });
 }

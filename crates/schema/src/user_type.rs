@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 
 use cql_types::{CqlType, Field, NESTING_DEPTH_MAX};
 
+use crate::SchemaError;
+
 /// User-defined types by name.
 pub type UserTypes = BTreeMap<String, UserType>;
 
@@ -37,6 +39,32 @@ pub(crate) fn named(ty: CqlType) -> CqlType {
 pub(crate) fn filled(ty: CqlType, keyspace: &str, types: &UserTypes) -> CqlType {
     let mut parts_left = TYPE_PARTS_MAX;
     fill(ty, keyspace, types, 0, &mut parts_left)
+}
+
+/// The type as a statement on the keyspace means it, with the fields of all user-defined types in it.
+pub fn meant(ty: CqlType, keyspace: &str, types: &UserTypes) -> Result<CqlType, SchemaError> {
+    let mut unknown = None;
+    let mut look = |ty: &CqlType| {
+        if let CqlType::Udt { keyspace: given, name, .. } = ty
+            && ((!given.is_empty() && given != keyspace) || !types.contains_key(name))
+        {
+            unknown.get_or_insert(format!("{}.{name}", if given.is_empty() { keyspace } else { given }));
+        }
+    };
+    look(&ty);
+    for_each_nested(&ty, &mut look);
+    match unknown {
+        Some(name) => Err(SchemaError::invalid(format!("Unknown type {name}"))),
+        None => Ok(filled(ty, keyspace, types)),
+    }
+}
+
+/// Looks at all types inside of the type, however deep.
+fn for_each_nested(ty: &CqlType, look: &mut dyn FnMut(&CqlType)) {
+    for_each_inner(ty, &mut |inner| {
+        look(inner);
+        for_each_nested(inner, look);
+    });
 }
 
 /// Whether the type, filled in, is within [`TYPE_PARTS_MAX`] and not too deep.

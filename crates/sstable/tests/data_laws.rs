@@ -191,7 +191,8 @@ fn row(columns: &[(ColumnId, CqlType)], is_static: bool) -> impl Strategy<Value 
                     if let (true, Some(liveness)) = (is_plain, liveness) {
                         (timestamp, expiry) = (liveness.timestamp, liveness.expiry.filter(|_| tombstone.is_none()));
                     }
-                    let cell = CellRef { column: *column, timestamp, expiry, tombstone: *tombstone, path, value };
+                    let (column, tombstone) = (*column, *tombstone);
+                    let cell = CellRef { column, timestamp, expiry, tombstone, path, value, is_counter: false };
                     builder.cell(&mut out, &cell);
                 }
             }

@@ -4,7 +4,7 @@
 
 use std::rc::Rc;
 
-use schema::TableId;
+use schema::{TableId, system_keyspaces};
 use sstable::statistics::EstimatedHistogram;
 use stdx::LogHistogram;
 
@@ -187,9 +187,10 @@ impl Shard {
         }
     }
 
-    /// The ids of all tables, by id.
+    /// The ids of all tables of users, by id.
     pub fn table_ids(&self) -> Vec<TableId> {
-        self.engine_ref().tables.iter().map(|table| table.id).collect()
+        let is_users = |table: &&TableState| !system_keyspaces::is_system(&table.definition.keyspace);
+        self.engine_ref().tables.iter().filter(is_users).map(|table| table.id).collect()
     }
 
     /// One table; `None`: it is not here. A brief look leaves out what has to be worked out: histograms, and whether it wants a compaction.

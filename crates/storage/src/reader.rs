@@ -23,6 +23,7 @@ pub use merge::{Comparison, ReadDone, merge};
 pub use page_room::PageRoom;
 pub use place::{clustering_place, row_position};
 pub(crate) use through::READS_MAX;
+pub use through::Sources;
 
 #[cfg(test)]
 mod tests;

@@ -18,6 +18,7 @@ use crate::commitlog::{
     CommitLog, FoundSegment, Ledger, damaged_path, io_error, log_folder, shard_folder, shard_folders,
 };
 use crate::compaction::{Compacted, Compactor};
+use crate::counting::Turns;
 use crate::error::{ApplyError, OpenError, SyncError};
 use crate::flush::Flusher;
 use crate::latencies::TimedWrites;
@@ -104,6 +105,8 @@ struct Inner {
     reads: Semaphore,
     flusher: Flusher,
     compactor: Compactor,
+    /// Partitions whose counters a task is changing.
+    turns: Turns,
     /// The last truncations of this process that are durable.
     durable_truncations: RefCell<BTreeMap<TableId, ReplayPosition>>,
     unfinished: RefCell<Unfinished>,
@@ -184,6 +187,7 @@ impl Shard {
             reads: Semaphore::new(READS_MAX),
             flusher,
             compactor,
+            turns: Turns::default(),
             durable_truncations: RefCell::default(),
             engine: RefCell::new(engine),
             log,
@@ -246,6 +250,10 @@ impl Shard {
 
     pub(crate) fn compactor(&self) -> &Compactor {
         &self.inner.compactor
+    }
+
+    pub(crate) fn turns(&self) -> &Turns {
+        &self.inner.turns
     }
 
     pub(crate) fn durable_truncations(&self) -> RefMut<'_, BTreeMap<TableId, ReplayPosition>> {

@@ -1,5 +1,7 @@
 //! What must hold of the rows that a node has, given what its clients were told.
 
+pub mod counts;
+pub mod linear;
 pub mod replicated;
 
 use std::collections::{BTreeMap, BTreeSet};

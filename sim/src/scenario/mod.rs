@@ -7,9 +7,11 @@
 //! shards    2 1 3 2              the shard counts of successive starts, over and over
 //! clients   3                    requests 60      partitions 12       pause 2ms
 //! unlogged  150                  logged 100       truncate 5          register 200     (of 1,000 requests)
+//! counts    300                  amounts added to counters (of 1,000 requests)
 //! batch     7                    rows of a batch at most
 //! sync      group                or batch, periodic
 //! period    50ms                 how often periodic syncs
+//! conditional                    conditional statements and SERIAL reads alone
 //! nodes     2                    a ring of so many, all replicas; their workload is another
 //! segment   128                  KiB
 //! log       64                   KiB of segments that a shard keeps before it flushes for their sake
@@ -28,7 +30,7 @@ use crate::fault::{Fault, Recurring};
 use crate::workload::RowsOptions;
 
 /// The scenarios that are built in, by name.
-pub const BUILT_IN: [(&str, &str); 19] = [
+pub const BUILT_IN: [(&str, &str); 22] = [
     ("calm", include_str!("../../scenarios/calm.txt")),
     ("crash", include_str!("../../scenarios/crash.txt")),
     ("kill", include_str!("../../scenarios/kill.txt")),
@@ -43,7 +45,10 @@ pub const BUILT_IN: [(&str, &str); 19] = [
     ("crowd", include_str!("../../scenarios/crowd.txt")),
     ("storm", include_str!("../../scenarios/storm.txt")),
     ("steps", include_str!("../../scenarios/steps.txt")),
+    ("counters", include_str!("../../scenarios/counters.txt")),
     ("periodic", include_str!("../../scenarios/periodic.txt")),
+    ("conditional", include_str!("../../scenarios/conditional.txt")),
+    ("conditional-periodic", include_str!("../../scenarios/conditional-periodic.txt")),
     ("ring", include_str!("../../scenarios/ring.txt")),
     ("ring-crash", include_str!("../../scenarios/ring-crash.txt")),
     ("ring-network", include_str!("../../scenarios/ring-network.txt")),
@@ -67,6 +72,8 @@ pub struct Scenario {
     pub faults: Vec<Recurring>,
     /// Whether the faults come in the order in which they are written.
     pub is_in_turn: bool,
+    /// Whether clients do conditional statements.
+    pub is_conditional: bool,
 }
 
 /// What is wrong with a scenario's text.
@@ -95,6 +102,7 @@ impl Scenario {
             node: NodeOptions::default(),
             faults: Vec::new(),
             is_in_turn: false,
+            is_conditional: false,
         };
         for (index, line) in text.lines().enumerate() {
             let line = line.split('#').next().unwrap_or("").trim();
@@ -121,6 +129,7 @@ impl Scenario {
             "logged" => rows.logged_per_mille = number(rest)?,
             "truncate" => rows.truncate_per_mille = number(rest)?,
             "register" => rows.register_per_mille = number(rest)?,
+            "counts" => rows.count_per_mille = number(rest)?,
             "batch" => rows.batch_rows_max = number::<u64>(rest)?.max(2),
             "nodes" => self.node.nodes = number(rest)?,
             "period" => self.node.sync_period = duration(rest)?,
@@ -131,6 +140,7 @@ impl Scenario {
             "segment" => self.node.segment_bytes = number::<u64>(rest)? << 10,
             "reserve" => self.node.disk_reserve = number::<u64>(rest)? << 10,
             "in-turn" => self.is_in_turn = true,
+            "conditional" => self.is_conditional = true,
             "fault" => self.faults.push(recurring(rest)?),
             _ => return Err(format!("'{word}' is not a word of scenarios")),
         }

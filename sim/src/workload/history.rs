@@ -4,6 +4,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use super::counts::Counts;
+
 /// Where a row is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
@@ -78,6 +80,8 @@ pub struct History {
     pub cuts: Vec<u64>,
     /// How long before such an end what was acknowledged may still be lost: in `periodic` a period, else nothing.
     pub loss_nanos: u64,
+    /// What was added to counters.
+    pub counts: Counts,
 }
 
 /// The history that clients share.

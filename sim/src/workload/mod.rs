@@ -1,10 +1,17 @@
 //! What clients do, and what they are told.
 
+mod conditional;
+mod counts;
 mod history;
 mod replicated;
 mod replicated_history;
 mod rows;
 
+pub use conditional::{
+    Asked, Conditionals, Operation, Registers, SharedConditionals, Told, prepare_conditional, read_conditional,
+    work_conditional,
+};
+pub use counts::{Add, Adder, Counts, Place, SELECT_COUNTS, prepare_counts, read_count, read_one};
 pub use history::{Batched, History, Key, Restore, Shared, Truncate, Write, padding};
 pub use replicated::{SELECT_PARTITION, prepare_replicated, read_row, work_replicated};
 pub use replicated_history::{Change, Effect, Extent, Replicated, Seen, SharedReplicated};

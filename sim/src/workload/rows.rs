@@ -7,7 +7,9 @@ use std::time::Duration;
 use cql_protocol::BatchKind;
 use runtime::{Group, Runtime};
 
+use super::counts::{Adder, Place, read_one};
 use super::history::{Batched, Key, Shared, Truncate, padding};
+use crate::checker::counts::may_be_lost;
 use crate::client::{Client, ClientError, Row, Statement};
 use crate::cluster::NODE;
 
@@ -38,6 +40,8 @@ pub struct RowsOptions {
     pub truncate_per_mille: u32,
     /// Registers.
     pub register_per_mille: u32,
+    /// Amounts added to counters.
+    pub count_per_mille: u32,
     /// The longest pause between two requests.
     pub pause_micros: u64,
     /// Rows of a batch at most, at least two.
@@ -54,6 +58,7 @@ impl Default for RowsOptions {
             logged_per_mille: 100,
             truncate_per_mille: 5,
             register_per_mille: 200,
+            count_per_mille: 0,
             pause_micros: 2_000,
             batch_rows_max: 7,
         }
@@ -123,6 +128,7 @@ impl Rows {
     async fn request(&mut self) {
         let RowsOptions { unlogged_per_mille, logged_per_mille, truncate_per_mille, register_per_mille, .. } =
             self.options;
+        let count_per_mille = self.options.count_per_mille;
         let mut choice = (self.runtime.random_u64() % 1000) as u32;
         let mut is = |per_mille: u32| {
             let is = choice < per_mille;
@@ -137,6 +143,8 @@ impl Rows {
             self.batch(BatchKind::Logged).await;
         } else if is(register_per_mille) {
             self.register().await;
+        } else if is(count_per_mille) {
+            self.count().await;
         } else {
             let partition = self.partition();
             self.single(Key { partition, clustering: 0 }).await;
@@ -221,6 +229,38 @@ impl Rows {
         if let Told::Acknowledged = told {
             let now = self.now();
             self.history.borrow_mut().acknowledge(&values, now);
+        }
+    }
+
+    async fn count(&mut self) {
+        let start = self.now();
+        let adder = Adder::new(&self.runtime, self.options.partitions, start, &mut self.history.borrow_mut().counts);
+        let Some(adder) = adder else { return };
+        let told = self.ask(async |client| adder.ask(client).await).await;
+        let now = self.now();
+        let place = {
+            let adds = &mut self.history.borrow_mut().counts.adds;
+            if let Told::Acknowledged = told {
+                adder.indexes.iter().for_each(|&index| adds[index].acknowledged = Some(now));
+            }
+            adds[adder.indexes[0]].place
+        };
+        if self.runtime.random_u64().is_multiple_of(4) {
+            self.read_count(place).await;
+        }
+    }
+
+    /// A count has all that was acknowledged before it was asked for, and nothing twice.
+    async fn read_count(&mut self, place: Place) {
+        let Some(mut client) = self.client().await else { return };
+        let from = self.now();
+        let Ok(Ok(count)) = self.runtime.timeout(PATIENCE, read_one(&mut client, place)).await else { return };
+        self.connection = Some(client);
+        let until = self.now();
+        let mut history = self.history.borrow_mut();
+        let judged = history.counts.judge(place, count.unwrap_or(0), (from, until), |add| may_be_lost(&history, add));
+        if let Err(what) = judged {
+            history.violations.push(format!("read back: {what}"));
         }
     }
 

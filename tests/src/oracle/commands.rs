@@ -76,16 +76,24 @@ pub fn check(seed: &str, percent: &str, peers: &[Peer], paths: &[&str]) -> Resul
     Ok(is_right)
 }
 
-/// Writes what real servers answer into the files. The second server's answers are kept where they are others.
+/// Writes what real servers answer into the files. The second server's answers are kept where they are others. A script that cannot be run
+/// stays as it is, and the others are recorded.
 pub fn record(peers: &[Peer], paths: &[&str]) -> Result<bool, String> {
     let mut scripts = script::find(paths)?;
     let answers = in_parallel(peers, |_, peer| {
         let mut session = Session::new(&peer.address);
-        scripts.iter().map(|script| session.run(script)).collect::<Result<Vec<_>, _>>()
+        Ok(scripts.iter().map(|script| session.run(script)).collect::<Vec<_>>())
     })?;
     let [first, second] = &answers[..] else { return Err("two servers are needed, of either configuration".into()) };
-    let mut differing = 0;
+    let (mut recorded, mut differing) = (0, 0);
     for ((script, first), second) in scripts.iter_mut().zip(first).zip(second) {
+        let (first, second) = match (first, second) {
+            (Ok(first), Ok(second)) => (first, second),
+            (Err(message), _) | (_, Err(message)) => {
+                println!("not recorded: {message}\n");
+                continue;
+            }
+        };
         script.recorded = recorded_by(peers);
         for ((block, first), second) in script.blocks.iter_mut().zip(first).zip(second) {
             block.answer.clone_from(first);
@@ -93,9 +101,10 @@ pub fn record(peers: &[Peer], paths: &[&str]) -> Result<bool, String> {
             differing += usize::from(first != second);
         }
         script.write()?;
+        recorded += 1;
     }
-    println!("recorded {} scripts; {differing} answers depend on the configuration", scripts.len());
-    Ok(true)
+    println!("recorded {recorded} scripts of {}; {differing} answers depend on the configuration", scripts.len());
+    Ok(recorded == scripts.len())
 }
 
 /// Takes the mark away from each statement that Helenus answers right by now.
@@ -111,6 +120,35 @@ pub fn mark(why: &str, paths: &[&str]) -> Result<bool, String> {
             if is_right { None } else { Some(pending.map_or_else(|| why.to_string(), String::from)) }
         },
     )
+}
+
+/// Notes that Helenus answers otherwise on purpose, for each statement whose recorded answer has `words` in it and that Helenus answers
+/// otherwise: its answer, and the line of COMPAT.md that explains it.
+pub fn deviate(name: &str, words: &str, paths: &[&str]) -> Result<bool, String> {
+    let mut scripts = script::find(paths)?;
+    let deviations = Deviations::read()?;
+    if !deviations.holds(name) {
+        return Err(format!("COMPAT.md has no line `{name}`"));
+    }
+    let server = Builder::new(SUBJECTS[0].0, SUBJECTS[0].1).start();
+    let mut session = Session::new(&server.address());
+    for script in &mut scripts {
+        let before = script.clone();
+        let answers = session.run(script)?;
+        for (block, given) in script.blocks.iter_mut().zip(answers).filter(|(block, _)| !block.is_comment()) {
+            let is_meant = block.answer.iter().any(|line| line.contains(words)) && block.answer_of_helenus.is_none();
+            if is_meant && !verdict::is_same(&block.answer, &given) {
+                block.set_pending(None);
+                block.set_deviation(name);
+                block.answer_of_helenus = Some(given);
+            }
+        }
+        if *script != before {
+            println!("rewrote {}", script.name());
+            script.write()?;
+        }
+    }
+    Ok(true)
 }
 
 /// Gives each statement the mark that `choose` makes of whether it is right and of the mark that it has.

@@ -172,9 +172,18 @@ impl Block {
     pub fn set_pending(&mut self, why: Option<&str>) {
         self.head.retain(|line| !line.starts_with("@pending"));
         if let Some(why) = why {
-            let at = self.head.iter().position(|line| !line.starts_with("--")).unwrap_or(0);
-            self.head.insert(at, format!("@pending {why}"));
+            self.insert(format!("@pending {why}"));
         }
+    }
+
+    /// Adds the directive that names why Helenus answers otherwise.
+    pub fn set_deviation(&mut self, name: &str) {
+        self.insert(format!("@deviation {name}"));
+    }
+
+    fn insert(&mut self, directive: String) {
+        let at = self.head.iter().position(|line| !line.starts_with("--")).unwrap_or(0);
+        self.head.insert(at, directive);
     }
 }
 

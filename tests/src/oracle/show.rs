@@ -84,7 +84,12 @@ fn error(body: &ErrorBody) -> String {
         | ErrorKind::CasWriteUnknown { .. } => format!(" {:?}", body.kind),
         _ => String::new(),
     };
-    format!("error {:?}: {}{more}", body.code(), body.message)
+    // A failed read names where the server listens.
+    let (message, rest) =
+        body.message.split_once(" from /127.0.0.1:").map_or((&*body.message, ""), |(message, rest)| {
+            (message, rest.trim_start_matches(|character: char| character.is_ascii_digit()))
+        });
+    format!("error {:?}: {message}{rest}{more}", body.code())
 }
 
 fn rows(rows: &Rows<'_>, mask: &Mask<'_>) -> Vec<String> {

@@ -7,11 +7,12 @@ use super::Finding;
 use crate::source::Tree;
 
 /// From the bottom of the house to its roof.
-const ORDER: [&str; 20] = [
+const ORDER: [&str; 21] = [
     "planted",
     "stdx",
     "runtime",
     "cql-types",
+    "functions",
     "cql-syntax",
     "cql-protocol",
     "schema",
@@ -31,9 +32,10 @@ const ORDER: [&str; 20] = [
 ];
 
 /// What a crate must not know although it lies above.
-const FORBIDDEN: [(&str, &[&str], &str); 11] = [
+const FORBIDDEN: [(&str, &[&str], &str); 12] = [
     ("runtime", &["cql-types"], "the runtime knows nothing of databases"),
     ("cql-types", &["runtime"], "values do no I/O"),
+    ("functions", &["runtime"], "functions do no I/O and have no clock"),
     ("cql-syntax", &["runtime", "cql-protocol"], "the parser does no I/O"),
     ("cql-protocol", &["runtime", "cql-syntax"], "frames are bytes, not sockets"),
     ("schema", &["runtime", "cql-protocol"], "a schema change is a pure function"),

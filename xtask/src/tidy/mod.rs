@@ -3,6 +3,7 @@
 //! Each check is a function from the tree to findings, and each has a test that shows that it can fail.
 
 mod banned_calls;
+mod coverage;
 mod file_size;
 mod glossary;
 mod layering;
@@ -34,7 +35,7 @@ impl Finding {
 
 type Check = fn(&Tree) -> Vec<Finding>;
 
-const CHECKS: [(&str, Check); 9] = [
+const CHECKS: [(&str, Check); 10] = [
     ("file size", file_size::check),
     ("module docs", module_docs::check),
     ("layering", layering::check),
@@ -44,6 +45,7 @@ const CHECKS: [(&str, Check); 9] = [
     ("links", links::check),
     ("markers", markers::check),
     ("names", names::check),
+    ("coverage", coverage::check),
 ];
 
 /// Runs every check on the work tree.

@@ -1,6 +1,7 @@
 //! What one shard asks another to do with the data that the other owns. Nodes ask each other the same, in messages of
 //! `crate::messaging`, which carry the same encoded bytes.
 
+use mutation::CounterId;
 use storage::reader::Page;
 
 /// A request to the shard that owns the data.
@@ -18,6 +19,15 @@ pub enum ReplicaRequest {
         /// Whether to answer only when they are synced, whatever the mode.
         durable: bool,
     },
+    /// Add deltas to counters: apply what they come to, and answer with that.
+    Count {
+        /// What the node's parts are known by.
+        id: CounterId,
+        /// Each as `mutation::MutationEncoder` wrote it, with deltas.
+        deltas: Vec<Vec<u8>>,
+        /// Whether other replicas are to be sent what they come to; else [`ReplicaReply::Written`] is an answer too.
+        wants_states: bool,
+    },
     /// Read one page of what lives.
     Read(ReadRequest),
     /// Read one page with all that reconciliation with other replicas needs.
@@ -30,6 +40,7 @@ impl ReplicaRequest {
         match self {
             ReplicaRequest::Write { .. } => "a write for a shard",
             ReplicaRequest::WriteBatch { .. } => "a batch for a shard",
+            ReplicaRequest::Count { .. } => "counters for a shard",
             ReplicaRequest::Read(_) | ReplicaRequest::ReadData(_) => "a page for a shard",
         }
     }
@@ -60,6 +71,11 @@ pub struct PageLimits {
 pub enum ReplicaReply {
     /// The write is applied, and synced where the mode asks for that.
     Written,
+    /// The deltas are counted, and synced where the mode asks for that.
+    Counted {
+        /// What they came to: mutations with states.
+        states: Vec<Vec<u8>>,
+    },
     /// One page of a read.
     Page(Page),
     /// Nothing was done.

@@ -184,8 +184,15 @@ mod tests {
         let mut out = Vec::new();
         let mut builder = RowBuilder::begin(&out);
         let value = vec![7; bytes];
-        let cell =
-            CellRef { column: ColumnId(2), timestamp: 1, expiry: None, tombstone: None, path: &[], value: &value };
+        let cell = CellRef {
+            column: ColumnId(2),
+            timestamp: 1,
+            expiry: None,
+            tombstone: None,
+            path: &[],
+            value: &value,
+            is_counter: false,
+        };
         builder.cell(&mut out, &cell);
         builder.finish(&mut out);
         out

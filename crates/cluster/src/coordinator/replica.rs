@@ -11,6 +11,7 @@ use runtime::{Group, Mesh, MeshSeat, Responder, Runtime};
 use storage::reader::{DataPageLimits, DataPageWriter, Page, ReadDone};
 use storage::{Ack, ApplyError, DataSink, LogSequence, ReadEnd, ReadError, Shard};
 
+use super::count::count_here;
 use super::message::{PageLimits, ReadRequest, ReplicaError, ReplicaReply, ReplicaRequest};
 use super::page::PageWriter;
 
@@ -96,6 +97,22 @@ impl Replica {
         match request {
             ReplicaRequest::Write { mutation } => self.write(vec![mutation], false, responder),
             ReplicaRequest::WriteBatch { mutations, durable } => self.write(mutations, durable, responder),
+            ReplicaRequest::Count { id, deltas, wants_states } => {
+                if let ([delta], false) = (deltas.as_slice(), wants_states)
+                    && let Ok(Some(ack)) = self.storage.count_now(id, delta)
+                {
+                    return self.answer(Ok(ack), false, responder);
+                }
+                let replica = Rc::clone(self);
+                self.runtime.spawn(Group::Query, async move {
+                    let shard = replica.runtime.shard();
+                    let counted = count_here(&replica.storage, id, shard, &deltas).await;
+                    responder.reply(match counted {
+                        Ok(states) => ReplicaReply::Counted { states },
+                        Err(error) => ReplicaReply::Failed(error),
+                    });
+                });
+            }
             ReplicaRequest::Read(request) => {
                 let page = PageWriter::new(request.limits);
                 self.read(request, page, responder);

@@ -47,6 +47,10 @@ impl Coordinator {
                 Ok(()) => PeerAnswer::Written,
                 Err(error) => PeerAnswer::Failed(error),
             },
+            PeerRequest::Count { deltas } => match self.count_for_peer(deltas).await {
+                Ok(states) => PeerAnswer::Counted { states },
+                Err(error) => PeerAnswer::Failed(error),
+            },
             PeerRequest::Read(read) => match self.read_for_peer(read).await {
                 Ok(page) => PeerAnswer::Page(page),
                 Err(error) => PeerAnswer::Failed(error),

@@ -17,7 +17,7 @@ use super::tally::{Answer, Tally, Verdict};
 use crate::messaging::{PeerAnswer, PeerRequest};
 
 /// How long replicas have to answer a write. Cassandra's `write_request_timeout`.
-const WRITE_TIME: Duration = Duration::from_secs(2);
+pub(super) const WRITE_TIME: Duration = Duration::from_secs(2);
 
 /// A mutation whose plan was made, on its way into a batch.
 #[derive(Debug, Clone)]
@@ -227,7 +227,7 @@ impl Coordinator {
     }
 
     /// The token of a mutation that came from another node, which must be its key's: rows are found by it.
-    fn checked_token(&self, mutation: &[u8]) -> Result<Token, ReplicaError> {
+    pub(super) fn checked_token(&self, mutation: &[u8]) -> Result<Token, ReplicaError> {
         let malformed = |problem: String| ReplicaError::Malformed { shard: self.shard().0, problem };
         let mutation = MutationRef::decode(mutation).map_err(|error| malformed(error.to_string()))?;
         match token_of(mutation.key()) == mutation.token() {

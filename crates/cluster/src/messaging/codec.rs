@@ -12,10 +12,12 @@ mod kind {
     pub const WRITE: u8 = 1;
     pub const READ: u8 = 2;
     pub const PING: u8 = 3;
+    pub const COUNT: u8 = 4;
     pub const WRITTEN: u8 = 129;
     pub const PAGE: u8 = 130;
     pub const FAILED: u8 = 131;
     pub const PONG: u8 = 132;
+    pub const COUNTED: u8 = 133;
 }
 
 /// A read's shard that means the owner of the token.
@@ -30,6 +32,7 @@ impl PeerRequest {
             PeerRequest::Write { .. } => kind::WRITE,
             PeerRequest::Read(_) => kind::READ,
             PeerRequest::Ping => kind::PING,
+            PeerRequest::Count { .. } => kind::COUNT,
         }
     }
 }
@@ -42,6 +45,7 @@ impl PeerAnswer {
             PeerAnswer::Page(_) => kind::PAGE,
             PeerAnswer::Failed(_) => kind::FAILED,
             PeerAnswer::Pong => kind::PONG,
+            PeerAnswer::Counted { .. } => kind::COUNTED,
         }
     }
 }
@@ -51,15 +55,28 @@ fn push_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(bytes);
 }
 
+fn push_mutations(mutations: &[Vec<u8>], out: &mut Vec<u8>) {
+    varint::encode(mutations.len() as u64, out);
+    for mutation in mutations {
+        push_bytes(mutation, out);
+    }
+}
+
+fn read_mutations(reader: &mut Reader<'_>) -> Result<Vec<Vec<u8>>, DecodeError> {
+    let count = reader.varint()?;
+    // A mutation has at least its length's byte: memory is taken for what is there.
+    let room = usize::try_from(count).unwrap_or(usize::MAX).min(reader.remaining());
+    let mut mutations = Vec::with_capacity(room.min(1024));
+    for _ in 0..count {
+        mutations.push(reader.varint_bytes()?.to_vec());
+    }
+    Ok(mutations)
+}
+
 /// Appends a request's body; gives its frame's kind.
 pub fn encode_request(request: &PeerRequest, out: &mut Vec<u8>) -> u8 {
     match request {
-        PeerRequest::Write { mutations } => {
-            varint::encode(mutations.len() as u64, out);
-            for mutation in mutations {
-                push_bytes(mutation, out);
-            }
-        }
+        PeerRequest::Write { mutations } | PeerRequest::Count { deltas: mutations } => push_mutations(mutations, out),
         PeerRequest::Read(PeerRead { of, rows, bytes, command }) => {
             let (shard, count) = match of {
                 PeerShard::Owner => (OWNER, 0),
@@ -80,16 +97,8 @@ pub fn encode_request(request: &PeerRequest, out: &mut Vec<u8>) -> u8 {
 pub fn decode_request(kind: u8, body: &[u8]) -> Result<PeerRequest, DecodeError> {
     let mut reader = Reader::new(body);
     let request = match kind {
-        kind::WRITE => {
-            let count = reader.varint()?;
-            // A mutation has at least its length's byte: memory is taken for what is there.
-            let room = usize::try_from(count).unwrap_or(usize::MAX).min(reader.remaining());
-            let mut mutations = Vec::with_capacity(room.min(1024));
-            for _ in 0..count {
-                mutations.push(reader.varint_bytes()?.to_vec());
-            }
-            PeerRequest::Write { mutations }
-        }
+        kind::WRITE => PeerRequest::Write { mutations: read_mutations(&mut reader)? },
+        kind::COUNT => PeerRequest::Count { deltas: read_mutations(&mut reader)? },
         kind::READ => {
             let of = match (reader.u16()?, reader.u16()?) {
                 (OWNER, _) => PeerShard::Owner,
@@ -115,6 +124,7 @@ pub fn encode_answer(answer: &PeerAnswer, out: &mut Vec<u8>) -> u8 {
                 position.as_ref().encode(out);
             }
         }
+        PeerAnswer::Counted { states } => push_mutations(states, out),
         PeerAnswer::Failed(error) => encode_error(error, out),
         PeerAnswer::Written | PeerAnswer::Pong => {}
     }
@@ -137,6 +147,7 @@ pub fn decode_answer(kind: u8, body: &[u8]) -> Result<PeerAnswer, DecodeError> {
         }
         kind::FAILED => PeerAnswer::Failed(decode_error(&mut reader)?),
         kind::PONG => PeerAnswer::Pong,
+        kind::COUNTED => PeerAnswer::Counted { states: read_mutations(&mut reader)? },
         value => return Err(DecodeError::Unknown { what: "an answer's kind", value }),
     };
     finish(&reader)?;
@@ -207,6 +218,7 @@ mod tests {
         let read = |of| PeerRequest::Read(PeerRead { of, rows: 5, bytes: 6, command: vec![9; 40] });
         let requests = [
             PeerRequest::Write { mutations: vec![vec![1; 300], vec![], vec![2]] },
+            PeerRequest::Count { deltas: vec![vec![1; 300], vec![2]] },
             read(PeerShard::Owner),
             read(PeerShard::One { shard: 3, count: 4 }),
             PeerRequest::Ping,
@@ -228,6 +240,7 @@ mod tests {
         let answers = [
             PeerAnswer::Written,
             PeerAnswer::Pong,
+            PeerAnswer::Counted { states: vec![vec![3; 200]] },
             PeerAnswer::Page(Page { items: vec![7; 500], more_after: Some(position) }),
             PeerAnswer::Page(Page { items: vec![], more_after: None }),
             PeerAnswer::Failed(ReplicaError::Overloaded { shard: 1, problem: "full".into() }),

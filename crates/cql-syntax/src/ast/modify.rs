@@ -11,7 +11,7 @@ pub struct Using {
     pub ttl: Option<Term>,
 }
 
-/// `INSERT INTO … (…) VALUES (…)`.
+/// `INSERT INTO … (…) VALUES (…)`, or `INSERT INTO … JSON …`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Insert {
     /// Into what.
@@ -20,10 +20,21 @@ pub struct Insert {
     pub columns: Vec<String>,
     /// Their values. Whether there are as many as columns is for the planner to say, which has the words for it.
     pub values: Vec<Term>,
+    /// Instead of columns and values: a text that holds both.
+    pub json: Option<InsertJson>,
     /// IF NOT EXISTS.
     pub if_not_exists: bool,
     /// USING.
     pub using: Using,
+}
+
+/// `JSON '{…}' DEFAULT …`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InsertJson {
+    /// A string, or a bind marker.
+    pub value: Term,
+    /// DEFAULT UNSET: columns that the text does not name stay as they are; else they become null.
+    pub default_unset: bool,
 }
 
 /// `UPDATE … SET … WHERE …`.

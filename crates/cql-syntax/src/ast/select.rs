@@ -1,10 +1,12 @@
 //! SELECT.
 
-use super::{Relation, TableName, Term};
+use super::{ArithmeticOperator, Relation, TableName, Term};
 
 /// `SELECT … FROM …`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Select {
+    /// Whether each row is asked for as one JSON text.
+    pub json: bool,
     /// Whether only distinct partitions are asked for.
     pub distinct: bool,
     /// What is selected.
@@ -13,6 +15,8 @@ pub struct Select {
     pub table: TableName,
     /// WHERE, joined by AND.
     pub relations: Vec<Relation>,
+    /// GROUP BY: columns, or a call at its end.
+    pub group_by: Vec<SelectorExpression>,
     /// ORDER BY.
     pub order_by: Vec<OrderBy>,
     /// PER PARTITION LIMIT.
@@ -87,7 +91,33 @@ pub enum SelectorExpression {
         /// The type as written.
         ty: String,
     },
-    /// A constant or bind marker.
+    /// `a + b`, and its like.
+    Operation {
+        /// The operator.
+        operator: ArithmeticOperator,
+        /// What stands before it.
+        left: Box<SelectorExpression>,
+        /// What stands behind it.
+        right: Box<SelectorExpression>,
+    },
+    /// `-a`
+    Negation(Box<SelectorExpression>),
+    /// `(type) expression`: what takes the type that is said.
+    TypeHint {
+        /// The type as written.
+        ty: String,
+        /// What takes it.
+        expression: Box<SelectorExpression>,
+    },
+    /// `[a, b]`: a list, or a vector.
+    List(Vec<SelectorExpression>),
+    /// `{a, b}`; an empty `{}` may be a map or a user-defined type too.
+    Set(Vec<SelectorExpression>),
+    /// `{a: b}`: a map, or with names of fields before the colons a user-defined type.
+    Map(Vec<(SelectorExpression, SelectorExpression)>),
+    /// `(a, b)`: a tuple; of one, what stands between parentheses.
+    Tuple(Vec<SelectorExpression>),
+    /// A constant, `null` or a bind marker.
     Term(Term),
 }
 

@@ -1,6 +1,8 @@
 //! Terms and the relations of WHERE.
 
-use cql_types::Literal;
+use cql_types::{CqlType, Literal};
+
+use super::ArithmeticOperator;
 
 /// `?` or `:name`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +38,24 @@ pub enum Term {
         /// What is cast.
         term: Box<Term>,
     },
+    /// `CAST(term AS type)`.
+    Conversion {
+        /// What is converted.
+        term: Box<Term>,
+        /// The type, which is a native one.
+        ty: CqlType,
+    },
+    /// `left + right`. An operand that binds less is in parentheses: a tuple of one.
+    Operation {
+        /// The operator.
+        operator: ArithmeticOperator,
+        /// Its left side.
+        left: Box<Term>,
+        /// Its right side.
+        right: Box<Term>,
+    },
+    /// `-term`, where no number begins with the minus.
+    Negation(Box<Term>),
     /// `[a, b]`: a list, or a vector.
     List(Vec<Term>),
     /// `{a, b}`; an empty `{}` may be a map or a user-defined type too.

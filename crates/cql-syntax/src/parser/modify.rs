@@ -4,7 +4,8 @@ use cql_types::{Literal, LiteralKind};
 
 use super::{Parser, Result};
 use crate::ast::{
-    Assignment, AssignmentKind, Batch, BatchKind, Delete, Deletion, Insert, Statement, Term, Update, Using,
+    Assignment, AssignmentKind, Batch, BatchKind, Delete, Deletion, Insert, InsertJson, Statement, TableName, Term,
+    Update, Using,
 };
 use crate::lexer::TokenKind;
 
@@ -14,17 +15,34 @@ impl Parser<'_> {
         self.expect_keyword("INTO")?;
         let table = self.table_name()?;
         if self.token.is_keyword("JSON") {
-            if self.in_batch {
-                return Err(self.error("INSERT JSON is not supported yet"));
-            }
-            return self.unsupported("INSERT JSON");
+            return self.insert_json(table);
         }
         let columns = self.parenthesised(Self::name)?;
         self.expect_keyword("VALUES")?;
         let values = self.parenthesised(Self::term)?;
         let if_not_exists = self.if_not_exists()?;
         let using = self.using()?;
-        Ok(Statement::Insert(Insert { table, columns, values, if_not_exists, using }))
+        Ok(Statement::Insert(Insert { table, columns, values, json: None, if_not_exists, using }))
+    }
+
+    fn insert_json(&mut self, table: TableName) -> Result<Statement> {
+        self.expect_keyword("JSON")?;
+        let value = match self.token.kind {
+            _ if self.at_marker() => Term::Marker(self.marker()?),
+            TokenKind::String => self.term()?,
+            _ => return Err(self.unexpected()),
+        };
+        let mut default_unset = false;
+        if self.take_keyword("DEFAULT")? {
+            default_unset = self.take_keyword("UNSET")?;
+            if !default_unset {
+                self.expect_keyword("NULL")?;
+            }
+        }
+        let if_not_exists = self.if_not_exists()?;
+        let using = self.using()?;
+        let json = Some(InsertJson { value, default_unset });
+        Ok(Statement::Insert(Insert { table, columns: Vec::new(), values: Vec::new(), json, if_not_exists, using }))
     }
 
     pub(super) fn update(&mut self) -> Result<Update> {

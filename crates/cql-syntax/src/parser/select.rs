@@ -1,7 +1,7 @@
 //! SELECT.
 
 use super::{Parser, Result};
-use crate::ast::{OrderBy, Select, Selection, Selector, SelectorExpression, Term};
+use crate::ast::{ArithmeticOperator, OrderBy, Select, Selection, Selector, SelectorExpression, Term};
 use crate::lexer::{Token, TokenKind};
 use crate::printer::type_text;
 use crate::{NESTING_DEPTH_MAX, SELECTORS_MAX};
@@ -10,17 +10,22 @@ impl Parser<'_> {
     pub(super) fn select(&mut self) -> Result<Select> {
         self.expect_keyword("SELECT")?;
         // `json` and `distinct` may be a column's name too.
-        let names_column = self.keyword_is_a_column()?;
-        if !names_column && self.token.is_keyword("JSON") {
-            return Err(self.error("SELECT JSON is not supported yet"));
+        let json = self.token.is_keyword("JSON") && !self.keyword_is_a_column()?;
+        if json {
+            self.advance()?;
         }
-        let distinct = !names_column && self.take_keyword("DISTINCT")?;
+        let distinct = self.token.is_keyword("DISTINCT") && !self.keyword_is_a_column()?;
+        if distinct {
+            self.advance()?;
+        }
         let selection = self.selection()?;
         self.expect_keyword("FROM")?;
         let table = self.table_name()?;
         let relations = if self.token.is_keyword("WHERE") { self.where_clause()? } else { Vec::new() };
-        if self.token.is_keyword("GROUP") {
-            return Err(self.error("GROUP BY is not supported yet"));
+        let mut group_by = Vec::new();
+        if self.take_keyword("GROUP")? {
+            self.expect_keyword("BY")?;
+            group_by = self.comma_separated(Self::selector)?;
         }
         let order_by = self.order_by()?;
         let mut per_partition_limit = None;
@@ -35,7 +40,18 @@ impl Parser<'_> {
             self.expect_keyword("FILTERING")?;
         }
         self.timeout()?;
-        Ok(Select { distinct, selection, table, relations, order_by, per_partition_limit, limit, allow_filtering })
+        Ok(Select {
+            json,
+            distinct,
+            selection,
+            table,
+            relations,
+            group_by,
+            order_by,
+            per_partition_limit,
+            limit,
+            allow_filtering,
+        })
     }
 
     /// Whether the first word behind SELECT is a column although it is a keyword, as what follows it says. In `distinct as
@@ -44,6 +60,9 @@ impl Parser<'_> {
         let ends = |token: Token<'_>| token.is_keyword("FROM") || token.is_symbol(",");
         let mut lexer = self.lexer;
         let second = lexer.next_token()?;
+        if second.is_symbol(".") {
+            return Ok(true);
+        }
         if !second.is_keyword("AS") {
             return Ok(ends(second));
         }
@@ -115,32 +134,160 @@ impl Parser<'_> {
     }
 
     fn selector_inside(&mut self) -> Result<SelectorExpression> {
+        use ArithmeticOperator as O;
+        let place = *self;
+        let mut operators = 0;
+        let mut sum = self.selector_product(&mut operators)?;
+        while let Some(operator) = self.operator(&[O::Add, O::Subtract])? {
+            operators += 1;
+            let right = Box::new(self.selector_product(&mut operators)?);
+            sum = SelectorExpression::Operation { operator, left: Box::new(sum), right };
+            // Each is a level of the tree.
+            if operators > NESTING_DEPTH_MAX {
+                return Err(place.error(format!("a selector has at most {NESTING_DEPTH_MAX} operators")));
+            }
+        }
+        Ok(sum)
+    }
+
+    fn selector_product(&mut self, operators: &mut usize) -> Result<SelectorExpression> {
+        use ArithmeticOperator as O;
+        let place = *self;
+        let mut product = self.factor()?;
+        while let Some(operator) = self.operator(&[O::Multiply, O::Divide, O::Modulo])? {
+            *operators += 1;
+            let right = Box::new(self.factor()?);
+            product = SelectorExpression::Operation { operator, left: Box::new(product), right };
+            if *operators > NESTING_DEPTH_MAX {
+                return Err(place.error(format!("a selector has at most {NESTING_DEPTH_MAX} operators")));
+            }
+        }
+        Ok(product)
+    }
+
+    /// One of some operators, if it stands here.
+    fn operator(&mut self, operators: &[ArithmeticOperator]) -> Result<Option<ArithmeticOperator>> {
+        let is_here = |operator: &&ArithmeticOperator| self.token.is_symbol(operator.symbol());
+        let found = operators.iter().find(is_here).copied();
+        if found.is_some() {
+            self.count_item()?;
+            self.advance()?;
+        }
+        Ok(found)
+    }
+
+    /// A value with what is taken of it, or the negative of one.
+    fn factor(&mut self) -> Result<SelectorExpression> {
+        if self.take_symbol("-")? {
+            return Ok(SelectorExpression::Negation(Box::new(self.nested(Self::factor)?)));
+        }
+        let of = self.primary()?;
+        self.parts(of)
+    }
+
+    /// What stands before elements, slices and fields.
+    fn primary(&mut self) -> Result<SelectorExpression> {
+        if self.token.kind == TokenKind::Symbol {
+            return match self.token.text {
+                "(" => self.hint_or_tuple(),
+                "[" => {
+                    self.advance()?;
+                    Ok(SelectorExpression::List(self.selectors_until("]")?))
+                }
+                "{" => self.set_or_map(),
+                _ => Ok(SelectorExpression::Term(self.simple_term()?)),
+            };
+        }
         let followed_by_call = self.peek_second()?.is_symbol("(");
-        if followed_by_call && self.token.is_keyword("CAST") {
+        let is_call_of = |name| followed_by_call && self.token.is_keyword(name);
+        if is_call_of("CAST") {
             return self.cast_selector();
         }
-        if followed_by_call && self.token.is_keyword("COUNT") {
+        if is_call_of("COUNT") {
             return self.count();
         }
-        let is_token = followed_by_call && self.token.is_keyword("TOKEN");
+        if ["WRITETIME", "MAXWRITETIME", "TTL"].into_iter().any(is_call_of) {
+            return self.written();
+        }
+        let is_token = is_call_of("TOKEN");
         if self.at_name() || is_token {
             return self.column_or_call(is_token);
         }
-        Ok(SelectorExpression::Term(self.term()?))
+        Ok(SelectorExpression::Term(self.simple_term()?))
+    }
+
+    /// `(type) expression`, `(expression)` or `(a, b)`.
+    fn hint_or_tuple(&mut self) -> Result<SelectorExpression> {
+        let start = *self;
+        self.advance()?;
+        if (self.at_name() || self.token.is_keyword("SET"))
+            && let Ok(ty) = self.cql_type()
+            && self.take_symbol(")")?
+            // Behind `(column)` stands an alias.
+            && !self.token.is_keyword("AS")
+            && let Ok(expression) = self.nested(Self::primary)
+        {
+            return Ok(SelectorExpression::TypeHint { ty: type_text(&ty), expression: Box::new(expression) });
+        }
+        *self = start;
+        self.advance()?;
+        let expressions = self.comma_separated(Self::selector)?;
+        self.expect_symbol(")")?;
+        Ok(SelectorExpression::Tuple(expressions))
+    }
+
+    /// `expression, expression, …` up to `close`; there may be none.
+    fn selectors_until(&mut self, close: &str) -> Result<Vec<SelectorExpression>> {
+        if self.take_symbol(close)? {
+            return Ok(Vec::new());
+        }
+        let expressions = self.comma_separated(Self::selector)?;
+        self.expect_symbol(close)?;
+        Ok(expressions)
+    }
+
+    /// `{…}`: a set, a map or a value of a user-defined type.
+    fn set_or_map(&mut self) -> Result<SelectorExpression> {
+        self.advance()?;
+        if self.take_symbol("}")? {
+            return Ok(SelectorExpression::Set(Vec::new()));
+        }
+        let first = self.selector()?;
+        if !self.take_symbol(":")? {
+            let mut items = vec![first];
+            while self.take_symbol(",")? {
+                self.count_item()?;
+                items.push(self.selector()?);
+            }
+            self.expect_symbol("}")?;
+            return Ok(SelectorExpression::Set(items));
+        }
+        let mut entries = vec![(first, self.selector()?)];
+        while self.take_symbol(",")? {
+            self.count_item()?;
+            let key = self.selector()?;
+            self.expect_symbol(":")?;
+            entries.push((key, self.selector()?));
+        }
+        self.expect_symbol("}")?;
+        Ok(SelectorExpression::Map(entries))
+    }
+
+    /// `writetime(…)` and its like, which are of a column or a part of one.
+    fn written(&mut self) -> Result<SelectorExpression> {
+        let name = self.advance()?.text.to_ascii_lowercase();
+        self.expect_symbol("(")?;
+        let column = SelectorExpression::Column(self.name()?);
+        let arguments = vec![self.parts(column)?];
+        self.expect_symbol(")")?;
+        Ok(SelectorExpression::Function { keyspace: None, name, arguments })
     }
 
     fn cast_selector(&mut self) -> Result<SelectorExpression> {
         self.advance()?;
         self.expect_symbol("(")?;
         let expression = Box::new(self.selector()?);
-        self.expect_keyword("AS")?;
-        let place = *self;
-        let ty = self.cql_type()?;
-        if !ty.is_native() {
-            return Err(place.unexpected());
-        }
-        self.expect_symbol(")")?;
-        let ty = type_text(&ty);
+        let ty = type_text(&self.cast_target()?);
         Ok(SelectorExpression::Cast { expression, ty })
     }
 
@@ -168,20 +315,15 @@ impl Parser<'_> {
         };
         if !self.take_symbol("(")? {
             // What looked like a keyspace is a column then, and the name a field of it.
-            let selected = match keyspace {
+            return Ok(match keyspace {
                 None => SelectorExpression::Column(name),
                 Some(column) => {
                     let of = Box::new(SelectorExpression::Column(column));
                     SelectorExpression::Field { of, field: name }
                 }
-            };
-            return self.parts(selected);
+            });
         }
-        let mut arguments = Vec::new();
-        if !self.take_symbol(")")? {
-            arguments = self.comma_separated(Self::selector)?;
-            self.expect_symbol(")")?;
-        }
+        let arguments = self.selectors_until(")")?;
         Ok(SelectorExpression::Function { keyspace, name, arguments })
     }
 

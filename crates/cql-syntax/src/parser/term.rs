@@ -1,14 +1,84 @@
 //! Terms: constants, bind markers, calls, collections.
 
-use cql_types::{Literal, LiteralKind};
+use cql_types::{CqlType, Literal, LiteralKind};
 
 use super::{Parser, Result};
-use crate::ast::{BindMarker, Term};
+use crate::ast::{ArithmeticOperator, BindMarker, Term};
 use crate::lexer::TokenKind;
 use crate::printer::type_text;
 
+/// The most operators of one term with all inside of it: more would make a tree too deep to walk.
+const OPERATORS_MAX: usize = 128;
+
+/// An operator may be of many pairs of types, each of which is looked at when it is planned, and a call of several functions.
+const ITEMS_PER_OPERATOR: usize = 64;
+const ITEMS_PER_CALL: usize = 8;
+
 impl Parser<'_> {
+    /// A value: what `*`, `/` and `%` join, joined by `+` and `-`.
     pub(super) fn term(&mut self) -> Result<Term> {
+        // Those of an outermost term are counted together with all inside of it.
+        let is_outermost = !self.in_term;
+        if is_outermost {
+            (self.in_term, self.operator_count) = (true, 0);
+        }
+        let term = self.nested(Self::sum);
+        self.in_term = !is_outermost;
+        term
+    }
+
+    fn sum(&mut self) -> Result<Term> {
+        use ArithmeticOperator::{Add, Subtract};
+        let mut term = self.product()?;
+        while let Some(operator) = self.arithmetic(&[Add, Subtract])? {
+            term = operation(operator, term, self.product()?);
+        }
+        Ok(term)
+    }
+
+    fn product(&mut self) -> Result<Term> {
+        use ArithmeticOperator::{Divide, Modulo, Multiply};
+        let mut term = self.signed()?;
+        while let Some(operator) = self.arithmetic(&[Multiply, Divide, Modulo])? {
+            term = operation(operator, term, self.signed()?);
+        }
+        Ok(term)
+    }
+
+    fn signed(&mut self) -> Result<Term> {
+        if self.take_symbol("-")? {
+            return Ok(Term::Negation(Box::new(self.simple_term()?)));
+        }
+        self.simple_term()
+    }
+
+    /// One of these operators, if it stands here with a term behind it. A bare name is none: `l = [1] + l` is no sum.
+    fn arithmetic(&mut self, operators: &[ArithmeticOperator]) -> Result<Option<ArithmeticOperator>> {
+        let is_here = |operator: &&ArithmeticOperator| self.token.is_symbol(operator.symbol());
+        let Some(operator) = operators.iter().find(is_here).copied() else { return Ok(None) };
+        let mut behind = *self;
+        behind.advance()?;
+        if behind.at_name() && !behind.at_literal() && !behind.at_call()? {
+            return Ok(None);
+        }
+        // A chain of operators is a deep tree.
+        if self.operator_count >= OPERATORS_MAX {
+            return Err(self.error(format!("a term has at most {OPERATORS_MAX} operators")));
+        }
+        *self = behind;
+        self.operator_count += 1;
+        self.count_items(ITEMS_PER_OPERATOR)?;
+        Ok(Some(operator))
+    }
+
+    /// Whether a call stands here.
+    fn at_call(&self) -> Result<bool> {
+        let second = self.peek_second()?;
+        Ok(second.is_symbol("(") || second.is_symbol("."))
+    }
+
+    /// A value without operators, but for those in parentheses.
+    pub(super) fn simple_term(&mut self) -> Result<Term> {
         self.nested(Self::term_inside)
     }
 
@@ -28,11 +98,33 @@ impl Parser<'_> {
                 }
                 "{" => self.braces(),
                 "(" => self.cast_or_tuple(),
-                "-" => Err(self.error("arithmetic is not supported yet")),
                 _ => Err(self.unexpected()),
             };
         }
+        if self.token.is_keyword("CAST") && self.peek_second()?.is_symbol("(") {
+            return self.conversion();
+        }
         self.call()
+    }
+
+    /// `CAST(term AS type)`.
+    fn conversion(&mut self) -> Result<Term> {
+        self.advance()?;
+        self.expect_symbol("(")?;
+        let term = Box::new(self.simple_term()?);
+        Ok(Term::Conversion { term, ty: self.cast_target()? })
+    }
+
+    /// `AS type)`, the end of a CAST.
+    pub(super) fn cast_target(&mut self) -> Result<CqlType> {
+        self.expect_keyword("AS")?;
+        let place = *self;
+        let ty = self.cql_type()?;
+        if !ty.is_native() {
+            return Err(place.unexpected());
+        }
+        self.expect_symbol(")")?;
+        Ok(ty)
     }
 
     /// Whether a constant stands here.
@@ -144,7 +236,7 @@ impl Parser<'_> {
             && let Ok(ty) = self.cql_type()
             && self.take_symbol(")")?
         {
-            let term = Box::new(self.term()?);
+            let term = Box::new(self.simple_term()?);
             return Ok(Term::Cast { ty: type_text(&ty), term });
         }
         *self = start;
@@ -155,6 +247,7 @@ impl Parser<'_> {
     }
 
     fn call(&mut self) -> Result<Term> {
+        self.count_items(ITEMS_PER_CALL)?;
         // `token` is a reserved word and a function.
         let (keyspace, name) =
             if self.take_keyword("TOKEN")? { (None, "token".to_owned()) } else { self.qualified_name()? };
@@ -162,4 +255,8 @@ impl Parser<'_> {
         let arguments = self.terms_until(")")?;
         Ok(Term::Function { keyspace, name, arguments })
     }
+}
+
+fn operation(operator: ArithmeticOperator, left: Term, right: Term) -> Term {
+    Term::Operation { operator, left: Box::new(left), right: Box::new(right) }
 }

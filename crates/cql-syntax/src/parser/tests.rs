@@ -1,7 +1,7 @@
 //! Statements that parse, that do not, and what is said then; hostile ones.
 
 use super::parse;
-use crate::ast::{Relation, Select, Statement, Term};
+use crate::ast::*;
 
 /// What each parses to prints to a text that parses to the same.
 #[test]
@@ -87,7 +87,6 @@ fn other_statements_are_known_by_name() {
         ("CREATE INDEX ON t (v)", "CREATE INDEX"),
         ("CREATE MATERIALIZED VIEW v AS SELECT * FROM t", "CREATE MATERIALIZED VIEW"),
         ("GRANT SELECT ON ALL KEYSPACES TO x", "GRANT"),
-        ("INSERT INTO t JSON '{}'", "INSERT JSON"),
     ] {
         assert_eq!(parse(text), Ok(Statement::Unsupported { what: want.to_owned() }));
     }
@@ -246,7 +245,11 @@ fn what_the_grammar_has_no_place_for_is_refused() {
         "SELECT * FROM _t",
         "DELETE FROM t USING TTL 1 WHERE a = 1",
         "BEGIN BATCH SELECT * FROM t; APPLY BATCH",
-        "BEGIN BATCH INSERT INTO t JSON '{}'; APPLY BATCH",
+        "INSERT INTO t JSON {'a': 1}",
+        "INSERT INTO t JSON '{}' DEFAULT 1",
+        "SELECT writetime(1) FROM t",
+        "SELECT writetime(a, b) FROM t",
+        "SELECT a FROM t ORDER BY a GROUP BY a",
         "UPDATE t SET a = 1 WHERE k = 1 IF a LIKE 'x'",
         "CREATE INDEX i ON t (a); DROP TABLE t",
     ] {
@@ -312,4 +315,87 @@ fn a_column_called_as_has_parts() {
         assert!(select.distinct, "{text}");
         assert_eq!(parse(&select.to_string()).unwrap(), Statement::Select(select), "{text}");
     }
+}
+
+#[test]
+fn operators_bind_as_in_arithmetic() {
+    let value = |text: &str| {
+        let statement = parse(&format!("UPDATE t SET v = {text} WHERE k = 1")).unwrap();
+        let Statement::Update(update) = statement else { panic!("an UPDATE") };
+        format!("{:?}", update.assignments[0].kind)
+    };
+    assert_eq!(value("1 + 2 * 3"), value("1 + 2*3"));
+    assert_ne!(value("1 + 2 * 3"), value("(1 + 2) * 3"));
+    assert_ne!(value("1 - 2 - 3"), value("1 - (2 - 3)"));
+    for text in [
+        "UPDATE t SET l = [1] + l WHERE k = 1",
+        "UPDATE t SET l = ? + l WHERE k = 1",
+        "UPDATE t SET l = l + [1] + [2] WHERE k = 1",
+        "UPDATE t SET v = f(1) + ks.f(2) - cast(3 AS int) WHERE k = 1 + 1",
+        "UPDATE t SET v = -f(1) WHERE k IN (1 + 1, -(2))",
+        "INSERT INTO t (k, v) VALUES ((int)1 + 1, 2 % 3)",
+    ] {
+        assert!(parse(text).is_ok(), "{text}");
+    }
+    for text in [
+        "UPDATE t SET v = 1 + WHERE k = 1",
+        "UPDATE t SET v = 1 + a + 1 WHERE k = 1",
+        "UPDATE t SET v = * 1 WHERE k = 1",
+        "UPDATE t SET v = - - 1 - - WHERE k = 1",
+        "UPDATE t SET v = cast(1 AS list<int>) WHERE k = 1",
+    ] {
+        assert!(parse(text).is_err(), "{text}");
+    }
+    // A chain of them is a deep tree.
+    let chain = format!("UPDATE t SET v = {} WHERE k = 1", vec!["1"; 100_000].join(" + "));
+    assert!(parse(&chain).unwrap_err().to_string().contains("at most 128 operators"));
+}
+
+#[test]
+fn json_is_a_column_where_it_can_be_nothing_else() {
+    let columns = |text: &str| {
+        let Ok(Statement::Select(select)) = parse(text) else { panic!("{text} is a SELECT") };
+        (select.json, select.distinct, select.selection)
+    };
+    let column = |name: &str| SelectorExpression::Column(name.to_owned());
+    let one = |expression| Selection::List(vec![Selector { expression, alias: None }]);
+    assert_eq!(columns("SELECT json FROM t"), (false, false, one(column("json"))));
+    assert_eq!(columns("SELECT JSON json FROM t"), (true, false, one(column("json"))));
+    assert_eq!(columns("SELECT JSON DISTINCT a FROM t"), (true, true, one(column("a"))));
+    assert_eq!(columns("SELECT JSON * FROM t"), (true, false, Selection::All));
+    let field = SelectorExpression::Field { of: Box::new(column("json")), field: "a".to_owned() };
+    assert_eq!(columns("SELECT json.a FROM t"), (false, false, one(field)));
+}
+
+#[test]
+fn what_stands_between_parentheses_is_a_tuple_or_has_a_type() {
+    use SelectorExpression as E;
+    let selected = |text: &str| match parse(&format!("SELECT {text} FROM t")) {
+        Ok(Statement::Select(Select { selection: Selection::List(mut list), .. })) => list.remove(0).expression,
+        other => panic!("{text}: {other:?}"),
+    };
+    assert!(matches!(selected("(a)"), E::Tuple(items) if items.len() == 1));
+    assert!(matches!(selected("(a) AS b"), E::Tuple(items) if items.len() == 1));
+    assert!(matches!(selected("(a, 1)"), E::Tuple(items) if items.len() == 2));
+    assert!(matches!(selected("(int) 5"), E::TypeHint { .. }));
+    assert!(matches!(selected("(list<int>) [a, 1]"), E::TypeHint { .. }));
+    assert!(matches!(selected("{f: a}"), E::Map(_)));
+    assert!(matches!(selected("{}"), E::Set(_)));
+    assert!(matches!(selected("f(a)[1].b"), E::Field { .. }));
+}
+
+#[test]
+fn products_come_before_sums() {
+    let printed = |text: &str| parse(text).map(|statement| format!("{statement:?}"));
+    assert_eq!(printed("SELECT a + b * c - d FROM t"), printed("SELECT a+b*c-d FROM t"));
+    let Ok(Statement::Select(Select { selection: Selection::List(list), .. })) = parse("SELECT a + b * - c FROM t")
+    else {
+        panic!("a SELECT")
+    };
+    let SelectorExpression::Operation { operator: ArithmeticOperator::Add, right, .. } = &list[0].expression else {
+        panic!("a sum")
+    };
+    assert!(matches!(&**right, SelectorExpression::Operation { operator: ArithmeticOperator::Multiply, .. }));
+    assert!(parse(&format!("SELECT a{} FROM t", " + a".repeat(1_000))).is_err(), "operators are bounded");
+    assert!(parse(&format!("SELECT {}a FROM t", "- ".repeat(1_000))).is_err(), "signs are bounded");
 }

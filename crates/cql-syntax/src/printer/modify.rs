@@ -5,7 +5,8 @@ use std::fmt::{self, Display, Formatter};
 use super::term::write_where;
 use super::{write_names, write_separated};
 use crate::ast::{
-    Assignment, AssignmentKind, Batch, BatchKind, Condition, Conditions, Delete, Deletion, Insert, Update, Using,
+    Assignment, AssignmentKind, Batch, BatchKind, Condition, Conditions, Delete, Deletion, Insert, InsertJson, Update,
+    Using,
 };
 use crate::quote_identifier;
 
@@ -23,11 +24,19 @@ impl Display for Using {
 
 impl Display for Insert {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "INSERT INTO {} (", self.table)?;
-        write_names(f, &self.columns)?;
-        f.write_str(") VALUES (")?;
-        write_separated(f, &self.values, ", ", |f, value| value.fmt(f))?;
-        f.write_str(")")?;
+        write!(f, "INSERT INTO {} ", self.table)?;
+        match &self.json {
+            Some(InsertJson { value, default_unset }) => {
+                write!(f, "JSON {value}{}", if *default_unset { " DEFAULT UNSET" } else { "" })?;
+            }
+            None => {
+                f.write_str("(")?;
+                write_names(f, &self.columns)?;
+                f.write_str(") VALUES (")?;
+                write_separated(f, &self.values, ", ", |f, value| value.fmt(f))?;
+                f.write_str(")")?;
+            }
+        }
         if self.if_not_exists {
             f.write_str(" IF NOT EXISTS")?;
         }

@@ -9,7 +9,9 @@ use crate::quote_identifier;
 
 impl Display for Select {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.distinct { "SELECT DISTINCT " } else { "SELECT " })?;
+        f.write_str("SELECT ")?;
+        f.write_str(if self.json { "JSON " } else { "" })?;
+        f.write_str(if self.distinct { "DISTINCT " } else { "" })?;
         match &self.selection {
             Selection::All => f.write_str("*")?,
             Selection::List(selectors) => write_separated(f, selectors, ", ", |f, selector| {
@@ -22,6 +24,10 @@ impl Display for Select {
         }
         write!(f, " FROM {}", self.table)?;
         write_where(f, &self.relations)?;
+        if !self.group_by.is_empty() {
+            f.write_str(" GROUP BY ")?;
+            write_separated(f, &self.group_by, ", ", |f, expression| expression.fmt(f))?;
+        }
         if !self.order_by.is_empty() {
             f.write_str(" ORDER BY ")?;
             write_separated(f, &self.order_by, ", ", |f, order| {
@@ -64,7 +70,32 @@ impl Display for SelectorExpression {
             }
             SelectorExpression::Field { of, field } => write!(f, "{of}.{}", quote_identifier(field)),
             SelectorExpression::Cast { expression, ty } => write!(f, "CAST({expression} AS {ty})"),
+            SelectorExpression::Operation { operator, left, right } => {
+                write!(f, "{left} {} {right}", operator.symbol())
+            }
+            // The space keeps it from becoming a constant's sign, or a comment.
+            SelectorExpression::Negation(of) => write!(f, "- {of}"),
+            SelectorExpression::TypeHint { ty, expression } => write!(f, "({ty}) {expression}"),
+            SelectorExpression::List(items) => write_expressions(f, "[", items, "]"),
+            SelectorExpression::Set(items) => write_expressions(f, "{", items, "}"),
+            SelectorExpression::Tuple(items) => write_expressions(f, "(", items, ")"),
+            SelectorExpression::Map(entries) => {
+                f.write_str("{")?;
+                write_separated(f, entries, ", ", |f, (key, value)| write!(f, "{key}: {value}"))?;
+                f.write_str("}")
+            }
             SelectorExpression::Term(term) => term.fmt(f),
         }
     }
+}
+
+fn write_expressions(
+    f: &mut Formatter<'_>,
+    open: &str,
+    expressions: &[SelectorExpression],
+    close: &str,
+) -> fmt::Result {
+    f.write_str(open)?;
+    write_separated(f, expressions, ", ", |f, expression| expression.fmt(f))?;
+    f.write_str(close)
 }

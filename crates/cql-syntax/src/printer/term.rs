@@ -30,6 +30,10 @@ impl Display for Term {
                 write_terms(f, "(", arguments, ")")
             }
             Term::Cast { ty, term } => write!(f, "({ty}) {term}"),
+            Term::Conversion { term, ty } => write!(f, "CAST({term} AS {ty})"),
+            Term::Operation { operator, left, right } => write!(f, "{left} {} {right}", operator.symbol()),
+            // A number behind the minus would take it.
+            Term::Negation(term) => write!(f, "- {term}"),
             Term::List(terms) => write_terms(f, "[", terms, "]"),
             Term::Set(terms) => write_terms(f, "{", terms, "}"),
             Term::Tuple(terms) => write_terms(f, "(", terms, ")"),

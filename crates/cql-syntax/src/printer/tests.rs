@@ -121,15 +121,43 @@ fn term() -> BoxedStrategy<Term> {
             }),
             // `('class') 1` would be a tuple.
             (ty().prop_filter("a class", |ty| !matches!(ty, CqlType::Custom(_))), inner.clone())
-                .prop_map(|(ty, term)| Term::Cast { ty: super::type_text(&ty), term: Box::new(term) }),
+                .prop_map(|(ty, term)| Term::Cast { ty: super::type_text(&ty), term: Box::new(simple(term)) }),
             vec(inner.clone(), 0..3).prop_map(Term::List),
             vec(inner.clone(), 0..3).prop_map(Term::Set),
             vec(inner.clone(), 1..3).prop_map(Term::Tuple),
             vec((inner.clone(), inner.clone()), 1..3).prop_map(Term::Map),
-            vec((name(), inner), 1..3).prop_map(Term::Udt),
+            vec((name(), inner.clone()), 1..3).prop_map(Term::Udt),
+            (inner.clone(), native_type()).prop_map(|(term, ty)| Term::Conversion { term: Box::new(simple(term)), ty }),
+            arithmetic(inner),
         ]
     })
     .boxed()
+}
+
+/// What has operators goes into parentheses where none may stand.
+fn simple(term: Term) -> Term {
+    match term {
+        Term::Operation { .. } | Term::Negation(_) => Term::Tuple(vec![term]),
+        other => other,
+    }
+}
+
+fn arithmetic(of: impl Strategy<Value = Term> + Clone) -> impl Strategy<Value = Term> {
+    use ArithmeticOperator as A;
+    let operation =
+        |operator, left: Term, right: Term| Term::Operation { operator, left: Box::new(left), right: Box::new(right) };
+    let signed = (of, any::<bool>()).prop_map(|(term, is_negated)| match is_negated {
+        true => Term::Negation(Box::new(simple(term))),
+        false => simple(term),
+    });
+    let times = proptest::sample::select(vec![A::Multiply, A::Divide, A::Modulo]);
+    let product = (signed.clone(), vec((times, signed), 0..3)).prop_map(move |(first, others)| {
+        others.into_iter().fold(first, |left, (operator, right)| operation(operator, left, right))
+    });
+    let plus = proptest::sample::select(vec![A::Add, A::Subtract]);
+    (product.clone(), vec((plus, product), 0..3)).prop_map(move |(first, others)| {
+        others.into_iter().fold(first, |left, (operator, right)| operation(operator, left, right))
+    })
 }
 
 fn comparison() -> impl Strategy<Value = Operator> {
@@ -225,8 +253,48 @@ fn selector_expression() -> impl Strategy<Value = SelectorExpression> {
                 expression: Box::new(expression),
                 ty: ty.to_string(),
             }),
+            (inner.clone(), native_type())
+                .prop_filter("what is taken of a value, or an alias, stands behind it all", |(expression, _)| {
+                    !is_part(expression) && !expression.to_string().starts_with("as")
+                })
+                .prop_map(|(expression, ty)| SelectorExpression::TypeHint {
+                    expression: Box::new(expression),
+                    ty: ty.to_string(),
+                }),
+            operation(inner.clone()),
+            vec(inner.clone(), 0..3).prop_map(SelectorExpression::List),
+            vec(inner.clone(), 0..3).prop_map(SelectorExpression::Set),
+            vec(inner.clone(), 1..3).prop_map(SelectorExpression::Tuple),
+            vec((map_key(inner.clone()), inner), 1..3).prop_map(SelectorExpression::Map),
         ]
     })
+}
+
+/// Arithmetic between values in parentheses of their own, which need no rules of precedence.
+fn operation(inner: impl Strategy<Value = SelectorExpression> + Clone) -> impl Strategy<Value = SelectorExpression> {
+    use ArithmeticOperator as O;
+    let operators = proptest::sample::select(vec![O::Add, O::Subtract, O::Multiply, O::Divide, O::Modulo]);
+    // Of two, since a name alone in parentheses may be a type.
+    let pair = |one: SelectorExpression| Box::new(SelectorExpression::Tuple(vec![one.clone(), one]));
+    (operators, inner.clone(), inner, any::<bool>()).prop_map(move |(operator, left, right, is_negated)| {
+        let of = SelectorExpression::Operation { operator, left: pair(left), right: pair(right) };
+        match is_negated {
+            true => SelectorExpression::Negation(Box::new(SelectorExpression::Tuple(vec![of]))),
+            false => of,
+        }
+    })
+}
+
+/// What stands before a colon: a name in parentheses there is a type, and what follows its marker.
+fn map_key(inner: impl Strategy<Value = SelectorExpression>) -> impl Strategy<Value = SelectorExpression> {
+    inner.prop_filter("it may end as a type in parentheses does", |key| {
+        matches!(key, SelectorExpression::Function { .. }) || !key.to_string().ends_with(')')
+    })
+}
+
+fn is_part(expression: &SelectorExpression) -> bool {
+    use SelectorExpression as E;
+    matches!(expression, E::Element { .. } | E::Slice { .. } | E::Field { .. } | E::Operation { .. } | E::Negation(_))
 }
 
 fn select() -> impl Strategy<Value = Statement> {
@@ -235,13 +303,22 @@ fn select() -> impl Strategy<Value = Statement> {
     let selection = prop_oneof![Just(Selection::All), vec(selector, 1..3).prop_map(Selection::List)];
     let order = (name(), any::<bool>()).prop_map(|(column, descending)| OrderBy { column, descending });
     let limits = (option::of(integer()), option::of(integer()));
-    (any::<(bool, bool)>(), selection, table(), vec(relation(), 0..3), vec(order, 0..3), limits).prop_map(
-        |((distinct, allow_filtering), selection, table, relations, order_by, (per_partition_limit, limit))| {
+    let group = prop_oneof![
+        name().prop_map(SelectorExpression::Column),
+        (function(), vec(name().prop_map(SelectorExpression::Column), 0..2))
+            .prop_map(|((keyspace, name), arguments)| SelectorExpression::Function { keyspace, name, arguments }),
+    ];
+    let rows = (vec(relation(), 0..3), vec(group, 0..3), vec(order, 0..3));
+    (any::<(bool, bool, bool)>(), selection, table(), rows, limits).prop_map(
+        |((json, distinct, allow_filtering), selection, table, rows, (per_partition_limit, limit))| {
+            let (relations, group_by, order_by) = rows;
             Statement::Select(Select {
+                json,
                 distinct,
                 selection,
                 table,
                 relations,
+                group_by,
                 order_by,
                 per_partition_limit,
                 limit,
@@ -256,9 +333,13 @@ fn using() -> impl Strategy<Value = Using> {
 }
 
 fn insert() -> impl Strategy<Value = Statement> {
-    (table(), vec(name(), 1..3), vec(term(), 1..3), any::<bool>(), using()).prop_map(
-        |(table, columns, values, if_not_exists, using)| {
-            Statement::Insert(Insert { table, columns, values, if_not_exists, using })
+    let columns = (vec(name(), 1..3), vec(term(), 1..3)).prop_map(|(columns, values)| (columns, values, None));
+    let text = Just(Term::Literal(Literal { kind: LiteralKind::String, text: "{\"a\": 'x'}".to_owned() }));
+    let json = (prop_oneof![text, marker()], any::<bool>())
+        .prop_map(|(value, default_unset)| (Vec::new(), Vec::new(), Some(InsertJson { value, default_unset })));
+    (table(), prop_oneof![columns, json], any::<bool>(), using()).prop_map(
+        |(table, (columns, values, json), if_not_exists, using)| {
+            Statement::Insert(Insert { table, columns, values, json, if_not_exists, using })
         },
     )
 }

@@ -219,5 +219,10 @@ impl<'w> Walk<'w> {
 }
 
 fn valid(ty: &CqlType, value: &[u8]) -> Result<(), String> {
-    cql_types::validate(ty, value).map_err(|error| format!("0x{} is no {ty}: {error}", crate::text::hex(value)))
+    let valid = match ty {
+        // A cell has the state that the count is the sum of.
+        CqlType::Counter => mutation::CounterRef::decode(value).map(drop).map_err(|error| error.to_string()),
+        ty => cql_types::validate(ty, value).map_err(|error| error.to_string()),
+    };
+    valid.map_err(|error| format!("0x{} is no {ty}: {error}", crate::text::hex(value)))
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use cluster::coordinator::Internode;
 use cluster::metadata::MetadataLog;
+use cluster::paxos::with_state_table;
 use query::{Engine, EngineOptions, EngineParts, EngineSeats, NodeInfo};
 use runtime::sync::Queue;
 use runtime::{Responder, Runtime};
@@ -143,7 +144,8 @@ impl ShardNode {
             CommitLogSync::Batch => SyncMode::Batch,
             CommitLogSync::Periodic => SyncMode::Periodic { period: self.config.commitlog_sync_period },
         };
-        let opened = Shard::open(&self.runtime, options, Sharder::new(shards), &schema, truncations).await;
+        let stored = with_state_table(&schema);
+        let opened = Shard::open(&self.runtime, options, Sharder::new(shards), &stored, truncations).await;
         let storage = opened.map_err(|error| match error {
             OpenError::Corrupt { .. } => format!(
                 "{error}. To keep what can be read, and lose what cannot, start once with --salvage-commitlog; copy the folder first"

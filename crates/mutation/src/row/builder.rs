@@ -126,7 +126,11 @@ impl RowBuilder {
 
 #[inline]
 fn is_plain(cell: &CellRef<'_>, base: &Liveness) -> bool {
-    cell.timestamp == base.timestamp && cell.expiry == base.expiry && cell.tombstone.is_none() && cell.path.is_empty()
+    cell.timestamp == base.timestamp
+        && cell.expiry == base.expiry
+        && cell.tombstone.is_none()
+        && cell.path.is_empty()
+        && !cell.is_counter
 }
 
 fn write_head(out: &mut Vec<u8>, deletion: Option<Deletion>, base: Option<Liveness>, is_liveness: bool) {
@@ -182,6 +186,10 @@ fn write_mixed(out: &mut Vec<u8>, cell: &CellRef<'_>, base_timestamp: i64) -> Ra
     }
     if !cell.path.is_empty() {
         flags |= cell_flag::PATH;
+    }
+    if cell.is_counter {
+        assert!(flags & !cell_flag::BASE == 0, "a counter is a value of one cell that does not expire");
+        flags |= cell_flag::COUNTER;
     }
     out.push(flags);
     if flags & cell_flag::BASE == 0 {

@@ -2,6 +2,7 @@
 
 use schema::ColumnId;
 
+use crate::counter::CounterRef;
 use crate::life::{Deletion, Liveness};
 use crate::row::{CellRef, Cells, RowRef};
 
@@ -53,6 +54,13 @@ impl<'a> LiveRow<'a> {
         self.cells().take_while(|cell| cell.column <= column).find(|cell| cell.column == column)
     }
 
+    /// The live counters: their columns and states. [`LiveRow::cells`] gives their counts alone.
+    pub fn counters(&self) -> impl Iterator<Item = (ColumnId, CounterRef<'a>)> + use<'a> {
+        let row = *self;
+        let live = row.row.cells().filter(move |cell| cell.is_counter && row.is_kept(cell.timestamp));
+        live.map(|cell| (cell.column, CounterRef::trusted(cell.value)))
+    }
+
     /// Bytes of the whole row as it is stored, from above for what lives in it.
     #[inline]
     pub fn stored_length(&self) -> usize {
@@ -79,6 +87,7 @@ impl<'a> Iterator for LiveCells<'a> {
     #[inline]
     fn next(&mut self) -> Option<CellRef<'a>> {
         let row = self.row;
-        self.cells.find(|cell| row.is_kept(cell.timestamp) && cell.is_live(row.now_in_seconds))
+        let cell = self.cells.find(|cell| row.is_kept(cell.timestamp) && cell.is_live(row.now_in_seconds))?;
+        Some(CellRef { value: cell.shown(), is_counter: false, ..cell })
     }
 }

@@ -6,6 +6,7 @@
 
 use std::cmp::Ordering;
 
+use crate::counter::{self, CounterRef};
 use crate::life::{Deletion, Expiry, Liveness};
 use crate::row::{CellRef, RowBuilder, RowRef};
 
@@ -21,6 +22,8 @@ pub fn merge_rows(a: &RowRef<'_>, b: &RowRef<'_>, out: &mut Vec<u8>) {
     begin_row(&mut builder, deletion, liveness);
     let (mut left, mut right) = (a.cells(), b.cells());
     let (mut next_left, mut next_right) = (left.next(), right.next());
+    // Takes memory for states of counters that neither has whole, and for nothing else.
+    let mut state = Vec::new();
     loop {
         let order = match (&next_left, &next_right) {
             (None, None) => break,
@@ -31,6 +34,12 @@ pub fn merge_rows(a: &RowRef<'_>, b: &RowRef<'_>, out: &mut Vec<u8>) {
         let from_left = if order.is_le() { std::mem::replace(&mut next_left, left.next()) } else { None };
         let from_right = if order.is_ge() { std::mem::replace(&mut next_right, right.next()) } else { None };
         let cell = match (from_left, from_right) {
+            // What is deleted counts for nothing in the other: neither its parts, nor that it is a tombstone.
+            (Some(a), Some(b)) if a.is_counter || b.is_counter => match (is_kept(a.timestamp), is_kept(b.timestamp)) {
+                (true, true) => merge_counters(a, b, &mut state),
+                (true, false) => a,
+                _ => b,
+            },
             (Some(a), Some(b)) => prevailing(a, b),
             (Some(cell), None) | (None, Some(cell)) => cell,
             (None, None) => break,
@@ -110,7 +119,10 @@ pub fn without_overwritten(row: &RowRef<'_>, other: &RowRef<'_>, out: &mut Vec<u
             next = others.next();
         }
         let at_place = next.filter(|there| order_of_places(there, &cell) == Ordering::Equal);
-        let is_overwritten = at_place.is_some_and(|there| prevailing(cell, there) != cell);
+        let is_overwritten = at_place.is_some_and(|there| match cell.is_counter || there.is_counter {
+            true => is_counted(&cell, &there),
+            false => prevailing(cell, there) != cell,
+        });
         let is_covered = !cell.path.is_empty()
             && column.is_some_and(|column| column.column == cell.column && cell.timestamp <= column.timestamp);
         if !is_overwritten && !is_covered {
@@ -147,8 +159,43 @@ fn begin_row(builder: &mut RowBuilder, deletion: Option<Deletion>, liveness: Opt
     }
 }
 
+/// What two cells of one counter come to, in `state` if it is neither of them. A tombstone prevails whatever the timestamps:
+/// who knows how much of a state was there when it was made. (Source: Cassandra's `Cells.resolveCounter`.)
+fn merge_counters<'a>(a: CellRef<'a>, b: CellRef<'a>, state: &'a mut Vec<u8>) -> CellRef<'a> {
+    match (a.is_tombstone(), b.is_tombstone()) {
+        (true, _) => return a,
+        (_, true) => return b,
+        _ => {}
+    }
+    let timestamp = a.timestamp.max(b.timestamp);
+    let (of_a, of_b) = (CounterRef::trusted(a.value), CounterRef::trusted(b.value));
+    if of_b.covers(&of_a) {
+        return CellRef { timestamp, ..b };
+    }
+    if of_a.covers(&of_b) {
+        return CellRef { timestamp, ..a };
+    }
+    state.clear();
+    counter::merge(&of_a, &of_b, state);
+    CellRef { timestamp, value: state, ..a }
+}
+
+/// Whether `there` has all that a cell of the same counter says, and more.
+fn is_counted(cell: &CellRef<'_>, there: &CellRef<'_>) -> bool {
+    match (cell.is_tombstone(), there.is_tombstone()) {
+        (true, _) => false,
+        (false, true) => true,
+        (false, false) => {
+            cell != there
+                && there.timestamp >= cell.timestamp
+                && CounterRef::trusted(there.value).covers(&CounterRef::trusted(cell.value))
+        }
+    }
+}
+
 /// Which of two cells of the same column and path stays: the later; at a tie a tombstone over a value that expires over
-/// one that does not; then what is deleted or over later; then the greater value.
+/// one that does not; then what is deleted or over later; then, of two that are over at the same second, the one with the smaller ttl, which
+/// was written later; then the greater value. (Source: Cassandra's `Cells.reconcile`.)
 #[inline]
 pub(crate) fn prevailing<'a>(a: CellRef<'a>, b: CellRef<'a>) -> CellRef<'a> {
     if a.timestamp != b.timestamp {
@@ -163,7 +210,7 @@ pub(crate) fn prevailing<'a>(a: CellRef<'a>, b: CellRef<'a>) -> CellRef<'a> {
     let order = kind(&a)
         .cmp(&kind(&b))
         .then_with(|| over(&a).cmp(&over(&b)))
-        .then_with(|| a.value.cmp(b.value))
-        .then_with(|| Expiry::order(a.expiry, b.expiry));
+        .then_with(|| Expiry::order(a.expiry, b.expiry))
+        .then_with(|| a.value.cmp(b.value));
     if order == Ordering::Less { b } else { a }
 }

@@ -68,7 +68,10 @@ fn build(deletion: Option<Deletion>, liveness: Option<Liveness>, cells: &[OwnedC
     for cell in cells {
         let OwnedCell { column, timestamp, expiry, tombstone, path, value } = cell;
         let (timestamp, expiry, tombstone) = (*timestamp, *expiry, *tombstone);
-        builder.cell(&mut out, &CellRef { column: ColumnId(*column), timestamp, expiry, tombstone, path, value });
+        builder.cell(
+            &mut out,
+            &CellRef { column: ColumnId(*column), timestamp, expiry, tombstone, path, value, is_counter: false },
+        );
     }
     builder.finish(&mut out);
     // What a row deletes of itself does not change what it means; merging with nothing removes it.
@@ -194,8 +197,15 @@ fn a_plain_insert_is_compact() {
     let mut builder = RowBuilder::begin(&out);
     builder.liveness(Liveness { timestamp: 5, expiry: None });
     for column in [1, 2] {
-        let cell =
-            CellRef { column: ColumnId(column), timestamp: 5, expiry: None, tombstone: None, path: &[], value: b"ab" };
+        let cell = CellRef {
+            column: ColumnId(column),
+            timestamp: 5,
+            expiry: None,
+            tombstone: None,
+            path: &[],
+            value: b"ab",
+            is_counter: false,
+        };
         builder.cell(&mut out, &cell);
     }
     builder.finish(&mut out);

@@ -5,19 +5,24 @@
 use std::rc::Rc;
 
 use cql_protocol::request::{Batch, BatchKind, BatchQuery, BatchStatement};
+use cql_protocol::response::insert_warnings;
 use cql_protocol::{FrameHeader, Value, WriteType, write_void};
+use schema::TableId;
 use topology::{ConsistencyLevel, token_of};
 
+use super::counting::check_attributes;
 use super::now::Call;
 use super::write::{Planned, acknowledged};
 use super::{Engine, SCRATCH_BYTES_KEPT};
 use crate::Outcome;
 use crate::error::{QueryError, invalid, level};
-use crate::execute::bind::{check_count_in_batch, generate, ordered, with_ordered, with_replaced, with_values};
+use crate::execute::bind::{check_count_in_batch, generate, replaced, with_ordered, with_replaced, with_values};
 use crate::execute::key::single_key;
 use crate::execute::modify::{WriteTime, using_timestamp};
-use crate::plan::{Action, BatchPlan, Binds, Modification};
+use crate::plan::{Action, BatchPlan, Binds, Modification, check_counters};
 use crate::prepared::Prepared;
+use crate::trace::Trace;
+use crate::warnings::UnloggedBatch;
 
 /// A batch of more statements is worked out by a task, which lets others run in between.
 const STATEMENTS_NOW_MAX: usize = 500;
@@ -31,8 +36,7 @@ impl Engine {
         out: &mut Vec<u8>,
     ) -> Result<Outcome, QueryError> {
         self.check_keyspace(request.params.keyspace)?;
-        check_kind(request.kind)?;
-        if request.len() > STATEMENTS_NOW_MAX {
+        if request.len() > STATEMENTS_NOW_MAX || request.kind == BatchKind::Counter {
             return Ok(Outcome::MustWait);
         }
         let inner = &*self.inner;
@@ -46,7 +50,8 @@ impl Engine {
         for statement in request.statements() {
             let prepared = self.batch_prepared(&statement)?;
             let modification = modification_of(&prepared)?;
-            if !prepared.plan.is_quick {
+            // Counters are read before they are changed, each for itself.
+            if !prepared.plan.is_quick || modification.counts {
                 return Ok(Outcome::MustWait);
             }
             let mut encode = |values: &[Value<'_>]| {
@@ -83,6 +88,10 @@ impl Engine {
         };
         let mutations: Vec<&[u8]> = ends.into_iter().map(cut).collect();
         let written = inner.coordinator.write_batch_now(&mutations);
+        let warning = match request.kind {
+            BatchKind::Unlogged => self.warning_of_unlogged(&mutations),
+            BatchKind::Logged | BatchKind::Counter => None,
+        };
         drop(mutations);
         if scratch.mutation.capacity() > SCRATCH_BYTES_KEPT {
             scratch.mutation = Vec::new();
@@ -91,38 +100,112 @@ impl Engine {
         match written.map_err(|error| QueryError::Write { error: error.into(), level, required, write_type })? {
             None => Ok(Outcome::MustWait),
             Some(ack) => {
+                let reply = out.len();
                 write_void(out, header.version, header.stream);
+                if let Some(warning) = warning {
+                    insert_warnings(out, reply, &[warning]);
+                }
                 Ok(acknowledged(ack))
             }
         }
     }
 
+    /// What a client is told of a short batch that is not logged.
+    #[inline]
+    fn warning_of_unlogged(&self, mutations: &[&[u8]]) -> Option<String> {
+        let mut batch = UnloggedBatch::default();
+        if !mutations.iter().any(|mutation| batch.may_be_many(mutation)) {
+            return None;
+        }
+        mutations.iter().for_each(|mutation| batch.add(mutation));
+        batch.warning(|id| self.name_of_table(id))
+    }
+
+    /// The same of a batch of any length, with pauses.
+    async fn warning_of_unlogged_in_steps(&self, planned: &Planned) -> Option<String> {
+        let mut batch = UnloggedBatch::default();
+        let mut is_many = false;
+        for mutation in planned.bytes_of_each() {
+            is_many = batch.may_be_many(mutation);
+            if is_many {
+                break;
+            }
+            self.inner.runtime.maybe_yield().await;
+        }
+        if !is_many {
+            return None;
+        }
+        for mutation in planned.bytes_of_each() {
+            batch.add(mutation);
+            self.inner.runtime.maybe_yield().await;
+        }
+        batch.warning(|id| self.name_of_table(id))
+    }
+
+    fn name_of_table(&self, id: TableId) -> Option<String> {
+        let table = self.inner.catalog.borrow().schema.table_by_id(id).cloned()?;
+        Some(format!("{}.{}", table.keyspace, table.name))
+    }
+
     /// A batch message of any shape.
-    pub(super) async fn batch_message(&self, request: &Batch<'_>, keyspace: Option<&str>) -> Result<(), QueryError> {
+    pub(super) async fn batch_message(
+        &self,
+        header: &FrameHeader,
+        request: &Batch<'_>,
+        keyspace: Option<&str>,
+        trace: Option<&Trace<'_>>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), QueryError> {
         self.check_keyspace(request.params.keyspace)?;
-        check_kind(request.kind)?;
         let level = level(request.params.consistency);
         let time = self.write_time(None, &NO_BINDS, &request.params)?;
         let keyspace = request.params.keyspace.or(keyspace);
         let mut planned = Planned::default();
         let mut required = 1;
+        let (mut has_counters, mut has_others) = (false, false);
         for statement in request.statements() {
             let prepared = match statement.query {
                 BatchQuery::Prepared(_) => self.batch_prepared(&statement)?,
                 BatchQuery::Text(text) => Rc::new(self.plan_unprepared_in_steps(text, keyspace).await?),
             };
             let modification = modification_of(&prepared)?;
+            has_counters |= modification.counts;
+            has_others |= !modification.counts;
+            check_counters(
+                request.kind == BatchKind::Counter,
+                request.kind == BatchKind::Logged,
+                has_counters,
+                has_others,
+            )?;
+            if modification.conditions.is_some() {
+                // One makes all of them parts of a conditional batch. Nothing was done so far.
+                return self.conditional_batch_message(header, request, keyspace, out).await;
+            }
             check_count_in_batch(&prepared.plan.markers, statement.values)?;
             let values = with_values(&prepared.plan.markers, statement.values, |values| Ok(values.to_vec()))?;
             self.check_long_texts(&prepared.plan.markers, &values).await?;
-            let replaced = if prepared.plan.has_order { ordered(&prepared.plan.markers, &values) } else { Vec::new() };
+            let replaced = replaced(&prepared.plan, &values)?;
             let values = with_replaced(&values, &replaced);
             let generated = generate(&prepared.plan.generators, &values, &self.inner.clock)?;
             let binds = Binds { values: &values, generated: &generated, long_texts_checked: true };
             let time = statement_time(modification, &binds, time)?;
             required = self.plan_mutations(modification, &binds, time, level, &mut planned).await?;
         }
-        self.write_planned(planned, request.kind == BatchKind::Logged, level, required).await
+        let step = |activity: &str| trace.iter().for_each(|trace| trace.step(activity.to_owned()));
+        step("The batch's statements are planned");
+        let warning = match request.kind {
+            BatchKind::Logged => None,
+            BatchKind::Unlogged | BatchKind::Counter => self.warning_of_unlogged_in_steps(&planned).await,
+        };
+        match has_counters {
+            true => self.count_planned(planned, level, required).await?,
+            false => self.write_planned(planned, request.kind == BatchKind::Logged, level, required).await?,
+        }
+        step("All mutations of the batch are written and synced");
+        let start = out.len();
+        write_void(out, header.version, header.stream);
+        insert_warnings(out, start, warning.as_slice());
+        Ok(())
     }
 
     async fn write_planned(
@@ -159,7 +242,7 @@ impl Engine {
         batch: &BatchPlan,
         binds: &Binds<'_>,
         call: &Call<'_>,
-    ) -> Result<(), QueryError> {
+    ) -> Result<Option<String>, QueryError> {
         let level = level(call.params.consistency);
         let time = self.write_time(batch.timestamp.as_ref(), binds, call.params)?;
         let mut planned = Planned::default();
@@ -168,10 +251,19 @@ impl Engine {
             let time = statement_time(modification, binds, time)?;
             required = self.plan_mutations(modification, binds, time, level, &mut planned).await?;
         }
-        self.write_planned(planned, batch.is_logged, level, required).await
+        let warning = match batch.is_logged {
+            true => None,
+            false => self.warning_of_unlogged_in_steps(&planned).await,
+        };
+        match batch.has_counters {
+            true => self.count_planned(planned, level, required).await?,
+            false => self.write_planned(planned, batch.is_logged, level, required).await?,
+        }
+        call.step(|| "All mutations of the batch are written and synced".to_owned());
+        Ok(warning)
     }
 
-    fn batch_prepared(&self, statement: &BatchStatement<'_>) -> Result<Rc<Prepared>, QueryError> {
+    pub(super) fn batch_prepared(&self, statement: &BatchStatement<'_>) -> Result<Rc<Prepared>, QueryError> {
         match statement.query {
             BatchQuery::Prepared(id) => self.prepared(id),
             BatchQuery::Text(_) => panic!("texts are planned elsewhere"),
@@ -184,21 +276,17 @@ const NO_BINDS: Binds<'static> = Binds { values: &[], generated: &[], long_texts
 
 /// All statements of a batch share its timestamp, unless one brings its own.
 fn statement_time(modification: &Modification, binds: &Binds<'_>, batch: WriteTime) -> Result<WriteTime, QueryError> {
+    if modification.counts {
+        check_attributes(modification)?;
+    }
     let timestamp = using_timestamp(modification.timestamp.as_ref(), binds)?.unwrap_or(batch.timestamp);
     Ok(WriteTime { timestamp, ..batch })
 }
 
-fn modification_of(prepared: &Prepared) -> Result<&Modification, QueryError> {
+pub(super) fn modification_of(prepared: &Prepared) -> Result<&Modification, QueryError> {
     match &prepared.plan.action {
         Action::Modify(modification) => Ok(modification),
         _ => Err(invalid("Invalid statement in batch: only UPDATE, INSERT and DELETE statements are allowed.")),
-    }
-}
-
-fn check_kind(kind: BatchKind) -> Result<(), QueryError> {
-    match kind {
-        BatchKind::Logged | BatchKind::Unlogged => Ok(()),
-        BatchKind::Counter => Err(invalid("Counter batches are not supported yet")),
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use cluster::metadata::{MetadataLog, MetadataRecord};
+use cluster::paxos::with_state_table;
 use runtime::{Group, ShardId};
 use schema::{DdlContext, SchemaChange, SchemaEvent, TableId, plan_ddl, system_keyspaces};
 use storage::ReplayPosition;
@@ -199,7 +200,7 @@ impl Engine {
     pub(super) fn apply_schema(&self, changes: &[SchemaChange]) {
         let old = self.catalog();
         let schema = old.schema.with_all(changes);
-        self.inner.coordinator.storage().update_schema(&schema);
+        self.inner.coordinator.storage().update_schema(&with_state_table(&schema));
         let catalog = Catalog::new(schema, old.system.clone(), old.epoch + 1, &self.inner.coordinator);
         *self.inner.catalog.borrow_mut() = Rc::new(catalog);
     }

@@ -12,6 +12,7 @@ use crate::error::QueryError;
 use crate::execute::bind::{check_count_of_text, with_ordered, with_values};
 use crate::plan::{Action, Binds, Plan};
 use crate::prepared::{StatementId, statement_id};
+use crate::trace::Trace;
 use crate::{Outcome, Session};
 
 /// A statement on its way through the engine: what it is and how it was called.
@@ -21,6 +22,8 @@ pub(super) struct Call<'a> {
     pub(super) id: StatementId,
     pub(super) params: &'a QueryParams<'a>,
     pub(super) reply: ReplyTo<'a>,
+    /// Set where the request asked to be traced, which is never tried on the synchronous way.
+    pub(super) trace: Option<&'a Trace<'a>>,
 }
 
 impl Engine {
@@ -36,7 +39,7 @@ impl Engine {
         let start = out.len();
         let outcome = self.prepared(request.id).and_then(|prepared| {
             let reply = ReplyTo::new(header, &request.params, request.result_metadata_id);
-            let call = Call { plan: &prepared.plan, id: prepared.id, params: &request.params, reply };
+            let call = Call { plan: &prepared.plan, id: prepared.id, params: &request.params, reply, trace: None };
             let outcome = self.try_call(session, &call, out)?;
             if !prepared.plan.is_qualified && !matches!(outcome, Outcome::MustWait) {
                 warn_of_use(session, &prepared, start, out);
@@ -65,7 +68,7 @@ impl Engine {
             let reply = ReplyTo::new(header, &request.params, None);
             let id = statement_id(keyspace, request.text);
             check_count_of_text(&plan.markers, request.params.values)?;
-            let call = Call { plan: &plan, id, params: &request.params, reply };
+            let call = Call { plan: &plan, id, params: &request.params, reply, trace: None };
             let outcome = self.try_call(session, &call, out);
             if matches!(outcome, Ok(Outcome::MustWait)) {
                 self.keep_planned(id, plan);
@@ -152,6 +155,11 @@ impl Engine {
                     self.select_now(select, Binds { values, generated: &[], long_texts_checked: false }, call, out)
                 })
             }),
+            Action::Modify(modification) if modification.conditions.is_some() => {
+                with_values(&plan.markers, call.params.values, |values| {
+                    with_ordered(plan, values, |values| self.conditional_now(modification, values, call, out))
+                })
+            }
             Action::Other(statement) => match &**statement {
                 Statement::Use { keyspace } => {
                     self.use_keyspace(session, keyspace)?;

@@ -2,13 +2,14 @@
 
 use std::ops::{Bound as TokenBound, RangeBounds};
 
-use cluster::coordinator::{PageLimits, ReadDone};
+use cluster::coordinator::{PageLimits, ReadDone, SerialPlace};
 use cql_protocol::{Consistency, QueryParams, RowsWriter, Value};
 use mutation::{KeyRange, Position, ReadCommand, Slice};
 use storage::ReadEnd;
 use topology::{ConsistencyLevel, Token, token_of};
 
 use super::Engine;
+use super::conditional::clock_seconds;
 use super::now::Call;
 use super::write::seconds;
 use crate::Outcome;
@@ -18,6 +19,7 @@ use crate::execute::rows::{Filled, LongResult, RowBuffer, RowEmitter, RowLimits,
 use crate::execute::slices::SliceBuffer;
 use crate::paging::{InvalidPagingState, PagingKey, PagingState};
 use crate::plan::{Binds, Keys, Operand, Order, Output, Select, TokenEnd, TokenValue};
+use crate::trace::Trace;
 
 /// What one page from another shard may hold, in bytes.
 pub(super) const LANE_PAGE_BYTES: u32 = 256 << 10;
@@ -43,7 +45,8 @@ impl Engine {
         let key = single_key(&select.table, choices, &binds, &mut scratch.key)?;
         let token = token_of(key);
         let plan = inner.coordinator.plan(&select.replication, token, level)?;
-        if !inner.coordinator.is_read_here(&plan) {
+        let is_serial = level.is_serial();
+        if !inner.coordinator.is_read_here(&plan) || (is_serial && !self.may_read_serially_now(select, token, key)) {
             return Ok(Outcome::MustWait);
         }
         scratch.slices.fill(select, &binds)?;
@@ -73,7 +76,10 @@ impl Engine {
         };
         let writer = RowsWriter::begin(out, call.reply.version, call.reply.stream, &call.reply.head(&select.columns));
         let reply = RowsReply { out, writer, long: self.long() };
-        let mut emitter = RowEmitter::new(select, binds, limits, command.now_in_seconds, &mut scratch.rows, reply);
+        let mut emitter = {
+            let values = (binds, &inner.clock);
+            RowEmitter::new(select, values, limits, command.now_in_seconds, &mut scratch.rows, reply)
+        };
         if let Some(state) = &state {
             emitter.resume(&state.position, state.rows_left_in_partition);
         }
@@ -83,11 +89,14 @@ impl Engine {
         }
         let ended_at = match end {
             None | Some(ReadEnd::Paused(_)) => return Ok(Outcome::MustWait),
-            Some(ReadEnd::Complete) => None,
+            Some(ReadEnd::Complete) => last_group_end(&mut emitter),
             Some(ReadEnd::Stopped(position)) => Some(position),
         };
         finish(emitter, ended_at, select, call, &binds)?;
-        Ok(Outcome::Ready)
+        match is_serial {
+            true => Ok(self.when_synced(inner.coordinator.seen())),
+            false => Ok(Outcome::Ready),
+        }
     }
 
     /// A read of any shape. `Some`: nothing was done, for the result's memory would take long; it is to be begun again in a buffer
@@ -118,7 +127,7 @@ impl Engine {
         let mut buffer = RowBuffer::default();
         let now = command.now_in_seconds;
         let reply = RowsReply { out, writer, long: self.long() };
-        let mut emitter = RowEmitter::new(select, binds, limits, now, &mut buffer, reply);
+        let mut emitter = RowEmitter::new(select, (binds, &self.inner.clock), limits, now, &mut buffer, reply);
         emitter.set_room(room);
         if let Some(state) = &state {
             emitter.resume(&state.position, state.rows_left_in_partition);
@@ -135,13 +144,21 @@ impl Engine {
                     let range = token_range(select, start.as_deref(), end.as_deref(), &binds)?;
                     keys.retain(|key| range.as_ref().is_some_and(|range| is_in(range, token_of(key))));
                 }
-                self.select_keys(select, &keys, command, level, &mut emitter).await?
+                match keys.as_slice() {
+                    [key] if level.is_serial() => {
+                        self.select_serial(select, key, command, level, &mut emitter, call.trace).await?
+                    }
+                    keys => self.select_keys(select, keys, command, level, &mut emitter, call.trace).await?,
+                }
             }
             Keys::Tokens { start, end } => {
                 let range = token_range(select, start.as_deref(), end.as_deref(), &binds)?;
                 match range {
                     Some(keys) => {
                         state.as_ref().map_or(Ok(()), |state| state.check_place(&keys))?;
+                        call.step(|| {
+                            format!("Scanning {} on all {} shards", select.table.name, self.inner.runtime.shard_count())
+                        });
                         self.select_tokens(select, ReadCommand { keys, ..command }, level, &mut emitter).await?
                     }
                     None => None,
@@ -155,6 +172,7 @@ impl Engine {
             emitter.sort(limit(select.limit.as_ref(), &binds)?, &self.inner.runtime).await;
         }
         finish(emitter, ended_at, select, call, &binds)?;
+        call.step(|| "Read what was asked for".to_owned());
         Ok(None)
     }
 
@@ -162,6 +180,47 @@ impl Engine {
     #[inline]
     fn long(&self) -> LongResult<'_> {
         LongResult::new(&self.inner.result_bytes, self.inner.result_bytes_max)
+    }
+
+    /// Whether nobody is at the partition with a conditional statement, or has left one unfinished.
+    #[cold]
+    fn may_read_serially_now(&self, select: &Select, token: Token, key: &[u8]) -> bool {
+        let now = clock_seconds(self.inner.clock.wall_micros());
+        self.inner.coordinator.attempt_now(&select.table, token, key, now).is_some()
+    }
+
+    /// A SERIAL read of one partition: on the shard that owns it, when no conditional statement is at it, and told only once what it saw
+    /// is on the disk.
+    async fn select_serial(
+        &self,
+        select: &Select,
+        key: &Vec<u8>,
+        command: ReadCommand<'_>,
+        level: ConsistencyLevel,
+        emitter: &mut RowEmitter<'_>,
+        trace: Option<&Trace<'_>>,
+    ) -> Result<Option<Position>, QueryError> {
+        let coordinator = &self.inner.coordinator;
+        let token = token_of(key);
+        let plan = coordinator.plan(&select.replication, token, level)?;
+        let keys = std::slice::from_ref(key);
+        match coordinator.serial_place(&plan) {
+            SerialPlace::Here => {}
+            SerialPlace::Shard(shard) => return Err(QueryError::OfShard { shard }),
+            // Nobody can have written there conditionally: a read of a quorum sees all there is.
+            SerialPlace::OtherNodes => return self.select_keys(select, keys, command, level, emitter, trace).await,
+        }
+        let required = plan.required;
+        let now = clock_seconds(self.inner.clock.wall_micros());
+        let attempt = coordinator.attempt(&select.table, token, key, now).await;
+        let attempt = attempt.map_err(|error| QueryError::Read { error: error.into(), level, required })?;
+        let Some(attempt) = attempt else { return Err(QueryError::Contention { level, required, is_write: false }) };
+        let ended_at = self.select_keys(select, keys, command, level, emitter, trace).await?;
+        let seen = coordinator.seen();
+        drop(attempt);
+        let synced = self.wait_for(seen).await;
+        synced.map_err(|error| QueryError::Read { error: error.into(), level, required })?;
+        Ok(ended_at)
     }
 
     /// Reads partitions by their keys, one after the other. Gives where the page ended.
@@ -172,6 +231,7 @@ impl Engine {
         command: ReadCommand<'_>,
         level: ConsistencyLevel,
         emitter: &mut RowEmitter<'_>,
+        trace: Option<&Trace<'_>>,
     ) -> Result<Option<Position>, QueryError> {
         let mut after = command.after;
         // Keys before the one where the page before ended are done.
@@ -183,6 +243,9 @@ impl Engine {
             let token = token_of(key);
             let plan = self.inner.coordinator.plan(&select.replication, token, level)?;
             let command = ReadCommand { keys: KeyRange::Partition { token, key }, after: after.take(), ..command };
+            if let Some(trace) = trace {
+                self.trace_read(trace, plan.shard, &select.table.name, &command);
+            }
             let limits = page_limits(select, emitter.limits());
             let read = self.inner.coordinator.read(&plan, &select.table, command, limits, emitter).await;
             let required = plan.required;
@@ -190,9 +253,10 @@ impl Engine {
                 // The last partition gives no more than its limit: there is no further page.
                 ReadDone::Stopped(_) if index + 1 == keys.len() && emitter.is_at_partition_limit() => return Ok(None),
                 ReadDone::Stopped(position) => return Ok(Some(position)),
+                ReadDone::Complete if index + 1 == keys.len() => return Ok(last_group_end(emitter)),
                 ReadDone::Complete => emitter.end_partitions(),
             }
-            if emitter.filled() != Filled::No && index + 1 < keys.len() {
+            if emitter.filled() != Filled::No {
                 return Ok(Some(Position { token, key: key.clone(), row: None }));
             }
             self.inner.runtime.maybe_yield().await;
@@ -221,6 +285,14 @@ impl Engine {
             }
         }
     }
+}
+
+/// Ends the last partition that a statement names. A group that fills the page ends there; whether there is more is not known then, as
+/// of a row that fills it.
+fn last_group_end(emitter: &mut RowEmitter<'_>) -> Option<Position> {
+    emitter.end_partitions();
+    (emitter.has_groups() && emitter.filled() == Filled::Page && !emitter.is_at_partition_limit())
+        .then(|| emitter.partition_end())
 }
 
 /// Ends the rows and writes what the client needs for the next page.
@@ -292,9 +364,9 @@ pub(super) fn row_limits(
 ) -> Result<RowLimits, QueryError> {
     let limit = limit(select.limit.as_ref(), binds)?;
     let per_partition = self::limit(select.per_partition_limit.as_ref(), binds)?;
-    // A count is one row: it has no pages, and LIMIT is for that row.
+    // Aggregates over all rows are one row: it has no pages, and LIMIT is for that row.
     let page = match call.params.page_size.map(u32::try_from) {
-        Some(Ok(size)) if matches!(select.output, Output::Rows(_)) => Some(size),
+        Some(Ok(size)) if !select.output.is_one_group() => Some(size),
         _ => None,
     };
     if !select.sort.is_empty() {
@@ -329,17 +401,23 @@ pub(super) fn limit(operand: Option<&Operand>, binds: &Binds<'_>) -> Result<u32,
 
 /// What a page from another shard may hold for the rows that are still wanted.
 fn page_limits(select: &Select, limits: RowLimits) -> PageLimits {
-    // Rows of which only dropped columns are left are read, and not shown.
+    // Rows of which only dropped columns are left are read, and not shown. How many rows a group has is not known.
     let is_shown = select.filters.is_empty() && select.table.dropped.is_empty();
-    let is_exact = is_shown && matches!(select.output, Output::Rows(_));
+    let are_rows = matches!(select.output, Output::Rows(_));
+    let is_exact = is_shown && are_rows;
     let rows = if is_exact { limits.rows.min(limits.page).min(LANE_PAGE_ROWS) } else { LANE_PAGE_ROWS };
     let rows_per_partition = match (select.is_distinct, select.filters.is_empty()) {
         _ if !select.table.dropped.is_empty() => u32::MAX,
         (true, _) => 1,
-        (false, true) => limits.per_partition,
-        (false, false) => u32::MAX,
+        (false, true) if are_rows => limits.per_partition,
+        (false, _) => u32::MAX,
     };
     PageLimits { rows: rows.max(1), rows_per_partition, bytes: LANE_PAGE_BYTES }
+}
+
+/// What a page may hold of a read whose sink knows when it has enough.
+pub(super) fn whole_page_limits() -> PageLimits {
+    PageLimits { rows: LANE_PAGE_ROWS, rows_per_partition: u32::MAX, bytes: LANE_PAGE_BYTES }
 }
 
 /// The range that token() restricts a SELECT to; `None`: it is empty.
@@ -392,6 +470,12 @@ fn token_value(select: &Select, value: &TokenValue, binds: &Binds<'_>) -> Result
                         return Err(invalid("Invalid unset value for argument in call to function token"));
                     }
                 }
+            }
+            // No key is empty, but a token may be asked for of nothing: it is the least.
+            if let [operand] = &operands[..]
+                && operand.value(binds)?.bytes() == Some(&[])
+            {
+                return Ok(Token::MIN);
             }
             let choices = operands.iter().map(|operand| crate::plan::KeyChoice::One(operand.clone()));
             let choices: Vec<_> = choices.collect();

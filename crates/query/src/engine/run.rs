@@ -15,48 +15,68 @@ use crate::catalog::no_keyspace;
 use crate::control::DdlOutcome;
 use crate::describe;
 use crate::error::{QueryError, invalid};
-use crate::execute::bind::{check_count_of_text, generate, ordered, with_replaced, with_values};
+use crate::execute::bind::{check_count_of_text, generate, replaced, with_replaced, with_values};
 use crate::plan::{Action, Binds};
 use crate::prepared::statement_id_in_steps;
+use crate::trace::Trace;
 
 impl Engine {
     /// Answers any QUERY, PREPARE, EXECUTE or BATCH, waiting as it must. The reply is a whole frame, uncompressed.
     pub async fn run(&self, session: &Session, header: &FrameHeader, body: &[u8]) -> Vec<u8> {
         count(&self.inner.counters.requests_run);
         let mut out = Vec::with_capacity(256);
-        if let Err(error) = self.run_request(session, header, body, &mut out).await {
+        if let Err(error) = self.run_request(session, header, body, None, &mut out).await {
             replace_by_error(&mut out, 0, header, error);
         }
         out
     }
 
-    async fn run_request(
+    pub(super) async fn run_request(
         &self,
         session: &Session,
         header: &FrameHeader,
         body: &[u8],
+        trace: Option<&Trace<'_>>,
         out: &mut Vec<u8>,
     ) -> Result<(), QueryError> {
         self.inner.runtime.label(header.opcode.name());
         match Request::decode(header, body)? {
-            Request::Query(request) => self.run_query(session, header, &request, out).await,
-            Request::Prepare(request) => self.prepare(session, header, &request, out).await,
+            Request::Query(request) => {
+                if let Some(trace) = trace {
+                    trace.request("Execute CQL3 query", Some(request.text), Some(&request.params));
+                }
+                let outcome = self.run_query(session, header, &request, trace, out).await;
+                self.or_on_other_shard(outcome, session, (header, body), out).await
+            }
+            Request::Prepare(request) => {
+                if let Some(trace) = trace {
+                    trace.request("Preparing CQL3 query", Some(request.text), None);
+                    trace.step("Parsing and planning the statement on all shards".to_owned());
+                }
+                self.prepare(session, header, &request, out).await
+            }
             Request::Execute(request) => {
                 let prepared = self.prepared(request.id)?;
+                if let Some(trace) = trace {
+                    trace.request("Execute CQL3 prepared query", Some(&prepared.text), Some(&request.params));
+                }
                 let reply = ReplyTo::new(header, &request.params, request.result_metadata_id);
-                let call = Call { plan: &prepared.plan, id: prepared.id, params: &request.params, reply };
+                let call = Call { plan: &prepared.plan, id: prepared.id, params: &request.params, reply, trace };
                 let keyspace = prepared.keyspace.as_deref();
                 let start = out.len();
-                self.run_call(session, header, &call, &prepared.text, keyspace, out).await?;
+                let outcome = self.run_call(session, header, &call, &prepared.text, keyspace, out).await;
+                self.or_on_other_shard(outcome, session, (header, body), out).await?;
                 if !prepared.plan.is_qualified && !matches!(prepared.plan.action, Action::Batch(_)) {
                     warn_of_use(session, &prepared, start, out);
                 }
                 Ok(())
             }
             Request::Batch(request) => {
-                self.batch_message(&request, session.keyspace().as_deref()).await?;
-                write_void(out, header.version, header.stream);
-                Ok(())
+                if let Some(trace) = trace {
+                    trace.request("Execute batch of CQL3 queries", None, Some(&request.params));
+                }
+                let outcome = self.batch_message(header, &request, session.keyspace().as_deref(), trace, out).await;
+                self.or_on_other_shard(outcome, session, (header, body), out).await
             }
             other => {
                 Err(QueryError::Protocol { message: format!("{} is no request for the engine", other.opcode().name()) })
@@ -69,8 +89,12 @@ impl Engine {
         session: &Session,
         header: &FrameHeader,
         request: &Query<'_>,
+        trace: Option<&Trace<'_>>,
         out: &mut Vec<u8>,
     ) -> Result<(), QueryError> {
+        if let Some(trace) = trace {
+            trace.step(format!("Parsing {}", request.text));
+        }
         self.check_keyspace(request.params.keyspace)?;
         let keyspace = session.keyspace();
         let keyspace = request.params.keyspace.or(keyspace.as_deref());
@@ -81,7 +105,8 @@ impl Engine {
         };
         check_count_of_text(&plan.markers, request.params.values)?;
         let reply = ReplyTo::new(header, &request.params, None);
-        let call = Call { plan: &plan, id, params: &request.params, reply };
+        let call = Call { plan: &plan, id, params: &request.params, reply, trace };
+        call.step(|| "The statement is planned".to_owned());
         let outcome = self.run_call(session, header, &call, request.text, keyspace, out).await;
         if let Action::Batch(batch) = plan.action {
             // The plans of thousands of statements are let go one by one.
@@ -106,18 +131,26 @@ impl Engine {
         check_page_size(call.params)?;
         let values = with_values(&call.plan.markers, call.params.values, |values| Ok(values.to_vec()))?;
         self.check_long_texts(&call.plan.markers, &values).await?;
-        let replaced = if call.plan.has_order { ordered(&call.plan.markers, &values) } else { Vec::new() };
+        let replaced = replaced(call.plan, &values)?;
         let values = with_replaced(&values, &replaced);
         let generated = generate(&call.plan.generators, &values, &self.inner.clock)?;
         let binds = Binds { values: &values, generated: &generated, long_texts_checked: true };
         match &call.plan.action {
+            Action::Modify(modification) if modification.conditions.is_some() => {
+                self.conditional(modification, binds, call, out).await?;
+            }
             Action::Modify(modification) => {
                 self.modify(modification, &binds, call).await?;
                 write_void(out, header.version, header.stream);
             }
+            Action::Batch(batch) if batch.is_conditional() => {
+                self.conditional_batch(batch, binds, call, out).await?;
+            }
             Action::Batch(batch) => {
-                self.batch_statement(batch, &binds, call).await?;
+                let warning = self.batch_statement(batch, &binds, call).await?;
+                let start = out.len();
                 write_void(out, header.version, header.stream);
+                insert_warnings(out, start, warning.as_slice());
             }
             Action::Select(select) => {
                 let start = out.len();

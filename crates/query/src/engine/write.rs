@@ -6,6 +6,7 @@ use mutation::{ReadCommand, Slice};
 use storage::Ack;
 use topology::{ConsistencyLevel, token_of};
 
+use super::counting::{check_attributes, counter_level};
 use super::now::Call;
 use super::read::{LANE_PAGE_BYTES, LANE_PAGE_ROWS};
 use super::{Engine, SCRATCH_BYTES_KEPT};
@@ -23,6 +24,13 @@ pub(super) struct Planned {
     bytes: usize,
 }
 
+impl Planned {
+    /// The encoding of each mutation.
+    pub(super) fn bytes_of_each(&self) -> impl Iterator<Item = &[u8]> + Clone {
+        self.mutations.iter().map(|planned| planned.mutation.as_slice())
+    }
+}
+
 impl Engine {
     /// A write of one row, answered within the call if this shard owns it.
     #[inline]
@@ -34,7 +42,14 @@ impl Engine {
         out: &mut Vec<u8>,
     ) -> Result<Outcome, QueryError> {
         let inner = &*self.inner;
-        let level = write_level(call.params.consistency)?;
+        let counts = modification.counts;
+        let level = match counts {
+            true => {
+                check_attributes(modification)?;
+                counter_level(modification, call.params.consistency)?
+            }
+            false => write_level(call.params.consistency)?,
+        };
         let mut scratch = inner.scratch.borrow_mut();
         let scratch = &mut *scratch;
         let key = single_key(&modification.table, &modification.key, binds, &mut scratch.key)?;
@@ -46,12 +61,15 @@ impl Engine {
         let time = self.write_time(modification.timestamp.as_ref(), binds, call.params)?;
         scratch.mutation.clear();
         modification.encode_single(binds, key, token, time, &mut scratch.mutation)?;
-        let written = inner.coordinator.write_now(&plan, &scratch.mutation);
+        let written = match counts {
+            true => inner.coordinator.count_now(&plan, &scratch.mutation),
+            false => inner.coordinator.write_now(&plan, &scratch.mutation),
+        };
         if scratch.mutation.capacity() > SCRATCH_BYTES_KEPT {
             scratch.mutation = Vec::new();
         }
         let required = plan.required;
-        let write_type = WriteType::Simple;
+        let write_type = if counts { WriteType::Counter } else { WriteType::Simple };
         match written.map_err(|error| QueryError::Write { error: error.into(), level, required, write_type })? {
             None => Ok(Outcome::MustWait),
             Some(ack) => {
@@ -68,11 +86,17 @@ impl Engine {
         binds: &Binds<'_>,
         call: &Call<'_>,
     ) -> Result<(), QueryError> {
+        if modification.counts {
+            return self.count(modification, binds, call).await;
+        }
         let level = write_level(call.params.consistency)?;
         let time = self.write_time(modification.timestamp.as_ref(), binds, call.params)?;
         let mut planned = Planned::default();
         let required = self.plan_mutations(modification, binds, time, level, &mut planned).await?;
-        let written = self.inner.coordinator.write_batch(planned.mutations, level).await;
+        let written = match call.trace {
+            Some(trace) => self.write_traced(trace, planned.mutations, level).await,
+            None => self.inner.coordinator.write_batch(planned.mutations, level).await,
+        };
         written.map_err(|error| QueryError::Write { error, level, required, write_type: WriteType::Simple })
     }
 

@@ -8,7 +8,7 @@ use cql_types::CqlType;
 
 use crate::clock::TimestampClock;
 use crate::error::{QueryError, invalid};
-use crate::plan::{Binds, Composition, Generator, Marker, Plan};
+use crate::plan::{Binds, Calling, Composition, Generator, Marker, Plan};
 
 /// Values up to this many are bound on the stack.
 const STACK_VALUES: usize = 16;
@@ -85,12 +85,29 @@ pub(crate) fn with_ordered<R>(
     if !plan.has_order {
         return run(values);
     }
-    let ordered = ordered(&plan.markers, values);
-    run(&with_replaced(values, &ordered))
+    let replaced = replaced(plan, values)?;
+    run(&with_replaced(values, &replaced))
+}
+
+/// What takes the place of values: those that are not in order, in order, and JSON texts as the columns' values.
+pub(crate) fn replaced(plan: &Plan, values: &[Value<'_>]) -> Result<Vec<(usize, Vec<u8>)>, QueryError> {
+    if !plan.has_order {
+        return Ok(Vec::new());
+    }
+    let mut replaced = ordered(&plan.markers, values);
+    for json in &plan.json {
+        let place = usize::from(json.marker);
+        let text = match values.get(place) {
+            Some(Value::Unset) => Some(&[][..]),
+            value => value.and_then(|value| value.bytes()),
+        };
+        replaced.push((place, json.values(text)?));
+    }
+    Ok(replaced)
 }
 
 /// The values that are not in order, in order, with their places. What is not of its type is left to be refused.
-pub(crate) fn ordered(markers: &[Marker], values: &[Value<'_>]) -> Vec<(usize, Vec<u8>)> {
+fn ordered(markers: &[Marker], values: &[Value<'_>]) -> Vec<(usize, Vec<u8>)> {
     let mut ordered = Vec::new();
     for (place, (marker, value)) in markers.iter().zip(values).enumerate() {
         if let Value::Bytes(bytes) = value
@@ -126,7 +143,11 @@ pub(crate) fn generate(
                 let binds = Binds { values, generated: &generated, long_texts_checked: false };
                 compose(composition, &binds)?
             }
-            function => call(function, clock),
+            Generator::Call(calling) => {
+                let binds = Binds { values, generated: &generated, long_texts_checked: false };
+                evaluate(calling, &binds, clock)?
+            }
+            Generator::TimeUuid => clock.time_uuid().to_vec(),
         };
         generated.push(one);
     }
@@ -157,18 +178,40 @@ fn unset_part(ty: &CqlType, index: usize) -> QueryError {
     }
 }
 
-fn call(generator: &Generator, clock: &TimestampClock) -> Vec<u8> {
-    const DAY_MICROS: i64 = 86_400_000_000;
-    match generator {
-        Generator::TimeUuid => clock.time_uuid().to_vec(),
-        Generator::RandomUuid => clock.random_uuid().to_vec(),
-        Generator::Timestamp => (clock.wall_micros() / 1_000).to_be_bytes().to_vec(),
-        Generator::Date => {
-            // CQL's date is an unsigned count of days with 1970-01-01 at 2^31.
-            let days = clock.wall_micros().div_euclid(DAY_MICROS);
-            (days as u32).wrapping_add(1 << 31).to_be_bytes().to_vec()
-        }
-        Generator::Time => (clock.wall_micros().rem_euclid(DAY_MICROS) * 1_000).to_be_bytes().to_vec(),
-        Generator::Composed(_) => panic!("a literal is put together, not called"),
+/// What a call gives: behind a byte, or nothing if it is null.
+fn evaluate(calling: &Calling, binds: &Binds<'_>, clock: &TimestampClock) -> Result<Vec<u8>, QueryError> {
+    let mut arguments = Vec::with_capacity(calling.operands.len());
+    for operand in &calling.operands {
+        arguments.push(match operand.value(binds)? {
+            Value::Bytes(bytes) => Some(bytes),
+            Value::Null => None,
+            Value::Unset => return Err(calling.call.unset().into()),
+        });
+    }
+    let mut out = vec![1];
+    match calling.call.evaluate(&arguments, &mut Surroundings(clock), &mut out)? {
+        true => Ok(out),
+        false => Ok(Vec::new()),
+    }
+}
+
+/// What functions take from the shard that runs them.
+pub(crate) struct Surroundings<'c>(pub(crate) &'c TimestampClock);
+
+impl functions::Context for Surroundings<'_> {
+    fn now_micros(&mut self) -> i64 {
+        self.0.wall_micros()
+    }
+
+    fn time_uuid(&mut self) -> [u8; 16] {
+        self.0.time_uuid()
+    }
+
+    fn random_uuid(&mut self) -> [u8; 16] {
+        self.0.random_uuid()
+    }
+
+    fn token(&mut self, key: &[u8]) -> i64 {
+        topology::token_of(key).0
     }
 }

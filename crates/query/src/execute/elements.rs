@@ -62,7 +62,7 @@ pub(super) fn encode(
             }
             Ok(())
         }
-        (Change::Cell, _) => panic!("a column of one cell has no elements"),
+        (Change::Cell | Change::Count { .. }, _) => panic!("a column of one cell has no elements"),
     }
 }
 
@@ -323,7 +323,7 @@ mod tests {
     use super::*;
 
     fn cell<'a>(path: &'a [u8], value: &'a [u8]) -> CellRef<'a> {
-        CellRef { column: ColumnId(1), timestamp: 5, expiry: None, tombstone: None, path, value }
+        CellRef { column: ColumnId(1), timestamp: 5, expiry: None, tombstone: None, path, value, is_counter: false }
     }
 
     fn assembled(ty: &str, cells: &[CellRef<'_>]) -> Option<String> {

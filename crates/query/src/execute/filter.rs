@@ -105,7 +105,7 @@ fn wanted_value<'a>(
     }
 }
 
-fn check_count(count: usize) -> Result<(), QueryError> {
+pub(super) fn check_count(count: usize) -> Result<(), QueryError> {
     match count > COMBINATIONS_MAX {
         true => Err(invalid(format!("an IN relation takes at most {COMBINATIONS_MAX} values"))),
         false => Ok(()),
@@ -128,7 +128,7 @@ fn compares(comparison: Comparison, ty: &CqlType, a: &[u8], b: &[u8]) -> bool {
 }
 
 /// Whether a collection has an element, a map a value or a key.
-fn contains(comparison: Comparison, ty: &CqlType, collection: &[u8], wanted: &[u8]) -> bool {
+pub(super) fn contains(comparison: Comparison, ty: &CqlType, collection: &[u8], wanted: &[u8]) -> bool {
     let mut parts = cql_types::parts_of_collection(ty, collection);
     let equal = |ty: &CqlType, part: &[u8]| cql_types::compare(ty, part, wanted) == Ordering::Equal;
     match (ty, comparison) {

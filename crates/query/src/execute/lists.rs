@@ -59,7 +59,7 @@ impl KnownLists {
 }
 
 /// A row's clustering in byte-comparable form.
-fn place<'c>(table: &Table, clustering: impl Iterator<Item = &'c [u8]>) -> Vec<u8> {
+pub(super) fn place<'c>(table: &Table, clustering: impl Iterator<Item = &'c [u8]>) -> Vec<u8> {
     let mut place = Vec::new();
     for (value, column) in clustering.zip(table.clustering()) {
         cql_types::comparable::encode(&column.ty, value, column.is_reversed(), &mut place);
@@ -180,7 +180,10 @@ mod tests {
         let mut lists = RowLists::default();
         let mut add = |path: &[u8], value: &[u8]| {
             let column = ColumnId(1);
-            lists.add(CellRef { column, timestamp: 5, expiry: None, tombstone: None, path, value }, &table);
+            lists.add(
+                CellRef { column, timestamp: 5, expiry: None, tombstone: None, path, value, is_counter: false },
+                &table,
+            );
         };
         add(&[], &whole);
         add(&[0, 0, 0, 0, 0, 0, 0, 1], &one(9));

@@ -6,6 +6,7 @@ use runtime::Runtime;
 use topology::Token;
 
 use super::bounds::{Place, is_mixed, pieces};
+use super::counts;
 use super::elements;
 use super::key::{bound_tuples, check_combinations, in_values, product};
 use super::lists::{KnownLists, RowLists};
@@ -174,6 +175,43 @@ impl Modification {
         Ok(())
     }
 
+    /// Appends the mutation of a conditional statement, which names no rows by IN. What deletes a partition or a range has a timestamp just
+    /// before that of the rest, so that what its batch writes there stays, as in Cassandra.
+    pub(crate) fn encode_conditional(
+        &self,
+        binds: &Binds<'_>,
+        key: &[u8],
+        token: Token,
+        time: WriteTime,
+        lists: &KnownLists,
+        out: &mut Vec<u8>,
+    ) -> Result<(), QueryError> {
+        let before = WriteTime { timestamp: time.timestamp - 1, ..time };
+        let mut mutation = MutationEncoder::begin(out, self.table.id, token, key);
+        match &self.target {
+            Target::Partition => mutation.partition_deletion(before.deletion()),
+            Target::StaticRow => self.encode_static(binds, time, lists.of_static(), &mut mutation)?,
+            Target::Rows(choices) => {
+                if !self.statics.is_empty() {
+                    self.encode_static(binds, time, lists.of_static(), &mut mutation)?;
+                }
+                for row in self.combinations(choices, binds)? {
+                    let components: Vec<&[u8]> = row.iter().map(Vec::as_slice).collect();
+                    check_clustering(&components)?;
+                    let lists = lists.of_row(&self.table, &components);
+                    self.encode_row(&components, binds, time, lists, &mut mutation)?;
+                }
+            }
+            Target::Range { prefix, start, end } => {
+                for prefix in self.combinations(prefix, binds)? {
+                    self.encode_range(&prefix, start.as_ref(), end.as_ref(), binds, before, &mut mutation)?;
+                }
+            }
+        }
+        mutation.finish();
+        Ok(())
+    }
+
     /// All combinations of values that choices give, in the order of rows.
     pub(super) fn combinations(
         &self,
@@ -192,6 +230,9 @@ impl Modification {
     ) -> Result<(), QueryError> {
         let expiry = self.expiry(binds, time.seconds)?;
         let mut row = mutation.static_row();
+        if self.counts {
+            return counts::encode(&self.statics, binds, time, &mut row);
+        }
         for assignment in &self.statics {
             encode_cell(assignment, binds, time, expiry, lists, &mut row)?;
         }
@@ -221,6 +262,9 @@ impl Modification {
                 row.deletion(time.deletion());
             }
             ModificationKind::Update | ModificationKind::Delete => {}
+        }
+        if self.counts {
+            return counts::encode(&self.regulars, binds, time, &mut row);
         }
         for assignment in &self.regulars {
             encode_cell(assignment, binds, time, expiry, lists, &mut row)?;
@@ -329,7 +373,7 @@ fn checked_ttl(ttl: i32) -> Result<u32, QueryError> {
 }
 
 #[inline]
-fn check_clustering(components: &[&[u8]]) -> Result<(), QueryError> {
+pub(super) fn check_clustering(components: &[&[u8]]) -> Result<(), QueryError> {
     let length: usize = components.iter().map(|component| component.len()).sum();
     match length > CLUSTERING_LENGTH_MAX {
         true => {

@@ -3,8 +3,10 @@
 use cql_types::CqlType;
 use mutation::{CellRef, ClusteringRef, Expiry, LiveCells, LiveRow, RowRef};
 use schema::{ColumnId, Table};
+use topology::Token;
 
 use super::elements;
+use super::expressions::Leaves;
 use super::key::component;
 use super::parts::{BoundParts, Times, Written};
 use crate::plan::{PartOf, Select, Selected, Shape};
@@ -41,7 +43,7 @@ impl<'a> Cells<'a> {
     }
 
     #[inline]
-    fn get(&mut self, column: ColumnId) -> Option<CellRef<'a>> {
+    pub(super) fn get(&mut self, column: ColumnId) -> Option<CellRef<'a>> {
         if self.cells.is_none() || column < self.last {
             self.cells = Some(self.row?.cells());
             self.ahead = self.advance();
@@ -110,7 +112,7 @@ impl<'a> RowSource<'a> {
             | Selected::WriteTime { .. }
             | Selected::Ttl { .. }
             | Selected::Token
-            | Selected::Generated(_) => None,
+            | Selected::Computed(_) => None,
         }
     }
 }
@@ -137,9 +139,10 @@ impl Maker<'_, '_> {
 
     fn part(&self, index: u16, source: &mut RowSource<'_>, out: &mut Vec<u8>) -> bool {
         let (Some(parts), Some(part)) = (self.parts, self.select.parts.get(usize::from(index))) else { return false };
+        let Some(column) = part.column else { return false };
         let key_columns = self.select.table.partition_key().len();
         let mut made = Vec::new();
-        let (value, times) = match part.column {
+        let (value, times) = match column {
             Selected::Elements { column, is_static, shape } => {
                 let cells = source.cells(is_static).several(column);
                 if !elements::assemble(shape, &cells, || Some(&part.ty), &mut made) {
@@ -190,6 +193,48 @@ impl Maker<'_, '_> {
     fn written(&self, cell: &CellRef<'_>) -> Written {
         let left = |expiry: Expiry| expiry.local_deletion_time.saturating_sub(self.now_in_seconds);
         Written { timestamp: cell.timestamp, seconds_left: cell.expiry.map(left) }
+    }
+}
+
+/// A row's values as the result has them.
+pub(super) struct RowValues<'v, 'a, 'e> {
+    pub(super) maker: Maker<'v, 'e>,
+    pub(super) source: RowSource<'a>,
+    pub(super) token: Token,
+    pub(super) number: Number,
+}
+
+impl RowValues<'_, '_, '_> {
+    /// The value of what is no expression; what does not lie in the row as it is shown is made in `scratch`.
+    #[inline]
+    pub(super) fn value<'s>(&'s mut self, selected: &Selected, scratch: &'s mut Vec<u8>) -> Option<&'s [u8]> {
+        match selected {
+            Selected::Elements { .. } | Selected::Part { .. } => {
+                scratch.clear();
+                let is_there = self.maker.make(selected, &mut self.source, scratch);
+                is_there.then_some(scratch.as_slice())
+            }
+            Selected::WriteTime { .. } | Selected::Ttl { .. } => {
+                self.number.of_cell(&mut self.source, selected, self.maker.now_in_seconds)
+            }
+            Selected::Token => Some(self.number.of_i64(self.token.0)),
+            selected => self.source.bytes(selected, self.maker.select.table.partition_key().len()),
+        }
+    }
+}
+
+impl Leaves for RowValues<'_, '_, '_> {
+    fn selected(&mut self, selected: &Selected, out: &mut Vec<u8>) -> bool {
+        if matches!(selected, Selected::Elements { .. } | Selected::Part { .. }) {
+            return self.maker.make(selected, &mut self.source, out);
+        }
+        match self.value(selected, &mut Vec::new()) {
+            Some(value) => {
+                out.extend_from_slice(value);
+                true
+            }
+            None => false,
+        }
     }
 }
 

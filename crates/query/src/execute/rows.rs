@@ -13,11 +13,14 @@ use schema::Table;
 use storage::{Flow, RowSink};
 use topology::Token;
 
+use super::expressions::{Evaluator, Spare, write_json};
 use super::filter::Conditions;
+use super::groups::Grouping;
 use super::parts::BoundParts;
-use super::row_source::{Cells, Maker, Number, RowSource};
+use super::row_source::{Cells, Maker, Number, RowSource, RowValues};
+use crate::clock::TimestampClock;
 use crate::error::{QueryError, invalid};
-use crate::plan::{Binds, Output, Select, Selected};
+use crate::plan::{Binds, JsonColumn, Output, Select, Selected};
 
 /// A page ends early when its frame gets longer than this: a client takes fewer rows than it asked for, and the next page.
 pub(crate) const PAGE_BYTES_MAX: usize = 16 << 20;
@@ -82,8 +85,14 @@ pub(crate) struct RowBuffer {
     key: Vec<u8>,
     /// The present partition's static row, as a blob of what lives in it.
     static_row: Vec<u8>,
-    /// A value that is put together from several cells.
+    /// A value that is put together from several cells, or computed.
     value: Vec<u8>,
+    /// A row as JSON.
+    json: Vec<u8>,
+    /// The clustering of the row that was added last to a group.
+    last: Vec<u8>,
+    /// What expressions use from row to row.
+    spare: Spare,
 }
 
 /// How many rows a page may still hold, of which kind.
@@ -103,6 +112,7 @@ pub(crate) struct RowLimits {
 pub(crate) struct RowEmitter<'e> {
     select: &'e Select,
     binds: Binds<'e>,
+    clock: &'e TimestampClock,
     buffer: &'e mut RowBuffer,
     out: &'e mut Vec<u8>,
     writer: RowsWriter,
@@ -125,10 +135,10 @@ pub(crate) struct RowEmitter<'e> {
     has_static: bool,
     /// The partition has a static row and no other was seen yet: if none comes, it is a row of the result.
     is_static_pending: bool,
-    /// COUNT's count.
-    counted: u64,
-    /// The other columns beside a COUNT, of the first row.
-    first_row: Option<Vec<Option<Vec<u8>>>>,
+    /// The group of rows in the making, if each row of the result is one.
+    group: Option<Box<Grouping<'e>>>,
+    /// The group's place in the order of ORDER BY.
+    group_order: Vec<u8>,
     /// The rows so far, if they are to be put in order at the end.
     unsorted: Vec<UnsortedRow>,
     /// Where the page ended, if that is not where the read ended.
@@ -168,16 +178,21 @@ pub(crate) enum Filled {
 impl<'e> RowEmitter<'e> {
     pub(crate) fn new(
         select: &'e Select,
-        binds: Binds<'e>,
+        (binds, clock): (Binds<'e>, &'e TimestampClock),
         limits: RowLimits,
         now_in_seconds: u32,
         buffer: &'e mut RowBuffer,
         reply: RowsReply<'e>,
     ) -> Self {
         let RowsReply { out, writer, long } = reply;
+        let group = match &select.output {
+            Output::Rows(_) => None,
+            Output::Groups(groups) => Some(Box::new(Grouping::new(groups))),
+        };
         RowEmitter {
             select,
             binds,
+            clock,
             buffer,
             out,
             writer,
@@ -192,8 +207,8 @@ impl<'e> RowEmitter<'e> {
             partition_left: limits.per_partition,
             has_static: false,
             is_static_pending: false,
-            counted: 0,
-            first_row: None,
+            group,
+            group_order: Vec::new(),
             unsorted: Vec::new(),
             is_distinct_pending: false,
             stopped_at: None,
@@ -250,7 +265,12 @@ impl<'e> RowEmitter<'e> {
 
     /// Whether the row that filled the page was the last that its partition may give.
     pub(crate) fn is_at_partition_limit(&self) -> bool {
-        self.limits.page == 0 && self.partition_left == 0
+        self.limits.page == 0 && (self.partition_left == 0 || self.select.is_distinct)
+    }
+
+    /// Whether each row of the result is a group of rows.
+    pub(crate) fn has_groups(&self) -> bool {
+        self.group.is_some()
     }
 
     /// Why the rows ended, or whether they did.
@@ -280,6 +300,7 @@ impl<'e> RowEmitter<'e> {
             self.emit_static_only();
         }
         self.is_static_pending = false;
+        self.end_group();
     }
 
     /// Puts the rows of all partitions in order and keeps the first of them: each partition's are in order, so they are merged.
@@ -319,15 +340,11 @@ impl<'e> RowEmitter<'e> {
         if let Some(error) = self.error {
             return Err(error);
         }
-        if let Output::Count { columns } = &self.select.output {
-            let first = self.first_row.take().unwrap_or_else(|| vec![None; columns.len()]);
-            for (column, value) in columns.iter().zip(first) {
-                match column {
-                    None => self.writer.value(self.out, Some(&self.counted.to_be_bytes())),
-                    Some(_) => self.writer.value(self.out, value.as_deref()),
-                }
+        if self.select.output.is_one_group() {
+            self.write_group();
+            if let Some(error) = self.error {
+                return Err(error);
             }
-            self.writer.end_row();
         }
         self.writer.finish(self.out, paging_state);
         Ok(())
@@ -383,71 +400,173 @@ impl<'e> RowEmitter<'e> {
         if !self.select.parts.is_empty() {
             self.bind_parts();
         }
-        let statics = Cells::of_static(&self.buffer.static_row, self.has_static, self.now_in_seconds, self.hiding);
-        let mut source = RowSource::new(&self.buffer.key, row, statics);
-        let key_columns = self.select.table.partition_key().len();
+        let Output::Rows(columns) = &self.select.output else { return self.add_to_group(row) };
         if !self.select.sort.is_empty() {
             let clustering = row.map(|(clustering, _)| clustering);
             let order = place_in_order(self.select, |position| clustering?.components().nth(position));
             let start = self.out.len();
             self.unsorted.push(UnsortedRow { order, bytes: start..start, partition: self.partitions });
         }
-        let maker = Maker { select: self.select, parts: self.parts.as_ref(), now_in_seconds: self.now_in_seconds };
-        match &self.select.output {
-            Output::Rows(columns) => {
-                for selected in columns {
-                    let mut number = Number::default();
-                    let value = match selected {
-                        Selected::Elements { .. } | Selected::Part { .. } => {
-                            self.buffer.value.clear();
-                            let is_there = maker.make(selected, &mut source, &mut self.buffer.value);
-                            is_there.then_some(self.buffer.value.as_slice())
-                        }
-                        Selected::WriteTime { .. } | Selected::Ttl { .. } => {
-                            number.of_cell(&mut source, selected, self.now_in_seconds)
-                        }
-                        Selected::Token => Some(number.of_i64(self.token.0)),
-                        Selected::Generated(index) => self.binds.generated.get(usize::from(*index)).map(Vec::as_slice),
-                        selected => source.bytes(selected, key_columns),
-                    };
-                    self.writer.value(self.out, value);
-                }
-                self.writer.end_row();
-                if let Some(row) = self.unsorted.last_mut() {
-                    row.bytes.end = self.out.len();
+        let statics = Cells::of_static(&self.buffer.static_row, self.has_static, self.now_in_seconds, self.hiding);
+        let mut values = RowValues {
+            maker: Maker { select: self.select, parts: self.parts.as_ref(), now_in_seconds: self.now_in_seconds },
+            source: RowSource::new(&self.buffer.key, row, statics),
+            token: self.token,
+            number: Number::default(),
+        };
+        if self.select.expressions.is_empty() && self.select.json.is_none() {
+            for selected in columns {
+                let value = values.value(selected, &mut self.buffer.value);
+                self.writer.value(self.out, value);
+            }
+        } else {
+            let mut evaluator = Evaluator {
+                binds: &self.binds,
+                clock: self.clock,
+                parts: self.parts.as_ref(),
+                spare: &mut self.buffer.spare,
+            };
+            let mut cells = RowCells::new(self.select, &mut self.writer, self.out, &mut self.buffer.json);
+            for selected in columns {
+                let Selected::Computed(index) = selected else {
+                    cells.add(values.value(selected, &mut self.buffer.value));
+                    continue;
+                };
+                let value = &mut self.buffer.value;
+                value.clear();
+                let expression = &self.select.expressions[usize::from(*index)];
+                match evaluator.evaluate(expression, &mut values, value) {
+                    Ok(is_there) => cells.add(is_there.then_some(value)),
+                    Err(error) => {
+                        self.error.get_or_insert(error);
+                        cells.add(None);
+                    }
                 }
             }
-            Output::Count { columns } => {
-                self.counted += 1;
-                if self.first_row.is_none() && columns.iter().any(Option::is_some) {
-                    let (token, binds, now) = (self.token, self.binds, self.now_in_seconds);
-                    let value = |selected: &Option<Selected>| {
-                        let mut number = Number::default();
-                        match selected.as_ref()? {
-                            selected @ (Selected::Elements { .. } | Selected::Part { .. }) => {
-                                let mut value = Vec::new();
-                                maker.make(selected, &mut source, &mut value).then_some(value)
-                            }
-                            selected @ (Selected::WriteTime { .. } | Selected::Ttl { .. }) => {
-                                number.of_cell(&mut source, selected, now).map(<[u8]>::to_vec)
-                            }
-                            Selected::Token => Some(number.of_i64(token.0).to_vec()),
-                            Selected::Generated(index) => binds.generated.get(usize::from(*index)).cloned(),
-                            selected => source.bytes(selected, key_columns).map(<[u8]>::to_vec),
-                        }
-                    };
-                    self.first_row = Some(columns.iter().map(value).collect());
-                }
-                self.partition_left = self.partition_left.saturating_sub(1);
-                return;
-            }
+            cells.end();
         }
+        self.writer.end_row();
+        if let Some(row) = self.unsorted.last_mut() {
+            row.bytes.end = self.out.len();
+        }
+        self.count_row();
+    }
+
+    /// Counts a row of the result.
+    #[inline]
+    fn count_row(&mut self) {
         self.limits.rows -= 1;
         self.limits.page -= 1;
         self.partition_left = self.partition_left.saturating_sub(1);
         let length = self.writer.frame_length(self.out);
         if length > self.length_counted {
             self.count_long_frame(length);
+        }
+    }
+
+    /// Adds a row to its group. If it begins another one, the present one is a row of the result; and if that was the last that is wanted,
+    /// of the page or of the partition, the row was not looked at.
+    fn add_to_group(&mut self, row: Option<(ClusteringRef<'_>, LiveRow<'_>)>) {
+        match self.is_of_other_group(row) {
+            Ok(false) => {}
+            Ok(true) => {
+                self.end_group();
+                if self.filled() != Filled::No {
+                    self.stopped_at = Some(self.last_of_group());
+                    return;
+                }
+                if self.partition_left == 0 {
+                    return;
+                }
+            }
+            Err(error) => {
+                self.error.get_or_insert(error);
+                return;
+            }
+        }
+        let clustering = row.map(|(clustering, _)| clustering);
+        let is_first = self.group.as_ref().is_some_and(|group| !group.is_open());
+        if is_first && !self.select.sort.is_empty() {
+            self.group_order = place_in_order(self.select, |position| clustering?.components().nth(position));
+        }
+        if let Err(error) = self.with_group(row, |group, evaluator, values| group.add(evaluator, values)) {
+            self.error.get_or_insert(error);
+        }
+        if self.limits.is_paged
+            && let Some(clustering) = clustering
+        {
+            self.buffer.last.clear();
+            self.buffer.last.extend_from_slice(clustering.bytes());
+        }
+    }
+
+    fn is_of_other_group(&mut self, row: Option<(ClusteringRef<'_>, LiveRow<'_>)>) -> Result<bool, QueryError> {
+        self.with_group(row, |group, evaluator, values| group.is_other(evaluator, values))
+    }
+
+    /// Calls `run` with the present group and a row.
+    fn with_group<R>(
+        &mut self,
+        row: Option<(ClusteringRef<'_>, LiveRow<'_>)>,
+        run: impl FnOnce(&mut Grouping<'e>, &mut Evaluator<'_, '_>, &mut RowValues<'_, '_, '_>) -> Result<R, QueryError>,
+    ) -> Result<R, QueryError> {
+        let group = self.group.as_mut().expect("the result's rows are groups");
+        let statics = Cells::of_static(&self.buffer.static_row, self.has_static, self.now_in_seconds, self.hiding);
+        let mut values = RowValues {
+            maker: Maker { select: self.select, parts: self.parts.as_ref(), now_in_seconds: self.now_in_seconds },
+            source: RowSource::new(&self.buffer.key, row, statics),
+            token: self.token,
+            number: Number::default(),
+        };
+        let mut evaluator = Evaluator {
+            binds: &self.binds,
+            clock: self.clock,
+            parts: self.parts.as_ref(),
+            spare: &mut self.buffer.spare,
+        };
+        run(group, &mut evaluator, &mut values)
+    }
+
+    /// The place of the row that was added last to a group of this partition.
+    fn last_of_group(&self) -> Position {
+        let mut row = Vec::new();
+        let clustering = ClusteringRef::trusted(&self.buffer.last);
+        for (column, value) in self.select.table.clustering().iter().zip(clustering.components()) {
+            cql_types::comparable::encode(&column.ty, value, column.is_reversed(), &mut row);
+        }
+        Position { token: self.token, key: self.buffer.key.clone(), row: Some(row) }
+    }
+
+    /// Ends the present group, if groups end where partitions do: it is a row of the result.
+    fn end_group(&mut self) {
+        if !self.group.as_ref().is_some_and(|group| group.is_open() && group.is_by_key()) || self.error.is_some() {
+            return;
+        }
+        self.write_group();
+        self.count_row();
+    }
+
+    /// Writes the present group as a row of the result.
+    fn write_group(&mut self) {
+        self.bind_parts();
+        let start = self.out.len();
+        let group = self.group.as_mut().expect("the result's rows are groups");
+        let mut evaluator = Evaluator {
+            binds: &self.binds,
+            clock: self.clock,
+            parts: self.parts.as_ref(),
+            spare: &mut self.buffer.spare,
+        };
+        let mut cells = RowCells::new(self.select, &mut self.writer, self.out, &mut self.buffer.json);
+        if let Err(error) = group.end(&mut evaluator, |value| cells.add(value)) {
+            self.error.get_or_insert(error);
+            return;
+        }
+        cells.end();
+        self.writer.end_row();
+        if !self.select.sort.is_empty() {
+            let order = std::mem::take(&mut self.group_order);
+            self.unsorted.push(UnsortedRow { order, bytes: start..self.out.len(), partition: self.partitions });
         }
     }
 
@@ -532,8 +651,11 @@ impl<'e> RowEmitter<'e> {
 impl RowSink for RowEmitter<'_> {
     fn partition(&mut self, token: Token, key: &[u8], static_row: Option<LiveRow<'_>>) -> Flow {
         let is_same = self.has_partition && self.buffer.key == key;
-        if !is_same && self.is_static_pending {
-            self.emit_static_only();
+        if !is_same && (self.is_static_pending || self.group.is_some()) {
+            if self.is_static_pending {
+                self.emit_static_only();
+            }
+            self.end_group();
             if self.flow() == Flow::Stop {
                 // The read is already at the next partition: the page ends before it.
                 self.stopped_at = Some(self.partition_end());
@@ -586,6 +708,47 @@ impl RowSink for RowEmitter<'_> {
             self.emit(row);
         }
         self.flow()
+    }
+}
+
+/// A row of the result, value by value: as they are, or as one text of JSON.
+pub(crate) struct RowCells<'w> {
+    writer: &'w mut RowsWriter,
+    out: &'w mut Vec<u8>,
+    json: Option<(&'w [JsonColumn], &'w mut Vec<u8>)>,
+    count: usize,
+}
+
+impl<'w> RowCells<'w> {
+    pub(crate) fn new(
+        select: &'w Select,
+        writer: &'w mut RowsWriter,
+        out: &'w mut Vec<u8>,
+        json: &'w mut Vec<u8>,
+    ) -> Self {
+        json.clear();
+        RowCells { writer, out, json: select.json.as_deref().map(|columns| (columns, json)), count: 0 }
+    }
+
+    pub(crate) fn add(&mut self, value: Option<&[u8]>) {
+        let Some((columns, json)) = &mut self.json else { return self.writer.value(self.out, value) };
+        let column = &columns[self.count];
+        json.extend_from_slice(if self.count == 0 { b"{" } else { b", " });
+        json.extend_from_slice(&column.name);
+        json.extend_from_slice(b": ");
+        match value {
+            Some(value) => write_json(&column.ty, value, json),
+            None => json.extend_from_slice(b"null"),
+        }
+        self.count += 1;
+    }
+
+    /// Writes the text, if it is one.
+    pub(crate) fn end(self) {
+        if let Some((_, json)) = self.json {
+            json.push(b'}');
+            self.writer.value(self.out, Some(json));
+        }
     }
 }
 

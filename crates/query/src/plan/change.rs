@@ -13,6 +13,11 @@ use crate::error::{QueryError, invalid};
 pub(crate) enum Change {
     /// The value is the column's one cell; null deletes the column, whatever cells it has.
     Cell,
+    /// The value is added to a counter.
+    Count {
+        /// It is subtracted.
+        is_negated: bool,
+    },
     /// The value takes the place of all elements.
     Replace {
         /// Where a list's elements go.
@@ -81,7 +86,19 @@ impl Assignment {
         let (operand, change) = match kind {
             AssignmentKind::Set(term) => {
                 let operand = markers.operand(term, &receiver)?;
+                if column.ty == CqlType::Counter {
+                    check_increment(&operand)?;
+                    return Err(invalid(format!(
+                        "Cannot set the value of counter column {name} (counters can only be incremented/decremented, not set)"
+                    )));
+                }
                 return Assignment::whole(column, operand, markers);
+            }
+            AssignmentKind::Add(term) | AssignmentKind::Subtract(term) if column.ty == CqlType::Counter => {
+                let is_negated = matches!(kind, AssignmentKind::Subtract(_));
+                let operand = markers.operand(term, &receiver)?;
+                check_increment(&operand)?;
+                (operand, Change::Count { is_negated })
             }
             AssignmentKind::Add(term) => {
                 check_collection(column, || format!("{name} = {name} + {}", shown::term(term)))?;
@@ -256,4 +273,12 @@ fn misfit(what: &str, term: &Term) -> QueryError {
 
 fn refused(operation: String, what: &str, column: &str) -> QueryError {
     invalid(format!("Invalid operation ({operation}) for {what} column {column}"))
+}
+
+/// A counter counts by what is there.
+fn check_increment(operand: &Operand) -> Result<(), QueryError> {
+    match operand.source {
+        Source::Null => Err(invalid("Invalid null value for counter increment/decrement")),
+        _ => Ok(()),
+    }
 }

@@ -1,13 +1,12 @@
 //! DELETE.
 
-use cql_syntax::{Conditions, Delete, Deletion};
+use cql_syntax::{Delete, Deletion};
 use schema::{ColumnKind, Table};
 
-use super::insert::conditional_error;
 use super::planner::{PlanContext, using, writable_table};
 use super::restrictions::{Restrictions, StatementKind};
 use super::terms::{Markers, undefined_column};
-use super::{Assignment, ClusteringChoice, Modification, ModificationKind, Target};
+use super::{Assignment, ClusteringChoice, Conditions, Modification, ModificationKind, Target, conditions};
 use crate::error::{QueryError, invalid};
 
 pub(super) fn plan(
@@ -15,18 +14,21 @@ pub(super) fn plan(
     context: PlanContext<'_>,
     markers: &mut Markers,
 ) -> Result<Modification, QueryError> {
-    if delete.conditions != Conditions::None {
-        return Err(conditional_error());
-    }
     let found = writable_table(&delete.table, context)?;
     let table = &found.table;
     let (timestamp, _) = using(&delete.using, table, markers)?;
+    let conditions = conditions::plan(&delete.conditions, &delete.using, table, markers)?;
     let (statics, regulars) = columns(delete, table, markers)?;
     let mut restrictions = Restrictions::new(&delete.relations, table, StatementKind::Delete, false, markers)?;
     restrictions.check_key_is_there(table)?;
     restrictions.check_no_other_columns(table)?;
-    let target = target(&mut restrictions, table, &statics, &regulars)?;
-    Ok(Modification {
+    if conditions.is_some() {
+        let deletes_regulars = !regulars.is_empty() || statics.is_empty();
+        let is_one_row = restrictions.names_rows(table);
+        conditions::check_delete(conditions.as_deref(), deletes_regulars, is_one_row)?;
+    }
+    let target = target(&mut restrictions, table, (&statics, &regulars), conditions.as_deref())?;
+    let modification = Modification {
         table: found.table.clone(),
         replication: found.replication,
         kind: ModificationKind::Delete,
@@ -34,9 +36,13 @@ pub(super) fn plan(
         target,
         statics,
         regulars,
+        counts: table.is_counter(),
         ttl: None,
         timestamp,
-    })
+        conditions,
+    };
+    conditions::check(&modification)?;
+    Ok(modification)
 }
 
 /// The columns to delete: static ones, regular ones.
@@ -65,10 +71,12 @@ fn columns(
 fn target(
     restrictions: &mut Restrictions,
     table: &Table,
-    statics: &[Assignment],
-    regulars: &[Assignment],
+    (statics, regulars): (&[Assignment], &[Assignment]),
+    conditions: Option<&Conditions>,
 ) -> Result<Target, QueryError> {
-    if !statics.is_empty() && regulars.is_empty() {
+    // Without columns it is the row that goes.
+    let deletes_rows = !regulars.is_empty() || statics.is_empty();
+    if Modification::is_about_statics(table, !statics.is_empty(), deletes_rows, conditions) {
         restrictions.check_no_clustering(StatementKind::Delete)?;
         return Ok(Target::StaticRow);
     }

@@ -1,11 +1,14 @@
 //! INSERT.
 
 use cql_syntax::Insert;
-use schema::{ColumnKind, Table};
+use schema::{Column, ColumnKind, Table};
 
 use super::planner::{PlanContext, using, writable_table};
 use super::terms::{Markers, Receiver, undefined_column};
-use super::{Assignment, ClusteringChoice, KeyChoice, Modification, ModificationKind, Operand, Target};
+use super::{
+    Assignment, ClusteringChoice, Conditions, KeyChoice, Modification, ModificationKind, Operand, Target, conditions,
+    insert_json,
+};
 use crate::error::{QueryError, invalid};
 
 pub(super) fn plan(
@@ -13,23 +16,19 @@ pub(super) fn plan(
     context: PlanContext<'_>,
     markers: &mut Markers,
 ) -> Result<Modification, QueryError> {
-    if insert.if_not_exists {
-        return Err(conditional_error());
-    }
     let found = writable_table(&insert.table, context)?;
     let table = &found.table;
-    if insert.columns.len() != insert.values.len() {
-        return Err(invalid("Unmatched column names/values"));
+    if table.is_counter() {
+        return Err(invalid("INSERT statements are not allowed on counter tables, use UPDATE instead"));
     }
     let mut key: Vec<Option<Operand>> = table.partition_key().iter().map(|_| None).collect();
     let mut clustering: Vec<Option<Operand>> = table.clustering().iter().map(|_| None).collect();
     let (mut statics, mut regulars) = (Vec::new(), Vec::new());
-    for (index, (name, term)) in insert.columns.iter().zip(&insert.values).enumerate() {
-        let column = table.column(name).ok_or_else(|| undefined_column(name, table))?;
-        if insert.columns[..index].contains(name) {
-            return Err(invalid("The column names contains duplicates"));
-        }
-        let operand = markers.operand(term, &Receiver::column(table, column))?;
+    let given = match &insert.json {
+        Some(json) => insert_json::operands(json, table, markers)?,
+        None => operands(insert, table, markers)?,
+    };
+    for (column, operand) in given {
         match column.kind {
             ColumnKind::PartitionKey => key[usize::from(column.position)] = Some(operand),
             ColumnKind::Clustering => clustering[usize::from(column.position)] = Some(operand),
@@ -42,7 +41,7 @@ pub(super) fn plan(
     statics.sort_by_key(|assignment| assignment.column);
     regulars.sort_by_key(|assignment| assignment.column);
     let (timestamp, ttl) = using(&insert.using, table, markers)?;
-    Ok(Modification {
+    let modification = Modification {
         table: found.table.clone(),
         replication: found.replication,
         kind: ModificationKind::Insert,
@@ -50,9 +49,33 @@ pub(super) fn plan(
         target,
         statics,
         regulars,
+        counts: false,
         ttl,
         timestamp,
-    })
+        conditions: insert.if_not_exists.then(|| Box::new(Conditions::NotExists)),
+    };
+    conditions::check(&modification)?;
+    Ok(modification)
+}
+
+/// The operands of the columns that are named.
+fn operands<'t>(
+    insert: &Insert,
+    table: &'t Table,
+    markers: &mut Markers,
+) -> Result<Vec<(&'t Column, Operand)>, QueryError> {
+    if insert.columns.len() != insert.values.len() {
+        return Err(invalid("Unmatched column names/values"));
+    }
+    let mut operands = Vec::with_capacity(insert.columns.len());
+    for (index, (name, term)) in insert.columns.iter().zip(&insert.values).enumerate() {
+        let column = table.column(name).ok_or_else(|| undefined_column(name, table))?;
+        if insert.columns[..index].contains(name) {
+            return Err(invalid("The column names contains duplicates"));
+        }
+        operands.push((column, markers.operand(term, &Receiver::column(table, column))?));
+    }
+    Ok(operands)
 }
 
 /// The row, or the static row alone where only static columns are given and no clustering column.
@@ -76,9 +99,4 @@ fn complete(
         true => Ok(operands.into_iter().flatten().collect()),
         false => Err(invalid(format!("Some {what} are missing: {}", missing.join(", ")))),
     }
-}
-
-/// Conditional statements need Paxos, which is not there yet.
-pub(super) fn conditional_error() -> QueryError {
-    invalid("Conditional statements (IF ...) are not supported yet")
 }

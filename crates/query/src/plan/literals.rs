@@ -5,10 +5,11 @@
 
 use cql_syntax::Term;
 use cql_types::{CqlType, Field};
+use functions::Fit;
 
 use super::shown;
-use super::terms::{Markers, Receiver, generator_called};
-use super::{Composition, Generator, Operand, Source};
+use super::terms::{Markers, Receiver};
+use super::{Composition, Generator, Operand, Source, calls};
 use crate::error::{QueryError, invalid};
 
 impl Markers {
@@ -110,13 +111,13 @@ fn check_parts(term: &Term, receiver: &Receiver) -> Result<(), QueryError> {
                     terms.len()
                 )));
             }
-            match terms.iter().find(|term| !is_assignable(term, element)) {
+            match terms.iter().find(|term| !is_assignable(term, element, receiver)) {
                 Some(term) => wrong_value("vector", "value", term, element),
                 None => Ok(()),
             }
         }
         (Term::List(terms), CqlType::List { element, .. }) => {
-            match terms.iter().find(|term| !is_assignable(term, element)) {
+            match terms.iter().find(|term| !is_assignable(term, element, receiver)) {
                 Some(term) => wrong_value("list", "value", term, element),
                 None => Ok(()),
             }
@@ -124,7 +125,7 @@ fn check_parts(term: &Term, receiver: &Receiver) -> Result<(), QueryError> {
         (Term::List(_), _) => no_list(ty),
         (Term::Set(terms), CqlType::Map { .. }) if terms.is_empty() => Ok(()),
         (Term::Set(terms), CqlType::Set { element, .. }) => {
-            match terms.iter().find(|term| !is_assignable(term, element)) {
+            match terms.iter().find(|term| !is_assignable(term, element, receiver)) {
                 Some(term) => wrong_value("set", "value", term, element),
                 None => Ok(()),
             }
@@ -132,10 +133,10 @@ fn check_parts(term: &Term, receiver: &Receiver) -> Result<(), QueryError> {
         (Term::Set(_), _) => misplaced("set"),
         (Term::Map(entries), CqlType::Map { key, value, .. }) => {
             for (term, of) in entries {
-                if !is_assignable(term, key) {
+                if !is_assignable(term, key, receiver) {
                     return wrong_value("map", "key", term, key);
                 }
-                if !is_assignable(of, value) {
+                if !is_assignable(of, value, receiver) {
                     return wrong_value("map", "value", of, value);
                 }
             }
@@ -144,7 +145,9 @@ fn check_parts(term: &Term, receiver: &Receiver) -> Result<(), QueryError> {
         (Term::Map(_), _) => misplaced("map"),
         (Term::Tuple(terms), CqlType::Tuple(types)) => check_tuple(terms, types, receiver),
         (Term::Tuple(_), _) => misplaced("tuple type"),
-        (Term::Udt(given), CqlType::Udt { name: type_name, fields, .. }) => check_udt(given, type_name, fields, name),
+        (Term::Udt(given), CqlType::Udt { name: type_name, fields, .. }) => {
+            check_udt(given, type_name, fields, receiver)
+        }
         (Term::Udt(_), _) => misplaced("user type"),
         _ => Ok(()),
     }
@@ -160,7 +163,7 @@ fn check_tuple(terms: &[Term], types: &[CqlType], receiver: &Receiver) -> Result
             terms.len()
         )));
     }
-    match terms.iter().zip(types).enumerate().find(|(_, (term, ty))| !is_assignable(term, ty)) {
+    match terms.iter().zip(types).enumerate().find(|(_, (term, ty))| !is_assignable(term, ty, receiver)) {
         Some((index, (_, ty))) => {
             Err(invalid(format!("Invalid tuple literal for {name}: component {index} is not of type {ty}")))
         }
@@ -168,12 +171,18 @@ fn check_tuple(terms: &[Term], types: &[CqlType], receiver: &Receiver) -> Result
     }
 }
 
-fn check_udt(given: &[(String, Term)], type_name: &str, fields: &[Field], name: &str) -> Result<(), QueryError> {
+fn check_udt(
+    given: &[(String, Term)],
+    type_name: &str,
+    fields: &[Field],
+    receiver: &Receiver,
+) -> Result<(), QueryError> {
+    let name = &receiver.name;
     for (field, term) in given {
         let Some(known) = fields.iter().find(|known| known.name == *field) else {
             return Err(invalid(format!("Unknown field '{field}' in value of user defined type {type_name}")));
         };
-        if !is_assignable(term, &known.ty) {
+        if !is_assignable(term, &known.ty, receiver) {
             return Err(invalid(format!(
                 "Invalid user type literal for {name}: field {field} is not of type {}",
                 known.ty
@@ -184,32 +193,37 @@ fn check_udt(given: &[(String, Term)], type_name: &str, fields: &[Field], name: 
 }
 
 /// Whether a term may be a value of the type, as far as its look tells.
-fn is_assignable(term: &Term, ty: &CqlType) -> bool {
+fn is_assignable(term: &Term, ty: &CqlType, receiver: &Receiver) -> bool {
+    calls::fit(term, ty, receiver).is_assignable()
+}
+
+/// How well a literal of several parts fits a place of that type, as far as its parts tell.
+pub(super) fn fit(term: &Term, ty: &CqlType, receiver: &Receiver) -> Fit {
+    let of = |term: &Term, ty: &CqlType| calls::fit(term, ty, receiver);
+    // One without parts may be of any element.
+    let all = |fits: &mut dyn Iterator<Item = Fit>| fits.min().unwrap_or(Fit::Weak);
     match (term, ty) {
-        (Term::Null | Term::Marker(_), _) => true,
-        (Term::Literal(literal), ty) => literal.fits(ty),
-        (Term::Function { name, .. }, ty) => generator_called(name).is_none_or(|(_, given)| {
-            // A time-based UUID is a UUID.
-            given == *ty || (given == CqlType::Timeuuid && *ty == CqlType::Uuid)
-        }),
-        (Term::Cast { ty: cast, .. }, ty) => CqlType::parse(cast).is_ok_and(|cast| cast == *ty),
         (Term::List(terms), CqlType::List { element, .. }) | (Term::Set(terms), CqlType::Set { element, .. }) => {
-            terms.iter().all(|term| is_assignable(term, element))
+            all(&mut terms.iter().map(|term| of(term, element)))
         }
-        (Term::List(terms), CqlType::Vector { element, dimension }) => {
-            terms.len() == usize::from(*dimension) && terms.iter().all(|term| is_assignable(term, element))
+        (Term::List(terms), CqlType::Vector { element, dimension }) if terms.len() == usize::from(*dimension) => {
+            all(&mut terms.iter().map(|term| of(term, element)))
         }
-        (Term::Set(terms), CqlType::Map { .. }) => terms.is_empty(),
+        (Term::Set(terms), CqlType::Map { .. }) if terms.is_empty() => Fit::Weak,
         (Term::Map(entries), CqlType::Map { key, value, .. }) => {
-            entries.iter().all(|entry| is_assignable(&entry.0, key) && is_assignable(&entry.1, value))
+            all(&mut entries.iter().map(|entry| of(&entry.0, key).min(of(&entry.1, value))))
         }
-        (Term::Tuple(terms), CqlType::Tuple(types)) => {
-            terms.len() <= types.len() && terms.iter().zip(types).all(|(term, ty)| is_assignable(term, ty))
+        (Term::Tuple(terms), CqlType::Tuple(types)) if terms.len() <= types.len() => {
+            all(&mut terms.iter().zip(types).map(|(term, ty)| of(term, ty)))
         }
-        (Term::Udt(given), CqlType::Udt { fields, .. }) => given
-            .iter()
-            .all(|(name, term)| fields.iter().any(|field| field.name == *name && is_assignable(term, &field.ty))),
-        _ => false,
+        (Term::Udt(given), CqlType::Udt { fields, .. }) => {
+            let field = |(name, term): &(String, Term)| {
+                let field = fields.iter().find(|field| field.name == *name);
+                field.map_or(Fit::No, |field| of(term, &field.ty).min(Fit::Weak))
+            };
+            given.iter().map(field).min().unwrap_or(Fit::Weak)
+        }
+        _ => Fit::No,
     }
 }
 
@@ -221,11 +235,12 @@ fn has_marker(term: &Term) -> bool {
         Term::Function { arguments: terms, .. } | Term::List(terms) | Term::Set(terms) | Term::Tuple(terms) => {
             terms.iter().any(has_marker)
         }
-        Term::Cast { term, .. } => has_marker(term),
+        Term::Cast { term, .. } | Term::Conversion { term, .. } | Term::Negation(term) => has_marker(term),
+        Term::Operation { left, right, .. } => has_marker(left) || has_marker(right),
         Term::Map(entries) => entries.iter().any(|entry| has_marker(&entry.0) || has_marker(&entry.1)),
         Term::Udt(fields) => fields.iter().any(|field| has_marker(&field.1)),
     }
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -6,6 +6,7 @@ use cluster::coordinator::Replication;
 use schema::{ColumnId, Table};
 
 use super::change::Change;
+use super::conditions::Conditions;
 use super::keys::{ClusteringChoice, KeyChoice, SliceEnd};
 use super::operand::Operand;
 
@@ -37,10 +38,14 @@ pub(crate) struct Modification {
     pub(crate) statics: Vec<Assignment>,
     /// Regular columns set or deleted, ascending by id.
     pub(crate) regulars: Vec<Assignment>,
+    /// Whether it is about counters: what it sets is added to what is there.
+    pub(crate) counts: bool,
     /// USING TTL.
     pub(crate) ttl: Option<Operand>,
     /// USING TIMESTAMP.
     pub(crate) timestamp: Option<Operand>,
+    /// IF.
+    pub(crate) conditions: Option<Box<Conditions>>,
 }
 
 /// What of a partition a modification is about.
@@ -96,6 +101,7 @@ impl Modification {
         size_of::<Self>()
             + assignments.map(|one| size_of::<Assignment>() + one.operand.bytes() + one.change.bytes()).sum::<usize>()
             + self.key.iter().map(KeyChoice::bytes).sum::<usize>()
+            + self.conditions.as_ref().map_or(0, |conditions| conditions.bytes())
             + match &self.target {
                 Target::Partition | Target::StaticRow => 0,
                 Target::Rows(choices) | Target::Range { prefix: choices, .. } => {

@@ -3,7 +3,9 @@
 use cql_protocol::Value;
 use cql_types::CqlType;
 use cql_types::comparable::DECIMAL_BYTES_MAX;
+use stdx::Reader;
 
+use super::insert_json::JSON_NULL;
 use crate::error::{QueryError, invalid};
 
 /// A value's source.
@@ -18,12 +20,24 @@ pub(crate) enum Source {
         /// Which of the tuple's components.
         index: u16,
     },
+    /// What a bound JSON text says about a column.
+    Json {
+        /// The marker that the text is bound to.
+        marker: u16,
+        /// The column's index in the table.
+        index: u16,
+    },
     /// A literal, encoded.
     Constant(Vec<u8>),
     /// NULL.
     Null,
+    /// Nothing, where something must be.
+    Unset,
     /// What [`super::Generator`] with this index gives for this execution.
     Generated(u16),
+    /// What the call that is the generator with this index gives for this execution: behind a byte, or null if there is
+    /// none.
+    Called(u16),
 }
 
 impl Source {
@@ -85,10 +99,22 @@ impl Operand {
                 }
                 Ok(value)
             }
+            Source::Json { marker, index } => {
+                let value = of_json(binds, *marker, *index);
+                if let (Value::Bytes(bytes), true) = (value, self.needs_check) {
+                    self.check(bytes, binds)?;
+                }
+                Ok(value)
+            }
             Source::Constant(bytes) => Ok(Value::Bytes(bytes)),
             Source::Null => Ok(Value::Null),
+            Source::Unset => Ok(Value::Unset),
             Source::Generated(index) => {
                 Ok(binds.generated.get(usize::from(*index)).map_or(Value::Null, |bytes| Value::Bytes(bytes)))
+            }
+            Source::Called(index) => {
+                let called = binds.generated.get(usize::from(*index)).and_then(|bytes| bytes.get(1..));
+                Ok(called.map_or(Value::Null, Value::Bytes))
             }
         }
     }
@@ -106,8 +132,9 @@ impl Operand {
         match &self.source {
             Source::Bound(index) => binds.values.get(usize::from(*index))?.bytes(),
             Source::Component { marker, index } => component(binds, *marker, *index).bytes(),
+            Source::Json { marker, index } => of_json(binds, *marker, *index).bytes(),
             Source::Constant(bytes) => Some(bytes),
-            Source::Null | Source::Generated(_) => None,
+            Source::Null | Source::Unset | Source::Generated(_) | Source::Called(_) => None,
         }
     }
 
@@ -159,6 +186,28 @@ fn component<'a>(binds: &Binds<'a>, marker: u16, index: u16) -> Value<'a> {
         Some(Value::Null) => Value::Null,
         Some(Value::Unset) | None => Value::Unset,
     }
+}
+
+/// What a bound JSON text, whose marker's value was taken apart, says about a column.
+fn of_json<'a>(binds: &Binds<'a>, marker: u16, index: u16) -> Value<'a> {
+    let Some(Value::Bytes(values)) = binds.values.get(usize::from(marker)) else { return Value::Unset };
+    let mut reader = Reader::new(values);
+    for column in 0..=index {
+        let length = match reader.i32() {
+            Ok(JSON_NULL) if column == index => return Value::Null,
+            Ok(length) => length,
+            Err(_) => return Value::Unset,
+        };
+        if length < 0 && column == index {
+            return Value::Unset;
+        }
+        match reader.bytes(usize::try_from(length).unwrap_or(0)) {
+            Ok(bytes) if column == index => return Value::Bytes(bytes),
+            Ok(_) => {}
+            Err(_) => return Value::Unset,
+        }
+    }
+    Value::Unset
 }
 
 #[cold]

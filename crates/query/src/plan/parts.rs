@@ -4,25 +4,25 @@ use cql_syntax::{SelectorExpression, Term};
 use cql_types::CqlType;
 use schema::{Column, ColumnKind, Table};
 
-use super::selection_plan::ResultColumn;
-use super::terms::{Markers, Receiver, undefined_column};
+use super::expression::Expression;
+use super::selectors::{ResultColumn, Selectors};
+use super::terms::Receiver;
 use super::{Part, PartOf, Selected, Step};
 use crate::error::{QueryError, invalid};
 
-/// The parts of a SELECT, in the making.
-pub(super) struct Parts<'p> {
-    pub(super) table: &'p Table,
-    pub(super) markers: &'p mut Markers,
-    pub(super) parts: Vec<Part>,
-}
-
-/// A column or a part of one.
+/// A value or a part of one.
 struct Reached<'t> {
-    column: &'t Column,
+    start: Start<'t>,
     steps: Vec<Step>,
     /// As the result's column is called.
     name: String,
     ty: CqlType,
+}
+
+/// What the steps to a part begin with.
+enum Start<'t> {
+    Column(&'t Column),
+    Expression(Expression),
 }
 
 impl PartOf {
@@ -37,13 +37,18 @@ impl PartOf {
     }
 }
 
-impl<'p> Parts<'p> {
+impl<'p> Selectors<'p> {
     /// An element, a slice or a field.
-    pub(super) fn value(&mut self, expression: &SelectorExpression) -> Result<ResultColumn, QueryError> {
-        let reached = self.reach(expression)?;
-        let (name, ty) = (reached.name.clone(), reached.ty.clone());
-        let selected = self.push(reached, PartOf::Value)?;
-        Ok(ResultColumn { name, ty, selected: Some(selected) })
+    pub(super) fn part(&mut self, expression: &SelectorExpression) -> Result<ResultColumn, QueryError> {
+        let Reached { start, steps, name, ty } = self.reach(expression)?;
+        let expression = match start {
+            Start::Column(column) => Expression::Selected(self.push(column, steps, PartOf::Value)?),
+            Start::Expression(of) => {
+                let index = self.push_steps(None, CqlType::Blob, steps, PartOf::Value)?;
+                Expression::Part { of: Box::new(of), index }
+            }
+        };
+        Ok(ResultColumn { name, ty, expression })
     }
 
     /// What the function called `function` makes of a column or a part of one.
@@ -54,7 +59,9 @@ impl<'p> Parts<'p> {
         expression: &SelectorExpression,
     ) -> Result<ResultColumn, QueryError> {
         let reached = self.reach(expression)?;
-        let column = reached.column;
+        let Start::Column(column) = reached.start else {
+            return Err(invalid(format!("{function}() is of a column or a part of one")));
+        };
         if column.kind.is_key() {
             let name = &column.name;
             return Err(invalid(format!("Cannot use selection function {function} on PRIMARY KEY part {name}")));
@@ -69,24 +76,35 @@ impl<'p> Parts<'p> {
         let selected = match (what, reached.steps.is_empty() && !column.ty.is_multi_cell()) {
             (PartOf::Ttl, true) => Selected::Ttl { column: column.id, is_static },
             (_, true) => Selected::WriteTime { column: column.id, is_static },
-            (_, false) => self.push(reached, what)?,
+            (_, false) => self.push(column, reached.steps, what)?,
         };
-        Ok(ResultColumn { name, ty, selected: Some(selected) })
+        Ok(ResultColumn { name, ty, expression: Expression::Selected(selected) })
     }
 
-    fn push(&mut self, reached: Reached<'_>, what: PartOf) -> Result<Selected, QueryError> {
-        let Reached { column, steps, .. } = reached;
-        let index = u16::try_from(self.parts.len()).map_err(|_| invalid("Too many parts of columns are selected"))?;
-        self.parts.push(Part { column: Selected::of_column(column), ty: column.ty.clone(), steps, what });
+    fn push(&mut self, column: &Column, steps: Vec<Step>, what: PartOf) -> Result<Selected, QueryError> {
+        let index = self.push_steps(Some(self.selected(column)), column.ty.clone(), steps, what)?;
         Ok(Selected::Part { index, kind: column.kind })
+    }
+
+    fn push_steps(
+        &mut self,
+        column: Option<Selected>,
+        ty: CqlType,
+        steps: Vec<Step>,
+        what: PartOf,
+    ) -> Result<u16, QueryError> {
+        let index = u16::try_from(self.parts.len()).map_err(|_| invalid("Too many parts of columns are selected"))?;
+        self.parts.push(Part { column, ty, steps, what });
+        Ok(index)
     }
 
     fn reach(&mut self, expression: &SelectorExpression) -> Result<Reached<'p>, QueryError> {
         let table = self.table;
         match expression {
             SelectorExpression::Column(name) => {
-                let column = table.column(name).ok_or_else(|| undefined_column(name, table))?;
-                Ok(Reached { column, steps: Vec::new(), name: name.clone(), ty: column.ty.clone() })
+                let column = self.column(name)?;
+                let (name, ty) = (name.clone(), column.ty.clone());
+                Ok(Reached { start: Start::Column(column), steps: Vec::new(), name, ty })
             }
             SelectorExpression::Element { of, key } => {
                 let mut reached = self.reach(of)?;
@@ -130,7 +148,10 @@ impl<'p> Parts<'p> {
                 reached.steps.push(Step::Field(index));
                 Ok(reached)
             }
-            _ => Err(invalid("Elements, slices and fields of what is no column are not supported yet")),
+            other => {
+                let ResultColumn { name, ty, expression } = self.call(other)?;
+                Ok(Reached { start: Start::Expression(expression), steps: Vec::new(), name, ty })
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use cql_syntax::{Batch, BatchKind, Statement, TableName, Using};
+use cql_syntax::{Batch, BatchKind, Condition, Conditions, Statement, TableName, Using};
 use cql_types::CqlType;
 use runtime::Runtime;
 use schema::{Table, system_keyspaces};
@@ -43,7 +43,7 @@ pub(crate) async fn plan_in_steps(
             let statements = std::mem::take(&mut batch.statements);
             let mut modifications = Vec::with_capacity(statements.len());
             for statement in statements {
-                modifications.push(batch_modification(&batch, &statement, context, &mut markers)?);
+                modifications.push(modification(&statement, context, &mut markers)?);
                 runtime.maybe_yield().await;
             }
             Action::Batch(finish_batch(&batch, modifications, &mut markers)?)
@@ -65,7 +65,7 @@ fn action(statement: Statement, context: PlanContext<'_>, markers: &mut Markers)
     })
 }
 
-fn finish(action: Action, markers: Markers, is_qualified: bool) -> Result<Plan, QueryError> {
+fn finish(action: Action, mut markers: Markers, is_qualified: bool) -> Result<Plan, QueryError> {
     let key_markers = match &action {
         Action::Modify(modification) => key_markers(&[&modification.key]),
         Action::SelectVirtual(select) => key_markers(&[&select.system_key]),
@@ -76,15 +76,19 @@ fn finish(action: Action, markers: Markers, is_qualified: bool) -> Result<Plan, 
         Action::Batch(batch) => batch_key_markers(batch),
         Action::Other(_) => Vec::new(),
     };
+    let json = std::mem::take(&mut markers.json);
     let (markers, generators) = markers.finish()?;
     let is_about_one = match &action {
-        Action::Modify(modification) => modification.is_single_row() && !modification.needs_reading(),
-        Action::Select(select) => select.is_single_partition(),
+        Action::Modify(modification) => {
+            modification.is_single_row() && !modification.needs_reading() && modification.conditions.is_none()
+        }
+        Action::Select(select) => select.is_single_partition() && select.is_pure(),
         _ => false,
     };
     let is_quick = is_about_one && generators.is_empty();
-    let has_order = markers.iter().any(|marker| cql_types::has_order(&marker.ty));
-    Ok(Plan { action, markers, generators, key_markers, has_order, is_quick, is_qualified, warnings: Vec::new() })
+    let has_order = !json.is_empty() || markers.iter().any(|marker| cql_types::has_order(&marker.ty));
+    let warnings = Vec::new();
+    Ok(Plan { action, markers, generators, key_markers, has_order, json, is_quick, is_qualified, warnings })
 }
 
 /// Whether the statement means the same in every session.
@@ -131,6 +135,7 @@ fn modification(
     context: PlanContext<'_>,
     markers: &mut Markers,
 ) -> Result<Modification, QueryError> {
+    check_counter_conditions(statement, context)?;
     match statement {
         Statement::Insert(insert) => insert::plan(insert, context, markers),
         Statement::Update(update) => update::plan(update, context, markers),
@@ -139,36 +144,39 @@ fn modification(
     }
 }
 
+/// Counters cannot be compared: IF on one of them is refused, whatever else is wrong.
+fn check_counter_conditions(statement: &Statement, context: PlanContext<'_>) -> Result<(), QueryError> {
+    let (table, conditions) = match statement {
+        Statement::Update(update) => (&update.table, &update.conditions),
+        Statement::Delete(delete) => (&delete.table, &delete.conditions),
+        _ => return Ok(()),
+    };
+    let Conditions::All(conditions) = conditions else { return Ok(()) };
+    let found = context.catalog.find(table.keyspace.as_deref().or(context.keyspace), &table.table)?;
+    let of_column = |condition: &Condition| found.table.column(&condition.column).map(|column| &column.ty);
+    match conditions.iter().any(|condition| of_column(condition) == Some(&CqlType::Counter)) {
+        true => Err(invalid("Conditions on counters are not supported")),
+        false => Ok(()),
+    }
+}
+
 fn batch_plan(batch: &Batch, context: PlanContext<'_>, markers: &mut Markers) -> Result<BatchPlan, QueryError> {
     check_batch(batch)?;
     let mut modifications = Vec::with_capacity(batch.statements.len());
     for statement in &batch.statements {
-        modifications.push(batch_modification(batch, statement, context, markers)?);
+        modifications.push(modification(statement, context, markers)?);
     }
     finish_batch(batch, modifications, markers)
 }
 
 fn check_batch(batch: &Batch) -> Result<(), QueryError> {
-    if batch.kind == BatchKind::Counter {
-        return Err(invalid("Counter batches are not supported yet"));
-    }
     if batch.using.ttl.is_some() {
         return Err(invalid("Global TTL on the BATCH statement is not supported."));
     }
-    Ok(())
-}
-
-fn batch_modification(
-    batch: &Batch,
-    statement: &Statement,
-    context: PlanContext<'_>,
-    markers: &mut Markers,
-) -> Result<Modification, QueryError> {
-    let modification = modification(statement, context, markers)?;
-    if batch.using.timestamp.is_some() && modification.timestamp.is_some() {
-        return Err(invalid("Timestamp must be set either on BATCH or individual statements"));
+    if batch.using.timestamp.is_some() && batch.kind == BatchKind::Counter {
+        return Err(invalid("Cannot provide custom timestamp for counter BATCH"));
     }
-    Ok(modification)
+    Ok(())
 }
 
 fn finish_batch(
@@ -176,11 +184,55 @@ fn finish_batch(
     modifications: Vec<Modification>,
     markers: &mut Markers,
 ) -> Result<BatchPlan, QueryError> {
+    let has_counters = modifications.iter().any(|modification| modification.counts);
+    let has_others = modifications.iter().any(|modification| !modification.counts);
+    if batch.using.timestamp.is_some() && has_counters {
+        return Err(invalid("Cannot provide custom timestamp for a BATCH containing counters"));
+    }
+    check_counters(batch.kind == BatchKind::Counter, batch.kind == BatchKind::Logged, has_counters, has_others)?;
     let (timestamp, _) = match modifications.first() {
         Some(first) => using(&batch.using, &first.table.clone(), markers)?,
         None => (None, None),
     };
-    Ok(BatchPlan { is_logged: batch.kind == BatchKind::Logged, timestamp, modifications })
+    let plan = BatchPlan { is_logged: batch.kind == BatchKind::Logged, has_counters, timestamp, modifications };
+    let has_timestamp = plan.timestamp.is_some();
+    if has_timestamp && plan.is_conditional() {
+        return Err(invalid("Cannot provide custom timestamp for conditional BATCH"));
+    }
+    if has_timestamp && plan.modifications.iter().any(|modification| modification.timestamp.is_some()) {
+        return Err(invalid("Timestamp must be set either on BATCH or individual statements"));
+    }
+    if plan.is_conditional() {
+        check_one_table(&plan.modifications.iter().collect::<Vec<_>>())?;
+    }
+    Ok(plan)
+}
+
+/// A conditional batch is about one table.
+pub(crate) fn check_one_table(modifications: &[&Modification]) -> Result<(), QueryError> {
+    match modifications.windows(2).any(|pair| pair[0].table.id != pair[1].table.id) {
+        true => Err(invalid("Batch with conditions cannot span multiple tables")),
+        false => Ok(()),
+    }
+}
+
+/// Refuses a batch that mixes what must not be mixed.
+pub(crate) fn check_counters(
+    is_for_counters: bool,
+    is_logged: bool,
+    has_counters: bool,
+    has_others: bool,
+) -> Result<(), QueryError> {
+    if is_for_counters && has_others {
+        return Err(invalid("Cannot include non-counter statement in a counter batch"));
+    }
+    if has_counters && has_others {
+        return Err(invalid("Counter and non-counter mutations cannot exist in the same batch"));
+    }
+    if is_logged && has_counters {
+        return Err(invalid("Cannot include a counter statement in a logged batch"));
+    }
+    Ok(())
 }
 
 /// The table that a modification is about, which must be one that takes modifications.
@@ -192,9 +244,6 @@ pub(super) fn writable_table(name: &TableName, context: PlanContext<'_>) -> Resu
     }
     if found.is_system {
         return Err(invalid(format!("the tables of keyspace {} cannot be written to", found.table.keyspace)));
-    }
-    if found.table.is_counter() {
-        return Err(invalid("Updates of counter tables are not supported yet"));
     }
     Ok(found)
 }

@@ -136,6 +136,18 @@ impl Restrictions {
         matches!(self.clustering.get(&position), Some(ClusteringRestriction::One(Restriction::Equal(_))))
     }
 
+    /// Whether the whole key is said, by `=` and IN alone.
+    pub(super) fn names_rows(&self, table: &Table) -> bool {
+        let is_slice = ClusteringRestriction::is_slice;
+        let width: usize = self.clustering.values().map(ClusteringRestriction::width).sum();
+        self.has_whole_key() && width == table.clustering().len() && !self.clustering.values().any(is_slice)
+    }
+
+    /// Whether the column of the partition key at `position` is restricted to one value.
+    pub(super) fn is_key_fixed(&self, position: usize) -> bool {
+        matches!(self.key.get(position), Some(Some(Restriction::Equal(_))))
+    }
+
     /// The range of tokens, if token() is restricted.
     pub(super) fn take_token(&mut self) -> Option<TokenRange> {
         self.token.take()

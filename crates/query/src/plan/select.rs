@@ -7,9 +7,10 @@ use cql_types::CqlType;
 use schema::{Table, system_keyspaces};
 
 use super::ResultColumns;
+use super::expression::Expression;
 use super::keys::{ClusteringChoice, InList, KeyChoice, SliceEnd};
 use super::operand::Operand;
-use super::selection::{Output, Part, Selected};
+use super::selection::{JsonColumn, Output, Part, Selected};
 
 /// A planned SELECT.
 #[derive(Debug)]
@@ -20,8 +21,12 @@ pub(crate) struct Select {
     pub(crate) replication: Rc<Replication>,
     /// What each row of the result is made of.
     pub(crate) output: Output,
-    /// The parts of columns that it selects.
+    /// The parts of columns and of other values that it selects.
     pub(crate) parts: Vec<Part>,
+    /// What is computed for each row.
+    pub(crate) expressions: Vec<Expression>,
+    /// SELECT JSON: the columns that a row's one text has.
+    pub(crate) json: Option<Vec<JsonColumn>>,
     /// The result's columns.
     pub(crate) columns: ResultColumns,
     /// The partitions.
@@ -145,7 +150,16 @@ impl Select {
         }
     }
 
-    /// What its client is told beside the rows: a count over many partitions reads them all.
+    /// Whether the same rows always give the same result: now() does not.
+    pub(crate) fn is_pure(&self) -> bool {
+        let is_output_pure = match &self.output {
+            Output::Rows(_) => true,
+            Output::Groups(groups) => groups.is_pure(),
+        };
+        is_output_pure && self.expressions.iter().all(Expression::is_pure)
+    }
+
+    /// What its client is told beside the rows: an aggregate over many partitions reads them all.
     pub(crate) fn warning(&self) -> Option<&'static str> {
         let is_about_key = |filter: &Filter| matches!(filter.column, Selected::PartitionKey(_));
         let named = match &self.keys {
@@ -186,6 +200,8 @@ impl Select {
             + self.clustering.iter().map(ClusteringChoice::bytes).sum::<usize>()
             + [&self.slice_start, &self.slice_end].into_iter().flatten().map(SliceEnd::bytes).sum::<usize>()
             + self.parts.iter().map(Part::bytes).sum::<usize>()
+            + self.expressions.iter().map(Expression::bytes).sum::<usize>()
+            + if let Output::Groups(groups) = &self.output { groups.bytes() } else { 0 }
             + filters.sum::<usize>()
     }
 }

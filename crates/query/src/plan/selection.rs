@@ -3,6 +3,7 @@
 use cql_types::CqlType;
 use schema::{Column, ColumnId, ColumnKind, Table};
 
+use super::expression::Groups;
 use super::operand::Operand;
 
 /// One column of the result.
@@ -48,8 +49,8 @@ pub(crate) enum Selected {
     },
     /// token() of the partition key.
     Token,
-    /// What the generator with this index gives, the same in all rows of one execution.
-    Generated(u16),
+    /// What the expression with this index comes to.
+    Computed(u16),
 }
 
 /// What the cells of a column of several cells come to.
@@ -80,9 +81,9 @@ impl Shape {
 /// What is made of a part of a column's value, or of the writes that it comes from.
 #[derive(Debug)]
 pub(crate) struct Part {
-    /// The column.
-    pub(crate) column: Selected,
-    /// Its type.
+    /// The column; `None`: the value is an expression's.
+    pub(crate) column: Option<Selected>,
+    /// The column's type.
     pub(crate) ty: CqlType,
     /// The way from the column's value to the part.
     pub(crate) steps: Vec<Step>,
@@ -149,16 +150,29 @@ pub(crate) enum Step {
 pub(crate) enum Output {
     /// A row for each row read.
     Rows(Vec<Selected>),
-    /// One row: how many rows there were, and beside it values of the first.
-    Count {
-        /// What each column of the one row is; `None` is the count.
-        columns: Vec<Option<Selected>>,
-    },
+    /// A row for each group of rows.
+    Groups(Box<Groups>),
+}
+
+/// A column of a result whose rows are JSON.
+#[derive(Debug)]
+pub(crate) struct JsonColumn {
+    /// Its name, as a string of JSON.
+    pub(crate) name: Vec<u8>,
+    /// Its type.
+    pub(crate) ty: CqlType,
+}
+
+impl Output {
+    /// Whether all rows are one group.
+    pub(crate) fn is_one_group(&self) -> bool {
+        matches!(self, Output::Groups(groups) if groups.by.is_none())
+    }
 }
 
 impl Selected {
     /// A column as it is, in one value.
-    pub(super) fn of_column(column: &Column) -> Self {
+    pub(crate) fn of_column(column: &Column) -> Self {
         match column.kind {
             ColumnKind::PartitionKey => Selected::PartitionKey(column.position),
             ColumnKind::Clustering => Selected::Clustering(column.position),

@@ -2,30 +2,23 @@
 
 use cql_protocol::Version;
 use cql_protocol::response::{ColumnSpec, EncodedSpecs};
-use cql_syntax::{Select as SelectStatement, Selection, Selector, SelectorExpression};
+use cql_syntax::{Select as SelectStatement, Selection};
 use cql_types::CqlType;
 use md5::{Digest, Md5};
-use schema::{Column, ColumnKind, Table, system_keyspaces};
+use schema::{Column, ColumnKind, Table, UserTypes, system_keyspaces};
 
-use super::parts::Parts;
 use super::planner::PlanContext;
 use super::restrictions::{Restrictions, StatementKind};
-use super::terms::{Markers, Receiver, undefined_column, unknown_function};
+use super::selectors::{ResultColumn, Selectors, names_only_statics};
+use super::terms::{Markers, Receiver, undefined_column};
 use super::{
-    Action, Generator, KeyChoice, Keys, Order, Output, PartOf, ResultColumns, Select, Selected, Source, token_type,
+    Action, Aggregate, Expression, GroupKey, Groups, JsonColumn, KeyChoice, Keys, Order, Output, ResultColumns, Select,
+    Selected, groups,
 };
 use crate::error::{QueryError, invalid};
 
 /// What Cassandra says where rows would have to be looked at to be left out.
 const NEEDS_FILTERING: &str = "Cannot execute this query as it might involve data filtering and thus may have unpredictable performance. If you want to execute this query despite the performance unpredictability, use ALLOW FILTERING";
-
-/// One column of the result.
-pub(super) struct ResultColumn {
-    pub(super) name: String,
-    pub(super) ty: CqlType,
-    /// `None`: the count of rows.
-    pub(super) selected: Option<Selected>,
-}
 
 pub(super) fn plan(
     select: &SelectStatement,
@@ -34,27 +27,41 @@ pub(super) fn plan(
 ) -> Result<Action, QueryError> {
     let found = context.catalog.find(select.table.keyspace.as_deref().or(context.keyspace), &select.table.table)?;
     let table = &found.table;
-    let mut parts = Parts { table, markers, parts: Vec::new() };
-    let mut selection = selection(select, &mut parts)?;
-    let mut parts = parts.parts;
-    if !found.is_system {
-        let selected = selection.iter_mut().filter_map(|column| column.selected.as_mut());
-        for selected in selected.chain(parts.iter_mut().map(|part| &mut part.column)) {
-            *selected = selected.of_stored(table);
-        }
-    }
-    let is_count = selection.iter().any(|column| column.selected.is_none());
+    let none = UserTypes::new();
+    let keyspace = context.catalog.schema.keyspace(&table.keyspace);
+    let mut selectors = Selectors {
+        table,
+        markers: &mut *markers,
+        types: keyspace.map_or(&none, |keyspace| &keyspace.types),
+        is_stored: !found.is_system,
+        parts: Vec::new(),
+        aggregates: Vec::new(),
+        used: Vec::new(),
+    };
+    let selection = selectors.all(&select.selection)?;
     let restrictions =
-        Restrictions::new(&select.relations, table, StatementKind::Select, select.allow_filtering, markers)?;
+        Restrictions::new(&select.relations, table, StatementKind::Select, select.allow_filtering, selectors.markers)?;
+    if select.selection != Selection::All && names_only_statics(&selectors.used) {
+        restrictions.check_no_clustering(StatementKind::Select)?;
+    }
+    // Conditions on rows, or on a part of the key, need it whatever the order is. Tables that are views of the node's state never ask for it.
+    let is_keyless = !restrictions.has_whole_key() && !restrictions.has_no_key();
+    if !found.is_system && !select.allow_filtering && (is_keyless || restrictions.has_others()) {
+        return Err(invalid(NEEDS_FILTERING));
+    }
     if select.distinct {
-        check_distinct(&selection, &restrictions, table)?;
         if select.per_partition_limit.is_some() {
             return Err(invalid("PER PARTITION LIMIT is not allowed with SELECT DISTINCT queries"));
         }
-    } else if selects_only_statics(&selection) {
-        restrictions.check_no_clustering(StatementKind::Select)?;
+        check_distinct(&selectors.used, &restrictions, table)?;
     }
-    if is_count && select.per_partition_limit.is_some() {
+    let by = match select.group_by.is_empty() {
+        true => None,
+        false => Some(groups::plan(&select.group_by, &mut selectors, &restrictions, select.distinct)?),
+    };
+    let Selectors { parts, aggregates, .. } = selectors;
+    let is_one_group = by.is_none() && !aggregates.is_empty();
+    if is_one_group && select.per_partition_limit.is_some() {
         return Err(invalid("PER PARTITION LIMIT is not allowed with aggregate queries."));
     }
     let mut limit = |term: &Option<cql_syntax::Term>, name: &str| {
@@ -65,13 +72,26 @@ pub(super) fn plan(
     let limit = limit(&select.limit, "[limit]")?;
     let is_single_key = restrictions.has_whole_key();
     let order = order(select, table, is_single_key, |position| restrictions.is_fixed(position))?;
-    let columns = result_columns(&selection, table);
-    let output = output(selection, is_count);
+    let json = select.json.then(|| selection.iter().map(json_column).collect::<Vec<_>>());
+    let columns = match &json {
+        Some(_) => result_columns(&[("[json]", &CqlType::Text)], table),
+        None => {
+            let named: Vec<_> = selection.iter().map(|column| (column.name.as_str(), &column.ty)).collect();
+            result_columns(&named, table)
+        }
+    };
+    let mut expressions = Vec::new();
+    let output = match is_one_group || by.is_some() {
+        true => groups_of(selection, aggregates, by),
+        false => Output::Rows(selected(selection, &mut expressions)?),
+    };
     let mut plan = Select {
         table: table.clone(),
         replication: found.replication,
         output,
         parts,
+        expressions,
+        json,
         columns,
         keys: Keys::Tokens { start: None, end: None },
         system_key: Vec::new(),
@@ -108,7 +128,7 @@ pub(super) fn plan(
 /// What the rows of several partitions are put in order by: ORDER BY's columns, which each partition's rows are in the order of.
 fn sort(select: &SelectStatement, plan: &Select) -> Vec<(u16, bool)> {
     let Keys::Choices(choices) = &plan.keys else { return Vec::new() };
-    if !choices.iter().any(KeyChoice::may_be_many) || !matches!(plan.output, Output::Rows(_)) {
+    if !choices.iter().any(KeyChoice::may_be_many) || plan.output.is_one_group() {
         return Vec::new();
     }
     let column = |ordering: &cql_syntax::OrderBy| {
@@ -161,118 +181,37 @@ fn restrict_system(plan: &mut Select, mut restrictions: Restrictions) -> Result<
     Ok(())
 }
 
-fn output(selection: Vec<ResultColumn>, is_count: bool) -> Output {
-    match is_count {
-        true => Output::Count { columns: selection.into_iter().map(|column| column.selected).collect() },
-        false => Output::Rows(selection.into_iter().filter_map(|column| column.selected).collect()),
-    }
-}
-
-fn selection(select: &SelectStatement, parts: &mut Parts<'_>) -> Result<Vec<ResultColumn>, QueryError> {
-    match &select.selection {
-        Selection::All => Ok(parts.table.columns().iter().map(|column| of_column(column, None)).collect()),
-        Selection::List(selectors) => selectors.iter().map(|selector| of_selector(selector, parts)).collect(),
-    }
-}
-
-fn of_column(column: &Column, alias: Option<&String>) -> ResultColumn {
-    let selected = Some(Selected::of_column(column));
-    ResultColumn { name: alias.unwrap_or(&column.name).clone(), ty: column.ty.clone(), selected }
-}
-
-fn of_selector(selector: &Selector, parts: &mut Parts<'_>) -> Result<ResultColumn, QueryError> {
-    let table = parts.table;
-    let alias = selector.alias.as_ref();
-    let mut column = match &selector.expression {
-        SelectorExpression::Column(name) => {
-            let column = table.column(name).ok_or_else(|| undefined_column(name, table))?;
-            return Ok(of_column(column, alias));
-        }
-        SelectorExpression::CountRows => ResultColumn { name: "count".to_owned(), ty: CqlType::Bigint, selected: None },
-        SelectorExpression::Function { name, arguments, .. } => of_function(name, arguments, parts)?,
-        part @ (SelectorExpression::Element { .. }
-        | SelectorExpression::Slice { .. }
-        | SelectorExpression::Field { .. }) => parts.value(part)?,
-        SelectorExpression::Cast { .. } => return Err(invalid("CAST is not supported yet")),
-        SelectorExpression::Term(_) => return Err(invalid("Selecting a constant is not supported yet")),
-    };
-    if let Some(alias) = alias {
-        column.name.clone_from(alias);
-    }
-    Ok(column)
-}
-
-fn of_function(
-    name: &str,
-    arguments: &[SelectorExpression],
-    parts: &mut Parts<'_>,
-) -> Result<ResultColumn, QueryError> {
-    if let (Some(what), [argument]) = (PartOf::function(name), arguments) {
-        return parts.written(name, what, argument);
-    }
-    let table = parts.table;
-    let mut generated = |generator, ty: CqlType| -> Result<ResultColumn, QueryError> {
-        let Source::Generated(index) = parts.markers.generator(generator)? else { panic!("a generator has an index") };
-        Ok(ResultColumn { name: format!("system.{name}()"), ty, selected: Some(Selected::Generated(index)) })
-    };
-    match (name, arguments) {
-        ("now", []) => generated(Generator::TimeUuid, CqlType::Timeuuid),
-        ("uuid", []) => generated(Generator::RandomUuid, CqlType::Uuid),
-        ("currenttimestamp" | "current_timestamp", []) => generated(Generator::Timestamp, CqlType::Timestamp),
-        ("currentdate" | "current_date", []) => generated(Generator::Date, CqlType::Date),
-        ("currenttime" | "current_time", []) => generated(Generator::Time, CqlType::Time),
-        ("token", arguments) => of_token(arguments, table),
-        ("count" | "min" | "max" | "sum" | "avg", _) => {
-            Err(invalid(format!("The aggregate {name}() of a column is not supported yet")))
-        }
-        _ => Err(unknown_function(name)),
-    }
-}
-
-fn of_token(arguments: &[SelectorExpression], table: &Table) -> Result<ResultColumn, QueryError> {
-    let names: Vec<&str> = table.partition_key().iter().map(|column| column.name.as_str()).collect();
-    let is_key = arguments.len() == names.len()
-        && arguments.iter().zip(&names).all(|(argument, name)| match argument {
-            SelectorExpression::Column(column) => column == name,
-            _ => false,
-        });
-    if let Some(SelectorExpression::Column(name)) = arguments
-        .iter()
-        .find(|argument| matches!(argument, SelectorExpression::Column(name) if table.column(name).is_none()))
-    {
-        return Err(undefined_column(name, table));
-    }
-    if arguments.len() != names.len() {
-        return Err(invalid(format!(
-            "Invalid number of arguments in call to function system.token: {} required but {} provided",
-            names.len(),
-            arguments.len()
-        )));
-    }
-    if !is_key {
-        return Err(invalid(format!(
-            "token() is supported of the partition key's columns, in their order: {}",
-            names.join(", ")
-        )));
-    }
-    let name = format!("system.token({})", names.join(", "));
-    Ok(ResultColumn { name, ty: token_type(table), selected: Some(Selected::Token) })
-}
-
-/// Whether static columns are all that is asked for beside the partition key.
-fn selects_only_statics(selection: &[ResultColumn]) -> bool {
-    let is_static = |column: &ResultColumn| column.selected.is_some_and(|selected| selected.is_static());
-    let is_key = |column: &ResultColumn| column.selected.is_some_and(|selected| selected.is_of_partition_key());
-    selection.iter().any(is_static) && selection.iter().all(|column| is_static(column) || is_key(column))
-}
-
-fn check_distinct(selection: &[ResultColumn], restrictions: &Restrictions, table: &Table) -> Result<(), QueryError> {
+/// What each row is made of: what it has as it is, and what is computed.
+fn selected(selection: Vec<ResultColumn>, expressions: &mut Vec<Expression>) -> Result<Vec<Selected>, QueryError> {
+    let mut columns = Vec::with_capacity(selection.len());
     for column in selection {
-        let fits = match column.selected {
-            Some(Selected::Token) | None => true,
-            Some(selected) => selected.is_static() || selected.is_of_partition_key(),
-        };
-        if !fits {
+        columns.push(match column.expression {
+            Expression::Selected(selected) => selected,
+            computed => {
+                let index = u16::try_from(expressions.len()).map_err(|_| invalid("Too many calls are selected"))?;
+                expressions.push(computed);
+                Selected::Computed(index)
+            }
+        });
+    }
+    Ok(columns)
+}
+
+fn groups_of(selection: Vec<ResultColumn>, aggregates: Vec<Aggregate>, by: Option<Vec<GroupKey>>) -> Output {
+    let mut first = Vec::new();
+    let columns = selection.into_iter().map(|column| column.expression.over_group(&mut first)).collect();
+    Output::Groups(Box::new(Groups { columns, first, aggregates, by }))
+}
+
+fn json_column(column: &ResultColumn) -> JsonColumn {
+    let mut name = Vec::new();
+    cql_types::json::write_name(&column.name, &mut name);
+    JsonColumn { name, ty: column.ty.clone() }
+}
+
+fn check_distinct(used: &[&Column], restrictions: &Restrictions, table: &Table) -> Result<(), QueryError> {
+    for column in used {
+        if !matches!(column.kind, ColumnKind::PartitionKey | ColumnKind::Static) {
             return Err(invalid(format!(
                 "SELECT DISTINCT queries must only request partition key columns and/or static columns (not {})",
                 column.name
@@ -288,8 +227,7 @@ fn check_distinct(selection: &[ResultColumn], restrictions: &Restrictions, table
         return Ok(());
     }
     for column in table.partition_key() {
-        let wanted = Some(Selected::PartitionKey(column.position));
-        if !selection.iter().any(|selected| selected.selected == wanted) {
+        if !used.iter().any(|used| used.id == column.id) {
             return Err(invalid(format!(
                 "SELECT DISTINCT queries must request all the partition key columns (missing {})",
                 column.name
@@ -342,11 +280,10 @@ fn order(
     Ok(order.unwrap_or(Order::Stored))
 }
 
-fn result_columns(selection: &[ResultColumn], table: &Table) -> ResultColumns {
-    let (keyspace, name) = (table.keyspace.as_str(), table.name.as_str());
-    let columns = selection.iter();
+fn result_columns(columns: &[(&str, &CqlType)], table: &Table) -> ResultColumns {
+    let (keyspace, table) = (table.keyspace.as_str(), table.name.as_str());
     let specs: Vec<ColumnSpec<'_>> =
-        columns.map(|column| ColumnSpec { keyspace, table: name, name: &column.name, ty: &column.ty }).collect();
+        columns.iter().map(|(name, ty)| ColumnSpec { keyspace, table, name, ty }).collect();
     let (mut digest, mut ty) = (Md5::new(), Vec::new());
     for spec in &specs {
         digest.update(spec.name.as_bytes());
@@ -364,6 +301,6 @@ fn result_columns(selection: &[ResultColumn], table: &Table) -> ResultColumns {
         v4: EncodedSpecs::new(Version::V4, &specs),
         v5: EncodedSpecs::new(Version::V5, &specs),
         id: digest.finalize().into(),
-        named: selection.iter().map(|column| (column.name.clone(), column.ty.clone())).collect(),
+        named: columns.iter().map(|(name, ty)| ((*name).to_owned(), (*ty).clone())).collect(),
     }
 }

@@ -4,6 +4,8 @@
 
 use cql_syntax::{Operator, Term};
 
+use super::calls;
+
 /// A term.
 pub(super) fn term(shown: &Term) -> String {
     match shown {
@@ -11,10 +13,20 @@ pub(super) fn term(shown: &Term) -> String {
         Term::Literal(literal) => literal.to_string(),
         Term::Marker(_) => "?".to_owned(),
         Term::Function { keyspace, name, arguments } => {
-            let keyspace = keyspace.as_ref().map(|keyspace| format!("{keyspace}.")).unwrap_or_default();
+            let quoted = cql_syntax::quote_identifier;
+            let keyspace = keyspace.as_ref().map(|keyspace| format!("{}.", quoted(keyspace))).unwrap_or_default();
+            let is_token = keyspace.is_empty() && name == "token";
+            let name = if is_token { name.into() } else { quoted(name) };
             format!("{keyspace}{name}{}", list("(", arguments, ")"))
         }
         Term::Cast { ty, term: of } => format!("({ty}){}", term(of)),
+        // What they are functions of.
+        Term::Operation { operator, left, right } => {
+            let name = calls::arithmetic(*operator).function();
+            format!("system.\"{name}\"({}, {})", term(left), term(right))
+        }
+        Term::Negation(of) => format!("system.\"_negate\"({})", term(of)),
+        Term::Conversion { term: of, ty } => format!("system.cast_as_{ty}({})", term(of)),
         Term::List(terms) => list("[", terms, "]"),
         Term::Set(terms) => list("{", terms, "}"),
         Term::Tuple(terms) => list("(", terms, ")"),

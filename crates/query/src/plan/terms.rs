@@ -1,4 +1,4 @@
-//! From terms to operands: literals are encoded, markers get their types, calls become generators.
+//! From terms to operands: literals are encoded, markers get their types, calls become constants or generators.
 
 use std::rc::Rc;
 
@@ -6,7 +6,7 @@ use cql_syntax::{BindMarker, Term};
 use cql_types::CqlType;
 use schema::{Column, Table};
 
-use super::{Generator, Marker, Operand, Source, shown};
+use super::{Generator, JsonMarker, Marker, Operand, Source, calls, shown};
 use crate::error::{QueryError, invalid};
 
 /// What a term is the value of: gives a marker its name and type.
@@ -14,6 +14,8 @@ use crate::error::{QueryError, invalid};
 pub(super) struct Receiver {
     keyspace: Rc<str>,
     table: Rc<str>,
+    /// The types of the table's partition key, for token().
+    pub(super) key: Rc<[CqlType]>,
     pub(super) name: String,
     pub(super) ty: CqlType,
 }
@@ -23,6 +25,7 @@ impl Receiver {
         Receiver {
             keyspace: Rc::from(table.keyspace.as_str()),
             table: Rc::from(table.name.as_str()),
+            key: table.partition_key().iter().map(|column| column.ty.clone()).collect(),
             name: name.into(),
             ty,
         }
@@ -34,7 +37,8 @@ impl Receiver {
 
     /// A part of this value.
     pub(super) fn part(&self, name: String, ty: &CqlType) -> Self {
-        Receiver { keyspace: self.keyspace.clone(), table: self.table.clone(), name, ty: ty.clone() }
+        let (keyspace, table, key) = (self.keyspace.clone(), self.table.clone(), self.key.clone());
+        Receiver { keyspace, table, key, name, ty: ty.clone() }
     }
 }
 
@@ -43,6 +47,8 @@ impl Receiver {
 pub(super) struct Markers {
     markers: Vec<Option<Marker>>,
     generators: Vec<Generator>,
+    /// Those that are bound to JSON texts.
+    pub(super) json: Vec<JsonMarker>,
 }
 
 impl Markers {
@@ -86,43 +92,22 @@ impl Markers {
                 Source::Constant(value.map_err(|error| literal_error(&error, receiver))?)
             }
             Term::Marker(marker) => self.marker(marker, receiver)?,
-            Term::Function { name, arguments, .. } => self.function(name, arguments, receiver)?,
-            Term::Cast { ty, term } => {
-                let cast = CqlType::parse(ty).map_err(|error| invalid(error.to_string()))?;
-                if cast != receiver.ty {
-                    return Err(invalid(format!(
-                        "Cannot assign value ({cast}){} to {} of type {}",
-                        shown::term(term),
-                        receiver.name,
-                        receiver.ty
-                    )));
-                }
-                return self.operand(term, receiver);
+            Term::Function { .. } | Term::Operation { .. } | Term::Negation(_) | Term::Conversion { .. } => {
+                self.call(term, receiver)?
+            }
+            Term::Cast { ty, term: of } => {
+                check_hint(ty, of, term, receiver)?;
+                return self.operand(of, receiver);
+            }
+            // Parentheses are a tuple's only where one belongs.
+            Term::Tuple(terms) if terms.len() == 1 && !matches!(receiver.ty, CqlType::Tuple(_)) => {
+                return self.operand(&terms[0], receiver);
             }
             Term::List(_) | Term::Set(_) | Term::Map(_) | Term::Tuple(_) | Term::Udt(_) => {
                 self.literal(term, receiver)?
             }
         };
         Ok(Operand::new(source, receiver.ty.clone()))
-    }
-
-    fn function(&mut self, name: &str, arguments: &[Term], receiver: &Receiver) -> Result<Source, QueryError> {
-        let Some((generator, ty)) = generator_called(name) else { return Err(unknown_function(name)) };
-        if !arguments.is_empty() {
-            return Err(invalid(format!(
-                "Invalid number of arguments in call to function system.{name}: 0 required but {} provided",
-                arguments.len()
-            )));
-        }
-        // A time-based UUID is a UUID.
-        let fits = ty == receiver.ty || (ty == CqlType::Timeuuid && receiver.ty == CqlType::Uuid);
-        if !fits {
-            return Err(invalid(format!(
-                "Type error: cannot assign result of function system.{name} (type {ty}) to {} (type {})",
-                receiver.name, receiver.ty
-            )));
-        }
-        self.generator(generator)
     }
 
     /// The source of what a generator gives.
@@ -133,16 +118,44 @@ impl Markers {
     }
 }
 
-/// The generator that a call without arguments runs, and the type of what it gives.
-pub(super) fn generator_called(name: &str) -> Option<(Generator, CqlType)> {
-    Some(match name {
-        "now" | "currenttimeuuid" | "current_timeuuid" => (Generator::TimeUuid, CqlType::Timeuuid),
-        "uuid" => (Generator::RandomUuid, CqlType::Uuid),
-        "currenttimestamp" | "current_timestamp" => (Generator::Timestamp, CqlType::Timestamp),
-        "currentdate" | "current_date" => (Generator::Date, CqlType::Date),
-        "currenttime" | "current_time" => (Generator::Time, CqlType::Time),
-        _ => return None,
-    })
+/// The type that a hint names. Of user-defined types only those of the place can be meant, since no others would fit it.
+pub(super) fn type_hint(text: &str, receiver: &Receiver) -> Result<CqlType, QueryError> {
+    let ty = CqlType::parse(text).map_err(|error| invalid(error.to_string()))?;
+    let CqlType::Udt { keyspace, name, .. } = &ty else { return Ok(ty) };
+    let keyspace = if keyspace.is_empty() { &*receiver.keyspace } else { keyspace };
+    user_type(&receiver.ty, name).cloned().ok_or_else(|| invalid(format!("Unknown type {keyspace}.{name}")))
+}
+
+/// The user-defined type of that name in a type.
+fn user_type<'t>(within: &'t CqlType, called: &str) -> Option<&'t CqlType> {
+    match within {
+        CqlType::Udt { name, .. } if name == called => Some(within),
+        CqlType::Udt { fields, .. } => fields.iter().find_map(|field| user_type(&field.ty, called)),
+        CqlType::List { element, .. } | CqlType::Set { element, .. } | CqlType::Vector { element, .. } => {
+            user_type(element, called)
+        }
+        CqlType::Map { key, value, .. } => user_type(key, called).or_else(|| user_type(value, called)),
+        CqlType::Tuple(types) => types.iter().find_map(|ty| user_type(ty, called)),
+        _ => None,
+    }
+}
+
+/// Refuses `(type) term` if the term is no such value, or such a value has no place there. What is planned then is the term, as a
+/// value of the place.
+fn check_hint(hint: &str, of: &Term, whole: &Term, receiver: &Receiver) -> Result<(), QueryError> {
+    let ty = type_hint(hint, receiver)?;
+    if !calls::fit(of, &ty, receiver).is_assignable() {
+        return Err(invalid(format!("Cannot cast value {} to type {hint}", shown::term(of))));
+    }
+    match functions::fit_of_type(&ty, &receiver.ty).is_assignable() {
+        true => Ok(()),
+        false => Err(invalid(format!(
+            "Cannot assign value {} to {} of type {}",
+            shown::term(whole),
+            receiver.name,
+            receiver.ty
+        ))),
+    }
 }
 
 pub(super) fn unknown_function(name: &str) -> QueryError {

@@ -1,13 +1,12 @@
 //! UPDATE.
 
-use cql_syntax::{Conditions, Update};
+use cql_syntax::Update;
 use schema::ColumnKind;
 
-use super::insert::conditional_error;
 use super::planner::{PlanContext, using, writable_table};
 use super::restrictions::{Restrictions, StatementKind};
 use super::terms::{Markers, undefined_column};
-use super::{Assignment, Modification, ModificationKind, Target};
+use super::{Assignment, Modification, ModificationKind, Target, conditions};
 use crate::error::{QueryError, invalid};
 
 pub(super) fn plan(
@@ -15,12 +14,10 @@ pub(super) fn plan(
     context: PlanContext<'_>,
     markers: &mut Markers,
 ) -> Result<Modification, QueryError> {
-    if update.conditions != Conditions::None {
-        return Err(conditional_error());
-    }
     let found = writable_table(&update.table, context)?;
     let table = &found.table;
     let (timestamp, ttl) = using(&update.using, table, markers)?;
+    let conditions = conditions::plan(&update.conditions, &update.using, table, markers)?;
     let (mut statics, mut regulars) = (Vec::new(), Vec::new());
     for assignment in &update.assignments {
         let name = &assignment.column;
@@ -42,8 +39,8 @@ pub(super) fn plan(
 
     let restrictions = Restrictions::new(&update.relations, table, StatementKind::Update, false, markers)?;
     restrictions.check_key_is_there(table)?;
-    let only_statics = regulars.is_empty() && !table.clustering().is_empty();
-    let target = match only_statics {
+    let (has_statics, has_regulars) = (!statics.is_empty(), !regulars.is_empty());
+    let target = match Modification::is_about_statics(table, has_statics, has_regulars, conditions.as_deref()) {
         true => {
             restrictions.check_no_clustering(StatementKind::Update)?;
             Target::StaticRow
@@ -51,7 +48,7 @@ pub(super) fn plan(
         false => Target::Rows(restrictions.whole_clustering(table, StatementKind::Update)?),
     };
     restrictions.check_no_other_columns(table)?;
-    Ok(Modification {
+    let modification = Modification {
         table: found.table.clone(),
         replication: found.replication,
         kind: ModificationKind::Update,
@@ -59,7 +56,14 @@ pub(super) fn plan(
         target,
         statics,
         regulars,
+        counts: table.is_counter(),
         ttl,
         timestamp,
-    })
+        conditions,
+    };
+    if modification.counts && modification.ttl.is_some() {
+        return Err(invalid("Cannot provide custom TTL for counter updates"));
+    }
+    conditions::check(&modification)?;
+    Ok(modification)
 }

@@ -227,7 +227,8 @@ async fn open(runtime: &Runtime, dir: &Path, boot: &Boot) -> (Shard, Schema) {
     let schema = Schema::empty().with_all(&boot.changes);
     let options = StorageOptions::new(dir, boot.number, 64 << 20);
     let sharder = Sharder::new(runtime.shard_count());
-    let shard = Shard::open(runtime, options, sharder, &schema, &boot.truncations).await;
+    let stored = cluster::paxos::with_state_table(&schema);
+    let shard = Shard::open(runtime, options, sharder, &stored, &boot.truncations).await;
     (shard.expect("the storage opens"), schema)
 }
 
@@ -318,6 +319,16 @@ impl Client {
         let (header, body) = split(&out);
         assert_eq!(header.stream, 5);
         assert_eq!(header.length as usize, body.len());
+        Reply { header, body: body.to_vec() }
+    }
+
+    /// Sends any request as one that asks to be traced.
+    pub async fn send_traced(&self, request: &Request<'_>) -> Reply {
+        let mut frame = Vec::new();
+        request.encode_frame(self.version, 5, &mut frame);
+        let (header, body) = split(&frame);
+        let out = self.engine.run_traced(&self.session, &header, body).await;
+        let (header, body) = split(&out);
         Reply { header, body: body.to_vec() }
     }
 

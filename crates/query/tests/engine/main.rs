@@ -6,6 +6,7 @@
     reason = "a test makes its folders and reads its scripts outside of the shards, and takes results from them"
 )]
 
+mod conditional;
 mod constants;
 mod cost;
 mod files;
@@ -14,3 +15,4 @@ mod limits;
 mod paging;
 mod requests;
 mod scripts;
+mod tracing;

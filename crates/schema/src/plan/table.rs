@@ -265,7 +265,7 @@ fn set_orders(clustering: &mut [Column], given: &[(String, bool)]) -> Result<(),
 fn number(mut columns: Vec<Column>) -> Vec<Column> {
     columns.sort_by(|a, b| {
         let by_kind = a.kind.cmp(&b.kind).then(a.position.cmp(&b.position));
-        by_kind.then_with(|| a.name.cmp(&b.name))
+        by_kind.then_with(|| crate::compare_names(&a.name, &b.name))
     });
     for (column, id) in columns.iter_mut().zip(0u16..) {
         column.id = ColumnId(id);

@@ -3,7 +3,6 @@
 use std::rc::Rc;
 
 use cql_protocol::request::{self, Batch, Execute, Query, Register, Startup};
-use cql_protocol::response::insert_tracing_id;
 use cql_protocol::{ErrorBody, Flags, FrameHeader, Opcode, write_error};
 use query::Outcome;
 use runtime::Group;
@@ -39,6 +38,13 @@ impl Connection {
             );
             return Ok(());
         }
+        let is_for_engine = matches!(header.opcode, Opcode::Execute | Opcode::Query | Opcode::Batch | Opcode::Prepare);
+        if header.flags.contains(Flags::TRACING) && is_for_engine {
+            // What is no request is refused here, as it is without.
+            request::Request::decode(header, body)?;
+            self.spawn(header, Vec::from(body), output);
+            return Ok(());
+        }
         self.server.runtime.label(header.opcode.name());
         let version = header.version;
         let message = request::message(header, body)?;
@@ -66,9 +72,6 @@ impl Connection {
             Outcome::MustWait => RequestKind::Other,
             _ => self.server.requests.borrow_mut().tell(header.opcode, reply),
         };
-        if header.flags.contains(Flags::TRACING) && !matches!(outcome, Outcome::MustWait) {
-            insert_tracing_id(&mut output.ready, start, engine.tracing_id());
-        }
         match outcome {
             Outcome::Ready => {
                 let reply_bytes = output.ready.len() - start;
@@ -156,7 +159,10 @@ impl Connection {
         let arrived = server.runtime.poll_start();
         server.runtime.spawn(Group::Query, async move {
             let server = &connection.server;
-            let mut reply = server.engine.run(&connection.session, &header, body.as_ref()).await;
+            let reply = match header.flags.contains(Flags::TRACING) {
+                true => server.engine.run_traced(&connection.session, &header, body.as_ref()).await,
+                false => server.engine.run(&connection.session, &header, body.as_ref()).await,
+            };
             let mut requests = server.requests.borrow_mut();
             let kind = requests.tell(header.opcode, &reply);
             let micros = requests.count(kind, arrived, server.runtime.now(), 1);
@@ -166,9 +172,6 @@ impl Connection {
                 connection.note_request(answered, &header, body.as_ref());
             }
             drop(body);
-            if header.flags.contains(Flags::TRACING) {
-                insert_tracing_id(&mut reply, 0, connection.server.engine.tracing_id());
-            }
             connection.task_done(&header, length, reply);
         });
     }

@@ -23,6 +23,15 @@ pub(super) struct Scratch {
     value: Vec<u8>,
 }
 
+impl Scratch {
+    /// What `write` makes of a counter.
+    pub(super) fn counter(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> &[u8] {
+        self.value.clear();
+        write(&mut self.value);
+        &self.value
+    }
+}
+
 /// Our form of what Cassandra wrote. Of a tombstone the path must be a value of its type: it is all that is kept.
 #[inline]
 pub(super) fn read<'s>(
@@ -109,33 +118,4 @@ pub fn element_path(ty: &CqlType, cell: &CellRef<'_>) -> Option<Vec<u8>> {
     let mut scratch = Scratch::default();
     let value = (!cell.is_tombstone()).then_some(cell.value);
     Some(write(&elements, cell.path, value, &mut scratch).0.to_vec())
-}
-
-const SHARD_LENGTH: usize = 32;
-const SHARD_COUNT_AT: usize = 24;
-
-/// The sum of a counter's shards. (Source: Cassandra's `CounterContext`: `i16` count of marks, `i16` each; then for each
-/// shard id: 16, clock: i64, count: i64.)
-pub(super) fn read_counter(context: &[u8]) -> Result<i64, Fault> {
-    let mut reader = Reader::new(context);
-    if reader.is_empty() {
-        return Ok(0);
-    }
-    let marks = usize::from(reader.i16()?.unsigned_abs());
-    reader.bytes(marks * 2)?;
-    let shards = reader.rest().chunks(SHARD_LENGTH);
-    shards
-        .map(|shard| Reader::new(&shard[SHARD_COUNT_AT.min(shard.len())..]).i64())
-        .try_fold(0_i64, |sum, count| Ok(sum.wrapping_add(count?)))
-}
-
-/// A counter's context with one shard that is the same everywhere, whose clock is the cell's timestamp: of two such the
-/// later counts, as of two values.
-pub(super) fn write_counter(sum: i64, timestamp: i64, out: &mut Vec<u8>) {
-    const GLOBAL_SHARD_0: i16 = i16::MIN;
-    out.extend_from_slice(&1_i16.to_be_bytes());
-    out.extend_from_slice(&GLOBAL_SHARD_0.to_be_bytes());
-    out.extend_from_slice(&[0; 16]);
-    out.extend_from_slice(&timestamp.to_be_bytes());
-    out.extend_from_slice(&sum.to_be_bytes());
 }

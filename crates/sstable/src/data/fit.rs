@@ -21,6 +21,8 @@ pub struct Fit {
     columns: Vec<(ColumnId, Form)>,
     /// Those whose values have a length, by ascending id: all that is asked of a plain row, and close together for it.
     lengths: Vec<(ColumnId, usize)>,
+    /// Whether it is a table of counters, whose values must be looked at one by one.
+    has_counters: bool,
 }
 
 /// What a clustering column's value must be.
@@ -50,8 +52,7 @@ impl Form {
     fn length(&self) -> Option<usize> {
         match self {
             Form::Simple { fixed_length } => *fixed_length,
-            Form::Counter => Some(size_of::<i64>()),
-            Form::Complex(_) => None,
+            Form::Counter | Form::Complex(_) => None,
         }
     }
 }
@@ -64,7 +65,8 @@ impl Fit {
         let mut columns: Vec<_> = cells.filter_map(|of| Some((of.id, form(&of.ty, &of.ty)?))).collect();
         columns.sort_unstable_by_key(|(id, _)| *id);
         let lengths = columns.iter().filter_map(|(id, form)| Some((*id, form.length()?))).collect();
-        Fit { clustering, columns, lengths }
+        let has_counters = columns.iter().any(|(_, form)| *form == Form::Counter);
+        Fit { clustering, columns, lengths, has_counters }
     }
 
     /// Why a clustering, or the first values of one, cannot be written.
@@ -87,7 +89,7 @@ impl Fit {
     #[inline]
     pub fn check_row(&self, row: &RowRef<'_>) -> Result<(), &'static str> {
         // A uniform row has no elements, and nearly all rows are uniform.
-        match row.uniform_values().is_some_and(|values| have_lengths(values, &self.lengths)) {
+        match !self.has_counters && row.uniform_values().is_some_and(|values| have_lengths(values, &self.lengths)) {
             true => Ok(()),
             false => self.check_cells(row),
         }
@@ -129,6 +131,10 @@ fn check_cell(form: &Form, cell: &CellRef<'_>) -> Result<(), &'static str> {
     match form {
         Form::Complex(elements) => check_element(elements, cell),
         _ if !cell.path.is_empty() => Err("a column of one cell has an element"),
+        // What is to be added to a counter is not what it comes to.
+        Form::Counter if cell.is_counter || cell.is_tombstone() => Ok(()),
+        Form::Counter => Err("a counter's value is not its state"),
+        _ if cell.is_counter => Err("a value that is no counter's is a counter's state"),
         form if cell.value.is_empty() || form.length().is_none_or(|length| cell.value.len() == length) => Ok(()),
         _ => Err("a value has not its type's length"),
     }
@@ -136,6 +142,9 @@ fn check_cell(form: &Form, cell: &CellRef<'_>) -> Result<(), &'static str> {
 
 fn check_element(elements: &Elements, cell: &CellRef<'_>) -> Result<(), &'static str> {
     const UNFIT: &str = "an element's path is not that of its value";
+    if cell.is_counter {
+        return Err("a value that is no counter's is a counter's state");
+    }
     if is_whole(cell) {
         return Ok(());
     }

@@ -4,7 +4,7 @@
 //! are handed on as they come; else the first pass finds where each column begins and checks it, the second goes by id.
 //! Nothing is allocated for a cell: the buffers are kept from row to row.
 
-use mutation::{CellRef, Deletion, Liveness, RowBuilder};
+use mutation::{CellRef, CounterRef, Deletion, Liveness, RowBuilder, counter};
 use stdx::Reader;
 
 use crate::data::cell::{Fault, Layout, RawCell, Times};
@@ -198,13 +198,16 @@ fn read_column(
     let cell = RawCell::read(reader, context.times, context.liveness, layout)?;
     let (Some(target), Some(id)) = (target, column.id) else { return Ok(()) };
     let RawCell { timestamp, expiry, tombstone, value, .. } = cell;
-    let mut cell = CellRef { column: id, timestamp, expiry, tombstone, path: &[], value };
-    let sum;
+    let mut cell = CellRef { column: id, timestamp, expiry, tombstone, path: &[], value, is_counter: false };
     if tombstone.is_some() {
         cell.value = &[];
     } else if column.form == Form::Counter {
-        sum = element::read_counter(value)?.to_be_bytes();
-        cell.value = &sum;
+        if expiry.is_some() {
+            return Err(Fault::Wrong("a counter expires"));
+        }
+        let state = CounterRef::decode_context(value).map_err(|_| Fault::Wrong("a counter's parts cannot be read"))?;
+        cell.value = scratch.counter(|out| counter::write_context(&state, out));
+        cell.is_counter = true;
     }
     target.builder.cell(target.out, &cell);
     Ok(())
@@ -222,7 +225,7 @@ fn read_elements(
     if let (Some(target), Some(id), Some(deletion)) = (&mut target, column.id, deletion) {
         let Deletion { timestamp, local_deletion_time } = deletion;
         let tombstone = Some(local_deletion_time);
-        let cell = CellRef { column: id, timestamp, expiry: None, tombstone, path: &[], value: &[] };
+        let cell = CellRef { column: id, timestamp, expiry: None, tombstone, path: &[], value: &[], is_counter: false };
         target.builder.cell(target.out, &cell);
     }
     let count = reader.varint()?;
@@ -233,7 +236,9 @@ fn read_elements(
         let (Some(target), Some(id)) = (&mut target, column.id) else { continue };
         let (path, value) = element::read(elements, path, value, tombstone.is_some(), scratch)?;
         let value = if tombstone.is_some() { &[] } else { value };
-        target.builder.cell(target.out, &CellRef { column: id, timestamp, expiry, tombstone, path, value });
+        target
+            .builder
+            .cell(target.out, &CellRef { column: id, timestamp, expiry, tombstone, path, value, is_counter: false });
     }
     Ok(())
 }

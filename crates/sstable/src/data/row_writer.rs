@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use cql_types::{CqlType, fields_of, parts_of_collection, timeuuid};
-use mutation::{CellRef, Deletion, Liveness, RowBuilder, RowRef};
+use mutation::{CellRef, CounterRef, Deletion, Liveness, RowBuilder, RowRef};
 use stdx::varint;
 
 use crate::data::cell::{Layout, RawCell, Times};
@@ -31,8 +31,9 @@ pub(super) struct RowWriter {
     pending: Vec<Pending>,
     cells: Vec<u8>,
     body: Vec<u8>,
-    counter: Vec<u8>,
     scratch: Scratch,
+    /// Whether any counter had parts of kinds that are made no more.
+    has_legacy_counters: bool,
 }
 
 /// A value of a column of several cells that was written as one: by versions before elements.
@@ -98,10 +99,10 @@ impl RowWriter {
             Form::Simple { fixed_length } => layout.fixed_length = *fixed_length,
             Form::Counter if cell.is_tombstone() => {}
             Form::Counter => {
-                let sum = value.try_into().map_or(0, i64::from_be_bytes);
-                self.counter.clear();
-                element::write_counter(sum, cell.timestamp, &mut self.counter);
-                value = &self.counter;
+                assert!(cell.is_counter, "in a column of counters a value is a counter's state");
+                let counter = CounterRef::trusted(value);
+                self.has_legacy_counters |= counter.has_legacy_parts();
+                value = counter.context();
             }
             Form::Complex(elements) => {
                 layout.has_path = true;
@@ -157,6 +158,9 @@ impl RowWriter {
         }
         // Cassandra does not count a column of which there is a deletion alone.
         let columns_set = self.pending.iter().filter(|pending| pending.count > 0).count();
+        if std::mem::take(&mut self.has_legacy_counters) {
+            collector.legacy_counter();
+        }
         collector.row(row, columns_set as u64, |cell| {
             let index = columns.index_of(cell.column)?;
             Some(columns.all[index].is_complex() && is_whole(cell))

@@ -35,7 +35,15 @@ fn row(cells: &[CellRef<'_>]) -> Vec<u8> {
 }
 
 fn cell(column: u16, value: &[u8]) -> CellRef<'_> {
-    CellRef { column: ColumnId(column), timestamp: 7, expiry: None, tombstone: None, path: &[], value }
+    CellRef {
+        column: ColumnId(column),
+        timestamp: 7,
+        expiry: None,
+        tombstone: None,
+        path: &[],
+        value,
+        is_counter: false,
+    }
 }
 
 /// One partition with one row, of clustering "a".

@@ -47,6 +47,7 @@ pub struct StatisticsCollector {
     partitions: u64,
     partition_cells: u64,
     has_partition_deletions: bool,
+    has_legacy_counters: bool,
     first_key: Option<Vec<u8>>,
     last_key: Vec<u8>,
     covered: Option<(CoveredBound, CoveredBound)>,
@@ -75,6 +76,7 @@ impl StatisticsCollector {
             partitions: 0,
             partition_cells: 0,
             has_partition_deletions: false,
+            has_legacy_counters: false,
             first_key: None,
             last_key: Vec::new(),
             covered: None,
@@ -144,6 +146,11 @@ impl StatisticsCollector {
         }
     }
 
+    /// A counter has parts of kinds that are made no more.
+    pub(crate) fn legacy_counter(&mut self) {
+        self.has_legacy_counters = true;
+    }
+
     /// A deletion, of whatever it is.
     pub(crate) fn deletion(&mut self, deletion: Deletion) {
         self.timestamp(deletion.timestamp);
@@ -209,7 +216,7 @@ impl StatisticsCollector {
             level: facts.level,
             repaired_at: facts.repaired_at,
             covered_clustering: Some(self.covered.unwrap_or_else(nothing)),
-            has_legacy_counter_shards: false,
+            has_legacy_counter_shards: self.has_legacy_counters,
             columns_set: self.columns_set.cast_signed(),
             rows: self.rows.cast_signed(),
             pending_repair: None,

@@ -53,6 +53,7 @@ fn body_of(table: &Rc<Table>, key: &[u8], bytes: usize) -> Body {
         tombstone: None,
         path: &[],
         value: &value,
+        is_counter: false,
     };
     builder.cell(&mut row, &cell);
     builder.finish(&mut row);

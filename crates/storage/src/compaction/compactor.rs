@@ -145,6 +145,17 @@ impl Compactor {
     }
 }
 
+/// Whether a table's expired files are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ExpiredFiles {
+    /// As often as its strategy says.
+    WhenDue,
+    /// Also if it was done a moment ago.
+    Sought,
+    /// Not: they have to stay.
+    Kept,
+}
+
 impl Shard {
     /// Starts the shard's compactions in the background.
     pub(crate) fn start_compactor(&self) {
@@ -188,7 +199,11 @@ impl Shard {
                 self.note_failure(&job, "its memtable cannot be flushed".to_owned(), false);
                 return true;
             }
-            let Some(again) = self.job_of(job.table.id, true) else { return true };
+            let Some(again) = self.job_of(job.table.id, ExpiredFiles::Sought) else { return true };
+            // The flush may have made a file that has to stay.
+            if again.task.why == Why::Expired && !self.may_drop_expired(&again).await {
+                return true;
+            }
             job = again;
         }
         self.run(&job).await;
@@ -282,17 +297,32 @@ impl Shard {
             let now = self.runtime().now();
             let rests = self.compactor().tables.borrow().get(&id).and_then(|of_table| of_table.rests_until);
             if rests.is_none_or(|until| until <= now)
-                && let Some(job) = self.job_of(id, false)
+                && let Some(job) = self.job_of(id, ExpiredFiles::WhenDue)
             {
-                return Some(job);
+                if job.task.why != Why::Expired || self.may_drop_expired(&job).await {
+                    return Some(job);
+                }
+                stdx::sometimes!("expired file kept");
+                if let Some(job) = self.job_of(id, ExpiredFiles::Kept) {
+                    return Some(job);
+                }
             }
             self.runtime().maybe_yield().await;
         }
         None
     }
 
-    /// What a table's strategy wants. `again`: expired files were looked for a moment ago and are again.
-    fn job_of(&self, id: TableId, again: bool) -> Option<Job> {
+    /// Whether expired files may go: what they hide must not come back either.
+    async fn may_drop_expired(&self, job: &Job) -> bool {
+        let only_repaired = job.options.common.only_purge_repaired;
+        match self.inputs(&job.table, &job.files, &job.task) {
+            Some(inputs) => self.may_purge(&job.table, &inputs, only_repaired).await,
+            None => false,
+        }
+    }
+
+    /// What a table's strategy wants.
+    fn job_of(&self, id: TableId, expired: ExpiredFiles) -> Option<Job> {
         let (table, files) = self.files_of(id)?;
         let options = CompactionOptions::of(&table.options.compaction);
         if !self.compacts_unasked(&table) {
@@ -300,11 +330,11 @@ impl Shard {
         }
         let now = self.runtime().now();
         let (descriptions, mut facts) = self.describe(&table, &files);
-        if let Some(seconds) = options.expired_check_seconds() {
+        if let (Some(seconds), true) = (options.expired_check_seconds(), expired != ExpiredFiles::Kept) {
             let mut tables = self.compactor().tables.borrow_mut();
             let checked = &mut tables.entry(id).or_default().expired_checked;
             let is_due = checked.is_none_or(|checked| now.saturating_since(checked).as_secs() >= seconds);
-            facts.checks_expired = is_due || again;
+            facts.checks_expired = is_due || expired == ExpiredFiles::Sought;
             if facts.checks_expired {
                 *checked = Some(now);
             }

@@ -97,7 +97,7 @@ pub(crate) enum How<'h> {
 }
 
 /// The inputs of a compaction.
-struct Inputs {
+pub(super) struct Inputs {
     /// Those that are read.
     read: Vec<LiveFile>,
     /// All of them, with what the manifest says.
@@ -177,7 +177,7 @@ impl Shard {
     }
 
     /// The task's inputs; `None`: one of them is not live any more.
-    fn inputs(&self, table: &Table, files: &[LiveFile], task: &Task) -> Option<Inputs> {
+    pub(super) fn inputs(&self, table: &Table, files: &[LiveFile], task: &Task) -> Option<Inputs> {
         let contents = self.manifest().contents();
         let mut all = Vec::new();
         for place in task.inputs.iter().chain(&task.expired) {
@@ -212,12 +212,7 @@ impl Shard {
         only_purge_repaired: bool,
     ) -> Result<Rules, CompactionError> {
         let now = u32::try_from(self.runtime().wall_clock_micros() / 1_000_000).unwrap_or(u32::MAX);
-        let is_repaired = |file: &LiveFile| file.sstable.statistics().stats.repaired_at > 0;
-        let is_shared = inputs.read.iter().any(|file| file.is_shared);
-        let may = !is_shared
-            && self.is_covered(table, inputs)
-            && (!only_purge_repaired || inputs.read.iter().all(is_repaired))
-            && !self.has_released(table).await;
+        let may = self.may_purge(table, inputs, only_purge_repaired).await;
         let has = |file: &LiveFile, name: &str| {
             let header = &file.sstable.statistics().header;
             header.statics.iter().chain(&header.regulars).any(|column| column.name == name)
@@ -236,6 +231,16 @@ impl Shard {
             planted: self.planted(),
             table: table.clone(),
         })
+    }
+
+    /// Whether what a tombstone of the inputs hides can come back from nowhere but the files and memtables that are live now.
+    pub(super) async fn may_purge(&self, table: &Table, inputs: &Inputs, only_repaired: bool) -> bool {
+        let is_repaired = |file: &LiveFile| file.sstable.statistics().stats.repaired_at > 0;
+        let mut files = inputs.all.iter().map(|(file, _)| file);
+        !files.clone().any(|file| file.is_shared)
+            && self.is_covered(table, inputs)
+            && (!only_repaired || files.all(is_repaired))
+            && !self.has_released(table).await
     }
 
     /// Whether no start replays what is in the inputs. One that was frozen beside a large write has a part of it, and its record counts until

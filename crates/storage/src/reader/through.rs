@@ -107,7 +107,29 @@ impl TableState {
     }
 }
 
+/// What may hold something of what a read asks for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sources {
+    /// Memtables, the one that is written to among them.
+    pub memtables: usize,
+    /// Files, by their tokens and Bloom filters.
+    pub files: usize,
+    /// All files of the table.
+    pub files_of_table: usize,
+}
+
 impl Shard {
+    /// What a read would look into now, if the row cache has nothing of it.
+    pub fn sources(&self, command: &ReadCommand<'_>) -> Sources {
+        let engine = self.engine_ref();
+        let Some(table) = engine.tables.get(command.table) else { return Sources::default() };
+        Sources {
+            memtables: table.memtables().filter(|memtable| memtable.may_hold(&command.keys)).count(),
+            files: table.files_that_may_hold(command).count(),
+            files_of_table: table.files.len(),
+        }
+    }
+
     /// [`Shard::read`] to its end, from wherever the data lies, letting others run in between.
     pub async fn read_through(
         &self,

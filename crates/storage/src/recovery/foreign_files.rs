@@ -21,6 +21,8 @@ impl Shard {
     /// Has the manifest name the foreign files of all tables. Every shard does so by itself, and reads its own partitions of them.
     pub(crate) async fn take_in_foreign(&self) -> Result<(), OpenError> {
         let tables: Vec<_> = self.engine().tables.iter().map(|table| table.definition.clone()).collect();
+        // The server's own are in a form of its own, whatever others call theirs.
+        let tables = tables.into_iter().filter(|table| !schema::system_keyspaces::is_system(&table.keyspace));
         for table in tables {
             let folder = self.table_folder(&table);
             for (descriptor, components) in self.foreign_in(&folder).await? {

@@ -409,3 +409,45 @@ fn nothing_is_purged_while_a_shared_file_may_come_back() {
     let is_of_second = |number: &u32| topology::Sharder::new(2).shard_of(token_of(&key_of(*number))) == 1;
     assert_eq!(left, (0..300).filter(is_of_second).collect::<Vec<_>>(), "what was deleted does not come back");
 }
+
+#[test]
+fn an_expired_file_stays_while_a_shared_file_may_come_back() {
+    let folder = Folder::new("compact-shared-expired");
+    let mut setup = Setup::new(&folder, 1);
+    setup.gc_grace_seconds = Some(0);
+    setup.compaction =
+        vec![("class", "TimeWindowCompactionStrategy"), ("expired_sstable_check_frequency_seconds", "0")];
+    with_shard(&setup, async |_, shard| {
+        write_at(&shard, 0..300, 1, &[1; 100]).await;
+        flush(&shard).await;
+    })
+    .expect("the shard opens");
+    let is_of = |shard: u16, number: &u32| topology::Sharder::new(2).shard_of(token_of(&key_of(*number))) == shard;
+    let mut second = setup.boot(2);
+    second.options.compacts = true;
+    with_shards(&second, 2, true, async |runtime, shard| {
+        if runtime.shard().0 == 0 {
+            for number in (0..300).filter(|number| is_of(0, number)) {
+                apply(&shard, &deletion(number, 2)).await;
+            }
+            flush(&shard).await;
+            shard.compact(TABLE).await.expect("they are compacted");
+            // Nothing but tombstones that are long over is left in the one file. Others give the background something to do: expired files come
+            // before it.
+            let compacted = shard.stats().compactions;
+            for round in 0..4 {
+                write_at(&shard, (1_000..1_100).filter(|number| is_of(0, number)), 10 + round, &[1; 100]).await;
+                flush(&shard).await;
+            }
+            until(&runtime, "something is compacted", || shard.stats().compactions > compacted).await;
+        }
+    });
+    let left = with_shard(&setup.boot(3), async |_, shard| read_all_rows(&shard, TABLE).await);
+    let mut left = left.expect("the shard opens");
+    left.retain(|number| *number < 300);
+    assert_eq!(
+        left,
+        (0..300).filter(|number| is_of(1, number)).collect::<Vec<_>>(),
+        "what was deleted does not come back"
+    );
+}

@@ -20,6 +20,8 @@ use topology::{Sharder, Token, token_of};
 
 pub const TABLE: TableId = TableId([1; 16]);
 pub const OTHER: TableId = TableId([2; 16]);
+/// A table of counters, of which a setup must say that it is there.
+pub const COUNTERS: TableId = TableId([3; 16]);
 
 /// A folder that is empty at first and gone at the end.
 pub struct Folder {
@@ -77,7 +79,17 @@ fn table(id: TableId, name: &str) -> Table {
         position: 0,
         order: Order::Asc,
     };
-    let columns = vec![column(0, "key", ColumnKind::PartitionKey), column(1, "value", ColumnKind::Regular)];
+    let of = |ty: CqlType, column: Column| Column { ty, ..column };
+    let columns = match id {
+        COUNTERS => vec![
+            column(0, "key", ColumnKind::PartitionKey),
+            of(CqlType::Counter, column(1, "n", ColumnKind::Regular)),
+            of(CqlType::Counter, column(2, "m", ColumnKind::Regular)),
+            of(CqlType::Counter, column(3, "total", ColumnKind::Static)),
+            of(CqlType::Int, column(4, "c", ColumnKind::Clustering)),
+        ],
+        _ => vec![column(0, "key", ColumnKind::PartitionKey), column(1, "value", ColumnKind::Regular)],
+    };
     Table::new(id, "ks", name, columns, TableOptions::default())
 }
 

@@ -12,7 +12,7 @@ use super::*;
 use crate::plan::terms::Receiver;
 
 /// Whose column the values are for: its name is all that matters.
-fn table() -> schema::Table {
+pub(in crate::plan) fn table() -> schema::Table {
     let context = DdlContext {
         current_keyspace: None,
         new_id: TableId([1; 16]),

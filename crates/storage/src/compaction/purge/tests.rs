@@ -39,7 +39,15 @@ fn rules(table: Table) -> Rules {
 }
 
 fn cell(timestamp: i64) -> CellRef<'static> {
-    CellRef { column: VALUE, timestamp, expiry: None, tombstone: None, path: &[], value: &[0, 0, 0, 7] }
+    CellRef {
+        column: VALUE,
+        timestamp,
+        expiry: None,
+        tombstone: None,
+        path: &[],
+        value: &[0, 0, 0, 7],
+        is_counter: false,
+    }
 }
 
 fn tombstone(timestamp: i64, second: u32) -> CellRef<'static> {

@@ -172,7 +172,15 @@ fn row_of<'w>(words: &mut impl Iterator<Item = &'w str>) -> (Option<Deletion>, V
                 let tombstone = (value == "gone").then_some(1);
                 let value = if tombstone.is_some() { "" } else { value };
                 let timestamp = number(words.next());
-                let cell = CellRef { column, timestamp, expiry: None, tombstone, path: &[], value: value.as_bytes() };
+                let cell = CellRef {
+                    column,
+                    timestamp,
+                    expiry: None,
+                    tombstone,
+                    path: &[],
+                    value: value.as_bytes(),
+                    is_counter: false,
+                };
                 builder.cell(&mut out, &cell);
             }
             other => panic!("`{other}` is nothing that a row has"),

@@ -1,0 +1,351 @@
+//! Conditional statements and batches: within the call where memory has the data and nobody else is at the partition, else as a task
+//! that claims the partition. A partition of another shard is that shard's: it is handed the whole request. See `docs/internals/paxos.md`.
+
+use cluster::coordinator::{Attempt, Failure, ReplicaError, ReplicaPlan, SerialPlace};
+use cql_protocol::request::{Batch, BatchQuery};
+use cql_protocol::{Consistency, FrameHeader, QueryParams, Value, WriteType};
+use schema::{ReplicationStrategy, replication::STRATEGY_PACKAGE};
+use storage::{LogSequence, ReadEnd};
+use topology::ConsistencyLevel;
+
+use super::batch::modification_of;
+use super::now::Call;
+use super::reply::ReplyTo;
+use super::write::seconds;
+use super::{Engine, Session};
+use crate::Outcome;
+use crate::control::{ControlReply, ControlRequest};
+use crate::error::{QueryError, invalid, level};
+use crate::execute::bind::{check_count_in_batch, generate, replaced, with_replaced, with_values};
+use crate::execute::conditional::{CurrentRows, Request};
+use crate::execute::modify::{MUTATION_BYTES_MAX, WriteTime, too_large};
+use crate::plan::{BatchPlan, Binds, Modification, check_one_table};
+
+/// The levels of a conditional statement.
+#[derive(Clone, Copy)]
+struct Levels {
+    /// Of its rounds.
+    serial: ConsistencyLevel,
+    /// Of its commit.
+    commit: ConsistencyLevel,
+}
+
+impl Engine {
+    /// A conditional statement, answered within the call if that can be.
+    pub(super) fn conditional_now(
+        &self,
+        modification: &Modification,
+        values: &[Value<'_>],
+        call: &Call<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<Outcome, QueryError> {
+        let inner = &*self.inner;
+        let generated = generate(&call.plan.generators, values, &inner.clock)?;
+        let binds = Binds { values, generated: &generated, long_texts_checked: false };
+        let mut request = Request::new(&modification.table, false);
+        request.add(modification, binds)?;
+        let levels = levels(call.params, modification, self)?;
+        let (token, key) = request.key();
+        let plan = self.plan_serial(modification, &request, levels)?;
+        if inner.coordinator.serial_place(&plan) != SerialPlace::Here {
+            return Ok(Outcome::MustWait);
+        }
+        let now = inner.clock.wall_micros();
+        let seconds = seconds(now, call.params);
+        let Some(mut attempt) = inner.coordinator.attempt_now(request.table(), token, key, clock_seconds(now)) else {
+            return Ok(Outcome::MustWait);
+        };
+        let mut current = request.reader(seconds);
+        let slices = request.slices();
+        match inner.coordinator.read_now(&plan, &request.command(&slices, seconds), &mut current) {
+            None | Some(ReadEnd::Paused(_)) => return Ok(Outcome::MustWait),
+            Some(ReadEnd::Complete | ReadEnd::Stopped(_)) => current.check_length()?,
+        }
+        let sequence = match request.holds(&current)? {
+            false => {
+                request.write_result(Some(&current), (call.reply.version, call.reply.stream), out);
+                inner.coordinator.seen()
+            }
+            true => {
+                let ballot = inner.clock.ballot(attempt.latest());
+                let time = WriteTime { timestamp: ballot.micros(), seconds };
+                let mutation = request.mutation(0, &current, time)?;
+                let committed = attempt.commit_now(ballot, &[&mutation]);
+                let Some(sequence) = committed.map_err(|error| failed(error.into(), levels, &plan))? else {
+                    return Ok(Outcome::MustWait);
+                };
+                request.write_result(None, (call.reply.version, call.reply.stream), out);
+                sequence
+            }
+        };
+        Ok(self.when_synced(sequence))
+    }
+
+    /// How a reply is to be sent that tells of what the log holds up to `sequence`.
+    #[inline]
+    pub(super) fn when_synced(&self, sequence: LogSequence) -> Outcome {
+        match sequence <= self.synced() {
+            true => Outcome::Ready,
+            false => Outcome::AfterSync(sequence),
+        }
+    }
+
+    /// A conditional statement that must wait.
+    pub(super) async fn conditional(
+        &self,
+        modification: &Modification,
+        binds: Binds<'_>,
+        call: &Call<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), QueryError> {
+        let mut request = Request::new(&modification.table, false);
+        request.add(modification, binds)?;
+        self.run_conditional(modification, &request, call.params, call.reply, out).await
+    }
+
+    /// A BATCH as a statement, of which some statement is conditional.
+    pub(super) async fn conditional_batch(
+        &self,
+        batch: &BatchPlan,
+        binds: Binds<'_>,
+        call: &Call<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), QueryError> {
+        let first = batch.modifications.first().expect("one of them is conditional");
+        let mut request = Request::new(&first.table, true);
+        for modification in &batch.modifications {
+            request.add(modification, binds)?;
+            self.inner.runtime.maybe_yield().await;
+        }
+        self.run_conditional(first, &request, call.params, call.reply, out).await
+    }
+
+    /// A BATCH message, of which some statement is conditional.
+    pub(super) async fn conditional_batch_message(
+        &self,
+        header: &FrameHeader,
+        batch: &Batch<'_>,
+        keyspace: Option<&str>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), QueryError> {
+        let runtime = &self.inner.runtime;
+        let mut statements = Vec::with_capacity(batch.len());
+        for statement in batch.statements() {
+            let prepared = match statement.query {
+                BatchQuery::Prepared(_) => self.batch_prepared(&statement)?,
+                BatchQuery::Text(text) => std::rc::Rc::new(self.plan_unprepared_in_steps(text, keyspace).await?),
+            };
+            let markers = &prepared.plan.markers;
+            check_count_in_batch(markers, statement.values)?;
+            let values = with_values(markers, statement.values, |values| Ok(values.to_vec()))?;
+            self.check_long_texts(markers, &values).await?;
+            let replaced = replaced(&prepared.plan, &values)?;
+            statements.push((prepared, values, replaced));
+            runtime.maybe_yield().await;
+        }
+        let mut modifications = Vec::with_capacity(statements.len());
+        let mut values = Vec::with_capacity(statements.len());
+        let mut generated = Vec::with_capacity(statements.len());
+        for (prepared, given, replaced) in &statements {
+            modifications.push(modification_of(prepared)?);
+            let given = with_replaced(given, replaced);
+            generated.push(generate(&prepared.plan.generators, &given, &self.inner.clock)?);
+            values.push(given);
+            runtime.maybe_yield().await;
+        }
+        check_one_table(&modifications)?;
+        let first = modifications.first().expect("one of them is conditional");
+        let mut request = Request::new(&first.table, true);
+        for ((modification, values), generated) in modifications.iter().zip(&values).zip(&generated) {
+            request.add(modification, Binds { values, generated, long_texts_checked: true })?;
+            runtime.maybe_yield().await;
+        }
+        let reply = ReplyTo::new(header, &batch.params, None);
+        self.run_conditional(first, &request, &batch.params, reply, out).await
+    }
+
+    async fn run_conditional(
+        &self,
+        first: &Modification,
+        request: &Request<'_>,
+        params: &QueryParams<'_>,
+        reply: ReplyTo<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), QueryError> {
+        let inner = &*self.inner;
+        let levels = levels(params, first, self)?;
+        let (token, key) = request.key();
+        let plan = self.plan_serial(first, request, levels)?;
+        match inner.coordinator.serial_place(&plan) {
+            SerialPlace::Here => {}
+            SerialPlace::Shard(shard) => return Err(QueryError::OfShard { shard }),
+            SerialPlace::OtherNodes => return Err(elsewhere()),
+        }
+        let now = inner.clock.wall_micros();
+        let seconds = seconds(now, params);
+        let failed = |error| failed(error, levels, &plan);
+        let attempt = inner.coordinator.attempt(request.table(), token, key, clock_seconds(now)).await;
+        let Some(mut attempt) = attempt.map_err(|error| failed(error.into()))? else {
+            return Err(contention(levels, &plan));
+        };
+        let mut current = request.reader(seconds);
+        let slices = request.slices();
+        let limits = super::read::whole_page_limits();
+        let command = request.command(&slices, seconds);
+        let read = inner.coordinator.read(&plan, request.table(), command, limits, &mut current).await;
+        let (level, required) = (levels.serial, plan.required);
+        let _ = read.map_err(|error| QueryError::Read { error, level, required })?;
+        current.check_length()?;
+        let sequence = match self.holds(request, &current).await? {
+            false => {
+                request.write_result(Some(&current), (reply.version, reply.stream), out);
+                inner.coordinator.seen()
+            }
+            true => {
+                let sequence = self.write(request, &current, &mut attempt, seconds).await?;
+                let sequence = sequence.map_err(|error| failed(error.into()))?;
+                request.write_result(None, (reply.version, reply.stream), out);
+                sequence
+            }
+        };
+        drop(attempt);
+        self.wait_for(sequence).await.map_err(|error| failed(error.into()))
+    }
+
+    /// Waits until what a reply tells of is on the disk.
+    pub(super) async fn wait_for(&self, sequence: LogSequence) -> Result<(), ReplicaError> {
+        let shard = self.inner.coordinator.shard().0;
+        let synced = self.wait_synced(sequence).await;
+        synced.map_err(|reason| ReplicaError::NotSynced { shard, reason })
+    }
+
+    async fn holds(&self, request: &Request<'_>, current: &CurrentRows<'_>) -> Result<bool, QueryError> {
+        if !request.holds_for_static_row(current)? {
+            return Ok(false);
+        }
+        for row in request.rows() {
+            if !request.holds_for_row(row, current)? {
+                return Ok(false);
+            }
+            self.inner.runtime.maybe_yield().await;
+        }
+        Ok(true)
+    }
+
+    async fn write(
+        &self,
+        request: &Request<'_>,
+        current: &CurrentRows<'_>,
+        attempt: &mut Attempt<'_>,
+        seconds: u32,
+    ) -> Result<Result<LogSequence, ReplicaError>, QueryError> {
+        let ballot = self.inner.clock.ballot(attempt.latest());
+        let time = WriteTime { timestamp: ballot.micros(), seconds };
+        let mut mutations = Vec::with_capacity(request.len() + 1);
+        let mut bytes = 0;
+        for index in 0..request.len() {
+            let mutation = request.mutation(index, current, time)?;
+            bytes += mutation.len();
+            if bytes > MUTATION_BYTES_MAX {
+                return Err(too_large());
+            }
+            mutations.push(mutation);
+            self.inner.runtime.maybe_yield().await;
+        }
+        Ok(attempt.commit(ballot, mutations).await)
+    }
+
+    /// The plan of the rounds. That of the commit must be possible too.
+    fn plan_serial<'m>(
+        &self,
+        modification: &'m Modification,
+        request: &Request<'_>,
+        levels: Levels,
+    ) -> Result<ReplicaPlan<'m>, QueryError> {
+        let (token, _) = request.key();
+        let plan = self.inner.coordinator.plan(&modification.replication, token, levels.serial)?;
+        self.inner.coordinator.plan(&modification.replication, token, levels.commit)?;
+        Ok(plan)
+    }
+
+    /// Where a request turned out to be another shard's, has that shard run it.
+    pub(super) async fn or_on_other_shard(
+        &self,
+        outcome: Result<(), QueryError>,
+        session: &Session,
+        (header, body): (&FrameHeader, &[u8]),
+        out: &mut Vec<u8>,
+    ) -> Result<(), QueryError> {
+        let Err(QueryError::OfShard { shard }) = outcome else { return outcome };
+        let keyspace = session.keyspace().map(|keyspace| keyspace.to_string());
+        let request = ControlRequest::Run { header: *header, body: body.to_vec(), keyspace };
+        match self.control().call(shard, request).await {
+            Ok(ControlReply::Frame(frame)) => {
+                out.clear();
+                out.extend_from_slice(&frame);
+                Ok(())
+            }
+            Ok(reply) => panic!("a shard answers a request with a frame, not with {reply:?}"),
+            Err(gone) => Err(QueryError::Server { message: gone.to_string() }),
+        }
+    }
+
+    /// Runs another shard's client's request, which is about a partition of this shard.
+    pub(super) async fn run_for_shard(&self, header: &FrameHeader, body: &[u8], keyspace: Option<&str>) -> Vec<u8> {
+        self.run(&Session::of_other_shard(keyspace), header, body).await
+    }
+}
+
+/// The levels that a request asks for, in the words of Cassandra where they do not fit.
+fn levels(params: &QueryParams<'_>, modification: &Modification, engine: &Engine) -> Result<Levels, QueryError> {
+    let serial = params.serial_consistency.unwrap_or(Consistency::Serial);
+    if !serial.is_serial() {
+        return Err(invalid("Invalid consistency for conditional update. Must be one of SERIAL or LOCAL_SERIAL"));
+    }
+    let commit = params.consistency;
+    if commit.is_serial() {
+        let name = level(commit);
+        return Err(invalid(format!(
+            "{name} is not supported as conditional update commit consistency. Use ANY if you mean \"make sure it is accepted but I don't care how many replicas commit it for non-SERIAL reads\""
+        )));
+    }
+    if commit == Consistency::EachQuorum {
+        check_each_quorum(modification, engine)?;
+    }
+    Ok(Levels { serial: level(serial), commit: level(commit) })
+}
+
+#[cold]
+fn check_each_quorum(modification: &Modification, engine: &Engine) -> Result<(), QueryError> {
+    let catalog = engine.catalog();
+    let keyspace = catalog.schema.keyspace(&modification.table.keyspace);
+    let class = match keyspace.map(|keyspace| keyspace.strategy()) {
+        Some(ReplicationStrategy::Simple { .. }) => "SimpleStrategy",
+        Some(ReplicationStrategy::Local) => "LocalStrategy",
+        Some(ReplicationStrategy::Everywhere) => "EverywhereStrategy",
+        Some(ReplicationStrategy::NetworkTopology { .. }) | None => return Ok(()),
+    };
+    Err(invalid(format!(
+        "consistency level EACH_QUORUM not compatible with replication strategy ({STRATEGY_PACKAGE}{class})"
+    )))
+}
+
+/// What a conditional write that failed is called.
+fn failed(error: Failure, levels: Levels, plan: &ReplicaPlan<'_>) -> QueryError {
+    QueryError::Write { error, level: levels.serial, required: plan.required, write_type: WriteType::Cas }
+}
+
+#[cold]
+fn contention(levels: Levels, plan: &ReplicaPlan<'_>) -> QueryError {
+    QueryError::Contention { level: levels.serial, required: plan.required, is_write: true }
+}
+
+#[cold]
+fn elsewhere() -> QueryError {
+    invalid("Conditional statements are not supported yet on partitions that other nodes have replicas of")
+}
+
+/// The clock's second: what Paxos keeps expires by it, whatever moment a request speaks of.
+pub(super) fn clock_seconds(now_micros: i64) -> u32 {
+    u32::try_from(now_micros / 1_000_000).unwrap_or(u32::MAX)
+}

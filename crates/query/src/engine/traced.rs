@@ -1,0 +1,112 @@
+//! Requests that ask to be traced. They are run as tasks, whatever they are, so that the synchronous way knows nothing of it.
+
+use cluster::coordinator::{Failure, PlannedMutation, ReplicaError};
+use cql_protocol::FrameHeader;
+use cql_protocol::response::insert_tracing_id;
+use mutation::ReadCommand;
+use runtime::ShardId;
+use storage::Ack;
+use topology::ConsistencyLevel;
+
+use super::now::Call;
+use super::reply::replace_by_error;
+use super::{Engine, count};
+use crate::Session;
+use crate::control::{ControlReply, ControlRequest};
+use crate::error::QueryError;
+use crate::trace::{Trace, Traced};
+
+impl Call<'_> {
+    /// Notes a step, if the request is traced.
+    #[inline]
+    pub(super) fn step(&self, activity: impl FnOnce() -> String) {
+        if let Some(trace) = self.trace {
+            trace.step(activity());
+        }
+    }
+}
+
+impl Engine {
+    /// [`Engine::run`] for a request that asks to be traced. The reply has the trace's id, under which `system_traces` has its steps from
+    /// then on.
+    pub async fn run_traced(&self, session: &Session, header: &FrameHeader, body: &[u8]) -> Vec<u8> {
+        let inner = &*self.inner;
+        count(&inner.counters.requests_run);
+        let client = session.client().map(|address| address.ip());
+        let trace = Trace::begin(&inner.runtime, &inner.clock, client);
+        let mut out = Vec::with_capacity(256);
+        if let Err(error) = self.run_request(session, header, body, Some(&trace), &mut out).await {
+            trace.step(format!("Refused: {error}"));
+            replace_by_error(&mut out, 0, header, error);
+        }
+        let traced = trace.finish();
+        insert_tracing_id(&mut out, 0, traced.id);
+        inner.traces.borrow_mut().push(inner.runtime.now(), traced);
+        out
+    }
+
+    /// What this shard keeps of traced requests, or of the one with this id.
+    pub(super) fn traces(&self, id: Option<&[u8]>) -> Vec<Traced> {
+        self.inner.traces.borrow_mut().find(self.inner.runtime.now(), id)
+    }
+
+    /// The same of all shards.
+    pub(super) async fn all_traces(&self, id: Option<&[u8]>) -> Result<Vec<Traced>, QueryError> {
+        let replies = self.on_all_shards(|| ControlRequest::Traces { id: id.map(<[u8]>::to_vec) }).await?;
+        let traces = replies.into_iter().filter_map(|(_, reply)| match reply {
+            ControlReply::Traces(traces) => Some(traces),
+            _ => None,
+        });
+        Ok(traces.flatten().collect())
+    }
+
+    /// Writes, noting what is done where: on this shard the log's record and its sync each for itself.
+    pub(super) async fn write_traced(
+        &self,
+        trace: &Trace<'_>,
+        planned: Vec<PlannedMutation>,
+        level: ConsistencyLevel,
+    ) -> Result<(), Failure> {
+        let coordinator = &self.inner.coordinator;
+        let mut shards: Vec<ShardId> = planned.iter().map(|planned| planned.shard).collect();
+        shards.sort_unstable();
+        shards.dedup();
+        let is_here = shards == [coordinator.shard()] && coordinator.ring().nodes().len() == 1;
+        if is_here {
+            trace.step(format!("Writing {} mutations on this shard", planned.len()));
+            let mutations: Vec<&[u8]> = planned.iter().map(|planned| planned.mutation.as_slice()).collect();
+            if let Some(ack) = coordinator.write_batch_now(&mutations)? {
+                trace.step("Appended to the commit log and merged into the memtable".to_owned());
+                if let Ack::When(sequence) = ack {
+                    let shard = coordinator.shard().0;
+                    let synced = coordinator.storage().wait_synced(sequence).await;
+                    synced.map_err(|reason| ReplicaError::NotSynced { shard, reason })?;
+                    trace.step("The commit log is synced".to_owned());
+                }
+                return Ok(());
+            }
+            trace.step("Waiting for room in the commit log or in memory".to_owned());
+        } else {
+            let shards: Vec<String> = shards.iter().map(|shard| shard.0.to_string()).collect();
+            trace.step(format!("Sending {} mutations to the shards {}", planned.len(), shards.join(", ")));
+        }
+        coordinator.write_batch(planned, level).await?;
+        trace.step("All have written and synced".to_owned());
+        Ok(())
+    }
+
+    /// Notes what a read of one partition reads.
+    pub(super) fn trace_read(&self, trace: &Trace<'_>, shard: ShardId, table: &str, command: &ReadCommand<'_>) {
+        trace.step(format!("Executing single-partition query on {table}"));
+        let coordinator = &self.inner.coordinator;
+        if shard != coordinator.shard() {
+            trace.step(format!("Asking shard {}, which owns the partition", shard.0));
+            return;
+        }
+        let sources = coordinator.storage().sources(command);
+        trace.step(format!(
+            "Merging {} memtables and {} of {} SSTables, or what the row cache has of them",
+            sources.memtables, sources.files, sources.files_of_table
+        ));
+    }
+}

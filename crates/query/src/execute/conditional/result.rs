@@ -1,0 +1,106 @@
+//! The answer to a conditional statement: whether it was applied and, if not, what was there.
+
+use cql_protocol::response::{ColumnSpec, RowsHead, Specs};
+use cql_protocol::{RowsWriter, Version};
+use cql_types::CqlType;
+use mutation::{ClusteringRef, LiveRow, RowRef};
+use schema::{Column, Table};
+
+use super::{CurrentRows, Request};
+use crate::execute::row_source::RowSource;
+use crate::plan::Selected;
+
+/// The result's first column.
+const APPLIED: &str = "[applied]";
+
+impl Request<'_> {
+    /// Appends the whole frame. `refusing` is what was read, if that was not as the conditions ask for.
+    pub(crate) fn write_result(
+        &self,
+        refusing: Option<&CurrentRows<'_>>,
+        (version, stream): (Version, i16),
+        out: &mut Vec<u8>,
+    ) {
+        let ty = CqlType::Boolean;
+        let table = self.table;
+        let applied = [u8::from(refusing.is_none())];
+        let shown = match refusing {
+            Some(current) if current.static_row().is_some() || current.rows().len() > 0 => self.shown_columns(),
+            _ => Vec::new(),
+        };
+        let mut specs = Vec::with_capacity(1 + shown.len());
+        specs.push(spec(table, APPLIED, &ty));
+        specs.extend(shown.iter().map(|column| spec(table, &column.name, &column.ty)));
+        // Columns differ from one answer to the next, so they are always described, and never under an id.
+        let head = RowsHead { columns: Specs::Columns(&specs), new_metadata_id: None };
+        let mut writer = RowsWriter::begin(out, version, stream, &head);
+        match refusing.filter(|_| !shown.is_empty()) {
+            None => {
+                writer.value(out, Some(&applied));
+                writer.end_row();
+            }
+            Some(current) => {
+                let selected: Vec<Selected> =
+                    shown.iter().map(|column| Selected::of_column(column).of_stored(table)).collect();
+                let mut row = |row: Option<(&[u8], &[u8])>| {
+                    writer.value(out, Some(&applied));
+                    self.write_row(current, row, &selected, &mut writer, out);
+                    writer.end_row();
+                };
+                match current.rows().len() {
+                    0 => row(None),
+                    _ => current.rows().for_each(|one| row(Some((one.clustering.as_slice(), one.row.as_slice())))),
+                }
+            }
+        }
+        writer.finish(out, None);
+    }
+
+    /// One row that was read, or the static row alone.
+    fn write_row(
+        &self,
+        current: &CurrentRows<'_>,
+        row: Option<(&[u8], &[u8])>,
+        columns: &[Selected],
+        writer: &mut RowsWriter,
+        out: &mut Vec<u8>,
+    ) {
+        let (_, key) = self.key();
+        let now = current.now_in_seconds();
+        let live =
+            |(clustering, row)| (ClusteringRef::trusted(clustering), LiveRow::new(RowRef::trusted(row), None, now));
+        let mut source = RowSource::new(key, row.map(live), current.cells(current.static_row()));
+        let key_columns = self.table.partition_key().len();
+        let mut made = Vec::new();
+        for selected in columns {
+            let value = match selected {
+                Selected::Elements { column, is_static, shape } => {
+                    made.clear();
+                    let cells = source.cells(*is_static);
+                    cells.assemble(*column, *shape, self.table, &mut made).then_some(made.as_slice())
+                }
+                selected => source.bytes(selected, key_columns),
+            };
+            writer.value(out, value);
+        }
+    }
+
+    /// The columns beside `[applied]`: all where it was asked whether a row exists, else those of the conditions, each once; in a batch with
+    /// the primary key before them, since its rows are to be told apart.
+    fn shown_columns(&self) -> Vec<&Column> {
+        let Some(conditions) = &self.shown else { return self.table.columns().iter().collect() };
+        let key = self.table.columns().iter().filter(|column| self.is_batch && column.kind.is_key());
+        let mut shown: Vec<&Column> = key.collect();
+        for condition in conditions {
+            let Some(column) = self.table.column(&condition.name) else { continue };
+            if !shown.iter().any(|known| known.id == column.id) {
+                shown.push(column);
+            }
+        }
+        shown
+    }
+}
+
+fn spec<'a>(table: &'a Table, name: &'a str, ty: &'a CqlType) -> ColumnSpec<'a> {
+    ColumnSpec { keyspace: &table.keyspace, table: &table.name, name, ty }
+}

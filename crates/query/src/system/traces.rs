@@ -1,0 +1,36 @@
+//! The rows of `system_traces`: what requests did that asked to be traced.
+
+use crate::node::NodeInfo;
+use crate::trace::Traced;
+
+use super::local::STORAGE_PORT;
+use super::rows::Rows;
+use super::value;
+
+pub(super) fn push_session(rows: &mut Rows<'_>, traced: &Traced, node: &NodeInfo) {
+    rows.push([
+        ("session_id", value::uuid(traced.id)),
+        ("client", traced.client.and_then(value::inet)),
+        ("command", value::text("QUERY")),
+        ("coordinator", value::inet(node.listen_address.ip())),
+        ("coordinator_port", value::int(STORAGE_PORT)),
+        ("duration", value::int(traced.duration_micros)),
+        ("parameters", value::text_map(&traced.parameters)),
+        ("request", value::text(traced.request)),
+        ("started_at", value::timestamp(traced.started_at)),
+    ]);
+}
+
+pub(super) fn push_events(rows: &mut Rows<'_>, traced: &Traced, node: &NodeInfo) {
+    for step in &traced.steps {
+        rows.push([
+            ("session_id", value::uuid(traced.id)),
+            ("event_id", value::uuid(step.id)),
+            ("activity", value::text(&step.activity)),
+            ("source", value::inet(node.listen_address.ip())),
+            ("source_elapsed", value::int(step.elapsed_micros)),
+            ("source_port", value::int(STORAGE_PORT)),
+            ("thread", value::text(&format!("shard-{}", traced.shard))),
+        ]);
+    }
+}

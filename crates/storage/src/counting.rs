@@ -1,0 +1,193 @@
+//! From deltas to states: a write to a table of counters says how much is to be added, and what is logged and merged is what that
+//! comes to, so that a replay adds nothing twice. See `docs/internals/counters.md`.
+//!
+//! Between reading what this node has added so far and applying what it has added then, nobody else may change the counters of the
+//! partition: either both are one call, [`Shard::count_now`], or the task has the partition's turn, [`Shard::count`].
+
+mod current;
+mod states;
+mod turns;
+
+use mutation::{CounterId, DecodeError, Item, MutationRef};
+use planted::Bug;
+use schema::TableId;
+
+use crate::counting::current::Current;
+use crate::counting::states::write_state;
+use crate::error::ApplyError;
+use crate::shard::{Ack, Shard};
+use crate::sstable::ReadError;
+use crate::tables::Content;
+
+use turns::Turn;
+pub(crate) use turns::Turns;
+
+/// A mutation of more items than these is counted by a task.
+const ITEMS_NOW_MAX: usize = 32;
+/// So many items are read, counted and applied as one record.
+const ITEMS_AT_ONCE: usize = 128;
+
+/// Why counters were not changed.
+#[derive(Debug, thiserror::Error)]
+pub enum CountError {
+    /// The states could not be applied.
+    #[error(transparent)]
+    Apply(#[from] ApplyError),
+    /// What is there already could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// Too many wait to change the same partition's counters.
+    #[error("too many writes wait for the counters of one partition")]
+    Queue,
+}
+
+impl From<DecodeError> for CountError {
+    fn from(error: DecodeError) -> Self {
+        CountError::Apply(error.into())
+    }
+}
+
+/// Some of a mutation's items, to be counted with others at once.
+struct Piece<'m> {
+    mutation: MutationRef<'m>,
+    /// Whether the partition's deletion belongs to it: the first piece of a mutation.
+    is_first: bool,
+    items: Vec<Item<'m>>,
+}
+
+impl Shard {
+    /// Applies a mutation with deltas of a table of counters within the call; `id` is this node's. `None`: nothing was done, for it must
+    /// be waited for what is there; [`Shard::count`] does.
+    pub fn count_now(&self, id: CounterId, delta: &[u8]) -> Result<Option<Ack>, ApplyError> {
+        let mutation = MutationRef::decode(delta)?;
+        if mutation.item_count() > ITEMS_NOW_MAX || self.turns().is_taken(mutation.table(), mutation.key()) {
+            return Ok(None);
+        }
+        let mut current = Current::of(self, id);
+        let piece = Piece { mutation, is_first: true, items: mutation.items().collect() };
+        if !current.read_now(&piece)? {
+            return Ok(None);
+        }
+        let mut state = Vec::with_capacity(delta.len() + 64);
+        write_state(&piece, id, &mut current, self.runtime().wall_clock_micros(), &mut state)?;
+        match self.apply(&state) {
+            Ok(ack) => Ok(Some(ack)),
+            Err(error) if error.is_busy() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Applies mutations with deltas, waiting for what it takes. What is of up to 128 rows is one record of the log. Gives the states, for
+    /// other replicas.
+    pub async fn count(&self, id: CounterId, deltas: &[Vec<u8>]) -> Result<(Ack, Vec<Vec<u8>>), CountError> {
+        let mut mutations = Vec::with_capacity(deltas.len());
+        for delta in deltas {
+            mutations.push(MutationRef::decode(delta)?);
+            self.runtime().maybe_yield().await;
+        }
+        let _turns = self.take_turns(&mutations).await?;
+        let (mut ack, mut states) = (Ack::Now, Vec::new());
+        for pieces in rounds(&mutations) {
+            match self.count_pieces(id, &pieces, &mut states).await? {
+                Ack::Now => {}
+                later => ack = later,
+            }
+            self.runtime().maybe_yield().await;
+        }
+        Ok((ack, states))
+    }
+
+    /// The turns of all partitions, taken in one order by all.
+    async fn take_turns(&self, mutations: &[MutationRef<'_>]) -> Result<Vec<Turn>, CountError> {
+        let mut partitions: Vec<(TableId, &[u8])> = mutations.iter().map(|one| (one.table(), one.key())).collect();
+        partitions.sort_unstable();
+        partitions.dedup();
+        let mut turns = Vec::with_capacity(partitions.len());
+        if self.planted().is(Bug::TurnsIgnored) {
+            return Ok(turns);
+        }
+        for (table, key) in partitions {
+            turns.push(self.turns().take(table, key).await.ok_or(CountError::Queue)?);
+        }
+        Ok(turns)
+    }
+
+    async fn count_pieces(
+        &self,
+        id: CounterId,
+        pieces: &[Piece<'_>],
+        states: &mut Vec<Vec<u8>>,
+    ) -> Result<Ack, CountError> {
+        let mut waiting = self.waiting();
+        loop {
+            let contents = self.contents(pieces)?;
+            let mut current = Current::of(self, id);
+            for piece in pieces {
+                if !current.read_now(piece)? {
+                    stdx::sometimes!("counter read from files");
+                    current.read_through(piece).await?;
+                }
+            }
+            // Truncated meanwhile: what was read is not there any more.
+            if self.contents(pieces)? != contents {
+                continue;
+            }
+            let now = self.runtime().wall_clock_micros();
+            let mut written = Vec::with_capacity(pieces.len());
+            for piece in pieces {
+                let mut state = Vec::new();
+                write_state(piece, id, &mut current, now, &mut state)?;
+                written.push(state);
+            }
+            let slices: Vec<&[u8]> = written.iter().map(Vec::as_slice).collect();
+            let applied = match slices.as_slice() {
+                [one] => self.apply(one),
+                several => self.apply_batch(several),
+            };
+            match applied {
+                Ok(ack) => {
+                    states.append(&mut written);
+                    return Ok(ack);
+                }
+                // By the time that there is room, what was read may be old.
+                Err(error) => waiting.after(error).await?,
+            }
+        }
+    }
+
+    /// Which contents the pieces' tables have.
+    fn contents(&self, pieces: &[Piece<'_>]) -> Result<Vec<Content>, ApplyError> {
+        let engine = self.engine_ref();
+        let content = |piece: &Piece<'_>| {
+            let table = piece.mutation.table();
+            engine.tables.get(table).map(|table| table.content).ok_or(ApplyError::UnknownTable(table))
+        };
+        pieces.iter().map(content).collect()
+    }
+}
+
+/// The mutations' items in rounds that are counted one after the other.
+fn rounds<'m>(mutations: &[MutationRef<'m>]) -> Vec<Vec<Piece<'m>>> {
+    let (mut rounds, mut round, mut count) = (Vec::new(), Vec::new(), 0);
+    for mutation in mutations {
+        let mut items = mutation.items();
+        let mut is_first = true;
+        loop {
+            let some: Vec<Item<'m>> = items.by_ref().take(ITEMS_AT_ONCE - count).collect();
+            if some.is_empty() && !is_first {
+                break;
+            }
+            count += some.len().max(1);
+            round.push(Piece { mutation: *mutation, is_first, items: some });
+            is_first = false;
+            if count >= ITEMS_AT_ONCE {
+                rounds.push(std::mem::take(&mut round));
+                count = 0;
+            }
+        }
+    }
+    if !round.is_empty() {
+        rounds.push(round);
+    }
+    rounds
+}
