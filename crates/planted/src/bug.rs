@@ -86,6 +86,8 @@ bugs! {
         "A truncation position of one shard is held against records of another.";
     TruncationIgnored, "truncation-ignored", Storage,
         "Replay applies what was truncated.";
+    OpenTruncationCovered, "open-truncation-covered", Storage,
+        "A flush has the log forget what a truncation took from memory, before the truncation is durable.";
     RetiredBeforeSynced, "retired-before-synced", Storage,
         "Segments of the old shard count go before their records are on the disk anew.";
     DurabilityOfToday, "durability-of-today", Storage,

@@ -522,6 +522,9 @@ impl Shard {
     pub async fn truncation_is_durable(&self, table: TableId, position: ReplayPosition, at: &str) {
         self.inner.log.truncated(table, position);
         self.durable_truncations().insert(table, position);
+        if let Some(table) = self.engine().tables.get_mut(table) {
+            table.is_truncation_open = false;
+        }
         self.discard_truncated(table, position, at).await;
     }
 

@@ -86,6 +86,8 @@ pub struct TableState {
     files_version: u64,
     /// Whether its writes go through the log.
     pub is_durable: bool,
+    /// Whether it was truncated and that is not durable yet: a crash would bring back what it held, all of it.
+    pub is_truncation_open: bool,
     /// The group of the log it was noted in last.
     pub mark: u64,
     /// Which content of it this is.
@@ -260,6 +262,7 @@ impl Tables {
                         // A table under the id of one that was dropped goes on nowhere near it.
                         files_version: self.made << 32,
                         is_durable,
+                        is_truncation_open: false,
                         mark: 0,
                         content,
                         marks: Marks::new(content.table, table.options.caches_rows()),
@@ -287,10 +290,11 @@ impl Tables {
         true
     }
 
-    /// Empties a table.
+    /// Empties a table. Whoever makes that durable says so by `is_truncation_open`.
     pub fn truncate(&mut self, id: TableId, pool: &mut ChunkPool) {
         let Some(table) = self.get_mut(id) else { return };
         table.content.truncations += 1;
+        table.is_truncation_open = true;
         let frozen = table.forget(pool);
         self.orphan(frozen, pool);
     }

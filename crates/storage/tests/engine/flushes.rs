@@ -334,6 +334,40 @@ fn a_start_takes_away_what_was_truncated() {
     }
 }
 
+/// A power cut comes between the truncation and its record: all is back as it was written last, and not what files had of it only.
+#[test]
+fn a_flush_behind_an_open_truncation_leaves_the_log_what_memory_had() {
+    let folder = Folder::new("flush-truncate-open");
+    let setup = Setup::new(&folder, 1);
+    with_shard(&setup, async |_, shard| {
+        for timestamp in [1, 2] {
+            for number in 0..20 {
+                apply(&shard, &mutation(TABLE, number, timestamp, &[timestamp as u8])).await;
+            }
+            if timestamp == 1 {
+                shard.flush(TABLE).await.expect("it is flushed");
+            }
+        }
+        shard.drain().await.expect("the disk works");
+        shard.truncate(TABLE);
+        for numbers in [500..520, 520..540] {
+            write_rows(&shard, TABLE, numbers, b"v").await;
+            shard.flush(TABLE).await.expect("it is flushed");
+        }
+    })
+    .expect("the shard opens");
+    let values = with_shard(&setup.boot(2), async |_, shard| {
+        let mut all = Values::default();
+        let read = shard.read_through(&ReadCommand::all(TABLE, 1), &mut all).await;
+        assert_eq!(read.expect("the files can be read"), ReadDone::Complete);
+        all.values.sort();
+        all.values
+    });
+    let rewritten = (0..20).map(|number| (number, vec![2]));
+    let expected: Vec<_> = rewritten.chain((500..540).map(|number| (number, b"v".to_vec()))).collect();
+    assert_eq!(values.expect("the shard opens"), expected);
+}
+
 #[test]
 fn the_files_of_dropped_tables_go() {
     let folder = Folder::new("flush-drop");
