@@ -145,7 +145,7 @@ impl Evaluator<'_, '_> {
 
 /// Appends a value as JSON. An empty one is an empty string, whatever its type.
 pub(crate) fn write_json(ty: &cql_types::CqlType, value: &[u8], out: &mut Vec<u8>) {
-    match value.is_empty() {
+    match value.is_empty() && *ty != cql_types::CqlType::Blob {
         true => out.extend_from_slice(b"\"\""),
         false => cql_types::json::to_json(ty, value, out),
     }

@@ -2,7 +2,7 @@
 
 use cql_protocol::Value;
 use cql_types::comparable::DECIMAL_BYTES_MAX;
-use schema::{Column, ColumnKind, Table};
+use schema::{Column, Table};
 use stdx::Reader;
 
 use crate::error::{QueryError, invalid};
@@ -163,7 +163,8 @@ fn check_count(list: Option<&[u8]>) -> Result<(), QueryError> {
     }
 }
 
-/// Sorts values by the column's order and drops repetitions. What is compared is made once for each value.
+/// Sorts values by the column's order and drops repetitions. Of values that are equal, such as 1.0 and 1.00, the first one stays, in the
+/// partition key too, though there they name two partitions: so does Cassandra. What is compared is made once for each value.
 fn sort_unique(values: &mut Vec<Vec<u8>>, column: &Column) {
     let form = |value: &[u8]| {
         let mut form = Vec::with_capacity(value.len() + 8);
@@ -171,12 +172,8 @@ fn sort_unique(values: &mut Vec<Vec<u8>>, column: &Column) {
         form
     };
     let mut formed: Vec<(Vec<u8>, Vec<u8>)> = values.drain(..).map(|value| (form(&value), value)).collect();
-    formed.sort_unstable();
-    match column.kind {
-        // Values that are equal, such as 1.0 and 1.00, name one row. Keys of partitions are told apart by their bytes.
-        ColumnKind::Clustering => formed.dedup_by(|a, b| a.0 == b.0),
-        _ => formed.dedup(),
-    }
+    formed.sort_by(|a, b| a.0.cmp(&b.0));
+    formed.dedup_by(|a, b| a.0 == b.0);
     values.extend(formed.into_iter().map(|(_, value)| value));
 }
 

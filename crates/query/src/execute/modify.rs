@@ -132,10 +132,11 @@ impl Modification {
             Target::Partition => mutation.partition_deletion(time.deletion()),
             Target::StaticRow => self.encode_static(binds, time, lists.of_static(), &mut mutation)?,
             Target::Rows(choices) => {
-                if !self.statics.is_empty() {
+                let rows = self.combinations(choices, binds)?;
+                // Where IN names no row, nothing of the partition is written either.
+                if !self.statics.is_empty() && !rows.is_empty() {
                     self.encode_static(binds, time, lists.of_static(), &mut mutation)?;
                 }
-                let rows = self.combinations(choices, binds)?;
                 let row_bytes = self.regulars.iter().try_fold(0usize, |bytes, assignment| {
                     let value = assignment.operand.value(binds)?.bytes().map_or(0, <[u8]>::len);
                     Ok::<_, QueryError>(bytes.saturating_add(value))

@@ -83,7 +83,8 @@ fn target(
     if !restrictions.has_clustering() && regulars.is_empty() {
         return Ok(Target::Partition);
     }
-    let rows = restrictions.take_rows(table, false)?;
+    restrictions.check_prefix(table)?;
+    let rows = restrictions.take_rows();
     let width: usize = rows.choices.iter().map(ClusteringChoice::width).sum();
     let is_whole = width == table.clustering().len() && rows.start.is_none() && rows.end.is_none();
     if is_whole {

@@ -55,6 +55,14 @@ impl SliceEnd {
 }
 
 impl InList {
+    /// Whether it may be several values, or none: one that is written out counts as one.
+    pub(crate) fn may_be_many(&self) -> bool {
+        match self {
+            InList::Operands(operands) => operands.len() != 1,
+            InList::Marker(_) => true,
+        }
+    }
+
     /// About what it takes in memory.
     pub(crate) fn bytes(&self) -> usize {
         match self {
@@ -70,12 +78,16 @@ impl KeyChoice {
         matches!(self, KeyChoice::One(_))
     }
 
-    /// Whether it may be several values.
+    /// Whether it is no value: `IN ()`.
+    pub(crate) fn is_none(&self) -> bool {
+        matches!(self, KeyChoice::In(InList::Operands(operands)) if operands.is_empty())
+    }
+
+    /// Whether it may be several values, or none: all but one.
     pub(crate) fn may_be_many(&self) -> bool {
         match self {
             KeyChoice::One(_) => false,
-            KeyChoice::In(InList::Operands(operands)) => operands.len() > 1,
-            KeyChoice::In(InList::Marker(_)) => true,
+            KeyChoice::In(list) => list.may_be_many(),
         }
     }
 

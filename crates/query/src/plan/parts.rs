@@ -7,7 +7,7 @@ use schema::{Column, ColumnKind, Table};
 use super::expression::Expression;
 use super::selectors::{ResultColumn, Selectors};
 use super::terms::Receiver;
-use super::{Part, PartOf, Selected, Step};
+use super::{Part, PartOf, Selected, Step, shown};
 use crate::error::{QueryError, invalid};
 
 /// A value or a part of one.
@@ -64,7 +64,7 @@ impl<'p> Selectors<'p> {
         };
         if column.kind.is_key() {
             let name = &column.name;
-            return Err(invalid(format!("Cannot use selection function {function} on PRIMARY KEY part {name}")));
+            self.refuse(invalid(format!("Cannot use selection function {function} on PRIMARY KEY part {name}")));
         }
         let name = format!("{function}({})", reached.name);
         let one = if what == PartOf::Ttl { CqlType::Int } else { CqlType::Bigint };
@@ -109,7 +109,7 @@ impl<'p> Selectors<'p> {
             SelectorExpression::Element { of, key } => {
                 let mut reached = self.reach(of)?;
                 let part = part_of_collection(&reached, table, "element", "Element")?;
-                let name = format!("{}[{}]", reached.name, shown(key));
+                let name = format!("{}[{}]", reached.name, shown::term(key));
                 let key = self.markers.operand(key, &part)?;
                 let ty = match &reached.ty {
                     CqlType::Map { value, .. } => (**value).clone(),
@@ -123,7 +123,7 @@ impl<'p> Selectors<'p> {
             SelectorExpression::Slice { of, from, to } => {
                 let mut reached = self.reach(of)?;
                 let part = part_of_collection(&reached, table, "slice", "Slice")?;
-                let end = |end: &Option<Term>| end.as_ref().map_or(String::new(), shown);
+                let end = |end: &Option<Term>| end.as_ref().map_or(String::new(), shown::term);
                 let name = format!("{}[{}..{}]", reached.name, end(from), end(to));
                 let mut operand =
                     |end: &Option<Term>| end.as_ref().map(|term| self.markers.operand(term, &part)).transpose();
@@ -168,12 +168,4 @@ fn part_of_collection(reached: &Reached<'_>, table: &Table, what: &str, named: &
         ty => return Err(invalid(format!("Invalid {what} selection: {name} is of type {ty} is not a collection"))),
     };
     Ok(Receiver::new(table, format!("{part}({name})"), (**ty).clone()))
-}
-
-/// A term as it stands in the name of a result's column: there a marker has no name.
-fn shown(term: &Term) -> String {
-    match term {
-        Term::Marker(_) => "?".to_owned(),
-        term => term.to_string(),
-    }
 }

@@ -71,7 +71,7 @@ fn finish(action: Action, mut markers: Markers, is_qualified: bool) -> Result<Pl
         Action::SelectVirtual(select) => key_markers(&[&select.system_key]),
         Action::Select(select) => match &select.keys {
             super::Keys::Choices(choices) => key_markers(&[choices]),
-            super::Keys::Tokens { .. } => Vec::new(),
+            super::Keys::Tokens { .. } => filtered_key_markers(select),
         },
         Action::Batch(batch) => batch_key_markers(batch),
         Action::Other(_) => Vec::new(),
@@ -115,6 +115,24 @@ fn key_markers(keys: &[&[super::KeyChoice]]) -> Vec<u16> {
     };
     let last = |column: usize| keys.iter().filter_map(|key| marker_of(&key[column])).max();
     (0..columns).map(last).collect::<Option<Vec<u16>>>().unwrap_or_default()
+}
+
+/// The same of a SELECT that looks at the key row by row: slices count too, conditions on elements do not.
+fn filtered_key_markers(select: &super::Select) -> Vec<u16> {
+    use super::Comparison::{Contains, ContainsKey, Entry};
+    let is_of_element = |filter: &super::Filter| matches!(filter.comparison, Contains | ContainsKey | Entry);
+    let marker_of = |filter: &super::Filter| match &filter.operands {
+        super::InList::Operands(operands) => operands.iter().filter_map(Operand::marker).max(),
+        super::InList::Marker(_) => None,
+    };
+    let last = |column: u16| {
+        let is_it = |filter: &&super::Filter| filter.column == super::Selected::PartitionKey(column);
+        let filters = select.filters.iter().filter(is_it).filter(|filter| !is_of_element(filter));
+        filters.filter_map(marker_of).max()
+    };
+    let columns = 0u16..;
+    let columns = columns.zip(select.table.partition_key()).map(|(column, _)| column);
+    columns.map(last).collect::<Option<Vec<u16>>>().unwrap_or_default()
 }
 
 /// As for one statement, if all are about one table. A marker for the batch's own timestamp belongs to no table, and then

@@ -158,6 +158,11 @@ impl Restrictions {
         self.key.iter().all(Option::is_none)
     }
 
+    /// Whether a column of the partition key may have several values, or none.
+    pub(super) fn has_key_in(&self) -> bool {
+        self.key.iter().any(|restriction| matches!(restriction, Some(Restriction::In(list)) if list.may_be_many()))
+    }
+
     /// Whether the key is said in full, by `=` and IN.
     pub(super) fn has_whole_key(&self) -> bool {
         self.key.iter().all(|restriction| matches!(restriction, Some(Restriction::Equal(_) | Restriction::In(_))))

@@ -9,12 +9,13 @@ use schema::{Column, ColumnKind, Table, UserTypes, system_keyspaces};
 
 use super::planner::PlanContext;
 use super::restrictions::{Restrictions, StatementKind};
-use super::selectors::{ResultColumn, Selectors, names_only_statics};
+use super::selectors::{ResultColumn, Selectors};
 use super::terms::{Markers, Receiver, undefined_column};
 use super::{
     Action, Aggregate, Expression, GroupKey, Groups, JsonColumn, KeyChoice, Keys, Order, Output, ResultColumns, Select,
     Selected, groups,
 };
+use crate::catalog::Found;
 use crate::error::{QueryError, invalid};
 
 /// What Cassandra says where rows would have to be looked at to be left out.
@@ -29,31 +30,25 @@ pub(super) fn plan(
     let table = &found.table;
     let none = UserTypes::new();
     let keyspace = context.catalog.schema.keyspace(&table.keyspace);
-    let mut selectors = Selectors {
-        table,
-        markers: &mut *markers,
-        types: keyspace.map_or(&none, |keyspace| &keyspace.types),
-        is_stored: !found.is_system,
-        parts: Vec::new(),
-        aggregates: Vec::new(),
-        used: Vec::new(),
-    };
+    let types = keyspace.map_or(&none, |keyspace| &keyspace.types);
+    let names_statics = names_only_statics(&select.selection, &found, types)?;
+    for ordering in &select.order_by {
+        table.column(&ordering.column).ok_or_else(|| undefined_column(&ordering.column, table))?;
+    }
+    // Tables that are views of the node's state never ask for ALLOW FILTERING.
+    let allow_filtering = select.allow_filtering || system_keyspaces::is_virtual(&table.keyspace);
+    let restrictions = Restrictions::new(&select.relations, table, StatementKind::Select, select.allow_filtering, markers)?;
+    check_relations(&restrictions, table, names_statics, allow_filtering)?;
+    let mut selectors = Selectors::new(&found, types, &mut *markers);
     let selection = selectors.all(&select.selection)?;
-    let restrictions =
-        Restrictions::new(&select.relations, table, StatementKind::Select, select.allow_filtering, selectors.markers)?;
-    if select.selection != Selection::All && names_only_statics(&selectors.used) {
-        restrictions.check_no_clustering(StatementKind::Select)?;
-    }
-    // Conditions on rows, or on a part of the key, need it whatever the order is. Tables that are views of the node's state never ask for it.
-    let is_keyless = !restrictions.has_whole_key() && !restrictions.has_no_key();
-    if !found.is_system && !select.allow_filtering && (is_keyless || restrictions.has_others()) {
-        return Err(invalid(NEEDS_FILTERING));
-    }
     if select.distinct {
         if select.per_partition_limit.is_some() {
             return Err(invalid("PER PARTITION LIMIT is not allowed with SELECT DISTINCT queries"));
         }
-        check_distinct(&selectors.used, &restrictions, table)?;
+        // Rows of several partitions are put in order by columns that are read for that.
+        let ordering = if restrictions.has_key_in() { select.order_by.as_slice() } else { &[] };
+        let ordering = ordering.iter().filter_map(|ordering| table.column(&ordering.column));
+        check_distinct(&selectors.used.iter().copied().chain(ordering).collect::<Vec<_>>(), &restrictions, table)?;
     }
     let by = match select.group_by.is_empty() {
         true => None,
@@ -107,8 +102,6 @@ pub(super) fn plan(
         per_partition_limit,
     };
     if found.is_system {
-        // Tables that are views of the node's state never ask for ALLOW FILTERING.
-        let allow_filtering = select.allow_filtering || system_keyspaces::is_virtual(&table.keyspace);
         // Worked out as for a stored table, for what that refuses and for its key; then its conditions are looked at.
         let markers = &mut Markers::default();
         let same = Restrictions::new(&select.relations, table, StatementKind::Select, allow_filtering, markers)?;
@@ -128,7 +121,8 @@ pub(super) fn plan(
 /// What the rows of several partitions are put in order by: ORDER BY's columns, which each partition's rows are in the order of.
 fn sort(select: &SelectStatement, plan: &Select) -> Vec<(u16, bool)> {
     let Keys::Choices(choices) = &plan.keys else { return Vec::new() };
-    if !choices.iter().any(KeyChoice::may_be_many) || plan.output.is_one_group() {
+    let has_several = choices.iter().any(KeyChoice::may_be_many) && !choices.iter().any(KeyChoice::is_none);
+    if !has_several || plan.output.is_one_group() {
         return Vec::new();
     }
     let column = |ordering: &cql_syntax::OrderBy| {
@@ -137,30 +131,55 @@ fn sort(select: &SelectStatement, plan: &Select) -> Vec<(u16, bool)> {
     select.order_by.iter().filter_map(column).collect()
 }
 
+/// Whether static columns are all that is asked for beside the partition key. Only of a table that has some are the selectors looked at here, and
+/// so are refused before WHERE is, as in Cassandra.
+fn names_only_statics(selection: &Selection, found: &Found, types: &UserTypes) -> Result<bool, QueryError> {
+    if found.table.statics().is_empty() {
+        return Ok(false);
+    }
+    let mut markers = Markers::default();
+    let mut selectors = Selectors::new(found, types, &mut markers);
+    let is_of_rows = |kind| matches!(kind, ColumnKind::Clustering | ColumnKind::Regular);
+    Ok(selectors.names(selection, |kind| kind == ColumnKind::Static)? && !selectors.names(selection, is_of_rows)?)
+}
+
+/// What WHERE alone is refused for, in Cassandra's order: what needs ALLOW FILTERING does, whatever the order of rows is.
+fn check_relations(
+    restrictions: &Restrictions,
+    table: &Table,
+    names_statics: bool,
+    allow_filtering: bool,
+) -> Result<(), QueryError> {
+    if !allow_filtering && !restrictions.has_whole_key() && !restrictions.has_no_key() {
+        return Err(invalid(NEEDS_FILTERING));
+    }
+    if names_statics {
+        restrictions.check_no_clustering(StatementKind::Select)?;
+    }
+    if !allow_filtering {
+        restrictions.check_prefix(table)?;
+        if restrictions.has_others() {
+            return Err(invalid(NEEDS_FILTERING));
+        }
+    }
+    Ok(())
+}
+
 /// Turns WHERE into keys, slices and filters.
 fn restrict(plan: &mut Select, mut restrictions: Restrictions, allow_filtering: bool) -> Result<(), QueryError> {
     let table = plan.table.clone();
     let tokens = restrictions.take_token().map(|range| Keys::Tokens { start: range.start, end: range.end });
-    if let Some(tokens) = tokens {
-        if restrictions.has_whole_key() {
-            plan.keys = Keys::Choices(restrictions.take_keys());
-            plan.key_tokens = Some(tokens);
-        } else if restrictions.has_no_key() || allow_filtering {
-            plan.keys = tokens;
-        } else {
-            return Err(invalid(NEEDS_FILTERING));
-        }
-    } else if restrictions.has_whole_key() {
+    if restrictions.has_whole_key() {
         plan.keys = Keys::Choices(restrictions.take_keys());
-    } else if !restrictions.has_no_key() && !allow_filtering {
-        return Err(invalid(NEEDS_FILTERING));
+        plan.key_tokens = tokens;
+    } else if let Some(tokens) = tokens {
+        plan.keys = tokens;
     }
-    let has_clustering = restrictions.has_clustering();
-    let rows = restrictions.take_rows(&table, allow_filtering)?;
     let is_scan = matches!(plan.keys, Keys::Tokens { .. });
-    if !allow_filtering && (restrictions.has_others() || (is_scan && has_clustering)) {
+    if is_scan && restrictions.has_clustering() && !allow_filtering {
         return Err(invalid(NEEDS_FILTERING));
     }
+    let rows = restrictions.take_rows();
     plan.clustering = rows.choices;
     plan.slice_start = rows.start;
     plan.slice_end = rows.end;

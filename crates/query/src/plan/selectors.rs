@@ -11,7 +11,8 @@ use schema::{Column, ColumnKind, Table, UserTypes};
 
 use super::expression::{Aggregate, Expression};
 use super::terms::{Markers, Receiver, undefined_column, unknown_function};
-use super::{Part, PartOf, Selected, calls, token_type};
+use super::{Part, PartOf, Selected, calls, shown, token_type};
+use crate::catalog::Found;
 use crate::error::{QueryError, invalid};
 
 /// One column of the result.
@@ -33,6 +34,8 @@ pub(super) struct Selectors<'p> {
     pub(super) aggregates: Vec<Aggregate>,
     /// The table's columns that were named, in order.
     pub(super) used: Vec<&'p Column>,
+    /// What a selector is refused for once all its calls are known.
+    refused: Option<QueryError>,
 }
 
 /// A selector that waits for a type, or has one.
@@ -50,6 +53,19 @@ enum Draft<'s> {
 }
 
 impl<'p> Selectors<'p> {
+    pub(super) fn new(found: &'p Found, types: &'p UserTypes, markers: &'p mut Markers) -> Self {
+        Selectors {
+            table: &found.table,
+            markers,
+            types,
+            is_stored: !found.is_system,
+            parts: Vec::new(),
+            aggregates: Vec::new(),
+            used: Vec::new(),
+            refused: None,
+        }
+    }
+
     pub(super) fn all(&mut self, selection: &Selection) -> Result<Vec<ResultColumn>, QueryError> {
         match selection {
             Selection::All => {
@@ -61,18 +77,42 @@ impl<'p> Selectors<'p> {
     }
 
     fn one(&mut self, selector: &Selector) -> Result<ResultColumn, QueryError> {
-        let draft = self.draft(&selector.expression)?;
-        let mut column = self.settle(draft, None)?;
+        let mut column = self.call(&selector.expression)?;
         if let Some(alias) = &selector.alias {
             column.name.clone_from(alias);
         }
         Ok(column)
     }
 
-    /// A call of GROUP BY.
+    /// A whole selector, or a call of GROUP BY.
     pub(super) fn call(&mut self, expression: &SelectorExpression) -> Result<ResultColumn, QueryError> {
         let draft = self.draft(expression)?;
-        self.settle(draft, None)
+        match self.refused.take() {
+            Some(error) => Err(error),
+            None => self.settle(draft, None),
+        }
+    }
+
+    /// Keeps what the selector is refused for, unless calls around this part of it are refused: those come first.
+    pub(super) fn refuse(&mut self, error: QueryError) {
+        self.refused.get_or_insert(error);
+    }
+
+    /// Whether any of the selectors names a column of such a kind. What is behind the first that does is not looked at.
+    pub(super) fn names(
+        &mut self,
+        selection: &Selection,
+        is_meant: impl Fn(ColumnKind) -> bool,
+    ) -> Result<bool, QueryError> {
+        let Selection::List(selectors) = selection else { return Ok(false) };
+        for selector in selectors {
+            self.used.clear();
+            self.draft(&selector.expression)?;
+            if self.used.iter().any(|column| is_meant(column.kind)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The column of that name.
@@ -188,7 +228,7 @@ impl<'p> Selectors<'p> {
         if functions::is_aggregate(keyspace, name) {
             let call = functions::resolve_aggregate(name, &known).map_err(|error| refused(&error, &drafts))?;
             if self.aggregates.len() > before {
-                return Err(invalid("aggregate functions cannot be used as arguments of aggregate functions"));
+                self.refuse(invalid("aggregate functions cannot be used as arguments of aggregate functions"));
             }
             let types = call.arguments().to_vec();
             let (settled, names) = self.settle_all(drafts, &types)?;
@@ -251,7 +291,15 @@ impl<'p> Selectors<'p> {
         }
         // The refusal names the first column that is selected, as Cassandra's does.
         let named = self.used.first().map_or(&from.name, |column| &column.name);
-        let call = functions::cast(&from.ty, &to).map_err(|error| invalid(error.message(&|_| named.clone())))?;
+        let call = match functions::cast(&from.ty, &to) {
+            Ok(call) => call,
+            Err(error) => {
+                let error = invalid(error.message(&|_| named.clone()));
+                self.refuse(error);
+                let name = format!("cast({} as {to})", from.name);
+                return Ok(ResultColumn { name, ty: to, expression: from.expression });
+            }
+        };
         let name = call.column_name(&[&from.name]);
         Ok(ResultColumn { name, ty: to, expression: Expression::Call { call, arguments: vec![from.expression] } })
     }
@@ -373,7 +421,7 @@ impl Draft<'_> {
         let all = |drafts: &[Draft<'_>]| drafts.iter().map(Draft::name).collect::<Vec<_>>().join(", ");
         match self {
             Draft::Typed(column) => column.name.clone(),
-            Draft::Literal(literal) => literal.to_string(),
+            Draft::Literal(literal) => shown::literal(literal),
             Draft::Marker(_) => "?".to_owned(),
             Draft::Null => "NULL".to_owned(),
             Draft::List(items) => format!("[{}]", all(items)),
@@ -475,10 +523,4 @@ impl Untyped for Draft<'_> {
             _ => None,
         }
     }
-}
-
-/// Whether static columns are all that is asked for beside the partition key.
-pub(super) fn names_only_statics(used: &[&Column]) -> bool {
-    used.iter().any(|column| column.kind == ColumnKind::Static)
-        && used.iter().all(|column| matches!(column.kind, ColumnKind::Static | ColumnKind::PartitionKey))
 }

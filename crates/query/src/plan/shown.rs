@@ -3,6 +3,7 @@
 //! The printer of `cql-syntax` is no help here: what it prints must be read as the same tree again.
 
 use cql_syntax::{Operator, Term};
+use cql_types::{Literal, LiteralKind};
 
 use super::calls;
 
@@ -10,7 +11,7 @@ use super::calls;
 pub(super) fn term(shown: &Term) -> String {
     match shown {
         Term::Null => "NULL".to_owned(),
-        Term::Literal(literal) => literal.to_string(),
+        Term::Literal(constant) => literal(constant),
         Term::Marker(_) => "?".to_owned(),
         Term::Function { keyspace, name, arguments } => {
             let quoted = cql_syntax::quote_identifier;
@@ -38,6 +39,14 @@ pub(super) fn term(shown: &Term) -> String {
             let fields = fields.iter().map(|(name, value)| format!("{name}: {}", term(value)));
             format!("{{{}}}", fields.collect::<Vec<_>>().join(", "))
         }
+    }
+}
+
+/// A constant: a quote inside of a text is not doubled.
+pub(super) fn literal(constant: &Literal) -> String {
+    match constant.kind {
+        LiteralKind::String => format!("'{}'", constant.text),
+        _ => constant.text.clone(),
     }
 }
 

@@ -19,8 +19,7 @@ pub struct Writer<'r> {
     /// The values of its markers, as `@bind` takes them.
     binds: Vec<String>,
     is_bound: bool,
-    /// Whether statements of this course say timestamps. Then INSERT says no TTL: of a row whose mark has expired the real server
-    /// passes over what is older than the mark and not selected (COMPAT.md).
+    /// Whether statements of this course say timestamps.
     pub has_timestamps: bool,
     /// Whether statements of this course have IF. Then none says a timestamp or a TTL, and none asks for them: a conditional write has
     /// the server's time.

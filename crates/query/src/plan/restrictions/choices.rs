@@ -50,9 +50,9 @@ impl Restrictions {
         self.key.into_iter().flatten().map(choice).collect()
     }
 
-    /// What is said about rows as a prefix and a slice behind it. What cannot be said so stays, to be filtered; that takes
-    /// ALLOW FILTERING, and the sentence without it names the first column that stands in the way.
-    pub(in crate::plan) fn take_rows(&mut self, table: &Table, filtering: bool) -> Result<RowChoices, QueryError> {
+    /// What is said about rows as a prefix and a slice behind it. What cannot be said so stays, to be filtered; without ALLOW FILTERING
+    /// [`Restrictions::check_prefix`] refuses it.
+    pub(in crate::plan) fn take_rows(&mut self) -> RowChoices {
         let mut rows = RowChoices::default();
         let mut position = 0;
         while let Some(restriction) = self.clustering.remove(&position) {
@@ -70,24 +70,30 @@ impl Restrictions {
                 | ClusteringRestriction::TupleSlice { slice, .. } => {
                     rows.start = slice.start;
                     rows.end = slice.end;
-                    position += width;
                     break;
                 }
             }
             position += width;
         }
-        match self.clustering.keys().next() {
-            None => Ok(rows),
-            Some(_) if filtering => Ok(rows),
-            Some(&stray) => {
-                let name = |position: usize| table.clustering().get(position).map_or("", |column| column.name.as_str());
-                Err(invalid(format!(
-                    "PRIMARY KEY column \"{}\" cannot be restricted as preceding column \"{}\" is not restricted",
-                    name(stray),
-                    name(position)
-                )))
+        rows
+    }
+
+    /// Refuses what is said about rows if it is no prefix with a slice behind it: the sentence names the first column that stands in the way.
+    pub(in crate::plan) fn check_prefix(&self, table: &Table) -> Result<(), QueryError> {
+        let mut position = 0;
+        while let Some(restriction) = self.clustering.get(&position) {
+            position += restriction.width();
+            if restriction.is_slice() {
+                break;
             }
         }
+        let Some((&stray, _)) = self.clustering.range(position..).next() else { return Ok(()) };
+        let name = |position: usize| table.clustering().get(position).map_or("", |column| column.name.as_str());
+        Err(invalid(format!(
+            "PRIMARY KEY column \"{}\" cannot be restricted as preceding column \"{}\" is not restricted",
+            name(stray),
+            name(position)
+        )))
     }
 
     /// The partition key's choices, for a SELECT that names its partitions.
