@@ -255,13 +255,14 @@ impl Modification {
         let expiry = self.expiry(binds, time.seconds)?;
         let mut row = mutation.row(clustering.iter().copied());
         match self.kind {
-            ModificationKind::Insert => {
+            ModificationKind::Insert if self.marks_rows => {
                 row.liveness(time.timestamp, expiry);
             }
+            ModificationKind::Insert if self.regulars.is_empty() => return Err(self.lacks_value()),
             ModificationKind::Delete if self.regulars.is_empty() => {
                 row.deletion(time.deletion());
             }
-            ModificationKind::Update | ModificationKind::Delete => {}
+            ModificationKind::Insert | ModificationKind::Update | ModificationKind::Delete => {}
         }
         if self.counts {
             return counts::encode(&self.regulars, binds, time, &mut row);
@@ -270,6 +271,13 @@ impl Modification {
             encode_cell(assignment, binds, time, expiry, lists, &mut row)?;
         }
         Ok(())
+    }
+
+    /// An INSERT of a row that only its columns' values tell of, without any.
+    #[cold]
+    fn lacks_value(&self) -> QueryError {
+        let names: Vec<&str> = self.table.regulars().iter().map(|column| column.name.as_str()).collect();
+        invalid(format!("Column {} is mandatory for this COMPACT STORAGE table", names.join(", ")))
     }
 
     fn encode_range(

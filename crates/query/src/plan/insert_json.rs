@@ -63,7 +63,10 @@ pub(super) fn operands<'t>(
         match source(given) {
             Some(source) => operands.push(operand(column, source)),
             // A key must be there, and is refused when the statement runs.
-            None if column.kind.is_key() => operands.push(operand(column, Source::Unset)),
+            // So is the value of a row that is nothing else: nothing is not no value.
+            None if column.kind.is_key() || table.options.compact_storage => {
+                operands.push(operand(column, Source::Unset))
+            }
             None => {}
         }
     }

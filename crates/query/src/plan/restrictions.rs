@@ -13,6 +13,8 @@ mod relations;
 mod tokens;
 mod tuples;
 
+pub(super) use choices::check_dense_prefix;
+
 use std::collections::BTreeMap;
 
 use cql_syntax::Relation;
@@ -128,7 +130,8 @@ impl Restrictions {
     pub(super) fn has_regulars(&self, table: &Table) -> bool {
         let others = self.others.iter().map(|(index, _)| *index);
         let mut restricted = others.chain(self.elements.iter().map(|element| element.index));
-        restricted.any(|index| matches!(table.columns()[index].kind, ColumnKind::Regular | ColumnKind::Clustering))
+        let kind = |index: usize| table.shown_kind(&table.columns()[index]);
+        restricted.any(|index| matches!(kind(index), ColumnKind::Regular | ColumnKind::Clustering))
     }
 
     /// Whether the clustering column at `position` is restricted to one value.

@@ -211,7 +211,7 @@ fn json_column(column: &ResultColumn) -> JsonColumn {
 
 fn check_distinct(used: &[&Column], restrictions: &Restrictions, table: &Table) -> Result<(), QueryError> {
     for column in used {
-        if !matches!(column.kind, ColumnKind::PartitionKey | ColumnKind::Static) {
+        if !matches!(table.shown_kind(column), ColumnKind::PartitionKey | ColumnKind::Static) {
             return Err(invalid(format!(
                 "SELECT DISTINCT queries must only request partition key columns and/or static columns (not {})",
                 column.name

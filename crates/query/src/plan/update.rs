@@ -54,6 +54,7 @@ pub(super) fn plan(
         kind: ModificationKind::Update,
         key: restrictions.into_keys(table, StatementKind::Update)?,
         target,
+        marks_rows: false,
         statics,
         regulars,
         counts: table.is_counter(),

@@ -69,13 +69,16 @@ fn add(
     let mut next_column_id = table.next_column_id;
     for definition in definitions {
         let name = &definition.name;
-        if columns.iter().any(|column| column.name == *name) {
+        if columns.iter().any(|column| column.name == *name) || table.hides_name(name) {
             if if_not_exists {
                 continue;
             }
             return Err(SchemaError::invalid(format!("Column with name '{name}' already exists")));
         }
         let ty = types::of_column(&table.keyspace, user_types, name, definition.ty.clone())?;
+        if table.options.compact_storage {
+            return Err(SchemaError::invalid("Cannot add new column to a COMPACT STORAGE table"));
+        }
         let kind = if definition.is_static { ColumnKind::Static } else { ColumnKind::Regular };
         if kind == ColumnKind::Static && table.clustering().is_empty() {
             return Err(static_without_clustering());
@@ -184,7 +187,7 @@ fn rename(table: &Table, renames: &[(String, String)]) -> Result<Table, SchemaEr
         if !columns[index].kind.is_key() {
             return Err(SchemaError::invalid(format!("Cannot rename non PRIMARY KEY column {from}")));
         }
-        if columns.iter().any(|column| column.name == *to) {
+        if columns.iter().any(|column| column.name == *to) || table.hides_name(to) {
             return Err(SchemaError::invalid(format!(
                 "Cannot rename column {from} to {to} in table '{}.{}'; another column with that name already exists",
                 table.keyspace, table.name

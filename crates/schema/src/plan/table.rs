@@ -183,7 +183,10 @@ fn columns(
         }
     }
     set_orders(&mut columns[primary_key.partition.len()..], &statement.clustering_order)?;
-    if primary_key.clustering.is_empty() && rest.values().any(|column| column.kind == ColumnKind::Static) {
+    let has_statics =
+        primary_key.clustering.is_empty() && rest.values().any(|column| column.kind == ColumnKind::Static);
+    // WITH COMPACT STORAGE has its own words for them.
+    if has_statics && !statement.compact_storage {
         return Err(static_without_clustering());
     }
     columns.extend(rest.into_values());
