@@ -75,7 +75,7 @@ fn add(
             }
             return Err(SchemaError::invalid(format!("Column with name '{name}' already exists")));
         }
-        let ty = types::of_column(&table.keyspace, user_types, name, definition.ty.clone())?;
+        let ty = types::of_column(&table.keyspace, user_types, definition.ty.clone())?;
         let kind = if definition.is_static { ColumnKind::Static } else { ColumnKind::Regular };
         if kind == ColumnKind::Static && table.clustering().is_empty() {
             return Err(static_without_clustering());

@@ -167,7 +167,7 @@ fn columns(
     }
     let mut rest: BTreeMap<&str, Column> = BTreeMap::new();
     for definition in &statement.columns {
-        let ty = types::of_column(keyspace, user_types, &definition.name, definition.ty.clone())?;
+        let ty = types::of_column(keyspace, user_types, definition.ty.clone())?;
         let kind = if definition.is_static { ColumnKind::Static } else { ColumnKind::Regular };
         let column =
             Column { id: ColumnId(0), name: definition.name.clone(), ty, kind, position: 0, order: Order::Asc };
