@@ -2,6 +2,7 @@
 
 mod alter;
 mod keyspace;
+mod masks;
 mod names;
 mod table;
 mod types;

@@ -402,7 +402,20 @@ fn properties() -> impl Strategy<Value = Properties> {
 }
 
 fn column() -> impl Strategy<Value = ColumnDefinition> {
-    (name(), ty(), any::<bool>()).prop_map(|(name, ty, is_static)| ColumnDefinition { name, ty, is_static })
+    (name(), ty(), any::<bool>(), option::of(mask())).prop_map(|(name, ty, is_static, mask)| ColumnDefinition {
+        name,
+        ty,
+        is_static,
+        mask,
+    })
+}
+
+fn mask() -> impl Strategy<Value = Mask> {
+    let function = (option::of(name()), name(), vec(term(), 0..3));
+    prop_oneof![
+        Just(Mask::Default),
+        function.prop_map(|(keyspace, name, arguments)| Mask::Function { keyspace, name, arguments }),
+    ]
 }
 
 fn create_table() -> impl Strategy<Value = Statement> {
@@ -431,6 +444,11 @@ fn alter_table() -> impl Strategy<Value = Statement> {
         (any::<bool>(), vec(name(), 1..3), option::of(any::<i64>()))
             .prop_map(|(if_exists, columns, timestamp)| AlterTableAction::Drop { if_exists, columns, timestamp }),
         (name(), ty()).prop_map(|(column, ty)| AlterTableAction::Alter { column, ty }),
+        (any::<bool>(), name(), option::of(mask())).prop_map(|(if_exists, column, mask)| AlterTableAction::Mask {
+            if_exists,
+            column,
+            mask
+        }),
         (any::<bool>(), vec((name(), name()), 1..3))
             .prop_map(|(if_exists, columns)| AlterTableAction::Rename { if_exists, columns }),
         properties().prop_map(AlterTableAction::With),

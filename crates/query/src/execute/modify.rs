@@ -221,6 +221,16 @@ impl Modification {
         clustering_combinations(self.table.clustering(), choices, binds)
     }
 
+    /// How many rows of a partition it names; a statement about the static row alone names one.
+    fn row_count(&self, binds: &Binds<'_>) -> Result<usize, QueryError> {
+        match &self.target {
+            Target::Rows(choices) if !choices.iter().all(ClusteringChoice::is_single) => {
+                Ok(self.combinations(choices, binds)?.len())
+            }
+            _ => Ok(1),
+        }
+    }
+
     fn encode_static(
         &self,
         binds: &Binds<'_>,
@@ -231,10 +241,10 @@ impl Modification {
         let expiry = self.expiry(binds, time.seconds)?;
         let mut row = mutation.static_row();
         if self.counts {
-            return counts::encode(&self.statics, binds, time, &mut row);
+            return counts::encode(&self.statics, self.row_count(binds)?, binds, time, &mut row);
         }
-        for assignment in &self.statics {
-            encode_cell(assignment, binds, time, expiry, lists, &mut row)?;
+        for (index, assignment) in self.statics.iter().enumerate() {
+            encode_cell((assignment, &self.statics[..index]), binds, time, expiry, lists, &mut row)?;
         }
         Ok(())
     }
@@ -264,10 +274,10 @@ impl Modification {
             ModificationKind::Update | ModificationKind::Delete => {}
         }
         if self.counts {
-            return counts::encode(&self.regulars, binds, time, &mut row);
+            return counts::encode(&self.regulars, 1, binds, time, &mut row);
         }
-        for assignment in &self.regulars {
-            encode_cell(assignment, binds, time, expiry, lists, &mut row)?;
+        for (index, assignment) in self.regulars.iter().enumerate() {
+            encode_cell((assignment, &self.regulars[..index]), binds, time, expiry, lists, &mut row)?;
         }
         Ok(())
     }
@@ -341,9 +351,10 @@ impl WriteTime {
     }
 }
 
+/// Writes what one assignment says, behind those that stand before it.
 #[inline]
 fn encode_cell(
-    assignment: &Assignment,
+    (assignment, before): (&Assignment, &[Assignment]),
     binds: &Binds<'_>,
     time: WriteTime,
     expiry: Option<Expiry>,
@@ -351,7 +362,7 @@ fn encode_cell(
     row: &mut mutation::RowEncoder<'_, '_>,
 ) -> Result<(), QueryError> {
     if !matches!(assignment.change, Change::Cell) {
-        return elements::encode(assignment, binds, time, expiry, lists, row);
+        return elements::encode((assignment, before), binds, time, expiry, lists, row);
     }
     match assignment.operand.value(binds)? {
         Value::Bytes(bytes) => {

@@ -84,6 +84,11 @@ impl KeyChoice {
         }
     }
 
+    /// Whether IN says it, of however many values: IN of one is planned as `=`.
+    pub(crate) fn is_in(&self) -> bool {
+        matches!(self, KeyChoice::In(_))
+    }
+
     /// About what it takes in memory.
     pub(crate) fn bytes(&self) -> usize {
         match self {

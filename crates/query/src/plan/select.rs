@@ -168,8 +168,7 @@ impl Select {
         };
         match (&self.output, &self.keys) {
             (Output::Rows(_), _) => None,
-            // One of no partition is told the same.
-            _ if named.iter().any(|choice| choice.may_be_many() || choice.is_empty()) => {
+            _ if named.iter().any(KeyChoice::is_in) => {
                 Some("Aggregation query used on multiple partition keys (IN restriction)")
             }
             (_, Keys::Tokens { start: None, end: None }) if !self.filters.iter().any(is_about_key) => {

@@ -62,7 +62,10 @@ pub(super) fn plan(
         conditions,
     };
     if modification.counts && modification.ttl.is_some() {
-        return Err(invalid("Cannot provide custom TTL for counter updates"));
+        return Err(match &modification.timestamp {
+            Some(_) => invalid("Cannot provide custom timestamp for counter updates"),
+            None => invalid("Cannot provide custom TTL for counter updates"),
+        });
     }
     conditions::check(&modification)?;
     Ok(modification)

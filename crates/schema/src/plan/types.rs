@@ -7,14 +7,22 @@ use crate::keyspace::Keyspace;
 use crate::user_type::{TYPE_PARTS_MAX, UserTypes, filled, fits, freeze, map_inner};
 
 /// The type as a column has it: what is inside a frozen type or a tuple is frozen too, and the fields of user-defined types are
-/// filled in. What no table can have is refused.
-pub(super) fn of_column(keyspace: &str, types: &UserTypes, ty: CqlType) -> Result<CqlType, SchemaError> {
+/// filled in. What no table can have is refused. A column that is added is named then, one of a new table is not, as in Cassandra.
+pub(super) fn of_column(
+    keyspace: &str,
+    types: &UserTypes,
+    added: Option<&str>,
+    ty: CqlType,
+) -> Result<CqlType, SchemaError> {
     let ty = checked(keyspace, types, ty)?;
     let ty = filled(if ty.is_multi_cell() { map_inner(ty, &mut freeze) } else { freeze(ty) }, keyspace, types);
     if let CqlType::Udt { fields, frozen: false, .. } = &ty
         && fields.iter().any(|field| field.ty.is_multi_cell())
     {
-        return Err(SchemaError::invalid("Non-frozen UDTs with nested non-frozen collections are not supported"));
+        let named = added.map_or_else(String::new, |name| format!(" for column {name}"));
+        return Err(SchemaError::invalid(format!(
+            "Non-frozen UDTs with nested non-frozen collections are not supported{named}"
+        )));
     }
     Ok(ty)
 }
