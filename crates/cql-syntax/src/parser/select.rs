@@ -342,7 +342,8 @@ impl Parser<'_> {
             from = Some(key);
         }
         self.expect_symbol("..")?;
-        let to = if self.token.is_symbol("]") { None } else { Some(self.term()?) };
+        // A slice without both bounds is none.
+        let to = if self.token.is_symbol("]") && from.is_some() { None } else { Some(self.term()?) };
         self.expect_symbol("]")?;
         Ok(SelectorExpression::Slice { of, from, to })
     }

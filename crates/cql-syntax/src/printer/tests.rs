@@ -227,7 +227,7 @@ fn selected_part() -> impl Strategy<Value = SelectorExpression> {
             let of = Box::new(of);
             match (kind, from) {
                 (0, Some(key)) => SelectorExpression::Element { of, key },
-                (0 | 1, from) => SelectorExpression::Slice { of, from, to },
+                (0 | 1, from) if from.is_some() || to.is_some() => SelectorExpression::Slice { of, from, to },
                 _ => SelectorExpression::Field { of, field },
             }
         })

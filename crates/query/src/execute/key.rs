@@ -2,7 +2,7 @@
 
 use cql_protocol::Value;
 use cql_types::comparable::DECIMAL_BYTES_MAX;
-use schema::{Column, ColumnKind, Table};
+use schema::{Column, Table};
 use stdx::Reader;
 
 use crate::error::{QueryError, invalid};
@@ -171,12 +171,10 @@ fn sort_unique(values: &mut Vec<Vec<u8>>, column: &Column) {
         form
     };
     let mut formed: Vec<(Vec<u8>, Vec<u8>)> = values.drain(..).map(|value| (form(&value), value)).collect();
-    formed.sort_unstable();
-    match column.kind {
-        // Values that are equal, such as 1.0 and 1.00, name one row. Keys of partitions are told apart by their bytes.
-        ColumnKind::Clustering => formed.dedup_by(|a, b| a.0 == b.0),
-        _ => formed.dedup(),
-    }
+    formed.sort_by(|(a, _), (b, _)| a.cmp(b));
+    // Of values that are equal, such as 1.0 and 1.00, the first stays: they name one row, and of partitions, whose keys are told apart by
+    // their bytes, Cassandra reads no other.
+    formed.dedup_by(|a, b| a.0 == b.0);
     values.extend(formed.into_iter().map(|(_, value)| value));
 }
 

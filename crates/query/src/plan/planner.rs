@@ -8,7 +8,7 @@ use runtime::Runtime;
 use schema::{Table, system_keyspaces};
 
 use super::terms::{Markers, Receiver};
-use super::{Action, BatchPlan, Modification, Operand, Plan, delete, insert, selection_plan, update};
+use super::{Action, BatchPlan, Modification, Operand, Plan, Selected, delete, insert, selection_plan, update};
 use crate::catalog::Catalog;
 use crate::error::{QueryError, invalid};
 
@@ -71,7 +71,7 @@ fn finish(action: Action, mut markers: Markers, is_qualified: bool) -> Result<Pl
         Action::SelectVirtual(select) => key_markers(&[&select.system_key]),
         Action::Select(select) => match &select.keys {
             super::Keys::Choices(choices) => key_markers(&[choices]),
-            super::Keys::Tokens { .. } => Vec::new(),
+            super::Keys::Tokens { .. } => filtered_key_markers(select),
         },
         Action::Batch(batch) => batch_key_markers(batch),
         Action::Other(_) => Vec::new(),
@@ -110,11 +110,28 @@ fn key_markers(keys: &[&[super::KeyChoice]]) -> Vec<u16> {
     let columns = keys.first().map_or(0, |key| key.len());
     let marker_of = |choice: &super::KeyChoice| match choice {
         super::KeyChoice::One(operand) => operand.marker(),
-        super::KeyChoice::In(super::InList::Operands(operands)) => operands.iter().filter_map(Operand::marker).max(),
-        super::KeyChoice::In(super::InList::Marker(_)) => None,
+        super::KeyChoice::In(list) => last_marker(list),
     };
     let last = |column: usize| keys.iter().filter_map(|key| marker_of(&key[column])).max();
     (0..columns).map(last).collect::<Option<Vec<u16>>>().unwrap_or_default()
+}
+
+/// The same of a SELECT that looks at each partition's key: a marker compared with it counts, however it is compared.
+fn filtered_key_markers(select: &super::Select) -> Vec<u16> {
+    let last = |position: u16| {
+        let filters = select.filters.iter().filter(|filter| filter.column == Selected::PartitionKey(position));
+        filters.filter_map(|filter| last_marker(&filter.operands)).max()
+    };
+    let columns = select.table.partition_key().iter().map(|column| last(column.position));
+    columns.collect::<Option<Vec<u16>>>().unwrap_or_default()
+}
+
+/// The last marker among a list's values; one for the whole list is none of them.
+fn last_marker(list: &super::InList) -> Option<u16> {
+    match list {
+        super::InList::Operands(operands) => operands.iter().filter_map(Operand::marker).max(),
+        super::InList::Marker(_) => None,
+    }
 }
 
 /// As for one statement, if all are about one table. A marker for the batch's own timestamp belongs to no table, and then

@@ -124,7 +124,7 @@ fn check(keyspace: &str, types: &UserTypes, ty: &CqlType) -> Result<(), SchemaEr
 }
 
 /// The type as messages name it: user-defined types with their keyspace, and without quotes.
-pub(super) fn qualified(ty: &CqlType, keyspace: &str) -> String {
+pub fn qualified(ty: &CqlType, keyspace: &str) -> String {
     let of = |ty: &CqlType| qualified(ty, keyspace);
     let (name, is_frozen) = match ty {
         CqlType::List { element, frozen } => (format!("list<{}>", of(element)), *frozen),
@@ -158,7 +158,11 @@ fn check_inner(keyspace: &str, types: &UserTypes, outer: &CqlType, inner: &CqlTy
         }
         _ => {}
     }
-    check(keyspace, types, inner)
+    match outer_is_frozen {
+        // All that is in it is frozen too.
+        true => check(keyspace, types, &inner.clone().into_frozen()),
+        false => check(keyspace, types, inner),
+    }
 }
 
 /// The native type that a class of Cassandra's implements, by its short or full name.
