@@ -10,7 +10,7 @@ mod term;
 pub use arithmetic::ArithmeticOperator;
 pub use ddl::{
     AlterKeyspace, AlterTable, AlterTableAction, AlterType, AlterTypeAction, ColumnDefinition, CreateKeyspace,
-    CreateTable, CreateType, DropKeyspace, DropTable, DropType, PrimaryKey, Properties, PropertyValue, TypeName,
+    CreateTable, CreateType, DropKeyspace, DropTable, DropType, Mask, PrimaryKey, Properties, PropertyValue, TypeName,
 };
 pub use describe::{Describe, DescribeKind, DescribeTarget};
 pub use modify::{

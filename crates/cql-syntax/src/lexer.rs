@@ -159,10 +159,7 @@ fn constant_or_word(text: &str) -> (TokenKind, usize) {
         return (TokenKind::Duration, sign + length);
     }
     if !bytes.get(sign).is_some_and(u8::is_ascii_digit) {
-        if sign == 0 {
-            return (TokenKind::Word, word(0));
-        }
-        return signed_word(text, word(1));
+        return if sign == 0 { (TokenKind::Word, word(0)) } else { signed_word(text) };
     }
     if sign == 0 && bytes[0] == b'0' && matches!(bytes.get(1), Some(b'x' | b'X')) {
         return (TokenKind::Hex, 2 + bytes[2..].iter().take_while(|b| b.is_ascii_hexdigit()).count());
@@ -170,14 +167,16 @@ fn constant_or_word(text: &str) -> (TokenKind, usize) {
     number(text, sign)
 }
 
-/// `-NaN`, `-Infinity`, or the symbol `-` or `-=` alone.
-fn signed_word(text: &str, end: usize) -> (TokenKind, usize) {
-    let name = &text[1..end];
-    if name.eq_ignore_ascii_case("nan") || name.eq_ignore_ascii_case("infinity") {
-        (TokenKind::Float, end)
-    } else {
-        (TokenKind::Symbol, symbol(text))
-    }
+/// `-NaN`, `-Infinity`, or the symbol `-` or `-=` alone. Behind a sign the first letter decides, as in Cassandra: `-n` is no sign with a
+/// name behind it, but a `-NaN` that breaks off, and has the length 0.
+fn signed_word(text: &str) -> (TokenKind, usize) {
+    let word = match text.as_bytes().get(1) {
+        Some(b'n' | b'N') => "nan",
+        Some(b'i' | b'I') => "infinity",
+        _ => return (TokenKind::Symbol, symbol(text)),
+    };
+    let is_whole = text.get(1..=word.len()).is_some_and(|found| found.eq_ignore_ascii_case(word));
+    (TokenKind::Float, if is_whole { 1 + word.len() } else { 0 })
 }
 
 fn is_uuid(bytes: &[u8]) -> bool {

@@ -23,6 +23,12 @@ pub enum ValueError {
         /// What is wrong, in Cassandra's words, with the text, cut if long.
         reason: String,
     },
+    /// The text cannot be read as the type, and Cassandra refuses the request for it rather than the value: no one adds to the words.
+    #[error("{reason}")]
+    Request {
+        /// What is wrong, in Cassandra's words.
+        reason: String,
+    },
     /// A constant of that look does not fit the type.
     #[error("Invalid {kind} constant ({text}) for type {ty}")]
     Kind {

@@ -354,7 +354,8 @@ fn uuid(text: &str) -> Result<[u8; 16], ValueError> {
 }
 
 fn timeuuid(text: &str) -> Result<[u8; 16], ValueError> {
-    let bytes = uuid(text)?;
+    let bytes = uuid(text)
+        .map_err(|_| ValueError::Text { reason: format!("Unknown timeuuid representation: {}", cut(text)) })?;
     if bytes[6] >> 4 != 1 {
         return Err(ValueError::Text { reason: "TimeUUID supports only version 1 UUIDs".to_owned() });
     }

@@ -42,10 +42,11 @@ pub fn steps(uuid: &[u8; 16]) -> u64 {
     u64::from_be_bytes([t0 & 0x0f, t1, t2, t3, t4, t5, t6, t7])
 }
 
-/// The milliseconds since 1970 of a version-1 UUID, rounded down.
+/// The milliseconds since 1970 of a version-1 UUID: microseconds rounded down, and these towards 1970, as Cassandra rounds them.
 pub fn unix_millis(uuid: &[u8; 16]) -> i64 {
     // 60 bits and a constant: far from overflow.
-    (steps(uuid).cast_signed() - UNIX_EPOCH_STEPS.cast_signed()).div_euclid(STEPS_PER_MILLI)
+    let micros = (steps(uuid).cast_signed() - UNIX_EPOCH_STEPS.cast_signed()).div_euclid(STEPS_PER_MILLI / 1000);
+    micros / 1000
 }
 
 /// The smallest timeuuid of a millisecond in Cassandra's order, which compares the last eight bytes as signed ones.
@@ -85,7 +86,8 @@ mod tests {
             let steps = steps_from_unix_millis(millis).unwrap() + 1234;
             let uuid = build(steps, sequence, node);
             prop_assert_eq!(validate(&CqlType::Timeuuid, &uuid), Ok(()));
-            prop_assert_eq!((super::steps(&uuid), unix_millis(&uuid)), (steps, millis));
+            // Behind the start of a millisecond, which before 1970 is its end.
+            prop_assert_eq!((super::steps(&uuid), unix_millis(&uuid)), (steps, millis + i64::from(millis < 0)));
             let (min, max) = (min_of_unix_millis(millis).unwrap(), max_of_unix_millis(millis).unwrap());
             prop_assert_ne!(compare(&CqlType::Timeuuid, &min, &uuid), Ordering::Greater);
             prop_assert_ne!(compare(&CqlType::Timeuuid, &uuid, &max), Ordering::Greater);

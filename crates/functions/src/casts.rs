@@ -158,14 +158,16 @@ mod tests {
     fn some_casts_are_none() {
         let (text, _) = value("text", "a");
         for to in [CqlType::Int, CqlType::Ascii] {
-            let words = cast(&text, &to).unwrap_err().message(&|_| "x".to_owned());
+            let words = cast(&text, &to, &to.to_string()).unwrap_err().message(&|_| "x".to_owned());
             assert!(words.starts_with(&format!("Invalid call to function system.cast_as_{to}, none of")), "{words}");
         }
         for to in [CqlType::Blob, CqlType::Counter] {
-            let error = cast(&text, &to).unwrap_err();
+            let error = cast(&text, &to, &to.to_string()).unwrap_err();
             assert!(matches!(error, ResolveError::Argument { .. }), "{to}");
             assert_eq!(error.message(&|_| "x".to_owned()), format!("x cannot be cast to {to}"));
         }
-        assert_eq!(cast(&text, &text).unwrap().column_name(&["x"]), "cast(x as text)");
+        assert_eq!(cast(&text, &text, "varchar").unwrap().column_name(&["x"]), "cast(x as text)");
+        let words = cast(&CqlType::Int, &text, "VARCHAR").unwrap_err().message(&|_| "x".to_owned());
+        assert_eq!(words, "x cannot be cast to varchar", "text's other name is no cast's");
     }
 }

@@ -1,7 +1,7 @@
 //! to_json() and from_json(). What values look like as JSON is `cql_types::json`'s.
 
-use cql_types::CqlType;
 use cql_types::json::{self, Json};
+use cql_types::{CqlType, ValueError};
 
 use crate::call::Body;
 use crate::parameter::{self, Parameter};
@@ -51,9 +51,12 @@ impl Body for ToJson {
         out: &mut Vec<u8>,
     ) -> Result<bool, FunctionError> {
         match arguments.first().copied().flatten() {
-            Some(value) => json::to_json(&self.ty, value, out),
+            // A duration has no bytes that mean nothing in Cassandra, so that it shows those as its own.
+            Some(value) if !value.is_empty() || !self.ty.has_meaningless_empty() || self.ty == CqlType::Duration => {
+                json::to_json(&self.ty, value, out);
+            }
             // Null is a text too.
-            None => out.extend_from_slice(b"null"),
+            _ => out.extend_from_slice(b"null"),
         }
         Ok(true)
     }
@@ -83,14 +86,17 @@ impl Body for FromJson {
         let json = json::parse(text).map_err(|reason| {
             let name = &self.name;
             self.failed(format!(
-                "execution of 'system.{name}[text]' failed: Could not decode JSON string '{text}': {reason}"
+                "execution of 'system.{name}[text]' failed: Could not decode JSON string '{text}': {}",
+                reason.with_class()
             ))
         })?;
         if json == Json::Null {
             return Ok(false);
         }
-        let value = json::from_json(&self.ty, &json)
-            .map_err(|reason| self.failed(format!("org.apache.cassandra.serializers.MarshalException: {reason}")))?;
+        let value = json::from_json(&self.ty, &json).map_err(|error| match error {
+            ValueError::Request { reason } => FunctionError::invalid(reason),
+            reason => self.failed(format!("org.apache.cassandra.serializers.MarshalException: {reason}")),
+        })?;
         out.extend_from_slice(&value);
         Ok(true)
     }
@@ -109,6 +115,19 @@ mod tests {
         let mut out = Vec::new();
         assert_eq!(call.evaluate(&[None], &mut Nothing, &mut out), Ok(true));
         assert_eq!(out, b"null");
+    }
+
+    #[test]
+    fn empty_values_become_null_where_they_mean_nothing() {
+        for (ty, text) in
+            [("int", "null"), ("boolean", "null"), ("text", "\"\""), ("blob", "\"0x\""), ("duration", "\"\"")]
+        {
+            let ty = CqlType::parse(ty).unwrap();
+            let call = make("to_json", &[Argument::Typed(&ty)], None).unwrap().unwrap();
+            let mut out = Vec::new();
+            assert_eq!(call.evaluate(&[Some(b"")], &mut Nothing, &mut out), Ok(true));
+            assert_eq!(String::from_utf8(out).unwrap(), text, "{ty}");
+        }
     }
 
     #[test]

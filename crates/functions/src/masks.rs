@@ -7,6 +7,7 @@ use sha2::{Sha224, Sha256, Sha384, Sha512, Sha512_224, Sha512_256};
 
 use crate::call::Body;
 use crate::parameter::{self, Parameter};
+use crate::resolve::check_arguments;
 use crate::{Argument, Call, Context, FunctionError, ResolveError};
 
 const TEXTS: Parameter = Parameter::Fixed(&[CqlType::Text, CqlType::Text, CqlType::Ascii], "[text|varchar|ascii]");
@@ -44,7 +45,13 @@ pub(crate) fn make(
         _ => return None,
     };
     let types = parameter::infer(name, &parameters, arguments, receiver);
-    Some(types.map(|types| call(name, mask, types)))
+    Some(types.and_then(|types| {
+        let call = call(name, mask, types);
+        if mask == Mask::Replace {
+            check_arguments(call.name(), call.arguments(), arguments)?;
+        }
+        Ok(call)
+    }))
 }
 
 fn call(name: &str, mask: Mask, mut types: Vec<CqlType>) -> Call {

@@ -170,13 +170,15 @@ pub fn token(key: &[CqlType], arguments: &[Argument<'_>]) -> Result<Call, Resolv
     Ok(Call::new("token", key.to_vec(), CqlType::Bigint, crate::token::Token).seeing_nulls())
 }
 
-/// CAST(… AS type): a value of the type itself is left as it is.
-pub fn cast(from: &CqlType, to: &CqlType) -> Result<Call, ResolveError> {
+/// CAST(… AS type), of the type and its name as it is written: a value of the type itself is left as it is. The function is chosen by the
+/// name, so that there is none for `varchar`.
+pub fn cast(from: &CqlType, to: &CqlType, written: &str) -> Result<Call, ResolveError> {
     if from == to {
         return Ok(casts::same(to.clone()));
     }
-    let name = casts::name(to);
-    let refused = || ResolveError::argument("", 0, format!(" cannot be cast to {to}"));
+    let written = written.to_ascii_lowercase();
+    let name = format!("cast_as_{written}");
+    let refused = || ResolveError::argument("", 0, format!(" cannot be cast to {written}"));
     let overloads = casts::overloads(&name).ok_or_else(refused)?;
     let called = format!("system.{name}");
     choose(&called, &name, overloads, &[Argument::Typed(from)], Some(to))

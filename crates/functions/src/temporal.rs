@@ -13,10 +13,11 @@ pub(crate) fn date_to_millis(value: &[u8]) -> Option<i64> {
     Some((i64::from(days) - (1 << 31)) * DAY_MILLIS)
 }
 
-/// The date of a time. One beyond what a date holds wraps around, as Cassandra's does.
+/// The date of a time. One beyond what a date holds wraps around, as Cassandra's does, and the last day before 1970 is 1970-01-01 but for
+/// its first moment, as each before it is the next one.
 pub(crate) fn date_of_millis(millis: i64) -> [u8; 4] {
-    // Rounded down, with the epoch at 2³¹, cut to 32 bits.
-    ((millis.div_euclid(DAY_MILLIS) as i32).wrapping_add(i32::MIN)).to_be_bytes()
+    // Rounded towards 1970, with the epoch at 2³¹, cut to 32 bits.
+    (((millis / DAY_MILLIS) as i32).wrapping_add(i32::MIN)).to_be_bytes()
 }
 
 /// The milliseconds since 1970 of a value of a type that has them.
@@ -170,7 +171,7 @@ mod tests {
             Err("The duration must have a day precision. Was: 1h".to_owned())
         );
         for millis in [0, -1, 86_399_999, i64::from(i32::MIN) * DAY_MILLIS] {
-            assert_eq!(date_to_millis(&date_of_millis(millis)), Some(millis.div_euclid(DAY_MILLIS) * DAY_MILLIS));
+            assert_eq!(date_to_millis(&date_of_millis(millis)), Some(millis / DAY_MILLIS * DAY_MILLIS));
         }
     }
 

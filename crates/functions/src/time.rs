@@ -193,7 +193,7 @@ mod tests {
             ("totimestamp", &[("timeuuid", UUID)], "'2019-09-20T17:55:01.552Z'"),
             ("to_unix_timestamp", &[("timeuuid", UUID)], "1569002101552"),
             ("tounixtimestamp", &[("date", "2011-02-03")], "1296691200000"),
-            ("todate", &[("timestamp", "1969-12-31T23:59:59.999Z")], "'1969-12-31'"),
+            ("todate", &[("timestamp", "1969-12-31T23:59:59.999Z")], "'1970-01-01'"),
             ("min_timeuuid", &[("timestamp", "2013-01-01T00:05Z")], "e23f1e00-53a6-11e2-8080-808080808080"),
             ("maxtimeuuid", &[("timestamp", "2013-01-01T00:05Z")], "e23f450f-53a6-11e2-7f7f-7f7f7f7f7f7f"),
             ("floor", &[("timestamp", "2016-09-27T16:12:00Z"), ("duration", "2h")], "'2016-09-27T16:00:00.000Z'"),

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::column::{Column, Order};
+use crate::column::{Column, ColumnKind, Order};
 use crate::java;
 use crate::keyspace::Keyspace;
 use crate::options::TableOptions;
@@ -33,14 +33,30 @@ pub fn keyspace(keyspace: &Keyspace) -> String {
     format!("CREATE KEYSPACE {name} WITH replication = {{{replication}}}  AND durable_writes = {durable};")
 }
 
-/// CREATE TABLE.
+/// CREATE TABLE, in a comment if that does not make such a table.
 pub fn table(table: &Table) -> String {
-    describe_table(table, false)
+    commented(table, describe_table(table, Extent::Plain))
 }
 
 /// CREATE TABLE with what only the server needs: the table's id, and the columns that were dropped.
 pub fn table_with_internals(table: &Table) -> String {
-    describe_table(table, true)
+    commented(table, describe_table(table, Extent::Internals))
+}
+
+/// What makes the table again, with its id and the columns that were dropped.
+pub fn statements(table: &Table) -> String {
+    describe_table(table, Extent::Statements)
+}
+
+/// How much a text says of a table.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// What people see.
+    Plain,
+    /// Beside it what only the server needs.
+    Internals,
+    /// The same, but nothing that a statement cannot say.
+    Statements,
 }
 
 /// CREATE TYPE.
@@ -50,7 +66,21 @@ pub fn user_type(ty: &UserType) -> String {
     format!("CREATE TYPE {}.{} (\n{}\n);", identifier(&ty.keyspace), identifier(&ty.name), fields.join(",\n"))
 }
 
-fn describe_table(table: &Table, internals: bool) -> String {
+/// Cassandra counts a table WITH COMPACT STORAGE as one that CQL did not make.
+fn commented(table: &Table, text: String) -> String {
+    if !table.options.compact_storage {
+        return text;
+    }
+    let full_name = format!("{}.{}", identifier(&table.keyspace), identifier(&table.name));
+    format!(
+        "/*\nWarning: Table {full_name} omitted because it has constructs not compatible with CQL (was created via \
+         legacy API).\nApproximate structure, for reference:\n(this should not be used to reproduce this schema)\n\n\
+         {text}\n*/"
+    )
+}
+
+fn describe_table(table: &Table, extent: Extent) -> String {
+    let internals = extent != Extent::Plain;
     let is_virtual = system_keyspaces::is_virtual(&table.keyspace);
     let full_name = format!("{}.{}", identifier(&table.keyspace), identifier(&table.name));
     let mut text = String::new();
@@ -76,6 +106,9 @@ fn describe_table(table: &Table, internals: bool) -> String {
     }
     if !table.clustering().is_empty() {
         clauses.push(clustering_order(table.clustering()));
+    } else if extent != Extent::Statements {
+        let hidden = table.hidden_clustering();
+        clauses.extend(hidden.map(|hidden| format!("CLUSTERING ORDER BY ({} ASC)", identifier(&hidden.name))));
     }
     if is_virtual {
         clauses.push(format!("comment = {}", literal(&table.options.comment)));
@@ -94,7 +127,8 @@ fn describe_table(table: &Table, internals: bool) -> String {
 }
 
 fn push_columns(text: &mut String, table: &Table, internals: bool) {
-    let key_is_inline = table.partition_key().len() == 1 && table.clustering().is_empty();
+    let key_is_inline =
+        table.partition_key().len() == 1 && table.clustering().is_empty() && !table.options.compact_storage;
     let mut listed: Vec<&Column> = table.partition_key().iter().chain(table.clustering()).collect();
     // Cassandra keeps columns of several cells behind the others.
     for columns in [table.statics(), table.regulars()] {
@@ -110,7 +144,7 @@ fn push_columns(text: &mut String, table: &Table, internals: bool) {
     let last = listed.len() - 1;
     for (index, column) in listed.iter().enumerate() {
         push(text, format_args!("    {} {}", identifier(&column.name), column.ty));
-        if column.kind == crate::ColumnKind::Static {
+        if column.kind == ColumnKind::Static {
             text.push_str(" static");
         }
         if index == 0 && key_is_inline {
@@ -174,7 +208,7 @@ fn push_dropped(text: &mut String, table: &Table, full_name: &str) {
             format_args!("\nALTER TABLE {full_name} DROP {name} USING TIMESTAMP {};", dropped.dropped_at_micros),
         );
         if let Some(column) = table.column(&dropped.column.name) {
-            let kind = if column.kind == crate::ColumnKind::Static { " static" } else { "" };
+            let kind = if column.kind == ColumnKind::Static { " static" } else { "" };
             push(text, format_args!("\nALTER TABLE {full_name} ADD {name} {}{kind};", column.ty));
         }
     }

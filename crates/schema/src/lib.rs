@@ -5,6 +5,7 @@
 pub mod change;
 pub mod codec;
 pub mod column;
+pub mod compact;
 pub mod describe;
 pub mod error;
 pub mod event;
@@ -22,6 +23,7 @@ pub mod user_type;
 
 pub use change::{DecodeError, SchemaChange};
 pub use column::{Column, ColumnKind, Order};
+pub use compact::HiddenColumn;
 pub use error::SchemaError;
 pub use event::{ChangeTarget, ChangeType, SchemaEvent};
 pub use ids::{ColumnId, TableId};

@@ -2,6 +2,7 @@
 
 mod alter;
 mod keyspace;
+mod masks;
 mod names;
 mod table;
 mod types;
@@ -18,6 +19,7 @@ use crate::ids::TableId;
 use crate::properties::{Properties, PropertyValue};
 use crate::snapshot::Schema;
 pub use table::system_table;
+pub use types::qualified;
 
 /// What planning needs to know besides the schema.
 #[derive(Debug, Clone, Copy)]

@@ -18,6 +18,18 @@ pub struct Unavailable {
     pub alive: u32,
 }
 
+impl Unavailable {
+    /// The same of the rounds of a conditional statement, which Cassandra tells by the level of the quorum that they ask.
+    pub fn of_serial_phase(self) -> Self {
+        let level = match self.level {
+            ConsistencyLevel::Serial => ConsistencyLevel::Quorum,
+            ConsistencyLevel::LocalSerial => ConsistencyLevel::LocalQuorum,
+            other => other,
+        };
+        Unavailable { level, ..self }
+    }
+}
+
 /// A keyspace's replication on the present ring, worked out once so that a request's plan is a look-up.
 #[derive(Debug)]
 pub struct Replication {

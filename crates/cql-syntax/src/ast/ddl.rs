@@ -2,7 +2,7 @@
 
 use cql_types::{CqlType, Literal};
 
-use super::TableName;
+use super::{TableName, Term};
 
 /// `WITH name = value AND …`, in the order written.
 pub type Properties = Vec<(String, PropertyValue)>;
@@ -58,6 +58,24 @@ pub struct ColumnDefinition {
     pub ty: CqlType,
     /// STATIC.
     pub is_static: bool,
+    /// MASKED WITH.
+    pub mask: Option<Mask>,
+}
+
+/// What takes the place of a column's values where a client may not see them.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Mask {
+    /// DEFAULT: a value that says nothing, of the column's type.
+    Default,
+    /// What a function makes of the value.
+    Function {
+        /// The function's keyspace, if given.
+        keyspace: Option<String>,
+        /// The function.
+        name: String,
+        /// What it takes behind the column's value.
+        arguments: Vec<Term>,
+    },
 }
 
 /// CREATE TABLE.
@@ -124,6 +142,15 @@ pub enum AlterTableAction {
         column: String,
         /// Its type from then on.
         ty: CqlType,
+    },
+    /// ALTER column MASKED WITH, or DROP MASKED.
+    Mask {
+        /// IF EXISTS.
+        if_exists: bool,
+        /// The column.
+        column: String,
+        /// Its mask from then on.
+        mask: Option<Mask>,
     },
     /// RENAME a TO b.
     Rename {

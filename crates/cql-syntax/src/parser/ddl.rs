@@ -5,7 +5,8 @@ use cql_types::CqlType;
 use super::{Parser, Result};
 use crate::ast::{
     AlterKeyspace, AlterTable, AlterTableAction, AlterType, AlterTypeAction, ColumnDefinition, CreateKeyspace,
-    CreateTable, CreateType, DropKeyspace, DropTable, DropType, PrimaryKey, Properties, PropertyValue, Statement,
+    CreateTable, CreateType, DropKeyspace, DropTable, DropType, Mask, PrimaryKey, Properties, PropertyValue, Statement,
+    Term,
 };
 use crate::identifier::is_unreserved_keyword;
 use crate::lexer::TokenKind;
@@ -190,10 +191,23 @@ impl Parser<'_> {
         let name = self.name()?;
         let ty = self.cql_type()?;
         let is_static = self.take_keyword("STATIC")?;
-        if self.token.is_keyword("MASKED") {
-            return Err(self.error("MASKED columns are not supported yet"));
+        let mask = if self.token.is_keyword("MASKED") { Some(self.mask()?) } else { None };
+        Ok(ColumnDefinition { name, ty, is_static, mask })
+    }
+
+    /// `MASKED WITH DEFAULT` or `MASKED WITH function(term, …)`.
+    fn mask(&mut self) -> Result<Mask> {
+        self.expect_keyword("MASKED")?;
+        self.expect_keyword("WITH")?;
+        // Without parentheses behind it the word is no function's name.
+        if self.token.is_keyword("DEFAULT") && !self.peek_second()?.is_symbol("(") {
+            self.advance()?;
+            return Ok(Mask::Default);
         }
-        Ok(ColumnDefinition { name, ty, is_static })
+        match self.call()? {
+            Term::Function { keyspace, name, arguments } => Ok(Mask::Function { keyspace, name, arguments }),
+            _ => Err(self.unexpected()),
+        }
     }
 
     /// `(p, c)` or `((p, q), c)`.
@@ -286,9 +300,7 @@ impl Parser<'_> {
             return Ok(AlterTableAction::Add { if_not_exists, columns });
         }
         if self.take_keyword("ALTER")? {
-            let column = self.name()?;
-            self.expect_keyword("TYPE")?;
-            return Ok(AlterTableAction::Alter { column, ty: self.cql_type()? });
+            return self.alter_column();
         }
         if self.take_keyword("DROP")? {
             if self.token.is_keyword("COMPACT") && self.peek_second()?.is_keyword("STORAGE") {
@@ -313,6 +325,23 @@ impl Parser<'_> {
             return Ok(AlterTableAction::With(self.with_properties()?));
         }
         Err(self.unexpected())
+    }
+
+    /// What follows ALTER TABLE … ALTER.
+    fn alter_column(&mut self) -> Result<AlterTableAction> {
+        let (if_exists, column) = (self.if_exists()?, self.name()?);
+        if self.token.is_keyword("MASKED") {
+            return Ok(AlterTableAction::Mask { if_exists, column, mask: Some(self.mask()?) });
+        }
+        if self.take_keyword("DROP")? {
+            self.expect_keyword("MASKED")?;
+            return Ok(AlterTableAction::Mask { if_exists, column, mask: None });
+        }
+        if if_exists {
+            return Err(self.unexpected());
+        }
+        self.expect_keyword("TYPE")?;
+        Ok(AlterTableAction::Alter { column, ty: self.cql_type()? })
     }
 
     fn timestamp(&mut self) -> Result<i64> {

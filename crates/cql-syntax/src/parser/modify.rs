@@ -7,6 +7,7 @@ use crate::ast::{
     Assignment, AssignmentKind, Batch, BatchKind, Delete, Deletion, Insert, InsertJson, Statement, TableName, Term,
     Update, Using,
 };
+use crate::error::Failure;
 use crate::lexer::TokenKind;
 
 impl Parser<'_> {
@@ -96,16 +97,11 @@ impl Parser<'_> {
             }
             // Of what is said twice the last counts, as in Cassandra.
             let place = if is_ttl { &mut using.ttl } else { &mut using.timestamp };
-            *place = Some(self.using_value()?);
+            *place = Some(self.integer_or_marker()?);
             if !self.take_keyword("AND")? {
                 return Ok(using);
             }
         }
-    }
-
-    fn using_value(&mut self) -> Result<Term> {
-        let fits = self.at_marker() || self.token.kind == TokenKind::Integer;
-        if fits { self.term() } else { Err(self.unexpected()) }
     }
 
     fn assignment(&mut self) -> Result<Assignment> {
@@ -142,33 +138,28 @@ impl Parser<'_> {
         if !self.take_symbol("+")? {
             return Ok(AssignmentKind::Set(term));
         }
-        self.same_column(column)?;
+        let named = self.name()?;
+        check_same(column, &named, "<value> + X")?;
         Ok(AssignmentKind::Prepend(term))
     }
 
     /// `c + term` or `c - term` behind `c =`. In `c = c -1` the sign belongs to the number's token,
     /// and `c = c 1` is let through with it.
     fn column_and_term(&mut self, column: &str) -> Result<AssignmentKind> {
-        self.same_column(column)?;
-        if self.take_symbol("+")? {
-            return Ok(AssignmentKind::Add(self.term()?));
-        }
-        if self.take_symbol("-")? {
-            return Ok(AssignmentKind::Subtract(self.term()?));
-        }
-        if self.token.kind == TokenKind::Integer {
+        let named = self.name()?;
+        let (kind, form) = if self.take_symbol("+")? {
+            (AssignmentKind::Add(self.term()?), "X +<value>")
+        } else if self.take_symbol("-")? {
+            (AssignmentKind::Subtract(self.term()?), "X -<value>")
+        } else if self.token.kind == TokenKind::Integer {
             let text = self.advance()?.text.to_owned();
-            return Ok(AssignmentKind::Add(Term::Literal(Literal { kind: LiteralKind::Integer, text })));
-        }
-        Err(self.unexpected())
-    }
-
-    fn same_column(&mut self, column: &str) -> Result<()> {
-        let place = *self;
-        if self.name()? == column {
-            return Ok(());
-        }
-        Err(place.error("Only expressions of the form X = X +<value> are supported."))
+            let form = if text.starts_with('-') { "X - <value>" } else { "X + <value>" };
+            (AssignmentKind::Add(Term::Literal(Literal { kind: LiteralKind::Integer, text })), form)
+        } else {
+            return Err(self.unexpected());
+        };
+        check_same(column, &named, form)?;
+        Ok(kind)
     }
 
     /// BEGIN BATCH with its USING, up to the first statement.
@@ -187,19 +178,28 @@ impl Parser<'_> {
         Ok(Batch { kind, using, statements: Vec::new() })
     }
 
-    /// The next statement of a BATCH; `None`: APPLY BATCH.
+    /// The next statement of a BATCH with the one semicolon that may end it; `None`: APPLY BATCH.
     pub(super) fn batch_next(&mut self) -> Result<Option<Statement>> {
         self.items = 0;
-        while self.take_symbol(";")? {}
         if self.take_keyword("APPLY")? {
             self.expect_keyword("BATCH")?;
             return Ok(None);
         }
-        Ok(Some(match self.token {
+        let statement = match self.token {
             token if token.is_keyword("INSERT") => self.insert()?,
             token if token.is_keyword("UPDATE") => Statement::Update(self.update()?),
             token if token.is_keyword("DELETE") => Statement::Delete(self.delete()?),
             _ => return Err(self.unexpected()),
-        }))
+        };
+        self.take_symbol(";")?;
+        Ok(Some(statement))
     }
+}
+
+/// Whether what is added to is the column that is set. The words are Cassandra's, and name no place.
+fn check_same(column: &str, named: &str, form: &str) -> Result<()> {
+    if named == column {
+        return Ok(());
+    }
+    Err(Failure::without_place(format!("Only expressions of the form X = {form} are supported.")))
 }

@@ -1,7 +1,7 @@
 //! SELECT.
 
 use super::{Parser, Result};
-use crate::ast::{ArithmeticOperator, OrderBy, Select, Selection, Selector, SelectorExpression, Term};
+use crate::ast::{ArithmeticOperator, OrderBy, Select, Selection, Selector, SelectorExpression};
 use crate::lexer::{Token, TokenKind};
 use crate::printer::type_text;
 use crate::{NESTING_DEPTH_MAX, SELECTORS_MAX};
@@ -32,9 +32,9 @@ impl Parser<'_> {
         if self.take_keyword("PER")? {
             self.expect_keyword("PARTITION")?;
             self.expect_keyword("LIMIT")?;
-            per_partition_limit = Some(self.limit_value()?);
+            per_partition_limit = Some(self.integer_or_marker()?);
         }
-        let limit = if self.take_keyword("LIMIT")? { Some(self.limit_value()?) } else { None };
+        let limit = if self.take_keyword("LIMIT")? { Some(self.integer_or_marker()?) } else { None };
         let allow_filtering = self.take_keyword("ALLOW")?;
         if allow_filtering {
             self.expect_keyword("FILTERING")?;
@@ -85,16 +85,6 @@ impl Parser<'_> {
         }
         self.advance()?;
         Ok(())
-    }
-
-    fn limit_value(&mut self) -> Result<Term> {
-        if self.at_marker() {
-            return Ok(Term::Marker(self.marker()?));
-        }
-        match self.token.kind {
-            TokenKind::Integer => self.term(),
-            _ => Err(self.unexpected()),
-        }
     }
 
     fn order_by(&mut self) -> Result<Vec<OrderBy>> {
@@ -352,7 +342,8 @@ impl Parser<'_> {
             from = Some(key);
         }
         self.expect_symbol("..")?;
-        let to = if self.token.is_symbol("]") { None } else { Some(self.term()?) };
+        // A slice without both bounds is none.
+        let to = if self.token.is_symbol("]") && from.is_some() { None } else { Some(self.term()?) };
         self.expect_symbol("]")?;
         Ok(SelectorExpression::Slice { of, from, to })
     }

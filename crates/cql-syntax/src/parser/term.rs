@@ -127,6 +127,18 @@ impl Parser<'_> {
         Ok(ty)
     }
 
+    /// A whole number or a marker: what LIMIT and USING take.
+    pub(super) fn integer_or_marker(&mut self) -> Result<Term> {
+        if self.at_marker() {
+            return Ok(Term::Marker(self.marker()?));
+        }
+        if self.token.kind != TokenKind::Integer {
+            return Err(self.unexpected());
+        }
+        let text = self.advance()?.text.to_owned();
+        Ok(Term::Literal(Literal { kind: LiteralKind::Integer, text }))
+    }
+
     /// Whether a constant stands here.
     pub(super) fn at_literal(&self) -> bool {
         match self.token.kind {
@@ -246,7 +258,7 @@ impl Parser<'_> {
         Ok(Term::Tuple(terms))
     }
 
-    fn call(&mut self) -> Result<Term> {
+    pub(super) fn call(&mut self) -> Result<Term> {
         self.count_items(ITEMS_PER_CALL)?;
         // `token` is a reserved word and a function.
         let (keyspace, name) =

@@ -4,11 +4,12 @@ use std::fmt::{self, Display, Formatter};
 
 use cql_types::CqlType;
 
+use super::term::write_call;
 use super::types::write_type;
 use super::{write_names, write_separated};
 use crate::ast::{
     AlterKeyspace, AlterTable, AlterTableAction, AlterType, AlterTypeAction, ColumnDefinition, CreateKeyspace,
-    CreateTable, CreateType, DropKeyspace, DropTable, DropType, PrimaryKey, PropertyValue, TypeName,
+    CreateTable, CreateType, DropKeyspace, DropTable, DropType, Mask, PrimaryKey, PropertyValue, TypeName,
 };
 use crate::quote_identifier;
 
@@ -65,7 +66,20 @@ impl Display for ColumnDefinition {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "{} ", quote_identifier(&self.name))?;
         write_type(f, &self.ty)?;
-        f.write_str(if self.is_static { " STATIC" } else { "" })
+        f.write_str(if self.is_static { " STATIC" } else { "" })?;
+        self.mask.iter().try_for_each(|mask| write!(f, " {mask}"))
+    }
+}
+
+impl Display for Mask {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Mask::Default => f.write_str("MASKED WITH DEFAULT"),
+            Mask::Function { keyspace, name, arguments } => {
+                f.write_str("MASKED WITH ")?;
+                write_call(f, keyspace.as_deref(), name, arguments)
+            }
+        }
     }
 }
 
@@ -130,6 +144,13 @@ impl Display for AlterTableAction {
             AlterTableAction::Alter { column, ty } => {
                 write!(f, "ALTER {} TYPE ", quote_identifier(column))?;
                 write_type(f, ty)
+            }
+            AlterTableAction::Mask { if_exists: given, column, mask } => {
+                write!(f, "ALTER {}{} ", if_exists(*given), quote_identifier(column))?;
+                match mask {
+                    Some(mask) => mask.fmt(f),
+                    None => f.write_str("DROP MASKED"),
+                }
             }
             AlterTableAction::Rename { if_exists: given, columns } => {
                 write!(f, "RENAME {}", if_exists(*given))?;

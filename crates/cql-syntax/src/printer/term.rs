@@ -21,14 +21,7 @@ impl Display for Term {
             Term::Null => f.write_str("null"),
             Term::Literal(literal) => literal.fmt(f),
             Term::Marker(marker) => marker.fmt(f),
-            Term::Function { keyspace, name, arguments } => {
-                if keyspace.is_none() && name == "token" {
-                    f.write_str(name)?;
-                } else {
-                    write_qualified(f, keyspace.as_deref(), name)?;
-                }
-                write_terms(f, "(", arguments, ")")
-            }
+            Term::Function { keyspace, name, arguments } => write_call(f, keyspace.as_deref(), name, arguments),
             Term::Cast { ty, term } => write!(f, "({ty}) {term}"),
             Term::Conversion { term, ty } => write!(f, "CAST({term} AS {ty})"),
             Term::Operation { operator, left, right } => write!(f, "{left} {} {right}", operator.symbol()),
@@ -49,6 +42,15 @@ impl Display for Term {
             }
         }
     }
+}
+
+pub(super) fn write_call(f: &mut Formatter<'_>, keyspace: Option<&str>, name: &str, arguments: &[Term]) -> fmt::Result {
+    // A reserved word that is a function's name all the same.
+    match keyspace.is_none() && name == "token" {
+        true => f.write_str(name)?,
+        false => write_qualified(f, keyspace, name)?,
+    }
+    write_terms(f, "(", arguments, ")")
 }
 
 fn write_terms(f: &mut Formatter<'_>, open: &str, terms: &[Term], close: &str) -> fmt::Result {

@@ -227,7 +227,7 @@ fn selected_part() -> impl Strategy<Value = SelectorExpression> {
             let of = Box::new(of);
             match (kind, from) {
                 (0, Some(key)) => SelectorExpression::Element { of, key },
-                (0 | 1, from) => SelectorExpression::Slice { of, from, to },
+                (0 | 1, from) if from.is_some() || to.is_some() => SelectorExpression::Slice { of, from, to },
                 _ => SelectorExpression::Field { of, field },
             }
         })
@@ -402,7 +402,20 @@ fn properties() -> impl Strategy<Value = Properties> {
 }
 
 fn column() -> impl Strategy<Value = ColumnDefinition> {
-    (name(), ty(), any::<bool>()).prop_map(|(name, ty, is_static)| ColumnDefinition { name, ty, is_static })
+    (name(), ty(), any::<bool>(), option::of(mask())).prop_map(|(name, ty, is_static, mask)| ColumnDefinition {
+        name,
+        ty,
+        is_static,
+        mask,
+    })
+}
+
+fn mask() -> impl Strategy<Value = Mask> {
+    let function = (option::of(name()), name(), vec(term(), 0..3));
+    prop_oneof![
+        Just(Mask::Default),
+        function.prop_map(|(keyspace, name, arguments)| Mask::Function { keyspace, name, arguments }),
+    ]
 }
 
 fn create_table() -> impl Strategy<Value = Statement> {
@@ -431,6 +444,11 @@ fn alter_table() -> impl Strategy<Value = Statement> {
         (any::<bool>(), vec(name(), 1..3), option::of(any::<i64>()))
             .prop_map(|(if_exists, columns, timestamp)| AlterTableAction::Drop { if_exists, columns, timestamp }),
         (name(), ty()).prop_map(|(column, ty)| AlterTableAction::Alter { column, ty }),
+        (any::<bool>(), name(), option::of(mask())).prop_map(|(if_exists, column, mask)| AlterTableAction::Mask {
+            if_exists,
+            column,
+            mask
+        }),
         (any::<bool>(), vec((name(), name()), 1..3))
             .prop_map(|(if_exists, columns)| AlterTableAction::Rename { if_exists, columns }),
         properties().prop_map(AlterTableAction::With),

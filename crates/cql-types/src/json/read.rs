@@ -35,7 +35,7 @@ fn value(ty: &CqlType, json: &Json, depth: usize) -> Result<Vec<u8>, ValueError>
             let items = items_of(&json, "a list")?;
             if items.len() != usize::from(*dimension) {
                 let count = items.len();
-                return Err(wrong(format!("List had incorrect size: expected {dimension} but given {count}: {json}")));
+                return Err(wrong(format!("List had incorrect size: expected {dimension} but given {count}; {json}")));
             }
             elements(ty, element, items, "vector", depth)
         }
@@ -139,7 +139,11 @@ fn scalar(ty: &CqlType, json: &Json) -> Result<Vec<u8>, ValueError> {
     // An empty string is the empty value of the types that read their text here.
     let text = |text: &str| match (text, ty) {
         ("", CqlType::Int | CqlType::Bigint | CqlType::Double | CqlType::Float) => Ok(Vec::new()),
-        ("", CqlType::Uuid | CqlType::Timeuuid) => Ok(Vec::new()),
+        ("", CqlType::Uuid | CqlType::Timeuuid | CqlType::Duration) => Ok(Vec::new()),
+        // Cassandra refuses it as the request's fault, wherever the duration stands.
+        (text, CqlType::Duration) => {
+            of_text(ty, text).map_err(|error| ValueError::Request { reason: error.to_string() })
+        }
         (text, _) => of_text(ty, text),
     };
     let described = |what: &str| expected(&format!("a string representation of {what}"), json);
@@ -170,6 +174,7 @@ fn scalar(ty: &CqlType, json: &Json) -> Result<Vec<u8>, ValueError> {
             let refused = || wrong(format!("Value '{json}' is not a valid representation of a varint value"));
             of_text(ty, &number).map_err(|_| refused())
         }
+        (CqlType::Decimal, Json::String(given)) if given.is_empty() => Ok(Vec::new()),
         (CqlType::Decimal, _) => {
             let refused = || wrong(format!("Value '{json}' is not a valid representation of a decimal value"));
             of_text(ty, &json.to_string()).map_err(|_| refused())

@@ -181,7 +181,7 @@ impl Operator {
             }
             SnapshotStep::End { tag, tables } => {
                 for table in self.find_all(&tables)? {
-                    let definition = format!("{}\n", schema::describe::table_with_internals(&table));
+                    let definition = format!("{}\n", schema::describe::statements(&table));
                     self.storage.end_snapshot(&tag, table.id, &definition).await.map_err(refused)?;
                 }
             }

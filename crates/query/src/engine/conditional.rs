@@ -1,7 +1,7 @@
 //! Conditional statements and batches: within the call where memory has the data and nobody else is at the partition, else as a task
 //! that claims the partition. A partition of another shard is that shard's: it is handed the whole request. See `docs/internals/paxos.md`.
 
-use cluster::coordinator::{Attempt, Failure, ReplicaError, ReplicaPlan, SerialPlace};
+use cluster::coordinator::{Attempt, Failure, ReplicaError, ReplicaPlan, SerialPlace, Unavailable};
 use cql_protocol::request::{Batch, BatchQuery};
 use cql_protocol::{Consistency, FrameHeader, QueryParams, Value, WriteType};
 use schema::{ReplicationStrategy, replication::STRATEGY_PACKAGE};
@@ -263,7 +263,8 @@ impl Engine {
         levels: Levels,
     ) -> Result<ReplicaPlan<'m>, QueryError> {
         let (token, _) = request.key();
-        let plan = self.inner.coordinator.plan(&modification.replication, token, levels.serial)?;
+        let plan = self.inner.coordinator.plan(&modification.replication, token, levels.serial);
+        let plan = plan.map_err(Unavailable::of_serial_phase)?;
         self.inner.coordinator.plan(&modification.replication, token, levels.commit)?;
         Ok(plan)
     }

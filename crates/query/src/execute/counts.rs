@@ -7,9 +7,11 @@ use super::modify::WriteTime;
 use crate::error::{QueryError, invalid};
 use crate::plan::{Assignment, Binds, Change};
 
-/// Writes a row's assignments, which are in the order of their columns. What is added to one column several times is added up.
+/// Writes a row's assignments, which are in the order of their columns. What is added to one column several times is added up. `times`: a
+/// static column is added to once for each row that the statement names, as in Cassandra.
 pub(super) fn encode(
     assignments: &[Assignment],
+    times: usize,
     binds: &Binds<'_>,
     time: WriteTime,
     row: &mut RowEncoder<'_, '_>,
@@ -26,6 +28,7 @@ pub(super) fn encode(
             }
         }
         if let (Some(sum), [first, ..]) = (sum, of_column) {
+            let sum = sum.wrapping_mul(i64::try_from(times).unwrap_or(i64::MAX));
             row.cell(first.column, time.timestamp, None, &sum.to_be_bytes());
         }
     }

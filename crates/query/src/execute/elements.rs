@@ -8,7 +8,7 @@ use cql_types::{CollectionWriter, CqlType, comparable, parts_of_collection, push
 use mutation::{CellRef, Expiry, RowEncoder};
 use stdx::{Reader, varint};
 
-use super::lists::{KnownList, RowLists};
+use super::lists::{KnownList, ListElements, RowLists};
 use super::modify::WriteTime;
 use crate::error::{QueryError, invalid};
 use crate::plan::{Assignment, Binds, Change, ListPlace, Shape};
@@ -16,9 +16,10 @@ use crate::plan::{Assignment, Binds, Change, ListPlace, Shape};
 /// 100 ns steps from 1582-10-15 to 2010-01-01: elements that are put before a list's have the times mirrored at that.
 const MIRROR: u64 = 0x01b2_1dd2_1381_4000 + 1_262_304_000 * 10_000_000;
 
-/// Writes one change of a column of several cells.
+/// Writes one change of a column of several cells. What names elements of a list by index or value sees what the assignments `before` it
+/// made of the list, as in Cassandra.
 pub(super) fn encode(
-    assignment: &Assignment,
+    (assignment, before): (&Assignment, &[Assignment]),
     binds: &Binds<'_>,
     time: WriteTime,
     expiry: Option<Expiry>,
@@ -30,7 +31,8 @@ pub(super) fn encode(
     match (&assignment.change, value) {
         (Change::Key { key }, value) => writer.key(key, value),
         (Change::Index { index, is_deletion }, value) => {
-            writer.index(index, value, lists.get(assignment.column), *is_deletion)
+            let list = lists.get(assignment.column, before, binds)?;
+            writer.index(index, value, list.as_deref(), *is_deletion)
         }
         (_, Value::Unset) => Ok(()),
         (Change::Replace { place }, value) => {
@@ -57,8 +59,8 @@ pub(super) fn encode(
             Ok(())
         }
         (Change::Discard, Value::Bytes(value)) => {
-            if let Some(list) = lists.get(assignment.column) {
-                writer.discard(value, list);
+            if let Some(list) = lists.get(assignment.column, before, binds)? {
+                writer.discard(value, &list);
             }
             Ok(())
         }
@@ -176,9 +178,7 @@ impl Elements<'_, '_, '_, '_> {
                 }
             }
             CqlType::List { .. } => {
-                let uuid = place.and_then(|place| self.binds.generated.get(usize::from(place)));
-                let uuid = uuid.and_then(|uuid| <[u8; 16]>::try_from(uuid.as_slice()).ok());
-                let uuid = uuid.expect("a change of a list has a time-based UUID");
+                let uuid = list_uuid(place, self.binds);
                 for (index, part) in (0u32..).zip(parts) {
                     self.put(&list_path(uuid, index, is_before)?, Some(part));
                 }
@@ -194,6 +194,25 @@ impl Elements<'_, '_, '_, '_> {
         }
         Ok(())
     }
+}
+
+/// The elements that a value adds to a list, as they are written.
+pub(super) fn added_to_list(
+    ty: &CqlType,
+    value: &[u8],
+    place: Option<ListPlace>,
+    is_before: bool,
+    binds: &Binds<'_>,
+) -> Result<ListElements, QueryError> {
+    let uuid = list_uuid(place, binds);
+    let element = |(index, part): (u32, &[u8])| Ok((list_path(uuid, index, is_before)?.to_vec(), part.to_vec()));
+    (0u32..).zip(parts_of_collection(ty, value)).map(element).collect()
+}
+
+fn list_uuid(place: Option<ListPlace>, binds: &Binds<'_>) -> [u8; 16] {
+    let uuid = place.and_then(|place| binds.generated.get(usize::from(place)));
+    let uuid = uuid.and_then(|uuid| <[u8; 16]>::try_from(uuid.as_slice()).ok());
+    uuid.expect("a change of a list has a time-based UUID")
 }
 
 fn path(ty: &CqlType, value: &[u8]) -> Vec<u8> {

@@ -143,7 +143,7 @@ impl Evaluator<'_, '_> {
     }
 }
 
-/// Appends a value as JSON. An empty one is an empty string, whatever its type.
+/// Appends a value as JSON. An empty one is an empty string, whatever its type, but for a blob.
 pub(crate) fn write_json(ty: &cql_types::CqlType, value: &[u8], out: &mut Vec<u8>) {
     match value.is_empty() && *ty != cql_types::CqlType::Blob {
         true => out.extend_from_slice(b"\"\""),
@@ -151,12 +151,14 @@ pub(crate) fn write_json(ty: &cql_types::CqlType, value: &[u8], out: &mut Vec<u8
     }
 }
 
+/// Appends an operand's value; false: it is null. One that is not set is shown as an empty value, as Cassandra does.
 fn append(value: Value<'_>, out: &mut Vec<u8>) -> bool {
     match value {
         Value::Bytes(bytes) => {
             out.extend_from_slice(bytes);
             true
         }
-        Value::Null | Value::Unset => false,
+        Value::Unset => true,
+        Value::Null => false,
     }
 }

@@ -172,7 +172,9 @@ fn sort_unique(values: &mut Vec<Vec<u8>>, column: &Column) {
         form
     };
     let mut formed: Vec<(Vec<u8>, Vec<u8>)> = values.drain(..).map(|value| (form(&value), value)).collect();
-    formed.sort_by(|a, b| a.0.cmp(&b.0));
+    formed.sort_by(|(a, _), (b, _)| a.cmp(b));
+    // Of values that are equal, such as 1.0 and 1.00, the first stays: they name one row, and of partitions, whose keys are told apart by
+    // their bytes, Cassandra reads no other.
     formed.dedup_by(|a, b| a.0 == b.0);
     values.extend(formed.into_iter().map(|(_, value)| value));
 }

@@ -4,23 +4,29 @@
 //! carries the elements' paths, so that replicas and replays that come to it later change the very same elements. Another
 //! write in between is not seen, as in Cassandra.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
+use cql_protocol::Value;
+use cql_types::parts_of_collection;
 use mutation::{CellRef, ClusteringRef, LiveRow};
 use schema::{ColumnId, Table};
 use storage::{Flow, RowSink};
 use topology::Token;
 
-use super::elements::elements_of;
+use super::elements::{added_to_list, elements_of};
 use super::modify::MUTATION_BYTES_MAX;
 use crate::error::QueryError;
-use crate::plan::{Binds, Modification, Target};
+use crate::plan::{Assignment, Binds, Change, Modification, Target};
+
+/// Elements of a list, each behind its path.
+pub(super) type ListElements = Vec<(Vec<u8>, Vec<u8>)>;
 
 /// A list as it was read.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct KnownList {
     /// Its elements with their paths, in order.
-    pub(super) elements: Vec<(Vec<u8>, Vec<u8>)>,
+    pub(super) elements: ListElements,
     /// Whether an older version wrote it, or a part of it, as one value.
     pub(super) is_in_one_cell: bool,
 }
@@ -40,8 +46,63 @@ pub(crate) struct KnownLists {
 }
 
 impl RowLists {
-    pub(super) fn get(&self, column: ColumnId) -> Option<&KnownList> {
-        self.by_column.get(&column)
+    /// The list of a column as it was read, with what the assignments `before` make of it: those of one statement see each other.
+    pub(super) fn get<'s>(
+        &'s self,
+        column: ColumnId,
+        before: &[Assignment],
+        binds: &Binds<'_>,
+    ) -> Result<Option<Cow<'s, KnownList>>, QueryError> {
+        let read = self.by_column.get(&column);
+        let mut before = before.iter().filter(|assignment| assignment.column == column).peekable();
+        if before.peek().is_none() {
+            return Ok(read.map(Cow::Borrowed));
+        }
+        let mut list = read.cloned().unwrap_or_default();
+        for assignment in before {
+            list.change(assignment, binds)?;
+        }
+        Ok(Some(Cow::Owned(list)))
+    }
+}
+
+impl KnownList {
+    /// Does to the list what an assignment does to the stored one.
+    fn change(&mut self, assignment: &Assignment, binds: &Binds<'_>) -> Result<(), QueryError> {
+        let (ty, value) = (&assignment.operand.ty, assignment.operand.value(binds)?);
+        match (&assignment.change, value) {
+            (Change::Add { place }, Value::Bytes(value)) => {
+                self.insert(added_to_list(ty, value, *place, false, binds)?);
+            }
+            (Change::Prepend { place }, Value::Bytes(value)) => {
+                self.insert(added_to_list(ty, value, Some(*place), true, binds)?);
+            }
+            (Change::Index { index, .. }, value) => {
+                let index = index.value(binds)?.bytes().and_then(|bytes| bytes.first_chunk());
+                let index = index.and_then(|bytes| usize::try_from(i32::from_be_bytes(*bytes)).ok());
+                match (index.filter(|index| *index < self.elements.len()), value) {
+                    (Some(index), Value::Bytes(value)) => self.elements[index].1 = value.to_vec(),
+                    (Some(index), Value::Null) => {
+                        self.elements.remove(index);
+                        self.is_in_one_cell = false;
+                    }
+                    _ => {}
+                }
+            }
+            (Change::Discard, Value::Bytes(value)) => {
+                let count = self.elements.len();
+                let unwanted: BTreeSet<&[u8]> = parts_of_collection(ty, value).collect();
+                self.elements.retain(|(_, element)| !unwanted.contains(element.as_slice()));
+                self.is_in_one_cell &= self.elements.len() == count;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn insert(&mut self, added: ListElements) {
+        self.elements.extend(added);
+        self.elements.sort_by(|(a, _), (b, _)| a.cmp(b));
     }
 }
 
@@ -188,7 +249,7 @@ mod tests {
         add(&[], &whole);
         add(&[0, 0, 0, 0, 0, 0, 0, 1], &one(9));
         add(&[1; 16], &one(3));
-        let list = lists.get(ColumnId(1)).unwrap();
+        let list = &lists.by_column[&ColumnId(1)];
         let elements: Vec<&[u8]> = list.elements.iter().map(|(_, element)| element.as_slice()).collect();
         assert_eq!(elements, [one(1), one(9), one(3)]);
         assert!(list.is_in_one_cell);

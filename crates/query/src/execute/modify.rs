@@ -222,6 +222,16 @@ impl Modification {
         clustering_combinations(self.table.clustering(), choices, binds)
     }
 
+    /// How many rows of a partition it names; a statement about the static row alone names one.
+    fn row_count(&self, binds: &Binds<'_>) -> Result<usize, QueryError> {
+        match &self.target {
+            Target::Rows(choices) if !choices.iter().all(ClusteringChoice::is_single) => {
+                Ok(self.combinations(choices, binds)?.len())
+            }
+            _ => Ok(1),
+        }
+    }
+
     fn encode_static(
         &self,
         binds: &Binds<'_>,
@@ -232,10 +242,10 @@ impl Modification {
         let expiry = self.expiry(binds, time.seconds)?;
         let mut row = mutation.static_row();
         if self.counts {
-            return counts::encode(&self.statics, binds, time, &mut row);
+            return counts::encode(&self.statics, self.row_count(binds)?, binds, time, &mut row);
         }
-        for assignment in &self.statics {
-            encode_cell(assignment, binds, time, expiry, lists, &mut row)?;
+        for (index, assignment) in self.statics.iter().enumerate() {
+            encode_cell((assignment, &self.statics[..index]), binds, time, expiry, lists, &mut row)?;
         }
         Ok(())
     }
@@ -256,21 +266,29 @@ impl Modification {
         let expiry = self.expiry(binds, time.seconds)?;
         let mut row = mutation.row(clustering.iter().copied());
         match self.kind {
-            ModificationKind::Insert => {
+            ModificationKind::Insert if self.marks_rows => {
                 row.liveness(time.timestamp, expiry);
             }
+            ModificationKind::Insert if self.regulars.is_empty() => return Err(self.lacks_value()),
             ModificationKind::Delete if self.regulars.is_empty() => {
                 row.deletion(time.deletion());
             }
-            ModificationKind::Update | ModificationKind::Delete => {}
+            ModificationKind::Insert | ModificationKind::Update | ModificationKind::Delete => {}
         }
         if self.counts {
-            return counts::encode(&self.regulars, binds, time, &mut row);
+            return counts::encode(&self.regulars, 1, binds, time, &mut row);
         }
-        for assignment in &self.regulars {
-            encode_cell(assignment, binds, time, expiry, lists, &mut row)?;
+        for (index, assignment) in self.regulars.iter().enumerate() {
+            encode_cell((assignment, &self.regulars[..index]), binds, time, expiry, lists, &mut row)?;
         }
         Ok(())
+    }
+
+    /// An INSERT of a row that only its columns' values tell of, without any.
+    #[cold]
+    fn lacks_value(&self) -> QueryError {
+        let names: Vec<&str> = self.table.regulars().iter().map(|column| column.name.as_str()).collect();
+        invalid(format!("Column {} is mandatory for this COMPACT STORAGE table", names.join(", ")))
     }
 
     fn encode_range(
@@ -342,9 +360,10 @@ impl WriteTime {
     }
 }
 
+/// Writes what one assignment says, behind those that stand before it.
 #[inline]
 fn encode_cell(
-    assignment: &Assignment,
+    (assignment, before): (&Assignment, &[Assignment]),
     binds: &Binds<'_>,
     time: WriteTime,
     expiry: Option<Expiry>,
@@ -352,7 +371,7 @@ fn encode_cell(
     row: &mut mutation::RowEncoder<'_, '_>,
 ) -> Result<(), QueryError> {
     if !matches!(assignment.change, Change::Cell) {
-        return elements::encode(assignment, binds, time, expiry, lists, row);
+        return elements::encode((assignment, before), binds, time, expiry, lists, row);
     }
     match assignment.operand.value(binds)? {
         Value::Bytes(bytes) => {

@@ -24,7 +24,8 @@ pub(super) fn plan(
     restrictions.check_no_other_columns(table)?;
     if conditions.is_some() {
         let deletes_regulars = !regulars.is_empty() || statics.is_empty();
-        let is_one_row = restrictions.names_rows(table);
+        // The clustering column that a sparse table hides cannot be restricted; what is not its row's is static.
+        let is_one_row = restrictions.names_rows(table) && !(table.is_sparse() && delete.deletions.is_empty());
         conditions::check_delete(conditions.as_deref(), deletes_regulars, is_one_row)?;
     }
     let target = target(&mut restrictions, table, (&statics, &regulars), conditions.as_deref())?;
@@ -34,6 +35,7 @@ pub(super) fn plan(
         kind: ModificationKind::Delete,
         key: restrictions.into_keys(table, StatementKind::Delete)?,
         target,
+        marks_rows: false,
         statics,
         regulars,
         counts: table.is_counter(),

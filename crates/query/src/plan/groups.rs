@@ -38,7 +38,11 @@ pub(super) fn plan(
     for expression in group_by {
         let (column, call) = match expression {
             SelectorExpression::Column(name) => (selectors.column(name)?, None),
-            SelectorExpression::Function { .. } | SelectorExpression::Cast { .. } | SelectorExpression::CountRows => {
+            SelectorExpression::Function { .. }
+            | SelectorExpression::Cast { .. }
+            | SelectorExpression::CountRows
+            | SelectorExpression::Operation { .. }
+            | SelectorExpression::Negation(_) => {
                 let (column, call) = function(expression, selectors)?;
                 (column, Some(call))
             }

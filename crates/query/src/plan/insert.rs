@@ -4,6 +4,7 @@ use cql_syntax::Insert;
 use schema::{Column, ColumnKind, Table};
 
 use super::planner::{PlanContext, using, writable_table};
+use super::restrictions::check_dense_prefix;
 use super::terms::{Markers, Receiver, undefined_column};
 use super::{
     Assignment, ClusteringChoice, Conditions, KeyChoice, Modification, ModificationKind, Operand, Target, conditions,
@@ -21,6 +22,9 @@ pub(super) fn plan(
     if table.is_counter() {
         return Err(invalid("INSERT statements are not allowed on counter tables, use UPDATE instead"));
     }
+    if insert.json.is_some() {
+        check_hidden_json(table)?;
+    }
     let mut key: Vec<Option<Operand>> = table.partition_key().iter().map(|_| None).collect();
     let mut clustering: Vec<Option<Operand>> = table.clustering().iter().map(|_| None).collect();
     let (mut statics, mut regulars) = (Vec::new(), Vec::new());
@@ -37,6 +41,7 @@ pub(super) fn plan(
         }
     }
     let key = complete(key, table.partition_key(), "partition key parts")?;
+    check_hidden(table, !regulars.is_empty())?;
     let target = target(table, clustering, !statics.is_empty() && regulars.is_empty())?;
     statics.sort_by_key(|assignment| assignment.column);
     regulars.sort_by_key(|assignment| assignment.column);
@@ -47,6 +52,7 @@ pub(super) fn plan(
         kind: ModificationKind::Insert,
         key: key.into_iter().map(KeyChoice::One).collect(),
         target,
+        marks_rows: table.marks_rows(),
         statics,
         regulars,
         counts: false,
@@ -78,11 +84,29 @@ fn operands<'t>(
     Ok(operands)
 }
 
+/// A sparse table WITH COMPACT STORAGE hides a clustering column, which nobody can name. JSON says all columns, so it would have to.
+fn check_hidden_json(table: &Table) -> Result<(), QueryError> {
+    match table.hidden_clustering() {
+        Some(hidden) => Err(undefined_column(&hidden.name, table)),
+        None => Ok(()),
+    }
+}
+
+/// Without a column outside of the key an INSERT into such a table could be about nothing but what is hidden.
+fn check_hidden(table: &Table, has_regulars: bool) -> Result<(), QueryError> {
+    match table.hidden_clustering() {
+        Some(hidden) if !has_regulars => Err(invalid(format!("Some clustering keys are missing: {}", hidden.name))),
+        _ => Ok(()),
+    }
+}
+
 /// The row, or the static row alone where only static columns are given and no clustering column.
 fn target(table: &Table, clustering: Vec<Option<Operand>>, only_statics: bool) -> Result<Target, QueryError> {
     if only_statics && !table.clustering().is_empty() && clustering.iter().all(Option::is_none) {
         return Ok(Target::StaticRow);
     }
+    let given = clustering.iter().enumerate().filter(|(_, operand)| operand.is_some());
+    check_dense_prefix(table, given.map(|(position, _)| position))?;
     let clustering = complete(clustering, table.clustering(), "clustering keys")?;
     Ok(Target::Rows(clustering.into_iter().map(ClusteringChoice::One).collect()))
 }

@@ -1,8 +1,8 @@
 //! INSERT JSON: the values of all columns from one text, which is a constant or what a marker is bound to.
 
 use cql_syntax::{InsertJson, Term};
-use cql_types::CqlType;
 use cql_types::json::{Json, from_json, parse_object};
+use cql_types::{CqlType, ValueError};
 use schema::{Column, Table};
 
 use super::terms::{Markers, Receiver};
@@ -63,7 +63,10 @@ pub(super) fn operands<'t>(
         match source(given) {
             Some(source) => operands.push(operand(column, source)),
             // A key must be there, and is refused when the statement runs.
-            None if column.kind.is_key() => operands.push(operand(column, Source::Unset)),
+            // So is the value of a row that is nothing else: nothing is not no value.
+            None if column.kind.is_key() || table.options.compact_storage => {
+                operands.push(operand(column, Source::Unset))
+            }
             None => {}
         }
     }
@@ -110,10 +113,10 @@ fn given<'c>(text: &str, columns: impl Iterator<Item = (&'c str, &'c CqlType)>) 
         is_known[place] = true;
         all.push(match &entries[place].1 {
             Json::Null => Given::Null,
-            json => Given::Value(
-                from_json(ty, json)
-                    .map_err(|error| invalid(format!("Error decoding JSON value for {name}: {error}")))?,
-            ),
+            json => Given::Value(from_json(ty, json).map_err(|error| match error {
+                ValueError::Request { reason } => invalid(reason),
+                error => invalid(format!("Error decoding JSON value for {name}: {error}")),
+            })?),
         });
     }
     match is_known.iter().position(|known| !known) {

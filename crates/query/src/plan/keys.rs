@@ -55,14 +55,6 @@ impl SliceEnd {
 }
 
 impl InList {
-    /// Whether it may be several values, or none: one that is written out counts as one.
-    pub(crate) fn may_be_many(&self) -> bool {
-        match self {
-            InList::Operands(operands) => operands.len() != 1,
-            InList::Marker(_) => true,
-        }
-    }
-
     /// About what it takes in memory.
     pub(crate) fn bytes(&self) -> usize {
         match self {
@@ -78,17 +70,14 @@ impl KeyChoice {
         matches!(self, KeyChoice::One(_))
     }
 
-    /// Whether it is no value: `IN ()`.
-    pub(crate) fn is_none(&self) -> bool {
+    /// Whether it is a list of no values.
+    pub(crate) fn is_empty(&self) -> bool {
         matches!(self, KeyChoice::In(InList::Operands(operands)) if operands.is_empty())
     }
 
-    /// Whether it may be several values, or none: all but one.
-    pub(crate) fn may_be_many(&self) -> bool {
-        match self {
-            KeyChoice::One(_) => false,
-            KeyChoice::In(list) => list.may_be_many(),
-        }
+    /// Whether IN says it, of however many values: IN of one is planned as `=`.
+    pub(crate) fn is_in(&self) -> bool {
+        matches!(self, KeyChoice::In(_))
     }
 
     /// About what it takes in memory.

@@ -13,7 +13,7 @@ use super::operand::Operand;
 /// Which statement it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ModificationKind {
-    /// Writes the row's liveness beside the cells.
+    /// Writes the row's liveness beside the cells, unless the table has none.
     Insert,
     /// Writes cells only.
     Update,
@@ -34,6 +34,8 @@ pub(crate) struct Modification {
     pub(crate) key: Vec<KeyChoice>,
     /// What of the partition is meant.
     pub(crate) target: Target,
+    /// Whether the rows' liveness is written beside their cells.
+    pub(crate) marks_rows: bool,
     /// Static columns set or deleted, ascending by id.
     pub(crate) statics: Vec<Assignment>,
     /// Regular columns set or deleted, ascending by id.

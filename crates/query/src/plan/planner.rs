@@ -8,7 +8,7 @@ use runtime::Runtime;
 use schema::{Table, system_keyspaces};
 
 use super::terms::{Markers, Receiver};
-use super::{Action, BatchPlan, Modification, Operand, Plan, delete, insert, selection_plan, update};
+use super::{Action, BatchPlan, Modification, Operand, Plan, Selected, delete, insert, selection_plan, update};
 use crate::catalog::Catalog;
 use crate::error::{QueryError, invalid};
 
@@ -110,29 +110,32 @@ fn key_markers(keys: &[&[super::KeyChoice]]) -> Vec<u16> {
     let columns = keys.first().map_or(0, |key| key.len());
     let marker_of = |choice: &super::KeyChoice| match choice {
         super::KeyChoice::One(operand) => operand.marker(),
-        super::KeyChoice::In(super::InList::Operands(operands)) => operands.iter().filter_map(Operand::marker).max(),
-        super::KeyChoice::In(super::InList::Marker(_)) => None,
+        super::KeyChoice::In(list) => last_marker(list),
     };
     let last = |column: usize| keys.iter().filter_map(|key| marker_of(&key[column])).max();
     (0..columns).map(last).collect::<Option<Vec<u16>>>().unwrap_or_default()
 }
 
-/// The same of a SELECT that looks at the key row by row: slices count too, conditions on elements do not.
+/// The same of a SELECT that looks at each partition's key: a marker compared with it counts, however it is compared. One compared with
+/// elements of it does not.
 fn filtered_key_markers(select: &super::Select) -> Vec<u16> {
     use super::Comparison::{Contains, ContainsKey, Entry};
-    let is_of_element = |filter: &super::Filter| matches!(filter.comparison, Contains | ContainsKey | Entry);
-    let marker_of = |filter: &super::Filter| match &filter.operands {
+    let is_of_elements = |comparison| matches!(comparison, Contains | ContainsKey | Entry);
+    let last = |position: u16| {
+        let filters = select.filters.iter().filter(|filter| filter.column == Selected::PartitionKey(position));
+        let filters = filters.filter(|filter| !is_of_elements(filter.comparison));
+        filters.filter_map(|filter| last_marker(&filter.operands)).max()
+    };
+    let columns = select.table.partition_key().iter().map(|column| last(column.position));
+    columns.collect::<Option<Vec<u16>>>().unwrap_or_default()
+}
+
+/// The last marker among a list's values; one for the whole list is none of them.
+fn last_marker(list: &super::InList) -> Option<u16> {
+    match list {
         super::InList::Operands(operands) => operands.iter().filter_map(Operand::marker).max(),
         super::InList::Marker(_) => None,
-    };
-    let last = |column: u16| {
-        let is_it = |filter: &&super::Filter| filter.column == super::Selected::PartitionKey(column);
-        let filters = select.filters.iter().filter(is_it).filter(|filter| !is_of_element(filter));
-        filters.filter_map(marker_of).max()
-    };
-    let columns = 0u16..;
-    let columns = columns.zip(select.table.partition_key()).map(|(column, _)| column);
-    columns.map(last).collect::<Option<Vec<u16>>>().unwrap_or_default()
+    }
 }
 
 /// As for one statement, if all are about one table. A marker for the batch's own timestamp belongs to no table, and then

@@ -13,6 +13,8 @@ mod relations;
 mod tokens;
 mod tuples;
 
+pub(super) use choices::check_dense_prefix;
+
 use std::collections::BTreeMap;
 
 use cql_syntax::Relation;
@@ -128,7 +130,8 @@ impl Restrictions {
     pub(super) fn has_regulars(&self, table: &Table) -> bool {
         let others = self.others.iter().map(|(index, _)| *index);
         let mut restricted = others.chain(self.elements.iter().map(|element| element.index));
-        restricted.any(|index| matches!(table.columns()[index].kind, ColumnKind::Regular | ColumnKind::Clustering))
+        let kind = |index: usize| table.shown_kind(&table.columns()[index]);
+        restricted.any(|index| matches!(kind(index), ColumnKind::Regular | ColumnKind::Clustering))
     }
 
     /// Whether the clustering column at `position` is restricted to one value.
@@ -158,9 +161,9 @@ impl Restrictions {
         self.key.iter().all(Option::is_none)
     }
 
-    /// Whether a column of the partition key may have several values, or none.
+    /// Whether IN says a column of the partition key, of however many values: IN of one is kept as `=`.
     pub(super) fn has_key_in(&self) -> bool {
-        self.key.iter().any(|restriction| matches!(restriction, Some(Restriction::In(list)) if list.may_be_many()))
+        self.key.iter().any(|restriction| matches!(restriction, Some(Restriction::In(_))))
     }
 
     /// Whether the key is said in full, by `=` and IN.

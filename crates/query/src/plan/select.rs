@@ -168,7 +168,7 @@ impl Select {
         };
         match (&self.output, &self.keys) {
             (Output::Rows(_), _) => None,
-            _ if named.iter().any(KeyChoice::may_be_many) => {
+            _ if named.iter().any(KeyChoice::is_in) => {
                 Some("Aggregation query used on multiple partition keys (IN restriction)")
             }
             (_, Keys::Tokens { start: None, end: None }) if !self.filters.iter().any(is_about_key) => {

@@ -37,7 +37,8 @@ pub(super) fn plan(
     }
     // Tables that are views of the node's state never ask for ALLOW FILTERING.
     let allow_filtering = select.allow_filtering || system_keyspaces::is_virtual(&table.keyspace);
-    let restrictions = Restrictions::new(&select.relations, table, StatementKind::Select, select.allow_filtering, markers)?;
+    let restrictions =
+        Restrictions::new(&select.relations, table, StatementKind::Select, select.allow_filtering, markers)?;
     check_relations(&restrictions, table, names_statics, allow_filtering)?;
     let mut selectors = Selectors::new(&found, types, &mut *markers);
     let selection = selectors.all(&select.selection)?;
@@ -121,7 +122,7 @@ pub(super) fn plan(
 /// What the rows of several partitions are put in order by: ORDER BY's columns, which each partition's rows are in the order of.
 fn sort(select: &SelectStatement, plan: &Select) -> Vec<(u16, bool)> {
     let Keys::Choices(choices) = &plan.keys else { return Vec::new() };
-    let has_several = choices.iter().any(KeyChoice::may_be_many) && !choices.iter().any(KeyChoice::is_none);
+    let has_several = choices.iter().any(KeyChoice::is_in) && !choices.iter().any(KeyChoice::is_empty);
     if !has_several || plan.output.is_one_group() {
         return Vec::new();
     }
@@ -230,7 +231,7 @@ fn json_column(column: &ResultColumn) -> JsonColumn {
 
 fn check_distinct(used: &[&Column], restrictions: &Restrictions, table: &Table) -> Result<(), QueryError> {
     for column in used {
-        if !matches!(column.kind, ColumnKind::PartitionKey | ColumnKind::Static) {
+        if !matches!(table.shown_kind(column), ColumnKind::PartitionKey | ColumnKind::Static) {
             return Err(invalid(format!(
                 "SELECT DISTINCT queries must only request partition key columns and/or static columns (not {})",
                 column.name

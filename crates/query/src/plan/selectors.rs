@@ -6,6 +6,7 @@
 use cql_syntax::{BindMarker, Selection, Selector, SelectorExpression, Term};
 use cql_types::{CqlType, Field, Literal};
 use functions::{Argument, Fit, ResolveError, Untyped};
+use schema::plan::qualified;
 use schema::user_type::meant;
 use schema::{Column, ColumnKind, Table, UserTypes};
 
@@ -168,17 +169,7 @@ impl<'p> Selectors<'p> {
             E::Term(term) => return Err(invalid(format!("{term} is not supported in a selection yet"))),
             E::List(items) => Draft::List(all(items)?),
             E::Set(items) => Draft::Set(all(items)?),
-            E::Tuple(items) => match items.as_slice() {
-                // One between parentheses is itself.
-                [item] => match self.draft(item)? {
-                    Draft::Typed(column) => {
-                        let name = format!("({})", column.name);
-                        Draft::Typed(ResultColumn { name, ..column })
-                    }
-                    other => Draft::Tuple(vec![other]),
-                },
-                items => Draft::Tuple(all(items)?),
-            },
+            E::Tuple(items) => Draft::Tuple(all(items)?),
             E::Map(entries) => self.map(entries)?,
         })
     }
@@ -291,7 +282,7 @@ impl<'p> Selectors<'p> {
         }
         // The refusal names the first column that is selected, as Cassandra's does.
         let named = self.used.first().map_or(&from.name, |column| &column.name);
-        let call = match functions::cast(&from.ty, &to) {
+        let call = match functions::cast(&from.ty, &to, ty) {
             Ok(call) => call,
             Err(error) => {
                 let error = invalid(error.message(&|_| named.clone()));
@@ -308,10 +299,11 @@ impl<'p> Selectors<'p> {
     fn hint(&mut self, ty: &str, expression: &SelectorExpression) -> Result<ResultColumn, QueryError> {
         let parsed = CqlType::parse(ty).map_err(|error| invalid(error.to_string()))?;
         let ty = meant(parsed, &self.table.keyspace, self.types)?;
-        let draft = self.draft(expression)?;
-        let shown = format!("({}){}", ty, draft.name());
+        let mut draft = self.draft(expression)?;
+        let shown = format!("({}){}", qualified(&ty, &self.table.keyspace), draft.name());
         if !draft.argument().fit(&ty).is_assignable() {
-            return Err(invalid(format!("Cannot assign value {shown} to {shown} of type {}", ty)));
+            self.refuse(invalid(format!("Cannot assign value {shown} to {shown} of type {ty}")));
+            draft = Draft::Null;
         }
         let column = self.settle(draft, Some(&ty))?;
         Ok(ResultColumn { name: shown, ty, expression: column.expression })
@@ -321,8 +313,10 @@ impl<'p> Selectors<'p> {
         let name = draft.name();
         let draft = match draft {
             Draft::Typed(column) => return Ok(column),
-            // One between parentheses is itself, unless a tuple is wanted.
-            Draft::Tuple(mut items) if items.len() == 1 && !matches!(wanted, Some(CqlType::Tuple(_))) => {
+            // One between parentheses is itself, unless a tuple is wanted. What is wanted must be known.
+            Draft::Tuple(mut items)
+                if items.len() == 1 && wanted.is_some_and(|wanted| !matches!(wanted, CqlType::Tuple(_))) =>
+            {
                 let inner = items.pop().expect("there is one");
                 return Ok(ResultColumn { name, ..self.settle(inner, wanted)? });
             }
@@ -454,15 +448,11 @@ impl Draft<'_> {
         let first = |items: &[Draft<'_>]| items.iter().find_map(Draft::exact_type).map(Box::new);
         match self {
             Draft::Typed(column) => Some(column.ty.clone()),
-            Draft::Literal(_) | Draft::Marker(_) | Draft::Null | Draft::Udt(_) => None,
+            // Cassandra wants it said whether `{a: b}` is a map, and `(a)` a tuple.
+            Draft::Literal(_) | Draft::Marker(_) | Draft::Null | Draft::Udt(_) | Draft::Map(_) => None,
             Draft::List(items) => Some(CqlType::List { element: first(items)?, frozen: false }),
             Draft::Set(items) => Some(CqlType::Set { element: first(items)?, frozen: false }),
-            Draft::Map(entries) => {
-                let key = entries.iter().find_map(|entry| entry.0.exact_type())?;
-                let value = entries.iter().find_map(|entry| entry.1.exact_type())?;
-                Some(CqlType::Map { key: Box::new(key), value: Box::new(value), frozen: false })
-            }
-            Draft::Tuple(items) if items.len() == 1 => items[0].exact_type(),
+            Draft::Tuple(items) if items.len() == 1 => None,
             Draft::Tuple(items) => items.iter().map(Draft::exact_type).collect::<Option<_>>().map(CqlType::Tuple),
         }
     }
@@ -509,6 +499,7 @@ impl Untyped for Draft<'_> {
                 let value = entries.iter().find_map(|entry| entry.1.argument().natural_type())?;
                 Some(CqlType::Map { key: Box::new(key), value: Box::new(value), frozen: false })
             }
+            Draft::Tuple(items) if items.len() == 1 => items[0].argument().natural_type(),
             Draft::Tuple(items) => {
                 let types = items.iter().map(|item| item.argument().natural_type());
                 types.collect::<Option<_>>().map(CqlType::Tuple)

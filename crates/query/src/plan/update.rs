@@ -54,6 +54,7 @@ pub(super) fn plan(
         kind: ModificationKind::Update,
         key: restrictions.into_keys(table, StatementKind::Update)?,
         target,
+        marks_rows: false,
         statics,
         regulars,
         counts: table.is_counter(),
@@ -62,7 +63,10 @@ pub(super) fn plan(
         conditions,
     };
     if modification.counts && modification.ttl.is_some() {
-        return Err(invalid("Cannot provide custom TTL for counter updates"));
+        return Err(match &modification.timestamp {
+            Some(_) => invalid("Cannot provide custom timestamp for counter updates"),
+            None => invalid("Cannot provide custom TTL for counter updates"),
+        });
     }
     conditions::check(&modification)?;
     Ok(modification)

@@ -1,6 +1,6 @@
 //! The rows of `system_schema` and `system_virtual_schema`: the schema as drivers read it.
 
-use schema::{Column, ColumnKind, DroppedColumn, Keyspace, Order, Table, UserType};
+use schema::{ColumnKind, DroppedColumn, Keyspace, Order, Table, UserType};
 
 use super::rows::Rows;
 use super::value;
@@ -15,7 +15,6 @@ pub(super) fn push_keyspace(rows: &mut Rows<'_>, keyspace: &Keyspace) {
 
 pub(super) fn push_table(rows: &mut Rows<'_>, table: &Table) {
     let options = &table.options;
-    let flags: &[&str] = if table.is_counter() { &["compound", "counter"] } else { &["compound"] };
     let extensions = options.extensions.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice()));
     rows.push([
         ("keyspace_name", value::text(&table.keyspace)),
@@ -32,7 +31,7 @@ pub(super) fn push_table(rows: &mut Rows<'_>, table: &Table) {
         ("dclocal_read_repair_chance", value::double(0.0)),
         ("default_time_to_live", value::count(options.default_time_to_live)),
         ("extensions", value::blob_map(extensions)),
-        ("flags", value::texts(flags.iter().copied())),
+        ("flags", value::texts(table.flags())),
         ("gc_grace_seconds", value::count(options.gc_grace_seconds)),
         ("id", value::uuid(table.id.0)),
         ("incremental_backups", options.incremental_backups.and_then(value::boolean)),
@@ -47,25 +46,37 @@ pub(super) fn push_table(rows: &mut Rows<'_>, table: &Table) {
 
 /// The rows of `system_schema.columns` or `system_virtual_schema.columns`, which are alike.
 pub(super) fn push_columns(rows: &mut Rows<'_>, table: &Table) {
-    table.columns().iter().for_each(|column| push_column(rows, table, column));
+    for column in table.columns() {
+        let clustering_order = match (column.kind, column.order) {
+            (ColumnKind::Clustering, Order::Asc) => "asc",
+            (ColumnKind::Clustering, Order::Desc) => "desc",
+            _ => "none",
+        };
+        let kind = table.shown_kind(column);
+        push_column(rows, table, (&column.name, kind, &column.ty.to_string()), (column.position, clustering_order));
+    }
+    for hidden in table.hidden_columns() {
+        let clustering_order = if hidden.kind == ColumnKind::Clustering { "asc" } else { "none" };
+        push_column(rows, table, (&hidden.name, hidden.kind, hidden.ty), (0, clustering_order));
+    }
 }
 
-fn push_column(rows: &mut Rows<'_>, table: &Table, column: &Column) {
-    let clustering_order = match (column.kind, column.order) {
-        (ColumnKind::Clustering, Order::Asc) => "asc",
-        (ColumnKind::Clustering, Order::Desc) => "desc",
-        _ => "none",
-    };
-    let position = if column.kind.is_key() { i32::from(column.position) } else { -1 };
+fn push_column(
+    rows: &mut Rows<'_>,
+    table: &Table,
+    (name, kind, ty): (&str, ColumnKind, &str),
+    (position, clustering_order): (u16, &str),
+) {
+    let position = if kind.is_key() { i32::from(position) } else { -1 };
     rows.push([
         ("keyspace_name", value::text(&table.keyspace)),
         ("table_name", value::text(&table.name)),
-        ("column_name", value::text(&column.name)),
+        ("column_name", value::text(name)),
         ("clustering_order", value::text(clustering_order)),
-        ("column_name_bytes", value::text(&column.name)),
-        ("kind", value::text(column.kind.name())),
+        ("column_name_bytes", value::text(name)),
+        ("kind", value::text(kind.name())),
         ("position", value::int(position)),
-        ("type", value::text(&column.ty.to_string())),
+        ("type", value::text(ty)),
     ]);
 }
 
@@ -79,7 +90,7 @@ fn push_dropped_column(rows: &mut Rows<'_>, table: &Table, dropped: &DroppedColu
         ("table_name", value::text(&table.name)),
         ("column_name", value::text(&dropped.column.name)),
         ("dropped_time", value::timestamp(dropped.dropped_at_micros.div_euclid(1000))),
-        ("kind", value::text(dropped.column.kind.name())),
+        ("kind", value::text(table.shown_kind(&dropped.column).name())),
         ("type", value::text(&dropped.column.ty.to_string())),
     ]);
 }

@@ -10,7 +10,7 @@ use crate::event::ChangeType;
 use crate::ids::ColumnId;
 use crate::options::read;
 use crate::plan::table::{check_counters, static_without_clustering, unknown};
-use crate::plan::{DdlContext, DdlPlan, names, read_properties, table_plan, types};
+use crate::plan::{DdlContext, DdlPlan, masks, names, read_properties, table_plan, types};
 use crate::snapshot::Schema;
 use crate::table::{DroppedColumn, Table};
 use crate::user_type::{UserTypes, named};
@@ -19,6 +19,9 @@ pub(super) fn alter(schema: &Schema, statement: &AlterTable, context: &DdlContex
     let keyspace = names::keyspace_of(statement.table.keyspace.as_deref(), context.current_keyspace)?;
     let name = &statement.table.table;
     names::check_modifiable(keyspace, "ALTER", &format!("<table {keyspace}.{name}>"))?;
+    if let AlterTableAction::Mask { mask: Some(_), .. } = &statement.action {
+        return Err(masks::disabled());
+    }
     let Some(table) = schema.table(keyspace, name) else {
         return if statement.if_exists { Ok(DdlPlan::default()) } else { Err(unknown(keyspace, name)) };
     };
@@ -30,6 +33,10 @@ pub(super) fn alter(schema: &Schema, statement: &AlterTable, context: &DdlContex
         }
         AlterTableAction::Drop { if_exists, columns, timestamp } => {
             drop(table, columns, *if_exists, timestamp.unwrap_or(context.now_micros))?
+        }
+        AlterTableAction::Mask { if_exists, column, .. } => {
+            masks::drop(table, column, *if_exists)?;
+            Table::clone(table)
         }
         // IF EXISTS is read and changes nothing, as in Cassandra.
         AlterTableAction::Rename { columns, .. } => rename(table, columns)?,
@@ -69,13 +76,19 @@ fn add(
     let mut next_column_id = table.next_column_id;
     for definition in definitions {
         let name = &definition.name;
-        if columns.iter().any(|column| column.name == *name) {
+        if definition.mask.is_some() {
+            return Err(masks::disabled());
+        }
+        if columns.iter().any(|column| column.name == *name) || table.hides_name(name) {
             if if_not_exists {
                 continue;
             }
             return Err(SchemaError::invalid(format!("Column with name '{name}' already exists")));
         }
-        let ty = types::of_column(&table.keyspace, user_types, name, definition.ty.clone())?;
+        let ty = types::of_column(&table.keyspace, user_types, Some(name), definition.ty.clone())?;
+        if table.options.compact_storage {
+            return Err(SchemaError::invalid("Cannot add new column to a COMPACT STORAGE table"));
+        }
         let kind = if definition.is_static { ColumnKind::Static } else { ColumnKind::Regular };
         if kind == ColumnKind::Static && table.clustering().is_empty() {
             return Err(static_without_clustering());
@@ -174,8 +187,8 @@ fn drop(table: &Table, names: &[String], if_exists: bool, dropped_at_micros: i64
 
 fn rename(table: &Table, renames: &[(String, String)]) -> Result<Table, SchemaError> {
     let mut columns = table.columns().to_vec();
-    for (from, to) in renames {
-        let Some(index) = columns.iter().position(|column| column.name == *from) else {
+    for (place, (from, to)) in renames.iter().enumerate() {
+        let Some(index) = table.column_index(from) else {
             return Err(SchemaError::invalid(format!(
                 "Undefined column name {from} in table {}.{}",
                 table.keyspace, table.name
@@ -184,7 +197,12 @@ fn rename(table: &Table, renames: &[(String, String)]) -> Result<Table, SchemaEr
         if !columns[index].kind.is_key() {
             return Err(SchemaError::invalid(format!("Cannot rename non PRIMARY KEY column {from}")));
         }
-        if columns.iter().any(|column| column.name == *to) {
+        // Of what is said twice of a column the last counts.
+        if renames[place + 1..].iter().any(|(later, _)| later == from) {
+            continue;
+        }
+        let is_there = table.column(to).is_some() || columns.iter().any(|column| column.name == *to);
+        if is_there || table.hides_name(to) {
             return Err(SchemaError::invalid(format!(
                 "Cannot rename column {from} to {to} in table '{}.{}'; another column with that name already exists",
                 table.keyspace, table.name

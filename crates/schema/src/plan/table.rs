@@ -11,7 +11,7 @@ use crate::error::SchemaError;
 use crate::event::ChangeType;
 use crate::ids::{ColumnId, TableId};
 use crate::options::{TableOptions, read};
-use crate::plan::{DdlContext, DdlPlan, keyspace, names, read_properties, table_plan, types};
+use crate::plan::{DdlContext, DdlPlan, keyspace, masks, names, read_properties, table_plan, types};
 use crate::properties::{Properties, PropertyValue};
 use crate::snapshot::Schema;
 use crate::system_keyspaces;
@@ -34,6 +34,9 @@ pub(super) fn create(
     // What is wrong in itself is said before what is wrong with this schema.
     let properties = read_properties(&statement.properties)?;
     let primary_key = check_form(statement)?;
+    if statement.columns.iter().any(|column| column.mask.is_some()) {
+        return Err(masks::disabled());
+    }
     names::check_modifiable(in_keyspace, "CREATE", &format!("<all tables in {in_keyspace}>"))?;
     let Some(existing) = schema.keyspace(in_keyspace) else { return Err(keyspace::unknown(in_keyspace)) };
     if existing.table(name).is_some() {
@@ -167,7 +170,7 @@ fn columns(
     }
     let mut rest: BTreeMap<&str, Column> = BTreeMap::new();
     for definition in &statement.columns {
-        let ty = types::of_column(keyspace, user_types, &definition.name, definition.ty.clone())?;
+        let ty = types::of_column(keyspace, user_types, None, definition.ty.clone())?;
         let kind = if definition.is_static { ColumnKind::Static } else { ColumnKind::Regular };
         let column =
             Column { id: ColumnId(0), name: definition.name.clone(), ty, kind, position: 0, order: Order::Asc };
@@ -183,7 +186,10 @@ fn columns(
         }
     }
     set_orders(&mut columns[primary_key.partition.len()..], &statement.clustering_order)?;
-    if primary_key.clustering.is_empty() && rest.values().any(|column| column.kind == ColumnKind::Static) {
+    let has_statics =
+        primary_key.clustering.is_empty() && rest.values().any(|column| column.kind == ColumnKind::Static);
+    // WITH COMPACT STORAGE has its own words for them.
+    if has_statics && !statement.compact_storage {
         return Err(static_without_clustering());
     }
     columns.extend(rest.into_values());

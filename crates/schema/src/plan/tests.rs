@@ -162,7 +162,12 @@ fn the_published_table_is_accepted_with_warnings() {
         warning: The table property 'read_repair_chance' has no effect: it was removed in Cassandra 4.0"#]]
     .assert_eq(&answer);
     let text = session.describe("DESCRIBE TABLE ks1.standard1");
-    assert!(text.contains(") WITH COMPACT STORAGE\n    AND additional_write_policy = '99p'"), "{text}");
+    assert!(
+        text.contains(
+            ") WITH COMPACT STORAGE\n    AND CLUSTERING ORDER BY (column1 ASC)\n    AND additional_write_policy = '99p'"
+        ),
+        "{text}"
+    );
     assert!(text.contains("AND compression = {'enabled': 'false'}"), "{text}");
     recreates(&session, "ks1", "standard1");
 }
@@ -186,6 +191,7 @@ fn compact_storage_is_bounded_as_cassandra_bounds_it() {
             "a int PRIMARY KEY, b list<int>",
             "invalid: Non-frozen collections and UDTs are not supported with COMPACT STORAGE",
         ),
+        ("a int PRIMARY KEY, s int static", "invalid: Static columns are not supported in COMPACT STORAGE tables"),
         ("a int PRIMARY KEY", "invalid: No definition found that is not part of the PRIMARY KEY"),
     ] {
         assert_eq!(session.run(&format!("CREATE TABLE k.t ({columns}) WITH COMPACT STORAGE")), answer, "{columns}");
@@ -193,7 +199,29 @@ fn compact_storage_is_bounded_as_cassandra_bounds_it() {
     }
 }
 
-/// That a table's DESCRIBE text makes an equal table.
+#[test]
+fn the_columns_of_a_compact_table_stay() {
+    let mut session = Session::new();
+    session.run("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}");
+    session.run("CREATE TABLE k.t (a int PRIMARY KEY, value int, v int) WITH COMPACT STORAGE");
+    for (change, answer) in [
+        ("ADD w int", "invalid: Cannot add new column to a COMPACT STORAGE table"),
+        ("ADD column1 int", "invalid: Column with name 'column1' already exists"),
+        (
+            "RENAME a TO value1",
+            "invalid: Cannot rename column a to value1 in table 'k.t'; another column with that name already exists",
+        ),
+        ("DROP value", "ok"),
+        ("RENAME a TO b", "ok"),
+    ] {
+        assert_eq!(session.run(&format!("ALTER TABLE k.t {change}")), answer, "{change}");
+    }
+    let table = session.schema.table("k", "t").expect("the table is there");
+    let hidden: Vec<String> = table.hidden_columns().into_iter().map(|hidden| hidden.name).collect();
+    assert_eq!(hidden, ["column1", "value1"], "what was dropped keeps its name");
+}
+
+/// That the statements that tell of a table make an equal one.
 fn recreates(session: &Session, keyspace: &str, table: &str) {
     let original = session.schema.table(keyspace, table).expect("the table is there");
     let mut other = Session::new();
@@ -202,7 +230,7 @@ fn recreates(session: &Session, keyspace: &str, table: &str) {
         name: table.to_owned(),
         id: original.id,
     });
-    assert_eq!(other.run(&describe::table(original)), "ok");
+    assert_eq!(other.run(&describe::statements(original)), "ok");
     let made = other.schema.table(keyspace, table).expect("the table is there");
     assert_eq!(made.columns(), original.columns());
     // What the server decides when nothing is said is said by DESCRIBE.
@@ -213,7 +241,7 @@ fn recreates(session: &Session, keyspace: &str, table: &str) {
 }
 
 #[test]
-fn what_describe_prints_recreates_the_table() {
+fn the_statements_of_a_table_recreate_it() {
     let mut session = Session::new();
     session.run("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}");
     let made = session.run(

@@ -7,15 +7,21 @@ use crate::keyspace::Keyspace;
 use crate::user_type::{TYPE_PARTS_MAX, UserTypes, filled, fits, freeze, map_inner};
 
 /// The type as a column has it: what is inside a frozen type or a tuple is frozen too, and the fields of user-defined types are
-/// filled in. What no table can have is refused.
-pub(super) fn of_column(keyspace: &str, types: &UserTypes, name: &str, ty: CqlType) -> Result<CqlType, SchemaError> {
+/// filled in. What no table can have is refused. A column that is added is named then, one of a new table is not, as in Cassandra.
+pub(super) fn of_column(
+    keyspace: &str,
+    types: &UserTypes,
+    added: Option<&str>,
+    ty: CqlType,
+) -> Result<CqlType, SchemaError> {
     let ty = checked(keyspace, types, ty)?;
     let ty = filled(if ty.is_multi_cell() { map_inner(ty, &mut freeze) } else { freeze(ty) }, keyspace, types);
     if let CqlType::Udt { fields, frozen: false, .. } = &ty
         && fields.iter().any(|field| field.ty.is_multi_cell())
     {
+        let named = added.map_or_else(String::new, |name| format!(" for column {name}"));
         return Err(SchemaError::invalid(format!(
-            "Non-frozen UDTs with nested non-frozen collections are not supported for column {name}"
+            "Non-frozen UDTs with nested non-frozen collections are not supported{named}"
         )));
     }
     Ok(ty)
@@ -118,7 +124,7 @@ fn check(keyspace: &str, types: &UserTypes, ty: &CqlType) -> Result<(), SchemaEr
 }
 
 /// The type as messages name it: user-defined types with their keyspace, and without quotes.
-pub(super) fn qualified(ty: &CqlType, keyspace: &str) -> String {
+pub fn qualified(ty: &CqlType, keyspace: &str) -> String {
     let of = |ty: &CqlType| qualified(ty, keyspace);
     let (name, is_frozen) = match ty {
         CqlType::List { element, frozen } => (format!("list<{}>", of(element)), *frozen),
@@ -152,7 +158,11 @@ fn check_inner(keyspace: &str, types: &UserTypes, outer: &CqlType, inner: &CqlTy
         }
         _ => {}
     }
-    check(keyspace, types, inner)
+    match outer_is_frozen {
+        // All that is in it is frozen too.
+        true => check(keyspace, types, &inner.clone().into_frozen()),
+        false => check(keyspace, types, inner),
+    }
 }
 
 /// The native type that a class of Cassandra's implements, by its short or full name.

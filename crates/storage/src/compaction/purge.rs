@@ -106,10 +106,11 @@ impl<'r> Purge<'r> {
         !RowRef::trusted(out).is_empty()
     }
 
-    /// Whether a row is of the usual kind, of which nothing can be left out: an INSERT without a time to live.
+    /// Whether a row is of the usual kind, of which nothing can be left out: an INSERT or UPDATE without a time to live.
     fn stays(&self, row: &RowRef<'_>) -> bool {
-        let lives = row.liveness().is_some_and(|liveness| liveness.expiry.is_none());
-        lives && row.is_uniform() && row.deletion().is_none() && self.rules.table.dropped.is_empty()
+        // Of a uniform row one cell's expiry is that of all, and of its liveness.
+        let lasts = row.is_uniform() && row.cells().next().is_some_and(|cell| cell.expiry.is_none());
+        lasts && row.deletion().is_none() && self.rules.table.dropped.is_empty()
     }
 
     /// What is left of a cell.

@@ -25,8 +25,9 @@ impl<'a> BoundCondition<'a> {
     pub(super) fn new(condition: &'a ColumnCondition, binds: &Binds<'a>) -> Result<Self, QueryError> {
         let element = match &condition.part {
             ConditionPart::Whole | ConditionPart::Field(_) => &[][..],
-            ConditionPart::Index(operand) => element(operand, "list", binds)?,
-            ConditionPart::Key(operand) => element(operand, "map", binds)?,
+            ConditionPart::Index(operand) => element(operand, "list", binds)?.ok_or_else(unset)?,
+            // In Cassandra a key that is not set is an empty one.
+            ConditionPart::Key(operand) => element(operand, "map", binds)?.unwrap_or_default(),
         };
         let values = match &condition.values {
             InList::Operands(operands) => of_operands(operands, condition.operator, binds)?,
@@ -122,11 +123,12 @@ fn unset() -> QueryError {
     invalid("Invalid 'unset' value in condition")
 }
 
-fn element<'a>(operand: &'a Operand, what: &str, binds: &Binds<'a>) -> Result<&'a [u8], QueryError> {
+/// An index or a key; `None` if it is not set.
+fn element<'a>(operand: &'a Operand, what: &str, binds: &Binds<'a>) -> Result<Option<&'a [u8]>, QueryError> {
     match operand.value(binds)? {
-        Value::Bytes(bytes) => Ok(bytes),
+        Value::Bytes(bytes) => Ok(Some(bytes)),
         Value::Null => Err(invalid(format!("Invalid null value for {what} element access"))),
-        Value::Unset => Err(unset()),
+        Value::Unset => Ok(None),
     }
 }
 

@@ -30,6 +30,8 @@ impl Restrictions {
         let covered = |position: usize| self.covered_by_tuple(position);
         let missing = table.clustering().iter().enumerate().filter(|(position, _)| !covered(*position));
         let missing: Vec<&str> = missing.map(|(_, column)| column.name.as_str()).collect();
+        let given = |position: &usize| covered(*position);
+        check_dense_prefix(table, (0..table.clustering().len()).filter(given))?;
         if !missing.is_empty() {
             return Err(invalid(format!("Some clustering keys are missing: {}", missing.join(", "))));
         }
@@ -88,12 +90,7 @@ impl Restrictions {
             }
         }
         let Some((&stray, _)) = self.clustering.range(position..).next() else { return Ok(()) };
-        let name = |position: usize| table.clustering().get(position).map_or("", |column| column.name.as_str());
-        Err(invalid(format!(
-            "PRIMARY KEY column \"{}\" cannot be restricted as preceding column \"{}\" is not restricted",
-            name(stray),
-            name(position)
-        )))
+        Err(column_skipped(table, stray, position))
     }
 
     /// The partition key's choices, for a SELECT that names its partitions.
@@ -105,6 +102,23 @@ impl Restrictions {
         };
         self.key.iter_mut().filter_map(choice).collect()
     }
+}
+
+/// That the clustering columns at these positions, ascending, are the first ones, if they are those that a write to a dense table WITH COMPACT
+/// STORAGE names: others are missing at the end only.
+pub(in crate::plan) fn check_dense_prefix(table: &Table, given: impl Iterator<Item = usize>) -> Result<(), QueryError> {
+    match given.enumerate().find(|(next, position)| next != position) {
+        Some((skipped, stray)) if table.is_dense() => Err(column_skipped(table, stray, skipped)),
+        _ => Ok(()),
+    }
+}
+
+fn column_skipped(table: &Table, stray: usize, skipped: usize) -> QueryError {
+    let name = |position: usize| table.clustering().get(position).map_or("", |column| column.name.as_str());
+    let (stray, skipped) = (name(stray), name(skipped));
+    invalid(format!(
+        "PRIMARY KEY column \"{stray}\" cannot be restricted as preceding column \"{skipped}\" is not restricted"
+    ))
 }
 
 impl ClusteringRestriction {

@@ -7,7 +7,7 @@ use schema::{Column, Table};
 use super::StatementKind;
 use crate::error::{QueryError, invalid};
 use crate::plan::terms::{Markers, Receiver};
-use crate::plan::{Comparison, Operand};
+use crate::plan::{Comparison, Operand, shown};
 
 /// CONTAINS and CONTAINS KEY.
 pub(super) fn contains(
@@ -53,6 +53,10 @@ pub(super) fn entry(
     markers: &mut Markers,
 ) -> Result<Vec<Operand>, QueryError> {
     let name = &column.name;
+    if operator == Operator::NotEqual {
+        let (key, value) = (shown::term(key), shown::term(term));
+        return Err(invalid(format!("Unsupported \"!=\" relation: {name}[{key}] != {value}")));
+    }
     let (keys, values) = match &column.ty {
         CqlType::Map { key, value, frozen: false } => (key, value),
         CqlType::Map { .. } => {

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use schema::{Column, ColumnKind, Table};
 
-use super::{ClusteringRestriction, Restriction, Restrictions, SliceRestriction};
+use super::{ClusteringRestriction, ElementRestriction, Restriction, Restrictions, SliceRestriction};
 use crate::error::{QueryError, invalid};
 
 impl Restrictions {
@@ -18,6 +18,7 @@ impl Restrictions {
         restriction: Restriction,
     ) -> Result<(), QueryError> {
         let position = usize::from(column.position);
+        self.check_no_elements(column, table)?;
         match column.kind {
             ColumnKind::PartitionKey => merge(&mut self.key[position], restriction, &column.name),
             ColumnKind::Clustering => {
@@ -47,6 +48,32 @@ impl Restrictions {
                 Ok(())
             }
         }
+    }
+
+    /// Refuses to restrict a column as a whole of whose elements something is said.
+    fn check_no_elements(&self, column: &Column, table: &Table) -> Result<(), QueryError> {
+        let is_it = |element: &ElementRestriction| table.columns()[element.index].id == column.id;
+        match self.elements.iter().any(is_it) {
+            false => Ok(()),
+            true => Err(invalid(format!(
+                "Collection column {} can only be restricted by CONTAINS, CONTAINS KEY, or map-entry equality",
+                column.name
+            ))),
+        }
+    }
+
+    /// Refuses to say something of the elements of a column that is restricted as a whole.
+    pub(super) fn check_no_whole(&self, column: &Column, table: &Table) -> Result<(), QueryError> {
+        let position = usize::from(column.position);
+        let known = match column.kind {
+            ColumnKind::PartitionKey => self.key[position].as_ref(),
+            ColumnKind::Clustering => return self.check_conflicts(position..position + 1, false, table),
+            ColumnKind::Static | ColumnKind::Regular => {
+                let is_it = |(index, _): &&(usize, Restriction)| table.columns()[*index].id == column.id;
+                self.others.iter().find(is_it).map(|(_, restriction)| restriction)
+            }
+        };
+        known.map_or(Ok(()), |known| Err(known.conflict(&column.name)))
     }
 
     /// Refuses what does not go with what is known of the clustering columns in `covered`.

@@ -53,6 +53,7 @@ impl Restrictions {
                 "Clustering columns can only be restricted with CONTAINS with a secondary index or filtering",
             ));
         }
+        self.check_no_whole(column, table)?;
         let index = table.column_index(&column.name).unwrap_or_default();
         self.elements.push(ElementRestriction { index, comparison, operands });
         Ok(())

@@ -9,7 +9,7 @@ use super::merging::repeated;
 use super::{Restrictions, StatementKind, TokenRange};
 use crate::error::{QueryError, invalid};
 use crate::plan::terms::{Markers, Receiver, undefined_column};
-use crate::plan::{TokenEnd, TokenValue, shown, token_type};
+use crate::plan::{TokenEnd, TokenValue, calls, shown, token_type};
 
 impl Restrictions {
     pub(super) fn add_token(
@@ -69,6 +69,13 @@ fn token_value(term: &Term, table: &Table, markers: &mut Markers) -> Result<Toke
         }
         let operand = |(index, (argument, column)): (usize, (&Term, &Column))| {
             let receiver = Receiver::new(table, format!("arg{index}(system.token)"), column.ty.clone());
+            if !calls::fit(argument, &column.ty, &receiver).is_assignable() {
+                return Err(invalid(format!(
+                    "Type error: {} cannot be passed as argument {index} of function system.token of type {}",
+                    shown::term(argument),
+                    column.ty
+                )));
+            }
             markers.operand(argument, &receiver)
         };
         let operands = arguments.iter().zip(columns).enumerate().map(operand).collect::<Result<_, _>>()?;
