@@ -19,7 +19,7 @@ pub struct Unavailable {
 }
 
 impl Unavailable {
-    /// The same of the rounds of a conditional statement, which Cassandra tells by the level of the quorum that they ask.
+    /// The same of the rounds of a conditional statement or a SERIAL read, which Cassandra tells by the level of the quorum that they ask.
     pub fn of_serial_phase(self) -> Self {
         let level = match self.level {
             ConsistencyLevel::Serial => ConsistencyLevel::Quorum,

@@ -2,7 +2,7 @@
 
 use std::ops::{Bound as TokenBound, RangeBounds};
 
-use cluster::coordinator::{PageLimits, ReadDone, SerialPlace};
+use cluster::coordinator::{PageLimits, ReadDone, SerialPlace, Unavailable};
 use cql_protocol::{Consistency, QueryParams, RowsWriter, Value};
 use mutation::{KeyRange, Position, ReadCommand, Slice};
 use storage::ReadEnd;
@@ -44,7 +44,7 @@ impl Engine {
         let scratch = &mut *scratch;
         let key = single_key(&select.table, choices, &binds, &mut scratch.key)?;
         let token = token_of(key);
-        let plan = inner.coordinator.plan(&select.replication, token, level)?;
+        let plan = inner.coordinator.plan(&select.replication, token, level).map_err(Unavailable::of_serial_phase)?;
         let is_serial = level.is_serial();
         if !inner.coordinator.is_read_here(&plan) || (is_serial && !self.may_read_serially_now(select, token, key)) {
             return Ok(Outcome::MustWait);
@@ -202,7 +202,7 @@ impl Engine {
     ) -> Result<Option<Position>, QueryError> {
         let coordinator = &self.inner.coordinator;
         let token = token_of(key);
-        let plan = coordinator.plan(&select.replication, token, level)?;
+        let plan = coordinator.plan(&select.replication, token, level).map_err(Unavailable::of_serial_phase)?;
         let keys = std::slice::from_ref(key);
         match coordinator.serial_place(&plan) {
             SerialPlace::Here => {}

@@ -265,7 +265,7 @@ impl<'e> RowEmitter<'e> {
 
     /// Whether the row that filled the page was the last that its partition may give.
     pub(crate) fn is_at_partition_limit(&self) -> bool {
-        let has_one_row = self.select.table.clustering().is_empty() && self.group.is_none();
+        let has_one_row = self.select.table.clustering().is_empty();
         self.limits.page == 0 && (self.partition_left == 0 || self.select.is_distinct || has_one_row)
     }
 

@@ -42,10 +42,16 @@ pub(super) fn term(shown: &Term) -> String {
     }
 }
 
-/// A constant: a quote inside of a text is not doubled.
+/// A constant: a quote inside of a text is not doubled, and words for numbers are written in one way.
 pub(super) fn literal(constant: &Literal) -> String {
     match constant.kind {
         LiteralKind::String => format!("'{}'", constant.text),
+        LiteralKind::Float => match constant.text.to_ascii_lowercase().as_str() {
+            "nan" | "-nan" => "NaN".to_owned(),
+            "infinity" => "Infinity".to_owned(),
+            "-infinity" => "-Infinity".to_owned(),
+            _ => constant.text.clone(),
+        },
         _ => constant.text.clone(),
     }
 }
