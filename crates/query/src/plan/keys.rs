@@ -70,11 +70,6 @@ impl KeyChoice {
         matches!(self, KeyChoice::One(_))
     }
 
-    /// Whether it is a list of no values.
-    pub(crate) fn is_empty(&self) -> bool {
-        matches!(self, KeyChoice::In(InList::Operands(operands)) if operands.is_empty())
-    }
-
     /// Whether it may be several values.
     pub(crate) fn may_be_many(&self) -> bool {
         match self {
