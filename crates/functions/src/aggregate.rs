@@ -48,7 +48,7 @@ impl AggregateCall {
         &self.name
     }
 
-    /// The chosen types of its arguments; none for `count(*)`.
+    /// The chosen types of its arguments; none for `count_rows()`.
     pub fn arguments(&self) -> &[CqlType] {
         &self.arguments
     }
@@ -90,12 +90,9 @@ fn kind(name: &str) -> Option<Kind> {
     })
 }
 
-/// The aggregate that a call of that name is; `count` without arguments counts rows.
+/// The aggregate that a call of that name is.
 pub fn resolve_aggregate(name: &str, arguments: &[Argument<'_>]) -> Result<AggregateCall, ResolveError> {
-    let mut kind = kind(name).ok_or_else(|| ResolveError::Unknown { name: name.to_owned() })?;
-    if kind == Kind::Count && arguments.is_empty() {
-        kind = Kind::CountRows;
-    }
+    let kind = kind(name).ok_or_else(|| ResolveError::Unknown { name: name.to_owned() })?;
     let shown = format!("system.{name}");
     let (arguments, returns) = match kind {
         Kind::CountRows => {
@@ -376,7 +373,8 @@ mod tests {
 
     #[test]
     fn rows_are_counted_without_arguments() {
-        let call = resolve_aggregate("count", &[]).unwrap();
+        let call = resolve_aggregate("count_rows", &[]).unwrap();
+        assert!(resolve_aggregate("count", &[]).is_err(), "count takes one");
         let mut state = call.start();
         state.add(&[]).unwrap();
         state.add(&[]).unwrap();

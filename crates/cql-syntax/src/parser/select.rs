@@ -277,7 +277,7 @@ impl Parser<'_> {
         self.advance()?;
         self.expect_symbol("(")?;
         let expression = Box::new(self.selector()?);
-        let ty = type_text(&self.cast_target()?);
+        let ty = self.cast_target()?.1;
         Ok(SelectorExpression::Cast { expression, ty })
     }
 
@@ -291,8 +291,7 @@ impl Parser<'_> {
             self.expect_symbol(")")?;
             return Ok(SelectorExpression::CountRows);
         }
-        let arguments = self.comma_separated(Self::selector)?;
-        self.expect_symbol(")")?;
+        let arguments = self.selectors_until(")")?;
         Ok(SelectorExpression::Function { keyspace: None, name: "count".to_owned(), arguments })
     }
 

@@ -112,11 +112,11 @@ impl Parser<'_> {
         self.advance()?;
         self.expect_symbol("(")?;
         let term = Box::new(self.simple_term()?);
-        Ok(Term::Conversion { term, ty: self.cast_target()? })
+        Ok(Term::Conversion { term, ty: self.cast_target()?.0 })
     }
 
-    /// `AS type)`, the end of a CAST.
-    pub(super) fn cast_target(&mut self) -> Result<CqlType> {
+    /// `AS type)`, the end of a CAST. Gives the type and its name, of which text has two.
+    pub(super) fn cast_target(&mut self) -> Result<(CqlType, String)> {
         self.expect_keyword("AS")?;
         let place = *self;
         let ty = self.cql_type()?;
@@ -124,7 +124,8 @@ impl Parser<'_> {
             return Err(place.unexpected());
         }
         self.expect_symbol(")")?;
-        Ok(ty)
+        let name = if place.token.is_keyword("varchar") { "varchar".to_owned() } else { type_text(&ty) };
+        Ok((ty, name))
     }
 
     /// A whole number or a marker: what LIMIT and USING take.
