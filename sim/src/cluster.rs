@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::enumerate::Boundary;
 use admin::Questions;
-use helenus::config::{CommitLogSync, Config, FixedNode, FixedRing};
+use helenus::config::{CommitLogSync, Config, FixedNode, FixedRing, Guardrails};
 use helenus::node::{self, NodeError, Ready};
 use planted::Planted;
 use runtime::sim::{Disk, Ended, HostId, Started, World, WorldOptions};
@@ -173,6 +173,7 @@ impl Cluster {
             flush_on_drain: self.options.flush_on_drain,
             take_in_sstables: self.options.takes_in_sstables,
             prepared_bytes_max: None,
+            guardrails: Guardrails::default(),
             limits: server::Limits::default(),
             log_level: tracing::Level::INFO,
             log_to_stdout: false,

@@ -11,6 +11,8 @@ mod control;
 mod counting;
 mod ddl;
 mod facts;
+mod guarded;
+mod guarded_ddl;
 mod long;
 mod now;
 mod prepare;
@@ -43,12 +45,13 @@ use crate::clock::TimestampClock;
 use crate::control::{ControlReply, ControlRequest};
 use crate::execute::rows::RowBuffer;
 use crate::execute::slices::SliceBuffer;
+use crate::guardrails::WatchLog;
 use crate::plan::Plan;
 use crate::prepared::{PreparedCache, StatementId};
 use crate::session::Session;
 use crate::system::SystemTables;
 use crate::trace::Traces;
-use crate::{EngineParts, NodeInfo};
+use crate::{EngineParts, Guardrails, NodeInfo};
 
 /// Schema events that may wait for the server; it takes them out as fast as they come.
 const EVENTS_MAX: usize = 1024;
@@ -87,6 +90,11 @@ struct Inner {
     clients: Rc<Clients>,
     /// What this shard's clients had traced.
     traces: RefCell<Traces>,
+    guardrails: Guardrails,
+    /// Whether the guardrails have each read looked at, and each write.
+    guards_reads: bool,
+    guards_writes: bool,
+    watch_log: WatchLog,
 }
 
 /// Buffers that the synchronous way uses again for each request.
@@ -124,7 +132,8 @@ pub struct EngineStats {
 impl Engine {
     /// Makes the shard's engine, which serves other shards from now on.
     pub async fn new(parts: EngineParts) -> Engine {
-        let EngineParts { runtime, seats, storage, schema, ring, internode, metadata_log, options, node } = parts;
+        let EngineParts { runtime, seats, storage, schema, ring, internode, metadata_log, options, guardrails, node } =
+            parts;
         let coordinator = Coordinator::new(CoordinatorParts {
             runtime: runtime.clone(),
             ring,
@@ -155,6 +164,10 @@ impl Engine {
                 planned: RefCell::default(),
                 clients: Rc::default(),
                 traces: RefCell::default(),
+                guards_reads: guardrails.guards_reads(),
+                guards_writes: guardrails.guards_writes(),
+                guardrails,
+                watch_log: WatchLog::default(),
                 result_bytes_max: options.result_bytes_max,
             }),
         };

@@ -26,6 +26,14 @@ pub(crate) enum QueryError {
         /// Why.
         message: String,
     },
+    /// A guardrail does not let it be done.
+    #[error("{message}")]
+    Guardrail {
+        /// Which, and why.
+        message: String,
+        /// What the client is warned of beside it: the same, and what was found before.
+        warnings: Vec<String>,
+    },
     /// There is no room for it now.
     #[error("{message}")]
     Overloaded {
@@ -169,12 +177,20 @@ pub(crate) fn invalid(message: impl Into<String>) -> QueryError {
 }
 
 impl QueryError {
+    /// What the client is warned of beside the error.
+    pub(crate) fn warnings(&mut self) -> Vec<String> {
+        match self {
+            QueryError::Guardrail { warnings, .. } => std::mem::take(warnings),
+            _ => Vec::new(),
+        }
+    }
+
     /// What the client is sent.
     pub(crate) fn into_body(self) -> ErrorBody {
         let message = self.to_string();
         let kind = match self {
             QueryError::Syntax { .. } => ErrorKind::SyntaxError,
-            QueryError::Invalid { .. } => ErrorKind::Invalid,
+            QueryError::Invalid { .. } | QueryError::Guardrail { .. } => ErrorKind::Invalid,
             QueryError::Overloaded { .. } => ErrorKind::Overloaded,
             QueryError::Protocol { .. } => ErrorKind::ProtocolError,
             QueryError::Schema(error) => schema_kind(error),

@@ -10,6 +10,7 @@ mod describe;
 mod engine;
 mod error;
 mod execute;
+mod guardrails;
 mod node;
 mod outcome;
 mod paging;
@@ -22,6 +23,7 @@ mod trace;
 mod warnings;
 
 pub use engine::{Asked, Engine, EngineStats};
+pub use guardrails::{ConsistencyLevels, Guardrails, Listed, Threshold, ThresholdUnit};
 pub use node::NodeInfo;
 pub use outcome::{Outcome, refuse_text};
 pub use parts::{EngineOptions, EngineParts, EngineSeats, engine_seats};

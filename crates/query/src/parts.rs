@@ -13,8 +13,8 @@ use runtime::{MeshSeat, Runtime};
 use schema::Schema;
 use topology::Ring;
 
-use crate::NodeInfo;
 use crate::control::{ControlReply, ControlRequest};
+use crate::{Guardrails, NodeInfo};
 
 /// Bounds of one shard's engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,6 +74,8 @@ pub struct EngineParts {
     pub metadata_log: Option<MetadataLog>,
     /// Bounds.
     pub options: EngineOptions,
+    /// What statements may do.
+    pub guardrails: Guardrails,
     /// Who this node is.
     pub node: NodeInfo,
 }

@@ -6,12 +6,10 @@ use mutation::MutationRef;
 use schema::TableId;
 use topology::Token;
 
-/// An unlogged batch over more partitions is worth a word. Cassandra's `unlogged_batch_across_partitions_warn_threshold`.
-pub(crate) const UNLOGGED_PARTITIONS_MAX: usize = 10;
-
 /// What a batch that is not logged is about: it is told if that is many partitions.
-#[derive(Default)]
 pub(crate) struct UnloggedBatch<'m> {
+    /// Over more partitions a batch is worth a word.
+    partitions_max: usize,
     /// The last partition's token.
     last: Option<Token>,
     /// How often the next mutation was another partition's.
@@ -21,13 +19,18 @@ pub(crate) struct UnloggedBatch<'m> {
 }
 
 impl<'m> UnloggedBatch<'m> {
+    /// A batch without mutations yet.
+    pub(crate) fn new(partitions_max: usize) -> Self {
+        UnloggedBatch { partitions_max, last: None, changes: 0, partitions: BTreeSet::new(), tables: Vec::new() }
+    }
+
     /// Whether neighbours are of more than some partitions. Mostly all are of one, and nothing more is to be done.
     #[inline]
     pub(crate) fn may_be_many(&mut self, mutation: &'m [u8]) -> bool {
         let token = MutationRef::token_in(mutation);
         self.changes += usize::from(token != self.last);
         self.last = token;
-        self.changes > UNLOGGED_PARTITIONS_MAX
+        self.changes > self.partitions_max
     }
 
     /// Counts a mutation's partition.
@@ -41,19 +44,23 @@ impl<'m> UnloggedBatch<'m> {
 
     /// The warning, if there is one. `name_of` gives a table's keyspace and name.
     pub(crate) fn warning(&self, name_of: impl Fn(TableId) -> Option<String>) -> Option<String> {
-        if self.partitions.len() <= UNLOGGED_PARTITIONS_MAX {
+        if self.partitions.len() <= self.partitions_max {
             return None;
         }
-        let mut names: Vec<String> = self.tables.iter().filter_map(|id| name_of(*id)).collect();
-        // Cassandra's come out of a hash set of sixteen buckets.
-        names.sort_by_key(|name| bucket(name));
+        let names: Vec<String> = self.tables.iter().filter_map(|id| name_of(*id)).collect();
         let (count, plural) = (self.partitions.len(), if names.len() == 1 { "" } else { "s" });
         Some(format!(
             "Unlogged batch covering {count} partitions detected against table{plural} [{}]. You should use a logged batch for atomicity, \
              or asynchronous writes for performance.",
-            names.join(", ")
+            in_order_of_buckets(names)
         ))
     }
+}
+
+/// Names as Cassandra lists them, whose come out of a hash set of sixteen buckets.
+pub(crate) fn in_order_of_buckets(mut names: Vec<String>) -> String {
+    names.sort_by_key(|name| bucket(name));
+    names.join(", ")
 }
 
 /// Where Java puts a text among sixteen buckets.

@@ -34,6 +34,8 @@ pub enum ConfigError {
          change everything; listen on 127.0.0.1, or start with --insecure if the network is trusted"
     )]
     OpenToTheWorld { address: IpAddr },
+    #[error("{reason}")]
+    Guardrail { reason: String },
     #[error("{key} must be between {least} and {most}, and it is {value}")]
     OutOfRange { key: &'static str, value: String, least: String, most: String },
 }

@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::guardrails;
 use super::keys;
 use super::units::{self, Unit};
 use super::yaml::{self, Entry, Node};
@@ -26,7 +27,7 @@ pub fn read(name: &str, text: &str, settings: &mut Settings, pointless: &mut Vec
 }
 
 /// Where a key stands, for messages; `key` as the file spells it.
-struct Place<'a> {
+pub(super) struct Place<'a> {
     file: &'a str,
     line: u64,
     key: String,
@@ -52,7 +53,7 @@ impl Place<'_> {
         Ok(entry)
     }
 
-    fn wrong(&self, reason: impl ToString) -> ConfigError {
+    pub(super) fn wrong(&self, reason: impl ToString) -> ConfigError {
         ConfigError::FileValue {
             file: self.file.to_owned(),
             line: self.line,
@@ -61,19 +62,19 @@ impl Place<'_> {
         }
     }
 
-    fn text<'n>(&self, node: &'n Node) -> Result<&'n str, ConfigError> {
+    pub(super) fn text<'n>(&self, node: &'n Node) -> Result<&'n str, ConfigError> {
         match node {
             Node::Text(text) => Ok(text),
             _ => Err(self.wrong("a single value is wanted here")),
         }
     }
 
-    fn number<T: std::str::FromStr>(&self, node: &Node) -> Result<T, ConfigError> {
+    pub(super) fn number<T: std::str::FromStr>(&self, node: &Node) -> Result<T, ConfigError> {
         let text = self.text(node)?;
         text.parse().map_err(|_| self.wrong(format!("'{text}' is not a whole number in range")))
     }
 
-    fn size(&self, node: &Node) -> Result<u64, ConfigError> {
+    pub(super) fn size(&self, node: &Node) -> Result<u64, ConfigError> {
         units::size(self.text(node)?).map_err(|error| self.wrong(error))
     }
 
@@ -81,7 +82,7 @@ impl Place<'_> {
         units::rate(self.text(node)?).map_err(|error| self.wrong(error))
     }
 
-    fn flag(&self, node: &Node) -> Result<bool, ConfigError> {
+    pub(super) fn flag(&self, node: &Node) -> Result<bool, ConfigError> {
         match self.text(node)? {
             "true" => Ok(true),
             "false" => Ok(false),
@@ -89,7 +90,7 @@ impl Place<'_> {
         }
     }
 
-    fn duration(&self, node: &Node) -> Result<Duration, ConfigError> {
+    pub(super) fn duration(&self, node: &Node) -> Result<Duration, ConfigError> {
         units::duration(self.text(node)?).map_err(|error| self.wrong(error))
     }
 
@@ -162,7 +163,7 @@ fn apply(place: &Place<'_>, entry: &Entry, settings: &mut Settings) -> Result<bo
         "authorizer" => place.must_be_class(value, "AllowAllAuthorizer")?,
         "partitioner" => place.must_be_class(value, "Murmur3Partitioner")?,
         "client_encryption_options" | "server_encryption_options" => must_be_off(place, value)?,
-        _ => return Ok(false),
+        key => return guardrails::apply(place, key, value, &mut settings.guardrails),
     }
     Ok(true)
 }

@@ -7,6 +7,7 @@ mod arguments;
 mod error;
 mod file;
 mod fixed_ring;
+mod guardrails;
 mod keys;
 mod machine;
 mod settings;
@@ -29,6 +30,7 @@ pub use arguments::{Arguments, Reactor};
 pub use error::ConfigError;
 pub use fixed_ring::{FixedNode, FixedRing};
 pub use machine::Machine;
+pub use query::Guardrails;
 pub use settings::Settings;
 pub use units::print_size;
 
@@ -88,6 +90,8 @@ pub struct Config {
     pub salvage_commitlog: bool,
     /// Bytes of prepared statements kept, over all shards; `None` leaves it to the engine.
     pub prepared_bytes_max: Option<u64>,
+    /// What statements may do.
+    pub guardrails: Guardrails,
     /// Limits of the native protocol's server.
     pub limits: Limits,
     /// Least severe level that is logged.

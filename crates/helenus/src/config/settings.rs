@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use admin::Endpoint;
 use planted::Planted;
+use query::Guardrails;
 use runtime::ReactorKind;
 use server::Limits;
 use storage::StorageOptions;
 
 use super::arguments::{Arguments, Reactor};
+use super::guardrails;
 use super::machine::{Machine, parse_cpu_list};
 use super::units::print_size;
 use super::{CommitLogSync, Config, ConfigError, parse_address};
@@ -62,6 +64,7 @@ pub struct Settings {
     pub connections_max: Option<u32>,
     pub slow_request: Option<Duration>,
     pub prepared_bytes_max: Option<u64>,
+    pub guardrails: Guardrails,
     pub log_level: Option<tracing::Level>,
     pub log_to_stdout: bool,
     pub planted: Planted,
@@ -114,7 +117,7 @@ impl Settings {
     }
 
     /// Fills the gaps with defaults and checks the whole against the machine.
-    pub fn complete(self, machine: &Machine) -> Result<Config, ConfigError> {
+    pub fn complete(mut self, machine: &Machine) -> Result<Config, ConfigError> {
         let address = self.listen.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
         if !address.is_loopback() && !self.insecure {
             return Err(ConfigError::OpenToTheWorld { address });
@@ -136,6 +139,7 @@ impl Settings {
         if let Some(bytes) = self.commitlog_total_bytes {
             in_range("commitlog_total_space", bytes, segment_bytes, u64::MAX, print_size)?;
         }
+        guardrails::check(&mut self.guardrails)?;
         let limits = self.limits(memory_bytes, shards)?;
         let port = self.port.unwrap_or(9042);
         // Ports beyond 65535 are not there to be listened on; such a node simply has no shard-aware port.
@@ -171,6 +175,7 @@ impl Settings {
             take_in_sstables: self.take_in_sstables,
             salvage_commitlog: self.salvage_commitlog,
             prepared_bytes_max: self.prepared_bytes_max,
+            guardrails: self.guardrails,
             limits,
             log_level: self.log_level.unwrap_or(tracing::Level::INFO),
             log_to_stdout: self.log_to_stdout,

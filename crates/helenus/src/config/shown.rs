@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::guardrails;
+use super::units::shown_size as size;
 use super::{CommitLogSync, Config};
 
 impl Config {
@@ -44,16 +46,10 @@ impl Config {
             ("rpc_address", Some(self.listen.ip().to_string())),
             ("slow_query_log_timeout", Some(slow(self.limits.slow_request_micros))),
         ];
-        all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
-    }
-}
-
-/// As the file takes it: the largest unit of which there is a whole number.
-fn size(bytes: u64) -> String {
-    match bytes {
-        bytes if bytes.is_multiple_of(1 << 20) => format!("{}MiB", bytes >> 20),
-        bytes if bytes.is_multiple_of(1 << 10) => format!("{}KiB", bytes >> 10),
-        bytes => format!("{bytes}B"),
+        let mut all: Vec<_> = all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        all.extend(guardrails::shown(&self.guardrails));
+        all.sort();
+        all
     }
 }
 

@@ -228,3 +228,58 @@ fn flags_win_over_the_file() {
     let config = settings.complete(&big_machine()).unwrap();
     assert_eq!((config.listen.port(), config.cluster_name.as_str()), (2, "file"));
 }
+
+#[test]
+fn guardrails() {
+    let (config, pointless) = with_file(
+        "batch_size_warn_threshold: 6KiB\nbatch_size_fail_threshold_in_kb: 50\npage_size_warn_threshold: 100\n\
+         page_size_fail_threshold: -1\nallow_filtering_enabled: false\nread_consistency_levels_disallowed: [ALL, ANY]\n\
+         table_properties_warned:\n  - Comment\nmaximum_timestamp_warn_threshold: 1d\n\
+         unlogged_batch_across_partitions_warn_threshold: 5\nminimum_replication_factor_warn_threshold: 3\n\
+         minimum_replication_factor_fail_threshold: 2\n",
+    )
+    .unwrap();
+    assert_eq!(pointless, Vec::<String>::new());
+    let rails = &config.guardrails;
+    assert_eq!((rails.batch_size.warn, rails.batch_size.fail), (Some(6 << 10), Some(50 << 10)));
+    assert_eq!((rails.page_size.warn, rails.page_size.fail), (Some(100), None));
+    assert_eq!(rails.maximum_timestamp.warn, Some(86_400_000_000));
+    assert!(!rails.allow_filtering_enabled);
+    let shown = config.shown();
+    let of = |key: &str| shown.iter().find(|(name, _)| name == key).and_then(|(_, value)| value.as_deref());
+    assert_eq!(of("batch_size_warn_threshold"), Some("6KiB"));
+    assert_eq!(of("page_size_warn_threshold"), Some("100"));
+    assert_eq!(of("page_size_fail_threshold"), Some("-1"));
+    assert_eq!(of("minimum_timestamp_warn_threshold"), None);
+    assert_eq!(of("read_consistency_levels_disallowed"), Some("[ANY, ALL]"));
+    assert_eq!(of("table_properties_warned"), Some("[comment]"));
+    assert_eq!(of("unlogged_batch_across_partitions_warn_threshold"), Some("5"));
+    assert!(shown.is_sorted());
+}
+
+#[test]
+fn guardrails_that_are_refused() {
+    for (file, words) in [
+        (
+            "page_size_warn_threshold: 0\n",
+            "Invalid value for page_size_warn_threshold: 0 is not allowed; if attempting to disable use -1",
+        ),
+        (
+            "tables_fail_threshold: -2\n",
+            "Invalid value -2 for tables_fail_threshold: negative values are not allowed, outside of -1 which disables the guardrail",
+        ),
+        (
+            "page_size_warn_threshold: 10\npage_size_fail_threshold: 9\n",
+            "The warn threshold 10 for page_size_warn_threshold should be lower than the fail threshold 9",
+        ),
+        (
+            "minimum_replication_factor_warn_threshold: 2\nminimum_replication_factor_fail_threshold: 3\n",
+            "The warn threshold 2 for minimum_replication_factor_warn_threshold should be greater than the fail threshold 3",
+        ),
+        ("read_consistency_levels_warned: [MOST]\n", "'MOST' is not a consistency level"),
+        ("group_by_enabled: maybe\n", "'maybe' is neither true nor false"),
+    ] {
+        let error = file_error(file);
+        assert!(error.ends_with(words), "{error}");
+    }
+}

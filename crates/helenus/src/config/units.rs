@@ -98,6 +98,15 @@ pub fn rate(text: &str) -> Result<u64, UnitError> {
     number.checked_mul(1 << shift).ok_or_else(too_large)
 }
 
+/// As the file takes it: the largest unit of which there is a whole number.
+pub fn shown_size(bytes: u64) -> String {
+    match bytes {
+        bytes if bytes.is_multiple_of(1 << 20) => format!("{}MiB", bytes >> 20),
+        bytes if bytes.is_multiple_of(1 << 10) => format!("{}KiB", bytes >> 10),
+        bytes => format!("{bytes}B"),
+    }
+}
+
 /// An amount of memory as ScyllaDB's `--memory` takes it: bytes, or with K, M, G, T, which are powers of 1,024. Cassandra's
 /// spellings are understood as well.
 pub fn memory(text: &str) -> Result<u64, UnitError> {

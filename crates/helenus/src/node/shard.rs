@@ -201,6 +201,7 @@ impl ShardNode {
             }),
             metadata_log,
             options,
+            guardrails: self.config.guardrails.clone(),
             node,
         })
         .await;

@@ -109,6 +109,7 @@ impl Ring {
             flush_on_drain: false,
             take_in_sstables: false,
             prepared_bytes_max: None,
+            guardrails: query::Guardrails::default(),
             limits: Limits::default(),
             log_level: tracing::Level::INFO,
             log_to_stdout: false,

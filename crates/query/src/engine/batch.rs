@@ -7,10 +7,10 @@ use std::rc::Rc;
 use cql_protocol::request::{Batch, BatchKind, BatchQuery, BatchStatement};
 use cql_protocol::response::insert_warnings;
 use cql_protocol::{FrameHeader, Value, WriteType, write_void};
-use schema::TableId;
 use topology::{ConsistencyLevel, token_of};
 
 use super::counting::check_attributes;
+use super::guarded::guard_write_levels;
 use super::now::Call;
 use super::write::{Planned, acknowledged};
 use super::{Engine, SCRATCH_BYTES_KEPT};
@@ -22,7 +22,6 @@ use crate::execute::modify::{WriteTime, using_timestamp};
 use crate::plan::{Action, BatchPlan, Binds, Modification, check_counters};
 use crate::prepared::Prepared;
 use crate::trace::Trace;
-use crate::warnings::UnloggedBatch;
 
 /// A batch of more statements is worked out by a task, which lets others run in between.
 const STATEMENTS_NOW_MAX: usize = 500;
@@ -36,7 +35,7 @@ impl Engine {
         out: &mut Vec<u8>,
     ) -> Result<Outcome, QueryError> {
         self.check_keyspace(request.params.keyspace)?;
-        if request.len() > STATEMENTS_NOW_MAX || request.kind == BatchKind::Counter {
+        if request.len() > STATEMENTS_NOW_MAX || request.kind == BatchKind::Counter || self.inner.guards_writes {
             return Ok(Outcome::MustWait);
         }
         let inner = &*self.inner;
@@ -87,11 +86,8 @@ impl Engine {
             mutation
         };
         let mutations: Vec<&[u8]> = ends.into_iter().map(cut).collect();
+        let warnings = self.guard_batch_now(&mutations, request.kind == BatchKind::Logged)?;
         let written = inner.coordinator.write_batch_now(&mutations);
-        let warning = match request.kind {
-            BatchKind::Unlogged => self.warning_of_unlogged(&mutations),
-            BatchKind::Logged | BatchKind::Counter => None,
-        };
         drop(mutations);
         if scratch.mutation.capacity() > SCRATCH_BYTES_KEPT {
             scratch.mutation = Vec::new();
@@ -102,49 +98,10 @@ impl Engine {
             Some(ack) => {
                 let reply = out.len();
                 write_void(out, header.version, header.stream);
-                if let Some(warning) = warning {
-                    insert_warnings(out, reply, &[warning]);
-                }
+                insert_warnings(out, reply, &warnings);
                 Ok(acknowledged(ack))
             }
         }
-    }
-
-    /// What a client is told of a short batch that is not logged.
-    #[inline]
-    fn warning_of_unlogged(&self, mutations: &[&[u8]]) -> Option<String> {
-        let mut batch = UnloggedBatch::default();
-        if !mutations.iter().any(|mutation| batch.may_be_many(mutation)) {
-            return None;
-        }
-        mutations.iter().for_each(|mutation| batch.add(mutation));
-        batch.warning(|id| self.name_of_table(id))
-    }
-
-    /// The same of a batch of any length, with pauses.
-    async fn warning_of_unlogged_in_steps(&self, planned: &Planned) -> Option<String> {
-        let mut batch = UnloggedBatch::default();
-        let mut is_many = false;
-        for mutation in planned.bytes_of_each() {
-            is_many = batch.may_be_many(mutation);
-            if is_many {
-                break;
-            }
-            self.inner.runtime.maybe_yield().await;
-        }
-        if !is_many {
-            return None;
-        }
-        for mutation in planned.bytes_of_each() {
-            batch.add(mutation);
-            self.inner.runtime.maybe_yield().await;
-        }
-        batch.warning(|id| self.name_of_table(id))
-    }
-
-    fn name_of_table(&self, id: TableId) -> Option<String> {
-        let table = self.inner.catalog.borrow().schema.table_by_id(id).cloned()?;
-        Some(format!("{}.{}", table.keyspace, table.name))
     }
 
     /// A batch message of any shape.
@@ -160,6 +117,8 @@ impl Engine {
         let level = level(request.params.consistency);
         let time = self.write_time(None, &NO_BINDS, &request.params)?;
         let keyspace = request.params.keyspace.or(keyspace);
+        let mut watch = self.watch();
+        guard_write_levels(&mut watch, &request.params)?;
         let mut planned = Planned::default();
         let mut required = 1;
         let (mut has_counters, mut has_others) = (false, false);
@@ -188,15 +147,14 @@ impl Engine {
             let values = with_replaced(&values, &replaced);
             let generated = generate(&prepared.plan.generators, &values, &self.inner.clock)?;
             let binds = Binds { values: &values, generated: &generated, long_texts_checked: true };
+            self.guard_modification(&mut watch, modification, &binds)?;
             let time = statement_time(modification, &binds, time)?;
             required = self.plan_mutations(modification, &binds, time, level, &mut planned).await?;
         }
         let step = |activity: &str| trace.iter().for_each(|trace| trace.step(activity.to_owned()));
         step("The batch's statements are planned");
-        let warning = match request.kind {
-            BatchKind::Logged => None,
-            BatchKind::Unlogged | BatchKind::Counter => self.warning_of_unlogged_in_steps(&planned).await,
-        };
+        let mut warnings = watch.into_warnings();
+        warnings.extend(self.guard_batch(&planned, request.kind == BatchKind::Logged).await?);
         match has_counters {
             true => self.count_planned(planned, level, required).await?,
             false => self.write_planned(planned, request.kind == BatchKind::Logged, level, required).await?,
@@ -204,7 +162,7 @@ impl Engine {
         step("All mutations of the batch are written and synced");
         let start = out.len();
         write_void(out, header.version, header.stream);
-        insert_warnings(out, start, warning.as_slice());
+        insert_warnings(out, start, &warnings);
         Ok(())
     }
 
@@ -236,13 +194,13 @@ impl Engine {
         }
     }
 
-    /// BEGIN BATCH … APPLY BATCH.
+    /// BEGIN BATCH … APPLY BATCH. Gives what its client is warned of.
     pub(super) async fn batch_statement(
         &self,
         batch: &BatchPlan,
         binds: &Binds<'_>,
         call: &Call<'_>,
-    ) -> Result<Option<String>, QueryError> {
+    ) -> Result<Vec<String>, QueryError> {
         let level = level(call.params.consistency);
         let time = self.write_time(batch.timestamp.as_ref(), binds, call.params)?;
         let mut planned = Planned::default();
@@ -251,16 +209,13 @@ impl Engine {
             let time = statement_time(modification, binds, time)?;
             required = self.plan_mutations(modification, binds, time, level, &mut planned).await?;
         }
-        let warning = match batch.is_logged {
-            true => None,
-            false => self.warning_of_unlogged_in_steps(&planned).await,
-        };
+        let warnings = self.guard_batch(&planned, batch.is_logged).await?;
         match batch.has_counters {
             true => self.count_planned(planned, level, required).await?,
             false => self.write_planned(planned, batch.is_logged, level, required).await?,
         }
         call.step(|| "All mutations of the batch are written and synced".to_owned());
-        Ok(warning)
+        Ok(warnings)
     }
 
     pub(super) fn batch_prepared(&self, statement: &BatchStatement<'_>) -> Result<Rc<Prepared>, QueryError> {

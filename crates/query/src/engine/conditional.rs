@@ -3,12 +3,14 @@
 
 use cluster::coordinator::{Attempt, Failure, ReplicaError, ReplicaPlan, SerialPlace, Unavailable};
 use cql_protocol::request::{Batch, BatchQuery};
+use cql_protocol::response::insert_warnings;
 use cql_protocol::{Consistency, FrameHeader, QueryParams, Value, WriteType};
 use schema::{ReplicationStrategy, replication::STRATEGY_PACKAGE};
 use storage::{LogSequence, ReadEnd};
 use topology::ConsistencyLevel;
 
 use super::batch::modification_of;
+use super::guarded::guard_write_levels;
 use super::now::Call;
 use super::reply::ReplyTo;
 use super::write::seconds;
@@ -129,6 +131,8 @@ impl Engine {
         out: &mut Vec<u8>,
     ) -> Result<(), QueryError> {
         let runtime = &self.inner.runtime;
+        let mut watch = self.watch();
+        guard_write_levels(&mut watch, &batch.params)?;
         let mut statements = Vec::with_capacity(batch.len());
         for statement in batch.statements() {
             let prepared = match statement.query {
@@ -157,11 +161,16 @@ impl Engine {
         let first = modifications.first().expect("one of them is conditional");
         let mut request = Request::new(&first.table, true);
         for ((modification, values), generated) in modifications.iter().zip(&values).zip(&generated) {
-            request.add(modification, Binds { values, generated, long_texts_checked: true })?;
+            let binds = Binds { values, generated, long_texts_checked: true };
+            self.guard_modification(&mut watch, modification, &binds)?;
+            request.add(modification, binds)?;
             runtime.maybe_yield().await;
         }
         let reply = ReplyTo::new(header, &batch.params, None);
-        self.run_conditional(first, &request, &batch.params, reply, out).await
+        let start = out.len();
+        self.run_conditional(first, &request, &batch.params, reply, out).await?;
+        insert_warnings(out, start, &watch.into_warnings());
+        Ok(())
     }
 
     async fn run_conditional(

@@ -11,6 +11,7 @@ use schema::{DdlContext, SchemaChange, SchemaEvent, TableId, plan_ddl, system_ke
 use storage::ReplayPosition;
 
 use super::Engine;
+use super::guarded_ddl::guard_drop_or_truncate;
 use crate::catalog::Catalog;
 use crate::control::{ControlReply, ControlRequest, DdlOutcome};
 use crate::error::{QueryError, invalid};
@@ -42,7 +43,9 @@ impl Engine {
     /// Carries out a schema statement, on shard 0.
     pub(super) async fn lead_ddl(&self, text: &str, keyspace: Option<&str>) -> Result<DdlOutcome, QueryError> {
         let _turn = self.inner.ddl.acquire().await;
-        let statement = cql_syntax::parse(text)?;
+        let mut statement = cql_syntax::parse(text)?;
+        let mut watch = self.watch();
+        self.guard_ddl(&mut watch, &mut statement, keyspace)?;
         let ring = self.inner.coordinator.ring();
         let datacenters: BTreeSet<String> = ring.nodes().iter().map(|node| node.datacenter.clone()).collect();
         let context = DdlContext {
@@ -53,6 +56,9 @@ impl Engine {
             now_micros: self.inner.clock.wall_micros(),
         };
         let planned = plan_ddl(&self.schema(), &statement, &context)?;
+        self.guard_changes(&mut watch, &statement, &planned.changes)?;
+        let mut warnings = watch.into_warnings();
+        warnings.extend(planned.warnings);
         if !planned.changes.is_empty() {
             for table in planned.changes.iter().filter_map(|change| self.reused_id(change, context.new_id)) {
                 self.forget_rows(table).await?;
@@ -73,13 +79,14 @@ impl Engine {
                 self.sweep_shared().await;
             }
         }
-        Ok(DdlOutcome { event: planned.event, warnings: planned.warnings })
+        Ok(DdlOutcome { event: planned.event, warnings })
     }
 
     /// Empties a table, on shard 0.
     pub(super) async fn lead_truncate(&self, keyspace: &str, name: &str) -> Result<(), QueryError> {
         let _turn = self.inner.ddl.acquire().await;
         let found = self.catalog().find(Some(keyspace), name)?;
+        guard_drop_or_truncate(&mut self.watch())?;
         if found.is_system && system_keyspaces::is_virtual(keyspace) {
             return Err(invalid(format!("Truncation is not supported by table {keyspace}.{name}")));
         }

@@ -147,14 +147,23 @@ impl Engine {
             Action::Modify(modification) if plan.is_quick => with_values(&plan.markers, call.params.values, |values| {
                 with_ordered(plan, values, |values| {
                     let binds = Binds { values, generated: &[], long_texts_checked: false };
+                    if self.is_guarded(&plan.action) && !self.guard(call, &binds)?.is_empty() {
+                        return Ok(Outcome::MustWait);
+                    }
                     self.modify_now(modification, &binds, call, out)
                 })
             }),
             Action::Select(select) if plan.is_quick => with_values(&plan.markers, call.params.values, |values| {
                 with_ordered(plan, values, |values| {
-                    self.select_now(select, Binds { values, generated: &[], long_texts_checked: false }, call, out)
+                    let binds = Binds { values, generated: &[], long_texts_checked: false };
+                    // Whom guardrails warn is answered where there is time for it.
+                    if self.is_guarded(&plan.action) && !self.guard(call, &binds)?.is_empty() {
+                        return Ok(Outcome::MustWait);
+                    }
+                    self.select_now(select, binds, call, out)
                 })
             }),
+            Action::Modify(_) if self.is_guarded(&plan.action) => Ok(Outcome::MustWait),
             Action::Modify(modification) if modification.conditions.is_some() => {
                 with_values(&plan.markers, call.params.values, |values| {
                     with_ordered(plan, values, |values| self.conditional_now(modification, values, call, out))

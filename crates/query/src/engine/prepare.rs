@@ -66,7 +66,10 @@ impl Engine {
     /// Plans a text.
     pub(super) fn plan_text(&self, text: &str, keyspace: Option<&str>) -> Result<Plan, QueryError> {
         let statement = cql_syntax::parse(text)?;
-        plan(statement, PlanContext { catalog: &self.inner.catalog.borrow(), keyspace })
+        plan(
+            statement,
+            PlanContext { catalog: &self.inner.catalog.borrow(), keyspace, guardrails: &self.inner.guardrails },
+        )
     }
 
     /// Plans a text of any length, with pauses.
@@ -84,7 +87,8 @@ impl Engine {
         };
         runtime.yield_now().await;
         let catalog = self.catalog();
-        let plan = plan_in_steps(statement, PlanContext { catalog: &catalog, keyspace }, runtime).await?;
+        let context = PlanContext { catalog: &catalog, keyspace, guardrails: &self.inner.guardrails };
+        let plan = plan_in_steps(statement, context, runtime).await?;
         runtime.yield_now().await;
         Ok(plan)
     }

@@ -46,9 +46,11 @@ impl<'a> ReplyTo<'a> {
 
 /// Replaces what was appended since `start` by the error.
 #[cold]
-pub(super) fn replace_by_error(out: &mut Vec<u8>, start: usize, header: &FrameHeader, error: QueryError) {
+pub(super) fn replace_by_error(out: &mut Vec<u8>, start: usize, header: &FrameHeader, mut error: QueryError) {
     out.truncate(start);
+    let warnings = error.warnings();
     write_error(out, header.version, header.stream, &error.into_body());
+    insert_warnings(out, start, &warnings);
 }
 
 /// Adds what [`Session::warning_of_use`] says to the reply that begins at `start`. A frame has one list of warnings: if there is one, the

@@ -135,6 +135,8 @@ impl Engine {
         let values = with_replaced(&values, &replaced);
         let generated = generate(&call.plan.generators, &values, &self.inner.clock)?;
         let binds = Binds { values: &values, generated: &generated, long_texts_checked: true };
+        let mut warnings = self.guard(call, &binds)?;
+        let start = out.len();
         match &call.plan.action {
             Action::Modify(modification) if modification.conditions.is_some() => {
                 self.conditional(modification, binds, call, out).await?;
@@ -147,30 +149,27 @@ impl Engine {
                 self.conditional_batch(batch, binds, call, out).await?;
             }
             Action::Batch(batch) => {
-                let warning = self.batch_statement(batch, &binds, call).await?;
-                let start = out.len();
+                warnings.extend(self.batch_statement(batch, &binds, call).await?);
                 write_void(out, header.version, header.stream);
-                insert_warnings(out, start, warning.as_slice());
             }
             Action::Select(select) => {
-                let start = out.len();
                 // A result of long rows is begun again with memory for it. There is nothing before it in `out`.
                 let mut room = 0;
                 while let Some(wanted) = self.select(select, binds, call, out, room).await? {
                     *out = self.inner.runtime.touched(wanted).await;
                     room = out.capacity();
                 }
-                insert_warnings(out, start, select.warning().as_slice());
+                warnings.extend(select.warning().map(str::to_owned));
             }
             Action::SelectVirtual(select) => {
-                let start = out.len();
                 self.select_virtual(select, &binds, call, out).await?;
-                insert_warnings(out, start, select.warning().as_slice());
+                warnings.extend(select.warning().map(str::to_owned));
             }
             Action::Other(statement) => {
                 self.run_other(session, header, (call, statement), text, keyspace, out).await?;
             }
         }
+        insert_warnings(out, start, &warnings);
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use schema::{Column, Table};
 use stdx::Reader;
 
 use crate::error::{QueryError, invalid};
-use crate::plan::{Binds, InList, KeyChoice, Operand, long_decimal};
+use crate::plan::{Binds, ClusteringChoice, InList, KeyChoice, Operand, long_decimal};
 
 /// The longest key, in bytes: Cassandra writes its length in sixteen bits.
 const KEY_LENGTH_MAX: usize = 65_535;
@@ -100,6 +100,55 @@ pub(crate) fn keys(table: &Table, choices: &[KeyChoice], binds: &Binds<'_>) -> R
         keys.push(key);
     }
     Ok(keys)
+}
+
+/// How many combinations the values of columns come to, after each column.
+pub(crate) fn combination_counts(counts: impl Iterator<Item = usize>) -> Vec<usize> {
+    let mut product = 1_usize;
+    counts
+        .map(|count| {
+            product = product.saturating_mul(count);
+            product
+        })
+        .collect()
+}
+
+/// How many elements a bound list says it has.
+fn bound_count(list: &Operand, binds: &Binds<'_>) -> usize {
+    let count = list.unchecked(binds).and_then(<[u8]>::first_chunk).map_or(0, |bytes| i32::from_be_bytes(*bytes));
+    usize::try_from(count).unwrap_or(0)
+}
+
+impl KeyChoice {
+    /// How many values there are, repetitions included.
+    pub(crate) fn count(&self, binds: &Binds<'_>) -> usize {
+        match self {
+            KeyChoice::One(_) => 1,
+            KeyChoice::In(list) => list.count(binds),
+        }
+    }
+}
+
+impl InList {
+    /// How many values there are, repetitions included.
+    fn count(&self, binds: &Binds<'_>) -> usize {
+        match self {
+            InList::Operands(operands) => operands.len(),
+            InList::Marker(list) => bound_count(list, binds),
+        }
+    }
+}
+
+impl ClusteringChoice {
+    /// How many values or tuples there are, repetitions included.
+    pub(crate) fn count(&self, binds: &Binds<'_>) -> usize {
+        match self {
+            ClusteringChoice::One(_) => 1,
+            ClusteringChoice::In(list) => list.count(binds),
+            ClusteringChoice::Tuples(tuples) => tuples.len(),
+            ClusteringChoice::TupleList { list, .. } => bound_count(list, binds),
+        }
+    }
 }
 
 /// Every combination so far with every value.

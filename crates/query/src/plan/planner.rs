@@ -9,6 +9,7 @@ use schema::{Table, system_keyspaces};
 
 use super::terms::{Markers, Receiver};
 use super::{Action, BatchPlan, Modification, Operand, Plan, Selected, delete, insert, selection_plan, update};
+use crate::Guardrails;
 use crate::catalog::Catalog;
 use crate::error::{QueryError, invalid};
 
@@ -19,6 +20,8 @@ pub(crate) struct PlanContext<'a> {
     pub(crate) catalog: &'a Catalog,
     /// The keyspace for names without one.
     pub(crate) keyspace: Option<&'a str>,
+    /// What statements may do.
+    pub(crate) guardrails: &'a Guardrails,
 }
 
 /// Plans a statement.

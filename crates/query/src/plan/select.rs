@@ -41,6 +41,8 @@ pub(crate) struct Select {
     pub(crate) slice_start: Option<SliceEnd>,
     /// and where it ends.
     pub(crate) slice_end: Option<SliceEnd>,
+    /// Whether it says ALLOW FILTERING, of a table of a user.
+    pub(crate) allows_filtering: bool,
     /// What is looked at row by row (ALLOW FILTERING).
     pub(crate) filters: Vec<Filter>,
     /// The order of a partition's rows.

@@ -196,6 +196,16 @@ impl Selected {
         matches!(self, Selected::PartitionKey(_) | Selected::Part { kind: ColumnKind::PartitionKey, .. })
     }
 
+    /// Whether it is of the primary key.
+    pub(crate) fn is_of_primary_key(&self) -> bool {
+        matches!(
+            self,
+            Selected::PartitionKey(_)
+                | Selected::Clustering(_)
+                | Selected::Part { kind: ColumnKind::PartitionKey | ColumnKind::Clustering, .. }
+        )
+    }
+
     /// Whether it is read from the static row.
     pub(crate) fn is_static(&self) -> bool {
         match self {

@@ -17,9 +17,19 @@ use super::{
 };
 use crate::catalog::Found;
 use crate::error::{QueryError, invalid};
+use crate::guardrails::{Guardrails, refused};
 
-/// What Cassandra says where rows would have to be looked at to be left out.
-const NEEDS_FILTERING: &str = "Cannot execute this query as it might involve data filtering and thus may have unpredictable performance. If you want to execute this query despite the performance unpredictability, use ALLOW FILTERING";
+/// What Cassandra says where rows would have to be looked at to be left out: that it can be allowed, or that it cannot be.
+fn needs_filtering(guardrails: &Guardrails) -> QueryError {
+    invalid(match guardrails.allow_filtering_enabled {
+        true => {
+            "Cannot execute this query as it might involve data filtering and thus may have unpredictable performance. If you want to execute this query despite the performance unpredictability, use ALLOW FILTERING"
+        }
+        false => {
+            "Cannot execute this query as it might involve data filtering and thus may have unpredictable performance. Executing this query despite the performance unpredictability with ALLOW FILTERING has been disabled by the allow_filtering_enabled property in cassandra.yaml"
+        }
+    })
+}
 
 pub(super) fn plan(
     select: &SelectStatement,
@@ -39,7 +49,7 @@ pub(super) fn plan(
     let allow_filtering = select.allow_filtering || system_keyspaces::is_virtual(&table.keyspace);
     let restrictions =
         Restrictions::new(&select.relations, table, StatementKind::Select, select.allow_filtering, markers)?;
-    check_relations(&restrictions, table, names_statics, allow_filtering)?;
+    check_relations(&restrictions, table, names_statics, (allow_filtering, context.guardrails))?;
     let mut selectors = Selectors::new(&found, types, &mut *markers);
     let selection = selectors.all(&select.selection)?;
     if select.distinct {
@@ -53,6 +63,9 @@ pub(super) fn plan(
     }
     let by = match select.group_by.is_empty() {
         true => None,
+        false if !context.guardrails.group_by_enabled => {
+            return Err(refused("group_by", "GROUP BY functionality is not allowed"));
+        }
         false => Some(groups::plan(&select.group_by, &mut selectors, &restrictions, select.distinct)?),
     };
     let Selectors { parts, aggregates, .. } = selectors;
@@ -95,6 +108,7 @@ pub(super) fn plan(
         clustering: Vec::new(),
         slice_start: None,
         slice_end: None,
+        allows_filtering: select.allow_filtering && !found.is_system,
         filters: Vec::new(),
         order,
         sort: Vec::new(),
@@ -106,7 +120,7 @@ pub(super) fn plan(
         // Worked out as for a stored table, for what that refuses and for its key; then its conditions are looked at.
         let markers = &mut Markers::default();
         let same = Restrictions::new(&select.relations, table, StatementKind::Select, allow_filtering, markers)?;
-        restrict(&mut plan, same, allow_filtering)?;
+        restrict(&mut plan, same, (allow_filtering, context.guardrails))?;
         plan.sort = sort(select, &plan);
         if let Keys::Choices(choices) = std::mem::replace(&mut plan.keys, Keys::Tokens { start: None, end: None }) {
             plan.system_key = choices;
@@ -114,7 +128,7 @@ pub(super) fn plan(
         restrict_system(&mut plan, restrictions)?;
         return Ok(Action::SelectVirtual(Box::new(plan)));
     }
-    restrict(&mut plan, restrictions, select.allow_filtering)?;
+    restrict(&mut plan, restrictions, (select.allow_filtering, context.guardrails))?;
     plan.sort = sort(select, &plan);
     Ok(Action::Select(Box::new(plan)))
 }
@@ -149,10 +163,10 @@ fn check_relations(
     restrictions: &Restrictions,
     table: &Table,
     names_statics: bool,
-    allow_filtering: bool,
+    (allow_filtering, guardrails): (bool, &Guardrails),
 ) -> Result<(), QueryError> {
     if !allow_filtering && !restrictions.has_whole_key() && !restrictions.has_no_key() {
-        return Err(invalid(NEEDS_FILTERING));
+        return Err(needs_filtering(guardrails));
     }
     if names_statics {
         restrictions.check_no_clustering(StatementKind::Select)?;
@@ -160,14 +174,18 @@ fn check_relations(
     if !allow_filtering {
         restrictions.check_prefix(table)?;
         if restrictions.has_others() {
-            return Err(invalid(NEEDS_FILTERING));
+            return Err(needs_filtering(guardrails));
         }
     }
     Ok(())
 }
 
 /// Turns WHERE into keys, slices and filters.
-fn restrict(plan: &mut Select, mut restrictions: Restrictions, allow_filtering: bool) -> Result<(), QueryError> {
+fn restrict(
+    plan: &mut Select,
+    mut restrictions: Restrictions,
+    (allow_filtering, guardrails): (bool, &Guardrails),
+) -> Result<(), QueryError> {
     let table = plan.table.clone();
     let tokens = restrictions.take_token().map(|range| Keys::Tokens { start: range.start, end: range.end });
     if restrictions.has_whole_key() {
@@ -178,7 +196,7 @@ fn restrict(plan: &mut Select, mut restrictions: Restrictions, allow_filtering: 
     }
     let is_scan = matches!(plan.keys, Keys::Tokens { .. });
     if is_scan && restrictions.has_clustering() && !allow_filtering {
-        return Err(invalid(NEEDS_FILTERING));
+        return Err(needs_filtering(guardrails));
     }
     let rows = restrictions.take_rows();
     plan.clustering = rows.choices;

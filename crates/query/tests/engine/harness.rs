@@ -14,7 +14,7 @@ use cql_protocol::{
     Consistency, ErrorBody, FrameHeader, HEADER_LENGTH, Prepared, QueryParams, Response, ResultBody, Value,
     ValuesBuffer, Version,
 };
-use query::{Engine, EngineOptions, EngineParts, EngineSeats, NodeInfo, Outcome, Session, engine_seats};
+use query::{Engine, EngineOptions, EngineParts, EngineSeats, Guardrails, NodeInfo, Outcome, Session, engine_seats};
 use runtime::{MeshSeat, Options, Runtime, ShardId};
 use schema::{Schema, SchemaChange};
 use storage::{Shard, StorageOptions, Truncations};
@@ -66,6 +66,7 @@ struct Seat {
     engine: EngineSeats,
     commands: MeshSeat<Command, ()>,
     dir: PathBuf,
+    guardrails: Guardrails,
     alarm: Arc<AtomicBool>,
 }
 
@@ -97,8 +98,25 @@ where
     run_node_with(dir, shards, |client, _, _| test(client));
 }
 
+/// The same for a node with guardrails.
+pub fn run_guarded<F, Fut>(dir: &Path, shards: u16, guardrails: &Guardrails, test: F)
+where
+    F: Fn(Client) -> Fut + Send + Sync + Copy,
+    Fut: Future<Output = ()>,
+{
+    run(dir, shards, guardrails, |client, _, _| test(client));
+}
+
 /// The same for a test that looks below the engine.
 pub fn run_node_with<F, Fut>(dir: &Path, shards: u16, test: F)
+where
+    F: Fn(Client, Runtime, Shard) -> Fut + Send + Sync + Copy,
+    Fut: Future<Output = ()>,
+{
+    run(dir, shards, &Guardrails::default(), test);
+}
+
+fn run<F, Fut>(dir: &Path, shards: u16, guardrails: &Guardrails, test: F)
 where
     F: Fn(Client, Runtime, Shard) -> Fut + Send + Sync + Copy,
     Fut: Future<Output = ()>,
@@ -108,7 +126,8 @@ where
     let seats = engine_seats(shards).into_iter().zip(commands);
     let mains: Vec<_> = seats
         .map(|(engine, commands)| {
-            let seat = Seat { engine, commands, dir: dir.to_path_buf(), alarm: alarm.clone() };
+            let seat =
+                Seat { engine, commands, dir: dir.to_path_buf(), guardrails: guardrails.clone(), alarm: alarm.clone() };
             move |runtime: Runtime| shard_main(runtime, seat, test)
         })
         .collect();
@@ -161,6 +180,7 @@ where
                     internode: None,
                     metadata_log: log_handle.take(),
                     options: EngineOptions::default(),
+                    guardrails: seat.guardrails.clone(),
                     node: node_info(boot.number),
                 })
                 .await;
