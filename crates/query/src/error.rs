@@ -26,6 +26,19 @@ pub(crate) enum QueryError {
         /// Why.
         message: String,
     },
+    /// Pages are asked for of several partitions in an order.
+    #[error(
+        "Cannot page queries with both ORDER BY and a IN restriction on the partition key; you must either remove the ORDER BY or the IN and sort client side, or disable paging for this query"
+    )]
+    PagedOrder,
+    /// An error beside which the client is warned.
+    #[error("{error}")]
+    Warned {
+        /// The error.
+        error: Box<QueryError>,
+        /// Of what.
+        warning: &'static str,
+    },
     /// There is no room for it now.
     #[error("{message}")]
     Overloaded {
@@ -169,12 +182,30 @@ pub(crate) fn invalid(message: impl Into<String>) -> QueryError {
 }
 
 impl QueryError {
+    /// What the client is warned of beside it.
+    pub(crate) fn warning(&self) -> Option<&'static str> {
+        match self {
+            QueryError::Warned { warning, .. } => Some(warning),
+            _ => None,
+        }
+    }
+
+    /// The same with a warning, if a SELECT came as far as its rows: what is refused before that has none.
+    pub(crate) fn with_warning(self, warning: Option<&'static str>) -> QueryError {
+        let is_of_rows = matches!(self, QueryError::PagedOrder | QueryError::Function { .. } | QueryError::Read { .. });
+        match warning.filter(|_| is_of_rows) {
+            Some(warning) => QueryError::Warned { error: Box::new(self), warning },
+            None => self,
+        }
+    }
+
     /// What the client is sent.
     pub(crate) fn into_body(self) -> ErrorBody {
         let message = self.to_string();
         let kind = match self {
+            QueryError::Warned { error, .. } => return error.into_body(),
             QueryError::Syntax { .. } => ErrorKind::SyntaxError,
-            QueryError::Invalid { .. } => ErrorKind::Invalid,
+            QueryError::Invalid { .. } | QueryError::PagedOrder => ErrorKind::Invalid,
             QueryError::Overloaded { .. } => ErrorKind::Overloaded,
             QueryError::Protocol { .. } => ErrorKind::ProtocolError,
             QueryError::Schema(error) => schema_kind(error),

@@ -48,7 +48,9 @@ impl<'a> ReplyTo<'a> {
 #[cold]
 pub(super) fn replace_by_error(out: &mut Vec<u8>, start: usize, header: &FrameHeader, error: QueryError) {
     out.truncate(start);
+    let warning = error.warning();
     write_error(out, header.version, header.stream, &error.into_body());
+    insert_warnings(out, start, warning.as_slice());
 }
 
 /// Adds what [`Session::warning_of_use`] says to the reply that begins at `start`. A frame has one list of warnings: if there is one, the

@@ -156,7 +156,8 @@ impl Engine {
                 let start = out.len();
                 // A result of long rows is begun again with memory for it. There is nothing before it in `out`.
                 let mut room = 0;
-                while let Some(wanted) = self.select(select, binds, call, out, room).await? {
+                let warned = |error: QueryError| error.with_warning(select.warning());
+                while let Some(wanted) = self.select(select, binds, call, out, room).await.map_err(warned)? {
                     *out = self.inner.runtime.touched(wanted).await;
                     room = out.capacity();
                 }
@@ -164,7 +165,8 @@ impl Engine {
             }
             Action::SelectVirtual(select) => {
                 let start = out.len();
-                self.select_virtual(select, &binds, call, out).await?;
+                let selected = self.select_virtual(select, &binds, call, out).await;
+                selected.map_err(|error| error.with_warning(select.warning()))?;
                 insert_warnings(out, start, select.warning().as_slice());
             }
             Action::Other(statement) => {
