@@ -1,6 +1,6 @@
 //! Operations that are all one statement of one's own, with other values for each row.
 
-use cql_protocol::{Consistency, Execute, HEADER_LENGTH, QueryParams, Request, ResultBody, Rows, Value, ValuesBuffer};
+use cql_protocol::{Execute, HEADER_LENGTH, QueryParams, Request, ResultBody, Rows, Value, ValuesBuffer, Version};
 
 use crate::StressError;
 use crate::arguments::{Arguments, Expect, PAGE_ROWS};
@@ -82,7 +82,7 @@ fn is_applied(rows: &Rows<'_>) -> bool {
 
 /// A request without its values: what is in front of them and what is behind.
 fn frame(arguments: &Arguments, statement: &Statement, values: usize) -> (Vec<u8>, Vec<u8>) {
-    let (version, level): (_, Consistency) = (arguments.protocol, arguments.consistency);
+    let version = arguments.protocol;
     let mut buffer = ValuesBuffer::new();
     for _ in 0..values {
         buffer.push(Value::Bytes(&[])).expect("a statement has few markers");
@@ -91,9 +91,9 @@ fn frame(arguments: &Arguments, statement: &Statement, values: usize) -> (Vec<u8
         skip_metadata: true,
         values: buffer.values(),
         page_size: Some(PAGE_ROWS as i32),
-        ..QueryParams::new(level)
+        ..QueryParams::new(arguments.consistency)
     };
-    let result_metadata_id = (version == cql_protocol::Version::V5).then_some(&statement.result_metadata_id[..]);
+    let result_metadata_id = (version == Version::V5).then_some(&statement.result_metadata_id[..]);
     let mut frame = Vec::new();
     Request::Execute(Execute { id: &statement.id, result_metadata_id, params }).encode_frame(version, 0, &mut frame);
     let tail = frame.split_off(frame.len() - TAIL_BYTES);

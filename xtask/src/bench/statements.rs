@@ -132,8 +132,8 @@ struct Target<'a> {
 impl Target<'_> {
     /// Makes the tables, and fills those that must not be empty.
     fn prepare(&self) -> Result<(), String> {
-        let fills = WORKS.iter().filter_map(|work| Some((work, work.fill.as_ref()?)));
-        fills.map(|(work, fill)| self.generate(work, fill, 0).map(drop)).collect()
+        let mut fills = WORKS.iter().filter_map(|work| Some((work, work.fill.as_ref()?)));
+        fills.try_for_each(|(work, fill)| self.generate(work, fill, 0).map(drop))
     }
 
     /// All statements, one after another.
