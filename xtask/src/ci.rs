@@ -48,9 +48,9 @@ impl Settings {
             lint: seconds(180),
             unit: seconds(120),
             drivers: seconds(240),
-            oracle: seconds(140),
-            hostile: seconds(60),
-            crash: seconds(150),
+            oracle: seconds(180),
+            hostile: seconds(40),
+            crash: seconds(130),
             planted: seconds(300),
             simulation: seconds(150),
             operators: seconds(90),
@@ -66,9 +66,10 @@ impl Settings {
         let seconds = Duration::from_secs;
         Settings {
             effort: Effort::Soak,
-            all: seconds(9 * 3600),
+            all: seconds(10 * 3600),
             unit: seconds(3600),
             drivers: seconds(1800),
+            oracle: seconds(3600),
             hostile: seconds(3600),
             crash: seconds(2 * 3600),
             simulation: seconds(3 * 3600),
@@ -91,7 +92,7 @@ pub fn run(settings: &Settings) -> Result<(), String> {
     if report.phase("build", settings.build, build) {
         report.phase("unit", settings.unit, |budget| tests::unit(budget, settings.effort));
         report.phase("drivers", settings.drivers, |budget| drivers::phase(budget, settings.effort));
-        report.phase("oracle", settings.oracle, oracle::phase);
+        report.phase("oracle", settings.oracle, |budget| oracle::phase(budget, settings.effort));
         report.phase("hostile", settings.hostile, |budget| tests::hostile(budget, settings.effort));
         report.phase("crash", settings.crash, |budget| tests::crash(budget, settings.effort));
         report.phase("planted", settings.planted, |budget| planted::phase(budget, &[]));

@@ -48,6 +48,8 @@ cargo xtask <task>
                      reads from the row cache beside a full scan, and reads of files beside a major compaction
   bench --updates [COUNT] [--no-cassandra]
                      random updates under each compaction strategy, the rows that are left compared with a model's
+  bench --statements [--no-cassandra] [--rounds N]
+                     conditional insertions, counters, slices, groups and JSON: CPU per operation, beside Cassandra
   oracle [PATH…]     scripts whose answers a real Cassandra gave, against Helenus
   oracle record [PATH…]
                      ask the real one again and write its answers into the scripts

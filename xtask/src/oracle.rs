@@ -17,8 +17,13 @@ const CONFIGURATIONS: [Purpose; 2] = [Purpose::AnswersOfNone, Purpose::AnswersOf
 /// How many of a hundred scripts a change asks the real servers again.
 const SAMPLE_PERCENT: &str = "10";
 
-/// How many random statements a change asks.
+/// The random statements that a change asks: how many, and the course that they begin with. It is the same for each change, so that a
+/// change that is refused here is one that did it; a soak begins with another one each time.
 const RANDOM_STATEMENTS: &str = "3000";
+const RANDOM_SEED: &str = "1";
+
+/// How many a soak asks.
+const RANDOM_STATEMENTS_OF_SOAK: &str = "200000";
 
 /// `cargo xtask oracle [record | check [SEED] | settle | mark WHY | deviate NAME WORDS] [PATH…]`, `cargo xtask oracle random [SEED [STATEMENTS]]`.
 pub fn run(arguments: &[String]) -> Result<(), String> {
@@ -62,8 +67,9 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
     if output.success { Ok(()) } else { Err(String::new()) }
 }
 
-/// The phase of the CI: all scripts against Helenus, some of them against the real servers again, and SSTables both ways.
-pub fn phase(budget: Duration) -> Result<Passed, String> {
+/// The phase of the CI: all scripts against Helenus, some of them against the real servers again, random statements asked of both, and
+/// SSTables both ways.
+pub fn phase(budget: Duration, effort: Effort) -> Result<Passed, String> {
     let began = Instant::now();
     let left = || budget.saturating_sub(began.elapsed());
     let replay = stalls::judged("oracle", |file| {
@@ -80,10 +86,23 @@ pub fn phase(budget: Duration) -> Result<Passed, String> {
     }
     let scripts = both(replay, Passed { counts, success: check.success, note: String::new() });
     // The first one answers as Helenus must, and writes the same version of SSTables. The others have done their part.
-    let (_, server) = servers.swap_remove(0);
-    drop(servers);
+    servers.truncate(1);
+    let statements = random(&servers, &seed, effort, left())?;
+    let (_, server) = servers.remove(0);
     let note = format!("re-recorded by seed {seed}");
-    Ok(Passed { note, ..both(scripts, sstables::phase(server, left())?) })
+    Ok(Passed { note, ..both(both(scripts, statements), sstables::phase(server, left())?) })
+}
+
+/// Random statements, asked of Helenus and of the first server.
+fn random(servers: &[(Purpose, Cassandra)], seed: &str, effort: Effort, budget: Duration) -> Result<Passed, String> {
+    let words = match effort {
+        Effort::Ci => [RANDOM_SEED, RANDOM_STATEMENTS],
+        Effort::Soak => [seed, RANDOM_STATEMENTS_OF_SOAK],
+    };
+    stalls::judged("random statements", |file| {
+        let output = runner("random", &words, &named(servers), &[], Some(file), budget)?;
+        Ok(Passed { counts: Counts::of(&output.lines), success: output.success, note: String::new() })
+    })
 }
 
 /// Another part of the scripts in each run; printed, so that it can be chosen again.

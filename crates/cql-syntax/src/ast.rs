@@ -10,7 +10,8 @@ mod term;
 pub use arithmetic::ArithmeticOperator;
 pub use ddl::{
     AlterKeyspace, AlterTable, AlterTableAction, AlterType, AlterTypeAction, ColumnDefinition, CreateKeyspace,
-    CreateTable, CreateType, DropKeyspace, DropTable, DropType, Mask, PrimaryKey, Properties, PropertyValue, TypeName,
+    CreateTable, CreateType, DropElement, DropKeyspace, DropTable, DropType, ElementKind, Mask, PrimaryKey, Properties,
+    PropertyValue, TypeName,
 };
 pub use describe::{Describe, DescribeKind, DescribeTarget};
 pub use modify::{
@@ -67,6 +68,8 @@ pub enum Statement {
     AlterType(AlterType),
     /// DROP TYPE.
     DropType(DropType),
+    /// DROP INDEX, VIEW, FUNCTION, AGGREGATE or TRIGGER.
+    DropElement(DropElement),
     /// DESCRIBE.
     Describe(Describe),
     /// A statement of CQL that Helenus does not know yet, by its leading words.

@@ -32,6 +32,7 @@ impl Display for Statement {
             Statement::CreateType(create) => create.fmt(f),
             Statement::AlterType(alter) => alter.fmt(f),
             Statement::DropType(drop) => drop.fmt(f),
+            Statement::DropElement(drop) => drop.fmt(f),
             Statement::Describe(describe) => describe.fmt(f),
             Statement::Unsupported { what } => f.write_str(what),
         }

@@ -61,10 +61,24 @@ pub(crate) fn print_time(nanos: i64) -> String {
 
 /// `2020-02-29T13:30:54.234Z`, for milliseconds since the epoch.
 pub(crate) fn print_timestamp(millis: i64) -> String {
+    let date = print_date(millis.div_euclid(86_400_000));
+    format!("{date}T{}", print_of_day(millis))
+}
+
+/// `2020-02-29 13:30:54.234Z`, for milliseconds since the epoch, with what stands `between` day and time. It is how Cassandra's JSON and casts
+/// have timestamps: years before the year 1 are counted backwards from there, without a sign for it.
+pub fn timestamp_of_era(millis: i64, between: char) -> String {
+    let (year, month, day) = civil_from_days(millis.div_euclid(86_400_000));
+    let of_era = if year > 0 { year } else { 1 - year };
+    let sign = if of_era > 9999 { "+" } else { "" };
+    format!("{sign}{of_era:04}-{month:02}-{day:02}{between}{}", print_of_day(millis))
+}
+
+/// The time of the day in UTC, of milliseconds since the epoch.
+fn print_of_day(millis: i64) -> String {
     let of_day = millis.rem_euclid(86_400_000);
     let (seconds, fraction) = (of_day / 1000, of_day % 1000);
-    let date = print_date(millis.div_euclid(86_400_000));
-    format!("{date}T{:02}:{:02}:{:02}.{fraction:03}Z", seconds / 3600, seconds / 60 % 60, seconds % 60)
+    format!("{:02}:{:02}:{:02}.{fraction:03}Z", seconds / 3600, seconds / 60 % 60, seconds % 60)
 }
 
 /// `min` to `max` digits at the start of `text` as a number, and the rest.
@@ -280,6 +294,9 @@ mod tests {
             assert_eq!(parse_timestamp(text), None, "{text}");
         }
         assert_eq!(print_timestamp(at(4)), "2011-02-03T04:00:00.000Z");
+        assert_eq!(timestamp_of_era(-62_135_596_800_000, ' '), "0001-01-01 00:00:00.000Z");
+        assert_eq!(timestamp_of_era(-62_135_596_800_001, 'T'), "0001-12-31T23:59:59.999Z");
+        assert_eq!(timestamp_of_era(i64::MIN, ' '), "+292275056-05-16 16:47:04.192Z");
         assert_eq!(print_timestamp(-1), "1969-12-31T23:59:59.999Z");
         assert_eq!(print_timestamp(253_402_300_800_000), "+10000-01-01T00:00:00.000Z");
     }

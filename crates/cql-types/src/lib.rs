@@ -21,6 +21,7 @@ pub mod timeuuid;
 mod ty;
 mod validate;
 
+pub use calendar::timestamp_of_era;
 pub use compare::compare;
 pub use compose::{CollectionWriter, compose, fields_of, parts_of_collection, push_field};
 pub use duration::Duration;

@@ -294,6 +294,17 @@ impl CqlType {
         }
     }
 
+    /// Whether it is a collection or user-defined type that says `frozen`.
+    pub fn is_frozen(&self) -> bool {
+        match self {
+            CqlType::List { frozen, .. }
+            | CqlType::Set { frozen, .. }
+            | CqlType::Map { frozen, .. }
+            | CqlType::Udt { frozen, .. } => *frozen,
+            _ => false,
+        }
+    }
+
     /// The same type, frozen, if it can be.
     pub fn into_frozen(mut self) -> CqlType {
         if let CqlType::List { frozen, .. }

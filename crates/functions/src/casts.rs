@@ -92,6 +92,9 @@ fn text(ty: &CqlType, value: &[u8]) -> String {
     if let CqlType::Ascii = ty {
         return String::from_utf8_lossy(value).into_owned();
     }
+    if let (CqlType::Timestamp, Some(millis)) = (ty, value.first_chunk()) {
+        return cql_types::timestamp_of_era(i64::from_be_bytes(*millis), 'T');
+    }
     let printed = cql_types::print(ty, value);
     match printed.strip_prefix('\'').and_then(|printed| printed.strip_suffix('\'')) {
         Some(inside) => inside.to_owned(),

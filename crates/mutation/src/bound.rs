@@ -32,4 +32,41 @@ impl<'a> Slice<'a> {
     pub fn of_prefix(prefix: &'a [u8]) -> Self {
         Slice { start: Bound { prefix, inclusive: true }, end: Bound { prefix, inclusive: true } }
     }
+
+    /// Whether no row can be inside, whatever is stored.
+    pub fn is_impossible(&self) -> bool {
+        let (start, end) = (self.start.prefix, self.end.prefix);
+        match (start.starts_with(end), end.starts_with(start)) {
+            (true, true) => !(self.start.inclusive && self.end.inclusive),
+            // Rows that begin with the end's values are all before that end, or all behind it.
+            (true, false) => !self.end.inclusive,
+            (false, true) => !self.start.inclusive,
+            (false, false) => start > end,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slice_that_ends_before_it_begins_is_impossible() {
+        let slice = |start, starts: bool, end, ends: bool| Slice {
+            start: Bound { prefix: start, inclusive: starts },
+            end: Bound { prefix: end, inclusive: ends },
+        };
+        let of = |start, starts, end, ends| slice(start, starts, end, ends).is_impossible();
+        assert!(!Slice::ALL.is_impossible());
+        assert!(!of(b"a", true, b"a", true));
+        assert!(of(b"a", true, b"a", false));
+        assert!(of(b"a", false, b"a", true));
+        assert!(of(b"b", true, b"a", true));
+        assert!(!of(b"a", false, b"b", false));
+        // Longer ones are rows among those of the shorter one.
+        assert!(!of(b"a", true, b"ab", false));
+        assert!(of(b"a", false, b"ab", true));
+        assert!(!of(b"ab", false, b"a", true));
+        assert!(of(b"ab", true, b"a", false));
+    }
 }

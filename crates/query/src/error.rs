@@ -34,6 +34,19 @@ pub(crate) enum QueryError {
         /// What the client is warned of beside it: the same, and what was found before.
         warnings: Vec<String>,
     },
+    /// Pages are asked for of several partitions in an order.
+    #[error(
+        "Cannot page queries with both ORDER BY and a IN restriction on the partition key; you must either remove the ORDER BY or the IN and sort client side, or disable paging for this query"
+    )]
+    PagedOrder,
+    /// An error beside which the client is warned.
+    #[error("{error}")]
+    Warned {
+        /// The error.
+        error: Box<QueryError>,
+        /// Of what.
+        warning: &'static str,
+    },
     /// There is no room for it now.
     #[error("{message}")]
     Overloaded {
@@ -177,11 +190,21 @@ pub(crate) fn invalid(message: impl Into<String>) -> QueryError {
 }
 
 impl QueryError {
-    /// What the client is warned of beside the error.
+    /// What the client is warned of beside it.
     pub(crate) fn warnings(&mut self) -> Vec<String> {
         match self {
             QueryError::Guardrail { warnings, .. } => std::mem::take(warnings),
+            QueryError::Warned { warning, .. } => vec![(*warning).to_owned()],
             _ => Vec::new(),
+        }
+    }
+
+    /// The same with a warning, if a SELECT came as far as its rows: what is refused before that has none.
+    pub(crate) fn with_warning(self, warning: Option<&'static str>) -> QueryError {
+        let is_of_rows = matches!(self, QueryError::PagedOrder | QueryError::Function { .. } | QueryError::Read { .. });
+        match warning.filter(|_| is_of_rows) {
+            Some(warning) => QueryError::Warned { error: Box::new(self), warning },
+            None => self,
         }
     }
 
@@ -189,8 +212,9 @@ impl QueryError {
     pub(crate) fn into_body(self) -> ErrorBody {
         let message = self.to_string();
         let kind = match self {
+            QueryError::Warned { error, .. } => return error.into_body(),
             QueryError::Syntax { .. } => ErrorKind::SyntaxError,
-            QueryError::Invalid { .. } | QueryError::Guardrail { .. } => ErrorKind::Invalid,
+            QueryError::Invalid { .. } | QueryError::Guardrail { .. } | QueryError::PagedOrder => ErrorKind::Invalid,
             QueryError::Overloaded { .. } => ErrorKind::Overloaded,
             QueryError::Protocol { .. } => ErrorKind::ProtocolError,
             QueryError::Schema(error) => schema_kind(error),

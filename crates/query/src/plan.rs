@@ -92,7 +92,10 @@ impl Action {
                 Statement::Use { .. } => "USE",
                 Statement::CreateKeyspace(_) | Statement::CreateTable(_) | Statement::CreateType(_) => "CREATE",
                 Statement::AlterKeyspace(_) | Statement::AlterTable(_) | Statement::AlterType(_) => "ALTER",
-                Statement::DropKeyspace(_) | Statement::DropTable(_) | Statement::DropType(_) => "DROP",
+                Statement::DropKeyspace(_)
+                | Statement::DropTable(_)
+                | Statement::DropType(_)
+                | Statement::DropElement(_) => "DROP",
                 _ => "another statement",
             },
         }

@@ -1,6 +1,7 @@
 //! From a schema statement to schema changes: pure, so that any node plans alike, with Cassandra 5.0's checks and words.
 
 mod alter;
+mod element;
 mod keyspace;
 mod masks;
 mod names;
@@ -60,6 +61,7 @@ pub fn is_ddl(statement: &Statement) -> bool {
             | Statement::CreateType(_)
             | Statement::AlterType(_)
             | Statement::DropType(_)
+            | Statement::DropElement(_)
     )
 }
 
@@ -81,6 +83,7 @@ pub fn plan_ddl(schema: &Schema, statement: &Statement, context: &DdlContext<'_>
         Statement::CreateType(create) => user_type::create(schema, create, context),
         Statement::AlterType(statement) => user_type::alter(schema, statement, context),
         Statement::DropType(drop) => user_type::drop(schema, drop, context),
+        Statement::DropElement(drop) => element::drop(schema, drop, context),
         _ => Err(SchemaError::invalid("the statement does not change the schema")),
     }
 }

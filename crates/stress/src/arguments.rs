@@ -36,6 +36,8 @@ pub enum Workload {
     Scan,
     /// SELECT each row once, and compare it with what so many `--updates` must have left.
     Check,
+    /// A `--statement` of one's own, for each row.
+    Statement,
 }
 
 impl Workload {
@@ -48,8 +50,18 @@ impl Workload {
             Workload::Update => "update",
             Workload::Check => "check",
             Workload::Scan => "scan",
+            Workload::Statement => "statement",
         }
     }
+}
+
+/// What each reply to a statement of one's own must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expect {
+    /// A conditional statement whose condition held.
+    Applied,
+    /// So many rows.
+    Rows(u64),
 }
 
 /// Which rows, in which order.
@@ -146,6 +158,23 @@ pub struct Arguments {
     /// The options after WITH of the table that updates make, if it is not there
     #[arg(long, value_name = "CQL", default_value = "gc_grace_seconds = 0")]
     pub with: String,
+
+    /// The statement of the load `statement`
+    #[arg(long, value_name = "CQL")]
+    pub statement: Option<String>,
+
+    /// What a marker of that statement is bound to, one for each: a number or a text, in which {row}, {row/7}, {row%7} and {row/7%7} stand
+    /// for what follows from the row's number, and {text:60} for so many letters
+    #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
+    pub bind: Vec<String>,
+
+    /// A statement to run before that one is prepared, such as CREATE TABLE; may be given several times
+    #[arg(long, value_name = "CQL")]
+    pub setup: Vec<String>,
+
+    /// What each of its replies must be: so many rows, or `applied`, that of a conditional statement whose condition held [default: no error]
+    #[arg(long, value_name = "ROWS|applied", value_parser = parse_expect)]
+    pub expect: Option<Expect>,
 
     /// Connections
     #[arg(long, value_name = "COUNT", default_value_t = 1)]
@@ -247,6 +276,18 @@ impl Arguments {
         if self.is_of_updates() && (self.warmup > 0 || self.echo) {
             return refuse("--warmup and --echo are not for updates".to_owned());
         }
+        let is_own = self.workload == Workload::Statement;
+        let has_own = self.statement.is_some() || self.expect.is_some();
+        if is_own != self.statement.is_some()
+            || (!is_own && (has_own || !self.bind.is_empty() || !self.setup.is_empty()))
+        {
+            return refuse(
+                "the load `statement`, and no other, takes --statement, --bind, --setup and --expect".to_owned(),
+            );
+        }
+        if is_own && self.echo {
+            return refuse("--echo is not for a statement of one's own".to_owned());
+        }
         if u64::from(self.deletes) + u64::from(self.expiring) > 1000 {
             return refuse("--deletes and --expiring must be at most 1000 together".to_owned());
         }
@@ -277,6 +318,13 @@ fn parse_ratio(text: &str) -> Result<(u32, u32), String> {
     match parts {
         Some((reads, writes)) if reads <= 1_000_000 && writes <= 1_000_000 && reads + writes > 0 => Ok((reads, writes)),
         _ => Err("must be two numbers up to 1000000, such as 8:2, not both 0".to_owned()),
+    }
+}
+
+fn parse_expect(text: &str) -> Result<Expect, String> {
+    match text {
+        "applied" => Ok(Expect::Applied),
+        _ => text.parse().map(Expect::Rows).map_err(|_| "must be a number of rows, or applied".to_owned()),
     }
 }
 

@@ -122,6 +122,7 @@ fn decode(frame: &[u8], address: SocketAddr) -> Result<Reply, StressError> {
         Response::Result(ResultBody::Prepared(prepared)) => Reply::Prepared(Statement {
             id: prepared.id,
             result_metadata_id: prepared.result_metadata_id.unwrap_or_default(),
+            markers: prepared.markers.into_iter().map(|marker| marker.ty).collect(),
         }),
         Response::Result(ResultBody::Rows(rows)) => {
             Reply::Page { rows: rows.row_count as u64, next: rows.paging_state.map(<[u8]>::to_vec) }

@@ -5,6 +5,7 @@
 //! to cost far less than the server that it measures. See `docs/guide/stress.md`.
 
 mod arguments;
+mod bind;
 mod connection;
 mod control;
 mod cpu_time;
@@ -15,12 +16,13 @@ mod rows;
 mod scan;
 mod session;
 mod setup;
+mod statement;
 mod statistics;
 mod template;
 mod updates;
 mod wire;
 
-pub use arguments::{Arguments, Distribution, Reactor, Workload};
+pub use arguments::{Arguments, Distribution, Expect, Reactor, Workload};
 pub use error::StressError;
 
 /// Runs the load and prints its report. Fails also if any operation failed: the report is printed then too.

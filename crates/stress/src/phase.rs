@@ -7,9 +7,11 @@ use std::time::Duration;
 use cql_protocol::{FrameHeader, HEADER_LENGTH, Opcode, Response, ResultBody};
 use runtime::Instant;
 
+use crate::StressError;
 use crate::arguments::{Arguments, Distribution, Workload};
 use crate::rows::{Rows, below, next_random};
 use crate::setup::{Statements, UpdateStatements};
+use crate::statement::StatementPlan;
 use crate::statistics::Statistics;
 use crate::template::{Template, is_row};
 use crate::updates::{Kind, UpdateTemplate, Updates};
@@ -21,9 +23,7 @@ const VOID: [u8; 4] = [0, 0, 0, 1];
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) rows: Rows,
-    write: Template,
-    read: Template,
-    updates: Option<UpdatePlan>,
+    requests: Requests,
     first_row: u64,
     row_count: u64,
     expected: Expected,
@@ -33,6 +33,28 @@ pub(crate) struct Plan {
     rate: Option<u64>,
     verify: bool,
     echo: bool,
+}
+
+/// What requests are made of.
+#[derive(Debug)]
+enum Requests {
+    Rows { write: Template, read: Template },
+    Updates(UpdatePlan),
+    Own(StatementPlan),
+}
+
+impl Requests {
+    fn new(arguments: &Arguments, statements: &Statements) -> Result<Requests, StressError> {
+        let (version, level) = (arguments.protocol, arguments.consistency);
+        Ok(match statements {
+            Statements::Rows { write, read } => Requests::Rows {
+                write: Template::write(version, write, level, arguments.value_bytes),
+                read: Template::read(version, read, level),
+            },
+            Statements::Updates(statements) => Requests::Updates(UpdatePlan::new(arguments, statements)),
+            Statements::Own(statement) => Requests::Own(StatementPlan::new(arguments, statement)?),
+        })
+    }
 }
 
 /// What updates are made of.
@@ -77,23 +99,22 @@ enum Expected {
 }
 
 impl Plan {
-    pub(crate) fn new(arguments: &Arguments, statements: &Statements) -> Plan {
-        let (reads, writes) = match arguments.workload {
-            Workload::Write | Workload::Update => (0, 1),
-            Workload::Read | Workload::Check | Workload::Scan => (1, 0),
-            Workload::Mixed => arguments.ratio,
+    pub(crate) fn new(arguments: &Arguments, statements: &Statements) -> Result<Plan, StressError> {
+        let requests = Requests::new(arguments, statements)?;
+        let (reads, writes) = match (arguments.workload, &requests) {
+            (Workload::Mixed, _) => arguments.ratio,
+            (Workload::Read | Workload::Check, _) => (1, 0),
+            (_, Requests::Own(statement)) if statement.is_read => (1, 0),
+            _ => (0, 1),
         };
         let expected = match arguments.workload {
             Workload::Check => Expected::Outcome(Updates::new(arguments).outcome(arguments.update_count())),
             _ if arguments.absent => Expected::Absent,
             _ => Expected::Row,
         };
-        let is_update = arguments.workload == Workload::Update;
-        Plan {
+        Ok(Plan {
             rows: Rows::new(arguments.seed, arguments.value_bytes),
-            write: Template::write(arguments.protocol, &statements.write, arguments.consistency, arguments.value_bytes),
-            read: Template::read(arguments.protocol, &statements.read, arguments.consistency),
-            updates: is_update.then(|| UpdatePlan::new(arguments, &statements.updates)),
+            requests,
             first_row: arguments.first,
             row_count: arguments.rows,
             expected,
@@ -104,7 +125,7 @@ impl Plan {
             rate: arguments.rate,
             verify: !arguments.no_verify,
             echo: arguments.echo,
-        }
+        })
     }
 }
 
@@ -179,7 +200,7 @@ impl Phase {
     pub(crate) fn next(&self) -> Option<Operation> {
         self.left.set(self.left.get().checked_sub(1)?);
         let plan = &self.plan;
-        if plan.updates.is_some() {
+        if matches!(plan.requests, Requests::Updates(_)) {
             let number = self.next_row.get();
             self.next_row.set(number + 1);
             return Some(Operation { row: number, is_read: false });
@@ -204,10 +225,11 @@ impl Phase {
     #[inline]
     pub(crate) fn append(&self, out: &mut Vec<u8>, stream: u16, operation: Operation) {
         let plan = &self.plan;
-        match &plan.updates {
-            Some(updates) => updates.append(out, stream, &plan.rows, operation.row),
-            None if operation.is_read => plan.read.append(out, stream, &plan.rows, operation.row),
-            None => plan.write.append(out, stream, &plan.rows, operation.row),
+        match &plan.requests {
+            Requests::Rows { read, .. } if operation.is_read => read.append(out, stream, &plan.rows, operation.row),
+            Requests::Rows { write, .. } => write.append(out, stream, &plan.rows, operation.row),
+            Requests::Updates(updates) => updates.append(out, stream, &plan.rows, operation.row),
+            Requests::Own(statement) => statement.append(out, stream, operation.row),
         }
     }
 
@@ -228,6 +250,7 @@ impl Phase {
         // Version, flags, opcode: byte by byte, as decoding a header for each reply would show in the generator's cost.
         let plain_result = head[1] == 0 && head[4] == Opcode::Result as u8;
         let is_expected = match operation.is_read {
+            _ if matches!(self.plan.requests, Requests::Own(_)) => false,
             false => body == VOID,
             true => self.plan.expected(operation.row).is_some_and(|values| match self.plan.verify {
                 true => is_row(body, &self.plan.rows, values),
@@ -249,6 +272,13 @@ impl Phase {
             Err(error) => Err(error.to_string()),
         };
         let row = operation.row;
+        if let (Requests::Own(statement), Ok((_, Response::Result(result)))) = (&self.plan.requests, &decoded) {
+            if let Some(fault) = statement.fault(result) {
+                statistics.wrong += 1;
+                statistics.note_failure(|| format!("row {row}: {fault}"));
+            }
+            return;
+        }
         match decoded {
             Ok((_, Response::Result(ResultBody::Void))) if !operation.is_read => {}
             Ok((_, Response::Result(ResultBody::Rows(found)))) if operation.is_read => {

@@ -58,7 +58,7 @@ impl Load {
             return Ok(Load::Scan(Scan::prepare(runtime, arguments).await?));
         }
         let (statements, mut connections) = connect(runtime, arguments).await?;
-        let plan = Rc::new(Plan::new(arguments, &statements));
+        let plan = Rc::new(Plan::new(arguments, &statements)?);
         if arguments.warmup > 0 {
             let warmup = Phase::new(plan.clone(), arguments.warmup, !arguments.seed, runtime.now());
             connections = drive(runtime, connections, &warmup).await?;
@@ -86,9 +86,10 @@ async fn connect(runtime: &Runtime, arguments: &Arguments) -> Result<(Statements
         for _ in 0..count {
             connections.push(Connection::new(wire::connect(runtime, arguments.node).await?, arguments.depth));
         }
-        let statement = Statement { id: vec![0; ID_BYTES], result_metadata_id: vec![0; ID_BYTES] };
+        let statement =
+            Statement { id: vec![0; ID_BYTES], result_metadata_id: vec![0; ID_BYTES], ..Statement::default() };
         let (write, read) = (statement.clone(), statement);
-        return Ok((Statements { write, read, ..Statements::default() }, connections));
+        return Ok((Statements::Rows { write, read }, connections));
     }
     let mut control = Control::open(runtime, arguments.node, arguments.protocol).await?;
     let statements = setup::prepare(&mut control, arguments).await?;

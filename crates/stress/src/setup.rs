@@ -6,41 +6,48 @@ use crate::control::Control;
 use crate::template::Statement;
 
 /// The statements of the load.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Statements {
-    pub(crate) write: Statement,
-    pub(crate) read: Statement,
-    pub(crate) updates: UpdateStatements,
+#[derive(Debug, Clone)]
+pub(crate) enum Statements {
+    /// Whole rows.
+    Rows { write: Statement, read: Statement },
+    /// Updates of rows.
+    Updates(UpdateStatements),
+    /// One's own.
+    Own(Statement),
 }
 
 /// Those of updates.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct UpdateStatements {
     pub(crate) insert: Statement,
     pub(crate) expiring: Statement,
     pub(crate) delete: Statement,
 }
 
-/// Makes the keyspace and the table if they are not there, and prepares the statements.
+/// Makes the keyspace and the table if they are not there, and prepares the statements. For one's own, there is only what one says.
 pub(crate) async fn prepare(control: &mut Control, arguments: &Arguments) -> Result<Statements, StressError> {
+    if let Some(statement) = &arguments.statement {
+        for text in &arguments.setup {
+            control.execute(text).await?;
+        }
+        return Ok(Statements::Own(control.prepare(statement).await?));
+    }
     let keyspace = quote(&arguments.keyspace);
     let table = format!("{keyspace}.{}", quote(&arguments.table));
     control.execute(&create_keyspace(&keyspace)).await?;
     let create = if arguments.is_of_updates() { create_updated(&table, &arguments.with) } else { create_table(&table) };
     control.execute(&create).await?;
+    if arguments.workload == Workload::Update {
+        let expiring = format!("{} USING TIMESTAMP ? AND TTL {}", insert(&table), arguments.ttl);
+        return Ok(Statements::Updates(UpdateStatements {
+            insert: control.prepare(&format!("{} USING TIMESTAMP ?", insert(&table))).await?,
+            expiring: control.prepare(&expiring).await?,
+            delete: control.prepare(&format!("DELETE FROM {table} USING TIMESTAMP ? WHERE key = ?")).await?,
+        }));
+    }
     let write = control.prepare(&insert(&table)).await?;
     let read = control.prepare(&select(&table)).await?;
-    let updates = match arguments.workload {
-        Workload::Update => UpdateStatements {
-            insert: control.prepare(&format!("{} USING TIMESTAMP ?", insert(&table))).await?,
-            expiring: control
-                .prepare(&format!("{} USING TIMESTAMP ? AND TTL {}", insert(&table), arguments.ttl))
-                .await?,
-            delete: control.prepare(&format!("DELETE FROM {table} USING TIMESTAMP ? WHERE key = ?")).await?,
-        },
-        _ => UpdateStatements::default(),
-    };
-    Ok(Statements { write, read, updates })
+    Ok(Statements::Rows { write, read })
 }
 
 /// The statement that asks for all rows of the load's table.

@@ -4,6 +4,7 @@
 //! header, the key and the values at the end.
 
 use cql_protocol::{Consistency, Execute, QueryParams, Request, Value, ValuesBuffer, Version};
+use cql_types::CqlType;
 
 use crate::rows::{COLUMN_COUNT, KEY_DIGITS, Rows};
 
@@ -21,6 +22,8 @@ const ROW_PREFIX: [u8; 16] = [0, 0, 0, 2, 0, 0, 0, 5, 0, 0, 0, COLUMN_COUNT as u
 pub(crate) struct Statement {
     pub(crate) id: Vec<u8>,
     pub(crate) result_metadata_id: Vec<u8>,
+    /// The types of its markers.
+    pub(crate) markers: Vec<CqlType>,
 }
 
 /// An EXECUTE frame to be patched.
@@ -112,7 +115,7 @@ mod tests {
     #[test]
     fn a_patched_request_is_the_request() {
         let rows = Rows::new(5, 34);
-        let statement = Statement { id: vec![1; 16], result_metadata_id: vec![2; 16] };
+        let statement = Statement { id: vec![1; 16], result_metadata_id: vec![2; 16], markers: Vec::new() };
         for version in [Version::V4, Version::V5] {
             let template = Template::write(version, &statement, Consistency::Quorum, 34);
             let mut out = Vec::new();

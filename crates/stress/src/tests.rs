@@ -8,9 +8,10 @@ use std::rc::Rc;
 use clap::Parser;
 use cql_protocol::segment::{self, Codec, Decoded};
 use cql_protocol::{
-    ErrorBody, FrameHeader, HEADER_LENGTH, PreparedReply, QueryParams, Request, RowsHead, RowsWriter, Specs, Version,
-    write_error, write_prepared, write_ready, write_void,
+    ColumnSpec, ErrorBody, FrameHeader, HEADER_LENGTH, PreparedReply, QueryParams, Request, RowsHead, RowsWriter,
+    Specs, Version, write_error, write_prepared, write_ready, write_void,
 };
+use cql_types::CqlType;
 use runtime::{Group, Runtime, TcpListener, TcpStream};
 
 use crate::{Arguments, StressError, session};
@@ -34,9 +35,11 @@ struct CommandLine {
     arguments: Arguments,
 }
 
+/// A word's `_` stands for a space.
 fn arguments(text: &str, node: SocketAddr) -> Arguments {
     let node = node.to_string();
-    let words = ["stress", "--raw", "--node", &node].into_iter().chain(text.split_whitespace());
+    let given = text.split_whitespace().map(|word| word.replace('_', " "));
+    let words = ["stress", "--raw", "--node", &node].into_iter().map(String::from).chain(given);
     CommandLine::try_parse_from(words).unwrap().arguments
 }
 
@@ -113,16 +116,24 @@ impl Server {
             Request::Prepare(prepare) => {
                 let text = prepare.text;
                 let id: &[u8] = match text.split(' ').next() {
+                    Some("INSERT") if text.contains("IF NOT EXISTS") => b"conditional",
+                    Some("SELECT") if text.contains("count") => b"count",
                     Some("INSERT") if text.contains("TTL") => b"expire",
                     Some("INSERT") if text.contains("TIMESTAMP") => b"update",
                     Some("INSERT") => b"insert",
                     Some("DELETE") => b"delete",
                     _ => b"select",
                 };
+                let own_markers = [("k", &CqlType::Blob), ("v", &CqlType::Int)].map(|(name, ty)| ColumnSpec {
+                    keyspace: "ks",
+                    table: "t",
+                    name,
+                    ty,
+                });
                 let reply = PreparedReply {
                     id,
                     result_metadata_id: b"columns",
-                    markers: &[],
+                    markers: if id == b"conditional" { &own_markers } else { &[] },
                     partition_key: &[],
                     columns: &[],
                 };
@@ -147,6 +158,12 @@ impl Server {
                         self.read(&values[0], version, stream, out);
                         return true;
                     }
+                    b"conditional" => {
+                        let key = values.remove(0);
+                        let is_new = self.rows.borrow_mut().insert(key, values).is_none();
+                        return answer_rows(header, &[&[u8::from(is_new)]], out);
+                    }
+                    b"count" => return answer_rows(header, &[b"1", b"2", b"3"], out),
                     b"delete" => self.update(values.pop().unwrap(), values.pop().unwrap(), None),
                     // What expires has, as far as a client that waits can tell.
                     b"expire" => self.update(values.remove(0), values.pop().unwrap(), None),
@@ -209,6 +226,18 @@ impl Server {
         }
         writer.finish(out, None);
     }
+}
+
+/// Answers with rows of one column.
+fn answer_rows(header: &FrameHeader, rows: &[&[u8]], out: &mut Vec<u8>) -> bool {
+    let head = RowsHead { columns: Specs::Skip { count: 1 }, new_metadata_id: None };
+    let mut writer = RowsWriter::begin(out, header.version, header.stream, &head);
+    for row in rows {
+        writer.value(out, Some(row));
+        writer.end_row();
+    }
+    writer.finish(out, None);
+    true
 }
 
 /// Runs each command line in turn against one server. Gives the first failure, and the rows that the server then has.
@@ -313,6 +342,32 @@ fn every_failure_is_told() {
 }
 
 #[test]
+fn a_statement_of_ones_own_is_bound_and_its_replies_are_judged() {
+    let insert =
+        "statement --statement INSERT_INTO_t_(k,_v)_VALUES_(?,_?)_IF_NOT_EXISTS --rows 300 --bind row_{row%200}";
+    for protocol in ["--protocol 4", "--protocol 5"] {
+        let line = |rest: &str| format!("{insert} {rest} {protocol}");
+        let (result, rows) = run(Fault::None, &[&line("--bind {row} --expect 1")]);
+        result.unwrap();
+        assert_eq!(rows, 200);
+        let (result, _) = run(Fault::None, &[&line("--bind -1 --expect applied")]);
+        let Err(StressError::Failures { errors: 0, missing: 0, wrong: 100, first, .. }) = result else {
+            panic!("{result:?}")
+        };
+        assert_eq!(first, "row 200: the statement was not applied");
+        let (result, _) = run(Fault::None, &[&line("--bind 1 --expect 2")]);
+        assert!(matches!(result, Err(StressError::Failures { wrong: 300, .. })), "{result:?}");
+        let (result, _) = run(Fault::Overloaded, &[&line("--bind 1")]);
+        assert!(matches!(result, Err(StressError::Failures { errors: 30, wrong: 0, .. })), "{result:?}");
+    }
+    run(Fault::None, &["statement --statement SELECT_count --rows 10 --expect 3"]).0.unwrap();
+    for wrong in ["--bind 1 --bind 2", "", "--bind x"] {
+        let (result, _) = run(Fault::None, &[&format!("{insert} {wrong}")]);
+        assert!(matches!(result, Err(StressError::Arguments { .. })), "{result:?}");
+    }
+}
+
+#[test]
 fn what_updates_leave_is_checked() {
     // Several connections, so that updates of a row overtake each other.
     let updates = "update --rows 200 --operations 5000 --connections 4 --depth 16";
@@ -365,6 +420,10 @@ fn odd_arguments_are_refused() {
         "write --rate 0",
         "scan --connections 2",
         "scan --rate 5",
+        "statement",
+        "write --bind 5",
+        "write --statement SELECT",
+        "statement --statement SELECT --echo",
     ] {
         assert!(matches!(arguments(line, node).check(), Err(StressError::Arguments { .. })), "{line}");
     }

@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn a_patched_update_is_the_update() {
         let rows = Rows::new(5, 34);
-        let statement = Statement { id: vec![1; 16], result_metadata_id: vec![2; 16] };
+        let statement = Statement { id: vec![1; 16], result_metadata_id: vec![2; 16], markers: Vec::new() };
         let timestamp = (TIMESTAMP_FIRST + 4711).to_be_bytes();
         for version in [Version::V4, Version::V5] {
             let bound = |template: &UpdateTemplate| {

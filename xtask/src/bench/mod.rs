@@ -9,6 +9,7 @@ mod foreground;
 mod large;
 mod load;
 mod operators;
+mod statements;
 mod subject;
 mod table;
 mod updates;
@@ -59,6 +60,13 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
         let count = arguments.get(at + 1).and_then(|count| count.parse().ok());
         return updates::run(count, !has("--no-cassandra"));
     }
+    let rounds = match arguments.iter().position(|argument| argument == "--rounds") {
+        Some(at) => Some(arguments.get(at + 1).and_then(|count| count.parse().ok()).ok_or("--rounds wants a number")?),
+        None => None,
+    };
+    if has("--statements") {
+        return statements::run(rounds, !has("--no-cassandra"));
+    }
     let mut subjects = vec![Subject::Echo, Subject::Periodic, Subject::Group];
     if !has("--quick") && !has("--no-cassandra") {
         subjects.push(Subject::Cassandra);
@@ -68,9 +76,7 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
         subjects.retain(|subject| names.split(',').any(|name| name == subject.name()));
     }
     let mut plan = if has("--quick") { quick(subjects) } else { full(subjects) };
-    if let Some(at) = arguments.iter().position(|argument| argument == "--rounds") {
-        plan.rounds = arguments.get(at + 1).and_then(|count| count.parse().ok()).ok_or("--rounds wants a number")?;
-    }
+    plan.rounds = rounds.unwrap_or(plan.rounds);
     let results = measure(&plan)?;
     println!("\n{results}");
     measure_sync()?;
@@ -107,13 +113,13 @@ fn full(subjects: Vec<Subject>) -> Plan {
 
 fn measure(plan: &Plan) -> Result<Results, String> {
     let mut samples: BTreeMap<(Workload, Subject), Vec<Measurement>> = BTreeMap::new();
-    let mut cassandra = match plan.subjects.contains(&Subject::Cassandra) {
-        true => Some(subject::Warm::start(plan.load)?),
+    let cassandra = match plan.subjects.contains(&Subject::Cassandra) {
+        true => Some(subject::Warm::by_rows(plan.load)?),
         false => None,
     };
     for round in 1..=plan.rounds {
         for &subject in &plan.subjects {
-            for (workload, measurement) in subject.measure(&plan.workloads, plan.load, cassandra.as_mut())? {
+            for (workload, measurement) in subject.measure(&plan.workloads, plan.load, cassandra.as_ref())? {
                 println!("round {round}: {:<10} {:<6} {measurement}", subject.name(), workload.name());
                 samples.entry((workload, subject)).or_default().push(measurement);
             }

@@ -43,7 +43,7 @@ impl Subject {
         self,
         workloads: &[Workload],
         load: Load,
-        cassandra: Option<&mut Warm>,
+        cassandra: Option<&Warm>,
     ) -> Result<Vec<(Workload, Measurement)>, String> {
         match self {
             Subject::Echo => workloads
@@ -121,12 +121,17 @@ pub fn serve_with_operators(shards: u16, api_port: u16) -> Command {
     command
 }
 
-fn measure_helenus(sync: &str, workloads: &[Workload], load: Load) -> Result<Vec<(Workload, Measurement)>, String> {
+/// Helenus with one shard on the server's core, with nothing in it.
+pub fn start_helenus(sync: &str) -> Result<Server, String> {
     let folder = workspace::scratch("bench")?;
     let mut command = serve(1);
     command.args(["--cpuset", &SERVER_CORE.to_string()]);
     command.args(["--memory", "6G", "--commitlog-sync", sync, "--data-dir"]).arg(folder.join("data"));
-    let server = Server::start(&mut command)?;
+    Server::start(&mut command)
+}
+
+fn measure_helenus(sync: &str, workloads: &[Workload], load: Load) -> Result<Vec<(Workload, Measurement)>, String> {
+    let server = start_helenus(sync)?;
     let mut measurements = Vec::new();
     for &workload in workloads {
         measurements.push((workload, load::run(&server.address, server.child.id(), workload, load, false)?));
@@ -136,41 +141,62 @@ fn measure_helenus(sync: &str, workloads: &[Workload], load: Load) -> Result<Vec
     Ok(measurements)
 }
 
-/// A warmed Cassandra, stopped while others are measured.
+/// A Cassandra on the server's core, warmed, and stopped while others are measured.
 pub struct Warm {
     server: Cassandra,
     address: String,
 }
 
 impl Warm {
-    /// Starts it and lets it compile what the loads need.
-    pub fn start(load: Load) -> Result<Warm, String> {
+    /// Starts it, and lets `warm` have it compile what the loads need.
+    pub fn start(warm: impl FnOnce(&Warm) -> Result<(), String>) -> Result<Warm, String> {
         let server = Cassandra::start(CASSANDRA_PORT, Some(SERVER_CORE))?;
-        let warm = Warm { address: format!("127.0.0.1:{}", server.port), server };
-        println!(
-            "warming Cassandra (pid {}) on core {SERVER_CORE}, generator on core {GENERATOR_CORE}",
-            warm.server.pid()
-        );
-        for workload in [Workload::Write, Workload::Read] {
-            // The reads must find every row, also when there are more than the compiler wants.
-            let warming = Load { operations: CASSANDRA_WARMUP.max(load.rows), warmup: 0, ..load };
-            load::run(&warm.address, warm.server.pid(), workload, warming, false)?;
-        }
-        warm.signal("-STOP")?;
-        Ok(warm)
+        let started = Warm { address: format!("127.0.0.1:{}", server.port), server };
+        println!("warming Cassandra (pid {}) on core {SERVER_CORE}, generator on core {GENERATOR_CORE}", started.pid());
+        warm(&started)?;
+        started.signal("-STOP")?;
+        Ok(started)
     }
 
-    fn measure(&mut self, workloads: &[Workload], load: Load) -> Result<Vec<(Workload, Measurement)>, String> {
+    /// The same, with rows of the published table written and read.
+    pub fn by_rows(load: Load) -> Result<Warm, String> {
+        Warm::start(|started| {
+            for workload in [Workload::Write, Workload::Read] {
+                // The reads must find every row, also when there are more than the compiler wants.
+                let warming = Load { operations: CASSANDRA_WARMUP.max(load.rows), warmup: 0, ..load };
+                load::run(&started.address, started.pid(), workload, warming, false)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.server.pid()
+    }
+
+    /// Lets it go on for as long as `measure` runs.
+    pub fn wake<T>(&self, measure: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
         self.signal("-CONT")?;
-        let mut measurements = Vec::new();
-        for &workload in workloads {
-            measurements.push((workload, load::run(&self.address, self.server.pid(), workload, load, false)?));
-        }
+        let measured = measure()?;
         self.signal("-STOP")?;
-        Ok(measurements)
+        Ok(measured)
+    }
+
+    fn measure(&self, workloads: &[Workload], load: Load) -> Result<Vec<(Workload, Measurement)>, String> {
+        self.wake(|| {
+            let run =
+                |&workload: &Workload| Ok((workload, load::run(&self.address, self.pid(), workload, load, false)?));
+            workloads.iter().map(run).collect()
+        })
     }
 
     fn signal(&self, signal: &str) -> Result<(), String> {
-        process::quiet(Command::new("kill").args([signal, &self.server.pid().to_string()])).map(drop)
+        process::quiet(Command::new("kill").args([signal, &self.pid().to_string()])).map(drop)
     }
 }

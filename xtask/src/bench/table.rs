@@ -23,7 +23,8 @@ impl Results {
     }
 }
 
-fn median(samples: &[Measurement]) -> Measurement {
+/// The median of each figure.
+pub fn median(samples: &[Measurement]) -> Measurement {
     let of = |figure: fn(&Measurement) -> f64| {
         let mut figures: Vec<f64> = samples.iter().map(figure).collect();
         figures.sort_by(f64::total_cmp);

@@ -233,6 +233,34 @@ pub enum AlterTypeAction {
     },
 }
 
+/// DROP INDEX, DROP MATERIALIZED VIEW, DROP FUNCTION, DROP AGGREGATE or DROP TRIGGER.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DropElement {
+    /// IF EXISTS.
+    pub if_exists: bool,
+    /// Its keyspace, or that of a trigger's table, if given.
+    pub keyspace: Option<String>,
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub kind: ElementKind,
+}
+
+/// What a keyspace has besides tables and types.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ElementKind {
+    /// An index.
+    Index,
+    /// A materialized view.
+    MaterializedView,
+    /// A function, with the types of its arguments if they were given.
+    Function(Option<Vec<CqlType>>),
+    /// An aggregate, with the types of its arguments if they were given.
+    Aggregate(Option<Vec<CqlType>>),
+    /// A trigger of this table.
+    Trigger(String),
+}
+
 /// DROP TYPE.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DropType {

@@ -5,8 +5,8 @@ use cql_types::CqlType;
 use super::{Parser, Result};
 use crate::ast::{
     AlterKeyspace, AlterTable, AlterTableAction, AlterType, AlterTypeAction, ColumnDefinition, CreateKeyspace,
-    CreateTable, CreateType, DropKeyspace, DropTable, DropType, Mask, PrimaryKey, Properties, PropertyValue, Statement,
-    Term,
+    CreateTable, CreateType, DropElement, DropKeyspace, DropTable, DropType, ElementKind, Mask, PrimaryKey, Properties,
+    PropertyValue, Statement, TableName, Term,
 };
 use crate::identifier::is_unreserved_keyword;
 use crate::lexer::TokenKind;
@@ -79,7 +79,48 @@ impl Parser<'_> {
             let if_exists = self.if_exists()?;
             return Ok(Statement::DropType(DropType { if_exists, name: self.type_name()? }));
         }
-        self.unsupported_element("DROP")
+        match self.drop_element()? {
+            Some(drop) => Ok(Statement::DropElement(drop)),
+            None => self.unsupported_element("DROP"),
+        }
+    }
+
+    /// What is behind DROP, if it is an index, a view, a function, an aggregate or a trigger.
+    fn drop_element(&mut self) -> Result<Option<DropElement>> {
+        if self.take_keyword("TRIGGER")? {
+            let (if_exists, name) = (self.if_exists()?, self.name()?);
+            self.expect_keyword("ON")?;
+            let TableName { keyspace, table } = self.table_name()?;
+            return Ok(Some(DropElement { if_exists, keyspace, name, kind: ElementKind::Trigger(table) }));
+        }
+        let mut kind = if self.take_keyword("INDEX")? {
+            ElementKind::Index
+        } else if self.take_keyword("MATERIALIZED")? {
+            self.expect_keyword("VIEW")?;
+            ElementKind::MaterializedView
+        } else if self.take_keyword("FUNCTION")? {
+            ElementKind::Function(None)
+        } else if self.take_keyword("AGGREGATE")? {
+            ElementKind::Aggregate(None)
+        } else {
+            return Ok(None);
+        };
+        let if_exists = self.if_exists()?;
+        let (keyspace, name) = self.qualified_name()?;
+        if let ElementKind::Function(arguments) | ElementKind::Aggregate(arguments) = &mut kind {
+            *arguments = self.argument_types()?;
+        }
+        Ok(Some(DropElement { if_exists, keyspace, name, kind }))
+    }
+
+    /// `(type, type, …)`, if it is there.
+    fn argument_types(&mut self) -> Result<Option<Vec<CqlType>>> {
+        if !self.take_symbol("(")? {
+            return Ok(None);
+        }
+        let types = if self.token.is_symbol(")") { Vec::new() } else { self.comma_separated(Self::cql_type)? };
+        self.expect_symbol(")")?;
+        Ok(Some(types))
     }
 
     fn create_type(&mut self) -> Result<CreateType> {

@@ -6,10 +6,11 @@ use cql_types::CqlType;
 
 use super::term::write_call;
 use super::types::write_type;
-use super::{write_names, write_separated};
+use super::{write_names, write_qualified, write_separated};
 use crate::ast::{
     AlterKeyspace, AlterTable, AlterTableAction, AlterType, AlterTypeAction, ColumnDefinition, CreateKeyspace,
-    CreateTable, CreateType, DropKeyspace, DropTable, DropType, Mask, PrimaryKey, PropertyValue, TypeName,
+    CreateTable, CreateType, DropElement, DropKeyspace, DropTable, DropType, ElementKind, Mask, PrimaryKey,
+    PropertyValue, TypeName,
 };
 use crate::quote_identifier;
 
@@ -213,6 +214,35 @@ impl Display for AlterType {
             AlterTypeAction::Alter { field, ty } => {
                 write!(f, "ALTER {} TYPE ", quote_identifier(field))?;
                 write_type(f, ty)
+            }
+        }
+    }
+}
+
+impl Display for DropElement {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let what = match &self.kind {
+            ElementKind::Index => "INDEX",
+            ElementKind::MaterializedView => "MATERIALIZED VIEW",
+            ElementKind::Function(_) => "FUNCTION",
+            ElementKind::Aggregate(_) => "AGGREGATE",
+            ElementKind::Trigger(_) => "TRIGGER",
+        };
+        write!(f, "DROP {what} {}", if_exists(self.if_exists))?;
+        match &self.kind {
+            ElementKind::Trigger(table) => {
+                write!(f, "{} ON ", quote_identifier(&self.name))?;
+                write_qualified(f, self.keyspace.as_deref(), table)
+            }
+            ElementKind::Function(arguments) | ElementKind::Aggregate(arguments) => {
+                write_qualified(f, self.keyspace.as_deref(), &self.name)?;
+                let Some(arguments) = arguments else { return Ok(()) };
+                f.write_str("(")?;
+                write_separated(f, arguments, ", ", write_type)?;
+                f.write_str(")")
+            }
+            ElementKind::Index | ElementKind::MaterializedView => {
+                write_qualified(f, self.keyspace.as_deref(), &self.name)
             }
         }
     }

@@ -472,7 +472,22 @@ fn keyspaces() -> impl Strategy<Value = Statement> {
         (any::<bool>(), table()).prop_map(|(if_exists, table)| Statement::DropTable(DropTable { if_exists, table })),
         table().prop_map(Statement::Truncate),
         types(),
+        elements(),
     ]
+}
+
+fn elements() -> impl Strategy<Value = Statement> {
+    let arguments = || option::of(vec(ty(), 0..3));
+    let kind = prop_oneof![
+        Just(ElementKind::Index),
+        Just(ElementKind::MaterializedView),
+        arguments().prop_map(ElementKind::Function),
+        arguments().prop_map(ElementKind::Aggregate),
+        name().prop_map(ElementKind::Trigger),
+    ];
+    (any::<bool>(), option::of(name()), name(), kind).prop_map(|(if_exists, keyspace, name, kind)| {
+        Statement::DropElement(DropElement { if_exists, keyspace, name, kind })
+    })
 }
 
 fn types() -> impl Strategy<Value = Statement> {

@@ -2,7 +2,7 @@
 
 use stdx::Reader;
 
-use crate::{CqlType, NESTING_DEPTH_MAX, element};
+use crate::{CqlType, NESTING_DEPTH_MAX, calendar, element};
 
 /// Appends a value, which [`crate::validate`] has accepted, as JSON. An empty value of a type that has one is `""`.
 pub fn to_json(ty: &CqlType, value: &[u8], out: &mut Vec<u8>) {
@@ -92,7 +92,12 @@ fn write_scalar(ty: &CqlType, value: &[u8], out: &mut Vec<u8>) {
         | CqlType::Smallint
         | CqlType::Tinyint
         | CqlType::Varint => out.extend_from_slice(printed.as_bytes()),
-        CqlType::Timestamp => quote(&printed.trim_matches('\'').replace('T', " "), out),
+        CqlType::Timestamp => match value.first_chunk() {
+            Some(millis) => quote(&calendar::timestamp_of_era(i64::from_be_bytes(*millis), ' '), out),
+            None => quote("", out),
+        },
+        // Cassandra's durations of nothing are no text, and this is that text.
+        CqlType::Duration if printed == "0s" => quote("", out),
         _ => quote(printed.trim_matches('\''), out),
     }
 }

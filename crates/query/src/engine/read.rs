@@ -14,7 +14,7 @@ use super::now::Call;
 use super::write::seconds;
 use crate::Outcome;
 use crate::error::{QueryError, invalid, level};
-use crate::execute::key::{keys, single_key};
+use crate::execute::key::{check_keys, single_key, unchecked_keys};
 use crate::execute::rows::{Filled, LongResult, RowBuffer, RowEmitter, RowLimits, RowsReply};
 use crate::execute::slices::SliceBuffer;
 use crate::paging::{InvalidPagingState, PagingKey, PagingState};
@@ -42,7 +42,10 @@ impl Engine {
         let Keys::Choices(choices) = &select.keys else { panic!("the plan says that there is a single partition") };
         let mut scratch = inner.scratch.borrow_mut();
         let scratch = &mut *scratch;
-        let key = single_key(&select.table, choices, &binds, &mut scratch.key)?;
+        // What is refused of a key may be refused only if the statement can read any rows.
+        let Ok(key) = single_key(&select.table, choices, &binds, &mut scratch.key) else {
+            return Ok(Outcome::MustWait);
+        };
         let token = token_of(key);
         let plan = inner.coordinator.plan(&select.replication, token, level).map_err(Unavailable::of_serial_phase)?;
         let is_serial = level.is_serial();
@@ -110,11 +113,23 @@ impl Engine {
         room: usize,
     ) -> Result<Option<usize>, QueryError> {
         let level = read_level(call.params.consistency)?;
+        let mut keys = match &select.keys {
+            Keys::Choices(choices) => unchecked_keys(&select.table, choices, &binds)?,
+            Keys::Tokens { .. } => Vec::new(),
+        };
         let mut slices = SliceBuffer::default();
-        slices.fill(select, &binds)?;
+        if matches!(select.keys, Keys::Tokens { .. }) || !keys.is_empty() {
+            slices.fill(select, &binds)?;
+        }
         let slices = slices.all();
+        // In Cassandra it is looked at keys only when there are rows to ask for.
+        match slices.iter().all(Slice::is_impossible) {
+            true => keys.clear(),
+            false => check_keys(&keys)?,
+        }
         let state = paging_state(select, call, &binds)?;
         let limits = row_limits(select, &binds, call, state.as_ref())?;
+        check_merged_pages(select, call.params, keys.is_empty())?;
         let command = ReadCommand {
             table: select.table.id,
             keys: KeyRange::Tokens { start: TokenBound::Unbounded, end: TokenBound::Unbounded },
@@ -133,8 +148,7 @@ impl Engine {
             emitter.resume(&state.position, state.rows_left_in_partition);
         }
         let ended_at = match &select.keys {
-            Keys::Choices(choices) => {
-                let mut keys = keys(&select.table, choices, &binds)?;
+            Keys::Choices(_) => {
                 if keys.len() > 1 && call.params.consistency.is_serial() {
                     return Err(invalid(
                         "SERIAL/LOCAL_SERIAL consistency may only be requested for one partition at a time",
@@ -364,22 +378,27 @@ pub(super) fn row_limits(
 ) -> Result<RowLimits, QueryError> {
     let limit = limit(select.limit.as_ref(), binds)?;
     let per_partition = self::limit(select.per_partition_limit.as_ref(), binds)?;
+    if !select.sort.is_empty() {
+        // All rows must be known before the first of them are.
+        return Ok(RowLimits { rows: u32::MAX, page: u32::MAX, is_paged: false, per_partition });
+    }
     // Aggregates over all rows are one row: it has no pages, and LIMIT is for that row.
     let page = match call.params.page_size.map(u32::try_from) {
         Some(Ok(size)) if !select.output.is_one_group() => Some(size),
         _ => None,
     };
-    if !select.sort.is_empty() {
-        if page.is_some() {
-            return Err(invalid(
-                "Cannot page queries with both ORDER BY and a IN restriction on the partition key; you must either remove the ORDER BY or the IN and sort client side, or disable paging for this query",
-            ));
-        }
-        // All rows must be known before the first of them are.
-        return Ok(RowLimits { rows: u32::MAX, page: u32::MAX, is_paged: false, per_partition });
-    }
     let rows = state.map_or(limit, |state| state.rows_left.min(limit));
     Ok(RowLimits { rows, page: page.unwrap_or(u32::MAX), is_paged: page.is_some(), per_partition })
+}
+
+/// Refuses pages of partitions that are merged. `is_empty`: no row can be among what is asked for, which is looked at only for rows as they are.
+pub(super) fn check_merged_pages(select: &Select, params: &QueryParams<'_>, is_empty: bool) -> Result<(), QueryError> {
+    let is_paged = params.page_size.is_some_and(|size| size > 0);
+    let is_done = is_empty && matches!(select.output, Output::Rows(_));
+    match select.is_merged && is_paged && !is_done {
+        true => Err(QueryError::PagedOrder),
+        false => Ok(()),
+    }
 }
 
 /// LIMIT's value; without one there is no limit.

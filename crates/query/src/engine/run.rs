@@ -155,14 +155,16 @@ impl Engine {
             Action::Select(select) => {
                 // A result of long rows is begun again with memory for it. There is nothing before it in `out`.
                 let mut room = 0;
-                while let Some(wanted) = self.select(select, binds, call, out, room).await? {
+                let warned = |error: QueryError| error.with_warning(select.warning());
+                while let Some(wanted) = self.select(select, binds, call, out, room).await.map_err(warned)? {
                     *out = self.inner.runtime.touched(wanted).await;
                     room = out.capacity();
                 }
                 warnings.extend(select.warning().map(str::to_owned));
             }
             Action::SelectVirtual(select) => {
-                self.select_virtual(select, &binds, call, out).await?;
+                let selected = self.select_virtual(select, &binds, call, out).await;
+                selected.map_err(|error| error.with_warning(select.warning()))?;
                 warnings.extend(select.warning().map(str::to_owned));
             }
             Action::Other(statement) => {

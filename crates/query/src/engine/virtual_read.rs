@@ -10,7 +10,7 @@ use topology::{ConsistencyLevel, Token};
 
 use super::Engine;
 use super::now::Call;
-use super::read::{is_in, limit, paging_state, read_level, row_limits, token_range};
+use super::read::{check_merged_pages, is_in, limit, paging_state, read_level, row_limits, token_range};
 use super::virtual_result::VirtualResult;
 use crate::clients::ClientInfo;
 use crate::control::{ControlReply, ControlRequest};
@@ -48,6 +48,7 @@ impl Engine {
             }
         }
         let limits = row_limits(select, binds, call, state.as_ref())?;
+        check_merged_pages(select, call.params, wanted.as_ref().is_some_and(Vec::is_empty))?;
         let head = call.reply.head(&select.columns);
         let writer = RowsWriter::begin(out, call.reply.version, call.reply.stream, &head);
         let mut result = VirtualResult::new(select, (binds, &self.inner.clock), limits, state, out, writer)?;

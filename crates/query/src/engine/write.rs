@@ -111,6 +111,9 @@ impl Engine {
     ) -> Result<u32, QueryError> {
         let mut required = 1;
         let keys = keys(&modification.table, &modification.key, binds)?;
+        if keys.is_empty() {
+            modification.check_rows(binds)?;
+        }
         self.inner.runtime.maybe_yield().await;
         for key in keys {
             let token = token_of(&key);

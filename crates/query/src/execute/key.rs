@@ -75,6 +75,22 @@ fn too_long(length: usize) -> QueryError {
 
 /// All keys that a statement names, in the order of their values, each once.
 pub(crate) fn keys(table: &Table, choices: &[KeyChoice], binds: &Binds<'_>) -> Result<Vec<Vec<u8>>, QueryError> {
+    let keys = unchecked_keys(table, choices, binds)?;
+    check_keys(&keys)?;
+    Ok(keys)
+}
+
+/// Refuses keys that no partition can have.
+pub(crate) fn check_keys(keys: &[Vec<u8>]) -> Result<(), QueryError> {
+    keys.iter().try_for_each(|key| checked(key).map(drop))
+}
+
+/// The same as [`keys`], among them perhaps some that no partition can have. Behind an IN without values nothing is looked at.
+pub(crate) fn unchecked_keys(
+    table: &Table,
+    choices: &[KeyChoice],
+    binds: &Binds<'_>,
+) -> Result<Vec<Vec<u8>>, QueryError> {
     let columns = table.partition_key();
     let mut combinations: Vec<Vec<Vec<u8>>> = vec![Vec::new()];
     for (choice, column) in choices.iter().zip(columns) {
@@ -83,6 +99,9 @@ pub(crate) fn keys(table: &Table, choices: &[KeyChoice], binds: &Binds<'_>) -> R
             KeyChoice::In(list) => in_values(list, column, binds)?,
         };
         combinations = product(combinations, &values)?;
+        if combinations.is_empty() {
+            return Ok(Vec::new());
+        }
     }
     let mut keys = Vec::with_capacity(combinations.len());
     for components in combinations {
@@ -96,7 +115,6 @@ pub(crate) fn keys(table: &Table, choices: &[KeyChoice], binds: &Binds<'_>) -> R
                 key
             }
         };
-        checked(&key)?;
         keys.push(key);
     }
     Ok(keys)

@@ -222,6 +222,16 @@ impl Modification {
         clustering_combinations(self.table.clustering(), choices, binds)
     }
 
+    /// Refuses values that no row can have: what a statement is refused for that names no partition either.
+    pub(crate) fn check_rows(&self, binds: &Binds<'_>) -> Result<(), QueryError> {
+        match &self.target {
+            Target::Rows(choices) | Target::Range { prefix: choices, .. } => {
+                self.combinations(choices, binds).map(drop)
+            }
+            Target::Partition | Target::StaticRow => Ok(()),
+        }
+    }
+
     /// How many rows of a partition it names; a statement about the static row alone names one.
     fn row_count(&self, binds: &Binds<'_>) -> Result<usize, QueryError> {
         match &self.target {
@@ -403,7 +413,8 @@ pub(super) fn check_clustering(components: &[&[u8]]) -> Result<(), QueryError> {
     }
 }
 
-/// All combinations of values that choices give to the first of `columns`, in the order of rows, each once.
+/// All combinations of values that choices give to the first of `columns`, in the order of rows, each once. Behind an IN without values
+/// nothing is looked at.
 pub(crate) fn clustering_combinations(
     columns: &[schema::Column],
     choices: &[ClusteringChoice],
@@ -412,6 +423,9 @@ pub(crate) fn clustering_combinations(
     let mut combinations: Vec<Vec<Vec<u8>>> = vec![Vec::new()];
     let mut columns = columns.iter();
     for choice in choices {
+        if combinations.is_empty() {
+            break;
+        }
         match choice {
             ClusteringChoice::One(operand) => {
                 let Some(column) = columns.next() else { break };

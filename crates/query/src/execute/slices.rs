@@ -1,5 +1,6 @@
 //! From a SELECT's clustering restrictions and values to slices in byte-comparable form.
 
+use cql_protocol::Value;
 use mutation::{Bound, Slice};
 use schema::Column;
 
@@ -21,13 +22,18 @@ pub(crate) struct SliceBuffer {
     slices: Vec<SlicePlace>,
 }
 
-/// One slice: its ends' places in the bytes.
+/// One slice.
 #[derive(Debug, Clone, Copy)]
 struct SlicePlace {
-    start: (u32, u32),
-    start_is_inclusive: bool,
-    end: (u32, u32),
-    end_is_inclusive: bool,
+    start: EndPlace,
+    end: EndPlace,
+}
+
+/// One end of a slice: its place in the bytes.
+#[derive(Debug, Clone, Copy)]
+struct EndPlace {
+    bytes: (u32, u32),
+    is_inclusive: bool,
 }
 
 impl SliceBuffer {
@@ -67,18 +73,16 @@ impl SliceBuffer {
         if is_mixed(columns, select.slice_start.as_ref(), select.slice_end.as_ref()) {
             return self.push_pieces(select, prefix, columns, binds);
         }
-        let mut start = self.push_end(select.slice_start.as_ref(), prefix, columns, binds)?;
-        let mut end = self.push_end(select.slice_end.as_ref(), prefix, columns, binds)?;
         // What is smallest by value comes last where the column is stored the other way round.
-        if columns.first().is_some_and(Column::is_reversed) {
-            std::mem::swap(&mut start, &mut end);
-        }
-        self.slices.push(SlicePlace {
-            start: start.0,
-            start_is_inclusive: start.1,
-            end: end.0,
-            end_is_inclusive: end.1,
-        });
+        let is_reversed = columns.first().is_some_and(Column::is_reversed);
+        let (first, last) = match is_reversed {
+            true => (&select.slice_end, &select.slice_start),
+            false => (&select.slice_start, &select.slice_end),
+        };
+        let start = self.push_end(first.as_ref(), true, prefix, columns, binds)?;
+        let end = self.push_end(last.as_ref(), false, prefix, columns, binds)?;
+        let (Some(start), Some(end)) = (start, end) else { return Ok(()) };
+        self.slices.push(SlicePlace { start, end });
         Ok(())
     }
 
@@ -93,9 +97,9 @@ impl SliceBuffer {
         let pieces = pieces(columns, select.slice_start.as_ref(), select.slice_end.as_ref(), binds)?;
         for (from, to) in &pieces {
             // A slice that begins behind some values does not hold them; one that ends there does.
-            let (start, end) = (self.push_place(from, prefix)?, self.push_place(to, prefix)?);
-            let (start_is_inclusive, end_is_inclusive) = (!from.is_after, to.is_after);
-            self.slices.push(SlicePlace { start, start_is_inclusive, end, end_is_inclusive });
+            let start = EndPlace { bytes: self.push_place(from, prefix)?, is_inclusive: !from.is_after };
+            let end = EndPlace { bytes: self.push_place(to, prefix)?, is_inclusive: to.is_after };
+            self.slices.push(SlicePlace { start, end });
         }
         Ok(())
     }
@@ -111,20 +115,29 @@ impl SliceBuffer {
         Ok((start, self.mark()))
     }
 
+    /// Adds one end. A null comes before all values, in whichever order they are stored: it begins a slice of all, and ends none.
     fn push_end(
         &mut self,
         end: Option<&SliceEnd>,
+        is_first: bool,
         prefix: (u32, u32),
         columns: &[Column],
         binds: &Binds<'_>,
-    ) -> Result<((u32, u32), bool), QueryError> {
-        let Some(end) = end else { return Ok((prefix, true)) };
+    ) -> Result<Option<EndPlace>, QueryError> {
+        let whole = EndPlace { bytes: prefix, is_inclusive: true };
+        let Some(end) = end else { return Ok(Some(whole)) };
+        if let [operand] = &end.operands[..]
+            && operand.unchecked(binds).is_none()
+            && operand.value(binds)? == Value::Null
+        {
+            return Ok(is_first.then_some(whole));
+        }
         let start = self.mark();
         self.bytes.extend_from_within(prefix.0 as usize..prefix.1 as usize);
         for (operand, column) in end.operands.iter().zip(columns) {
             push(operand.key_value(&column.name, binds)?, column, &mut self.bytes)?;
         }
-        Ok(((start, self.mark()), end.is_inclusive))
+        Ok(Some(EndPlace { bytes: (start, self.mark()), is_inclusive: end.is_inclusive }))
     }
 
     /// The slice, if there is exactly one: the common case, which takes no list.
@@ -136,18 +149,18 @@ impl SliceBuffer {
         }
     }
 
-    /// All slices. Those that hold no row whatever are left out.
+    /// All slices.
     pub(crate) fn all(&self) -> Vec<Slice<'_>> {
         self.slices.iter().map(|place| self.slice(place)).collect()
     }
 
     #[inline]
     fn slice(&self, place: &SlicePlace) -> Slice<'_> {
-        let bytes = |(start, end): (u32, u32)| &self.bytes[start as usize..end as usize];
-        Slice {
-            start: Bound { prefix: bytes(place.start), inclusive: place.start_is_inclusive },
-            end: Bound { prefix: bytes(place.end), inclusive: place.end_is_inclusive },
-        }
+        let bound = |EndPlace { bytes: (start, end), is_inclusive }: EndPlace| Bound {
+            prefix: &self.bytes[start as usize..end as usize],
+            inclusive: is_inclusive,
+        };
+        Slice { start: bound(place.start), end: bound(place.end) }
     }
 }
 

@@ -108,8 +108,16 @@ impl<'p> Selectors<'p> {
             }
             SelectorExpression::Element { of, key } => {
                 let mut reached = self.reach(of)?;
-                let part = part_of_collection(&reached, table, "element", "Element")?;
+                let part = part_of_collection(&reached, table, "element", "Element");
                 let name = format!("{}[{}]", reached.name, shown::term(key));
+                let part = match part {
+                    // What is done with the element is refused before that it is selected.
+                    Err(error) if matches!(reached.ty, CqlType::List { .. }) => {
+                        self.refuse(error);
+                        return Ok(Reached { name, ..reached });
+                    }
+                    part => part?,
+                };
                 let key = self.markers.operand(key, &part)?;
                 let ty = match &reached.ty {
                     CqlType::Map { value, .. } => (**value).clone(),

@@ -47,6 +47,8 @@ pub(crate) struct Select {
     pub(crate) filters: Vec<Filter>,
     /// The order of a partition's rows.
     pub(crate) order: Order,
+    /// Whether IN names partitions whose rows are wanted in an order: there are no pages then.
+    pub(crate) is_merged: bool,
     /// The clustering columns, each with whether it descends, by which the rows of several partitions are put in order.
     pub(crate) sort: Vec<(u16, bool)>,
     /// DISTINCT: one row for each partition.

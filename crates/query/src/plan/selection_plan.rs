@@ -111,6 +111,7 @@ pub(super) fn plan(
         allows_filtering: select.allow_filtering && !found.is_system,
         filters: Vec::new(),
         order,
+        is_merged: false,
         sort: Vec::new(),
         is_distinct: select.distinct,
         limit,
@@ -121,7 +122,7 @@ pub(super) fn plan(
         let markers = &mut Markers::default();
         let same = Restrictions::new(&select.relations, table, StatementKind::Select, allow_filtering, markers)?;
         restrict(&mut plan, same, (allow_filtering, context.guardrails))?;
-        plan.sort = sort(select, &plan);
+        (plan.is_merged, plan.sort) = (is_merged(select, &plan), sort(select, &plan));
         if let Keys::Choices(choices) = std::mem::replace(&mut plan.keys, Keys::Tokens { start: None, end: None }) {
             plan.system_key = choices;
         }
@@ -129,8 +130,13 @@ pub(super) fn plan(
         return Ok(Action::SelectVirtual(Box::new(plan)));
     }
     restrict(&mut plan, restrictions, (select.allow_filtering, context.guardrails))?;
-    plan.sort = sort(select, &plan);
+    (plan.is_merged, plan.sort) = (is_merged(select, &plan), sort(select, &plan));
     Ok(Action::Select(Box::new(plan)))
+}
+
+/// Whether IN names partitions whose rows are wanted in an order.
+fn is_merged(select: &SelectStatement, plan: &Select) -> bool {
+    matches!(&plan.keys, Keys::Choices(choices) if choices.iter().any(KeyChoice::is_in)) && !select.order_by.is_empty()
 }
 
 /// What the rows of several partitions are put in order by: ORDER BY's columns, which each partition's rows are in the order of.

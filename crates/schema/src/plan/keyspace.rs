@@ -20,9 +20,7 @@ pub(super) fn create(
     context: &DdlContext<'_>,
 ) -> Result<DdlPlan, SchemaError> {
     names::check_keyspace_name(name)?;
-    if system_keyspaces::is_local(name) || system_keyspaces::is_virtual(name) {
-        return Err(SchemaError::invalid(format!("System keyspace '{name}' is not user-modifiable")));
-    }
+    names::check_not_system(name)?;
     let durable_writes = properties.boolean("durable_writes")?.unwrap_or(true);
     let replication = properties.map("replication")?;
     properties.finish()?;

@@ -52,6 +52,14 @@ fn is_word(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
+/// Refuses a change of one of the server's own keyspaces that are on this node alone.
+pub(super) fn check_not_system(keyspace: &str) -> Result<(), SchemaError> {
+    if system_keyspaces::is_local(keyspace) || system_keyspaces::is_virtual(keyspace) {
+        return Err(SchemaError::invalid(format!("System keyspace '{keyspace}' is not user-modifiable")));
+    }
+    Ok(())
+}
+
 /// Refuses a change in one of the server's own keyspaces. `permission` and `resource` name what is refused, for the
 /// replicated ones: `DROP`, `<table system_auth.roles>`.
 pub(super) fn check_modifiable(keyspace: &str, permission: &str, resource: &str) -> Result<(), SchemaError> {

@@ -35,6 +35,16 @@ pub(super) fn of_field(keyspace: &Keyspace, name: &str, ty: CqlType) -> Result<C
     Ok(filled(ty, name, &keyspace.types))
 }
 
+/// The type as an argument of a function has it. It is frozen anyway, and says so nowhere.
+pub(super) fn of_argument(keyspace: &str, types: &UserTypes, ty: &CqlType) -> Result<CqlType, SchemaError> {
+    if ty.is_frozen() {
+        return Err(SchemaError::invalid(format!(
+            "Argument '{ty}' cannot be frozen; remove frozen<> modifier from '{ty}'"
+        )));
+    }
+    checked(keyspace, types, ty.clone())
+}
+
 fn checked(keyspace: &str, types: &UserTypes, ty: CqlType) -> Result<CqlType, SchemaError> {
     let ty = match &ty {
         CqlType::Custom(class) => by_class(class).unwrap_or(ty),

@@ -44,7 +44,12 @@ impl Writer<'_> {
         }
     }
 
-    /// The same for a column of the partition key, which may not be empty.
+    /// A value of that type for one end of a slice. It is not null: on a DELETE with such an end Cassandra stumbles.
+    pub fn end(&mut self, ty: &CqlType) -> String {
+        self.value(ty)
+    }
+
+    /// The same as [`Writer::key_value`] for a column of the partition key, which may not be empty.
     pub fn partition_value(&mut self, ty: &CqlType) -> String {
         let may_be_empty = self.errs(12);
         loop {
@@ -59,6 +64,16 @@ impl Writer<'_> {
     pub fn value(&mut self, ty: &CqlType) -> String {
         let value = constant(self.random, ty);
         self.put(value)
+    }
+
+    /// A collection that is not empty.
+    pub fn value_with_parts(&mut self, ty: &CqlType) -> String {
+        loop {
+            let value = constant(self.random, ty);
+            if !matches!(value.as_str(), "{}" | "[]") {
+                return self.put(value);
+            }
+        }
     }
 
     /// A value of that type, or null, or nothing at all.

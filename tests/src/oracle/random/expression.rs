@@ -4,7 +4,7 @@ use cql_types::CqlType;
 
 use crate::oracle::random::chance;
 use crate::oracle::random::course::Writer;
-use crate::oracle::random::table::{Column, Table};
+use crate::oracle::random::table::{Column, Kind, Table};
 
 /// Types that CAST makes.
 const CAST_TO: [&str; 12] = [
@@ -30,7 +30,7 @@ pub fn computed(writer: &mut Writer<'_>, table: &Table) -> String {
         false => column.name.clone(),
     };
     match writer.random.below(12) {
-        0 | 1 => format!("CAST({inner} AS {})", writer.random.choose(&CAST_TO)),
+        0 | 1 if !is_descending(table, &inner) => format!("CAST({inner} AS {})", writer.random.choose(&CAST_TO)),
         2 | 3 if is_number(&column.ty) => {
             let right = operand(writer, table, &column);
             format!("{inner} {} {right}", writer.random.choose(&["+", "-", "*", "/", "%"]))
@@ -41,8 +41,10 @@ pub fn computed(writer: &mut Writer<'_>, table: &Table) -> String {
         }
         4 => format!("-{inner}"),
         5 => format!("{}({inner})", writer.random.choose(&["abs", "exp", "log", "log10", "round"])),
-        6 => format!("{}({inner})", writer.random.choose(&["mask_null", "mask_default"])),
-        7 if is_collection(&column.ty) => {
+        6 if !is_timeuuid(table, &inner) => {
+            format!("{}({inner})", writer.random.choose(&["mask_null", "mask_default"]))
+        }
+        7 if is_collection(&column.ty) && !is_descending(table, &inner) => {
             let functions = [
                 "collection_count",
                 "collection_min",
@@ -72,13 +74,28 @@ pub fn computed(writer: &mut Writer<'_>, table: &Table) -> String {
 
 /// An aggregate of something.
 pub fn aggregate(writer: &mut Writer<'_>, table: &Table) -> String {
-    let name = *writer.random.choose(&["count", "min", "max", "sum", "avg", "min", "max"]);
     let of = match chance(writer.random, 5) {
         true => computed(writer, table),
         false => writer.random.choose(&table.columns).name.clone(),
     };
+    let name = match is_timeuuid(table, &of) {
+        true => "count",
+        false => *writer.random.choose(&["count", "min", "max", "sum", "avg", "min", "max"]),
+    };
     let text = format!("{name}({of})");
     if chance(writer.random, 8) { format!("CAST({text} AS {})", writer.random.choose(&CAST_TO)) } else { text }
+}
+
+/// Whether it is a timeuuid column: what functions make of one has a type of its own in the real server (COMPAT.md: functions of a
+/// `timeuuid`).
+fn is_timeuuid(table: &Table, term: &str) -> bool {
+    table.columns.iter().any(|column| column.name == term && column.ty == CqlType::Timeuuid)
+}
+
+/// Whether it is a column stored in descending order, which the real server's functions do not take for a collection, nor for a value of
+/// its own type (COMPAT.md: functions of collections, and CAST to its own type, of a clustering column in descending order).
+fn is_descending(table: &Table, term: &str) -> bool {
+    table.columns.iter().any(|column| column.name == term && column.kind == Kind::Clustering(true))
 }
 
 /// What stands at an operator's right: another number column, or a constant.
@@ -101,6 +118,6 @@ fn is_number(ty: &CqlType) -> bool {
     )
 }
 
-fn is_collection(ty: &CqlType) -> bool {
+pub fn is_collection(ty: &CqlType) -> bool {
     matches!(ty, CqlType::List { .. } | CqlType::Set { .. } | CqlType::Map { .. })
 }

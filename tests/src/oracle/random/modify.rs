@@ -4,6 +4,7 @@ use cql_types::CqlType;
 
 use crate::oracle::random::chance;
 use crate::oracle::random::course::Writer;
+use crate::oracle::random::expression::is_collection;
 use crate::oracle::random::select::slice;
 use crate::oracle::random::table::{Column, Kind, Table};
 
@@ -128,9 +129,13 @@ fn compared(writer: &mut Writer<'_>, column: &Column) -> String {
             let field = &fields[writer.random.below(fields.len())];
             format!("{name}.{} {operator} {}", field.name, writer.key_value(&field.ty))
         }
-        // Null is compared by `=` and `!=` alone: whether the others are refused depends on which condition the real server looks at first.
+        // Null is compared by `=` and `!=` alone, and so is an empty collection: whether the others are refused depends on which condition
+        // the real server looks at first, which is the order of a hash table (COMPAT.md: several conditions in IF).
         ty if matches!(operator, "=" | "!=") && chance(writer.random, 6) => {
             format!("{name} {operator} {}", writer.value_or_null(ty))
+        }
+        ty if is_collection(ty) && !matches!(operator, "=" | "!=") => {
+            format!("{name} {operator} {}", writer.value_with_parts(ty))
         }
         ty => format!("{name} {operator} {}", writer.value(ty)),
     }
@@ -263,7 +268,7 @@ fn key(writer: &mut Writer<'_>, table: &Table, rows: Rows) -> String {
     }
     if let (Rows::Range, Some(column)) = (rows, clustering.get(count)) {
         for operator in slice(writer) {
-            relations.push(format!("{} {operator} {}", column.name, writer.key_value(&column.ty)));
+            relations.push(format!("{} {operator} {}", column.name, writer.end(&column.ty)));
         }
     }
     relations.join(" AND ")

@@ -204,7 +204,7 @@ fn prefix(writer: &mut Writer<'_>, clustering: &[&Column]) -> Vec<String> {
     let mut relations: Vec<String> = clustering[..count].iter().map(|column| equal_or_in(writer, column)).collect();
     if let (Some(column), false) = (clustering.get(count), chance(writer.random, 4)) {
         for operator in slice(writer) {
-            relations.push(format!("{} {operator} {}", column.name, writer.key_value(&column.ty)));
+            relations.push(format!("{} {operator} {}", column.name, writer.end(&column.ty)));
         }
     }
     relations
@@ -246,6 +246,7 @@ fn any(writer: &mut Writer<'_>, column: &Column) -> String {
             let values: Vec<String> = (0..1 + writer.random.below(3)).map(|_| writer.value(ty)).collect();
             format!("{name} IN ({})", values.join(", "))
         }
-        (ty, _) => format!("{name} {compared} {}", writer.key_value(ty)),
+        (ty, _) if compared == "=" => format!("{name} = {}", writer.key_value(ty)),
+        (ty, _) => format!("{name} {compared} {}", writer.end(ty)),
     }
 }

@@ -45,7 +45,7 @@ impl<'a> BoundCondition<'a> {
             None => None,
         };
         let found = match &condition.part {
-            // A collection of several cells that is not there is one without elements, but to null.
+            // A collection of several cells without elements is none, also where it is compared with.
             ConditionPart::Whole if condition.has_several_cells() && condition.column_ty.is_collection() => {
                 return self.holds_for_collection(whole);
             }
@@ -70,9 +70,14 @@ impl<'a> BoundCondition<'a> {
 
     fn holds_for_collection(&self, found: Option<&[u8]>) -> Result<bool, QueryError> {
         const EMPTY: &[u8] = &[0; 4];
-        self.any(|wanted| match wanted {
-            Some(_) => self.compares(Some(found.unwrap_or(EMPTY)), wanted),
-            None => self.compares(found, wanted),
+        self.any(|wanted| match (self.condition.operator, wanted) {
+            (Operator::Contains | Operator::ContainsKey, _) => self.compares(found, wanted),
+            (operator, Some(EMPTY)) if is_slice(operator) => {
+                let kind = collection_kind(&self.condition.column_ty);
+                Err(invalid(format!("Invalid comparison with an empty {kind} for operator \"{operator}\"")))
+            }
+            (_, Some(EMPTY)) => self.compares(found, None),
+            _ => self.compares(found, wanted),
         })
     }
 
@@ -116,6 +121,21 @@ impl<'a> BoundCondition<'a> {
             Operator::ContainsKey => contains(Comparison::ContainsKey, ty, found, wanted),
             Operator::In | Operator::Like | Operator::IsNot => panic!("no condition has such an operator"),
         })
+    }
+}
+
+/// Whether the operator asks for an order.
+fn is_slice(operator: Operator) -> bool {
+    matches!(operator, Operator::Less | Operator::LessOrEqual | Operator::Greater | Operator::GreaterOrEqual)
+}
+
+/// What a collection is called.
+fn collection_kind(ty: &CqlType) -> &'static str {
+    match ty {
+        CqlType::List { .. } => "list",
+        CqlType::Set { .. } => "set",
+        CqlType::Map { .. } => "map",
+        other => panic!("{other} is no collection"),
     }
 }
 

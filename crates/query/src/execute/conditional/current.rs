@@ -141,7 +141,8 @@ impl RowSink for CurrentRows<'_> {
     }
 
     fn row(&mut self, clustering: ClusteringRef<'_>, row: LiveRow<'_>) -> Flow {
-        if !self.is_shown(&row) {
+        // Without its columns a row is there by its mark alone.
+        if !self.is_shown(&row) || (!self.reads_columns && row.liveness().is_none()) {
             return Flow::Continue;
         }
         let (blob, _) = copy(row, |_| self.reads_columns);
