@@ -32,6 +32,11 @@ const RANGE: u64 = 8 + 4;
 /// A batch has no more than this many of these bytes for each byte of our encoding: a cell of two bytes is one of twenty there.
 pub(crate) const GROWTH_MAX: u64 = 10;
 
+/// Of a partition whose changes are more, in bytes of our encoding, these bytes are its size: nothing else is looked at in one step.
+const MEASURED_BYTES_MAX: usize = 1 << 20;
+/// Rows that are written twice are merged, up to so many bytes of a partition; those behind count once for each time.
+const MERGED_BYTES_MAX: usize = 1 << 20;
+
 /// Behind version and flags an encoding has the table's id and the token.
 const PLACE: std::ops::Range<usize> = 2..26;
 
@@ -47,7 +52,7 @@ pub(crate) fn is_of_one_place<'m>(mut mutations: impl Iterator<Item = &'m [u8]>)
 /// A batch that is being measured: first each mutation is added, then partition after partition is measured.
 #[derive(Default)]
 pub(crate) struct BatchSize<'m> {
-    partitions: BTreeMap<(TableId, &'m [u8]), Vec<MutationRef<'m>>>,
+    partitions: BTreeMap<(TableId, &'m [u8]), Updates<'m>>,
     bytes: u64,
     tables: Vec<TableId>,
     /// The keyspace and key of the partition that was measured first.
@@ -55,18 +60,31 @@ pub(crate) struct BatchSize<'m> {
     is_of_several: bool,
 }
 
+/// The updates of one partition.
+#[derive(Default)]
+struct Updates<'m> {
+    mutations: Vec<MutationRef<'m>>,
+    encoded_bytes: usize,
+}
+
 impl<'m> BatchSize<'m> {
     /// Adds a mutation.
     pub(crate) fn add(&mut self, mutation: &'m [u8]) {
+        let encoded_bytes = mutation.len();
         let Ok(mutation) = MutationRef::decode(mutation) else { return };
-        self.partitions.entry((mutation.table(), mutation.key())).or_default().push(mutation);
+        let updates = self.partitions.entry((mutation.table(), mutation.key())).or_default();
+        updates.mutations.push(mutation);
+        updates.encoded_bytes += encoded_bytes;
     }
 
     /// Measures one of the partitions; false: there is none left.
     pub(crate) fn measure_one(&mut self, schema: &Schema) -> bool {
         let Some(((id, key), updates)) = self.partitions.pop_first() else { return false };
         let Some(table) = schema.table_by_id(id) else { return true };
-        self.bytes += update_size(table, &updates);
+        self.bytes += match updates.encoded_bytes > MEASURED_BYTES_MAX {
+            true => updates.encoded_bytes as u64,
+            false => update_size(table, &updates.mutations),
+        };
         if self.tables.last() != Some(&id) {
             self.tables.push(id);
         }
@@ -105,13 +123,18 @@ fn update_size(table: &Table, updates: &[MutationRef<'_>]) -> u64 {
             }
         }
     }
-    let of_statics = if statics.0.is_empty() { EMPTY_ROW } else { statics.size(table) };
+    let of_statics = if statics.merged.is_empty() { EMPTY_ROW } else { statics.size(table) };
     PARTITION_DELETION + of_statics + rows.size(table) + ranges + range_count
 }
 
-/// The rows of an update, by their clusterings: what is written twice is there once.
+/// The rows of an update, by their clusterings: what is written twice is there once, if merging is not too much.
 #[derive(Default)]
-struct Rows<'m>(BTreeMap<&'m [u8], Merged<'m>>);
+struct Rows<'m> {
+    merged: BTreeMap<&'m [u8], Merged<'m>>,
+    merged_bytes: usize,
+    /// Rows that are there already, and were not merged.
+    others: Vec<(&'m [u8], RowRef<'m>)>,
+}
 
 /// A row as one statement wrote it, or what several came to.
 enum Merged<'m> {
@@ -130,23 +153,29 @@ impl Merged<'_> {
 
 impl<'m> Rows<'m> {
     fn add(&mut self, clustering: &'m [u8], row: RowRef<'m>) {
-        let merged = match self.0.get(clustering) {
+        let merged = match self.merged.get(clustering) {
             None => Merged::One(row),
+            Some(_) if self.merged_bytes > MERGED_BYTES_MAX => {
+                self.others.push((clustering, row));
+                return;
+            }
             Some(there) => {
                 let mut bytes = Vec::new();
                 merge_rows(&there.row(), &row, &mut bytes);
+                self.merged_bytes += bytes.len();
                 Merged::Several(bytes)
             }
         };
-        self.0.insert(clustering, merged);
+        self.merged.insert(clustering, merged);
     }
 
     fn size(&self, table: &Table) -> u64 {
-        let of_row = |(clustering, merged): (&&[u8], &Merged<'_>)| {
+        let of_row = |(clustering, row): (&[u8], RowRef<'_>)| {
             let clustering = if clustering.is_empty() { 0 } else { values_size(ClusteringRef::trusted(clustering)) };
-            clustering + row_size(table, &merged.row())
+            clustering + row_size(table, &row)
         };
-        self.0.iter().map(of_row).sum()
+        let merged = self.merged.iter().map(|(clustering, merged)| of_row((clustering, merged.row())));
+        merged.sum::<u64>() + self.others.iter().copied().map(of_row).sum::<u64>()
     }
 }
 

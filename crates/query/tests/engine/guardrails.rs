@@ -214,6 +214,29 @@ fn batches() {
 }
 
 #[test]
+fn a_batch_is_measured_in_bounded_time() {
+    let folder = Folder::new("guarded-long-batches");
+    let rails = Guardrails { batch_size: Threshold { warn: Some(100), fail: None }, ..Guardrails::default() };
+    run_guarded(folder.path(), 1, &rails, |client| async move {
+        must(&client, KEYSPACE).await;
+        must(&client, "CREATE TABLE ks.t (k int PRIMARY KEY, v text)").await;
+        let text = "x".repeat(50_000);
+        let size = async |count: usize| {
+            let update = format!("UPDATE ks.t SET v = '{text}' WHERE k = 1; ");
+            let batch = format!("BEGIN BATCH INSERT INTO ks.t (k) VALUES (2); {} APPLY BATCH", update.repeat(count));
+            let said = said(&client.query(&batch).await);
+            let size = said[0].split("of size ").nth(1).unwrap().split(',').next().unwrap();
+            size.parse::<usize>().unwrap()
+        };
+        // Few writes of a cell come to one, of very many each counts.
+        let one = size(1).await;
+        assert!((50_000..51_000).contains(&one), "{one}");
+        assert_eq!(size(15).await, one);
+        assert!(size(30).await > 30 * 50_000);
+    });
+}
+
+#[test]
 fn schema_statements_that_warn() {
     let folder = Folder::new("guarded-ddl-warn");
     let mut rails = Guardrails::default();
