@@ -9,6 +9,9 @@ use runtime::Runtime;
 
 use crate::StressError;
 
+/// No such process.
+const ESRCH: i32 = 3;
+
 /// The CPU time of all threads of a process, by its number or `self`. Threads that end are no longer counted, so it is of
 /// use only while the process keeps its threads.
 pub(crate) async fn of_process(runtime: &Runtime, pid: &str) -> Result<Duration, StressError> {
@@ -18,12 +21,16 @@ pub(crate) async fn of_process(runtime: &Runtime, pid: &str) -> Result<Duration,
     for entry in runtime.read_dir(&tasks).await.map_err(failed)? {
         match runtime.read_file(&tasks.join(&entry.name).join("schedstat")).await {
             Ok(text) => nanos += first_number(&text).ok_or_else(|| failed(io::ErrorKind::InvalidData.into()))?,
-            // The thread has ended since it was listed.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) if has_ended(&error) => {}
             Err(error) => return Err(failed(error)),
         }
     }
     Ok(Duration::from_nanos(nanos))
+}
+
+/// Whether that says of a thread that it has ended since it was listed, or since its file was opened.
+fn has_ended(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(ESRCH)
 }
 
 fn first_number(text: &[u8]) -> Option<u64> {
@@ -33,6 +40,13 @@ fn first_number(text: &[u8]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_that_ends_meanwhile_is_no_failure() {
+        assert!(has_ended(&io::Error::from_raw_os_error(ESRCH)));
+        assert!(has_ended(&io::ErrorKind::NotFound.into()));
+        assert!(!has_ended(&io::ErrorKind::PermissionDenied.into()));
+    }
 
     #[test]
     fn the_first_number_is_taken() {
