@@ -97,6 +97,45 @@ fn a_cut_delays_and_then_ends_connections() {
     assert_eq!(asking.take_outputs(), Some(vec![Err(std::io::ErrorKind::TimedOut)]));
 }
 
+/// Reads until the other side has said all, and tells what it said.
+async fn hear(rt: Runtime) -> Vec<u8> {
+    let listener = rt.listen(address(SERVER)).await.expect("the address is this machine's");
+    let (socket, _) = listener.accept().await.expect("somebody comes");
+    let stream = rt.adopt(socket);
+    let mut heard = Vec::new();
+    loop {
+        let (count, bytes) = stream.read(Vec::with_capacity(16)).await;
+        if count.expect("the connection holds") == 0 {
+            return heard;
+        }
+        heard.extend_from_slice(&bytes);
+    }
+}
+
+/// Says a byte each 20 µs, far more often than bytes need to arrive.
+async fn count_to(rt: Runtime, last: u8) {
+    let stream = rt.connect(address(SERVER)).await.expect("somebody listens");
+    for byte in 0..last {
+        stream.write_all(vec![byte]).await.0.expect("the connection holds");
+        rt.sleep(Duration::from_micros(20)).await;
+    }
+}
+
+#[test]
+fn what_a_cut_held_stays_ahead_of_what_was_sent_behind_it() {
+    for seed in 0..20 {
+        let (mut world, server, client) = two_machines(seed);
+        let hearing = world.start(server, false, vec![hear]);
+        world.start(client, false, vec![|rt| count_to(rt, 200)]);
+        for is_cut in [false, true, false, true, false, true, false] {
+            world.set_link(client, server, Link { is_cut, ..Link::default() });
+            world.run_for(Duration::from_micros(500));
+        }
+        world.run_until(|_| hearing.is_over(), LONG);
+        assert_eq!(hearing.take_outputs(), Some(vec![(0..200).collect::<Vec<u8>>()]), "seed {seed}");
+    }
+}
+
 #[test]
 fn a_crash_resets_and_a_restart_answers() {
     let (mut world, server, client) = two_machines(2);

@@ -181,7 +181,7 @@ impl State {
         }
     }
 
-    /// Lets through what cut links held, where they are whole again.
+    /// Lets through what cut links held, where they are whole again: at once, as what was sent behind it may be on its way already.
     pub(super) fn release_held(&mut self, now: u64) {
         for (from, to, event) in std::mem::take(&mut self.held) {
             if self.link(from, to).is_cut {
@@ -189,7 +189,7 @@ impl State {
                 continue;
             }
             match event {
-                Event::Arrive { to, from, packet } => self.dispatch(now, from, to, packet),
+                Event::Arrive { to, from, packet } => self.arrive(now, to, from, packet),
                 other => self.schedule(now + 1_000, other),
             }
         }
