@@ -272,6 +272,15 @@ async fn create(session: &Session) {
     }
 }
 
+/// Ends the tasks of a load when the round ends, also when it fails: else the test would never end.
+struct Ending(Arc<AtomicBool>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// All is as it must be; then a load that a kill cuts.
 async fn round(
     server: Server,
@@ -288,6 +297,7 @@ async fn round(
         check(&session, table, known).await;
     }
     let over = Arc::new(AtomicBool::new(false));
+    let ending = Ending(Arc::clone(&over));
     let mut tasks = Vec::new();
     for (table, known) in known.into_iter().enumerate() {
         for (task, known) in (0..).zip(known) {
@@ -298,7 +308,7 @@ async fn round(
     tokio::time::sleep(time).await;
     let seen = Seen { resident: resident_bytes(server.pid()), compactions: compactions(&server) };
     server.kill();
-    over.store(true, Ordering::Relaxed);
+    drop(ending);
     let mut kept = vec![Vec::new(); TABLES.len()];
     for (table, task) in tasks {
         kept[table].push(task.await.expect("what a task read was right"));

@@ -165,10 +165,8 @@ impl State {
             Kind::Max => self.keep(value, Ordering::Greater),
             Kind::Sum | Kind::Avg => {
                 check_length(&self.ty, value)?;
-                if let Some(number) = Number::read(&self.ty, value) {
-                    self.count += 1;
-                    self.sum.add(number, self.count).map_err(arithmetic)?;
-                }
+                let is_number = self.sum.add(&self.ty, value, self.count + 1).map_err(arithmetic)?;
+                self.count += i64::from(is_number);
             }
         }
         Ok(())
@@ -216,22 +214,36 @@ impl Aggregate for State {
 }
 
 impl Sum {
-    /// Adds a number, which is the `count`-th.
-    fn add(&mut self, number: Number, count: i64) -> Result<(), ArithmeticError> {
+    /// Adds the number that a value of the type is, as the `count`-th; `Ok(false)`: it is none.
+    fn add(&mut self, ty: &CqlType, value: &[u8], count: i64) -> Result<bool, ArithmeticError> {
+        let read = || Number::read(ty, value);
         match self {
-            Sum::Whole(sum) => *sum += i128::from(number.to_i64()),
-            Sum::Varint(sum) => *sum += number.to_varint(),
-            Sum::Decimal(sum) => *sum = sum.add(&number.to_decimal()?)?,
+            Sum::Whole(sum) => {
+                let Some(number) = Number::read_whole(ty, value) else { return Ok(false) };
+                *sum += i128::from(number);
+            }
+            Sum::Varint(sum) => {
+                let Some(number) = read() else { return Ok(false) };
+                *sum += number.to_varint();
+            }
+            Sum::Decimal(sum) => {
+                let Some(number) = read() else { return Ok(false) };
+                *sum = sum.add(&number.to_decimal()?)?;
+            }
             Sum::Mean(mean) => {
+                let Some(number) = read() else { return Ok(false) };
                 // Each step has the scale of its difference, so that the digits are those of the numbers.
                 let difference = number.to_decimal()?.subtract(mean)?;
                 let places = difference.scale.into();
                 let step = difference.divide_to(&Decimal::integer(count.into()), places, Rounding::HalfEven)?;
                 *mean = mean.add(&step)?;
             }
-            Sum::Float(sum) => sum.add(number.to_f64()),
+            Sum::Float(sum) => {
+                let Some(number) = read() else { return Ok(false) };
+                sum.add(number.to_f64());
+            }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// The sum, in the type of its parts.

@@ -13,6 +13,7 @@ mod life;
 mod position;
 mod read_command;
 mod row;
+mod tombstones;
 
 pub use bound::{Bound, Slice};
 pub use clustering::{ClusteringBound, ClusteringRef, Components};
@@ -27,6 +28,7 @@ pub use row::{
     CellRef, Cells, LiveCells, LiveRow, RowBuilder, RowRef, UniformValues, merge_rows, shadow_row, supersedes,
     without_overwritten,
 };
+pub use tombstones::TombstoneRule;
 
 /// The version that the first byte of every mutation and read command names. A reader refuses what is newer.
 pub const VERSION: u8 = 1;

@@ -19,6 +19,7 @@ mod prepare;
 mod read;
 mod reply;
 mod run;
+mod tombstones;
 mod traced;
 mod virtual_read;
 mod virtual_result;

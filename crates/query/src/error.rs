@@ -45,7 +45,7 @@ pub(crate) enum QueryError {
         /// The error.
         error: Box<QueryError>,
         /// Of what.
-        warning: &'static str,
+        warnings: Vec<String>,
     },
     /// There is no room for it now.
     #[error("{message}")]
@@ -95,6 +95,9 @@ pub(crate) enum QueryError {
         /// Answers that the level needs.
         required: u32,
     },
+    /// A read met more tombstones than it may. It becomes a failed read where the level is known.
+    #[error("Too many tombstones were read (see tombstone_failure_threshold)")]
+    TooManyTombstones,
     /// Others were at the partition for too long.
     #[error("CAS operation timed out: received 0 of {required} required responses after 0 contention retries")]
     Contention {
@@ -193,18 +196,23 @@ impl QueryError {
     /// What the client is warned of beside it.
     pub(crate) fn warnings(&mut self) -> Vec<String> {
         match self {
-            QueryError::Guardrail { warnings, .. } => std::mem::take(warnings),
-            QueryError::Warned { warning, .. } => vec![(*warning).to_owned()],
+            QueryError::Guardrail { warnings, .. } | QueryError::Warned { warnings, .. } => std::mem::take(warnings),
             _ => Vec::new(),
         }
     }
 
-    /// The same with a warning, if a SELECT came as far as its rows: what is refused before that has none.
+    /// The same with a warning before others, if a SELECT came as far as its rows: what is refused before that has none.
     pub(crate) fn with_warning(self, warning: Option<&'static str>) -> QueryError {
-        let is_of_rows = matches!(self, QueryError::PagedOrder | QueryError::Function { .. } | QueryError::Read { .. });
-        match warning.filter(|_| is_of_rows) {
-            Some(warning) => QueryError::Warned { error: Box::new(self), warning },
-            None => self,
+        let Some(warning) = warning else { return self };
+        match self {
+            QueryError::Warned { error, mut warnings } => {
+                warnings.insert(0, warning.to_owned());
+                QueryError::Warned { error, warnings }
+            }
+            QueryError::PagedOrder | QueryError::Function { .. } | QueryError::Read { .. } => {
+                QueryError::Warned { error: Box::new(self), warnings: vec![warning.to_owned()] }
+            }
+            other => other,
         }
     }
 
@@ -231,7 +239,9 @@ impl QueryError {
                 ErrorKind::FunctionFailure { keyspace: "system".to_owned(), function, arguments }
             }
             QueryError::Truncate { .. } => ErrorKind::TruncateError,
-            QueryError::Server { .. } | QueryError::OfShard { .. } => ErrorKind::ServerError,
+            QueryError::Server { .. } | QueryError::OfShard { .. } | QueryError::TooManyTombstones => {
+                ErrorKind::ServerError
+            }
         };
         ErrorBody::new(kind, message)
     }
@@ -260,6 +270,7 @@ fn write_kind(error: Failure, level: ConsistencyLevel, required: u32, write_type
             ReplicaError::Poisoned { .. }
             | ReplicaError::NotSynced { .. }
             | ReplicaError::Unreadable { .. }
+            | ReplicaError::TooManyTombstones
             | ReplicaError::Gone { .. },
         ) => failure(0, Failures::Count(1)),
         Failure::Timeout { received } => {
@@ -313,9 +324,11 @@ fn read_kind(error: Failure, level: ConsistencyLevel, required: u32) -> ErrorKin
 /// The codes that version 5 gives for refusals. (Source: `native_protocol_v5.spec`, section 9: "reasonmap".)
 fn reasons(refusals: &[Refusal]) -> Failures {
     const UNKNOWN: u16 = 0;
+    const READ_TOO_MANY_TOMBSTONES: u16 = 1;
     const INCOMPATIBLE_SCHEMA: u16 = 3;
     let code = |error: &ReplicaError| match error {
         ReplicaError::UnknownTable { .. } => INCOMPATIBLE_SCHEMA,
+        ReplicaError::TooManyTombstones => READ_TOO_MANY_TOMBSTONES,
         _ => UNKNOWN,
     };
     Failures::Reasons(refusals.iter().map(|refusal| (refusal.node, code(&refusal.error))).collect())

@@ -2,6 +2,7 @@
 
 pub(crate) mod bind;
 mod bounds;
+pub(crate) mod command_text;
 pub(crate) mod conditional;
 mod counts;
 mod elements;
@@ -15,3 +16,4 @@ pub(crate) mod parts;
 mod row_source;
 pub(crate) mod rows;
 pub(crate) mod slices;
+pub(crate) mod tombstones;

@@ -37,7 +37,7 @@ pub(crate) use keys::{ClusteringChoice, InList, KeyChoice, SliceEnd};
 pub(crate) use modification::{Assignment, Modification, ModificationKind, Target};
 pub(crate) use operand::{Binds, LONG_TEXT_MIN, Operand, Source, long_decimal};
 pub(crate) use planner::{PlanContext, check_counters, check_one_table, plan, plan_in_steps};
-pub(crate) use select::{Comparison, Filter, Keys, Order, Select, TokenEnd, TokenValue, token_type};
+pub(crate) use select::{Comparison, Filter, Keys, Order, Queried, Select, TokenEnd, TokenValue, token_type};
 pub(crate) use selection::{JsonColumn, Output, Part, PartOf, Selected, Shape, Step};
 
 /// A planned statement.

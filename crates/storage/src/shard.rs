@@ -9,7 +9,7 @@ use mutation::{MutationRef, ReadCommand};
 use planted::{Bug, Planted};
 use runtime::sync::Semaphore;
 use runtime::{Group, Runtime};
-use schema::{Schema, TableId};
+use schema::{Schema, Table, TableId};
 use topology::Sharder;
 
 use crate::batchlog::Unfinished;
@@ -479,6 +479,11 @@ impl Shard {
         let Some(table) = engine.tables.get(command.table) else { return Some(ReadEnd::Complete) };
         let alone = engine.served(table, command)?;
         Some(self.timed_read(table, command, alone.hit().is_some(), || alone.read_data(command, sink)))
+    }
+
+    /// A table as it is defined now.
+    pub fn definition(&self, table: TableId) -> Option<Rc<Table>> {
+        self.engine_ref().tables.get(table).map(|table| Rc::clone(&table.definition))
     }
 
     /// Rises when what a table is read from changes otherwise than by writes to its memtable.

@@ -1,6 +1,6 @@
 //! Where a read's rows go.
 
-use mutation::{ClusteringRef, Deletion, LiveRow, Position, RowRef};
+use mutation::{ClusteringRef, Deletion, LiveRow, Position, RowRef, TombstoneRule};
 use topology::Token;
 
 /// What a sink wants after it was given something.
@@ -24,6 +24,14 @@ pub trait RowSink {
 
     /// A live row of the partition. After [`Flow::Stop`] the read can go on behind this row.
     fn row(&mut self, clustering: ClusteringRef<'_>, row: LiveRow<'_>) -> Flow;
+
+    /// Something that does not live was passed over, in the partition with this token. Who counts tombstones calls `count`, and counts those in live rows itself.
+    /// [`Flow::Stop`] ends the read here or at one of the next rows.
+    #[inline]
+    fn tombstones(&mut self, token: Token, count: impl FnOnce(&TombstoneRule<'_>) -> u32) -> Flow {
+        let _ = (token, count);
+        Flow::Continue
+    }
 
     /// Whether no further partition is to begin: where all that a partition shows is its static row, more of it may follow, and
     /// only the next partition is one too many.

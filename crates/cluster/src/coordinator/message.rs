@@ -64,6 +64,8 @@ pub struct PageLimits {
     pub rows_per_partition: u32,
     /// Encoded bytes after which no row is added.
     pub bytes: u32,
+    /// Whether tombstones in static rows count.
+    pub counts_statics: bool,
 }
 
 /// The answer to a [`ReplicaRequest`].
@@ -127,6 +129,9 @@ pub enum ReplicaError {
         /// The shard.
         shard: u16,
     },
+    /// A read met more tombstones than it may.
+    #[error("READ_TOO_MANY_TOMBSTONES")]
+    TooManyTombstones,
     /// A file of its data is damaged or cannot be read; its log says which and where.
     #[error("shard {shard} cannot read a file of its data")]
     Unreadable {

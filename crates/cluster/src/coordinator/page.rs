@@ -1,14 +1,18 @@
 //! A page of rows as it travels from the shard that holds them to the shard that answers the client.
 //!
 //! ```text
-//! page:      item*
-//! partition: 1 u8 | token i64 | key length varint, key | static row length u32 (0: none), static row
-//! row:       2 u8 | clustering length varint, clustering | row length u32, row
+//! page:       item*
+//! partition:  1 u8 | token i64 | key length varint, key | static row length u32 (0: none), static row
+//! row:        2 u8 | clustering length varint, clustering | row length u32, row
+//! tombstones: 3 u8 | token i64 | how many varint: passed over since the item before, or in what comes next
 //! ```
 //!
 //! Rows are blobs of `mutation`, rebuilt with what lives in them: the reading side needs no deletions to hide.
 
-use mutation::{CellRef, ClusteringRef, LiveRow, ReadCommand, RowBuilder, RowRef};
+use std::rc::Rc;
+
+use mutation::{CellRef, ClusteringRef, LiveRow, ReadCommand, RowBuilder, RowRef, TombstoneRule};
+use schema::Table;
 use stdx::{Reader, varint};
 use storage::reader::{PageRoom, ReadDone};
 use storage::{Flow, ReadEnd, ReadError, RowSink, Shard};
@@ -19,6 +23,9 @@ use super::replica::PageSink;
 
 const PARTITION: u8 = 1;
 const ROW: u8 = 2;
+const TOMBSTONES: u8 = 3;
+/// A page with so many tombstones is sent whatever rows it has: whoever wants it may have had enough of them.
+const TOMBSTONES_MAX: u32 = 10_000;
 const ROW_LENGTH: usize = size_of::<u32>();
 
 /// Collects rows into a page until its limits are reached.
@@ -29,22 +36,69 @@ pub struct PageWriter {
     rows: u32,
     rows_in_partition: u32,
     room: PageRoom,
+    /// The partition's token.
+    token: Token,
+    /// The table and the moment of the read, once it has begun.
+    read: Option<(Rc<Table>, u32)>,
+    /// Tombstones that the items do not tell of yet, and the token of the last.
+    tombstones: (Token, u32),
+    /// All of them.
+    tombstones_in_all: u32,
 }
 
 impl PageWriter {
     /// An empty page.
     pub fn new(limits: PageLimits) -> Self {
-        PageWriter { limits, items: Vec::new(), rows: 0, rows_in_partition: 0, room: PageRoom::default() }
+        PageWriter {
+            limits,
+            items: Vec::new(),
+            rows: 0,
+            rows_in_partition: 0,
+            room: PageRoom::default(),
+            token: Token::MIN,
+            read: None,
+            tombstones: (Token::MIN, 0),
+            tombstones_in_all: 0,
+        }
     }
 
     /// Whether the page holds as much as it may.
     pub fn is_full(&self) -> bool {
-        self.rows >= self.limits.rows || self.items.len() >= self.limits.bytes as usize
+        self.rows >= self.limits.rows
+            || self.items.len() >= self.limits.bytes as usize
+            || self.tombstones_in_all >= TOMBSTONES_MAX
     }
 
     /// The items.
-    pub fn into_items(self) -> Vec<u8> {
+    pub fn into_items(mut self) -> Vec<u8> {
+        self.push_tombstones();
         self.items
+    }
+
+    /// Has tombstones counted as they are in this read.
+    fn begin_read(&mut self, storage: &Shard, command: &ReadCommand<'_>) {
+        if self.read.is_none() {
+            self.read = storage.definition(command.table).map(|table| (table, command.now_in_seconds));
+        }
+    }
+
+    fn count(&mut self, token: Token, count: impl FnOnce(&TombstoneRule<'_>) -> u32) {
+        let Some((table, now_in_seconds)) = &self.read else { return };
+        let count = count(&TombstoneRule::new(table, *now_in_seconds, self.limits.counts_statics));
+        self.tombstones = (token, self.tombstones.1.saturating_add(count));
+        self.tombstones_in_all = self.tombstones_in_all.saturating_add(count);
+    }
+
+    /// Tells of the tombstones that were counted since the item before.
+    #[inline]
+    fn push_tombstones(&mut self) {
+        let (token, count) = self.tombstones;
+        if count > 0 {
+            self.tombstones.1 = 0;
+            self.items.push(TOMBSTONES);
+            self.items.extend_from_slice(&token.0.to_be_bytes());
+            varint::encode(u64::from(count), &mut self.items);
+        }
     }
 
     /// Writes the row where it is to lie, and its length before it afterwards: a copy less than to build it elsewhere.
@@ -62,10 +116,12 @@ impl PageWriter {
 
 impl PageSink for PageWriter {
     fn read(&mut self, storage: &Shard, command: &ReadCommand<'_>) -> Option<ReadEnd> {
+        self.begin_read(storage, command);
         storage.read(command, self)
     }
 
     async fn read_through(&mut self, storage: &Shard, command: &ReadCommand<'_>) -> Result<ReadDone, ReadError> {
+        self.begin_read(storage, command);
         storage.read_through(command, self).await
     }
 
@@ -92,6 +148,11 @@ impl RowSink for PageWriter {
         if !self.room.takes(self.items.len(), static_row.map_or(0, |row| row.stored_length())) {
             return Flow::Stop;
         }
+        if let Some(row) = &static_row {
+            self.count(token, |rule| rule.of_static(row));
+        }
+        self.token = token;
+        self.push_tombstones();
         self.items.push(PARTITION);
         self.items.extend_from_slice(&token.0.to_be_bytes());
         push_bytes(key, &mut self.items);
@@ -108,6 +169,8 @@ impl RowSink for PageWriter {
         if !self.room.takes(self.items.len(), row.stored_length()) {
             return Flow::Stop;
         }
+        self.count(self.token, |rule| rule.of_row(&row));
+        self.push_tombstones();
         self.items.push(ROW);
         push_bytes(clustering.bytes(), &mut self.items);
         self.push_row(Some(row));
@@ -120,6 +183,11 @@ impl RowSink for PageWriter {
         } else {
             Flow::Continue
         }
+    }
+
+    fn tombstones(&mut self, token: Token, count: impl FnOnce(&TombstoneRule<'_>) -> u32) -> Flow {
+        self.count(token, count);
+        if self.is_full() { Flow::Stop } else { Flow::Continue }
     }
 
     fn is_full(&self) -> bool {
@@ -163,6 +231,13 @@ pub enum PageItem<'a> {
         /// The row.
         row: RowRef<'a>,
     },
+    /// Tombstones were passed over.
+    Tombstones {
+        /// The token of the last.
+        token: Token,
+        /// How many.
+        count: u32,
+    },
 }
 
 /// Reads a page's items one after the other.
@@ -205,6 +280,11 @@ impl<'a> PageReader<'a> {
             ROW => {
                 let clustering = ClusteringRef::decode(self.reader.varint_bytes()?)?;
                 PageItem::Row { clustering, row: RowRef::decode(self.row()?)? }
+            }
+            TOMBSTONES => {
+                let token = Token(self.reader.i64()?);
+                let count = u32::try_from(self.reader.varint()?).unwrap_or(u32::MAX);
+                PageItem::Tombstones { token, count }
             }
             value => return Err(mutation::DecodeError::Unknown { what: "a page's item", value }),
         };

@@ -109,7 +109,7 @@ impl Coordinator {
                 return Ok(Some(position));
             }
         }
-        Ok(None)
+        Ok(page.more_after.clone().filter(|_| feed.has_had_enough))
     }
 }
 
@@ -118,11 +118,13 @@ pub(super) struct Feed<'p> {
     now_in_seconds: u32,
     partition: Option<(topology::Token, &'p [u8])>,
     is_skipping: bool,
+    /// The sink stopped at tombstones. What follows in the page is given to it nevertheless.
+    has_had_enough: bool,
 }
 
 impl<'p> Feed<'p> {
     pub(super) fn new(now_in_seconds: u32) -> Self {
-        Feed { now_in_seconds, partition: None, is_skipping: false }
+        Feed { now_in_seconds, partition: None, is_skipping: false, has_had_enough: false }
     }
 
     /// Gives one item. `Some`: the sink stopped after it.
@@ -148,6 +150,10 @@ impl<'p> Feed<'p> {
                 let flow = sink.row(clustering, LiveRow::new(row, None, self.now_in_seconds));
                 self.is_skipping = flow == Flow::SkipPartition;
                 (flow == Flow::Stop).then(|| row_position(table, token, key, clustering))
+            }
+            PageItem::Tombstones { token, count } => {
+                self.has_had_enough |= sink.tombstones(token, |_| count) == Flow::Stop;
+                None
             }
         }
     }

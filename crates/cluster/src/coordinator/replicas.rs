@@ -318,7 +318,7 @@ impl Source for Asked<'_> {
 fn lane_limits(limits: PageLimits, lanes: usize) -> PageLimits {
     let lanes = u32::try_from(lanes).unwrap_or(u32::MAX).max(1);
     let rows = (limits.rows / lanes).saturating_mul(2).clamp(16, 8192);
-    PageLimits { rows, rows_per_partition: u32::MAX, bytes: limits.bytes.min(LANE_BYTES_MAX) }
+    PageLimits { rows, rows_per_partition: u32::MAX, bytes: limits.bytes.min(LANE_BYTES_MAX), ..limits }
 }
 
 /// Whether `token` is behind the end of a range.

@@ -8,8 +8,8 @@
 use mutation::{Position, ReadCommand};
 use runtime::{Group, ShardId};
 use schema::Table;
-use storage::RowSink;
 use storage::reader::{Page, ReadDone};
+use storage::{Flow, RowSink};
 use topology::{ConsistencyLevel, Token};
 
 use super::Coordinator;
@@ -25,13 +25,41 @@ struct Lane {
     items: Vec<u8>,
     /// How much of `items` the sink has had. Always the start of a partition, or the end.
     offset: usize,
+    /// Tombstones before the partition there that the sink does not know of yet, and the token of the last.
+    tombstones: (Token, u32),
     /// Where the next page begins; `None`: `items` is the last.
     more_after: Option<Position>,
 }
 
 impl Lane {
-    fn new(shard: ShardId, page: Page) -> Self {
-        Lane { shard, items: page.items, offset: 0, more_after: page.more_after }
+    fn new(shard: ShardId, page: Page) -> Result<Self, ReplicaError> {
+        let mut lane =
+            Lane { shard, items: page.items, offset: 0, tombstones: (Token::MIN, 0), more_after: page.more_after };
+        lane.take_tombstones()?;
+        Ok(lane)
+    }
+
+    /// Passes on to the next partition, or to the end.
+    fn take_tombstones(&mut self) -> Result<(), ReplicaError> {
+        let length = self.items.len();
+        let mut reader = PageReader::new(&self.items[self.offset..]);
+        let mut offset = self.offset;
+        while let Some(PageItem::Tombstones { token, count }) =
+            reader.next().map_err(|problem| malformed(self.shard, problem))?
+        {
+            self.tombstones = (token, self.tombstones.1.saturating_add(count));
+            offset = reader.offset(length);
+        }
+        self.offset = offset;
+        Ok(())
+    }
+
+    /// Tells the sink of them.
+    fn give_tombstones(&mut self, sink: &mut impl RowSink) -> Flow {
+        match std::mem::replace(&mut self.tombstones, (Token::MIN, 0)) {
+            (_, 0) => Flow::Continue,
+            (token, count) => sink.tombstones(token, |_| count),
+        }
     }
 
     /// The partition that the lane gives next.
@@ -39,7 +67,9 @@ impl Lane {
         match PageReader::new(&self.items[self.offset..]).next()? {
             Some(PageItem::Partition { token, key, .. }) => Ok(Some((token, key))),
             // The offset is where a partition begins; a page that begins otherwise has no owner for its rows.
-            Some(PageItem::Row { .. }) => Err(mutation::DecodeError::Unknown { what: "a page's first item", value: 2 }),
+            Some(PageItem::Row { .. } | PageItem::Tombstones { .. }) => {
+                Err(mutation::DecodeError::Unknown { what: "a page's first item", value: 2 })
+            }
             None => Ok(None),
         }
     }
@@ -85,8 +115,13 @@ impl Coordinator {
         let limits = self.lane_limits(limits);
         let mut lanes = self.first_pages(&command, limits).await?;
         loop {
-            self.refill(&mut lanes, &command, limits).await?;
-            let Some(lane) = first_lane(&lanes)? else { return Ok(ReadDone::Complete) };
+            if let Some(position) = self.refill(&mut lanes, &command, limits, sink).await? {
+                return Ok(ReadDone::Stopped(position));
+            }
+            let Some(lane) = first_lane(&lanes)? else {
+                lanes.iter_mut().for_each(|lane| _ = lane.give_tombstones(sink));
+                return Ok(ReadDone::Complete);
+            };
             if let Some(position) = give_partition(&mut lanes[lane], table, command.now_in_seconds, sink)? {
                 return Ok(ReadDone::Stopped(position));
             }
@@ -111,26 +146,30 @@ impl Coordinator {
         }
         let mut lanes = Vec::with_capacity(running.len());
         for (shard, page) in running {
-            lanes.push(Lane::new(shard, page.await?));
+            lanes.push(Lane::new(shard, page.await?)?);
         }
         Ok(lanes)
     }
 
-    /// Gives every lane that ran dry its next page: only then is it known which comes first.
+    /// Gives every lane that ran dry its next page: only then is it known which comes first. `Some`: the sink wants no more.
     async fn refill(
         &self,
         lanes: &mut [Lane],
         command: &ReadCommand<'_>,
         limits: PageLimits,
-    ) -> Result<(), ReplicaError> {
+        sink: &mut impl RowSink,
+    ) -> Result<Option<Position>, ReplicaError> {
         for lane in lanes {
             while lane.offset >= lane.items.len() {
                 let Some(position) = lane.more_after.take() else { break };
+                if lane.give_tombstones(sink) == Flow::Stop {
+                    return Ok(Some(position));
+                }
                 let command = ReadCommand { after: Some(position.as_ref()), ..*command };
-                *lane = Lane::new(lane.shard, self.fetch(lane.shard, &command, limits).await?);
+                *lane = Lane::new(lane.shard, self.fetch(lane.shard, &command, limits).await?)?;
             }
         }
-        Ok(())
+        Ok(None)
     }
 }
 
@@ -156,6 +195,8 @@ fn give_partition(
     now_in_seconds: u32,
     sink: &mut impl RowSink,
 ) -> Result<Option<Position>, ReplicaError> {
+    // Whoever has had enough of them says so again at the partition.
+    let _ = lane.give_tombstones(sink);
     let shard = lane.shard;
     let length = lane.items.len();
     let mut reader = PageReader::new(&lane.items[lane.offset..]);

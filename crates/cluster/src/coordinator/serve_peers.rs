@@ -78,7 +78,7 @@ impl Coordinator {
             }
         };
         let bytes = read.bytes.min(PAGE_BYTES_MAX);
-        let limits = PageLimits { rows: read.rows, rows_per_partition: u32::MAX, bytes };
+        let limits = PageLimits { rows: read.rows, rows_per_partition: u32::MAX, bytes, counts_statics: true };
         self.fetch_data(shard, read.command, limits).await
     }
 

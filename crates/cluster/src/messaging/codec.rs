@@ -173,6 +173,7 @@ fn encode_error(error: &ReplicaError, out: &mut Vec<u8>) {
         ReplicaError::NotSynced { shard, reason: SyncError::Poisoned } => (8, *shard, 0, 0, ""),
         ReplicaError::NotSynced { shard, reason: SyncError::DiskFull } => (8, *shard, 1, 0, ""),
         ReplicaError::Unreadable { shard } => (9, *shard, 0, 0, ""),
+        ReplicaError::TooManyTombstones => (10, 0, 0, 0, ""),
     };
     out.push(reason);
     out.extend_from_slice(&shard.to_be_bytes());
@@ -202,6 +203,7 @@ fn decode_error(reader: &mut Reader<'_>) -> Result<ReplicaError, DecodeError> {
         8 if a == 1 => ReplicaError::NotSynced { shard, reason: SyncError::DiskFull },
         8 => ReplicaError::NotSynced { shard, reason: SyncError::Poisoned },
         9 => ReplicaError::Unreadable { shard },
+        10 => ReplicaError::TooManyTombstones,
         value => return Err(DecodeError::Unknown { what: "a refusal's reason", value }),
     })
 }

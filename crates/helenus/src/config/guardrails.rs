@@ -11,9 +11,11 @@ use super::yaml::Node;
 
 /// Acts on a key; false: it is none of a guardrail.
 pub(super) fn apply(place: &Place<'_>, key: &str, value: &Node, rails: &mut Guardrails) -> Result<bool, ConfigError> {
-    if key == "unlogged_batch_across_partitions_warn_threshold" {
-        rails.unlogged_batch_across_partitions.warn = Some(place.number::<i32>(value)?.into());
-        return Ok(true);
+    for (name, end) in odd_ends(rails) {
+        if key == name {
+            *end = Some(place.number::<i32>(value)?.into());
+            return Ok(true);
+        }
     }
     for (name, unit, threshold) in rails.thresholds() {
         let end = match key.strip_prefix(name) {
@@ -38,6 +40,15 @@ pub(super) fn apply(place: &Place<'_>, key: &str, value: &Node, rails: &mut Guar
         return Ok(true);
     }
     Ok(false)
+}
+
+/// Thresholds that are whole numbers of any size: there is no word for off.
+fn odd_ends(rails: &mut Guardrails) -> [(&'static str, &mut Option<i64>); 3] {
+    [
+        ("unlogged_batch_across_partitions_warn_threshold", &mut rails.unlogged_batch_across_partitions.warn),
+        ("tombstone_warn_threshold", &mut rails.tombstones.warn),
+        ("tombstone_failure_threshold", &mut rails.tombstones.fail),
+    ]
 }
 
 fn threshold_of(place: &Place<'_>, key: &str, unit: ThresholdUnit, value: &Node) -> Result<Option<i64>, ConfigError> {
@@ -95,8 +106,8 @@ pub(super) fn shown(rails: &Guardrails) -> Vec<(String, Option<String>)> {
     let mut rails = rails.clone();
     let list = |items: Vec<&str>| Some(format!("[{}]", items.join(", ")));
     let mut all = Vec::new();
-    let unlogged = rails.unlogged_batch_across_partitions.warn.map(|count| count.to_string());
-    all.push(("unlogged_batch_across_partitions_warn_threshold".to_owned(), unlogged));
+    let odd = odd_ends(&mut rails).map(|(name, end)| (name.to_owned(), end.map(|count| count.to_string())));
+    all.extend(odd);
     for (name, unit, threshold) in rails.thresholds() {
         all.push((format!("{name}_warn_threshold"), shown_end(unit, threshold.warn)));
         all.push((format!("{name}_fail_threshold"), shown_end(unit, threshold.fail)));

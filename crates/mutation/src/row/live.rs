@@ -12,6 +12,8 @@ pub struct LiveRow<'a> {
     row: RowRef<'a>,
     /// What is this old is deleted; `None`: nothing is.
     shadow: Option<i64>,
+    /// Whether that is the row's own deletion.
+    is_shadow_own: bool,
     now_in_seconds: u32,
 }
 
@@ -20,8 +22,8 @@ impl<'a> LiveRow<'a> {
     /// range.
     #[inline]
     pub fn new(row: RowRef<'a>, shadow: Option<Deletion>, now_in_seconds: u32) -> Self {
-        let shadow = Deletion::max_of(row.deletion(), shadow).map(|deletion| deletion.timestamp);
-        LiveRow { row, shadow, now_in_seconds }
+        let all = Deletion::max_of(row.deletion(), shadow);
+        LiveRow { row, shadow: all.map(|all| all.timestamp), is_shadow_own: all != shadow, now_in_seconds }
     }
 
     #[inline]
@@ -59,6 +61,28 @@ impl<'a> LiveRow<'a> {
         let row = *self;
         let live = row.row.cells().filter(move |cell| cell.is_counter && row.is_kept(cell.timestamp));
         live.map(|cell| (cell.column, CounterRef::trusted(cell.value)))
+    }
+
+    /// Whether it lives and all its cells were written, and end, with it: nothing in it is deleted or expired.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.row.is_uniform() && self.is_live()
+    }
+
+    /// The cells that are deleted or expired, but for those that a deletion from outside the cell covers.
+    pub(crate) fn dead_cells(&self) -> impl Iterator<Item = CellRef<'a>> + use<'a> {
+        let row = *self;
+        row.row.cells().filter(move |cell| row.is_kept(cell.timestamp) && !cell.is_live(row.now_in_seconds))
+    }
+
+    /// Since when the row itself is deleted or expired, seconds since 1970, unless a deletion of more than it covers that.
+    pub(crate) fn dead_since(&self) -> Option<u32> {
+        let own = self.row.deletion().filter(|_| self.is_shadow_own);
+        let expired = || {
+            let liveness = self.row.liveness().filter(|liveness| self.is_kept(liveness.timestamp))?;
+            liveness.expiry.filter(|expiry| !expiry.is_live(self.now_in_seconds))
+        };
+        own.map(|own| own.local_deletion_time).or_else(|| Some(expired()?.local_deletion_time))
     }
 
     /// Bytes of the whole row as it is stored, from above for what lives in it.

@@ -22,10 +22,10 @@ use crate::plan::{Binds, Keys, Operand, Order, Output, Select, TokenEnd, TokenVa
 use crate::trace::Trace;
 
 /// What one page from another shard may hold, in bytes.
-pub(super) const LANE_PAGE_BYTES: u32 = 256 << 10;
+const LANE_PAGE_BYTES: u32 = 256 << 10;
 
 /// Rows asked for at once where filters or a count make it unknown how many are needed.
-pub(super) const LANE_PAGE_ROWS: u32 = 5_000;
+const LANE_PAGE_ROWS: u32 = 5_000;
 
 impl Engine {
     /// A read of one partition, answered within the call if this shard owns it and the read is short.
@@ -83,11 +83,12 @@ impl Engine {
             let values = (binds, &inner.clock);
             RowEmitter::new(select, values, limits, command.now_in_seconds, &mut scratch.rows, reply)
         };
+        self.watch_tombstones(&mut emitter, select, call);
         if let Some(state) = &state {
             emitter.resume(&state.position, state.rows_left_in_partition);
         }
         let end = inner.coordinator.read_now(&plan, &command, &mut emitter);
-        if emitter.wanted().is_some() {
+        if emitter.wanted().is_some() || emitter.has_many_tombstones() {
             return Ok(Outcome::MustWait);
         }
         let ended_at = match end {
@@ -103,14 +104,14 @@ impl Engine {
     }
 
     /// A read of any shape. `Some`: nothing was done, for the result's memory would take long; it is to be begun again in a buffer
-    /// with that much room. `room` is that of `out`, if it was made so.
+    /// with that much room. `room` is that of `out`, if it was made so. What the client is warned of is added to `warnings`.
     pub(super) async fn select(
         &self,
         select: &Select,
         binds: Binds<'_>,
         call: &Call<'_>,
-        out: &mut Vec<u8>,
-        room: usize,
+        (out, room): (&mut Vec<u8>, usize),
+        warnings: &mut Vec<String>,
     ) -> Result<Option<usize>, QueryError> {
         let level = read_level(call.params.consistency)?;
         let mut keys = match &select.keys {
@@ -121,7 +122,7 @@ impl Engine {
         if matches!(select.keys, Keys::Tokens { .. }) || !keys.is_empty() {
             slices.fill(select, &binds)?;
         }
-        let slices = slices.all();
+        let slices = &slices.all()[..];
         // In Cassandra it is looked at keys only when there are rows to ask for.
         match slices.iter().all(Slice::is_impossible) {
             true => keys.clear(),
@@ -133,7 +134,7 @@ impl Engine {
         let command = ReadCommand {
             table: select.table.id,
             keys: KeyRange::Tokens { start: TokenBound::Unbounded, end: TokenBound::Unbounded },
-            slices: &slices,
+            slices,
             reversed: select.order == Order::Reversed,
             now_in_seconds: seconds(self.inner.clock.wall_micros(), call.params),
             after: state.as_ref().map(|state| state.position.as_ref()),
@@ -144,6 +145,8 @@ impl Engine {
         let reply = RowsReply { out, writer, long: self.long() };
         let mut emitter = RowEmitter::new(select, (binds, &self.inner.clock), limits, now, &mut buffer, reply);
         emitter.set_room(room);
+        self.watch_tombstones(&mut emitter, select, call);
+        let mut scanned = None;
         if let Some(state) = &state {
             emitter.resume(&state.position, state.rows_left_in_partition);
         }
@@ -169,6 +172,7 @@ impl Engine {
                 let range = token_range(select, start.as_deref(), end.as_deref(), &binds)?;
                 match range {
                     Some(keys) => {
+                        scanned = Some(keys);
                         state.as_ref().map_or(Ok(()), |state| state.check_place(&keys))?;
                         call.step(|| {
                             format!("Scanning {} on all {} shards", select.table.name, self.inner.runtime.shard_count())
@@ -185,7 +189,17 @@ impl Engine {
         if !select.sort.is_empty() {
             emitter.sort(limit(select.limit.as_ref(), &binds)?, &self.inner.runtime).await;
         }
-        finish(emitter, ended_at, select, call, &binds)?;
+        let found = emitter.take_many_tombstones();
+        let finished = finish(emitter, ended_at, select, call, &binds);
+        let told = match found.as_slice() {
+            [] => Vec::new(),
+            found => self.tell_tombstones((select, &binds, call), scanned, slices, found)?,
+        };
+        match finished {
+            Err(QueryError::TooManyTombstones) => return Err(self.too_many_tombstones(select, level, told)?),
+            finished => finished?,
+        }
+        warnings.extend(told);
         call.step(|| "Read what was asked for".to_owned());
         Ok(None)
     }
@@ -263,6 +277,7 @@ impl Engine {
             let limits = page_limits(select, emitter.limits());
             let read = self.inner.coordinator.read(&plan, &select.table, command, limits, emitter).await;
             let required = plan.required;
+            emitter.end_read(Some(key));
             match read.map_err(|error| QueryError::Read { error, level, required })? {
                 // The last partition gives no more than its limit: there is no further page.
                 ReadDone::Stopped(_) if index + 1 == keys.len() && emitter.is_at_partition_limit() => return Ok(None),
@@ -290,6 +305,7 @@ impl Engine {
         let required = coordinator.check_scan(&select.replication, level)?;
         let limits = page_limits(select, emitter.limits());
         let scanned = coordinator.scan(&select.replication, level, &select.table, command, limits, emitter).await;
+        emitter.end_read(None);
         match scanned.map_err(|error| QueryError::Read { error, level, required })? {
             ReadDone::Stopped(position) => Ok(Some(position)),
             ReadDone::Complete => {
@@ -431,12 +447,13 @@ fn page_limits(select: &Select, limits: RowLimits) -> PageLimits {
         (false, true) if are_rows => limits.per_partition,
         (false, _) => u32::MAX,
     };
-    PageLimits { rows: rows.max(1), rows_per_partition, bytes: LANE_PAGE_BYTES }
+    let counts_statics = select.reads_statics();
+    PageLimits { rows: rows.max(1), rows_per_partition, bytes: LANE_PAGE_BYTES, counts_statics }
 }
 
 /// What a page may hold of a read whose sink knows when it has enough.
 pub(super) fn whole_page_limits() -> PageLimits {
-    PageLimits { rows: LANE_PAGE_ROWS, rows_per_partition: u32::MAX, bytes: LANE_PAGE_BYTES }
+    PageLimits { rows: LANE_PAGE_ROWS, rows_per_partition: u32::MAX, bytes: LANE_PAGE_BYTES, counts_statics: false }
 }
 
 /// The range that token() restricts a SELECT to; `None`: it is empty.

@@ -156,11 +156,13 @@ impl Engine {
                 // A result of long rows is begun again with memory for it. There is nothing before it in `out`.
                 let mut room = 0;
                 let warned = |error: QueryError| error.with_warning(select.warning());
-                while let Some(wanted) = self.select(select, binds, call, out, room).await.map_err(warned)? {
+                warnings.extend(select.warning().map(str::to_owned));
+                while let Some(wanted) =
+                    self.select(select, binds, call, (out, room), &mut warnings).await.map_err(warned)?
+                {
                     *out = self.inner.runtime.touched(wanted).await;
                     room = out.capacity();
                 }
-                warnings.extend(select.warning().map(str::to_owned));
             }
             Action::SelectVirtual(select) => {
                 let selected = self.select_virtual(select, &binds, call, out).await;

@@ -181,35 +181,34 @@ impl<'r> VirtualResult<'r> {
     }
 
     fn try_to_group(&mut self, row: &VirtualRow, place: Position) -> Result<(), QueryError> {
-        let token = place.token;
-        if self.with_group(row, token, |group, evaluator, values| group.is_other(evaluator, values))? {
+        self.note_first_of_group(row);
+        if !self.add_to_open_group(row, place.token)? {
             self.end_group();
             if self.is_over() || self.partition_left == 0 {
                 return Ok(());
             }
+            self.note_first_of_group(row);
+            self.add_to_open_group(row, place.token)?;
         }
-        let is_first = self.group.as_ref().is_some_and(|group| !group.is_open());
-        if is_first && !self.select.sort.is_empty() {
-            self.group_order = self.order_of(row);
-        }
-        self.with_group(row, token, |group, evaluator, values| group.add(evaluator, values))?;
         self.last = Some(place);
         Ok(())
     }
 
-    /// Calls `run` with the present group and a row.
-    fn with_group<R>(
-        &mut self,
-        row: &VirtualRow,
-        token: Token,
-        run: impl FnOnce(&mut Grouping<'r>, &mut Evaluator<'_, '_>, &mut VirtualValues<'_>) -> R,
-    ) -> R {
+    /// Notes the place in the order of ORDER BY of a group that a row is about to begin.
+    fn note_first_of_group(&mut self, row: &VirtualRow) {
+        if !self.select.sort.is_empty() && self.group.as_ref().is_some_and(|group| !group.is_open()) {
+            self.group_order = self.order_of(row);
+        }
+    }
+
+    /// Adds a row to the present group; false: it is of another one.
+    fn add_to_open_group(&mut self, row: &VirtualRow, token: Token) -> Result<bool, QueryError> {
         let group = self.group.as_mut().expect("the result's rows are groups");
         let parts = &self.parts;
         let mut values = VirtualValues { select: self.select, parts, row, token };
         let mut evaluator =
             Evaluator { binds: self.binds, clock: self.clock, parts: Some(parts), spare: &mut self.spare };
-        run(group, &mut evaluator, &mut values)
+        group.add(&mut evaluator, &mut values)
     }
 
     /// Ends the present group, if groups end where partitions do: it is a row of the result.

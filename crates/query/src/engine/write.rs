@@ -1,6 +1,6 @@
 //! Writes of one statement.
 
-use cluster::coordinator::{PageLimits, PlannedMutation, ReadDone, ReplicaPlan};
+use cluster::coordinator::{PlannedMutation, ReadDone, ReplicaPlan};
 use cql_protocol::{Consistency, WriteType, write_void};
 use mutation::{ReadCommand, Slice};
 use storage::Ack;
@@ -8,7 +8,7 @@ use topology::{ConsistencyLevel, token_of};
 
 use super::counting::{check_attributes, counter_level};
 use super::now::Call;
-use super::read::{LANE_PAGE_BYTES, LANE_PAGE_ROWS};
+use super::read::whole_page_limits;
 use super::{Engine, SCRATCH_BYTES_KEPT};
 use crate::Outcome;
 use crate::error::{QueryError, invalid, level};
@@ -160,7 +160,7 @@ impl Engine {
         let slices: Vec<Slice<'_>> = rows.iter().map(|row| Slice::of_prefix(row)).collect();
         let whole = ReadCommand::partition(modification.table.id, token_of(key), key, now_in_seconds);
         let command = ReadCommand { slices: &slices, ..whole };
-        let limits = PageLimits { rows: LANE_PAGE_ROWS, rows_per_partition: u32::MAX, bytes: LANE_PAGE_BYTES };
+        let limits = whole_page_limits();
         let mut reader = ListReader::new(modification);
         let read = self.inner.coordinator.read(plan, &modification.table, command, limits, &mut reader).await;
         match read.map_err(|error| QueryError::Read { error, level, required: plan.required })? {

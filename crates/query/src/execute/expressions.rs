@@ -16,6 +16,12 @@ pub(crate) trait Leaves {
     /// Appends what a row has; false: it is null.
     fn selected(&mut self, selected: &Selected, out: &mut Vec<u8>) -> bool;
 
+    /// The value of a column, if it lies in the row as it is shown; it may be null.
+    fn lying(&mut self, selected: &Selected) -> Option<Option<&[u8]>> {
+        let _ = selected;
+        None
+    }
+
     /// Appends what was kept of a group's first row.
     fn first(&mut self, index: u16, out: &mut Vec<u8>) -> bool {
         let _ = (index, out);

@@ -4,7 +4,7 @@ use functions::Aggregate as State;
 
 use super::expressions::{Evaluator, Leaves};
 use crate::error::QueryError;
-use crate::plan::{Groups, Selected};
+use crate::plan::{Expression, GroupKey, Groups, Selected};
 
 /// The group that rows are added to, one after the other. Which partition a row is of its caller knows, and ends the group between two.
 pub(crate) struct Grouping<'e> {
@@ -49,13 +49,25 @@ impl<'e> Grouping<'e> {
         self.plan.by.is_some()
     }
 
-    /// Whether a row of the same partition is of another group than the open one.
-    pub(crate) fn is_other(
-        &mut self,
-        evaluator: &mut Evaluator<'_, '_>,
-        row: &mut dyn Leaves,
-    ) -> Result<bool, QueryError> {
+    /// Adds a row of the same partition, unless it is of another group than the open one: false. Then it is to be added once that has ended.
+    #[inline]
+    pub(crate) fn add(&mut self, evaluator: &mut Evaluator<'_, '_>, row: &mut impl Leaves) -> Result<bool, QueryError> {
+        if self.is_other(evaluator, row)? {
+            return Ok(false);
+        }
+        self.add_here(evaluator, row)?;
+        Ok(true)
+    }
+
+    fn is_other(&mut self, evaluator: &mut Evaluator<'_, '_>, row: &mut impl Leaves) -> Result<bool, QueryError> {
         let Some(by) = self.plan.by.as_ref().filter(|by| !by.is_empty()) else { return Ok(false) };
+        let is_as_before = |(key, before): (&GroupKey, &Option<Vec<u8>>)| match &key.expression {
+            Expression::Selected(selected) => row.lying(selected).is_some_and(|value| value == before.as_deref()),
+            _ => false,
+        };
+        if self.is_open && by.iter().zip(&self.key).all(is_as_before) {
+            return Ok(false);
+        }
         for (key, next) in by.iter().zip(&mut self.next) {
             set(next, |out| evaluator.evaluate(&key.expression, row, out))?;
         }
@@ -67,7 +79,7 @@ impl<'e> Grouping<'e> {
     }
 
     /// Adds a row, about which [`Grouping::is_other`] was asked.
-    pub(crate) fn add(&mut self, evaluator: &mut Evaluator<'_, '_>, row: &mut dyn Leaves) -> Result<(), QueryError> {
+    fn add_here(&mut self, evaluator: &mut Evaluator<'_, '_>, row: &mut impl Leaves) -> Result<(), QueryError> {
         if !self.is_open {
             self.is_open = true;
             std::mem::swap(&mut self.key, &mut self.next);
@@ -79,6 +91,12 @@ impl<'e> Grouping<'e> {
             match state {
                 Accumulator::Rows(count) => *count += 1,
                 Accumulator::Function(state) => {
+                    if let [Expression::Selected(selected)] = plan.arguments.as_slice()
+                        && let Some(value) = row.lying(selected)
+                    {
+                        state.add(&[value])?;
+                        continue;
+                    }
                     evaluator.with_values(&plan.arguments, row, |values| Ok(state.add(values)?))?;
                 }
             }

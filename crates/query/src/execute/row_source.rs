@@ -224,6 +224,16 @@ impl RowValues<'_, '_, '_> {
 }
 
 impl Leaves for RowValues<'_, '_, '_> {
+    #[inline]
+    fn lying(&mut self, selected: &Selected) -> Option<Option<&[u8]>> {
+        match selected {
+            Selected::PartitionKey(_) | Selected::Clustering(_) | Selected::Regular(_) | Selected::Static(_) => {
+                Some(self.source.bytes(selected, self.maker.select.table.partition_key().len()))
+            }
+            _ => None,
+        }
+    }
+
     fn selected(&mut self, selected: &Selected, out: &mut Vec<u8>) -> bool {
         if matches!(selected, Selected::Elements { .. } | Selected::Part { .. }) {
             return self.maker.make(selected, &mut self.source, out);

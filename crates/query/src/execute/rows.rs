@@ -7,7 +7,7 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use cql_protocol::RowsWriter;
-use mutation::{ClusteringRef, LiveRow, Position};
+use mutation::{ClusteringRef, LiveRow, Position, TombstoneRule};
 use runtime::Runtime;
 use schema::Table;
 use storage::{Flow, RowSink};
@@ -18,8 +18,10 @@ use super::filter::Conditions;
 use super::groups::Grouping;
 use super::parts::BoundParts;
 use super::row_source::{Cells, Maker, Number, RowSource, RowValues};
+use super::tombstones::{ManyTombstones, TombstoneCount};
 use crate::clock::TimestampClock;
 use crate::error::{QueryError, invalid};
+use crate::guardrails::Threshold;
 use crate::plan::{Binds, JsonColumn, Output, Select, Selected};
 
 /// A page ends early when its frame gets longer than this: a client takes fewer rows than it asked for, and the next page.
@@ -152,6 +154,7 @@ pub(crate) struct RowEmitter<'e> {
     /// The room with which the result is to be begun again.
     wanted: Option<usize>,
     long: LongResult<'e>,
+    tombstones: TombstoneCount<'e>,
 }
 
 /// A row of a result that is put in order when all are there.
@@ -218,7 +221,31 @@ impl<'e> RowEmitter<'e> {
             room: 0,
             wanted: None,
             long,
+            tombstones: TombstoneCount::new(TombstoneRule::new(&select.table, now_in_seconds, select.reads_statics())),
         }
+    }
+
+    /// Has tombstones judged that a read meets. Groups are made of reads of so many rows each.
+    #[inline]
+    pub(crate) fn watch_tombstones(&mut self, threshold: Threshold, rows_per_read: u32) {
+        let rows_max = if self.group.is_some() { rows_per_read } else { u32::MAX };
+        self.tombstones.set_threshold(threshold, rows_max);
+    }
+
+    /// Whether the client is to be told of tombstones.
+    #[inline]
+    pub(crate) fn has_many_tombstones(&self) -> bool {
+        self.tombstones.are_many()
+    }
+
+    /// A read is over, of the partition with this key, or of a page of a scan.
+    pub(crate) fn end_read(&mut self, key: Option<&[u8]>) {
+        self.tombstones.end_read(key.unwrap_or(&self.buffer.key));
+    }
+
+    /// The reads that met many tombstones.
+    pub(crate) fn take_many_tombstones(&mut self) -> Vec<ManyTombstones> {
+        self.tombstones.take_found()
     }
 
     /// Tells that rows of this partition were returned on the page before.
@@ -468,9 +495,11 @@ impl<'e> RowEmitter<'e> {
     /// Adds a row to its group. If it begins another one, the present one is a row of the result; and if that was the last that is wanted,
     /// of the page or of the partition, the row was not looked at.
     fn add_to_group(&mut self, row: Option<(ClusteringRef<'_>, LiveRow<'_>)>) {
-        match self.is_of_other_group(row) {
-            Ok(false) => {}
-            Ok(true) => {
+        let clustering = row.map(|(clustering, _)| clustering);
+        self.note_first_of_group(clustering);
+        match self.add_to_open_group(row) {
+            Ok(true) => {}
+            Ok(false) => {
                 self.end_group();
                 if self.filled() != Filled::No {
                     self.stopped_at = Some(self.last_of_group());
@@ -479,19 +508,15 @@ impl<'e> RowEmitter<'e> {
                 if self.partition_left == 0 {
                     return;
                 }
+                self.note_first_of_group(clustering);
+                if let Err(error) = self.add_to_open_group(row) {
+                    self.error.get_or_insert(error);
+                }
             }
             Err(error) => {
                 self.error.get_or_insert(error);
                 return;
             }
-        }
-        let clustering = row.map(|(clustering, _)| clustering);
-        let is_first = self.group.as_ref().is_some_and(|group| !group.is_open());
-        if is_first && !self.select.sort.is_empty() {
-            self.group_order = place_in_order(self.select, |position| clustering?.components().nth(position));
-        }
-        if let Err(error) = self.with_group(row, |group, evaluator, values| group.add(evaluator, values)) {
-            self.error.get_or_insert(error);
         }
         if self.limits.is_paged
             && let Some(clustering) = clustering
@@ -501,16 +526,17 @@ impl<'e> RowEmitter<'e> {
         }
     }
 
-    fn is_of_other_group(&mut self, row: Option<(ClusteringRef<'_>, LiveRow<'_>)>) -> Result<bool, QueryError> {
-        self.with_group(row, |group, evaluator, values| group.is_other(evaluator, values))
+    /// Notes the place in the order of ORDER BY of a group that a row is about to begin.
+    #[inline]
+    fn note_first_of_group(&mut self, clustering: Option<ClusteringRef<'_>>) {
+        if !self.select.sort.is_empty() && self.group.as_ref().is_some_and(|group| !group.is_open()) {
+            self.group_order = place_in_order(self.select, |position| clustering?.components().nth(position));
+        }
     }
 
-    /// Calls `run` with the present group and a row.
-    fn with_group<R>(
-        &mut self,
-        row: Option<(ClusteringRef<'_>, LiveRow<'_>)>,
-        run: impl FnOnce(&mut Grouping<'e>, &mut Evaluator<'_, '_>, &mut RowValues<'_, '_, '_>) -> Result<R, QueryError>,
-    ) -> Result<R, QueryError> {
+    /// Adds a row to the present group; false: it is of another one.
+    #[inline]
+    fn add_to_open_group(&mut self, row: Option<(ClusteringRef<'_>, LiveRow<'_>)>) -> Result<bool, QueryError> {
         let group = self.group.as_mut().expect("the result's rows are groups");
         let statics = Cells::of_static(&self.buffer.static_row, self.has_static, self.now_in_seconds, self.hiding);
         let mut values = RowValues {
@@ -525,7 +551,7 @@ impl<'e> RowEmitter<'e> {
             parts: self.parts.as_ref(),
             spare: &mut self.buffer.spare,
         };
-        run(group, &mut evaluator, &mut values)
+        group.add(&mut evaluator, &mut values)
     }
 
     /// The place of the row that was added last to a group of this partition.
@@ -636,6 +662,13 @@ impl<'e> RowEmitter<'e> {
         }
     }
 
+    /// Ends the read, which met too many tombstones.
+    #[cold]
+    fn refuse_tombstones(&mut self) -> Flow {
+        self.error.get_or_insert(QueryError::TooManyTombstones);
+        Flow::Stop
+    }
+
     /// Whether to go on after a row or a partition.
     #[inline]
     fn flow(&self) -> Flow {
@@ -663,9 +696,13 @@ impl RowSink for RowEmitter<'_> {
                 return Flow::Stop;
             }
         }
+        self.tombstones.enter(token);
         let static_row = static_row.filter(|row| self.is_shown(row));
         self.has_static = static_row.is_some();
         if let Some(row) = static_row {
+            if !is_same {
+                self.tombstones.add_static(&row);
+            }
             self.buffer.static_row.clear();
             cluster::coordinator::rebuild_row(row, &mut self.buffer.static_row);
         }
@@ -681,8 +718,8 @@ impl RowSink for RowEmitter<'_> {
         self.buffer.key.extend_from_slice(key);
         self.partition_left = self.limits.per_partition;
         if self.select.is_distinct {
-            // Of a table whose columns were dropped there may be rows that are shown no more.
-            if self.hiding.is_some() && !self.has_static {
+            // Without a static row it is the row that follows which says that the partition is there, if it is shown.
+            if !self.has_static {
                 self.is_distinct_pending = true;
                 return Flow::Continue;
             }
@@ -694,6 +731,13 @@ impl RowSink for RowEmitter<'_> {
 
     #[inline]
     fn row(&mut self, clustering: ClusteringRef<'_>, row: LiveRow<'_>) -> Flow {
+        if self.tombstones.is_read_over() {
+            self.end_read(None);
+        }
+        self.tombstones.add_row(&row);
+        if self.tombstones.are_too_many() {
+            return self.refuse_tombstones();
+        }
         if self.hiding.is_some() && !self.is_shown(&row) {
             return Flow::Continue;
         }
@@ -709,6 +753,13 @@ impl RowSink for RowEmitter<'_> {
             self.emit(row);
         }
         self.flow()
+    }
+
+    fn tombstones(&mut self, token: Token, count: impl FnOnce(&TombstoneRule<'_>) -> u32) -> Flow {
+        match self.tombstones.add(token, count) {
+            true => Flow::Continue,
+            false => self.refuse_tombstones(),
+        }
     }
 }
 

@@ -69,6 +69,7 @@ pub type ConsistencyLevels = Listed<Consistency>;
 pub struct Guardrails {
     pub batch_size: Threshold,
     pub unlogged_batch_across_partitions: Threshold,
+    pub tombstones: Threshold,
     pub page_size: Threshold,
     pub partition_keys_in_select: Threshold,
     pub in_select_cartesian_product: Threshold,
@@ -105,6 +106,7 @@ impl Default for Guardrails {
         Guardrails {
             batch_size: Threshold { warn: Some(5 << 10), fail: None },
             unlogged_batch_across_partitions: Threshold { warn: Some(10), fail: None },
+            tombstones: Threshold { warn: Some(1_000), fail: Some(100_000) },
             page_size: off,
             partition_keys_in_select: off,
             in_select_cartesian_product: off,
@@ -138,7 +140,8 @@ impl Default for Guardrails {
 }
 
 impl Guardrails {
-    /// The thresholds by what comes before `_warn_threshold` and `_fail_threshold`, but those of batches' partitions, which have no second end.
+    /// The thresholds by what comes before `_warn_threshold` and `_fail_threshold`, but those of batches' partitions, which have no second end, and
+    /// of tombstones, whose second end has a name of its own.
     pub fn thresholds(&mut self) -> [(&'static str, ThresholdUnit, &mut Threshold); 13] {
         use ThresholdUnit::{Bytes, Count, CountAtLeast, Micros};
         [

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use cluster::coordinator::Replication;
 use cql_types::CqlType;
-use schema::{Table, system_keyspaces};
+use schema::{ColumnId, Table, system_keyspaces};
 
 use super::ResultColumns;
 use super::expression::Expression;
@@ -21,6 +21,8 @@ pub(crate) struct Select {
     pub(crate) replication: Rc<Replication>,
     /// What each row of the result is made of.
     pub(crate) output: Output,
+    /// The columns beside the key's that it names in what it selects; `None`: all.
+    pub(crate) queried: Option<Box<[Queried]>>,
     /// The parts of columns and of other values that it selects.
     pub(crate) parts: Vec<Part>,
     /// What is computed for each row.
@@ -57,6 +59,15 @@ pub(crate) struct Select {
     pub(crate) limit: Option<Operand>,
     /// PER PARTITION LIMIT.
     pub(crate) per_partition_limit: Option<Operand>,
+}
+
+/// A column that a SELECT names in what it selects.
+#[derive(Debug)]
+pub(crate) struct Queried {
+    /// The column.
+    pub(crate) column: ColumnId,
+    /// The indices of its elements among the statement's parts, if it is elements alone that are selected.
+    pub(crate) elements: Option<Box<[u16]>>,
 }
 
 /// Which partitions a SELECT is about.
@@ -189,6 +200,17 @@ impl Select {
             && self.slice_start.is_none()
             && self.slice_end.is_none()
             && !self.filters.iter().any(is_row_condition)
+    }
+
+    /// Whether static rows are read: their columns are asked for, or a partition may show nothing else.
+    pub(crate) fn reads_statics(&self) -> bool {
+        let is_static = |queried: &Queried| self.table.statics().iter().any(|column| column.id == queried.column);
+        if self.table.statics().is_empty() {
+            return false;
+        }
+        self.shows_static_only()
+            || self.queried.as_ref().is_none_or(|queried| queried.iter().any(is_static))
+            || self.filters.iter().any(|filter| filter.column.is_static())
     }
 
     /// About what it takes in memory.

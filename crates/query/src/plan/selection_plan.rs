@@ -1,19 +1,21 @@
 //! SELECT: its columns, its rows, its order and limits.
 
+use std::collections::BTreeMap;
+
 use cql_protocol::Version;
 use cql_protocol::response::{ColumnSpec, EncodedSpecs};
 use cql_syntax::{Select as SelectStatement, Selection};
 use cql_types::CqlType;
 use md5::{Digest, Md5};
-use schema::{Column, ColumnKind, Table, UserTypes, system_keyspaces};
+use schema::{Column, ColumnId, ColumnKind, Table, UserTypes, system_keyspaces};
 
 use super::planner::PlanContext;
 use super::restrictions::{Restrictions, StatementKind};
 use super::selectors::{ResultColumn, Selectors};
 use super::terms::{Markers, Receiver, undefined_column};
 use super::{
-    Action, Aggregate, Expression, GroupKey, Groups, JsonColumn, KeyChoice, Keys, Order, Output, ResultColumns, Select,
-    Selected, groups,
+    Action, Aggregate, Expression, GroupKey, Groups, JsonColumn, KeyChoice, Keys, Order, Output, Part, PartOf, Queried,
+    ResultColumns, Select, Selected, Step, groups,
 };
 use crate::catalog::Found;
 use crate::error::{QueryError, invalid};
@@ -68,7 +70,11 @@ pub(super) fn plan(
         }
         false => Some(groups::plan(&select.group_by, &mut selectors, &restrictions, select.distinct)?),
     };
-    let Selectors { parts, aggregates, .. } = selectors;
+    let Selectors { parts, aggregates, used, .. } = selectors;
+    let queried = match select.selection {
+        Selection::All => None,
+        Selection::List(_) => Some(queried(&used, &parts)),
+    };
     let is_one_group = by.is_none() && !aggregates.is_empty();
     if is_one_group && select.per_partition_limit.is_some() {
         return Err(invalid("PER PARTITION LIMIT is not allowed with aggregate queries."));
@@ -98,6 +104,7 @@ pub(super) fn plan(
         table: table.clone(),
         replication: found.replication,
         output,
+        queried,
         parts,
         expressions,
         json,
@@ -132,6 +139,28 @@ pub(super) fn plan(
     restrict(&mut plan, restrictions, (select.allow_filtering, context.guardrails))?;
     (plan.is_merged, plan.sort) = (is_merged(select, &plan), sort(select, &plan));
     Ok(Action::Select(Box::new(plan)))
+}
+
+/// The columns beside the key's, each once. `used` has a column as often as it is named.
+fn queried(used: &[&Column], parts: &[Part]) -> Box<[Queried]> {
+    let is_of_row = |column: &&&Column| matches!(column.kind, ColumnKind::Static | ColumnKind::Regular);
+    let mut times = BTreeMap::<ColumnId, usize>::new();
+    for column in used.iter().filter(is_of_row) {
+        *times.entry(column.id).or_default() += 1;
+    }
+    let queried = times.into_iter().map(|(column, times)| {
+        let is_element = |part: &Part| {
+            matches!(part.column, Some(Selected::Elements { column: of, .. }) if of == column)
+                && matches!(
+                    (part.what, part.steps.as_slice()),
+                    (PartOf::Value, [Step::Element { .. } | Step::Slice { .. }])
+                )
+        };
+        let indices = (0..).zip(parts).filter(|(_, part)| is_element(part)).map(|(index, _)| index);
+        let elements: Box<[u16]> = indices.collect();
+        Queried { column, elements: (elements.len() == times).then_some(elements) }
+    });
+    queried.collect()
 }
 
 /// Whether IN names partitions whose rows are wanted in an order.

@@ -16,4 +16,5 @@ mod limits;
 mod paging;
 mod requests;
 mod scripts;
+mod tombstones;
 mod tracing;

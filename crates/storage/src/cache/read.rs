@@ -26,10 +26,8 @@ impl<'b> CachedPartition<'b> {
     /// Hands the live rows of what a read asks for to `sink`.
     #[inline]
     pub fn read(&self, command: &ReadCommand<'_>, sink: &mut impl RowSink) -> ReadEnd {
-        let static_row = self.body.static_row().and_then(|row| {
-            let row = LiveRow::new(row, self.body.deletion(), command.now_in_seconds);
-            row.cells().next().is_some().then_some(row)
-        });
+        let static_row = self.body.static_row();
+        let static_row = static_row.map(|row| LiveRow::new(row, self.body.deletion(), command.now_in_seconds));
         let mut rows = LiveRows {
             sink,
             partition: *self,
@@ -236,10 +234,14 @@ struct LiveRows<'s, 'b, S> {
     ended: Option<Ended>,
 }
 
-impl<S: RowSink> LiveRows<'_, '_, S> {
+impl<'b, S: RowSink> LiveRows<'_, 'b, S> {
+    fn live_static(&self) -> Option<LiveRow<'b>> {
+        self.static_row.filter(|row| row.cells().next().is_some())
+    }
+
     fn announce(&mut self) {
         self.is_announced = true;
-        match self.sink.partition(self.partition.token, self.partition.body.key(), self.static_row) {
+        match self.sink.partition(self.partition.token, self.partition.body.key(), self.live_static()) {
             Flow::Continue => {}
             Flow::SkipPartition => self.ended = Some(Ended::Skipped),
             Flow::Stop => self.ended = Some(Ended::AtPartition),
@@ -249,13 +251,16 @@ impl<S: RowSink> LiveRows<'_, '_, S> {
 
 impl<S: RowSink> DataSink for LiveRows<'_, '_, S> {
     fn partition(&mut self, _: Token, _: &[u8], _: Option<Deletion>, _: Option<RowRef<'_>>) {
-        if self.static_row.is_some() && !self.is_resumed {
-            self.announce();
+        match self.static_row.filter(|_| !self.is_resumed) {
+            None => {}
+            Some(_) if self.live_static().is_some() => self.announce(),
+            Some(row) => _ = self.sink.tombstones(self.partition.token, |rule| rule.of_static(&row)),
         }
     }
 
     fn range(&mut self, _: Option<&[u8]>, deletion: Option<Deletion>) {
-        self.range = deletion;
+        let before = std::mem::replace(&mut self.range, deletion);
+        let _ = self.sink.tombstones(self.partition.token, |rule| rule.of_change(before, deletion));
     }
 
     #[inline]
@@ -265,6 +270,9 @@ impl<S: RowSink> DataSink for LiveRows<'_, '_, S> {
         }
         let live = LiveRow::new(row, Deletion::max_of(self.deletion, self.range), self.now_in_seconds);
         if !live.is_live() {
+            if self.sink.tombstones(self.partition.token, |rule| rule.of_row(&live)) == Flow::Stop {
+                self.ended = Some(Ended::AtRow);
+            }
             return;
         }
         if !self.is_announced {

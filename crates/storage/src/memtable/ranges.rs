@@ -15,7 +15,7 @@ use crate::memtable::arena::Arena;
 use crate::memtable::entry;
 use crate::memtable::pool::ChunkPool;
 use crate::memtable::shape::TableShape;
-use crate::memtable::tree::{Key, Tree};
+use crate::memtable::tree::{Cursor, Key, Tree};
 
 /// No deletion has this timestamp: it would delete nothing.
 const NONE_TIMESTAMP: i64 = i64::MIN;
@@ -92,6 +92,92 @@ pub fn deletion_at(arena: &Arena, boundaries: &Tree, key: &[u8]) -> Option<Delet
         None => boundaries.seek(arena, key).previous(arena)?.1,
     };
     body_of(entry::entry(arena, handle).body)
+}
+
+/// Boundaries that a walk passes one by one; it jumps over those between two rows beyond that.
+const STEPS_MAX: usize = 1000;
+
+/// Goes along with a read of rows, and knows what is deleted where the read is.
+pub struct RangeWalk<'t> {
+    arena: &'t Arena,
+    boundaries: &'t Tree,
+    is_reversed: bool,
+    /// All boundaries before it, in the read's direction, were passed.
+    cursor: Cursor,
+    /// What holds behind the boundary that was passed last.
+    deletion: Option<Deletion>,
+    steps_left: usize,
+}
+
+impl<'t> RangeWalk<'t> {
+    /// A walk that begins at the place `start`.
+    pub fn forward(arena: &'t Arena, boundaries: &'t Tree, start: &[u8]) -> Self {
+        let mut cursor = boundaries.seek(arena, Key::of_comparable(start));
+        // What begins or ends there holds, or holds no more, for all that is read.
+        if let Some((_, handle, behind)) = cursor.next(arena)
+            && entry::key(arena, handle) == start
+        {
+            cursor = behind;
+        }
+        Self::at(arena, boundaries, false, cursor)
+    }
+
+    /// A walk that goes the other way, from below the place `top`; `None`: from the end.
+    pub fn backward(arena: &'t Arena, boundaries: &'t Tree, top: Option<&[u8]>) -> Self {
+        let cursor = match top {
+            Some(top) => boundaries.seek(arena, Key::of_comparable(top)),
+            None => boundaries.end(arena),
+        };
+        Self::at(arena, boundaries, true, cursor)
+    }
+
+    fn at(arena: &'t Arena, boundaries: &'t Tree, is_reversed: bool, cursor: Cursor) -> Self {
+        let deletion = deletion_before(arena, cursor);
+        RangeWalk { arena, boundaries, is_reversed, cursor, deletion, steps_left: STEPS_MAX }
+    }
+
+    /// What is deleted where the walk is.
+    pub fn deletion(&self) -> Option<Deletion> {
+        self.deletion
+    }
+
+    /// Goes on to the row at `key`. `change` is told what holds behind each boundary on the way.
+    pub fn go_to(&mut self, key: &[u8], change: impl FnMut(Option<Deletion>)) {
+        match self.is_reversed {
+            false => self.pass(|boundary| boundary <= key, change),
+            true => self.pass(|boundary| boundary > key, change),
+        }
+        if self.steps_left == 0 {
+            self.deletion = deletion_at(self.arena, self.boundaries, key);
+        }
+    }
+
+    /// Passes the boundaries that are within what is read.
+    pub fn pass(&mut self, is_within: impl Fn(&[u8]) -> bool, mut change: impl FnMut(Option<Deletion>)) {
+        while self.steps_left > 0 {
+            let next = match self.is_reversed {
+                false => self.cursor.next(self.arena),
+                true => self.cursor.previous(self.arena),
+            };
+            let Some((_, handle, cursor)) = next.filter(|(_, handle, _)| is_within(entry::key(self.arena, *handle)))
+            else {
+                return;
+            };
+            self.cursor = cursor;
+            self.steps_left -= 1;
+            self.deletion = match self.is_reversed {
+                false => deletion_of(&entry::entry(self.arena, handle)),
+                true => deletion_before(self.arena, cursor),
+            };
+            change(self.deletion);
+        }
+    }
+}
+
+/// What holds behind the boundary before a place.
+fn deletion_before(arena: &Arena, cursor: Cursor) -> Option<Deletion> {
+    let (_, handle, _) = cursor.previous(arena)?;
+    deletion_of(&entry::entry(arena, handle))
 }
 
 /// The deletion that holds from a boundary on.

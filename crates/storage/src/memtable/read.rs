@@ -8,6 +8,7 @@ use topology::Token;
 use crate::memtable::arena::Handle;
 use crate::memtable::entry::{self, Entry};
 use crate::memtable::partition::PartitionHead;
+use crate::memtable::ranges::RangeWalk;
 use crate::memtable::tree::Key;
 use crate::memtable::walk::Walked;
 use crate::memtable::{Memtable, ranges};
@@ -32,6 +33,8 @@ struct Reading<'r, S> {
     command: &'r ReadCommand<'r>,
     sink: &'r mut S,
     cost: usize,
+    /// What the range deletes in which the read is.
+    range: Option<Deletion>,
 }
 
 /// The partition that is being visited.
@@ -53,7 +56,7 @@ impl Memtable {
     /// Hands what `command` asks for to `sink`; it is for this table.
     #[inline]
     pub fn read(&self, command: &ReadCommand<'_>, sink: &mut impl RowSink) -> ReadEnd {
-        let mut reading = Reading { table: self, command, sink, cost: 0 };
+        let mut reading = Reading { table: self, command, sink, cost: 0, range: None };
         match command.keys {
             KeyRange::Partition { token, key } => reading.partition(token, key),
             KeyRange::Tokens { start, end } => reading.tokens(start, end),
@@ -97,11 +100,15 @@ impl<S: RowSink> Reading<'_, S> {
             return self.visit_single(token, partition);
         }
         let head = PartitionHead::from_bytes(partition.body);
+        self.range = None;
         let mut visited = Visited { token, key: partition.key, static_row: None, is_announced: false };
         if !head.static_row.is_null() {
             let row = RowRef::trusted(entry::entry(&self.table.arena, head.static_row).body);
             let row = LiveRow::new(row, head.deletion, self.command.now_in_seconds);
             visited.static_row = row.cells().next().is_some().then_some(row);
+            if visited.static_row.is_none() && after.is_none() {
+                let _ = self.sink.tombstones(token, |rule| rule.of_static(&row));
+            }
         }
         if visited.static_row.is_some() && after.is_none() {
             match self.announce(&mut visited) {
@@ -136,12 +143,15 @@ impl<S: RowSink> Reading<'_, S> {
     fn visit_single(&mut self, token: Token, partition: Entry<'_>) -> Visit {
         self.cost += partition.body.len() / COST_BYTES;
         let row = LiveRow::new(RowRef::trusted(partition.body), None, self.command.now_in_seconds);
-        if self.command.slices.is_empty() || !row.is_live() {
+        if self.command.slices.is_empty() {
             return Visit::Done;
         }
-        let flow = match self.sink.partition(token, partition.key, None) {
-            Flow::Continue => self.sink.row(ClusteringRef::EMPTY, row),
-            other => other,
+        let flow = match row.is_live() {
+            false => self.sink.tombstones(token, |rule| rule.of_row(&row)),
+            true => match self.sink.partition(token, partition.key, None) {
+                Flow::Continue => self.sink.row(ClusteringRef::EMPTY, row),
+                other => other,
+            },
         };
         match flow {
             Flow::Continue | Flow::SkipPartition => Visit::Done,
@@ -164,6 +174,8 @@ impl<S: RowSink> Reading<'_, S> {
             start = &successor;
         }
         let start = after.map_or(start, |after| after.max(start));
+        let mut ranges = (!head.boundaries.is_empty())
+            .then(|| self.ranges(visited.token, RangeWalk::forward(arena, &head.boundaries, start)));
         let mut cursor = head.rows.seek(arena, Key::of_comparable(start));
         while let Some((_, handle, next)) = cursor.next(arena) {
             cursor = next;
@@ -174,9 +186,12 @@ impl<S: RowSink> Reading<'_, S> {
             if Some(row.key) == after {
                 continue;
             }
-            if let Some(end) = self.row(visited, head, &row) {
+            if let Some(end) = self.row(visited, head, ranges.as_mut(), &row) {
                 return Some(end);
             }
+        }
+        if let Some(ranges) = &mut ranges {
+            ranges.pass(|at| !is_above(at, &slice.end), |deletion| self.tell_range(visited.token, deletion));
         }
         None
     }
@@ -189,38 +204,64 @@ impl<S: RowSink> Reading<'_, S> {
         after: Option<&[u8]>,
     ) -> Option<Visit> {
         let arena = &self.table.arena;
-        let mut cursor = match slice.end.inclusive || slice.end.prefix.is_empty() {
-            false => head.rows.seek(arena, Key::of_comparable(slice.end.prefix)),
-            true => match ranges::successor(slice.end.prefix) {
-                Some(above) => head.rows.seek(arena, Key::of_comparable(&above)),
-                None => head.rows.end(arena),
-            },
+        let successor;
+        // The place above which nothing is read; `None`: there is no such place.
+        let top = match after.filter(|after| !is_above(after, &slice.end)) {
+            Some(after) => Some(after),
+            None if slice.end.inclusive || slice.end.prefix.is_empty() => {
+                successor = ranges::successor(slice.end.prefix);
+                successor.as_deref()
+            }
+            None => Some(slice.end.prefix),
         };
-        if let Some(after) = after
-            && !is_above(after, &slice.end)
-        {
-            cursor = head.rows.seek(arena, Key::of_comparable(after));
-        }
+        let mut ranges = (!head.boundaries.is_empty())
+            .then(|| self.ranges(visited.token, RangeWalk::backward(arena, &head.boundaries, top)));
+        let mut cursor = match top {
+            Some(top) => head.rows.seek(arena, Key::of_comparable(top)),
+            None => head.rows.end(arena),
+        };
         while let Some((_, handle, previous)) = cursor.previous(arena) {
             cursor = previous;
             let row = entry::entry(arena, handle);
             if is_below(row.key, &slice.start) {
                 break;
             }
-            if let Some(end) = self.row(visited, head, &row) {
+            if let Some(end) = self.row(visited, head, ranges.as_mut(), &row) {
                 return Some(end);
             }
+        }
+        if let Some(ranges) = &mut ranges {
+            ranges.pass(|at| !is_below(at, &slice.start), |deletion| self.tell_range(visited.token, deletion));
         }
         None
     }
 
+    /// A walk along the deleted ranges, from where a slice begins.
+    fn ranges<'t>(&mut self, token: Token, walk: RangeWalk<'t>) -> RangeWalk<'t> {
+        self.tell_range(token, walk.deletion());
+        walk
+    }
+
+    /// Tells the sink what is deleted from here on.
+    fn tell_range(&mut self, token: Token, deletion: Option<Deletion>) {
+        self.cost += 1;
+        let before = std::mem::replace(&mut self.range, deletion);
+        let _ = self.sink.tombstones(token, |rule| rule.of_change(before, deletion));
+    }
+
     /// One row. `None`: go on; [`Visit::Done`]: the next partition.
-    fn row(&mut self, visited: &mut Visited<'_>, head: &PartitionHead, row: &Entry<'_>) -> Option<Visit> {
+    fn row(
+        &mut self,
+        visited: &mut Visited<'_>,
+        head: &PartitionHead,
+        ranges: Option<&mut RangeWalk<'_>>,
+        row: &Entry<'_>,
+    ) -> Option<Visit> {
         self.cost += 1 + row.body.len() / COST_BYTES;
         let mut deletion = head.deletion;
-        if !head.boundaries.is_empty() {
-            let of_range = ranges::deletion_at(&self.table.arena, &head.boundaries, row.key);
-            deletion = Deletion::max_of(deletion, of_range);
+        if let Some(ranges) = ranges {
+            ranges.go_to(row.key, |deletion| self.tell_range(visited.token, deletion));
+            deletion = Deletion::max_of(deletion, ranges.deletion());
         }
         let live = LiveRow::new(RowRef::trusted(row.body), deletion, self.command.now_in_seconds);
         if live.is_live() {
@@ -236,6 +277,8 @@ impl<S: RowSink> Reading<'_, S> {
                 Flow::SkipPartition => return Some(Visit::Done),
                 Flow::Stop => return Some(Visit::End(ReadEnd::Stopped(visited.position(Some(row.key))))),
             }
+        } else if self.sink.tombstones(visited.token, |rule| rule.of_row(&live)) == Flow::Stop {
+            return Some(Visit::End(ReadEnd::Stopped(visited.position(Some(row.key)))));
         }
         (self.cost >= COST_MAX).then(|| Visit::End(ReadEnd::Paused(visited.position(Some(row.key)))))
     }

@@ -6,10 +6,10 @@ use std::ops::Bound as TokenBound;
 use cql_types::CqlType;
 use mutation::{
     Bound, ClusteringBound, ClusteringRef, Deletion, Expiry, KeyRange, LiveRow, MutationEncoder, MutationRef, Position,
-    ReadCommand, RowRef, Slice, merge_rows,
+    ReadCommand, RowRef, Slice, TombstoneRule, merge_rows,
 };
 use proptest::prelude::*;
-use schema::{ColumnId, TableId};
+use schema::{Column, ColumnId, ColumnKind, Order, Table, TableId, TableOptions};
 use topology::{Token, token_of};
 
 use super::*;
@@ -167,9 +167,31 @@ pub(crate) struct Collected {
     pub(crate) rows: Vec<(Vec<u8>, String, String)>,
 }
 
+/// The table of these tests.
+pub(crate) fn table() -> Table {
+    let column = |id: u16, name: &str, ty, kind, position, order| Column {
+        id: ColumnId(id),
+        name: name.to_owned(),
+        ty,
+        kind,
+        position,
+        order,
+    };
+    let set = CqlType::Set { element: Box::new(CqlType::Blob), frozen: false };
+    let columns = vec![
+        column(100, "k", CqlType::Blob, ColumnKind::PartitionKey, 0, Order::Asc),
+        column(101, "c", CqlType::Int, ColumnKind::Clustering, 0, Order::Asc),
+        column(102, "d", CqlType::Int, ColumnKind::Clustering, 1, Order::Desc),
+        column(ELEMENTS.0, "e", set, ColumnKind::Regular, 0, Order::Asc),
+    ];
+    Table::new(TABLE, "ks", "t", columns, TableOptions::default())
+}
+
 pub(crate) struct Collector {
     pub(crate) collected: Collected,
     pub(crate) stop_after: usize,
+    pub(crate) tombstones: u32,
+    table: Table,
     key: Vec<u8>,
     announced: Option<Vec<u8>>,
 }
@@ -183,6 +205,7 @@ impl RowSink for Collector {
             && let Some(row) = static_row
         {
             self.collected.rows.push((key.to_vec(), "static".into(), describe(&row)));
+            let _ = self.tombstones(token, |rule| rule.of_static(&row));
         }
         self.announced = Some(key.to_vec());
         Flow::Continue
@@ -191,14 +214,27 @@ impl RowSink for Collector {
     fn row(&mut self, clustering: ClusteringRef<'_>, row: LiveRow<'_>) -> Flow {
         let components: Vec<&[u8]> = clustering.components().collect();
         self.collected.rows.push((self.key.clone(), format!("{components:?}"), describe(&row)));
+        let _ = self.tombstones(Token::MIN, |rule| rule.of_row(&row));
         self.stop_after -= 1;
         if self.stop_after == 0 { Flow::Stop } else { Flow::Continue }
+    }
+
+    fn tombstones(&mut self, _: Token, count: impl FnOnce(&TombstoneRule<'_>) -> u32) -> Flow {
+        self.tombstones += count(&TombstoneRule::new(&self.table, NOW, true));
+        Flow::Continue
     }
 }
 
 impl Collector {
     pub(crate) fn new(stop_after: usize) -> Self {
-        Collector { collected: Collected::default(), stop_after, key: vec![], announced: None }
+        Collector {
+            collected: Collected::default(),
+            stop_after,
+            tombstones: 0,
+            table: table(),
+            key: vec![],
+            announced: None,
+        }
     }
 }
 

@@ -72,8 +72,12 @@ impl<S: RowSink> DataSink for Direct<'_, '_, S> {
         }
     }
 
-    fn range(&mut self, _: Option<&[u8]>, deletion: Option<Deletion>) {
+    fn range(&mut self, at: Option<&[u8]>, deletion: Option<Deletion>) {
         self.range = deletion;
+        if self.stopped.is_none() && self.passed_over.is_none() {
+            // Whoever wants no more says so again at the next row.
+            let _ = self.live.range(at, deletion);
+        }
     }
 
     fn row(&mut self, clustering: ClusteringRef<'_>, row: RowRef<'_>) {

@@ -65,12 +65,14 @@ pub(super) struct Live<'s, S> {
     /// The partition that is being read.
     present: Option<(Token, Vec<u8>)>,
     is_announced: bool,
+    /// What the range deletes in which the read is.
+    range: Option<Deletion>,
 }
 
 impl<'s, S: RowSink> Live<'s, S> {
     pub(super) fn new(sink: &'s mut S, command: &ReadCommand<'_>) -> Self {
         let resumed = command.after.filter(|after| after.row.is_some()).map(|after| (after.token, after.key.to_vec()));
-        Live { sink, now_in_seconds: command.now_in_seconds, resumed, present: None, is_announced: false }
+        Live { sink, now_in_seconds: command.now_in_seconds, resumed, present: None, is_announced: false, range: None }
     }
 
     /// The sink, for something that gives it rows itself, up to a place that [`Live::go_on_after`] is told.
@@ -82,15 +84,19 @@ impl<'s, S: RowSink> Live<'s, S> {
     pub(super) fn go_on_after(&mut self, position: &Position) {
         self.resumed = position.row.is_some().then(|| (position.token, position.key.clone()));
         self.present = None;
+        self.range = None;
     }
 
-    fn live_static<'p>(&self, partition: &'p Partition) -> Option<LiveRow<'p>> {
+    fn static_row<'p>(&self, partition: &'p Partition) -> Option<LiveRow<'p>> {
         if partition.static_row.is_empty() {
             return None;
         }
         let row = RowRef::trusted(&partition.static_row);
-        let row = LiveRow::new(row, partition.deletion, self.now_in_seconds);
-        row.cells().next().is_some().then_some(row)
+        Some(LiveRow::new(row, partition.deletion, self.now_in_seconds))
+    }
+
+    fn live_static<'p>(&self, partition: &'p Partition) -> Option<LiveRow<'p>> {
+        self.static_row(partition).filter(|row| row.cells().next().is_some())
     }
 
     fn announce(&mut self, partition: &Partition) -> Flow {
@@ -110,6 +116,7 @@ impl<'s, S: RowSink> Live<'s, S> {
             none => *none = Some((partition.token, partition.key.clone())),
         }
         self.is_announced = false;
+        self.range = None;
         true
     }
 }
@@ -118,14 +125,24 @@ impl<S: RowSink> Output for Live<'_, S> {
     fn partition(&mut self, partition: &Partition) -> Flow {
         let is_new = self.enter(partition);
         let is_resumed = self.resumed.as_ref().is_some_and(|(token, key)| partition.is(*token, key));
-        if !is_new || is_resumed || self.live_static(partition).is_none() {
+        if !is_new || is_resumed {
             return Flow::Continue;
         }
-        self.announce(partition)
+        match self.static_row(partition) {
+            None => Flow::Continue,
+            Some(row) if row.cells().next().is_some() => self.announce(partition),
+            Some(row) => {
+                // To stop here would be to pass over the partition's rows.
+                let _ = self.sink.tombstones(partition.token, |rule| rule.of_static(&row));
+                Flow::Continue
+            }
+        }
     }
 
-    fn range(&mut self, _: Option<&[u8]>, _: Option<Deletion>) -> Flow {
-        Flow::Continue
+    fn range(&mut self, _: Option<&[u8]>, deletion: Option<Deletion>) -> Flow {
+        let before = std::mem::replace(&mut self.range, deletion);
+        let token = self.present.as_ref().map_or(Token::MIN, |(token, _)| *token);
+        self.sink.tombstones(token, |rule| rule.of_change(before, deletion))
     }
 
     fn row(
@@ -137,7 +154,7 @@ impl<S: RowSink> Output for Live<'_, S> {
     ) -> Flow {
         let live = LiveRow::new(row, shadow, self.now_in_seconds);
         if !live.is_live() {
-            return Flow::Continue;
+            return self.sink.tombstones(partition.token, |rule| rule.of_row(&live));
         }
         if !self.is_announced {
             match self.announce(partition) {

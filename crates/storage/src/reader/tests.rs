@@ -7,10 +7,9 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use cql_types::CqlType;
 use mutation::{DecodeError, KeyRange, MutationRef, Position, ReadCommand, Slice};
 use proptest::prelude::*;
-use schema::{Column, ColumnId, ColumnKind, Order, Table, TableOptions};
+use schema::Table;
 use topology::token_of;
 
 use super::data_page::{DataPageLimits, DataPageWriter};
@@ -21,28 +20,10 @@ use super::output::{AsData, Live};
 use crate::memtable::tests::data::{Reader, read_data};
 use crate::memtable::tests::{
     Collected, Collector, ModelSlice, NOW, TABLE, comparable_bounds, encode, op, read_all, shape, slices,
-    slices_between,
+    slices_between, table,
 };
 use crate::memtable::{ChunkPool, Memtable, Scratch};
 use crate::sink::{DataSink, ReadEnd};
-
-/// The table of the memtables' tests.
-fn table() -> Table {
-    let column = |id, name: &str, ty, kind, position, order| Column {
-        id: ColumnId(id),
-        name: name.to_owned(),
-        ty,
-        kind,
-        position,
-        order,
-    };
-    let columns = vec![
-        column(100, "k", CqlType::Blob, ColumnKind::PartitionKey, 0, Order::Asc),
-        column(101, "c", CqlType::Int, ColumnKind::Clustering, 0, Order::Asc),
-        column(102, "d", CqlType::Int, ColumnKind::Clustering, 1, Order::Desc),
-    ];
-    Table::new(TABLE, "ks", "t", columns, TableOptions::default())
-}
 
 /// The lanes are to be chosen anew.
 #[derive(Debug)]
@@ -189,7 +170,7 @@ impl Reading<'_> {
     }
 
     /// What lives in the first memtable alone, as a file is read that alone holds something.
-    fn direct(&self, command: &ReadCommand<'_>, stop_after: usize) -> Collected {
+    fn direct(&self, command: &ReadCommand<'_>, stop_after: usize) -> Collector {
         let mut collector = Collector::new(stop_after);
         let mut after: Option<Position> = None;
         'page: loop {
@@ -206,7 +187,7 @@ impl Reading<'_> {
                     continue 'page;
                 }
                 match end {
-                    ReadEnd::Complete => return collector.collected,
+                    ReadEnd::Complete => return collector,
                     ReadEnd::Stopped(position) | ReadEnd::Paused(position) => at = Some(position),
                 }
             }
@@ -220,8 +201,25 @@ fn check(whole: &Memtable, reading: &Reading<'_>, command: &ReadCommand<'_>, sto
     assert_eq!(reading.data(command, stop_after), expected, "data, pages of {stop_after}");
     let first = &reading.memtables[0];
     let expected = read_all(first, command, usize::MAX);
-    assert_eq!(reading.direct(command, stop_after), expected, "one alone, pages of {stop_after}");
+    assert_eq!(reading.direct(command, stop_after).collected, expected, "one alone, pages of {stop_after}");
     assert_eq!(read_data(first, command, stop_after), expected);
+    check_tombstones(whole, reading, command);
+}
+
+/// Tombstones count alike in one memtable, merged from several, and on the way of a file.
+fn check_tombstones(whole: &Memtable, reading: &Reading<'_>, command: &ReadCommand<'_>) {
+    let in_memtable = |memtable: &Memtable| {
+        let mut collector = Collector::new(usize::MAX);
+        assert_eq!(memtable.read(command, &mut collector), ReadEnd::Complete);
+        collector.tombstones
+    };
+    let mut merged = Collector::new(usize::MAX);
+    assert_eq!(ready(reading.live_page(command, &mut merged)), ReadDone::Complete);
+    // The other way, ranges of several lanes that begin before all rows may count as one more each.
+    let is_exact = !command.reversed;
+    assert!(!is_exact || merged.tombstones == in_memtable(whole), "merged");
+    assert!(merged.tombstones >= in_memtable(whole), "merged, the other way");
+    assert_eq!(reading.direct(command, usize::MAX).tombstones, in_memtable(&reading.memtables[0]), "one alone");
 }
 
 fn with_slices(slices: &[ModelSlice], run: impl FnOnce(&[Slice<'_>])) {
