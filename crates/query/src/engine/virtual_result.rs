@@ -10,12 +10,14 @@ use super::now::Call;
 use super::read::paging_key;
 use super::virtual_read::PartitionRange;
 use crate::clock::TimestampClock;
-use crate::error::{QueryError, invalid};
+use crate::error::QueryError;
 use crate::execute::expressions::{Evaluator, Leaves, Spare};
 use crate::execute::filter::Conditions;
 use crate::execute::groups::Grouping;
 use crate::execute::parts::BoundParts;
-use crate::execute::rows::{LENGTH_STEP, PAGE_BYTES_MAX, RESULT_BYTES_MAX, RowCells, RowLimits, place_in_order};
+use crate::execute::rows::{
+    LENGTH_STEP, PAGE_BYTES_MAX, RESULT_BYTES_MAX, RowCells, RowLimits, place_in_order, too_long,
+};
 use crate::paging::PagingState;
 use crate::plan::{Binds, Order, Output, PartOf, Select, Selected};
 use crate::system::{PartitionOrder, VirtualRow, partition_key};
@@ -255,7 +257,6 @@ impl<'r> VirtualResult<'r> {
         let mut cells = RowCells::new(self.select, &mut self.writer, self.out, &mut self.json);
         values.iter().for_each(|value| cells.add(value.as_deref()));
         cells.end();
-        self.writer.end_row();
         self.limits.rows -= 1;
         self.limits.page -= 1;
     }
@@ -277,7 +278,7 @@ impl<'r> VirtualResult<'r> {
     /// `last_key` is the last of the partitions that the statement names, if it names any.
     pub(super) fn finish(mut self, call: &Call<'_>, last_key: Option<&[u8]>) -> Result<(), QueryError> {
         if self.is_too_long {
-            return Err(invalid(format!("the result is longer than {RESULT_BYTES_MAX} bytes; ask for it in pages")));
+            return Err(too_long());
         }
         self.end_group();
         if self.select.output.is_one_group() && self.error.is_none() {
