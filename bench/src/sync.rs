@@ -12,8 +12,7 @@ use cql_types::CqlType;
 use mutation::MutationEncoder;
 use runtime::{AlignedBuf, File, OpenOptions, Runtime};
 use schema::{
-    Column, ColumnId, ColumnKind, KeyspaceDef, Order, ReplicationStrategy, Schema, SchemaChange, Table, TableId,
-    TableOptions,
+    Column, ColumnId, ColumnKind, KeyspaceDef, ReplicationStrategy, Schema, SchemaChange, Table, TableId, TableOptions,
 };
 use storage::{Ack, Shard, StorageOptions, Truncations};
 use topology::{Sharder, token_of};
@@ -138,15 +137,10 @@ fn encode(out: &mut Vec<u8>, number: u32) {
 }
 
 fn schema() -> Schema {
-    let column = |id: u16, name: &str, kind: ColumnKind| Column {
-        id: ColumnId(id),
-        name: name.to_owned(),
-        ty: CqlType::Blob,
-        kind,
-        position: 0,
-        order: Order::Asc,
-    };
-    let columns = vec![column(0, "key", ColumnKind::PartitionKey), column(1, "value", ColumnKind::Regular)];
+    let columns = vec![
+        Column::new(ColumnKind::PartitionKey, ColumnId(0), "key", CqlType::Blob),
+        Column::new(ColumnKind::Regular, ColumnId(1), "value", CqlType::Blob),
+    ];
     let keyspace = KeyspaceDef {
         name: "bench".to_owned(),
         replication: Default::default(),

@@ -61,6 +61,23 @@ pub struct Column {
 }
 
 impl Column {
+    /// A column of this kind; of a key, its first, with the smallest values first.
+    pub fn new(kind: ColumnKind, id: ColumnId, name: impl Into<String>, ty: CqlType) -> Self {
+        Column { id, name: name.into(), ty, kind, position: 0, order: Order::Asc }
+    }
+
+    /// The same at this place among the columns of its kind, of a key.
+    #[must_use]
+    pub fn at(self, position: u16) -> Self {
+        Column { position, ..self }
+    }
+
+    /// The same in this order, of a clustering.
+    #[must_use]
+    pub fn ordered(self, order: Order) -> Self {
+        Column { order, ..self }
+    }
+
     /// Whether the column orders rows largest first.
     pub fn is_reversed(&self) -> bool {
         self.order == Order::Desc

@@ -166,14 +166,7 @@ fn a_cursor_goes_back_and_forth() {
 }
 
 fn columns() -> Vec<Column> {
-    let column = |ty, order| Column {
-        id: ColumnId(0),
-        name: String::new(),
-        ty,
-        kind: ColumnKind::Clustering,
-        position: 0,
-        order,
-    };
+    let column = |ty, order| Column::new(ColumnKind::Clustering, ColumnId(0), "", ty).ordered(order);
     vec![column(CqlType::Text, Order::Asc), column(CqlType::Int, Order::Desc)]
 }
 

@@ -116,7 +116,7 @@ fn finds_partitions(file: &[u8], keys: &BTreeSet<(Token, Vec<u8>)>, places: &[Pa
 }
 
 fn column(ty: CqlType, order: Order) -> Column {
-    Column { id: ColumnId(0), name: String::new(), ty, kind: ColumnKind::Clustering, position: 0, order }
+    Column::new(ColumnKind::Clustering, ColumnId(0), "", ty).ordered(order)
 }
 
 fn clustering(pattern: &str, number: u64) -> Vec<u8> {

@@ -10,8 +10,7 @@ use cql_types::CqlType;
 use mutation::{ClusteringRef, LiveRow, MutationEncoder, Position, ReadCommand};
 use runtime::{Options, Runtime};
 use schema::{
-    Column, ColumnId, ColumnKind, KeyspaceDef, Order, ReplicationStrategy, Schema, SchemaChange, Table, TableId,
-    TableOptions,
+    Column, ColumnId, ColumnKind, KeyspaceDef, ReplicationStrategy, Schema, SchemaChange, Table, TableId, TableOptions,
 };
 use storage::{Ack, ApplyError, Flow, ReadEnd, RowSink, Shard, StorageOptions, SyncMode, Truncations};
 use topology::{Sharder, Token, token_of};
@@ -180,16 +179,10 @@ fn encode(number: u64, timestamp: i64, out: &mut Vec<u8>) {
 }
 
 fn schema() -> Schema {
-    let column = |id: u16, name: String, kind: ColumnKind| Column {
-        id: ColumnId(id),
-        name,
-        ty: CqlType::Blob,
-        kind,
-        position: 0,
-        order: Order::Asc,
-    };
-    let mut columns = vec![column(0, "key".to_owned(), ColumnKind::PartitionKey)];
-    columns.extend((1..=COLUMNS).map(|id| column(id, format!("C{}", id - 1), ColumnKind::Regular)));
+    let mut columns = vec![Column::new(ColumnKind::PartitionKey, ColumnId(0), "key", CqlType::Blob)];
+    columns.extend(
+        (1..=COLUMNS).map(|id| Column::new(ColumnKind::Regular, ColumnId(id), format!("C{}", id - 1), CqlType::Blob)),
+    );
     let def = KeyspaceDef {
         name: "ks".to_owned(),
         replication: Default::default(),

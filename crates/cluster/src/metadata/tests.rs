@@ -221,14 +221,7 @@ fn condensing_keeps_the_schema_and_the_last_truncations() {
         TableId([9; 16]),
         "k",
         "t",
-        vec![schema::Column {
-            id: schema::ColumnId(0),
-            name: "k".to_owned(),
-            ty: cql_types::CqlType::Int,
-            kind: schema::ColumnKind::PartitionKey,
-            position: 0,
-            order: schema::Order::Asc,
-        }],
+        vec![schema::Column::new(schema::ColumnKind::PartitionKey, schema::ColumnId(0), "k", cql_types::CqlType::Int)],
         schema::TableOptions::default(),
     );
     let mut records = some_records();

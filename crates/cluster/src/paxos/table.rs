@@ -4,8 +4,7 @@
 use cql_types::CqlType;
 use mutation::{ClusteringRef, Expiry, LiveRow, MutationEncoder};
 use schema::{
-    Column, ColumnId, ColumnKind, KeyspaceDef, Order, ReplicationStrategy, Schema, SchemaChange, Table, TableId,
-    TableOptions,
+    Column, ColumnId, ColumnKind, KeyspaceDef, ReplicationStrategy, Schema, SchemaChange, Table, TableId, TableOptions,
 };
 use stdx::Reader;
 use storage::{Flow, RowSink};
@@ -42,15 +41,13 @@ pub fn with_state_table(schema: &Schema) -> Schema {
 }
 
 fn state_table() -> Table {
-    let column =
-        |id, name: &str, ty, kind| Column { id, name: name.to_owned(), ty, kind, position: 0, order: Order::Asc };
     let columns = vec![
-        column(KEY, "row_key", CqlType::Blob, ColumnKind::PartitionKey),
-        column(CF_ID, "cf_id", CqlType::Uuid, ColumnKind::Clustering),
-        column(PROMISED, "in_progress_ballot", CqlType::Timeuuid, ColumnKind::Regular),
-        column(ACCEPTED, "proposal_ballot", CqlType::Timeuuid, ColumnKind::Regular),
-        column(PROPOSAL, "proposal", CqlType::Blob, ColumnKind::Regular),
-        column(COMMITTED, "most_recent_commit_at", CqlType::Timeuuid, ColumnKind::Regular),
+        Column::new(ColumnKind::PartitionKey, KEY, "row_key", CqlType::Blob),
+        Column::new(ColumnKind::Clustering, CF_ID, "cf_id", CqlType::Uuid),
+        Column::new(ColumnKind::Regular, PROMISED, "in_progress_ballot", CqlType::Timeuuid),
+        Column::new(ColumnKind::Regular, ACCEPTED, "proposal_ballot", CqlType::Timeuuid),
+        Column::new(ColumnKind::Regular, PROPOSAL, "proposal", CqlType::Blob),
+        Column::new(ColumnKind::Regular, COMMITTED, "most_recent_commit_at", CqlType::Timeuuid),
     ];
     // States expire, so there is nothing for a tombstone to hide for longer than they live.
     let options = TableOptions {

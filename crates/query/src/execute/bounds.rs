@@ -113,13 +113,10 @@ mod tests {
     const NO_BINDS: Binds<'static> = Binds { values: &[], generated: &[], long_texts_checked: false };
 
     fn columns(orders: &[bool]) -> Vec<Column> {
-        let column = |(position, is_reversed): (u16, &bool)| Column {
-            id: ColumnId(position),
-            name: format!("c{position}"),
-            ty: CqlType::Tinyint,
-            kind: ColumnKind::Clustering,
-            position,
-            order: if *is_reversed { Order::Desc } else { Order::Asc },
+        let column = |(position, is_reversed): (u16, &bool)| {
+            let order = if *is_reversed { Order::Desc } else { Order::Asc };
+            let name = format!("c{position}");
+            Column::new(ColumnKind::Clustering, ColumnId(position), name, CqlType::Tinyint).at(position).ordered(order)
         };
         (0u16..).zip(orders).map(column).collect()
     }

@@ -223,20 +223,14 @@ mod tests {
     #[test]
     fn a_list_in_one_cell_is_known_with_newer_elements() {
         use cql_types::CqlType;
-        use schema::{Column, ColumnKind, Order, TableOptions};
-        let column = |id, name: &str, ty, kind| Column {
-            id: ColumnId(id),
-            name: name.to_owned(),
-            ty: CqlType::parse(ty).unwrap(),
-            kind,
-            position: 0,
-            order: Order::Asc,
-        };
-        let columns =
-            vec![column(0, "k", "int", ColumnKind::PartitionKey), column(1, "l", "list<int>", ColumnKind::Regular)];
+        use schema::{Column, ColumnKind, TableOptions};
+        let ty = CqlType::parse("list<int>").unwrap();
+        let columns = vec![
+            Column::new(ColumnKind::PartitionKey, ColumnId(0), "k", CqlType::Int),
+            Column::new(ColumnKind::Regular, ColumnId(1), "l", ty.clone()),
+        ];
         let table = Table::new(schema::TableId([0; 16]), "ks", "t", columns, TableOptions::default());
         let one = |number: i32| number.to_be_bytes().to_vec();
-        let ty = CqlType::parse("list<int>").unwrap();
         let whole = cql_types::compose(&ty, &[Some(&one(1)), Some(&one(2))]).unwrap();
         let mut lists = RowLists::default();
         let mut add = |path: &[u8], value: &[u8]| {

@@ -64,9 +64,7 @@ prop_compose! {
         let mut table = Table::new(TableId(id), keyspace, name, listed, options);
         table.next_column_id += skipped_ids;
         for (name, ty, dropped_at_micros) in dropped {
-            let column = Column {
-                id: ColumnId(0), name: name.clone(), ty, kind: ColumnKind::Regular, position: 0, order: Order::Asc,
-            };
+            let column = Column::new(ColumnKind::Regular, ColumnId(0), &name, ty);
             table.dropped.insert(name, DroppedColumn { column, dropped_at_micros });
         }
         table

@@ -2,7 +2,7 @@
 
 use cql_types::CqlType;
 
-use crate::column::{Column, ColumnKind, Order};
+use crate::column::{Column, ColumnKind};
 use crate::ids::{ColumnId, TableId};
 use crate::options::TableOptions;
 use crate::table::Table;
@@ -17,7 +17,7 @@ fn table(columns: &[(char, &str, CqlType)]) -> Table {
         };
         let before = columns[..usize::from(id)].iter().filter(|(other, ..)| kind.is_key() && other == part).count();
         let position = u16::try_from(before).expect("there are few columns");
-        Column { id: ColumnId(id), name: (*name).to_owned(), ty: ty.clone(), kind, position, order: Order::Asc }
+        Column::new(kind, ColumnId(id), *name, ty.clone()).at(position)
     };
     let options = TableOptions { compact_storage: true, ..TableOptions::default() };
     Table::new(TableId([1; 16]), "k", "t", (0..).zip(columns).map(column).collect(), options)

@@ -4,7 +4,7 @@ use cql_syntax::{AlterTable, AlterTableAction, ColumnDefinition};
 use cql_types::CqlType;
 
 use crate::change::SchemaChange;
-use crate::column::{Column, ColumnKind, Order};
+use crate::column::{Column, ColumnKind};
 use crate::error::SchemaError;
 use crate::event::ChangeType;
 use crate::ids::ColumnId;
@@ -108,7 +108,7 @@ fn add(
                 ColumnId(id)
             }
         };
-        columns.push(Column { id, name: name.clone(), ty, kind, position: 0, order: Order::Asc });
+        columns.push(Column::new(kind, id, name, ty));
     }
     let mut altered = rebuilt(table, columns);
     altered.next_column_id = next_column_id;

@@ -172,9 +172,7 @@ fn columns(
     for definition in &statement.columns {
         let ty = types::of_column(keyspace, user_types, None, definition.ty.clone())?;
         let kind = if definition.is_static { ColumnKind::Static } else { ColumnKind::Regular };
-        let column =
-            Column { id: ColumnId(0), name: definition.name.clone(), ty, kind, position: 0, order: Order::Asc };
-        rest.insert(&definition.name, column);
+        rest.insert(&definition.name, Column::new(kind, ColumnId(0), &definition.name, ty));
     }
     let mut columns = Vec::new();
     let parts = [(ColumnKind::PartitionKey, &primary_key.partition), (ColumnKind::Clustering, &primary_key.clustering)];

@@ -3,7 +3,7 @@
 use cql_types::CqlType;
 
 use super::*;
-use crate::column::{Column, ColumnKind, Order};
+use crate::column::{Column, ColumnKind};
 use crate::ids::ColumnId;
 use crate::options::TableOptions;
 use crate::replication::ReplicationStrategy;
@@ -21,14 +21,7 @@ fn keyspace(name: &str) -> SchemaChange {
 }
 
 fn table(keyspace: &str, name: &str, id: u8) -> SchemaChange {
-    let column = Column {
-        id: ColumnId(0),
-        name: "k".to_owned(),
-        ty: CqlType::Int,
-        kind: ColumnKind::PartitionKey,
-        position: 0,
-        order: Order::Asc,
-    };
+    let column = Column::new(ColumnKind::PartitionKey, ColumnId(0), "k", CqlType::Int);
     SchemaChange::PutTable(Box::new(Table::new(
         TableId([id; 16]),
         keyspace,

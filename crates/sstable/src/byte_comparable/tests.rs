@@ -19,14 +19,9 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 fn column(direction: &str, ty: &str) -> Column {
-    Column {
-        id: ColumnId(0),
-        name: "column".to_owned(),
-        ty: CqlType::parse(ty).unwrap_or_else(|error| panic!("{ty}: {error}")),
-        kind: ColumnKind::Clustering,
-        position: 0,
-        order: if direction == "reversed" { Order::Desc } else { Order::Asc },
-    }
+    let ty = CqlType::parse(ty).unwrap_or_else(|error| panic!("{ty}: {error}"));
+    let order = if direction == "reversed" { Order::Desc } else { Order::Asc };
+    Column::new(ColumnKind::Clustering, ColumnId(0), "column", ty).ordered(order)
 }
 
 fn encoded(values: &[Vec<u8>]) -> Vec<u8> {

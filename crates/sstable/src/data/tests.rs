@@ -2,15 +2,14 @@
 
 use cql_types::{CqlType, compose};
 use mutation::{CellRef, ClusteringRef, Deletion, Liveness, RowBuilder, RowRef};
-use schema::{Column, ColumnId, ColumnKind, DroppedColumn, Order, Table, TableId, TableOptions};
+use schema::{Column, ColumnId, ColumnKind, DroppedColumn, Table, TableId, TableOptions};
 
 use super::*;
 use crate::header::{EncodingStats, Header};
 use crate::version::Version;
 
 fn column(id: u16, name: &str, ty: &str, kind: ColumnKind) -> Column {
-    let ty = CqlType::parse(ty).expect("a type");
-    Column { id: ColumnId(id), name: name.to_owned(), ty, kind, position: 0, order: Order::Asc }
+    Column::new(kind, ColumnId(id), name, CqlType::parse(ty).expect("a type"))
 }
 
 fn table(regulars: &[(u16, &str, &str)]) -> Table {

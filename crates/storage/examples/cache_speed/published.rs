@@ -6,8 +6,7 @@ use cql_types::CqlType;
 use mutation::{ClusteringRef, LiveRow, MutationEncoder};
 use runtime::Runtime;
 use schema::{
-    Column, ColumnId, ColumnKind, KeyspaceDef, Order, ReplicationStrategy, Schema, SchemaChange, Table, TableId,
-    TableOptions,
+    Column, ColumnId, ColumnKind, KeyspaceDef, ReplicationStrategy, Schema, SchemaChange, Table, TableId, TableOptions,
 };
 use storage::{Flow, RowSink};
 use topology::{Token, token_of};
@@ -56,16 +55,10 @@ pub fn encode(number: u64, timestamp: i64, out: &mut Vec<u8>) {
 
 /// The table, cached.
 pub fn schema() -> Schema {
-    let column = |id: u16, name: String, kind: ColumnKind| Column {
-        id: ColumnId(id),
-        name,
-        ty: CqlType::Blob,
-        kind,
-        position: 0,
-        order: Order::Asc,
-    };
-    let mut columns = vec![column(0, "key".to_owned(), ColumnKind::PartitionKey)];
-    columns.extend((1..=COLUMNS).map(|id| column(id, format!("C{}", id - 1), ColumnKind::Regular)));
+    let mut columns = vec![Column::new(ColumnKind::PartitionKey, ColumnId(0), "key", CqlType::Blob)];
+    columns.extend(
+        (1..=COLUMNS).map(|id| Column::new(ColumnKind::Regular, ColumnId(id), format!("C{}", id - 1), CqlType::Blob)),
+    );
     let def = KeyspaceDef {
         name: "ks".to_owned(),
         replication: Default::default(),

@@ -5,7 +5,7 @@ mod bodies;
 use std::rc::Rc;
 
 use mutation::ReadCommand;
-use schema::{Column, ColumnId, ColumnKind, Order, Table, TableId, TableOptions};
+use schema::{Column, ColumnId, ColumnKind, Table, TableId, TableOptions};
 use topology::{Token, token_of};
 
 use super::lookup::{Found, Wanted};
@@ -29,15 +29,10 @@ impl Random {
 }
 
 fn table() -> Rc<Table> {
-    let column = |id: u16, name: &str, kind| Column {
-        id: ColumnId(id),
-        name: name.to_owned(),
-        ty: cql_types::CqlType::Blob,
-        kind,
-        position: 0,
-        order: Order::Asc,
-    };
-    let columns = vec![column(0, "key", ColumnKind::PartitionKey), column(1, "value", ColumnKind::Regular)];
+    let columns = vec![
+        Column::new(ColumnKind::PartitionKey, ColumnId(0), "key", cql_types::CqlType::Blob),
+        Column::new(ColumnKind::Regular, ColumnId(1), "value", cql_types::CqlType::Blob),
+    ];
     Rc::new(Table::new(TABLE, "ks", "t", columns, TableOptions::default()))
 }
 

@@ -169,20 +169,12 @@ pub(crate) struct Collected {
 
 /// The table of these tests.
 pub(crate) fn table() -> Table {
-    let column = |id: u16, name: &str, ty, kind, position, order| Column {
-        id: ColumnId(id),
-        name: name.to_owned(),
-        ty,
-        kind,
-        position,
-        order,
-    };
     let set = CqlType::Set { element: Box::new(CqlType::Blob), frozen: false };
     let columns = vec![
-        column(100, "k", CqlType::Blob, ColumnKind::PartitionKey, 0, Order::Asc),
-        column(101, "c", CqlType::Int, ColumnKind::Clustering, 0, Order::Asc),
-        column(102, "d", CqlType::Int, ColumnKind::Clustering, 1, Order::Desc),
-        column(ELEMENTS.0, "e", set, ColumnKind::Regular, 0, Order::Asc),
+        Column::new(ColumnKind::PartitionKey, ColumnId(100), "k", CqlType::Blob),
+        Column::new(ColumnKind::Clustering, ColumnId(101), "c", CqlType::Int),
+        Column::new(ColumnKind::Clustering, ColumnId(102), "d", CqlType::Int).at(1).ordered(Order::Desc),
+        Column::new(ColumnKind::Regular, ELEMENTS, "e", set),
     ];
     Table::new(TABLE, "ks", "t", columns, TableOptions::default())
 }

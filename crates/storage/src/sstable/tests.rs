@@ -108,25 +108,18 @@ pub(super) const OTHER: ColumnId = ColumnId(12);
 
 /// A table with clustering columns of these types and directions; if there is more than one, with a static column.
 pub(super) fn table(clustering: &[(&str, Order)], compression: &[(&str, &str)]) -> Rc<Table> {
-    let column = |id: u16, name: &str, ty: &str, kind, position, order| Column {
-        id: ColumnId(id),
-        name: name.to_owned(),
-        ty: CqlType::parse(ty).expect("a type"),
-        kind,
-        position,
-        order,
-    };
     let mut columns = vec![
-        column(0, "key", "blob", ColumnKind::PartitionKey, 0, Order::Asc),
-        column(VALUE.0, "value", "blob", ColumnKind::Regular, 0, Order::Asc),
-        column(OTHER.0, "other", "int", ColumnKind::Regular, 0, Order::Asc),
+        Column::new(ColumnKind::PartitionKey, ColumnId(0), "key", CqlType::Blob),
+        Column::new(ColumnKind::Regular, VALUE, "value", CqlType::Blob),
+        Column::new(ColumnKind::Regular, OTHER, "other", CqlType::Int),
     ];
     for (position, (ty, order)) in (0u16..).zip(clustering) {
-        let name = format!("c{position}");
-        columns.push(column(1 + position, &name, ty, ColumnKind::Clustering, position, *order));
+        let (id, ty) = (ColumnId(1 + position), CqlType::parse(ty).expect("a type"));
+        let column = Column::new(ColumnKind::Clustering, id, format!("c{position}"), ty);
+        columns.push(column.at(position).ordered(*order));
     }
     if clustering.len() > 1 {
-        columns.push(column(STATIC.0, "shared", "text", ColumnKind::Static, 0, Order::Asc));
+        columns.push(Column::new(ColumnKind::Static, STATIC, "shared", CqlType::Text));
     }
     let compression = compression.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     Rc::new(Table::new(TABLE, "ks", "t", columns, TableOptions { compression, ..TableOptions::default() }))

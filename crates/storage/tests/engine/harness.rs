@@ -11,8 +11,7 @@ use cql_types::CqlType;
 use mutation::{ClusteringRef, LiveRow, MutationEncoder, Position, ReadCommand};
 use runtime::{Options, Runtime};
 use schema::{
-    Column, ColumnId, ColumnKind, KeyspaceDef, Order, ReplicationStrategy, Schema, SchemaChange, Table, TableId,
-    TableOptions,
+    Column, ColumnId, ColumnKind, KeyspaceDef, ReplicationStrategy, Schema, SchemaChange, Table, TableId, TableOptions,
 };
 use storage::reader::ReadDone;
 use storage::{Ack, ApplyError, Flow, OpenError, ReadEnd, RowSink, Shard, StorageOptions, SyncMode, Truncations};
@@ -71,24 +70,18 @@ impl Drop for Folder {
 }
 
 fn table(id: TableId, name: &str) -> Table {
-    let column = |id: u16, name: &str, kind: ColumnKind| Column {
-        id: ColumnId(id),
-        name: name.to_owned(),
-        ty: CqlType::Blob,
-        kind,
-        position: 0,
-        order: Order::Asc,
-    };
-    let of = |ty: CqlType, column: Column| Column { ty, ..column };
     let columns = match id {
         COUNTERS => vec![
-            column(0, "key", ColumnKind::PartitionKey),
-            of(CqlType::Counter, column(1, "n", ColumnKind::Regular)),
-            of(CqlType::Counter, column(2, "m", ColumnKind::Regular)),
-            of(CqlType::Counter, column(3, "total", ColumnKind::Static)),
-            of(CqlType::Int, column(4, "c", ColumnKind::Clustering)),
+            Column::new(ColumnKind::PartitionKey, ColumnId(0), "key", CqlType::Blob),
+            Column::new(ColumnKind::Regular, ColumnId(1), "n", CqlType::Counter),
+            Column::new(ColumnKind::Regular, ColumnId(2), "m", CqlType::Counter),
+            Column::new(ColumnKind::Static, ColumnId(3), "total", CqlType::Counter),
+            Column::new(ColumnKind::Clustering, ColumnId(4), "c", CqlType::Int),
         ],
-        _ => vec![column(0, "key", ColumnKind::PartitionKey), column(1, "value", ColumnKind::Regular)],
+        _ => vec![
+            Column::new(ColumnKind::PartitionKey, ColumnId(0), "key", CqlType::Blob),
+            Column::new(ColumnKind::Regular, ColumnId(1), "value", CqlType::Blob),
+        ],
     };
     Table::new(id, "ks", name, columns, TableOptions::default())
 }

@@ -2,7 +2,7 @@
 
 use cql_types::CqlType;
 use mutation::MutationEncoder;
-use schema::{Column, ColumnId, ColumnKind, Order, Schema, SchemaChange, Table, TableId, TableOptions};
+use schema::{Column, ColumnId, ColumnKind, Schema, SchemaChange, Table, TableId, TableOptions};
 use storage::{ApplyError, Shard};
 use topology::token_of;
 
@@ -17,10 +17,7 @@ const LIST: ColumnId = ColumnId(4);
 
 /// The usual tables, and one whose values have lengths and paths.
 fn schema() -> Schema {
-    let column = |id, name: &str, ty: &str, kind| {
-        let ty = CqlType::parse(ty).expect(ty);
-        Column { id, name: name.to_owned(), ty, kind, position: 0, order: Order::Asc }
-    };
+    let column = |id, name, ty: &str, kind| Column::new(kind, id, name, CqlType::parse(ty).expect(ty));
     let columns = vec![
         column(ColumnId(0), "key", "blob", ColumnKind::PartitionKey),
         column(CLUSTERING, "c", "int", ColumnKind::Clustering),

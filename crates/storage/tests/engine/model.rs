@@ -9,8 +9,7 @@ use cql_types::CqlType;
 use mutation::{Bound, ClusteringBound, ClusteringRef, Deletion, Expiry, LiveRow, MutationEncoder, ReadCommand, Slice};
 use runtime::{Options, Runtime};
 use schema::{
-    Column, ColumnId, ColumnKind, KeyspaceDef, Order, ReplicationStrategy, Schema, SchemaChange, Table, TableId,
-    TableOptions,
+    Column, ColumnId, ColumnKind, KeyspaceDef, ReplicationStrategy, Schema, SchemaChange, Table, TableId, TableOptions,
 };
 use storage::reader::ReadDone;
 use storage::{Ack, ApplyError, Flow, Garbage, ReplayPosition, RowSink, Shard, StorageOptions, Truncations};
@@ -138,19 +137,11 @@ fn compaction(seed: u64) -> BTreeMap<String, String> {
 }
 
 fn schema(seed: u64, tombstones: Tombstones) -> Schema {
-    let column = |id: u16, name: &str, ty: CqlType, kind: ColumnKind| Column {
-        id: ColumnId(id),
-        name: name.to_owned(),
-        ty,
-        kind,
-        position: 0,
-        order: Order::Asc,
-    };
     let columns = vec![
-        column(0, "key", CqlType::Blob, ColumnKind::PartitionKey),
-        column(1, "row", CqlType::Int, ColumnKind::Clustering),
-        column(STATIC.0, "shared", CqlType::Blob, ColumnKind::Static),
-        column(VALUE.0, "value", CqlType::Blob, ColumnKind::Regular),
+        Column::new(ColumnKind::PartitionKey, ColumnId(0), "key", CqlType::Blob),
+        Column::new(ColumnKind::Clustering, ColumnId(1), "row", CqlType::Int),
+        Column::new(ColumnKind::Static, STATIC, "shared", CqlType::Blob),
+        Column::new(ColumnKind::Regular, VALUE, "value", CqlType::Blob),
     ];
     let keyspace = KeyspaceDef {
         name: "model".to_owned(),

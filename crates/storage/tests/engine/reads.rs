@@ -40,25 +40,17 @@ fn tables() -> Schema {
         strategy: ReplicationStrategy::Simple { replication_factor: 1 },
         durable_writes: true,
     };
-    let column = |id: ColumnId, name: &str, ty: CqlType, kind, position, order| Column {
-        id,
-        name: name.to_owned(),
-        ty,
-        kind,
-        position,
-        order,
-    };
-    let key = || column(ColumnId(0), "k", CqlType::Blob, ColumnKind::PartitionKey, 0, Order::Asc);
-    let value = |id: ColumnId, name: &str| column(id, name, CqlType::Blob, ColumnKind::Regular, 0, Order::Asc);
+    let key = || Column::new(ColumnKind::PartitionKey, ColumnId(0), "k", CqlType::Blob);
+    let value = |id: ColumnId, name: &str| Column::new(ColumnKind::Regular, id, name, CqlType::Blob);
     let set = CqlType::Set { element: Box::new(CqlType::Int), frozen: false };
-    let elements = || column(ELEMENTS, "e", set.clone(), ColumnKind::Regular, 0, Order::Asc);
+    let elements = || Column::new(ColumnKind::Regular, ELEMENTS, "e", set.clone());
     let mut changes = vec![SchemaChange::PutKeyspace(def)];
     for (id, name) in [(FLUSHED, "flushed"), (IN_MEMORY, "in_memory")] {
         let columns = vec![
             key(),
-            column(ColumnId(1), "c", CqlType::Int, ColumnKind::Clustering, 0, Order::Asc),
-            column(ColumnId(2), "d", CqlType::Int, ColumnKind::Clustering, 1, Order::Desc),
-            column(STATIC, "s", CqlType::Blob, ColumnKind::Static, 0, Order::Asc),
+            Column::new(ColumnKind::Clustering, ColumnId(1), "c", CqlType::Int),
+            Column::new(ColumnKind::Clustering, ColumnId(2), "d", CqlType::Int).at(1).ordered(Order::Desc),
+            Column::new(ColumnKind::Static, STATIC, "s", CqlType::Blob),
             value(VALUES[0], "v"),
             value(VALUES[1], "w"),
             elements(),

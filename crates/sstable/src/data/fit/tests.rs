@@ -1,7 +1,7 @@
 //! What is refused, kind by kind. That what is let through can be written and read is a law of `tests/data_laws.rs`.
 
 use mutation::RowBuilder;
-use schema::{Column, Order, TableId, TableOptions};
+use schema::{Column, TableId, TableOptions};
 
 use super::*;
 
@@ -20,13 +20,9 @@ fn fit(clustering: &[&str]) -> Fit {
     let regular = TYPES.iter().map(|text| (ColumnKind::Regular, *text));
     let clustering = clustering.iter().map(|text| (ColumnKind::Clustering, *text));
     let key = [(ColumnKind::PartitionKey, "blob")];
-    let columns = (0..).zip(regular.chain(clustering).chain(key)).map(|(id, (kind, text))| Column {
-        id: ColumnId(id),
-        name: format!("c{id}"),
-        ty: ty(text),
-        kind,
-        position: if kind == ColumnKind::Clustering { id - TYPES.len() as u16 } else { 0 },
-        order: Order::Asc,
+    let columns = (0..).zip(regular.chain(clustering).chain(key)).map(|(id, (kind, text))| {
+        let position = if kind == ColumnKind::Clustering { id - TYPES.len() as u16 } else { 0 };
+        Column::new(kind, ColumnId(id), format!("c{id}"), ty(text)).at(position)
     });
     Fit::of(&Table::new(TableId([1; 16]), "ks", "t", columns.collect(), TableOptions::default()))
 }

@@ -17,18 +17,10 @@ use crate::memtable::{ChunkPool, Memtable, Scratch};
 use crate::sink::ReadEnd;
 
 fn table() -> Rc<Table> {
-    let column = |id, name: &str, ty, kind, position, order| Column {
-        id: ColumnId(id),
-        name: name.to_owned(),
-        ty,
-        kind,
-        position,
-        order,
-    };
     let columns = vec![
-        column(100, "k", CqlType::Blob, ColumnKind::PartitionKey, 0, Order::Asc),
-        column(101, "c", CqlType::Int, ColumnKind::Clustering, 0, Order::Asc),
-        column(102, "d", CqlType::Int, ColumnKind::Clustering, 1, Order::Desc),
+        Column::new(ColumnKind::PartitionKey, ColumnId(100), "k", CqlType::Blob),
+        Column::new(ColumnKind::Clustering, ColumnId(101), "c", CqlType::Int),
+        Column::new(ColumnKind::Clustering, ColumnId(102), "d", CqlType::Int).at(1).ordered(Order::Desc),
     ];
     Rc::new(Table::new(TABLE, "ks", "t", columns, TableOptions::default()))
 }

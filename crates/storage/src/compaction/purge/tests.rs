@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cql_types::CqlType;
 use mutation::{Expiry, Liveness};
-use schema::{Column, ColumnKind, DroppedColumn, Order, TableId, TableOptions};
+use schema::{Column, ColumnKind, DroppedColumn, TableId, TableOptions};
 
 use super::*;
 
@@ -13,7 +13,7 @@ const BEFORE: u32 = 9_000;
 const VALUE: ColumnId = ColumnId(2);
 
 fn column(id: u16, name: &str, kind: ColumnKind) -> Column {
-    Column { id: ColumnId(id), name: name.to_owned(), ty: CqlType::Int, kind, position: 0, order: Order::Asc }
+    Column::new(kind, ColumnId(id), name, CqlType::Int)
 }
 
 fn table() -> Table {

@@ -22,7 +22,7 @@ use std::task::{Context, Poll, Waker};
 
 use cql_types::CqlType;
 use mutation::{CellRef, ClusteringRef, LiveRow, Liveness, RowBuilder};
-use schema::{Column, ColumnId, ColumnKind, Order, TableId, TableOptions};
+use schema::{Column, ColumnId, ColumnKind, TableId, TableOptions};
 
 use super::*;
 use crate::reader::{DataPageLimits, DataPageWriter, Page};
@@ -33,13 +33,11 @@ const VALUE: ColumnId = ColumnId(3);
 const ENDLESS: DataPageLimits = DataPageLimits { items: u32::MAX, bytes: u32::MAX };
 
 fn table() -> Table {
-    let column =
-        |id, name: &str, ty, kind| Column { id, name: name.to_owned(), ty, kind, position: 0, order: Order::Asc };
     let columns = vec![
-        column(ColumnId(0), "k", CqlType::Int, ColumnKind::PartitionKey),
-        column(ColumnId(1), "c", CqlType::Int, ColumnKind::Clustering),
-        column(STATIC, "s", CqlType::Text, ColumnKind::Static),
-        column(VALUE, "v", CqlType::Text, ColumnKind::Regular),
+        Column::new(ColumnKind::PartitionKey, ColumnId(0), "k", CqlType::Int),
+        Column::new(ColumnKind::Clustering, ColumnId(1), "c", CqlType::Int),
+        Column::new(ColumnKind::Static, STATIC, "s", CqlType::Text),
+        Column::new(ColumnKind::Regular, VALUE, "v", CqlType::Text),
     ];
     Table::new(TableId([1; 16]), "ks", "t", columns, TableOptions::default())
 }

@@ -60,21 +60,13 @@ impl Other {
 }
 
 fn schema(state: Other) -> Schema {
-    let column = |id: ColumnId, name: &str, ty: CqlType, kind, position, order| Column {
-        id,
-        name: name.to_owned(),
-        ty,
-        kind,
-        position,
-        order,
-    };
-    let other = column(OTHER_VALUE, "other", CqlType::Blob, ColumnKind::Regular, 0, Order::Asc);
+    let other = Column::new(ColumnKind::Regular, OTHER_VALUE, "other", CqlType::Blob);
     let mut columns = vec![
-        column(ColumnId(0), "key", CqlType::Blob, ColumnKind::PartitionKey, 0, Order::Asc),
-        column(ColumnId(1), "a", CqlType::Int, ColumnKind::Clustering, 0, Order::Asc),
-        column(ColumnId(2), "b", CqlType::Int, ColumnKind::Clustering, 1, Order::Desc),
-        column(STATIC, "shared", CqlType::Blob, ColumnKind::Static, 0, Order::Asc),
-        column(VALUE, "value", CqlType::Blob, ColumnKind::Regular, 0, Order::Asc),
+        Column::new(ColumnKind::PartitionKey, ColumnId(0), "key", CqlType::Blob),
+        Column::new(ColumnKind::Clustering, ColumnId(1), "a", CqlType::Int),
+        Column::new(ColumnKind::Clustering, ColumnId(2), "b", CqlType::Int).at(1).ordered(Order::Desc),
+        Column::new(ColumnKind::Static, STATIC, "shared", CqlType::Blob),
+        Column::new(ColumnKind::Regular, VALUE, "value", CqlType::Blob),
     ];
     if !matches!(state, Other::Dropped(_)) {
         columns.push(other.clone());

@@ -21,21 +21,13 @@ const ONE: ColumnId = ColumnId(4);
 const TWO: ColumnId = ColumnId(5);
 
 fn schema(seed: u64) -> Schema {
-    let column = |id: u16, name: &str, ty: CqlType, kind: ColumnKind, position: u16, order: Order| Column {
-        id: ColumnId(id),
-        name: name.to_owned(),
-        ty,
-        kind,
-        position,
-        order,
-    };
     let columns = vec![
-        column(0, "key", CqlType::Int, ColumnKind::PartitionKey, 0, Order::Asc),
-        column(1, "word", CqlType::Text, ColumnKind::Clustering, 0, Order::Asc),
-        column(2, "number", CqlType::Int, ColumnKind::Clustering, 1, Order::Desc),
-        column(SHARED.0, "shared", CqlType::Text, ColumnKind::Static, 0, Order::Asc),
-        column(ONE.0, "one", CqlType::Text, ColumnKind::Regular, 0, Order::Asc),
-        column(TWO.0, "two", CqlType::Text, ColumnKind::Regular, 0, Order::Asc),
+        Column::new(ColumnKind::PartitionKey, ColumnId(0), "key", CqlType::Int),
+        Column::new(ColumnKind::Clustering, ColumnId(1), "word", CqlType::Text),
+        Column::new(ColumnKind::Clustering, ColumnId(2), "number", CqlType::Int).at(1).ordered(Order::Desc),
+        Column::new(ColumnKind::Static, SHARED, "shared", CqlType::Text),
+        Column::new(ColumnKind::Regular, ONE, "one", CqlType::Text),
+        Column::new(ColumnKind::Regular, TWO, "two", CqlType::Text),
     ];
     let keyspace = KeyspaceDef {
         name: "same".to_owned(),
