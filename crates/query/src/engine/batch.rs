@@ -19,6 +19,7 @@ use crate::error::{QueryError, invalid, level};
 use crate::execute::bind::{check_count_in_batch, generate, replaced, with_ordered, with_replaced, with_values};
 use crate::execute::key::single_key;
 use crate::execute::modify::{WriteTime, using_timestamp};
+use crate::guardrails::Watch;
 use crate::plan::{Action, BatchPlan, Binds, Modification, check_counters};
 use crate::prepared::Prepared;
 use crate::trace::Trace;
@@ -149,7 +150,7 @@ impl Engine {
             let binds = Binds { values: &values, generated: &generated, long_texts_checked: true };
             self.guard_modification(&mut watch, modification, &binds)?;
             let time = statement_time(modification, &binds, time)?;
-            required = self.plan_mutations(modification, &binds, time, level, &mut planned).await?;
+            required = self.plan_mutations(modification, &binds, time, level, &mut watch, &mut planned).await?;
         }
         let step = |activity: &str| trace.iter().for_each(|trace| trace.step(activity.to_owned()));
         step("The batch's statements are planned");
@@ -200,6 +201,7 @@ impl Engine {
         batch: &BatchPlan,
         binds: &Binds<'_>,
         call: &Call<'_>,
+        watch: &mut Watch<'_>,
     ) -> Result<Vec<String>, QueryError> {
         let level = level(call.params.consistency);
         let time = self.write_time(batch.timestamp.as_ref(), binds, call.params)?;
@@ -207,7 +209,7 @@ impl Engine {
         let mut required = 1;
         for modification in &batch.modifications {
             let time = statement_time(modification, binds, time)?;
-            required = self.plan_mutations(modification, binds, time, level, &mut planned).await?;
+            required = self.plan_mutations(modification, binds, time, level, watch, &mut planned).await?;
         }
         let warnings = self.guard_batch(&planned, batch.is_logged).await?;
         match batch.has_counters {

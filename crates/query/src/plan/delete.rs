@@ -3,6 +3,7 @@
 use cql_syntax::{Delete, Deletion};
 use schema::{ColumnKind, Table};
 
+use super::modification::sort_by_column;
 use super::planner::{PlanContext, using, writable_table};
 use super::restrictions::{Restrictions, StatementKind};
 use super::terms::{Markers, undefined_column};
@@ -65,8 +66,8 @@ fn columns(
         let list = if column.kind == ColumnKind::Static { &mut statics } else { &mut regulars };
         list.push(change);
     }
-    statics.sort_by_key(|assignment| assignment.column);
-    regulars.sort_by_key(|assignment| assignment.column);
+    sort_by_column(&mut statics);
+    sort_by_column(&mut regulars);
     Ok((statics, regulars))
 }
 
