@@ -80,7 +80,7 @@ fn target(
     // Without columns it is the row that goes.
     let deletes_rows = !regulars.is_empty() || statics.is_empty();
     if Modification::is_about_statics(table, !statics.is_empty(), deletes_rows, conditions) {
-        restrictions.check_no_clustering(StatementKind::Delete)?;
+        restrictions.check_no_clustering(StatementKind::Delete, table)?;
         return Ok(Target::StaticRow);
     }
     if !restrictions.has_clustering() && regulars.is_empty() {

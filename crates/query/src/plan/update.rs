@@ -43,7 +43,7 @@ pub(super) fn plan(
     let (has_statics, has_regulars) = (!statics.is_empty(), !regulars.is_empty());
     let target = match Modification::is_about_statics(table, has_statics, has_regulars, conditions.as_deref()) {
         true => {
-            restrictions.check_no_clustering(StatementKind::Update)?;
+            restrictions.check_no_clustering(StatementKind::Update, table)?;
             Target::StaticRow
         }
         false => Target::Rows(restrictions.whole_clustering(table, StatementKind::Update)?),
