@@ -3,7 +3,6 @@
 
 use cluster::coordinator::{Attempt, Failure, ReplicaError, ReplicaPlan, SerialPlace, Unavailable};
 use cql_protocol::request::{Batch, BatchQuery};
-use cql_protocol::response::insert_warnings;
 use cql_protocol::{Consistency, FrameHeader, QueryParams, Value, WriteType};
 use schema::{ReplicationStrategy, replication::STRATEGY_PACKAGE};
 use storage::{LogSequence, ReadEnd};
@@ -131,11 +130,11 @@ impl Engine {
         header: &FrameHeader,
         batch: &Batch<'_>,
         keyspace: Option<&str>,
+        watch: &mut Watch<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), QueryError> {
         let runtime = &self.inner.runtime;
-        let mut watch = self.watch();
-        guard_write_levels(&mut watch, &batch.params)?;
+        guard_write_levels(watch, &batch.params)?;
         let mut statements = Vec::with_capacity(batch.len());
         for statement in batch.statements() {
             let prepared = match statement.query {
@@ -165,17 +164,12 @@ impl Engine {
         let mut request = Request::new(&first.table, true);
         for ((modification, values), generated) in modifications.iter().zip(&values).zip(&generated) {
             let binds = Binds { values, generated, long_texts_checked: true };
-            self.guard_modification(&mut watch, modification, &binds)?;
+            self.guard_modification(watch, modification, &binds)?;
             request.add(modification, binds)?;
             runtime.maybe_yield().await;
         }
         let reply = ReplyTo::new(header, &batch.params, None);
-        let start = out.len();
-        match self.run_conditional(first, &request, &batch.params, reply, &mut watch, out).await {
-            Ok(()) => insert_warnings(out, start, &watch.into_warnings()),
-            Err(error) => return Err(error.with_warnings(watch.into_warnings())),
-        }
-        Ok(())
+        self.run_conditional(first, &request, &batch.params, reply, watch, out).await
     }
 
     async fn run_conditional(

@@ -87,6 +87,11 @@ impl<'g> Watch<'g> {
         }
     }
 
+    /// Forgets what was found: the statement is looked at from its beginning.
+    pub(crate) fn begin_again(&mut self) {
+        self.warnings.clear();
+    }
+
     /// Whether there is anything to warn of so far.
     pub(crate) fn is_warning(&self) -> bool {
         !self.warnings.is_empty()

@@ -1,6 +1,7 @@
 //! Guardrails on values: what Cassandra 5.0.6, asked by a user who is no superuser, said of each statement under the same thresholds.
 
 use cql_protocol::Value;
+use cql_protocol::request::{BatchKind, BatchQuery};
 use query::{Guardrails, Threshold};
 
 use crate::guardrails::said;
@@ -229,6 +230,20 @@ fn batches_conditions_and_prepared_statements() {
         assert_eq!(ask("short").await, [""; 0]);
         assert_eq!(ask(WARNED).await, all_words(&["v value 17"]));
         assert_eq!(ask(REFUSED).await, all_words(&["!v value 33"]));
+
+        // The same in a batch message, of which the second statement is wrong or conditional.
+        let timed = client.prepare("INSERT INTO ks.t (k, c, v) VALUES ('z', 'd', ?) USING TTL ?").await;
+        let conditional = client.prepare("UPDATE ks.t SET v = ? WHERE k = 'a' AND c = ? IF v = 'short'").await;
+        let (a, b, long) = (Value::Bytes(b"a"), Value::Bytes(b"b"), Value::Bytes(WARNED.as_bytes()));
+        let batch = async |second: &[u8], values: [Value<'_>; 2]| {
+            let statements =
+                [(BatchQuery::Prepared(&insert.id), &[a, b, long][..]), (BatchQuery::Prepared(second), &values[..])];
+            said(&client.batch(BatchKind::Logged, &statements).await)
+        };
+        assert_eq!(batch(&timed.id, [long, Value::Bytes(&(-3i32).to_be_bytes())]).await, expected);
+        assert_eq!(ask("short").await, [""; 0]);
+        assert_eq!(batch(&conditional.id, [long, b]).await, all_words(&["v value 17", "v value 17"]));
+        assert_eq!(batch(&conditional.id, [long, b]).await, [""; 0], "what does not hold writes nothing");
     });
 }
 
