@@ -133,6 +133,12 @@ impl<'a> MutationRef<'a> {
         self.item_count
     }
 
+    /// Whether it says nothing: it deletes no partition and has no items.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.partition_deletion.is_none() && self.items.is_empty()
+    }
+
     /// The rows and range tombstones as they were written.
     #[inline]
     pub fn items(&self) -> Items<'a> {

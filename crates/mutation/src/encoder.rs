@@ -34,8 +34,17 @@ pub struct MutationEncoder<'o> {
     out: &'o mut Vec<u8>,
     start: usize,
     has_items: bool,
-    /// Where the open row's length goes, and the row.
-    open: Option<(usize, RowBuilder)>,
+    open: Option<OpenRow>,
+}
+
+/// The row that is being written.
+#[derive(Debug)]
+struct OpenRow {
+    /// Where its item begins.
+    item_at: usize,
+    /// Where its length goes.
+    length_at: usize,
+    row: RowBuilder,
 }
 
 impl<'o> MutationEncoder<'o> {
@@ -61,16 +70,18 @@ impl<'o> MutationEncoder<'o> {
     /// Begins the partition's static row.
     pub fn static_row(&mut self) -> RowEncoder<'_, 'o> {
         self.close_row();
+        let item_at = self.out.len();
         self.out.push(item_kind::STATIC_ROW);
-        self.open_row()
+        self.open_row(item_at)
     }
 
     /// Begins the row with this clustering: the values of all clustering columns, none in a table without.
     pub fn row<'c>(&mut self, clustering: impl IntoIterator<Item = &'c [u8]>) -> RowEncoder<'_, 'o> {
         self.close_row();
+        let item_at = self.out.len();
         self.out.push(item_kind::ROW);
         clustering::encode(clustering, self.out);
-        self.open_row()
+        self.open_row(item_at)
     }
 
     /// Adds a row as a blob.
@@ -116,26 +127,30 @@ impl<'o> MutationEncoder<'o> {
         self.out.len() - self.start
     }
 
-    fn open_row(&mut self) -> RowEncoder<'_, 'o> {
+    fn open_row(&mut self, item_at: usize) -> RowEncoder<'_, 'o> {
         self.has_items = true;
         let length_at = self.out.len();
         self.out.extend_from_slice(&[0; 4]);
-        self.open = Some((length_at, RowBuilder::begin(self.out)));
+        self.open = Some(OpenRow { item_at, length_at, row: RowBuilder::begin(self.out) });
         RowEncoder { mutation: self }
     }
 
+    /// Completes the open row. One that says nothing is not written: it would tell no more than how its key was spelled.
     fn close_row(&mut self) {
-        if let Some((length_at, row)) = self.open.take() {
-            row.finish(self.out);
-            let length = self.out.len() - length_at - 4;
-            let length = u32::try_from(length).expect("a row is smaller than a request, which is below 4 GiB");
-            self.out[length_at..length_at + 4].copy_from_slice(&length.to_be_bytes());
+        let Some(OpenRow { item_at, length_at, row }) = self.open.take() else { return };
+        if row.is_empty() {
+            self.out.truncate(item_at);
+            return;
         }
+        row.finish(self.out);
+        let length = self.out.len() - length_at - 4;
+        let length = u32::try_from(length).expect("a row is smaller than a request, which is below 4 GiB");
+        self.out[length_at..length_at + 4].copy_from_slice(&length.to_be_bytes());
     }
 }
 
 /// Writes one row of a mutation. Liveness and deletion come first, then cells, best in the order of their columns. The
-/// row is complete when the next one begins or the mutation is finished.
+/// row is complete when the next one begins or the mutation is finished, and left out if nothing was said of it.
 #[derive(Debug)]
 pub struct RowEncoder<'m, 'o> {
     mutation: &'m mut MutationEncoder<'o>,
@@ -144,8 +159,8 @@ pub struct RowEncoder<'m, 'o> {
 impl RowEncoder<'_, '_> {
     #[inline]
     fn row(&mut self) -> (&mut RowBuilder, &mut Vec<u8>) {
-        let (_, row) = self.mutation.open.as_mut().expect("a row's encoder exists while the row is open");
-        (row, self.mutation.out)
+        let open = self.mutation.open.as_mut().expect("a row's encoder exists while the row is open");
+        (&mut open.row, self.mutation.out)
     }
 
     /// The row is inserted: it lives without any cell.

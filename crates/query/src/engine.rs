@@ -13,6 +13,7 @@ mod ddl;
 mod facts;
 mod guarded;
 mod guarded_ddl;
+mod guarded_values;
 mod long;
 mod now;
 mod prepare;
@@ -95,6 +96,8 @@ struct Inner {
     /// Whether the guardrails have each read looked at, and each write.
     guards_reads: bool,
     guards_writes: bool,
+    /// Whether the values that a write sets are looked at too.
+    guards_values: bool,
     watch_log: WatchLog,
 }
 
@@ -167,6 +170,7 @@ impl Engine {
                 traces: RefCell::default(),
                 guards_reads: guardrails.guards_reads(),
                 guards_writes: guardrails.guards_writes(),
+                guards_values: guardrails.guards_values(),
                 guardrails,
                 watch_log: WatchLog::default(),
                 result_bytes_max: options.result_bytes_max,

@@ -201,6 +201,26 @@ impl QueryError {
         }
     }
 
+    /// The same with warnings before others.
+    pub(crate) fn with_warnings(self, mut before: Vec<String>) -> QueryError {
+        if before.is_empty() {
+            return self;
+        }
+        match self {
+            QueryError::Guardrail { message, warnings } => {
+                before.extend(warnings);
+                QueryError::Guardrail { message, warnings: before }
+            }
+            QueryError::Warned { error, warnings } => {
+                before.extend(warnings);
+                QueryError::Warned { error, warnings: before }
+            }
+            // Whoever runs it for this shard finds them again.
+            QueryError::OfShard { .. } => self,
+            other => QueryError::Warned { error: Box::new(other), warnings: before },
+        }
+    }
+
     /// The same with a warning before others, if a SELECT came as far as its rows: what is refused before that has none.
     pub(crate) fn with_warning(self, warning: Option<&'static str>) -> QueryError {
         let Some(warning) = warning else { return self };

@@ -28,7 +28,7 @@ pub use error::SchemaError;
 pub use event::{ChangeTarget, ChangeType, SchemaEvent};
 pub use ids::{ColumnId, TableId};
 pub use keyspace::{Keyspace, KeyspaceDef};
-pub use options::TableOptions;
+pub use options::{TableOptions, compaction_strategy};
 pub use plan::{DdlContext, DdlPlan, is_ddl, plan_ddl};
 pub use replication::ReplicationStrategy;
 pub use snapshot::Schema;

@@ -67,6 +67,11 @@ impl Replication {
         self.map.replicas(token)
     }
 
+    /// Whether rows have more than one replica, by the strategy: nodes that it would need may be missing.
+    pub fn is_of_several(&self) -> bool {
+        !matches!(self.required(ConsistencyLevel::All), Required::Total(0 | 1))
+    }
+
     /// Whose answers count at `level`, and how many are needed.
     pub(super) fn required(&self, level: ConsistencyLevel) -> &Required {
         // The enum's order is that of the table; the test below holds them together.

@@ -54,7 +54,13 @@ fn odd_ends(rails: &mut Guardrails) -> [(&'static str, &mut Option<i64>); 3] {
 fn threshold_of(place: &Place<'_>, key: &str, unit: ThresholdUnit, value: &Node) -> Result<Option<i64>, ConfigError> {
     let whole = |number: u64| Some(i64::try_from(number).unwrap_or(i64::MAX));
     match unit {
-        ThresholdUnit::Bytes => Ok(whole(place.size(value)?)),
+        ThresholdUnit::BatchBytes => Ok(whole(place.size(value)?)),
+        ThresholdUnit::Bytes => match place.size(value)? {
+            0 => Err(place.wrong(format!(
+                "Invalid value for {key}: 0 is not allowed; if attempting to disable use an empty value"
+            ))),
+            bytes => Ok(whole(bytes)),
+        },
         ThresholdUnit::Micros => Ok(whole(u64::try_from(place.duration(value)?.as_micros()).unwrap_or(u64::MAX))),
         ThresholdUnit::Count | ThresholdUnit::CountAtLeast => match i64::from(place.number::<i32>(value)?) {
             -1 => Ok(None),
@@ -84,8 +90,8 @@ pub(super) fn check(rails: &mut Guardrails) -> Result<(), ConfigError> {
     for (name, unit, threshold) in rails.thresholds() {
         let Threshold { warn: Some(warn), fail: Some(fail) } = *threshold else { continue };
         let (is_wrong, order) = match unit {
-            ThresholdUnit::Bytes => (false, ""),
-            ThresholdUnit::Count | ThresholdUnit::Micros => (fail < warn, "lower"),
+            ThresholdUnit::BatchBytes => (false, ""),
+            ThresholdUnit::Bytes | ThresholdUnit::Count | ThresholdUnit::Micros => (fail < warn, "lower"),
             ThresholdUnit::CountAtLeast => (fail > warn, "greater"),
         };
         if is_wrong {
@@ -126,7 +132,7 @@ pub(super) fn shown(rails: &Guardrails) -> Vec<(String, Option<String>)> {
 fn shown_end(unit: ThresholdUnit, end: Option<i64>) -> Option<String> {
     match unit {
         ThresholdUnit::Count | ThresholdUnit::CountAtLeast => Some(end.unwrap_or(-1).to_string()),
-        ThresholdUnit::Bytes => end.map(|bytes| units::shown_size(bytes.unsigned_abs())),
+        ThresholdUnit::Bytes | ThresholdUnit::BatchBytes => end.map(|bytes| units::shown_size(bytes.unsigned_abs())),
         ThresholdUnit::Micros => end.map(|micros| format!("{micros}us")),
     }
 }

@@ -236,7 +236,8 @@ fn guardrails() {
          page_size_fail_threshold: -1\nallow_filtering_enabled: false\nread_consistency_levels_disallowed: [ALL, ANY]\n\
          table_properties_warned:\n  - Comment\nmaximum_timestamp_warn_threshold: 1d\n\
          unlogged_batch_across_partitions_warn_threshold: 5\nminimum_replication_factor_warn_threshold: 3\n\
-         minimum_replication_factor_fail_threshold: 2\n",
+         minimum_replication_factor_fail_threshold: 2\ncolumn_value_size_warn_threshold: 1MiB\n\
+         column_value_size_fail_threshold:\nitems_per_collection_fail_threshold: 7\nzero_ttl_on_twcs_warned: true\n",
     )
     .unwrap();
     assert_eq!(pointless, Vec::<String>::new());
@@ -245,6 +246,9 @@ fn guardrails() {
     assert_eq!((rails.page_size.warn, rails.page_size.fail), (Some(100), None));
     assert_eq!(rails.maximum_timestamp.warn, Some(86_400_000_000));
     assert!(!rails.allow_filtering_enabled);
+    assert_eq!((rails.column_value_size.warn, rails.column_value_size.fail), (Some(1 << 20), None));
+    assert_eq!((rails.items_per_collection.warn, rails.items_per_collection.fail), (None, Some(7)));
+    assert!(rails.zero_ttl_on_twcs_warned && rails.zero_ttl_on_twcs_enabled);
     let shown = config.shown();
     let of = |key: &str| shown.iter().find(|(name, _)| name == key).and_then(|(_, value)| value.as_deref());
     assert_eq!(of("batch_size_warn_threshold"), Some("6KiB"));
@@ -275,6 +279,14 @@ fn guardrails_that_are_refused() {
         (
             "minimum_replication_factor_warn_threshold: 2\nminimum_replication_factor_fail_threshold: 3\n",
             "The warn threshold 2 for minimum_replication_factor_warn_threshold should be greater than the fail threshold 3",
+        ),
+        (
+            "collection_size_warn_threshold: 2KiB\ncollection_size_fail_threshold: 1KiB\n",
+            "The warn threshold 2KiB for collection_size_warn_threshold should be lower than the fail threshold 1KiB",
+        ),
+        (
+            "column_value_size_fail_threshold: 0B\n",
+            "Invalid value for column_value_size_fail_threshold: 0 is not allowed; if attempting to disable use an empty value",
         ),
         ("read_consistency_levels_warned: [MOST]\n", "'MOST' is not a consistency level"),
         ("group_by_enabled: maybe\n", "'maybe' is neither true nor false"),

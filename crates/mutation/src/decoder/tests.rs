@@ -52,6 +52,28 @@ fn what_is_encoded_comes_back() {
 }
 
 #[test]
+fn a_row_that_says_nothing_is_not_written() {
+    let mut out = Vec::new();
+    let mut mutation = MutationEncoder::begin(&mut out, TABLE, Token(1), b"key");
+    mutation.static_row();
+    mutation.row([&b"a"[..]]);
+    mutation.row([&b"b"[..]]).cell(ColumnId(3), 10, None, b"v");
+    mutation.row([&b"c"[..]]);
+    mutation.finish();
+    let decoded = MutationRef::decode(&out).expect("it decodes");
+    let items: Vec<Item<'_>> = decoded.items().collect();
+    let [Item::Row(clustering, _)] = &items[..] else { panic!("{items:?}") };
+    assert_eq!(clustering.components().collect::<Vec<_>>(), [b"b"]);
+
+    let mut out = Vec::new();
+    let mut mutation = MutationEncoder::begin(&mut out, TABLE, Token(1), b"key");
+    mutation.row([&b"a"[..]]);
+    mutation.finish();
+    let decoded = MutationRef::decode(&out).expect("it decodes");
+    assert!(decoded.is_empty() && decoded.item_count() == 0);
+}
+
+#[test]
 fn every_cut_is_refused() {
     let bytes = example();
     let whole_items = (0..bytes.len()).filter(|&length| MutationRef::decode(&bytes[..length]).is_ok()).count();

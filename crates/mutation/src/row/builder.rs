@@ -53,6 +53,12 @@ impl RowBuilder {
         RowBuilder { start: out.len(), deletion: None, liveness: None, cells: None }
     }
 
+    /// Whether nothing was said of the row so far.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.cells.is_none() && self.liveness.is_none() && self.deletion.is_none()
+    }
+
     /// The row was inserted.
     pub fn liveness(&mut self, liveness: Liveness) {
         assert!(self.cells.is_none(), "a row's liveness comes before its cells");

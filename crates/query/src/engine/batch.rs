@@ -19,6 +19,7 @@ use crate::error::{QueryError, invalid, level};
 use crate::execute::bind::{check_count_in_batch, generate, replaced, with_ordered, with_replaced, with_values};
 use crate::execute::key::single_key;
 use crate::execute::modify::{WriteTime, using_timestamp};
+use crate::guardrails::Watch;
 use crate::plan::{Action, BatchPlan, Binds, Modification, check_counters};
 use crate::prepared::Prepared;
 use crate::trace::Trace;
@@ -113,12 +114,33 @@ impl Engine {
         trace: Option<&Trace<'_>>,
         out: &mut Vec<u8>,
     ) -> Result<(), QueryError> {
+        let mut watch = self.watch();
+        let start = out.len();
+        let done = self.run_batch(header, request, keyspace, trace, &mut watch, out).await;
+        let mut warnings = watch.into_warnings();
+        match done {
+            Ok(others) => warnings.extend(others),
+            Err(error) => return Err(error.with_warnings(warnings)),
+        }
+        insert_warnings(out, start, &warnings);
+        Ok(())
+    }
+
+    /// Runs a batch message. Gives what its client is warned of behind what is watched.
+    async fn run_batch(
+        &self,
+        header: &FrameHeader,
+        request: &Batch<'_>,
+        keyspace: Option<&str>,
+        trace: Option<&Trace<'_>>,
+        watch: &mut Watch<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<Vec<String>, QueryError> {
         self.check_keyspace(request.params.keyspace)?;
         let level = level(request.params.consistency);
         let time = self.write_time(None, &NO_BINDS, &request.params)?;
         let keyspace = request.params.keyspace.or(keyspace);
-        let mut watch = self.watch();
-        guard_write_levels(&mut watch, &request.params)?;
+        guard_write_levels(watch, &request.params)?;
         let mut planned = Planned::default();
         let mut required = 1;
         let (mut has_counters, mut has_others) = (false, false);
@@ -138,7 +160,9 @@ impl Engine {
             )?;
             if modification.conditions.is_some() {
                 // One makes all of them parts of a conditional batch. Nothing was done so far.
-                return self.conditional_batch_message(header, request, keyspace, out).await;
+                watch.begin_again();
+                self.conditional_batch_message(header, request, keyspace, watch, out).await?;
+                return Ok(Vec::new());
             }
             check_count_in_batch(&prepared.plan.markers, statement.values)?;
             let values = with_values(&prepared.plan.markers, statement.values, |values| Ok(values.to_vec()))?;
@@ -147,23 +171,20 @@ impl Engine {
             let values = with_replaced(&values, &replaced);
             let generated = generate(&prepared.plan.generators, &values, &self.inner.clock)?;
             let binds = Binds { values: &values, generated: &generated, long_texts_checked: true };
-            self.guard_modification(&mut watch, modification, &binds)?;
+            self.guard_modification(watch, modification, &binds)?;
             let time = statement_time(modification, &binds, time)?;
-            required = self.plan_mutations(modification, &binds, time, level, &mut planned).await?;
+            required = self.plan_mutations(modification, &binds, time, level, watch, &mut planned).await?;
         }
         let step = |activity: &str| trace.iter().for_each(|trace| trace.step(activity.to_owned()));
         step("The batch's statements are planned");
-        let mut warnings = watch.into_warnings();
-        warnings.extend(self.guard_batch(&planned, request.kind == BatchKind::Logged).await?);
+        let warnings = self.guard_batch(&planned, request.kind == BatchKind::Logged).await?;
         match has_counters {
             true => self.count_planned(planned, level, required).await?,
             false => self.write_planned(planned, request.kind == BatchKind::Logged, level, required).await?,
         }
         step("All mutations of the batch are written and synced");
-        let start = out.len();
         write_void(out, header.version, header.stream);
-        insert_warnings(out, start, &warnings);
-        Ok(())
+        Ok(warnings)
     }
 
     async fn write_planned(
@@ -200,6 +221,7 @@ impl Engine {
         batch: &BatchPlan,
         binds: &Binds<'_>,
         call: &Call<'_>,
+        watch: &mut Watch<'_>,
     ) -> Result<Vec<String>, QueryError> {
         let level = level(call.params.consistency);
         let time = self.write_time(batch.timestamp.as_ref(), binds, call.params)?;
@@ -207,7 +229,7 @@ impl Engine {
         let mut required = 1;
         for modification in &batch.modifications {
             let time = statement_time(modification, binds, time)?;
-            required = self.plan_mutations(modification, binds, time, level, &mut planned).await?;
+            required = self.plan_mutations(modification, binds, time, level, watch, &mut planned).await?;
         }
         let warnings = self.guard_batch(&planned, batch.is_logged).await?;
         match batch.has_counters {

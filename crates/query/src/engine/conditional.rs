@@ -3,7 +3,6 @@
 
 use cluster::coordinator::{Attempt, Failure, ReplicaError, ReplicaPlan, SerialPlace, Unavailable};
 use cql_protocol::request::{Batch, BatchQuery};
-use cql_protocol::response::insert_warnings;
 use cql_protocol::{Consistency, FrameHeader, QueryParams, Value, WriteType};
 use schema::{ReplicationStrategy, replication::STRATEGY_PACKAGE};
 use storage::{LogSequence, ReadEnd};
@@ -21,6 +20,7 @@ use crate::error::{QueryError, invalid, level};
 use crate::execute::bind::{check_count_in_batch, generate, replaced, with_replaced, with_values};
 use crate::execute::conditional::{CurrentRows, Request};
 use crate::execute::modify::{MUTATION_BYTES_MAX, WriteTime, too_large};
+use crate::guardrails::Watch;
 use crate::plan::{BatchPlan, Binds, Modification, check_one_table};
 
 /// The levels of a conditional statement.
@@ -98,11 +98,12 @@ impl Engine {
         modification: &Modification,
         binds: Binds<'_>,
         call: &Call<'_>,
+        watch: &mut Watch<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), QueryError> {
         let mut request = Request::new(&modification.table, false);
         request.add(modification, binds)?;
-        self.run_conditional(modification, &request, call.params, call.reply, out).await
+        self.run_conditional(modification, &request, call.params, call.reply, watch, out).await
     }
 
     /// A BATCH as a statement, of which some statement is conditional.
@@ -111,6 +112,7 @@ impl Engine {
         batch: &BatchPlan,
         binds: Binds<'_>,
         call: &Call<'_>,
+        watch: &mut Watch<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), QueryError> {
         let first = batch.modifications.first().expect("one of them is conditional");
@@ -119,7 +121,7 @@ impl Engine {
             request.add(modification, binds)?;
             self.inner.runtime.maybe_yield().await;
         }
-        self.run_conditional(first, &request, call.params, call.reply, out).await
+        self.run_conditional(first, &request, call.params, call.reply, watch, out).await
     }
 
     /// A BATCH message, of which some statement is conditional.
@@ -128,11 +130,11 @@ impl Engine {
         header: &FrameHeader,
         batch: &Batch<'_>,
         keyspace: Option<&str>,
+        watch: &mut Watch<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), QueryError> {
         let runtime = &self.inner.runtime;
-        let mut watch = self.watch();
-        guard_write_levels(&mut watch, &batch.params)?;
+        guard_write_levels(watch, &batch.params)?;
         let mut statements = Vec::with_capacity(batch.len());
         for statement in batch.statements() {
             let prepared = match statement.query {
@@ -162,15 +164,12 @@ impl Engine {
         let mut request = Request::new(&first.table, true);
         for ((modification, values), generated) in modifications.iter().zip(&values).zip(&generated) {
             let binds = Binds { values, generated, long_texts_checked: true };
-            self.guard_modification(&mut watch, modification, &binds)?;
+            self.guard_modification(watch, modification, &binds)?;
             request.add(modification, binds)?;
             runtime.maybe_yield().await;
         }
         let reply = ReplyTo::new(header, &batch.params, None);
-        let start = out.len();
-        self.run_conditional(first, &request, &batch.params, reply, out).await?;
-        insert_warnings(out, start, &watch.into_warnings());
-        Ok(())
+        self.run_conditional(first, &request, &batch.params, reply, watch, out).await
     }
 
     async fn run_conditional(
@@ -179,6 +178,7 @@ impl Engine {
         request: &Request<'_>,
         params: &QueryParams<'_>,
         reply: ReplyTo<'_>,
+        watch: &mut Watch<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), QueryError> {
         let inner = &*self.inner;
@@ -211,7 +211,7 @@ impl Engine {
                 inner.coordinator.seen()
             }
             true => {
-                let sequence = self.write(request, &current, &mut attempt, seconds).await?;
+                let sequence = self.write(request, &current, &mut attempt, seconds, watch).await?;
                 let sequence = sequence.map_err(|error| failed(error.into()))?;
                 request.write_result(None, (reply.version, reply.stream), out);
                 sequence
@@ -247,6 +247,7 @@ impl Engine {
         current: &CurrentRows<'_>,
         attempt: &mut Attempt<'_>,
         seconds: u32,
+        watch: &mut Watch<'_>,
     ) -> Result<Result<LogSequence, ReplicaError>, QueryError> {
         let ballot = self.inner.clock.ballot(attempt.latest());
         let time = WriteTime { timestamp: ballot.micros(), seconds };
@@ -254,6 +255,8 @@ impl Engine {
         let mut bytes = 0;
         for index in 0..request.len() {
             let mutation = request.mutation(index, current, time)?;
+            let (modification, binds) = request.statement(index);
+            self.guard_values(watch, modification, binds).await?;
             bytes += mutation.len();
             if bytes > MUTATION_BYTES_MAX {
                 return Err(too_large());

@@ -7,6 +7,7 @@ use super::Engine;
 use super::now::Call;
 use super::write::Planned;
 use crate::error::{QueryError, invalid, level};
+use crate::guardrails::Watch;
 use crate::plan::{Binds, Modification};
 
 impl Engine {
@@ -16,12 +17,13 @@ impl Engine {
         modification: &Modification,
         binds: &Binds<'_>,
         call: &Call<'_>,
+        watch: &mut Watch<'_>,
     ) -> Result<(), QueryError> {
         check_attributes(modification)?;
         let level = counter_level(modification, call.params.consistency)?;
         let time = self.write_time(None, binds, call.params)?;
         let mut planned = Planned::default();
-        let required = self.plan_mutations(modification, binds, time, level, &mut planned).await?;
+        let required = self.plan_mutations(modification, binds, time, level, watch, &mut planned).await?;
         call.step(|| "Counting: reading what is there, and logging what it comes to".to_owned());
         self.count_planned(planned, level, required).await?;
         call.step(|| "Counted and synced".to_owned());

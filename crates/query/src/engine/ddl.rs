@@ -15,6 +15,7 @@ use super::guarded_ddl::guard_drop_or_truncate;
 use crate::catalog::Catalog;
 use crate::control::{ControlReply, ControlRequest, DdlOutcome};
 use crate::error::{QueryError, invalid};
+use crate::guardrails::Watch;
 
 /// The shard that holds the metadata log.
 const LEADER: ShardId = ShardId(0);
@@ -43,9 +44,26 @@ impl Engine {
     /// Carries out a schema statement, on shard 0.
     pub(super) async fn lead_ddl(&self, text: &str, keyspace: Option<&str>) -> Result<DdlOutcome, QueryError> {
         let _turn = self.inner.ddl.acquire().await;
-        let mut statement = cql_syntax::parse(text)?;
         let mut watch = self.watch();
-        self.guard_ddl(&mut watch, &mut statement, keyspace)?;
+        match self.carry_out(text, keyspace, &mut watch).await {
+            Ok((event, others)) => {
+                let mut warnings = watch.into_warnings();
+                warnings.extend(others);
+                Ok(DdlOutcome { event, warnings })
+            }
+            Err(error) => Err(error.with_warnings(watch.into_warnings())),
+        }
+    }
+
+    /// Carries out a schema statement. Gives what it changed, and what its client is warned of beside what guardrails say.
+    async fn carry_out(
+        &self,
+        text: &str,
+        keyspace: Option<&str>,
+        watch: &mut Watch<'_>,
+    ) -> Result<(Option<SchemaEvent>, Vec<String>), QueryError> {
+        let mut statement = cql_syntax::parse(text)?;
+        self.guard_ddl(watch, &mut statement, keyspace)?;
         let ring = self.inner.coordinator.ring();
         let datacenters: BTreeSet<String> = ring.nodes().iter().map(|node| node.datacenter.clone()).collect();
         let context = DdlContext {
@@ -56,9 +74,7 @@ impl Engine {
             now_micros: self.inner.clock.wall_micros(),
         };
         let planned = plan_ddl(&self.schema(), &statement, &context)?;
-        self.guard_changes(&mut watch, &statement, &planned.changes)?;
-        let mut warnings = watch.into_warnings();
-        warnings.extend(planned.warnings);
+        self.guard_changes(watch, &statement, &planned.changes)?;
         if !planned.changes.is_empty() {
             for table in planned.changes.iter().filter_map(|change| self.reused_id(change, context.new_id)) {
                 self.forget_rows(table).await?;
@@ -79,7 +95,7 @@ impl Engine {
                 self.sweep_shared().await;
             }
         }
-        Ok(DdlOutcome { event: planned.event, warnings })
+        Ok((planned.event, planned.warnings))
     }
 
     /// Empties a table, on shard 0.

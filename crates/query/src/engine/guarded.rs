@@ -5,6 +5,7 @@ use cql_protocol::{Consistency, QueryParams};
 use schema::TableId;
 
 use super::Engine;
+use super::guarded_values::guard_row;
 use super::now::Call;
 use super::write::Planned;
 use crate::error::{QueryError, invalid};
@@ -19,7 +20,7 @@ impl Engine {
     /// Begins to look at a statement.
     pub(super) fn watch(&self) -> Watch<'_> {
         let inner = &*self.inner;
-        Watch::new(&inner.guardrails, &inner.watch_log, inner.clock.wall_micros())
+        Watch::new(&inner.guardrails, &inner.watch_log, &inner.clock)
     }
 
     /// Whether a statement that is about to be executed must be looked at.
@@ -33,29 +34,42 @@ impl Engine {
         }
     }
 
-    /// Looks at a statement that is about to be executed. Gives what its client is warned of.
-    pub(super) fn guard(&self, call: &Call<'_>, binds: &Binds<'_>) -> Result<Vec<String>, QueryError> {
+    /// Looks at a statement that is about to be executed, but not at the values that it writes.
+    pub(super) fn guard(&self, watch: &mut Watch<'_>, call: &Call<'_>, binds: &Binds<'_>) -> Result<(), QueryError> {
         if !self.is_guarded(&call.plan.action) {
-            return Ok(Vec::new());
+            return Ok(());
         }
-        let mut watch = self.watch();
         match &call.plan.action {
             Action::Select(select) | Action::SelectVirtual(select) => {
-                guard_select(&mut watch, select, call.params, binds)?;
+                guard_select(watch, select, call.params, binds)?;
             }
             Action::Modify(modification) => {
-                self.guard_modification(&mut watch, modification, binds)?;
-                guard_write_levels(&mut watch, call.params)?;
+                self.guard_modification(watch, modification, binds)?;
+                guard_write_levels(watch, call.params)?;
             }
             Action::Batch(batch) => {
-                guard_write_levels(&mut watch, call.params)?;
+                guard_write_levels(watch, call.params)?;
                 for modification in &batch.modifications {
-                    self.guard_modification(&mut watch, modification, binds)?;
+                    self.guard_modification(watch, modification, binds)?;
                 }
             }
             Action::Other(_) => {}
         }
-        Ok(watch.into_warnings())
+        Ok(())
+    }
+
+    /// Looks at a statement about a single row that is about to be executed within a call. Whether its client is to be told anything, which
+    /// is done where there is time for it. So is refusing its values: what is wrong with it otherwise comes first.
+    pub(super) fn is_warned(&self, call: &Call<'_>, binds: &Binds<'_>) -> Result<bool, QueryError> {
+        let mut watch = self.watch();
+        self.guard(&mut watch, call, binds)?;
+        if let Action::Modify(modification) = &call.plan.action
+            && self.inner.guards_values
+            && guard_row(&mut watch, modification, binds).is_err()
+        {
+            return Ok(true);
+        }
+        Ok(watch.is_warning())
     }
 
     /// Looks at an INSERT, UPDATE or DELETE, alone or in a batch.
@@ -237,12 +251,11 @@ fn guard_select(
         watch.enabled("allow_filtering", rails.allow_filtering_enabled, "Querying with ALLOW FILTERING")?;
     }
     guard_levels(watch, "read_consistency_levels", &rails.read_consistency_levels, &[params.consistency])?;
-    if select.filters.len() > 1 && needs_reconciliation(params.consistency) && intersects(select) {
+    let is_reconciled = needs_reconciliation(params.consistency) && select.replication.is_of_several();
+    if select.filters.len() > 1 && is_reconciled && intersects(select) {
         let feature = "Filtering query with intersection on mutable columns at consistency level requiring coordinator reconciliation";
-        watch.enabled("intersect_filtering_query", rails.intersect_filtering_query_enabled, feature)?;
-        if rails.intersect_filtering_query_warned {
-            watch.warn("intersect_filtering_query", &format!("{feature} is not recommended"));
-        }
+        let settings = (rails.intersect_filtering_query_enabled, rails.intersect_filtering_query_warned);
+        watch.recommended("intersect_filtering_query", settings, feature)?;
     }
     if let Keys::Choices(choices) = &select.keys
         && choices.iter().any(|choice| choice.is_in())
@@ -325,7 +338,7 @@ fn guard_levels(
     Ok(())
 }
 
-/// Whether answers of several replicas are put together at this level.
+/// Whether answers of several replicas are put together at this level, if there are several.
 fn needs_reconciliation(level: Consistency) -> bool {
     !matches!(level, Consistency::One | Consistency::LocalOne)
 }

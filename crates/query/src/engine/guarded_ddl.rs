@@ -1,9 +1,9 @@
 //! Where guardrails are looked at in schema statements: what the statement says alone before it is planned, in Cassandra's order, and
 //! what comes of it before it is carried out.
 
-use cql_syntax::{AlterTableAction, AlterTypeAction, Properties, Statement, TableName};
+use cql_syntax::{AlterTableAction, AlterTypeAction, Properties, PropertyValue, Statement, TableName};
 use cql_types::CqlType;
-use schema::{ReplicationStrategy, Schema, SchemaChange};
+use schema::{ReplicationStrategy, Schema, SchemaChange, compaction_strategy};
 
 use super::Engine;
 use crate::error::QueryError;
@@ -45,10 +45,14 @@ impl Engine {
                     let feature = "Creation of new COMPACT STORAGE tables";
                     watch.enabled("compact_tables", rails.compact_tables_enabled, feature)?;
                 }
+                guard_windows(watch, &create.properties)?;
                 create.columns.iter().try_for_each(|column| guard_type(watch, "Column", &column.name, &column.ty))
             }
             Statement::AlterTable(alter) => match &mut alter.action {
-                AlterTableAction::With(properties) => guard_properties(watch, properties),
+                AlterTableAction::With(properties) => {
+                    guard_properties(watch, properties)?;
+                    guard_windows(watch, properties)
+                }
                 AlterTableAction::Add { .. } | AlterTableAction::Drop { .. } | AlterTableAction::Rename { .. }
                     if is_there(&schema, &alter.table, keyspace) =>
                 {
@@ -125,6 +129,26 @@ fn guard_properties(watch: &mut Watch<'_>, properties: &mut Properties) -> Resul
     let ignored = watch.values("table_properties", listed, &names, shown, shown_set)?;
     properties.retain(|(name, _)| !ignored.contains(name));
     Ok(())
+}
+
+/// Looks at whether a statement asks for windows of time, and for no end of the rows in them. What the table has already does not count, nor
+/// do values that no table can have, as in Cassandra.
+fn guard_windows(watch: &mut Watch<'_>, properties: &Properties) -> Result<(), QueryError> {
+    let of = |wanted: &str| properties.iter().find(|(name, _)| name == wanted).map(|(_, value)| value);
+    let Some(PropertyValue::Map(options)) = of("compaction") else { return Ok(()) };
+    let class = options.iter().find(|(name, _)| name.text == "class").map(|(_, class)| class.text.as_str());
+    let is_windowed = class.is_some_and(|class| compaction_strategy(class) == "TimeWindowCompactionStrategy");
+    let is_endless = match of("default_time_to_live") {
+        None => true,
+        Some(PropertyValue::Literal(seconds)) => seconds.text.parse() == Ok(0),
+        Some(PropertyValue::Map(_) | PropertyValue::Word(_)) => false,
+    };
+    if !(is_windowed && is_endless) {
+        return Ok(());
+    }
+    let settings = (watch.rails.zero_ttl_on_twcs_enabled, watch.rails.zero_ttl_on_twcs_warned);
+    let feature = "0 default_time_to_live on a table with TimeWindowCompactionStrategy compaction strategy";
+    watch.recommended("zero_ttl_on_twcs", settings, feature)
 }
 
 fn guard_columns(watch: &mut Watch<'_>, table: &str, count: usize) -> Result<(), QueryError> {

@@ -147,7 +147,7 @@ impl Engine {
             Action::Modify(modification) if plan.is_quick => with_values(&plan.markers, call.params.values, |values| {
                 with_ordered(plan, values, |values| {
                     let binds = Binds { values, generated: &[], long_texts_checked: false };
-                    if self.is_guarded(&plan.action) && !self.guard(call, &binds)?.is_empty() {
+                    if self.is_guarded(&plan.action) && self.is_warned(call, &binds)? {
                         return Ok(Outcome::MustWait);
                     }
                     self.modify_now(modification, &binds, call, out)
@@ -157,7 +157,7 @@ impl Engine {
                 with_ordered(plan, values, |values| {
                     let binds = Binds { values, generated: &[], long_texts_checked: false };
                     // Whom guardrails warn is answered where there is time for it.
-                    if self.is_guarded(&plan.action) && !self.guard(call, &binds)?.is_empty() {
+                    if self.is_guarded(&plan.action) && self.is_warned(call, &binds)? {
                         return Ok(Outcome::MustWait);
                     }
                     self.select_now(select, binds, call, out)

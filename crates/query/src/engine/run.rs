@@ -16,6 +16,7 @@ use crate::control::DdlOutcome;
 use crate::describe;
 use crate::error::{QueryError, invalid};
 use crate::execute::bind::{check_count_of_text, generate, replaced, with_replaced, with_values};
+use crate::guardrails::Watch;
 use crate::plan::{Action, Binds};
 use crate::prepared::statement_id_in_steps;
 use crate::trace::Trace;
@@ -135,21 +136,43 @@ impl Engine {
         let values = with_replaced(&values, &replaced);
         let generated = generate(&call.plan.generators, &values, &self.inner.clock)?;
         let binds = Binds { values: &values, generated: &generated, long_texts_checked: true };
-        let mut warnings = self.guard(call, &binds)?;
+        let mut watch = self.watch();
         let start = out.len();
+        let done = self.run_bound(session, header, (call, binds), (text, keyspace), &mut watch, out).await;
+        let mut warnings = watch.into_warnings();
+        match done {
+            Ok(others) => warnings.extend(others),
+            Err(error) => return Err(error.with_warnings(warnings)),
+        }
+        insert_warnings(out, start, &warnings);
+        Ok(())
+    }
+
+    /// Runs what has its values. Gives what its client is warned of beside what guardrails say.
+    async fn run_bound(
+        &self,
+        session: &Session,
+        header: &FrameHeader,
+        (call, binds): (&Call<'_>, Binds<'_>),
+        (text, keyspace): (&str, Option<&str>),
+        watch: &mut Watch<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<Vec<String>, QueryError> {
+        self.guard(watch, call, &binds)?;
+        let mut warnings = Vec::new();
         match &call.plan.action {
             Action::Modify(modification) if modification.conditions.is_some() => {
-                self.conditional(modification, binds, call, out).await?;
+                self.conditional(modification, binds, call, watch, out).await?;
             }
             Action::Modify(modification) => {
-                self.modify(modification, &binds, call).await?;
+                self.modify(modification, &binds, call, watch).await?;
                 write_void(out, header.version, header.stream);
             }
             Action::Batch(batch) if batch.is_conditional() => {
-                self.conditional_batch(batch, binds, call, out).await?;
+                self.conditional_batch(batch, binds, call, watch, out).await?;
             }
             Action::Batch(batch) => {
-                warnings.extend(self.batch_statement(batch, &binds, call).await?);
+                warnings.extend(self.batch_statement(batch, &binds, call, watch).await?);
                 write_void(out, header.version, header.stream);
             }
             Action::Select(select) => {
@@ -173,8 +196,7 @@ impl Engine {
                 self.run_other(session, header, (call, statement), text, keyspace, out).await?;
             }
         }
-        insert_warnings(out, start, &warnings);
-        Ok(())
+        Ok(warnings)
     }
 
     async fn run_other(

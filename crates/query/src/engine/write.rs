@@ -15,6 +15,7 @@ use crate::error::{QueryError, invalid, level};
 use crate::execute::key::{keys, single_key};
 use crate::execute::lists::{KnownLists, ListReader, rows_to_read};
 use crate::execute::modify::{MUTATION_BYTES_MAX, WriteTime, too_large, using_timestamp};
+use crate::guardrails::Watch;
 use crate::plan::{Binds, Modification, Operand};
 
 /// A statement's or batch's mutations while they are collected.
@@ -85,14 +86,15 @@ impl Engine {
         modification: &Modification,
         binds: &Binds<'_>,
         call: &Call<'_>,
+        watch: &mut Watch<'_>,
     ) -> Result<(), QueryError> {
         if modification.counts {
-            return self.count(modification, binds, call).await;
+            return self.count(modification, binds, call, watch).await;
         }
         let level = write_level(call.params.consistency)?;
         let time = self.write_time(modification.timestamp.as_ref(), binds, call.params)?;
         let mut planned = Planned::default();
-        let required = self.plan_mutations(modification, binds, time, level, &mut planned).await?;
+        let required = self.plan_mutations(modification, binds, time, level, watch, &mut planned).await?;
         let written = match call.trace {
             Some(trace) => self.write_traced(trace, planned.mutations, level).await,
             None => self.inner.coordinator.write_batch(planned.mutations, level).await,
@@ -100,13 +102,15 @@ impl Engine {
         written.map_err(|error| QueryError::Write { error, level, required, write_type: WriteType::Simple })
     }
 
-    /// Adds a modification's mutations, one for each partition that it names. Gives how many answers the level needs.
+    /// Adds a modification's mutations, one for each partition that it names, whose values guardrails look at. Gives how many answers the
+    /// level needs.
     pub(super) async fn plan_mutations(
         &self,
         modification: &Modification,
         binds: &Binds<'_>,
         time: WriteTime,
         level: ConsistencyLevel,
+        watch: &mut Watch<'_>,
         planned: &mut Planned,
     ) -> Result<u32, QueryError> {
         let mut required = 1;
@@ -130,6 +134,7 @@ impl Engine {
                 false => KnownLists::default(),
             };
             modification.encode_many(&self.inner.runtime, binds, &key, token, time, &lists, &mut mutation).await?;
+            self.guard_values(watch, modification, binds).await?;
             required = plan.required;
             planned.bytes += mutation.len();
             if planned.bytes > MUTATION_BYTES_MAX {

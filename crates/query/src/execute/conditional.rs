@@ -265,6 +265,12 @@ impl<'a> Request<'a> {
         self.statements.len()
     }
 
+    /// One of the statements, with its values.
+    pub(crate) fn statement(&self, index: usize) -> (&Modification, &Binds<'_>) {
+        let (modification, binds) = &self.statements[index];
+        (modification, binds)
+    }
+
     /// The mutation of one of the statements.
     pub(crate) fn mutation(
         &self,

@@ -233,7 +233,7 @@ impl Modification {
     }
 
     /// How many rows of a partition it names; a statement about the static row alone names one.
-    fn row_count(&self, binds: &Binds<'_>) -> Result<usize, QueryError> {
+    pub(crate) fn row_count(&self, binds: &Binds<'_>) -> Result<usize, QueryError> {
         match &self.target {
             Target::Rows(choices) if !choices.iter().all(ClusteringChoice::is_single) => {
                 Ok(self.combinations(choices, binds)?.len())

@@ -15,15 +15,15 @@ const EMPTY_ROW: u64 = 8 + 13;
 /// What a liveness that expires has beside its timestamp.
 const EXPIRY: u64 = 4 + 8;
 /// A cell beside its path and its value.
-const CELL: u64 = 8 + 4 + 8;
+pub(crate) const CELL: u64 = 8 + 4 + 8;
 /// The deletion of a column of several cells, which each such column has.
 const COLUMN_DELETION: u64 = 12;
 /// What is added to a counter, as its state.
 const COUNTER_UPDATE: u64 = 2 + 2 + 32;
 /// The place of a list's element.
-const LIST_PATH: u64 = 16;
+pub(crate) const LIST_PATH: u64 = 16;
 /// The place of a field.
-const FIELD_PATH: u64 = 2;
+pub(crate) const FIELD_PATH: u64 = 2;
 /// The count of an update's range tombstones, if it has any.
 const RANGE_COUNT: u64 = 4;
 /// A range tombstone beside its bounds.

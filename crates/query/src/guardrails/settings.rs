@@ -28,6 +28,8 @@ pub enum ThresholdUnit {
     CountAtLeast,
     /// Bytes: a size.
     Bytes,
+    /// The same of batches, whose ends may be the wrong way round.
+    BatchBytes,
     /// Microseconds: a duration.
     Micros,
 }
@@ -70,6 +72,9 @@ pub struct Guardrails {
     pub batch_size: Threshold,
     pub unlogged_batch_across_partitions: Threshold,
     pub tombstones: Threshold,
+    pub column_value_size: Threshold,
+    pub collection_size: Threshold,
+    pub items_per_collection: Threshold,
     pub page_size: Threshold,
     pub partition_keys_in_select: Threshold,
     pub in_select_cartesian_product: Threshold,
@@ -95,6 +100,8 @@ pub struct Guardrails {
     pub read_before_write_list_operations_enabled: bool,
     pub intersect_filtering_query_warned: bool,
     pub intersect_filtering_query_enabled: bool,
+    pub zero_ttl_on_twcs_warned: bool,
+    pub zero_ttl_on_twcs_enabled: bool,
     pub table_properties: Listed<String>,
     pub read_consistency_levels: ConsistencyLevels,
     pub write_consistency_levels: ConsistencyLevels,
@@ -107,6 +114,9 @@ impl Default for Guardrails {
             batch_size: Threshold { warn: Some(5 << 10), fail: None },
             unlogged_batch_across_partitions: Threshold { warn: Some(10), fail: None },
             tombstones: Threshold { warn: Some(1_000), fail: Some(100_000) },
+            column_value_size: off,
+            collection_size: off,
+            items_per_collection: off,
             page_size: off,
             partition_keys_in_select: off,
             in_select_cartesian_product: off,
@@ -130,8 +140,10 @@ impl Default for Guardrails {
             simplestrategy_enabled: true,
             vector_type_enabled: true,
             read_before_write_list_operations_enabled: true,
-            intersect_filtering_query_warned: true,
+            intersect_filtering_query_warned: false,
             intersect_filtering_query_enabled: true,
+            zero_ttl_on_twcs_warned: false,
+            zero_ttl_on_twcs_enabled: true,
             table_properties: Listed::default(),
             read_consistency_levels: Listed::default(),
             write_consistency_levels: Listed::default(),
@@ -142,13 +154,16 @@ impl Default for Guardrails {
 impl Guardrails {
     /// The thresholds by what comes before `_warn_threshold` and `_fail_threshold`, but those of batches' partitions, which have no second end, and
     /// of tombstones, whose second end has a name of its own.
-    pub fn thresholds(&mut self) -> [(&'static str, ThresholdUnit, &mut Threshold); 13] {
-        use ThresholdUnit::{Bytes, Count, CountAtLeast, Micros};
+    pub fn thresholds(&mut self) -> [(&'static str, ThresholdUnit, &mut Threshold); 16] {
+        use ThresholdUnit::{BatchBytes, Bytes, Count, CountAtLeast, Micros};
         [
-            ("batch_size", Bytes, &mut self.batch_size),
+            ("batch_size", BatchBytes, &mut self.batch_size),
+            ("collection_size", Bytes, &mut self.collection_size),
+            ("column_value_size", Bytes, &mut self.column_value_size),
             ("columns_per_table", Count, &mut self.columns_per_table),
             ("fields_per_udt", Count, &mut self.fields_per_udt),
             ("in_select_cartesian_product", Count, &mut self.in_select_cartesian_product),
+            ("items_per_collection", Count, &mut self.items_per_collection),
             ("keyspaces", Count, &mut self.keyspaces),
             ("maximum_replication_factor", Count, &mut self.maximum_replication_factor),
             ("maximum_timestamp", Micros, &mut self.maximum_timestamp),
@@ -162,7 +177,7 @@ impl Guardrails {
     }
 
     /// What is on or off, by its key.
-    pub fn flags(&mut self) -> [(&'static str, &mut bool); 13] {
+    pub fn flags(&mut self) -> [(&'static str, &mut bool); 15] {
         [
             ("allow_filtering_enabled", &mut self.allow_filtering_enabled),
             ("alter_table_enabled", &mut self.alter_table_enabled),
@@ -177,6 +192,8 @@ impl Guardrails {
             ("uncompressed_tables_enabled", &mut self.uncompressed_tables_enabled),
             ("user_timestamps_enabled", &mut self.user_timestamps_enabled),
             ("vector_type_enabled", &mut self.vector_type_enabled),
+            ("zero_ttl_on_twcs_enabled", &mut self.zero_ttl_on_twcs_enabled),
+            ("zero_ttl_on_twcs_warned", &mut self.zero_ttl_on_twcs_warned),
         ]
     }
 
@@ -217,5 +234,11 @@ impl Guardrails {
             || self.maximum_timestamp.is_on()
             || !self.user_timestamps_enabled
             || !self.read_before_write_list_operations_enabled
+            || self.guards_values()
+    }
+
+    /// Whether the values that a write sets are to be looked at.
+    pub(crate) fn guards_values(&self) -> bool {
+        self.column_value_size.is_on() || self.collection_size.is_on() || self.items_per_collection.is_on()
     }
 }

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use super::{Guardrails, Listed, Threshold};
+use crate::clock::TimestampClock;
 use crate::error::QueryError;
 
 /// Which end of a guardrail was passed.
@@ -51,18 +52,21 @@ impl WatchLog {
     }
 }
 
+/// How many warnings a statement may have: a reply's list of them takes no more, and others may be added to it.
+const WARNINGS_MAX: usize = 60_000;
+
 /// Looks at one statement, and gathers what its client is to be told.
 pub(crate) struct Watch<'g> {
     /// The settings.
     pub(crate) rails: &'g Guardrails,
     log: &'g WatchLog,
-    now_micros: i64,
+    clock: &'g TimestampClock,
     warnings: Vec<String>,
 }
 
 impl<'g> Watch<'g> {
-    pub(crate) fn new(rails: &'g Guardrails, log: &'g WatchLog, now_micros: i64) -> Self {
-        Watch { rails, log, now_micros, warnings: Vec::new() }
+    pub(crate) fn new(rails: &'g Guardrails, log: &'g WatchLog, clock: &'g TimestampClock) -> Self {
+        Watch { rails, log, clock, warnings: Vec::new() }
     }
 
     /// What the client is warned of.
@@ -72,13 +76,25 @@ impl<'g> Watch<'g> {
 
     /// Logs what the client is not told in these words.
     pub(crate) fn note(&self, guardrail: &'static str, message: &str) {
-        self.log.note(guardrail, message, self.now_micros);
+        self.log.note(guardrail, message, self.clock.wall_micros());
     }
 
-    /// Adds a warning that is logged under this name, in its own words.
+    /// Adds a warning that is logged under this name, in its own words. Those that a reply has no room for are left out.
     pub(crate) fn add(&mut self, guardrail: &'static str, message: String) {
         self.note(guardrail, &message);
-        self.warnings.push(message);
+        if self.warnings.len() < WARNINGS_MAX {
+            self.warnings.push(message);
+        }
+    }
+
+    /// Forgets what was found: the statement is looked at from its beginning.
+    pub(crate) fn begin_again(&mut self) {
+        self.warnings.clear();
+    }
+
+    /// Whether there is anything to warn of so far.
+    pub(crate) fn is_warning(&self) -> bool {
+        !self.warnings.is_empty()
     }
 
     /// Looks at a value that is not to be more than a threshold.
@@ -115,6 +131,20 @@ impl<'g> Watch<'g> {
         }
         if let Some(end) = threshold.warn.filter(|end| is_beyond(*end)) {
             self.warn(guardrail, &words(End::Warning, end));
+        }
+        Ok(())
+    }
+
+    /// Refuses a feature that is not enabled, or warns of it.
+    pub(crate) fn recommended(
+        &mut self,
+        guardrail: &'static str,
+        (is_enabled, is_warned): (bool, bool),
+        feature: &str,
+    ) -> Result<(), QueryError> {
+        self.enabled(guardrail, is_enabled, feature)?;
+        if is_warned {
+            self.warn(guardrail, &format!("{feature} is not recommended"));
         }
         Ok(())
     }
@@ -195,6 +225,10 @@ fn reason(guardrail: &str) -> Option<&'static str> {
         }
         "maximum_timestamp" => "Timestamps too far in the future can lead to data that can't be easily overwritten",
         "minimum_timestamp" => "Timestamps too far in the past can cause writes can be unexpectedly lost",
+        // The blank at its end is Cassandra's.
+        "zero_ttl_on_twcs" => {
+            "It is suspicious to use default_time_to_live set to 0 with such compaction strategy. Please keep in mind that data will not start to automatically expire after they are older than a respective compaction window unit of a certain size. Please set TTL for your INSERT or UPDATE statements if you expect data to be expired as table settings will not do it. "
+        }
         _ => return None,
     })
 }

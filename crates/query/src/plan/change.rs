@@ -66,12 +66,13 @@ impl Assignment {
             true => Change::Replace { place: list_place(&column.ty, markers)? },
             false => Change::Cell,
         };
-        Ok(Assignment { column: column.id, operand, change })
+        Ok(Assignment { column: column.id, operand, change, place: 0 })
     }
 
     /// A column that is deleted.
     pub(super) fn deletion(column: &Column) -> Self {
-        Assignment { column: column.id, operand: Operand::new(Source::Null, column.ty.clone()), change: Change::Cell }
+        let operand = Operand::new(Source::Null, column.ty.clone());
+        Assignment { column: column.id, operand, change: Change::Cell, place: 0 }
     }
 
     /// What SET says of `column`.
@@ -167,7 +168,7 @@ impl Assignment {
                 (markers.operand(term, &part)?, Change::Field { index })
             }
         };
-        Ok(Assignment { column: column.id, operand, change })
+        Ok(Assignment { column: column.id, operand, change, place: 0 })
     }
 
     /// What a DELETE names of `column`.

@@ -3,6 +3,7 @@
 use cql_syntax::{Delete, Deletion};
 use schema::{ColumnKind, Table};
 
+use super::modification::sort_by_column;
 use super::planner::{PlanContext, using, writable_table};
 use super::restrictions::{Restrictions, StatementKind};
 use super::terms::{Markers, undefined_column};
@@ -65,8 +66,8 @@ fn columns(
         let list = if column.kind == ColumnKind::Static { &mut statics } else { &mut regulars };
         list.push(change);
     }
-    statics.sort_by_key(|assignment| assignment.column);
-    regulars.sort_by_key(|assignment| assignment.column);
+    sort_by_column(&mut statics);
+    sort_by_column(&mut regulars);
     Ok((statics, regulars))
 }
 
@@ -79,7 +80,7 @@ fn target(
     // Without columns it is the row that goes.
     let deletes_rows = !regulars.is_empty() || statics.is_empty();
     if Modification::is_about_statics(table, !statics.is_empty(), deletes_rows, conditions) {
-        restrictions.check_no_clustering(StatementKind::Delete)?;
+        restrictions.check_no_clustering(StatementKind::Delete, table)?;
         return Ok(Target::StaticRow);
     }
     if !restrictions.has_clustering() && regulars.is_empty() {

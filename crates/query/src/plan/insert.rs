@@ -3,6 +3,7 @@
 use cql_syntax::Insert;
 use schema::{Column, ColumnKind, Table};
 
+use super::modification::sort_by_column;
 use super::planner::{PlanContext, using, writable_table};
 use super::restrictions::check_dense_prefix;
 use super::terms::{Markers, Receiver, undefined_column};
@@ -43,8 +44,8 @@ pub(super) fn plan(
     let key = complete(key, table.partition_key(), "partition key parts")?;
     check_hidden(table, !regulars.is_empty())?;
     let target = target(table, clustering, !statics.is_empty() && regulars.is_empty())?;
-    statics.sort_by_key(|assignment| assignment.column);
-    regulars.sort_by_key(|assignment| assignment.column);
+    sort_by_column(&mut statics);
+    sort_by_column(&mut regulars);
     let (timestamp, ttl) = using(&insert.using, table, markers)?;
     let modification = Modification {
         table: found.table.clone(),

@@ -79,6 +79,14 @@ pub(crate) struct Assignment {
     pub(crate) operand: Operand,
     /// What it does to the column.
     pub(crate) change: Change,
+    /// Its place among those of its statement, static or regular.
+    pub(crate) place: u32,
+}
+
+/// Puts a statement's assignments, which are in its order, in the order of their columns.
+pub(super) fn sort_by_column(assignments: &mut [Assignment]) {
+    (0..).zip(assignments.iter_mut()).for_each(|(place, assignment)| assignment.place = place);
+    assignments.sort_by_key(|assignment| assignment.column);
 }
 
 impl Modification {

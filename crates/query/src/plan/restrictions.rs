@@ -121,6 +121,11 @@ impl Restrictions {
         !self.clustering.is_empty()
     }
 
+    /// Whether anything is said about elements of clustering columns.
+    pub(super) fn has_clustering_elements(&self, table: &Table) -> bool {
+        self.elements.iter().any(|element| table.columns()[element.index].kind == ColumnKind::Clustering)
+    }
+
     /// Whether anything is said about columns outside of the key.
     pub(super) fn has_others(&self) -> bool {
         !self.others.is_empty() || !self.elements.is_empty()
@@ -172,8 +177,8 @@ impl Restrictions {
     }
 
     /// A statement about static columns says nothing about rows.
-    pub(super) fn check_no_clustering(&self, kind: StatementKind) -> Result<(), QueryError> {
-        match (self.has_clustering(), kind) {
+    pub(super) fn check_no_clustering(&self, kind: StatementKind, table: &Table) -> Result<(), QueryError> {
+        match (self.has_clustering() || self.has_clustering_elements(table), kind) {
             (false, _) => Ok(()),
             (true, StatementKind::Select) => {
                 Err(invalid("Cannot restrict clustering columns when selecting only static columns"))

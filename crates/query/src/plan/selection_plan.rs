@@ -204,9 +204,14 @@ fn check_relations(
         return Err(needs_filtering(guardrails));
     }
     if names_statics {
-        restrictions.check_no_clustering(StatementKind::Select)?;
+        restrictions.check_no_clustering(StatementKind::Select, table)?;
     }
     if !allow_filtering {
+        if restrictions.has_clustering_elements(table) {
+            return Err(invalid(
+                "Clustering columns can only be restricted with CONTAINS with a secondary index or filtering",
+            ));
+        }
         restrictions.check_prefix(table)?;
         if restrictions.has_others() {
             return Err(needs_filtering(guardrails));

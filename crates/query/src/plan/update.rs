@@ -3,6 +3,7 @@
 use cql_syntax::Update;
 use schema::ColumnKind;
 
+use super::modification::sort_by_column;
 use super::planner::{PlanContext, using, writable_table};
 use super::restrictions::{Restrictions, StatementKind};
 use super::terms::{Markers, undefined_column};
@@ -34,15 +35,15 @@ pub(super) fn plan(
         }
         list.push(change);
     }
-    statics.sort_by_key(|assignment| assignment.column);
-    regulars.sort_by_key(|assignment| assignment.column);
+    sort_by_column(&mut statics);
+    sort_by_column(&mut regulars);
 
     let restrictions = Restrictions::new(&update.relations, table, StatementKind::Update, false, markers)?;
     restrictions.check_key_is_there(table)?;
     let (has_statics, has_regulars) = (!statics.is_empty(), !regulars.is_empty());
     let target = match Modification::is_about_statics(table, has_statics, has_regulars, conditions.as_deref()) {
         true => {
-            restrictions.check_no_clustering(StatementKind::Update)?;
+            restrictions.check_no_clustering(StatementKind::Update, table)?;
             Target::StaticRow
         }
         false => Target::Rows(restrictions.whole_clustering(table, StatementKind::Update)?),

@@ -13,6 +13,11 @@ pub(super) fn push_keyspace(rows: &mut Rows<'_>, keyspace: &Keyspace) {
     ]);
 }
 
+/// An option that is on is not told, as in Cassandra.
+fn unless_on(option: Option<bool>) -> Option<Vec<u8>> {
+    option.filter(|is_on| !is_on).and_then(value::boolean)
+}
+
 pub(super) fn push_table(rows: &mut Rows<'_>, table: &Table) {
     let options = &table.options;
     let extensions = options.extensions.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice()));
@@ -20,7 +25,7 @@ pub(super) fn push_table(rows: &mut Rows<'_>, table: &Table) {
         ("keyspace_name", value::text(&table.keyspace)),
         ("table_name", value::text(&table.name)),
         ("additional_write_policy", value::text(&options.additional_write_policy)),
-        ("allow_auto_snapshot", options.allow_auto_snapshot.and_then(value::boolean)),
+        ("allow_auto_snapshot", unless_on(options.allow_auto_snapshot)),
         ("bloom_filter_fp_chance", value::double(options.bloom_filter_fp_chance)),
         ("caching", value::text_map(&options.caching)),
         ("cdc", options.cdc.then_some(true).and_then(value::boolean)),
@@ -34,7 +39,7 @@ pub(super) fn push_table(rows: &mut Rows<'_>, table: &Table) {
         ("flags", value::texts(table.flags())),
         ("gc_grace_seconds", value::count(options.gc_grace_seconds)),
         ("id", value::uuid(table.id.0)),
-        ("incremental_backups", options.incremental_backups.and_then(value::boolean)),
+        ("incremental_backups", unless_on(options.incremental_backups)),
         ("max_index_interval", value::count(options.max_index_interval)),
         ("memtable_flush_period_in_ms", value::count(options.memtable_flush_period_in_ms)),
         ("min_index_interval", value::count(options.min_index_interval)),

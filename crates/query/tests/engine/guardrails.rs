@@ -8,7 +8,7 @@ use crate::harness::{Client, Folder, Reply, buffer, run_guarded};
 use crate::requests::{KEYSPACE, must};
 
 /// What a reply says beside its result: `! ` and the error, then each warning.
-fn said(reply: &Reply) -> Vec<String> {
+pub fn said(reply: &Reply) -> Vec<String> {
     let (prefix, response) = reply.response();
     let error = match response {
         Response::Error(error) => Some(format!("! {}", error.message)),
@@ -116,7 +116,8 @@ fn reads() {
 #[test]
 fn filters_by_several_columns() {
     let folder = Folder::new("guarded-filters");
-    run_guarded(folder.path(), 1, &Guardrails::default(), |client| async move {
+    let rails = Guardrails { intersect_filtering_query_warned: true, ..Guardrails::default() };
+    run_guarded(folder.path(), 1, &rails, |client| async move {
         must(&client, KEYSPACE).await;
         must(&client, "CREATE TABLE ks.t (k int PRIMARY KEY, a int, b int)").await;
         let ask = async |text: &str, level| said(&client.query_with(text, QueryParams::new(level)).await);
@@ -125,7 +126,14 @@ fn filters_by_several_columns() {
         assert_eq!(ask(several, Consistency::One).await, none);
         assert_eq!(ask("SELECT k FROM ks.t WHERE a > 1 AND a < 3 ALLOW FILTERING", Consistency::Quorum).await, none);
         let warning = "Guardrail intersect_filtering_query violated: Filtering query with intersection on mutable columns at consistency level requiring coordinator reconciliation is not recommended. Filtering queries involving an intersection on multiple mutable (i.e. non-key) columns over unrepaired data at read consistency levels that would require coordinator reconciliation may violate the guarantees of those consistency levels.";
-        assert_eq!(ask(several, Consistency::Quorum).await, [warning]);
+        assert_eq!(ask(several, Consistency::Quorum).await, none, "there is one replica");
+        let replicated = KEYSPACE.replace("ks", "two").replace(": 1", ": 2");
+        must(&client, &replicated).await;
+        must(&client, "CREATE TABLE two.t (k int PRIMARY KEY, a int, b int)").await;
+        let several = several.replace("ks.t", "two.t");
+        assert_eq!(ask(&several, Consistency::One).await, none);
+        let said = ask(&several, Consistency::Quorum).await;
+        assert_eq!((said.len(), said[1].as_str()), (2, warning), "what goes wrong later is warned of too");
     });
 }
 

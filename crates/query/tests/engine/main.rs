@@ -10,6 +10,7 @@ mod conditional;
 mod constants;
 mod cost;
 mod files;
+mod guarded_values;
 mod guardrails;
 mod harness;
 mod limits;

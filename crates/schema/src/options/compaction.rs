@@ -52,13 +52,18 @@ const TARGET_BYTES_MIN: f64 = 1024.0 * 1024.0;
 
 type Options = BTreeMap<String, String>;
 
+/// A strategy's short name, of either name that it goes by.
+pub fn compaction_strategy(class: &str) -> &str {
+    class.strip_prefix(PACKAGE).unwrap_or(class)
+}
+
 /// The option as Cassandra keeps it: the class in full, and the thresholds always present where the strategy has them.
 pub(crate) fn read(given: Options) -> Result<Options, SchemaError> {
     let mut kept = given;
     let Some(class) = kept.get("class") else {
         return Err(wrong("Missing sub-option 'class' for the 'compaction' option"));
     };
-    let name = class.strip_prefix(PACKAGE).unwrap_or(class).to_owned();
+    let name = compaction_strategy(class).to_owned();
     if !is_strategy(&name) {
         let full = if class.contains('.') { class.clone() } else { format!("{PACKAGE}{name}") };
         return Err(wrong(format!("Unable to find compaction strategy class '{full}'")));

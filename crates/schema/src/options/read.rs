@@ -49,8 +49,8 @@ pub(crate) fn read(
     if let Some(value) = properties.double("crc_check_chance")? {
         options.crc_check_chance = value;
     }
-    // Cassandra takes extensions from its own tools alone: a statement's are dropped without a word.
-    properties.map("extensions")?;
+    // Cassandra takes extensions from its own tools alone: a statement's are dropped without a word, whatever they are.
+    properties.take("extensions");
     if let Some(value) = properties.boolean("incremental_backups")? {
         options.incremental_backups = Some(value);
     }

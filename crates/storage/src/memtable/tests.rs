@@ -288,8 +288,9 @@ impl ModelPartition {
         });
         match op {
             Op::Row(_, clustering, _) => {
-                let row = self.rows.entry(comparable(clustering)).or_insert((*clustering, vec![]));
-                row.1.extend(blob);
+                if let Some(blob) = blob {
+                    self.rows.entry(comparable(clustering)).or_insert((*clustering, vec![])).1.push(blob);
+                }
             }
             Op::Static(..) => self.static_rows.extend(blob),
             Op::Partition(_, timestamp) => {
@@ -477,6 +478,19 @@ fn a_deleted_partition_without_clustering_is_gone_and_comes_back() {
     assert_eq!(read_all(&table, &command, 9).rows.len(), 0, "a deletion wins a tie");
     insert_single(&mut table, &mut pool, key, 8, b"c");
     assert_eq!(read_all(&table, &command, 9).rows.len(), 1);
+}
+
+#[test]
+fn a_mutation_that_says_nothing_makes_no_partition() {
+    let mut pool = ChunkPool::new(1 << 30);
+    let clustered = TableShape { clustering: vec![(CqlType::Int, false)], ..TableShape::default() };
+    for shape in [TableShape::default(), clustered] {
+        let mut table = Memtable::new(shape);
+        let mut out = Vec::new();
+        MutationEncoder::begin(&mut out, TABLE, token_of(b"k"), b"k").finish();
+        apply(&mut table, &mut pool, &out);
+        assert_eq!(table.partition_count(), 0);
+    }
 }
 
 /// A partition `k` with one clustering column and this many rows, each with a value of 100 bytes.

@@ -115,6 +115,8 @@ impl Memtable {
         let place = self.partitions.locate(&self.arena, key);
         let partition = match place.found {
             Some(partition) => partition,
+            // A mutation that says nothing makes no partition, as in a table without clustering columns.
+            None if mutation.is_empty() => return,
             None => {
                 let head = PartitionHead::EMPTY.to_bytes();
                 let partition = entry::create(&mut self.arena, pool, key.bytes, &[], &head);

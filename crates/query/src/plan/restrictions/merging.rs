@@ -51,7 +51,7 @@ impl Restrictions {
     }
 
     /// Refuses to restrict a column as a whole of whose elements something is said.
-    fn check_no_elements(&self, column: &Column, table: &Table) -> Result<(), QueryError> {
+    pub(super) fn check_no_elements(&self, column: &Column, table: &Table) -> Result<(), QueryError> {
         let is_it = |element: &ElementRestriction| table.columns()[element.index].id == column.id;
         match self.elements.iter().any(is_it) {
             false => Ok(()),

@@ -2,7 +2,7 @@
 
 use cql_syntax::{Operator, Relation, Term};
 use cql_types::CqlType;
-use schema::{Column, ColumnKind, Table};
+use schema::{Column, Table};
 
 use super::elements::{contains, entry};
 use super::{ElementRestriction, Restriction, Restrictions, SliceRestriction, StatementKind};
@@ -48,11 +48,6 @@ impl Restrictions {
         comparison: Comparison,
         operands: Vec<Operand>,
     ) -> Result<(), QueryError> {
-        if column.kind == ColumnKind::Clustering && !self.allow_filtering {
-            return Err(invalid(
-                "Clustering columns can only be restricted with CONTAINS with a secondary index or filtering",
-            ));
-        }
         self.check_no_whole(column, table)?;
         let index = table.column_index(&column.name).unwrap_or_default();
         self.elements.push(ElementRestriction { index, comparison, operands });

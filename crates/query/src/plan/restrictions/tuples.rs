@@ -51,12 +51,14 @@ impl Restrictions {
                         ClusteringRestriction::TupleList { width, list: markers.operand(marker, &receiver)? }
                     }
                 };
+                self.check_no_elements_of(&columns, table)?;
                 self.check_conflicts(covered, false, table)?;
                 self.clustering.insert(first, restriction);
                 Ok(())
             }
             Operator::Less | Operator::LessOrEqual | Operator::Greater | Operator::GreaterOrEqual => {
                 let slice = slice_restriction(operator, values(term)?);
+                self.check_no_elements_of(&columns, table)?;
                 self.add_tuple_slice(slice, covered, table)
             }
             _ => Err(invalid(format!("Unsupported \"{operator}\" relation: {}", shown()))),
@@ -70,11 +72,16 @@ impl Restrictions {
         table: &Table,
     ) -> Result<(), QueryError> {
         let first = columns.first().map_or(0, |column| usize::from(column.position));
+        self.check_no_elements_of(columns, table)?;
         self.check_conflicts(first..first + columns.len(), false, table)?;
         for (operand, column) in operands.into_iter().zip(columns) {
             self.add_to_column(column, table, Restriction::Equal(operand))?;
         }
         Ok(())
+    }
+
+    fn check_no_elements_of(&self, columns: &[&Column], table: &Table) -> Result<(), QueryError> {
+        columns.iter().try_for_each(|column| self.check_no_elements(column, table))
     }
 
     fn add_tuple_slice(
