@@ -1,41 +1,45 @@
 //! The load generator behind `helenus stress`.
 //!
-//! Its own client on the runtime: prebuilt EXECUTE frames in which only the stream, the key and the values are patched,
-//! one write for all requests that are ready, and a closed loop with a fixed number of requests outstanding. It is made
-//! to cost far less than the server that it measures. See `docs/guide/stress.md`.
+//! `--raw` loads have a client of their own on the runtime, made to cost far less than the server that it measures. See `docs/guide/stress.md`.
 
-mod arguments;
-mod bind;
-mod connection;
-mod control;
-mod cpu_time;
 mod error;
-mod phase;
-mod report;
-mod rows;
-mod scan;
-mod session;
-mod setup;
-mod statement;
-mod statistics;
-mod template;
-mod updates;
-mod wire;
+mod random;
+mod raw;
 
-pub use arguments::{Arguments, Distribution, Expect, Reactor, Workload};
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser;
+
 pub use error::StressError;
 
-/// Runs the load and prints its report. Fails also if any operation failed: the report is printed then too.
-pub fn run(arguments: Arguments) -> Result<(), StressError> {
-    arguments.check()?;
-    let options = runtime::Options {
-        reactor: arguments.reactor.map(Reactor::kind),
-        cpus: arguments.cpu.into_iter().collect(),
-        ..runtime::Options::default()
-    };
-    let main = move |runtime| async move { session::run(&runtime, &arguments).await };
-    runtime::run(options, vec![main])?.into_iter().collect()
+/// The command line of a `--raw` load.
+#[derive(Debug, Parser)]
+#[command(name = "helenus stress", about = "Generate load on a server and measure it", max_term_width = 120)]
+struct RawLine {
+    #[command(flatten)]
+    arguments: raw::Arguments,
 }
 
-#[cfg(test)]
-mod tests;
+/// Does what the words behind `stress` say. 0: done, and all operations did what they should. 1: why not is on standard error.
+pub fn run(words: Vec<OsString>) -> ExitCode {
+    match RawLine::try_parse_from(std::iter::once(OsString::from("helenus stress")).chain(words)) {
+        Ok(line) => told(raw::run(line.arguments)),
+        Err(error) => {
+            // Help is no failure. A closed terminal is nobody to tell.
+            let _ = error.print();
+            if error.use_stderr() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+        }
+    }
+}
+
+/// The exit code, and why it is not 0.
+fn told(outcome: Result<(), StressError>) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("helenus: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
