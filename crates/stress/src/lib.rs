@@ -1,7 +1,10 @@
 //! The load generator behind `helenus stress`.
 //!
-//! `--raw` loads have a client of their own on the runtime, made to cost far less than the server that it measures. See `docs/guide/stress.md`.
+//! Two generators: loads in cassandra-stress's words go through a driver, as a user's would; `--raw` loads have a client of their own on the
+//! runtime, made to cost far less than the server that it measures. See `docs/guide/stress.md`.
 
+mod distribution;
+mod driver;
 mod error;
 mod random;
 mod raw;
@@ -13,6 +16,26 @@ use clap::Parser;
 
 pub use error::StressError;
 
+const HELP: &str = "\
+Generate load on a server and measure it.
+
+Through a driver, in the words of cassandra-stress:
+  helenus stress write n=1000000 -rate threads=100 -node 127.0.0.1
+  helenus stress read n=1000000 -rate threads=100 fixed=20000/s -pop 'dist=gaussian(1..1000000)'
+  helenus stress mixed 'ratio(write=2,read=8)' duration=1m -rate threads=100
+  helenus stress counter_write | counter_read ...
+
+  n=, duration=, err<, cl=, no-warmup, truncate=, ratio(), -rate, -pop, -col, -schema, -node, -port, -mode, -log and -errors are
+  read as cassandra-stress reads them. Besides:
+  --json FILE   also write the report to this file, as JSON
+  --cpus N      threads that the driver runs on [default: one for each CPU]
+  --seed N      what drawn rows follow from [default: the time]
+
+With the generator's own client, which costs less than the server:
+  helenus stress --raw write --rows 1000000
+  helenus stress --raw --help
+";
+
 /// The command line of a `--raw` load.
 #[derive(Debug, Parser)]
 #[command(name = "helenus stress", about = "Generate load on a server and measure it", max_term_width = 120)]
@@ -21,8 +44,49 @@ struct RawLine {
     arguments: raw::Arguments,
 }
 
+/// What a command line asks for.
+#[derive(Debug, PartialEq, Eq)]
+enum Asked {
+    Help,
+    /// A load through the driver.
+    Driver,
+    Raw,
+    /// A first word that says nothing.
+    Unknown(String),
+}
+
+impl Asked {
+    fn by(words: &[OsString]) -> Asked {
+        let first = words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
+        match first.as_str() {
+            _ if words.iter().any(|word| word == "--raw") => Asked::Raw,
+            "" | "help" | "--help" | "-h" => Asked::Help,
+            word if driver::is_command(word) => Asked::Driver,
+            word if word.starts_with('-') => Asked::Raw,
+            _ => Asked::Unknown(first),
+        }
+    }
+}
+
 /// Does what the words behind `stress` say. 0: done, and all operations did what they should. 1: why not is on standard error.
 pub fn run(words: Vec<OsString>) -> ExitCode {
+    match Asked::by(&words) {
+        Asked::Help => {
+            print!("{HELP}");
+            ExitCode::SUCCESS
+        }
+        Asked::Driver => {
+            let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+            told(driver::run(&words))
+        }
+        Asked::Raw => raw_line(words),
+        Asked::Unknown(word) => {
+            told(Err(StressError::Arguments { reason: format!("`{word}` is no load: `stress help` tells of them") }))
+        }
+    }
+}
+
+fn raw_line(words: Vec<OsString>) -> ExitCode {
     match RawLine::try_parse_from(std::iter::once(OsString::from("helenus stress")).chain(words)) {
         Ok(line) => told(raw::run(line.arguments)),
         Err(error) => {
@@ -41,5 +105,25 @@ fn told(outcome: Result<(), StressError>) -> ExitCode {
             eprintln!("helenus: {error}");
             ExitCode::FAILURE
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_say_which_generator_is_meant() {
+        let asked = |line: &str| Asked::by(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>());
+        assert_eq!(asked("write n=5 -rate threads=1"), Asked::Driver);
+        assert_eq!(asked("MIXED n=5"), Asked::Driver);
+        assert_eq!(asked("user profile=x"), Asked::Driver, "which refuses it");
+        for line in ["--raw write", "write --raw --rows 5", "--rows 5 --raw read", "--rows 5 read"] {
+            assert_eq!(asked(line), Asked::Raw, "{line}");
+        }
+        for line in ["", "help", "--help"] {
+            assert_eq!(asked(line), Asked::Help, "{line}");
+        }
+        assert_eq!(asked("wirte n=5"), Asked::Unknown("wirte".to_owned()));
     }
 }
