@@ -24,7 +24,7 @@ pub enum Effort {
 const FEATURES: [&str; 2] = ["--features", "helenus-sim/planted"];
 
 /// The test targets of the `helenus-tests` package that run against the release binary, or some other server: off for a plain `cargo test`.
-const BLACK_BOX: [&str; 11] = [
+const BLACK_BOX: [&str; 12] = [
     "drivers",
     "hostile",
     "long",
@@ -33,6 +33,7 @@ const BLACK_BOX: [&str; 11] = [
     "power",
     "operators",
     "nodetool",
+    "stress",
     "console",
     "footprint",
     "oracle",
@@ -99,10 +100,11 @@ pub fn simulation(budget: Duration, effort: Effort) -> Result<Passed, String> {
     Ok(all)
 }
 
-/// REST and metrics as operators ask for them, then nodetool, then the console.
+/// REST and metrics as operators ask for them, then nodetool and the load generator, then the console.
 pub fn operators(budget: Duration, effort: Effort) -> Result<Passed, String> {
     let asked = both(run_black_box("operators", budget, effort)?, run_black_box("nodetool", budget, effort)?);
-    Ok(both(asked, console(budget, effort)?))
+    let loaded = both(asked, run_black_box("stress", budget, effort)?);
+    Ok(both(loaded, console(budget, effort)?))
 }
 
 /// The console in a browser; nothing where there is none for this processor and none is named.

@@ -26,7 +26,12 @@ pub enum Command {
     /// Run a node (the default)
     Serve(Box<Arguments>),
     /// Put load on a node and measure it
-    Stress(Box<stress::Arguments>),
+    #[command(disable_help_flag = true)]
+    Stress {
+        /// A load and its options: `stress help` tells of them
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<OsString>,
+    },
     /// Look into SSTables, Cassandra's too
     Sstable(filetools::Arguments),
     /// Check this host, or reckon how large a cluster must be

@@ -21,10 +21,10 @@ fn main() -> ExitCode {
     match line.command {
         None => helenus::serve::serve(&line.serve),
         Some(Command::Serve(arguments)) => helenus::serve::serve(&arguments),
-        Some(Command::Stress(arguments)) => told(stress::run(*arguments)),
         Some(Command::Sstable(arguments)) => told(filetools::run(arguments)),
         Some(Command::Doctor(arguments)) => told_code(doctor::run(&arguments)),
-        // Its arguments are its own affair: Cassandra's spellings, and Cassandra's exit codes.
+        // Their arguments are their own affair: Cassandra's spellings, and Cassandra's exit codes.
+        Some(Command::Stress { words }) => stress::run(words),
         Some(Command::Nodetool { arguments }) => nodetool::run(arguments),
     }
 }

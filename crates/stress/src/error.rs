@@ -80,6 +80,44 @@ pub enum StressError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// The threads that the driver runs on could not be started.
+    #[error("the driver's threads could not be started: {source}")]
+    Threads {
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The file that names the nodes cannot be read.
+    #[error("the nodes cannot be read from {}: {source}", path.display())]
+    Nodes {
+        /// Which file.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The driver could not do what comes before the load.
+    #[error("cannot {action}: {reason}")]
+    Driver {
+        /// What was to be done.
+        action: String,
+        /// What the driver said.
+        reason: String,
+    },
+    /// An operation failed for good, which ended the load.
+    #[error("{failure}; that ended the load (-errors ignore goes on)")]
+    Stopped {
+        /// Which, and why.
+        failure: String,
+    },
+    /// Operations did not begin when they should have.
+    #[error("the rate was not kept: {asked} operations a second were asked for, {done:.0} were done; {reason}")]
+    Late {
+        /// Operations a second that were asked for.
+        asked: u64,
+        /// Operations a second that were done.
+        done: f64,
+        /// How that was noticed.
+        reason: String,
+    },
     /// Operations failed.
     #[error(
         "{errors} errors, {missing} missing rows and {wrong} wrong rows in {operations} operations; first: {first}"

@@ -1,41 +1,129 @@
 //! The load generator behind `helenus stress`.
 //!
-//! Its own client on the runtime: prebuilt EXECUTE frames in which only the stream, the key and the values are patched,
-//! one write for all requests that are ready, and a closed loop with a fixed number of requests outstanding. It is made
-//! to cost far less than the server that it measures. See `docs/guide/stress.md`.
+//! Two generators: loads in cassandra-stress's words go through a driver, as a user's would; `--raw` loads have a client of their own on the
+//! runtime, made to cost far less than the server that it measures. See `docs/guide/stress.md`.
 
-mod arguments;
-mod bind;
-mod connection;
-mod control;
-mod cpu_time;
+mod distribution;
+mod driver;
 mod error;
-mod phase;
-mod report;
-mod rows;
-mod scan;
-mod session;
-mod setup;
-mod statement;
-mod statistics;
-mod template;
-mod updates;
-mod wire;
+mod random;
+mod raw;
 
-pub use arguments::{Arguments, Distribution, Expect, Reactor, Workload};
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser;
+
 pub use error::StressError;
 
-/// Runs the load and prints its report. Fails also if any operation failed: the report is printed then too.
-pub fn run(arguments: Arguments) -> Result<(), StressError> {
-    arguments.check()?;
-    let options = runtime::Options {
-        reactor: arguments.reactor.map(Reactor::kind),
-        cpus: arguments.cpu.into_iter().collect(),
-        ..runtime::Options::default()
-    };
-    let main = move |runtime| async move { session::run(&runtime, &arguments).await };
-    runtime::run(options, vec![main])?.into_iter().collect()
+const HELP: &str = "\
+Generate load on a server and measure it.
+
+Through a driver, in the words of cassandra-stress:
+  helenus stress write n=1000000 -rate threads=100 -node 127.0.0.1
+  helenus stress read n=1000000 -rate threads=100 fixed=20000/s -pop 'dist=gaussian(1..1000000)'
+  helenus stress mixed 'ratio(write=2,read=8)' duration=1m -rate threads=100
+  helenus stress counter_write | counter_read ...
+
+  n=, duration=, err<, cl=, no-warmup, truncate=, ratio(), -rate, -pop, -col, -schema, -node, -port, -mode, -log and -errors are
+  read as cassandra-stress reads them. Besides:
+  --json FILE   also write the report to this file, as JSON
+  --cpus N      threads that the driver runs on [default: one for each CPU]
+  --seed N      what drawn rows follow from [default: the time]
+
+With the generator's own client, which costs less than the server:
+  helenus stress --raw write --rows 1000000
+  helenus stress --raw --help
+";
+
+/// The command line of a `--raw` load.
+#[derive(Debug, Parser)]
+#[command(name = "helenus stress", about = "Generate load on a server and measure it", max_term_width = 120)]
+struct RawLine {
+    #[command(flatten)]
+    arguments: raw::Arguments,
+}
+
+/// What a command line asks for.
+#[derive(Debug, PartialEq, Eq)]
+enum Asked {
+    Help,
+    /// A load through the driver.
+    Driver,
+    Raw,
+    /// A first word that says nothing.
+    Unknown(String),
+}
+
+impl Asked {
+    fn by(words: &[OsString]) -> Asked {
+        let first = words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
+        match first.as_str() {
+            _ if words.iter().any(|word| word == "--raw") => Asked::Raw,
+            "" | "help" | "--help" | "-h" => Asked::Help,
+            word if driver::is_command(word) => Asked::Driver,
+            word if word.starts_with('-') => Asked::Raw,
+            _ => Asked::Unknown(first),
+        }
+    }
+}
+
+/// Does what the words behind `stress` say. 0: done, and all operations did what they should. 1: why not is on standard error.
+pub fn run(words: Vec<OsString>) -> ExitCode {
+    match Asked::by(&words) {
+        Asked::Help => {
+            print!("{HELP}");
+            ExitCode::SUCCESS
+        }
+        Asked::Driver => {
+            let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+            told(driver::run(&words))
+        }
+        Asked::Raw => raw_line(words),
+        Asked::Unknown(word) => {
+            told(Err(StressError::Arguments { reason: format!("`{word}` is no load: `stress help` tells of them") }))
+        }
+    }
+}
+
+fn raw_line(words: Vec<OsString>) -> ExitCode {
+    match RawLine::try_parse_from(std::iter::once(OsString::from("helenus stress")).chain(words)) {
+        Ok(line) => told(raw::run(line.arguments)),
+        Err(error) => {
+            // Help is no failure. A closed terminal is nobody to tell.
+            let _ = error.print();
+            if error.use_stderr() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+        }
+    }
+}
+
+/// The exit code, and why it is not 0.
+fn told(outcome: Result<(), StressError>) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("helenus: {error}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_say_which_generator_is_meant() {
+        let asked = |line: &str| Asked::by(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>());
+        assert_eq!(asked("write n=5 -rate threads=1"), Asked::Driver);
+        assert_eq!(asked("MIXED n=5"), Asked::Driver);
+        assert_eq!(asked("user profile=x"), Asked::Driver, "which refuses it");
+        for line in ["--raw write", "write --raw --rows 5", "--rows 5 --raw read", "--rows 5 read"] {
+            assert_eq!(asked(line), Asked::Raw, "{line}");
+        }
+        for line in ["", "help", "--help"] {
+            assert_eq!(asked(line), Asked::Help, "{line}");
+        }
+        assert_eq!(asked("wirte n=5"), Asked::Unknown("wirte".to_owned()));
+    }
+}

@@ -5,9 +5,10 @@
 
 use cql_protocol::{Consistency, Execute, QueryParams, Request, Value, ValuesBuffer, Version};
 
-use crate::arguments::Arguments;
-use crate::rows::{COLUMN_COUNT, KEY_DIGITS, Rows, below, mix};
-use crate::template::{STREAM_AT, Statement};
+use crate::random::{below, mix};
+use crate::raw::arguments::Arguments;
+use crate::raw::rows::{COLUMN_COUNT, KEY_DIGITS, Rows};
+use crate::raw::template::{STREAM_AT, Statement};
 
 /// The timestamp of the first update; each has that of the one before plus 1. A time that is over, so that writes without a timestamp
 /// would win.

@@ -3,10 +3,10 @@
 use runtime::Runtime;
 
 use crate::StressError;
-use crate::arguments::{Arguments, PAGE_ROWS};
-use crate::control::Control;
-use crate::setup;
-use crate::statistics::Statistics;
+use crate::raw::arguments::{Arguments, PAGE_ROWS};
+use crate::raw::control::Control;
+use crate::raw::setup;
+use crate::raw::statistics::Statistics;
 
 /// A scan that may begin.
 pub(crate) struct Scan {

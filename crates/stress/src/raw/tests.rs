@@ -14,7 +14,8 @@ use cql_protocol::{
 use cql_types::CqlType;
 use runtime::{Group, Runtime, TcpListener, TcpStream};
 
-use crate::{Arguments, StressError, session};
+use crate::StressError;
+use crate::raw::{Arguments, session};
 
 /// What the server does wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

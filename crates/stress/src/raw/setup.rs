@@ -1,9 +1,9 @@
 //! The published table, and the two statements that the load consists of.
 
 use crate::StressError;
-use crate::arguments::{Arguments, Workload};
-use crate::control::Control;
-use crate::template::Statement;
+use crate::raw::arguments::{Arguments, Workload};
+use crate::raw::control::Control;
+use crate::raw::template::Statement;
 
 /// The statements of the load.
 #[derive(Debug, Clone)]

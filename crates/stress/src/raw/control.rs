@@ -9,8 +9,8 @@ use cql_protocol::{
 use runtime::Runtime;
 
 use crate::StressError;
-use crate::template::Statement;
-use crate::wire::{self, Receiver, Sender, whole_frame};
+use crate::raw::template::Statement;
+use crate::raw::wire::{self, Receiver, Sender, whole_frame};
 
 /// A connection that has begun.
 pub(crate) struct Control {

@@ -3,9 +3,9 @@
 use cql_protocol::{Execute, HEADER_LENGTH, QueryParams, Request, ResultBody, Rows, Value, ValuesBuffer, Version};
 
 use crate::StressError;
-use crate::arguments::{Arguments, Expect, PAGE_ROWS};
-use crate::bind::{Bind, Letters};
-use crate::template::{STREAM_AT, Statement};
+use crate::raw::arguments::{Arguments, Expect, PAGE_ROWS};
+use crate::raw::bind::{Bind, Letters};
+use crate::raw::template::{STREAM_AT, Statement};
 
 /// Where a header has the body's length.
 const LENGTH_AT: usize = HEADER_LENGTH - 4;

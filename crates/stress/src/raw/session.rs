@@ -6,16 +6,17 @@ use std::time::Duration;
 use runtime::{Group, OpenOptions, Runtime};
 use stdx::AlignedBuf;
 
-use crate::arguments::{Arguments, Workload};
-use crate::connection::Connection;
-use crate::control::Control;
-use crate::phase::{Phase, Plan};
-use crate::report::Report;
-use crate::scan::Scan;
-use crate::setup::{self, Statements};
-use crate::statistics::Statistics;
-use crate::template::Statement;
-use crate::{StressError, cpu_time, wire};
+use crate::StressError;
+use crate::raw::arguments::{Arguments, Workload};
+use crate::raw::connection::Connection;
+use crate::raw::control::Control;
+use crate::raw::phase::{Phase, Plan};
+use crate::raw::report::Report;
+use crate::raw::scan::Scan;
+use crate::raw::setup::{self, Statements};
+use crate::raw::statistics::Statistics;
+use crate::raw::template::Statement;
+use crate::raw::{cpu_time, wire};
 
 /// Bytes of a prepared statement's id: an MD5.
 const ID_BYTES: usize = 16;

@@ -6,7 +6,8 @@ use std::io::Write;
 use cql_types::CqlType;
 
 use crate::StressError;
-use crate::rows::{POOL_BYTES, below, mix, next_random};
+use crate::random::{below, mix, next_random};
+use crate::raw::rows::POOL_BYTES;
 
 /// The value of one marker.
 #[derive(Debug, Clone, PartialEq, Eq)]

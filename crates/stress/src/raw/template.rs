@@ -6,7 +6,7 @@
 use cql_protocol::{Consistency, Execute, QueryParams, Request, Value, ValuesBuffer, Version};
 use cql_types::CqlType;
 
-use crate::rows::{COLUMN_COUNT, KEY_DIGITS, Rows};
+use crate::raw::rows::{COLUMN_COUNT, KEY_DIGITS, Rows};
 
 /// Where a header has the stream.
 pub(crate) const STREAM_AT: usize = 2;

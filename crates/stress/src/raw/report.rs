@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use crate::StressError;
-use crate::arguments::{Arguments, Distribution};
-use crate::statistics::{Latencies, Statistics};
+use crate::raw::arguments::{Arguments, Distribution};
+use crate::raw::statistics::{Latencies, Statistics};
 
 /// The percentiles that are told, with their names.
 const PERCENTILES: [(&str, f64); 5] = [("p50", 50.0), ("p90", 90.0), ("p95", 95.0), ("p99", 99.0), ("p99.9", 99.9)];

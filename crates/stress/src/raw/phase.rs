@@ -8,13 +8,14 @@ use cql_protocol::{FrameHeader, HEADER_LENGTH, Opcode, Response, ResultBody};
 use runtime::Instant;
 
 use crate::StressError;
-use crate::arguments::{Arguments, Distribution, Workload};
-use crate::rows::{Rows, below, next_random};
-use crate::setup::{Statements, UpdateStatements};
-use crate::statement::StatementPlan;
-use crate::statistics::Statistics;
-use crate::template::{Template, is_row};
-use crate::updates::{Kind, UpdateTemplate, Updates};
+use crate::random::{below, next_random};
+use crate::raw::arguments::{Arguments, Distribution, Workload};
+use crate::raw::rows::Rows;
+use crate::raw::setup::{Statements, UpdateStatements};
+use crate::raw::statement::StatementPlan;
+use crate::raw::statistics::Statistics;
+use crate::raw::template::{Template, is_row};
+use crate::raw::updates::{Kind, UpdateTemplate, Updates};
 
 /// The body of the reply to a write: a RESULT without anything in it.
 const VOID: [u8; 4] = [0, 0, 0, 1];

@@ -3,6 +3,8 @@
 //! Values are slices of a pool of random bytes, found by a hash of the row's number. So a row costs a few copies to write
 //! and a few comparisons to check, and the pool stays in the CPU's cache.
 
+use crate::random::{mix, next_random};
+
 /// Digits of a key.
 pub(crate) const KEY_DIGITS: usize = 10;
 /// Values of a row.
@@ -55,27 +57,6 @@ impl Rows {
             &self.pool[start..start + self.value_bytes]
         })
     }
-}
-
-/// The next number of a sequence that `state` stands in (splitmix64).
-#[inline]
-pub(crate) fn next_random(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    mix(*state)
-}
-
-/// A number below `bound`, from a random one.
-#[inline]
-pub(crate) fn below(random: u64, bound: u64) -> u64 {
-    ((u128::from(random) * u128::from(bound)) >> 64) as u64
-}
-
-/// A number that looks random, from any other.
-#[inline]
-pub(crate) fn mix(mut bits: u64) -> u64 {
-    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    bits ^ (bits >> 31)
 }
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ use runtime::sync::Notify;
 use runtime::{Instant, Runtime};
 
 use crate::StressError;
-use crate::phase::{Operation, Pace, Phase};
-use crate::wire::{Receiver, Sender, whole_frame};
+use crate::raw::phase::{Operation, Pace, Phase};
+use crate::raw::wire::{Receiver, Sender, whole_frame};
 
 /// A request without an answer.
 #[derive(Debug, Clone, Copy)]

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use cql_protocol::{Consistency, Version};
 
 use crate::StressError;
-use crate::rows::{KEY_DIGITS, POOL_BYTES};
+use crate::raw::rows::{KEY_DIGITS, POOL_BYTES};
 
 /// The most requests outstanding on one connection: streams are numbered from 0 to 32,767.
 const DEPTH_MAX: u16 = 32_768;

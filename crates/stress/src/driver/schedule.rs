@@ -1,0 +1,194 @@
+//! When operations begin, if it is not when others have ended: `fixed=` and `throttle=`.
+//!
+//! A thread of its own lets operations go when they are due: it sleeps to some tens of microseconds, where the timers of the driver's
+//! executor know milliseconds only. With `fixed=` the times follow from the start and the rate alone, whatever the server does; what is due
+//! and cannot begin, since all tasks wait for replies, is the backlog, and waits. With `throttle=` what was not used is lost, but for
+//! a hundredth of a second's worth, so that a stall is not made up for.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Semaphore;
+
+/// The shortest sleep between two looks at the clock: what is due meanwhile goes together.
+const SLEEP_MIN: Duration = Duration::from_micros(50);
+/// The longest, so that an end is noticed.
+const SLEEP_MAX: Duration = Duration::from_millis(20);
+/// How large a share of the operations must have begun when the last is due, in percent.
+const KEPT_PERCENT: u64 = 99;
+
+/// Lets operations go at a rate.
+#[derive(Debug)]
+pub(crate) struct Schedule {
+    per_second: u64,
+    /// Whether the times are fixed; else the rate is only a limit.
+    is_fixed: bool,
+    start: Instant,
+    /// How many there will be, as far as it is known. A limit does not know: it loses what is not used.
+    expected: Option<u64>,
+    permits: Semaphore,
+    begun: AtomicU64,
+    is_over: AtomicBool,
+    backlog: Mutex<Backlog>,
+}
+
+/// How many operations were due and had not begun, over the run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Backlog {
+    /// Sum and count of what was seen in each quarter of the run.
+    quarters: [(u64, u64); 4],
+    /// Operations that were due.
+    due: u64,
+    /// Those that were due before the last and had not begun when it was.
+    at_end: u64,
+}
+
+impl Schedule {
+    /// A schedule that begins now. `expected` is how many operations it will let go, if that is known.
+    pub(crate) fn begin(per_second: u64, is_fixed: bool, expected: Option<u64>) -> Schedule {
+        Schedule {
+            per_second,
+            is_fixed,
+            start: Instant::now(),
+            expected: expected.filter(|_| is_fixed),
+            permits: Semaphore::new(0),
+            begun: AtomicU64::new(0),
+            is_over: AtomicBool::new(false),
+            backlog: Mutex::default(),
+        }
+    }
+
+    /// Waits for the next operation's time. Gives when it was due, if times are fixed; none is the end.
+    pub(crate) async fn next(&self) -> Option<Option<Instant>> {
+        self.permits.acquire().await.ok()?.forget();
+        let number = self.begun.fetch_add(1, Ordering::Relaxed);
+        Some(self.is_fixed.then(|| self.start + self.after(number)))
+    }
+
+    /// Lets no more go.
+    pub(crate) fn end(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.permits.close();
+    }
+
+    /// What the backlog was, once the schedule's thread has ended.
+    pub(crate) fn backlog(&self) -> Backlog {
+        *self.backlog.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The schedule's thread: returns when all are let go, or at the end.
+    pub(crate) fn run(&self) {
+        let mut released = 0;
+        let mut seen = Backlog::default();
+        while !self.is_over.load(Ordering::Relaxed) && self.expected.is_none_or(|expected| released < expected) {
+            if self.is_fixed {
+                // Before more are let go: who waited for those has had no time to begin them.
+                seen.at_end = released.saturating_sub(self.begun.load(Ordering::Relaxed));
+                seen.note(released, self.expected);
+            }
+            released = self.release(released, self.start.elapsed());
+            if self.is_fixed {
+                seen.due = released;
+                *self.backlog.lock().unwrap_or_else(PoisonError::into_inner) = seen;
+            }
+            std::thread::sleep(self.after(released).saturating_sub(self.start.elapsed()).clamp(SLEEP_MIN, SLEEP_MAX));
+        }
+    }
+
+    /// Lets go what is due. Gives how many were let go so far, those included that a limit has lost.
+    fn release(&self, before: u64, elapsed: Duration) -> u64 {
+        let due = (elapsed.as_nanos() * u128::from(self.per_second) / 1_000_000_000) as u64 + 1;
+        if self.is_fixed {
+            let due = self.expected.map_or(due, |expected| due.min(expected)).max(before);
+            self.permits.add_permits((due - before) as usize);
+            return due;
+        }
+        let burst = (self.per_second / 100).max(1);
+        let room = burst.saturating_sub(self.permits.available_permits() as u64);
+        self.permits.add_permits(due.saturating_sub(before).min(room) as usize);
+        due.max(before)
+    }
+
+    /// How long after the start an operation is due.
+    fn after(&self, number: u64) -> Duration {
+        let nanos = u128::from(number) * 1_000_000_000 / u128::from(self.per_second);
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+}
+
+impl Backlog {
+    fn note(&mut self, released: u64, expected: Option<u64>) {
+        let Some(expected) = expected else { return };
+        let quarter = (released.saturating_sub(1) * 4 / expected.max(1)).min(3) as usize;
+        let (sum, count) = &mut self.quarters[quarter];
+        *sum += self.at_end;
+        *count += 1;
+    }
+
+    /// Why the rate was not kept, if it was not: more than a tenth of a second's operations had not begun when the last was due, and these
+    /// were more than one of a hundred, or their mean number had grown from quarter to quarter of the run.
+    pub(crate) fn failure(&self, per_second: u64) -> Option<String> {
+        let (due, waiting) = (self.due, self.at_end);
+        if waiting <= per_second / 10 {
+            return None;
+        }
+        if (due - waiting) * 100 < due * KEPT_PERCENT {
+            return Some(format!("{waiting} of {due} operations had not begun when the last was due"));
+        }
+        let mean = |(sum, count): (u64, u64)| sum as f64 / count.max(1) as f64;
+        let grows = self.quarters.windows(2).all(|pair| mean(pair[1]) > mean(pair[0]));
+        grows.then(|| format!("the backlog grew to the end, where {waiting} operations were due and had not begun"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn backlog(due: u64, at_end: u64, quarters: [u64; 4]) -> Backlog {
+        Backlog { quarters: quarters.map(|sum| (sum, 1)), due, at_end }
+    }
+
+    #[test]
+    fn a_rate_is_kept_up_to_a_hundredth_unless_the_backlog_grows() {
+        assert_eq!(backlog(10_000, 100, [5, 50, 20, 100]).failure(1_000), None);
+        assert!(backlog(10_000, 101, [5, 50, 20, 100]).failure(1_000).unwrap().contains("101 of 10000"));
+        assert!(backlog(1_000_000, 500, [100, 200, 300, 400]).failure(1_000).unwrap().contains("grew"));
+        assert_eq!(backlog(1_000_000, 90, [10, 20, 30, 80]).failure(1_000), None);
+        assert_eq!(backlog(1_000, 90, [10, 20, 30, 80]).failure(1_000), None, "a short run may end in a hiccup");
+        assert_eq!(backlog(0, 0, [0; 4]).failure(1_000), None);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn operations_begin_when_they_are_due_and_no_earlier() {
+        let schedule = std::sync::Arc::new(Schedule::begin(200, true, Some(20)));
+        let clock = tokio::task::spawn_blocking({
+            let schedule = schedule.clone();
+            move || schedule.run()
+        });
+        for number in 0..20 {
+            let due = schedule.next().await.expect("there are twenty").expect("times are fixed");
+            assert_eq!(due - schedule.start, Duration::from_millis(5 * number));
+            assert!(due <= Instant::now());
+        }
+        clock.await.unwrap();
+        assert_eq!(schedule.backlog().due, 20);
+        schedule.end();
+        assert!(schedule.next().await.is_none());
+    }
+
+    #[test]
+    fn fixed_times_follow_from_the_start_and_limits_lose_what_is_not_used() {
+        let fixed = Schedule::begin(1_000, true, Some(50));
+        assert_eq!(fixed.release(0, Duration::from_millis(20)), 21);
+        assert_eq!(fixed.release(21, Duration::from_millis(10)), 21);
+        assert_eq!(fixed.release(21, Duration::from_secs(9)), 50);
+        assert_eq!(fixed.permits.available_permits(), 50);
+        assert_eq!(fixed.after(5), Duration::from_millis(5));
+        let limit = Schedule::begin(1_000, false, Some(50));
+        assert_eq!(limit.release(0, Duration::from_secs(9)), 9_001);
+        assert_eq!(limit.permits.available_permits(), 10, "a hundredth of a second's worth");
+        assert_eq!(limit.expected, None, "it goes on until all are done");
+    }
+}

@@ -1,0 +1,195 @@
+//! A command line from its words to its verdict.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use super::hdr_log::HdrLog;
+use super::output::{Output, create};
+use super::phase::{self, Plan};
+use super::population::Population;
+use super::progress::Progress;
+use super::report::Report;
+use super::settings::{Kind, Length, Limit, RateSettings, Settings, Truncate};
+use super::target::{self, Target};
+use super::{cpu_time, search};
+use crate::StressError;
+
+/// How long there is rest between two runs that write, while a number of tasks is searched for.
+const REST: std::time::Duration = std::time::Duration::from_secs(15);
+
+/// Runs a command line, of which the first word is a command. Fails also if an operation failed or a rate was not kept: the report
+/// is printed then too.
+pub(crate) fn run(words: &[String]) -> Result<(), StressError> {
+    let settings = Settings::parse(words)?;
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    if let Some(cpus) = settings.own.cpus {
+        builder.worker_threads(cpus);
+    }
+    let runtime = builder.enable_all().build().map_err(|source| StressError::Threads { source })?;
+    runtime.block_on(drive(&settings, &words[0]))
+}
+
+/// What a command line's runs have in common.
+struct Drive<'a> {
+    settings: &'a Settings,
+    target: Arc<Target>,
+    seed: u64,
+    output: Output,
+    hdr_log: Option<HdrLog>,
+    reports: Vec<Report>,
+}
+
+/// Sets up, warms up, measures, reports and judges.
+pub(crate) async fn drive(settings: &Settings, command: &str) -> Result<(), StressError> {
+    let output = Output::new(settings.log.file.as_deref())?;
+    let hdr_log = settings.log.hdr_file.as_deref().map(HdrLog::create).transpose()?;
+    let session = target::connect(settings).await?;
+    if settings.command.is_write() {
+        target::create_schema(&session, settings).await?;
+    }
+    let target = Arc::new(Target::prepare(session, settings).await?);
+    let seed = settings.own.seed.unwrap_or_else(seed_of_time);
+    let mut drive = Drive { settings, target, seed, output, hdr_log, reports: Vec::new() };
+    let outcome = drive.runs().await;
+    // What was measured is told, however it ended.
+    if let Some(path) = &settings.own.json {
+        drive.write_json(path, command)?;
+    }
+    drive.output.line(if outcome.is_ok() { "END" } else { "FAILURE" });
+    drive.output.finish()?;
+    drive.hdr_log.map_or(Ok(()), HdrLog::finish)?;
+    outcome
+}
+
+fn seed_of_time() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_nanos() as u64)
+}
+
+impl Drive<'_> {
+    async fn runs(&mut self) -> Result<(), StressError> {
+        let settings = self.settings;
+        if settings.command.length == Length::Operations(0) {
+            self.output.line("N=0: SCHEMA CREATED, NOTHING ELSE DONE.");
+            return Ok(());
+        }
+        if settings.log.settings {
+            self.output.line(&format!("Rows: {}; seed: {}", settings.population, self.seed));
+        }
+        let (least, most) = match settings.rate {
+            RateSettings::Threads { threads, .. } => (threads, threads),
+            RateSettings::Search { least, most, .. } => (least, most),
+        };
+        if settings.command.warmup {
+            self.warm_up(most).await?;
+        }
+        if settings.command.truncate == Truncate::Once {
+            target::truncate(self.target.session(), settings).await?;
+        }
+        match settings.rate {
+            RateSettings::Threads { threads, limit } => self.measure(threads, limit).await,
+            RateSettings::Search { auto, .. } => self.search(least, most, auto).await,
+        }
+    }
+
+    async fn warm_up(&mut self, threads: usize) -> Result<(), StressError> {
+        for plan in Plan::warmups(self.settings, threads, self.seed) {
+            let Length::Operations(count) = plan.length else { continue };
+            let kind = plan.kinds[0].0;
+            self.output.line(&format!("Warming up {} with {count} iterations...", kind.name()));
+            let population = Population::new(&self.settings.population, self.seed);
+            let mut progress = Progress::silent(self.settings.log.interval);
+            let ending = phase::run(plan, self.target.clone(), population, &mut progress).await;
+            if let Some(failure) = ending.failure {
+                return Err(StressError::Stopped { failure });
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the load with more and more tasks.
+    async fn search(&mut self, least: usize, most: usize, auto: bool) -> Result<(), StressError> {
+        let target = match self.settings.command.length {
+            Length::Error { target, .. } => target,
+            _ => 0.0,
+        };
+        let mut threads = least;
+        loop {
+            self.output.line(&format!("\nRunning with {threads} threadCount"));
+            self.measure(threads, Limit::None).await?;
+            let rates: Vec<f64> = self.reports.iter().map(|report| report.rate_of(&report.measured.total())).collect();
+            if let Some(before) = self.reports.iter().rev().nth(1) {
+                let percent = 100.0 * search::improvement(&rates, 1);
+                self.output.line(&format!("Improvement over {} threadCount: {percent:.0}%", before.threads));
+            }
+            threads = search::next_threads(threads);
+            if threads > most || (auto && !search::improves(&rates, target)) {
+                return Ok(());
+            }
+            if self.settings.command.kinds.iter().any(|(kind, _)| kind.is_write()) {
+                self.output.line("Sleeping for 15s");
+                tokio::time::sleep(REST).await;
+            }
+        }
+    }
+
+    /// A measured run, its report and what is to be said against it.
+    async fn measure(&mut self, threads: usize, limit: Limit) -> Result<(), StressError> {
+        let settings = self.settings;
+        if settings.command.truncate == Truncate::Always {
+            target::truncate(self.target.session(), settings).await?;
+        }
+        let kinds: Vec<&str> = settings.command.kinds.iter().map(|(kind, _)| Kind::name(*kind)).collect();
+        self.output.line(&format!(
+            "Running {} with {threads} threads {}",
+            kinds.join(", "),
+            length(settings.command.length)
+        ));
+        let plan = Plan::measured(settings, threads, limit, self.seed);
+        let population = Population::new(&settings.population, self.seed);
+        let before = cpu_time::so_far();
+        let mut progress = Progress::begin(settings.log.interval, &mut self.output, self.hdr_log.as_mut());
+        let ending = phase::run(plan, self.target.clone(), population, &mut progress).await;
+        let (measured, elapsed) = progress.into_total();
+        let cpu = before.and_then(|before| Some(cpu_time::so_far()? - before));
+        let late = match (limit, ending.backlog) {
+            (Limit::Fixed(rate), Some(backlog)) => backlog.failure(rate),
+            _ => None,
+        };
+        let is_rate_kept = matches!(limit, Limit::Fixed(_)).then_some(late.is_none());
+        let report = Report { threads, rate: limit.per_second(), is_rate_kept, measured, elapsed, cpu };
+        if settings.log.summary {
+            self.output.line(&report.text());
+        }
+        let done_per_second = report.rate_of(&report.measured.total());
+        self.reports.push(report);
+        match (ending.failure, late, limit) {
+            (Some(failure), ..) => Err(StressError::Stopped { failure }),
+            (None, Some(reason), Limit::Fixed(asked)) => {
+                Err(StressError::Late { asked, done: done_per_second, reason })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn write_json(&self, path: &std::path::Path, command: &str) -> Result<(), StressError> {
+        let failed = |source| StressError::Report { path: path.to_owned(), source };
+        let reports: Vec<_> = self.reports.iter().map(|report| report.json(command)).collect();
+        let value = match (&self.settings.rate, reports.first()) {
+            (RateSettings::Threads { .. }, Some(report)) => report.clone(),
+            _ => serde_json::Value::Array(reports),
+        };
+        let mut file = create(path)?;
+        serde_json::to_writer_pretty(&mut file, &value).map_err(|error| failed(error.into()))?;
+        std::io::Write::write_all(&mut file, b"\n").map_err(failed)
+    }
+}
+
+/// How long a run goes on, in words.
+fn length(length: Length) -> String {
+    match length {
+        Length::Operations(count) => format!("for {count} iteration"),
+        Length::Time(time) => format!("{} seconds", time.as_secs()),
+        Length::Error { target, .. } => format!("until stderr of mean < {target}"),
+    }
+}

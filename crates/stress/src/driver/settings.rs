@@ -1,0 +1,94 @@
+//! The command line of cassandra-stress, read: what it says, with its defaults.
+//!
+//! The words and their defaults are those of Cassandra 5.0's `tools/stress` (`settings/Settings*.java`). What this generator cannot do
+//! is refused by name. `docs/guide/stress.md` lists both.
+
+mod command;
+mod connection;
+mod output;
+mod rate;
+mod rows;
+mod schema;
+mod words;
+
+pub(crate) use command::{CommandSettings, Kind, Length, Truncate, is_command};
+pub(crate) use connection::{ConnectionSettings, with_port};
+pub(crate) use output::{ErrorSettings, LogSettings, OwnSettings};
+pub(crate) use rate::{Limit, RateSettings};
+pub(crate) use rows::{ColumnSettings, PopulationSettings};
+pub(crate) use schema::{SchemaSettings, quoted};
+
+use crate::StressError;
+use words::{Groups, refusal};
+
+/// Options of cassandra-stress that nothing here stands for, and why.
+const UNSUPPORTED: [(&str, &str); 9] = [
+    ("-graph", "--json and -log hdrfile= have what graphs are made of"),
+    ("-tokenrange", "it is for user profiles"),
+    ("-transport", "connections are not encrypted"),
+    ("-insert", "it is for user profiles"),
+    ("-sample", "all latencies are recorded"),
+    ("-sendto", "there is no daemon to send to"),
+    ("-jmx", "the server's JMX is not asked"),
+    ("-credentials-file", "say -mode user= password="),
+    ("-reporting", "say -log interval="),
+];
+
+/// A whole command line.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Settings {
+    pub(crate) command: CommandSettings,
+    pub(crate) rate: RateSettings,
+    pub(crate) population: PopulationSettings,
+    pub(crate) columns: ColumnSettings,
+    pub(crate) schema: SchemaSettings,
+    pub(crate) connection: ConnectionSettings,
+    pub(crate) log: LogSettings,
+    pub(crate) errors: ErrorSettings,
+    pub(crate) own: OwnSettings,
+}
+
+impl Settings {
+    /// Reads the words behind `stress`, of which the first is a command.
+    pub(crate) fn parse(words: &[String]) -> Result<Settings, StressError> {
+        let (own, words) = OwnSettings::of(words)?;
+        let mut groups = Groups::of(&words)?;
+        for (name, reason) in UNSUPPORTED {
+            if groups.has(name) {
+                return Err(refusal(format!("{name} is not supported: {reason}")));
+            }
+        }
+        let command = CommandSettings::of(groups.command()?)?;
+        let is_rate_said = groups.has("-rate");
+        let settings = Settings {
+            rate: RateSettings::of(groups.take("-rate"), is_rate_said, &command)?,
+            population: PopulationSettings::of(groups.take("-pop"), &command)?,
+            columns: ColumnSettings::of(groups.take("-col"))?,
+            schema: SchemaSettings::of(groups.take("-schema"))?,
+            connection: ConnectionSettings::of(&mut groups)?,
+            log: LogSettings::of(groups.take("-log"))?,
+            errors: ErrorSettings::of(groups.take("-errors"))?,
+            command,
+            own,
+        };
+        groups.finish()?;
+        settings.check()
+    }
+
+    fn check(self) -> Result<Settings, StressError> {
+        let most = match self.rate {
+            RateSettings::Threads { threads, .. } => threads,
+            RateSettings::Search { most, .. } => most,
+        };
+        match self.connection.pending_max {
+            Some(pending) if pending < most => Err(refusal(format!(
+                "-mode: maxPending= and connectionsPerHost= allow {pending} operations at a time, and -rate asks for {most}: \
+                 the driver has no such bound, so say fewer threads"
+            ))),
+            _ => Ok(self),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
