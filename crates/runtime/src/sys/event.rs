@@ -1,6 +1,7 @@
 //! Descriptors that stand for events: eventfd, signalfd, and epoll over all of them.
 #![allow(unsafe_code)]
 
+use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
@@ -64,6 +65,8 @@ pub(crate) type Event = libc::epoll_event;
 /// An epoll instance.
 pub(crate) struct Poller {
     fd: OwnedFd,
+    /// Whether the kernel takes timeouts finer than a millisecond, as far as is known.
+    has_nanos: Cell<bool>,
 }
 
 /// What a descriptor is ready for.
@@ -91,7 +94,8 @@ impl From<&Event> for Readiness {
 impl Poller {
     pub(crate) fn new() -> io::Result<Self> {
         // SAFETY: the call has no preconditions.
-        Ok(Poller { fd: owned(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })? })
+        let fd = owned(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
+        Ok(Poller { fd, has_nanos: Cell::new(true) })
     }
 
     /// Reports from now on, once per change, what `fd` becomes ready for.
@@ -113,28 +117,83 @@ impl Poller {
     /// Waits for events, `None` for as long as it takes, and replaces what `events` holds by them.
     pub(crate) fn wait(&self, events: &mut Vec<Event>, timeout: Option<Duration>) -> io::Result<()> {
         events.clear();
-        let room = i32::try_from(events.capacity()).unwrap_or(i32::MAX);
-        let fd = self.fd.as_raw_fd();
-        let count = match timeout {
-            Some(timeout) if !timeout.is_zero() => {
-                let time = libc::timespec {
-                    tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
-                    tv_nsec: i64::from(timeout.subsec_nanos()),
-                };
-                // SAFETY: the call writes at most `room` events into the vector's capacity and reads `time`.
-                unsafe { libc::epoll_pwait2(fd, events.as_mut_ptr(), room, &time, std::ptr::null()) }
-            }
-            // SAFETY: as above.
-            _ => unsafe { libc::epoll_wait(fd, events.as_mut_ptr(), room, if timeout.is_some() { 0 } else { -1 }) },
+        let waited = match timeout {
+            None => self.wait_millis(events, -1),
+            Some(timeout) if timeout.is_zero() => self.wait_millis(events, 0),
+            Some(timeout) if self.has_nanos.get() => match self.wait_nanos(events, timeout) {
+                // The kernel is older than 5.11.
+                Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => {
+                    self.has_nanos.set(false);
+                    self.wait_millis(events, millis(timeout))
+                }
+                waited => waited,
+            },
+            Some(timeout) => self.wait_millis(events, millis(timeout)),
         };
-        match check(raw(count as isize)) {
+        match waited {
             Ok(count) => {
-                // SAFETY: the kernel wrote `count` events, at most `room`, which is at most the capacity.
+                // SAFETY: the kernel wrote `count` events, at most as many as the capacity.
                 unsafe { events.set_len(count as usize) };
                 Ok(())
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
             Err(error) => Err(error),
         }
+    }
+
+    /// Waits for at most so many milliseconds, -1 for as long as it takes. Gives the number of events written to the capacity of `events`.
+    fn wait_millis(&self, events: &mut Vec<Event>, timeout: libc::c_int) -> io::Result<i32> {
+        let room = i32::try_from(events.capacity()).unwrap_or(i32::MAX);
+        // SAFETY: the call writes at most `room` events into the vector's capacity.
+        let count = unsafe { libc::epoll_wait(self.fd.as_raw_fd(), events.as_mut_ptr(), room, timeout) };
+        check(raw(count as isize))
+    }
+
+    /// The same with a finer timeout. By number, for the C library has the call only since 2.35.
+    fn wait_nanos(&self, events: &mut Vec<Event>, timeout: Duration) -> io::Result<i32> {
+        let room = i32::try_from(events.capacity()).unwrap_or(i32::MAX);
+        let time = libc::timespec {
+            tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: i64::from(timeout.subsec_nanos()),
+        };
+        let no_mask = std::ptr::null::<libc::sigset_t>();
+        // SAFETY: the call writes at most `room` events into the vector's capacity and reads `time`; without a mask it has no length.
+        let count = unsafe {
+            let fd = self.fd.as_raw_fd();
+            libc::syscall(libc::SYS_epoll_pwait2, fd, events.as_mut_ptr(), room, &raw const time, no_mask, 0usize)
+        };
+        check(raw(count as isize))
+    }
+}
+
+/// A timeout that is no shorter, in whole milliseconds.
+fn millis(timeout: Duration) -> libc::c_int {
+    libc::c_int::try_from(timeout.as_nanos().div_ceil(1_000_000)).unwrap_or(libc::c_int::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn a_timeout_is_no_shorter_where_the_kernel_counts_milliseconds() {
+        for has_nanos in [true, false] {
+            let poller = Poller::new().unwrap();
+            poller.has_nanos.set(has_nanos);
+            let began = Instant::now();
+            let mut events = Vec::with_capacity(4);
+            poller.wait(&mut events, Some(Duration::from_micros(1500))).unwrap();
+            assert!(began.elapsed() >= Duration::from_micros(1500) && events.is_empty());
+            let event = event(true).unwrap();
+            poller.add(event.as_raw_fd(), 7).unwrap();
+            signal(&event);
+            poller.wait(&mut events, Some(Duration::from_secs(10))).unwrap();
+            assert_eq!(events.iter().map(|event| Readiness::from(event).key).collect::<Vec<_>>(), [7]);
+        }
+        assert_eq!(millis(Duration::from_nanos(1)), 1);
+        assert_eq!(millis(Duration::from_millis(3)), 3);
+        assert_eq!(millis(Duration::MAX), libc::c_int::MAX);
     }
 }
