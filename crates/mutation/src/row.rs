@@ -270,15 +270,27 @@ impl<'a> Iterator for Cells<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<CellRef<'a>> {
+        if self.is_uniform { self.next_uniform() } else { self.next_other() }
+    }
+}
+
+impl<'a> Cells<'a> {
+    /// The next of a uniform row. Broken bytes cannot come here from `decode`; from `trusted` they end the row.
+    #[inline]
+    fn next_uniform(&mut self) -> Option<CellRef<'a>> {
         if self.reader.is_empty() {
             return None;
         }
-        // Broken bytes cannot come here from `decode`; from `trusted` they end the row.
-        if self.is_uniform {
-            read_uniform_cell(&mut self.reader, self.base_timestamp, self.base_expiry).ok()
-        } else {
-            read_cell(&mut self.reader, self.base_timestamp).ok()
+        read_uniform_cell(&mut self.reader, self.base_timestamp, self.base_expiry).ok()
+    }
+
+    /// The next of any other row. Apart, for the compiler makes a thousand instructions of copies of what it has just made here.
+    #[inline(never)]
+    fn next_other(&mut self) -> Option<CellRef<'a>> {
+        if self.reader.is_empty() {
+            return None;
         }
+        read_cell(&mut self.reader, self.base_timestamp).ok()
     }
 }
 

@@ -1,9 +1,10 @@
 //! A row as a reader sees it: without what is deleted or expired.
 
 use schema::ColumnId;
+use stdx::Reader;
 
 use crate::counter::CounterRef;
-use crate::life::{Deletion, Liveness};
+use crate::life::{Deletion, Expiry, Liveness};
 use crate::row::{CellRef, Cells, RowRef};
 
 /// A row with the deletions that apply to it and the moment of the read. It hands out only what lives then.
@@ -48,7 +49,13 @@ impl<'a> LiveRow<'a> {
     /// The live cells in the order of their columns: those absent are null.
     #[inline]
     pub fn cells(&self) -> LiveCells<'a> {
-        LiveCells { cells: self.row.cells(), row: *self }
+        let mut cells = self.row.cells();
+        // Those of a uniform row live all, or none of them does.
+        let lives = |expiry: Option<Expiry>| expiry.is_none_or(|expiry| expiry.is_live(self.now_in_seconds));
+        if cells.is_uniform && !(self.is_kept(cells.base_timestamp) && lives(cells.base_expiry)) {
+            cells.reader = Reader::new(&[]);
+        }
+        LiveCells { cells, row: *self }
     }
 
     /// The live cell of `column`. To read several columns, walk [`LiveRow::cells`] instead.
@@ -110,8 +117,27 @@ impl<'a> Iterator for LiveCells<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<CellRef<'a>> {
-        let row = self.row;
-        let cell = self.cells.find(|cell| row.is_kept(cell.timestamp) && cell.is_live(row.now_in_seconds))?;
-        Some(CellRef { value: cell.shown(), is_counter: false, ..cell })
+        if self.cells.is_uniform { self.cells.next_uniform() } else { self.next_other() }
+    }
+}
+
+impl<'a> LiveCells<'a> {
+    /// The next of a row that is not uniform.
+    fn next_other(&mut self) -> Option<CellRef<'a>> {
+        loop {
+            let cell = self.cells.next_other()?;
+            if self.row.is_kept(cell.timestamp) && cell.is_live(self.row.now_in_seconds) {
+                let CellRef { column, timestamp, expiry, tombstone, path, .. } = cell;
+                return Some(CellRef {
+                    column,
+                    timestamp,
+                    expiry,
+                    tombstone,
+                    path,
+                    value: cell.shown(),
+                    is_counter: false,
+                });
+            }
+        }
     }
 }
