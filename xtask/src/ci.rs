@@ -10,7 +10,7 @@ use crate::bench;
 use crate::peers::{cassandra, chromium};
 use crate::report::{Passed, Report};
 use crate::tests::{self, Effort};
-use crate::tools::{self, CC, CXX, GO, JAVA, JDK, MAVEN, NODE, NPM, PYTHON, TASKSET};
+use crate::tools::{self, CC, CXX, GO, JAVA, JDK, MAVEN, NODE, NPM, PYTHON, TASKSET, VALGRIND};
 use crate::{drivers, fuzz, oracle, planted, process, tidy, workspace};
 
 /// What a whole run writes below the target folder, and into the folder for temporary files.
@@ -83,7 +83,7 @@ impl Settings {
 
 /// Runs every phase and prints the table.
 pub fn run(settings: &Settings) -> Result<(), String> {
-    tools::require(&[CC, CXX, PYTHON, JAVA, JDK, MAVEN, GO, NODE, NPM, TASKSET])?;
+    tools::require(&[CC, CXX, PYTHON, JAVA, JDK, MAVEN, GO, NODE, NPM, TASKSET, VALGRIND])?;
     tools::require_nightly()?;
     tools::require_disk(&workspace::target(), DISK_NEEDED)?;
     workspace::build_once();

@@ -50,6 +50,8 @@ cargo xtask <task>
                      random updates under each compaction strategy, the rows that are left compared with a model's
   bench --statements [--no-cassandra] [--rounds N]
                      conditional insertions, counters, slices, groups and JSON: CPU per operation, beside Cassandra
+  bench --instructions [--record]
+                     instructions of the server for a request, by callgrind, beside those on record
   oracle [PATH…]     scripts whose answers a real Cassandra gave, against Helenus
   oracle record [PATH…]
                      ask the real one again and write its answers into the scripts

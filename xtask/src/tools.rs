@@ -21,6 +21,8 @@ pub const TASKSET: Tool = Tool { program: "taskset", package: "util-linux" };
 pub const MKFS: Tool = Tool { program: "mkfs.ext4", package: "e2fsprogs" };
 /// Mounts them.
 pub const MOUNT: Tool = Tool { program: "mount", package: "mount" };
+/// Counts instructions.
+pub const VALGRIND: Tool = Tool { program: "valgrind", package: "valgrind" };
 /// Runs the real Cassandra.
 pub const JAVA: Tool = Tool { program: "java", package: "openjdk-17-jre-headless" };
 /// Compiles the Java driver's suite.

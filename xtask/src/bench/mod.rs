@@ -6,6 +6,7 @@
 
 mod files;
 mod foreground;
+mod instructions;
 mod large;
 mod load;
 mod operators;
@@ -64,6 +65,9 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
         Some(at) => Some(arguments.get(at + 1).and_then(|count| count.parse().ok()).ok_or("--rounds wants a number")?),
         None => None,
     };
+    if has("--instructions") {
+        return instructions::run(has("--record"));
+    }
     if has("--statements") {
         return statements::run(rounds, !has("--no-cassandra"));
     }
@@ -85,10 +89,11 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
     if verdict.holds { Ok(()) } else { Err(String::new()) }
 }
 
-/// The speed gate of the CI: few operations, no Cassandra.
+/// The speed gate of the CI: few operations, no Cassandra; and the instructions of a request.
 pub fn gate(budget: Duration) -> Result<Passed, String> {
     let began = Instant::now();
     tools::require(&[TASKSET])?;
+    let instructions = instructions::check()?;
     let results = measure(&quick(vec![Subject::Echo, Subject::Periodic, Subject::Group]))?;
     println!("\n{results}");
     let verdict = verdict(&results);
@@ -98,7 +103,7 @@ pub fn gate(budget: Duration) -> Result<Passed, String> {
     if began.elapsed() > budget {
         return Err(format!("took {} s", began.elapsed().as_secs()));
     }
-    Ok(Passed { success: true, note: verdict.to_string(), ..Passed::default() })
+    Ok(Passed { success: true, note: format!("{verdict}; {instructions}"), ..Passed::default() })
 }
 
 fn quick(subjects: Vec<Subject>) -> Plan {

@@ -116,9 +116,14 @@ pub fn serve(shards: u16) -> Command {
 /// The same, and listens for operators on a port; 0: it does not.
 pub fn serve_with_operators(shards: u16, api_port: u16) -> Command {
     let mut command = Command::new(workspace::release_binary("helenus"));
+    serve_arguments(&mut command, shards, api_port);
+    command
+}
+
+/// The arguments of either.
+pub fn serve_arguments(command: &mut Command, shards: u16, api_port: u16) {
     command.args(["serve", "--port", "0", "--shard-aware-port", "0", "--smp", &shards.to_string()]);
     command.args(["--api-port", &api_port.to_string(), "--prometheus-port", "0"]);
-    command
 }
 
 /// Helenus with one shard on the server's core, with nothing in it.

@@ -24,6 +24,9 @@ const MEMORY: &str = "512M";
 const CASSANDRA_PORT: u16 = 9142;
 const TABLE: &str = "updated";
 
+/// What a line of the table tells.
+const HEAD: &str = "updates/s | bytes written ÷ of updates | bytes on disk ÷ of rows (most) | files | disk reads per row | s to settle";
+
 /// What is measured, in this order.
 const SUBJECTS: [(bool, &str); 6] = [
     (false, "UnifiedCompactionStrategy"),
@@ -37,22 +40,14 @@ const SUBJECTS: [(bool, &str); 6] = [
 /// Runs it; an error if a row at the end is not as the model says.
 pub fn run(updates: Option<u64>, has_cassandra: bool) -> Result<(), String> {
     let updates = updates.unwrap_or(UPDATES);
-    let mut lines = Vec::new();
+    println!("| | {HEAD} |\n|---|---|---|---|---|---|---|");
     for (is_cassandra, strategy) in SUBJECTS {
         if is_cassandra && !has_cassandra {
             continue;
         }
         let subject = if is_cassandra { Running::cassandra()? } else { Running::helenus()? };
         let name = format!("{} {strategy}", if is_cassandra { "Cassandra" } else { "Helenus" });
-        println!("{name}");
-        lines.push(format!("| {name} | {} |", subject.measure(strategy, updates)?));
-    }
-    println!(
-        "\n| | updates/s | bytes written ÷ of updates | bytes on disk ÷ of rows (most) | files | disk reads per row | s to settle |"
-    );
-    println!("|---|---|---|---|---|---|---|");
-    for line in lines {
-        println!("{line}");
+        println!("| {name} | {} |", subject.measure(strategy, updates)?);
     }
     Ok(())
 }
@@ -98,16 +93,14 @@ impl Running {
         let before = written_bytes(self.pid)?;
         let arguments = [&["update", "--operations", &updates_text], &common[..]].concat();
         let update = load::generate(&self.address, self.pid, &arguments)?;
-        println!("  {:<10} {update}", "updates");
         // What expires has.
         std::thread::sleep(Duration::from_secs(TTL_SECONDS));
         let settled = settle(&self.folder, &is_of_table)?;
         let written = written_bytes(self.pid)? - before;
         let reads = device_reads(&self.folder)?;
         let arguments = [&["check", "--updates", &updates_text], &common[..]].concat();
-        let check = load::generate(&self.address, self.pid, &arguments)?;
+        load::generate(&self.address, self.pid, &arguments)?;
         let reads = device_reads(&self.folder)? - reads;
-        println!("  {:<10} {check}", "check");
         let share = |per_mille: u64| per_mille as f64 / 1000.0;
         let of_updates = updates as f64 * (1.0 - share(DELETES)) * ROW_BYTES;
         let of_rows = rows as f64 * (1.0 - share(DELETES) - share(EXPIRING)) * ROW_BYTES;

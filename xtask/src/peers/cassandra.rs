@@ -198,6 +198,11 @@ fn configuration(purpose: Purpose, port: u16) -> String {
         Purpose::FilesOfTries | Purpose::FilesOfBig | Purpose::FilesOfDefaults => "flush_compression: table\n",
         Purpose::Speed | Purpose::AnswersOfNone | Purpose::AnswersOfDefaults => "",
     };
+    // A load that it cannot keep up with, beside its compactions, is to slow down, not to fail.
+    let timeouts = match purpose {
+        Purpose::Speed => "write_request_timeout: 60s\nread_request_timeout: 60s\nrange_request_timeout: 60s\n",
+        _ => "",
+    };
     format!(
         "cluster_name: Test Cluster\n\
          num_tokens: 1\n\
@@ -210,7 +215,7 @@ fn configuration(purpose: Purpose, port: u16) -> String {
          storage_port: {storage_port}\n\
          endpoint_snitch: SimpleSnitch\n\
          auto_snapshot: false\n\
-         {chosen}{compression}\
+         {chosen}{compression}{timeouts}\
          seed_provider:\n  - class_name: org.apache.cassandra.locator.SimpleSeedProvider\n    parameters:\n      - seeds: \"127.0.0.1:{storage_port}\"\n"
     )
 }

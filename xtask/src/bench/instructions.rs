@@ -1,0 +1,171 @@
+//! `cargo xtask bench --instructions [--record]`: how many instructions the server executes for a request, counted by callgrind.
+//!
+//! They are the same on a busy machine as on a quiet one, so a growth of a few per cent is seen where times would hide it. The server is the
+//! one that ships, with one shard, on epoll, since callgrind knows no io_uring; what the kernel does is not counted. The figures that hold lie
+//! in `bench/instructions.txt`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::load::{self, Workload};
+use super::subject::{Server, serve_arguments};
+use crate::tools::{self, VALGRIND};
+use crate::{process, workspace};
+
+/// A request may take so many times the instructions on record.
+const GROWTH_MAX: f64 = 1.05;
+const WORKLOADS: [Workload; 2] = [Workload::Write, Workload::Read];
+const OPERATIONS: u64 = 20_000;
+const HEAD: &str = "\
+# Instructions that the server executes for a request: `cargo xtask bench --instructions --record` writes them,
+# and CI holds that they grow by no more than a twentieth.
+";
+
+/// Instructions for a request of each workload.
+type Figures = BTreeMap<String, u64>;
+
+/// `cargo xtask bench --instructions`; `--record` keeps what it finds.
+pub fn run(records: bool) -> Result<(), String> {
+    match records {
+        true => workspace::write(&file(), &text(&measure()?)),
+        false => check().map(|words| println!("{words}")),
+    }
+}
+
+/// Counts, and says how that compares with what is on record; an error if a request has grown by more than it may.
+pub fn check() -> Result<String, String> {
+    judged(&measure()?, &recorded()?)
+}
+
+/// What has grown, in words; an error if anything has by more than it may.
+fn judged(found: &Figures, recorded: &Figures) -> Result<String, String> {
+    let mut words = Vec::new();
+    let mut holds = true;
+    for (workload, &count) in found {
+        let &before = recorded.get(workload).ok_or_else(|| format!("no figure of {workload} is on record"))?;
+        let growth = count as f64 / before as f64;
+        holds &= growth <= GROWTH_MAX;
+        words.push(format!("{workload} {count} instructions, {growth:.3} times those on record"));
+    }
+    let words = words.join("; ");
+    match holds {
+        true => Ok(words),
+        false => Err(format!(
+            "{words}; at most {GROWTH_MAX} times. If it is worth that: `cargo xtask bench --instructions --record`"
+        )),
+    }
+}
+
+fn measure() -> Result<Figures, String> {
+    tools::require(&[VALGRIND])?;
+    let folder = workspace::scratch("instructions")?;
+    let mut command = Command::new("valgrind");
+    let dumps = folder.join("dump");
+    command.args(["--quiet", "--tool=callgrind", "--instr-atstart=no"]);
+    command.arg(format!("--callgrind-out-file={}", dumps.display()));
+    command.arg(workspace::release_binary("helenus"));
+    serve_arguments(&mut command, 1, 0);
+    command.args(["--reactor", "epoll", "--commitlog-sync", "periodic", "--memory", "1G", "--data-dir"]);
+    let server = Server::start(command.arg(folder.join("data")))?;
+    let pid = server.child.id();
+    // Uncounted: what happens only once, and the rows that the reads find.
+    for workload in WORKLOADS {
+        ask(&server, workload)?;
+    }
+    control(pid, &["--instr=on"])?;
+    let mut found = Figures::new();
+    for workload in WORKLOADS {
+        control(pid, &["--zero"])?;
+        ask(&server, workload)?;
+        control(pid, &["--dump"])?;
+        let count = newest_total(&folder)?;
+        found.insert(workload.name().to_owned(), count / OPERATIONS);
+    }
+    Ok(found)
+}
+
+fn ask(server: &Server, workload: Workload) -> Result<(), String> {
+    let operations = OPERATIONS.to_string();
+    let arguments =
+        [workload.name(), "--connections", "1", "--depth", "128", "--rows", &operations, "--operations", &operations];
+    load::generate(&server.address, server.child.id(), &arguments).map(drop)
+}
+
+fn control(pid: u32, arguments: &[&str]) -> Result<(), String> {
+    process::quiet(Command::new("callgrind_control").args(arguments).arg(pid.to_string())).map(drop)
+}
+
+/// The instructions in what callgrind dumped last.
+fn newest_total(folder: &Path) -> Result<u64, String> {
+    let unreadable = |error| format!("cannot read callgrind's dumps in {}: {error}", folder.display());
+    let mut dumps = Vec::new();
+    for entry in fs::read_dir(folder).map_err(unreadable)? {
+        let entry = entry.map_err(unreadable)?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        // The one without a number is written at the end.
+        if let Some(number) = name.strip_prefix("dump.").and_then(|number| number.parse::<u32>().ok()) {
+            dumps.push((number, entry.path()));
+        }
+    }
+    let (_, newest) = dumps.into_iter().max().ok_or("callgrind has dumped nothing")?;
+    let text = fs::read_to_string(newest).map_err(unreadable)?;
+    total(&text).ok_or_else(|| "callgrind's dump has no total".to_owned())
+}
+
+fn total(dump: &str) -> Option<u64> {
+    dump.lines().rev().find_map(|line| line.strip_prefix("totals: "))?.trim().parse().ok()
+}
+
+fn file() -> PathBuf {
+    workspace::root().join("bench/instructions.txt")
+}
+
+fn recorded() -> Result<Figures, String> {
+    let file = file();
+    let text = fs::read_to_string(&file).map_err(|error| format!("cannot read {}: {error}", file.display()))?;
+    figures(&text).ok_or_else(|| format!("{} is not lines of a workload and a number", file.display()))
+}
+
+fn figures(text: &str) -> Option<Figures> {
+    let lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+    lines
+        .map(|line| line.split_once(' ').and_then(|(name, count)| Some((name.to_owned(), count.parse().ok()?))))
+        .collect()
+}
+
+fn text(figures: &Figures) -> String {
+    let lines = figures.iter().map(|(workload, count)| format!("{workload} {count}\n"));
+    HEAD.to_owned() + &lines.collect::<String>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(write: u64, read: u64) -> Figures {
+        [("write".to_owned(), write), ("read".to_owned(), read)].into()
+    }
+
+    #[test]
+    fn what_is_recorded_is_read() {
+        assert_eq!(figures(&text(&of(5000, 4000))), Some(of(5000, 4000)));
+        assert_eq!(figures("write many\n"), None);
+    }
+
+    #[test]
+    fn a_request_may_grow_by_a_twentieth() {
+        let recorded = of(5000, 4000);
+        assert!(judged(&of(5250, 3000), &recorded).is_ok());
+        assert!(judged(&of(5251, 3000), &recorded).is_err());
+        assert!(judged(&of(5000, 4201), &recorded).is_err());
+        assert!(judged(&recorded, &figures("write 5000").expect("a figure")).is_err(), "reads were not recorded");
+    }
+
+    #[test]
+    fn callgrinds_total_is_found() {
+        assert_eq!(total("events: Ir\nfn=(1)\n12 3\n\ntotals: 4711\n"), Some(4711));
+        assert_eq!(total("events: Ir\n"), None);
+    }
+}
