@@ -280,9 +280,15 @@ impl Engine {
             emitter.end_read(Some(key));
             match read.map_err(|error| QueryError::Read { error, level, required })? {
                 // The last partition gives no more than its limit: there is no further page.
-                ReadDone::Stopped(_) if index + 1 == keys.len() && emitter.is_at_partition_limit() => return Ok(None),
+                ReadDone::Stopped(_)
+                    if index + 1 == keys.len() && emitter.is_at_partition_limit() && !emitter.has_stopped_before() =>
+                {
+                    return Ok(None);
+                }
                 ReadDone::Stopped(position) => return Ok(Some(position)),
                 ReadDone::Complete if index + 1 == keys.len() => return Ok(last_group_end(emitter)),
+                // A group of rows ends where the next begins: partitions that are empty are passed over.
+                ReadDone::Complete if emitter.has_group_of_rows() => {}
                 ReadDone::Complete => emitter.end_partitions(),
             }
             if emitter.filled() != Filled::No {
@@ -318,10 +324,11 @@ impl Engine {
 }
 
 /// Ends the last partition that a statement names. A group that fills the page ends there; whether there is more is not known then, as
-/// of a row that fills it.
+/// of a row that fills it; but a static row without others is known to be all of its partition.
 fn last_group_end(emitter: &mut RowEmitter<'_>) -> Option<Position> {
+    let is_of_rows = emitter.has_group_of_rows();
     emitter.end_partitions();
-    (emitter.has_groups() && emitter.filled() == Filled::Page && !emitter.is_at_partition_limit())
+    (is_of_rows && emitter.filled() == Filled::Page && !emitter.is_at_partition_limit())
         .then(|| emitter.partition_end())
 }
 

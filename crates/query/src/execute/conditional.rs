@@ -63,8 +63,10 @@ impl<'a> Request<'a> {
     pub(crate) fn add(&mut self, modification: &'a Modification, binds: Binds<'a>) -> Result<(), QueryError> {
         self.take_key(modification, &binds)?;
         check_clustering_choices(modification)?;
+        // Also where no condition asks for it: what it is made of may be refused.
+        let row = self.row_of(modification, &binds)?;
         if let Some(conditions) = &modification.conditions {
-            self.add_conditions(conditions, modification, &binds)?;
+            self.add_conditions(conditions, row.filter(|_| conditions.are_about_row()), &binds)?;
         }
         self.changes_statics |= modification.changes_statics();
         self.changes_rows |= modification.changes_rows();
@@ -111,13 +113,9 @@ impl<'a> Request<'a> {
     fn add_conditions(
         &mut self,
         conditions: &'a Conditions,
-        modification: &'a Modification,
+        row: Option<Vec<u8>>,
         binds: &Binds<'a>,
     ) -> Result<(), QueryError> {
-        let row = match conditions.are_about_row() {
-            true => self.row_of(modification, binds)?,
-            false => None,
-        };
         match conditions {
             Conditions::NotExists | Conditions::Exists => {
                 self.shown = None;
@@ -147,10 +145,9 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The clustering of the row that a statement names, in byte-comparable form; `None`: it is about the static row.
+    /// The clustering of the row that a statement names, in byte-comparable form; `None`: it names none, but the static row or a range.
     fn row_of(&self, modification: &Modification, binds: &Binds<'_>) -> Result<Option<Vec<u8>>, QueryError> {
         match &modification.target {
-            Target::StaticRow => Ok(None),
             Target::Partition if self.table.clustering().is_empty() => Ok(Some(Vec::new())),
             Target::Rows(choices) => {
                 let rows = modification.combinations(choices, binds)?;
@@ -159,9 +156,7 @@ impl<'a> Request<'a> {
                 check_clustering(&components)?;
                 Ok(Some(place(self.table, components.iter().copied())))
             }
-            Target::Partition | Target::Range { .. } => {
-                panic!("the plan says that a conditional statement names a row")
-            }
+            Target::StaticRow | Target::Partition | Target::Range { .. } => Ok(None),
         }
     }
 

@@ -226,9 +226,9 @@ impl<'e> RowEmitter<'e> {
         self.limits.page == 0 && (self.partition_left == 0 || self.select.is_distinct || has_one_row)
     }
 
-    /// Whether each row of the result is a group of rows.
-    pub(crate) fn has_groups(&self) -> bool {
-        self.group.is_some()
+    /// Whether each row of the result is a group, and the present one is not a static row alone.
+    pub(crate) fn has_group_of_rows(&self) -> bool {
+        self.group.is_some() && !self.is_static_pending
     }
 
     /// Why the rows ended, or whether they did.
@@ -240,6 +240,11 @@ impl<'e> RowEmitter<'e> {
         } else {
             Filled::No
         }
+    }
+
+    /// Whether the sink ended the page before the partition that is read.
+    pub(crate) fn has_stopped_before(&self) -> bool {
+        self.stopped_at.is_some()
     }
 
     /// The page's own end, if the sink ended it between partitions.

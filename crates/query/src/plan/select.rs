@@ -156,6 +156,14 @@ pub(crate) struct Filter {
     pub(crate) name: String,
 }
 
+impl Filter {
+    /// Whether IN says it: that of one value is `=`.
+    fn is_in(&self) -> bool {
+        let is_one = matches!(&self.operands, InList::Operands(operands) if operands.len() == 1);
+        self.comparison == Comparison::EqualToAny && !is_one
+    }
+}
+
 impl Select {
     /// Whether it reads one partition that is named by `=` alone.
     pub(crate) fn is_single_partition(&self) -> bool {
@@ -176,18 +184,21 @@ impl Select {
 
     /// What its client is told beside the rows: an aggregate over many partitions reads them all.
     pub(crate) fn warning(&self) -> Option<&'static str> {
-        let is_about_key = |filter: &Filter| matches!(filter.column, Selected::PartitionKey(_));
+        const MANY_KEYS: &str = "Aggregation query used on multiple partition keys (IN restriction)";
+        let is_about_key = |filter: &&Filter| matches!(filter.column, Selected::PartitionKey(_));
         let named = match &self.keys {
             Keys::Choices(choices) => choices,
             Keys::Tokens { .. } => &self.system_key,
         };
         match (&self.output, &self.keys) {
             (Output::Rows(_), _) => None,
-            _ if named.iter().any(KeyChoice::is_in) => {
-                Some("Aggregation query used on multiple partition keys (IN restriction)")
-            }
-            (_, Keys::Tokens { start: None, end: None }) if !self.filters.iter().any(is_about_key) => {
-                Some("Aggregation query used without partition key")
+            _ if named.iter().any(KeyChoice::is_in) => Some(MANY_KEYS),
+            (_, Keys::Tokens { start: None, end: None }) => {
+                let mut filters = self.filters.iter().filter(is_about_key).peekable();
+                match filters.peek() {
+                    None => Some("Aggregation query used without partition key"),
+                    Some(_) => filters.any(Filter::is_in).then_some(MANY_KEYS),
+                }
             }
             _ => None,
         }

@@ -43,6 +43,8 @@ pub(super) struct Selectors<'p> {
 #[allow(clippy::large_enum_variant, reason = "there are as many as a statement has selectors, while it is planned")]
 enum Draft<'s> {
     Typed(ResultColumn),
+    /// A cast to the type that it had: in the result it is itself, and messages alone show the cast, which is the text here.
+    Same(ResultColumn, String),
     Literal(&'s Literal),
     Marker(&'s BindMarker),
     Null,
@@ -161,7 +163,7 @@ impl<'p> Selectors<'p> {
                 let call = call.map_err(|error| refused(&error, &drafts))?;
                 Draft::Typed(self.called(call, drafts)?)
             }
-            E::Cast { expression, ty } => Draft::Typed(self.cast(expression, ty)?),
+            E::Cast { expression, ty } => self.cast(expression, ty)?,
             E::TypeHint { ty, expression } => Draft::Typed(self.hint(ty, expression)?),
             E::Term(Term::Literal(literal)) => Draft::Literal(literal),
             E::Term(Term::Marker(marker)) => Draft::Marker(marker),
@@ -273,12 +275,13 @@ impl<'p> Selectors<'p> {
         Ok(ResultColumn { name, ty, expression: Expression::Aggregate(index) })
     }
 
-    fn cast(&mut self, expression: &SelectorExpression, ty: &str) -> Result<ResultColumn, QueryError> {
+    fn cast(&mut self, expression: &SelectorExpression, ty: &str) -> Result<Draft<'static>, QueryError> {
         let to = CqlType::parse(ty).map_err(|error| invalid(error.to_string()))?;
         let draft = self.draft(expression)?;
+        let shown = format!("cast({} as {to})", draft.shown());
         let from = self.settle(draft, None)?;
         if from.ty == to {
-            return Ok(from);
+            return Ok(Draft::Same(from, shown));
         }
         // The refusal names the first column that is selected, as Cassandra's does.
         let named = self.used.first().map_or(&from.name, |column| &column.name);
@@ -288,11 +291,12 @@ impl<'p> Selectors<'p> {
                 let error = invalid(error.message(&|_| named.clone()));
                 self.refuse(error);
                 let name = format!("cast({} as {to})", from.name);
-                return Ok(ResultColumn { name, ty: to, expression: from.expression });
+                return Ok(Draft::Typed(ResultColumn { name, ty: to, expression: from.expression }));
             }
         };
         let name = call.column_name(&[&from.name]);
-        Ok(ResultColumn { name, ty: to, expression: Expression::Call { call, arguments: vec![from.expression] } })
+        let expression = Expression::Call { call, arguments: vec![from.expression] };
+        Ok(Draft::Typed(ResultColumn { name, ty: to, expression }))
     }
 
     /// `(type) expression`.
@@ -312,7 +316,7 @@ impl<'p> Selectors<'p> {
     fn settle(&mut self, draft: Draft<'_>, wanted: Option<&CqlType>) -> Result<ResultColumn, QueryError> {
         let name = draft.name();
         let draft = match draft {
-            Draft::Typed(column) => return Ok(column),
+            Draft::Typed(column) | Draft::Same(column, _) => return Ok(column),
             // One between parentheses is itself, unless a tuple is wanted. What is wanted must be known.
             Draft::Tuple(mut items)
                 if items.len() == 1 && wanted.is_some_and(|wanted| !matches!(wanted, CqlType::Tuple(_))) =>
@@ -394,7 +398,7 @@ impl<'p> Selectors<'p> {
 fn refused(error: &ResolveError, drafts: &[Draft<'_>]) -> QueryError {
     match error {
         ResolveError::Unknown { name } => unknown_function(name),
-        error => invalid(error.message(&|index| drafts.get(index).map(Draft::name).unwrap_or_default())),
+        error => invalid(error.message(&|index| drafts.get(index).map(Draft::shown).unwrap_or_default())),
     }
 }
 
@@ -410,11 +414,19 @@ fn has_field(fields: &[Field], name: &str) -> bool {
 }
 
 impl Draft<'_> {
-    /// As the result's column is called, and as messages show it.
+    /// As messages about a call show its argument.
+    fn shown(&self) -> String {
+        match self {
+            Draft::Same(_, shown) => shown.clone(),
+            other => other.name(),
+        }
+    }
+
+    /// As the result's column is called, and as other messages show it.
     fn name(&self) -> String {
         let all = |drafts: &[Draft<'_>]| drafts.iter().map(Draft::name).collect::<Vec<_>>().join(", ");
         match self {
-            Draft::Typed(column) => column.name.clone(),
+            Draft::Typed(column) | Draft::Same(column, _) => column.name.clone(),
             Draft::Literal(literal) => shown::literal(literal),
             Draft::Marker(_) => "?".to_owned(),
             Draft::Null => "NULL".to_owned(),
@@ -435,7 +447,7 @@ impl Draft<'_> {
     /// What is known of it where a call is resolved.
     fn argument(&self) -> Argument<'_> {
         match self {
-            Draft::Typed(column) => Argument::Typed(&column.ty),
+            Draft::Typed(column) | Draft::Same(column, _) => Argument::Typed(&column.ty),
             Draft::Literal(literal) => Argument::literal(literal),
             Draft::Marker(_) => Argument::Marker,
             Draft::Null => Argument::Null,
@@ -447,7 +459,7 @@ impl Draft<'_> {
     fn exact_type(&self) -> Option<CqlType> {
         let first = |items: &[Draft<'_>]| items.iter().find_map(Draft::exact_type).map(Box::new);
         match self {
-            Draft::Typed(column) => Some(column.ty.clone()),
+            Draft::Typed(column) | Draft::Same(column, _) => Some(column.ty.clone()),
             // Cassandra wants it said whether `{a: b}` is a map, and `(a)` a tuple.
             Draft::Literal(_) | Draft::Marker(_) | Draft::Null | Draft::Udt(_) | Draft::Map(_) => None,
             Draft::List(items) => Some(CqlType::List { element: first(items)?, frozen: false }),
