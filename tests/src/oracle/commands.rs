@@ -33,12 +33,16 @@ pub fn replay(paths: &[&str]) -> Result<bool, String> {
         let subject = format!("Helenus on {reactor} with {shards} shards");
         let server = Builder::new(reactor, shards).start();
         let mut session = Session::new(&server.address());
-        let tally = run_all(&scripts, &mut session, |script, at, given| {
-            if script.recorded.is_empty() {
-                return Verdict::Wrong("was never recorded (`cargo xtask oracle record`)".into());
-            }
-            verdict::of_helenus(&script.blocks[at], given, &deviations)
-        })?;
+        let tally = run_all(
+            &scripts,
+            |script| session.run(script),
+            |script, at, given| {
+                if script.recorded.is_empty() {
+                    return Verdict::Wrong("was never recorded (`cargo xtask oracle record`)".into());
+                }
+                verdict::of_helenus(&script.blocks[at], given, &deviations)
+            },
+        )?;
         is_right &= tally.report(&subject);
         for complaint in server.complaints() {
             println!("{subject} complained: {complaint}");
@@ -65,15 +69,33 @@ pub fn check(seed: &str, percent: &str, peers: &[Peer], paths: &[&str]) -> Resul
         }
     }
     let tallies = in_parallel(peers, |at, peer| {
-        run_all(&scripts, &mut Session::new(&peer.address), |script, block, given| {
-            verdict::of_peer(&script.blocks[block], given, at == 0)
-        })
+        let mut session = Session::new(&peer.address);
+        let ask = |script: &Script| {
+            for _ in 1..TIMES_ASKED_MAX {
+                let answers = session.run(script)?;
+                if !has_stumbled(script, &answers) {
+                    return Ok(answers);
+                }
+                println!("{}: asked once more, for the real server stumbled over it", script.name());
+            }
+            session.run(script)
+        };
+        run_all(&scripts, ask, |script, block, given| verdict::of_peer(&script.blocks[block], given, at == 0))
     })?;
     let mut is_right = true;
     for (tally, peer) in tallies.iter().zip(peers) {
         is_right &= tally.report(&format!("{VERSION}, {}", peer.configuration));
     }
     Ok(is_right)
+}
+
+/// How often a real server is asked a script that it stumbles over.
+const TIMES_ASKED_MAX: usize = 6;
+
+/// Whether a real server fell over a statement that it is known to answer: a read right behind a schema change sees a half of it at times.
+fn has_stumbled(script: &Script, answers: &[Vec<String>]) -> bool {
+    let mut both = script.blocks.iter().zip(answers);
+    both.any(|(block, given)| verdict::is_stumble(given) && !verdict::is_stumble(&block.answer))
 }
 
 /// Writes what real servers answer into the files. The second server's answers are kept where they are others. A script that cannot be run
@@ -178,12 +200,12 @@ fn rewrite_marks(paths: &[&str], choose: impl Fn(bool, Option<&str>) -> Option<S
 /// Runs the scripts one after the other, judges each answer and prints what is wrong.
 fn run_all(
     scripts: &[Script],
-    session: &mut Session,
+    mut ask: impl FnMut(&Script) -> Result<Vec<Vec<String>>, String>,
     judge: impl Fn(&Script, usize, &[String]) -> Verdict,
 ) -> Result<Tally, String> {
     let mut tally = Tally::default();
     for script in scripts {
-        let answers = session.run(script)?;
+        let answers = ask(script)?;
         let mut is_right = true;
         for (at, given) in answers.iter().enumerate().filter(|(at, _)| !script.blocks[*at].is_comment()) {
             tally.statements += 1;

@@ -38,15 +38,10 @@ impl Answers {
     /// The first block that was answered differently. Where the real one stumbled over a statement the course is over: it may have done
     /// a part of it.
     fn difference(&self) -> Option<usize> {
-        // The last is what it says to the second page of groups of a table without clustering columns.
-        const STUMBLES: [&str; 4] = [
-            "error ServerError",
-            "error ReadFailure",
-            "error WriteFailure",
-            "error ProtocolError: Invalid value for the paging state",
-        ];
-        let is_stumble = |line: &String| STUMBLES.iter().any(|kind| line.starts_with(kind));
-        let stumbled = |answer: &[String]| answer.iter().any(is_stumble);
+        // What it says to the second page of groups of a table without clustering columns.
+        const NO_PAGE: &str = "error ProtocolError: Invalid value for the paging state";
+        let stumbled =
+            |answer: &[String]| verdict::is_stumble(answer) || answer.iter().any(|line| line.starts_with(NO_PAGE));
         let end = self.peer.iter().position(|answer| stumbled(answer)).unwrap_or(self.peer.len());
         let mut both = self.peer[..end].iter().zip(&self.helenus);
         both.position(|(peer, helenus)| !verdict::is_same(peer, helenus))

@@ -38,6 +38,12 @@ pub fn of_helenus(block: &Block, given: &[String], deviations: &Deviations) -> V
     }
 }
 
+/// Whether a server fell over a statement.
+pub fn is_stumble(answer: &[String]) -> bool {
+    const STUMBLES: [&str; 3] = ["error ServerError", "error ReadFailure", "error WriteFailure"];
+    answer.iter().any(|line| STUMBLES.iter().any(|kind| line.starts_with(kind)))
+}
+
 /// Judges what a real server answered, under the first configuration or the second.
 pub fn of_peer(block: &Block, given: &[String], is_first: bool) -> Verdict {
     let expected = match &block.answer_of_defaults {
