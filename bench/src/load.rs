@@ -3,7 +3,6 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use runtime::{Group, Runtime, TcpStream};
@@ -87,16 +86,4 @@ async fn client(stream: TcpStream, load: Load, share: u64) -> io::Result<u64> {
         replies.drain(..taken);
     }
     Ok(answered)
-}
-
-/// The processor time that a process has used so far, by its threads' own accounts.
-pub async fn cpu_time(rt: &Runtime, process: u32) -> io::Result<Duration> {
-    let tasks = PathBuf::from(format!("/proc/{process}/task"));
-    let mut nanos = 0;
-    for task in rt.read_dir(&tasks).await? {
-        let text = rt.read_file(&tasks.join(task.name).join("schedstat")).await?;
-        let text = String::from_utf8_lossy(&text);
-        nanos += text.split(' ').next().and_then(|field| field.parse::<u64>().ok()).unwrap_or(0);
-    }
-    Ok(Duration::from_nanos(nanos))
 }

@@ -1,13 +1,15 @@
 //! Crash enumeration: a small course is run once; at each boundary, that is wherever what a power cut leaves has changed, the node is
 //! started from every kind of image, and the rows are checked.
 //!
-//! There are two courses: clients that write, over several starts with other shard counts, and the [`upkeep`]: compactions, a
-//! snapshot, and its way back.
+//! There are three courses: clients that write, over several starts with other shard counts; the [`upkeep`]: compactions, a
+//! snapshot, and its way back by a start; and a refresh, by which a snapshot comes back to a running node.
 
 mod upkeep;
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::panic::AssertUnwindSafe;
+use std::str::FromStr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -34,12 +36,39 @@ const TWICE_EVERY: usize = 8;
 const WORKLOAD_AT_MOST: Duration = Duration::from_secs(300);
 
 /// What happens before power is cut.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Course {
     /// Clients write, and the node is started again and again.
+    #[default]
     Writes,
     /// An operator compacts, makes a snapshot and brings it back.
     Upkeep,
+    /// An operator has a running node take in a snapshot's files.
+    Refresh,
+}
+
+impl Course {
+    /// All of them.
+    pub const ALL: [Course; 3] = [Course::Writes, Course::Upkeep, Course::Refresh];
+}
+
+impl fmt::Display for Course {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Course::Writes => "writes",
+            Course::Upkeep => "upkeep",
+            Course::Refresh => "refresh",
+        })
+    }
+}
+
+impl FromStr for Course {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let found = Course::ALL.into_iter().find(|course| course.to_string() == name);
+        found.ok_or_else(|| format!("there is no course '{name}'; there are writes, upkeep and refresh"))
+    }
 }
 
 /// What to enumerate.
@@ -66,8 +95,8 @@ pub struct EnumerateOptions {
 /// What came of it.
 #[derive(Debug, Clone, Default)]
 pub struct Enumerated {
-    /// Whether it was an operator's course.
-    pub is_upkeep: bool,
+    /// What happened.
+    pub course: Course,
     /// Recorded workloads.
     pub workloads: u64,
     /// Boundaries.
@@ -90,7 +119,7 @@ const NO_TABLE: &str = "does not exist";
 /// Runs it.
 pub fn enumerate(options: &EnumerateOptions) -> Enumerated {
     let began = Instant::now();
-    let mut all = Enumerated { is_upkeep: options.course == Course::Upkeep, ..Enumerated::default() };
+    let mut all = Enumerated { course: options.course, ..Enumerated::default() };
     let mut seed = options.first_seed;
     while all.images < options.images && all.failures.len() < options.failures_max && began.elapsed() < options.at_most
     {
@@ -98,6 +127,7 @@ pub fn enumerate(options: &EnumerateOptions) -> Enumerated {
         let recorded = match options.course {
             Course::Writes => record(seed, options.planted),
             Course::Upkeep => upkeep::record(seed, options.planted),
+            Course::Refresh => upkeep::record_refresh(seed, options.planted),
         };
         match recorded {
             Ok(recorded) => {
@@ -123,7 +153,7 @@ struct Recorded {
     boundaries: Vec<Boundary>,
     /// When the table had been made; before, it may be missing.
     table_made: u64,
-    /// Of the upkeep: the snapshots.
+    /// Of the upkeep: the snapshots, which each image is asked for.
     snapshots: Vec<upkeep::Taken>,
 }
 
@@ -279,13 +309,15 @@ fn check_image(recorded: &Recorded, image: &Image, planted: Planted) -> Vec<Stri
     let options = node_options(recorded.seed, planted);
     let mut cluster = Cluster::new(seed, options, Some(image.disk.clone()));
     let mut violations = Vec::new();
-    let is_restoring = recorded.history.restores.iter().any(|restore| restore.start <= as_of);
+    let restoring = recorded.history.restores.iter().find(|restore| restore.start <= as_of);
+    let is_restoring = restoring.is_some();
+    let is_refreshing = restoring.is_some_and(|restore| restore.by_refresh);
     let rounds = if is_restoring || image.number.is_multiple_of(TWICE_EVERY) { 2 } else { 1 };
     let mut rows_before = None;
     for round in 0..rounds {
         let shards = SHARDS[(image.number + round) % SHARDS.len()];
-        // Who brings a snapshot back tells the next start to do so again.
-        cluster.set_takes_in_sstables(is_restoring && round == 0);
+        // Who brings a snapshot back tells the next start to do so again. A refresh goes on by itself, or has done nothing.
+        cluster.set_takes_in_sstables(is_restoring && !is_refreshing && round == 0);
         if let Err(error) = cluster.start(shards) {
             violations.push(format!("start {round} with {shards} shards failed: {error}"));
             break;
@@ -293,6 +325,9 @@ fn check_image(recorded: &Recorded, image: &Image, planted: Planted) -> Vec<Stri
         match read_all(&mut cluster) {
             Ok(rows) => {
                 violations.extend(checker::check(&recorded.history, &rows, as_of, Promises::TODAY));
+                if let Some(restore) = restoring.filter(|_| is_refreshing) {
+                    violations.extend(checker::check_refresh(&recorded.history, &rows, restore));
+                }
                 if rows_before.as_ref().is_some_and(|before| *before != rows) {
                     violations.push(format!("start {round} gave other rows than the one before it"));
                 }

@@ -9,9 +9,8 @@ use crate::enumerate::{Course, EnumerateOptions, Enumerated, enumerate};
 use crate::random::{RandomOptions, Totals, random};
 use crate::scenario::Scenario;
 
-/// Images of the fixed workload, and of the fixed upkeep.
-const IMAGES: u64 = 300;
-const UPKEEP_IMAGES: u64 = 150;
+/// Images of the fixed workload, of the fixed upkeep, and of a refresh.
+const IMAGES: [(Course, u64); 3] = [(Course::Writes, 300), (Course::Upkeep, 150), (Course::Refresh, 150)];
 /// Seeds, over these scenarios.
 const SEEDS: u64 = 160;
 const SCENARIOS: [&str; 9] =
@@ -22,7 +21,7 @@ const AT_MOST: Duration = Duration::from_secs(100);
 /// Images first, and if all hold, seeds.
 pub fn hunt(planted: Planted) -> (Enumerated, Option<Totals>) {
     let mut enumerated = Enumerated::default();
-    for (course, images) in [(Course::Writes, IMAGES), (Course::Upkeep, UPKEEP_IMAGES)] {
+    for (course, images) in IMAGES {
         enumerated = enumerate(&EnumerateOptions {
             course,
             images,

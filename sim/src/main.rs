@@ -76,9 +76,9 @@ enum Command {
         /// Only this image of the first seed.
         #[arg(long)]
         only: Option<usize>,
-        /// Of an operator's course: compactions, a snapshot and its way back.
-        #[arg(long)]
-        upkeep: bool,
+        /// What happens: writes, upkeep (compactions, a snapshot and its way back), or refresh.
+        #[arg(long, default_value_t = Course::Writes)]
+        course: Course,
     },
     /// Some images and seeds, until the first that fails.
     Hunt,
@@ -119,9 +119,9 @@ fn enumerated(all: &Enumerated) -> Result<(), String> {
     for (seed, image, what, violations) in &all.failures {
         println!("FAILED: workload {seed}, image {image}: {what}");
         violations.iter().for_each(|what| println!("  {what}"));
-        let course = if all.is_upkeep { "--upkeep " } else { "" };
+        let course = all.course;
         println!(
-            "  again: cargo run -p helenus-sim -- enumerate {course}--first-seed {seed} --only {image} --log info"
+            "  again: cargo run -p helenus-sim -- enumerate --course {course} --first-seed {seed} --only {image} --log info"
         );
     }
     println!(
@@ -159,9 +159,8 @@ fn main() -> ExitCode {
             (all, None) => enumerated(&all),
             (_, Some(totals)) => report(&totals, false),
         },
-        Command::Enumerate { images, first_seed, threads, seconds, only, upkeep } => {
+        Command::Enumerate { images, first_seed, threads, seconds, only, course } => {
             let at_most = Duration::from_secs(seconds);
-            let course = if upkeep { Course::Upkeep } else { Course::Writes };
             enumerated(&enumerate(&EnumerateOptions {
                 course,
                 images,

@@ -71,6 +71,26 @@ fn images_of_compactions_and_snapshots_hold() {
 }
 
 #[test]
+fn images_of_a_refresh_hold() {
+    let options = EnumerateOptions {
+        course: Course::Refresh,
+        images: 200,
+        first_seed: 1,
+        threads: 2,
+        at_most: Duration::from_secs(600),
+        only: None,
+        failures_max: 1,
+        planted: Planted::NONE,
+    };
+    let all = enumerate(&options);
+    assert!(all.failures.is_empty(), "{:?}", all.failures);
+    assert_eq!(all.images, 200);
+    for mark in ["upload brought in", "file taken in while running", "refresh gone on with"] {
+        assert!(all.marks.contains_key(mark), "{mark} is in {:?}", all.marks);
+    }
+}
+
+#[test]
 fn disk_calls_may_fail() {
     for call in [3, 60, 130] {
         let all = each_call(1, 1, Some(call), 1);

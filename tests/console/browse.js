@@ -57,10 +57,9 @@ step('shows load while it is there', async (page) => {
   await new Load(process.env.HELENUS_NATIVE, ['write', '--rows', String(ROWS)]).done();
   const load = new Load(process.env.HELENUS_NATIVE, ['mixed', '--rows', String(ROWS), '--operations', '1000000000', '--distribution', 'uniform']);
   try {
-    await page.until('requests are shown', () => ['reads', 'writes'].every((id) => Number(document.getElementById(id).textContent.replaceAll(/[^\d.]/g, '')) > 0));
-    const rates = [await page.number('#reads'), await page.number('#writes')];
-    console.log(`  ${rates[0]} reads and ${rates[1]} writes a second`);
-    assert.ok(rates.every((rate) => rate > 100), 'far less than the load makes');
+    // The first pulse may see the load's first moment only.
+    await page.until('the load is shown', () => ['reads', 'writes'].every((id) => Number(document.getElementById(id).textContent.replaceAll(/[^\d.]/g, '')) > 100));
+    console.log(`  ${await page.number('#reads')} reads and ${await page.number('#writes')} writes a second`);
     // The next pulses are others.
     const before = await page.text('#reads');
     await page.until('the figure changes', (old) => document.getElementById('reads').innerText !== old, before);

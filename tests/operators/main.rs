@@ -2,6 +2,7 @@
 
 mod script;
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use helenus_tests::{
@@ -431,15 +432,75 @@ fn a_snapshot_is_what_was_there_and_starts_a_table_elsewhere() {
     assert!(folder.exists());
     let upload = table_folder(&elsewhere).join("upload");
     std::fs::create_dir_all(&upload).expect("made");
-    for entry in std::fs::read_dir(&snapshot).expect("there is a snapshot") {
+    lay_into_upload(&snapshot, &upload);
+    let counts = |server: &Server| {
+        let mut connection = Connection::start(&server.address()).expect("connects");
+        let rows = connection.query("SELECT v FROM k.t").expect("read").body;
+        let count = |word: &[u8]| rows.windows(word.len()).filter(|window| window == &word).count();
+        (count(b"before"), count(b"after"), count(b"own"))
+    };
+    let server = elsewhere.clone().with(&["--take-in-sstables"]).start();
+    assert_eq!(counts(&server), (50, 0, 1));
+    // The same while the node runs, of several shards.
+    let mut connection = Connection::start(&server.address()).expect("connects");
+    connection.query("TRUNCATE k.t").expect("emptied");
+    drop(connection);
+    server.stop();
+    let refreshed = Builder::new("uring", 2).for_operators().with_data_in(elsewhere.data());
+    let server = refreshed.start();
+    assert_eq!(counts(&server), (0, 0, 0));
+    lay_into_upload(&snapshot, &upload);
+    let mut laid = std::fs::read_dir(&upload).expect("a folder").map(|entry| entry.expect("an entry").path());
+    let broken = laid.find(|path| path.to_string_lossy().ends_with("-Data.db")).expect("a file");
+    let whole = std::fs::read(&broken).expect("it can be read");
+    std::fs::write(&broken, &whole[1..]).expect("it can be written");
+    let answer = http(server.api_port, "POST", "/storage_service/sstables/k?cf=t").expect("answers");
+    assert_eq!(answer.status, 500, "{}", answer.body);
+    assert!(answer.body.contains("Data.db is not as Helenus.db says"), "{}", answer.body);
+    std::fs::write(&broken, &whole).expect("it can be written");
+    post(&server, "/storage_service/sstables/k?cf=t");
+    assert_eq!(counts(&server), (50, 0, 0));
+    post(&server, "/storage_service/keyspace_compaction/k?cf=t");
+    server.kill();
+    let server = refreshed.start();
+    assert_eq!(counts(&server), (50, 0, 0));
+    server.stop();
+}
+
+#[test]
+fn requests_are_traced_as_likely_as_an_operator_says() {
+    let server = Builder::new("uring", 2).for_operators().start();
+    let mut connection = Connection::start(&server.address()).expect("connects");
+    let set = |probability: &str| {
+        let target = format!("/storage_service/trace_probability?probability={probability}");
+        assert_eq!(http(server.api_port, "POST", &target).expect("answers").status, 200);
+    };
+    let traced = |connection: &mut Connection| {
+        let rows = connection.query("SELECT parameters FROM system_traces.sessions").expect("read").body;
+        rows.windows(5).filter(|window| window == b"listi").count()
+    };
+    connection.query("SELECT listen_address FROM system.local").expect("read");
+    assert_eq!(traced(&mut connection), 0);
+    set("1");
+    let plain = connection.query("SELECT listen_address AS listing FROM system.local").expect("read");
+    set("0");
+    assert_eq!(plain.body[..4], [0, 0, 0, 2], "who did not ask is told no id: rows come first");
+    assert_eq!(traced(&mut connection), 1);
+    set("0.5");
+    for _ in 0..200 {
+        connection.query("SELECT listen_address AS listing FROM system.local").expect("read");
+    }
+    set("0");
+    let count = traced(&mut connection) - 1;
+    assert!((50..=150).contains(&count), "{count} of 200");
+    drop(connection);
+    server.stop();
+}
+
+/// Copies a snapshot's files, as a person does.
+fn lay_into_upload(snapshot: &Path, upload: &Path) {
+    for entry in std::fs::read_dir(snapshot).expect("there is a snapshot") {
         let path = entry.expect("it can be read").path();
         std::fs::copy(&path, upload.join(path.file_name().expect("it has a name"))).expect("copied");
     }
-    let server = elsewhere.with(&["--take-in-sstables"]).start();
-    let mut connection = Connection::start(&server.address()).expect("connects");
-    let rows = connection.query("SELECT v FROM k.t").expect("read").body;
-    let count = |word: &[u8]| rows.windows(word.len()).filter(|window| window == &word).count();
-    assert_eq!((count(b"before"), count(b"after"), count(b"own")), (50, 0, 1));
-    drop(connection);
-    server.stop();
 }

@@ -1,5 +1,10 @@
 //! `helenus stress` in cassandra-stress's words against a running node: the published command lines, on a node that has the table and on one that
-//! has not, and what the reports say.
+//! has not, and what the reports say; profiles and YCSB's workloads; several processes at one time. And `helenus study`, which runs such lines.
+
+mod profiles;
+mod study;
+mod together;
+mod ycsb;
 
 use std::process::{Command, Stdio};
 
@@ -19,17 +24,18 @@ struct Printed {
     report: Value,
 }
 
-/// Runs one command line: `line`, words apart at blanks, the node and the schema.
+/// Runs one command line of cassandra-stress' own tables: `line`, words apart at blanks, the node and the schema.
 fn stress(server: &Server, line: &str) -> Printed {
+    let words: Vec<&str> = line.split(' ').chain(SCHEMA).collect();
+    run(server, &words)
+}
+
+/// Runs one command line, which the node is added to.
+fn run(server: &Server, words: &[&str]) -> Printed {
     let report = std::env::temp_dir().join(format!("helenus-stress-{}-{}.json", std::process::id(), server.port));
     let mut command = Command::new(Builder::binary());
-    command.arg("stress").args(line.split(' ')).args([
-        "-node",
-        "127.0.0.1",
-        "-port",
-        &format!("native={}", server.port),
-    ]);
-    command.args(SCHEMA).arg("--json").arg(&report);
+    command.arg("stress").args(words).args(["-node", "127.0.0.1", "-port", &format!("native={}", server.port)]);
+    command.arg("--json").arg(&report);
     let run = command.stdin(Stdio::null()).output().expect("the binary can be run");
     let text = std::fs::read_to_string(&report);
     let _ = std::fs::remove_file(&report);
@@ -44,7 +50,11 @@ fn stress(server: &Server, line: &str) -> Printed {
 /// A run that must do that many operations without an error. Its report.
 #[track_caller]
 fn done(server: &Server, line: &str, operations: u64) -> Printed {
-    let printed = stress(server, line);
+    is_done(line, operations, stress(server, line))
+}
+
+#[track_caller]
+fn is_done(line: &str, operations: u64, printed: Printed) -> Printed {
     assert_eq!((printed.code, printed.errors.as_str()), (0, ""), "{line}\n{}", printed.output);
     let total = &printed.report["total"];
     assert_eq!((&total["operations"], &total["errors"]), (&operations.into(), &0.into()), "{line}\n{}", printed.output);

@@ -46,10 +46,12 @@ cargo xtask <task>
                      more data than memory: 20,000,000 rows with 1 GiB on two shards, memory and disk reads watched
   bench --foreground [ROWS]
                      reads from the row cache beside a full scan, and reads of files beside a major compaction
-  bench --updates [COUNT] [--no-cassandra]
+  bench --updates [COUNT] [--no-cassandra] [--only ucs,cassandra-ucs,stcs,cassandra-stcs,lcs,twcs]
                      random updates under each compaction strategy, the rows that are left compared with a model's
   bench --statements [--no-cassandra] [--rounds N]
                      conditional insertions, counters, slices, groups and JSON: CPU per operation, beside Cassandra
+  bench --clients [1,10,100] [--synced] [--no-cassandra] [--rounds N]
+                     so many clients, each with one request after another: Helenus, Cassandra and MariaDB in turn
   bench --instructions [--record]
                      instructions of the server for a request, by callgrind, beside those on record
   oracle [PATH…]     scripts whose answers a real Cassandra gave, against Helenus
@@ -65,7 +67,9 @@ cargo xtask <task>
                      SSTables of Helenus before a real Cassandra and its tools, and the real one's before Helenus
   fixtures [--all FOLDER] [VERSION…] [NAME…]
                      have a real Cassandra write the SSTables that tests read: da, oa, nb, me; --all: with dumps and answers
-  cassandra [PORT]   run a real Cassandra 5.0.6 in the foreground, to hold tests against it
+  cassandra [PORT] [--commitlog-sync periodic|batch|group] [--heap SIZE] [--folder FOLDER]
+                     run a real Cassandra 5.0.6 in the foreground, to hold tests against it
+  latte WORDS…       run latte, another load generator, built the first time
 ";
 
 fn main() -> ExitCode {
@@ -90,6 +94,7 @@ fn main() -> ExitCode {
         Some("oracle") => oracle::run(rest),
         Some("fixtures") => fixtures::run(rest),
         Some("cassandra") => peers::cassandra::run_in_foreground(rest),
+        Some("latte") => peers::latte::run(rest),
         Some("help" | "--help" | "-h") => {
             print!("{HELP}");
             Ok(())

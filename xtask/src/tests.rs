@@ -76,9 +76,9 @@ pub fn simulation(budget: Duration, effort: Effort) -> Result<Passed, String> {
     let began = std::time::Instant::now();
     build_tests(budget)?;
     let binary = workspace::target().join("debug").join("helenus-sim");
-    let (images, upkeep, calls, flips, seconds) = match effort {
-        Effort::Ci => ("1000", "200", "150", "150", 60),
-        Effort::Soak => ("100000", "40000", "1000000", "20000", 3600),
+    let (images, upkeep, refresh, calls, flips, seconds) = match effort {
+        Effort::Ci => ("1000", "200", "600", "150", "150", 60),
+        Effort::Soak => ("100000", "40000", "20000", "1000000", "20000", 3600),
     };
     let seconds = seconds.to_string();
     let mut random = vec!["random", "--all-marks", "--seconds", &seconds];
@@ -88,8 +88,9 @@ pub fn simulation(budget: Duration, effort: Effort) -> Result<Passed, String> {
     random.extend(THREADS);
     let enumerate = [&["enumerate", "--images", images], &THREADS[..]].concat();
     let faults = [&["faults", "--each-call", "--calls", calls], &THREADS[..]].concat();
-    let upkeep = [&["enumerate", "--upkeep", "--images", upkeep], &THREADS[..]].concat();
-    let suites = [enumerate, upkeep, faults, vec!["flips", "--count", flips], random];
+    let upkeep = [&["enumerate", "--course", "upkeep", "--images", upkeep], &THREADS[..]].concat();
+    let refresh = [&["enumerate", "--course", "refresh", "--images", refresh], &THREADS[..]].concat();
+    let suites = [enumerate, upkeep, refresh, faults, vec!["flips", "--count", flips], random];
     let mut all = Passed { success: true, ..Passed::default() };
     for suite in suites {
         let left = budget.saturating_sub(began.elapsed());
@@ -145,6 +146,13 @@ pub fn run_simulation(arguments: &[String]) -> Result<(), String> {
 pub fn build_release(budget: Duration) -> Result<(), String> {
     let mut command = workspace::cargo();
     command.args(["build", "--release", "--package", "helenus", "--package", "helenus-bench", "--bins"]);
+    process::must(&mut command, budget).map(drop)
+}
+
+/// The load for MariaDB, whose driver nothing else needs.
+pub fn build_mariadb_load(budget: Duration) -> Result<(), String> {
+    let mut command = workspace::cargo();
+    command.args(["build", "--release", "--package", "helenus-bench", "--features", "mariadb", "--bin", "mariadb"]);
     process::must(&mut command, budget).map(drop)
 }
 

@@ -29,6 +29,8 @@ pub const JAVA: Tool = Tool { program: "java", package: "openjdk-17-jre-headless
 pub const JDK: Tool = Tool { program: "javac", package: "openjdk-17-jdk-headless" };
 /// Fetches the real Cassandra and the Java driver.
 pub const MAVEN: Tool = Tool { program: "mvn", package: "maven" };
+/// Runs MariaDB.
+pub const MARIADB: Tool = Tool { program: "mariadbd", package: "mariadb-server" };
 /// Fetches and compiles gocql and its suite.
 pub const GO: Tool = Tool { program: "go", package: "golang-go" };
 /// Runs the Node driver.

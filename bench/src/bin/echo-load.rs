@@ -42,14 +42,17 @@ async fn measure(rt: Runtime, arguments: &Arguments) -> std::io::Result<()> {
     let processes = [arguments.server_pid.unwrap_or(std::process::id()), std::process::id()];
     let mut before = Vec::new();
     for process in processes {
-        before.push(load::cpu_time(&rt, process).await?);
+        before.push(runtime::process_cpu_time(Some(process))?);
     }
     let outcome = load::run(&rt, Load { requests, ..load }).await?;
     let micros = |time: std::time::Duration| time.as_secs_f64() * 1e6 / outcome.requests as f64;
     println!("{} requests, {:.3} µs each", outcome.requests, micros(outcome.elapsed));
     for (process, (name, before)) in processes.into_iter().zip(["server", "load"].into_iter().zip(before)) {
         if name == "load" || arguments.server_pid.is_some() {
-            println!("{name}: {:.3} µs of processor time each", micros(load::cpu_time(&rt, process).await? - before));
+            println!(
+                "{name}: {:.3} µs of processor time each",
+                micros(runtime::process_cpu_time(Some(process))? - before)
+            );
         }
     }
     Ok(())

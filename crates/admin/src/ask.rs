@@ -57,6 +57,10 @@ pub enum Question {
     },
     /// Read each file of these tables through, and write damaged ones anew.
     Scrub(Vec<TableName>),
+    /// Take in files that were laid into this table's folder, of shard 0.
+    Refresh(TableName),
+    /// How likely a request is traced from now on that does not ask for it.
+    SetTraceProbability(f64),
     /// What compactions of all shards may write from now on, bytes a second; 0: no limit.
     SetCompactionThroughput(u64),
     /// Have these tables compacted unasked, or left alone.

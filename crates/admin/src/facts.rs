@@ -74,6 +74,8 @@ pub struct NodeFacts {
     pub is_native_served: bool,
     /// Bytes a second of all shards; 0: no limit.
     pub compaction_throughput: u64,
+    /// How likely a request is traced that does not ask for it.
+    pub trace_probability: f64,
     /// The process: bytes in memory, microseconds of processor time, open files. `None`: the kernel does not say.
     pub resident_bytes: Option<u64>,
     pub cpu_micros: Option<u64>,

@@ -11,6 +11,7 @@ mod compose;
 mod duration;
 mod element;
 mod error;
+pub mod java_digits;
 pub mod json;
 mod literal;
 mod order;

@@ -6,6 +6,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use num_bigint::BigInt;
 use stdx::Reader;
 
+use crate::java_digits::{scientific_f32, scientific_f64};
 use crate::ty::write_name;
 use crate::{CqlType, Duration, NESTING_DEPTH_MAX, calendar, element};
 
@@ -64,12 +65,12 @@ fn print_scalar(ty: &CqlType, value: &[u8]) -> Option<String> {
         }
         CqlType::Double => {
             let number = f64::from_bits(reader.u64().ok()?);
-            print_float(number, format!("{number:E}"))
+            print_float(number, || scientific_f64(number))
         }
         CqlType::Duration => Duration::decode(value).ok()?.to_string(),
         CqlType::Float => {
             let number = f32::from_bits(reader.u32().ok()?);
-            print_float(f64::from(number), format!("{number:E}"))
+            print_float(f64::from(number), || scientific_f32(number))
         }
         CqlType::Inet => match value.len() {
             4 => quoted(&Ipv4Addr::from(reader.array::<4>().ok()?).to_string()),
@@ -90,14 +91,15 @@ fn print_scalar(ty: &CqlType, value: &[u8]) -> Option<String> {
 }
 
 /// As Java prints floating-point numbers: a digit at least behind the point, and an exponent outside of 0.001 … 10,000,000.
-/// `scientific` is the number's shortest form with an exponent.
-fn print_float(number: f64, scientific: String) -> String {
+/// `scientific` is the number with an exponent ([`crate::java_digits`]).
+fn print_float(number: f64, scientific: impl FnOnce() -> String) -> String {
     if number.is_nan() {
         return "NaN".to_owned();
     }
     if number.is_infinite() {
         return if number > 0.0 { "Infinity" } else { "-Infinity" }.to_owned();
     }
+    let scientific = scientific();
     let (mantissa, exponent) = scientific.split_once('E').unwrap_or((&scientific, "0"));
     let point = if mantissa.contains('.') { "" } else { ".0" };
     let Ok(places @ -3..7) = exponent.parse::<i32>() else {

@@ -7,6 +7,7 @@ mod series;
 
 use std::cmp::Ordering;
 
+use cql_types::java_digits;
 use num_bigint::{BigInt, Sign};
 
 pub(crate) use series::{exp, log, log10};
@@ -61,20 +62,20 @@ impl Decimal {
         out.extend_from_slice(&self.unscaled.to_signed_bytes_be());
     }
 
-    /// Of a finite number the decimal that it is printed as: the shortest that tells it from others.
+    /// Of a finite number the decimal that it is printed as.
     pub(crate) fn of_f64(number: f64) -> Self {
-        Decimal::of_shortest(&format!("{number:e}"))
+        Decimal::of_printed(&java_digits::scientific_f64(number))
     }
 
     /// The same of 32 bits.
     pub(crate) fn of_f32(number: f32) -> Self {
-        Decimal::of_shortest(&format!("{number:e}"))
+        Decimal::of_printed(&java_digits::scientific_f32(number))
     }
 
     /// Of digits with an exponent. Java prints a digit behind the point at least, and plain numbers from a thousandth to ten
     /// millions, so that 100.0 has a scale of 1 and 1.0E10 one of -9.
-    fn of_shortest(text: &str) -> Self {
-        let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
+    fn of_printed(text: &str) -> Self {
+        let (mantissa, exponent) = text.split_once('E').unwrap_or((text, "0"));
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
         let exponent: i32 = exponent.parse().unwrap_or(0);
         let unscaled: BigInt = format!("{whole}{fraction}").parse().unwrap_or(BigInt::ZERO);

@@ -14,6 +14,7 @@ mod collections;
 mod context;
 mod decimal;
 mod error;
+mod java_calendar;
 mod json;
 mod masks;
 mod math;

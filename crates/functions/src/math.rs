@@ -149,7 +149,7 @@ mod tests {
             ("round", "double", "-2.5", "-2.0"),
             ("round", "double", "0.49999999999999994", "0.0"),
             ("round", "double", "NaN", "0.0"),
-            ("round", "float", "1e20", "2.1474836E9"),
+            ("round", "float", "1e20", "2.14748365E9"),
             ("round", "decimal", "2.5", "3"),
             ("round", "decimal", "-2.5", "-3"),
             ("round", "int", "7", "7"),

@@ -2,6 +2,8 @@
 
 use cql_types::{CqlType, Duration, calendar};
 
+use crate::java_calendar;
+
 const DAY_MILLIS: i64 = 86_400_000;
 const MILLI_NANOS: i64 = 1_000_000;
 /// A month's length, on the average of 400 years.
@@ -60,14 +62,14 @@ pub(crate) fn add(ty: &CqlType, value: &[u8], duration: Duration, subtracts: boo
     Ok(Some(of_millis(ty, at)))
 }
 
-/// The same time so many months later; a day that the month does not have is its last.
+/// The same time so many months later; a day that the month does not have is its last. Months are those of Java's calendar, as in Cassandra.
 fn add_months(millis: i64, months: i64) -> i64 {
     let (day_number, of_day) = (millis.div_euclid(DAY_MILLIS), millis.rem_euclid(DAY_MILLIS));
-    let (year, month, day) = calendar::civil_from_days(day_number);
+    let (year, month, day) = java_calendar::date_of(day_number);
     let index = year * 12 + (month - 1) + months;
     let (year, month) = (index.div_euclid(12), index.rem_euclid(12) + 1);
-    let day = day.min(calendar::days_in_month(year, month));
-    (calendar::days_from_civil(year, month, day)).wrapping_mul(DAY_MILLIS).wrapping_add(of_day)
+    let day = day.min(java_calendar::days_in_month(year, month));
+    (java_calendar::days_of(year, month, day)).wrapping_mul(DAY_MILLIS).wrapping_add(of_day)
 }
 
 /// A duration as Cassandra's messages show it: nothing if it is nothing.
@@ -92,7 +94,7 @@ pub(crate) fn floor(at: i64, duration: Duration, start: i64) -> Result<i64, Stri
         return Ok(if part == 0 { at } else { at.wrapping_sub(at.wrapping_sub(start) % part) });
     }
     let months_of = |millis: i64| {
-        let (year, month, _) = calendar::civil_from_days(millis.div_euclid(DAY_MILLIS));
+        let (year, month, _) = java_calendar::date_of(millis.div_euclid(DAY_MILLIS));
         year * 12 + month
     };
     let step = i64::from(duration.months);

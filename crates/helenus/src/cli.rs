@@ -32,6 +32,8 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<OsString>,
     },
+    /// Compare servers as a study file says, and write a page about it
+    Study(study::Arguments),
     /// Look into SSTables, Cassandra's too
     Sstable(filetools::Arguments),
     /// Check this host, or reckon how large a cluster must be

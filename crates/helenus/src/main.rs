@@ -21,6 +21,7 @@ fn main() -> ExitCode {
     match line.command {
         None => helenus::serve::serve(&line.serve),
         Some(Command::Serve(arguments)) => helenus::serve::serve(&arguments),
+        Some(Command::Study(arguments)) => told_code(study::run(&arguments)),
         Some(Command::Sstable(arguments)) => told(filetools::run(arguments)),
         Some(Command::Doctor(arguments)) => told_code(doctor::run(&arguments)),
         // Their arguments are their own affair: Cassandra's spellings, and Cassandra's exit codes.

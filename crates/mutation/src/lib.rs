@@ -25,8 +25,8 @@ pub use life::{Deletion, Expiry, Liveness};
 pub use position::{Position, PositionRef};
 pub use read_command::{KeyRange, ReadCommand, ReadCommandBuf};
 pub use row::{
-    CellRef, Cells, LiveCells, LiveRow, RowBuilder, RowRef, UniformValues, merge_rows, shadow_row, supersedes,
-    without_overwritten,
+    CellRef, Cells, LiveCells, LiveRow, RowBuilder, RowRef, UniformValues, merge_rows, prevailing, shadow_row,
+    supersedes, without_overwritten,
 };
 pub use tombstones::TombstoneRule;
 

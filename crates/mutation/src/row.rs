@@ -6,7 +6,7 @@ mod merge;
 
 pub use builder::RowBuilder;
 pub use live::{LiveCells, LiveRow};
-pub use merge::{merge_rows, shadow_row, supersedes, without_overwritten};
+pub use merge::{merge_rows, prevailing, shadow_row, supersedes, without_overwritten};
 
 use schema::ColumnId;
 use stdx::Reader;

@@ -48,8 +48,6 @@ bugs! {
         "A write is answered when it is appended, not when its group is on the disk.";
     PeriodIgnored, "period-ignored", Power,
         "In `periodic` nothing is synced when the period is over.";
-    FolderNotSynced, "folder-not-synced", Power,
-        "A new segment's name is not synced with its folder.";
     MetadataNotSynced, "metadata-not-synced", Power,
         "A schema change is answered before the metadata log is on the disk.";
     BootNotAdvanced, "boot-not-advanced", Power,
@@ -110,6 +108,8 @@ bugs! {
         "The checksums of the data's chunks are not compared.";
     ShortWriteAccepted, "short-write-accepted", Simulation,
         "A write that left out the last block of a long group is taken for a whole one.";
+    FolderNotSynced, "folder-not-synced", Simulation,
+        "A new segment's name is not synced with its folder.";
     ShardFolderNotSynced, "shard-folder-not-synced", Simulation,
         "The names of the commit log's folders are not synced.";
     GoneSegmentsNotSynced, "gone-segments-not-synced", Simulation,
@@ -146,6 +146,8 @@ bugs! {
         "The row cache keeps what it has of a table that was altered.";
     SnapshotBeforeItsFiles, "snapshot-before-its-files", Simulation,
         "A snapshot says that it is whole before its files have their names.";
+    TakenInUnlisted, "taken-in-unlisted", Simulation,
+        "Files that are taken in while the node runs are not listed before the first shard names them.";
     RepairWritesOwnRow, "repair-writes-own-row", Simulation,
         "Read repair writes to a replica what that replica has itself, not what all came to.";
     LwtReplyBeforeSync, "lwt-reply-before-sync", Simulation,

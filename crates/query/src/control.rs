@@ -5,7 +5,7 @@
 
 use cql_protocol::FrameHeader;
 use schema::{SchemaChange, SchemaEvent, TableId};
-use storage::ReplayPosition;
+use storage::{FilesToTakeIn, ReplayPosition};
 
 use crate::clients::ClientInfo;
 use crate::error::QueryError;
@@ -62,6 +62,16 @@ pub(crate) enum ControlRequest {
         /// Stands in the snapshots' names.
         at: String,
     },
+    /// From shard 0, which has listed them: have the manifest name these files, which are taken in.
+    NameFiles {
+        /// The files.
+        files: FilesToTakeIn,
+    },
+    /// From shard 0, once every shard's manifest names them: read them.
+    OpenFiles {
+        /// The files.
+        files: FilesToTakeIn,
+    },
     /// Take a prepared statement in.
     Install {
         /// The statement's text.
@@ -96,6 +106,8 @@ pub(crate) enum ControlReply {
     Truncated(Result<(), QueryError>),
     /// What came of a flush.
     Flushed(Result<(), String>),
+    /// What came of a step with files that are taken in.
+    TakenIn(Result<(), String>),
     /// Where the shard's log stood when it dropped a table's rows.
     Position(ReplayPosition),
     /// A request's reply, a whole frame.

@@ -18,6 +18,7 @@ mod long;
 mod now;
 mod prepare;
 mod read;
+mod refresh;
 mod reply;
 mod run;
 mod tombstones;
@@ -92,6 +93,8 @@ struct Inner {
     clients: Rc<Clients>,
     /// What this shard's clients had traced.
     traces: RefCell<Traces>,
+    /// How likely a request is traced that does not ask for it.
+    trace_probability: Cell<f64>,
     guardrails: Guardrails,
     /// Whether the guardrails have each read looked at, and each write.
     guards_reads: bool,
@@ -168,6 +171,7 @@ impl Engine {
                 planned: RefCell::default(),
                 clients: Rc::default(),
                 traces: RefCell::default(),
+                trace_probability: Cell::new(0.0),
                 guards_reads: guardrails.guards_reads(),
                 guards_writes: guardrails.guards_writes(),
                 guards_values: guardrails.guards_values(),

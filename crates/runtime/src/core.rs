@@ -35,6 +35,8 @@ pub(crate) struct Core {
     /// Shards that were sent something in this turn.
     pub(crate) sent_to: RefCell<Vec<bool>>,
     has_sent: Cell<bool>,
+    /// Whether it looks at the reactor again and again in place of waiting in it.
+    pub(crate) never_sleeps: Cell<bool>,
     gone_count: Cell<u32>,
     stalls: RefCell<StallDetector>,
     pub(crate) poll_start: Cell<Instant>,
@@ -85,6 +87,7 @@ impl Core {
             outside: RefCell::default(),
             sent_to: RefCell::new(vec![false; peers.count()]),
             has_sent: Cell::new(false),
+            never_sleeps: Cell::new(false),
             gone_count: Cell::new(0),
             peers,
             stalls: RefCell::new(StallDetector::new(shard.0, clock.clone(), now)),
@@ -251,7 +254,7 @@ impl Core {
     /// One turn of the reactor, which sleeps if nothing else is to be done.
     fn enter_reactor(&self, woken: &mut Vec<Waker>) {
         let mut io = self.io.borrow_mut();
-        if self.scheduler.has_ready() {
+        if self.scheduler.has_ready() || self.never_sleeps.get() {
             io.turn(Wait::No, woken);
         } else {
             self.peers.announce_sleep(self.index());

@@ -34,5 +34,6 @@ pub use runtime::{READ_FILE_BYTES_MAX, Runtime, RuntimeStats};
 pub use signal::Signal;
 pub use start::{run, run_beside};
 pub use stdx::AlignedBuf;
+pub use sys::clock::process_cpu_time;
 pub use tcp::{Socket, TcpListener, TcpStream};
 pub use time::{Elapsed, Instant, Sleep, Yield};

@@ -85,6 +85,12 @@ impl Runtime {
         TaskHandle::spawn(&self.core.scheduler, group, future)
     }
 
+    /// Has this shard look for something to do without a rest from now on, and never sleep: for a generator of load, which nobody is to pay for waking.
+    /// Not on a simulated machine, whose time goes on only while its shards sleep.
+    pub fn never_sleep(&self) {
+        self.core.never_sleeps.set(true);
+    }
+
     /// The monotonic clock.
     #[inline]
     pub fn now(&self) -> Instant {

@@ -1,24 +1,10 @@
 //! Numbers in the words of Java, where clients compare text: DESCRIBE and error messages.
 
-/// A double as `Double.toString` prints it: at least one digit behind the point, and an exponent outside of
-/// 0.001 … 10,000,000.
+use cql_types::{CqlType, print};
+
+/// A double as `Double.toString` prints it.
 pub fn double(value: f64) -> String {
-    if value.is_nan() {
-        return "NaN".to_owned();
-    }
-    if value.is_infinite() {
-        return if value > 0.0 { "Infinity".to_owned() } else { "-Infinity".to_owned() };
-    }
-    let magnitude = value.abs();
-    if value == 0.0 || (1e-3..1e7).contains(&magnitude) {
-        let text = value.to_string();
-        return if text.contains('.') { text } else { text + ".0" };
-    }
-    let text = format!("{value:E}");
-    match text.split_once('E') {
-        Some((digits, exponent)) if !digits.contains('.') => format!("{digits}.0E{exponent}"),
-        _ => text,
-    }
+    print(&CqlType::Double, &value.to_be_bytes())
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
-//! What the standard library lacks: byte cursors, varints, aligned buffers, bounded queues.
+//! What the standard library lacks: byte cursors, varints, aligned buffers, bounded queues, a process' CPU time.
 
 pub mod aligned_buf;
+pub mod cpu_time;
 pub mod log_histogram;
 pub mod marks;
 pub mod reader;

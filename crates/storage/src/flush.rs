@@ -16,7 +16,7 @@ use runtime::sync::Notify;
 use schema::{Table, TableId};
 use sstable::own::{LogSpan, Origin};
 
-use crate::error::{FlushError, OpenError};
+use crate::error::{ApplyError, FlushError, OpenError};
 use crate::generation::Generations;
 use crate::manifest::{FileName, LiveRecord, Record};
 use crate::memtable::{FlushItem, FlushWalk, Memtable};
@@ -190,13 +190,9 @@ impl Shard {
         if table.memtable.is_empty() {
             return Ok(table.frozen.back().map(|frozen| frozen.number));
         }
-        // Without durable writes the log may stand where it stood at a truncation, which would take this along too.
-        if self.flusher().truncated_at.get() == Some(self.log().appended().0) {
-            self.log().append_nothing()?;
-        }
+        let end = self.end_behind_truncations()?;
         let number = self.flusher().next_number.get();
         self.flusher().next_number.set(number + 1);
-        let end = self.log().position();
         let mut covered = end;
         if let Some(LogSequence(begun)) = oldest_merge {
             stdx::sometimes!("flush beside a large write");
@@ -204,6 +200,15 @@ impl Shard {
         }
         table.freeze(number, end, covered);
         Ok(Some(number))
+    }
+
+    /// Where the log ends, which is behind all truncations so far: they do not take along what has this end.
+    pub(crate) fn end_behind_truncations(&self) -> Result<ReplayPosition, ApplyError> {
+        // Without writes to it the log may stand where it stood at a truncation.
+        if self.flusher().truncated_at.get() == Some(self.log().appended().0) {
+            self.log().append_nothing()?;
+        }
+        Ok(self.log().position())
     }
 
     /// Whether a memtable of the table, this one or one before it, is still to be written.

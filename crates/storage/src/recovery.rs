@@ -4,6 +4,8 @@
 
 mod files;
 mod foreign_files;
+mod list;
+mod refresh;
 mod upload;
 
 use std::collections::BTreeMap;
@@ -22,6 +24,7 @@ use crate::options::{ReplayPosition, StorageOptions, Truncations};
 use crate::shard::{Engine, Shard};
 
 pub(crate) use files::{CoveredElsewhere, FoundFiles};
+pub use refresh::FilesToTakeIn;
 pub use upload::bring_in_uploads;
 
 /// Records between two looks at the clock.
@@ -43,7 +46,7 @@ impl Found {
         let shard = runtime.shard().0;
         let own_folder = commitlog::shard_folder(&options.dir, shard);
         make_folder(runtime, &options.dir, &own_folder, options.planted).await?;
-        let found = commitlog::find_segments(runtime, &options.dir, sharder.shards, options.salvage).await?;
+        let found = commitlog::find_segments(runtime, options, sharder.shards).await?;
         let in_own_folder = found.iter().filter(|segment| segment.folder_shard == shard);
         let next_segment = in_own_folder.map(|segment| segment.head.segment + 1).max().unwrap_or(1);
         // Other shards may be writing to their folders already.

@@ -114,6 +114,8 @@ struct Inner {
     foreign: RefCell<Vec<FoundSegment>>,
     /// Those of them that are damaged: they are put aside, not removed.
     damaged: RefCell<Vec<PathBuf>>,
+    /// Folders of tables in which the start found a list of files being taken in, until all shards are open.
+    lists_found: RefCell<Vec<PathBuf>>,
 }
 
 /// What a shard holds in memory.
@@ -194,6 +196,7 @@ impl Shard {
             unfinished: RefCell::default(),
             foreign: RefCell::default(),
             damaged: RefCell::default(),
+            lists_found: RefCell::default(),
         };
         let shard = Shard { inner: Rc::new(inner) };
         shard.open_files(truncations).await?;
@@ -262,6 +265,10 @@ impl Shard {
 
     pub(crate) fn unfinished(&self) -> RefMut<'_, Unfinished> {
         self.inner.unfinished.borrow_mut()
+    }
+
+    pub(crate) fn lists_found(&self) -> RefMut<'_, Vec<PathBuf>> {
+        self.inner.lists_found.borrow_mut()
     }
 
     pub(crate) fn engine(&self) -> RefMut<'_, Engine> {
@@ -558,6 +565,7 @@ impl Shard {
             }
             inner.manifests.put_in_force().await?;
             self.sweep_shared().await?;
+            self.clear_lists_found().await?;
         }
         let foreign = std::mem::take(&mut *inner.foreign.borrow_mut());
         let damaged = std::mem::take(&mut *inner.damaged.borrow_mut());

@@ -49,6 +49,8 @@ pub(crate) enum DistributionError {
     Name { name: String },
     #[error("`{text}` is no range of whole numbers, the lesser first")]
     Range { text: String },
+    #[error("`{text}` is no share: it must be a distribution and a divisor, such as UNIFORM(1..5)/10")]
+    Ratio { text: String },
     #[error("`{text}` is not what {name} takes: {form}")]
     Parameters { name: &'static str, text: String, form: &'static str },
 }

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use cql_protocol::{DecodeError, ErrorBody};
 
@@ -68,7 +69,7 @@ pub enum StressError {
     #[error("the CPU time of process {pid} cannot be read: {source}")]
     CpuTime {
         /// The process.
-        pid: String,
+        pid: u32,
         /// What the kernel said.
         source: io::Error,
     },
@@ -89,6 +90,14 @@ pub enum StressError {
     /// The file that names the nodes cannot be read.
     #[error("the nodes cannot be read from {}: {source}", path.display())]
     Nodes {
+        /// Which file.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The file that describes a load cannot be read.
+    #[error("the profile cannot be read from {}: {source}", path.display())]
+    Profile {
         /// Which file.
         path: PathBuf,
         /// What the kernel said.
@@ -116,6 +125,28 @@ pub enum StressError {
         /// Operations a second that were done.
         done: f64,
         /// How that was noticed.
+        reason: String,
+    },
+    /// When a run was to begin it was not ready.
+    #[error(
+        "--start-at was {:.3} s ago when this process was ready: say a later time, or no-warmup", late.as_secs_f64()
+    )]
+    TooLate {
+        /// How long ago it was.
+        late: Duration,
+    },
+    /// No rate that a sweep tried held its bound.
+    #[error("{bound} was held at no rate")]
+    NoRate {
+        /// The bound.
+        bound: String,
+    },
+    /// What several processes measured cannot be put together.
+    #[error("{}: {reason}", path.display())]
+    Merge {
+        /// The file of one of them.
+        path: PathBuf,
+        /// What is wrong with it.
         reason: String,
     },
     /// Operations failed.

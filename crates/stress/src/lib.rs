@@ -3,6 +3,7 @@
 //! Two generators: loads in cassandra-stress's words go through a driver, as a user's would; `--raw` loads have a client of their own on the
 //! runtime, made to cost far less than the server that it measures. See `docs/guide/stress.md`.
 
+mod cpu_time;
 mod distribution;
 mod driver;
 mod error;
@@ -24,12 +25,21 @@ Through a driver, in the words of cassandra-stress:
   helenus stress read n=1000000 -rate threads=100 fixed=20000/s -pop 'dist=gaussian(1..1000000)'
   helenus stress mixed 'ratio(write=2,read=8)' duration=1m -rate threads=100
   helenus stress counter_write | counter_read ...
+  helenus stress user profile=table.yaml 'ops(insert=1,read1=2)' n=1000000 -rate threads=100
+  helenus stress ycsb load workload=a recordcount=1000000 -rate threads=100
+  helenus stress ycsb run workload=a recordcount=1000000 operationcount=1000000 -rate threads=100
 
-  n=, duration=, err<, cl=, no-warmup, truncate=, ratio(), -rate, -pop, -col, -schema, -node, -port, -mode, -log and -errors are
-  read as cassandra-stress reads them. Besides:
+  n=, duration=, err<, cl=, no-warmup, truncate=, ratio(), -rate, -pop, -col, -schema, -insert, -node, -port, -mode, -log and
+  -errors are read as cassandra-stress reads them. Besides:
   --json FILE   also write the report to this file, as JSON
+  --pid PID     process of the server, on this machine, whose CPU time is told too
   --cpus N      threads that the driver runs on [default: one for each CPU]
   --seed N      what drawn rows follow from [default: the time]
+  --start-at T  begin at this time, in seconds since 1970, as other processes do
+  --sweep BOUND try rates, and tell the best at which a latency is below a bound, such as p99<10ms
+
+What several processes measured at one time, put together from the files of -log hdrfile=:
+  helenus stress merge a.hdr b.hdr [--json FILE]
 
 With the generator's own client, which costs less than the server:
   helenus stress --raw write --rows 1000000
@@ -50,6 +60,8 @@ enum Asked {
     Help,
     /// A load through the driver.
     Driver,
+    /// Logs of several processes.
+    Merge,
     Raw,
     /// A first word that says nothing.
     Unknown(String),
@@ -61,6 +73,7 @@ impl Asked {
         match first.as_str() {
             _ if words.iter().any(|word| word == "--raw") => Asked::Raw,
             "" | "help" | "--help" | "-h" => Asked::Help,
+            "merge" => Asked::Merge,
             word if driver::is_command(word) => Asked::Driver,
             word if word.starts_with('-') => Asked::Raw,
             _ => Asked::Unknown(first),
@@ -75,15 +88,17 @@ pub fn run(words: Vec<OsString>) -> ExitCode {
             print!("{HELP}");
             ExitCode::SUCCESS
         }
-        Asked::Driver => {
-            let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-            told(driver::run(&words))
-        }
+        Asked::Driver => told(driver::run(&texts(&words))),
+        Asked::Merge => told(driver::merge(&texts(&words[1..]))),
         Asked::Raw => raw_line(words),
         Asked::Unknown(word) => {
             told(Err(StressError::Arguments { reason: format!("`{word}` is no load: `stress help` tells of them") }))
         }
     }
+}
+
+fn texts(words: &[OsString]) -> Vec<String> {
+    words.iter().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
 fn raw_line(words: Vec<OsString>) -> ExitCode {
@@ -117,13 +132,14 @@ mod tests {
         let asked = |line: &str| Asked::by(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>());
         assert_eq!(asked("write n=5 -rate threads=1"), Asked::Driver);
         assert_eq!(asked("MIXED n=5"), Asked::Driver);
-        assert_eq!(asked("user profile=x"), Asked::Driver, "which refuses it");
+        assert_eq!(asked("user profile=x"), Asked::Driver);
         for line in ["--raw write", "write --raw --rows 5", "--rows 5 --raw read", "--rows 5 read"] {
             assert_eq!(asked(line), Asked::Raw, "{line}");
         }
         for line in ["", "help", "--help"] {
             assert_eq!(asked(line), Asked::Help, "{line}");
         }
+        assert_eq!(asked("merge a.hdr"), Asked::Merge);
         assert_eq!(asked("wirte n=5"), Asked::Unknown("wirte".to_owned()));
     }
 }

@@ -7,7 +7,6 @@ mod arguments;
 mod bind;
 mod connection;
 mod control;
-mod cpu_time;
 mod phase;
 mod report;
 mod rows;

@@ -7,7 +7,7 @@ pub mod replicated;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::client::Row;
-use crate::workload::{History, Key, read_row};
+use crate::workload::{History, Key, Restore, Write, read_row};
 
 /// What the product promises beyond what it always does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +51,26 @@ pub fn check(history: &History, rows: &[Row], as_of: u64, promises: Promises) ->
     whole(history, &found, as_of, promises, &mut violations);
     violations.truncate(VIOLATIONS_MAX);
     violations
+}
+
+/// Judges the rows of a node that was asked to take in a snapshot's files: they are back, or none of them is. What was written again meanwhile says
+/// nothing.
+pub fn check_refresh(history: &History, rows: &[Row], restore: &Restore) -> Option<String> {
+    let found: BTreeMap<Key, u64> = rows.iter().filter_map(|row| read_row(row).ok()).collect();
+    let is_of_before = |write: &Write| write.acknowledged.is_some_and(|at| at <= restore.of);
+    let keys: BTreeSet<Key> =
+        history.writes.iter().filter(|write| is_of_before(write)).map(|write| write.key).collect();
+    let (mut back, mut missing) = (Vec::new(), Vec::new());
+    for key in keys {
+        match found.get(&key).and_then(|value| history.writes.get(*value as usize)) {
+            None => missing.push(key),
+            Some(write) if write.start <= restore.of => back.push(key),
+            Some(_) => {}
+        }
+    }
+    let (there, not_there) = (back.first()?, missing.first()?);
+    let counts = (back.len(), missing.len());
+    Some(format!("a refresh is there in part: {} rows, as {there:?}, but not {}, as {not_there:?}", counts.0, counts.1))
 }
 
 /// Whether the value may be there.

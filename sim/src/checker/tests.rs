@@ -86,7 +86,7 @@ fn what_was_truncated_stays_away() {
 fn what_a_snapshot_had_is_back_when_it_was_brought_back() {
     let restored = |of, start, acknowledged| {
         let mut history = history(&[write(KEY, 1, Some(2))], &[(5, Some(9))]);
-        history.restores.push(Restore { of, start, acknowledged });
+        history.restores.push(Restore { of, start, acknowledged, by_refresh: false });
         history
     };
     let back = restored(4, 20, Some(30));
@@ -100,6 +100,18 @@ fn what_a_snapshot_had_is_back_when_it_was_brought_back() {
     let mut again = restored(4, 20, Some(30));
     again.truncates.push(Truncate { start: 40, acknowledged: Some(50) });
     assert!(holds(&again, &[]) && !holds(&again, &[row(KEY, 0)]), "it was truncated again");
+}
+
+#[test]
+fn a_refresh_is_whole() {
+    let other = Key { partition: 2, clustering: 6 };
+    let restore = Restore { of: 4, start: 20, acknowledged: None, by_refresh: true };
+    let writes = [write(KEY, 1, Some(2)), write(other, 1, Some(3)), write(other, 25, Some(26))];
+    let history = history(&writes, &[(5, Some(9))]);
+    let holds = |rows: &[Row]| check_refresh(&history, rows, &restore).is_none();
+    assert!(holds(&[]) && holds(&[row(KEY, 0), row(other, 1)]));
+    assert!(!holds(&[row(KEY, 0)]) && !holds(&[row(other, 1)]));
+    assert!(holds(&[row(KEY, 0), row(other, 2)]) && holds(&[row(other, 2)]), "what was written since says nothing");
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! What an operator does to a node's files, each step of it under power cuts: compactions with writes beside them, a snapshot while files are
-//! exchanged, a TRUNCATE, the snapshot laid into `upload/` and taken in by a start, and compactions of what came of it.
+//! exchanged, a TRUNCATE, the snapshot laid into `upload/` and taken in by a start or a refresh, and compactions of what came of it.
 //!
 //! Boundaries are kept of these steps alone. Beside the rows, each image is asked for its snapshots: one that says that it is whole is brought
 //! back to an emptied table, and must give the rows of its moment.
@@ -93,12 +93,7 @@ pub(super) fn record(seed: u64, planted: Planted) -> Result<Recorded, String> {
     let options = NodeOptions { auto_snapshot: false, ..node_options(seed, planted) };
     let mut cluster = Cluster::new(seed, options, None);
     let history = Shared::default();
-    start(&mut cluster, SHARDS[0])?;
-    let made = ask(&mut cluster, prepare).ok_or("the table was not made in time")?;
-    made.map_err(|error| error.to_string())?;
-    let table_made = cluster.world.now().as_nanos();
-    let questions = cluster.questions();
-    step(&mut cluster, tell_all(&questions, Question::SetAutocompaction { tables: vec![table()], is_on: false }))?;
+    let table_made = begin(&mut cluster)?;
 
     fill(&mut cluster, &history, FILES)?;
     cluster.keep_boundaries();
@@ -155,8 +150,87 @@ fn snapshot_beside_compaction(cluster: &mut Cluster) -> Result<Taken, String> {
     Ok(Taken { began, ended: cluster.world.now().as_nanos() })
 }
 
+/// Runs the course of a refresh once, with boundaries of it alone: beside clients that write, and compacted behind it.
+pub(super) fn record_refresh(seed: u64, planted: Planted) -> Result<Recorded, String> {
+    let options = NodeOptions { auto_snapshot: false, ..node_options(seed, planted) };
+    let mut cluster = Cluster::new(seed, options, None);
+    let history = Shared::default();
+    let table_made = begin(&mut cluster)?;
+    fill(&mut cluster, &history, FILES - 1)?;
+    let began = cluster.world.now().as_nanos();
+    let questions = cluster.questions();
+    step(&mut cluster, take_snapshot(&questions, TAG.to_owned(), vec![table()]))?;
+    let taken = Taken { began, ended: cluster.world.now().as_nanos() };
+    empty(&mut cluster, &history)?;
+    let start_of_restore = cluster.world.now().as_nanos();
+    lay_back(&mut cluster)?;
+    start(&mut cluster, SHARDS[seed as usize % SHARDS.len()])?;
+    history.borrow_mut().restores.push(Restore {
+        of: taken.ended,
+        start: start_of_restore,
+        acknowledged: None,
+        by_refresh: true,
+    });
+
+    cluster.keep_boundaries();
+    let working = begin_load(&mut cluster, &history, writes());
+    let questions = cluster.questions();
+    step(&mut cluster, async {
+        match questions.call(ShardId(0), Question::Refresh(table())).await {
+            Ok(Answer::Done) => Ok(()),
+            other => Err(format!("a refresh: {other:?}")),
+        }
+    })?;
+    is_back(&cluster, &history);
+    cluster.run_until(|_| working.is_over(), WORKLOAD_AT_MOST);
+    let compacting = compaction(&cluster.questions());
+    step(&mut cluster, compacting)?;
+    end(&mut cluster, &history)?;
+
+    let boundaries = cluster.take_boundaries();
+    drop(cluster);
+    Ok(Recorded { seed, history: history.take(), boundaries, table_made, snapshots: Vec::new() })
+}
+
+/// Starts a node and makes the table, which is compacted only when it is told to. When that was.
+fn begin(cluster: &mut Cluster) -> Result<u64, String> {
+    start(cluster, SHARDS[0])?;
+    let made = ask(cluster, prepare).ok_or("the table was not made in time")?;
+    made.map_err(|error| error.to_string())?;
+    let table_made = cluster.world.now().as_nanos();
+    let questions = cluster.questions();
+    step(cluster, tell_all(&questions, Question::SetAutocompaction { tables: vec![table()], is_on: false }))?;
+    Ok(table_made)
+}
+
 /// TRUNCATE, and the snapshot's files laid back while the node is down.
 fn restore(cluster: &mut Cluster, history: &Shared, taken: &Taken, shards: u16) -> Result<(), String> {
+    empty(cluster, history)?;
+    let begun = cluster.world.now().as_nanos();
+    history.borrow_mut().restores.push(Restore {
+        of: taken.ended,
+        start: begun,
+        acknowledged: None,
+        by_refresh: false,
+    });
+    lay_back(cluster)?;
+    cluster.set_takes_in_sstables(true);
+    start(cluster, shards)?;
+    cluster.set_takes_in_sstables(false);
+    is_back(cluster, history);
+    Ok(())
+}
+
+/// What was being brought back is there.
+fn is_back(cluster: &Cluster, history: &Shared) {
+    let now = cluster.world.now().as_nanos();
+    if let Some(restore) = history.borrow_mut().restores.last_mut() {
+        restore.acknowledged = Some(now);
+    }
+}
+
+/// TRUNCATE, and the node's end.
+fn empty(cluster: &mut Cluster, history: &Shared) -> Result<(), String> {
     let start_of_truncate = cluster.world.now().as_nanos();
     history.borrow_mut().truncates.push(Truncate { start: start_of_truncate, acknowledged: None });
     truncate(cluster)?;
@@ -164,18 +238,7 @@ fn restore(cluster: &mut Cluster, history: &Shared, taken: &Taken, shards: u16) 
     if let Some(truncate) = history.borrow_mut().truncates.last_mut() {
         truncate.acknowledged = Some(now);
     }
-    end(cluster, history)?;
-    let begun = cluster.world.now().as_nanos();
-    history.borrow_mut().restores.push(Restore { of: taken.ended, start: begun, acknowledged: None });
-    lay_back(cluster)?;
-    cluster.set_takes_in_sstables(true);
-    start(cluster, shards)?;
-    cluster.set_takes_in_sstables(false);
-    let now = cluster.world.now().as_nanos();
-    if let Some(restore) = history.borrow_mut().restores.last_mut() {
-        restore.acknowledged = Some(now);
-    }
-    Ok(())
+    end(cluster, history)
 }
 
 fn truncate(cluster: &mut Cluster) -> Result<(), String> {

@@ -53,8 +53,10 @@ pub struct Restore {
     pub of: u64,
     /// When its files began to be laid back.
     pub start: u64,
-    /// When the node that was told to take them in served.
+    /// When the node that was told to take them in served, or a refresh was answered.
     pub acknowledged: Option<u64>,
+    /// Whether a running node was asked for it.
+    pub by_refresh: bool,
 }
 
 /// All of it.

@@ -80,6 +80,7 @@ pub fn random(seed: &str, statements: &str, peers: &[Peer]) -> Result<bool, Stri
             course += 1;
         }
         complaints.extend(server.complaints());
+        println!("{asked} statements asked, {} courses answered differently", differences.len());
     }
     for complaint in &complaints {
         println!("Helenus complained: {complaint}");

@@ -4,6 +4,7 @@
 //! and the medians of the rounds are told: a machine's mood then falls on all of them alike. Helenus starts anew for each round, since
 //! its rows stay in memory; Cassandra is warmed once and stopped by a signal while others are measured.
 
+mod clients;
 mod files;
 mod foreground;
 mod instructions;
@@ -21,7 +22,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::report::Passed;
-use crate::tests::build_release;
+use crate::tests::{build_mariadb_load, build_release};
 use crate::tools::{self, TASKSET};
 use crate::{process, workspace};
 use load::{Load, Measurement, Workload};
@@ -46,11 +47,35 @@ struct Plan {
     rounds: usize,
 }
 
+/// What may be said behind `bench`.
+const FLAGS: [&str; 12] = [
+    "--quick",
+    "--no-cassandra",
+    "--only",
+    "--rounds",
+    "--large",
+    "--foreground",
+    "--updates",
+    "--statements",
+    "--clients",
+    "--synced",
+    "--instructions",
+    "--record",
+];
+
 /// `cargo xtask bench`.
 pub fn run(arguments: &[String]) -> Result<(), String> {
+    // A whole bench takes minutes, which nobody wants for a word mistyped.
+    if let Some(word) = arguments.iter().find(|word| word.starts_with('-') && !FLAGS.contains(&word.as_str())) {
+        return Err(format!("bench: `{word}` is none of {}: `cargo xtask help` tells of them", FLAGS.join(" ")));
+    }
     let has = |flag: &str| arguments.iter().any(|argument| argument == flag);
     tools::require(&[TASKSET])?;
     build_release(Duration::from_secs(1800))?;
+    let only = match arguments.iter().position(|argument| argument == "--only") {
+        Some(at) => Some(arguments.get(at + 1).ok_or("--only wants names, such as echo,periodic")?),
+        None => None,
+    };
     if let Some(at) = arguments.iter().position(|argument| argument == "--large") {
         return large::run(arguments.get(at + 1).and_then(|count| count.parse().ok()));
     }
@@ -59,7 +84,11 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
     }
     if let Some(at) = arguments.iter().position(|argument| argument == "--updates") {
         let count = arguments.get(at + 1).and_then(|count| count.parse().ok());
-        return updates::run(count, !has("--no-cassandra"));
+        let is_wanted = |name: &str| {
+            only.is_none_or(|names| names.split(',').any(|one| one == name))
+                && !(has("--no-cassandra") && name.starts_with("cassandra"))
+        };
+        return updates::run(count, &is_wanted);
     }
     let rounds = match arguments.iter().position(|argument| argument == "--rounds") {
         Some(at) => Some(arguments.get(at + 1).and_then(|count| count.parse().ok()).ok_or("--rounds wants a number")?),
@@ -71,12 +100,17 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
     if has("--statements") {
         return statements::run(rounds, !has("--no-cassandra"));
     }
+    if let Some(at) = arguments.iter().position(|argument| argument == "--clients") {
+        let levels = arguments.get(at + 1).filter(|word| !word.starts_with("--")).map(String::as_str);
+        let (is_synced, has_cassandra) = (has("--synced"), !has("--no-cassandra"));
+        build_mariadb_load(Duration::from_secs(1800))?;
+        return clients::run(&clients::Settings { levels, rounds, is_synced, has_cassandra });
+    }
     let mut subjects = vec![Subject::Echo, Subject::Periodic, Subject::Group];
     if !has("--quick") && !has("--no-cassandra") {
         subjects.push(Subject::Cassandra);
     }
-    if let Some(at) = arguments.iter().position(|argument| argument == "--only") {
-        let names = arguments.get(at + 1).ok_or("--only wants names, such as echo,periodic")?;
+    if let Some(names) = only {
         subjects.retain(|subject| names.split(',').any(|name| name == subject.name()));
     }
     let mut plan = if has("--quick") { quick(subjects) } else { full(subjects) };

@@ -1,4 +1,4 @@
-//! `cargo xtask bench --updates [COUNT]`: random updates of a tenth as many rows, with deletions and values that expire, under each
+//! `cargo xtask bench --updates [COUNT] [--only NAME,NAME]`: random updates of a tenth as many rows, with deletions and values that expire, under each
 //! compaction strategy, and beside them Cassandra under two. The rows at the end are compared with a model's, and told are the bytes written
 //! for each byte of an update, the bytes on the disk for each byte of a row that is left, and reads of the disk for each row.
 
@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::files::{device_reads, settle, written_bytes};
 use super::load;
 use super::subject::{Server, serve};
-use crate::peers::cassandra::Cassandra;
+use crate::peers::cassandra::{Cassandra, Purpose};
 use crate::workspace;
 
 const UPDATES: u64 = 20_000_000;
@@ -27,27 +27,27 @@ const TABLE: &str = "updated";
 /// What a line of the table tells.
 const HEAD: &str = "updates/s | bytes written ÷ of updates | bytes on disk ÷ of rows (most) | files | disk reads per row | s to settle";
 
-/// What is measured, in this order.
-const SUBJECTS: [(bool, &str); 6] = [
-    (false, "UnifiedCompactionStrategy"),
-    (true, "UnifiedCompactionStrategy"),
-    (false, "SizeTieredCompactionStrategy"),
-    (true, "SizeTieredCompactionStrategy"),
-    (false, "LeveledCompactionStrategy"),
-    (false, "TimeWindowCompactionStrategy"),
+/// What is measured, in this order, by its name behind `--only`.
+const SUBJECTS: [(&str, bool, &str); 6] = [
+    ("ucs", false, "UnifiedCompactionStrategy"),
+    ("cassandra-ucs", true, "UnifiedCompactionStrategy"),
+    ("stcs", false, "SizeTieredCompactionStrategy"),
+    ("cassandra-stcs", true, "SizeTieredCompactionStrategy"),
+    ("lcs", false, "LeveledCompactionStrategy"),
+    ("twcs", false, "TimeWindowCompactionStrategy"),
 ];
 
-/// Runs it; an error if a row at the end is not as the model says.
-pub fn run(updates: Option<u64>, has_cassandra: bool) -> Result<(), String> {
+/// Runs it for the subjects that are wanted by their names; an error if a row at the end is not as the model says.
+pub fn run(updates: Option<u64>, is_wanted: &dyn Fn(&str) -> bool) -> Result<(), String> {
     let updates = updates.unwrap_or(UPDATES);
     println!("| | {HEAD} |\n|---|---|---|---|---|---|---|");
-    for (is_cassandra, strategy) in SUBJECTS {
-        if is_cassandra && !has_cassandra {
+    for (name, is_cassandra, strategy) in SUBJECTS {
+        if !is_wanted(name) {
             continue;
         }
         let subject = if is_cassandra { Running::cassandra()? } else { Running::helenus()? };
-        let name = format!("{} {strategy}", if is_cassandra { "Cassandra" } else { "Helenus" });
-        println!("| {name} | {} |", subject.measure(strategy, updates)?);
+        let system = if is_cassandra { "Cassandra" } else { "Helenus" };
+        println!("| {system} {strategy} | {} |", subject.measure(strategy, updates)?);
     }
     Ok(())
 }
@@ -77,7 +77,7 @@ impl Running {
     }
 
     fn cassandra() -> Result<Running, String> {
-        let server = Cassandra::start(CASSANDRA_PORT, None)?;
+        let server = Cassandra::start(Purpose::Speed, CASSANDRA_PORT, None)?;
         let (address, pid, folder) = (format!("127.0.0.1:{}", server.port), server.pid(), server.folder.clone());
         Ok(Running { address, pid, folder, _process: Process::Cassandra { _server: server } })
     }

@@ -2,15 +2,15 @@
 
 /// A figure, and the most that it may be.
 pub struct Bound {
-    what: &'static str,
+    what: String,
     found: f64,
     most: f64,
 }
 
 impl Bound {
     /// Of this name.
-    pub fn at_most(what: &'static str, found: f64, most: f64) -> Bound {
-        Bound { what, found, most }
+    pub fn at_most(what: impl Into<String>, found: f64, most: f64) -> Bound {
+        Bound { what: what.into(), found, most }
     }
 
     /// What is not a number holds nothing.

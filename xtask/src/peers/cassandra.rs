@@ -45,6 +45,11 @@ const FOR_ANSWERS: [&str; 6] = [
     "-Dcassandra.ring_delay_ms=0",
 ];
 
+/// How the log is synced if nobody says otherwise.
+const PERIODIC: &str = "commitlog_sync: periodic\ncommitlog_sync_period: 10s\n";
+/// Before each acknowledgement.
+const BATCH: &str = "commitlog_sync: batch\n";
+
 const START_TIME_MAX: Duration = Duration::from_secs(90);
 
 /// What a server is for, which decides how it is configured.
@@ -52,6 +57,8 @@ const START_TIME_MAX: Duration = Duration::from_secs(90);
 pub enum Purpose {
     /// To be measured, or held against by hand: as a production server, with sstables of its newest format.
     Speed,
+    /// The same, with writes on the disk before they are acknowledged.
+    SpeedSynced,
     /// To answer, with `storage_compatibility_mode: NONE` and sstables of its newest format.
     AnswersOfNone,
     /// To answer, as it is configured when nobody says anything.
@@ -69,6 +76,7 @@ impl Purpose {
     pub fn name(self) -> &'static str {
         match self {
             Purpose::Speed => "speed",
+            Purpose::SpeedSynced => "speed-synced",
             Purpose::AnswersOfNone => "none-bti",
             Purpose::AnswersOfDefaults => "defaults",
             Purpose::FilesOfTries => "files-bti",
@@ -79,7 +87,7 @@ impl Purpose {
 
     fn jvm(self) -> &'static [&'static str] {
         match self {
-            Purpose::Speed => &FOR_SPEED,
+            Purpose::Speed | Purpose::SpeedSynced => &FOR_SPEED,
             _ => &FOR_ANSWERS,
         }
     }
@@ -106,8 +114,8 @@ pub struct Cassandra {
 
 impl Cassandra {
     /// Starts a server on the port and waits until it takes connections. `pinned` names the core that it must stay on.
-    pub fn start(port: u16, pinned: Option<usize>) -> Result<Cassandra, String> {
-        let mut server = Cassandra::spawn(Purpose::Speed, port, pinned)?;
+    pub fn start(purpose: Purpose, port: u16, pinned: Option<usize>) -> Result<Cassandra, String> {
+        let mut server = Cassandra::spawn(purpose, port, pinned)?;
         server.wait_until_it_listens()?;
         Ok(server)
     }
@@ -126,7 +134,7 @@ impl Cassandra {
         let log_path = folder.join("log.txt");
         let log = std::fs::File::create(&log_path).map_err(|error| format!("cannot write Cassandra's log: {error}"))?;
         let errors = log.try_clone().map_err(|error| format!("cannot write Cassandra's log: {error}"))?;
-        let mut command = command(purpose, &folder, port, pinned)?;
+        let mut command = command(purpose, &folder, port, pinned, &By::default())?;
         command.stdin(Stdio::null()).stdout(log).stderr(errors);
         let child = command.spawn().map_err(|error| format!("cannot start java: {error}"))?;
         Ok(Cassandra { child, port, folder, log: log_path })
@@ -161,16 +169,36 @@ impl Drop for Cassandra {
     }
 }
 
+/// What somebody may want otherwise than the purpose has it.
+#[derive(Default)]
+struct By {
+    /// When the log is synced: `periodic`, `batch` or `group`.
+    sync: Option<String>,
+    /// The heap, as `-Xmx` takes it.
+    heap: Option<String>,
+    /// Where configuration and data go.
+    folder: Option<PathBuf>,
+}
+
 /// The command that runs the server in `folder`, whose configuration is written.
-fn command(purpose: Purpose, folder: &Path, port: u16, pinned: Option<usize>) -> Result<Command, String> {
+fn command(purpose: Purpose, folder: &Path, port: u16, pinned: Option<usize>, by: &By) -> Result<Command, String> {
     let jars = fetch()?;
+    let configuration = match &by.sync {
+        None => configuration(purpose, port),
+        Some(sync) => configuration(purpose, port).replace(PERIODIC, sync_configuration(sync)?),
+    };
     workspace::write(&folder.join("logback.xml"), LOGBACK)?;
-    workspace::write(&folder.join("cassandra.yaml"), &configuration(purpose, port))?;
+    workspace::write(&folder.join("cassandra.yaml"), &configuration)?;
     let mut command = Command::new(if pinned.is_some() { "taskset" } else { "java" });
     if let Some(core) = pinned {
         command.args(["-c", &core.to_string(), "java"]);
     }
-    command.args(JVM).args(purpose.jvm()).arg(format!("-Dcassandra.jmx.local.port={}", port.wrapping_add(1)));
+    command.args(JVM).args(purpose.jvm());
+    if let Some(heap) = &by.heap {
+        // The last word counts.
+        command.args([format!("-Xms{heap}"), format!("-Xmx{heap}")]);
+    }
+    command.arg(format!("-Dcassandra.jmx.local.port={}", port.wrapping_add(1)));
     command.arg(format!("-Dcassandra.config=file://{}", folder.join("cassandra.yaml").display()));
     command.arg(format!("-Dlogback.configurationFile={}", folder.join("logback.xml").display()));
     command.arg(format!("-Dcassandra.storagedir={}", folder.join("data").display()));
@@ -191,24 +219,30 @@ fn configuration(purpose: Purpose, port: u16) -> String {
     let chosen = match purpose {
         Purpose::AnswersOfDefaults | Purpose::FilesOfDefaults => "",
         Purpose::FilesOfBig => "storage_compatibility_mode: NONE\nsstable:\n  selected_format: big\n",
-        Purpose::Speed | Purpose::AnswersOfNone | Purpose::FilesOfTries => newest,
+        Purpose::Speed | Purpose::SpeedSynced | Purpose::AnswersOfNone | Purpose::FilesOfTries => newest,
     };
     // Otherwise a flush takes LZ4 where the table has a slower compressor.
     let compression = match purpose {
         Purpose::FilesOfTries | Purpose::FilesOfBig | Purpose::FilesOfDefaults => "flush_compression: table\n",
-        Purpose::Speed | Purpose::AnswersOfNone | Purpose::AnswersOfDefaults => "",
+        _ => "",
     };
     // A load that it cannot keep up with, beside its compactions, is to slow down, not to fail.
     let timeouts = match purpose {
-        Purpose::Speed => "write_request_timeout: 60s\nread_request_timeout: 60s\nrange_request_timeout: 60s\n",
+        Purpose::Speed | Purpose::SpeedSynced => {
+            "write_request_timeout: 60s\nread_request_timeout: 60s\nrange_request_timeout: 60s\n"
+        }
         _ => "",
+    };
+    // The server refuses a period beside the other.
+    let sync = match purpose {
+        Purpose::SpeedSynced => BATCH,
+        _ => PERIODIC,
     };
     format!(
         "cluster_name: Test Cluster\n\
          num_tokens: 1\n\
          partitioner: org.apache.cassandra.dht.Murmur3Partitioner\n\
-         commitlog_sync: periodic\n\
-         commitlog_sync_period: 10s\n\
+         {sync}\
          listen_address: 127.0.0.1\n\
          rpc_address: 127.0.0.1\n\
          native_transport_port: {port}\n\
@@ -220,15 +254,36 @@ fn configuration(purpose: Purpose, port: u16) -> String {
     )
 }
 
-/// `cargo xtask cassandra [PORT]`.
+/// The lines of the configuration for a way to sync.
+fn sync_configuration(sync: &str) -> Result<&'static str, String> {
+    match sync {
+        "periodic" => Ok(PERIODIC),
+        "batch" => Ok(BATCH),
+        // The window is the least that there is: writers wait for it, 32 of them at a time.
+        "group" => Ok("commitlog_sync: group\ncommitlog_sync_group_window: 1ms\n"),
+        other => Err(format!("--commitlog-sync {other}: must be periodic, batch or group")),
+    }
+}
+
+/// `cargo xtask cassandra [PORT] [--commitlog-sync periodic|batch|group] [--heap SIZE] [--folder FOLDER]`.
 pub fn run_in_foreground(arguments: &[String]) -> Result<(), String> {
-    let port = match arguments.first() {
-        Some(port) => port.parse().map_err(|_| format!("`{port}` is no port"))?,
-        None => 9142,
+    let (mut port, mut by) = (9142, By::default());
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        let mut value = || words.next().cloned().ok_or(format!("{word}: its value is missing"));
+        match word.as_str() {
+            "--commitlog-sync" => by.sync = Some(value()?),
+            "--heap" => by.heap = Some(value()?),
+            "--folder" => by.folder = Some(PathBuf::from(value()?)),
+            _ => port = word.parse().map_err(|_| format!("`{word}` is no port"))?,
+        }
+    }
+    let folder = match &by.folder {
+        Some(folder) => folder.clone(),
+        None => workspace::scratch("cassandra")?,
     };
-    let folder = workspace::scratch("cassandra")?;
     println!("Cassandra 5.0.6 will listen on 127.0.0.1:{port} in some seconds; end it with Ctrl-C");
     // It takes this process's place, so that whoever ends the one ends the other.
-    let error = command(Purpose::Speed, &folder, port, None)?.exec();
+    let error = command(Purpose::Speed, &folder, port, None, &by)?.exec();
     Err(format!("cannot start java: {error}"))
 }

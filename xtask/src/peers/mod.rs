@@ -5,6 +5,8 @@ pub mod chromium;
 pub mod go;
 pub mod jars;
 pub mod java;
+pub mod latte;
 pub mod legacy;
+pub mod mariadb;
 pub mod node;
 pub mod python;

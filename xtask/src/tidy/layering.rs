@@ -1,13 +1,13 @@
 //! The order of the house: a crate's manifest names only crates above it.
 //!
 //! The order is ARCHITECTURE.md's map. Some crates are narrower than the order says: what the map calls "knows nothing of" is a
-//! list of its own here; of the clients `stress` has a list of all that it may see, and `doctor` and `nodetool` see none.
+//! list of its own here; of the clients `stress` has a list of all that it may see, `study` another, and `doctor` and `nodetool` see none.
 
 use super::Finding;
 use crate::source::Tree;
 
 /// From the bottom of the house to its roof.
-const ORDER: [&str; 21] = [
+const ORDER: [&str; 22] = [
     "planted",
     "stdx",
     "runtime",
@@ -28,6 +28,7 @@ const ORDER: [&str; 21] = [
     "filetools",
     "doctor",
     "nodetool",
+    "study",
     "helenus",
 ];
 
@@ -53,6 +54,9 @@ const FORBIDDEN: [(&str, &[&str], &str); 12] = [
 
 /// All that the load generator may see: a client's view, and the floor it runs on.
 const STRESS_SEES: [&str; 4] = ["stdx", "runtime", "cql-types", "cql-protocol"];
+
+/// All that studies may see: how a host is examined, and how a date is written.
+const STUDY_SEES: [&str; 2] = ["cql-types", "doctor"];
 
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -94,6 +98,9 @@ fn refusal(name: &str, place: usize, dependency: &str) -> Option<String> {
     }
     if name == "nodetool" {
         return Some("nodetool knows a node by its HTTP alone".into());
+    }
+    if name == "study" && !STUDY_SEES.contains(&dependency) {
+        return Some("a study knows a server by its answers and a load by its report".into());
     }
     let (_, _, reason) = FORBIDDEN.iter().find(|(who, what, _)| *who == name && what.contains(&dependency))?;
     Some((*reason).to_string())

@@ -276,20 +276,17 @@ async fn set_logging_level(State(app): State<App>, parameters: Parameters) -> Vo
     }
 }
 
-/// No request is traced unless its client asks for it, and then nothing is kept but the id.
-async fn trace_probability(parameters: Parameters) -> Reply {
+async fn trace_probability(State(app): State<App>, parameters: Parameters) -> Reply {
     parameters.only(&[])?;
-    Ok(Json(Value::from(0.0_f64)))
+    Ok(Json(app.node().await?.trace_probability.into()))
 }
 
-/// What is there already can be set; more would be taken for tracing that is not there.
-async fn set_trace_probability(parameters: Parameters) -> Void {
+async fn set_trace_probability(State(app): State<App>, parameters: Parameters) -> Void {
     parameters.only(&["probability"])?;
     let text = parameters.needed("probability")?;
     match text.parse::<f64>() {
-        Ok(0.0) => Ok(()),
         Ok(probability) if (0.0..=1.0).contains(&probability) => {
-            Err(Problem::bad_request("nothing is traced in this version: the trace probability can only be 0"))
+            app.tell_all(Question::SetTraceProbability(probability)).await
         }
         _ => Err(Problem::bad_request(format!("probability: '{text}' is not a number from 0 to 1"))),
     }

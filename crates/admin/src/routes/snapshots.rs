@@ -1,10 +1,10 @@
-//! Snapshots: made, listed, removed.
+//! Snapshots: made, listed, removed; and files taken in.
 
 use std::collections::BTreeMap;
 
 use axum::Router;
-use axum::extract::State;
-use axum::routing::get;
+use axum::extract::{Path, State};
+use axum::routing::{get, post};
 use serde_json::{Value, json};
 
 use crate::ask::{Answer, Question, SnapshotStep};
@@ -19,6 +19,7 @@ pub(super) fn routes() -> Router<App> {
     Router::new()
         .route("/storage_service/snapshots", get(list).post(take).delete(clear))
         .route("/storage_service/snapshots/size/true", get(size))
+        .route("/storage_service/sstables/{keyspace}", post(refresh))
 }
 
 async fn found(app: &App) -> Result<Vec<SnapshotFacts>, Problem> {
@@ -91,4 +92,11 @@ async fn clear(State(app): State<App>, parameters: Parameters) -> Void {
         tables: parameters.names("cf"),
     };
     app.ask(0, Question::Snapshot(clear)).await.map(|_| ())
+}
+
+async fn refresh(State(app): State<App>, Path(keyspace): Path<String>, parameters: Parameters) -> Void {
+    parameters.only(&["cf"])?;
+    let table = parameters.needed("cf")?.to_owned();
+    let table = chosen(&app.node().await?, &keyspace, &[table])?.swap_remove(0);
+    app.ask(0, Question::Refresh(table)).await.map(|_| ())
 }

@@ -116,6 +116,15 @@ impl Operator {
                 }
                 Ok(Answer::Scrubbed(all))
             }
+            Question::Refresh(name) => {
+                let table = self.find(&name)?;
+                let refreshed = self.engine.refresh(&table.keyspace, &table.name).await;
+                refreshed.map(|()| Answer::Done).map_err(Refusal::Failed)
+            }
+            Question::SetTraceProbability(probability) => {
+                self.engine.set_trace_probability(probability);
+                Ok(Answer::Done)
+            }
             Question::SetCompactionThroughput(bytes) => {
                 let shards = u64::from(self.runtime.shard_count());
                 // A limit of less than a byte per shard is still a limit.

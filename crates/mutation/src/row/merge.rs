@@ -197,7 +197,7 @@ fn is_counted(cell: &CellRef<'_>, there: &CellRef<'_>) -> bool {
 /// one that does not; then what is deleted or over later; then, of two that are over at the same second, the one with the smaller ttl, which
 /// was written later; then the greater value. (Source: Cassandra's `Cells.reconcile`.)
 #[inline]
-pub(crate) fn prevailing<'a>(a: CellRef<'a>, b: CellRef<'a>) -> CellRef<'a> {
+pub fn prevailing<'a>(a: CellRef<'a>, b: CellRef<'a>) -> CellRef<'a> {
     if a.timestamp != b.timestamp {
         return if a.timestamp > b.timestamp { a } else { b };
     }

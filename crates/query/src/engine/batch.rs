@@ -117,13 +117,7 @@ impl Engine {
         let mut watch = self.watch();
         let start = out.len();
         let done = self.run_batch(header, request, keyspace, trace, &mut watch, out).await;
-        let mut warnings = watch.into_warnings();
-        match done {
-            Ok(others) => warnings.extend(others),
-            Err(error) => return Err(error.with_warnings(warnings)),
-        }
-        insert_warnings(out, start, &warnings);
-        Ok(())
+        watch.tell(done, out, start)
     }
 
     /// Runs a batch message. Gives what its client is warned of behind what is watched.
@@ -257,7 +251,7 @@ fn statement_time(modification: &Modification, binds: &Binds<'_>, batch: WriteTi
         check_attributes(modification)?;
     }
     let timestamp = using_timestamp(modification.timestamp.as_ref(), binds)?.unwrap_or(batch.timestamp);
-    Ok(WriteTime { timestamp, ..batch })
+    Ok(WriteTime { timestamp, asked: timestamp, ..batch })
 }
 
 pub(super) fn modification_of(prepared: &Prepared) -> Result<&Modification, QueryError> {

@@ -70,7 +70,7 @@ impl Engine {
             }
             true => {
                 let ballot = inner.clock.ballot(attempt.latest());
-                let time = WriteTime { timestamp: ballot.micros(), seconds };
+                let time = write_time(ballot.micros(), call.params, seconds);
                 let mutation = request.mutation(0, &current, time)?;
                 let committed = attempt.commit_now(ballot, &[&mutation]);
                 let Some(sequence) = committed.map_err(|error| failed(error.into(), levels, &plan))? else {
@@ -211,7 +211,7 @@ impl Engine {
                 inner.coordinator.seen()
             }
             true => {
-                let sequence = self.write(request, &current, &mut attempt, seconds, watch).await?;
+                let sequence = self.write(request, &current, &mut attempt, (params, seconds), watch).await?;
                 let sequence = sequence.map_err(|error| failed(error.into()))?;
                 request.write_result(None, (reply.version, reply.stream), out);
                 sequence
@@ -246,11 +246,11 @@ impl Engine {
         request: &Request<'_>,
         current: &CurrentRows<'_>,
         attempt: &mut Attempt<'_>,
-        seconds: u32,
+        (params, seconds): (&QueryParams<'_>, u32),
         watch: &mut Watch<'_>,
     ) -> Result<Result<LogSequence, ReplicaError>, QueryError> {
         let ballot = self.inner.clock.ballot(attempt.latest());
-        let time = WriteTime { timestamp: ballot.micros(), seconds };
+        let time = write_time(ballot.micros(), params, seconds);
         let mut mutations = Vec::with_capacity(request.len() + 1);
         let mut bytes = 0;
         for index in 0..request.len() {
@@ -341,6 +341,11 @@ fn check_each_quorum(modification: &Modification, engine: &Engine) -> Result<(),
     Err(invalid(format!(
         "consistency level EACH_QUORUM not compatible with replication strategy ({STRATEGY_PACKAGE}{class})"
     )))
+}
+
+/// When a conditional write takes place: its cells have the round's timestamp.
+fn write_time(ballot: i64, params: &QueryParams<'_>, seconds: u32) -> WriteTime {
+    WriteTime { timestamp: ballot, asked: params.timestamp.unwrap_or(ballot), seconds }
 }
 
 /// What a conditional write that failed is called.

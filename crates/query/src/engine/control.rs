@@ -59,6 +59,20 @@ impl Engine {
                     responder.reply(ControlReply::Done);
                 });
             }
+            ControlRequest::NameFiles { files } => {
+                let storage = self.inner.coordinator.storage().clone();
+                self.inner.runtime.spawn(Group::Maintenance, async move {
+                    let named = storage.name_files_to_take_in(&files).await;
+                    responder.reply(ControlReply::TakenIn(named.map_err(|error| error.to_string())));
+                });
+            }
+            ControlRequest::OpenFiles { files } => {
+                let storage = self.inner.coordinator.storage().clone();
+                self.inner.runtime.spawn(Group::Maintenance, async move {
+                    let opened = storage.open_files_taken_in(&files).await;
+                    responder.reply(ControlReply::TakenIn(opened.map_err(|error| error.to_string())));
+                });
+            }
             ControlRequest::Run { header, body, keyspace } => {
                 let engine = self.clone();
                 self.inner.runtime.spawn(Group::Query, async move {

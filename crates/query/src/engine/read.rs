@@ -118,15 +118,22 @@ impl Engine {
             Keys::Choices(choices) => unchecked_keys(&select.table, choices, &binds)?,
             Keys::Tokens { .. } => Vec::new(),
         };
+        if let Some(Keys::Tokens { start, end }) = &select.key_tokens {
+            let bounds = token_bounds(select, start.as_deref(), end.as_deref(), &binds)?;
+            keys.retain(|key| is_between(bounds, token_of(key)));
+        }
         let mut slices = SliceBuffer::default();
         if matches!(select.keys, Keys::Tokens { .. }) || !keys.is_empty() {
             slices.fill(select, &binds)?;
         }
         let slices = &slices.all()[..];
-        // In Cassandra it is looked at keys only when there are rows to ask for.
-        match slices.iter().all(Slice::is_impossible) {
-            true => keys.clear(),
-            false => check_keys(&keys)?,
+        // In Cassandra it is looked at keys only when there are rows to ask for, or static columns beside rows that are named.
+        let is_impossible = slices.iter().all(Slice::is_impossible);
+        if !is_impossible || select.fetches_statics_of_named_rows() {
+            check_keys(&keys)?;
+        }
+        if is_impossible {
+            keys.clear();
         }
         let state = paging_state(select, call, &binds)?;
         let limits = row_limits(select, &binds, call, state.as_ref())?;
@@ -156,10 +163,6 @@ impl Engine {
                     return Err(invalid(
                         "SERIAL/LOCAL_SERIAL consistency may only be requested for one partition at a time",
                     ));
-                }
-                if let Some(Keys::Tokens { start, end }) = &select.key_tokens {
-                    let range = token_range(select, start.as_deref(), end.as_deref(), &binds)?;
-                    keys.retain(|key| range.as_ref().is_some_and(|range| is_in(range, token_of(key))));
                 }
                 match keys.as_slice() {
                     [key] if level.is_serial() => {
@@ -281,7 +284,9 @@ impl Engine {
             match read.map_err(|error| QueryError::Read { error, level, required })? {
                 // The last partition gives no more than its limit: there is no further page.
                 ReadDone::Stopped(_)
-                    if index + 1 == keys.len() && emitter.is_at_partition_limit() && !emitter.has_stopped_before() =>
+                    if index + 1 == keys.len()
+                        && emitter.is_at_partition_limit()
+                        && !emitter.has_stopped_before(key) =>
                 {
                     return Ok(None);
                 }
@@ -470,12 +475,7 @@ pub(super) fn token_range(
     end: Option<&TokenEnd>,
     binds: &Binds<'_>,
 ) -> Result<Option<KeyRange<'static>>, QueryError> {
-    let bound = |end: Option<&TokenEnd>| -> Result<TokenBound<Token>, QueryError> {
-        let Some(end) = end else { return Ok(TokenBound::Unbounded) };
-        let token = token_value(select, &end.value, binds)?;
-        Ok(if end.is_inclusive { TokenBound::Included(token) } else { TokenBound::Excluded(token) })
-    };
-    let (start, end) = (bound(start)?, bound(end)?);
+    let (start, end) = token_bounds(select, start, end, binds)?;
     // The smallest token stands for the end of the ring where a range ends, as in Cassandra.
     let end = match end {
         TokenBound::Included(Token::MIN) | TokenBound::Excluded(Token::MIN) => TokenBound::Unbounded,
@@ -490,6 +490,33 @@ pub(super) fn token_range(
         _ => false,
     };
     Ok((!is_empty).then_some(KeyRange::Tokens { start, end }))
+}
+
+/// The bounds with one execution's values.
+fn token_bounds(
+    select: &Select,
+    start: Option<&TokenEnd>,
+    end: Option<&TokenEnd>,
+    binds: &Binds<'_>,
+) -> Result<(TokenBound<Token>, TokenBound<Token>), QueryError> {
+    let bound = |end: Option<&TokenEnd>| -> Result<TokenBound<Token>, QueryError> {
+        let Some(end) = end else { return Ok(TokenBound::Unbounded) };
+        let token = token_value(select, &end.value, binds)?;
+        Ok(if end.is_inclusive { TokenBound::Included(token) } else { TokenBound::Excluded(token) })
+    };
+    Ok((bound(start)?, bound(end)?))
+}
+
+/// Whether the token of a key that is named lies between the bounds. As in Cassandra, bounds of which the last is less than the first go around the ring
+/// here, and the least token stands for itself.
+fn is_between(bounds: (TokenBound<Token>, TokenBound<Token>), token: Token) -> bool {
+    use TokenBound::{Excluded, Included, Unbounded};
+    match bounds {
+        (Included(start) | Excluded(start), Included(end) | Excluded(end)) if start > end => {
+            (bounds.0, Unbounded).contains(&token) || (Unbounded, bounds.1).contains(&token)
+        }
+        bounds => bounds.contains(&token),
+    }
 }
 
 fn token_value(select: &Select, value: &TokenValue, binds: &Binds<'_>) -> Result<Token, QueryError> {

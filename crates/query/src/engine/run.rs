@@ -139,13 +139,7 @@ impl Engine {
         let mut watch = self.watch();
         let start = out.len();
         let done = self.run_bound(session, header, (call, binds), (text, keyspace), &mut watch, out).await;
-        let mut warnings = watch.into_warnings();
-        match done {
-            Ok(others) => warnings.extend(others),
-            Err(error) => return Err(error.with_warnings(warnings)),
-        }
-        insert_warnings(out, start, &warnings);
-        Ok(())
+        watch.tell(done, out, start)
     }
 
     /// Runs what has its values. Gives what its client is warned of beside what guardrails say.

@@ -1,8 +1,9 @@
-//! Requests that ask to be traced. They are run as tasks, whatever they are, so that the synchronous way knows nothing of it.
+//! Requests that are traced: those that ask for it, and as many of the others as an operator wants. They are run as tasks, whatever they are, so that
+//! the synchronous way knows nothing of it.
 
 use cluster::coordinator::{Failure, PlannedMutation, ReplicaError};
-use cql_protocol::FrameHeader;
 use cql_protocol::response::insert_tracing_id;
+use cql_protocol::{Flags, FrameHeader};
 use mutation::ReadCommand;
 use runtime::ShardId;
 use storage::Ack;
@@ -27,8 +28,31 @@ impl Call<'_> {
 }
 
 impl Engine {
-    /// [`Engine::run`] for a request that asks to be traced. The reply has the trace's id, under which `system_traces` has its steps from
-    /// then on.
+    /// Whether a request is to be traced that does not ask for it.
+    #[inline]
+    pub fn is_traced_by_chance(&self) -> bool {
+        let probability = self.inner.trace_probability.get();
+        probability > 0.0 && self.draw(probability)
+    }
+
+    #[cold]
+    fn draw(&self, probability: f64) -> bool {
+        const STEPS: f64 = (1u64 << 53) as f64;
+        ((self.inner.runtime.random_u64() >> 11) as f64) < probability * STEPS
+    }
+
+    /// How likely a request of this shard's clients is traced that does not ask for it, from 0 to 1.
+    pub fn trace_probability(&self) -> f64 {
+        self.inner.trace_probability.get()
+    }
+
+    /// Changes that, until the process ends.
+    pub fn set_trace_probability(&self, probability: f64) {
+        self.inner.trace_probability.set(probability);
+    }
+
+    /// [`Engine::run`] for a request that is traced. `system_traces` has its steps from then on, under an id that the reply has if it was asked
+    /// for.
     pub async fn run_traced(&self, session: &Session, header: &FrameHeader, body: &[u8]) -> Vec<u8> {
         let inner = &*self.inner;
         count(&inner.counters.requests_run);
@@ -40,7 +64,9 @@ impl Engine {
             replace_by_error(&mut out, 0, header, error);
         }
         let traced = trace.finish();
-        insert_tracing_id(&mut out, 0, traced.id);
+        if header.flags.contains(Flags::TRACING) {
+            insert_tracing_id(&mut out, 0, traced.id);
+        }
         inner.traces.borrow_mut().push(inner.runtime.now(), traced);
         out
     }

@@ -187,7 +187,7 @@ impl Engine {
             Some(timestamp) => timestamp,
             None => self.inner.clock.next(now),
         };
-        Ok(WriteTime { timestamp, seconds: seconds(now, params) })
+        Ok(WriteTime { timestamp, asked: timestamp, seconds: seconds(now, params) })
     }
 }
 

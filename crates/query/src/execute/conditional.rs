@@ -32,7 +32,9 @@ pub(crate) struct Request<'a> {
     on_rows: BTreeMap<Vec<u8>, RowCondition<'a>>,
     /// The conditions whose columns are shown; `None`: all columns are, since it is asked whether a row exists.
     shown: Option<Vec<&'a ColumnCondition>>,
+    /// Whether a statement with conditions changes static columns.
     changes_statics: bool,
+    /// Whether any statement changes rows.
     changes_rows: bool,
 }
 
@@ -67,8 +69,8 @@ impl<'a> Request<'a> {
         let row = self.row_of(modification, &binds)?;
         if let Some(conditions) = &modification.conditions {
             self.add_conditions(conditions, row.filter(|_| conditions.are_about_row()), &binds)?;
+            self.changes_statics |= modification.changes_statics();
         }
-        self.changes_statics |= modification.changes_statics();
         self.changes_rows |= modification.changes_rows();
         self.statements.push((modification, binds));
         Ok(())
@@ -291,6 +293,7 @@ impl RowCondition<'_> {
             RowCondition::NotExists => Ok(row.is_none()),
             RowCondition::Exists => Ok(row.is_some()),
             RowCondition::Columns(conditions) => {
+                conditions.iter().try_for_each(BoundCondition::check)?;
                 for condition in conditions {
                     if !condition.holds(row, current)? {
                         return Ok(false);

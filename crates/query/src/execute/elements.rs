@@ -8,7 +8,7 @@ use cql_types::{CollectionWriter, CqlType, comparable, parts_of_collection, push
 use mutation::{CellRef, Expiry, RowEncoder};
 use stdx::{Reader, varint};
 
-use super::lists::{KnownList, ListElements, RowLists};
+use super::lists::{KnownElement, KnownList, ListElements, RowLists, SeenTime};
 use super::modify::WriteTime;
 use crate::error::{QueryError, invalid};
 use crate::plan::{Assignment, Binds, Change, ListPlace, Shape};
@@ -17,9 +17,9 @@ use crate::plan::{Assignment, Binds, Change, ListPlace, Shape};
 const MIRROR: u64 = 0x01b2_1dd2_1381_4000 + 1_262_304_000 * 10_000_000;
 
 /// Writes one change of a column of several cells. What names elements of a list by index or value sees what the assignments `before` it
-/// made of the list, as in Cassandra.
+/// made of the list, as in Cassandra. What is added to a list is added `times`.
 pub(super) fn encode(
-    (assignment, before): (&Assignment, &[Assignment]),
+    (assignment, before, times): (&Assignment, &[Assignment], usize),
     binds: &Binds<'_>,
     time: WriteTime,
     expiry: Option<Expiry>,
@@ -27,11 +27,12 @@ pub(super) fn encode(
     row: &mut RowEncoder<'_, '_>,
 ) -> Result<(), QueryError> {
     let value = assignment.operand.value(binds)?;
-    let mut writer = Elements { assignment, binds, time, expiry, row };
+    let seen = SeenTime { timestamp: time.asked, expiry };
+    let mut writer = Elements { assignment, binds, time, expiry, times, row };
     match (&assignment.change, value) {
         (Change::Key { key }, value) => writer.key(key, value),
         (Change::Index { index, is_deletion }, value) => {
-            let list = lists.get(assignment.column, before, binds)?;
+            let list = lists.get(assignment.column, before, binds, seen)?;
             writer.index(index, value, list.as_deref(), *is_deletion)
         }
         (_, Value::Unset) => Ok(()),
@@ -59,7 +60,7 @@ pub(super) fn encode(
             Ok(())
         }
         (Change::Discard, Value::Bytes(value)) => {
-            if let Some(list) = lists.get(assignment.column, before, binds)? {
+            if let Some(list) = lists.get(assignment.column, before, binds, seen)? {
                 writer.discard(value, &list);
             }
             Ok(())
@@ -73,6 +74,8 @@ struct Elements<'e, 'r, 'm, 'o> {
     binds: &'e Binds<'e>,
     time: WriteTime,
     expiry: Option<Expiry>,
+    /// How often a list gets what is added to it.
+    times: usize,
     row: &'r mut RowEncoder<'m, 'o>,
 }
 
@@ -128,7 +131,7 @@ impl Elements<'_, '_, '_, '_> {
             }));
         };
         let found = usize::try_from(index).ok().and_then(|index| list.elements.get(index));
-        let Some((path, _)) = found else {
+        let Some(KnownElement { path, .. }) = found else {
             let size = list.elements.len();
             return Err(invalid(format!("List index {index} out of bound, list has size {size}")));
         };
@@ -143,8 +146,8 @@ impl Elements<'_, '_, '_, '_> {
     /// Removes the elements of a list that are among those of a value.
     fn discard(&mut self, value: &[u8], list: &KnownList) {
         let unwanted: BTreeSet<&[u8]> = parts_of_collection(&self.assignment.operand.ty, value).collect();
-        let paths = list.elements.iter().filter(|(_, element)| unwanted.contains(element.as_slice()));
-        let paths: BTreeSet<&Vec<u8>> = paths.map(|(path, _)| path).collect();
+        let found = list.elements.iter().filter(|element| unwanted.contains(element.value.as_slice()));
+        let paths: BTreeSet<&Vec<u8>> = found.map(|element| &element.path).collect();
         if !paths.is_empty() {
             self.remove_from(list, |path| paths.contains(path));
         }
@@ -156,10 +159,10 @@ impl Elements<'_, '_, '_, '_> {
         if list.is_in_one_cell {
             self.row.tombstone(self.assignment.column, self.time.timestamp - 1, self.time.seconds);
         }
-        for (path, element) in &list.elements {
+        for KnownElement { path, value, .. } in &list.elements {
             match (unwanted(path), list.is_in_one_cell) {
                 (true, false) => self.put(path, None),
-                (false, true) => self.put(path, Some(element)),
+                (false, true) => self.put(path, Some(value)),
                 (true, true) | (false, false) => {}
             }
         }
@@ -179,7 +182,8 @@ impl Elements<'_, '_, '_, '_> {
             }
             CqlType::List { .. } => {
                 let uuid = list_uuid(place, self.binds);
-                for (index, part) in (0u32..).zip(parts) {
+                let all = (0..self.times).flat_map(|_| parts_of_collection(ty, value));
+                for (index, part) in (0u32..).zip(all) {
                     self.put(&list_path(uuid, index, is_before)?, Some(part));
                 }
             }

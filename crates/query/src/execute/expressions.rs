@@ -35,6 +35,15 @@ pub(crate) trait Leaves {
     }
 }
 
+/// What constants take from rows: nothing.
+pub(crate) struct NoRow;
+
+impl Leaves for NoRow {
+    fn selected(&mut self, _: &Selected, _: &mut Vec<u8>) -> bool {
+        panic!("a constant has no row's values")
+    }
+}
+
 /// Buffers for arguments, used again from row to row.
 #[derive(Debug, Default)]
 pub(crate) struct Spare(Vec<Vec<u8>>);

@@ -163,7 +163,7 @@ impl ClusteringChoice {
         match self {
             ClusteringChoice::One(_) => 1,
             ClusteringChoice::In(list) => list.count(binds),
-            ClusteringChoice::Tuples(tuples) => tuples.len(),
+            ClusteringChoice::Tuples { tuples, .. } => tuples.len(),
             ClusteringChoice::TupleList { list, .. } => bound_count(list, binds),
         }
     }

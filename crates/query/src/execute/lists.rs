@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cql_protocol::Value;
 use cql_types::parts_of_collection;
-use mutation::{CellRef, ClusteringRef, LiveRow};
+use mutation::{CellRef, ClusteringRef, Expiry, LiveRow, prevailing};
 use schema::{ColumnId, Table};
 use storage::{Flow, RowSink};
 use topology::Token;
@@ -25,10 +25,19 @@ pub(super) type ListElements = Vec<(Vec<u8>, Vec<u8>)>;
 /// A list as it was read.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct KnownList {
-    /// Its elements with their paths, in order.
-    pub(super) elements: ListElements,
+    /// Its elements in the order of their paths.
+    pub(super) elements: Vec<KnownElement>,
     /// Whether an older version wrote it, or a part of it, as one value.
     pub(super) is_in_one_cell: bool,
+}
+
+/// An element of a list, with the time of its write.
+#[derive(Debug, Clone)]
+pub(super) struct KnownElement {
+    pub(super) path: Vec<u8>,
+    pub(super) value: Vec<u8>,
+    timestamp: i64,
+    expiry: Option<Expiry>,
 }
 
 /// The lists of one row.
@@ -45,13 +54,22 @@ pub(crate) struct KnownLists {
     none: RowLists,
 }
 
+/// When the assignments of a statement take place, as those behind them see it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SeenTime {
+    pub(super) timestamp: i64,
+    pub(super) expiry: Option<Expiry>,
+}
+
 impl RowLists {
-    /// The list of a column as it was read, with what the assignments `before` make of it: those of one statement see each other.
+    /// The list of a column as it was read, with what the assignments `before` make of it: those of one statement see each other. What was
+    /// read prevails over them where it is newer, as it will when they are written. (Source: Cassandra's `UpdateParameters.getPrefetchedRow`.)
     pub(super) fn get<'s>(
         &'s self,
         column: ColumnId,
         before: &[Assignment],
         binds: &Binds<'_>,
+        time: SeenTime,
     ) -> Result<Option<Cow<'s, KnownList>>, QueryError> {
         let read = self.by_column.get(&column);
         let mut before = before.iter().filter(|assignment| assignment.column == column).peekable();
@@ -60,49 +78,76 @@ impl RowLists {
         }
         let mut list = read.cloned().unwrap_or_default();
         for assignment in before {
-            list.change(assignment, binds)?;
+            list.change(assignment, binds, time)?;
         }
         Ok(Some(Cow::Owned(list)))
     }
 }
 
+impl KnownElement {
+    fn cell(&self) -> CellRef<'_> {
+        let (column, path, value) = (ColumnId(0), self.path.as_slice(), self.value.as_slice());
+        let (timestamp, expiry) = (self.timestamp, self.expiry);
+        CellRef { column, timestamp, expiry, tombstone: None, path, value, is_counter: false }
+    }
+}
+
 impl KnownList {
     /// Does to the list what an assignment does to the stored one.
-    fn change(&mut self, assignment: &Assignment, binds: &Binds<'_>) -> Result<(), QueryError> {
+    fn change(&mut self, assignment: &Assignment, binds: &Binds<'_>, time: SeenTime) -> Result<(), QueryError> {
         let (ty, value) = (&assignment.operand.ty, assignment.operand.value(binds)?);
         match (&assignment.change, value) {
             (Change::Add { place }, Value::Bytes(value)) => {
-                self.insert(added_to_list(ty, value, *place, false, binds)?);
+                self.insert(added_to_list(ty, value, *place, false, binds)?, time);
             }
             (Change::Prepend { place }, Value::Bytes(value)) => {
-                self.insert(added_to_list(ty, value, Some(*place), true, binds)?);
+                self.insert(added_to_list(ty, value, Some(*place), true, binds)?, time);
             }
             (Change::Index { index, .. }, value) => {
                 let index = index.value(binds)?.bytes().and_then(|bytes| bytes.first_chunk());
                 let index = index.and_then(|bytes| usize::try_from(i32::from_be_bytes(*bytes)).ok());
-                match (index.filter(|index| *index < self.elements.len()), value) {
-                    (Some(index), Value::Bytes(value)) => self.elements[index].1 = value.to_vec(),
-                    (Some(index), Value::Null) => {
-                        self.elements.remove(index);
-                        self.is_in_one_cell = false;
-                    }
+                let path = index.and_then(|index| self.elements.get(index)).map(|element| element.path.clone());
+                match (path, value) {
+                    (Some(path), Value::Bytes(value)) => self.put(path, value.to_vec(), time),
+                    (Some(path), Value::Null) => self.remove(time, |element| element.path == path),
                     _ => {}
                 }
             }
+            // Of the whole list.
+            (Change::Cell, Value::Null) => self.remove(time, |_| true),
             (Change::Discard, Value::Bytes(value)) => {
-                let count = self.elements.len();
                 let unwanted: BTreeSet<&[u8]> = parts_of_collection(ty, value).collect();
-                self.elements.retain(|(_, element)| !unwanted.contains(element.as_slice()));
-                self.is_in_one_cell &= self.elements.len() == count;
+                self.remove(time, |element| unwanted.contains(element.value.as_slice()));
             }
             _ => {}
         }
         Ok(())
     }
 
-    fn insert(&mut self, added: ListElements) {
-        self.elements.extend(added);
-        self.elements.sort_by(|(a, _), (b, _)| a.cmp(b));
+    /// Adds elements that were not there.
+    fn insert(&mut self, added: ListElements, time: SeenTime) {
+        let SeenTime { timestamp, expiry } = time;
+        self.elements.extend(added.into_iter().map(|(path, value)| KnownElement { path, value, timestamp, expiry }));
+        self.elements.sort_by(|a, b| a.path.cmp(&b.path));
+    }
+
+    /// Gives an element another value, unless what it has is newer.
+    fn put(&mut self, path: Vec<u8>, value: Vec<u8>, time: SeenTime) {
+        let element = KnownElement { path, value, timestamp: time.timestamp, expiry: time.expiry };
+        match self.elements.binary_search_by(|known| known.path.cmp(&element.path)) {
+            Ok(at) if prevailing(self.elements[at].cell(), element.cell()) == element.cell() => {
+                self.elements[at] = element;
+            }
+            Ok(_) => {}
+            Err(at) => self.elements.insert(at, element),
+        }
+    }
+
+    /// Removes the elements that are unwanted, unless they are newer than the removal.
+    fn remove(&mut self, time: SeenTime, is_unwanted: impl Fn(&KnownElement) -> bool) {
+        let count = self.elements.len();
+        self.elements.retain(|element| element.timestamp > time.timestamp || !is_unwanted(element));
+        self.is_in_one_cell &= self.elements.len() == count;
     }
 }
 
@@ -188,12 +233,15 @@ impl RowLists {
         if cell.path.is_empty() {
             list.is_in_one_cell = true;
             let column = table.column_by_id(cell.column);
-            list.elements = column.map_or(Vec::new(), |column| elements_of(&column.ty, cell.value));
+            let elements = column.map_or(Vec::new(), |column| elements_of(&column.ty, cell.value));
+            let known = |(path, value)| KnownElement { path, value, timestamp: cell.timestamp, expiry: cell.expiry };
+            list.elements = elements.into_iter().map(known).collect();
             return;
         }
-        let element = (cell.path.to_vec(), cell.value.to_vec());
+        let (timestamp, expiry) = (cell.timestamp, cell.expiry);
+        let element = KnownElement { path: cell.path.to_vec(), value: cell.value.to_vec(), timestamp, expiry };
         // Only beside a value in one cell may it be another value of an element that is known.
-        match list.elements.binary_search_by(|(path, _)| path.as_slice().cmp(cell.path)) {
+        match list.elements.binary_search_by(|known| known.path.as_slice().cmp(cell.path)) {
             Ok(at) => list.elements[at] = element,
             Err(at) => list.elements.insert(at, element),
         }
@@ -244,8 +292,39 @@ mod tests {
         add(&[0, 0, 0, 0, 0, 0, 0, 1], &one(9));
         add(&[1; 16], &one(3));
         let list = &lists.by_column[&ColumnId(1)];
-        let elements: Vec<&[u8]> = list.elements.iter().map(|(_, element)| element.as_slice()).collect();
+        let elements: Vec<&[u8]> = list.elements.iter().map(|element| element.value.as_slice()).collect();
         assert_eq!(elements, [one(1), one(9), one(3)]);
         assert!(list.is_in_one_cell);
+    }
+
+    /// A list of one-byte elements, each at the path of its value, written at the timestamps.
+    fn list(elements: &[(u8, i64)]) -> KnownList {
+        let element =
+            |&(value, timestamp)| KnownElement { path: vec![value], value: vec![value], timestamp, expiry: None };
+        KnownList { elements: elements.iter().map(element).collect(), is_in_one_cell: false }
+    }
+
+    fn values(list: &KnownList) -> Vec<u8> {
+        list.elements.iter().map(|element| element.value[0]).collect()
+    }
+
+    #[test]
+    fn a_removal_leaves_what_is_newer_and_wins_a_tie() {
+        let at = |timestamp| SeenTime { timestamp, expiry: None };
+        let mut known = list(&[(1, 10), (2, 20), (3, 30)]);
+        known.remove(at(20), |_| true);
+        assert_eq!(values(&known), [3]);
+    }
+
+    #[test]
+    fn an_element_that_is_set_prevails_over_what_is_older() {
+        let at = |timestamp| SeenTime { timestamp, expiry: None };
+        let mut known = list(&[(1, 10), (2, 20), (4, 30)]);
+        known.put(vec![1], vec![11], at(20));
+        known.put(vec![4], vec![44], at(20));
+        known.put(vec![3], vec![33], at(20));
+        // At a tie the greater value stays.
+        known.put(vec![2], vec![0], at(20));
+        assert_eq!(values(&known), [11, 2, 33, 4]);
     }
 }

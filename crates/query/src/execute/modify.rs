@@ -32,6 +32,8 @@ const CLUSTERING_LENGTH_MAX: usize = 65_535;
 pub(crate) struct WriteTime {
     /// The timestamp of its cells, microseconds.
     pub(crate) timestamp: i64,
+    /// The one that was asked for: a conditional write's cells have its round's in place of that.
+    pub(crate) asked: i64,
     /// The clock that expiry and tombstones are dated by, seconds since 1970.
     pub(crate) seconds: u32,
 }
@@ -254,8 +256,16 @@ impl Modification {
         if self.counts {
             return counts::encode(&self.statics, self.row_count(binds)?, binds, time, &mut row);
         }
+        // As in Cassandra, which changes static columns for each row that a statement names.
+        let times = self.row_count(binds)?;
         for (index, assignment) in self.statics.iter().enumerate() {
-            encode_cell((assignment, &self.statics[..index]), binds, time, expiry, lists, &mut row)?;
+            if times > 1 && assignment.adds_to_list() {
+                let value = assignment.operand.value(binds)?.bytes().map_or(0, <[u8]>::len);
+                if value.saturating_mul(times) > MUTATION_BYTES_MAX {
+                    return Err(too_large());
+                }
+            }
+            encode_cell((assignment, &self.statics[..index], times), binds, time, expiry, lists, &mut row)?;
         }
         Ok(())
     }
@@ -289,7 +299,7 @@ impl Modification {
             return counts::encode(&self.regulars, 1, binds, time, &mut row);
         }
         for (index, assignment) in self.regulars.iter().enumerate() {
-            encode_cell((assignment, &self.regulars[..index]), binds, time, expiry, lists, &mut row)?;
+            encode_cell((assignment, &self.regulars[..index], 1), binds, time, expiry, lists, &mut row)?;
         }
         Ok(())
     }
@@ -370,10 +380,10 @@ impl WriteTime {
     }
 }
 
-/// Writes what one assignment says, behind those that stand before it.
+/// Writes what one assignment says, behind those that stand before it; what it adds to a list, `times`.
 #[inline]
 fn encode_cell(
-    (assignment, before): (&Assignment, &[Assignment]),
+    (assignment, before, times): (&Assignment, &[Assignment], usize),
     binds: &Binds<'_>,
     time: WriteTime,
     expiry: Option<Expiry>,
@@ -381,7 +391,7 @@ fn encode_cell(
     row: &mut mutation::RowEncoder<'_, '_>,
 ) -> Result<(), QueryError> {
     if !matches!(assignment.change, Change::Cell) {
-        return elements::encode((assignment, before), binds, time, expiry, lists, row);
+        return elements::encode((assignment, before, times), binds, time, expiry, lists, row);
     }
     match assignment.operand.value(binds)? {
         Value::Bytes(bytes) => {
@@ -435,8 +445,8 @@ pub(crate) fn clustering_combinations(
                 let Some(column) = columns.next() else { break };
                 combinations = product(combinations, &in_values(list, column, binds)?)?;
             }
-            ClusteringChoice::Tuples(tuples) => {
-                let covered: Vec<&schema::Column> = columns.by_ref().take(choice.width()).collect();
+            ClusteringChoice::Tuples { tuples, width } => {
+                let covered: Vec<&schema::Column> = columns.by_ref().take(*width).collect();
                 let values = |tuple: &Vec<Operand>| {
                     let value = |(operand, column): (&Operand, &&schema::Column)| {
                         Ok(operand.key_value(&column.name, binds)?.to_vec())

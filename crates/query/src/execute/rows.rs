@@ -19,7 +19,7 @@ use topology::Token;
 
 use self::length::{LONG_ROW, ResultLength};
 use self::order::UnsortedRows;
-use super::expressions::{Evaluator, Spare};
+use super::expressions::{Evaluator, NoRow, Spare};
 use super::filter::Conditions;
 use super::groups::Grouping;
 use super::parts::BoundParts;
@@ -242,9 +242,9 @@ impl<'e> RowEmitter<'e> {
         }
     }
 
-    /// Whether the sink ended the page before the partition that is read.
-    pub(crate) fn has_stopped_before(&self) -> bool {
-        self.stopped_at.is_some()
+    /// Whether the sink ended the page before the partition that is read, of this key.
+    pub(crate) fn has_stopped_before(&self, key: &[u8]) -> bool {
+        self.stopped_at.as_ref().is_some_and(|position| position.key != key)
     }
 
     /// The page's own end, if the sink ended it between partitions.
@@ -277,7 +277,10 @@ impl<'e> RowEmitter<'e> {
 
     /// Completes the reply.
     pub(crate) fn finish(mut self, paging_state: Option<&[u8]>) -> Result<(), QueryError> {
-        // Wrong values are refused also where no row was looked at.
+        // Wrong calls and values are refused also where no row was looked at.
+        if self.select.has_constant_calls {
+            self.make_constant_calls()?;
+        }
         if self.conditions.is_none() && !self.select.filters.is_empty() && self.error.is_none() {
             Conditions::new(self.select, &self.binds)?;
         }
@@ -293,6 +296,14 @@ impl<'e> RowEmitter<'e> {
         }
         self.writer.finish(self.out, paging_state);
         Ok(())
+    }
+
+    #[cold]
+    fn make_constant_calls(&self) -> Result<(), QueryError> {
+        let mut spare = Spare::default();
+        let mut evaluator = Evaluator { binds: &self.binds, clock: self.clock, parts: None, spare: &mut spare };
+        let calls = self.select.constant_calls();
+        calls.into_iter().try_for_each(|call| evaluator.evaluate(call, &mut NoRow, &mut Vec::new()).map(|_| ()))
     }
 
     fn emit_static_only(&mut self) {

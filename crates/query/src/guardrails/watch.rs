@@ -3,6 +3,8 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+use cql_protocol::response::insert_warnings;
+
 use super::{Guardrails, Listed, Threshold};
 use crate::clock::TimestampClock;
 use crate::error::QueryError;
@@ -72,6 +74,22 @@ impl<'g> Watch<'g> {
     /// What the client is warned of.
     pub(crate) fn into_warnings(self) -> Vec<String> {
         self.warnings
+    }
+
+    /// Puts what the client is warned of, and behind it what else the statement has `done` so, into its reply at `start` or beside its error.
+    pub(crate) fn tell(
+        self,
+        done: Result<Vec<String>, QueryError>,
+        out: &mut Vec<u8>,
+        start: usize,
+    ) -> Result<(), QueryError> {
+        let mut warnings = self.into_warnings();
+        match done {
+            Ok(others) => warnings.extend(others),
+            Err(error) => return Err(error.with_warnings(warnings)),
+        }
+        insert_warnings(out, start, &warnings);
+        Ok(())
     }
 
     /// Logs what the client is not told in these words.

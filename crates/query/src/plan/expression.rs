@@ -82,6 +82,30 @@ impl Expression {
         }
     }
 
+    /// Whether it takes nothing from rows, and always gives the same.
+    fn is_constant(&self) -> bool {
+        match self {
+            Expression::Operand(_) => true,
+            Expression::Call { call, arguments } => call.is_pure() && arguments.iter().all(Expression::is_constant),
+            Expression::Composed { parts, .. } => parts.iter().all(Expression::is_constant),
+            Expression::Part { .. } | Expression::Selected(_) | Expression::First(_) | Expression::Aggregate(_) => {
+                false
+            }
+        }
+    }
+
+    /// Adds the calls in it that are of constants alone.
+    fn constant_calls<'e>(&'e self, out: &mut Vec<&'e Expression>) {
+        match self {
+            Expression::Call { .. } if self.is_constant() => out.push(self),
+            Expression::Call { arguments: parts, .. } | Expression::Composed { parts, .. } => {
+                parts.iter().for_each(|part| part.constant_calls(out));
+            }
+            Expression::Part { of, .. } => of.constant_calls(out),
+            Expression::Operand(_) | Expression::Selected(_) | Expression::First(_) | Expression::Aggregate(_) => {}
+        }
+    }
+
     /// The same over a group: what stands outside of aggregates is of its first row. `first` gets what is kept of that.
     pub(super) fn over_group(self, first: &mut Vec<Selected>) -> Self {
         let mut all = |expressions: Vec<Expression>| expressions.into_iter().map(|one| one.over_group(first)).collect();
@@ -115,15 +139,26 @@ impl Expression {
     }
 }
 
+/// The calls in these that are of constants alone.
+pub(super) fn constant_calls<'e>(expressions: impl Iterator<Item = &'e Expression>) -> Vec<&'e Expression> {
+    let mut calls = Vec::new();
+    expressions.for_each(|expression| expression.constant_calls(&mut calls));
+    calls
+}
+
 impl Groups {
+    /// All that is worked out of rows and of groups.
+    pub(super) fn expressions(&self) -> impl Iterator<Item = &Expression> {
+        self.columns.iter().chain(self.aggregates.iter().flat_map(|one| &one.arguments))
+    }
+
     /// Whether the same rows always give the same result.
     pub(crate) fn is_pure(&self) -> bool {
-        self.columns.iter().chain(self.aggregates.iter().flat_map(|one| &one.arguments)).all(Expression::is_pure)
+        self.expressions().all(Expression::is_pure)
     }
 
     /// About what it takes in memory.
     pub(super) fn bytes(&self) -> usize {
-        let arguments = self.aggregates.iter().flat_map(|one| &one.arguments);
-        self.columns.iter().chain(arguments).map(Expression::bytes).sum()
+        self.expressions().map(Expression::bytes).sum()
     }
 }

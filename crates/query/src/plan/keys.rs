@@ -28,7 +28,12 @@ pub(crate) enum ClusteringChoice {
     /// `IN` of one column.
     In(InList),
     /// `(a, b) IN ((1, 2), (3, 4))`: each entry has a value for each of the columns.
-    Tuples(Vec<Vec<Operand>>),
+    Tuples {
+        /// The entries; there may be none.
+        tuples: Vec<Vec<Operand>>,
+        /// How many columns there are.
+        width: usize,
+    },
     /// `(a, b) IN ?`: a marker bound to a list of tuples.
     TupleList {
         /// The list.
@@ -104,7 +109,7 @@ impl ClusteringChoice {
                 ClusteringChoice::One(operand) => operand.bytes(),
                 ClusteringChoice::In(list) => list.bytes(),
                 ClusteringChoice::TupleList { list, .. } => list.bytes(),
-                ClusteringChoice::Tuples(tuples) => {
+                ClusteringChoice::Tuples { tuples, .. } => {
                     tuples.iter().map(|tuple| size_of::<Vec<Operand>>() + of_all(tuple)).sum()
                 }
             }
@@ -114,8 +119,7 @@ impl ClusteringChoice {
     pub(crate) fn width(&self) -> usize {
         match self {
             ClusteringChoice::One(_) | ClusteringChoice::In(_) => 1,
-            ClusteringChoice::Tuples(tuples) => tuples.first().map_or(1, Vec::len),
-            ClusteringChoice::TupleList { width, .. } => *width,
+            ClusteringChoice::Tuples { width, .. } | ClusteringChoice::TupleList { width, .. } => *width,
         }
     }
 }

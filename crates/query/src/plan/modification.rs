@@ -83,6 +83,16 @@ pub(crate) struct Assignment {
     pub(crate) place: u32,
 }
 
+impl Assignment {
+    /// Whether it gives a list elements of which each has a place of its own.
+    pub(crate) fn adds_to_list(&self) -> bool {
+        matches!(
+            self.change,
+            Change::Prepend { .. } | Change::Add { place: Some(_) } | Change::Replace { place: Some(_) }
+        )
+    }
+}
+
 /// Puts a statement's assignments, which are in its order, in the order of their columns.
 pub(super) fn sort_by_column(assignments: &mut [Assignment]) {
     (0..).zip(assignments.iter_mut()).for_each(|(place, assignment)| assignment.place = place);

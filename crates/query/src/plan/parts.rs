@@ -48,7 +48,7 @@ impl<'p> Selectors<'p> {
                 Expression::Part { of: Box::new(of), index }
             }
         };
-        Ok(ResultColumn { name, ty, expression })
+        Ok(ResultColumn::new(name, ty, expression))
     }
 
     /// What the function called `function` makes of a column or a part of one.
@@ -78,7 +78,7 @@ impl<'p> Selectors<'p> {
             (_, true) => Selected::WriteTime { column: column.id, is_static },
             (_, false) => self.push(column, reached.steps, what)?,
         };
-        Ok(ResultColumn { name, ty, expression: Expression::Selected(selected) })
+        Ok(ResultColumn::new(name, ty, Expression::Selected(selected)))
     }
 
     fn push(&mut self, column: &Column, steps: Vec<Step>, what: PartOf) -> Result<Selected, QueryError> {
@@ -157,7 +157,7 @@ impl<'p> Selectors<'p> {
                 Ok(reached)
             }
             other => {
-                let ResultColumn { name, ty, expression } = self.call(other)?;
+                let ResultColumn { name, ty, expression, .. } = self.call(other)?;
                 Ok(Reached { start: Start::Expression(expression), steps: Vec::new(), name, ty })
             }
         }

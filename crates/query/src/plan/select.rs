@@ -7,7 +7,7 @@ use cql_types::CqlType;
 use schema::{ColumnId, Table, system_keyspaces};
 
 use super::ResultColumns;
-use super::expression::Expression;
+use super::expression::{Expression, constant_calls};
 use super::keys::{ClusteringChoice, InList, KeyChoice, SliceEnd};
 use super::operand::Operand;
 use super::selection::{JsonColumn, Output, Part, Selected};
@@ -27,6 +27,8 @@ pub(crate) struct Select {
     pub(crate) parts: Vec<Part>,
     /// What is computed for each row.
     pub(crate) expressions: Vec<Expression>,
+    /// Whether a call of constants alone is among them, or among those of groups.
+    pub(crate) has_constant_calls: bool,
     /// SELECT JSON: the columns that a row's one text has.
     pub(crate) json: Option<Vec<JsonColumn>>,
     /// The result's columns.
@@ -182,6 +184,15 @@ impl Select {
         is_output_pure && self.expressions.iter().all(Expression::is_pure)
     }
 
+    /// The calls of constants alone, which Cassandra makes before it reads: one that fails fails also where there is no row.
+    pub(crate) fn constant_calls(&self) -> Vec<&Expression> {
+        let of_groups = match &self.output {
+            Output::Rows(_) => None,
+            Output::Groups(groups) => Some(groups.expressions()),
+        };
+        constant_calls(self.expressions.iter().chain(of_groups.into_iter().flatten()))
+    }
+
     /// What its client is told beside the rows: an aggregate over many partitions reads them all.
     pub(crate) fn warning(&self) -> Option<&'static str> {
         const MANY_KEYS: &str = "Aggregation query used on multiple partition keys (IN restriction)";
@@ -215,13 +226,28 @@ impl Select {
 
     /// Whether static rows are read: their columns are asked for, or a partition may show nothing else.
     pub(crate) fn reads_statics(&self) -> bool {
-        let is_static = |queried: &Queried| self.table.statics().iter().any(|column| column.id == queried.column);
         if self.table.statics().is_empty() {
             return false;
         }
         self.shows_static_only()
-            || self.queried.as_ref().is_none_or(|queried| queried.iter().any(is_static))
+            || self.queried.as_ref().is_none_or(|queried| self.has_static(queried))
             || self.filters.iter().any(|filter| filter.column.is_static())
+    }
+
+    /// Whether Cassandra fetches static columns beside rows that are named by their whole clustering, even if none is: those that are selected or
+    /// compared, and all where nothing but keys is selected.
+    pub(crate) fn fetches_statics_of_named_rows(&self) -> bool {
+        let named: usize = self.clustering.iter().map(ClusteringChoice::width).sum();
+        let fetches = |queried: &[Queried]| queried.is_empty() || self.has_static(queried);
+        named > 0
+            && named == self.table.clustering().len()
+            && !self.table.statics().is_empty()
+            && (self.queried.as_deref().is_none_or(fetches)
+                || self.filters.iter().any(|filter| filter.column.is_static()))
+    }
+
+    fn has_static(&self, queried: &[Queried]) -> bool {
+        queried.iter().any(|queried| self.table.statics().iter().any(|column| column.id == queried.column))
     }
 
     /// About what it takes in memory.

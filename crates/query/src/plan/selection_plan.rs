@@ -107,6 +107,7 @@ pub(super) fn plan(
         queried,
         parts,
         expressions,
+        has_constant_calls: false,
         json,
         columns,
         keys: Keys::Tokens { start: None, end: None },
@@ -124,6 +125,7 @@ pub(super) fn plan(
         limit,
         per_partition_limit,
     };
+    plan.has_constant_calls = !plan.constant_calls().is_empty();
     if found.is_system {
         // Worked out as for a stored table, for what that refuses and for its key; then its conditions are looked at.
         let markers = &mut Markers::default();

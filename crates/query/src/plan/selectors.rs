@@ -19,8 +19,20 @@ use crate::error::{QueryError, invalid};
 /// One column of the result.
 pub(super) struct ResultColumn {
     pub(super) name: String,
+    /// As messages show it, if not by its name: a cast to the type that its column has is that column, but is shown as it was written.
+    shown: Option<String>,
     pub(super) ty: CqlType,
     pub(super) expression: Expression,
+}
+
+impl ResultColumn {
+    pub(super) fn new(name: String, ty: CqlType, expression: Expression) -> Self {
+        ResultColumn { name, shown: None, ty, expression }
+    }
+
+    fn shown(&self) -> &str {
+        self.shown.as_deref().unwrap_or(&self.name)
+    }
 }
 
 /// The columns of a SELECT, in the making.
@@ -43,8 +55,6 @@ pub(super) struct Selectors<'p> {
 #[allow(clippy::large_enum_variant, reason = "there are as many as a statement has selectors, while it is planned")]
 enum Draft<'s> {
     Typed(ResultColumn),
-    /// A cast to the type that it had: in the result it is itself, and messages alone show the cast, which is the text here.
-    Same(ResultColumn, String),
     Literal(&'s Literal),
     Marker(&'s BindMarker),
     Null,
@@ -53,6 +63,21 @@ enum Draft<'s> {
     Map(Vec<(Draft<'s>, Draft<'s>)>),
     Udt(Vec<(&'s str, Draft<'s>)>),
     Tuple(Vec<Draft<'s>>),
+}
+
+/// What the arguments of a call are called in a result, and how messages show them.
+#[derive(Default)]
+struct Titles {
+    names: Vec<String>,
+    shown: Vec<String>,
+}
+
+impl Titles {
+    /// Those of a call whose title `title` makes of its arguments'.
+    fn of_call(&self, title: impl Fn(&[&str]) -> String) -> (String, Option<String>) {
+        let of = |titles: &[String]| title(&titles.iter().map(String::as_str).collect::<Vec<_>>());
+        (of(&self.names), (self.shown != self.names).then(|| of(&self.shown)))
+    }
 }
 
 impl<'p> Selectors<'p> {
@@ -128,7 +153,7 @@ impl<'p> Selectors<'p> {
 
     fn whole(&self, column: &Column) -> ResultColumn {
         let expression = Expression::Selected(self.selected(column));
-        ResultColumn { name: column.name.clone(), ty: column.ty.clone(), expression }
+        ResultColumn::new(column.name.clone(), column.ty.clone(), expression)
     }
 
     /// A column as its values are read.
@@ -163,7 +188,7 @@ impl<'p> Selectors<'p> {
                 let call = call.map_err(|error| refused(&error, &drafts))?;
                 Draft::Typed(self.called(call, drafts)?)
             }
-            E::Cast { expression, ty } => self.cast(expression, ty)?,
+            E::Cast { expression, ty } => Draft::Typed(self.cast(expression, ty)?),
             E::TypeHint { ty, expression } => Draft::Typed(self.hint(ty, expression)?),
             E::Term(Term::Literal(literal)) => Draft::Literal(literal),
             E::Term(Term::Marker(marker)) => Draft::Marker(marker),
@@ -206,11 +231,7 @@ impl<'p> Selectors<'p> {
                 self.column(name)?;
             }
             let name = format!("system.token({})", names.join(", "));
-            return Ok(ResultColumn {
-                name,
-                ty: token_type(self.table),
-                expression: Expression::Selected(Selected::Token),
-            });
+            return Ok(ResultColumn::new(name, token_type(self.table), Expression::Selected(Selected::Token)));
         }
         let before = self.aggregates.len();
         let mut drafts = Vec::with_capacity(arguments.len());
@@ -224,9 +245,9 @@ impl<'p> Selectors<'p> {
                 self.refuse(invalid("aggregate functions cannot be used as arguments of aggregate functions"));
             }
             let types = call.arguments().to_vec();
-            let (settled, names) = self.settle_all(drafts, &types)?;
-            let name = call.column_name(&names.iter().map(String::as_str).collect::<Vec<_>>());
-            return self.aggregate(Some(call), settled, name);
+            let (settled, titles) = self.settle_all(drafts, &types)?;
+            let (name, shown) = titles.of_call(|titles| call.column_name(titles));
+            return Ok(ResultColumn { shown, ..self.aggregate(Some(call), settled, name)? });
         }
         let call = match (is_native, name) {
             (true, "token") => {
@@ -242,25 +263,26 @@ impl<'p> Selectors<'p> {
     /// The value of a call whose parameters are known.
     fn called(&mut self, call: functions::Call, drafts: Vec<Draft<'_>>) -> Result<ResultColumn, QueryError> {
         let types = call.arguments().to_vec();
-        let (arguments, names) = self.settle_all(drafts, &types)?;
-        let name = call.column_name(&names.iter().map(String::as_str).collect::<Vec<_>>());
+        let (arguments, titles) = self.settle_all(drafts, &types)?;
+        let (name, shown) = titles.of_call(|titles| call.column_name(titles));
         let ty = call.returns().clone();
-        Ok(ResultColumn { name, ty, expression: Expression::Call { call, arguments } })
+        Ok(ResultColumn { name, shown, ty, expression: Expression::Call { call, arguments } })
     }
 
     fn settle_all(
         &mut self,
         drafts: Vec<Draft<'_>>,
         types: &[CqlType],
-    ) -> Result<(Vec<Expression>, Vec<String>), QueryError> {
+    ) -> Result<(Vec<Expression>, Titles), QueryError> {
         let mut settled = Vec::with_capacity(drafts.len());
-        let mut names = Vec::with_capacity(drafts.len());
+        let mut titles = Titles::default();
         for (index, draft) in drafts.into_iter().enumerate() {
             let column = self.settle(draft, types.get(index))?;
+            titles.shown.push(column.shown().to_owned());
+            titles.names.push(column.name);
             settled.push(column.expression);
-            names.push(column.name);
         }
-        Ok((settled, names))
+        Ok((settled, titles))
     }
 
     fn aggregate(
@@ -272,16 +294,16 @@ impl<'p> Selectors<'p> {
         let index = u16::try_from(self.aggregates.len()).map_err(|_| invalid("Too many aggregates are selected"))?;
         let ty = call.as_ref().map_or(CqlType::Bigint, |call| call.returns().clone());
         self.aggregates.push(Aggregate { call, arguments });
-        Ok(ResultColumn { name, ty, expression: Expression::Aggregate(index) })
+        Ok(ResultColumn::new(name, ty, Expression::Aggregate(index)))
     }
 
-    fn cast(&mut self, expression: &SelectorExpression, ty: &str) -> Result<Draft<'static>, QueryError> {
+    fn cast(&mut self, expression: &SelectorExpression, ty: &str) -> Result<ResultColumn, QueryError> {
         let to = CqlType::parse(ty).map_err(|error| invalid(error.to_string()))?;
         let draft = self.draft(expression)?;
-        let shown = format!("cast({} as {to})", draft.shown());
         let from = self.settle(draft, None)?;
+        let shown = format!("cast({} as {to})", from.shown());
         if from.ty == to {
-            return Ok(Draft::Same(from, shown));
+            return Ok(ResultColumn { shown: Some(shown), ..from });
         }
         // The refusal names the first column that is selected, as Cassandra's does.
         let named = self.used.first().map_or(&from.name, |column| &column.name);
@@ -291,12 +313,12 @@ impl<'p> Selectors<'p> {
                 let error = invalid(error.message(&|_| named.clone()));
                 self.refuse(error);
                 let name = format!("cast({} as {to})", from.name);
-                return Ok(Draft::Typed(ResultColumn { name, ty: to, expression: from.expression }));
+                return Ok(ResultColumn { name, shown: Some(shown), ty: to, expression: from.expression });
             }
         };
         let name = call.column_name(&[&from.name]);
         let expression = Expression::Call { call, arguments: vec![from.expression] };
-        Ok(Draft::Typed(ResultColumn { name, ty: to, expression }))
+        Ok(ResultColumn { name, shown: Some(shown), ty: to, expression })
     }
 
     /// `(type) expression`.
@@ -304,31 +326,34 @@ impl<'p> Selectors<'p> {
         let parsed = CqlType::parse(ty).map_err(|error| invalid(error.to_string()))?;
         let ty = meant(parsed, &self.table.keyspace, self.types)?;
         let mut draft = self.draft(expression)?;
-        let shown = format!("({}){}", qualified(&ty, &self.table.keyspace), draft.name());
+        let hint = qualified(&ty, &self.table.keyspace);
+        let (name, shown) = (format!("({hint}){}", draft.name()), format!("({hint}){}", draft.shown()));
         if !draft.argument().fit(&ty).is_assignable() {
             self.refuse(invalid(format!("Cannot assign value {shown} to {shown} of type {ty}")));
             draft = Draft::Null;
         }
         let column = self.settle(draft, Some(&ty))?;
-        Ok(ResultColumn { name: shown, ty, expression: column.expression })
+        Ok(ResultColumn { name, shown: Some(shown), ty, expression: column.expression })
     }
 
     fn settle(&mut self, draft: Draft<'_>, wanted: Option<&CqlType>) -> Result<ResultColumn, QueryError> {
-        let name = draft.name();
+        let (name, shown) = (draft.name(), draft.shown());
         let draft = match draft {
-            Draft::Typed(column) | Draft::Same(column, _) => return Ok(column),
+            Draft::Typed(column) => return Ok(column),
             // One between parentheses is itself, unless a tuple is wanted. What is wanted must be known.
             Draft::Tuple(mut items)
                 if items.len() == 1 && wanted.is_some_and(|wanted| !matches!(wanted, CqlType::Tuple(_))) =>
             {
                 let inner = items.pop().expect("there is one");
-                return Ok(ResultColumn { name, ..self.settle(inner, wanted)? });
+                return Ok(ResultColumn { name, shown: Some(shown), ..self.settle(inner, wanted)? });
             }
             other => other,
         };
         // What a place wants decides between a list and a vector, and of a number's size.
         let ty = wanted.cloned().or_else(|| draft.exact_type()).ok_or_else(|| {
-            invalid(format!("Cannot infer type for term {name} in selection clause (try using a cast to force a type)"))
+            invalid(format!(
+                "Cannot infer type for term {shown} in selection clause (try using a cast to force a type)"
+            ))
         })?;
         let term = match draft {
             Draft::Literal(literal) => Some(Term::Literal(literal.clone())),
@@ -339,10 +364,11 @@ impl<'p> Selectors<'p> {
         if let Some(term) = term {
             let receiver = Receiver::new(self.table, "[selection]", ty.clone());
             let operand = self.markers.operand(&term, &receiver)?;
-            return Ok(ResultColumn { name, ty, expression: Expression::Operand(operand) });
+            return Ok(ResultColumn::new(name, ty, Expression::Operand(operand)));
         }
-        let parts = self.settle_parts(draft, &ty, &name)?;
-        Ok(ResultColumn { name, expression: Expression::Composed { ty: ty.clone(), parts }, ty })
+        let parts = self.settle_parts(draft, &ty, &shown)?;
+        let expression = Expression::Composed { ty: ty.clone(), parts };
+        Ok(ResultColumn { name, shown: Some(shown), ty, expression })
     }
 
     /// The parts of a literal of that type.
@@ -414,19 +440,21 @@ fn has_field(fields: &[Field], name: &str) -> bool {
 }
 
 impl Draft<'_> {
-    /// As messages about a call show its argument.
-    fn shown(&self) -> String {
-        match self {
-            Draft::Same(_, shown) => shown.clone(),
-            other => other.name(),
-        }
+    /// As the result's column is called.
+    fn name(&self) -> String {
+        self.title(&|column| &column.name)
     }
 
-    /// As the result's column is called, and as other messages show it.
-    fn name(&self) -> String {
-        let all = |drafts: &[Draft<'_>]| drafts.iter().map(Draft::name).collect::<Vec<_>>().join(", ");
+    /// As messages show it.
+    fn shown(&self) -> String {
+        self.title(&ResultColumn::shown)
+    }
+
+    /// Its text, with columns as `of` has them.
+    fn title(&self, of: &dyn Fn(&ResultColumn) -> &str) -> String {
+        let all = |drafts: &[Draft<'_>]| drafts.iter().map(|one| one.title(of)).collect::<Vec<_>>().join(", ");
         match self {
-            Draft::Typed(column) | Draft::Same(column, _) => column.name.clone(),
+            Draft::Typed(column) => of(column).to_owned(),
             Draft::Literal(literal) => shown::literal(literal),
             Draft::Marker(_) => "?".to_owned(),
             Draft::Null => "NULL".to_owned(),
@@ -434,11 +462,11 @@ impl Draft<'_> {
             Draft::Set(items) => format!("{{{}}}", all(items)),
             Draft::Tuple(items) => format!("({})", all(items)),
             Draft::Map(entries) => {
-                let entries = entries.iter().map(|(key, value)| format!("{}: {}", key.name(), value.name()));
+                let entries = entries.iter().map(|(key, value)| format!("{}: {}", key.title(of), value.title(of)));
                 format!("{{{}}}", entries.collect::<Vec<_>>().join(", "))
             }
             Draft::Udt(fields) => {
-                let fields = fields.iter().map(|(name, value)| format!("{name}: {}", value.name()));
+                let fields = fields.iter().map(|(name, value)| format!("{name}: {}", value.title(of)));
                 format!("{{{}}}", fields.collect::<Vec<_>>().join(", "))
             }
         }
@@ -447,7 +475,7 @@ impl Draft<'_> {
     /// What is known of it where a call is resolved.
     fn argument(&self) -> Argument<'_> {
         match self {
-            Draft::Typed(column) | Draft::Same(column, _) => Argument::Typed(&column.ty),
+            Draft::Typed(column) => Argument::Typed(&column.ty),
             Draft::Literal(literal) => Argument::literal(literal),
             Draft::Marker(_) => Argument::Marker,
             Draft::Null => Argument::Null,
@@ -459,7 +487,7 @@ impl Draft<'_> {
     fn exact_type(&self) -> Option<CqlType> {
         let first = |items: &[Draft<'_>]| items.iter().find_map(Draft::exact_type).map(Box::new);
         match self {
-            Draft::Typed(column) | Draft::Same(column, _) => Some(column.ty.clone()),
+            Draft::Typed(column) => Some(column.ty.clone()),
             // Cassandra wants it said whether `{a: b}` is a map, and `(a)` a tuple.
             Draft::Literal(_) | Draft::Marker(_) | Draft::Null | Draft::Udt(_) | Draft::Map(_) => None,
             Draft::List(items) => Some(CqlType::List { element: first(items)?, frozen: false }),

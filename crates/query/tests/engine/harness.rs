@@ -11,7 +11,7 @@ use cluster::metadata::{MetadataLog, MetadataRecord};
 use cql_protocol::request::{Batch, BatchBuilder, BatchKind, BatchQuery, Execute, Prepare, Query, Request};
 use cql_protocol::response::ResponsePrefix;
 use cql_protocol::{
-    Consistency, ErrorBody, FrameHeader, HEADER_LENGTH, Prepared, QueryParams, Response, ResultBody, Value,
+    Consistency, ErrorBody, Flags, FrameHeader, HEADER_LENGTH, Prepared, QueryParams, Response, ResultBody, Value,
     ValuesBuffer, Version,
 };
 use query::{Engine, EngineOptions, EngineParts, EngineSeats, Guardrails, NodeInfo, Outcome, Session, engine_seats};
@@ -346,7 +346,8 @@ impl Client {
     pub async fn send_traced(&self, request: &Request<'_>) -> Reply {
         let mut frame = Vec::new();
         request.encode_frame(self.version, 5, &mut frame);
-        let (header, body) = split(&frame);
+        let (mut header, body) = split(&frame);
+        header.flags = header.flags.with(Flags::TRACING);
         let out = self.engine.run_traced(&self.session, &header, body).await;
         let (header, body) = split(&out);
         Reply { header, body: body.to_vec() }

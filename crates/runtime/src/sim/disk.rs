@@ -44,9 +44,11 @@ pub(crate) enum Change {
         path: String,
         node: Node,
     },
+    /// Of the file that had the name: where a power cut left that one without it, another that has it stays.
     Rename {
         from: String,
         to: String,
+        node: Node,
     },
     Remove {
         path: String,
@@ -66,7 +68,7 @@ impl Change {
         let is_there = |path: &str| names.is_directory(parent(path));
         match self {
             Change::Create { path, .. } | Change::Remove { path } => is_there(path),
-            Change::Rename { from, to } => is_there(from) && is_there(to),
+            Change::Rename { from, to, .. } => is_there(from) && is_there(to),
             _ => true,
         }
     }
@@ -75,7 +77,7 @@ impl Change {
     fn is_in(&self, directory: &str) -> bool {
         match self {
             Change::Create { path, .. } | Change::Remove { path } => parent(path) == directory,
-            Change::Rename { from, to } => parent(from) == directory || parent(to) == directory,
+            Change::Rename { from, to, .. } => parent(from) == directory || parent(to) == directory,
             _ => false,
         }
     }
@@ -118,7 +120,11 @@ impl Side {
                 content.set_length(content.length().max(*length));
             }
             Change::Create { path, node } => self.names.insert(path, *node),
-            Change::Rename { from, to } => self.names.rename(from, to),
+            Change::Rename { from, to, node } => {
+                if self.names.find(from) == Ok(Some(*node)) {
+                    self.names.rename(from, to);
+                }
+            }
             Change::Remove { path } => self.names.remove(path),
         }
     }
@@ -394,13 +400,13 @@ impl Disk {
     }
 
     pub(crate) fn rename(&mut self, from: &str, to: &str) -> Answer<ChangeId> {
-        let source = self.visible.names.find(from)?.ok_or(libc::ENOENT)?;
-        match (source, self.visible.names.find(to)?) {
+        let node = self.visible.names.find(from)?.ok_or(libc::ENOENT)?;
+        match (node, self.visible.names.find(to)?) {
             (Node::File(_), Some(Node::Directory)) => return Err(libc::EISDIR),
             (Node::Directory, Some(_)) => return Err(libc::ENOTEMPTY),
             _ => {}
         }
-        Ok(self.change(Change::Rename { from: from.to_owned(), to: to.to_owned() }))
+        Ok(self.change(Change::Rename { from: from.to_owned(), to: to.to_owned(), node }))
     }
 
     /// Gives a file a further name.

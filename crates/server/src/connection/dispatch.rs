@@ -39,10 +39,10 @@ impl Connection {
             return Ok(());
         }
         let is_for_engine = matches!(header.opcode, Opcode::Execute | Opcode::Query | Opcode::Batch | Opcode::Prepare);
-        if header.flags.contains(Flags::TRACING) && is_for_engine {
+        if is_for_engine && self.is_to_be_traced(header) {
             // What is no request is refused here, as it is without.
             request::Request::decode(header, body)?;
-            self.spawn(header, Vec::from(body), output);
+            self.spawn(header, Vec::from(body), true, output);
             return Ok(());
         }
         self.server.runtime.label(header.opcode.name());
@@ -89,7 +89,7 @@ impl Connection {
                 output.held.push(sequence, header.stream, frame, HeldRequest { kind, arrived, id });
                 output.ready.truncate(start);
             }
-            Outcome::MustWait => self.spawn(header, Vec::from(body), output),
+            Outcome::MustWait => self.spawn(header, Vec::from(body), false, output),
         }
         Ok(())
     }
@@ -115,7 +115,7 @@ impl Connection {
         self.session.count_request();
         // What is no request is refused here, as it is when it is small.
         request::Request::decode(header, &body)?;
-        self.spawn(header, body, output);
+        self.spawn(header, body, self.is_to_be_traced(header), output);
         Ok(())
     }
 
@@ -142,9 +142,19 @@ impl Connection {
         Ok(())
     }
 
+    fn is_to_be_traced(&self, header: &FrameHeader) -> bool {
+        header.flags.contains(Flags::TRACING) || self.server.engine.is_traced_by_chance()
+    }
+
     /// Gives a request that must wait a task of its own.
     #[cold]
-    fn spawn(self: &Rc<Self>, header: &FrameHeader, body: impl AsRef<[u8]> + 'static, output: &mut Output) {
+    fn spawn(
+        self: &Rc<Self>,
+        header: &FrameHeader,
+        body: impl AsRef<[u8]> + 'static,
+        is_traced: bool,
+        output: &mut Output,
+    ) {
         let (header, length) = (*header, body.as_ref().len());
         let server = &self.server;
         if !server.budget.take_task(length) {
@@ -159,7 +169,7 @@ impl Connection {
         let arrived = server.runtime.poll_start();
         server.runtime.spawn(Group::Query, async move {
             let server = &connection.server;
-            let reply = match header.flags.contains(Flags::TRACING) {
+            let reply = match is_traced {
                 true => server.engine.run_traced(&connection.session, &header, body.as_ref()).await,
                 false => server.engine.run(&connection.session, &header, body.as_ref()).await,
             };

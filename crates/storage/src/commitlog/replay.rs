@@ -33,15 +33,25 @@ pub struct FoundSegment {
     pub length: u64,
 }
 
+/// What the first block of a file with a segment's name says.
+enum FirstBlock {
+    /// Nothing: the file was being made.
+    Blank,
+    /// It is a segment that was let go, and was being made into one with a greater id when the power went: the disk has the new
+    /// head, and not the new name.
+    Spare,
+    Segment(SegmentHead),
+}
+
 /// All segments under the data folder, of all shards there ever were, by folder and id. Removes what was never
 /// finished. With `salvage`, puts segments whose heads cannot be read aside.
 pub async fn find_segments(
     runtime: &Runtime,
-    data: &Path,
+    options: &StorageOptions,
     shard_count: u16,
-    salvage: bool,
 ) -> Result<Vec<FoundSegment>, OpenError> {
     let own_shard = runtime.shard().0;
+    let data = &options.dir;
     let mut found = Vec::new();
     for shard in shard_folders(runtime, data).await.map_err(io_error(&log_folder(data)))? {
         let path = shard_folder(data, shard);
@@ -53,14 +63,12 @@ pub async fn find_segments(
             if is_leftover(&file.name) && is_in_care {
                 runtime.remove_file(&path).await.map_err(io_error(&path))?;
             }
-            if segment_of_name(&file.name).is_none() {
-                continue;
-            }
-            let head = match read_head(runtime, &path).await {
+            let Some(segment) = segment_of_name(&file.name) else { continue };
+            let head = match read_first_block(runtime, &path, segment, options.planted).await {
                 // Another shard is open already and has put away what nobody needs. What this shard must read stays until
                 // all are open.
                 Err(error) if !is_own && error.is_not_found() => continue,
-                Err(error @ OpenError::Corrupt { .. }) if salvage => {
+                Err(error @ OpenError::Corrupt { .. }) if options.salvage => {
                     // One shard moves it; the others pass it over.
                     if is_in_care {
                         tracing::error!(%error, "a commit log segment is lost, and put aside");
@@ -68,32 +76,52 @@ pub async fn find_segments(
                     }
                     continue;
                 }
-                head => head?,
+                Err(error) => return Err(error),
+                Ok(FirstBlock::Segment(head)) => head,
+                Ok(FirstBlock::Blank) => {
+                    tracing::warn!(path = %path.display(), "a commit log segment without any content is left out");
+                    continue;
+                }
+                Ok(FirstBlock::Spare) => {
+                    stdx::sometimes!("spare under its earlier name");
+                    if is_in_care {
+                        runtime.remove_file(&path).await.map_err(io_error(&path))?;
+                    }
+                    continue;
+                }
             };
-            if let Some(head) = head {
-                found.push(FoundSegment { path, folder_shard: shard, head, length: file.len });
-            }
+            found.push(FoundSegment { path, folder_shard: shard, head, length: file.len });
         }
     }
     found.sort_by_key(|segment| (segment.folder_shard, segment.head.segment));
     Ok(found)
 }
 
-async fn read_head(runtime: &Runtime, path: &Path) -> Result<Option<SegmentHead>, OpenError> {
-    let mut window = Window::open(runtime, path, BLOCK).await?;
-    let block = window.at(0, BLOCK).await?;
-    match SegmentHead::decode(block) {
-        Ok(head) => Ok(Some(head)),
-        Err(HeadError::Blank) => {
-            tracing::warn!(path = %path.display(), "a commit log segment without any content is left out");
-            Ok(None)
+async fn read_first_block(
+    runtime: &Runtime,
+    path: &Path,
+    segment: u64,
+    planted: Planted,
+) -> Result<FirstBlock, OpenError> {
+    let damage = |what: String| Err(OpenError::Corrupt { path: path.to_owned(), offset: 0, what });
+    let mut window = Window::open(runtime, path, 2 * BLOCK).await?;
+    let head = match SegmentHead::decode(window.at(0, BLOCK).await?) {
+        Ok(head) => head,
+        Err(HeadError::Blank) => return Ok(FirstBlock::Blank),
+        Err(HeadError::Newer(found)) => {
+            return Err(OpenError::NewerFormat { path: path.to_owned(), found, known: VERSION });
         }
-        Err(HeadError::Newer(found)) => Err(OpenError::NewerFormat { path: path.to_owned(), found, known: VERSION }),
-        Err(HeadError::Damaged) => {
-            let what = "the segment's head cannot be read".to_owned();
-            Err(OpenError::Corrupt { path: path.to_owned(), offset: 0, what })
-        }
+        Err(HeadError::Damaged) => return damage("the segment's head cannot be read".to_owned()),
+    };
+    if head.segment == segment {
+        return Ok(FirstBlock::Segment(head));
     }
+    // Groups follow a head only when the disk has the name.
+    let group = GroupHead::decode(window.at(BLOCK as u64, BLOCK).await?, head.salt, head.segment, planted);
+    if head.segment > segment && group.is_none() {
+        return Ok(FirstBlock::Spare);
+    }
+    damage(format!("the segment's head is that of segment {:016x}", head.segment))
 }
 
 /// Cuts segments, sorted by folder and id, into those of one folder and one boot.

@@ -124,6 +124,11 @@ impl Compactor {
         self.wake.notify();
     }
 
+    /// Files came to a table otherwise than by a flush.
+    pub(crate) fn files_came(&self) {
+        self.wake.notify();
+    }
+
     /// All shards are open.
     pub(crate) fn all_are_open(&self) {
         self.are_all_open.set(true);

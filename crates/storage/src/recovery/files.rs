@@ -117,9 +117,7 @@ fn at_start(options: &StorageOptions) -> String {
 impl Shard {
     /// Opens the files that count. Carries out what was decided about others and not done.
     pub(crate) async fn open_files(&self, truncations: &Truncations) -> Result<(), OpenError> {
-        if self.options().takes_in_foreign_files {
-            self.take_in_foreign().await?;
-        }
+        self.take_in_foreign().await?;
         let contents = self.manifest().contents().clone();
         for name in &contents.begun {
             self.remove_leftovers(name).await;

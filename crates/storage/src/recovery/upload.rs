@@ -29,15 +29,10 @@ use crate::discard::{DATA, not_found_is_fine, table_folder};
 use crate::error::OpenError;
 use crate::generation::Generations;
 use crate::recovery::foreign_files::{complete_sets, sync_components};
+use crate::recovery::list;
 
 /// The folder in a table's folder, as ScyllaDB has it.
 const UPLOAD: &str = "upload";
-/// What is being moved out of it.
-const LIST: &str = "being-taken-in.txt";
-/// What the list's name ends in until it is whole.
-const NEW: &str = ".new";
-/// The last line of a list.
-const END: &str = "end";
 /// What is read at once of a component whose checksum is compared.
 const READ_BYTES: usize = 256 << 10;
 
@@ -58,30 +53,57 @@ struct Upload<'u> {
     upload: PathBuf,
 }
 
+/// What came of looking into `upload/`.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Brought {
+    /// How many files were moved.
+    pub(super) count: u64,
+    /// Those that were not, each in a sentence.
+    pub(super) left_alone: Vec<String>,
+}
+
 /// Moves the complete SSTables in all tables' `upload/` to where a start that takes in foreign files finds them. `dir` is the node's data
 /// folder, of which no shard is open. How many.
 pub async fn bring_in_uploads(runtime: &Runtime, dir: &Path, schema: &Schema) -> Result<u64, OpenError> {
     let generations = Generations::default();
     let mut count = 0;
     for table in schema.tables() {
-        let folder = dir.join(DATA).join(table_folder(table));
-        let upload = folder.join(UPLOAD);
-        if !runtime.exists(&upload).await.map_err(io_error(&upload))? {
-            continue;
-        }
-        let upload = Upload { runtime, table, folder, upload };
-        if let Some(moves) = upload.read_list().await? {
-            stdx::sometimes!("upload gone on with");
-            count += upload.carry_out(&moves).await?;
-        }
-        let moves = upload.choose(&generations).await?;
-        if !moves.is_empty() {
-            stdx::sometimes!("upload brought in");
-            upload.write_list(&moves).await?;
-            count += upload.carry_out(&moves).await?;
+        let brought = bring_in_upload(runtime, dir, table, &generations).await?;
+        count += brought.count;
+        // What cannot be read is its owner's matter; it must not keep the node from starting.
+        for sentence in brought.left_alone {
+            tracing::warn!(table = format!("{}.{}", table.keyspace, table.name), "{sentence}");
         }
     }
     Ok(count)
+}
+
+/// The same for one table, of which nothing else takes files in meanwhile.
+pub(super) async fn bring_in_upload(
+    runtime: &Runtime,
+    dir: &Path,
+    table: &Table,
+    generations: &Generations,
+) -> Result<Brought, OpenError> {
+    let folder = dir.join(DATA).join(table_folder(table));
+    let upload = folder.join(UPLOAD);
+    let mut brought = Brought::default();
+    if !runtime.exists(&upload).await.map_err(io_error(&upload))? {
+        return Ok(brought);
+    }
+    let upload = Upload { runtime, table, folder, upload };
+    if let Some(moves) = list::read(runtime, &upload.upload, parse_move).await? {
+        stdx::sometimes!("upload gone on with");
+        upload.carry_out(&moves, &mut brought).await?;
+    }
+    let moves = upload.choose(generations, &mut brought).await?;
+    if !moves.is_empty() {
+        stdx::sometimes!("upload brought in");
+        upload.sync(&upload.upload).await?;
+        list::write(runtime, &upload.upload, moves.iter().map(move_text)).await?;
+        upload.carry_out(&moves, &mut brought).await?;
+    }
+    Ok(brought)
 }
 
 impl Upload<'_> {
@@ -90,12 +112,12 @@ impl Upload<'_> {
     }
 
     /// The complete sets of components, each with the name that it gets.
-    async fn choose(&self, generations: &Generations) -> Result<Vec<Move>, OpenError> {
+    async fn choose(&self, generations: &Generations, brought: &mut Brought) -> Result<Vec<Move>, OpenError> {
         let mut moves = Vec::new();
         for (from, listed) in complete_sets(self.runtime, &self.upload).await? {
             if let Err(what) = self.compare(&from, &listed).await {
-                // What cannot be read is its owner's matter; it must not keep the node from starting.
-                tracing::warn!(file = %from, table = self.name(), what, "a file in upload/ is damaged or not whole, and not taken in");
+                let sentence = format!("{from} in upload/ is damaged or not whole, and not taken in: {what}");
+                brought.left_alone.push(sentence);
                 continue;
             }
             // Whoever copied the files here need not have waited until they were on the disk; and a start that goes on with a list
@@ -152,40 +174,12 @@ impl Upload<'_> {
         }
     }
 
-    fn list_path(&self) -> PathBuf {
-        self.upload.join(LIST)
-    }
-
-    /// What an earlier start was at.
-    async fn read_list(&self) -> Result<Option<Vec<Move>>, OpenError> {
-        let path = self.list_path();
-        if !self.runtime.exists(&path).await.map_err(io_error(&path))? {
-            return Ok(None);
-        }
-        let bytes = self.runtime.read_file(&path).await.map_err(io_error(&path))?;
-        let moves = std::str::from_utf8(&bytes).ok().and_then(parse_list);
-        let corrupt = || {
-            let source = io::Error::new(io::ErrorKind::InvalidData, "the list of files being taken in cannot be read");
-            OpenError::Io { path: path.clone(), source }
-        };
-        moves.map(Some).ok_or_else(corrupt)
-    }
-
-    async fn write_list(&self, moves: &[Move]) -> Result<(), OpenError> {
-        let (path, new) = (self.list_path(), self.upload.join(format!("{LIST}{NEW}")));
-        self.sync(&self.upload).await?;
-        write_synced(self.runtime, &new, list_text(moves).as_bytes()).await?;
-        self.runtime.rename(&new, &path).await.map_err(io_error(&path))?;
-        self.sync(&self.upload).await
-    }
-
     async fn sync(&self, folder: &Path) -> Result<(), OpenError> {
         self.runtime.sync_dir(folder).await.map_err(io_error(folder))
     }
 
-    /// Moves what the list says, as far as that is not done. How many came whole.
-    async fn carry_out(&self, moves: &[Move]) -> Result<u64, OpenError> {
-        let mut count = 0;
+    /// Moves what the list says, as far as that is not done.
+    async fn carry_out(&self, moves: &[Move], brought: &mut Brought) -> Result<(), OpenError> {
         for Move { from, to, components } in moves {
             for component in components {
                 let (old, new) =
@@ -196,14 +190,17 @@ impl Upload<'_> {
             self.sync(&self.folder).await?;
             self.sync(&self.upload).await?;
             if sync_components(self.runtime, &self.folder, to, components).await? {
-                let list = [components.as_slice(), &[Component::Toc]].concat();
+                let listed = [components.as_slice(), &[Component::Toc]].concat();
                 let path = self.folder.join(to.file_name(Component::Toc));
-                write_synced(self.runtime, &path, &toc::encode(&list)).await?;
+                list::write_synced(self.runtime, &path, &toc::encode(&listed)).await?;
                 self.sync(&self.folder).await?;
                 tracing::info!(file = %from, table = self.name(), now = %to, "brought in from upload/");
-                count += 1;
+                brought.count += 1;
             } else {
-                tracing::warn!(file = %from, table = self.name(), now = %to, "a part of a file in upload/ is gone: it is not taken in");
+                let sentence = format!(
+                    "a part of {from} in upload/ is gone: it is not taken in, and what is left is called {to} now"
+                );
+                brought.left_alone.push(sentence);
             }
             for component in [Component::Toc, Component::Helenus] {
                 let left = self.upload.join(from.file_name(component));
@@ -211,44 +208,20 @@ impl Upload<'_> {
             }
         }
         self.sync(&self.upload).await?;
-        let path = self.list_path();
-        not_found_is_fine(self.runtime.remove_file(&path).await).map_err(io_error(&path))?;
-        self.sync(&self.upload).await?;
-        Ok(count)
+        list::remove(self.runtime, &self.upload).await
     }
 }
 
-async fn write_synced(runtime: &Runtime, path: &Path, bytes: &[u8]) -> Result<(), OpenError> {
-    let options = OpenOptions { write: true, create: true, truncate: true, ..OpenOptions::default() };
-    let file = runtime.open(path, options).await.map_err(io_error(path))?;
-    file.write_at(AlignedBuf::from(bytes), 0).await.0.map_err(io_error(path))?;
-    file.sync_all().await.map_err(io_error(path))
+fn move_text(Move { from, to, components }: &Move) -> String {
+    let names: Vec<&str> = components.iter().map(|component| component.name()).collect();
+    format!("{from} {to} {}", names.join(","))
 }
 
-fn list_text(moves: &[Move]) -> String {
-    let line = |Move { from, to, components }: &Move| {
-        let names: Vec<&str> = components.iter().map(|component| component.name()).collect();
-        format!("{from} {to} {}\n", names.join(","))
-    };
-    moves.iter().map(line).collect::<String>() + END + "\n"
-}
-
-fn parse_list(text: &str) -> Option<Vec<Move>> {
-    let descriptor = |name: &str| {
-        let (descriptor, _) = Descriptor::parse(&format!("{name}-{}", Component::Toc.name()))?;
-        Some(descriptor)
-    };
-    let mut lines: Vec<&str> = text.lines().collect();
-    if lines.pop() != Some(END) {
-        return None;
-    }
-    let parse = |line: &str| {
-        let mut words = line.split(' ');
-        let (from, to) = (descriptor(words.next()?)?, descriptor(words.next()?)?);
-        let components = words.next()?.split(',').map(Component::parse).collect::<Option<Vec<_>>>()?;
-        Some(Move { from, to, components })
-    };
-    lines.into_iter().map(parse).collect()
+fn parse_move(line: &str) -> Option<Move> {
+    let mut words = line.split(' ');
+    let (from, to) = (list::descriptor(words.next()?)?, list::descriptor(words.next()?)?);
+    let components = words.next()?.split(',').map(Component::parse).collect::<Option<Vec<_>>>()?;
+    Some(Move { from, to, components })
 }
 
 #[cfg(test)]
@@ -256,17 +229,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_list_is_read_as_it_was_written() {
+    fn a_move_is_read_as_it_was_written() {
         let descriptor = |name: &str| Descriptor::parse(name).expect(name).0;
         let one = Move {
             from: descriptor("nb-12-big-Data.db"),
             to: descriptor("nb-3gw5_0lzc_1cb5c2ghfzwy2irqxx-big-Data.db"),
             components: vec![Component::Data, Component::Index, Component::Crc],
         };
-        let text = list_text(&[one]);
-        assert_eq!(list_text(&parse_list(&text).expect("it is whole")), text);
-        assert_eq!(parse_list(text.trim_end_matches("end\n")), None, "its end is missing");
-        assert_eq!(parse_list("nb-12-big ../../etc Data.db\nend\n"), None);
-        assert_eq!(parse_list("end\n"), Some(Vec::new()));
+        assert_eq!(parse_move(&move_text(&one)), Some(one));
+        assert_eq!(parse_move("nb-12-big ../../etc Data.db"), None);
     }
 }

@@ -136,6 +136,31 @@ fn unfinished_segments_are_cleared_away() {
     assert!(!shard.join("0000000000000007.new").exists());
 }
 
+/// A spare's new head reaches the disk before its new name does.
+#[test]
+fn a_spare_with_its_next_head_under_its_earlier_name_is_cleared_away() {
+    let folder = Folder::new("earlier-name");
+    let bytes = one_segment(&folder, 3);
+    let path = folder.segments(0).remove(0);
+    let shard = folder.path.join("commitlog/shard-0");
+    // The head of the segment that is there, under the name of an earlier one, which held other groups.
+    let earlier = shard.join("0000000000000000.log");
+    let mut spare = bytes.clone();
+    spare[BLOCK..].fill(7);
+    std::fs::write(&earlier, &spare).expect("a file can be made");
+    assert_eq!(reopen(&folder, 2).expect("the shard opens"), [0, 1, 2]);
+    assert!(!earlier.exists() && path.exists());
+    // With groups of that head it is no spare, nor is it one under a later name: something is wrong, and nothing is touched.
+    for name in [earlier, shard.join("00000000000000ff.log")] {
+        std::fs::write(&name, &bytes).expect("a file can be made");
+        let error = reopen(&folder, 3).expect_err("the head is another segment's").to_string();
+        assert!(error.contains("the segment's head is that of segment 0000000000000001"), "{error}");
+        assert!(name.exists() && path.exists());
+        std::fs::remove_file(&name).expect("it is there");
+    }
+    assert_eq!(reopen(&folder, 4).expect("the shard opens"), [0, 1, 2]);
+}
+
 /// Cut anywhere, a log gives the writes up to the cut, in their order, and batches whole.
 #[test]
 fn a_log_cut_anywhere_gives_a_prefix_and_whole_batches() {

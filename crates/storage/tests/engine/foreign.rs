@@ -188,3 +188,169 @@ fn what_is_not_whole_or_not_readable_is_left_alone() {
     assert_eq!(rows_after(&taking_in(&folder, 1)), Vec::<u32>::new());
     assert!(component(&missing, "Data.db").exists() && component(&broken, "Data.db").exists());
 }
+
+/// A refresh of one shard. What was left alone.
+async fn refresh(shard: &storage::Shard) -> Vec<String> {
+    let files = shard.find_files_to_take_in(TABLE).await.expect("the disk works");
+    shard.name_files_to_take_in(&files).await.expect("the disk works");
+    shard.open_files_taken_in(&files).await.expect("the disk works");
+    shard.clear_files_taken_in(&files).await.expect("the disk works");
+    files.left_alone
+}
+
+fn has_list(folder: &Folder) -> bool {
+    names_in(&table_folder(folder)).iter().any(|name| name.starts_with("being-taken-in"))
+}
+
+#[test]
+fn a_running_shard_takes_files_in() {
+    let folder = Folder::new("refreshed");
+    let mut setup = Setup::new(&folder, 1);
+    setup.caching = true;
+    let laid = &folder;
+    let body = |_, shard: storage::Shard| async move {
+        write_rows(&shard, TABLE, 0..10, b"value").await;
+        shard.flush(TABLE).await.expect("the disk works");
+        assert_eq!(read_all_rows(&shard, TABLE).await.len(), 10);
+        lay_foreign_file_into(laid, 5..100);
+        assert_eq!(refresh(&shard).await, Vec::<String>::new());
+        assert_eq!(read_all_rows(&shard, TABLE).await, (0..100).collect::<Vec<_>>());
+        // What is there is not taken in again, what comes later is.
+        lay_foreign_file_into(laid, 100..120);
+        assert_eq!(refresh(&shard).await, Vec::<String>::new());
+        assert_eq!(refresh(&shard).await, Vec::<String>::new());
+        assert_eq!(shard.stats().files, 3);
+        assert_eq!(read_all_rows(&shard, TABLE).await, (0..120).collect::<Vec<_>>());
+        shard.compact(TABLE).await.expect("the disk works");
+        assert_eq!(refresh(&shard).await, Vec::<String>::new());
+        assert_eq!(read_all_rows(&shard, TABLE).await, (0..120).collect::<Vec<_>>());
+    };
+    with_shard(&setup, body).expect("it opens");
+    assert!(!has_list(&folder));
+    assert_eq!(rows_after(&setup.boot(2)), (0..120).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_truncation_takes_along_what_was_taken_in_before_it_alone() {
+    let folder = Folder::new("refreshed-truncated");
+    let setup = Setup::new(&folder, 1);
+    let laid = &folder;
+    let body = |_, shard: storage::Shard| async move {
+        let truncated = async || {
+            let position = shard.truncate(TABLE);
+            shard.truncation_is_durable(TABLE, position, "1").await;
+            position
+        };
+        write_rows(&shard, TABLE, 0..10, b"value").await;
+        let first = truncated().await;
+        // Nothing was written since.
+        lay_foreign_file_into(laid, 100..110);
+        assert_eq!(refresh(&shard).await, Vec::<String>::new());
+        assert_eq!(read_all_rows(&shard, TABLE).await, (100..110).collect::<Vec<_>>());
+        first
+    };
+    let first = with_shard(&setup, body).expect("it opens");
+    let mut again = setup.boot(2);
+    again.truncations.insert(TABLE, vec![first]);
+    let body = |_, shard: storage::Shard| async move {
+        assert_eq!(read_all_rows(&shard, TABLE).await, (100..110).collect::<Vec<_>>());
+        let position = shard.truncate(TABLE);
+        shard.truncation_is_durable(TABLE, position, "2").await;
+        position
+    };
+    let second = with_shard(&again, body).expect("it opens");
+    let mut last = setup.boot(3);
+    last.truncations.insert(TABLE, vec![first, second]);
+    assert_eq!(rows_after(&last), Vec::<u32>::new());
+}
+
+#[test]
+fn a_refresh_brings_back_a_snapshot_and_says_what_it_leaves_alone() {
+    let folder = Folder::new("refreshed-upload");
+    snapshot_and_compact(&folder);
+    let mut setup = Setup::new(&folder, 2);
+    setup.truncations.insert(TABLE, vec![storage::ReplayPosition { boot: 1, shard: 0, sequence: u64::MAX }]);
+    let laid = &folder;
+    let body = |_, shard: storage::Shard| async move {
+        assert_eq!(read_all_rows(&shard, TABLE).await, Vec::<u32>::new());
+        let upload = lay_into_upload(laid, "kept");
+        let names = names_in(&upload);
+        let data: Vec<&String> = names.iter().filter(|name| name.ends_with("-Data.db")).collect();
+        let whole = std::fs::read(upload.join(data[0])).expect("it can be read");
+        std::fs::write(upload.join(data[0]), &whole[..whole.len() / 2]).expect("it can be written");
+        let broken = lay_foreign_file_into(laid, 300..310);
+        std::fs::write(component(&broken, "Statistics.db"), b"nonsense").expect("it can be written");
+        let left = refresh(&shard).await;
+        assert_eq!(left.len(), 2, "{left:?}");
+        assert!(left[0].contains(data[0].trim_end_matches("-Data.db")), "{left:?}");
+        assert!(left[0].contains("Data.db is not as Helenus.db says"), "{left:?}");
+        assert!(left[1].contains("which others wrote, is not taken in"), "{left:?}");
+        assert_eq!(read_all_rows(&shard, TABLE).await.len(), 100);
+        // Mended, it comes too.
+        std::fs::write(upload.join(data[0]), whole).expect("it can be written");
+        assert_eq!(refresh(&shard).await.len(), 1);
+        assert_eq!(read_all_rows(&shard, TABLE).await, (0..150).collect::<Vec<_>>());
+    };
+    with_shard(&setup, body).expect("it opens");
+    assert_eq!(rows_after(&setup.boot(3)), (0..150).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_start_goes_on_with_a_refresh_that_was_cut_off() {
+    let folder = Folder::new("refresh-cut-off");
+    let laid = &folder;
+    lay_foreign_file_into(laid, 0..100);
+    let body = |_, shard: storage::Shard| async move {
+        shard.find_files_to_take_in(TABLE).await.expect("the disk works");
+        // What comes behind the list is not its matter.
+        lay_foreign_file_into(laid, 200..210);
+    };
+    with_shard(&Setup::new(&folder, 1), body).expect("it opens");
+    assert!(has_list(&folder));
+    let body = |_, shard: storage::Shard| async move { read_all_rows(&shard, TABLE).await };
+    let mut rows: Vec<u32> = with_shards(&Setup::new(&folder, 2), 3, true, body).into_iter().flatten().collect();
+    rows.sort_unstable();
+    assert_eq!(rows, (0..100).collect::<Vec<_>>());
+    assert!(!has_list(&folder));
+}
+
+#[test]
+fn shards_take_a_file_in_step_by_step() {
+    let folder = Folder::new("refreshed-shared");
+    let meeting = Meeting::of(3);
+    let found = std::sync::Arc::new(std::sync::Mutex::new(None));
+    lay_foreign_file_into(&folder, 0..300);
+    let body = {
+        let (meeting, found) = (meeting.clone(), found.clone());
+        move |runtime: runtime::Runtime, shard: storage::Shard| {
+            let (meeting, found) = (meeting.clone().attend(), found.clone());
+            async move {
+                assert_eq!(read_all_rows(&shard, TABLE).await, Vec::<u32>::new());
+                let leads = runtime.shard().0 == 0;
+                if leads {
+                    let files = shard.find_files_to_take_in(TABLE).await.expect("the disk works");
+                    *found.lock().expect("no shard panics with it") = Some(files);
+                }
+                meeting.wait(1);
+                let files = found.lock().expect("no shard panics with it").clone().expect("shard 0 has put it there");
+                shard.name_files_to_take_in(&files).await.expect("the disk works");
+                assert_eq!(read_all_rows(&shard, TABLE).await, Vec::<u32>::new(), "another shard may not name it yet");
+                meeting.wait(2);
+                shard.open_files_taken_in(&files).await.expect("the disk works");
+                // A shard that is done with it at once takes it from nobody.
+                shard.compact(TABLE).await.expect("the disk works");
+                meeting.wait(3);
+                if leads {
+                    shard.clear_files_taken_in(&files).await.expect("the disk works");
+                }
+                read_all_rows(&shard, TABLE).await
+            }
+        }
+    };
+    let mut rows: Vec<u32> = with_shards(&Setup::new(&folder, 1), 3, true, body).into_iter().flatten().collect();
+    rows.sort_unstable();
+    assert_eq!(rows, (0..300).collect::<Vec<_>>());
+    let body = |_, shard: storage::Shard| async move { read_all_rows(&shard, TABLE).await };
+    let again = with_shards(&Setup::new(&folder, 2), 2, true, body);
+    assert_eq!(again.into_iter().flatten().count(), 300);
+}

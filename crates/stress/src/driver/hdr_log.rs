@@ -33,9 +33,14 @@ pub(crate) struct HdrLog {
 impl HdrLog {
     /// A log whose time begins now.
     pub(crate) fn create(path: &Path) -> Result<HdrLog, StressError> {
+        HdrLog::create_at(path, SystemTime::now())
+    }
+
+    /// The same, and the time of day is `epoch`.
+    pub(super) fn create_at(path: &Path, epoch: SystemTime) -> Result<HdrLog, StressError> {
         let mut file = create(path)?;
         let failed = |source| StressError::Report { path: path.to_owned(), source };
-        let (start, epoch) = (Instant::now(), SystemTime::now());
+        let start = Instant::now();
         file.write_all(&header(epoch).map_err(failed)?).map_err(failed)?;
         Ok(HdrLog { path: path.to_owned(), file, start, failure: None })
     }
@@ -83,10 +88,8 @@ fn lines(measured: &Interval, from: Duration, length: Duration) -> std::io::Resu
         written.map_err(|error| std::io::Error::other(error.to_string()))
     };
     for (kind, measures) in measured.kinds() {
-        write(format!("{}-st", kind.name()), &measures.service)?;
-        if let Some(scheduled) = &measures.scheduled {
-            write(format!("{}-rt", kind.name()), &scheduled.response)?;
-            write(format!("{}-wt", kind.name()), &scheduled.wait)?;
+        for (time, histogram) in measures.times() {
+            write(format!("{}-{}", kind.name(), time.tag()), histogram)?;
         }
     }
     out.drain(..head.len());
@@ -99,6 +102,7 @@ mod tests {
 
     use super::super::recorder::{Recorder, Sample};
     use super::super::settings::Kind;
+    use super::super::target::Done;
     use super::*;
 
     #[test]
@@ -107,7 +111,10 @@ mod tests {
         let due = Instant::now();
         for number in 1..=100 {
             let (began, ended) = (due + Duration::from_millis(number), due + Duration::from_millis(3 * number));
-            recorder.record(0, &Sample { kind: Kind::Write, due: Some(due), began, ended, rows: 1, has_failed: false });
+            recorder.record(
+                0,
+                &Sample { kind: Kind::Write, due: Some(due), began, ended, done: Done::ROW, has_failed: false },
+            );
         }
         let mut text = header(SystemTime::UNIX_EPOCH + Duration::from_secs(5)).unwrap();
         text.extend(lines(&recorder.take(), Duration::from_millis(1500), Duration::from_secs(1)).unwrap());

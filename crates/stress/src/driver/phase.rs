@@ -14,7 +14,7 @@ use super::progress::Progress;
 use super::recorder::{Recorder, Sample};
 use super::schedule::{Backlog, Schedule};
 use super::settings::{ErrorSettings, Kind, Length, Limit, Settings};
-use super::target::{Buffers, Failure, Target};
+use super::target::{Buffers, Done, Failure, Target, Work};
 use crate::distribution::Distribution;
 use crate::random::{fraction, mix, next_random};
 
@@ -81,7 +81,7 @@ struct Phase {
     plan: Plan,
     target: Arc<Target>,
     population: Population,
-    /// Operations that nobody has begun, as far as their number is known.
+    /// Partitions that no operation has taken, as far as their number is known: cassandra-stress counts these, of which most operations take one.
     left: Option<AtomicU64>,
     is_over: AtomicBool,
     schedule: Option<Arc<Schedule>>,
@@ -166,33 +166,40 @@ impl Phase {
         }
     }
 
-    /// Whether there is another operation to do, which is taken then.
-    fn takes(&self) -> bool {
-        let Some(left) = &self.left else { return !self.is_over.load(Ordering::Relaxed) };
-        let one_less = |left: u64| left.checked_sub(1);
-        !self.is_over.load(Ordering::Relaxed)
-            && left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok()
+    /// Takes so many of the partitions that are left to do, or as many as there are; none is the end.
+    fn take(&self, count: u64) -> Option<u64> {
+        if self.is_over.load(Ordering::Relaxed) {
+            return None;
+        }
+        let Some(left) = &self.left else { return Some(count) };
+        let less = |left: u64| (left > 0).then(|| left.saturating_sub(count));
+        let before = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).ok()?;
+        Some(before.min(count))
     }
 
     /// One task: an operation after another until there are none.
     async fn work(self: Arc<Self>, task: usize) {
         let mut buffers = Buffers::default();
         let mut chooser = Chooser::new(&self.plan, task);
-        while self.takes() {
-            let Some(row) = self.population.next() else { return };
+        loop {
+            let kind = chooser.next();
+            let wanted = self.target.partition_count(kind, next_random(&mut chooser.state));
+            let Some(count) = self.take(wanted) else { return };
             let due = match &self.schedule {
                 None => None,
-                Some(schedule) => match schedule.next().await {
+                Some(schedule) => match schedule.next(count).await {
                     None => return,
                     Some(due) => due,
                 },
             };
-            let kind = chooser.next();
+            let drawn = self.target.draw(kind, count, &self.population, &mut chooser.state);
+            let Some(work) = drawn else { return };
             let began = Instant::now();
-            let outcome = self.perform(kind, row, &mut buffers).await;
+            let outcome = self.perform(&work, &mut buffers).await;
             let ended = Instant::now();
-            let (rows, has_failed) = outcome.as_ref().map_or((0, true), |rows| (*rows, false));
-            self.recorder.record(task, &Sample { kind, due, began, ended, rows, has_failed });
+            self.target.settle(work);
+            let done = outcome.as_ref().copied().unwrap_or_default();
+            self.recorder.record(task, &Sample { kind, due, began, ended, done, has_failed: outcome.is_err() });
             if let Err(text) = outcome {
                 self.note(text);
             }
@@ -200,18 +207,18 @@ impl Phase {
     }
 
     /// Does an operation, several times if the server refuses it.
-    async fn perform(&self, kind: Kind, row: u64, buffers: &mut Buffers) -> Result<u64, String> {
+    async fn perform(&self, work: &Work, buffers: &mut Buffers) -> Result<Done, String> {
         let mut tried = 1;
         loop {
-            match self.target.perform(kind, row, buffers).await {
-                Ok(rows) => return Ok(rows),
+            match self.target.perform(work, buffers).await {
+                Ok(done) => return Ok(done),
                 Err(failure @ Failure::Refused(_)) if self.tries_again(tried) => {
                     if self.plan.tells_errors {
                         eprintln!("{failure}");
                     }
                     tried += 1;
                 }
-                Err(failure) => return Err(format!("{} x{tried} on row {row}: {failure}", kind.name())),
+                Err(failure) => return Err(format!("{} x{tried} on {}: {failure}", work.kind.name(), work.subject())),
             }
         }
     }

@@ -17,8 +17,17 @@ pub(crate) struct Population {
 
 #[derive(Debug)]
 enum Order {
-    Sequence { first: u64, count: u64, wraps: bool },
-    Drawn { distribution: Distribution, salt: u64 },
+    Sequence {
+        first: u64,
+        count: u64,
+        wraps: bool,
+    },
+    Drawn {
+        distribution: Distribution,
+        salt: u64,
+    },
+    /// A workload of YCSB chooses its records by itself.
+    Elsewhere,
 }
 
 impl Population {
@@ -33,6 +42,7 @@ impl Population {
                 let salt = if distribution.is_sequence() { 0 } else { mix(seed ^ 0x2545_f491_4f6c_dd1d) };
                 Order::Drawn { distribution: distribution.clone(), salt }
             }
+            PopulationSettings::Requested(_) => Order::Elsewhere,
         };
         Population { order, taken: AtomicU64::new(0) }
     }
@@ -45,6 +55,7 @@ impl Population {
             Order::Sequence { count, wraps: false, .. } if taken >= *count => None,
             Order::Sequence { first, count, .. } => Some(first + taken % count),
             Order::Drawn { distribution, salt } => Some(distribution.draw(taken.wrapping_add(*salt))),
+            Order::Elsewhere => unreachable!("nobody asks for a row"),
         }
     }
 }

@@ -17,7 +17,29 @@ pub(crate) struct Progress<'a> {
     start: Instant,
     last: Instant,
     total: Interval,
+    stretches: Vec<Stretch>,
     certainty: Certainty,
+}
+
+/// What is told when a run is over.
+#[derive(Debug)]
+pub(crate) struct Told {
+    /// All that was measured.
+    pub(crate) measured: Interval,
+    /// How long that took.
+    pub(crate) elapsed: Duration,
+    /// What each interval of it measured.
+    pub(crate) stretches: Vec<Stretch>,
+}
+
+/// What an interval measured.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Stretch {
+    /// Its end, from the start of the run.
+    pub(crate) since: Duration,
+    pub(crate) per_second: f64,
+    /// The 99th percentile of latency, in milliseconds.
+    pub(crate) p99_ms: f64,
 }
 
 impl<'a> Progress<'a> {
@@ -37,6 +59,7 @@ impl<'a> Progress<'a> {
             start: now,
             last: now,
             total: Interval::default(),
+            stretches: Vec::new(),
             certainty: Certainty::default(),
         }
     }
@@ -60,6 +83,11 @@ impl<'a> Progress<'a> {
             return;
         }
         let line = Line { elapsed, since: now - self.start, error: self.certainty.error() };
+        self.stretches.push(Stretch {
+            since: line.since,
+            per_second: sum.count() as f64 / elapsed,
+            p99_ms: quantile_ms(sum.latency(), 0.99),
+        });
         let Some(output) = &mut self.output else { return };
         let totals: Vec<_> = self.total.kinds().map(|(kind, measures)| (kind, measures.count())).collect();
         if totals.len() > 1 {
@@ -82,9 +110,9 @@ impl<'a> Progress<'a> {
         count >= least && (self.certainty.error() < target || count >= most)
     }
 
-    /// All that was measured, and how long that took.
-    pub(crate) fn into_total(self) -> (Interval, Duration) {
-        (self.total, self.last - self.start)
+    /// All that was measured.
+    pub(crate) fn into_total(self) -> Told {
+        Told { measured: self.total, elapsed: self.last - self.start, stretches: self.stretches }
     }
 }
 
@@ -134,11 +162,12 @@ impl Line {
     /// Times are in milliseconds, `time` in seconds.
     fn text(&self, name: &str, total: u64, measures: &Measures) -> String {
         let latency = measures.latency();
+        let partitions = measures.partitions as f64 / self.elapsed;
         let rows = measures.rows as f64 / self.elapsed;
         let quantiles: String =
             [0.5, 0.95, 0.99, 0.999].iter().map(|share| format!(",{:>10.3}", quantile_ms(latency, *share))).collect();
         format!(
-            "{name:<15},{total:>10},{:>10.0},{rows:>10.0},{rows:>10.0},{:>10.3}{quantiles},{:>10.3},{:>10.1},{:>10.5},{:>10}",
+            "{name:<15},{total:>10},{:>10.0},{partitions:>10.0},{rows:>10.0},{:>10.3}{quantiles},{:>10.3},{:>10.1},{:>10.5},{:>10}",
             measures.count() as f64 / self.elapsed,
             latency.mean() / 1e6,
             latency.max() as f64 / 1e6,

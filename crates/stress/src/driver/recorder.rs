@@ -7,9 +7,10 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use hdrhistogram::Histogram;
+use hdrhistogram::{AdditionError, Histogram};
 
 use super::settings::Kind;
+use super::target::Done;
 
 /// The longest time that is told from longer ones: an hour.
 const NANOS_MAX: u64 = 3_600_000_000_000;
@@ -24,8 +25,8 @@ pub(crate) struct Sample {
     pub(crate) due: Option<Instant>,
     pub(crate) began: Instant,
     pub(crate) ended: Instant,
-    /// Rows written or read, each of which is a partition.
-    pub(crate) rows: u64,
+    /// What it has written or read.
+    pub(crate) done: Done,
     pub(crate) has_failed: bool,
 }
 
@@ -36,14 +37,45 @@ pub(crate) struct Measures {
     pub(crate) service: Histogram<u64>,
     /// With a schedule: from when it was due; and from then until it began.
     pub(crate) scheduled: Option<Scheduled>,
+    pub(crate) partitions: u64,
     pub(crate) rows: u64,
     pub(crate) errors: u64,
+}
+
+/// Which of the times of an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Time {
+    Service,
+    Response,
+    Wait,
+}
+
+impl Time {
+    /// As cassandra-stress's logs of histograms call it.
+    pub(crate) fn tag(self) -> &'static str {
+        match self {
+            Time::Service => "st",
+            Time::Response => "rt",
+            Time::Wait => "wt",
+        }
+    }
+
+    /// The one that is called so.
+    pub(crate) fn of_tag(tag: &str) -> Option<Time> {
+        [Time::Service, Time::Response, Time::Wait].into_iter().find(|time| time.tag() == tag)
+    }
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct Scheduled {
     pub(crate) response: Histogram<u64>,
     pub(crate) wait: Histogram<u64>,
+}
+
+impl Scheduled {
+    fn new() -> Scheduled {
+        Scheduled { response: histogram(), wait: histogram() }
+    }
 }
 
 fn histogram() -> Histogram<u64> {
@@ -56,18 +88,18 @@ fn nanos(duration: Duration) -> u64 {
 
 impl Measures {
     pub(crate) fn new() -> Measures {
-        Measures { service: histogram(), scheduled: None, rows: 0, errors: 0 }
+        Measures { service: histogram(), scheduled: None, partitions: 0, rows: 0, errors: 0 }
     }
 
     fn record(&mut self, sample: &Sample) {
         self.service.saturating_record(nanos(sample.ended - sample.began));
         if let Some(due) = sample.due {
-            let scheduled =
-                self.scheduled.get_or_insert_with(|| Scheduled { response: histogram(), wait: histogram() });
+            let scheduled = self.scheduled.get_or_insert_with(Scheduled::new);
             scheduled.response.saturating_record(nanos(sample.ended - due));
             scheduled.wait.saturating_record(nanos(sample.began.saturating_duration_since(due)));
         }
-        self.rows += sample.rows;
+        self.partitions += sample.done.partitions;
+        self.rows += sample.done.rows;
         self.errors += u64::from(sample.has_failed);
     }
 
@@ -76,12 +108,29 @@ impl Measures {
         let add = |mine: &mut Histogram<u64>, theirs| mine.add(theirs).expect("all have the same bounds");
         add(&mut self.service, &other.service);
         if let Some(theirs) = &other.scheduled {
-            let mine = self.scheduled.get_or_insert_with(|| Scheduled { response: histogram(), wait: histogram() });
+            let mine = self.scheduled.get_or_insert_with(Scheduled::new);
             add(&mut mine.response, &theirs.response);
             add(&mut mine.wait, &theirs.wait);
         }
+        self.partitions += other.partitions;
         self.rows += other.rows;
         self.errors += other.errors;
+    }
+
+    /// Adds what a log has of one of the times. Fails if they are beyond what is told apart.
+    pub(crate) fn add_times(&mut self, time: Time, times: &Histogram<u64>) -> Result<(), AdditionError> {
+        match time {
+            Time::Service => self.service.add(times),
+            Time::Response => self.scheduled.get_or_insert_with(Scheduled::new).response.add(times),
+            Time::Wait => self.scheduled.get_or_insert_with(Scheduled::new).wait.add(times),
+        }
+    }
+
+    /// Each of the times that are known.
+    pub(crate) fn times(&self) -> impl Iterator<Item = (Time, &Histogram<u64>)> {
+        let scheduled = self.scheduled.as_ref();
+        let of_schedule = scheduled.map(|both| [(Time::Response, &both.response), (Time::Wait, &both.wait)]);
+        std::iter::once((Time::Service, &self.service)).chain(of_schedule.into_iter().flatten())
     }
 
     /// Operations.
@@ -174,7 +223,7 @@ mod tests {
         let sample = |kind, wait: u64, service: u64| {
             let began = due + Duration::from_millis(wait);
             let ended = began + Duration::from_millis(service);
-            Sample { kind, due: Some(due), began, ended, rows: 1, has_failed: service > 50 }
+            Sample { kind, due: Some(due), began, ended, done: Done::ROW, has_failed: service > 50 }
         };
         for task in 0..10 {
             recorder.record(task, &sample(Kind::Write, 0, 10));
@@ -197,7 +246,8 @@ mod tests {
         let recorder = Recorder::new(1);
         let began = Instant::now();
         let ended = began + Duration::from_millis(7);
-        recorder.record(0, &Sample { kind: Kind::Read, due: None, began, ended, rows: 0, has_failed: false });
+        recorder
+            .record(0, &Sample { kind: Kind::Read, due: None, began, ended, done: Done::default(), has_failed: false });
         let total = recorder.take().total();
         assert!(total.scheduled.is_none());
         assert_eq!(total.latency().max() / 1_000_000, 7);

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use hdrhistogram::Histogram;
 use serde_json::{Value, json};
 
-use super::progress::quantile_ms;
+use super::progress::Stretch;
 use super::recorder::{Interval, Measures};
+use super::statistics::{Lines, times_of};
+use crate::cpu_time::CpuTimes;
 
 /// What a run measured.
 #[derive(Debug)]
@@ -18,8 +19,9 @@ pub(crate) struct Report {
     pub(crate) is_rate_kept: Option<bool>,
     pub(crate) measured: Interval,
     pub(crate) elapsed: Duration,
-    /// CPU time that the generator used meanwhile.
-    pub(crate) cpu: Option<Duration>,
+    /// What each interval measured.
+    pub(crate) stretches: Vec<Stretch>,
+    pub(crate) cpu: CpuTimes,
 }
 
 impl Report {
@@ -28,43 +30,30 @@ impl Report {
         measures.count() as f64 / self.elapsed.as_secs_f64()
     }
 
-    fn micros_per_operation(&self, total: &Measures) -> Option<f64> {
-        let micros = self.cpu?.as_secs_f64() * 1e6;
+    /// CPU time for each operation, in microseconds.
+    fn micros_of(cpu: Option<Duration>, total: &Measures) -> Option<f64> {
+        let micros = cpu?.as_secs_f64() * 1e6;
         (total.count() > 0).then(|| micros / total.count() as f64)
     }
 
     /// The report for people.
     pub(crate) fn text(&self) -> String {
         let total = self.measured.total();
-        let mut out = String::from("\nResults:\n");
-        let mut line = |name: &str, unit: &str, digits: usize, of: &dyn Fn(&Measures) -> f64| {
-            let amount = |measures: &Measures| format!("{}{unit}", grouped(of(measures), digits));
-            let kinds: Vec<String> = self
-                .measured
-                .kinds()
-                .map(|(kind, measures)| format!("{}: {}", kind.name(), amount(measures)))
-                .collect();
-            out.push_str(&format!("{name:<26}: {:>14}  [{}]\n", amount(&total), kinds.join(", ")));
-        };
+        let mut lines = Lines::of(&total, self.measured.kinds().map(|(kind, measures)| (kind.name(), measures)));
         let seconds = self.elapsed.as_secs_f64();
-        line("Op rate", " op/s", 0, &|measures| self.rate_of(measures));
-        line("Partition rate", " pk/s", 0, &|measures| measures.rows as f64 / seconds);
-        line("Row rate", " row/s", 0, &|measures| measures.rows as f64 / seconds);
-        for (name, of) in STATISTICS {
-            line(&format!("Latency {name}"), " ms", 3, &|measures| of(measures.latency()));
-        }
-        if total.scheduled.is_some() {
-            for (name, of) in STATISTICS {
-                line(&format!("Service {name}"), " ms", 3, &|measures| of(&measures.service));
+        lines.figure("Op rate", " op/s", 0, |measures| self.rate_of(measures));
+        lines.figure("Partition rate", " pk/s", 0, |measures| measures.partitions as f64 / seconds);
+        lines.figure("Row rate", " row/s", 0, |measures| measures.rows as f64 / seconds);
+        lines.times();
+        lines.figure("Total partitions", "", 0, |measures| measures.partitions as f64);
+        lines.figure("Total errors", "", 0, |measures| measures.errors as f64);
+        lines.operation_time(self.elapsed);
+        for (whose, cpu) in [("generator", Some(self.cpu.generator)), ("server", self.cpu.server)] {
+            if let Some(micros) = Report::micros_of(cpu, &total) {
+                lines.line("CPU per operation", &format!("{micros:>11.3} µs of the {whose}"));
             }
         }
-        line("Total partitions", "", 0, &|measures| measures.rows as f64);
-        line("Total errors", "", 0, &|measures| measures.errors as f64);
-        out.push_str(&format!("{:<26}: {}\n", "Total operation time", clock(self.elapsed)));
-        if let Some(micros) = self.micros_per_operation(&total) {
-            out.push_str(&format!("{:<26}: {micros:>11.3} µs of the generator\n", "CPU per operation"));
-        }
-        out
+        lines.into_text()
     }
 
     /// The report for programs. Times are in milliseconds where they do not say otherwise.
@@ -78,64 +67,35 @@ impl Report {
             "rate": self.rate,
             "rate_kept": self.is_rate_kept,
             "seconds": self.elapsed.as_secs_f64(),
-            "generator_cpu_micros_per_operation": self.micros_per_operation(&total),
+            "generator_cpu_micros_per_operation": Report::micros_of(Some(self.cpu.generator), &total),
+            "server_cpu_micros_per_operation": Report::micros_of(self.cpu.server, &total),
             "total": self.json_of(&total),
             "kinds": kinds,
+            "intervals": self.stretches.iter().map(stretch).collect::<Vec<_>>(),
         })
     }
 
     fn json_of(&self, measures: &Measures) -> Value {
-        json!({
+        let mut object = times_of(measures);
+        let figures = json!({
             "operations": measures.count(),
             "operations_per_second": self.rate_of(measures),
+            "partitions": measures.partitions,
             "rows": measures.rows,
             "errors": measures.errors,
-            "service_time_ms": times(&measures.service),
-            "response_time_ms": measures.scheduled.as_ref().map(|scheduled| times(&scheduled.response)),
-            "wait_time_ms": measures.scheduled.as_ref().map(|scheduled| times(&scheduled.wait)),
-        })
+        });
+        object.extend(figures.as_object().cloned().unwrap_or_default());
+        Value::Object(object)
     }
 }
 
-/// A figure of a histogram, in milliseconds.
-type Statistic = fn(&Histogram<u64>) -> f64;
-
-/// What is told of times, as cassandra-stress calls it.
-const STATISTICS: [(&str, Statistic); 6] = [
-    ("mean", |times| times.mean() / 1e6),
-    ("median", |times| quantile_ms(times, 0.5)),
-    ("95th percentile", |times| quantile_ms(times, 0.95)),
-    ("99th percentile", |times| quantile_ms(times, 0.99)),
-    ("99.9th percentile", |times| quantile_ms(times, 0.999)),
-    ("max", |times| times.max() as f64 / 1e6),
-];
-
-/// The names that programs know them by.
-const NAMES: [&str; 6] = ["mean", "p50", "p95", "p99", "p99.9", "max"];
-
-fn times(histogram: &Histogram<u64>) -> Value {
-    let times = std::iter::zip(NAMES, STATISTICS).map(|(name, (_, of))| (name.to_owned(), json!(of(histogram))));
-    Value::Object(times.collect())
-}
-
-/// A number with commas between thousands.
-fn grouped(number: f64, digits: usize) -> String {
-    let text = format!("{number:.digits$}");
-    let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));
-    let mut out = String::new();
-    for (index, digit) in whole.chars().enumerate() {
-        if index > 0 && (whole.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out + rest
-}
-
-/// `HH:mm:ss`.
-fn clock(elapsed: Duration) -> String {
-    let seconds = elapsed.as_secs();
-    format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
+/// An interval, for programs.
+pub(crate) fn stretch(stretch: &Stretch) -> Value {
+    json!({
+        "seconds": stretch.since.as_secs_f64(),
+        "operations_per_second": stretch.per_second,
+        "p99_ms": stretch.p99_ms,
+    })
 }
 
 #[cfg(test)]
@@ -144,6 +104,7 @@ mod tests {
 
     use super::super::recorder::{Recorder, Sample};
     use super::super::settings::Kind;
+    use super::super::target::Done;
     use super::*;
 
     fn report(due: bool) -> Report {
@@ -157,7 +118,7 @@ mod tests {
                 due: due.then_some(start),
                 began,
                 ended: began + Duration::from_millis(2),
-                rows: 1,
+                done: Done::ROW,
                 has_failed: number == 7,
             };
             recorder.record(0, &sample);
@@ -169,7 +130,8 @@ mod tests {
             is_rate_kept: None,
             measured: recorder.take(),
             elapsed,
-            cpu: Some(Duration::from_millis(40)),
+            stretches: vec![Stretch { since: elapsed, per_second: 32.0, p99_ms: 2.0 }],
+            cpu: CpuTimes { generator: Duration::from_millis(40), server: Some(Duration::from_millis(80)) },
         }
     }
 
@@ -183,6 +145,7 @@ mod tests {
             "Total errors              :              1  [READ: 1, WRITE: 0]",
             "Total operation time      : 00:01:02",
             "CPU per operation         :      20.000 µs of the generator",
+            "CPU per operation         :      40.000 µs of the server",
         ] {
             assert!(text.contains(line), "{line}\n{text}");
         }
@@ -203,14 +166,9 @@ mod tests {
         );
         let json = report.json("read");
         assert_eq!(json["total"]["operations"], 2_000);
+        assert_eq!(json["server_cpu_micros_per_operation"], 40.0);
+        assert_eq!(json["intervals"][0]["seconds"], 62.5);
         let times = |name: &str| json["kinds"]["WRITE"][name]["p50"].as_f64().unwrap();
         assert!((times("response_time_ms") - 7.0).abs() < 0.01 && (times("wait_time_ms") - 5.0).abs() < 0.01, "{json}");
-    }
-
-    #[test]
-    fn numbers_have_commas() {
-        assert_eq!(grouped(1_234_567.0, 0), "1,234,567");
-        assert_eq!(grouped(123.0, 0), "123");
-        assert_eq!(grouped(1_000.5, 3), "1,000.500");
     }
 }

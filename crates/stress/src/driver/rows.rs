@@ -1,21 +1,19 @@
 //! What a row consists of: its key and its values follow from its number, so that who reads it knows what it must be.
 //!
 //! The shape is cassandra-stress's (a key of ten bytes, so many blobs of sizes from a distribution), the bytes are our own: a row that
-//! cassandra-stress wrote is not found, or found to be wrong. A value begins with eight bytes that are its own, and goes on with a slice of
-//! a pool of random bytes, which is cheap and does not compress.
+//! cassandra-stress wrote is not found, or found to be wrong.
 
+use super::filler::Filler;
 use crate::distribution::Distribution;
-use crate::random::{below, mix, next_random};
+use crate::random::mix;
 
 /// Digits of a key at least.
 const KEY_DIGITS: usize = 10;
-/// Bytes of the pool.
-const POOL_BYTES: usize = 64 << 10;
 
 /// All rows.
 #[derive(Debug)]
 pub(crate) struct Rows {
-    pool: Vec<u8>,
+    filler: Filler,
     size: Distribution,
     column_count: usize,
 }
@@ -23,12 +21,12 @@ pub(crate) struct Rows {
 impl Rows {
     /// Rows of so many values, each of as many bytes as `size` draws for it.
     pub(crate) fn new(column_count: usize, size: Distribution) -> Rows {
-        let mut state = 0x6865_6c65_6e75_7300;
-        let mut pool = Vec::with_capacity(POOL_BYTES);
-        while pool.len() < POOL_BYTES {
-            pool.extend_from_slice(&next_random(&mut state).to_le_bytes());
-        }
-        Rows { pool, size, column_count }
+        Rows { filler: Filler::bytes(), size, column_count }
+    }
+
+    /// The same, of letters.
+    pub(crate) fn of_text(column_count: usize, size: Distribution) -> Rows {
+        Rows { filler: Filler::text(), size, column_count }
     }
 
     /// A row's key: its number in decimal digits, ten or as many as it needs.
@@ -45,15 +43,7 @@ impl Rows {
         values.resize_with(self.column_count, Vec::new);
         for (column, value) in values.iter_mut().enumerate() {
             let own = mix(mix(row) ^ column as u64);
-            let size = self.size.draw(own) as usize;
-            value.clear();
-            value.extend_from_slice(&own.to_le_bytes()[..size.min(8)]);
-            let mut start = below(mix(own), POOL_BYTES as u64) as usize;
-            while value.len() < size {
-                let end = self.pool.len().min(start + size - value.len());
-                value.extend_from_slice(&self.pool[start..end]);
-                start = 0;
-            }
+            self.filler.fill(own, self.size.draw(own) as usize, value);
         }
     }
 }
@@ -93,7 +83,7 @@ mod tests {
     fn sizes_are_drawn_and_may_be_none_or_large() {
         let rows = Rows::new(3, "UNIFORM(0..200000)".parse().unwrap());
         let sizes: Vec<usize> = (0..50).flat_map(|row| values(&rows, row)).map(|value| value.len()).collect();
-        assert!(sizes.iter().any(|size| *size > POOL_BYTES) && sizes.iter().any(|size| *size < 50_000));
+        assert!(sizes.iter().any(|size| *size > 64 << 10) && sizes.iter().any(|size| *size < 50_000));
         let empty = Rows::new(1, "FIXED(0)".parse().unwrap());
         assert_eq!(values(&empty, 1), [Vec::<u8>::new()]);
     }

@@ -28,6 +28,8 @@ pub(crate) struct Schedule {
     /// How many there will be, as far as it is known. A limit does not know: it loses what is not used.
     expected: Option<u64>,
     permits: Semaphore,
+    /// Held by an operation that stands for several while it waits for their times.
+    gathering: tokio::sync::Mutex<()>,
     begun: AtomicU64,
     is_over: AtomicBool,
     backlog: Mutex<Backlog>,
@@ -53,16 +55,23 @@ impl Schedule {
             start: Instant::now(),
             expected: expected.filter(|_| is_fixed),
             permits: Semaphore::new(0),
+            gathering: tokio::sync::Mutex::default(),
             begun: AtomicU64::new(0),
             is_over: AtomicBool::new(false),
             backlog: Mutex::default(),
         }
     }
 
-    /// Waits for the next operation's time. Gives when it was due, if times are fixed; none is the end.
-    pub(crate) async fn next(&self) -> Option<Option<Instant>> {
-        self.permits.acquire().await.ok()?.forget();
-        let number = self.begun.fetch_add(1, Ordering::Relaxed);
+    /// Waits for the time of the next operation, which stands for `count` of them. Gives when the last of these was due, if times are
+    /// fixed; none is the end.
+    pub(crate) async fn next(&self, count: u64) -> Option<Option<Instant>> {
+        // One at a time gathers what it needs: many that gather at once would all go late, and together.
+        let _turn = if count > 1 { Some(self.gathering.lock().await) } else { None };
+        let mut number = 0;
+        for _ in 0..count {
+            self.permits.acquire().await.ok()?.forget();
+            number = self.begun.fetch_add(1, Ordering::Relaxed);
+        }
         Some(self.is_fixed.then(|| self.start + self.after(number)))
     }
 
@@ -168,14 +177,27 @@ mod tests {
             move || schedule.run()
         });
         for number in 0..20 {
-            let due = schedule.next().await.expect("there are twenty").expect("times are fixed");
+            let due = schedule.next(1).await.expect("there are twenty").expect("times are fixed");
             assert_eq!(due - schedule.start, Duration::from_millis(5 * number));
             assert!(due <= Instant::now());
         }
         clock.await.unwrap();
         assert_eq!(schedule.backlog().due, 20);
         schedule.end();
-        assert!(schedule.next().await.is_none());
+        assert!(schedule.next(1).await.is_none());
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn an_operation_that_stands_for_several_is_due_with_the_last_of_them() {
+        let schedule = Schedule::begin(1_000, true, Some(10));
+        schedule.release(0, Duration::from_secs(1));
+        let mut after = Vec::new();
+        for count in [4, 1, 5] {
+            let due = schedule.next(count).await.expect("there are ten").expect("times are fixed");
+            after.push((due - schedule.start).as_millis());
+        }
+        assert_eq!(after, [3, 4, 9]);
+        assert_eq!(schedule.begun.load(Ordering::Relaxed), 10);
     }
 
     #[test]

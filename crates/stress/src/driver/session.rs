@@ -1,21 +1,23 @@
 //! A command line from its words to its verdict.
 
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use super::hdr_log::HdrLog;
 use super::output::{Output, create};
 use super::phase::{self, Plan};
 use super::population::Population;
-use super::progress::Progress;
+use super::progress::{Progress, Told};
 use super::report::Report;
+use super::search;
 use super::settings::{Kind, Length, Limit, RateSettings, Settings, Truncate};
+use super::sweep::{Bound, Sweep};
 use super::target::{self, Target};
-use super::{cpu_time, search};
 use crate::StressError;
+use crate::cpu_time::CpuTimes;
 
 /// How long there is rest between two runs that write, while a number of tasks is searched for.
-const REST: std::time::Duration = std::time::Duration::from_secs(15);
+const REST: Duration = Duration::from_secs(15);
 
 /// Runs a command line, of which the first word is a command. Fails also if an operation failed or a rate was not kept: the report
 /// is printed then too.
@@ -37,6 +39,7 @@ struct Drive<'a> {
     output: Output,
     hdr_log: Option<HdrLog>,
     reports: Vec<Report>,
+    sweep: Option<Sweep>,
 }
 
 /// Sets up, warms up, measures, reports and judges.
@@ -44,12 +47,12 @@ pub(crate) async fn drive(settings: &Settings, command: &str) -> Result<(), Stre
     let output = Output::new(settings.log.file.as_deref())?;
     let hdr_log = settings.log.hdr_file.as_deref().map(HdrLog::create).transpose()?;
     let session = target::connect(settings).await?;
-    if settings.command.is_write() {
+    if settings.command.makes_schema() {
         target::create_schema(&session, settings).await?;
     }
     let target = Arc::new(Target::prepare(session, settings).await?);
     let seed = settings.own.seed.unwrap_or_else(seed_of_time);
-    let mut drive = Drive { settings, target, seed, output, hdr_log, reports: Vec::new() };
+    let mut drive = Drive { settings, target, seed, output, hdr_log, reports: Vec::new(), sweep: None };
     let outcome = drive.runs().await;
     // What was measured is told, however it ended.
     if let Some(path) = &settings.own.json {
@@ -86,9 +89,13 @@ impl Drive<'_> {
         if settings.command.truncate == Truncate::Once {
             target::truncate(self.target.session(), settings).await?;
         }
-        match settings.rate {
-            RateSettings::Threads { threads, limit } => self.measure(threads, limit).await,
-            RateSettings::Search { auto, .. } => self.search(least, most, auto).await,
+        if let Some(start) = settings.own.start_at {
+            wait_for(start).await?;
+        }
+        match (settings.rate, settings.own.sweep) {
+            (RateSettings::Threads { threads, .. }, Some(bound)) => self.sweep(threads, bound).await,
+            (RateSettings::Threads { threads, limit }, None) => self.measure(threads, limit).await,
+            (RateSettings::Search { auto, .. }, _) => self.search(least, most, auto).await,
         }
     }
 
@@ -133,6 +140,28 @@ impl Drive<'_> {
         }
     }
 
+    /// Runs the load as fast as it goes, then at fixed rates.
+    async fn sweep(&mut self, threads: usize, bound: Bound) -> Result<(), StressError> {
+        self.measure(threads, Limit::None).await?;
+        let saturation = self.reports.last().map_or(0.0, |report| report.rate_of(&report.measured.total()));
+        let mut sweep = Sweep::below(saturation, bound);
+        while let Some(rate) = sweep.next() {
+            self.output.line(&format!("\nRunning at {rate} op/s"));
+            match self.measure(threads, Limit::Fixed(rate)).await {
+                // That is among what is asked.
+                Ok(()) | Err(StressError::Late { .. }) => {}
+                Err(error) => return Err(error),
+            }
+            if let Some(report) = self.reports.last() {
+                sweep.note(report);
+            }
+        }
+        self.output.line(&sweep.text(&self.reports));
+        let best = sweep.best();
+        self.sweep = Some(sweep);
+        best.map(drop).ok_or(StressError::NoRate { bound: bound.to_string() })
+    }
+
     /// A measured run, its report and what is to be said against it.
     async fn measure(&mut self, threads: usize, limit: Limit) -> Result<(), StressError> {
         let settings = self.settings;
@@ -147,17 +176,18 @@ impl Drive<'_> {
         ));
         let plan = Plan::measured(settings, threads, limit, self.seed);
         let population = Population::new(&settings.population, self.seed);
-        let before = cpu_time::so_far();
+        let before = CpuTimes::so_far(settings.own.pid)?;
         let mut progress = Progress::begin(settings.log.interval, &mut self.output, self.hdr_log.as_mut());
         let ending = phase::run(plan, self.target.clone(), population, &mut progress).await;
-        let (measured, elapsed) = progress.into_total();
-        let cpu = before.and_then(|before| Some(cpu_time::so_far()? - before));
+        let cpu = CpuTimes::so_far(settings.own.pid)?.since(before);
+        let Told { measured, elapsed, stretches } = progress.into_total();
         let late = match (limit, ending.backlog) {
             (Limit::Fixed(rate), Some(backlog)) => backlog.failure(rate),
             _ => None,
         };
         let is_rate_kept = matches!(limit, Limit::Fixed(_)).then_some(late.is_none());
-        let report = Report { threads, rate: limit.per_second(), is_rate_kept, measured, elapsed, cpu };
+        let rate = limit.per_second();
+        let report = Report { threads, rate, is_rate_kept, measured, elapsed, stretches, cpu };
         if settings.log.summary {
             self.output.line(&report.text());
         }
@@ -175,8 +205,9 @@ impl Drive<'_> {
     fn write_json(&self, path: &std::path::Path, command: &str) -> Result<(), StressError> {
         let failed = |source| StressError::Report { path: path.to_owned(), source };
         let reports: Vec<_> = self.reports.iter().map(|report| report.json(command)).collect();
-        let value = match (&self.settings.rate, reports.first()) {
-            (RateSettings::Threads { .. }, Some(report)) => report.clone(),
+        let value = match (&self.sweep, &self.settings.rate, reports.first()) {
+            (Some(sweep), ..) => serde_json::json!({ "sweep": sweep.json(), "runs": reports }),
+            (None, RateSettings::Threads { .. }, Some(report)) if reports.len() == 1 => report.clone(),
             _ => serde_json::Value::Array(reports),
         };
         let mut file = create(path)?;
@@ -185,11 +216,21 @@ impl Drive<'_> {
     }
 }
 
+/// Waits for the instant at which all processes begin.
+async fn wait_for(start: SystemTime) -> Result<(), StressError> {
+    let now = SystemTime::now();
+    match start.duration_since(now) {
+        Ok(left) => tokio::time::sleep(left).await,
+        Err(late) => return Err(StressError::TooLate { late: late.duration() }),
+    }
+    Ok(())
+}
+
 /// How long a run goes on, in words.
 fn length(length: Length) -> String {
     match length {
         Length::Operations(count) => format!("for {count} iteration"),
-        Length::Time(time) => format!("{} seconds", time.as_secs()),
+        Length::Time(time) => format!("{} seconds", time.as_secs_f64()),
         Length::Error { target, .. } => format!("until stderr of mean < {target}"),
     }
 }

@@ -5,28 +5,33 @@
 
 mod command;
 mod connection;
+mod insert;
 mod output;
+mod profile;
 mod rate;
 mod rows;
 mod schema;
 mod words;
+mod ycsb;
 
-pub(crate) use command::{CommandSettings, Kind, Length, Truncate, is_command};
+pub(crate) use command::{CommandSettings, Kind, Length, LoadSettings, Truncate, is_command};
 pub(crate) use connection::{ConnectionSettings, with_port};
+pub(crate) use insert::InsertSettings;
 pub(crate) use output::{ErrorSettings, LogSettings, OwnSettings};
+pub(crate) use profile::{ArgumentRows, ColumnSpec, ProfileSettings};
 pub(crate) use rate::{Limit, RateSettings};
 pub(crate) use rows::{ColumnSettings, PopulationSettings};
 pub(crate) use schema::{SchemaSettings, quoted};
+pub(crate) use ycsb::{Requests, ScanLength, Transaction, YcsbSettings};
 
 use crate::StressError;
 use words::{Groups, refusal};
 
 /// Options of cassandra-stress that nothing here stands for, and why.
-const UNSUPPORTED: [(&str, &str); 9] = [
+const UNSUPPORTED: [(&str, &str); 8] = [
     ("-graph", "--json and -log hdrfile= have what graphs are made of"),
-    ("-tokenrange", "it is for user profiles"),
+    ("-tokenrange", "queries of ranges of tokens are not supported"),
     ("-transport", "connections are not encrypted"),
-    ("-insert", "it is for user profiles"),
     ("-sample", "all latencies are recorded"),
     ("-sendto", "there is no daemon to send to"),
     ("-jmx", "the server's JMX is not asked"),
@@ -58,13 +63,14 @@ impl Settings {
                 return Err(refusal(format!("{name} is not supported: {reason}")));
             }
         }
-        let command = CommandSettings::of(groups.command()?)?;
+        let mut command = CommandSettings::of(groups.command()?)?;
+        command.load.take_options(&mut groups)?;
         let is_rate_said = groups.has("-rate");
         let settings = Settings {
             rate: RateSettings::of(groups.take("-rate"), is_rate_said, &command)?,
             population: PopulationSettings::of(groups.take("-pop"), &command)?,
             columns: ColumnSettings::of(groups.take("-col"))?,
-            schema: SchemaSettings::of(groups.take("-schema"))?,
+            schema: SchemaSettings::of(groups.take("-schema"), &command)?,
             connection: ConnectionSettings::of(&mut groups)?,
             log: LogSettings::of(groups.take("-log"))?,
             errors: ErrorSettings::of(groups.take("-errors"))?,
@@ -75,7 +81,27 @@ impl Settings {
         settings.check()
     }
 
+    /// The keyspace that the operations are about.
+    pub(crate) fn keyspace(&self) -> &str {
+        match &self.command.load {
+            LoadSettings::Standard | LoadSettings::Ycsb(_) => &self.schema.keyspace,
+            LoadSettings::Profile(profile) => &profile.keyspace,
+        }
+    }
+
     fn check(self) -> Result<Settings, StressError> {
+        if self.own.sweep.is_some() && !matches!(self.rate, RateSettings::Threads { limit: Limit::None, .. }) {
+            return Err(refusal(
+                "--sweep: say -rate threads=, the most operations at a time; the rates are what is tried",
+            ));
+        }
+        if self.own.sweep.is_some() && !matches!(self.command.length, Length::Time(_)) {
+            return Err(refusal("--sweep: say duration=, how long each rate is tried"));
+        }
+        if self.own.start_at.is_some() && (self.own.sweep.is_some() || matches!(self.rate, RateSettings::Search { .. }))
+        {
+            return Err(refusal("--start-at: one run begins then; say -rate threads=, and no --sweep"));
+        }
         let most = match self.rate {
             RateSettings::Threads { threads, .. } => threads,
             RateSettings::Search { most, .. } => most,

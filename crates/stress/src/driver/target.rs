@@ -1,37 +1,86 @@
-//! The servers as the driver sees them: a session, the tables, and one prepared statement for each kind of operation.
+//! What operations are done on: the servers, and a load of one of the kinds that there are.
+//!
+//! A task asks the target how many partitions its next operation takes, draws them, and has the operation done, again and again if the server
+//! refuses it: what was drawn stays. Each kind of load has a module of its own; here is only what they share.
 
-use std::time::Duration;
-
-use scylla::client::PoolSize;
-use scylla::client::execution_profile::ExecutionProfile;
 use scylla::client::session::Session;
-use scylla::client::session_builder::SessionBuilder;
-use scylla::deserialize::row::ColumnIterator;
-use scylla::errors::ExecutionError;
-use scylla::policies::host_filter::AllowListHostFilter;
-use scylla::policies::retry::FallthroughRetryPolicy;
+use scylla::errors::{DbError, ExecutionError, RequestAttemptError};
 use scylla::response::query_result::QueryResult;
+use scylla::serialize::row::SerializeRow;
 use scylla::statement::prepared::PreparedStatement;
-use scylla::value::{Counter, CqlValue};
 
-use super::rows::Rows;
-use super::settings::{ColumnSettings, ConnectionSettings, Kind, Settings, quoted, with_port};
+use super::population::Population;
+use super::profile::Profile;
+use super::settings::{Kind, LoadSettings, Settings};
+use super::standard::{self, Standard};
+use super::ycsb::{self, Ycsb};
 use crate::StressError;
-use crate::distribution::Distribution;
+use crate::random::next_random;
 
-/// How long a reply may take: as long as cassandra-stress' driver waits.
-const REPLY_TIME_MAX: Duration = Duration::from_secs(12);
+pub(crate) use super::connect::connect;
 
 /// Servers that operations can be done on.
 #[derive(Debug)]
 pub(crate) struct Target {
     session: Session,
-    statements: Vec<(Kind, PreparedStatement)>,
-    rows: Rows,
-    /// What is added to counters.
-    add: Distribution,
-    /// Whether rows that are read are compared.
-    validated: bool,
+    load: Load,
+}
+
+/// What the operations are.
+#[derive(Debug)]
+enum Load {
+    Standard(Standard),
+    Profile(Box<Profile>),
+    Ycsb(Box<Ycsb>),
+}
+
+/// One operation. It stays the same however often it is tried.
+#[derive(Debug)]
+pub(crate) struct Work {
+    pub(crate) kind: Kind,
+    /// The partitions that it is about.
+    pub(crate) visits: Vec<Visit>,
+    /// What all else follows from that is drawn for it.
+    pub(crate) random: u64,
+}
+
+impl Work {
+    /// What it is about, for a message.
+    pub(crate) fn subject(&self) -> String {
+        let what = if matches!(self.kind, Kind::Insert | Kind::Query(_)) { "partition" } else { "row" };
+        let more = if self.visits.len() > 1 { format!(" and {} more", self.visits.len() - 1) } else { String::new() };
+        format!("{what} {}{more}", self.visits[0].seed)
+    }
+}
+
+/// A partition, or one of several parts of its rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Visit {
+    /// What the partition follows from.
+    pub(crate) seed: u64,
+    /// Which part, from 0.
+    pub(crate) part: u64,
+    /// How many parts there are.
+    pub(crate) parts: u64,
+}
+
+impl Visit {
+    /// A visit to all of a partition.
+    pub(crate) fn whole(seed: u64) -> Visit {
+        Visit { seed, part: 0, parts: 1 }
+    }
+}
+
+/// What an operation has written or found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Done {
+    pub(crate) partitions: u64,
+    pub(crate) rows: u64,
+}
+
+impl Done {
+    /// One row.
+    pub(crate) const ROW: Done = Done { partitions: 1, rows: 1 };
 }
 
 /// Why an operation failed.
@@ -57,118 +106,79 @@ pub(crate) struct Buffers {
     values: Vec<Vec<u8>>,
 }
 
-/// Opens a session.
-pub(crate) async fn connect(settings: &Settings) -> Result<Session, StressError> {
-    let connection = &settings.connection;
-    let nodes = nodes(connection)?;
-    let profile = ExecutionProfile::builder()
-        .consistency(settings.command.consistency)
-        .request_timeout(Some(REPLY_TIME_MAX))
-        // Operations are tried again by us, who count that.
-        .retry_policy(std::sync::Arc::new(FallthroughRetryPolicy::new()))
-        .build();
-    let mut builder = SessionBuilder::new()
-        .known_nodes(&nodes)
-        .default_execution_profile_handle(profile.into_handle())
-        .keyspaces_to_fetch([&settings.schema.keyspace])
-        // Where rows lie, and no more.
-        .fetch_full_schema_metadata(false)
-        .compression(connection.compression);
-    if let Some((user, password)) = &connection.credentials {
-        builder = builder.user(user, password);
-    }
-    if let Some(count) = connection.per_host.and_then(std::num::NonZeroUsize::new) {
-        builder = builder.pool_size(PoolSize::PerHost(count));
-    }
-    if let Some(datacenter) = &connection.datacenter {
-        builder = builder.prefer_datacenter(datacenter.clone());
-    }
-    let failed = |reason: String| StressError::Driver { action: format!("connect to {}", nodes.join(", ")), reason };
-    if connection.whitelist {
-        let filter = AllowListHostFilter::new(&nodes).map_err(|error| failed(error.to_string()))?;
-        builder = builder.host_filter(std::sync::Arc::new(filter));
-    }
-    builder.build().await.map_err(|error| failed(error.to_string()))
-}
-
-fn nodes(connection: &ConnectionSettings) -> Result<Vec<String>, StressError> {
-    let Some((path, port)) = &connection.file else { return Ok(connection.nodes.clone()) };
-    let text = std::fs::read_to_string(path);
-    let text = text.map_err(|source| StressError::Nodes { path: path.clone(), source })?;
-    match with_port(text.lines(), *port) {
-        nodes if nodes.is_empty() => {
-            Err(StressError::Arguments { reason: format!("-node file={}: it names no node", path.display()) })
-        }
-        nodes => Ok(nodes),
-    }
-}
-
-/// Makes the keyspace and the tables that the kinds are about, if they are not there.
+/// Makes the keyspace and the tables, if they are not there.
 pub(crate) async fn create_schema(session: &Session, settings: &Settings) -> Result<(), StressError> {
-    let schema = &settings.schema;
-    run(session, "make the keyspace", &schema.create_keyspace()).await?;
-    for (kind, _) in &settings.command.kinds {
-        let of_type = if *kind == Kind::Write { "blob" } else { "counter" };
-        run(session, "make the table", &schema.create_table(kind.table(), &settings.columns, of_type)).await?;
+    match &settings.command.load {
+        LoadSettings::Standard => standard::create_schema(session, settings).await,
+        LoadSettings::Profile(profile) => super::profile::create_schema(session, profile).await,
+        LoadSettings::Ycsb(ycsb) => ycsb::create_schema(session, settings, ycsb).await,
     }
-    Ok(())
 }
 
-/// Empties the tables that the kinds are about.
+/// Empties the tables.
 pub(crate) async fn truncate(session: &Session, settings: &Settings) -> Result<(), StressError> {
-    let mut tables: Vec<&str> = settings.command.kinds.iter().map(|(kind, _)| kind.table()).collect();
-    tables.sort_unstable();
-    tables.dedup();
+    let tables = match &settings.command.load {
+        LoadSettings::Standard => standard::tables(settings),
+        LoadSettings::Profile(profile) => vec![profile.full_table()],
+        LoadSettings::Ycsb(ycsb) => vec![settings.schema.table(&ycsb.table)],
+    };
     for table in tables {
-        run(session, "empty the table", &format!("TRUNCATE {}", settings.schema.table(table))).await?;
+        run(session, "empty the table", &format!("TRUNCATE {table}")).await?;
     }
     Ok(())
 }
 
-async fn run(session: &Session, action: &str, text: &str) -> Result<(), StressError> {
+/// Runs a statement that is not measured.
+pub(crate) async fn run(session: &Session, action: &str, text: &str) -> Result<(), StressError> {
     let done = session.query_unpaged(text, ()).await;
     done.map(drop).map_err(|error| StressError::Driver { action: action.to_owned(), reason: error.to_string() })
 }
 
-/// The statement of a kind, as cassandra-stress has it.
-fn statement(kind: Kind, table: &str, columns: &ColumnSettings) -> String {
-    let each = |form: &dyn Fn(&str) -> String| {
-        columns.names.iter().map(|name| form(&quoted(name))).collect::<Vec<_>>().join(", ")
-    };
-    match kind {
-        Kind::Write => format!("UPDATE {table} SET {} WHERE key = ?", each(&|name| format!("{name} = ?"))),
-        Kind::CounterWrite => {
-            format!("UPDATE {table} SET {} WHERE key = ?", each(&|name| format!("{name} = {name} + ?")))
-        }
-        Kind::Read | Kind::CounterRead if columns.slice => format!("SELECT * FROM {table} WHERE key = ?"),
-        Kind::Read | Kind::CounterRead => format!("SELECT {} FROM {table} WHERE key = ?", each(&str::to_owned)),
+/// The same, of a statement that makes what may be there already.
+pub(crate) async fn run_definition(session: &Session, action: &str, text: &str) -> Result<(), StressError> {
+    match session.query_unpaged(text, ()).await {
+        Ok(_) => Ok(()),
+        Err(ExecutionError::LastAttemptError(RequestAttemptError::DbError(DbError::AlreadyExists { .. }, _))) => Ok(()),
+        Err(error) => Err(StressError::Driver { action: action.to_owned(), reason: error.to_string() }),
     }
+}
+
+/// Prepares a statement; `of` says which in an error.
+pub(crate) async fn prepare(session: &Session, of: &str, text: String) -> Result<PreparedStatement, StressError> {
+    let prepared = session.prepare(text).await;
+    let mut prepared =
+        prepared.map_err(|error| StressError::Driver { action: format!("prepare {of}"), reason: error.to_string() })?;
+    // Replies need not say each time what the columns are.
+    prepared.set_use_cached_result_metadata(true);
+    Ok(prepared)
+}
+
+/// Executes a prepared statement.
+pub(crate) async fn execute(
+    session: &Session,
+    statement: &PreparedStatement,
+    values: impl SerializeRow,
+) -> Result<QueryResult, Failure> {
+    session.execute_unpaged(statement, values).await.map_err(refused)
+}
+
+/// What the driver said, as a failure.
+pub(crate) fn refused(error: ExecutionError) -> Failure {
+    Failure::Refused(Box::new(error))
 }
 
 impl Target {
     /// Prepares the statements. Fails if the tables are not there.
     pub(crate) async fn prepare(session: Session, settings: &Settings) -> Result<Target, StressError> {
-        let mut statements = Vec::new();
-        for (kind, _) in &settings.command.kinds {
-            let text = statement(*kind, &settings.schema.table(kind.table()), &settings.columns);
-            let mut prepared = session.prepare(text).await.map_err(|error| StressError::Driver {
-                action: format!("prepare the statement of {} (write makes the table)", kind.name()),
-                reason: error.to_string(),
-            })?;
-            // Replies need not say each time what the columns are.
-            prepared.set_use_cached_result_metadata(true);
-            if *kind == Kind::Write {
-                prepared.set_timestamp(settings.columns.timestamp);
+        let load = match &settings.command.load {
+            LoadSettings::Standard => Load::Standard(Standard::prepare(&session, settings).await?),
+            LoadSettings::Profile(profile) => {
+                let kinds: Vec<Kind> = settings.command.kinds.iter().map(|(kind, _)| *kind).collect();
+                Load::Profile(Box::new(Profile::prepare(&session, profile, &kinds).await?))
             }
-            statements.push((*kind, prepared));
-        }
-        Ok(Target {
-            session,
-            statements,
-            rows: Rows::new(settings.columns.names.len(), settings.columns.size.clone()),
-            add: settings.command.add.clone(),
-            validated: settings.errors.validated,
-        })
+            LoadSettings::Ycsb(ycsb) => Load::Ycsb(Box::new(Ycsb::prepare(&session, settings, ycsb).await?)),
+        };
+        Ok(Target { session, load })
     }
 
     /// The session.
@@ -176,62 +186,45 @@ impl Target {
         &self.session
     }
 
-    /// Does one operation on a row. Gives how many rows it wrote or found.
-    pub(crate) async fn perform(&self, kind: Kind, row: u64, buffers: &mut Buffers) -> Result<u64, Failure> {
-        let statement = self.statements.iter().find(|(other, _)| *other == kind);
-        let (_, statement) = statement.expect("each kind of the command is prepared");
-        let key = Rows::key(row);
-        match kind {
-            Kind::Write => {
-                self.rows.fill(row, &mut buffers.values);
-                let mut values: Vec<&[u8]> = buffers.values.iter().map(Vec::as_slice).collect();
-                values.push(&key);
-                self.execute(statement, values).await.map(|_| 1)
-            }
-            Kind::CounterWrite => {
-                let added = (0..self.rows.column_count() as u64).map(|column| self.add.draw(row ^ (column << 48)));
-                let mut values: Vec<CqlValue> = added.map(|added| CqlValue::Counter(Counter(added as i64))).collect();
-                values.push(CqlValue::Blob(key));
-                self.execute(statement, values).await.map(|_| 1)
-            }
-            Kind::Read => {
-                let result = self.execute(statement, (key,)).await?;
-                if self.validated {
-                    self.rows.fill(row, &mut buffers.values);
-                }
-                check(result, self.validated.then_some(buffers.values.as_slice()))
-            }
-            Kind::CounterRead => check(self.execute(statement, (key,)).await?, None),
+    /// How many partitions the next operation of a kind wants to be about.
+    pub(crate) fn partition_count(&self, kind: Kind, random: u64) -> u64 {
+        match &self.load {
+            Load::Profile(profile) => profile.partition_count(kind, random),
+            Load::Standard(_) | Load::Ycsb(_) => 1,
         }
     }
 
-    async fn execute(
-        &self,
-        statement: &PreparedStatement,
-        values: impl scylla::serialize::row::SerializeRow,
-    ) -> Result<QueryResult, Failure> {
-        let executed = self.session.execute_unpaged(statement, values).await;
-        executed.map_err(|error| Failure::Refused(Box::new(error)))
+    /// Draws what an operation is about: at most `count` partitions. None if there are no more.
+    pub(crate) fn draw(&self, kind: Kind, count: u64, population: &Population, random: &mut u64) -> Option<Work> {
+        let mut visits = Vec::with_capacity(count as usize);
+        for _ in 0..count {
+            let visit = match &self.load {
+                Load::Profile(profile) if kind == Kind::Insert => profile.visit(population, random),
+                Load::Ycsb(ycsb) => ycsb.visit(kind, population, random),
+                _ => population.next().map(Visit::whole),
+            };
+            visits.extend(visit);
+        }
+        (!visits.is_empty()).then(|| Work { kind, visits, random: next_random(random) })
     }
-}
 
-/// Looks at the row that a read has found: its last columns must be the expected ones. (`*` has the key before them.)
-fn check(result: QueryResult, expected: Option<&[Vec<u8>]>) -> Result<u64, Failure> {
-    let malformed = |error: &dyn std::fmt::Display| Failure::Malformed(error.to_string());
-    let rows = result.into_rows_result().map_err(|error| malformed(&error))?;
-    let mut rows = rows.rows::<ColumnIterator>().map_err(|error| malformed(&error))?;
-    let row = match rows.next() {
-        None => return Err(Failure::Missing),
-        Some(row) => row.map_err(|error| malformed(&error))?,
-    };
-    let Some(expected) = expected else { return Ok(1) };
-    let mut values = Vec::with_capacity(expected.len() + 1);
-    for column in row {
-        values.push(column.map_err(|error| malformed(&error))?.slice);
+    /// Does one operation.
+    pub(crate) async fn perform(&self, work: &Work, buffers: &mut Buffers) -> Result<Done, Failure> {
+        match &self.load {
+            Load::Standard(standard) => {
+                standard.perform(&self.session, work.kind, work.visits[0].seed, &mut buffers.values).await
+            }
+            Load::Profile(profile) => profile.perform(&self.session, work).await,
+            Load::Ycsb(ycsb) => ycsb.perform(&self.session, work, &mut buffers.values).await,
+        }
     }
-    let before = values.len().saturating_sub(expected.len());
-    let is_right = values.len() >= expected.len()
-        && std::iter::zip(&values[before..], expected)
-            .all(|(value, expected)| value.is_some_and(|value| value.as_slice() == expected.as_slice()));
-    if is_right { Ok(1) } else { Err(Failure::Wrong) }
+
+    /// Takes note that an operation is over, whether it was done or has failed for good.
+    pub(crate) fn settle(&self, work: Work) {
+        match &self.load {
+            Load::Standard(_) => {}
+            Load::Profile(profile) => profile.settle(work),
+            Load::Ycsb(ycsb) => ycsb.settle(&work),
+        }
+    }
 }

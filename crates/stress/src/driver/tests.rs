@@ -2,7 +2,7 @@
 
 mod server;
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 
@@ -147,6 +147,39 @@ fn a_rate_that_is_not_kept_is_a_loud_failure() {
     assert_eq!(json["rate_kept"], Value::from(false));
     assert_eq!(json["total"]["operations"], 400, "all are done, late");
     assert!(figure(&json, "/total/response_time_ms/max") > 500.0, "{json:#}");
+}
+
+/// Two at a time, each 5 ms: 400 a second at most.
+#[test]
+fn a_sweep_finds_the_best_rate_below_a_bound() {
+    let habits = Habits { delay: Duration::from_millis(5), ..Habits::default() };
+    let (outcome, json, _) = run(habits, &["write no-warmup duration=300ms -rate threads=2 --sweep p95<100ms"]);
+    outcome.unwrap();
+    let (saturation, best) = (figure(&json, "/sweep/saturation"), figure(&json, "/sweep/best"));
+    assert!((150.0..=400.0).contains(&saturation) && (0.2..=1.0).contains(&(best / saturation)), "{json:#}");
+    let runs = json["runs"].as_array().expect("there are several");
+    assert!(runs.len() > 5 && runs[0]["rate"].is_null(), "{json:#}");
+    for run in runs.iter().filter(|run| run["rate"].as_f64().is_some_and(|rate| rate <= best)) {
+        assert!(figure(run, "/total/response_time_ms/p95") < 100.0 && run["rate_kept"] == true, "{run:#}");
+    }
+    let (outcome, json, _) = run(habits, &["write no-warmup duration=100ms -rate threads=2 --sweep p50<1us"]);
+    assert_eq!(outcome.unwrap_err().to_string(), "p50 < 0.001 ms was held at no rate");
+    assert!(json["sweep"]["best"].is_null() && figure(&json, "/sweep/saturation") > 0.0, "{json:#}");
+}
+
+#[test]
+fn a_run_begins_at_the_instant_that_is_said() {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    let line = |at: Duration| format!("write n=40 -rate threads=4 --start-at {:.3}", at.as_secs_f64());
+    let at = since + Duration::from_millis(1500);
+    let (outcome, json, server) = run(Habits::default(), &[&line(at)]);
+    outcome.unwrap();
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    assert!(now >= at && figure(&json, "/seconds") < 1.0, "the waiting is not measured: {json:#}");
+    assert_eq!(server.operation_count(), 50, "the warm-up comes before");
+    let (outcome, ..) = run(Habits::default(), &[&line(since)]);
+    let error = outcome.unwrap_err().to_string();
+    assert!(error.contains("when this process was ready: say a later time"), "{error}");
 }
 
 #[test]

@@ -131,6 +131,10 @@ pub struct Arguments {
     #[arg(long, value_name = "PER_SECOND")]
     pub rate: Option<u64>,
 
+    /// Never sleep: what a server spends on waking its generator is not the server's, and a timer comes when it is due
+    #[arg(long)]
+    pub spin: bool,
+
     /// Which rows, in which order
     #[arg(long, value_enum, default_value = "seq")]
     pub distribution: Distribution,

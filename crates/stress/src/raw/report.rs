@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use crate::StressError;
+use crate::cpu_time::CpuTimes;
 use crate::raw::arguments::{Arguments, Distribution};
 use crate::raw::statistics::{Latencies, Statistics};
 
@@ -16,8 +17,7 @@ pub(crate) struct Report<'a> {
     pub(crate) reactor: &'static str,
     pub(crate) elapsed: Duration,
     pub(crate) statistics: &'a Statistics,
-    pub(crate) generator_cpu: Duration,
-    pub(crate) server_cpu: Option<Duration>,
+    pub(crate) cpu: CpuTimes,
 }
 
 impl Report<'_> {
@@ -71,8 +71,8 @@ impl Report<'_> {
             }
             writeln!(out, " {:>9.1}", latencies.max_nanos() as f64 / 1e3)?;
         }
-        write!(out, "  CPU per operation: generator {:.3} µs", self.micros_per_operation(self.generator_cpu))?;
-        if let Some(cpu) = self.server_cpu {
+        write!(out, "  CPU per operation: generator {:.3} µs", self.micros_per_operation(self.cpu.generator))?;
+        if let Some(cpu) = self.cpu.server {
             write!(out, ", server {:.3} µs", self.micros_per_operation(cpu))?;
         }
         writeln!(out)?;
@@ -126,9 +126,9 @@ impl Report<'_> {
         writeln!(out, "  \"errors\": {},", statistics.errors)?;
         writeln!(out, "  \"missing\": {},", statistics.missing)?;
         writeln!(out, "  \"wrong\": {},", statistics.wrong)?;
-        let generator = self.micros_per_operation(self.generator_cpu);
+        let generator = self.micros_per_operation(self.cpu.generator);
         writeln!(out, "  \"generator_cpu_micros_per_operation\": {generator:.4},")?;
-        match self.server_cpu {
+        match self.cpu.server {
             Some(cpu) => {
                 let server = self.micros_per_operation(cpu);
                 writeln!(out, "  \"server_cpu_micros_per_operation\": {server:.4},")?;

@@ -1,12 +1,12 @@
 //! A run from its first connection to its report.
 
 use std::rc::Rc;
-use std::time::Duration;
 
 use runtime::{Group, OpenOptions, Runtime};
 use stdx::AlignedBuf;
 
 use crate::StressError;
+use crate::cpu_time::CpuTimes;
 use crate::raw::arguments::{Arguments, Workload};
 use crate::raw::connection::Connection;
 use crate::raw::control::Control;
@@ -16,28 +16,24 @@ use crate::raw::scan::Scan;
 use crate::raw::setup::{self, Statements};
 use crate::raw::statistics::Statistics;
 use crate::raw::template::Statement;
-use crate::raw::{cpu_time, wire};
+use crate::raw::wire;
 
 /// Bytes of a prepared statement's id: an MD5.
 const ID_BYTES: usize = 16;
 
 /// Sets up, warms up, measures and reports.
 pub(crate) async fn run(runtime: &Runtime, arguments: &Arguments) -> Result<(), StressError> {
+    if arguments.spin {
+        runtime.never_sleep();
+    }
     let load = Load::prepare(runtime, arguments).await?;
-    let before = CpuTimes::take(runtime, arguments).await?;
+    let before = CpuTimes::so_far(arguments.pid)?;
     let start = runtime.now();
     let statistics = load.run(runtime, arguments).await?;
     let elapsed = runtime.now() - start;
-    let used = CpuTimes::take(runtime, arguments).await?.since(&before);
+    let cpu = CpuTimes::so_far(arguments.pid)?.since(before);
 
-    let report = Report {
-        arguments,
-        reactor: runtime.reactor_name(),
-        elapsed,
-        statistics: &statistics,
-        generator_cpu: used.generator,
-        server_cpu: used.server,
-    };
+    let report = Report { arguments, reactor: runtime.reactor_name(), elapsed, statistics: &statistics, cpu };
     print!("{}", report.text());
     if let Some(path) = &arguments.json {
         let written = write_file(runtime, path, report.json().as_bytes()).await;
@@ -119,31 +115,6 @@ async fn drive(
         done.push(task.await?);
     }
     Ok(done)
-}
-
-/// The CPU time used by both ends.
-struct CpuTimes {
-    generator: Duration,
-    server: Option<Duration>,
-}
-
-impl CpuTimes {
-    async fn take(runtime: &Runtime, arguments: &Arguments) -> Result<CpuTimes, StressError> {
-        let generator = cpu_time::of_process(runtime, "self").await?;
-        let server = match arguments.pid {
-            Some(pid) => Some(cpu_time::of_process(runtime, &pid.to_string()).await?),
-            None => None,
-        };
-        Ok(CpuTimes { generator, server })
-    }
-
-    fn since(&self, before: &CpuTimes) -> CpuTimes {
-        let server = self.server.zip(before.server);
-        CpuTimes {
-            generator: self.generator.saturating_sub(before.generator),
-            server: server.map(|(now, before)| now.saturating_sub(before)),
-        }
-    }
 }
 
 async fn write_file(runtime: &Runtime, path: &std::path::Path, bytes: &[u8]) -> std::io::Result<()> {

@@ -50,6 +50,10 @@ struct Server {
     /// The timestamps of the last updates.
     timestamps: RefCell<BTreeMap<Vec<u8>, Vec<u8>>>,
     executes: Cell<u64>,
+    /// Connections that have begun.
+    begun: Cell<usize>,
+    /// Those of them that had when the first statement came.
+    begun_before: Cell<usize>,
 }
 
 async fn serve(runtime: Runtime, listener: TcpListener, server: Rc<Server>) {
@@ -108,7 +112,10 @@ impl Server {
     fn answer(&self, header: &FrameHeader, request: &Request<'_>, out: &mut Vec<u8>) -> bool {
         let (version, stream) = (header.version, header.stream);
         match request {
-            Request::Startup(_) => write_ready(out, version, stream),
+            Request::Startup(_) => {
+                self.begun.set(self.begun.get() + 1);
+                write_ready(out, version, stream);
+            }
             Request::Query(query) if self.fault == Fault::RefusesTables && query.text.contains("TABLE") => {
                 write_error(out, version, stream, &ErrorBody::invalid("no tables today"));
             }
@@ -141,6 +148,9 @@ impl Server {
                 write_prepared(out, version, stream, &reply);
             }
             Request::Execute(execute) => {
+                if self.executes.get() == 0 {
+                    self.begun_before.set(self.begun.get());
+                }
                 self.executes.set(self.executes.get() + 1);
                 match self.fault {
                     Fault::HangsUp if self.executes.get() > 50 => return false,
@@ -243,6 +253,12 @@ fn answer_rows(header: &FrameHeader, rows: &[&[u8]], out: &mut Vec<u8>) -> bool 
 
 /// Runs each command line in turn against one server. Gives the first failure, and the rows that the server then has.
 fn run(fault: Fault, lines: &[&str]) -> (Result<(), StressError>, usize) {
+    let (result, rows, _) = run_and_look(fault, lines);
+    (result, rows)
+}
+
+/// The same, and how many connections had begun when the first statement came.
+fn run_and_look(fault: Fault, lines: &[&str]) -> (Result<(), StressError>, usize, usize) {
     let main = |runtime: Runtime| async move {
         let listener = runtime.listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let node = listener.local_addr().unwrap();
@@ -251,6 +267,8 @@ fn run(fault: Fault, lines: &[&str]) -> (Result<(), StressError>, usize) {
             rows: RefCell::default(),
             executes: Cell::default(),
             timestamps: RefCell::default(),
+            begun: Cell::default(),
+            begun_before: Cell::default(),
         });
         runtime.spawn(Group::Query, serve(runtime.clone(), listener, server.clone()));
         let mut result = Ok(());
@@ -263,7 +281,7 @@ fn run(fault: Fault, lines: &[&str]) -> (Result<(), StressError>, usize) {
             }
         }
         let rows = server.rows.borrow().len();
-        (result, rows)
+        (result, rows, server.begun_before.get())
     };
     runtime::run(runtime::Options::default(), vec![main]).unwrap().remove(0)
 }
@@ -283,6 +301,16 @@ fn rows_are_written_and_read_back() {
         result.unwrap();
         assert_eq!(rows, 1000);
     }
+}
+
+#[test]
+fn many_clients_with_one_request_each_are_all_connected_before_the_first() {
+    let line = "write --connections 100 --depth 1 --rows 1 --operations 1000";
+    let (result, rows, begun) = run_and_look(Fault::None, &[line]);
+    result.unwrap();
+    assert_eq!(rows, 1, "all fell on one row");
+    // One more had prepared the statements.
+    assert_eq!(begun, 101);
 }
 
 #[test]

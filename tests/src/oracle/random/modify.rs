@@ -130,9 +130,9 @@ fn compared(writer: &mut Writer<'_>, column: &Column) -> String {
             format!("{name}.{} {operator} {}", field.name, writer.key_value(&field.ty))
         }
         // Null is compared by `=` and `!=` alone, and so is an empty collection: whether the others are refused depends on which condition
-        // the real server looks at first, which is the order of a hash table (COMPAT.md: several conditions in IF).
-        ty if matches!(operator, "=" | "!=") && chance(writer.random, 6) => {
-            format!("{name} {operator} {}", writer.value_or_null(ty))
+        // the real server looks at first, which is the order of a hash table (COMPAT.md: several conditions in IF). So is a value that is not set.
+        _ if matches!(operator, "=" | "!=") && chance(writer.random, 24) => {
+            format!("{name} {operator} {}", writer.put("null".into()))
         }
         ty if is_collection(ty) && !matches!(operator, "=" | "!=") => {
             format!("{name} {operator} {}", writer.value_with_parts(ty))

@@ -16,8 +16,6 @@ use super::{Done, Operator};
 
 /// What Cassandra calls a ring whose nodes are told to it.
 const SNITCH: &str = "SimpleSnitch";
-/// The kernel tells processor time in hundredths of a second, on every machine.
-const CPU_UNIT_MICROS: u64 = 10_000;
 
 impl Operator {
     pub(super) async fn node(&self) -> Done {
@@ -48,6 +46,7 @@ impl Operator {
             uptime_ms: process.uptime_ms,
             is_native_served: process.is_native_served,
             compaction_throughput: process.compaction_throughput,
+            trace_probability: self.engine.trace_probability(),
             resident_bytes: process.resident_bytes,
             cpu_micros: process.cpu_micros,
             memory_budget: process.memory_budget,
@@ -106,7 +105,8 @@ impl Operator {
             String::from_utf8(bytes).ok()
         };
         let (status, stat) = (text("/proc/self/status").await, text("/proc/self/stat").await);
-        (status.and_then(|status| resident_bytes(&status)), stat.and_then(|stat| cpu_micros(&stat)))
+        let cpu_micros = |stat: String| u64::try_from(stdx::cpu_time::of_stat(&stat)?.as_micros()).ok();
+        (status.and_then(|status| resident_bytes(&status)), stat.and_then(cpu_micros))
     }
 
     pub(super) async fn figures(&self) -> Done {
@@ -267,14 +267,6 @@ fn resident_bytes(status: &str) -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// Time in user and kernel mode of `/proc/self/stat`. The process' name may hold anything but ends with the last bracket.
-fn cpu_micros(stat: &str) -> Option<u64> {
-    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
-    let user: u64 = fields.nth(11)?.parse().ok()?;
-    let system: u64 = fields.next()?.parse().ok()?;
-    user.checked_add(system)?.checked_mul(CPU_UNIT_MICROS)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -283,8 +275,5 @@ mod tests {
     fn what_the_kernel_says_is_read() {
         assert_eq!(resident_bytes("Name:\thelenus\nVmRSS:\t    5120 kB\n"), Some(5120 * 1024));
         assert_eq!(resident_bytes("Name:\thelenus\n"), None);
-        let stat = "7 (a) b (c) S 1 7 7 0 -1 4194560 100 0 0 0 25 5 0 0 20 0 4 0 100 1 2";
-        assert_eq!(cpu_micros(stat), Some(300_000));
-        assert_eq!(cpu_micros("nonsense"), None);
     }
 }

@@ -17,8 +17,8 @@ pub(super) struct BoundCondition<'a> {
     condition: &'a ColumnCondition,
     /// The index of a list's element, or the key of a map's.
     element: &'a [u8],
-    /// One, but for IN. `None` is null.
-    values: Vec<Option<&'a [u8]>>,
+    /// One, but for IN. One that is not set is refused where it is compared with: it may never be.
+    values: Vec<Value<'a>>,
 }
 
 impl<'a> BoundCondition<'a> {
@@ -34,6 +34,12 @@ impl<'a> BoundCondition<'a> {
             InList::Marker(operand) => of_list(operand, &condition.ty, binds)?,
         };
         Ok(BoundCondition { condition, element, values })
+    }
+
+    /// Of columns of several cells a value that is not set is refused whatever is compared before it.
+    pub(super) fn check(&self) -> Result<(), QueryError> {
+        let is_refused = self.condition.has_several_cells() && self.values.contains(&Value::Unset);
+        if is_refused { Err(unset()) } else { Ok(()) }
     }
 
     /// Whether it holds for a row, or for one that is not there.
@@ -72,16 +78,16 @@ impl<'a> BoundCondition<'a> {
         const EMPTY: &[u8] = &[0; 4];
         self.any(|wanted| match (self.condition.operator, wanted) {
             (Operator::Contains | Operator::ContainsKey, _) => self.compares(found, wanted),
-            (operator, Some(EMPTY)) if is_slice(operator) => {
+            (operator, Value::Bytes(EMPTY)) if is_slice(operator) => {
                 let kind = collection_kind(&self.condition.column_ty);
                 Err(invalid(format!("Invalid comparison with an empty {kind} for operator \"{operator}\"")))
             }
-            (_, Some(EMPTY)) => self.compares(found, None),
+            (_, Value::Bytes(EMPTY)) => self.compares(found, Value::Null),
             _ => self.compares(found, wanted),
         })
     }
 
-    fn any(&self, holds: impl Fn(Option<&[u8]>) -> Result<bool, QueryError>) -> Result<bool, QueryError> {
+    fn any(&self, holds: impl Fn(Value<'_>) -> Result<bool, QueryError>) -> Result<bool, QueryError> {
         for wanted in &self.values {
             if holds(*wanted)? {
                 return Ok(true);
@@ -96,17 +102,19 @@ impl<'a> BoundCondition<'a> {
     }
 
     /// Whether what is there compares with a value as the operator says. Null is only equal, or not equal.
-    fn compares(&self, found: Option<&[u8]>, wanted: Option<&[u8]>) -> Result<bool, QueryError> {
+    fn compares(&self, found: Option<&[u8]>, wanted: Value<'_>) -> Result<bool, QueryError> {
         let operator = match self.condition.operator {
             Operator::In => Operator::Equal,
             operator => operator,
         };
-        let Some(wanted) = wanted else {
-            return match operator {
-                Operator::Equal => Ok(found.is_none()),
-                Operator::NotEqual => Ok(found.is_some()),
-                operator => Err(invalid(format!("Invalid comparison with null for operator \"{operator}\""))),
-            };
+        let wanted = match (wanted, operator) {
+            (Value::Bytes(wanted), _) => wanted,
+            (Value::Null, Operator::Equal) => return Ok(found.is_none()),
+            (Value::Null, Operator::NotEqual) => return Ok(found.is_some()),
+            (Value::Null, operator) => {
+                return Err(invalid(format!("Invalid comparison with null for operator \"{operator}\"")));
+            }
+            (Value::Unset, _) => return Err(unset()),
         };
         let Some(found) = found else { return Ok(operator == Operator::NotEqual) };
         let ty = &self.condition.ty;
@@ -156,22 +164,20 @@ fn of_operands<'a>(
     operands: &'a [Operand],
     operator: Operator,
     binds: &Binds<'a>,
-) -> Result<Vec<Option<&'a [u8]>>, QueryError> {
+) -> Result<Vec<Value<'a>>, QueryError> {
     let mut values = Vec::with_capacity(operands.len());
     for operand in operands {
         match operand.value(binds)? {
-            Value::Bytes(bytes) => values.push(Some(bytes)),
-            Value::Null => values.push(None),
             // What is not set is not in the list.
             Value::Unset if operator == Operator::In => {}
-            Value::Unset => return Err(unset()),
+            value => values.push(value),
         }
     }
     Ok(values)
 }
 
 /// The elements of a list that is bound to `IN ?`; null may be among them.
-fn of_list<'a>(operand: &'a Operand, ty: &CqlType, binds: &Binds<'a>) -> Result<Vec<Option<&'a [u8]>>, QueryError> {
+fn of_list<'a>(operand: &'a Operand, ty: &CqlType, binds: &Binds<'a>) -> Result<Vec<Value<'a>>, QueryError> {
     let bytes = match operand.given(binds)? {
         Value::Bytes(bytes) => bytes,
         Value::Null => return Err(invalid("Invalid null list in IN condition")),
@@ -185,12 +191,12 @@ fn of_list<'a>(operand: &'a Operand, ty: &CqlType, binds: &Binds<'a>) -> Result<
     for _ in 0..count {
         let length = reader.i32().map_err(malformed)?;
         let Ok(length) = usize::try_from(length) else {
-            values.push(None);
+            values.push(Value::Null);
             continue;
         };
         let value = reader.bytes(length).map_err(malformed)?;
         cql_types::validate(ty, value).map_err(|error| invalid(error.to_string()))?;
-        values.push(Some(value));
+        values.push(Value::Bytes(value));
     }
     match reader.is_empty() {
         true => Ok(values),

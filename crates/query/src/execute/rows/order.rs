@@ -55,7 +55,7 @@ impl UnsortedRows {
     }
 }
 
-/// A row's place in the order of ORDER BY, by its clustering. Null, which only a partition without rows has, is least.
+/// A row's place in the order of ORDER BY, by its clustering. Null, which only a partition without rows has, comes first in the table's own order.
 pub(crate) fn place_in_order<'c>(select: &Select, clustering: impl Fn(usize) -> Option<&'c [u8]>) -> Vec<u8> {
     let mut order = Vec::new();
     for &(position, is_descending) in &select.sort {
@@ -63,11 +63,18 @@ pub(crate) fn place_in_order<'c>(select: &Select, clustering: impl Fn(usize) -> 
         let start = order.len();
         let value = clustering(position);
         order.push(u8::from(value.is_some()));
-        if let (Some(value), Some(column)) = (value, select.table.clustering().get(position)) {
+        let Some(column) = select.table.clustering().get(position) else { continue };
+        if let Some(value) = value {
             cql_types::comparable::encode(&column.ty, value, false, &mut order);
         }
+        let is_null_last = is_descending != column.is_reversed();
+        let flip = |bytes: &mut [u8]| bytes.iter_mut().for_each(|byte| *byte = !*byte);
+        let (presence, value) = order[start..].split_at_mut(1);
+        if is_null_last {
+            flip(presence);
+        }
         if is_descending {
-            order[start..].iter_mut().for_each(|byte| *byte = !*byte);
+            flip(value);
         }
     }
     order

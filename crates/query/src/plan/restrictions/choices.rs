@@ -64,7 +64,9 @@ impl Restrictions {
                     rows.choices.push(ClusteringChoice::One(operand));
                 }
                 ClusteringRestriction::One(Restriction::In(list)) => rows.choices.push(ClusteringChoice::In(list)),
-                ClusteringRestriction::Tuples { tuples, .. } => rows.choices.push(ClusteringChoice::Tuples(tuples)),
+                ClusteringRestriction::Tuples { tuples, width } => {
+                    rows.choices.push(ClusteringChoice::Tuples { tuples, width });
+                }
                 ClusteringRestriction::TupleList { list, width } => {
                     rows.choices.push(ClusteringChoice::TupleList { list, width });
                 }
@@ -127,7 +129,9 @@ impl ClusteringRestriction {
         match self {
             ClusteringRestriction::One(Restriction::Equal(operand)) => Some(ClusteringChoice::One(operand.clone())),
             ClusteringRestriction::One(Restriction::In(list)) => Some(ClusteringChoice::In(list.clone())),
-            ClusteringRestriction::Tuples { tuples, .. } => Some(ClusteringChoice::Tuples(tuples.clone())),
+            ClusteringRestriction::Tuples { tuples, width } => {
+                Some(ClusteringChoice::Tuples { tuples: tuples.clone(), width: *width })
+            }
             ClusteringRestriction::TupleList { list, width } => {
                 Some(ClusteringChoice::TupleList { list: list.clone(), width: *width })
             }

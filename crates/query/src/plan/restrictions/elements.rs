@@ -59,6 +59,8 @@ pub(super) fn entry(
     }
     let (keys, values) = match &column.ty {
         CqlType::Map { key, value, frozen: false } => (key, value),
+        // In Cassandra a reversed type is neither a list nor a map.
+        _ if column.is_reversed() => return Err(invalid(format!("Column {name} cannot be used as a map"))),
         CqlType::Map { .. } => {
             return Err(invalid(format!(
                 "Map-entry equality predicates on frozen map column {name} are not supported"

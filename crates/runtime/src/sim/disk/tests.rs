@@ -113,6 +113,29 @@ fn a_rename_is_whole_and_pending_until_its_directory_is_synced() {
 }
 
 #[test]
+fn a_rename_is_of_the_file_that_had_the_name() {
+    let (mut disk, inode) = with_file();
+    write(&mut disk, inode, 0, 1, 10);
+    let mark = disk.mark();
+    disk.sync_directory("/data", &mark);
+    disk.sync_file(inode, &mark);
+    // The name goes to another file before that one is renamed.
+    let removed = disk.remove_file("/data/file").expect("it is there");
+    disk.ended(removed);
+    let (other, made) = disk.open("/data/file", WRITE).expect("it is made");
+    disk.ended(made.expect("it is new"));
+    write(&mut disk, other, 0, 2, 10);
+    let mark = disk.mark();
+    disk.sync_file(other, &mark);
+    let renamed = disk.rename("/data/file", "/data/new").expect("it is there");
+    disk.ended(renamed);
+    for seed in 0..50 {
+        let after = disk.after_power_cut(Keep::Reordered { seed });
+        assert_ne!(bytes(&after, "/data/new"), Some(vec![1; 10]), "seed {seed}");
+    }
+}
+
+#[test]
 fn folders_may_be_synced_in_any_order() {
     for order in [["/data/a", "/data"], ["/data", "/data/a"]] {
         let mut disk = Disk::default();

@@ -4,9 +4,14 @@ use std::time::Duration;
 
 use scylla::statement::Consistency;
 
-use super::words::{Group, refusal};
+use super::profile::{self, ProfileSettings};
+use super::words::{Group, Groups, refusal};
+use super::ycsb::{self, Transaction, YcsbSettings};
 use crate::StressError;
 use crate::distribution::{Distribution, parse_count};
+
+/// The commands that there are, for errors.
+const COMMANDS: &str = "write, read, mixed, counter_write, counter_read, user and ycsb";
 
 /// What one operation does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,10 +20,17 @@ pub(crate) enum Kind {
     CounterRead,
     /// Add to them.
     CounterWrite,
+    /// Insert rows of a profile's table.
+    Insert,
+    /// A query of a profile, by its name. Such names live as long as the process, as the one command line does that says them, so that a
+    /// kind is a plain value that goes with each sample.
+    Query(&'static str),
     /// Read a row and compare it.
     Read,
     /// Write a row.
     Write,
+    /// An operation of a workload of YCSB.
+    Ycsb(Transaction),
 }
 
 impl Kind {
@@ -27,8 +39,11 @@ impl Kind {
         match self {
             Kind::CounterWrite => "COUNTER_WRITE",
             Kind::CounterRead => "COUNTER_READ",
+            Kind::Insert => "insert",
+            Kind::Query(name) => name,
             Kind::Read => "READ",
             Kind::Write => "WRITE",
+            Kind::Ycsb(transaction) => transaction.name(),
         }
     }
 
@@ -45,17 +60,16 @@ impl Kind {
 
     /// Whether it changes rows.
     pub(crate) fn is_write(self) -> bool {
-        matches!(self, Kind::Write | Kind::CounterWrite)
-    }
-
-    /// The table that it is about.
-    pub(crate) fn table(self) -> &'static str {
         match self {
-            Kind::Read | Kind::Write => "standard1",
-            Kind::CounterRead | Kind::CounterWrite => "counter1",
+            Kind::Write | Kind::CounterWrite | Kind::Insert => true,
+            Kind::Read | Kind::CounterRead | Kind::Query(_) => false,
+            Kind::Ycsb(transaction) => !matches!(transaction, Transaction::Read | Transaction::Scan),
         }
     }
 }
+
+/// What operations are, with their weights.
+pub(crate) type Shares = Vec<(Kind, f64)>;
 
 /// When a run is over.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -78,11 +92,49 @@ pub(crate) enum Truncate {
     Always,
 }
 
+/// What the operations are done on.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum LoadSettings {
+    /// cassandra-stress' own tables.
+    Standard,
+    /// The table of a profile.
+    Profile(Box<ProfileSettings>),
+    /// YCSB's table.
+    Ycsb(Box<YcsbSettings>),
+}
+
+impl LoadSettings {
+    /// Takes the options that are for this load alone, and refuses those that are for others.
+    pub(super) fn take_options(&mut self, groups: &mut Groups) -> Result<(), StressError> {
+        match self {
+            LoadSettings::Standard if groups.has("-insert") => Err(refusal("-insert is for user profiles")),
+            LoadSettings::Standard => Ok(()),
+            LoadSettings::Ycsb(_) => {
+                for option in ["-pop", "-col", "-insert"] {
+                    if groups.has(option) {
+                        return Err(refusal(format!("{option}: the workload's properties say what the records are")));
+                    }
+                }
+                Ok(())
+            }
+            LoadSettings::Profile(profile) => {
+                for option in ["-schema", "-col"] {
+                    if groups.has(option) {
+                        return Err(refusal(format!("{option}: the profile says what the table is")));
+                    }
+                }
+                profile.insert.take_options(groups.take("-insert"))
+            }
+        }
+    }
+}
+
 /// The command and what follows it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct CommandSettings {
-    /// What the operations are, with their weights. One, unless the command is `mixed`.
-    pub(crate) kinds: Vec<(Kind, f64)>,
+    pub(crate) load: LoadSettings,
+    /// What the operations are, with their weights. One, unless the command is `mixed` or `user`.
+    pub(crate) kinds: Shares,
     /// How many operations of one kind a mixed load does before it chooses anew.
     pub(crate) clustering: Distribution,
     pub(crate) length: Length,
@@ -96,22 +148,26 @@ pub(crate) struct CommandSettings {
 /// Whether a first word is a command of cassandra-stress, supported or not.
 pub(crate) fn is_command(word: &str) -> bool {
     let word = word.to_ascii_lowercase();
-    Kind::of(&word).is_some() || ["mixed", "user", "print", "version", "legacy"].contains(&word.as_str())
+    Kind::of(&word).is_some() || ["mixed", "user", "ycsb", "print", "version", "legacy"].contains(&word.as_str())
 }
 
 impl CommandSettings {
     pub(super) fn of(mut group: Group) -> Result<CommandSettings, StressError> {
-        let kinds = kinds(&mut group)?;
-        let is_mixed = kinds.len() > 1 || group.name() == "mixed";
+        let Asked { load, kinds, length } = Asked::of(&mut group)?;
+        let is_mixed = kinds.len() > 1 || ["mixed", "user"].contains(&group.name());
         let clustering = group.parsed("clustering=", "a distribution", |text| text.parse().ok())?;
         if clustering.is_some() && !is_mixed {
             return Err(refusal("clustering= is for mixed loads"));
         }
+        let clustering_default = if matches!(load, LoadSettings::Ycsb(_)) { "FIXED(1)" } else { "GAUSSIAN(1..10)" };
+        // YCSB warms nothing up: that would insert records.
+        let warmup = !group.flag("no-warmup")? && !matches!(load, LoadSettings::Ycsb(_));
         let settings = CommandSettings {
+            load,
             kinds,
-            clustering: clustering.unwrap_or_else(|| "GAUSSIAN(1..10)".parse().expect("is one")),
-            length: length(&mut group)?,
-            warmup: !group.flag("no-warmup")?,
+            clustering: clustering.unwrap_or_else(|| clustering_default.parse().expect("is one")),
+            length,
+            warmup,
             truncate: group.parsed("truncate=", "never, once or always", truncate)?.unwrap_or(Truncate::Never),
             consistency: group.parsed("cl=", LEVELS, consistency)?.unwrap_or(Consistency::LocalOne),
             add: group
@@ -126,42 +182,77 @@ impl CommandSettings {
     pub(crate) fn is_write(&self) -> bool {
         self.kinds.len() == 1 && self.kinds[0].0.is_write()
     }
+
+    /// Whether it makes the tables that it needs.
+    pub(crate) fn makes_schema(&self) -> bool {
+        match &self.load {
+            LoadSettings::Standard => self.is_write(),
+            LoadSettings::Profile(_) => true,
+            LoadSettings::Ycsb(ycsb) => ycsb.is_load,
+        }
+    }
 }
 
-fn kinds(group: &mut Group) -> Result<Vec<(Kind, f64)>, StressError> {
+/// What the first words say.
+struct Asked {
+    load: LoadSettings,
+    kinds: Shares,
+    length: Length,
+}
+
+impl Asked {
+    fn of(group: &mut Group) -> Result<Asked, StressError> {
+        if ["user", "ycsb"].contains(&group.name()) {
+            group.refuse(&[("add=", "it is for counter_write")])?;
+        }
+        if group.name() == "ycsb" {
+            let (ycsb, kinds, length) = ycsb::of(group)?;
+            return Ok(Asked { load: LoadSettings::Ycsb(Box::new(ycsb)), kinds, length });
+        }
+        let (load, kinds) = match group.name() {
+            "user" => {
+                let (profile, kinds) = profile::of(group)?;
+                (LoadSettings::Profile(Box::new(profile)), kinds)
+            }
+            _ => (LoadSettings::Standard, kinds(group)?),
+        };
+        Ok(Asked { load, kinds, length: length(group)? })
+    }
+}
+
+fn kinds(group: &mut Group) -> Result<Shares, StressError> {
     let name = group.name().to_owned();
     if let Some(kind) = Kind::of(&name) {
         return Ok(vec![(kind, 1.0)]);
     }
-    match name.as_str() {
-        "mixed" => {}
-        "user" => {
-            return Err(refusal(
-                "user profiles are not supported: write, read, mixed, counter_write and counter_read are",
-            ));
-        }
-        _ => {
-            return Err(refusal(format!(
-                "{name} is not supported: write, read, mixed, counter_write and counter_read are"
-            )));
-        }
+    if name != "mixed" {
+        return Err(refusal(format!("{name} is not supported: {COMMANDS} are")));
     }
     let Some(ratios) = group.call("ratio")? else { return Ok(vec![(Kind::Read, 1.0), (Kind::Write, 1.0)]) };
-    let mut kinds: Vec<(Kind, f64)> = Vec::new();
-    for ratio in &ratios {
-        let wrong = || refusal(format!("ratio({ratio}): must be such as ratio(read=8,write=2)"));
-        let (name, weight) = ratio.split_once('=').ok_or_else(wrong)?;
-        let kind = Kind::of(&name.to_ascii_lowercase()).ok_or_else(wrong)?;
+    weighted("ratio", &ratios, |name| Kind::of(&name.to_ascii_lowercase()))
+}
+
+/// What stands between the parentheses of `ratio(read=8,write=2)`: names with their weights, those above 0.
+pub(super) fn weighted(
+    called: &str,
+    ratios: &[String],
+    kind: impl Fn(&str) -> Option<Kind>,
+) -> Result<Shares, StressError> {
+    let mut kinds = Shares::new();
+    for ratio in ratios {
+        let (name, weight) = ratio.split_once('=').unwrap_or((ratio, ""));
+        let weight = weight.parse::<f64>().ok().filter(|weight| *weight >= 0.0 && weight.is_finite());
         let weight =
-            weight.parse::<f64>().ok().filter(|weight| *weight >= 0.0 && weight.is_finite()).ok_or_else(wrong)?;
+            weight.ok_or_else(|| refusal(format!("{called}({ratio}): must be such as {called}(read=8,write=2)")))?;
+        let kind = kind(name).ok_or_else(|| refusal(format!("{called}({ratio}): there is no operation {name}")))?;
         if kinds.iter().any(|(other, _)| *other == kind) {
-            return Err(refusal(format!("ratio: {name} is said more than once")));
+            return Err(refusal(format!("{called}: {name} is said more than once")));
         }
         kinds.push((kind, weight));
     }
     kinds.retain(|(_, weight)| *weight > 0.0);
     match kinds.is_empty() {
-        true => Err(refusal("ratio: at least one must be above 0")),
+        true => Err(refusal(format!("{called}: at least one must be above 0"))),
         false => Ok(kinds),
     }
 }
@@ -186,16 +277,13 @@ fn length(group: &mut Group) -> Result<Length, StressError> {
     }
 }
 
-/// `30s`, `10m`, `2h`.
-fn parse_time(text: &str) -> Option<Duration> {
-    let seconds = match text.as_bytes().last()?.to_ascii_lowercase() {
-        b's' => 1,
-        b'm' => 60,
-        b'h' => 3600,
-        _ => return None,
-    };
-    let count: u64 = text[..text.len() - 1].parse().ok().filter(|count| (1..=1_000_000).contains(count))?;
-    Some(Duration::from_secs(count * seconds))
+/// `30s`, `10m`, `2h`; `500ms` too, which cassandra-stress does not know.
+pub(super) fn parse_time(text: &str) -> Option<Duration> {
+    let text = text.to_ascii_lowercase();
+    let units = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000)];
+    let (digits, millis) = units.iter().find_map(|(unit, millis)| Some((text.strip_suffix(unit)?, millis)))?;
+    let count: u64 = digits.parse().ok().filter(|count| (1..=1_000_000).contains(count))?;
+    Some(Duration::from_millis(count * millis))
 }
 
 fn truncate(text: &str) -> Option<Truncate> {

@@ -1,8 +1,9 @@
 //! `-log`, `-errors` and our own options: what is told, where, and what is done about errors.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use super::super::sweep::Bound;
 use super::words::{Group, refusal};
 use crate::StressError;
 
@@ -78,15 +79,24 @@ impl ErrorSettings {
     }
 }
 
-/// Options that cassandra-stress has not: `--json`, `--cpus`, `--seed`.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// Options that cassandra-stress has not.
+const OWN: [&str; 6] = ["--json", "--pid", "--cpus", "--seed", "--start-at", "--sweep"];
+
+/// What [`OWN`] options say.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct OwnSettings {
     /// Where the report goes as JSON.
     pub(crate) json: Option<PathBuf>,
+    /// The server's process on this machine, whose CPU time is told too.
+    pub(crate) pid: Option<u32>,
     /// Threads of the operating system that the driver runs on; none is one for each CPU.
     pub(crate) cpus: Option<usize>,
     /// What drawn rows follow from; none is the time.
     pub(crate) seed: Option<u64>,
+    /// When the measured run begins: several processes begin at one instant.
+    pub(crate) start_at: Option<SystemTime>,
+    /// Whether rates are tried, and what their latency must stay below.
+    pub(crate) sweep: Option<Bound>,
 }
 
 impl OwnSettings {
@@ -100,7 +110,7 @@ impl OwnSettings {
                 Some((name, value)) => (name, Some(value.to_owned())),
                 None => (word.as_str(), None),
             };
-            if !["--json", "--cpus", "--seed"].contains(&name) {
+            if !OWN.contains(&name) {
                 rest.push(word.clone());
                 continue;
             }
@@ -111,6 +121,24 @@ impl OwnSettings {
             match name {
                 "--json" => settings.json = Some(PathBuf::from(&value)),
                 "--seed" => settings.seed = Some(number()?),
+                "--start-at" => {
+                    let start = parse_instant(&value).ok_or_else(|| {
+                        refusal(format!("{name} {value}: must be in seconds since 1970, as `date +%s` says them"))
+                    })?;
+                    settings.start_at = Some(start);
+                }
+                "--sweep" => {
+                    let bound = value.parse().map_err(|()| {
+                        let names = "mean, p50, p95, p99, p99.9 or max";
+                        refusal(format!("{name} {value}: must be {names} below a time, such as p99<10ms"))
+                    })?;
+                    settings.sweep = Some(bound);
+                }
+                "--pid" => {
+                    let pid =
+                        u32::try_from(number()?).map_err(|_| refusal(format!("{name} {value}: is no process")))?;
+                    settings.pid = Some(pid);
+                }
                 _ => match number()? {
                     cpus @ 1..=1024 => settings.cpus = Some(cpus as usize),
                     _ => return Err(refusal(format!("--cpus {value}: must be from 1 to 1024"))),
@@ -119,4 +147,10 @@ impl OwnSettings {
         }
         Ok((settings, rest))
     }
+}
+
+/// Seconds since 1970, with a fraction or without.
+fn parse_instant(text: &str) -> Option<SystemTime> {
+    let since = Duration::try_from_secs_f64(text.parse().ok()?).ok()?;
+    SystemTime::UNIX_EPOCH.checked_add(since)
 }

@@ -1,6 +1,6 @@
 //! `-rate`: how many operations at a time, and how many a second.
 
-use super::command::{CommandSettings, Length};
+use super::command::{CommandSettings, Length, LoadSettings};
 use super::words::{Group, refusal};
 use crate::StressError;
 
@@ -43,7 +43,11 @@ impl RateSettings {
     pub(super) fn of(mut group: Group, is_said: bool, command: &CommandSettings) -> Result<RateSettings, StressError> {
         if !is_said {
             let counts = matches!(command.length, Length::Operations(1..));
-            return Ok(match command.is_write() && counts {
+            if matches!(command.load, LoadSettings::Ycsb(_)) {
+                // As YCSB has it.
+                return Ok(RateSettings::Threads { threads: 1, limit: Limit::None });
+            }
+            return Ok(match command.is_write() && counts && command.load == LoadSettings::Standard {
                 true => RateSettings::Threads { threads: 200, limit: Limit::None },
                 false => RateSettings::Search { least: 4, most: 1000, auto: true },
             });

@@ -1,7 +1,8 @@
 //! `-pop` and `-col`: which rows, and what they consist of.
 
-use super::command::{CommandSettings, Length};
+use super::command::{CommandSettings, Length, LoadSettings};
 use super::words::{Group, refusal};
+use super::ycsb::{Requests, YcsbSettings};
 use crate::StressError;
 use crate::distribution::{Distribution, parse_range};
 
@@ -19,6 +20,8 @@ pub(crate) enum PopulationSettings {
     Sequence { first: u64, last: u64, wraps: bool },
     /// Drawn.
     Drawn(Distribution),
+    /// As a workload of YCSB asks for its records.
+    Requested(Requests),
 }
 
 impl std::fmt::Display for PopulationSettings {
@@ -28,18 +31,25 @@ impl std::fmt::Display for PopulationSettings {
                 write!(f, "one after another from {first} to {last}{}", if *wraps { "" } else { ", once" })
             }
             PopulationSettings::Drawn(distribution) => write!(f, "drawn from {distribution}"),
+            PopulationSettings::Requested(requests) => write!(f, "asked for in YCSB's order, {requests:?}"),
         }
     }
 }
 
 impl PopulationSettings {
     pub(super) fn of(mut group: Group, command: &CommandSettings) -> Result<PopulationSettings, StressError> {
+        if let LoadSettings::Ycsb(ycsb) = &command.load {
+            return Ok(PopulationSettings::of_workload(ycsb));
+        }
         let count = match command.length {
             Length::Operations(count @ 1..) => count,
             _ => ROWS_DEFAULT,
         };
         group.refuse(&[("read-lookback=", "reads do not know which rows were written last")])?;
-        // The order within a partition, of which these tables have one row.
+        if command.load != LoadSettings::Standard {
+            group.refuse(&[("contents=", "rows are inserted in the order in which they are made")])?;
+        }
+        // The order within a partition, of which the other tables have one row.
         let _ = group.parsed("contents=", "sorted or shuffled", |text| {
             ["sorted", "shuffled"].contains(&text.to_ascii_lowercase().as_str()).then_some(())
         })?;
@@ -64,6 +74,19 @@ impl PopulationSettings {
             (None, None) => {
                 Ok(PopulationSettings::Drawn(format!("GAUSSIAN(1..{count})").parse().expect("is a distribution")))
             }
+        }
+    }
+}
+
+impl PopulationSettings {
+    /// A load writes one record after another.
+    fn of_workload(ycsb: &YcsbSettings) -> PopulationSettings {
+        match ycsb.is_load {
+            true => {
+                let (first, count) = (ycsb.insert_start, ycsb.insert_count);
+                PopulationSettings::Sequence { first, last: first + count - 1, wraps: false }
+            }
+            false => PopulationSettings::Requested(ycsb.requests),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! `-schema`: the keyspace and the options of its tables, as statements.
 
+use super::command::{CommandSettings, LoadSettings};
 use super::rows::ColumnSettings;
 use super::words::{Group, refusal};
 use crate::StressError;
@@ -17,13 +18,14 @@ pub(crate) struct SchemaSettings {
 }
 
 impl SchemaSettings {
-    pub(super) fn of(mut group: Group) -> Result<SchemaSettings, StressError> {
+    pub(super) fn of(mut group: Group, command: &CommandSettings) -> Result<SchemaSettings, StressError> {
+        let keyspace = if matches!(command.load, LoadSettings::Ycsb(_)) { "ycsb" } else { "keyspace1" };
         let compaction = match group.call("compaction")? {
             Some(words) => options("compaction", &words)?.1,
             None => Vec::new(),
         };
         let settings = SchemaSettings {
-            keyspace: group.value("keyspace=")?.unwrap_or_else(|| "keyspace1".to_owned()),
+            keyspace: group.value("keyspace=")?.unwrap_or_else(|| keyspace.to_owned()),
             replication: replication(group.call("replication")?)?,
             compaction,
             compression: group.value("compression=")?,
@@ -43,15 +45,33 @@ impl SchemaSettings {
 
     /// The statement that makes a table of `columns` of one type.
     pub(crate) fn create_table(&self, table: &str, columns: &ColumnSettings, of_type: &str) -> String {
-        let columns: String = columns.names.iter().map(|name| format!(", {} {of_type}", quoted(name))).collect();
+        // What is not said of compression is none.
         let compression: Vec<_> = self.compression.iter().map(|class| ("class".to_owned(), class.clone())).collect();
-        let mut text = format!(
-            "CREATE TABLE IF NOT EXISTS {} (key blob PRIMARY KEY{columns}) WITH compression = {}",
-            self.table(table),
-            map(&compression),
-        );
-        if !self.compaction.is_empty() {
-            text.push_str(&format!(" AND compaction = {}", map(&self.compaction)));
+        self.create(table, "key blob", &columns.names, of_type, Some(compression))
+    }
+
+    /// The statement that makes a table of texts, with a text as its key. What is not said of compression is the server's own.
+    pub(crate) fn create_texts(&self, table: &str, key: &str, columns: &[String]) -> String {
+        let compression = self.compression.as_ref().map(|class| vec![("class".to_owned(), class.clone())]);
+        self.create(table, &format!("{key} varchar"), columns, "varchar", compression)
+    }
+
+    fn create(
+        &self,
+        table: &str,
+        key: &str,
+        columns: &[String],
+        of_type: &str,
+        compression: Option<Options>,
+    ) -> String {
+        let columns: String = columns.iter().map(|name| format!(", {} {of_type}", quoted(name))).collect();
+        let mut text = format!("CREATE TABLE IF NOT EXISTS {} ({key} PRIMARY KEY{columns})", self.table(table));
+        let compaction = Some(&self.compaction).filter(|options| !options.is_empty());
+        let options = [("compression", compression.as_ref()), ("compaction", compaction)];
+        let said = options.iter().filter_map(|(name, options)| options.map(|options| (name, options)));
+        for (number, (name, options)) in said.enumerate() {
+            let word = if number == 0 { "WITH" } else { "AND" };
+            text.push_str(&format!(" {word} {name} = {}", map(options)));
         }
         text
     }

@@ -1,6 +1,6 @@
 //! The published command lines, each option, and what is refused.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use scylla::statement::Consistency;
 
@@ -103,7 +103,7 @@ fn every_option_is_read() {
           -schema compaction(strategy=LeveledCompactionStrategy,sstable_size_in_mb=10) compression=LZ4Compressor replication(factor=3)
           -mode native cql3 prepared user=u password=p protocolVersion=4 connectionsPerHost=2 maxPending=10 compression=lz4
           -log file=l hdrfile=h interval=500ms level=minimal no-summary no-settings
-          -errors ignore retries=2 skip-read-validation --json=j.json --cpus 3 --seed 9",
+          -errors ignore retries=2 skip-read-validation --json=j.json --pid 77 --cpus 3 --seed 9",
     );
     assert_eq!(settings.command.length, Length::Error { target: 0.1, least: 5, most: 9 });
     assert_eq!(settings.command.consistency, Consistency::LocalQuorum);
@@ -127,7 +127,18 @@ fn every_option_is_read() {
     assert_eq!(settings.errors, ErrorSettings { ignored: true, tries: 3, validated: false });
     assert_eq!(settings.log.interval, Duration::from_millis(500));
     assert!(!settings.log.tells_errors && !settings.log.summary && !settings.log.settings);
-    assert_eq!(settings.own, OwnSettings { json: Some("j.json".into()), cpus: Some(3), seed: Some(9) });
+    let own = OwnSettings {
+        json: Some("j.json".into()),
+        pid: Some(77),
+        cpus: Some(3),
+        seed: Some(9),
+        ..OwnSettings::default()
+    };
+    assert_eq!(settings.own, own);
+    let settings = parse("write n=1 -rate threads=2 fixed=10/s --start-at 1800000000.25");
+    assert_eq!(settings.own.start_at, Some(SystemTime::UNIX_EPOCH + Duration::from_millis(1_800_000_000_250)));
+    let settings = parse("read duration=10s -rate threads=2 --sweep p99<5ms");
+    assert_eq!(settings.own.sweep, "p99<5ms".parse().ok());
     let settings = parse("write n=1 -rate threads=2 throttle=10/s -col n=FIXED(12)");
     assert_eq!(settings.rate, RateSettings::Threads { threads: 2, limit: Limit::Throttle(10) });
     assert_eq!(settings.columns.names[..3], ["C0", "C1", "C10"]);
@@ -138,8 +149,19 @@ fn every_option_is_read() {
 #[test]
 fn what_is_not_supported_is_refused_by_name() {
     for (line, told) in [
-        ("user profile=a.yaml ops(insert=1) n=5", "user profiles"),
+        ("user ops(insert=1) n=5", "profile="),
+        ("user profile=a.yaml n=5", "ops()"),
+        ("user profile=a.yaml,b.yaml ops(insert=1) n=5", "several profiles"),
+        ("user profile=/there/is/none ops(insert=1) n=5", "/there/is/none"),
         ("print dist=fixed(1)", "print"),
+        ("write n=1 -rate threads=2 --start-at tomorrow", "seconds since 1970"),
+        ("write n=1 -rate threads=2 --start-at -5", "seconds since 1970"),
+        ("write n=1 -rate threads>=2 --start-at 5", "one run begins then"),
+        ("write duration=1s -rate threads=2 --start-at 5 --sweep p99<1ms", "one run begins then"),
+        ("write duration=1s -rate threads=2 --sweep p98<1ms", "such as p99<10ms"),
+        ("write n=1 -rate threads=2 --sweep p99<1ms", "duration="),
+        ("write duration=1s -rate threads=2 fixed=5/s --sweep p99<1ms", "the rates are what is tried"),
+        ("write duration=1s --sweep p99<1ms", "threads="),
         ("write n=1 -graph file=x", "-graph"),
         ("write n=1 -tokenrange wrap", "-tokenrange"),
         ("write n=1 -transport truststore=x", "-transport"),
@@ -178,5 +200,86 @@ fn what_is_not_supported_is_refused_by_name() {
     ] {
         let reason = refused(line);
         assert!(reason.contains(told), "{line}: {reason}");
+    }
+}
+
+/// A profile in a file of its own, as long as it is held.
+struct ProfileFile(std::path::PathBuf);
+
+impl ProfileFile {
+    fn new(name: &str, text: &str) -> ProfileFile {
+        let path = std::env::temp_dir().join(format!("helenus-stress-{}-{name}.yaml", std::process::id()));
+        std::fs::write(&path, text).unwrap();
+        ProfileFile(path)
+    }
+}
+
+impl Drop for ProfileFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[test]
+fn a_load_of_a_profile_is_read_with_its_defaults() {
+    let file =
+        ProfileFile::new("read", "keyspace: ks\ntable: t\nqueries: {q: {cql: select 1}}\ninsert: {select: fixed(1)/4}");
+    let user = format!("user profile={}", file.0.display());
+    let settings = parse(&format!(
+        r"{user} ops(insert=1,Q=2) clustering=fixed(3) n=50 -insert visits=fixed(2) select-ratio=fixed(1)/2 batchtype=unlogged"
+    ));
+    assert_eq!(settings.command.kinds, [(Kind::Insert, 1.0), (Kind::Query("q"), 2.0)]);
+    assert_eq!((settings.command.clustering.to_string().as_str(), settings.keyspace()), ("FIXED(3)", "ks"));
+    assert_eq!(settings.rate, RateSettings::Search { least: 4, most: 1000, auto: true });
+    assert_eq!(settings.population, PopulationSettings::Drawn("gaussian(1..50)".parse().unwrap()));
+    let LoadSettings::Profile(profile) = &settings.command.load else { panic!("{settings:?}") };
+    assert_eq!((profile.insert.select.most(), profile.insert.visits.range()), (0.5, (2, 2)));
+    let inserts = parse(&format!("{user} ops(insert=1) n=50"));
+    assert_eq!(inserts.population, PopulationSettings::Sequence { first: 1, last: 50, wraps: true });
+    assert!(inserts.command.makes_schema() && parse(&format!("{user} ops(q=1)")).command.makes_schema());
+    for (rest, told) in [
+        ("ops(insert=1,w=2)", "no operation w"),
+        ("ops(insert=0)", "above 0"),
+        ("ops(insert=1,insert=1)", "more than once"),
+        ("ops(insert=1) -schema keyspace=x", "-schema"),
+        ("ops(insert=1) -col n=fixed(5)", "-col"),
+        ("ops(insert=1) -pop contents=sorted", "contents="),
+        ("ops(insert=1) -insert partitions=uniform(0..1)", "from 1 to"),
+        ("ops(insert=1) -insert what=1", "what=1"),
+    ] {
+        let reason = refused(&format!("{user} n=5 {rest}"));
+        assert!(reason.contains(told), "{rest}: {reason}");
+    }
+}
+
+#[test]
+fn a_workload_of_ycsb_is_read_with_its_defaults() {
+    let load =
+        parse("ycsb load workload=a recordcount=5K insertstart=1K -rate threads=7 -schema compression=LZ4Compressor");
+    assert_eq!(load.population, PopulationSettings::Sequence { first: 1_000, last: 4_999, wraps: false });
+    assert_eq!((load.command.length, load.command.warmup, load.keyspace()), (Length::Operations(4_000), false, "ycsb"));
+    assert!(load.command.makes_schema());
+    let text = load.schema.create_texts("usertable", "y_id", &["field0".to_owned()]);
+    assert_eq!(
+        text,
+        "CREATE TABLE IF NOT EXISTS \"ycsb\".\"usertable\" (y_id varchar PRIMARY KEY, \"field0\" varchar) WITH compression = {'class': 'LZ4Compressor'}"
+    );
+    let run = parse("ycsb workload=d cl=quorum");
+    assert_eq!(run.population, PopulationSettings::Requested(Requests::Latest));
+    assert_eq!(run.rate, RateSettings::Threads { threads: 1, limit: Limit::None });
+    assert_eq!(
+        (run.command.clustering.to_string().as_str(), run.command.consistency),
+        ("FIXED(1)", Consistency::Quorum)
+    );
+    assert!(!run.command.makes_schema());
+    assert!(run.schema.create_texts("t", "k", &[]).ends_with("(k varchar PRIMARY KEY)"));
+    for (rest, told) in [
+        ("-pop seq=1..5", "-pop"),
+        ("-col n=fixed(1)", "-col"),
+        ("-insert visits=fixed(1)", "-insert"),
+        ("add=fixed(1)", "add="),
+    ] {
+        let reason = refused(&format!("ycsb workload=a {rest}"));
+        assert!(reason.contains(told), "{rest}: {reason}");
     }
 }

@@ -224,13 +224,14 @@ fn columns(text: &str) -> Vec<String> {
 
 /// A name for each marker: the words before a `?` that are names.
 fn markers(text: &str) -> Vec<String> {
-    let before = text.split('?').rev().skip(1).collect::<Vec<_>>();
+    let mut before: Vec<&str> = text.split('?').collect();
+    before.pop();
     let name = |piece: &&str| {
         let mut words =
             piece.rsplit([' ', '=', '"', ',']).filter(|word| !word.is_empty() && !word.eq_ignore_ascii_case("in"));
         words.next().expect("a marker has a name before it").to_owned()
     };
-    before.iter().rev().map(name).collect()
+    before.iter().map(name).collect()
 }
 
 fn specs(names: &[String]) -> Vec<(String, CqlType)> {

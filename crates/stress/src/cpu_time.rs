@@ -1,0 +1,46 @@
+//! How much CPU time both ends have used, to the nanosecond. It is the kernel's clock of a whole process, threads that have ended included:
+//! servers in a virtual machine of their own start and end threads all the time.
+
+use std::time::Duration;
+
+use crate::StressError;
+
+/// The CPU time of the generator and, if its process is known, of the server.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CpuTimes {
+    pub(crate) generator: Duration,
+    pub(crate) server: Option<Duration>,
+}
+
+impl CpuTimes {
+    /// From the start of each process until now.
+    pub(crate) fn so_far(server: Option<u32>) -> Result<CpuTimes, StressError> {
+        let of = |pid: Option<u32>| {
+            runtime::process_cpu_time(pid)
+                .map_err(|source| StressError::CpuTime { pid: pid.unwrap_or_else(std::process::id), source })
+        };
+        Ok(CpuTimes { generator: of(None)?, server: server.map(|pid| of(Some(pid))).transpose()? })
+    }
+
+    /// What was used since then.
+    pub(crate) fn since(self, before: CpuTimes) -> CpuTimes {
+        CpuTimes {
+            generator: self.generator.saturating_sub(before.generator),
+            server: self.server.zip(before.server).map(|(now, before)| now.saturating_sub(before)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_is_not_there_is_named() {
+        let error = CpuTimes::so_far(Some(u32::MAX)).expect_err("there is none").to_string();
+        assert!(error.contains(&u32::MAX.to_string()), "{error}");
+        let before = CpuTimes::so_far(Some(std::process::id())).expect("this one is");
+        let since = CpuTimes::so_far(Some(std::process::id())).expect("this one is").since(before);
+        assert!(since.server.expect("its number was given") < Duration::from_secs(60));
+    }
+}

@@ -1,0 +1,69 @@
+//! Why a study does not run.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// Why a study did not run, or could not be told.
+#[derive(Debug, Error)]
+pub enum StudyError {
+    /// A file cannot be read.
+    #[error("{} cannot be read: {source}", path.display())]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file or a folder cannot be written.
+    #[error("{} cannot be written: {source}", path.display())]
+    Write {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The study's file does not say what a study says.
+    #[error("{}: {reason}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A file of raw data is none.
+    #[error("{} is no raw data of a study: {reason}", path.display())]
+    Results {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A line has a variable that nobody has given a value.
+    #[error("`{line}`: {reason}")]
+    Variable {
+        /// The line.
+        line: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A server does not start, answer or end.
+    #[error("system {system}: {reason}")]
+    System {
+        /// Whose.
+        system: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// What is to be done before the first load fails.
+    #[error("system {system}: `{line}` failed: {reason}")]
+    Preparation {
+        /// Whose.
+        system: String,
+        /// The command.
+        line: String,
+        /// What it said.
+        reason: String,
+    },
+}

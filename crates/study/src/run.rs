@@ -1,0 +1,192 @@
+//! The rounds: in each, every system has its turn, and within it every load and every level.
+
+use std::path::{Path, PathBuf};
+
+use crate::StudyError;
+use crate::arguments::Arguments;
+use crate::file::{Before, Load, Study, System};
+use crate::generator;
+use crate::machine::{self, Machine};
+use crate::results::{Results, Sample};
+use crate::server::{Server, Start};
+use crate::template::Variables;
+
+/// Runs a study.
+pub(crate) fn run(study: &Study, arguments: &Arguments) -> Result<Results, StudyError> {
+    let study = chosen(study, arguments)?;
+    std::fs::create_dir_all(&arguments.data)
+        .map_err(|source| StudyError::Write { path: arguments.data.clone(), source })?;
+    let data =
+        arguments.data.canonicalize().map_err(|source| StudyError::Read { path: arguments.data.clone(), source })?;
+    let machine = Machine::this(&data);
+    let began = machine::now();
+    let variables = Variables::of(study.variables.clone());
+    let servers = study.systems.iter().map(|system| Server::of(system, &data, &variables)).collect::<Result<_, _>>()?;
+    let mut turns = Turns { study: &study, servers, report: data.join("report.json"), samples: Vec::new() };
+    for round in 1..=study.repeats {
+        turns.round(round)?;
+    }
+    let samples = turns.samples;
+    let version = env!("CARGO_PKG_VERSION").to_owned();
+    Ok(Results { version, study, machine, began, ended: machine::now(), samples })
+}
+
+/// The study with what the command line says in place of the file.
+fn chosen(study: &Study, arguments: &Arguments) -> Result<Study, StudyError> {
+    let mut study = study.clone();
+    for (list, what, names) in [
+        (&arguments.systems, "system", study.systems.iter().map(|system| &system.name).collect::<Vec<_>>()),
+        (&arguments.loads, "load", study.loads.iter().map(|load| &load.name).collect()),
+    ] {
+        if let Some(name) = list.iter().find(|name| !names.contains(name)) {
+            return Err(StudyError::File {
+                path: arguments.file.clone(),
+                reason: format!("there is no {what} `{name}`"),
+            });
+        }
+    }
+    study.systems.retain(|system| Arguments::wants(&arguments.systems, &system.name));
+    study.loads.retain(|load| Arguments::wants(&arguments.loads, &load.name));
+    study.repeats = arguments.repeats.unwrap_or(study.repeats);
+    let own = std::env::current_exe().map_or_else(|_| "helenus".to_owned(), |path| path.display().to_string());
+    study.variables.entry("helenus".to_owned()).or_insert(own);
+    study.variables.extend(arguments.set.iter().cloned());
+    Ok(study)
+}
+
+/// The servers, whose turn it is, and what they have shown so far.
+struct Turns<'a> {
+    study: &'a Study,
+    servers: Vec<Server>,
+    report: PathBuf,
+    samples: Vec<Sample>,
+}
+
+impl Turns<'_> {
+    fn round(&mut self, round: u32) -> Result<(), StudyError> {
+        for at in 0..self.servers.len() {
+            let system = &self.study.systems[at];
+            let mut start = self.begin(at, system)?;
+            for load in self.study.loads.iter().filter(|load| load.is_for(&system.name)) {
+                if let Some(again) = self.prepare(at, load)? {
+                    start = Some(again);
+                }
+                for level in load.each_level() {
+                    let sample = self.measure(at, system, load, level, round, start.take())?;
+                    println!("{}", line(&sample, self.study.repeats));
+                    self.samples.push(sample);
+                }
+            }
+            match system.keep {
+                true => self.servers[at].pause()?,
+                false if self.servers[at].is_ours() => self.servers[at].kill(),
+                false => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Has a server ready for its turn.
+    fn begin(&mut self, at: usize, system: &System) -> Result<Option<Start>, StudyError> {
+        let server = &mut self.servers[at];
+        if server.is_running() {
+            server.wake()?;
+            return Ok(None);
+        }
+        let start = if server.is_ours() { Some(server.start_fresh()?) } else { None };
+        let variables = server.variables().with("measure", server.measure_options(&self.report));
+        for line in &system.warm {
+            let line = variables.fill(line)?;
+            generator::must(&line).map_err(|reason| StudyError::Preparation {
+                system: system.name.clone(),
+                line: line.clone(),
+                reason,
+            })?;
+        }
+        Ok(start)
+    }
+
+    /// Does to a server what a load wants done before.
+    fn prepare(&mut self, at: usize, load: &Load) -> Result<Option<Start>, StudyError> {
+        let server = &mut self.servers[at];
+        match load.before {
+            Before::Nothing => return Ok(None),
+            // Nobody here can, where the server runs elsewhere; the file says so to whoever reads it.
+            _ if !server.is_ours() => return Ok(None),
+            Before::Fresh => {
+                server.kill();
+                server.start_fresh()
+            }
+            Before::Restart => {
+                server.end()?;
+                server.start()
+            }
+            Before::Kill => {
+                server.kill();
+                server.start()
+            }
+        }
+        .map(Some)
+    }
+
+    fn measure(
+        &self,
+        at: usize,
+        system: &System,
+        load: &Load,
+        level: Option<f64>,
+        round: u32,
+        start: Option<Start>,
+    ) -> Result<Sample, StudyError> {
+        let server = &self.servers[at];
+        let mut variables = server.variables().with("measure", server.measure_options(&self.report));
+        variables = variables.with("report", self.report.display()).with("round", round);
+        if let Some(level) = level {
+            variables = variables.with("level", level);
+        }
+        let line = variables.fill(load.line(&system.name))?;
+        let before = server.cpu_time();
+        let mut ended = generator::run(&line, &self.report);
+        let used = server.cpu_time().zip(before).map(|(now, before)| now.saturating_sub(before));
+        if let Some(figures) = &mut ended.figures {
+            // Who does not look at the server leaves it to us: with connecting and preparing, which come before the first operation.
+            let each = used.map(|used| used.as_secs_f64() * 1e6 / figures.operations);
+            figures.server_cpu_micros = figures.server_cpu_micros.or(each);
+        }
+        Ok(Sample {
+            load: load.name.clone(),
+            level,
+            system: system.name.clone(),
+            round,
+            line: without(&line, &self.report),
+            figures: ended.figures,
+            error: ended.error,
+            start_seconds: start.map(|start| start.seconds),
+            idle_bytes: start.and_then(|start| start.idle_bytes),
+            resident_bytes: server.resident_bytes(),
+        })
+    }
+}
+
+/// A line as it may be shown: where the report went concerns nobody.
+fn without(line: &str, report: &Path) -> String {
+    line.replace(&format!(" --json '{}'", report.display()), "")
+}
+
+/// A run as it is told while the study goes on.
+fn line(sample: &Sample, repeats: u32) -> String {
+    let level = sample.level.map_or_else(String::new, |level| format!(" {level}"));
+    let head = format!("round {} of {repeats}: {:<12} {}{level}", sample.round, sample.system, sample.load);
+    let told = match &sample.figures {
+        Some(figures) => {
+            let cpu =
+                figures.server_cpu_micros.map_or_else(String::new, |micros| format!(", {micros:.2} µs of CPU each"));
+            format!("{:.0} operations/s{cpu}", figures.per_second)
+        }
+        None => "no figures".to_owned(),
+    };
+    match &sample.error {
+        Some(error) => format!("{head}: {told}; {}", error.lines().last().unwrap_or_default()),
+        None => format!("{head}: {told}"),
+    }
+}

@@ -1,0 +1,142 @@
+//! Lines with variables: `{name}`, `{name*3}`, `{name/4}`.
+//!
+//! A brace that no name follows is a brace, so that CQL's maps need no escapes.
+
+use std::collections::BTreeMap;
+
+use crate::StudyError;
+
+/// A value may hold variables of its own, this deep.
+const DEPTH_MAX: usize = 8;
+
+/// What names stand for.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Variables {
+    values: BTreeMap<String, String>,
+}
+
+impl Variables {
+    pub(crate) fn of(values: BTreeMap<String, String>) -> Variables {
+        Variables { values }
+    }
+
+    /// The same, and one more.
+    pub(crate) fn with(&self, name: &str, value: impl ToString) -> Variables {
+        let mut more = self.clone();
+        more.values.insert(name.to_owned(), value.to_string());
+        more
+    }
+
+    /// The line with each variable's value.
+    pub(crate) fn fill(&self, line: &str) -> Result<String, StudyError> {
+        self.fill_within(line, DEPTH_MAX).map_err(|reason| StudyError::Variable { line: line.to_owned(), reason })
+    }
+
+    /// Whether a line, or the value of a variable in it, has that variable.
+    pub(crate) fn mentions(&self, line: &str, name: &str) -> bool {
+        self.mentions_within(line, name, DEPTH_MAX)
+    }
+
+    fn mentions_within(&self, line: &str, name: &str, depth: usize) -> bool {
+        let mut behind = line.split('{').skip(1).filter_map(variable).map(|(term, _)| term.name);
+        behind.any(|found| {
+            let inside = self.values.get(found).filter(|_| depth > 0);
+            found == name || inside.is_some_and(|value| self.mentions_within(value, name, depth - 1))
+        })
+    }
+
+    fn fill_within(&self, line: &str, depth: usize) -> Result<String, String> {
+        let mut out = String::new();
+        let mut rest = line;
+        while let Some((before, after)) = rest.split_once('{') {
+            out.push_str(before);
+            match variable(after) {
+                Some((term, behind)) => {
+                    out.push_str(&self.value(&term, depth)?);
+                    rest = behind;
+                }
+                None => {
+                    out.push('{');
+                    rest = after;
+                }
+            }
+        }
+        Ok(out + rest)
+    }
+
+    fn value(&self, term: &Term<'_>, depth: usize) -> Result<String, String> {
+        let Some(value) = self.values.get(term.name) else {
+            return Err(format!("{{{}}} has no value: say --set {}=…", term.name, term.name));
+        };
+        if depth == 0 {
+            return Err(format!("{{{}}} goes round in a circle", term.name));
+        }
+        let value = self.fill_within(value, depth - 1)?;
+        let Some((sign, factor)) = term.factor else { return Ok(value) };
+        let number: f64 = value.parse().map_err(|_| format!("{{{}}} is `{value}`, no number", term.name))?;
+        match sign {
+            '*' => Ok((number * factor).to_string()),
+            _ if factor == 0.0 => Err(format!("{{{}/0}}", term.name)),
+            _ => Ok((number / factor).floor().to_string()),
+        }
+    }
+}
+
+/// What stands between two braces.
+struct Term<'a> {
+    name: &'a str,
+    factor: Option<(char, f64)>,
+}
+
+/// The variable behind an opening brace, and what is behind it.
+fn variable(text: &str) -> Option<(Term<'_>, &str)> {
+    let (inside, behind) = text.split_once('}')?;
+    let end = inside.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_').unwrap_or(inside.len());
+    let (name, rest) = inside.split_at(end);
+    if !name.starts_with(|letter: char| letter.is_ascii_alphabetic()) {
+        return None;
+    }
+    let mut letters = rest.chars();
+    let factor = match letters.next() {
+        None => None,
+        Some(sign @ ('*' | '/')) => Some((sign, letters.as_str().parse().ok()?)),
+        Some(_) => return None,
+    };
+    Some((Term { name, factor }, behind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(line: &str) -> Result<String, String> {
+        let pairs = [("level", "12"), ("stress", "{helenus} stress"), ("helenus", "/bin/h"), ("circle", "{circle}")];
+        let values = pairs.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        Variables::of(values.into()).fill(line).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn variables_are_filled_and_other_braces_stay() {
+        assert_eq!(filled("{stress} n={level*1000} -rate {level}").unwrap(), "/bin/h stress n=12000 -rate 12");
+        assert_eq!(filled("{level/5} {level*0.5}").unwrap(), "2 6");
+        let cql = "--with \"compaction = {'class': 'X'}\" {} {a b} { \\(range\\)";
+        assert_eq!(filled(cql).unwrap(), cql);
+    }
+
+    #[test]
+    fn what_a_line_mentions_is_found_in_values_too() {
+        let values = [("load", "--node {node} {measure}"), ("circle", "{circle}")];
+        let values = values.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let variables = Variables::of(values.into());
+        assert!(variables.mentions("x {load}", "measure") && variables.mentions("{level*5}", "level"));
+        assert!(!variables.mentions("x {load}", "level") && !variables.mentions("{circle}", "measure"));
+    }
+
+    #[test]
+    fn what_has_no_value_is_an_error() {
+        assert!(filled("{nothing}").unwrap_err().contains("--set nothing="));
+        assert!(filled("{circle}").unwrap_err().contains("circle"));
+        assert!(filled("{helenus*2}").unwrap_err().contains("no number"));
+        assert!(filled("{level/0}").is_err());
+    }
+}

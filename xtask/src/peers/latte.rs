@@ -1,0 +1,29 @@
+//! latte, another load generator, from crates.io: a second opinion on our own.
+
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::{process, workspace};
+
+const VERSION: &str = "0.29.0";
+
+/// `cargo xtask latte WORDS…`: takes this process's place with latte, which is built the first time.
+pub fn run(arguments: &[String]) -> Result<(), String> {
+    let error = Command::new(fetch()?).args(arguments).exec();
+    Err(format!("cannot start latte: {error}"))
+}
+
+/// Builds it with the versions of its libraries that it was published with, once. Gives the program.
+fn fetch() -> Result<PathBuf, String> {
+    let folder = workspace::target().join("peers/latte");
+    let program = folder.join("bin/latte");
+    if !program.exists() {
+        // Nothing on standard output: that is latte's.
+        eprintln!("building latte {VERSION} in {}", folder.display());
+        let mut install = Command::new(env!("CARGO"));
+        install.args(["install", "--quiet", "--locked", "--version", VERSION, "--root"]).arg(&folder).arg("latte-cli");
+        process::quiet(&mut install)?;
+    }
+    Ok(program)
+}
