@@ -65,6 +65,12 @@ enum Draft<'s> {
     Tuple(Vec<Draft<'s>>),
 }
 
+/// A draft, and what it is refused for once the whole selector is drafted.
+struct Drafted<'s> {
+    draft: Draft<'s>,
+    refused: Option<QueryError>,
+}
+
 /// What the arguments of a call are called in a result, and how messages show them.
 #[derive(Default)]
 struct Titles {
@@ -114,16 +120,35 @@ impl<'p> Selectors<'p> {
 
     /// A whole selector, or a call of GROUP BY.
     pub(super) fn call(&mut self, expression: &SelectorExpression) -> Result<ResultColumn, QueryError> {
-        let draft = self.draft(expression)?;
-        match self.refused.take() {
-            Some(error) => Err(error),
-            None => self.settle(draft, None),
-        }
+        let drafted = self.drafted(expression)?;
+        self.settle_drafted(drafted, None)
     }
 
-    /// Keeps what the selector is refused for, unless calls around this part of it are refused: those come first.
+    /// Keeps what the selector is refused for once it is drafted as a whole, unless calls around this part of it are refused: those come first.
     pub(super) fn refuse(&mut self, error: QueryError) {
         self.refused.get_or_insert(error);
+    }
+
+    /// The draft of an expression, and what it is refused for.
+    fn drafted<'s>(&mut self, expression: &'s SelectorExpression) -> Result<Drafted<'s>, QueryError> {
+        let before = self.refused.take();
+        let draft = self.draft(expression)?;
+        let refused = std::mem::replace(&mut self.refused, before);
+        Ok(Drafted { draft, refused })
+    }
+
+    fn draft_all<'s>(
+        &mut self,
+        expressions: impl IntoIterator<Item = &'s SelectorExpression>,
+    ) -> Result<Vec<Drafted<'s>>, QueryError> {
+        expressions.into_iter().map(|expression| self.drafted(expression)).collect()
+    }
+
+    fn settle_drafted(&mut self, drafted: Drafted<'_>, wanted: Option<&CqlType>) -> Result<ResultColumn, QueryError> {
+        match drafted.refused {
+            Some(error) => Err(error),
+            None => self.settle(drafted.draft, wanted),
+        }
     }
 
     /// Whether any of the selectors names a column of such a kind. What is behind the first that does is not looked at.
@@ -176,17 +201,18 @@ impl<'p> Selectors<'p> {
             }
             E::Element { .. } | E::Slice { .. } | E::Field { .. } => Draft::Typed(self.part(expression)?),
             E::Operation { operator, left, right } => {
-                let drafts = vec![self.draft(left)?, self.draft(right)?];
+                let drafts = self.draft_all([&**left, &**right])?;
                 let operator = calls::arithmetic(*operator);
-                let call = functions::operator(operator, &drafts[0].argument(), &drafts[1].argument(), None);
+                let call =
+                    functions::operator(operator, &drafts[0].draft.argument(), &drafts[1].draft.argument(), None);
                 let call = call.map_err(|error| refused(&error, &drafts))?;
-                Draft::Typed(self.called(call, drafts)?)
+                Draft::Typed(self.called(call, drafts))
             }
             E::Negation(of) => {
-                let drafts = vec![self.draft(of)?];
-                let call = functions::negation(&drafts[0].argument(), None);
+                let drafts = self.draft_all([&**of])?;
+                let call = functions::negation(&drafts[0].draft.argument(), None);
                 let call = call.map_err(|error| refused(&error, &drafts))?;
-                Draft::Typed(self.called(call, drafts)?)
+                Draft::Typed(self.called(call, drafts))
             }
             E::Cast { expression, ty } => Draft::Typed(self.cast(expression, ty)?),
             E::TypeHint { ty, expression } => Draft::Typed(self.hint(ty, expression)?),
@@ -234,18 +260,16 @@ impl<'p> Selectors<'p> {
             return Ok(ResultColumn::new(name, token_type(self.table), Expression::Selected(Selected::Token)));
         }
         let before = self.aggregates.len();
-        let mut drafts = Vec::with_capacity(arguments.len());
-        for argument in arguments {
-            drafts.push(self.draft(argument)?);
-        }
-        let known: Vec<Argument<'_>> = drafts.iter().map(Draft::argument).collect();
+        let drafts = self.draft_all(arguments)?;
+        let known: Vec<Argument<'_>> = drafts.iter().map(|drafted| drafted.draft.argument()).collect();
         if functions::is_aggregate(keyspace, name) {
             let call = functions::resolve_aggregate(name, &known).map_err(|error| refused(&error, &drafts))?;
-            if self.aggregates.len() > before {
+            let is_nested = self.aggregates.len() > before;
+            let types = call.arguments().to_vec();
+            let (settled, titles) = self.settle_all(drafts, &types);
+            if is_nested {
                 self.refuse(invalid("aggregate functions cannot be used as arguments of aggregate functions"));
             }
-            let types = call.arguments().to_vec();
-            let (settled, titles) = self.settle_all(drafts, &types)?;
             let (name, shown) = titles.of_call(|titles| call.column_name(titles));
             return Ok(ResultColumn { shown, ..self.aggregate(Some(call), settled, name)? });
         }
@@ -257,32 +281,31 @@ impl<'p> Selectors<'p> {
             _ => functions::resolve(keyspace, name, &known, None),
         };
         let call = call.map_err(|error| refused(&error, &drafts))?;
-        self.called(call, drafts)
+        Ok(self.called(call, drafts))
     }
 
     /// The value of a call whose parameters are known.
-    fn called(&mut self, call: functions::Call, drafts: Vec<Draft<'_>>) -> Result<ResultColumn, QueryError> {
+    fn called(&mut self, call: functions::Call, drafts: Vec<Drafted<'_>>) -> ResultColumn {
         let types = call.arguments().to_vec();
-        let (arguments, titles) = self.settle_all(drafts, &types)?;
+        let (arguments, titles) = self.settle_all(drafts, &types);
         let (name, shown) = titles.of_call(|titles| call.column_name(titles));
         let ty = call.returns().clone();
-        Ok(ResultColumn { name, shown, ty, expression: Expression::Call { call, arguments } })
+        ResultColumn { name, shown, ty, expression: Expression::Call { call, arguments } }
     }
 
-    fn settle_all(
-        &mut self,
-        drafts: Vec<Draft<'_>>,
-        types: &[CqlType],
-    ) -> Result<(Vec<Expression>, Titles), QueryError> {
+    /// What a call's arguments are in the places of its parameters. Where one is refused the selector is, and what is given for it is of no use.
+    fn settle_all(&mut self, drafts: Vec<Drafted<'_>>, types: &[CqlType]) -> (Vec<Expression>, Titles) {
         let mut settled = Vec::with_capacity(drafts.len());
         let mut titles = Titles::default();
-        for (index, draft) in drafts.into_iter().enumerate() {
-            let column = self.settle(draft, types.get(index))?;
-            titles.shown.push(column.shown().to_owned());
-            titles.names.push(column.name);
-            settled.push(column.expression);
+        for (index, drafted) in drafts.into_iter().enumerate() {
+            titles.shown.push(drafted.draft.shown());
+            titles.names.push(drafted.draft.name());
+            match self.settle_drafted(drafted, types.get(index)) {
+                Ok(column) => settled.push(column.expression),
+                Err(error) => self.refuse(error),
+            }
         }
-        Ok((settled, titles))
+        (settled, titles)
     }
 
     fn aggregate(
@@ -421,10 +444,13 @@ impl<'p> Selectors<'p> {
 }
 
 /// Why a call of these arguments cannot be resolved.
-fn refused(error: &ResolveError, drafts: &[Draft<'_>]) -> QueryError {
+fn refused(error: &ResolveError, drafts: &[Drafted<'_>]) -> QueryError {
     match error {
         ResolveError::Unknown { name } => unknown_function(name),
-        error => invalid(error.message(&|index| drafts.get(index).map(Draft::shown).unwrap_or_default())),
+        error => {
+            let shown = |index: usize| drafts.get(index).map(|drafted| drafted.draft.shown()).unwrap_or_default();
+            invalid(error.message(&shown))
+        }
     }
 }
 

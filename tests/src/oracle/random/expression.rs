@@ -49,7 +49,7 @@ pub fn computed(writer: &mut Writer<'_>, table: &Table) -> String {
             let count = functions.len() - usize::from(may_be_decimal);
             format!("{}({inner})", writer.random.choose(&functions[..count]))
         }
-        6 if !is_timeuuid(table, &inner) => {
+        6 if !has_timeuuid(table, &inner) => {
             format!("{}({inner})", writer.random.choose(&["mask_null", "mask_default"]))
         }
         7 if is_collection(&column.ty) && !is_descending(table, &inner) => {
@@ -86,7 +86,7 @@ pub fn aggregate(writer: &mut Writer<'_>, table: &Table) -> String {
         true => computed(writer, table),
         false => writer.random.choose(&table.columns).name.clone(),
     };
-    let name = match is_timeuuid(table, &of) {
+    let name = match has_timeuuid(table, &of) {
         true => "count",
         false => *writer.random.choose(&["count", "min", "max", "sum", "avg", "min", "max"]),
     };
@@ -94,10 +94,11 @@ pub fn aggregate(writer: &mut Writer<'_>, table: &Table) -> String {
     if chance(writer.random, 8) { format!("CAST({text} AS {})", writer.random.choose(&CAST_TO)) } else { text }
 }
 
-/// Whether it is a timeuuid column: what functions make of one has a type of its own in the real server (COMPAT.md: functions of a
+/// Whether a column with timeuuids is in it: what functions make of one has a type of its own in the real server (COMPAT.md: functions of a
 /// `timeuuid`).
-fn is_timeuuid(table: &Table, term: &str) -> bool {
-    table.columns.iter().any(|column| column.name == term && column.ty == CqlType::Timeuuid)
+fn has_timeuuid(table: &Table, term: &str) -> bool {
+    let names = |column: &&Column| term.contains(column.name.as_str());
+    table.columns.iter().filter(names).any(|column| column.ty.to_string().contains("timeuuid"))
 }
 
 /// Whether it is a column stored in descending order, which the real server's functions do not take for a collection, nor for a value of
