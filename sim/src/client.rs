@@ -1,7 +1,10 @@
-//! A connection that speaks CQL's native protocol, version 4, one request at a time.
+//! A connection that speaks CQL's native protocol, version 4, one request at a time. Every other one prepares the statements that have
+//! values: what is prepared goes other ways through a node than a text.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
+use cql_protocol::request::{Execute, Prepare};
 use cql_protocol::{
     Batch, BatchBuilder, BatchKind, BatchQuery, Consistency, ErrorBody, FrameHeader, HEADER_LENGTH, Query, QueryParams,
     Request, Response, ResultBody, Startup, Value, ValuesBuffer, Version,
@@ -56,13 +59,25 @@ pub struct Client {
     stream: TcpStream,
     arrived: Vec<u8>,
     stream_number: i16,
+    /// The ids of what was prepared, by text; none if this connection sends texts.
+    prepared: Option<BTreeMap<&'static str, Vec<u8>>>,
+}
+
+/// What a request was answered with.
+#[derive(Default)]
+struct Answer {
+    rows: Vec<Row>,
+    paging_state: Option<Vec<u8>>,
+    prepared: Option<Vec<u8>>,
 }
 
 impl Client {
     /// Connects and begins.
     pub async fn connect(runtime: &Runtime, address: SocketAddr) -> Result<Client, ClientError> {
         let stream = runtime.connect(address).await?;
-        let mut client = Client { consistency: Consistency::One, stream, arrived: Vec::new(), stream_number: 0 };
+        let prepared = runtime.random_u64().is_multiple_of(2).then(BTreeMap::new);
+        let mut client =
+            Client { consistency: Consistency::One, stream, arrived: Vec::new(), stream_number: 0, prepared };
         let mut buffer = Vec::new();
         let startup = Startup::of(&[("CQL_VERSION", "3.0.0")], &mut buffer);
         client.call(&Request::Startup(startup)).await.map(|_| client)
@@ -77,7 +92,29 @@ impl Client {
     pub async fn run(&mut self, statement: &Statement, timestamp: Option<i64>) -> Result<Vec<Row>, ClientError> {
         let buffer = statement.buffer();
         let params = QueryParams { values: buffer.values(), timestamp, ..QueryParams::new(self.consistency) };
-        self.call(&Request::Query(Query { text: statement.text, params })).await.map(|(rows, _)| rows)
+        self.ask(statement, params).await.map(|answer| answer.rows)
+    }
+
+    /// Sends a statement with its values, by its id or as text.
+    async fn ask(&mut self, statement: &Statement, params: QueryParams<'_>) -> Result<Answer, ClientError> {
+        match self.id(statement).await? {
+            Some(id) => self.call(&Request::Execute(Execute { id: &id, result_metadata_id: None, params })).await,
+            None => self.call(&Request::Query(Query { text: statement.text, params })).await,
+        }
+    }
+
+    /// The id of a statement that is to be sent by it.
+    async fn id(&mut self, statement: &Statement) -> Result<Option<Vec<u8>>, ClientError> {
+        let Some(prepared) = self.prepared.as_ref().filter(|_| !statement.values.is_empty()) else { return Ok(None) };
+        if let Some(id) = prepared.get(statement.text) {
+            return Ok(Some(id.clone()));
+        }
+        let answer = self.call(&Request::Prepare(Prepare { text: statement.text, keyspace: None })).await?;
+        let id = answer.prepared.ok_or_else(|| ClientError::Malformed("no id of a prepared statement".into()))?;
+        if let Some(prepared) = &mut self.prepared {
+            prepared.insert(statement.text, id.clone());
+        }
+        Ok(Some(id))
     }
 
     /// All rows of a statement without values, page by page.
@@ -87,13 +124,13 @@ impl Client {
 
     /// All rows of a statement, page by page.
     pub async fn pages(&mut self, statement: &Statement, page_rows: i32) -> Result<Vec<Row>, ClientError> {
-        let (text, buffer) = (statement.text, statement.buffer());
+        let buffer = statement.buffer();
         let mut all = Vec::new();
         let mut state: Option<Vec<u8>> = None;
         loop {
             let plain = QueryParams { values: buffer.values(), ..QueryParams::new(self.consistency) };
             let params = QueryParams { page_size: Some(page_rows), paging_state: state.as_deref(), ..plain };
-            let (rows, next) = self.call(&Request::Query(Query { text, params })).await?;
+            let Answer { rows, paging_state: next, .. } = self.ask(statement, params).await?;
             if rows.len() > usize::try_from(page_rows).unwrap_or(0) {
                 return Err(ClientError::Malformed(format!("a page of {} rows, not {page_rows}", rows.len())));
             }
@@ -114,15 +151,16 @@ impl Client {
     ) -> Result<(), ClientError> {
         let mut builder = BatchBuilder::new();
         for statement in statements {
-            let buffer = statement.buffer();
-            builder.push(BatchQuery::Text(statement.text), buffer.values()).expect("a batch has few statements");
+            let (id, buffer) = (self.id(statement).await?, statement.buffer());
+            let query = id.as_deref().map_or(BatchQuery::Text(statement.text), BatchQuery::Prepared);
+            builder.push(query, buffer.values()).expect("a batch has few statements");
         }
         let params = QueryParams { timestamp, ..QueryParams::new(self.consistency) };
         let batch: Batch<'_> = builder.batch(kind, params);
         self.call(&Request::Batch(batch)).await.map(drop)
     }
 
-    async fn call(&mut self, request: &Request<'_>) -> Result<(Vec<Row>, Option<Vec<u8>>), ClientError> {
+    async fn call(&mut self, request: &Request<'_>) -> Result<Answer, ClientError> {
         let mut out = Vec::new();
         self.stream_number = (self.stream_number + 1) % 128;
         request.encode_frame(VERSION, self.stream_number, &mut out);
@@ -147,7 +185,7 @@ impl Client {
         self.decode(&frame)
     }
 
-    fn decode(&self, frame: &[u8]) -> Result<(Vec<Row>, Option<Vec<u8>>), ClientError> {
+    fn decode(&self, frame: &[u8]) -> Result<Answer, ClientError> {
         let malformed = |error: &dyn std::fmt::Display| ClientError::Malformed(error.to_string());
         let (head, body) = frame.split_first_chunk::<HEADER_LENGTH>().expect("a whole frame has a header");
         let header = FrameHeader::decode(head).map_err(|error| malformed(&error))?;
@@ -161,9 +199,13 @@ impl Client {
                 let own = |row: cql_protocol::response::RowValues<'_>| {
                     row.map(|value| value.map(<[u8]>::to_vec)).collect::<Row>()
                 };
-                Ok((rows.iter().map(own).collect(), rows.paging_state.map(<[u8]>::to_vec)))
+                let paging_state = rows.paging_state.map(<[u8]>::to_vec);
+                Ok(Answer { rows: rows.iter().map(own).collect(), paging_state, prepared: None })
             }
-            _ => Ok((Vec::new(), None)),
+            Response::Result(ResultBody::Prepared(prepared)) => {
+                Ok(Answer { prepared: Some(prepared.id.to_vec()), ..Answer::default() })
+            }
+            _ => Ok(Answer::default()),
         }
     }
 }

@@ -9,8 +9,9 @@ use crate::enumerate::{Course, EnumerateOptions, Enumerated, enumerate};
 use crate::random::{RandomOptions, Totals, random};
 use crate::scenario::Scenario;
 
-/// Images of the fixed workload, of the fixed upkeep, and of a refresh.
-const IMAGES: [(Course, u64); 3] = [(Course::Writes, 300), (Course::Upkeep, 150), (Course::Refresh, 150)];
+/// Images of the fixed workload, of the fixed upkeep, and of a refresh, with the seed of each. That of the refresh has images between its listing
+/// the files and the first shard's naming them.
+const IMAGES: [(Course, u64, u64); 3] = [(Course::Writes, 300, 1), (Course::Upkeep, 150, 1), (Course::Refresh, 150, 2)];
 /// Seeds, over these scenarios.
 const SEEDS: u64 = 160;
 const SCENARIOS: [&str; 9] =
@@ -21,11 +22,11 @@ const AT_MOST: Duration = Duration::from_secs(100);
 /// Images first, and if all hold, seeds.
 pub fn hunt(planted: Planted) -> (Enumerated, Option<Totals>) {
     let mut enumerated = Enumerated::default();
-    for (course, images) in IMAGES {
+    for (course, images, first_seed) in IMAGES {
         enumerated = enumerate(&EnumerateOptions {
             course,
             images,
-            first_seed: 1,
+            first_seed,
             threads: 1,
             at_most: AT_MOST,
             only: None,

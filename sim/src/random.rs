@@ -71,7 +71,7 @@ impl Totals {
 }
 
 /// Marks that many seeds of all scenarios must reach.
-pub const MARKS: [&str; 23] = [
+pub const MARKS: [&str; 25] = [
     "batch delivered later",
     "batch replay",
     "compacted",
@@ -81,6 +81,8 @@ pub const MARKS: [&str; 23] = [
     "files of another shard count",
     "flush failed",
     "flush for the log's sake",
+    "handed over",
+    "handed over and held",
     "log buffer full",
     "log poisoned",
     "mesh queue full",

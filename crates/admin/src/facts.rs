@@ -154,6 +154,8 @@ pub struct ShardFigures {
     pub connections_total: u64,
     pub requests: u64,
     pub requests_waited: u64,
+    /// Requests that another shard was to run, since it has their partition.
+    pub requests_handed_over: u64,
     pub requests_under_way: u64,
     pub bytes_in_flight: u64,
     pub overloaded: u64,

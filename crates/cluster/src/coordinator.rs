@@ -19,6 +19,7 @@ mod scan;
 mod serial;
 mod serve_peers;
 mod tally;
+mod unsynced;
 mod write;
 
 use std::cell::OnceCell;
@@ -39,8 +40,9 @@ pub use message::{PageLimits, ReadRequest, ReplicaError, ReplicaReply, ReplicaRe
 pub use outcome::{Failure, Refusal};
 pub use page::{PageWriter, rebuild_row};
 pub use replication::{ReplicaPlan, Replication, Unavailable};
-pub use serial::{Attempt, SerialPlace};
+pub use serial::Attempt;
 pub use storage::reader::{Page, ReadDone, row_position};
+pub use unsynced::Unsynced;
 pub use write::PlannedMutation;
 
 /// One shard's coordinator. Clones are the same coordinator.
@@ -64,6 +66,17 @@ struct Inner {
     scans: Semaphore,
     /// Who is at which partition with a conditional statement.
     attempts: Queue,
+}
+
+/// Who serves a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlanPlace {
+    /// This shard alone.
+    Here,
+    /// Another shard of this node alone.
+    Shard(ShardId),
+    /// Other nodes too.
+    OtherNodes,
 }
 
 /// How the nodes of a ring reach each other.
@@ -140,16 +153,25 @@ impl Coordinator {
         replication::plan(replication, &inner.ring, &inner.nodes, inner.sharder, token, level)
     }
 
-    /// Whether this shard alone takes a write of the plan, so that it can be done without waiting for others.
+    /// Who takes a write of the plan.
     #[inline]
-    pub fn is_write_here(&self, plan: &ReplicaPlan<'_>) -> bool {
-        plan.shard == self.inner.runtime.shard() && plan.is_local_write(&self.inner.nodes)
+    pub fn place_of_write(&self, plan: &ReplicaPlan<'_>) -> PlanPlace {
+        self.place_of_plan(plan, plan.is_local_write(&self.inner.nodes))
     }
 
-    /// Whether this shard alone answers a read of the plan.
+    /// Who answers a read of the plan.
     #[inline]
-    pub fn is_read_here(&self, plan: &ReplicaPlan<'_>) -> bool {
-        plan.shard == self.inner.runtime.shard() && plan.is_local_read(&self.inner.nodes)
+    pub fn place_of_read(&self, plan: &ReplicaPlan<'_>) -> PlanPlace {
+        self.place_of_plan(plan, plan.is_local_read(&self.inner.nodes))
+    }
+
+    #[inline]
+    fn place_of_plan(&self, plan: &ReplicaPlan<'_>, is_this_node_enough: bool) -> PlanPlace {
+        match is_this_node_enough {
+            true if plan.shard == self.inner.runtime.shard() => PlanPlace::Here,
+            true => PlanPlace::Shard(plan.shard),
+            false => PlanPlace::OtherNodes,
+        }
     }
 
     /// Whether a node answers, as this shard sees it.

@@ -3,7 +3,6 @@
 //! Shard 0 decides on schema changes and truncations, one after the other, since it holds the metadata log; it then has
 //! every shard take them over before the client is answered.
 
-use cql_protocol::FrameHeader;
 use schema::{SchemaChange, SchemaEvent, TableId};
 use storage::{FilesToTakeIn, ReplayPosition};
 
@@ -79,15 +78,6 @@ pub(crate) enum ControlRequest {
         /// The keyspace for names without one.
         keyspace: Option<String>,
     },
-    /// Run a request that is about a partition of the shard that is called.
-    Run {
-        /// The frame's header.
-        header: FrameHeader,
-        /// Its body.
-        body: Vec<u8>,
-        /// The session's keyspace.
-        keyspace: Option<String>,
-    },
     /// Say who the shard's clients are.
     Clients,
     /// Say what the shard keeps of traced requests.
@@ -110,8 +100,6 @@ pub(crate) enum ControlReply {
     TakenIn(Result<(), String>),
     /// Where the shard's log stood when it dropped a table's rows.
     Position(ReplayPosition),
-    /// A request's reply, a whole frame.
-    Frame(Vec<u8>),
     /// The shard's clients.
     Clients(Vec<ClientInfo>),
     /// What the shard keeps of traced requests.

@@ -14,6 +14,7 @@ mod facts;
 mod guarded;
 mod guarded_ddl;
 mod guarded_values;
+mod hand_over;
 mod long;
 mod now;
 mod prepare;
@@ -28,13 +29,14 @@ mod virtual_result;
 mod write;
 
 pub use asked::Asked;
+use hand_over::HeldBack;
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-use cluster::coordinator::{Coordinator, CoordinatorParts};
+use cluster::coordinator::{Coordinator, CoordinatorParts, Unsynced};
 use cluster::metadata::MetadataLog;
 use runtime::sync::{Queue, Semaphore};
 use runtime::{Mesh, Runtime, TcpListener};
@@ -49,6 +51,7 @@ use crate::control::{ControlReply, ControlRequest};
 use crate::execute::rows::RowBuffer;
 use crate::execute::slices::SliceBuffer;
 use crate::guardrails::WatchLog;
+use crate::hand_over::{HandedBack, HandedOver};
 use crate::plan::Plan;
 use crate::prepared::{PreparedCache, StatementId};
 use crate::session::Session;
@@ -79,6 +82,12 @@ struct Inner {
     events: Queue<SchemaEvent>,
     /// Set right after the engine is made: the seat's handler needs the engine first.
     control: OnceCell<Mesh<ControlRequest, ControlReply>>,
+    /// The same for requests that one shard hands over to another.
+    handed_over: OnceCell<Mesh<HandedOver, HandedBack>>,
+    /// Replies to such requests that wait for the log's sync.
+    held_back: Unsynced<HeldBack>,
+    /// The session of such requests, whose own is on another shard.
+    of_other_shards: Session,
     /// On shard 0 only.
     metadata_log: Option<MetadataLog>,
     /// Schema changes and truncations are made one after the other.
@@ -153,8 +162,12 @@ impl Engine {
         });
         let system = SystemTables::new(node.clone(), async || runtime.maybe_yield().await).await;
         let catalog = Rc::new(Catalog::new(schema, Rc::new(system), 0, &coordinator));
+        let held_back = HeldBack::queue(&runtime, coordinator.storage().clone());
         let engine = Engine {
             inner: Rc::new(Inner {
+                handed_over: OnceCell::new(),
+                held_back,
+                of_other_shards: Session::of_other_shard(None),
                 clock: TimestampClock::new(runtime.clone(), node.boot),
                 runtime: runtime.clone(),
                 coordinator,
@@ -183,6 +196,10 @@ impl Engine {
         let serving = engine.clone();
         let mesh = seats.control.open(&runtime, move |_, request, responder| serving.serve(request, responder));
         engine.inner.control.set(mesh).ok().expect("the seat is opened once");
+        let serving = engine.clone();
+        let serve = move |_, request, responder| serving.serve_handed_over(request, responder);
+        let mesh = seats.handed_over.open(&runtime, serve);
+        engine.inner.handed_over.set(mesh).ok().expect("the seat is opened once");
         engine
     }
 
@@ -235,6 +252,10 @@ impl Engine {
 
     fn control(&self) -> &Mesh<ControlRequest, ControlReply> {
         self.inner.control.get().expect("set when the engine was made")
+    }
+
+    fn handed_over(&self) -> &Mesh<HandedOver, HandedBack> {
+        self.inner.handed_over.get().expect("set when the engine was made")
     }
 }
 

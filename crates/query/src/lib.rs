@@ -11,6 +11,7 @@ mod engine;
 mod error;
 mod execute;
 mod guardrails;
+mod hand_over;
 mod node;
 mod outcome;
 mod paging;
@@ -24,6 +25,7 @@ mod warnings;
 
 pub use engine::{Asked, Engine, EngineStats};
 pub use guardrails::{ConsistencyLevels, Guardrails, Listed, Threshold, ThresholdUnit};
+pub use hand_over::HandedBack;
 pub use node::NodeInfo;
 pub use outcome::{Outcome, refuse_text};
 pub use parts::{EngineOptions, EngineParts, EngineSeats, engine_seats};

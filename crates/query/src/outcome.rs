@@ -1,6 +1,7 @@
 //! What comes of a request that was tried on the synchronous way.
 
 use cql_protocol::ErrorBody;
+use runtime::ShardId;
 use storage::LogSequence;
 
 /// What [`crate::Engine::try_execute`] and its like did.
@@ -11,6 +12,9 @@ pub enum Outcome {
     Ready,
     /// The whole reply frame was appended; it may be sent once [`crate::Engine::synced`] has reached this.
     AfterSync(LogSequence),
+    /// Nothing was done and nothing was appended: the request is about a partition of that shard, and to be handed over with
+    /// [`crate::Engine::hand_over`], or run.
+    OfShard(ShardId),
     /// Nothing was done and nothing was appended: copy the request and give it to [`crate::Engine::run`].
     MustWait,
 }

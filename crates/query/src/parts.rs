@@ -14,6 +14,7 @@ use schema::Schema;
 use topology::Ring;
 
 use crate::control::{ControlReply, ControlRequest};
+use crate::hand_over::{HandedBack, HandedOver};
 use crate::{Guardrails, NodeInfo};
 
 /// Bounds of one shard's engine.
@@ -37,20 +38,26 @@ impl Default for EngineOptions {
 pub struct EngineSeats {
     pub(crate) replica: MeshSeat<ReplicaRequest, ReplicaReply>,
     pub(crate) control: MeshSeat<ControlRequest, ControlReply>,
+    pub(crate) handed_over: MeshSeat<HandedOver, HandedBack>,
     pub(crate) peers: MeshSeat<PeerSocket, ()>,
 }
 
 /// One set of seats per shard.
 pub fn engine_seats(shards: u16) -> Vec<EngineSeats> {
     let replica = runtime::mesh(shards, REPLICA_CREDITS);
-    let control = runtime::mesh(shards, CONTROL_CREDITS);
-    let peers = runtime::mesh(shards, PEER_CREDITS);
-    let rest = control.into_iter().zip(peers);
-    replica.into_iter().zip(rest).map(|(replica, (control, peers))| EngineSeats { replica, control, peers }).collect()
+    let mut control = runtime::mesh(shards, CONTROL_CREDITS).into_iter();
+    let mut handed_over = runtime::mesh(shards, HANDED_OVER_CREDITS).into_iter();
+    let mut peers = runtime::mesh(shards, PEER_CREDITS).into_iter();
+    let seats = replica.into_iter().map(|replica| {
+        Some(EngineSeats { replica, control: control.next()?, handed_over: handed_over.next()?, peers: peers.next()? })
+    });
+    seats.map(|seats| seats.expect("each mesh has a seat for every shard")).collect()
 }
 
 /// Calls that one shard may have under way to another for data.
 const REPLICA_CREDITS: usize = 256;
+/// Requests that one shard may have handed over to another. More wait as tasks.
+const HANDED_OVER_CREDITS: usize = 256;
 /// The same for schema changes and prepared statements, which are rare.
 const CONTROL_CREDITS: usize = 32;
 /// The same for connections of other nodes on their way to their shard.

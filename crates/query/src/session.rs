@@ -83,10 +83,11 @@ impl Session {
     /// the keyspace to the session: it goes on meaning what it did.
     #[cold]
     pub(crate) fn warning_of_use(&self, prepared: &Prepared) -> Option<String> {
-        let keyspace = self.keyspace();
-        if keyspace.as_deref() == prepared.keyspace.as_deref() || self.inner.is_warned_of_use.replace(true) {
+        if !self.is_to_be_warned_of_use(prepared) {
             return None;
         }
+        self.inner.is_warned_of_use.set(true);
+        let keyspace = self.keyspace();
         let (used, of_statement) = (keyspace.as_deref().unwrap_or("null"), prepared.keyspace.as_deref());
         Some(format!(
             "`USE <keyspace>` with prepared statements is considered to be an anti-pattern due to ambiguity in non-qualified table names. \
@@ -96,6 +97,11 @@ impl Session {
             of_statement.unwrap_or("null"),
             UnknownId::from(prepared.id)
         ))
+    }
+
+    /// Whether [`Session::warning_of_use`] has something to say.
+    pub(crate) fn is_to_be_warned_of_use(&self, prepared: &Prepared) -> bool {
+        !self.inner.is_warned_of_use.get() && self.inner.keyspace.borrow().as_deref() != prepared.keyspace.as_deref()
     }
 
     /// Sets the keyspace for the requests that follow.

@@ -148,6 +148,20 @@ impl<Req: Send + 'static, Rep: Send + 'static> Mesh<Req, Rep> {
         Call::new(&self.links, to, slot).await.ok_or(gone)
     }
 
+    /// Calls another shard without waiting and without a task: `done` gets the reply in the loop's turn in which it comes, so it must be
+    /// quick, and may spawn. Gives the request back if there is no credit, or the shard is gone. When this shard ends, `done` is dropped.
+    ///
+    /// # Panics
+    /// If `to` is this shard or there is none such.
+    pub fn try_call(
+        &self,
+        to: ShardId,
+        request: Req,
+        done: impl FnOnce(Result<Rep, ShardGone>) + 'static,
+    ) -> Result<(), Req> {
+        self.links.try_call(to, request, move |reply| done(reply.ok_or(ShardGone { shard: to })))
+    }
+
     /// Calls to `to` that can be made without waiting for a credit.
     pub fn credits(&self, to: ShardId) -> usize {
         self.links.credits(to)

@@ -56,6 +56,8 @@ pub struct ServerStats {
     pub requests: u64,
     /// Requests that had to wait, each as a task.
     pub requests_waited: u64,
+    /// Requests that another shard was to run, since it has their partition.
+    pub requests_handed_over: u64,
     /// Those of them that do now.
     pub requests_under_way: u64,
     /// Bytes of large frames that are arriving and of requests that wait.

@@ -40,7 +40,13 @@ const OF_SHARDS: &[OfShard] = &[
     ("helenus_transport_requests_waited_total", Counter, "Requests that had to wait for anything but a sync.", |s| {
         s.requests_waited
     }),
-    ("helenus_transport_requests_serving", Gauge, "Requests that wait, each as a task.", |s| s.requests_under_way),
+    (
+        "helenus_transport_requests_handed_over_total",
+        Counter,
+        "Requests that another shard ran, which has their partition.",
+        |s| s.requests_handed_over,
+    ),
+    ("helenus_transport_requests_serving", Gauge, "Requests that wait or were handed over.", |s| s.requests_under_way),
     ("helenus_transport_requests_memory_bytes", Gauge, "Bytes of requests and large replies under way.", |s| {
         s.bytes_in_flight
     }),

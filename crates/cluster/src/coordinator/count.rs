@@ -8,19 +8,19 @@ use runtime::ShardId;
 use storage::{Ack, CountError, Shard};
 use topology::{ConsistencyLevel, NodeIndex};
 
-use super::Coordinator;
 use super::message::{ReplicaError, ReplicaReply, ReplicaRequest};
 use super::outcome::{Failure, Refusal};
 use super::replica::{apply_error, unreadable};
 use super::replication::ReplicaPlan;
 use super::write::{PlannedMutation, WRITE_TIME, by_shard, wrong_answer};
+use super::{Coordinator, PlanPlace};
 use crate::messaging::{PeerAnswer, PeerRequest};
 
 impl Coordinator {
     /// Changes counters without waiting, if the plan and what is in memory allow that. `None`: nothing was done,
     /// [`Coordinator::count`] it.
     pub fn count_now(&self, plan: &ReplicaPlan<'_>, delta: &[u8]) -> Result<Option<Ack>, ReplicaError> {
-        if !self.is_write_here(plan) {
+        if self.place_of_write(plan) != PlanPlace::Here {
             return Ok(None);
         }
         self.inner.storage.count_now(self.inner.counter, delta).map_err(|error| apply_error(self.shard().0, error))

@@ -7,12 +7,12 @@ use schema::Table;
 use storage::reader::{Page, ReadDone, row_position};
 use storage::{Flow, ReadEnd, RowSink};
 
-use super::Coordinator;
 use super::message::{PageLimits, ReadRequest, ReplicaError, ReplicaReply, ReplicaRequest};
 use super::outcome::Failure;
 use super::page::{PageItem, PageReader};
 use super::replica::unreadable;
 use super::replication::ReplicaPlan;
+use super::{Coordinator, PlanPlace};
 
 impl Coordinator {
     /// Reads without waiting, if the plan allows that and memory has it. `None`: nothing was given to the sink,
@@ -24,7 +24,7 @@ impl Coordinator {
         command: &ReadCommand<'_>,
         sink: &mut impl RowSink,
     ) -> Option<ReadEnd> {
-        if self.is_read_here(plan) { self.inner.storage.read(command, sink) } else { None }
+        if self.place_of_read(plan) == PlanPlace::Here { self.inner.storage.read(command, sink) } else { None }
     }
 
     /// Reads a partition, and waits as it must. `limits` bounds what another shard sends at once, not the read.

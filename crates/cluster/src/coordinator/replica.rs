@@ -1,19 +1,16 @@
 //! The replica's side: what a shard does when another asks for data that it owns.
 
-use std::cell::RefCell;
-use std::collections::VecDeque;
 use std::rc::Rc;
 
 use mutation::{ReadCommand, ReadCommandBuf};
-use planted::Bug;
-use runtime::sync::Notify;
 use runtime::{Group, Mesh, MeshSeat, Responder, Runtime};
 use storage::reader::{DataPageLimits, DataPageWriter, Page, ReadDone};
-use storage::{Ack, ApplyError, DataSink, LogSequence, ReadEnd, ReadError, Shard};
+use storage::{Ack, ApplyError, DataSink, ReadEnd, ReadError, Shard, SyncError};
 
 use super::count::count_here;
 use super::message::{PageLimits, ReadRequest, ReplicaError, ReplicaReply, ReplicaRequest};
 use super::page::PageWriter;
+use super::unsynced::Unsynced;
 
 /// What a read fills until it is full.
 pub(super) trait PageSink {
@@ -77,18 +74,23 @@ pub(super) fn serve(
     seat: MeshSeat<ReplicaRequest, ReplicaReply>,
     storage: Shard,
 ) -> Mesh<ReplicaRequest, ReplicaReply> {
-    let replica =
-        Rc::new(Replica { runtime: runtime.clone(), storage, unsynced: RefCell::default(), wake: Notify::new() });
-    runtime.spawn(Group::Query, Rc::clone(&replica).acknowledge());
+    let shard = runtime.shard().0;
+    let acknowledge = move |responder: Responder<ReplicaReply>, synced: Result<(), SyncError>| {
+        responder.reply(match synced {
+            Ok(()) => ReplicaReply::Written,
+            Err(reason) => ReplicaReply::Failed(ReplicaError::NotSynced { shard, reason }),
+        });
+    };
+    let unsynced = Unsynced::new(runtime, storage.clone(), acknowledge);
+    let replica = Rc::new(Replica { runtime: runtime.clone(), storage, unsynced });
     seat.open(runtime, move |_, request, responder| replica.handle(request, responder))
 }
 
 struct Replica {
     runtime: Runtime,
     storage: Shard,
-    /// Applied writes whose record is not yet on the disk, in the order of the log. Bounded by the mesh's credits.
-    unsynced: RefCell<VecDeque<(LogSequence, Responder<ReplicaReply>)>>,
-    wake: Notify,
+    /// Applied writes whose record is not yet on the disk. Bounded by the mesh's credits.
+    unsynced: Unsynced<Responder<ReplicaReply>>,
 }
 
 impl Replica {
@@ -142,37 +144,8 @@ impl Replica {
     fn answer(&self, applied: Result<Ack, ApplyError>, durable: bool, responder: Responder<ReplicaReply>) {
         match applied.map(|ack| needed_ack(&self.storage, ack, durable)) {
             Ok(Ack::Now) => responder.reply(ReplicaReply::Written),
-            Ok(Ack::When(_)) if self.storage.planted().is(Bug::ShardAnswersBeforeSync) => {
-                responder.reply(ReplicaReply::Written);
-            }
-            Ok(Ack::When(sequence)) => {
-                self.unsynced.borrow_mut().push_back((sequence, responder));
-                self.wake.notify();
-            }
+            Ok(Ack::When(sequence)) => self.unsynced.push(sequence, responder),
             Err(error) => responder.reply(ReplicaReply::Failed(self.error(error))),
-        }
-    }
-
-    /// Answers writes as the log is synced: one task for all, since their records are synced in order.
-    async fn acknowledge(self: Rc<Self>) {
-        loop {
-            let Some(next) = self.unsynced.borrow().front().map(|(sequence, _)| *sequence) else {
-                self.wake.notified().await;
-                continue;
-            };
-            let outcome = self.storage.wait_synced(next).await;
-            let synced = self.storage.synced();
-            let mut unsynced = self.unsynced.borrow_mut();
-            while unsynced.front().is_some_and(|&(sequence, _)| outcome.is_err() || sequence <= synced) {
-                let Some((_, responder)) = unsynced.pop_front() else { break };
-                responder.reply(match outcome {
-                    Ok(()) => ReplicaReply::Written,
-                    Err(reason) => {
-                        let shard = self.runtime.shard().0;
-                        ReplicaReply::Failed(ReplicaError::NotSynced { shard, reason })
-                    }
-                });
-            }
         }
     }
 

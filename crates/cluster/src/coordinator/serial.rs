@@ -5,27 +5,15 @@
 
 use mutation::{ReadCommand, Slice};
 use planted::Bug;
-use runtime::ShardId;
 use schema::Table;
 use storage::{Ack, ApplyError, LogSequence, ReadEnd};
 use topology::Token;
 
-use super::Coordinator;
 use super::message::ReplicaError;
 use super::replica::{apply_error, apply_when_there_is_room, unreadable};
 use super::replication::ReplicaPlan;
+use super::{Coordinator, PlanPlace};
 use crate::paxos::{Ballot, Claim, Proposal, STATE_TABLE, State, StateReader, clustering_of, encode_state};
-
-/// Where the rounds of a partition are held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SerialPlace {
-    /// On this shard.
-    Here,
-    /// On another shard of this node.
-    Shard(ShardId),
-    /// It has replicas on other nodes, which do not answer rounds yet.
-    OtherNodes,
-}
 
 /// An attempt at one partition that this shard owns.
 pub struct Attempt<'p> {
@@ -42,14 +30,9 @@ pub struct Attempt<'p> {
 impl Coordinator {
     /// Where the rounds of the plan's partition are held.
     #[inline]
-    pub fn serial_place(&self, plan: &ReplicaPlan<'_>) -> SerialPlace {
-        match plan.replicas {
-            [only] if *only == self.inner.nodes.local() => match plan.shard == self.shard() {
-                true => SerialPlace::Here,
-                false => SerialPlace::Shard(plan.shard),
-            },
-            _ => SerialPlace::OtherNodes,
-        }
+    pub fn serial_place(&self, plan: &ReplicaPlan<'_>) -> PlanPlace {
+        // Other nodes do not answer rounds yet.
+        self.place_of_plan(plan, matches!(plan.replicas, [only] if *only == self.inner.nodes.local()))
     }
 
     /// Whether nobody makes an attempt at a partition of this shard that goes on beyond the present call.

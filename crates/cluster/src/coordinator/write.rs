@@ -8,12 +8,12 @@ use runtime::{Group, ShardId};
 use storage::{Ack, ApplyError};
 use topology::{ConsistencyLevel, NodeIndex, Required, Sharder, Token, token_of};
 
-use super::Coordinator;
 use super::message::{ReplicaError, ReplicaReply, ReplicaRequest};
 use super::outcome::Failure;
 use super::replica::{apply_error, apply_when_there_is_room, needed_ack};
 use super::replication::{ReplicaPlan, Replication, is_enough};
 use super::tally::{Answer, Tally, Verdict};
+use super::{Coordinator, PlanPlace};
 use crate::messaging::{PeerAnswer, PeerRequest};
 
 /// How long replicas have to answer a write. Cassandra's `write_request_timeout`.
@@ -54,7 +54,7 @@ impl Coordinator {
     /// [`Coordinator::write_batch`] it.
     #[inline]
     pub fn write_now(&self, plan: &ReplicaPlan<'_>, mutation: &[u8]) -> Result<Option<Ack>, ReplicaError> {
-        if !self.is_write_here(plan) || !storage::is_small(1, mutation.len()) {
+        if self.place_of_write(plan) != PlanPlace::Here || !storage::is_small(1, mutation.len()) {
             return Ok(None);
         }
         self.applied(self.inner.storage.apply(mutation))

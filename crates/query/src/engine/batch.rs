@@ -4,6 +4,7 @@
 
 use std::rc::Rc;
 
+use cluster::coordinator::PlanPlace;
 use cql_protocol::request::{Batch, BatchKind, BatchQuery, BatchStatement};
 use cql_protocol::response::insert_warnings;
 use cql_protocol::{FrameHeader, Value, WriteType, write_void};
@@ -47,6 +48,7 @@ impl Engine {
         scratch.mutation.clear();
         let mut ends = Vec::with_capacity(request.len());
         let mut required = 1;
+        let mut place = None;
         for statement in request.statements() {
             let prepared = self.batch_prepared(&statement)?;
             let modification = modification_of(&prepared)?;
@@ -60,21 +62,31 @@ impl Engine {
                 let token = token_of(key);
                 let plan = inner.coordinator.plan(&modification.replication, token, level)?;
                 required = plan.required;
-                if !inner.coordinator.is_write_here(&plan) {
-                    return Ok(false);
+                let owner = inner.coordinator.place_of_write(&plan);
+                if owner != *place.get_or_insert(owner) {
+                    return Ok(Some(Outcome::MustWait));
+                }
+                match owner {
+                    PlanPlace::Here => {}
+                    // Of another shard's batch the partitions alone are looked at.
+                    PlanPlace::Shard(_) => return Ok(None),
+                    PlanPlace::OtherNodes => return Ok(Some(Outcome::MustWait)),
                 }
                 let time = statement_time(modification, &binds, time)?;
                 modification.encode_single(&binds, key, token, time, &mut scratch.mutation)?;
-                Ok(true)
+                Ok(None)
             };
             let plan = &prepared.plan;
             check_count_in_batch(&plan.markers, statement.values)?;
-            let is_here =
+            let outcome =
                 with_values(&plan.markers, statement.values, |values| with_ordered(plan, values, &mut encode))?;
-            if !is_here {
-                return Ok(Outcome::MustWait);
+            if let Some(outcome) = outcome {
+                return Ok(outcome);
             }
             ends.push(scratch.mutation.len());
+        }
+        if let Some(PlanPlace::Shard(shard)) = place {
+            return Ok(Outcome::OfShard(shard));
         }
         if ends.is_empty() {
             write_void(out, header.version, header.stream);

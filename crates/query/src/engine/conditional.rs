@@ -1,21 +1,20 @@
 //! Conditional statements and batches: within the call where memory has the data and nobody else is at the partition, else as a task
 //! that claims the partition. A partition of another shard is that shard's: it is handed the whole request. See `docs/internals/paxos.md`.
 
-use cluster::coordinator::{Attempt, Failure, ReplicaError, ReplicaPlan, SerialPlace, Unavailable};
+use cluster::coordinator::{Attempt, Failure, PlanPlace, ReplicaError, ReplicaPlan, Unavailable};
 use cql_protocol::request::{Batch, BatchQuery};
 use cql_protocol::{Consistency, FrameHeader, QueryParams, Value, WriteType};
 use schema::{ReplicationStrategy, replication::STRATEGY_PACKAGE};
 use storage::{LogSequence, ReadEnd};
 use topology::ConsistencyLevel;
 
+use super::Engine;
 use super::batch::modification_of;
 use super::guarded::guard_write_levels;
 use super::now::Call;
 use super::reply::ReplyTo;
 use super::write::seconds;
-use super::{Engine, Session};
 use crate::Outcome;
-use crate::control::{ControlReply, ControlRequest};
 use crate::error::{QueryError, invalid, level};
 use crate::execute::bind::{check_count_in_batch, generate, replaced, with_replaced, with_values};
 use crate::execute::conditional::{CurrentRows, Request};
@@ -49,8 +48,10 @@ impl Engine {
         let levels = levels(call.params, modification, self)?;
         let (token, key) = request.key();
         let plan = self.plan_serial(modification, &request, levels)?;
-        if inner.coordinator.serial_place(&plan) != SerialPlace::Here {
-            return Ok(Outcome::MustWait);
+        match inner.coordinator.serial_place(&plan) {
+            PlanPlace::Here => {}
+            PlanPlace::Shard(shard) => return Ok(Outcome::OfShard(shard)),
+            PlanPlace::OtherNodes => return Ok(Outcome::MustWait),
         }
         let now = inner.clock.wall_micros();
         let seconds = seconds(now, call.params);
@@ -186,9 +187,9 @@ impl Engine {
         let (token, key) = request.key();
         let plan = self.plan_serial(first, request, levels)?;
         match inner.coordinator.serial_place(&plan) {
-            SerialPlace::Here => {}
-            SerialPlace::Shard(shard) => return Err(QueryError::OfShard { shard }),
-            SerialPlace::OtherNodes => return Err(elsewhere()),
+            PlanPlace::Here => {}
+            PlanPlace::Shard(shard) => return Err(QueryError::OfShard { shard }),
+            PlanPlace::OtherNodes => return Err(elsewhere()),
         }
         let now = inner.clock.wall_micros();
         let seconds = seconds(now, params);
@@ -279,33 +280,6 @@ impl Engine {
         let plan = plan.map_err(Unavailable::of_serial_phase)?;
         self.inner.coordinator.plan(&modification.replication, token, levels.commit)?;
         Ok(plan)
-    }
-
-    /// Where a request turned out to be another shard's, has that shard run it.
-    pub(super) async fn or_on_other_shard(
-        &self,
-        outcome: Result<(), QueryError>,
-        session: &Session,
-        (header, body): (&FrameHeader, &[u8]),
-        out: &mut Vec<u8>,
-    ) -> Result<(), QueryError> {
-        let Err(QueryError::OfShard { shard }) = outcome else { return outcome };
-        let keyspace = session.keyspace().map(|keyspace| keyspace.to_string());
-        let request = ControlRequest::Run { header: *header, body: body.to_vec(), keyspace };
-        match self.control().call(shard, request).await {
-            Ok(ControlReply::Frame(frame)) => {
-                out.clear();
-                out.extend_from_slice(&frame);
-                Ok(())
-            }
-            Ok(reply) => panic!("a shard answers a request with a frame, not with {reply:?}"),
-            Err(gone) => Err(QueryError::Server { message: gone.to_string() }),
-        }
-    }
-
-    /// Runs another shard's client's request, which is about a partition of this shard.
-    pub(super) async fn run_for_shard(&self, header: &FrameHeader, body: &[u8], keyspace: Option<&str>) -> Vec<u8> {
-        self.run(&Session::of_other_shard(keyspace), header, body).await
     }
 }
 

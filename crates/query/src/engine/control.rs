@@ -73,13 +73,6 @@ impl Engine {
                     responder.reply(ControlReply::TakenIn(opened.map_err(|error| error.to_string())));
                 });
             }
-            ControlRequest::Run { header, body, keyspace } => {
-                let engine = self.clone();
-                self.inner.runtime.spawn(Group::Query, async move {
-                    let frame = engine.run_for_shard(&header, &body, keyspace.as_deref()).await;
-                    responder.reply(ControlReply::Frame(frame));
-                });
-            }
             ControlRequest::Traces { id } => responder.reply(ControlReply::Traces(self.traces(id.as_deref()))),
             ControlRequest::Clients => responder.reply(ControlReply::Clients(self.inner.clients.all())),
             ControlRequest::Install { text, keyspace } => {

@@ -41,8 +41,15 @@ impl Engine {
             let reply = ReplyTo::new(header, &request.params, request.result_metadata_id);
             let call = Call { plan: &prepared.plan, id: prepared.id, params: &request.params, reply, trace: None };
             let outcome = self.try_call(session, &call, out)?;
-            if !prepared.plan.is_qualified && !matches!(outcome, Outcome::MustWait) {
-                warn_of_use(session, &prepared, start, out);
+            if prepared.plan.is_qualified {
+                return Ok(outcome);
+            }
+            match outcome {
+                Outcome::MustWait => {}
+                // Whoever is to be warned is so by a task, which writes to the reply.
+                Outcome::OfShard(_) if session.is_to_be_warned_of_use(&prepared) => return Ok(Outcome::MustWait),
+                Outcome::OfShard(_) => {}
+                Outcome::Ready | Outcome::AfterSync(_) => warn_of_use(session, &prepared, start, out),
             }
             Ok(outcome)
         });
@@ -69,11 +76,14 @@ impl Engine {
             let id = statement_id(keyspace, request.text);
             check_count_of_text(&plan.markers, request.params.values)?;
             let call = Call { plan: &plan, id, params: &request.params, reply, trace: None };
-            let outcome = self.try_call(session, &call, out);
-            if matches!(outcome, Ok(Outcome::MustWait)) {
-                self.keep_planned(id, plan);
+            match self.try_call(session, &call, out)? {
+                // The shard that it is of would plan the text again.
+                Outcome::MustWait | Outcome::OfShard(_) => {
+                    self.keep_planned(id, plan);
+                    Ok(Outcome::MustWait)
+                }
+                outcome => Ok(outcome),
             }
-            outcome
         });
         self.outcome(outcome, header, start, out)
     }
@@ -124,9 +134,9 @@ impl Engine {
         out: &mut Vec<u8>,
     ) -> Outcome {
         match outcome {
-            Ok(Outcome::MustWait) => {
+            Ok(outcome @ (Outcome::MustWait | Outcome::OfShard(_))) => {
                 out.truncate(start);
-                Outcome::MustWait
+                outcome
             }
             Ok(outcome) => {
                 count(&self.inner.counters.requests_now);

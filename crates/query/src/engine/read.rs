@@ -2,7 +2,7 @@
 
 use std::ops::{Bound as TokenBound, RangeBounds};
 
-use cluster::coordinator::{PageLimits, ReadDone, SerialPlace, Unavailable};
+use cluster::coordinator::{PageLimits, PlanPlace, ReadDone, Unavailable};
 use cql_protocol::{Consistency, QueryParams, RowsWriter, Value};
 use mutation::{KeyRange, Position, ReadCommand, Slice};
 use storage::ReadEnd;
@@ -49,8 +49,17 @@ impl Engine {
         let token = token_of(key);
         let plan = inner.coordinator.plan(&select.replication, token, level).map_err(Unavailable::of_serial_phase)?;
         let is_serial = level.is_serial();
-        if !inner.coordinator.is_read_here(&plan) || (is_serial && !self.may_read_serially_now(select, token, key)) {
-            return Ok(Outcome::MustWait);
+        let place = match is_serial {
+            true => inner.coordinator.serial_place(&plan),
+            false => inner.coordinator.place_of_read(&plan),
+        };
+        match place {
+            PlanPlace::Here if is_serial && !self.may_read_serially_now(select, token, key) => {
+                return Ok(Outcome::MustWait);
+            }
+            PlanPlace::Here => {}
+            PlanPlace::Shard(shard) => return Ok(Outcome::OfShard(shard)),
+            PlanPlace::OtherNodes => return Ok(Outcome::MustWait),
         }
         scratch.slices.fill(select, &binds)?;
         let only;
@@ -236,10 +245,10 @@ impl Engine {
         let plan = coordinator.plan(&select.replication, token, level).map_err(Unavailable::of_serial_phase)?;
         let keys = std::slice::from_ref(key);
         match coordinator.serial_place(&plan) {
-            SerialPlace::Here => {}
-            SerialPlace::Shard(shard) => return Err(QueryError::OfShard { shard }),
+            PlanPlace::Here => {}
+            PlanPlace::Shard(shard) => return Err(QueryError::OfShard { shard }),
             // Nobody can have written there conditionally: a read of a quorum sees all there is.
-            SerialPlace::OtherNodes => return self.select_keys(select, keys, command, level, emitter, trace).await,
+            PlanPlace::OtherNodes => return self.select_keys(select, keys, command, level, emitter, trace).await,
         }
         let required = plan.required;
         let now = clock_seconds(self.inner.clock.wall_micros());

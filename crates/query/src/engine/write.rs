@@ -1,6 +1,6 @@
 //! Writes of one statement.
 
-use cluster::coordinator::{PlannedMutation, ReadDone, ReplicaPlan};
+use cluster::coordinator::{PlanPlace, PlannedMutation, ReadDone, ReplicaPlan};
 use cql_protocol::{Consistency, WriteType, write_void};
 use mutation::{ReadCommand, Slice};
 use storage::Ack;
@@ -56,8 +56,10 @@ impl Engine {
         let key = single_key(&modification.table, &modification.key, binds, &mut scratch.key)?;
         let token = token_of(key);
         let plan = inner.coordinator.plan(&modification.replication, token, level)?;
-        if !inner.coordinator.is_write_here(&plan) {
-            return Ok(Outcome::MustWait);
+        match inner.coordinator.place_of_write(&plan) {
+            PlanPlace::Here => {}
+            PlanPlace::Shard(shard) => return Ok(Outcome::OfShard(shard)),
+            PlanPlace::OtherNodes => return Ok(Outcome::MustWait),
         }
         let time = self.write_time(modification.timestamp.as_ref(), binds, call.params)?;
         scratch.mutation.clear();

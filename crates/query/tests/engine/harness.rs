@@ -15,6 +15,7 @@ use cql_protocol::{
     ValuesBuffer, Version,
 };
 use query::{Engine, EngineOptions, EngineParts, EngineSeats, Guardrails, NodeInfo, Outcome, Session, engine_seats};
+use runtime::sync::oneshot;
 use runtime::{MeshSeat, Options, Runtime, ShardId};
 use schema::{Schema, SchemaChange};
 use storage::{Shard, StorageOptions, Truncations};
@@ -331,6 +332,21 @@ impl Client {
         match outcome {
             Outcome::Ready => {}
             Outcome::AfterSync(sequence) => self.engine.wait_synced(sequence).await.expect("the disk works"),
+            Outcome::OfShard(shard) => {
+                assert!(out.is_empty(), "what is another shard's leaves nothing behind");
+                let (done, back) = oneshot();
+                let handed = self.engine.hand_over(shard, &header, body.to_vec(), move |back| {
+                    let _ = done.send(back);
+                });
+                out = match handed {
+                    Ok(()) => {
+                        let back = back.await.expect("a request that is handed over comes back");
+                        assert_eq!(back.body, body);
+                        back.frame
+                    }
+                    Err(given_back) => self.engine.run(&self.session, &header, &given_back).await,
+                };
+            }
             Outcome::MustWait => {
                 assert!(out.is_empty(), "what must wait leaves nothing behind");
                 out = self.engine.run(&self.session, &header, body).await;

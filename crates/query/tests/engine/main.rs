@@ -12,6 +12,7 @@ mod cost;
 mod files;
 mod guarded_values;
 mod guardrails;
+mod hand_over;
 mod harness;
 mod limits;
 mod paging;

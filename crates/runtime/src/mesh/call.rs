@@ -9,10 +9,17 @@ use super::link::Links;
 use crate::ShardId;
 use crate::sync::Permit;
 
+/// What is to be done with a reply that no task waits for; `None` if there is none.
+pub(super) type Done<Rep> = Box<dyn FnOnce(Option<Rep>)>;
+
 enum State<Rep> {
     Free,
     Waiting {
         waker: Option<Waker>,
+    },
+    /// The reply goes to a closure as it comes.
+    Handed {
+        done: Done<Rep>,
     },
     /// Nobody waits for the reply, which will come all the same.
     Abandoned,
@@ -37,9 +44,10 @@ impl<Rep> Calls<Rep> {
         Calls { slots: Vec::new(), free: Vec::new() }
     }
 
-    /// A call that begins.
-    pub(super) fn insert(&mut self, credit: Permit) -> u32 {
-        let slot = Slot { state: State::Waiting { waker: None }, credit: Some(credit) };
+    /// A call that begins, for whose reply a task waits unless there is something to be `done` with it.
+    pub(super) fn insert(&mut self, credit: Permit, done: Option<Done<Rep>>) -> u32 {
+        let state = done.map_or(State::Waiting { waker: None }, |done| State::Handed { done });
+        let slot = Slot { state, credit: Some(credit) };
         match self.free.pop() {
             Some(index) => {
                 self.slots[index as usize] = slot;
@@ -59,11 +67,15 @@ impl<Rep> Calls<Rep> {
         match std::mem::replace(&mut slot.state, State::Free) {
             State::Waiting { waker } => {
                 slot.state = State::Replied(reply);
-                Replied { waker, unwanted: None, credit }
+                Replied { credit, then: Then::Wake(waker) }
+            }
+            State::Handed { done } => {
+                self.free.push(index);
+                Replied { credit, then: Then::Do(done, reply) }
             }
             State::Abandoned => {
                 self.free.push(index);
-                Replied { waker: None, unwanted: reply, credit }
+                Replied { credit, then: Then::Drop(reply) }
             }
             State::Replied(_) | State::Free => unreachable!("a call is replied to once"),
         }
@@ -71,9 +83,23 @@ impl<Rep> Calls<Rep> {
 
     /// Ends all calls without a reply.
     pub(super) fn end_all(&mut self) -> Vec<Replied<Rep>> {
-        let is_waiting = |slot: &Slot<Rep>| matches!(slot.state, State::Waiting { .. } | State::Abandoned);
-        let waiting: Vec<usize> = (0..self.slots.len()).filter(|index| is_waiting(&self.slots[*index])).collect();
-        waiting.into_iter().map(|index| self.reply(index as u32, None)).collect()
+        let is_open =
+            |slot: &Slot<Rep>| matches!(slot.state, State::Waiting { .. } | State::Handed { .. } | State::Abandoned);
+        let open: Vec<usize> = (0..self.slots.len()).filter(|index| is_open(&self.slots[*index])).collect();
+        open.into_iter().map(|index| self.reply(index as u32, None)).collect()
+    }
+
+    /// Lets go of what is to be done with replies. It is dropped by the caller, after the borrow.
+    pub(super) fn abandon_handed(&mut self) -> Vec<Done<Rep>> {
+        let mut handed = Vec::new();
+        for slot in &mut self.slots {
+            if let State::Handed { .. } = slot.state
+                && let State::Handed { done } = std::mem::replace(&mut slot.state, State::Abandoned)
+            {
+                handed.push(done);
+            }
+        }
+        handed
     }
 
     fn poll(&mut self, index: u32, waker: &Waker) -> Poll<Option<Rep>> {
@@ -87,7 +113,9 @@ impl<Rep> Calls<Rep> {
                 slot.state = State::Waiting { waker: Some(waker.clone()) };
                 Poll::Pending
             }
-            State::Abandoned | State::Free => unreachable!("a call is awaited until it is replied to"),
+            State::Handed { .. } | State::Abandoned | State::Free => {
+                unreachable!("a call is awaited until it is replied to")
+            }
         }
     }
 
@@ -106,19 +134,26 @@ impl<Rep> Calls<Rep> {
 
 /// What a reply sets free.
 pub(super) struct Replied<Rep> {
-    waker: Option<Waker>,
-    unwanted: Option<Rep>,
     credit: Option<Permit>,
+    then: Then<Rep>,
+}
+
+enum Then<Rep> {
+    Wake(Option<Waker>),
+    Do(Done<Rep>, Option<Rep>),
+    /// Nobody wants the reply.
+    Drop(Option<Rep>),
 }
 
 impl<Rep> Replied<Rep> {
-    /// Wakes the caller and gives the credit to the next. Nothing may be borrowed that they could want.
+    /// Gives the credit to the next and the reply to the caller. Nothing may be borrowed that they could want.
     pub(super) fn settle(self) {
-        if let Some(waker) = self.waker {
-            waker.wake();
-        }
         drop(self.credit);
-        drop(self.unwanted);
+        match self.then {
+            Then::Wake(waker) => waker.into_iter().for_each(Waker::wake),
+            Then::Do(done, reply) => done(reply),
+            Then::Drop(reply) => drop(reply),
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use stdx::spsc::{Consumer, Producer};
 
-use super::call::Calls;
+use super::call::{Calls, Done};
 use super::responder::{ReplyTo, Responder};
 use super::{Exchange, MESSAGES_PER_TURN_MAX, MeshSeat, Message};
 use crate::ShardId;
@@ -99,12 +99,32 @@ impl<Req: Send, Rep: Send> Links<Req, Rep> {
         if self.core.peers.is_gone(usize::from(to.0)) {
             return None;
         }
+        Some(self.send(to, credit, request, None))
+    }
+
+    /// Sends a call if that takes no waiting; else gives the request back.
+    pub(super) fn try_call(
+        &self,
+        to: ShardId,
+        request: Req,
+        done: impl FnOnce(Option<Rep>) + 'static,
+    ) -> Result<(), Req> {
+        let credit = match self.core.peers.is_gone(usize::from(to.0)) {
+            true => None,
+            false => self.link(to).credits.try_acquire(),
+        };
+        let Some(credit) = credit else { return Err(request) };
+        self.send(to, credit, request, Some(Box::new(done)));
+        Ok(())
+    }
+
+    fn send(&self, to: ShardId, credit: Permit, request: Req, done: Option<Done<Rep>>) -> u32 {
         let link = self.link(to);
-        let slot = link.calls.borrow_mut().insert(credit);
+        let slot = link.calls.borrow_mut().insert(credit, done);
         link.put(Message::Call { slot, request });
         self.core.mark_sent(to);
         count(&self.core.counters.mesh_calls);
-        Some(slot)
+        slot
     }
 
     fn other_shards(&self) -> impl Iterator<Item = ShardId> + '_ {
@@ -160,6 +180,10 @@ impl<Req: Send + 'static, Rep: Send + 'static> Exchange for Links<Req, Rep> {
     fn close(&self) {
         let handler = self.handler.borrow_mut().take();
         drop(handler);
+        for link in self.links.iter().flatten() {
+            let handed = link.calls.borrow_mut().abandon_handed();
+            drop(handed);
+        }
     }
 }
 

@@ -18,6 +18,8 @@ on_every_reactor!(
     a_dropped_responder_answers_that_the_shard_is_gone,
     calls_to_an_ended_shard_fail,
     calls_under_way_fail_when_their_shard_ends,
+    a_reply_goes_to_a_closure,
+    a_closure_is_told_that_its_shard_has_ended,
     a_sleeping_shard_is_woken,
     four_shards_under_stress,
 );
@@ -331,4 +333,60 @@ fn four_shards_under_stress(kind: ReactorKind) {
         }
     });
     assert!(served.into_iter().sum::<u64>() >= 64 * CALLS * 16 / 17 - 64);
+}
+
+fn a_reply_goes_to_a_closure(kind: ReactorKind) {
+    const CREDITS: usize = 4;
+    let gate = Gate::new(2);
+    run_mesh(kind, 2, CREDITS, |rt, seat: MeshSeat<u32, u32>| {
+        let gate = &gate;
+        async move {
+            let mesh = seat.open(&rt, |_, request, responder| responder.reply(request * 2));
+            if rt.shard().0 == 0 {
+                let replies = Rc::new(RefCell::new(Vec::new()));
+                let call = |n| {
+                    let replies = replies.clone();
+                    mesh.try_call(ShardId(1), n, move |reply| replies.borrow_mut().push(reply))
+                };
+                for n in 0..CREDITS as u32 {
+                    assert_eq!(call(n), Ok(()));
+                }
+                assert_eq!(call(9), Err(9), "there are no more credits");
+                while mesh.credits(ShardId(1)) < CREDITS {
+                    rt.yield_now().await;
+                }
+                assert_eq!(*replies.borrow(), [Ok(0), Ok(2), Ok(4), Ok(6)]);
+            }
+            gate.pass(&rt).await;
+        }
+    });
+}
+
+fn a_closure_is_told_that_its_shard_has_ended(kind: ReactorKind) {
+    let outcomes = run_mesh(kind, 2, 4, |rt, seat: MeshSeat<(), ()>| async move {
+        if rt.shard().0 == 1 {
+            // The responder is kept, never used: the call is under way when the shard ends.
+            let arrived = Rc::new(Cell::new(None));
+            let keep = arrived.clone();
+            let _mesh = seat.open(&rt, move |_, (), responder| keep.set(Some(responder)));
+            loop {
+                let responder = arrived.take();
+                if responder.is_some() {
+                    arrived.set(responder);
+                    return None;
+                }
+                rt.sleep(Duration::from_millis(1)).await;
+            }
+        }
+        let mesh = seat.open(&rt, |_, (), responder: Responder<()>| responder.reply(()));
+        let told = Rc::new(Cell::new(None));
+        let tell = told.clone();
+        assert_eq!(mesh.try_call(ShardId(1), (), move |reply| tell.set(Some(reply))), Ok(()));
+        while told.get().is_none() {
+            rt.sleep(Duration::from_millis(1)).await;
+        }
+        assert_eq!(mesh.try_call(ShardId(1), (), |_| panic!("the shard is gone")), Err(()));
+        told.get()
+    });
+    assert_eq!(outcomes[0], Some(Err(ShardGone { shard: ShardId(1) })));
 }

@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use cql_protocol::request::{self, Batch, Execute, Query, Register, Startup};
 use cql_protocol::{ErrorBody, Flags, FrameHeader, Opcode, write_error};
-use query::Outcome;
-use runtime::Group;
+use query::{HandedBack, Outcome};
+use runtime::{Group, Instant, ShardId};
 
 use super::held::HeldRequest;
 use super::output::Output;
@@ -14,6 +14,15 @@ use super::{Connection, handshake};
 use crate::buffers::Buffer;
 use crate::notable::Answered;
 use crate::requests::{RequestKind, micros_between};
+
+/// A request that is not answered within the call.
+#[derive(Clone, Copy)]
+struct UnderWay {
+    header: FrameHeader,
+    /// Bytes of its body.
+    length: usize,
+    arrived: Instant,
+}
 
 impl Connection {
     /// Executes one request; its reply is appended to `output`, now or when its task is done. An error means that the
@@ -69,7 +78,7 @@ impl Connection {
         let reply = output.ready.get(start..).unwrap_or_default();
         let arrived = self.server.runtime.poll_start();
         let kind = match outcome {
-            Outcome::MustWait => RequestKind::Other,
+            Outcome::MustWait | Outcome::OfShard(_) => RequestKind::Other,
             _ => self.server.requests.borrow_mut().tell(header.opcode, reply),
         };
         match outcome {
@@ -89,6 +98,7 @@ impl Connection {
                 output.held.push(sequence, header.stream, frame, HeldRequest { kind, arrived, id });
                 output.ready.truncate(start);
             }
+            Outcome::OfShard(shard) => self.hand_over(shard, header, Vec::from(body), output),
             Outcome::MustWait => self.spawn(header, Vec::from(body), false, output),
         }
         Ok(())
@@ -155,44 +165,69 @@ impl Connection {
         is_traced: bool,
         output: &mut Output,
     ) {
-        let (header, length) = (*header, body.as_ref().len());
-        let server = &self.server;
-        if !server.budget.take_task(length) {
+        if let Some(under_way) = self.take_task(header, body.as_ref().len(), output) {
+            self.run(under_way, body, is_traced);
+        }
+    }
+
+    /// Has the shard run a request that has its partition. Where too many are on their way there it is a task, which waits.
+    fn hand_over(self: &Rc<Self>, shard: ShardId, header: &FrameHeader, body: Vec<u8>, output: &mut Output) {
+        let Some(under_way) = self.take_task(header, body.len(), output) else { return };
+        let connection = self.clone();
+        let handed = self.server.engine.hand_over(shard, header, body, move |HandedBack { frame, body }| {
+            connection.answer(under_way, body, frame);
+        });
+        match handed {
+            Ok(()) => self.server.count(|stats| stats.requests_handed_over += 1),
+            Err(body) => self.run(under_way, body, false),
+        }
+    }
+
+    /// Takes note of a request that is not answered within the call, unless there are too many.
+    fn take_task(&self, header: &FrameHeader, length: usize, output: &mut Output) -> Option<UnderWay> {
+        if !self.server.budget.take_task(length) {
             let error = ErrorBody::overloaded("Too many requests are under way on this shard");
             write_error(&mut output.ready, header.version, header.stream, &error);
-            return;
+            return None;
         }
-        server.count(|stats| stats.requests_waited += 1);
         self.tasks.set(self.tasks.get() + 1);
         self.task_bytes.set(self.task_bytes.get() + length);
+        Some(UnderWay { header: *header, length, arrived: self.server.runtime.poll_start() })
+    }
+
+    /// Runs a request as a task.
+    fn run(self: &Rc<Self>, under_way: UnderWay, body: impl AsRef<[u8]> + 'static, is_traced: bool) {
+        self.server.count(|stats| stats.requests_waited += 1);
         let connection = self.clone();
-        let arrived = server.runtime.poll_start();
-        server.runtime.spawn(Group::Query, async move {
-            let server = &connection.server;
+        self.server.runtime.spawn(Group::Query, async move {
+            let (engine, session) = (&connection.server.engine, &connection.session);
             let reply = match is_traced {
-                true => server.engine.run_traced(&connection.session, &header, body.as_ref()).await,
-                false => server.engine.run(&connection.session, &header, body.as_ref()).await,
+                true => engine.run_traced(session, &under_way.header, body.as_ref()).await,
+                false => engine.run(session, &under_way.header, body.as_ref()).await,
             };
-            let mut requests = server.requests.borrow_mut();
-            let kind = requests.tell(header.opcode, &reply);
-            let micros = requests.count(kind, arrived, server.runtime.now(), 1);
-            drop(requests);
-            let answered = Answered { kind, micros, reply_bytes: reply.len() };
-            if answered.is_notable(&connection) {
-                connection.note_request(answered, &header, body.as_ref());
-            }
-            drop(body);
-            connection.task_done(&header, length, reply);
+            connection.answer(under_way, body, reply);
         });
     }
 
-    fn task_done(&self, header: &FrameHeader, length: usize, reply: Vec<u8>) {
+    /// Counts a request that took more than the call, and has its reply sent.
+    fn answer(&self, under_way: UnderWay, body: impl AsRef<[u8]>, reply: Vec<u8>) {
+        let UnderWay { header, length, arrived } = under_way;
+        let server = &self.server;
+        let mut requests = server.requests.borrow_mut();
+        let kind = requests.tell(header.opcode, &reply);
+        let micros = requests.count(kind, arrived, server.runtime.now(), 1);
+        drop(requests);
+        let answered = Answered { kind, micros, reply_bytes: reply.len() };
+        if answered.is_notable(self) {
+            self.note_request(answered, &header, body.as_ref());
+        }
+        drop(body);
         self.server.budget.give_task(length);
         self.tasks.set(self.tasks.get() - 1);
         self.task_bytes.set(self.task_bytes.get() - length);
         let mut output = self.output.borrow_mut();
         if !output.broken {
-            output.push_reply(header, reply, |bytes, in_any_case| self.server.budget.hold(bytes, in_any_case));
+            output.push_reply(&header, reply, |bytes, in_any_case| self.server.budget.hold(bytes, in_any_case));
         }
         drop(output);
         self.to_write.notify();

@@ -124,6 +124,7 @@ impl Operator {
             connections_total: served.connections_total,
             requests: served.requests,
             requests_waited: served.requests_waited,
+            requests_handed_over: served.requests_handed_over,
             requests_under_way: served.requests_under_way,
             bytes_in_flight: served.bytes_in_flight,
             overloaded: served.overloaded,
