@@ -261,13 +261,9 @@ fn resident_bytes(pid: u32) -> Option<u64> {
     line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib << 10)
 }
 
-/// In the kernel's hundredths of a second, threads that have ended included.
+/// Threads that have ended included.
 fn cpu_time(pid: u32) -> Option<Duration> {
-    let status = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // Before the fields that are counted stands the program's name, which may be anything.
-    let (_, fields) = status.rsplit_once(')')?;
-    let mut times = fields.split_whitespace().skip(11).map_while(|field| field.parse::<u64>().ok());
-    Some(Duration::from_millis((times.next()? + times.next()?) * 10))
+    stdx::cpu_time::of_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
 #[cfg(test)]

@@ -55,8 +55,8 @@ const FORBIDDEN: [(&str, &[&str], &str); 12] = [
 /// All that the load generator may see: a client's view, and the floor it runs on.
 const STRESS_SEES: [&str; 4] = ["stdx", "runtime", "cql-types", "cql-protocol"];
 
-/// All that studies may see: how a host is examined, and how a date is written.
-const STUDY_SEES: [&str; 2] = ["cql-types", "doctor"];
+/// All that studies may see: how a host is examined, how a date is written, and how a process' account is read.
+const STUDY_SEES: [&str; 3] = ["stdx", "cql-types", "doctor"];
 
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
