@@ -30,12 +30,12 @@ fn each_scenario_holds_and_is_the_same_twice() {
     }
 }
 
-#[test]
-fn images_hold() {
+/// As many images of the course as are asked for hold, and its courses come to these marks.
+fn images_of_a_course_hold(course: Course, images: u64, first_seed: u64, marks: &[&str]) {
     let options = EnumerateOptions {
-        course: Course::Writes,
-        images: 60,
-        first_seed: 1,
+        course,
+        images,
+        first_seed,
         threads: 2,
         at_most: Duration::from_secs(600),
         only: None,
@@ -44,50 +44,27 @@ fn images_hold() {
     };
     let all = enumerate(&options);
     assert!(all.failures.is_empty(), "{:?}", all.failures);
-    assert_eq!(all.images, 60);
-    for mark in ["replay", "reshard"] {
+    assert_eq!(all.images, images);
+    for mark in marks {
         assert!(all.marks.contains_key(mark), "{mark} is in {:?}", all.marks);
     }
+}
+
+#[test]
+fn images_hold() {
+    images_of_a_course_hold(Course::Writes, 60, 1, &["replay", "reshard"]);
 }
 
 #[test]
 fn images_of_compactions_and_snapshots_hold() {
-    let options = EnumerateOptions {
-        course: Course::Upkeep,
-        images: 60,
-        first_seed: 1,
-        threads: 2,
-        at_most: Duration::from_secs(600),
-        only: None,
-        failures_max: 1,
-        planted: Planted::NONE,
-    };
-    let all = enumerate(&options);
-    assert!(all.failures.is_empty(), "{:?}", all.failures);
-    assert_eq!(all.images, 60);
-    for mark in ["compacted", "file named for a snapshot", "upload brought in", "foreign file taken in"] {
-        assert!(all.marks.contains_key(mark), "{mark} is in {:?}", all.marks);
-    }
+    let marks = ["compacted", "file named for a snapshot", "upload brought in", "foreign file taken in"];
+    images_of_a_course_hold(Course::Upkeep, 60, 1, &marks);
 }
 
 #[test]
 fn images_of_a_refresh_hold() {
-    let options = EnumerateOptions {
-        course: Course::Refresh,
-        images: 200,
-        first_seed: 2,
-        threads: 2,
-        at_most: Duration::from_secs(600),
-        only: None,
-        failures_max: 1,
-        planted: Planted::NONE,
-    };
-    let all = enumerate(&options);
-    assert!(all.failures.is_empty(), "{:?}", all.failures);
-    assert_eq!(all.images, 200);
-    for mark in ["upload brought in", "file taken in while running", "refresh gone on with"] {
-        assert!(all.marks.contains_key(mark), "{mark} is in {:?}", all.marks);
-    }
+    let marks = ["upload brought in", "file taken in while running", "refresh gone on with"];
+    images_of_a_course_hold(Course::Refresh, 200, 2, &marks);
 }
 
 #[test]

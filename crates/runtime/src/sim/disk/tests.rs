@@ -20,6 +20,16 @@ fn with_file() -> (Disk, Inode) {
     (disk, inode)
 }
 
+/// With its name and as many of the byte on the disk.
+fn with_synced_file(byte: u8, length: usize) -> (Disk, Inode) {
+    let (mut disk, inode) = with_file();
+    write(&mut disk, inode, 0, byte, length);
+    let mark = disk.mark();
+    disk.sync_directory("/data", &mark);
+    disk.sync_file(inode, &mark);
+    (disk, inode)
+}
+
 fn write(disk: &mut Disk, inode: Inode, offset: u64, byte: u8, length: usize) -> ChangeId {
     let id = disk.write(inode, offset, vec![byte; length].into()).expect("there is room");
     disk.ended(id);
@@ -75,11 +85,7 @@ fn a_synced_write_is_not_undone_by_one_before_it() {
 
 #[test]
 fn tears_at_sectors() {
-    let (mut disk, inode) = with_file();
-    write(&mut disk, inode, 0, 1, 4096);
-    let mark = disk.mark();
-    disk.sync_directory("/data", &mark);
-    disk.sync_file(inode, &mark);
+    let (mut disk, inode) = with_synced_file(1, 4096);
     write(&mut disk, inode, 100, 2, 3000);
     let mut kinds = std::collections::BTreeSet::new();
     for seed in 0..200 {
@@ -95,11 +101,7 @@ fn tears_at_sectors() {
 
 #[test]
 fn a_rename_is_whole_and_pending_until_its_directory_is_synced() {
-    let (mut disk, inode) = with_file();
-    write(&mut disk, inode, 0, 9, 10);
-    let mark = disk.mark();
-    disk.sync_directory("/data", &mark);
-    disk.sync_file(inode, &mark);
+    let (mut disk, _) = with_synced_file(9, 10);
     let renamed = disk.rename("/data/file", "/data/new").expect("it is there");
     disk.ended(renamed);
     for seed in 0..20 {
@@ -114,11 +116,7 @@ fn a_rename_is_whole_and_pending_until_its_directory_is_synced() {
 
 #[test]
 fn a_rename_is_of_the_file_that_had_the_name() {
-    let (mut disk, inode) = with_file();
-    write(&mut disk, inode, 0, 1, 10);
-    let mark = disk.mark();
-    disk.sync_directory("/data", &mark);
-    disk.sync_file(inode, &mark);
+    let (mut disk, _) = with_synced_file(1, 10);
     // The name goes to another file before that one is renamed.
     let removed = disk.remove_file("/data/file").expect("it is there");
     disk.ended(removed);
@@ -191,11 +189,7 @@ fn works_on_names() {
 
 #[test]
 fn a_further_name_is_durable_with_its_directory_and_shares_the_bytes() {
-    let (mut disk, inode) = with_file();
-    write(&mut disk, inode, 0, 7, 600);
-    let mark = disk.mark();
-    disk.sync_directory("/data", &mark);
-    disk.sync_file(inode, &mark);
+    let (mut disk, _) = with_synced_file(7, 600);
     let linked = disk.link("/data/file", "/data/other").expect("a second name");
     disk.ended(linked);
     assert_eq!(disk.link("/data/file", "/data/other"), Err(libc::EEXIST));
