@@ -17,7 +17,7 @@ pub(crate) struct Catalog {
     pub(crate) system: Rc<SystemTables>,
     /// Counts schema changes: a plan of an older epoch is made anew.
     pub(crate) epoch: u64,
-    replications: BTreeMap<String, Rc<Replication>>,
+    replications: BTreeMap<Rc<str>, Rc<Replication>>,
     local: Rc<Replication>,
 }
 
@@ -32,13 +32,27 @@ pub(crate) struct Found {
 }
 
 impl Catalog {
-    pub(crate) fn new(schema: Schema, system: Rc<SystemTables>, epoch: u64, coordinator: &Coordinator) -> Self {
-        let replications = schema.keyspaces().values();
-        let replications = replications
-            .map(|keyspace| (keyspace.name().to_owned(), Rc::new(coordinator.replication(keyspace.strategy()))))
+    /// The first one.
+    pub(crate) fn new(schema: Schema, system: Rc<SystemTables>, coordinator: &Coordinator) -> Self {
+        let keyspaces = schema.keyspaces().iter();
+        let replications = keyspaces
+            .map(|(name, keyspace)| (name.clone(), Rc::new(coordinator.replication(keyspace.strategy()))))
             .collect();
         let local = Rc::new(coordinator.replication(&schema::ReplicationStrategy::Local));
-        Catalog { schema, system, epoch, replications, local }
+        Catalog { schema, system, epoch: 0, replications, local }
+    }
+
+    /// The next one. The replications of keyspaces that are as they were are taken over: there may be thousands.
+    pub(crate) fn next(&self, schema: Schema, coordinator: &Coordinator) -> Self {
+        let mut replications = self.replications.clone();
+        for keyspace in self.schema.changed_since(&schema) {
+            replications.remove(keyspace.name());
+        }
+        for keyspace in schema.changed_since(&self.schema) {
+            replications.insert(keyspace.name().into(), Rc::new(coordinator.replication(keyspace.strategy())));
+        }
+        let (system, local) = (self.system.clone(), self.local.clone());
+        Catalog { schema, system, epoch: self.epoch + 1, replications, local }
     }
 
     /// Whether there is such a keyspace, a user's or the server's.

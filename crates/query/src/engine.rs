@@ -161,7 +161,7 @@ impl Engine {
             scans_max: options.scans_max,
         });
         let system = SystemTables::new(node.clone(), async || runtime.maybe_yield().await).await;
-        let catalog = Rc::new(Catalog::new(schema, Rc::new(system), 0, &coordinator));
+        let catalog = Rc::new(Catalog::new(schema, Rc::new(system), &coordinator));
         let held_back = HeldBack::queue(&runtime, coordinator.storage().clone());
         let engine = Engine {
             inner: Rc::new(Inner {

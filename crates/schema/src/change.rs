@@ -62,6 +62,11 @@ impl SchemaChange {
         crate::codec::encode(self, out);
     }
 
+    /// Whether tables may be gone after it.
+    pub fn drops_tables(&self) -> bool {
+        matches!(self, SchemaChange::DropKeyspace(_) | SchemaChange::DropTable { .. })
+    }
+
     /// The change at the front of `reader`.
     pub fn decode(reader: &mut stdx::Reader<'_>) -> Result<SchemaChange, DecodeError> {
         crate::codec::decode(reader)

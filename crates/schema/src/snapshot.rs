@@ -20,7 +20,8 @@ pub struct Schema {
 
 #[derive(Debug, Default)]
 struct Inner {
-    keyspaces: BTreeMap<String, Rc<Keyspace>>,
+    /// The names are shared by all snapshots: a change makes another map, and should not write each name anew.
+    keyspaces: BTreeMap<Rc<str>, Rc<Keyspace>>,
     tables: BTreeMap<TableId, Rc<Table>>,
     version: [u8; 16],
 }
@@ -37,7 +38,7 @@ impl Schema {
         Schema::of(BTreeMap::new(), BTreeMap::new())
     }
 
-    fn of(keyspaces: BTreeMap<String, Rc<Keyspace>>, tables: BTreeMap<TableId, Rc<Table>>) -> Self {
+    fn of(keyspaces: BTreeMap<Rc<str>, Rc<Keyspace>>, tables: BTreeMap<TableId, Rc<Table>>) -> Self {
         let mut digest = Md5::new();
         for keyspace in keyspaces.values() {
             digest.update(keyspace.digest);
@@ -52,7 +53,7 @@ impl Schema {
     }
 
     /// Keyspaces by name.
-    pub fn keyspaces(&self) -> &BTreeMap<String, Rc<Keyspace>> {
+    pub fn keyspaces(&self) -> &BTreeMap<Rc<str>, Rc<Keyspace>> {
         &self.inner.keyspaces
     }
 
@@ -75,6 +76,17 @@ impl Schema {
     /// All tables.
     pub fn tables(&self) -> impl Iterator<Item = &Rc<Table>> {
         self.inner.tables.values()
+    }
+
+    /// The keyspaces that `before` has not, or not as they are here: they may say the same.
+    pub fn changed_since(&self, before: &Schema) -> impl Iterator<Item = &Rc<Keyspace>> {
+        // Both are in the order of their names.
+        let mut known = before.inner.keyspaces.iter().peekable();
+        let is_changed = move |(name, keyspace): &(&Rc<str>, &Rc<Keyspace>)| {
+            while known.next_if(|(earlier, _)| earlier < name).is_some() {}
+            known.peek().is_none_or(|(_, same)| !Rc::ptr_eq(same, keyspace))
+        };
+        self.inner.keyspaces.iter().filter(is_changed).map(|(_, keyspace)| keyspace)
     }
 
     /// The changes that make this schema of an empty one.
@@ -113,7 +125,7 @@ impl Schema {
 
 /// A schema in the making.
 struct Draft {
-    keyspaces: BTreeMap<String, Rc<Keyspace>>,
+    keyspaces: BTreeMap<Rc<str>, Rc<Keyspace>>,
     tables: BTreeMap<TableId, Rc<Table>>,
     /// Keyspaces that were changed, taken out of `keyspaces`; their digests are due.
     changed: BTreeMap<String, Keyspace>,
@@ -196,7 +208,7 @@ impl Draft {
             keyspace.table_digests.values().for_each(|digest| bytes.extend_from_slice(digest));
             keyspace.types.values().for_each(|ty| codec::encode_type(ty, &mut bytes));
             keyspace.digest = Md5::digest(&bytes).into();
-            self.keyspaces.insert(name, Rc::new(keyspace));
+            self.keyspaces.insert(name.into(), Rc::new(keyspace));
         }
         Schema::of(self.keyspaces, self.tables)
     }

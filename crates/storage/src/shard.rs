@@ -500,15 +500,15 @@ impl Shard {
 
     /// Takes over the tables of a schema; those that are gone are dropped with their data.
     pub fn update_schema(&self, schema: &Schema) {
-        let gone = {
+        let changed = {
             let mut engine = self.inner.engine.borrow_mut();
             let Engine { tables, pool, .. } = &mut *engine;
-            for table in schema.tables().filter(|table| tables.get(table.id).is_none()) {
-                self.inner.log.create_table(table.id);
-            }
             tables.update(schema, pool, self.inner.options.planted)
         };
-        for table in gone {
+        for table in changed.made {
+            self.inner.log.create_table(table);
+        }
+        for table in changed.gone {
             self.inner.log.drop_table(table);
         }
         self.trim_in_background();
@@ -538,17 +538,6 @@ impl Shard {
             table.is_truncation_open = false;
         }
         self.discard_truncated(table, position, at).await;
-    }
-
-    /// Drops the table's data for good: its id does not come again. [`Shard::discard_dropped`] takes its files away.
-    pub fn drop_table(&self, table: TableId) {
-        {
-            let mut engine = self.inner.engine.borrow_mut();
-            let Engine { tables, pool, .. } = &mut *engine;
-            tables.remove(table, pool);
-        }
-        self.inner.log.drop_table(table);
-        self.trim_in_background();
     }
 
     /// Removes the segments of other shard counts that lie in this shard's care: in its own folder, and for shard 0 in

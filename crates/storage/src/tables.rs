@@ -110,6 +110,47 @@ pub struct TableState {
 }
 
 impl TableState {
+    /// An empty one, the `made`th since the start.
+    fn new(table: &Rc<Table>, made: u64, is_durable: bool) -> TableState {
+        let content = Content { table: made, truncations: 0 };
+        TableState {
+            id: table.id,
+            definition: table.clone(),
+            memtable: Memtable::new(TableShape::of(table)),
+            frozen: VecDeque::new(),
+            files: Vec::new(),
+            // A table under the id of one that was dropped goes on nowhere near it.
+            files_version: made << 32,
+            is_durable,
+            is_truncation_open: false,
+            mark: 0,
+            content,
+            marks: Marks::new(content.table, table.options.caches_rows()),
+            reads: Cell::new(0),
+            filter_negatives: Cell::new(0),
+            filter_counts_gone: FilterCounts::default(),
+            read_latencies: Latencies::default(),
+            write_latencies: Latencies::default(),
+            files_per_read: FilesPerRead::default(),
+            writes: 0,
+            flushes: 0,
+        }
+    }
+
+    /// The table as it is now.
+    fn take_definition(&mut self, table: &Rc<Table>, planted: Planted) {
+        if Rc::ptr_eq(&self.definition, table) || self.definition == *table {
+            return;
+        }
+        self.memtable.take_shape(TableShape::of(table));
+        self.definition = table.clone();
+        self.marks.is_on = table.options.caches_rows();
+        if !planted.is(Bug::AlteredStaysCached) {
+            self.marks.all_changed();
+        }
+        self.files.iter().for_each(|file| file.take_definition(table));
+    }
+
     /// All that is in memory, newest first.
     pub fn memtables(&self) -> impl Iterator<Item = &Memtable> {
         std::iter::once(&self.memtable).chain(self.frozen.iter().rev().map(|frozen| &*frozen.memtable))
@@ -186,9 +227,19 @@ impl TableState {
     }
 }
 
+/// What another schema came to.
+pub struct Changed {
+    /// Tables that were not there.
+    pub made: Vec<TableId>,
+    /// Tables that are there no more.
+    pub gone: Vec<TableId>,
+}
+
 /// All tables, by id.
 #[derive(Default)]
 pub struct Tables {
+    /// What the tables follow.
+    schema: Schema,
     tables: Vec<TableState>,
     /// Where the last table was found: the next request is likely to be for the same.
     last: usize,
@@ -226,68 +277,43 @@ impl Tables {
         self.tables.iter()
     }
 
-    /// Takes over the tables of a schema. Gives the ids of those that are gone, whose memory is back in the pool.
-    pub fn update(&mut self, schema: &Schema, pool: &mut ChunkPool, planted: Planted) -> Vec<TableId> {
-        let gone: Vec<TableId> =
-            self.tables.iter().map(|table| table.id).filter(|id| schema.table_by_id(*id).is_none()).collect();
+    /// Takes over the tables of a schema. The memory of those that are gone is back in the pool. Keyspaces that are as they were are not
+    /// looked into: there may be thousands, and a change is of one.
+    pub fn update(&mut self, schema: &Schema, pool: &mut ChunkPool, planted: Planted) -> Changed {
+        let before = std::mem::replace(&mut self.schema, schema.clone());
+        let gone: Vec<TableId> = before
+            .changed_since(schema)
+            .flat_map(|keyspace| keyspace.tables.values().map(|table| table.id))
+            .filter(|id| schema.table_by_id(*id).is_none())
+            .collect();
         for id in &gone {
             self.remove(*id, pool);
         }
-        for table in schema.tables() {
-            let is_durable = schema.keyspace(&table.keyspace).is_none_or(|keyspace| keyspace.def.durable_writes);
-            match self.tables.binary_search_by_key(&table.id, |table| table.id) {
-                Ok(index) => {
-                    let known = &mut self.tables[index];
-                    known.is_durable = is_durable;
-                    known.memtable.take_shape(TableShape::of(table));
-                    if known.definition != *table {
-                        known.definition = table.clone();
-                        known.marks.is_on = table.options.caches_rows();
-                        if !planted.is(Bug::AlteredStaysCached) {
-                            known.marks.all_changed();
-                        }
-                        known.files.iter().for_each(|file| file.take_definition(table));
+        let mut made = Vec::new();
+        for keyspace in schema.changed_since(&before) {
+            let is_durable = keyspace.def.durable_writes;
+            for table in keyspace.tables.values() {
+                match self.tables.binary_search_by_key(&table.id, |table| table.id) {
+                    Ok(index) => {
+                        self.tables[index].is_durable = is_durable;
+                        self.tables[index].take_definition(table, planted);
                     }
-                }
-                Err(index) => {
-                    let memtable = Memtable::new(TableShape::of(table));
-                    self.made += 1;
-                    let content = Content { table: self.made, truncations: 0 };
-                    let state = TableState {
-                        id: table.id,
-                        definition: table.clone(),
-                        memtable,
-                        frozen: VecDeque::new(),
-                        files: Vec::new(),
-                        // A table under the id of one that was dropped goes on nowhere near it.
-                        files_version: self.made << 32,
-                        is_durable,
-                        is_truncation_open: false,
-                        mark: 0,
-                        content,
-                        marks: Marks::new(content.table, table.options.caches_rows()),
-                        reads: Cell::new(0),
-                        filter_negatives: Cell::new(0),
-                        filter_counts_gone: FilterCounts::default(),
-                        read_latencies: Latencies::default(),
-                        write_latencies: Latencies::default(),
-                        files_per_read: FilesPerRead::default(),
-                        writes: 0,
-                        flushes: 0,
-                    };
-                    self.tables.insert(index, state);
+                    Err(index) => {
+                        self.made += 1;
+                        self.tables.insert(index, TableState::new(table, self.made, is_durable));
+                        made.push(table.id);
+                    }
                 }
             }
         }
-        gone
+        Changed { made, gone }
     }
 
-    /// Removes a table; its memory goes back to the pool. False if it is not there.
-    pub fn remove(&mut self, id: TableId, pool: &mut ChunkPool) -> bool {
-        let Some(index) = self.index(id) else { return false };
+    /// Removes a table; its memory goes back to the pool.
+    fn remove(&mut self, id: TableId, pool: &mut ChunkPool) {
+        let Some(index) = self.index(id) else { return };
         let mut table = self.tables.remove(index);
         self.orphan(table.forget(pool), pool);
-        true
     }
 
     /// Empties a table. Whoever makes that durable says so by `is_truncation_open`.

@@ -12,7 +12,6 @@ use storage::ReplayPosition;
 
 use super::Engine;
 use super::guarded_ddl::guard_drop_or_truncate;
-use crate::catalog::Catalog;
 use crate::control::{ControlReply, ControlRequest, DdlOutcome};
 use crate::error::{QueryError, invalid};
 use crate::guardrails::Watch;
@@ -118,6 +117,10 @@ impl Engine {
 
     /// The tables that are there no more after `changes`.
     fn dropped_by(&self, changes: &[SchemaChange]) -> Vec<TableId> {
+        // A table that takes another's place has its id.
+        if !changes.iter().any(SchemaChange::drops_tables) {
+            return Vec::new();
+        }
         let (before, after) = (self.schema(), self.schema().with_all(changes));
         before.tables().map(|table| table.id).filter(|id| after.table_by_id(*id).is_none()).collect()
     }
@@ -224,8 +227,7 @@ impl Engine {
         let old = self.catalog();
         let schema = old.schema.with_all(changes);
         self.inner.coordinator.storage().update_schema(&with_state_table(&schema));
-        let catalog = Catalog::new(schema, old.system.clone(), old.epoch + 1, &self.inner.coordinator);
-        *self.inner.catalog.borrow_mut() = Rc::new(catalog);
+        *self.inner.catalog.borrow_mut() = Rc::new(old.next(schema, &self.inner.coordinator));
     }
 
     /// Hands a change to the server, for the clients that registered for it.

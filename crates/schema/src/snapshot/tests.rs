@@ -106,6 +106,21 @@ fn changes_together_are_the_changes_one_by_one() {
     assert_eq!(ids(&together), [TableId([2; 16]), TableId([4; 16])]);
 }
 
+#[test]
+fn keyspaces_that_changed_are_told() {
+    let before =
+        Schema::empty().with_all(&[keyspace("a"), keyspace("b"), table("b", "t", 1), keyspace("c"), keyspace("d")]);
+    let dropped = SchemaChange::DropKeyspace("c".to_owned());
+    let after = before.with_all(&[keyspace("aa"), table("b", "u", 2), dropped, keyspace("e")]);
+    let names = |newer: &Schema, older: &Schema| -> Vec<String> {
+        newer.changed_since(older).map(|keyspace| keyspace.name().to_owned()).collect()
+    };
+    assert_eq!(names(&after, &before), ["aa", "b", "e"]);
+    assert_eq!(names(&before, &after), ["b", "c"]);
+    assert_eq!(names(&after, &after.clone()), [""; 0]);
+    assert_eq!(names(&before, &Schema::empty()), ["a", "b", "c", "d"]);
+}
+
 /// Runs statements one after the other; each change is encoded and decoded on its way.
 fn run(statements: &[&str]) -> Schema {
     let mut schema = Schema::empty();

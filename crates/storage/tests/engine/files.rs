@@ -248,7 +248,7 @@ fn a_segment_of_an_earlier_start_has_its_whole_room_when_it_is_used_again() {
     let setup = Setup::new(&folder, 1);
     with_shard(&setup, async |_, shard| write_rows(&shard, TABLE, 0..10, b"v").await).expect("the shard opens");
     with_shard(&setup.boot(2), async |runtime, shard| {
-        shard.drop_table(TABLE);
+        shard.update_schema(&schema_of(&[OTHER], true));
         for _ in 0..1000 {
             if folder.segments(0).is_empty() {
                 break;

@@ -82,7 +82,7 @@ fn what_was_truncated_or_dropped_between_two_steps_stays_so() {
             runtime.yield_now().await;
         }
         let position = shard.truncate(TABLE);
-        shard.drop_table(OTHER);
+        shard.update_schema(&schema_of(&[TABLE], true));
         let seen = read_rows(&shard, TABLE).len();
         wrote.await.expect("it was begun");
         shard.drain().await.expect("the disk works");
