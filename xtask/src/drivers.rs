@@ -3,7 +3,7 @@
 //! Each suite starts its runtime once and goes through its configurations. Most of its time it waits, for the
 //! server's syncs or for a driver that gathers events, so that two lanes of suites fill two cores. That is sound since each has its own
 //! servers on ports of its own, the servers count a stall in the time of the processor, not of the clock, and a suite in which one was
-//! counted is run once more.
+//! counted is run again.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use crate::peers::python::Environment;
 use crate::peers::{go, java, node};
 use crate::report::{Counts, Passed};
 use crate::stalls::{self, STALLS_TO};
-use crate::tests::{Effort, black_box, both, environment};
+use crate::tests::{Effort, black_box, environment};
 use crate::{process, workspace};
 
 /// A driver's name and the command that runs its suite.
@@ -47,32 +47,32 @@ pub fn phase(budget: Duration, effort: Effort) -> Result<Passed, String> {
         let lanes = LANES.map(|suites| scope.spawn(move || lane(suites, deadline, effort)));
         lanes.map(|lane| lane.join().map_err(|_| "a lane of suites panicked".to_string()))
     });
-    lanes.into_iter().try_fold(Passed { success: true, ..Passed::default() }, |all, lane| Ok(both(all, lane?)))
+    lanes.into_iter().try_fold(Passed::held(), |all, lane| Ok(all.and(lane?)))
 }
 
 /// One suite after the other. One that cannot start has failed, and does not keep the others from running.
 fn lane(suites: &[Suite], deadline: Instant, effort: Effort) -> Passed {
-    let mut all = Passed { success: true, ..Passed::default() };
+    let mut all = Passed::held();
     for (name, command) in suites {
         let began = Instant::now();
         let passed = stalls::judged(name, |file| {
             let mut command = command()?;
             let budget = deadline.saturating_duration_since(Instant::now());
             let output = process::run_unprinted(environment(&mut command, effort).env(STALLS_TO, file), budget)?;
-            let counts = Counts::of(&output.lines);
-            let success = output.success && counts.passed > 0;
-            if !success {
+            let mut passed = Passed::of(&output);
+            passed.success &= passed.counts.passed > 0;
+            if !passed.success {
                 println!("{}", output.lines.join("\n"));
             }
-            Ok(Passed { counts, success, note: String::new() })
+            Ok(passed)
         });
         let passed = passed.unwrap_or_else(|message| {
             println!("{message}");
-            Passed { counts: Counts { passed: 0, failed: 1 }, ..Passed::default() }
+            Passed { counts: Counts { passed: 0, failed: 1 }, said: vec![message], ..Passed::default() }
         });
         let seconds = began.elapsed().as_secs_f64();
         println!("{name}: {} passed, {} failed in {seconds:.0} s", passed.counts.passed, passed.counts.failed);
-        all = both(all, passed);
+        all = all.and(passed);
     }
     all
 }

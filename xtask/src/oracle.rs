@@ -7,9 +7,9 @@ use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::peers::cassandra::{Cassandra, Purpose};
-use crate::report::{Counts, Passed};
+use crate::report::Passed;
 use crate::stalls::{self, STALLS_TO};
-use crate::tests::{Effort, both, build_release, cargo_test, environment};
+use crate::tests::{Effort, build_release, cargo_test, environment};
 use crate::{process, reference, sstables};
 
 /// Both configurations; the first one's answers are those that Helenus must give.
@@ -72,25 +72,21 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
 pub fn phase(budget: Duration, effort: Effort) -> Result<Passed, String> {
     let began = Instant::now();
     let left = || budget.saturating_sub(began.elapsed());
-    let replay = stalls::judged("oracle", |file| {
-        let output = runner("replay", &[], &[], &[], Some(file), left())?;
-        let counts = Counts::of(&output.lines);
-        Ok(Passed { counts, success: output.success, note: String::new() })
-    })?;
+    let replay =
+        stalls::judged("oracle", |file| Ok(Passed::of(&runner("replay", &[], &[], &[], Some(file), left())?)))?;
     let seed = seed();
     let mut servers = start_servers(&CONFIGURATIONS)?;
     let check = runner("check", &[&seed, SAMPLE_PERCENT], &named(&servers), &[], None, left())?;
-    let counts = Counts::of(&check.lines);
     if replay.success && replay.counts.passed == 0 {
         return Err("the runner ran no script".into());
     }
-    let scripts = both(replay, Passed { counts, success: check.success, note: String::new() });
+    let scripts = replay.and(Passed::of(&check));
     // The first one answers as Helenus must, and writes the same version of SSTables. The others have done their part.
     servers.truncate(1);
     let statements = random(&servers, &seed, effort, left())?;
     let (_, server) = servers.remove(0);
     let note = format!("re-recorded by seed {seed}");
-    Ok(Passed { note, ..both(both(scripts, statements), sstables::phase(server, left())?) })
+    Ok(Passed { note, ..scripts.and(statements).and(sstables::phase(server, left())?) })
 }
 
 /// Random statements, asked of Helenus and of the first server.
@@ -100,8 +96,7 @@ fn random(servers: &[(Purpose, Cassandra)], seed: &str, effort: Effort, budget: 
         Effort::Soak => [seed, RANDOM_STATEMENTS_OF_SOAK],
     };
     stalls::judged("random statements", |file| {
-        let output = runner("random", &words, &named(servers), &[], Some(file), budget)?;
-        Ok(Passed { counts: Counts::of(&output.lines), success: output.success, note: String::new() })
+        Ok(Passed::of(&runner("random", &words, &named(servers), &[], Some(file), budget)?))
     })
 }
 

@@ -59,19 +59,19 @@ pub fn phase(budget: Duration, only: &[String]) -> Result<Passed, String> {
     }
     // The simulator has one thread, and the engine's tests wait for much: both at once. What wants a disk of its own comes by itself.
     let of = |suites: [Suite; 2]| bugs.iter().copied().filter(move |bug| suites.contains(&bug.suite));
-    let counts = std::thread::scope(|scope| {
+    let caught = std::thread::scope(|scope| {
         let simulated = scope.spawn(|| catch_all(&built, of([Suite::Simulation; 2])));
         let stored = catch_all(&built, of([Suite::Storage; 2]));
         let simulated = simulated.join().expect("a lane does not panic");
         Ok::<_, String>(stored?.and(simulated?))
     })?;
-    let counts = counts.and(catch_all(&built, of([Suite::Power, Suite::Faults]))?);
-    Ok(Passed { counts, success: counts.failed == 0, note: format!("{} bugs caught", counts.passed) })
+    let caught = caught.and(catch_all(&built, of([Suite::Power, Suite::Faults]))?);
+    Ok(Passed { note: format!("{} bugs caught", caught.counts.passed), ..caught })
 }
 
 /// Plants one bug after the other.
-fn catch_all(built: &Built, bugs: impl Iterator<Item = &'static Description>) -> Result<Counts, String> {
-    let mut counts = Counts::default();
+fn catch_all(built: &Built, bugs: impl Iterator<Item = &'static Description>) -> Result<Passed, String> {
+    let mut all = Passed::held();
     for bug in bugs {
         let began = Instant::now();
         let output = run_suite(built, bug.suite, Some(bug.name))?;
@@ -81,10 +81,13 @@ fn catch_all(built: &Built, bugs: impl Iterator<Item = &'static Description>) ->
         let word = if is_caught { "caught" } else { "SURVIVED" };
         let seconds = began.elapsed().as_secs_f64();
         let suite = format!("{:?}", bug.suite);
-        println!("{word:<9} {:<32} {suite:<10} {seconds:>5.1} s  {}", bug.name, bug.sentence);
-        counts = counts.and(Counts { passed: u64::from(is_caught), failed: u64::from(!is_caught) });
+        let line = format!("{word:<9} {:<32} {suite:<10} {seconds:>5.1} s  {}", bug.name, bug.sentence);
+        println!("{line}");
+        let counts = Counts { passed: u64::from(is_caught), failed: u64::from(!is_caught) };
+        let said = if is_caught { Vec::new() } else { vec![line] };
+        all = all.and(Passed { counts, success: is_caught, said, ..Passed::default() });
     }
-    Ok(counts)
+    Ok(all)
 }
 
 fn failed(counts: Counts) -> bool {

@@ -1,13 +1,19 @@
-//! Phases with their times, and the test runners' own counts summed.
+//! Phases with their times, what failed in them, and the test runners' own counts summed.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
+
+use crate::process::Output;
 
 /// How many times its budget the whole run may take before it is ended: a shared machine may be half as fast as on the
 /// day when the budgets were measured. What is over its budget is named in the table, for people to mend.
 const SLACK: u32 = 2;
 /// The same of a phase, which the others may make up for.
 const PHASE_SLACK: u32 = 3;
+
+/// How many lines of a runner that failed are said again at the end, and how many letters of each.
+const SAID_LINES_MAX: usize = 80;
+const SAID_LETTERS_MAX: usize = 400;
 
 /// How many tests ran, as their runners said.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -107,6 +113,41 @@ pub struct Passed {
     pub success: bool,
     /// A few words for the table.
     pub note: String,
+    /// What those said that failed.
+    pub said: Vec<String>,
+}
+
+impl Passed {
+    /// Of something that counts nothing.
+    pub fn held() -> Passed {
+        Passed { success: true, ..Passed::default() }
+    }
+
+    /// Of what a test runner said.
+    pub fn of(output: &Output) -> Passed {
+        let said = if output.success { Vec::new() } else { complaints(&output.lines) };
+        Passed { counts: Counts::of(&output.lines), success: output.success, note: String::new(), said }
+    }
+
+    /// Of both, held if both held.
+    pub fn and(mut self, other: Passed) -> Passed {
+        self.said.extend(other.said);
+        Passed { counts: self.counts.and(other.counts), success: self.success && other.success, ..self }
+    }
+}
+
+/// The last of what a runner said, without what went well.
+fn complaints(lines: &[String]) -> Vec<String> {
+    let told = lines.iter().map(|line| plain(line)).filter(|line| !went_well(line.trim()));
+    let told: Vec<String> = told.map(|line| line.chars().take(SAID_LETTERS_MAX).collect()).collect();
+    told[told.len().saturating_sub(SAID_LINES_MAX)..].to_vec()
+}
+
+fn went_well(line: &str) -> bool {
+    const HEADS: [&str; 7] =
+        ["test result: ok", "Running ", "running ", "Compiling ", "Finished ", "Doc-tests ", "--- PASS"];
+    const TAILS: [&str; 3] = [" ... ok", " ... ignored", " PASSED"];
+    line.is_empty() || HEADS.iter().any(|head| line.starts_with(head)) || TAILS.iter().any(|tail| line.ends_with(tail))
 }
 
 struct Row {
@@ -114,6 +155,16 @@ struct Row {
     budget: Duration,
     took: Duration,
     outcome: Result<Passed, String>,
+}
+
+impl Row {
+    /// What those said that failed.
+    fn said(&self) -> Vec<String> {
+        match &self.outcome {
+            Ok(passed) => passed.said.clone(),
+            Err(message) => complaints(&message.lines().map(str::to_owned).collect::<Vec<_>>()),
+        }
+    }
 }
 
 /// The phases of a run, in order.
@@ -158,9 +209,14 @@ impl Report {
         held
     }
 
-    /// Prints the table and, alone on the last line, the sum of the runners' counts.
+    /// Prints what failed, the table and, alone on the last line, the sum of the runners' counts.
     pub fn finish(self) -> Result<(), String> {
         let total = self.began.elapsed();
+        for row in &self.rows {
+            for line in row.said() {
+                println!("{}: {line}", row.name);
+            }
+        }
         println!("\n{:<16} {:>8} {:>8}  outcome", "phase", "time", "budget");
         let mut counts = Counts::default();
         for row in &self.rows {
@@ -245,12 +301,28 @@ mod tests {
     }
 
     #[test]
+    fn of_a_runner_that_failed_the_complaints_are_kept() {
+        let said = |lines: &[&str], success| {
+            let lines = lines.iter().map(|line| (*line).to_string()).collect();
+            Passed::of(&Output { lines, success }).said
+        };
+        let lines =
+            ["running 2 tests", "test a ... ok", "", "test b ... FAILED", "test result: FAILED. 1 passed; 1 failed"];
+        assert_eq!(said(&lines, false), [lines[3], lines[4]]);
+        assert!(said(&lines, true).is_empty());
+        let many: Vec<String> = (0..200).map(|number| number.to_string()).collect();
+        let last = said(&many.iter().map(String::as_str).collect::<Vec<_>>(), false);
+        assert_eq!((last.len(), last.last().map(String::as_str)), (SAID_LINES_MAX, Some("199")));
+        assert_eq!(said(&["x".repeat(1000).as_str()], false)[0].len(), SAID_LETTERS_MAX);
+    }
+
+    #[test]
     fn a_failed_phase_counts_even_when_no_runner_said_so() {
         let mut report = Report::begin(Duration::from_secs(60));
         assert!(!report.phase("lint", Duration::from_secs(60), |_| Err("clippy complains".into())));
         assert!(report.finish().is_err());
         let mut report = Report::begin(Duration::from_secs(60));
-        report.phase("slow", Duration::ZERO, |_| Ok(Passed { success: true, ..Passed::default() }));
+        report.phase("slow", Duration::ZERO, |_| Ok(Passed::held()));
         assert!(report.finish().is_err());
     }
 }

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use crate::fixtures::{TIME, build_judge, judge};
 use crate::oracle::free_port;
 use crate::peers::cassandra::{self, Cassandra, Purpose};
-use crate::report::{Counts, Passed};
+use crate::report::Passed;
 use crate::stalls::{self, STALLS_TO};
-use crate::tests::{Effort, both, build_release, environment};
+use crate::tests::{Effort, build_release, environment};
 use crate::{process, workspace};
 
 /// Names another binary than the release build's.
@@ -33,7 +33,7 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
         "ours" => ours(names, TIME)?,
         "theirs" => theirs(names, None, TIME)?,
         "peers" => peers(names, TIME)?,
-        _ => both(ours(names, TIME)?, theirs(names, None, TIME)?),
+        _ => ours(names, TIME)?.and(theirs(names, None, TIME)?),
     };
     println!("{} passed, {} failed", passed.counts.passed, passed.counts.failed);
     if passed.success { Ok(()) } else { Err(String::new()) }
@@ -60,7 +60,7 @@ pub fn phase(server: Cassandra, budget: Duration) -> Result<Passed, String> {
         judged_by(server, &[], Some(file), left())
     })?;
     let theirs = stalls::judged("SSTables of Cassandra", |file| theirs(&[], Some(file), left()))?;
-    Ok(both(ours, theirs))
+    Ok(ours.and(theirs))
 }
 
 /// Has the server judge what Helenus writes. The tool that verifies reads its folder when it has ended.
@@ -72,7 +72,7 @@ fn judged_by(server: Cassandra, names: &[String], stalls: Option<&Path>, budget:
     let ended = format!("da@{}@0", server.folder.display());
     let judged = asked(judge("ours").arg(&jars).arg(running).args(names), stalls, left())?;
     drop(server);
-    Ok(both(judged, asked(judge("verify").arg(&jars).arg(ended).args(names), stalls, left())?))
+    Ok(judged.and(asked(judge("verify").arg(&jars).arg(ended).args(names), stalls, left())?))
 }
 
 /// What real ones wrote, before Helenus.
@@ -84,14 +84,14 @@ fn theirs(names: &[String], stalls: Option<&Path>, budget: Duration) -> Result<P
 /// What real ones wrote, before another real one.
 fn peers(names: &[String], budget: Duration) -> Result<Passed, String> {
     let (jars, fixtures) = (cassandra::fetch()?, workspace::root().join("crates/sstable/testdata/cassandra"));
-    let mut all = Passed { success: true, ..Passed::default() };
+    let mut all = Passed::held();
     for version in VERSIONS {
         let mut server = Cassandra::spawn_in("cassandra-reader", Purpose::AnswersOfNone, free_port()?, None)?;
         server.wait_until_it_listens()?;
         let reader = format!("da@{}@{}", server.folder.display(), server.port);
         let mut judge = judge("peers");
         let asking = judge.arg(&jars).arg(&fixtures).arg(version).arg(reader).args(names);
-        all = both(all, asked(asking, None, budget)?);
+        all = all.and(asked(asking, None, budget)?);
     }
     Ok(all)
 }
@@ -102,9 +102,9 @@ fn asked(judge: &mut Command, stalls: Option<&Path>, budget: Duration) -> Result
     let judge = if std::env::var_os(BINARY).is_some() { judge } else { environment(judge, Effort::Ci) };
     judge.envs(stalls.map(|file| (STALLS_TO, file)));
     let output = process::run(judge, budget)?;
-    let counts = Counts::of(&output.lines);
-    if output.success && counts.passed == 0 {
+    let passed = Passed::of(&output);
+    if passed.success && passed.counts.passed == 0 {
         return Err("the judge compared nothing".into());
     }
-    Ok(Passed { counts, success: output.success, note: String::new() })
+    Ok(passed)
 }

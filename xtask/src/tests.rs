@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::peers::chromium;
-use crate::report::{Counts, Passed};
+use crate::report::Passed;
 use crate::stalls::{self, STALLS_TO};
 use crate::tools::{self, MKFS, MOUNT};
 use crate::{process, workspace};
@@ -48,7 +48,7 @@ pub fn cargo_test() -> Command {
 
 /// Hostile bytes on the socket, then long requests: neither may hold a shard.
 pub fn hostile(budget: Duration, effort: Effort) -> Result<Passed, String> {
-    Ok(both(run_black_box("hostile", budget, effort)?, run_black_box("long", budget, effort)?))
+    Ok(run_black_box("hostile", budget, effort)?.and(run_black_box("long", budget, effort)?))
 }
 
 /// Power cuts alone.
@@ -66,8 +66,8 @@ pub fn require_power() -> Result<(), String> {
 /// Loads, kills, power cuts and restarts, then what was acknowledged read back.
 pub fn crash(budget: Duration, effort: Effort) -> Result<Passed, String> {
     require_power()?;
-    let kills = both(run_black_box("durability", budget, effort)?, run_black_box("crash", budget, effort)?);
-    Ok(both(kills, run_black_box("power", budget, effort)?))
+    let kills = run_black_box("durability", budget, effort)?.and(run_black_box("crash", budget, effort)?);
+    Ok(kills.and(run_black_box("power", budget, effort)?))
 }
 
 /// Nodes on simulated machines: images of the disk at every boundary, disk calls that fail one by one, and random seeds.
@@ -91,28 +91,28 @@ pub fn simulation(budget: Duration, effort: Effort) -> Result<Passed, String> {
     let upkeep = [&["enumerate", "--course", "upkeep", "--images", upkeep], &THREADS[..]].concat();
     let refresh = [&["enumerate", "--course", "refresh", "--images", refresh], &THREADS[..]].concat();
     let suites = [enumerate, upkeep, refresh, faults, vec!["flips", "--count", flips], random];
-    let mut all = Passed { success: true, ..Passed::default() };
+    let mut all = Passed::held();
     for suite in suites {
         let left = budget.saturating_sub(began.elapsed());
         let mut command = Command::new(&binary);
         command.args(suite);
-        all = both(all, counted(command.current_dir(workspace::root()), left)?);
+        all = all.and(counted(command.current_dir(workspace::root()), left)?);
     }
     Ok(all)
 }
 
 /// REST and metrics as operators ask for them, then nodetool and the load generator, then the console.
 pub fn operators(budget: Duration, effort: Effort) -> Result<Passed, String> {
-    let asked = both(run_black_box("operators", budget, effort)?, run_black_box("nodetool", budget, effort)?);
-    let loaded = both(asked, run_black_box("stress", budget, effort)?);
-    Ok(both(loaded, console(budget, effort)?))
+    let asked = run_black_box("operators", budget, effort)?.and(run_black_box("nodetool", budget, effort)?);
+    let loaded = asked.and(run_black_box("stress", budget, effort)?);
+    Ok(loaded.and(console(budget, effort)?))
 }
 
 /// The console in a browser; nothing where there is none for this processor and none is named.
 pub fn console(budget: Duration, effort: Effort) -> Result<Passed, String> {
     if !chromium::prepare()? {
         println!("the console was not looked at: {}", chromium::NONE);
-        return Ok(Passed { success: true, ..Passed::default() });
+        return Ok(Passed::held());
     }
     stalls::judged("console", |file| {
         let mut command = black_box("console");
@@ -180,18 +180,13 @@ pub fn unit(budget: Duration, effort: Effort) -> Result<Passed, String> {
     counted(command.arg("--no-fail-fast"), budget)
 }
 
-/// Both sums, held if both held.
-pub fn both(first: Passed, second: Passed) -> Passed {
-    Passed { counts: first.counts.and(second.counts), success: first.success && second.success, note: String::new() }
-}
-
 fn counted(command: &mut Command, budget: Duration) -> Result<Passed, String> {
     let output = process::run(command, budget)?;
-    let counts = Counts::of(&output.lines);
-    if output.success && counts.passed == 0 {
+    let passed = Passed::of(&output);
+    if passed.success && passed.counts.passed == 0 {
         return Err("the runner ran no test".into());
     }
-    Ok(Passed { counts, success: output.success, note: String::new() })
+    Ok(passed)
 }
 
 /// Runs a test target of the `helenus-tests` package.
