@@ -31,7 +31,5 @@ fn runs_give_back_what_they_took() {
 
 fn resident_mib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux tells of each process");
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("its memory is told");
-    let kib: u64 = line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).expect("in KiB");
-    kib / 1024
+    stdx::procfs::resident_bytes(&status).expect("its memory is told") >> 20
 }

@@ -1,9 +1,9 @@
-//! What the standard library lacks: byte cursors, varints, aligned buffers, bounded queues, a process' CPU time.
+//! What the standard library lacks: byte cursors, varints, aligned buffers, bounded queues, what `/proc` says.
 
 pub mod aligned_buf;
-pub mod cpu_time;
 pub mod log_histogram;
 pub mod marks;
+pub mod procfs;
 pub mod reader;
 pub mod spsc;
 pub mod varint;

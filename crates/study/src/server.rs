@@ -256,14 +256,12 @@ fn answers(address: SocketAddr, ready: Ready) -> bool {
 
 /// What a process holds in memory.
 fn resident_bytes(pid: u32) -> Option<u64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib << 10)
+    stdx::procfs::resident_bytes(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?)
 }
 
-/// Threads that have ended included.
+/// What it has used so far.
 fn cpu_time(pid: u32) -> Option<Duration> {
-    stdx::cpu_time::of_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    stdx::procfs::cpu_time(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
 #[cfg(test)]

@@ -105,8 +105,8 @@ impl Operator {
             String::from_utf8(bytes).ok()
         };
         let (status, stat) = (text("/proc/self/status").await, text("/proc/self/stat").await);
-        let cpu_micros = |stat: String| u64::try_from(stdx::cpu_time::of_stat(&stat)?.as_micros()).ok();
-        (status.and_then(|status| resident_bytes(&status)), stat.and_then(cpu_micros))
+        let cpu_micros = |stat: String| u64::try_from(stdx::procfs::cpu_time(&stat)?.as_micros()).ok();
+        (status.and_then(|status| stdx::procfs::resident_bytes(&status)), stat.and_then(cpu_micros))
     }
 
     pub(super) async fn figures(&self) -> Done {
@@ -259,22 +259,5 @@ fn facts_of(figures: TableFigures) -> TableFacts {
         files_per_read: figures.files_per_read,
         compactions_waiting: u64::from(figures.wants_compaction),
         is_autocompaction_on: figures.is_autocompaction_on,
-    }
-}
-
-/// `VmRSS` of `/proc/self/status`.
-fn resident_bytes(status: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_the_kernel_says_is_read() {
-        assert_eq!(resident_bytes("Name:\thelenus\nVmRSS:\t    5120 kB\n"), Some(5120 * 1024));
-        assert_eq!(resident_bytes("Name:\thelenus\n"), None);
     }
 }
