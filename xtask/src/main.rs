@@ -50,8 +50,6 @@ cargo xtask <task>
                      random updates under each compaction strategy, the rows that are left compared with a model's
   bench --statements [--no-cassandra] [--rounds N]
                      conditional insertions, counters, slices, groups and JSON: CPU per operation, beside Cassandra
-  bench --clients [1,10,100] [--synced] [--no-cassandra] [--rounds N]
-                     so many clients, each with one request after another: Helenus, Cassandra and MariaDB in turn
   bench --instructions [--record]
                      instructions of the server for a request, by callgrind, beside those on record
   oracle [PATH…]     scripts whose answers a real Cassandra gave, against Helenus
@@ -69,6 +67,8 @@ cargo xtask <task>
                      have a real Cassandra write the SSTables that tests read: da, oa, nb, me; --all: with dumps and answers
   cassandra [PORT] [--commitlog-sync periodic|batch|group] [--heap SIZE] [--folder FOLDER]
                      run a real Cassandra 5.0.6 in the foreground, to hold tests against it
+  mariadb [PORT] [--synced] [--folder FOLDER]
+                     run Debian's MariaDB in the foreground, empty, for studies beside it
   latte WORDS…       run latte, another load generator, built the first time
 ";
 
@@ -94,6 +94,7 @@ fn main() -> ExitCode {
         Some("oracle") => oracle::run(rest),
         Some("fixtures") => fixtures::run(rest),
         Some("cassandra") => peers::cassandra::run_in_foreground(rest),
+        Some("mariadb") => peers::mariadb::run_in_foreground(rest),
         Some("latte") => peers::latte::run(rest),
         Some("help" | "--help" | "-h") => {
             print!("{HELP}");

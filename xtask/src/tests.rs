@@ -149,13 +149,6 @@ pub fn build_release(budget: Duration) -> Result<(), String> {
     process::must(&mut command, budget).map(drop)
 }
 
-/// The load for MariaDB, whose driver nothing else needs.
-pub fn build_mariadb_load(budget: Duration) -> Result<(), String> {
-    let mut command = workspace::cargo();
-    command.args(["build", "--release", "--package", "helenus-bench", "--features", "mariadb", "--bin", "mariadb"]);
-    process::must(&mut command, budget).map(drop)
-}
-
 /// The tests' build: every test, the black-box ones too, the simulator, and a server in which bugs can be planted, so that no phase waits for
 /// the compiler. Tests and binaries together, since cargo chooses the features of what is shared by what it builds at once, and binaries by
 /// themselves would have others.

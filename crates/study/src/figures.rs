@@ -75,11 +75,11 @@ impl Metric {
     pub(crate) fn shown(self, value: f64) -> String {
         let value = value / self.shown_unit();
         match self {
-            Metric::Throughput => format!("{value:.0}"),
+            Metric::Throughput => grouped(value),
             Metric::IdleMemory => format!("{value:.1}"),
             Metric::Start => format!("{value:.3}"),
             _ if value < 100.0 => format!("{value:.2}"),
-            _ => format!("{value:.0}"),
+            _ => grouped(value),
         }
     }
 
@@ -90,6 +90,19 @@ impl Metric {
             _ => over / of,
         }
     }
+}
+
+/// A whole number with its thousands apart: `396,161`.
+fn grouped(value: f64) -> String {
+    let digits = format!("{value:.0}");
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.char_indices() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
 }
 
 impl fmt::Display for Metric {
@@ -233,6 +246,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn thousands_are_apart() {
+        let told = [0.4, 999.0, 1000.0, 396_161.4, 12_345_678.0].map(grouped);
+        assert_eq!(told, ["0", "999", "1,000", "396,161", "12,345,678"]);
+    }
 
     #[test]
     fn the_raw_generators_report_is_read() {

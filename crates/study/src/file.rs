@@ -289,7 +289,8 @@ loads:
                 .with("report", "f")
                 .with("measure", "--json f");
             for system in &study.systems {
-                let lines = system.start.iter().chain(&system.warm).chain(study.loads.iter().map(|load| &load.run));
+                let runs = study.loads.iter().flat_map(|load| load.run_on.values().chain([&load.run]));
+                let lines = system.start.iter().chain(&system.warm).chain(runs);
                 lines.for_each(|line| drop(variables.fill(line).unwrap_or_else(|error| panic!("{error}"))));
             }
             count += 1;

@@ -94,12 +94,10 @@ fn write_advantages(results: &Results, summary: &Summary, out: &mut String) -> s
             .collect();
         bars::drawing(&format!("{} – times better", metric.name()), &rows)
     };
-    for metric in [Metric::Throughput, Metric::Cpu] {
-        out.push_str(&figure(metric));
-    }
+    write_drawings(&[Metric::Throughput, Metric::Cpu].map(figure), out)?;
     writeln!(
         out,
-        "<table><thead><tr><th>load<th>over<th>figure<th>times better<th>published<th>at least</thead><tbody>"
+        "<table class=\"named\"><thead><tr><th>load<th>over<th>figure<th>times better<th>published<th>at least</thead><tbody>"
     )?;
     for one in &summary.advantages {
         let [ratio, published, at_least] = one.cells();
@@ -119,25 +117,26 @@ fn write_advantages(results: &Results, summary: &Summary, out: &mut String) -> s
 fn write_load(results: &Results, summary: &Summary, load: &Load, out: &mut String) -> std::fmt::Result {
     writeln!(out, "<h2>{}</h2>", escaped(&load.name))?;
     let lines: Vec<_> = summary.lines.iter().filter(|line| line.load == load.name).collect();
-    for &metric in &summary.metrics {
-        let has_figures = lines.iter().any(|line| line.spreads.contains_key(&metric));
-        if !has_figures {
-            continue;
-        }
-        out.push_str(&match load.levels.is_empty() {
-            true => bars::of_systems(results, metric, &lines),
-            false => lines::over_levels(results, load, metric, &lines),
-        });
-    }
+    let has_figures = |metric: &&Metric| lines.iter().any(|line| line.spreads.contains_key(metric));
+    let drawing = |metric: &Metric| match load.levels.is_empty() {
+        true => bars::of_systems(results, *metric, &lines),
+        false => lines::over_levels(results, load, *metric, &lines),
+    };
+    let drawings: Vec<String> = summary.metrics.iter().filter(has_figures).map(drawing).collect();
+    write_drawings(&drawings, out)?;
     let heads: String = summary.metrics.iter().map(|metric| format!("<th>{}", metric.head())).collect();
-    writeln!(out, "<table><thead><tr><th>load<th>system{heads}</thead><tbody>")?;
+    writeln!(out, "<table class=\"named\"><thead><tr><th>load<th>system{heads}</thead><tbody>")?;
     for line in &lines {
         let cells: String = summary.metrics.iter().map(|metric| format!("<td>{}", line.cell(*metric))).collect();
         writeln!(out, "<tr><td>{}<td>{}{cells}", escaped(&named(&line.load, line.level)), escaped(&line.system))?;
     }
     writeln!(out, "</tbody></table>")?;
-    out.push_str(&lines::over_time(results, load));
-    Ok(())
+    write_drawings(&[lines::over_time(results, load)], out)
+}
+
+/// Drawings side by side, as many as there is room for.
+fn write_drawings(drawings: &[String], out: &mut String) -> std::fmt::Result {
+    writeln!(out, "<div class=\"drawings\">\n{}</div>", drawings.concat())
 }
 
 fn write_machine(results: &Results, out: &mut String) -> std::fmt::Result {

@@ -84,17 +84,6 @@ pub fn run(address: &str, pid: u32, workload: Workload, load: Load, echo: bool) 
 pub fn generate(address: &str, pid: u32, arguments: &[&str]) -> Result<Measurement, String> {
     let mut command = Command::new(workspace::release_binary("helenus"));
     command.args(["stress", "--raw"]).args(arguments).args(["--node", address]);
-    measured(command, pid)
-}
-
-/// Runs the generator for MariaDB with these arguments against the server at `address`.
-pub fn generate_sql(address: &str, pid: u32, arguments: &[&str]) -> Result<Measurement, String> {
-    let mut command = Command::new(workspace::release_binary("mariadb"));
-    command.args(arguments).args(["--address", address]);
-    measured(command, pid)
-}
-
-fn measured(mut command: Command, pid: u32) -> Result<Measurement, String> {
     let report = workspace::target().join("scratch/stress.json");
     std::fs::create_dir_all(workspace::target().join("scratch"))
         .map_err(|error| format!("cannot make a scratch folder: {error}"))?;

@@ -4,7 +4,6 @@
 //! and the medians of the rounds are told: a machine's mood then falls on all of them alike. Helenus starts anew for each round, since
 //! its rows stay in memory; Cassandra is warmed once and stopped by a signal while others are measured.
 
-mod clients;
 mod files;
 mod foreground;
 mod instructions;
@@ -22,7 +21,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::report::Passed;
-use crate::tests::{build_mariadb_load, build_release};
+use crate::tests::build_release;
 use crate::tools::{self, TASKSET};
 use crate::{process, workspace};
 use load::{Load, Measurement, Workload};
@@ -50,7 +49,7 @@ struct Plan {
 }
 
 /// What may be said behind `bench`.
-const FLAGS: [&str; 12] = [
+const FLAGS: [&str; 10] = [
     "--quick",
     "--no-cassandra",
     "--only",
@@ -59,8 +58,6 @@ const FLAGS: [&str; 12] = [
     "--foreground",
     "--updates",
     "--statements",
-    "--clients",
-    "--synced",
     "--instructions",
     "--record",
 ];
@@ -101,12 +98,6 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
     }
     if has("--statements") {
         return statements::run(rounds, !has("--no-cassandra"));
-    }
-    if let Some(at) = arguments.iter().position(|argument| argument == "--clients") {
-        let levels = arguments.get(at + 1).filter(|word| !word.starts_with("--")).map(String::as_str);
-        let (is_synced, has_cassandra) = (has("--synced"), !has("--no-cassandra"));
-        build_mariadb_load(Duration::from_secs(1800))?;
-        return clients::run(&clients::Settings { levels, rounds, is_synced, has_cassandra });
     }
     let mut subjects = vec![Subject::Echo, Subject::Periodic, Subject::Group];
     if !has("--quick") && !has("--no-cassandra") {

@@ -6,7 +6,6 @@ use super::subject::{Warm, start_helenus};
 use super::table::median;
 use super::verdict::{Bound, judge};
 use super::{GENERATOR_CORE, SERVER_CORE};
-use crate::peers::cassandra::Purpose;
 
 const ROUNDS: usize = 5;
 /// Helenus' CPU per operation, of Cassandra's.
@@ -158,7 +157,7 @@ impl Target<'_> {
 /// Runs it; an error if a statement costs more than a fifth of Cassandra's CPU.
 pub fn run(rounds: Option<usize>, has_cassandra: bool) -> Result<(), String> {
     let cassandra = match has_cassandra {
-        true => Some(Warm::start(Purpose::Speed, |started| {
+        true => Some(Warm::start(|started| {
             let target = Target { address: started.address(), pid: started.pid() };
             target.prepare()?;
             (0..WARMING_ROUNDS).try_for_each(|round| target.measure(round).map(drop))

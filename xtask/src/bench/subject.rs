@@ -153,9 +153,9 @@ pub struct Warm {
 }
 
 impl Warm {
-    /// Starts it for a purpose, and lets `warm` have it compile what the loads need.
-    pub fn start(purpose: Purpose, warm: impl FnOnce(&Warm) -> Result<(), String>) -> Result<Warm, String> {
-        let server = Cassandra::start(purpose, CASSANDRA_PORT, Some(SERVER_CORE))?;
+    /// Starts it, and lets `warm` have it compile what the loads need.
+    pub fn start(warm: impl FnOnce(&Warm) -> Result<(), String>) -> Result<Warm, String> {
+        let server = Cassandra::start(Purpose::Speed, CASSANDRA_PORT, Some(SERVER_CORE))?;
         let started = Warm { address: format!("127.0.0.1:{}", server.port), server };
         println!("warming Cassandra (pid {}) on core {SERVER_CORE}, generator on core {GENERATOR_CORE}", started.pid());
         warm(&started)?;
@@ -165,7 +165,7 @@ impl Warm {
 
     /// The same, with rows of the published table written and read.
     pub fn by_rows(load: Load) -> Result<Warm, String> {
-        Warm::start(Purpose::Speed, |started| {
+        Warm::start(|started| {
             for workload in [Workload::Write, Workload::Read] {
                 // The reads must find every row, also when there are more than the compiler wants.
                 let warming = Load { operations: CASSANDRA_WARMUP.max(load.rows), warmup: 0, ..load };

@@ -47,8 +47,6 @@ const FOR_ANSWERS: [&str; 6] = [
 
 /// How the log is synced if nobody says otherwise.
 const PERIODIC: &str = "commitlog_sync: periodic\ncommitlog_sync_period: 10s\n";
-/// Before each acknowledgement.
-const BATCH: &str = "commitlog_sync: batch\n";
 
 const START_TIME_MAX: Duration = Duration::from_secs(90);
 
@@ -57,8 +55,6 @@ const START_TIME_MAX: Duration = Duration::from_secs(90);
 pub enum Purpose {
     /// To be measured, or held against by hand: as a production server, with sstables of its newest format.
     Speed,
-    /// The same, with writes on the disk before they are acknowledged.
-    SpeedSynced,
     /// To answer, with `storage_compatibility_mode: NONE` and sstables of its newest format.
     AnswersOfNone,
     /// To answer, as it is configured when nobody says anything.
@@ -76,7 +72,6 @@ impl Purpose {
     pub fn name(self) -> &'static str {
         match self {
             Purpose::Speed => "speed",
-            Purpose::SpeedSynced => "speed-synced",
             Purpose::AnswersOfNone => "none-bti",
             Purpose::AnswersOfDefaults => "defaults",
             Purpose::FilesOfTries => "files-bti",
@@ -87,7 +82,7 @@ impl Purpose {
 
     fn jvm(self) -> &'static [&'static str] {
         match self {
-            Purpose::Speed | Purpose::SpeedSynced => &FOR_SPEED,
+            Purpose::Speed => &FOR_SPEED,
             _ => &FOR_ANSWERS,
         }
     }
@@ -219,7 +214,7 @@ fn configuration(purpose: Purpose, port: u16) -> String {
     let chosen = match purpose {
         Purpose::AnswersOfDefaults | Purpose::FilesOfDefaults => "",
         Purpose::FilesOfBig => "storage_compatibility_mode: NONE\nsstable:\n  selected_format: big\n",
-        Purpose::Speed | Purpose::SpeedSynced | Purpose::AnswersOfNone | Purpose::FilesOfTries => newest,
+        Purpose::Speed | Purpose::AnswersOfNone | Purpose::FilesOfTries => newest,
     };
     // Otherwise a flush takes LZ4 where the table has a slower compressor.
     let compression = match purpose {
@@ -228,21 +223,14 @@ fn configuration(purpose: Purpose, port: u16) -> String {
     };
     // A load that it cannot keep up with, beside its compactions, is to slow down, not to fail.
     let timeouts = match purpose {
-        Purpose::Speed | Purpose::SpeedSynced => {
-            "write_request_timeout: 60s\nread_request_timeout: 60s\nrange_request_timeout: 60s\n"
-        }
+        Purpose::Speed => "write_request_timeout: 60s\nread_request_timeout: 60s\nrange_request_timeout: 60s\n",
         _ => "",
-    };
-    // The server refuses a period beside the other.
-    let sync = match purpose {
-        Purpose::SpeedSynced => BATCH,
-        _ => PERIODIC,
     };
     format!(
         "cluster_name: Test Cluster\n\
          num_tokens: 1\n\
          partitioner: org.apache.cassandra.dht.Murmur3Partitioner\n\
-         {sync}\
+         {PERIODIC}\
          listen_address: 127.0.0.1\n\
          rpc_address: 127.0.0.1\n\
          native_transport_port: {port}\n\
@@ -258,7 +246,7 @@ fn configuration(purpose: Purpose, port: u16) -> String {
 fn sync_configuration(sync: &str) -> Result<&'static str, String> {
     match sync {
         "periodic" => Ok(PERIODIC),
-        "batch" => Ok(BATCH),
+        "batch" => Ok("commitlog_sync: batch\n"),
         // The window is the least that there is: writers wait for it, 32 of them at a time.
         "group" => Ok("commitlog_sync: group\ncommitlog_sync_group_window: 1ms\n"),
         other => Err(format!("--commitlog-sync {other}: must be periodic, batch or group")),

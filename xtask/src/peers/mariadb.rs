@@ -1,23 +1,22 @@
 //! MariaDB from Debian's package: the other side of the published comparison with a relational server.
 //!
-//! It runs as the package has it where that matters for speed, and without the machine's own configuration: its data lie in a scratch
-//! folder, and `root` needs no password there.
+//! It runs as the package has it where that matters for speed, and without the machine's own configuration: its data lie in the folder
+//! that is said, or in a scratch folder, and `root` needs no password there.
 
-use std::net::TcpStream;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::tools::{self, MARIADB};
 use crate::{process, workspace};
 
 /// Where the package has it, which is not in every user's path.
 const SERVER: &str = "/usr/sbin/mariadbd";
-const START_TIME_MAX: Duration = Duration::from_secs(60);
+const PORT: u16 = 9152;
 
 /// When a transaction is on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Durability {
+enum Durability {
     /// Within a second: the counterpart of `commitlog_sync: periodic`.
     Periodic,
     /// Before it is acknowledged.
@@ -34,60 +33,43 @@ impl Durability {
     }
 }
 
-/// A running server; dropped, it is ended.
-pub struct MariaDb {
-    child: Child,
-    /// Where it listens.
-    pub address: String,
+/// What is asked for behind `cargo xtask mariadb`.
+#[derive(Debug, PartialEq, Eq)]
+struct Asked {
+    port: u16,
+    durability: Durability,
+    folder: Option<PathBuf>,
 }
 
-impl MariaDb {
-    /// Starts a server with nothing in it on the port, to stay on the core, and waits until it takes connections.
-    pub fn start(port: u16, core: usize, durability: Durability) -> Result<MariaDb, String> {
-        tools::require(&[MARIADB])?;
-        if TcpStream::connect(("127.0.0.1", port)).is_ok() {
-            return Err(format!("something listens on port {port} already: a MariaDB that was left behind?"));
-        }
-        let folder = workspace::scratch("mariadb")?;
-        let user = process::quiet(Command::new("id").arg("--user").arg("--name"))?.trim().to_owned();
-        make_data(&folder, &user)?;
-        let log_path = folder.join("log.txt");
-        let log = std::fs::File::create(&log_path).map_err(|error| format!("cannot write MariaDB's log: {error}"))?;
-        let mut command = Command::new("taskset");
-        command.args(["-c", &core.to_string(), SERVER]).args(options(&folder, &user, port, durability));
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
-        let child = command.spawn().map_err(|error| format!("cannot start {SERVER}: {error}"))?;
-        let mut server = MariaDb { child, address: format!("127.0.0.1:{port}") };
-        server.wait_until_it_listens(&log_path)?;
-        Ok(server)
-    }
-
-    /// The server's process.
-    pub fn pid(&self) -> u32 {
-        self.child.id()
-    }
-
-    fn wait_until_it_listens(&mut self, log: &Path) -> Result<(), String> {
-        let deadline = Instant::now() + START_TIME_MAX;
-        while Instant::now() < deadline {
-            if TcpStream::connect(&self.address).is_ok() {
-                return Ok(());
+fn parse(arguments: &[String]) -> Result<Asked, String> {
+    let mut asked = Asked { port: PORT, durability: Durability::Periodic, folder: None };
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--synced" => asked.durability = Durability::Synced,
+            "--folder" => {
+                asked.folder = Some(PathBuf::from(words.next().ok_or("--folder: its value is missing")?));
             }
-            if let Ok(Some(status)) = self.child.try_wait() {
-                return Err(format!("MariaDB ended with {status}: see {}", log.display()));
-            }
-            std::thread::sleep(Duration::from_millis(50));
+            _ => asked.port = word.parse().map_err(|_| format!("`{word}` is no port"))?,
         }
-        Err(format!("MariaDB does not listen: see {}", log.display()))
     }
+    Ok(asked)
 }
 
-impl Drop for MariaDb {
-    fn drop(&mut self) {
-        // Its folder is scratch: nothing needs to be put in order.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// `cargo xtask mariadb [PORT] [--synced] [--folder FOLDER]`: a server with nothing in it.
+pub fn run_in_foreground(arguments: &[String]) -> Result<(), String> {
+    let asked = parse(arguments)?;
+    tools::require(&[MARIADB])?;
+    let folder = match asked.folder {
+        Some(folder) => folder,
+        None => workspace::scratch("mariadb")?,
+    };
+    let user = process::quiet(Command::new("id").arg("--user").arg("--name"))?.trim().to_owned();
+    make_data(&folder, &user)?;
+    println!("MariaDB will listen on 127.0.0.1:{} in some seconds", asked.port);
+    // It takes this process's place, so that whoever ends the one ends the other.
+    let error = Command::new(SERVER).args(options(&folder, &user, asked.port, asked.durability)).exec();
+    Err(format!("cannot start {SERVER}: {error}"))
 }
 
 /// Makes the system tables, with a `root` that needs no password.
@@ -133,5 +115,17 @@ mod tests {
         assert!(of(Durability::Periodic).ends_with("--innodb-flush-log-at-trx-commit=2"));
         assert!(of(Durability::Synced).ends_with("--innodb-flush-log-at-trx-commit=1"));
         assert!(of(Durability::Synced).starts_with("--no-defaults "), "it is only heard as the first");
+    }
+
+    #[test]
+    fn port_durability_and_folder_are_heard_in_any_order() {
+        let of = |line: &str| parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
+        let nothing_said = Asked { port: PORT, durability: Durability::Periodic, folder: None };
+        assert_eq!(of(""), Ok(nothing_said));
+        let all = Asked { port: 3390, durability: Durability::Synced, folder: Some("/a".into()) };
+        assert_eq!(of("--folder /a 3390 --synced"), Ok(all));
+        for wrong in ["--sync", "--folder", "high"] {
+            assert!(of(wrong).is_err(), "{wrong}");
+        }
     }
 }
