@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::io;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::mpsc;
 use std::thread::{Builder, Scope, ScopedJoinHandle};
@@ -15,6 +16,9 @@ use crate::sys::thread::{SignalsBlocked, pin};
 
 /// From one time of [`Options::housekeeping`] to the next.
 const HOUSEKEEPING_PERIOD: Duration = Duration::from_secs(1);
+
+/// What a shard does from its start to its end, its result set aside: whatever it is of, the code that runs it is compiled once.
+type ShardMain<'m> = Box<dyn FnOnce(Runtime) -> Pin<Box<dyn Future<Output = ()> + 'm>> + Send + 'm>;
 
 /// Runs one shard per entry of `mains`, each on its own thread, until every main has ended. Gives their results in the
 /// shards' order. No main begins before all shards have their thread and reactor.
@@ -45,6 +49,22 @@ where
     if let Some(ReactorKind::Sim { seed }) = options.reactor {
         return Ok(crate::sim::run_alone(seed, options.handle_signals, mains));
     }
+    let mut outputs: Vec<Option<T>> = mains.iter().map(|_| None).collect();
+    let mains = mains.into_iter().zip(&mut outputs).map(|(main, output)| set_aside(main, output)).collect();
+    run_threads(&options, mains, companion)?;
+    Ok(outputs.into_iter().map(|output| output.expect("a shard that was let go runs its main")).collect())
+}
+
+fn set_aside<'m, T, F, Fut>(main: F, output: &'m mut Option<T>) -> ShardMain<'m>
+where
+    T: Send,
+    F: FnOnce(Runtime) -> Fut + Send + 'm,
+    Fut: Future<Output = T> + 'm,
+{
+    Box::new(move |runtime| Box::pin(async move { *output = Some(main(runtime).await) }))
+}
+
+fn run_threads(options: &Options, mains: Vec<ShardMain<'_>>, companion: Option<Companion>) -> Result<(), StartError> {
     crate::sys::memory::refuse_huge_pages();
     let kind = choose_reactor(options.reactor)?;
     let peers = Peers::new(mains.len()).map_err(|source| StartError::Reactor { name: "eventfd", source })?;
@@ -53,7 +73,7 @@ where
     std::thread::scope(|scope| {
         let start = |(index, main)| {
             let cpu = options.cpus.get(index).copied();
-            start_shard(scope, ShardStart { kind, index, cpu, peers: peers.clone(), options: &options }, main)
+            start_shard(scope, ShardStart { kind, index, cpu, peers: peers.clone(), options }, main)
         };
         let started: Vec<_> = mains.into_iter().enumerate().map(start).collect();
         let ready = started.iter().try_for_each(|started| match started {
@@ -73,7 +93,8 @@ where
             // The shards have begun, and do without.
             tracing::error!(%error, name, "a thread beside the shards cannot be started");
         }
-        Ok(running.into_iter().map(join).collect())
+        running.into_iter().for_each(join);
+        Ok(())
     })
 }
 
@@ -128,36 +149,31 @@ struct ShardStart<'a> {
 }
 
 /// A shard that has a thread and waits to be let go. Dropped, it ends.
-struct StartedShard<'scope, T> {
+struct StartedShard<'scope> {
     shard: u16,
     ready: mpsc::Receiver<Result<(), StartError>>,
     go: mpsc::Sender<()>,
-    thread: ScopedJoinHandle<'scope, Option<T>>,
+    thread: ScopedJoinHandle<'scope, ()>,
 }
 
-impl<'scope, T> StartedShard<'scope, T> {
+impl<'scope> StartedShard<'scope> {
     fn wait_ready(&self) -> Result<(), StartError> {
         let ended = || StartError::Thread { shard: self.shard, source: io::Error::other("the thread ended") };
         self.ready.recv().unwrap_or_else(|_| Err(ended()))
     }
 
-    fn go(self) -> ScopedJoinHandle<'scope, Option<T>> {
+    fn go(self) -> ScopedJoinHandle<'scope, ()> {
         // A thread that has ended is noticed when it is joined.
         let _ = self.go.send(());
         self.thread
     }
 }
 
-fn start_shard<'scope, T, F, Fut>(
+fn start_shard<'scope, 'm: 'scope>(
     scope: &'scope Scope<'scope, '_>,
     start: ShardStart<'_>,
-    main: F,
-) -> Result<StartedShard<'scope, T>, StartError>
-where
-    T: Send + 'scope,
-    F: FnOnce(Runtime) -> Fut + Send + 'scope,
-    Fut: Future<Output = T>,
-{
+    main: ShardMain<'m>,
+) -> Result<StartedShard<'scope>, StartError> {
     let ShardStart { kind, index, cpu, peers, options } = start;
     let handle_signals = options.handle_signals;
     let shard = u16::try_from(index).expect("shards are counted in 16 bits");
@@ -169,15 +185,15 @@ where
             Err(error) => {
                 // Whoever started this is waiting for it.
                 let _ = ready_sender.send(Err(error));
-                return None;
+                return;
             }
         };
         let running = Running { core: &core };
         let _ = ready_sender.send(Ok(()));
-        go_receiver.recv().ok()?;
-        let output = core.run(main(Runtime::new(core.clone())));
+        if go_receiver.recv().is_ok() {
+            core.run(main(Runtime::new(core.clone())));
+        }
         drop(running);
-        Some(output)
     };
     let thread = Builder::new().name(format!("shard-{shard}")).spawn_scoped(scope, body);
     let thread = thread.map_err(|source| StartError::Thread { shard, source })?;
@@ -218,9 +234,8 @@ impl Drop for Running<'_> {
     }
 }
 
-fn join<T>(thread: ScopedJoinHandle<'_, Option<T>>) -> T {
-    match thread.join() {
-        Ok(output) => output.expect("a shard that was let go runs its main"),
-        Err(panic) => std::panic::resume_unwind(panic),
+fn join(thread: ScopedJoinHandle<'_, ()>) {
+    if let Err(panic) = thread.join() {
+        std::panic::resume_unwind(panic);
     }
 }

@@ -102,7 +102,7 @@ impl Engine {
         }
         let ended_at = match end {
             None | Some(ReadEnd::Paused(_)) => return Ok(Outcome::MustWait),
-            Some(ReadEnd::Complete) => last_group_end(&mut emitter),
+            Some(ReadEnd::Complete) => last_group_end(&mut emitter, key),
             Some(ReadEnd::Stopped(position)) => Some(position),
         };
         finish(emitter, ended_at, select, call, &binds)?;
@@ -300,7 +300,7 @@ impl Engine {
                     return Ok(None);
                 }
                 ReadDone::Stopped(position) => return Ok(Some(position)),
-                ReadDone::Complete if index + 1 == keys.len() => return Ok(last_group_end(emitter)),
+                ReadDone::Complete if index + 1 == keys.len() => return Ok(last_group_end(emitter, key)),
                 // A group of rows ends where the next begins: partitions that are empty are passed over.
                 ReadDone::Complete if emitter.has_group_of_rows() => {}
                 ReadDone::Complete => emitter.end_partitions(),
@@ -337,12 +337,12 @@ impl Engine {
     }
 }
 
-/// Ends the last partition that a statement names. A group that fills the page ends there; whether there is more is not known then, as
-/// of a row that fills it; but a static row without others is known to be all of its partition.
-fn last_group_end(emitter: &mut RowEmitter<'_>) -> Option<Position> {
+/// Ends the last partition that a statement names, of this key. A group that fills the page ends there; whether there is more is not known
+/// then, as of a row that fills it; but a static row without others is known to be all of its partition.
+fn last_group_end(emitter: &mut RowEmitter<'_>, last_key: &[u8]) -> Option<Position> {
     let is_of_rows = emitter.has_group_of_rows();
     emitter.end_partitions();
-    (is_of_rows && emitter.filled() == Filled::Page && !emitter.is_at_partition_limit())
+    (is_of_rows && emitter.filled() == Filled::Page && !emitter.has_last_group(last_key))
         .then(|| emitter.partition_end())
 }
 

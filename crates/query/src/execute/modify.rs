@@ -258,16 +258,13 @@ impl Modification {
         }
         // As in Cassandra, which changes static columns for each row that a statement names.
         let times = self.row_count(binds)?;
-        for (index, assignment) in self.statics.iter().enumerate() {
-            if times > 1 && assignment.adds_to_list() {
-                let value = assignment.operand.value(binds)?.bytes().map_or(0, <[u8]>::len);
-                if value.saturating_mul(times) > MUTATION_BYTES_MAX {
-                    return Err(too_large());
-                }
+        for assignment in self.statics.iter().filter(|assignment| times > 1 && assignment.adds_to_list()) {
+            let value = assignment.operand.value(binds)?.bytes().map_or(0, <[u8]>::len);
+            if value.saturating_mul(times) > MUTATION_BYTES_MAX {
+                return Err(too_large());
             }
-            encode_cell((assignment, &self.statics[..index], times), binds, time, expiry, lists, &mut row)?;
         }
-        Ok(())
+        encode_cells((&self.statics, times), binds, time, expiry, lists, &mut row)
     }
 
     #[inline]
@@ -298,10 +295,7 @@ impl Modification {
         if self.counts {
             return counts::encode(&self.regulars, 1, binds, time, &mut row);
         }
-        for (index, assignment) in self.regulars.iter().enumerate() {
-            encode_cell((assignment, &self.regulars[..index], 1), binds, time, expiry, lists, &mut row)?;
-        }
-        Ok(())
+        encode_cells((&self.regulars, 1), binds, time, expiry, lists, &mut row)
     }
 
     /// An INSERT of a row that only its columns' values tell of, without any.
@@ -378,6 +372,28 @@ impl WriteTime {
     fn deletion(self) -> Deletion {
         Deletion { timestamp: self.timestamp, local_deletion_time: self.seconds }
     }
+}
+
+/// Writes what the assignments say; what they add to lists, `times`. They are in the order of their columns, but of several that are refused it
+/// is the first of the statement that tells why.
+#[inline]
+fn encode_cells(
+    (assignments, times): (&[Assignment], usize),
+    binds: &Binds<'_>,
+    time: WriteTime,
+    expiry: Option<Expiry>,
+    lists: &RowLists,
+    row: &mut mutation::RowEncoder<'_, '_>,
+) -> Result<(), QueryError> {
+    let mut refused: Option<(u32, QueryError)> = None;
+    for (index, assignment) in assignments.iter().enumerate() {
+        if let Err(error) = encode_cell((assignment, &assignments[..index], times), binds, time, expiry, lists, row)
+            && refused.as_ref().is_none_or(|(place, _)| assignment.place < *place)
+        {
+            refused = Some((assignment.place, error));
+        }
+    }
+    refused.map_or(Ok(()), |(_, error)| Err(error))
 }
 
 /// Writes what one assignment says, behind those that stand before it; what it adds to a list, `times`.

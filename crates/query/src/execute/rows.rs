@@ -226,6 +226,12 @@ impl<'e> RowEmitter<'e> {
         self.limits.page == 0 && (self.partition_left == 0 || self.select.is_distinct || has_one_row)
     }
 
+    /// Whether the group that filled the page was the last that is wanted where no partition behind the one with this key is named. What limits
+    /// a partition says nothing of those behind it, of which nothing was found.
+    pub(crate) fn has_last_group(&self, last_key: &[u8]) -> bool {
+        self.is_at_partition_limit() && (self.select.is_distinct || self.buffer.key == last_key)
+    }
+
     /// Whether each row of the result is a group, and the present one is not a static row alone.
     pub(crate) fn has_group_of_rows(&self) -> bool {
         self.group.is_some() && !self.is_static_pending

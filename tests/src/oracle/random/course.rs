@@ -145,7 +145,8 @@ pub fn generate(seed: u64) -> Script {
 /// columns, pages of rows where IN names none).
 fn has_odd_pages(table: &Table, text: &str, page: u32) -> bool {
     // Groups of single rows come all in a page of one.
-    let has_single_groups = page == 1 && table.clustering().is_empty() && text.contains(" GROUP BY ");
+    let is_single = page == 1 && table.clustering().is_empty() || text.contains("SELECT DISTINCT ");
+    let has_single_groups = is_single && text.contains(" GROUP BY ");
     // Partitions with static rows fill pages though nothing of them is shown, so that there are empty ones.
     let names_no_row = text.contains(" IN ()") && !table.of(|kind| kind == Kind::Static).is_empty();
     has_single_groups || names_no_row
