@@ -55,6 +55,7 @@ where
     Ok(outputs.into_iter().map(|output| output.expect("a shard that was let go runs its main")).collect())
 }
 
+/// A main whose result is put where it is asked for, so that what runs it need not know of its type.
 fn set_aside<'m, T, F, Fut>(main: F, output: &'m mut Option<T>) -> ShardMain<'m>
 where
     T: Send,
@@ -188,12 +189,11 @@ fn start_shard<'scope, 'm: 'scope>(
                 return;
             }
         };
-        let running = Running { core: &core };
+        let _running = Running { core: &core };
         let _ = ready_sender.send(Ok(()));
         if go_receiver.recv().is_ok() {
             core.run(main(Runtime::new(core.clone())));
         }
-        drop(running);
     };
     let thread = Builder::new().name(format!("shard-{shard}")).spawn_scoped(scope, body);
     let thread = thread.map_err(|source| StartError::Thread { shard, source })?;

@@ -1,4 +1,4 @@
-//! Lines with variables: `{name}`, `{name*3}`, `{name/4}`.
+//! Lines with variables: `{name}`, `{name*3}`, `{name/4}`, `{name*other}`.
 //!
 //! A brace that no name follows is a brace, so that CQL's maps need no escapes.
 
@@ -38,8 +38,9 @@ impl Variables {
     }
 
     fn mentions_within(&self, line: &str, name: &str, depth: usize) -> bool {
-        let mut behind = line.split('{').skip(1).filter_map(variable).map(|(term, _)| term.name);
-        behind.any(|found| {
+        let terms = line.split('{').skip(1).filter_map(variable).map(|(term, _)| term);
+        let mut names = terms.flat_map(|term| [Some(term.name), term.factor.map(|(_, factor)| factor)]).flatten();
+        names.any(|found| {
             let inside = self.values.get(found).filter(|_| depth > 0);
             found == name || inside.is_some_and(|value| self.mentions_within(value, name, depth - 1))
         })
@@ -65,44 +66,62 @@ impl Variables {
     }
 
     fn value(&self, term: &Term<'_>, depth: usize) -> Result<String, String> {
-        let Some(value) = self.values.get(term.name) else {
-            return Err(format!("{{{}}} has no value: say --set {}=…", term.name, term.name));
+        let Some((sign, factor)) = term.factor else { return self.value_of(term.name, depth) };
+        let number = self.number(term.name, depth)?;
+        let factor = match is_name(factor) {
+            true => self.number(factor, depth)?,
+            false => factor.parse().expect("what is no name was found to be a number"),
         };
-        if depth == 0 {
-            return Err(format!("{{{}}} goes round in a circle", term.name));
-        }
-        let value = self.fill_within(value, depth - 1)?;
-        let Some((sign, factor)) = term.factor else { return Ok(value) };
-        let number: f64 = value.parse().map_err(|_| format!("{{{}}} is `{value}`, no number", term.name))?;
         match sign {
             '*' => Ok((number * factor).to_string()),
             _ if factor == 0.0 => Err(format!("{{{}/0}}", term.name)),
             _ => Ok((number / factor).floor().to_string()),
         }
     }
+
+    fn number(&self, name: &str, depth: usize) -> Result<f64, String> {
+        let value = self.value_of(name, depth)?;
+        value.parse().map_err(|_| format!("{{{name}}} is `{value}`, no number"))
+    }
+
+    fn value_of(&self, name: &str, depth: usize) -> Result<String, String> {
+        let Some(value) = self.values.get(name) else {
+            return Err(format!("{{{name}}} has no value: say --set {name}=…"));
+        };
+        if depth == 0 {
+            return Err(format!("{{{name}}} goes round in a circle"));
+        }
+        self.fill_within(value, depth - 1)
+    }
 }
 
 /// What stands between two braces.
 struct Term<'a> {
     name: &'a str,
-    factor: Option<(char, f64)>,
+    /// What its value is multiplied or divided by: a number, or the name of another variable.
+    factor: Option<(char, &'a str)>,
 }
 
 /// The variable behind an opening brace, and what is behind it.
 fn variable(text: &str) -> Option<(Term<'_>, &str)> {
     let (inside, behind) = text.split_once('}')?;
-    let end = inside.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_').unwrap_or(inside.len());
+    let end = inside.find(['*', '/']).unwrap_or(inside.len());
     let (name, rest) = inside.split_at(end);
-    if !name.starts_with(|letter: char| letter.is_ascii_alphabetic()) {
+    if !is_name(name) {
         return None;
     }
     let mut letters = rest.chars();
     let factor = match letters.next() {
         None => None,
-        Some(sign @ ('*' | '/')) => Some((sign, letters.as_str().parse().ok()?)),
-        Some(_) => return None,
+        Some(sign) => Some((sign, letters.as_str())),
     };
-    Some((Term { name, factor }, behind))
+    let is_factor = |factor: &str| is_name(factor) || factor.parse::<f64>().is_ok();
+    factor.is_none_or(|(_, factor)| is_factor(factor)).then_some((Term { name, factor }, behind))
+}
+
+fn is_name(text: &str) -> bool {
+    text.starts_with(|letter: char| letter.is_ascii_alphabetic())
+        && text.bytes().all(|letter| letter.is_ascii_alphanumeric() || letter == b'_')
 }
 
 #[cfg(test)]
@@ -118,7 +137,7 @@ mod tests {
     #[test]
     fn variables_are_filled_and_other_braces_stay() {
         assert_eq!(filled("{stress} n={level*1000} -rate {level}").unwrap(), "/bin/h stress n=12000 -rate 12");
-        assert_eq!(filled("{level/5} {level*0.5}").unwrap(), "2 6");
+        assert_eq!(filled("{level/5} {level*0.5} {level*level}").unwrap(), "2 6 144");
         let cql = "--with \"compaction = {'class': 'X'}\" {} {a b} { \\(range\\)";
         assert_eq!(filled(cql).unwrap(), cql);
     }
@@ -129,6 +148,7 @@ mod tests {
         let values = values.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let variables = Variables::of(values.into());
         assert!(variables.mentions("x {load}", "measure") && variables.mentions("{level*5}", "level"));
+        assert!(variables.mentions("{level*load}", "measure"));
         assert!(!variables.mentions("x {load}", "level") && !variables.mentions("{circle}", "measure"));
     }
 
@@ -137,6 +157,8 @@ mod tests {
         assert!(filled("{nothing}").unwrap_err().contains("--set nothing="));
         assert!(filled("{circle}").unwrap_err().contains("circle"));
         assert!(filled("{helenus*2}").unwrap_err().contains("no number"));
+        assert!(filled("{level*helenus}").unwrap_err().contains("{helenus} is"));
+        assert!(filled("{level/nothing}").unwrap_err().contains("--set nothing="));
         assert!(filled("{level/0}").is_err());
     }
 }

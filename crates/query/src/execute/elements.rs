@@ -9,7 +9,7 @@ use mutation::{CellRef, Expiry, RowEncoder};
 use stdx::{Reader, varint};
 
 use super::lists::{KnownElement, KnownList, ListElements, RowLists, SeenTime};
-use super::modify::WriteTime;
+use super::modify::{MUTATION_BYTES_MAX, WriteTime, too_large};
 use crate::error::{QueryError, invalid};
 use crate::plan::{Assignment, Binds, Change, ListPlace, Shape};
 
@@ -27,6 +27,12 @@ pub(super) fn encode(
     row: &mut RowEncoder<'_, '_>,
 ) -> Result<(), QueryError> {
     let value = assignment.operand.value(binds)?;
+    if times > 1 && assignment.adds_to_list() {
+        let length = value.bytes().map_or(0, <[u8]>::len);
+        if length.saturating_mul(times) > MUTATION_BYTES_MAX {
+            return Err(too_large());
+        }
+    }
     let seen = SeenTime { timestamp: time.asked, expiry };
     let mut writer = Elements { assignment, binds, time, expiry, times, row };
     match (&assignment.change, value) {

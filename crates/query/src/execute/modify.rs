@@ -3,6 +3,7 @@
 use cql_protocol::Value;
 use mutation::{ClusteringBound, Deletion, Expiry, MutationEncoder};
 use runtime::Runtime;
+use schema::ColumnId;
 use topology::Token;
 
 use super::bounds::{Place, is_mixed, pieces};
@@ -258,12 +259,6 @@ impl Modification {
         }
         // As in Cassandra, which changes static columns for each row that a statement names.
         let times = self.row_count(binds)?;
-        for assignment in self.statics.iter().filter(|assignment| times > 1 && assignment.adds_to_list()) {
-            let value = assignment.operand.value(binds)?.bytes().map_or(0, <[u8]>::len);
-            if value.saturating_mul(times) > MUTATION_BYTES_MAX {
-                return Err(too_large());
-            }
-        }
         encode_cells((&self.statics, times), binds, time, expiry, lists, &mut row)
     }
 
@@ -387,7 +382,13 @@ fn encode_cells(
 ) -> Result<(), QueryError> {
     let mut refused: Option<(u32, QueryError)> = None;
     for (index, assignment) in assignments.iter().enumerate() {
-        if let Err(error) = encode_cell((assignment, &assignments[..index], times), binds, time, expiry, lists, row)
+        let written = match assignment.change {
+            Change::Cell => {
+                assignment.operand.value(binds).map(|value| write_value(value, assignment.column, time, expiry, row))
+            }
+            _ => elements::encode((assignment, &assignments[..index], times), binds, time, expiry, lists, row),
+        };
+        if let Err(error) = written
             && refused.as_ref().is_none_or(|(place, _)| assignment.place < *place)
         {
             refused = Some((assignment.place, error));
@@ -396,29 +397,19 @@ fn encode_cells(
     refused.map_or(Ok(()), |(_, error)| Err(error))
 }
 
-/// Writes what one assignment says, behind those that stand before it; what it adds to a list, `times`.
 #[inline]
-fn encode_cell(
-    (assignment, before, times): (&Assignment, &[Assignment], usize),
-    binds: &Binds<'_>,
+fn write_value(
+    value: Value<'_>,
+    column: ColumnId,
     time: WriteTime,
     expiry: Option<Expiry>,
-    lists: &RowLists,
     row: &mut mutation::RowEncoder<'_, '_>,
-) -> Result<(), QueryError> {
-    if !matches!(assignment.change, Change::Cell) {
-        return elements::encode((assignment, before, times), binds, time, expiry, lists, row);
-    }
-    match assignment.operand.value(binds)? {
-        Value::Bytes(bytes) => {
-            row.cell(assignment.column, time.timestamp, expiry, bytes);
-        }
-        Value::Null => {
-            row.tombstone(assignment.column, time.timestamp, time.seconds);
-        }
-        Value::Unset => {}
-    }
-    Ok(())
+) {
+    match value {
+        Value::Bytes(bytes) => row.cell(column, time.timestamp, expiry, bytes),
+        Value::Null => row.tombstone(column, time.timestamp, time.seconds),
+        Value::Unset => row,
+    };
 }
 
 fn checked_ttl(ttl: i32) -> Result<u32, QueryError> {

@@ -116,8 +116,10 @@ fn compared(writer: &mut Writer<'_>, column: &Column) -> String {
         return format!("{name} IN ({})", values.join(", "));
     }
     match &column.ty {
-        // Values are compared as if they were keys, and what is no timeuuid is equal to all that is none either (COMPAT.md: an element of a map).
-        CqlType::Map { key, value, .. } if **key != CqlType::Timeuuid && chance(writer.random, 2) => {
+        // Values are compared as if they were keys, and what is no UUID is equal to all that is none either (COMPAT.md: an element of a map).
+        CqlType::Map { key, value, .. }
+            if !matches!(**key, CqlType::Uuid | CqlType::Timeuuid) && chance(writer.random, 2) =>
+        {
             let key = writer.value(key);
             format!("{name}[{key}] {operator} {}", writer.key_value(value))
         }
