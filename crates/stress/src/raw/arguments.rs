@@ -212,6 +212,10 @@ pub struct Arguments {
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub seed: u64,
 
+    /// Decides the order of uniform rows in place of `--seed`, so that a run reads other rows than the one before it
+    #[arg(long, value_name = "NUMBER")]
+    pub order_seed: Option<u64>,
+
     /// Do not compare the rows that are read with those that were written
     #[arg(long)]
     pub no_verify: bool,
@@ -238,6 +242,11 @@ pub struct Arguments {
 }
 
 impl Arguments {
+    /// What the order of uniform rows follows from.
+    pub fn order_seed(&self) -> u64 {
+        self.order_seed.unwrap_or(self.seed)
+    }
+
     /// Operations to measure.
     pub fn operation_count(&self) -> u64 {
         match self.workload {

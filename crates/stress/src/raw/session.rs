@@ -57,7 +57,7 @@ impl Load {
         let (statements, mut connections) = connect(runtime, arguments).await?;
         let plan = Rc::new(Plan::new(arguments, &statements)?);
         if arguments.warmup > 0 {
-            let warmup = Phase::new(plan.clone(), arguments.warmup, !arguments.seed, runtime.now());
+            let warmup = Phase::new(plan.clone(), arguments.warmup, !arguments.order_seed(), runtime.now());
             connections = drive(runtime, connections, &warmup).await?;
         }
         Ok(Load::Requests { connections, plan })
@@ -67,7 +67,7 @@ impl Load {
         match self {
             Load::Scan(scan) => scan.run(runtime, arguments).await,
             Load::Requests { connections, plan } => {
-                let phase = Phase::new(plan, arguments.operation_count(), arguments.seed, runtime.now());
+                let phase = Phase::new(plan, arguments.operation_count(), arguments.order_seed(), runtime.now());
                 drive(runtime, connections, &phase).await?;
                 Ok(phase.statistics.replace(Statistics::new()))
             }

@@ -371,6 +371,19 @@ fn every_failure_is_told() {
 }
 
 #[test]
+fn another_order_has_other_rows_of_the_same_values() {
+    let uniform = "--distribution uniform --rows 1000000 --operations 10";
+    let (write, read) = (format!("write {uniform}"), format!("read {uniform}"));
+    let again = |line: &str| format!("{line} --order-seed 2");
+    let (result, rows) = run(Fault::None, &[&write, &write, &read]);
+    result.unwrap();
+    assert_eq!(rows, 10);
+    let (result, rows) = run(Fault::None, &[&write, &again(&write), &again(&read)]);
+    result.unwrap();
+    assert_eq!(rows, 20);
+}
+
+#[test]
 fn a_statement_of_ones_own_is_bound_and_its_replies_are_judged() {
     let insert =
         "statement --statement INSERT_INTO_t_(k,_v)_VALUES_(?,_?)_IF_NOT_EXISTS --rows 300 --bind row_{row%200}";
