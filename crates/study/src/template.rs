@@ -111,10 +111,7 @@ fn variable(text: &str) -> Option<(Term<'_>, &str)> {
         return None;
     }
     let mut letters = rest.chars();
-    let factor = match letters.next() {
-        None => None,
-        Some(sign) => Some((sign, letters.as_str())),
-    };
+    let factor = letters.next().map(|sign| (sign, letters.as_str()));
     let is_factor = |factor: &str| is_name(factor) || factor.parse::<f64>().is_ok();
     factor.is_none_or(|(_, factor)| is_factor(factor)).then_some((Term { name, factor }, behind))
 }
