@@ -1,7 +1,7 @@
 //! latte, another load generator, from crates.io: a second opinion on our own.
 
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::{process, workspace};
@@ -21,7 +21,10 @@ fn fetch() -> Result<PathBuf, String> {
     if !program.exists() {
         // Nothing on standard output: that is latte's.
         eprintln!("building latte {VERSION} in {}", folder.display());
-        let mut install = Command::new(env!("CARGO"));
+        let cargo = Path::new(env!("CARGO"));
+        let mut install = Command::new(cargo);
+        // The compiler of this very Cargo: a library brings a file along that asks for one of its own.
+        install.env("RUSTC", cargo.with_file_name("rustc"));
         install.args(["install", "--quiet", "--locked", "--version", VERSION, "--root"]).arg(&folder).arg("latte-cli");
         process::quiet(&mut install)?;
     }
