@@ -33,6 +33,23 @@ impl<'a> Slice<'a> {
         Slice { start: Bound { prefix, inclusive: true }, end: Bound { prefix, inclusive: true } }
     }
 
+    /// Whether a row is inside whose whole clustering, in byte-comparable form, is this.
+    pub fn has(&self, clustering: &[u8]) -> bool {
+        let is_behind_start = match clustering.starts_with(self.start.prefix) {
+            true => self.start.inclusive,
+            false => clustering > self.start.prefix,
+        };
+        is_behind_start && !self.ends_before(clustering)
+    }
+
+    /// Whether that row is behind its end.
+    pub fn ends_before(&self, clustering: &[u8]) -> bool {
+        match clustering.starts_with(self.end.prefix) {
+            true => !self.end.inclusive,
+            false => clustering > self.end.prefix,
+        }
+    }
+
     /// Whether no row can be inside, whatever is stored.
     pub fn is_impossible(&self) -> bool {
         let (start, end) = (self.start.prefix, self.end.prefix);
@@ -49,6 +66,23 @@ impl<'a> Slice<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_slice_has_the_rows_between_its_ends() {
+        let slice = |start, starts: bool, end, ends: bool| Slice {
+            start: Bound { prefix: start, inclusive: starts },
+            end: Bound { prefix: end, inclusive: ends },
+        };
+        let rows = [&b"aa"[..], b"ab", b"ba", b"bb", b"ca"];
+        let of = |slice: Slice<'_>| rows.into_iter().filter(|row| slice.has(row)).collect::<Vec<_>>().concat();
+        assert_eq!(of(Slice::ALL), b"aaabbabbca");
+        assert_eq!(of(slice(b"a", true, b"b", true)), b"aaabbabb");
+        assert_eq!(of(slice(b"a", false, b"b", true)), b"babb");
+        assert_eq!(of(slice(b"a", true, b"b", false)), b"aaab");
+        assert_eq!(of(slice(b"ab", false, b"bb", false)), b"ba");
+        assert_eq!(of(slice(b"ab", true, b"", true)), b"abbabbca");
+        assert_eq!(of(slice(b"c", true, b"a", true)), b"");
+    }
 
     #[test]
     fn a_slice_that_ends_before_it_begins_is_impossible() {

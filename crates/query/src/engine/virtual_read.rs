@@ -133,7 +133,7 @@ pub(super) enum PartitionRange {
 impl PartitionRange {
     fn new(select: &Select, binds: &Binds<'_>) -> Result<Self, QueryError> {
         let Keys::Tokens { start, end } = &select.keys else {
-            panic!("a condition on a system table's key is a filter");
+            panic!("the keys of a system table's partitions are apart");
         };
         if PartitionOrder::of(&select.table) == PartitionOrder::Tokens {
             return Ok(PartitionRange::Tokens(token_range(select, start.as_deref(), end.as_deref(), binds)?));

@@ -18,6 +18,7 @@ use crate::execute::parts::BoundParts;
 use crate::execute::rows::{
     LENGTH_STEP, PAGE_BYTES_MAX, RESULT_BYTES_MAX, RowCells, RowLimits, place_in_order, too_long,
 };
+use crate::execute::slices::SliceBuffer;
 use crate::paging::PagingState;
 use crate::plan::{Binds, Order, Output, PartOf, Select, Selected};
 use crate::system::{PartitionOrder, VirtualRow, partition_key};
@@ -34,6 +35,7 @@ pub(super) struct VirtualResult<'r> {
     start: usize,
     writer: RowsWriter,
     conditions: Conditions<'r>,
+    slices: SliceBuffer,
     parts: BoundParts<'r>,
     limits: RowLimits,
     /// Rows up to here were on the pages before.
@@ -65,6 +67,8 @@ impl<'r> VirtualResult<'r> {
         let limits = RowLimits { per_partition: if select.is_distinct { 1 } else { limits.per_partition }, ..limits };
         let partition_left = state.as_ref().map_or(limits.per_partition, |state| state.rows_left_in_partition);
         let after = state.map(|state| state.position);
+        let mut slices = SliceBuffer::default();
+        slices.fill(select, binds)?;
         Ok(VirtualResult {
             select,
             binds,
@@ -73,6 +77,7 @@ impl<'r> VirtualResult<'r> {
             out,
             writer,
             conditions: Conditions::new(select, binds)?,
+            slices,
             parts: BoundParts::new(select, binds)?,
             limits,
             last: after.clone(),
@@ -109,10 +114,12 @@ impl<'r> VirtualResult<'r> {
             }
             let key = partition_key(table, &row);
             let token = token_of(&key);
+            let clustering = clustering(self.select, &row);
             if range.has(table, token, &key)
+                && self.slices.has(&clustering)
                 && self.conditions.pass(|selected| column(self.select, &row, selected).map(Cow::Borrowed))
             {
-                let place = Position { token, key, row: Some(clustering(self.select, &row)) };
+                let place = Position { token, key, row: Some(clustering) };
                 if self.after.as_ref().is_none_or(|after| is_behind(&place, after, order, self.select)) {
                     self.add(row, place);
                 }

@@ -154,6 +154,12 @@ impl SliceBuffer {
         self.slices.iter().map(|place| self.slice(place)).collect()
     }
 
+    /// Whether a row is in one of them; its clustering is in byte-comparable form.
+    pub(crate) fn has(&self, clustering: &[u8]) -> bool {
+        let at = self.slices.partition_point(|place| self.slice(place).ends_before(clustering));
+        self.slices.get(at).is_some_and(|place| self.slice(place).has(clustering))
+    }
+
     #[inline]
     fn slice(&self, place: &SlicePlace) -> Slice<'_> {
         let bound = |EndPlace { bytes: (start, end), is_inclusive }: EndPlace| Bound {

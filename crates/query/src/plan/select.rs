@@ -35,7 +35,7 @@ pub(crate) struct Select {
     pub(crate) columns: ResultColumns,
     /// The partitions.
     pub(crate) keys: Keys,
-    /// Of a system table, whose rows are all looked at: what is said about the key.
+    /// Of a system table: the keys of the partitions whose rows are made up; empty: all within `keys`.
     pub(crate) system_key: Vec<KeyChoice>,
     /// Beside keys: the range of tokens in which the partitions must be.
     pub(crate) key_tokens: Option<Keys>,
@@ -204,6 +204,7 @@ impl Select {
         match (&self.output, &self.keys) {
             (Output::Rows(_), _) => None,
             _ if named.iter().any(KeyChoice::is_in) => Some(MANY_KEYS),
+            _ if !named.is_empty() => None,
             (_, Keys::Tokens { start: None, end: None }) => {
                 let mut filters = self.filters.iter().filter(is_about_key).peekable();
                 match filters.peek() {

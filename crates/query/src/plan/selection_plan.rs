@@ -126,21 +126,21 @@ pub(super) fn plan(
         per_partition_limit,
     };
     plan.has_constant_calls = !plan.constant_calls().is_empty();
-    if found.is_system {
-        // Worked out as for a stored table, for what that refuses and for its key; then its conditions are looked at.
-        let markers = &mut Markers::default();
-        let same = Restrictions::new(&select.relations, table, StatementKind::Select, allow_filtering, markers)?;
-        restrict(&mut plan, same, (allow_filtering, context.guardrails))?;
-        (plan.is_merged, plan.sort) = (is_merged(select, &plan), sort(select, &plan));
-        if let Keys::Choices(choices) = std::mem::replace(&mut plan.keys, Keys::Tokens { start: None, end: None }) {
-            plan.system_key = choices;
-        }
-        restrict_system(&mut plan, restrictions)?;
-        return Ok(Action::SelectVirtual(Box::new(plan)));
-    }
-    restrict(&mut plan, restrictions, (select.allow_filtering, context.guardrails))?;
+    restrict(&mut plan, restrictions, (allow_filtering, context.guardrails))?;
     (plan.is_merged, plan.sort) = (is_merged(select, &plan), sort(select, &plan));
-    Ok(Action::Select(Box::new(plan)))
+    if !found.is_system {
+        return Ok(Action::Select(Box::new(plan)));
+    }
+    // The rows of a system table are made up of the partitions that are named, or of those within the tokens.
+    let tokens = plan.key_tokens.take().unwrap_or(Keys::Tokens { start: None, end: None });
+    plan.keys = match plan.keys {
+        Keys::Choices(choices) => {
+            plan.system_key = choices;
+            tokens
+        }
+        keys => keys,
+    };
+    Ok(Action::SelectVirtual(Box::new(plan)))
 }
 
 /// The columns beside the key's, each once. `used` has a column as often as it is named.
@@ -248,16 +248,6 @@ fn restrict(
     for filter in &mut plan.filters {
         filter.column = filter.column.of_stored(&table);
     }
-    Ok(())
-}
-
-/// A system table's rows are made up and then looked at one by one.
-fn restrict_system(plan: &mut Select, mut restrictions: Restrictions) -> Result<(), QueryError> {
-    if let Some(range) = restrictions.take_token() {
-        plan.keys = Keys::Tokens { start: range.start, end: range.end };
-    }
-    (plan.key_tokens, plan.clustering, plan.slice_start, plan.slice_end) = (None, Vec::new(), None, None);
-    plan.filters = restrictions.into_filters(&plan.table.clone())?;
     Ok(())
 }
 
