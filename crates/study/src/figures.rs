@@ -1,5 +1,7 @@
 //! What a run of the generator measured, read from its report.
 
+mod cassandra_stress;
+
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -33,12 +35,23 @@ pub(crate) enum Metric {
     /// Memory that the process holds before its first load, in bytes.
     #[serde(rename = "idle memory")]
     IdleMemory,
+    /// CPU time of the generator for an operation, in microseconds: what is compared where the generators are the systems.
+    #[serde(rename = "generator cpu")]
+    GeneratorCpu,
 }
 
 impl Metric {
     /// All of them, in the order of a table.
-    pub(crate) const ALL: [Metric; 7] =
-        [Metric::Throughput, Metric::Cpu, Metric::P50, Metric::P99, Metric::P999, Metric::Start, Metric::IdleMemory];
+    pub(crate) const ALL: [Metric; 8] = [
+        Metric::Throughput,
+        Metric::Cpu,
+        Metric::P50,
+        Metric::P99,
+        Metric::P999,
+        Metric::Start,
+        Metric::IdleMemory,
+        Metric::GeneratorCpu,
+    ];
 
     /// As files and tables call it.
     pub(crate) fn name(self) -> &'static str {
@@ -50,7 +63,13 @@ impl Metric {
             Metric::P999 => "p99.9",
             Metric::Start => "start",
             Metric::IdleMemory => "idle memory",
+            Metric::GeneratorCpu => "generator cpu",
         }
+    }
+
+    /// Whether it tells of a server. What does not is no advantage of a system's, unless a study asks for it.
+    pub(crate) fn is_of_server(self) -> bool {
+        self != Metric::GeneratorCpu
     }
 
     /// As a head says it, with its unit.
@@ -63,6 +82,7 @@ impl Metric {
             Metric::P999 => "p99.9, µs",
             Metric::Start => "start to first answer, s",
             Metric::IdleMemory => "idle memory, MiB",
+            Metric::GeneratorCpu => "generator CPU, µs/operation",
         }
     }
 
@@ -138,8 +158,15 @@ pub(crate) struct Stretch {
 }
 
 impl Figures {
-    /// Reads a report: that of `stress --raw`, that of `stress` through the driver, or latte's. None: a figure is missing.
-    pub(crate) fn of_report(report: &Value) -> Option<Figures> {
+    /// Reads a report: that of `stress --raw`, that of `stress` through the driver, latte's, or cassandra-stress's. None: a figure is missing.
+    pub(crate) fn of_report(text: &str) -> Option<Figures> {
+        match serde_json::from_str(text) {
+            Ok(report) => Figures::of_json(&report),
+            Err(_) => cassandra_stress::figures(text),
+        }
+    }
+
+    fn of_json(report: &Value) -> Option<Figures> {
         match report {
             _ if report.get("total").is_some() => Figures::of_driver(report),
             _ if report.get("result").is_some() => Figures::of_latte(report),
@@ -225,6 +252,7 @@ impl Figures {
             Metric::P99 => worst("p99"),
             Metric::P999 => worst("p99.9"),
             Metric::Start | Metric::IdleMemory => None,
+            Metric::GeneratorCpu => self.generator_cpu_micros,
         }
     }
 }
@@ -262,13 +290,13 @@ mod tests {
             "operations": 5, "seconds": 2.0, "operations_per_second": 2.5, "generator_cpu_micros_per_operation": 0.5,
             "server_cpu_micros_per_operation": null, "latency_micros": {"read": times, "write": slower},
         });
-        let figures = Figures::of_report(&report).unwrap();
+        let figures = Figures::of_json(&report).unwrap();
         assert_eq!(figures.metric(Metric::Throughput), Some(2.5));
         assert_eq!(figures.metric(Metric::Cpu), None);
         assert_eq!(figures.metric(Metric::P50), Some(11.5), "the worst kind's");
         assert_eq!(figures.metric(Metric::P99), Some(12.5));
         report["latency_micros"]["read"]["p99"] = Value::Null;
-        assert_eq!(Figures::of_report(&report), None);
+        assert_eq!(Figures::of_json(&report), None);
     }
 
     #[test]
@@ -283,7 +311,7 @@ mod tests {
                       "WRITE": {"service_time_ms": times, "response_time_ms": late}},
             "intervals": [{"seconds": 1.0, "operations_per_second": 4.0, "p99_ms": 3.0}],
         });
-        let figures = Figures::of_report(&report).unwrap();
+        let figures = Figures::of_json(&report).unwrap();
         assert_eq!(figures.latency_micros["read"]["p50"], 500.0);
         assert_eq!(figures.latency_micros["write"]["p50"], 5000.0, "from when it was due");
         assert_eq!((figures.is_rate_kept, figures.series.len()), (Some(false), 1));
@@ -300,11 +328,11 @@ mod tests {
                 "request_latency": {"percentiles": [value(0.5), value(0.6), value(0.7), value(0.8)]},
             },
         });
-        let figures = Figures::of_report(&report).unwrap();
+        let figures = Figures::of_json(&report).unwrap();
         assert_eq!(figures.latency_micros["request"]["p99.9"], 800.0);
         assert_eq!((figures.per_second, figures.generator_cpu_micros), (5.0, Some(100.0)));
         report["result"]["error_count"] = json!(1);
-        assert_eq!(Figures::of_report(&report), None, "what failed was not measured");
+        assert_eq!(Figures::of_json(&report), None, "what failed was not measured");
     }
 
     #[test]

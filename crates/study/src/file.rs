@@ -54,6 +54,9 @@ pub(crate) struct System {
     /// Lines that are run after each start but those of a load, before anything is measured.
     #[serde(default)]
     pub(crate) warm: Vec<String>,
+    /// After each line of `warm` it is waited for until it has nothing left to do, as compactions behind a load.
+    #[serde(default)]
+    pub(crate) settle: bool,
 }
 
 /// How one knows that a server answers.
@@ -174,8 +177,8 @@ impl System {
         match (&self.start, &self.address) {
             (None, None) => wrong("`start` says how to start it, or `address` where it runs"),
             (Some(_), Some(_)) => wrong("a system that is started gets its address: it has `start` or `address`"),
-            (None, _) if self.cores.is_some() || self.memory.is_some() || self.keep => {
-                wrong("`cores`, `memory` and `keep` are for systems that are started here")
+            (None, _) if self.cores.is_some() || self.memory.is_some() || self.keep || self.settle => {
+                wrong("`cores`, `memory`, `keep` and `settle` are for systems that are started here")
             }
             _ => Ok(()),
         }
@@ -255,6 +258,7 @@ loads:
             ("name: b", "name: 'b/c'", "a name has letters"),
             (", address: '10.0.0.1:9042'", "", "where it runs"),
             ("name: b, ", "name: b, keep: true, ", "started here"),
+            ("name: b, ", "name: b, settle: true, ", "started here"),
             (" {measure}", "", "no {measure}"),
             ("write {measure}", "write {level} {measure}", "no levels"),
             ("name: write", "name: write, levels: [1, 1]", "a number of its own"),
@@ -283,9 +287,11 @@ loads:
             let variables = Variables::of(study.variables.clone())
                 .with("helenus", "helenus")
                 .with("node", "127.0.0.1:9042")
+                .with("host", "127.0.0.1")
                 .with("port", 9042)
                 .with("folder", "f")
                 .with("level", 10)
+                .with("round", 1)
                 .with("report", "f")
                 .with("measure", "--json f");
             for system in &study.systems {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use crate::figures::Figures;
 
@@ -31,16 +32,25 @@ pub(crate) fn must(line: &str) -> Result<(), String> {
 /// Runs a line that writes its report to the file.
 pub(crate) fn run(line: &str, report: &Path) -> Ended {
     let _ = fs::remove_file(report);
+    let before = cpu_time_of_ended();
     let error = must(line).err();
-    let figures = fs::read_to_string(report).ok().and_then(|text| {
-        let report = serde_json::from_str(&text).ok()?;
-        Figures::of_report(&report)
-    });
+    let used = cpu_time_of_ended().zip(before).map(|(now, before)| now.saturating_sub(before));
+    let mut figures = fs::read_to_string(report).ok().and_then(|text| Figures::of_report(&text));
+    if let Some(figures) = &mut figures {
+        // Of a generator that does not tell: with its start, its connecting and its preparing.
+        let each = used.map(|used| used.as_secs_f64() * 1e6 / figures.operations);
+        figures.generator_cpu_micros = figures.generator_cpu_micros.or(each);
+    }
     let error = match (error, &figures) {
         (None, None) => Some("it wrote no report that can be read".to_owned()),
         (error, _) => error,
     };
     Ended { figures, error }
+}
+
+/// The CPU time of the processes that this one has started and that have ended, with those that they had started themselves.
+fn cpu_time_of_ended() -> Option<Duration> {
+    stdx::procfs::cpu_time_of_ended(&fs::read_to_string("/proc/self/stat").ok()?)
 }
 
 /// The end of a text, where programs say what went wrong.
@@ -68,6 +78,9 @@ mod tests {
             late.figures.is_some() && late.error.as_ref().is_some_and(|error| error.contains("too slow")),
             "{late:?}"
         );
+        let busy = format!("i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; echo '{json}' > {}", report.display());
+        let micros = run(&busy, &report).figures.and_then(|figures| figures.generator_cpu_micros);
+        assert!(micros.is_some_and(|micros| micros > 10_000.0), "{micros:?}");
         let silent = run("true", &report);
         assert!(silent.figures.is_none() && silent.error.is_some(), "an old report is not taken for a new one");
     }

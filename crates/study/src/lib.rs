@@ -2,7 +2,7 @@
 //!
 //! A [`file::Study`] names systems and loads → [`run`] starts the systems ([`server`]) and has the generator load each of them in turn
 //! ([`generator`]) → [`results::Results`], which are the raw data → [`summary`] with medians and ratios ([`statistics`]) → [`page`].
-//! The generator is a process of its own, whose report is all that is known of a run: this crate sees no frame and no driver.
+//! The generator is a process of its own, and a run is known by its report and by the CPU time of the two: this crate sees no frame and no driver.
 
 #![allow(
     clippy::disallowed_methods,

@@ -102,6 +102,9 @@ impl Turns<'_> {
                 line: line.clone(),
                 reason,
             })?;
+            if system.settle {
+                server.settle()?;
+            }
         }
         Ok(start)
     }

@@ -22,6 +22,11 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// How long after its first answer a server is idle.
 const REST: Duration = Duration::from_secs(1);
 
+/// A server has settled when it has used less than this share of one processor for that long, and it may take so long until then.
+const SETTLED_SHARE: f64 = 0.05;
+const SETTLED_TIME: Duration = Duration::from_secs(10);
+const SETTLE_TIME_MAX: Duration = Duration::from_secs(3600);
+
 /// OPTIONS of version 4 of the native protocol, and the head of its answer, SUPPORTED.
 const OPTIONS: [u8; 9] = [0x04, 0, 0, 0, 0x05, 0, 0, 0, 0];
 const SUPPORTED: u8 = 0x06;
@@ -77,9 +82,11 @@ impl Server {
         self.system.start.is_some()
     }
 
-    /// What lines may say of it.
+    /// What lines may say of it. Before its first start it has no address.
     pub(crate) fn variables(&self) -> Variables {
-        self.variables.with("node", &self.address).with("folder", self.folder.display())
+        let (host, port) = self.address.rsplit_once(':').unwrap_or_default();
+        let variables = self.variables.with("node", &self.address).with("host", host).with("port", port);
+        variables.with("folder", self.folder.display())
     }
 
     /// The generator's options for a report with the server's CPU time.
@@ -102,7 +109,7 @@ impl Server {
         let port = free_port().map_err(|error| self.failed(format!("there is no free port: {error}")))?;
         self.address = format!("127.0.0.1:{port}");
         let line = self.system.start.clone().ok_or_else(|| self.failed("it is not started here".to_owned()))?;
-        let line = self.variables().with("port", port).fill(&line)?;
+        let line = self.variables().fill(&line)?;
         let group = self.memory_group()?;
         let log = self.log()?;
         let errors = log.try_clone().map_err(|source| self.folder_failed(source))?;
@@ -191,6 +198,22 @@ impl Server {
             Some(pid) => signal(pid, name).map_err(|reason| self.failed(reason)),
             None => Ok(()),
         }
+    }
+
+    /// Waits until it does nothing on its own any more: what it does behind a load would be counted with the next one's requests.
+    pub(crate) fn settle(&self) -> Result<(), StudyError> {
+        let began = Instant::now();
+        while began.elapsed() < SETTLE_TIME_MAX {
+            let before = self.cpu_time();
+            std::thread::sleep(SETTLED_TIME);
+            let Some(used) = self.cpu_time().zip(before).map(|(now, before)| now.saturating_sub(before)) else {
+                return Err(self.failed(format!("has ended: see {}", self.log_path().display())));
+            };
+            if used < SETTLED_TIME.mul_f64(SETTLED_SHARE) {
+                return Ok(());
+            }
+        }
+        Err(self.failed(format!("still works by itself {} s after it was loaded", SETTLE_TIME_MAX.as_secs())))
     }
 
     /// Whether it has been started and not ended.

@@ -180,7 +180,10 @@ fn advantages<'a>(
     subject: &'a [&Sample],
     other: &'a [&Sample],
 ) -> impl Iterator<Item = Advantage> + 'a {
-    Metric::ALL.into_iter().filter_map(move |metric| {
+    let is_told = move |metric: &Metric| {
+        metric.is_of_server() || load.at_least.contains_key(metric) || load.published.contains_key(metric)
+    };
+    Metric::ALL.into_iter().filter(is_told).filter_map(move |metric| {
         let of_round = |round| other.iter().find(|sample| sample.round == round)?.metric(metric);
         let ratios: Vec<f64> = subject
             .iter()
