@@ -99,7 +99,7 @@ pub fn run(settings: &Settings) -> Result<(), String> {
         report.phase("simulation", settings.simulation, |budget| tests::simulation(budget, settings.effort));
         report.phase("operators", settings.operators, |budget| tests::operators(budget, settings.effort));
         report.phase("footprint", settings.footprint, |budget| tests::footprint(budget, settings.effort));
-        report.phase("speed", settings.speed, bench::gate);
+        report.phase("speed", settings.speed, bench::above_echo::gate);
         report.phase("fuzz", settings.fuzz, |budget| fuzz::phase(budget, settings.fuzz_seconds));
     }
     report.finish()

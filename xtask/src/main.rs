@@ -40,8 +40,10 @@ cargo xtask <task>
   planted [NAME…]    plant one bug after the other; the suite that must catch it must fail
   simulation         nodes on simulated machines: crash images, failing disk calls, random seeds; --soak for long
   fuzz [SECONDS]     build the fuzz targets and run each so long (default 30)
-  bench [--quick] [--no-cassandra] [--only NAME,NAME] [--rounds N]
-                     cost of a request: echo server, Helenus, Cassandra 5.0.6 in turn on the same core
+  bench [--only NAME,NAME] [--rounds N]
+                     the ready studies, small: beside Cassandra 5.0.6 and MariaDB, under our own generator, latte and, where it is there, cassandra-stress
+  bench --quick [--only echo,periodic,group] [--rounds N]
+                     cost of a request: echo server and Helenus in turn on the same core
   bench --large [ROWS]
                      more data than memory: 20,000,000 rows with 1 GiB on two shards, memory and disk reads watched
   bench --foreground [ROWS]

@@ -13,8 +13,6 @@ pub enum Workload {
     Write,
     /// Whole rows by key.
     Read,
-    /// Eight reads to two writes.
-    Mixed,
 }
 
 impl Workload {
@@ -23,7 +21,6 @@ impl Workload {
         match self {
             Workload::Write => "write",
             Workload::Read => "read",
-            Workload::Mixed => "mixed",
         }
     }
 }

@@ -8,8 +8,6 @@ use super::{GENERATOR_CORE, SERVER_CORE};
 use crate::peers::cassandra::{Cassandra, Purpose};
 use crate::{process, workspace};
 
-/// Cassandra's just-in-time compiler wants so many operations before its speed is its own.
-const CASSANDRA_WARMUP: u64 = 800_000;
 const CASSANDRA_PORT: u16 = 9142;
 /// A read's answer: five values of 60 bytes with their lengths, after 16 bytes of counts.
 const ROW_REPLY_BYTES: usize = 16 + 5 * (4 + 60);
@@ -23,37 +21,27 @@ pub enum Subject {
     Periodic,
     /// Helenus, acknowledging after it.
     Group,
-    /// Cassandra 5.0.6 with its default of `periodic`.
-    Cassandra,
 }
 
 impl Subject {
+    /// All of them, in the order of a round.
+    pub const ALL: [Subject; 3] = [Subject::Echo, Subject::Periodic, Subject::Group];
+
     /// As the table calls it.
     pub fn name(self) -> &'static str {
         match self {
             Subject::Echo => "echo",
             Subject::Periodic => "periodic",
             Subject::Group => "group",
-            Subject::Cassandra => "cassandra",
         }
     }
 
     /// Measures each workload once. Reads find the rows that the writes before them left.
-    pub fn measure(
-        self,
-        workloads: &[Workload],
-        load: Load,
-        cassandra: Option<&Warm>,
-    ) -> Result<Vec<(Workload, Measurement)>, String> {
+    pub fn measure(self, workloads: &[Workload], load: Load) -> Result<Vec<(Workload, Measurement)>, String> {
         match self {
-            Subject::Echo => workloads
-                .iter()
-                .filter(|workload| **workload != Workload::Mixed)
-                .map(|&workload| measure_echo(workload, load))
-                .collect(),
+            Subject::Echo => workloads.iter().map(|&workload| measure_echo(workload, load)).collect(),
             Subject::Periodic => measure_helenus("periodic", workloads, load),
             Subject::Group => measure_helenus("group", workloads, load),
-            Subject::Cassandra => cassandra.ok_or("Cassandra was not started")?.measure(workloads, load),
         }
     }
 }
@@ -163,18 +151,6 @@ impl Warm {
         Ok(started)
     }
 
-    /// The same, with rows of the published table written and read.
-    pub fn by_rows(load: Load) -> Result<Warm, String> {
-        Warm::start(|started| {
-            for workload in [Workload::Write, Workload::Read] {
-                // The reads must find every row, also when there are more than the compiler wants.
-                let warming = Load { operations: CASSANDRA_WARMUP.max(load.rows), warmup: 0, ..load };
-                load::run(&started.address, started.pid(), workload, warming, false)?;
-            }
-            Ok(())
-        })
-    }
-
     /// Where it listens.
     pub fn address(&self) -> &str {
         &self.address
@@ -191,14 +167,6 @@ impl Warm {
         let measured = measure()?;
         self.signal("-STOP")?;
         Ok(measured)
-    }
-
-    fn measure(&self, workloads: &[Workload], load: Load) -> Result<Vec<(Workload, Measurement)>, String> {
-        self.wake(|| {
-            let run =
-                |&workload: &Workload| Ok((workload, load::run(&self.address, self.pid(), workload, load, false)?));
-            workloads.iter().map(run).collect()
-        })
     }
 
     fn signal(&self, signal: &str) -> Result<(), String> {

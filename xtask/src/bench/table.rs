@@ -1,4 +1,4 @@
-//! Medians of the rounds, and the table with the ratios.
+//! Medians of the rounds, and their table.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -44,20 +44,16 @@ impl fmt::Display for Results {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             formatter,
-            "| load | server | ops/s | server µs/op | above echo | generator µs/op | p50 µs | p99 µs | p99.9 µs | CPU ÷ Cassandra's | ops/s ÷ Cassandra's |\n\
-             |---|---|---|---|---|---|---|---|---|---|---|"
+            "| load | server | ops/s | server µs/op | above echo | generator µs/op | p50 µs | p99 µs | p99.9 µs |\n\
+             |---|---|---|---|---|---|---|---|---|"
         )?;
         for (&(workload, subject), median) in &self.medians {
             let echo = self
                 .median(workload, Subject::Echo)
                 .map_or("–".into(), |echo| format!("{:+.2}", median.server_micros - echo.server_micros));
-            let cassandra = self.median(workload, Subject::Cassandra);
-            let cpu =
-                cassandra.map_or("–".into(), |other| format!("{:.3}", median.server_micros / other.server_micros));
-            let speed = cassandra.map_or("–".into(), |other| format!("{:.2}", median.per_second / other.per_second));
             writeln!(
                 formatter,
-                "| {} | {} | {:.0} | {:.2} | {echo} | {:.2} | {:.0} | {:.0} | {:.0} | {cpu} | {speed} |",
+                "| {} | {} | {:.0} | {:.2} | {echo} | {:.2} | {:.0} | {:.0} | {:.0} |",
                 workload.name(),
                 subject.name(),
                 median.per_second,

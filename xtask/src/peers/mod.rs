@@ -1,6 +1,7 @@
 //! Foreign programs that the tests and benchmarks hold Helenus against, fetched into the target folder.
 
 pub mod cassandra;
+pub mod cassandra_stress;
 pub mod chromium;
 pub mod go;
 pub mod jars;
