@@ -10,6 +10,7 @@ use runtime::{Group, Responder, ShardId};
 use storage::SyncError;
 
 use super::Engine;
+use super::run::REPLY_BYTES_USUAL;
 use crate::error::QueryError;
 use crate::hand_over::{HandedBack, HandedOver};
 use crate::{Outcome, Session};
@@ -88,7 +89,7 @@ impl Engine {
 
     /// Runs a request of another shard's client, which is about a partition of this shard.
     pub(super) fn serve_handed_over(&self, request: HandedOver, responder: Responder<HandedBack>) {
-        let mut frame = Vec::new();
+        let mut frame = Vec::with_capacity(REPLY_BYTES_USUAL);
         // Many requests are handled between two turns of the loop: long ones must not add up.
         let outcome = match self.inner.runtime.should_yield() {
             true => Outcome::MustWait,

@@ -21,11 +21,14 @@ use crate::plan::{Action, Binds};
 use crate::prepared::statement_id_in_steps;
 use crate::trace::Trace;
 
+/// Room that most replies fit in: one with a row or a few is not moved while it grows.
+pub(super) const REPLY_BYTES_USUAL: usize = 512;
+
 impl Engine {
     /// Answers any QUERY, PREPARE, EXECUTE or BATCH, waiting as it must. The reply is a whole frame, uncompressed.
     pub async fn run(&self, session: &Session, header: &FrameHeader, body: &[u8]) -> Vec<u8> {
         count(&self.inner.counters.requests_run);
-        let mut out = Vec::with_capacity(256);
+        let mut out = Vec::with_capacity(REPLY_BYTES_USUAL);
         if let Err(error) = self.run_request(session, header, body, None, &mut out).await {
             replace_by_error(&mut out, 0, header, error);
         }

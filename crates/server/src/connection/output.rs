@@ -74,7 +74,8 @@ impl Output {
                 }
             }
         }
-        match self.ready.is_empty() {
+        // What is kept from one write to the next has room for many replies: it is not given away for one that fits.
+        match self.ready.is_empty() && self.ready.capacity() < reply.len() {
             true => self.ready = reply,
             false => self.ready.extend_from_slice(&reply),
         }
