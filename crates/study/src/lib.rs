@@ -44,9 +44,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, StudyError> {
         return tell(&results, &arguments.file.with_extension("html"));
     }
     let study = Study::parse(&arguments.file, &read(&arguments.file)?)?;
-    let results = run::run(&study, arguments)?;
+    let keep = |results: &Results| {
+        let text = serde_json::to_string_pretty(results).expect("names are texts");
+        write(&arguments.results_path(&results.began), &text)
+    };
+    let results = run::run(&study, arguments, keep)?;
     let path = arguments.results_path(&results.began);
-    write(&path, &serde_json::to_string_pretty(&results).expect("names are texts"))?;
     println!("raw data: {}", path.display());
     tell(&results, &path.with_extension("html"))
 }

@@ -11,8 +11,12 @@ use crate::results::{Results, Sample};
 use crate::server::{Server, Start};
 use crate::template::Variables;
 
-/// Runs a study.
-pub(crate) fn run(study: &Study, arguments: &Arguments) -> Result<Results, StudyError> {
+/// Runs a study. `keep` gets what is there after each round, so that a study that is ended, or a server that is, takes nothing of it along.
+pub(crate) fn run(
+    study: &Study,
+    arguments: &Arguments,
+    keep: impl Fn(&Results) -> Result<(), StudyError>,
+) -> Result<Results, StudyError> {
     let study = chosen(study, arguments)?;
     std::fs::create_dir_all(&arguments.data)
         .map_err(|source| StudyError::Write { path: arguments.data.clone(), source })?;
@@ -23,12 +27,16 @@ pub(crate) fn run(study: &Study, arguments: &Arguments) -> Result<Results, Study
     let variables = Variables::of(study.variables.clone());
     let servers = study.systems.iter().map(|system| Server::of(system, &data, &variables)).collect::<Result<_, _>>()?;
     let mut turns = Turns { study: &study, servers, report: data.join("report.json"), samples: Vec::new() };
+    let version = env!("CARGO_PKG_VERSION").to_owned();
+    let mut results =
+        Results { version, study: study.clone(), machine, ended: began.clone(), began, samples: Vec::new() };
     for round in 1..=study.repeats {
         turns.round(round)?;
+        results.samples.append(&mut turns.samples);
+        results.ended = machine::now();
+        keep(&results)?;
     }
-    let samples = turns.samples;
-    let version = env!("CARGO_PKG_VERSION").to_owned();
-    Ok(Results { version, study, machine, began, ended: machine::now(), samples })
+    Ok(results)
 }
 
 /// The study with what the command line says in place of the file.
@@ -54,7 +62,7 @@ fn chosen(study: &Study, arguments: &Arguments) -> Result<Study, StudyError> {
     Ok(study)
 }
 
-/// The servers, whose turn it is, and what they have shown so far.
+/// The servers, whose turn it is, and what they have shown in this round.
 struct Turns<'a> {
     study: &'a Study,
     servers: Vec<Server>,
