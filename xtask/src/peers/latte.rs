@@ -8,9 +8,16 @@ use crate::{process, workspace};
 
 const VERSION: &str = "0.29.0";
 
+/// Where latte takes the folder of its logs from; it leaves one for each run, by itself in the folder where it is started.
+const LOG_FOLDER: &str = "LATTE_LOG_DIR";
+
 /// `cargo xtask latte WORDS…`: takes this process's place with latte, which is built the first time.
 pub fn run(arguments: &[String]) -> Result<(), String> {
-    let error = Command::new(fetch()?).args(arguments).exec();
+    let mut command = Command::new(fetch()?);
+    if std::env::var_os(LOG_FOLDER).is_none() {
+        command.env(LOG_FOLDER, workspace::target().join("peers/latte/logs"));
+    }
+    let error = command.args(arguments).exec();
     Err(format!("cannot start latte: {error}"))
 }
 
