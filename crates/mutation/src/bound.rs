@@ -67,12 +67,12 @@ impl<'a> Slice<'a> {
 mod tests {
     use super::*;
 
+    fn slice<'a>(start: &'a [u8], starts: bool, end: &'a [u8], ends: bool) -> Slice<'a> {
+        Slice { start: Bound { prefix: start, inclusive: starts }, end: Bound { prefix: end, inclusive: ends } }
+    }
+
     #[test]
     fn a_slice_has_the_rows_between_its_ends() {
-        let slice = |start, starts: bool, end, ends: bool| Slice {
-            start: Bound { prefix: start, inclusive: starts },
-            end: Bound { prefix: end, inclusive: ends },
-        };
         let rows = [&b"aa"[..], b"ab", b"ba", b"bb", b"ca"];
         let of = |slice: Slice<'_>| rows.into_iter().filter(|row| slice.has(row)).collect::<Vec<_>>().concat();
         assert_eq!(of(Slice::ALL), b"aaabbabbca");
@@ -86,10 +86,6 @@ mod tests {
 
     #[test]
     fn a_slice_that_ends_before_it_begins_is_impossible() {
-        let slice = |start, starts: bool, end, ends: bool| Slice {
-            start: Bound { prefix: start, inclusive: starts },
-            end: Bound { prefix: end, inclusive: ends },
-        };
         let of = |start, starts, end, ends| slice(start, starts, end, ends).is_impossible();
         assert!(!Slice::ALL.is_impossible());
         assert!(!of(b"a", true, b"a", true));

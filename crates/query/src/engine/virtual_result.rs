@@ -114,15 +114,18 @@ impl<'r> VirtualResult<'r> {
             }
             let key = partition_key(table, &row);
             let token = token_of(&key);
-            let clustering = clustering(self.select, &row);
-            if range.has(table, token, &key)
-                && self.slices.has(&clustering)
-                && self.conditions.pass(|selected| column(self.select, &row, selected).map(Cow::Borrowed))
+            if !range.has(table, token, &key)
+                || !self.conditions.pass(|selected| column(self.select, &row, selected).map(Cow::Borrowed))
             {
-                let place = Position { token, key, row: Some(clustering) };
-                if self.after.as_ref().is_none_or(|after| is_behind(&place, after, order, self.select)) {
-                    self.add(row, place);
-                }
+                continue;
+            }
+            let clustering = clustering(self.select, &row);
+            if !self.slices.has(&clustering) {
+                continue;
+            }
+            let place = Position { token, key, row: Some(clustering) };
+            if self.after.as_ref().is_none_or(|after| is_behind(&place, after, order, self.select)) {
+                self.add(row, place);
             }
         }
     }

@@ -110,4 +110,16 @@ mod tests {
         output.push_reply(&header, vec![0; 2 << 20], |bytes, in_any_case| budget.hold(bytes, in_any_case));
         assert_eq!(output.len(), 2 << 20, "a single reply may be larger");
     }
+
+    #[test]
+    fn a_small_reply_does_not_take_the_place_of_a_grown_buffer() {
+        let header =
+            FrameHeader { version: Version::V4, flags: Flags::NONE, stream: 1, opcode: Opcode::Query, length: 0 };
+        let mut output = Output { ready: Vec::with_capacity(4096), ..Output::default() };
+        let buffer = output.ready.as_ptr();
+        for _ in 0..10 {
+            output.push_reply(&header, vec![7; 300], |_, _| None);
+        }
+        assert_eq!((output.ready.len(), output.ready.as_ptr()), (3000, buffer), "nothing was moved");
+    }
 }
