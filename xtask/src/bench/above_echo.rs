@@ -52,11 +52,12 @@ pub fn gate(budget: Duration) -> Result<Passed, String> {
 }
 
 fn measure(only: Option<&str>, rounds: usize) -> Result<Results, String> {
-    let is_wanted = |subject: &Subject| only.is_none_or(|names| names.split(',').any(|name| name == subject.name()));
-    let subjects: Vec<Subject> = Subject::ALL.into_iter().filter(is_wanted).collect();
-    if subjects.is_empty() {
-        return Err(format!("--only wants some of {}", Subject::ALL.map(Subject::name).join(", ")));
-    }
+    let names: Vec<&str> =
+        only.map_or_else(|| Subject::ALL.map(Subject::name).to_vec(), |names| names.split(',').collect());
+    let subject = |name: &str| Subject::ALL.into_iter().find(|subject| subject.name() == name);
+    let subjects: Vec<Subject> = names.iter().map(|name| subject(name)).collect::<Option<_>>().ok_or_else(|| {
+        format!("--only {}: must be of {}", names.join(","), Subject::ALL.map(Subject::name).join(", "))
+    })?;
     let mut samples: BTreeMap<(Workload, Subject), Vec<Measurement>> = BTreeMap::new();
     for round in 1..=rounds {
         for &subject in &subjects {
