@@ -3,6 +3,7 @@
 pub mod aligned_buf;
 pub mod log_histogram;
 pub mod marks;
+pub mod prefetch;
 pub mod procfs;
 pub mod reader;
 pub mod spsc;
@@ -10,4 +11,5 @@ pub mod varint;
 
 pub use aligned_buf::AlignedBuf;
 pub use log_histogram::{LogHistogram, upper_bounds};
+pub use prefetch::prefetch;
 pub use reader::{ReadError, Reader};

@@ -304,13 +304,14 @@ impl Shard {
             log.check(mutation.bytes().len())?;
         }
         let timed = self.begin_timed_write(&table.write_latencies, table.id);
+        let mut merge = table.memtable.approach(&mutation);
         if table.is_durable {
             let sequence = log.append(table.id, &mut table.mark, mutation.bytes());
             if !log.acknowledges_at_once() {
                 ack = Ack::When(sequence);
             }
         }
-        table.memtable.apply(pool, scratch, &mutation);
+        table.memtable.merge_some(pool, scratch, &mut merge, usize::MAX);
         self.sample_write(&mutation);
         table.writes += 1;
         counts.mutations += 1;

@@ -1,7 +1,8 @@
 //! How the kernel backs this process's memory.
 #![allow(unsafe_code)]
 
-/// Asks the kernel not to back this process with huge pages, also those of it that ask for them (the allocator does).
+/// Asks the kernel not to back this process with huge pages, whatever asks for them. (The allocator is built not to: its first memory is
+/// there before this is called.)
 ///
 /// The first touch of a huge page clears 2 MiB within whatever poll happens to touch it: 5 ms on a virtual machine whose host
 /// must find the memory too, measured as stalls under a load of writes. Small pages cost the same in sum or less, in pieces that

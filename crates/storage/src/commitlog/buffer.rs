@@ -67,6 +67,8 @@ pub struct GroupBuffer {
     /// The log sequence before the first record.
     sequence: u64,
     records: u32,
+    /// Where the last record begins, if its checksum is still to be made.
+    unsummed: Option<usize>,
     /// What the ledger is told of it.
     pub notes: GroupNotes,
 }
@@ -77,7 +79,7 @@ impl GroupBuffer {
         bytes.clear();
         bytes.reserve(CAPACITY_FIRST);
         bytes.resize(GROUP_HEAD, 0);
-        GroupBuffer { bytes, sequence, records: 0, notes: GroupNotes::default() }
+        GroupBuffer { bytes, sequence, records: 0, unsummed: None, notes: GroupNotes::default() }
     }
 
     /// Whether it holds no record.
@@ -157,6 +159,7 @@ impl GroupBuffer {
 
     /// Appends the record of mutations whose checksum is known: one mutation is a record of its own kind.
     pub fn push_checked(&mut self, salt: u64, mutations: &[impl AsRef<[u8]>], checksum: &RecordChecksum) {
+        self.sum_last(salt);
         let sequence = self.end();
         self.bytes.reserve(RECORD_HEAD + checksum.length);
         let crc = salted_crc_of(salt, sequence, &checksum.hasher);
@@ -195,16 +198,24 @@ impl GroupBuffer {
 
     #[inline]
     fn push(&mut self, salt: u64, length: usize, write: impl FnOnce(&mut AlignedBuf)) {
-        let sequence = self.end();
-        let start = self.bytes.len();
+        self.sum_last(salt);
+        self.unsummed = Some(self.bytes.len());
         self.bytes.reserve(RECORD_HEAD + length);
         let length = u32::try_from(length).expect("a record is shorter than a segment");
         self.bytes.extend_from_slice(&length.to_be_bytes());
         self.bytes.extend_from_slice(&[0; 4]);
         write(&mut self.bytes);
+        self.records += 1;
+    }
+
+    /// Makes the last record's checksum. Not as soon as it is written: what was just stored byte by byte cannot be loaded by the line before
+    /// it is in the cache, and waiting for that takes longer than to sum it up.
+    #[inline]
+    fn sum_last(&mut self, salt: u64) {
+        let Some(start) = self.unsummed.take() else { return };
+        let sequence = self.sequence + (start - GROUP_HEAD) as u64;
         let crc = salted_crc(salt, sequence, &self.bytes[start + RECORD_HEAD..]);
         self.bytes[start + 4..start + RECORD_HEAD].copy_from_slice(&crc.to_be_bytes());
-        self.records += 1;
     }
 
     /// What the group will take in a segment.
@@ -214,6 +225,7 @@ impl GroupBuffer {
 
     /// The group complete: its bytes, padded with zeros to whole blocks, and what the ledger is told of it.
     pub fn seal(mut self, salt: u64, segment: u64, durable: u64) -> (AlignedBuf, GroupNotes) {
+        self.sum_last(salt);
         let payload = u32::try_from(self.bytes.len() - GROUP_HEAD).expect("a group is smaller than a segment");
         let head = GroupHead { segment, sequence: self.sequence, durable, payload, records: self.records };
         self.bytes[..GROUP_HEAD].copy_from_slice(&head.encode(salt));

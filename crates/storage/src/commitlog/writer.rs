@@ -17,9 +17,11 @@ use crate::options::SyncMode;
 /// In `periodic`, what was appended is handed to the kernel this much later at the latest: a killed process loses no
 /// more.
 const PERIODIC_WRITE_DELAY: Duration = Duration::from_millis(10);
-/// A group waits at most this long for those whose writes the group before it acknowledged: about what a write to a fast
-/// disk takes.
-const GATHER_MAX: Duration = Duration::from_micros(100);
+/// A group waits for those whose writes the group before it acknowledged, at most so many times as long as that group's write took: where
+/// clients write to several shards in turn, they come back later than one write takes.
+const GATHER_WRITES: u32 = 2;
+/// And at most this long: about what two writes to a fast disk take.
+const GATHER_MAX: Duration = Duration::from_micros(200);
 /// How long a full disk is left alone.
 const DISK_FULL_RETRY: Duration = Duration::from_millis(250);
 
@@ -43,7 +45,7 @@ pub(super) async fn write_groups(log: CommitLog) {
         if write_group(&log, &mut active).await.is_err() {
             return;
         }
-        patience = (log.shared.runtime.now() - begun).min(GATHER_MAX);
+        patience = ((log.shared.runtime.now() - begun) * GATHER_WRITES).min(GATHER_MAX);
         prepare_in_time(&log, &active);
     }
 }

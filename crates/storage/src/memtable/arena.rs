@@ -17,8 +17,6 @@ const CHUNK_BYTES_FIRST: usize = 4 << 10;
 /// Each chunk is this much bigger than the one before, up to [`CHUNK_BYTES`].
 const CHUNK_GROWTH: usize = 4;
 
-const CACHE_LINE: usize = 64;
-
 const UNITS_EXACT: u32 = 64;
 /// The largest block in a shared chunk, units.
 const UNITS_SHARED_MAX: u32 = CHUNK_UNITS / 2;
@@ -241,18 +239,6 @@ impl Arena {
         assert!(self.chunks.len() <= 0xffff, "a memtable has at most 65,536 chunks");
         self.chunks.push(chunk);
         self.chunks.len() - 1
-    }
-}
-
-/// Has the processor fetch the first `lines` cache lines of a block all at once, where reading on would ask for one
-/// after the other: with a million rows each is some 200 ns away. These are plain loads whose values nobody uses, since
-/// a prefetch instruction would take unsafe code of its own for every architecture.
-#[inline(always)]
-pub fn fetch_ahead(block: &[u8], lines: usize) {
-    for line in 0..lines {
-        if let Some(byte) = block.get(line * CACHE_LINE) {
-            std::hint::black_box(*byte);
-        }
     }
 }
 

@@ -7,7 +7,9 @@
 
 use std::cmp::Ordering;
 
-use crate::memtable::arena::{self, Arena, Handle};
+use stdx::prefetch;
+
+use crate::memtable::arena::{Arena, Handle};
 use crate::memtable::entry;
 use crate::memtable::node::{self, INNER_MAX, Inner, LEAF_MAX, Leaf};
 use crate::memtable::pool::ChunkPool;
@@ -78,6 +80,17 @@ pub struct Cursor {
     index: usize,
 }
 
+/// On the way to where a key is, or would be; see [`Tree::approach`].
+#[derive(Debug, Clone, Copy)]
+pub struct Approach {
+    tree: Tree,
+    path: [(Handle, u16); HEIGHT_MAX],
+    leaf: Handle,
+    /// The places in the leaf whose prefixes are the key's.
+    first: usize,
+    end: usize,
+}
+
 /// Where a key is, or would be.
 pub struct Place {
     path: [(Handle, u16); HEIGHT_MAX],
@@ -143,38 +156,46 @@ impl Tree {
             let inner = Inner::at(arena, handle);
             handle = inner.child(child_index(arena, &inner, key));
         }
-        arena::fetch_ahead(arena.block(handle), LEAF_LINES);
-        let leaf = Leaf::at(arena, handle);
-        let (first, end) = leaf.search(key.prefix);
-        if first < end {
-            arena::fetch_ahead(arena.block(leaf.entry(first)), ENTRY_LINES);
-        }
-        let (_, found) = settle(arena, &leaf, first, end, key.bytes);
+        let (first, end) = search_leaf(arena, handle, key.prefix);
+        let (_, found) = settle(arena, &Leaf::at(arena, handle), first, end, key.bytes);
         found
     }
 
     /// Where `key` is or would be, with the way there.
     #[inline]
     pub fn locate(&self, arena: &Arena, key: Key<'_>) -> Place {
+        self.arrive(arena, self.approach(arena, key), key)
+    }
+
+    /// The first part of [`Tree::locate`]: up to the leaf. The entry is not looked at yet, but asked for: with a million rows it is some
+    /// 200 ns away, in which other work can be done.
+    #[inline]
+    pub fn approach(&self, arena: &Arena, key: Key<'_>) -> Approach {
         let mut path = [(Handle::NULL, 0); HEIGHT_MAX];
-        let mut handle = self.root;
-        if handle.is_null() {
-            return Place { path, cursor: Cursor { leaf: Handle::NULL, index: 0 }, found: None };
+        let mut leaf = self.root;
+        if leaf.is_null() {
+            return Approach { tree: *self, path, leaf, first: 0, end: 0 };
         }
         for step in &mut path[..self.height as usize] {
-            let inner = Inner::at(arena, handle);
+            let inner = Inner::at(arena, leaf);
             let index = child_index(arena, &inner, key);
-            *step = (handle, index as u16);
-            handle = inner.child(index);
+            *step = (leaf, index as u16);
+            leaf = inner.child(index);
         }
-        arena::fetch_ahead(arena.block(handle), LEAF_LINES);
-        let leaf = Leaf::at(arena, handle);
-        let (first, end) = leaf.search(key.prefix);
-        if first < end {
-            arena::fetch_ahead(arena.block(leaf.entry(first)), ENTRY_LINES);
+        let (first, end) = search_leaf(arena, leaf, key.prefix);
+        Approach { tree: *self, path, leaf, first, end }
+    }
+
+    /// The rest of [`Tree::locate`]. Nothing was inserted since.
+    #[inline]
+    pub fn arrive(&self, arena: &Arena, approach: Approach, key: Key<'_>) -> Place {
+        let Approach { tree, path, leaf, first, end } = approach;
+        assert!(tree == *self, "a tree that is approached is left alone until the arrival");
+        if leaf.is_null() {
+            return Place { path, cursor: Cursor { leaf, index: 0 }, found: None };
         }
-        let (index, found) = settle(arena, &leaf, first, end, key.bytes);
-        Place { path, cursor: Cursor { leaf: handle, index }, found }
+        let (index, found) = settle(arena, &Leaf::at(arena, leaf), first, end, key.bytes);
+        Place { path, cursor: Cursor { leaf, index }, found }
     }
 
     /// Puts an entry where [`Tree::locate`] did not find its key. Any other change to the tree makes the place stale.
@@ -313,6 +334,18 @@ impl Cursor {
     pub fn set_before(self, arena: &mut Arena, entry: Handle) {
         node::leaf_set_entry(arena, self.leaf, self.index - 1, entry);
     }
+}
+
+/// The places in a leaf whose prefixes are `prefix`, as [`Leaf::search`] gives them. What is likely to be read of the entry is asked for.
+#[inline]
+fn search_leaf(arena: &Arena, handle: Handle, prefix: u64) -> (usize, usize) {
+    prefetch(arena.block(handle), LEAF_LINES);
+    let leaf = Leaf::at(arena, handle);
+    let (first, end) = leaf.search(prefix);
+    if first < end {
+        prefetch(arena.block(leaf.entry(first)), ENTRY_LINES);
+    }
+    (first, end)
 }
 
 /// Among the entries in `[first, end)`, whose prefixes are the key's: where the key is or would be, and the entry.

@@ -9,7 +9,7 @@ use crate::memtable::arena::Handle;
 use crate::memtable::partition::PartitionHead;
 use crate::memtable::pool::ChunkPool;
 use crate::memtable::purge::Purge;
-use crate::memtable::tree::{Key, Place};
+use crate::memtable::tree::{Approach, Key, Place};
 use crate::memtable::{Memtable, Scratch, entry, ranges};
 
 /// Bytes of nodes and entries' heads that one row or boundary may add, from above.
@@ -22,13 +22,15 @@ pub struct Merge<'m> {
     mutation: &'m MutationRef<'m>,
     items: Items<'m>,
     is_begun: bool,
+    /// On the way to its partition.
+    approach: Option<Approach>,
 }
 
 impl<'m> Merge<'m> {
     /// Nothing of `mutation` is merged yet.
     #[inline]
     pub fn of(mutation: &'m MutationRef<'m>) -> Self {
-        Merge { mutation, items: mutation.items(), is_begun: false }
+        Merge { mutation, items: mutation.items(), is_begun: false, approach: None }
     }
 
     /// Whether there is anything left.
@@ -68,6 +70,22 @@ impl Memtable {
         self.merge_some(pool, scratch, &mut Merge::of(mutation), usize::MAX);
     }
 
+    /// A merge of `mutation` that is soon to come, before any other: the partition's entry is asked for.
+    #[inline]
+    pub fn approach<'m>(&self, mutation: &'m MutationRef<'m>) -> Merge<'m> {
+        let key = Key::of_partition(mutation.token(), mutation.key());
+        Merge { approach: Some(self.partitions.approach(&self.arena, key)), ..Merge::of(mutation) }
+    }
+
+    /// Where a partition is or would be, to which there may be an approach already.
+    #[inline]
+    fn arrive(&self, key: Key<'_>, approach: &mut Option<Approach>) -> Place {
+        match approach.take() {
+            Some(approach) => self.partitions.arrive(&self.arena, approach, key),
+            None => self.partitions.locate(&self.arena, key),
+        }
+    }
+
     /// Merges the next `items_max` items of a mutation, and what comes before them. Between two calls other mutations may be
     /// merged, and reads see a part of this one.
     pub fn merge_some(&mut self, pool: &mut ChunkPool, scratch: &mut Scratch, merge: &mut Merge<'_>, items_max: usize) {
@@ -92,12 +110,12 @@ impl Memtable {
             let mut builder = RowBuilder::begin(&scratch.deletion);
             builder.deletion(deletion);
             builder.finish(&mut scratch.deletion);
-            let place = self.partitions.locate(&self.arena, key);
+            let place = self.arrive(key, &mut merge.approach);
             put_row(self, pool, &mut scratch.row, place, key, &RowRef::trusted(&scratch.deletion));
         }
         for item in merge.items.by_ref().take(items_max) {
             if let Item::Row(_, row) = item {
-                let place = self.partitions.locate(&self.arena, key);
+                let place = self.arrive(key, &mut merge.approach);
                 put_row(self, pool, &mut scratch.row, place, key, &row);
             }
         }
@@ -112,7 +130,7 @@ impl Memtable {
     ) {
         let mutation = merge.mutation;
         let key = Key::of_partition(mutation.token(), mutation.key());
-        let place = self.partitions.locate(&self.arena, key);
+        let place = self.arrive(key, &mut merge.approach);
         let partition = match place.found {
             Some(partition) => partition,
             // A mutation that says nothing makes no partition, as in a table without clustering columns.
