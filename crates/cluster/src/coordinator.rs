@@ -29,7 +29,7 @@ use std::rc::Rc;
 use mutation::CounterId;
 use runtime::sync::Semaphore;
 use runtime::{Mesh, MeshSeat, Runtime, ShardId};
-use schema::ReplicationStrategy;
+use schema::{ReplicationStrategy, TableId};
 use topology::{ConsistencyLevel, NodeIndex, Ring, Sharder, Token};
 
 use crate::messaging::{Peer, PeerParts, PeerSocket};
@@ -151,6 +151,12 @@ impl Coordinator {
     ) -> Result<ReplicaPlan<'a>, Unavailable> {
         let inner = &*self.inner;
         replication::plan(replication, &inner.ring, &inner.nodes, inner.sharder, token, level)
+    }
+
+    /// A request about a partition of this shard is to come: see [`storage::Shard::foresee`].
+    #[inline]
+    pub fn foresee(&self, table: TableId, token: Token) {
+        self.inner.storage.foresee(table, token);
     }
 
     /// Who takes a write of the plan.

@@ -72,6 +72,12 @@ impl Memtable {
         self.shape = Rc::new(shape);
     }
 
+    /// Asks for what a request about a partition will read first. A hint.
+    #[inline]
+    pub fn foresee(&self, token: topology::Token) {
+        self.partitions.foresee(&self.arena, tree::flip(token.0));
+    }
+
     /// How many partitions there are, deleted ones among them.
     pub fn partition_count(&self) -> u32 {
         self.partitions.count()

@@ -10,7 +10,7 @@ use planted::{Bug, Planted};
 use runtime::sync::Semaphore;
 use runtime::{Group, Runtime};
 use schema::{Schema, Table, TableId};
-use topology::Sharder;
+use topology::{Sharder, Token};
 
 use crate::batchlog::Unfinished;
 use crate::cache::{CacheLimits, RowCache};
@@ -288,6 +288,15 @@ impl Shard {
     /// Which shard owns which token.
     pub(crate) fn sharder(&self) -> Sharder {
         self.inner.sharder
+    }
+
+    /// A request about a partition is to come: what it will read first of the memtable is asked for, so that it is on its way from memory
+    /// while other work is done. A hint.
+    #[inline]
+    pub fn foresee(&self, table: TableId, token: Token) {
+        if let Some(table) = self.inner.engine.borrow().tables.get(table) {
+            table.memtable.foresee(token);
+        }
     }
 
     /// Applies one encoded mutation: appends it to the log, merges it into the memtable. Reads see it at once.

@@ -61,6 +61,7 @@ impl Engine {
             PlanPlace::Shard(shard) => return Ok(Outcome::OfShard(shard)),
             PlanPlace::OtherNodes => return Ok(Outcome::MustWait),
         }
+        inner.coordinator.foresee(select.table.id, token);
         scratch.slices.fill(select, &binds)?;
         let only;
         let all;

@@ -61,6 +61,7 @@ impl Engine {
             PlanPlace::Shard(shard) => return Ok(Outcome::OfShard(shard)),
             PlanPlace::OtherNodes => return Ok(Outcome::MustWait),
         }
+        inner.coordinator.foresee(modification.table.id, token);
         let time = self.write_time(modification.timestamp.as_ref(), binds, call.params)?;
         scratch.mutation.clear();
         modification.encode_single(binds, key, token, time, &mut scratch.mutation)?;

@@ -161,6 +161,21 @@ impl Tree {
         found
     }
 
+    /// Asks for the leaf in which keys with `prefix` are or would be. A hint: of several leaves it is one.
+    #[inline]
+    pub fn foresee(&self, arena: &Arena, prefix: u64) {
+        let mut handle = self.root;
+        if handle.is_null() {
+            return;
+        }
+        for _ in 0..self.height {
+            let inner = Inner::at(arena, handle);
+            let (_, behind) = inner.search(prefix);
+            handle = inner.child(behind - 1);
+        }
+        prefetch(arena.block(handle), LEAF_LINES);
+    }
+
     /// Where `key` is or would be, with the way there.
     #[inline]
     pub fn locate(&self, arena: &Arena, key: Key<'_>) -> Place {
