@@ -1,8 +1,8 @@
 //! Bytes that will be read soon are asked for, so that they are on their way from memory while something else is done.
 #![allow(unsafe_code)]
 
-/// What processors fetch at once, bytes, or a multiple of it.
-pub const CACHE_LINE: usize = 64;
+/// What processors fetch at once, bytes, or a part of it.
+const CACHE_LINE: usize = 64;
 
 /// Asks for the first `lines` cache lines of `bytes`, as far as there are so many. Nothing waits for them.
 #[inline(always)]

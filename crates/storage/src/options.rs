@@ -12,7 +12,7 @@ use topology::HostId;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SyncMode {
     /// When the group of records that holds it is on the disk; one sync covers all that arrived during the one before,
-    /// and a group may wait about as long as a sync takes for those who were just answered to write again.
+    /// and a group may wait up to twice as long as a sync takes for those who were just answered to write again.
     Group,
     /// As [`SyncMode::Group`], but a group is written as soon as none is under way.
     Batch,
