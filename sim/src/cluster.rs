@@ -159,6 +159,7 @@ impl Cluster {
             cpus: Vec::new(),
             memory_bytes: self.options.memory_bytes,
             reactor: None,
+            idle_poll: Duration::ZERO,
             fixed_ring: self.fixed_ring(index),
             commitlog_sync: self.options.sync,
             commitlog_sync_period: self.options.sync_period,

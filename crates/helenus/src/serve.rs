@@ -43,6 +43,7 @@ fn try_serve(arguments: &Arguments) -> Result<(), String> {
         reactor: config.reactor,
         cpus: config.cpus.clone(),
         handle_signals: true,
+        idle_poll: config.idle_poll,
         housekeeping: Some(allocator::purge),
     };
     let (seats, questions) = node::seats_for_operators(config.shards);

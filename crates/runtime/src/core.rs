@@ -9,9 +9,11 @@ use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
+use std::time::Duration;
 
 use crate::executor::{Polled, Scheduler, StallDetector, Task};
 use crate::group::{BACKGROUND_BUDGET, Group, TURN_BUDGET};
+use crate::idle_poll::IdlePoll;
 use crate::mesh::Exchange;
 use crate::options::ShardId;
 use crate::reactor::{Clock, Io, Peers, Random, Reactor, Wait};
@@ -37,6 +39,7 @@ pub(crate) struct Core {
     has_sent: Cell<bool>,
     /// Whether it looks at the reactor again and again in place of waiting in it.
     pub(crate) never_sleeps: Cell<bool>,
+    idle_poll: RefCell<IdlePoll>,
     gone_count: Cell<u32>,
     stalls: RefCell<StallDetector>,
     pub(crate) poll_start: Cell<Instant>,
@@ -54,6 +57,8 @@ pub(crate) struct CoreParts {
     pub(crate) handle_signals: bool,
     pub(crate) clock: Clock,
     pub(crate) random: Random,
+    /// How long it looks for work before it sleeps. Zero on a simulated machine, whose time goes on only while its shards sleep.
+    pub(crate) idle_poll: Duration,
 }
 
 /// Plain counters, read by [`crate::Runtime::stats`].
@@ -74,7 +79,7 @@ pub(crate) fn count(counter: &Cell<u64>) {
 
 impl Core {
     pub(crate) fn new(parts: CoreParts) -> Core {
-        let CoreParts { shard, reactor, peers, handle_signals, clock, random } = parts;
+        let CoreParts { shard, reactor, peers, handle_signals, clock, random, idle_poll } = parts;
         let now = clock.now();
         Core {
             shard,
@@ -88,6 +93,7 @@ impl Core {
             sent_to: RefCell::new(vec![false; peers.count()]),
             has_sent: Cell::new(false),
             never_sleeps: Cell::new(false),
+            idle_poll: RefCell::new(IdlePoll::new(idle_poll, now)),
             gone_count: Cell::new(0),
             peers,
             stalls: RefCell::new(StallDetector::new(shard.0, clock.clone(), now)),
@@ -138,7 +144,7 @@ impl Core {
     fn run_ready<F: Future>(&self, start: Instant, main_task: &Rc<Task>, mut main: Pin<&mut F>) -> Poll<F::Output> {
         let mut now = start;
         let turn_end = start + TURN_BUDGET;
-        let mut background = std::time::Duration::ZERO;
+        let mut background = Duration::ZERO;
         while let Some((group, task)) = self.next_task(background) {
             self.stalls.borrow_mut().before(now);
             self.poll_start.set(now);
@@ -154,6 +160,7 @@ impl Core {
             let label = self.poll_label.get();
             task.set_label(label);
             self.note_poll(Polled { group, place: Some(task.place()), label, start: now, end });
+            self.idle_poll.borrow_mut().worked(Rc::as_ptr(&task).addr(), now, end);
             if output.is_ready() {
                 return output;
             }
@@ -172,7 +179,7 @@ impl Core {
         Poll::Pending
     }
 
-    fn next_task(&self, background: std::time::Duration) -> Option<(Group, Rc<Task>)> {
+    fn next_task(&self, background: Duration) -> Option<(Group, Rc<Task>)> {
         if background >= BACKGROUND_BUDGET {
             return self.scheduler.pop(Group::Query).map(|task| (Group::Query, task));
         }
@@ -215,6 +222,7 @@ impl Core {
         }
         let end = self.clock.now();
         self.note_poll(Polled { group: Group::Query, place: None, label: self.poll_label.get(), start: now, end });
+        self.idle_poll.borrow_mut().worked(std::ptr::from_ref(self).addr(), now, end);
         end
     }
 
@@ -254,7 +262,7 @@ impl Core {
     /// One turn of the reactor, which sleeps if nothing else is to be done.
     fn enter_reactor(&self, woken: &mut Vec<Waker>) {
         let mut io = self.io.borrow_mut();
-        if self.scheduler.has_ready() || self.never_sleeps.get() {
+        if self.scheduler.has_ready() || self.never_sleeps.get() || self.looks_for_work() {
             io.turn(Wait::No, woken);
         } else {
             self.peers.announce_sleep(self.index());
@@ -268,6 +276,11 @@ impl Core {
         }
         drop(io);
         woken.drain(..).for_each(Waker::wake);
+    }
+
+    #[inline]
+    fn looks_for_work(&self) -> bool {
+        self.idle_poll.borrow_mut().looks(|| self.clock.now())
     }
 
     fn fire_timers(&self, now: Instant, woken: &mut Vec<Waker>) {

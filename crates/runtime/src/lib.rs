@@ -7,6 +7,7 @@ mod core;
 mod executor;
 mod file;
 mod group;
+mod idle_poll;
 mod mesh;
 mod namespace;
 mod options;

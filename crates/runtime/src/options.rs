@@ -1,5 +1,7 @@
 //! How a set of shards is started, and why it may not start.
 
+use std::time::Duration;
+
 /// A shard's number, from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ShardId(pub u16);
@@ -32,6 +34,9 @@ pub struct Options {
     pub cpus: Vec<usize>,
     /// Whether SIGTERM and SIGINT are kept from ending the process, for [`crate::Runtime::termination`] to report.
     pub handle_signals: bool,
+    /// How long a shard with nothing to do looks for work before it sleeps, while that pays; see `docs/internals/runtime.md`. Zero: it sleeps at once. A
+    /// simulated shard always does.
+    pub idle_poll: Duration,
     /// What is done for the process as a whole about once a second, on a thread of its own, so that no shard does it.
     pub housekeeping: Option<fn()>,
 }

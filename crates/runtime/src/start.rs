@@ -176,12 +176,12 @@ fn start_shard<'scope, 'm: 'scope>(
     main: ShardMain<'m>,
 ) -> Result<StartedShard<'scope>, StartError> {
     let ShardStart { kind, index, cpu, peers, options } = start;
-    let handle_signals = options.handle_signals;
+    let (handle_signals, idle_poll) = (options.handle_signals, options.idle_poll);
     let shard = u16::try_from(index).expect("shards are counted in 16 bits");
     let (ready_sender, ready) = mpsc::channel();
     let (go, go_receiver) = mpsc::channel();
     let body = move || {
-        let core = match make_core(kind, shard, cpu, peers, handle_signals) {
+        let core = match make_core(kind, shard, cpu, peers, handle_signals, idle_poll) {
             Ok(core) => Rc::new(core),
             Err(error) => {
                 // Whoever started this is waiting for it.
@@ -206,6 +206,7 @@ fn make_core(
     cpu: Option<usize>,
     peers: Peers,
     handle_signals: bool,
+    idle_poll: Duration,
 ) -> Result<Core, StartError> {
     if let Some(cpu) = cpu {
         pin(cpu).map_err(|source| StartError::Thread { shard, source })?;
@@ -219,8 +220,8 @@ fn make_core(
     let failed = |source| StartError::Reactor { name, source };
     let reactor = Reactor::new(kind, &peers, usize::from(shard)).map_err(failed)?;
     let random = Random::from_kernel().map_err(failed)?;
-    let door = CoreParts { shard: ShardId(shard), reactor, peers, handle_signals, clock: Clock::kernel(), random };
-    Ok(Core::new(door))
+    let (shard, clock) = (ShardId(shard), Clock::kernel());
+    Ok(Core::new(CoreParts { shard, reactor, peers, handle_signals, clock, random, idle_poll }))
 }
 
 /// Ends the shard in good order also when its main panics, so that nobody waits for it.

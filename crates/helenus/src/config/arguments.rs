@@ -83,6 +83,10 @@ pub struct Arguments {
           action = ArgAction::Set, help_heading = "Resources")]
     pub overprovisioned: Option<bool>,
 
+    /// Microseconds that an idle shard looks for requests before it sleeps, while that finds some [default: 20; 0 if --overprovisioned]
+    #[arg(long, value_name = "MICROS", value_parser = clap::value_parser!(u32).range(..=10_000), help_heading = "Resources")]
+    pub idle_poll_time_us: Option<u32>,
+
     /// How to wait for disk and network: uring, epoll, or auto, which tries uring first [default: auto]
     #[arg(long, value_name = "KIND", value_parser = reactor, help_heading = "Resources")]
     pub reactor: Option<Reactor>,

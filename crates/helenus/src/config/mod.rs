@@ -61,6 +61,8 @@ pub struct Config {
     pub memory_bytes: u64,
     /// Forced reactor, or `None` for the best that works.
     pub reactor: Option<ReactorKind>,
+    /// How long an idle shard looks for requests before it sleeps.
+    pub idle_poll: Duration,
     /// A ring of several nodes, written by hand: for tests and the simulator, and no key or flag sets it. `None`: the
     /// node is a ring of one, and no internode port is opened. See [`FixedRing`].
     pub fixed_ring: Option<FixedRing>,

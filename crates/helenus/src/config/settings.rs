@@ -21,6 +21,8 @@ use super::{CommitLogSync, Config, ConfigError, parse_address};
 const SHARD_MEMORY_BYTES_MIN: u64 = 64 << 20;
 /// Least memory that a shard's memtables can work with: a few chunks.
 const MEMTABLE_BYTES_MIN: u64 = 4 << 20;
+/// About what a sleep and the waking behind it cost a shard.
+const IDLE_POLL: Duration = Duration::from_micros(20);
 
 /// Where ScyllaDB answers operators, and Prometheus.
 const API_PORT: u16 = 10_000;
@@ -46,6 +48,7 @@ pub struct Settings {
     pub overprovisioned: bool,
     pub memory_bytes: Option<u64>,
     pub reactor: Option<ReactorKind>,
+    pub idle_poll: Option<Duration>,
     pub commitlog_sync: Option<CommitLogSync>,
     pub commitlog_sync_period: Option<Duration>,
     pub commitlog_segment_bytes: Option<u64>,
@@ -101,6 +104,7 @@ impl Settings {
         self.smp = given.smp.or(self.smp);
         self.overprovisioned |= given.overprovisioned.unwrap_or(false);
         self.memory_bytes = given.memory.or(self.memory_bytes);
+        self.idle_poll = given.idle_poll_time_us.map(|micros| Duration::from_micros(micros.into())).or(self.idle_poll);
         self.enable_cache = given.enable_cache.or(self.enable_cache);
         self.commitlog_sync = given.commitlog_sync.or(self.commitlog_sync);
         self.commitlog_sync_period = given.commitlog_sync_period.or(self.commitlog_sync_period);
@@ -157,6 +161,8 @@ impl Settings {
             cpus,
             memory_bytes,
             reactor: self.reactor,
+            // Who else is on the shard's processor may be the one that asks.
+            idle_poll: self.idle_poll.unwrap_or(if self.overprovisioned { Duration::ZERO } else { IDLE_POLL }),
             fixed_ring: None,
             commitlog_sync: self.commitlog_sync.unwrap_or(CommitLogSync::Group),
             commitlog_sync_period: period,

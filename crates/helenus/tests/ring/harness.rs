@@ -96,6 +96,7 @@ impl Ring {
             cpus: Vec::new(),
             memory_bytes: u64::from(self.shards[index]) * (64 << 20),
             reactor: None,
+            idle_poll: Duration::ZERO,
             fixed_ring: Some(FixedRing { host_id: host_id(index), nodes }),
             commitlog_sync: CommitLogSync::Group,
             commitlog_sync_period: Duration::from_secs(10),

@@ -157,6 +157,7 @@ impl<'w> World<'w> {
                 handle_signals,
                 clock: Clock::simulated(SimClock::new(self.shared.clone(), skew)),
                 random: Random::from_seed(seed),
+                idle_poll: Duration::ZERO,
             }));
             if self.options.shuffle_tasks {
                 core.scheduler.shuffle(seed);

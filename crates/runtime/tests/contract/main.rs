@@ -19,8 +19,12 @@ mod timers;
 use std::future::Future;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use runtime::{AlignedBuf, OpenOptions, Options, ReactorKind, Runtime};
+
+/// As the server has it.
+pub(crate) const IDLE_POLL: Duration = Duration::from_micros(20);
 
 /// Makes each named function a test per reactor.
 macro_rules! on_every_reactor {
@@ -65,7 +69,7 @@ pub(crate) fn run_one<T: Send, Fut: Future<Output = T>>(
     kind: ReactorKind,
     main: impl FnOnce(Runtime) -> Fut + Send,
 ) -> T {
-    let options = Options { reactor: Some(kind), ..Options::default() };
+    let options = Options { reactor: Some(kind), idle_poll: IDLE_POLL, ..Options::default() };
     let mut results = runtime::run(options, vec![main]).expect("the shard starts");
     results.pop().expect("one shard has one result")
 }

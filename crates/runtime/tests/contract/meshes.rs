@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use runtime::{Group, Mesh, MeshSeat, Options, ReactorKind, Responder, Runtime, ShardGone, ShardId, mesh};
 
-use crate::on_every_reactor;
+use crate::{IDLE_POLL, on_every_reactor};
 
 on_every_reactor!(
     calls_are_answered_on_every_shard,
@@ -40,7 +40,8 @@ where
     let main = &main;
     let start = |seat: MeshSeat<Req, Rep>| move |rt: Runtime| main(rt, seat);
     let mains = mesh(shards, credits).into_iter().map(start).collect();
-    runtime::run(Options { reactor: Some(kind), ..Options::default() }, mains).expect("the shards start")
+    runtime::run(Options { reactor: Some(kind), idle_poll: IDLE_POLL, ..Options::default() }, mains)
+        .expect("the shards start")
 }
 
 /// Every shard keeps serving until all have said that they are done.

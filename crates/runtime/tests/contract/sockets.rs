@@ -20,7 +20,7 @@ on_every_reactor!(
     a_shared_stream_cannot_leave,
     a_port_in_use_is_an_error,
     pipelined_batches;
-    kernel: data_and_end_that_come_together_are_both_seen,
+    kernel: data_and_end_that_come_together_are_both_seen, a_shard_sleeps_when_its_lone_client_rests,
 );
 
 fn local() -> SocketAddr {
@@ -226,6 +226,37 @@ fn a_shared_stream_cannot_leave(kind: ReactorKind) {
         let back = rt.adopt(clone.into_socket().expect("it is free"));
         client.write_all(b"still here".to_vec()).await.0.expect("it is sent");
         assert_eq!(read_all(&back, 10).await, b"still here");
+    });
+}
+
+/// It looks for the next request while they come one after another, and uses no processor time when none comes.
+fn a_shard_sleeps_when_its_lone_client_rests(kind: ReactorKind) {
+    run_one(kind, |rt| async move {
+        let listener = rt.listen(local()).await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let rest = Duration::from_millis(400);
+        let client = std::thread::spawn(move || {
+            let mut stream = std::net::TcpStream::connect(address).expect("it connects");
+            for _ in 0..3 {
+                for _ in 0..500 {
+                    stream.write_all(b"ping").expect("it is sent");
+                    stream.read_exact(&mut [0; 4]).expect("it is answered");
+                }
+                std::thread::sleep(rest);
+            }
+        });
+        let server = rt.adopt(listener.accept().await.expect("it comes").0);
+        for _ in 0..3 {
+            for _ in 0..500 {
+                let request = read_all(&server, 4).await;
+                server.write_all(request).await.0.expect("it is sent");
+            }
+            let (cpu, sleeps) = (rt.stats().cpu, rt.stats().sleeps);
+            rt.sleep(rest / 2).await;
+            let (cpu, sleeps) = (rt.stats().cpu - cpu, rt.stats().sleeps - sleeps);
+            assert!(cpu < rest / 20 && (1..10).contains(&sleeps), "{cpu:?}, {sleeps}");
+        }
+        client.join().expect("it is done");
     });
 }
 
