@@ -16,13 +16,17 @@ use crate::time::Instant;
 
 /// A rest that was slept through ends later than one that was looked through, by the waking. So many windows is one that may have been worth a look.
 const SHORT_WINDOWS: u32 = 4;
-/// Credit that looking begins with, what a look in vain takes of it, and what it grows to: one look in four may fail.
+/// Credit that looking begins with, what a look in vain takes of it, and what it grows to, by one for each that finds work: one in five may fail.
 const CREDIT_START: i32 = 8;
 const CREDIT_LOST: i32 = 4;
 const CREDIT_MAX: i32 = 16;
 /// Short rests in a row before looking is tried, and before it is tried again after it failed time and again.
 const TRIAL_FIRST: i32 = 4;
 const TRIAL_MAX: i32 = 1024;
+/// Polls in the work of one who asks alone: his connection's reader, and its writer.
+const LONE_POLLS_MAX: u32 = 2;
+/// Pieces of work in a row that nobody else had a part in, before somebody is held to be alone: of three who ask, two may be heard in turn for a while.
+const LONE_REPEATS: u32 = 8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -33,10 +37,8 @@ enum State {
     Sleeps,
 }
 
-/// Polls in the work of one who asks alone: his connection's reader, and its writer.
-const LONE_POLLS_MAX: u32 = 2;
-/// Pieces of work in a row that nobody else had a part in, before somebody is held to be alone: of three who ask, two may be heard in turn for a while.
-const LONE_REPEATS: u32 = 8;
+/// Tells tasks apart that are alive: where they lie in memory.
+pub(crate) type TaskId = usize;
 
 /// What a shard did between two rests.
 #[derive(Debug)]
@@ -49,9 +51,6 @@ struct Work {
     /// Pieces of work up to this one that began with either of the first tasks before.
     repeats: u32,
 }
-
-/// Tells tasks apart that are alive: the place of its memory.
-pub(crate) type TaskId = usize;
 
 impl Work {
     fn next(&self, task: TaskId, start: Instant) -> Work {
