@@ -76,7 +76,7 @@ impl Manifest {
         let payload = record.encode();
         let file = self.file.borrow().clone();
         let is_long = self.end.get() > CONDENSE_BYTES
-            && self.end.get() / 2 > (self.contents.borrow().records().len() as u64) * layout::RECORD_BYTES as u64;
+            && self.end.get() / 2 > (self.contents.borrow().record_count() as u64) * layout::RECORD_BYTES as u64;
         match file {
             Some(file) if !is_long => {
                 let bytes = aligned(&layout::record_bytes(self.sequence.get(), &payload));
@@ -109,14 +109,13 @@ impl Manifest {
 
     async fn write_anew(&self, contents: &Contents) -> Result<(), ManifestError> {
         stdx::sometimes!("manifest written anew");
-        let records = contents.records();
-        let bytes = layout::file_bytes(self.head, records.iter().map(Record::encode));
-        let result = folder::write_whole(&self.runtime, &self.path, &bytes).await;
-        result.map_err(|source| self.error(source))?;
+        let payloads = contents.records().map(|record| record.encode());
+        let written = folder::write_whole(&self.runtime, &self.path, self.head, payloads).await;
+        let end = written.map_err(|source| self.error(source))?;
         let options = OpenOptions { write: true, dsync: true, ..OpenOptions::default() };
         let file = open_direct(&self.runtime, &self.path, options).await.map_err(|source| self.error(source))?;
-        self.end.set(bytes.len() as u64);
-        self.sequence.set(records.len() as u64);
+        self.end.set(end);
+        self.sequence.set(contents.record_count() as u64);
         self.file.replace(Some(file));
         Ok(())
     }

@@ -80,11 +80,16 @@ impl Contents {
     }
 
     /// The fewest records with this outcome.
-    pub fn records(&self) -> Vec<Record> {
+    pub fn records(&self) -> impl Iterator<Item = Record> {
         let covered = self.covered.iter().map(|(table, position)| Record::Covered(*table, *position));
         let live = self.live.iter().cloned().map(Record::Live);
         let gone = self.gone.iter().cloned().map(Record::Gone);
-        covered.chain(live).chain(self.begun.iter().cloned().map(Record::Begun)).chain(gone).collect()
+        covered.chain(live).chain(self.begun.iter().cloned().map(Record::Begun)).chain(gone)
+    }
+
+    /// How many [`Contents::records`] gives.
+    pub fn record_count(&self) -> usize {
+        self.covered.len() + self.live.len() + self.begun.len() + self.gone.len()
     }
 
     /// Nothing is left of a file that was begun or is gone: no record of it is needed.

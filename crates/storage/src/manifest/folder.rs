@@ -15,6 +15,9 @@ const IN_FORCE: &str = "in-force";
 /// What a file's name ends in until it is whole.
 const NEW: &str = ".new";
 
+/// What is written of a file at once: the head and so many records.
+const PIECE_BYTES: usize = 32 * layout::RECORD_BYTES;
+
 /// The folder of the manifests.
 fn manifest_folder(data: &Path) -> PathBuf {
     data.join("manifest")
@@ -153,8 +156,7 @@ impl Manifests {
         if self.count_in_force().await? != Some(self.head.shard_count) {
             stdx::sometimes!("manifests put in force");
             let payload = Record::InForce(self.head.shard_count).encode();
-            let bytes = layout::file_bytes(self.head, [payload]);
-            write_whole(&self.runtime, &path, &bytes).await.map_err(io_error(&path))?;
+            write_whole(&self.runtime, &path, self.head, [payload]).await.map_err(io_error(&path))?;
         }
         let folder = manifest_folder(&self.data);
         let mut is_changed = false;
@@ -184,15 +186,35 @@ impl Manifests {
     }
 }
 
-/// Writes a whole file under another name first: it is there as it was before, or as it is meant to be.
-pub(super) async fn write_whole(runtime: &Runtime, path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Writes a whole file under another name first: it is there as it was before, or as it is meant to be. A manifest of thousands of files is
+/// written in pieces, between which the shard does other things. Gives the file's length.
+pub(super) async fn write_whole(
+    runtime: &Runtime,
+    path: &Path,
+    head: Head,
+    payloads: impl IntoIterator<Item = Vec<u8>>,
+) -> io::Result<u64> {
     let name = path.file_name().and_then(|name| name.to_str()).expect("a file of the manifest has a name");
     let new = path.with_file_name(format!("{name}{NEW}"));
     let options = OpenOptions { write: true, create: true, truncate: true, ..OpenOptions::default() };
     let file = runtime.open(&new, options).await?;
-    file.write_at(aligned(bytes), 0).await.0?;
+    let mut piece = aligned(&layout::head_bytes(head));
+    let mut end = 0;
+    for (payload, sequence) in payloads.into_iter().zip(0..) {
+        if piece.len() + layout::RECORD_BYTES > PIECE_BYTES {
+            let (result, written) = file.write_at(piece, end).await;
+            result?;
+            end += written.len() as u64;
+            piece = written;
+            piece.clear();
+        }
+        piece.extend_from_slice(&layout::record_bytes(sequence, &payload));
+    }
+    let (result, written) = file.write_at(piece, end).await;
+    result?;
     file.sync_all().await?;
     drop(file);
     runtime.rename(&new, path).await?;
-    runtime.sync_dir(path.parent().expect("a file of the manifest is in a folder")).await
+    runtime.sync_dir(path.parent().expect("a file of the manifest is in a folder")).await?;
+    Ok(end + written.len() as u64)
 }

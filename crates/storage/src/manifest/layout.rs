@@ -59,7 +59,8 @@ fn twice(block: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn head_bytes(head: Head) -> Vec<u8> {
+/// The head as it is written.
+pub fn head_bytes(head: Head) -> Vec<u8> {
     let mut block = FILE_MAGIC.to_vec();
     block.extend_from_slice(&VERSION.to_be_bytes());
     block.extend_from_slice(&head.shard.to_be_bytes());
@@ -77,15 +78,6 @@ pub fn record_bytes(sequence: u64, payload: &[u8]) -> Vec<u8> {
     block.extend_from_slice(payload);
     block.extend_from_slice(&crc32fast::hash(&block).to_be_bytes());
     twice(&block)
-}
-
-/// A whole file.
-pub fn file_bytes(head: Head, payloads: impl IntoIterator<Item = Vec<u8>>) -> Vec<u8> {
-    let mut bytes = head_bytes(head);
-    for (payload, sequence) in payloads.into_iter().zip(0u64..) {
-        bytes.extend(record_bytes(sequence, &payload));
-    }
-    bytes
 }
 
 /// Reads a whole file.
@@ -152,7 +144,9 @@ mod tests {
     const HEAD: Head = Head { shard: 1, shard_count: 3 };
 
     fn example() -> Vec<u8> {
-        file_bytes(HEAD, [b"one".to_vec(), vec![7; PAYLOAD_MAX], Vec::new()])
+        let records = [&b"one"[..], &[7; PAYLOAD_MAX], &[]];
+        let records = records.into_iter().zip(0..).flat_map(|(payload, sequence)| record_bytes(sequence, payload));
+        head_bytes(HEAD).into_iter().chain(records).collect()
     }
 
     fn count(file: &[u8]) -> Option<(usize, bool)> {

@@ -534,6 +534,33 @@ fn a_file_that_is_missing_is_one_sentence() {
 }
 
 #[test]
+fn a_manifest_of_many_files_is_written_anew_in_pieces() {
+    const RECORD_BYTES: usize = 8192;
+    let folder = Folder::new("flush-manifest-long");
+    let setup = Setup::new(&folder, 1);
+    let flush_many = with_shard(&setup, async |_, shard| {
+        for round in 0..70 {
+            write_rows(&shard, TABLE, round * 10..round * 10 + 10, b"v").await;
+            shard.flush(TABLE).await.expect("it is flushed");
+        }
+    });
+    flush_many.expect("the shard opens");
+    let files = data_files(&folder, false).len();
+    assert!(files >= 70, "nothing compacts them: {files}");
+    let manifest = folder.path.join("manifest").join("shard-0-of-1");
+    let mut worn = std::fs::read(&manifest).expect("it can be read");
+    worn[5] ^= 0x10;
+    std::fs::write(&manifest, &worn).expect("it can be written");
+    for boot in 2..4 {
+        let rows = with_shard(&setup.boot(boot), async |_, shard| read_all_rows(&shard, TABLE).await);
+        assert_eq!(rows.expect("the shard opens").len(), 700, "start {boot}");
+        let anew = std::fs::read(&manifest).expect("it can be read");
+        assert!(anew.len() < worn.len() && anew.len() > files * RECORD_BYTES, "start {boot}: {} bytes", anew.len());
+        assert!(anew[..RECORD_BYTES / 2] == anew[RECORD_BYTES / 2..RECORD_BYTES], "its head is whole in both copies");
+    }
+}
+
+#[test]
 fn a_damaged_manifest_is_told_and_a_flipped_bit_is_none() {
     let folder = Folder::new("flush-manifest");
     let setup = Setup::new(&folder, 1);
