@@ -184,7 +184,7 @@ impl CqlType {
     }
 
     fn as_native(&self) -> Option<&'static Native> {
-        NATIVES.iter().find(|native| native.ty == *self)
+        NATIVES.iter().find(|native| std::mem::discriminant(&native.ty) == std::mem::discriminant(self))
     }
 
     /// The code in the native protocol's `[option]`.

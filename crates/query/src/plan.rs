@@ -15,6 +15,7 @@ mod operand;
 mod parts;
 mod planner;
 mod restrictions;
+mod result_columns;
 mod select;
 mod selection;
 mod selection_plan;
@@ -25,7 +26,7 @@ mod update;
 
 use std::rc::Rc;
 
-use cql_protocol::response::{ColumnSpec, EncodedSpecs};
+use cql_protocol::response::ColumnSpec;
 use cql_syntax::Statement;
 use cql_types::CqlType;
 
@@ -37,6 +38,7 @@ pub(crate) use keys::{ClusteringChoice, InList, KeyChoice, SliceEnd};
 pub(crate) use modification::{Assignment, Modification, ModificationKind, Target};
 pub(crate) use operand::{Binds, LONG_TEXT_MIN, Operand, Source, long_decimal};
 pub(crate) use planner::{PlanContext, check_counters, check_one_table, plan, plan_in_steps};
+pub(crate) use result_columns::ResultColumns;
 pub(crate) use select::{Comparison, Filter, Keys, Order, Queried, Select, TokenEnd, TokenValue, token_type};
 pub(crate) use selection::{JsonColumn, Output, Part, PartOf, Selected, Shape, Step};
 
@@ -169,23 +171,6 @@ pub(crate) struct Composition {
     pub(crate) ty: CqlType,
     /// The parts: of a map keys and values in turn. What they generate themselves comes before this.
     pub(crate) operands: Vec<Operand>,
-}
-
-/// The columns of a result, laid down for each version of the protocol.
-#[derive(Debug)]
-pub(crate) struct ResultColumns {
-    /// How many.
-    pub(crate) count: usize,
-    /// For version 3.
-    pub(crate) v3: EncodedSpecs,
-    /// For version 4.
-    pub(crate) v4: EncodedSpecs,
-    /// For version 5.
-    pub(crate) v5: EncodedSpecs,
-    /// The id that version 5 knows them by.
-    pub(crate) id: [u8; 16],
-    /// Their names and types, for the answer to PREPARE.
-    pub(crate) named: Vec<(String, CqlType)>,
 }
 
 impl Plan {

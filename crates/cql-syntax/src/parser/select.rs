@@ -319,13 +319,14 @@ impl Parser<'_> {
     /// `[key]`, `[from..to]` and `.field` behind a selector, as many as there are.
     fn parts(&mut self, mut selected: SelectorExpression) -> Result<SelectorExpression> {
         for _ in 0..=NESTING_DEPTH_MAX {
+            let is_element = self.take_symbol("[")?;
+            if !is_element && !self.take_symbol(".")? {
+                return Ok(selected);
+            }
             let of = Box::new(selected);
-            selected = if self.take_symbol("[")? {
-                self.element_or_slice(of)?
-            } else if self.take_symbol(".")? {
-                SelectorExpression::Field { of, field: self.name()? }
-            } else {
-                return Ok(*of);
+            selected = match is_element {
+                true => self.element_or_slice(of)?,
+                false => SelectorExpression::Field { of, field: self.name()? },
             };
         }
         Err(self.error(format!("a selector nests at most {NESTING_DEPTH_MAX} deep")))

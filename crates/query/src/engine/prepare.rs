@@ -45,7 +45,7 @@ impl Engine {
     fn replan(&self, old: &Prepared) -> Result<Rc<Prepared>, QueryError> {
         let planned = self.plan_unprepared(&old.text, old.keyspace.as_deref());
         let same = planned.ok().filter(|new| {
-            let columns = |plan: &Plan| plan.select().map(|select| select.columns.id);
+            let columns = |plan: &Plan| plan.select().map(|select| *select.columns.id());
             new.plan.markers == old.plan.markers && columns(&new.plan) == columns(&old.plan)
         });
         let mut cache = self.inner.prepared.borrow_mut();
@@ -159,14 +159,11 @@ impl Engine {
 fn write_reply(header: &FrameHeader, prepared: &Prepared, out: &mut Vec<u8>) {
     let markers: Vec<ColumnSpec<'_>> = prepared.plan.markers.iter().map(Marker::spec).collect();
     let select = prepared.plan.select();
-    let columns: Vec<ColumnSpec<'_>> = select.map_or(Vec::new(), |select| {
-        let (keyspace, table) = (&select.table.keyspace, &select.table.name);
-        select.columns.named.iter().map(|(name, ty)| ColumnSpec { keyspace, table, name, ty }).collect()
-    });
+    let columns = select.map_or(Vec::new(), |select| select.columns.specs());
     let start = out.len();
     let reply = PreparedReply {
         id: &prepared.id.0,
-        result_metadata_id: select.map_or(&NO_COLUMNS_ID, |select| &select.columns.id),
+        result_metadata_id: select.map_or(&NO_COLUMNS_ID, |select| select.columns.id()),
         markers: &markers,
         partition_key: &prepared.plan.key_markers,
         columns: &columns,

@@ -27,19 +27,14 @@ impl<'a> ReplyTo<'a> {
     /// What comes before the rows: the columns' description, unless the client has it and it is still right.
     #[inline]
     pub(super) fn head<'c>(&self, columns: &'c ResultColumns) -> RowsHead<'c> {
-        let encoded = match self.version {
-            Version::V3 => &columns.v3,
-            Version::V4 => &columns.v4,
-            Version::V5 => &columns.v5,
-        };
         match self.known_columns {
-            Some(known) if known != columns.id => {
-                RowsHead { columns: Specs::Encoded(encoded), new_metadata_id: Some(&columns.id) }
+            Some(known) if known != columns.id() => {
+                RowsHead { columns: Specs::Encoded(columns.encoded(self.version)), new_metadata_id: Some(columns.id()) }
             }
             _ if self.skip_metadata => {
-                RowsHead { columns: Specs::Skip { count: columns.count }, new_metadata_id: None }
+                RowsHead { columns: Specs::Skip { count: columns.count() }, new_metadata_id: None }
             }
-            _ => RowsHead { columns: Specs::Encoded(encoded), new_metadata_id: None },
+            _ => RowsHead { columns: Specs::Encoded(columns.encoded(self.version)), new_metadata_id: None },
         }
     }
 }

@@ -259,7 +259,7 @@ impl Select {
         };
         let filters = self.filters.iter().map(|filter| size_of::<Filter>() + filter.operands.bytes());
         size_of::<Self>()
-            + self.columns.count * 128
+            + self.columns.count() * 128
             + keys
             + self.clustering.iter().map(ClusteringChoice::bytes).sum::<usize>()
             + [&self.slice_start, &self.slice_end].into_iter().flatten().map(SliceEnd::bytes).sum::<usize>()

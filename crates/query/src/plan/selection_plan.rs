@@ -2,16 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use cql_protocol::Version;
-use cql_protocol::response::{ColumnSpec, EncodedSpecs};
 use cql_syntax::{Select as SelectStatement, Selection};
 use cql_types::CqlType;
-use md5::{Digest, Md5};
 use schema::{Column, ColumnId, ColumnKind, Table, UserTypes, system_keyspaces};
 
 use super::planner::PlanContext;
 use super::restrictions::{Restrictions, StatementKind};
-use super::selectors::{ResultColumn, Selectors};
+use super::selectors::Selectors;
 use super::terms::{Markers, Receiver, undefined_column};
 use super::{
     Action, Aggregate, Expression, GroupKey, Groups, JsonColumn, KeyChoice, Keys, Order, Output, Part, PartOf, Queried,
@@ -87,18 +84,14 @@ pub(super) fn plan(
     let limit = limit(&select.limit, "[limit]")?;
     let is_single_key = restrictions.has_whole_key();
     let order = order(select, table, is_single_key, |position| restrictions.is_fixed(position))?;
-    let json = select.json.then(|| selection.iter().map(json_column).collect::<Vec<_>>());
-    let columns = match &json {
-        Some(_) => result_columns(&[("[json]", &CqlType::Text)], table),
-        None => {
-            let named: Vec<_> = selection.iter().map(|column| (column.name.as_str(), &column.ty)).collect();
-            result_columns(&named, table)
-        }
-    };
+    let (named, values): (Vec<_>, Vec<_>) =
+        selection.into_iter().map(|column| ((column.name, column.ty), column.expression)).unzip();
+    let json = select.json.then(|| named.iter().map(json_column).collect::<Vec<_>>());
+    let named = if json.is_some() { vec![("[json]".to_owned(), CqlType::Text)] } else { named };
     let mut expressions = Vec::new();
     let output = match is_one_group || by.is_some() {
-        true => groups_of(selection, aggregates, by),
-        false => Output::Rows(selected(selection, &mut expressions)?),
+        true => groups_of(values, aggregates, by),
+        false => Output::Rows(selected(values, &mut expressions)?),
     };
     let mut plan = Select {
         table: table.clone(),
@@ -109,7 +102,7 @@ pub(super) fn plan(
         expressions,
         has_constant_calls: false,
         json,
-        columns,
+        columns: ResultColumns::new(table.clone(), named),
         keys: Keys::Tokens { start: None, end: None },
         system_key: Vec::new(),
         key_tokens: None,
@@ -252,10 +245,10 @@ fn restrict(
 }
 
 /// What each row is made of: what it has as it is, and what is computed.
-fn selected(selection: Vec<ResultColumn>, expressions: &mut Vec<Expression>) -> Result<Vec<Selected>, QueryError> {
-    let mut columns = Vec::with_capacity(selection.len());
-    for column in selection {
-        columns.push(match column.expression {
+fn selected(values: Vec<Expression>, expressions: &mut Vec<Expression>) -> Result<Vec<Selected>, QueryError> {
+    let mut columns = Vec::with_capacity(values.len());
+    for value in values {
+        columns.push(match value {
             Expression::Selected(selected) => selected,
             computed => {
                 let index = u16::try_from(expressions.len()).map_err(|_| invalid("Too many calls are selected"))?;
@@ -267,16 +260,16 @@ fn selected(selection: Vec<ResultColumn>, expressions: &mut Vec<Expression>) -> 
     Ok(columns)
 }
 
-fn groups_of(selection: Vec<ResultColumn>, aggregates: Vec<Aggregate>, by: Option<Vec<GroupKey>>) -> Output {
+fn groups_of(values: Vec<Expression>, aggregates: Vec<Aggregate>, by: Option<Vec<GroupKey>>) -> Output {
     let mut first = Vec::new();
-    let columns = selection.into_iter().map(|column| column.expression.over_group(&mut first)).collect();
+    let columns = values.into_iter().map(|value| value.over_group(&mut first)).collect();
     Output::Groups(Box::new(Groups { columns, first, aggregates, by }))
 }
 
-fn json_column(column: &ResultColumn) -> JsonColumn {
-    let mut name = Vec::new();
-    cql_types::json::write_name(&column.name, &mut name);
-    JsonColumn { name, ty: column.ty.clone() }
+fn json_column((name, ty): &(String, CqlType)) -> JsonColumn {
+    let mut encoded = Vec::new();
+    cql_types::json::write_name(name, &mut encoded);
+    JsonColumn { name: encoded, ty: ty.clone() }
 }
 
 fn check_distinct(used: &[&Column], restrictions: &Restrictions, table: &Table) -> Result<(), QueryError> {
@@ -348,29 +341,4 @@ fn order(
         order = Some(this);
     }
     Ok(order.unwrap_or(Order::Stored))
-}
-
-fn result_columns(columns: &[(&str, &CqlType)], table: &Table) -> ResultColumns {
-    let (keyspace, table) = (table.keyspace.as_str(), table.name.as_str());
-    let specs: Vec<ColumnSpec<'_>> =
-        columns.iter().map(|(name, ty)| ColumnSpec { keyspace, table, name, ty }).collect();
-    let (mut digest, mut ty) = (Md5::new(), Vec::new());
-    for spec in &specs {
-        digest.update(spec.name.as_bytes());
-        digest.update([0]);
-        digest.update(spec.ty.to_string().as_bytes());
-        digest.update([0, 0]);
-        // The name of a user-defined type does not tell its fields.
-        ty.clear();
-        cql_protocol::write_type(&mut ty, Version::V5, spec.ty);
-        digest.update(&ty);
-    }
-    ResultColumns {
-        count: specs.len(),
-        v3: EncodedSpecs::new(Version::V3, &specs),
-        v4: EncodedSpecs::new(Version::V4, &specs),
-        v5: EncodedSpecs::new(Version::V5, &specs),
-        id: digest.finalize().into(),
-        named: columns.iter().map(|(name, ty)| ((*name).to_owned(), (*ty).clone())).collect(),
-    }
 }

@@ -106,7 +106,13 @@ impl<'p> Selectors<'p> {
                 self.used.extend(self.table.columns());
                 Ok(self.table.columns().iter().map(|column| self.whole(column)).collect())
             }
-            Selection::List(selectors) => selectors.iter().map(|selector| self.one(selector)).collect(),
+            Selection::List(selectors) => {
+                let mut columns = Vec::with_capacity(selectors.len());
+                for selector in selectors {
+                    columns.push(self.one(selector)?);
+                }
+                Ok(columns)
+            }
         }
     }
 
