@@ -10,6 +10,7 @@ mod drivers;
 mod fixtures;
 mod fuzz;
 mod oracle;
+mod pace;
 mod peers;
 mod planted;
 mod process;

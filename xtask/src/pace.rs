@@ -1,0 +1,108 @@
+//! How long this machine takes at present for what the machine of the bounds does in a known time.
+//!
+//! A guest's processors slow down with what its host does beside it, by two and three times, and no counter of the guest's says so. A bound in
+//! processor time would then be a bound on the neighbours. So the same small work is done again and again while a suite runs: fresh memory,
+//! whose pages the kernel clears, and then a walk through it with some text made of it, as a server's polls do.
+
+use std::fmt::Write;
+use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// What the work takes in thread time: the quickest of some hundred times on 2026-11-25, on one of 2 processors of an EPYC at 2.4 GHz.
+const NANOS_ON_RECORD: u64 = 620_000;
+
+/// A machine that seems slower than this is none to judge on: what is so slow may be the code.
+const SLOWNESS_MAX: f64 = 4.0;
+
+const INTERVAL: Duration = Duration::from_millis(100);
+
+/// Above what the C library keeps of stacks, so that each thread's is fresh.
+const STACK: usize = 64 << 20;
+
+/// What `work` gives, and how many times as long as on record this machine took for the same work meanwhile; at least 1.
+pub fn beside<T>(work: impl FnOnce() -> T) -> (T, f64) {
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let samples = scope.spawn(|| {
+            let mut samples = vec![sample()];
+            while !over.load(Ordering::Relaxed) {
+                std::thread::park_timeout(INTERVAL);
+                samples.push(sample());
+            }
+            samples
+        });
+        // Also when the work panics: the scope waits for the samples.
+        let end = End { over: &over, thread: samples.thread().clone() };
+        let outcome = work();
+        drop(end);
+        (outcome, slowness(samples.join().expect("taking samples does not panic").into_iter().flatten().collect()))
+    })
+}
+
+struct End<'a> {
+    over: &'a AtomicBool,
+    thread: std::thread::Thread,
+}
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        self.thread.unpark();
+    }
+}
+
+fn slowness(mut nanos: Vec<u64>) -> f64 {
+    nanos.sort_unstable();
+    let median = nanos.get(nanos.len() / 2).copied().unwrap_or(NANOS_ON_RECORD);
+    (median as f64 / NANOS_ON_RECORD as f64).clamp(1.0, SLOWNESS_MAX)
+}
+
+/// The thread time of the work. None where the kernel does not tell.
+fn sample() -> Option<u64> {
+    let thread = std::thread::Builder::new().stack_size(STACK).spawn(|| {
+        let start = thread_nanos()?;
+        fixed_work();
+        Some(thread_nanos()? - start)
+    });
+    thread.ok()?.join().ok()?
+}
+
+fn fixed_work() {
+    let mut memory = [0u8; 1 << 19];
+    black_box(&mut memory);
+    let mut text = String::with_capacity(1 << 15);
+    for (index, byte) in memory.iter_mut().enumerate().step_by(128) {
+        *byte = index.to_le_bytes()[1];
+        let _ = write!(text, "{index}, ");
+    }
+    black_box((&memory, &text));
+}
+
+/// What this thread used of a processor. The kernel adds it up when a thread stops, so this one does.
+fn thread_nanos() -> Option<u64> {
+    std::thread::sleep(Duration::from_micros(1));
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quiet_machine_has_the_bounds_themselves_and_a_slow_one_wider_ones() {
+        assert_eq!(slowness(vec![]), 1.0);
+        assert_eq!(slowness(vec![NANOS_ON_RECORD / 3]), 1.0);
+        assert_eq!(slowness(vec![NANOS_ON_RECORD, 2 * NANOS_ON_RECORD, 90 * NANOS_ON_RECORD]), 2.0);
+        assert_eq!(slowness(vec![90 * NANOS_ON_RECORD]), SLOWNESS_MAX);
+    }
+
+    #[test]
+    fn samples_are_taken_beside_the_work() {
+        let (outcome, slowness) = beside(|| "done");
+        assert_eq!(outcome, "done");
+        assert!((1.0..=SLOWNESS_MAX).contains(&slowness));
+        assert!(sample().is_some_and(|nanos| nanos > 0));
+    }
+}
