@@ -159,6 +159,12 @@ impl Coordinator {
         self.inner.storage.foresee(table, token);
     }
 
+    /// The same for a read, nearer to it: see [`storage::Shard::foresee_entry`].
+    #[inline]
+    pub fn foresee_entry(&self, table: TableId, token: Token) {
+        self.inner.storage.foresee_entry(table, token);
+    }
+
     /// Who takes a write of the plan.
     #[inline]
     pub fn place_of_write(&self, plan: &ReplicaPlan<'_>) -> PlanPlace {

@@ -5,10 +5,12 @@
 mod arena;
 mod entry;
 mod flush;
+mod hash;
 mod keys;
 mod least;
 mod node;
 mod partition;
+mod partitions;
 mod pool;
 mod purge;
 mod ranges;
@@ -31,8 +33,8 @@ pub use shape::TableShape;
 pub use write::Merge;
 
 use crate::memtable::arena::Arena;
+use crate::memtable::partitions::Partitions;
 use crate::memtable::purge::Purge;
-use crate::memtable::tree::Tree;
 
 /// Buffers of one shard that its memtables write rows in, so that merging takes no memory.
 #[derive(Debug, Default)]
@@ -48,14 +50,14 @@ pub struct Scratch {
 pub struct Memtable {
     shape: Rc<TableShape>,
     arena: Arena,
-    partitions: Tree,
+    partitions: Partitions,
     purges: VecDeque<Purge>,
 }
 
 impl Memtable {
     /// An empty memtable, which takes no chunk.
     pub fn new(shape: TableShape) -> Self {
-        Memtable { shape: Rc::new(shape), arena: Arena::new(), partitions: Tree::EMPTY, purges: VecDeque::new() }
+        Memtable { shape: Rc::new(shape), arena: Arena::new(), partitions: Partitions::new(), purges: VecDeque::new() }
     }
 
     /// The table's shape.
@@ -72,20 +74,29 @@ impl Memtable {
         self.shape = Rc::new(shape);
     }
 
-    /// Asks for what a request about a partition will read first. A hint.
+    /// A request about a partition is to come: asks for what it will read first, and has the index get on if it is being made.
     #[inline]
-    pub fn foresee(&self, token: topology::Token) {
+    pub fn foresee(&mut self, pool: &mut ChunkPool, token: topology::Token) {
+        if self.partitions.is_to_be_indexed() {
+            self.partitions.index_some(&mut self.arena, pool);
+        }
         self.partitions.foresee(&self.arena, tree::flip(token.0));
+    }
+
+    /// Asks for what a read of a partition will read next. A hint, for when what [`Memtable::foresee`] asked for is there.
+    #[inline]
+    pub fn foresee_entry(&self, token: topology::Token) {
+        self.partitions.foresee_entry(&self.arena, tree::flip(token.0));
     }
 
     /// How many partitions there are, deleted ones among them.
     pub fn partition_count(&self) -> u32 {
-        self.partitions.count()
+        self.partitions.tree().count()
     }
 
     /// Whether nothing was written to it.
     pub fn is_empty(&self) -> bool {
-        self.partitions.is_empty()
+        self.partitions.tree().is_empty()
     }
 
     /// The memory that it has, bytes.
@@ -103,7 +114,7 @@ impl Memtable {
     pub fn clear(&mut self, pool: &mut ChunkPool) {
         let arena = std::mem::replace(&mut self.arena, Arena::new());
         pool.put_all(arena.into_chunks());
-        self.partitions = Tree::EMPTY;
+        self.partitions = Partitions::new();
         self.purges.clear();
     }
 }

@@ -291,11 +291,21 @@ impl Shard {
     }
 
     /// A request about a partition is to come: what it will read first of the memtable is asked for, so that it is on its way from memory
-    /// while other work is done. A hint.
+    /// while other work is done. A hint; but a memtable that is being indexed gets on by it.
     #[inline]
     pub fn foresee(&self, table: TableId, token: Token) {
+        let mut engine = self.inner.engine.borrow_mut();
+        let Engine { tables, pool, .. } = &mut *engine;
+        if let Some(table) = tables.get_mut(table) {
+            table.memtable.foresee(pool, token);
+        }
+    }
+
+    /// The same for what a read looks at next, once what [`Shard::foresee`] asked for can be there.
+    #[inline]
+    pub fn foresee_entry(&self, table: TableId, token: Token) {
         if let Some(table) = self.inner.engine.borrow().tables.get(table) {
-            table.memtable.foresee(token);
+            table.memtable.foresee_entry(token);
         }
     }
 

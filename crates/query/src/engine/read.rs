@@ -87,6 +87,7 @@ impl Engine {
             now_in_seconds: seconds(inner.clock.wall_micros(), call.params),
             after: state.as_ref().map(|state| state.position.as_ref()),
         };
+        inner.coordinator.foresee_entry(select.table.id, token);
         let writer = RowsWriter::begin(out, call.reply.version, call.reply.stream, &call.reply.head(&select.columns));
         let reply = RowsReply { out, writer, long: self.long() };
         let mut emitter = {

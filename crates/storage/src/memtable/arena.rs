@@ -48,6 +48,12 @@ impl Handle {
         Handle(bits)
     }
 
+    /// The place so many units further on in the block.
+    #[inline]
+    pub fn behind(self, units: usize) -> Self {
+        Handle(self.0 + units as u32)
+    }
+
     #[inline]
     fn of(chunk: usize, unit: u32) -> Self {
         Handle((chunk as u32) << 16 | unit)

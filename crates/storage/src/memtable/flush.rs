@@ -100,7 +100,7 @@ impl Memtable {
 impl FlushWalk {
     /// A walk over all of `memtable`, to which nobody writes any more.
     pub fn over(memtable: Rc<Memtable>) -> Self {
-        let partitions = memtable.partitions.first(&memtable.arena);
+        let partitions = memtable.partitions.tree().first(&memtable.arena);
         FlushWalk { memtable, partitions, inside: None, rebuilt: None, spare: Vec::new() }
     }
 

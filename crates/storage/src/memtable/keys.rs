@@ -17,7 +17,7 @@ pub struct KeyWalk {
 impl KeyWalk {
     /// A walk over all of `memtable`.
     pub fn over(memtable: Rc<Memtable>) -> Self {
-        let partitions = memtable.partitions.first(&memtable.arena);
+        let partitions = memtable.partitions.tree().first(&memtable.arena);
         KeyWalk { memtable, partitions }
     }
 

@@ -462,6 +462,36 @@ fn overwriting_takes_no_more_memory() {
 }
 
 #[test]
+fn rows_that_moved_are_found_by_their_keys_and_in_order() {
+    const COUNT: u32 = 3000;
+    let mut pool = ChunkPool::new(1 << 30);
+    let mut table = Memtable::new(TableShape::default());
+    for round in 0..4i64 {
+        for key in 0..COUNT {
+            table.foresee(&mut pool, token_of(&key.to_be_bytes()));
+            insert_single(&mut table, &mut pool, &key.to_be_bytes(), round, &vec![round as u8; 10 << round]);
+        }
+    }
+    assert!(!table.partitions.is_to_be_indexed(), "all are indexed");
+    let all = ReadCommand {
+        keys: KeyRange::Tokens { start: TokenBound::Unbounded, end: TokenBound::Unbounded },
+        ..ReadCommand::partition(TABLE, Token(0), &[], NOW)
+    };
+    let mut in_order = read_all(&table, &all, COUNT as usize + 1).rows;
+    assert_eq!(in_order.len(), COUNT as usize);
+    let mut by_key = Vec::new();
+    for key in 0..COUNT {
+        let bytes = key.to_be_bytes();
+        let mut rows = read_all(&table, &ReadCommand::partition(TABLE, token_of(&bytes), &bytes, NOW), 2).rows;
+        assert_eq!(rows.len(), 1);
+        by_key.append(&mut rows);
+    }
+    in_order.sort_unstable();
+    by_key.sort_unstable();
+    assert_eq!(in_order, by_key);
+}
+
+#[test]
 fn a_deleted_partition_without_clustering_is_gone_and_comes_back() {
     let mut pool = ChunkPool::new(1 << 30);
     let mut table = Memtable::new(TableShape::default());

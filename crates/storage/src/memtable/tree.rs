@@ -18,8 +18,6 @@ use crate::memtable::pool::ChunkPool;
 const HEIGHT_MAX: usize = 12;
 /// Cache lines of a full leaf.
 const LEAF_LINES: usize = 7;
-/// Cache lines of an entry of some 350 bytes; of a smaller one these are its neighbours', which costs little.
-const ENTRY_LINES: usize = 6;
 
 /// What a tree is searched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -358,7 +356,7 @@ fn search_leaf(arena: &Arena, handle: Handle, prefix: u64) -> (usize, usize) {
     let leaf = Leaf::at(arena, handle);
     let (first, end) = leaf.search(prefix);
     if first < end {
-        prefetch(arena.block(leaf.entry(first)), ENTRY_LINES);
+        entry::foresee(arena, leaf.entry(first));
     }
     (first, end)
 }

@@ -37,7 +37,7 @@ impl Memtable {
     ) -> PartitionWalk<'t, 'a> {
         let resume = after.filter(|after| (start, TokenBound::Unbounded).contains(&after.token));
         let cursor = match resume {
-            Some(after) => self.partitions.seek(&self.arena, Key::of_partition(after.token, after.key)),
+            Some(after) => self.partitions.tree().seek(&self.arena, Key::of_partition(after.token, after.key)),
             None => self.first_partition(start),
         };
         PartitionWalk { table: self, cursor, end, resume }
@@ -49,13 +49,13 @@ impl Memtable {
             KeyRange::Partition { token, key } => {
                 self.partitions.get(&self.arena, Key::of_partition(token, key)).is_some()
             }
-            KeyRange::Tokens { .. } => !self.partitions.is_empty(),
+            KeyRange::Tokens { .. } => !self.partitions.tree().is_empty(),
         }
     }
 
     /// Where the partitions from `start` on begin.
     pub(super) fn first_partition(&self, start: TokenBound<Token>) -> Cursor {
-        let (tree, arena) = (&self.partitions, &self.arena);
+        let (tree, arena) = (self.partitions.tree(), &self.arena);
         match start {
             TokenBound::Unbounded => tree.first(arena),
             TokenBound::Included(token) => tree.seek(arena, Key::of_partition(token, &[])),

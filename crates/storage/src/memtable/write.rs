@@ -5,17 +5,18 @@ use mutation::{
     supersedes,
 };
 
-use crate::memtable::arena::Handle;
+use crate::memtable::arena::{Arena, Handle};
 use crate::memtable::partition::PartitionHead;
+use crate::memtable::partitions::{Approach, Place};
 use crate::memtable::pool::ChunkPool;
 use crate::memtable::purge::Purge;
-use crate::memtable::tree::{Approach, Key, Place};
+use crate::memtable::tree::Key;
 use crate::memtable::{Memtable, Scratch, entry, ranges};
 
 /// Bytes of nodes and entries' heads that one row or boundary may add, from above.
 const ITEM_OVERHEAD: usize = 256;
-/// What splits all the way up a tree may take once.
-const SPLIT_OVERHEAD: usize = 16 << 10;
+/// What splits all the way up a tree and a slab of the index may take once.
+const SPLIT_OVERHEAD: usize = 56 << 10;
 
 /// A mutation on its way into a memtable, at once or in steps.
 pub struct Merge<'m> {
@@ -131,7 +132,7 @@ impl Memtable {
         let mutation = merge.mutation;
         let key = Key::of_partition(mutation.token(), mutation.key());
         let place = self.arrive(key, &mut merge.approach);
-        let partition = match place.found {
+        let partition = match place.found() {
             Some(partition) => partition,
             // A mutation that says nothing makes no partition, as in a table without clustering columns.
             None if mutation.is_empty() => return,
@@ -211,7 +212,12 @@ impl Memtable {
                 let handle = entry::create(&mut self.arena, pool, key.bytes, clustering.bytes(), row.bytes());
                 head.rows.insert(&mut self.arena, pool, &place, key, handle);
             }
-            Some(found) => merge_into(self, pool, &mut scratch.row, &place, found, &row),
+            Some(found) => {
+                let moved = merge_into(&mut self.arena, pool, &mut scratch.row, found, &row);
+                if moved != found {
+                    place.set(&mut self.arena, moved);
+                }
+            }
         }
     }
 
@@ -246,36 +252,36 @@ fn put_row(
     key: Key<'_>,
     row: &RowRef<'_>,
 ) {
-    match place.found {
+    match place.found() {
         None => {
             let handle = entry::create(&mut table.arena, pool, key.bytes, &[], row.bytes());
             table.partitions.insert(&mut table.arena, pool, &place, key, handle);
         }
-        Some(found) => merge_into(table, pool, merged, &place, found, row),
+        Some(found) => {
+            let moved = merge_into(&mut table.arena, pool, merged, found, row);
+            if moved != found {
+                table.partitions.replace(&mut table.arena, &place, key, moved);
+            }
+        }
     }
 }
 
-/// Merges `row` into the one that is there.
+/// Merges `row` into the one that is there. Gives the entry's handle, which is another one if it had to move.
 #[inline]
 fn merge_into(
-    table: &mut Memtable,
+    arena: &mut Arena,
     pool: &mut ChunkPool,
     merged: &mut Vec<u8>,
-    place: &Place,
     found: Handle,
     row: &RowRef<'_>,
-) {
-    let body = entry::entry(&table.arena, found).body;
+) -> Handle {
+    let body = entry::entry(arena, found).body;
     let old = RowRef::trusted(body);
     // An empty body is the place of a row that was deleted from outside.
-    let moved = if body.is_empty() || supersedes(row, &old) {
-        entry::replace_body(&mut table.arena, pool, found, row.bytes())
-    } else {
-        merged.clear();
-        merge_rows(&old, row, merged);
-        entry::replace_body(&mut table.arena, pool, found, merged)
-    };
-    if moved != found {
-        place.set(&mut table.arena, moved);
+    if body.is_empty() || supersedes(row, &old) {
+        return entry::replace_body(arena, pool, found, row.bytes());
     }
+    merged.clear();
+    merge_rows(&old, row, merged);
+    entry::replace_body(arena, pool, found, merged)
 }

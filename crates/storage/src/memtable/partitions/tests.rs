@@ -1,0 +1,140 @@
+//! Partitions against the standard library's ordered map, before, while and after they are indexed.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+
+type Model = BTreeMap<(u64, Vec<u8>), Handle>;
+
+struct Made {
+    partitions: Partitions,
+    arena: Arena,
+    pool: ChunkPool,
+    model: Model,
+}
+
+impl Made {
+    fn new() -> Self {
+        let (arena, pool) = (Arena::new(), ChunkPool::new(usize::MAX));
+        Made { partitions: Partitions::new(), arena, pool, model: Model::new() }
+    }
+
+    /// Puts a partition, or another entry for it.
+    fn put(&mut self, prefix: u64, bytes: &[u8]) {
+        let Made { partitions, arena, pool, model } = self;
+        let key = Key { prefix, bytes };
+        let approach = partitions.approach(arena, key);
+        let place = partitions.arrive(arena, approach, key);
+        assert_eq!(place.found(), model.get(&(prefix, bytes.to_vec())).copied());
+        let entry = entry::create(arena, pool, bytes, &[], &[]);
+        match place.found() {
+            None => partitions.insert(arena, pool, &place, key, entry),
+            Some(_) => partitions.replace(arena, &place, key, entry),
+        }
+        model.insert((prefix, bytes.to_vec()), entry);
+    }
+
+    /// What a request does before it reads.
+    fn get(&mut self, prefix: u64, bytes: &[u8]) -> Option<Handle> {
+        let Made { partitions, arena, pool, .. } = self;
+        if partitions.is_to_be_indexed() {
+            partitions.index_some(arena, pool);
+        }
+        partitions.foresee(arena, prefix);
+        partitions.foresee_entry(arena, prefix);
+        partitions.get(arena, Key { prefix, bytes })
+    }
+
+    fn check(&mut self) {
+        for ((prefix, bytes), entry) in self.model.clone() {
+            assert_eq!(self.get(prefix, &bytes), Some(entry));
+            assert_eq!(self.get(prefix, b"another"), None);
+            assert_eq!(self.partitions.tree.get(&self.arena, Key { prefix, bytes: &bytes }), Some(entry));
+        }
+        assert_eq!(self.partitions.tree().count() as usize, self.model.len());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    /// Few tokens for many keys, and few tags for many tokens.
+    #[test]
+    fn each_is_found_as_what_it_was_last_replaced_by(
+        writes in prop::collection::vec((0u64..40, 0u64..40, 0u8..8), 2000..4000),
+    ) {
+        let mut made = Made::new();
+        let (mut parts, mut wholes) = (0, 0);
+        for (high, low, number) in writes {
+            let prefix = high << 32 | low.pow(5);
+            let bytes = [prefix.to_be_bytes().as_slice(), &[number]].concat();
+            made.put(prefix, &bytes);
+            prop_assert_eq!(made.get(prefix, &bytes), made.model.get(&(prefix, bytes)).copied());
+            match made.partitions.index {
+                Index::Below(..) => parts += 1,
+                Index::All(_) => wholes += 1,
+                Index::Nothing { .. } => {}
+                Index::Never => panic!("no token has so many keys"),
+            }
+        }
+        made.check();
+        prop_assert!(parts > 0 && wholes > 0, "{parts} requests met a part of an index, {wholes} all of it");
+    }
+}
+
+#[test]
+fn what_is_only_filled_has_no_index() {
+    let mut made = Made::new();
+    for number in 0..10_000u64 {
+        made.put(number.wrapping_mul(0x9e37_79b9_7f4a_7c15), &number.to_be_bytes());
+        assert!(!made.partitions.is_to_be_indexed());
+    }
+    for number in 0..10_000u64 {
+        assert!(!made.partitions.is_to_be_indexed(), "{number} lookups");
+        let prefix = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let bytes = number.to_be_bytes();
+        assert!(made.partitions.get(&made.arena, Key { prefix, bytes: &bytes }).is_some());
+    }
+    made.check();
+    assert!(matches!(made.partitions.index, Index::All(_)));
+}
+
+#[test]
+fn an_approach_to_another_of_the_same_tag_goes_through_the_tree() {
+    let mut made = Made::new();
+    for number in 0..3000u64 {
+        made.put(number, &number.to_be_bytes());
+    }
+    made.check();
+    let key = Key { prefix: 5 | 1 << 32, bytes: b"one more" };
+    assert!(matches!(made.partitions.approach(&made.arena, key), Approach::Entry(_)));
+    made.put(key.prefix, key.bytes);
+    made.check();
+}
+
+#[test]
+fn more_keys_of_one_token_than_a_step_takes_are_left_to_the_tree() {
+    let mut made = Made::new();
+    for number in 0..3000u64 {
+        made.put(if number % 2 == 0 { 7 } else { number }, &number.to_be_bytes());
+    }
+    made.check();
+    assert!(matches!(made.partitions.index, Index::Never));
+    assert!(!made.partitions.is_to_be_indexed());
+}
+
+#[test]
+fn nothing_is_indexed_where_there_is_no_room() {
+    let mut made = Made::new();
+    for number in 0..3000u64 {
+        made.put(number, &number.to_be_bytes());
+    }
+    made.pool.keep_back(usize::MAX - made.pool.used());
+    made.check();
+    assert!(made.partitions.is_to_be_indexed());
+    made.pool.keep_back(0);
+    made.check();
+    assert!(matches!(made.partitions.index, Index::All(_)));
+}
