@@ -163,11 +163,12 @@ impl Partitions {
         }
     }
 
-    /// Has another entry be the partition with `key`, which was found at `place`.
+    /// Has another entry be the partition with `key`, which was found at `place`. The one that was there is not read: it may be freed by
+    /// now.
     #[cold]
     pub fn replace(&mut self, arena: &mut Arena, place: &Place, key: Key<'_>, new: Handle) {
         match place {
-            Place::Entry(_) => self.tree.locate(arena, key).set(arena, new),
+            Place::Entry(old) => self.tree.replace(arena, key, *old, new),
             Place::Tree(place) => place.set(arena, new),
         }
         if let (Index::All(index) | Index::Below(_, index), Some(old)) = (&mut self.index, place.found()) {

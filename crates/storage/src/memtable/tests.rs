@@ -491,6 +491,32 @@ fn rows_that_moved_are_found_by_their_keys_and_in_order() {
     assert_eq!(in_order, by_key);
 }
 
+/// What is this large has memory of its own, and is given back with it.
+#[test]
+fn a_large_row_that_moved_is_found() {
+    const COUNT: u32 = 3000;
+    let mut pool = ChunkPool::new(1 << 30);
+    let mut table = Memtable::new(TableShape::default());
+    for round in 0..3 {
+        for key in 0..COUNT {
+            table.foresee(&mut pool, token_of(&key.to_be_bytes()));
+            insert_single(&mut table, &mut pool, &key.to_be_bytes(), round, b"small");
+        }
+    }
+    assert!(!table.partitions.is_to_be_indexed(), "all are indexed");
+    let key = 7u32.to_be_bytes();
+    for (timestamp, length) in [(10, 600 << 10), (11, 900 << 10), (12, 1000), (13, 3 << 20), (14, 10)] {
+        insert_single(&mut table, &mut pool, &key, timestamp, &vec![timestamp as u8; length]);
+        let rows = read_all(&table, &ReadCommand::partition(TABLE, token_of(&key), &key, NOW), 2).rows;
+        assert_eq!(rows.len(), 1);
+        let described = rows[0].2.len();
+        assert!(
+            (length..8 * length + 200).contains(&described),
+            "{described} of the {length} bytes written at {timestamp}"
+        );
+    }
+}
+
 #[test]
 fn a_deleted_partition_without_clustering_is_gone_and_comes_back() {
     let mut pool = ChunkPool::new(1 << 30);

@@ -149,14 +149,30 @@ impl Tree {
         if self.root.is_null() {
             return None;
         }
+        let handle = self.leaf_of(arena, key);
+        let (first, end) = search_leaf(arena, handle, key.prefix);
+        let (_, found) = settle(arena, &Leaf::at(arena, handle), first, end, key.bytes);
+        found
+    }
+
+    /// Has the tree name `new` where it names `old`, the entry with `key`. Neither is read: `old` may be freed by now.
+    pub fn replace(&self, arena: &mut Arena, key: Key<'_>, old: Handle, new: Handle) {
+        let handle = self.leaf_of(arena, key);
+        let leaf = Leaf::at(arena, handle);
+        let (first, end) = leaf.search(key.prefix);
+        let index = (first..end).find(|&index| leaf.entry(index) == old).expect("what is replaced is in its leaf");
+        node::leaf_set_entry(arena, handle, index, new);
+    }
+
+    /// The leaf in which `key` is or would be, of a tree that has one.
+    #[inline]
+    fn leaf_of(&self, arena: &Arena, key: Key<'_>) -> Handle {
         let mut handle = self.root;
         for _ in 0..self.height {
             let inner = Inner::at(arena, handle);
             handle = inner.child(child_index(arena, &inner, key));
         }
-        let (first, end) = search_leaf(arena, handle, key.prefix);
-        let (_, found) = settle(arena, &Leaf::at(arena, handle), first, end, key.bytes);
-        found
+        handle
     }
 
     /// Asks for the leaf in which keys with `prefix` are or would be. A hint: of several leaves it is one.

@@ -21,18 +21,27 @@ impl Made {
         Made { partitions: Partitions::new(), arena, pool, model: Model::new() }
     }
 
-    /// Puts a partition, or another entry for it.
+    /// Puts a partition, or another entry for it, whose block is free by then.
     fn put(&mut self, prefix: u64, bytes: &[u8]) {
         let Made { partitions, arena, pool, model } = self;
         let key = Key { prefix, bytes };
         let approach = partitions.approach(arena, key);
         let place = partitions.arrive(arena, approach, key);
         assert_eq!(place.found(), model.get(&(prefix, bytes.to_vec())).copied());
-        let entry = entry::create(arena, pool, bytes, &[], &[]);
-        match place.found() {
-            None => partitions.insert(arena, pool, &place, key, entry),
-            Some(_) => partitions.replace(arena, &place, key, entry),
-        }
+        let entry = match place.found() {
+            None => {
+                let entry = entry::create(arena, pool, bytes, &[], &[]);
+                partitions.insert(arena, pool, &place, key, entry);
+                entry
+            }
+            Some(found) => {
+                let length = if entry::entry(arena, found).body.is_empty() { 1000 } else { 0 };
+                let moved = entry::replace_body(arena, pool, found, &vec![1; length]);
+                assert_ne!(moved, found);
+                partitions.replace(arena, &place, key, moved);
+                moved
+            }
+        };
         model.insert((prefix, bytes.to_vec()), entry);
     }
 
