@@ -1,8 +1,8 @@
 //! What the server costs when nobody asks it anything: its start, its memory, its idle CPU.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use helenus_tests::{Builder, Connection, Server, configurations, cpu_time, pick, resident_bytes};
+use helenus_tests::{Builder, Connection, Server, configurations, pick, resident_bytes, share_of_a_core};
 
 const START_TIME_MAX: Duration = Duration::from_millis(60);
 const RESIDENT_BYTES_MAX: u64 = 40 * 1024 * 1024;
@@ -45,9 +45,7 @@ fn an_idle_server_uses_less_than_a_hundredth_of_a_core() {
         let (server, _) = start_and_ask(&Builder::new(reactor, shards).for_operators());
         // The connection stays: an idle client is the common case.
         let _connection = Connection::start(&server.address()).expect("connects");
-        let (cpu, began) = (cpu_time(server.pid()), Instant::now());
-        std::thread::sleep(Duration::from_secs(pick(3, 60)));
-        let share = (cpu_time(server.pid()) - cpu).as_secs_f64() / began.elapsed().as_secs_f64();
+        let share = share_of_a_core(server.pid(), IDLE_SHARE_MAX, pick(3, 60), || {});
         println!("{reactor}, {shards} shards: {:.3} % of a core", share * 100.0);
         assert!(share < IDLE_SHARE_MAX, "{reactor}, {shards} shards: {:.2} % of a core", share * 100.0);
         server.stop();

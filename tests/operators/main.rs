@@ -3,11 +3,11 @@
 mod script;
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use helenus_tests::{
-    Builder, Connection, HttpAnswer, Server, configurations, cpu_time, http, http_json, http_raw, http_with, pick,
-    prometheus,
+    Builder, Connection, HttpAnswer, Server, configurations, http, http_json, http_raw, http_with, pick, prometheus,
+    share_of_a_core,
 };
 
 /// What a scrape or a pulse of the console a second may cost of a core.
@@ -91,38 +91,14 @@ fn a_scrape_a_second_costs_less_than_a_hundredth_of_a_core() {
             asked.push((server.api_port, "/helenus/console"));
         }
         for (port, path) in asked {
-            let share = share_of_a_core(&server, || drop(get(port, path)));
+            get(port, path);
+            let share = share_of_a_core(server.pid(), SCRAPE_SHARE_MAX, pick(5, 60), || drop(get(port, path)));
             println!("{reactor}, {shards} shards: {path} once a second costs {:.3} % of a core", share * 100.0);
             assert!(share < SCRAPE_SHARE_MAX, "{reactor}, {shards} shards, {path}: {:.2} % of a core", share * 100.0);
         }
         drop(connection);
         server.stop();
     }
-}
-
-/// What the server's process uses while it is asked once a second: the least of some spans, up to the first below the bound. What the host
-/// does beside them is told as the process's time too, but not in each span; what the server does is.
-fn share_of_a_core(server: &Server, ask: impl Fn()) -> f64 {
-    const SPANS: u32 = 4;
-    let (rest, times) = (Duration::from_secs(1), pick(5, 60));
-    let mut least = f64::INFINITY;
-    for _ in 0..SPANS {
-        ask();
-        let (idle, began) = (cpu_time(server.pid()), Instant::now());
-        for time in 1..=times {
-            ask();
-            std::thread::sleep((rest * time).saturating_sub(began.elapsed()));
-        }
-        // A worker that the kernel has ended meanwhile took its time out of the sum.
-        if let Some(used) = cpu_time(server.pid()).checked_sub(idle) {
-            least = least.min(used.as_secs_f64() / began.elapsed().as_secs_f64());
-            if least < SCRAPE_SHARE_MAX {
-                break;
-            }
-        }
-    }
-    assert!(least.is_finite(), "threads of the server end all the time");
-    least
 }
 
 #[test]

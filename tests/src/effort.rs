@@ -1,4 +1,4 @@
-//! How hard the tests try: what fits a change's 25 minutes, or what a night allows.
+//! How hard the tests try: what fits a change's run, or what a night allows.
 
 /// Whether the long settings are on (`cargo xtask soak`).
 fn soak() -> bool {

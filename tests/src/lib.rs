@@ -22,7 +22,7 @@ mod verdict;
 
 pub use effort::{effort, pick};
 pub use http::{HttpAnswer, http, http_json, http_raw, http_with};
-pub use process::{cpu_time, resident_bytes};
+pub use process::{resident_bytes, share_of_a_core};
 pub use random::Random;
 pub use raw::{Connection, Frame, query_frame, startup_frame};
 pub use server::{Builder, Server, configurations};

@@ -1,6 +1,6 @@
 //! What the kernel says of a process.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Bytes of a process in memory.
 pub fn resident_bytes(pid: u32) -> u64 {
@@ -11,7 +11,7 @@ pub fn resident_bytes(pid: u32) -> u64 {
 }
 
 /// CPU time that a process used in user and kernel mode since its start, to the nanosecond where the scheduler tells it.
-pub fn cpu_time(pid: u32) -> Duration {
+fn cpu_time(pid: u32) -> Duration {
     // schedstat is per thread; the main thread's file alone would leave out the shards.
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).expect("the process is there");
     let nanoseconds = tasks.filter_map(|task| {
@@ -19,4 +19,27 @@ pub fn cpu_time(pid: u32) -> Duration {
         text.split(' ').next()?.parse::<u64>().ok()
     });
     Duration::from_nanos(nanoseconds.sum())
+}
+
+/// The share of a core that a process uses second by second, with `each` done in each of them: a quarter of the seconds stay at or below it.
+/// Seconds end as soon as that quarter, `enough` of them, is below `bound`.
+///
+/// What the host of this machine does beside it is told as the process's time too, but not in each second; what the process does is.
+pub fn share_of_a_core(pid: u32, bound: f64, enough: usize, mut each: impl FnMut()) -> f64 {
+    let second = Duration::from_secs(1);
+    let mut shares: Vec<f64> = Vec::new();
+    for _ in 0..4 * enough {
+        let (used, began) = (cpu_time(pid), Instant::now());
+        each();
+        std::thread::sleep(second.saturating_sub(began.elapsed()));
+        // A thread that the kernel has ended meanwhile took its time out of the sum.
+        if let Some(used) = cpu_time(pid).checked_sub(used) {
+            shares.push(used.as_secs_f64() / began.elapsed().as_secs_f64());
+        }
+        if shares.iter().filter(|&&share| share < bound).count() >= enough {
+            break;
+        }
+    }
+    shares.sort_by(f64::total_cmp);
+    *shares.get(enough - 1).expect("threads of the process end all the time")
 }

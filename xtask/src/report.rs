@@ -14,6 +14,8 @@ const PHASE_SLACK: u32 = 3;
 /// How many lines of a runner that failed are said again at the end, and how many letters of each.
 const SAID_LINES_MAX: usize = 80;
 const SAID_LETTERS_MAX: usize = 400;
+/// How many of what failed are named in the table.
+const NAMED_MAX: usize = 5;
 
 /// How many tests ran, as their runners said.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -150,6 +152,23 @@ fn went_well(line: &str) -> bool {
     line.is_empty() || HEADS.iter().any(|head| line.starts_with(head)) || TAILS.iter().any(|tail| line.ends_with(tail))
 }
 
+/// The names of what failed, as the runners give them: `    name` in a list of "failures:", "FAILED file::name", "--- FAIL: name (0.01s)",
+/// and a planted bug that survived.
+fn names_of_failed(said: &[String]) -> Vec<&str> {
+    let mut names = Vec::new();
+    for line in said {
+        let listed = line.strip_prefix("    ").filter(|name| !name.starts_with(' ') && !name.contains(' '));
+        let marked =
+            ["FAILED ", "--- FAIL: ", "SURVIVED "].iter().find_map(|mark| line.trim_start().strip_prefix(mark));
+        if let Some(name) = listed.or_else(|| marked?.split_whitespace().next())
+            && !names.contains(&name)
+        {
+            names.push(name);
+        }
+    }
+    names
+}
+
 struct Row {
     name: &'static str,
     budget: Duration,
@@ -247,8 +266,16 @@ fn described(row: &Row) -> (String, Counts) {
             } else {
                 format!(", {} passed, {} failed", passed.counts.passed, passed.counts.failed)
             };
+            let names = names_of_failed(&passed.said);
+            let mut named = String::new();
+            if !names.is_empty() {
+                named = format!(": {}", names[..names.len().min(NAMED_MAX)].join(", "));
+                if names.len() > NAMED_MAX {
+                    named.push_str(", …");
+                }
+            }
             let note = if passed.note.is_empty() { String::new() } else { format!(", {}", passed.note) };
-            (format!("{verdict}{counted}{note}"), counts)
+            (format!("{verdict}{counted}{named}{note}"), counts)
         }
         Err(message) => {
             (format!("FAILED: {}", message.lines().next().unwrap_or_default()), Counts { passed: 0, failed: 1 })
@@ -314,6 +341,37 @@ mod tests {
         let last = said(&many.iter().map(String::as_str).collect::<Vec<_>>(), false);
         assert_eq!((last.len(), last.last().map(String::as_str)), (SAID_LINES_MAX, Some("199")));
         assert_eq!(said(&["x".repeat(1000).as_str()], false)[0].len(), SAID_LETTERS_MAX);
+    }
+
+    #[test]
+    fn what_failed_is_named_in_the_table() {
+        let said = [
+            "failures:",
+            "---- memory::grows stdout ----",
+            "thread 'memory::grows' (7) panicked at crates/runtime/tests/contract/cancel.rs:153:5:",
+            "    at some place",
+            "failures:",
+            "    memory::grows",
+            "    memory::shrinks",
+            "test result: FAILED. 1 passed; 2 failed",
+            "FAILED test_types.py::test_map[uring-1] - assert 1 == 2",
+            "    --- FAIL: TestDriver/uring (1.00s)",
+            "SURVIVED  crc-unchecked                    Storage      3.0 s  The checksums are not compared.",
+        ]
+        .map(String::from);
+        let names = ["memory::grows", "memory::shrinks", "test_types.py::test_map[uring-1]", "TestDriver/uring"];
+        assert_eq!(names_of_failed(&said), [&names[..], &["crc-unchecked"]].concat());
+        let passed = Passed { counts: Counts { passed: 9, failed: 6 }, said: said.into(), ..Passed::default() };
+        let outcome = |passed| {
+            let row = Row { name: "unit", budget: Duration::ZERO, took: Duration::ZERO, outcome: Ok(passed) };
+            described(&row).0
+        };
+        let mut more = Passed { counts: passed.counts, said: passed.said.clone(), ..Passed::default() };
+        let all = format!("FAILED, 9 passed, 6 failed: {}, crc-unchecked", names.join(", "));
+        assert_eq!(outcome(passed), all);
+        more.said.push("    one::more".into());
+        assert_eq!(outcome(more), format!("{all}, …"));
+        assert_eq!(outcome(Passed::held()), "ok");
     }
 
     #[test]
