@@ -48,10 +48,15 @@ pub struct SegmentHead {
     pub salt: u64,
 }
 
+/// Whether a block begins as a group does, of whichever segment and whole or not.
+pub fn begins_as_group(block: &[u8]) -> bool {
+    block.starts_with(&GROUP_MAGIC)
+}
+
 /// Why a block is not a segment's head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeadError {
-    /// Nothing was ever written: the file was being made.
+    /// Zeros.
     Blank,
     /// A newer program wrote it.
     Newer(u16),
@@ -81,7 +86,7 @@ impl SegmentHead {
 
     /// From a segment's first block.
     pub fn decode(block: &[u8]) -> Result<Self, HeadError> {
-        let Some(bytes) = block.get(..SEGMENT_HEAD) else { return Err(HeadError::Blank) };
+        let Some(bytes) = block.get(..SEGMENT_HEAD) else { return Err(HeadError::Damaged) };
         if bytes.iter().all(|&byte| byte == 0) {
             return Err(HeadError::Blank);
         }

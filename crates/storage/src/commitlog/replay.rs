@@ -35,7 +35,7 @@ pub struct FoundSegment {
 
 /// What the first block of a file with a segment's name says.
 enum FirstBlock {
-    /// Nothing: the file was being made.
+    /// Nothing, and nothing follows.
     Blank,
     /// It is a segment that was let go, and was being made into one with a greater id when the power went: the disk has the new
     /// head, and not the new name.
@@ -107,6 +107,10 @@ async fn read_first_block(
     let mut window = Window::open(runtime, path, 2 * BLOCK).await?;
     let head = match SegmentHead::decode(window.at(0, BLOCK).await?) {
         Ok(head) => head,
+        // A head is on the disk before its file has its name, so these zeros are not what was written.
+        Err(HeadError::Blank) if holds_groups(runtime, path).await? => {
+            return damage("the segment's head is gone, and groups follow it".to_owned());
+        }
         Err(HeadError::Blank) => return Ok(FirstBlock::Blank),
         Err(HeadError::Newer(found)) => {
             return Err(OpenError::NewerFormat { path: path.to_owned(), found, known: VERSION });
@@ -122,6 +126,23 @@ async fn read_first_block(
         return Ok(FirstBlock::Spare);
     }
     damage(format!("the segment's head is that of segment {:016x}", head.segment))
+}
+
+/// Whether anything in a segment without a head begins as a group does.
+async fn holds_groups(runtime: &Runtime, path: &Path) -> Result<bool, OpenError> {
+    let mut window = Window::open(runtime, path, WINDOW_BYTES).await?;
+    let mut offset = BLOCK as u64;
+    loop {
+        let block = window.at(offset, BLOCK).await?;
+        if block.is_empty() {
+            return Ok(false);
+        }
+        if format::begins_as_group(block) {
+            return Ok(true);
+        }
+        offset += BLOCK as u64;
+        runtime.maybe_yield().await;
+    }
 }
 
 /// Cuts segments, sorted by folder and id, into those of one folder and one boot.

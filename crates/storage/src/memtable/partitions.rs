@@ -13,7 +13,8 @@ use crate::memtable::hash::{HashIndex, Lookup};
 use crate::memtable::pool::{CHUNK_BYTES, ChunkPool};
 use crate::memtable::tree::{self, Key, Tree};
 
-/// Partitions from which on there may be an index. Of fewer the tree is in the nearest caches.
+/// Partitions from which on there may be an index. Of fewer the tree is in the nearest caches, and a memtable of none, which no flush would
+/// free of an index, is read whenever its table is.
 const INDEXED_MIN: u32 = 1024;
 /// Partitions that one request adds to the index while it is made: some 3 µs, which 128 requests behind each other all wait for.
 const INDEXED_PER_STEP: usize = 32;
@@ -187,7 +188,10 @@ impl Partitions {
     #[inline]
     pub fn is_to_be_indexed(&self) -> bool {
         match &self.index {
-            Index::Nothing { lookups } => lookups.get() > self.tree.count().max(INDEXED_MIN),
+            Index::Nothing { lookups } => {
+                let partitions = self.tree.count();
+                partitions >= INDEXED_MIN && lookups.get() > partitions
+            }
             Index::Below(..) => true,
             Index::All(_) | Index::Never => false,
         }

@@ -93,6 +93,24 @@ fn a_damaged_head_is_refused() {
     assert!(matches!(reopen(&folder, 2), Err(OpenError::Corrupt { offset: 0, .. })));
 }
 
+/// No crash leaves such a file under a segment's name.
+#[test]
+fn a_head_that_is_gone_is_damage() {
+    let folder = Folder::new("no-head");
+    let bytes = one_segment(&folder, 3);
+    let path = folder.segments(0).remove(0);
+    let blank = [&[0; BLOCK], &bytes[BLOCK..]].concat();
+    for (left, what) in [(&blank[..], "groups follow"), (&bytes[..63], "cannot be read"), (&[], "cannot be read")] {
+        rewrite(&path, left);
+        let error = reopen(&folder, 2).expect_err("acknowledged rows are gone");
+        assert!(matches!(error, OpenError::Corrupt { offset: 0, .. }), "{error}");
+        assert!(error.to_string().contains(what), "{error}");
+        assert_eq!(std::fs::read(&path).expect("it is there"), left, "nothing is touched");
+    }
+    rewrite(&path, &bytes);
+    assert_eq!(reopen(&folder, 3).expect("the shard opens"), [0, 1, 2]);
+}
+
 #[test]
 fn what_a_power_cut_took_in_periodic_is_no_damage() {
     let folder = Folder::new("unsynced");

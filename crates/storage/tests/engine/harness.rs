@@ -21,6 +21,8 @@ pub const TABLE: TableId = TableId([1; 16]);
 pub const OTHER: TableId = TableId([2; 16]);
 /// A table of counters, of which a setup must say that it is there.
 pub const COUNTERS: TableId = TableId([3; 16]);
+/// Its rows grow: `elements` is a list.
+pub const GROWING: TableId = TableId([9; 16]);
 
 /// A folder that is empty at first and gone at the end.
 pub struct Folder {
@@ -78,6 +80,13 @@ fn table(id: TableId, name: &str) -> Table {
             Column::new(ColumnKind::Static, ColumnId(3), "total", CqlType::Counter),
             Column::new(ColumnKind::Clustering, ColumnId(4), "c", CqlType::Int),
         ],
+        GROWING => {
+            let elements = CqlType::List { element: Box::new(CqlType::Blob), frozen: false };
+            vec![
+                Column::new(ColumnKind::PartitionKey, ColumnId(0), "key", CqlType::Blob),
+                Column::new(ColumnKind::Regular, ColumnId(1), "elements", elements),
+            ]
+        }
         _ => vec![
             Column::new(ColumnKind::PartitionKey, ColumnId(0), "key", CqlType::Blob),
             Column::new(ColumnKind::Regular, ColumnId(1), "value", CqlType::Blob),

@@ -3,8 +3,11 @@
 
 use std::time::Duration;
 
+use mutation::{ClusteringRef, LiveRow, MutationEncoder, ReadCommand};
 use runtime::{Group, Runtime};
-use storage::{Ack, ApplyError, Shard};
+use schema::ColumnId;
+use storage::{Ack, ApplyError, Flow, RowSink, Shard};
+use topology::{Token, token_of};
 
 use crate::harness::*;
 
@@ -108,6 +111,77 @@ fn a_write_is_refused_while_flushes_fail_and_taken_when_they_succeed() {
             runtime.sleep(Duration::from_millis(5)).await;
         }
         assert_eq!(read_all_rows(&shard, TABLE).await, (0..=number).collect::<Vec<_>>());
+    })
+    .expect("the shard opens");
+}
+
+/// Where nothing is given.
+struct Nowhere;
+
+impl RowSink for Nowhere {
+    fn partition(&mut self, _: Token, _: &[u8], _: Option<LiveRow<'_>>) -> Flow {
+        panic!("a partition is given");
+    }
+
+    fn row(&mut self, _: ClusteringRef<'_>, _: LiveRow<'_>) -> Flow {
+        panic!("a row is given");
+    }
+}
+
+/// One more element for a row of [`GROWING`].
+fn element(row: u32, number: u32, bytes: usize) -> Vec<u8> {
+    let key = key_of(row);
+    let mut out = Vec::new();
+    let mut encoder = MutationEncoder::begin(&mut out, GROWING, token_of(&key), &key);
+    encoder.row([]).element(ColumnId(1), &u128::from(number).to_be_bytes(), 1, None, &vec![7; bytes]);
+    encoder.finish();
+    out
+}
+
+/// What a row comes to does not go to the room that its memtable's chunk has left, where the update alone would.
+#[test]
+fn rows_that_grow_are_refused_too_while_flushes_fail() {
+    const APPENDED: usize = 3000;
+    for first in [600 << 10, 300 << 10] {
+        let folder = Folder::new("room-grows");
+        let mut setup = unlogged(&folder);
+        setup.tables = vec![GROWING];
+        setup.options.memory_bytes = 16 << 20;
+        std::fs::write(folder.path.join("data"), b"in the way").expect("a file can be made");
+        with_shard(&setup, async |_, shard| {
+            const ROWS: u32 = 16;
+            for row in 0..ROWS {
+                shard.apply(&element(row, 0, first)).expect("there is room");
+            }
+            let more = (ROWS..6000).map(|number| element(number % ROWS, number, APPENDED));
+            let refused = more.into_iter().find_map(|element| shard.apply(&element).err());
+            let stats = shard.stats();
+            let refused = refused.unwrap_or_else(|| panic!("nothing was refused: {stats:?}"));
+            assert!(matches!(refused, ApplyError::MemoryBusy | ApplyError::Overloaded { .. }), "{refused}");
+            // By the row that was merged last.
+            assert!(stats.memory_used <= stats.memory_budget + (2 << 20), "{stats:?}");
+        })
+        .expect("the shard opens");
+    }
+}
+
+/// Reads of what is in files make indexes of nothing: no flush would give their memory back.
+#[test]
+fn reads_take_no_memory_for_data() {
+    let folder = Folder::new("room-reads");
+    let mut setup = setup(&folder);
+    setup.options.memory_bytes = 4 << 20;
+    with_shard(&setup, async |_, shard| {
+        write_rows(&shard, TABLE, 0..20, b"value").await;
+        shard.flush(TABLE).await.expect("the disk works");
+        let before = shard.stats().memory_used;
+        for number in 0..5000 {
+            let key = key_of(number % 20);
+            shard.foresee(TABLE, token_of(&key));
+            let command = ReadCommand::partition(TABLE, token_of(&key), &key, 1);
+            assert!(shard.read(&command, &mut Nowhere).is_none(), "it is in a file");
+        }
+        assert_eq!(shard.stats().memory_used, before);
     })
     .expect("the shard opens");
 }

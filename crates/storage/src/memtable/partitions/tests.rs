@@ -110,6 +110,22 @@ fn what_is_only_filled_has_no_index() {
     assert!(matches!(made.partitions.index, Index::All(_)));
 }
 
+/// A memtable of no partitions is never flushed, so its index would stay.
+#[test]
+fn few_partitions_have_no_index() {
+    let mut made = Made::new();
+    for number in 0..u64::from(INDEXED_MIN) {
+        let before = made.pool.used();
+        for absent in 0..u64::from(2 * INDEXED_MIN) {
+            assert_eq!(made.get(absent, b"absent"), None);
+        }
+        assert_eq!(made.pool.used(), before, "{number} partitions");
+        made.put(number, &number.to_be_bytes());
+    }
+    made.check();
+    assert!(matches!(made.partitions.index, Index::All(_)));
+}
+
 #[test]
 fn an_approach_to_another_of_the_same_tag_goes_through_the_tree() {
     let mut made = Made::new();
