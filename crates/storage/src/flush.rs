@@ -202,6 +202,22 @@ impl Shard {
         Ok(Some(number))
     }
 
+    /// Has the log know that a table, of which nothing is in memory, needs none of its records so far. It may not: the table was dropped or
+    /// truncated while the last of them waited for their group, whose end counts as theirs.
+    fn nothing_is_left_of(&self, table: TableId) {
+        let mut covered = self.log().position();
+        let is_there = {
+            let engine = self.engine();
+            covered.sequence = engine.merging.iter().map(|begun| begun.0).fold(covered.sequence, u64::min);
+            engine.tables.get(table).is_some()
+        };
+        if is_there {
+            self.log().flushed(table, covered);
+        } else {
+            self.log().drop_table(table);
+        }
+    }
+
     /// Where the log ends, which is behind all truncations so far: they do not take along what has this end.
     pub(crate) fn end_behind_truncations(&self) -> Result<ReplayPosition, ApplyError> {
         // Without writes to it the log may stand where it stood at a truncation.
@@ -288,7 +304,9 @@ impl Shard {
             // A flush that covers nothing makes no room there.
             for table in self.log().oldest_tables().into_iter().filter(|&table| !self.is_truncation_open(table)) {
                 stdx::sometimes!("flush for the log's sake");
-                self.freeze(table)?;
+                if self.freeze(table)?.is_none() {
+                    self.nothing_is_left_of(table);
+                }
             }
         }
         let largest = {

@@ -124,11 +124,14 @@ impl Ledger {
         self.dropped.contains(table) || truncated.iter().chain(self.flushed.get(table)).any(is_behind)
     }
 
-    /// The tables for whose sake the oldest segment is kept; none if it is the one that is written to.
+    /// The tables for whose sake the oldest segment is kept that is kept for any; not of the one that is written to.
     pub fn oldest_tables(&self) -> Vec<TableId> {
-        let Some(oldest) = self.entries.first().filter(|entry| entry.is_sealed) else { return Vec::new() };
-        let needed = oldest.tables.iter().filter(|(table, end)| !self.is_gone(oldest.boot, table, **end));
-        needed.map(|(table, _)| *table).collect()
+        let needed_in = |entry: &LedgerEntry| -> Vec<TableId> {
+            let needed = entry.tables.iter().filter(|(table, end)| !self.is_gone(entry.boot, table, **end));
+            needed.map(|(table, _)| *table).collect()
+        };
+        let sealed = self.entries.iter().take_while(|entry| entry.is_sealed);
+        sealed.map(needed_in).find(|tables| !tables.is_empty()).unwrap_or_default()
     }
 
     /// Takes out the segments that nobody needs.
@@ -236,6 +239,8 @@ mod tests {
 
         ledger.add(LedgerEntry { begun: BTreeSet::from([id]), ..entry(4, 1, &[]) });
         assert!(ledger.release(Planted::NONE).is_empty(), "it is not delivered");
+        ledger.add(entry(5, 1, &[(TableId([3; 16]), 900)]));
+        assert_eq!(ledger.oldest_tables(), [TableId([3; 16])], "no flush frees segment 4");
     }
 
     #[test]

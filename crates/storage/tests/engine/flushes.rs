@@ -276,6 +276,34 @@ fn a_log_that_is_too_long_has_tables_flushed() {
     .expect("the shard opens");
 }
 
+/// What waited for its group when its table went keeps nobody's segments.
+#[test]
+fn a_table_that_went_with_its_last_group_does_not_keep_the_log() {
+    for is_dropped in [true, false] {
+        let folder = Folder::new(&format!("flush-gone-{is_dropped}"));
+        let mut setup = Setup::new(&folder, 1).periodic();
+        setup.options.log_bytes_max = 1 << 20;
+        setup.options.auto_snapshot = false;
+        let without = Setup { tables: vec![TABLE], ..setup.clone() };
+        with_shard(&setup, async |runtime, shard| {
+            shard.apply(&mutation(OTHER, 1, 1, b"v")).expect("there is room");
+            if is_dropped {
+                shard.update_schema(&without.schema());
+            } else {
+                let position = shard.truncate(OTHER);
+                shard.apply(&mutation(TABLE, 0, 1, b"v")).expect("there is room");
+                shard.truncation_is_durable(OTHER, position, "17").await;
+            }
+            for round in 0..10 {
+                write_rows(&shard, TABLE, round * 1000..round * 1000 + 1000, &[1; 300]).await;
+            }
+            until(&runtime, "the log gets shorter", || shard.stats().log_segments <= 5).await;
+            assert_eq!(read_all_rows(&shard, TABLE).await.len(), 10_000);
+        })
+        .expect("the shard opens");
+    }
+}
+
 #[test]
 fn a_truncation_takes_files_along_and_keeps_them_as_a_snapshot() {
     for auto_snapshot in [true, false] {
