@@ -462,7 +462,7 @@ impl CommitLog {
         self.shared.state.borrow().ledger.len() as u64 * self.shared.folder.segment_bytes
     }
 
-    /// The tables for whose sake the oldest segment is kept that is kept for any; not of the one that is written to.
+    /// The tables that need the oldest segment of those that any table needs, the one that is written to aside.
     pub fn oldest_tables(&self) -> Vec<TableId> {
         self.shared.state.borrow().ledger.oldest_tables()
     }

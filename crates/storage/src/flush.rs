@@ -202,8 +202,8 @@ impl Shard {
         Ok(Some(number))
     }
 
-    /// Has the log know that a table, of which nothing is in memory, needs none of its records so far. It may not: the table was dropped or
-    /// truncated while the last of them waited for their group, whose end counts as theirs.
+    /// Tells the log that it needs no record so far of a table of which nothing is in memory. The log may keep some that nobody flushes: the
+    /// table was dropped or truncated while its last records waited for their group, whose end counts as theirs.
     fn nothing_is_left_of(&self, table: TableId) {
         let mut covered = self.log().position();
         let is_there = {

@@ -124,7 +124,7 @@ impl Ledger {
         self.dropped.contains(table) || truncated.iter().chain(self.flushed.get(table)).any(is_behind)
     }
 
-    /// The tables for whose sake the oldest segment is kept that is kept for any; not of the one that is written to.
+    /// The tables that need the oldest segment of those that any table needs, the one that is written to aside.
     pub fn oldest_tables(&self) -> Vec<TableId> {
         let needed_in = |entry: &LedgerEntry| -> Vec<TableId> {
             let needed = entry.tables.iter().filter(|(table, end)| !self.is_gone(entry.boot, table, **end));
