@@ -1,10 +1,14 @@
 //! A small part of each suite, in every `cargo test`; and that the checks can fail.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::time::Duration;
 
 use cql_protocol::Consistency;
+use helenus::config::CommitLogSync;
 use sim::checker::{self, Promises};
-use sim::client::{Client, ClientError, Row};
+use sim::client::{Client, ClientError, Row, Statement};
 use sim::cluster::{Cluster, NodeOptions, native_address};
 use sim::each_call::each_call;
 use sim::enumerate::{Course, EnumerateOptions, enumerate};
@@ -14,6 +18,7 @@ use sim::workload::{RowsOptions, Shared, prepare, work};
 
 use planted::Planted;
 use runtime::sim::Keep;
+use runtime::{Group, Runtime};
 
 #[test]
 fn each_scenario_holds_and_is_the_same_twice() {
@@ -131,6 +136,75 @@ fn wait_for(cluster: &mut Cluster, node: usize, consistency: Consistency) {
         cluster.run_until(|_| false, Duration::from_secs(1));
     }
     panic!("node {node} never reaches {consistency:?}");
+}
+
+/// The keys that were written at ALL, by several clients of node 0, while node 1 ended in order and then lost its power.
+fn written_at_all_while_a_node_ends(cluster: &mut Cluster) -> Vec<i32> {
+    const INSERT: &str = "INSERT INTO ks.t (k) VALUES (?)";
+    let written: Rc<RefCell<Vec<i32>>> = Rc::default();
+    let acknowledged = written.clone();
+    let writers = move |runtime: Runtime| async move {
+        let write = |writer: i32| {
+            let (runtime, acknowledged) = (runtime.clone(), acknowledged.clone());
+            async move {
+                let mut client = Client::connect(&runtime, native_address(0)).await?;
+                client.consistency = Consistency::All;
+                for k in (writer * 10_000)..((writer + 1) * 10_000) {
+                    let statement = Statement { text: INSERT, values: vec![k.to_be_bytes().to_vec()] };
+                    client.run(&statement, None).await?;
+                    acknowledged.borrow_mut().push(k);
+                }
+                Ok::<(), ClientError>(())
+            }
+        };
+        let writers: Vec<_> = (0..16).map(|writer| runtime.spawn(Group::Query, write(writer))).collect();
+        for writer in writers {
+            // Each ends with the first write that node 1 did not answer.
+            writer.await.expect_err("there are too many keys for all of them");
+        }
+    };
+    let working = cluster.world.start(cluster.clients, false, vec![writers]);
+    cluster.run_until(|_| written.borrow().len() > 500, Duration::from_secs(30));
+    cluster.terminate_at(1).expect("it ends");
+    cluster.world.crash(cluster.nodes[1], Keep::Nothing);
+    cluster.run_until(|_| working.is_over(), Duration::from_secs(60));
+    written.take()
+}
+
+/// In `periodic` a node that ends in order loses nothing, also of what it answered other nodes in its last moments.
+#[test]
+fn what_a_node_answers_another_at_its_end_is_kept() {
+    for seed in 1..=8 {
+        let options = NodeOptions {
+            nodes: 2,
+            sync: CommitLogSync::Periodic,
+            sync_period: Duration::from_secs(600),
+            ..NodeOptions::default()
+        };
+        let mut cluster = Cluster::new(seed, options, None);
+        for node in 0..2 {
+            cluster.start_at(node, 2).expect("it starts");
+            let made = vec![
+                "CREATE KEYSPACE ks WITH replication = {'class': 'NetworkTopologyStrategy', 'datacenter1': 2}",
+                "CREATE TABLE ks.t (k int PRIMARY KEY) WITH id = 7a1e0000-0000-11ee-8000-000000000001",
+            ];
+            ask_node(&mut cluster, node, Consistency::One, made).expect("the table is made on each node");
+        }
+        wait_for(&mut cluster, 0, Consistency::All);
+        let written = written_at_all_while_a_node_ends(&mut cluster);
+        cluster.start_at(1, 2).expect("it starts");
+        let kept = ask(&mut cluster, async move |runtime| -> Result<Vec<Row>, ClientError> {
+            Client::connect(&runtime, native_address(1)).await?.rows("SELECT k FROM ks.t", 100).await
+        });
+        let kept: BTreeSet<i32> = kept
+            .expect("there is an answer")
+            .expect("it has the rows")
+            .iter()
+            .map(|row| i32::from_be_bytes(row[0].as_deref().expect("a key").try_into().expect("an int")))
+            .collect();
+        let lost: Vec<&i32> = written.iter().filter(|k| !kept.contains(k)).collect();
+        assert!(lost.is_empty(), "seed {seed}: {} of {} are gone: {lost:?}", lost.len(), written.len());
+    }
 }
 
 /// A mutation carries the places of a list's elements, never indexes: replicas that were away, and whose lists look different

@@ -22,17 +22,17 @@ mod tally;
 mod unsynced;
 mod write;
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::net::SocketAddr;
 use std::rc::Rc;
 
 use mutation::CounterId;
 use runtime::sync::Semaphore;
-use runtime::{Mesh, MeshSeat, Runtime, ShardId};
+use runtime::{Mesh, MeshSeat, Runtime, ShardId, TaskHandle};
 use schema::{ReplicationStrategy, TableId};
 use topology::{ConsistencyLevel, NodeIndex, Ring, Sharder, Token};
 
-use crate::messaging::{Peer, PeerParts, PeerSocket};
+use crate::messaging::{Incoming, Peer, PeerParts, PeerSocket};
 use crate::paxos::Queue;
 use nodes::Nodes;
 
@@ -63,6 +63,10 @@ struct Inner {
     /// Where shard 0 sends the connections of other nodes. Set right after the coordinator is made: the seat's handler
     /// needs the coordinator first.
     peer_sockets: OnceCell<Mesh<PeerSocket, ()>>,
+    /// On shard 0: lets connections of other nodes in.
+    accepting: RefCell<Option<TaskHandle<()>>>,
+    /// Connections of other nodes that came to this shard.
+    incoming: Incoming,
     scans: Semaphore,
     /// Who is at which partition with a conditional statement.
     attempts: Queue,
@@ -126,10 +130,21 @@ impl Coordinator {
                 Peer::start(&runtime, parts)
             }),
         };
-        let peer_sockets = OnceCell::new();
-        let attempts = Queue::default();
         let counter = CounterId(ring.local_node().host_id.0);
-        let inner = Inner { runtime, ring, sharder, storage, counter, mesh, nodes, peer_sockets, scans, attempts };
+        let inner = Inner {
+            runtime,
+            ring,
+            sharder,
+            storage,
+            counter,
+            mesh,
+            nodes,
+            peer_sockets: OnceCell::new(),
+            accepting: RefCell::default(),
+            incoming: Incoming::default(),
+            scans,
+            attempts: Queue::default(),
+        };
         let coordinator = Coordinator { inner: Rc::new(inner) };
         coordinator.open_peers(peer_seat);
         coordinator

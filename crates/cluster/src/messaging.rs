@@ -15,7 +15,7 @@ pub use frame::{FRAME_BODY_MAX, Frame, FrameError, FrameReader, write_frame};
 pub use greeting::{GreetingError, Hello, Verdict, Welcome};
 pub use incoming::PeerSocket;
 
-pub(crate) use incoming::{Listening, listen_for_peers, serve_peer};
+pub(crate) use incoming::{Incoming, Listening, listen_for_peers};
 pub(crate) use peer::{Peer, PeerParts};
 
 /// What one node asks another.

@@ -10,7 +10,7 @@
 //! Finish  logged batches that were not delivered are, before anyone can see them in part
 //! Retire  logs of another shard count are removed, now that every shard has made the records its own; operators are answered
 //! (lead)  accepts connections; the node is ready; waits for the signal to end; stops accepting
-//! Drain   each shard answers what is under way
+//! Drain   each shard answers what is under way, clients first, then other nodes, and closes the connections
 //! Sync    each shard syncs its log, to which the others' last requests may have written
 //! End     each shard's main returns
 //! ```

@@ -35,6 +35,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::time::Duration;
 
 use cluster::coordinator::{Coordinator, CoordinatorParts, Unsynced};
 use cluster::metadata::MetadataLog;
@@ -206,6 +207,16 @@ impl Engine {
     /// Lets the ring's other nodes in. On shard 0, when every shard has its engine.
     pub fn accept_peers(&self, listener: TcpListener) {
         self.inner.coordinator.accept_peers(listener, &self.inner.node.cluster_name);
+    }
+
+    /// Lets no further connections of other nodes in; for shard 0, before the shards end theirs.
+    pub fn stop_accepting_peers(&self) {
+        self.inner.coordinator.stop_accepting_peers();
+    }
+
+    /// Answers what other nodes have asked this shard, within `patience`, and closes their connections.
+    pub async fn end_peers(&self, patience: Duration) {
+        self.inner.coordinator.end_peers(patience).await;
     }
 
     /// The session of a client that has connected to this shard.

@@ -1,13 +1,13 @@
 //! What this node does when another asks it.
 
+use std::time::Duration;
+
 use mutation::ReadCommandBuf;
 use runtime::{Group, MeshSeat, ShardId, TcpListener};
 
 use super::message::{PageLimits, ReadRequest, ReplicaError, ReplicaReply, ReplicaRequest};
 use super::{Coordinator, Page};
-use crate::messaging::{
-    Listening, PeerAnswer, PeerRead, PeerRequest, PeerShard, PeerSocket, listen_for_peers, serve_peer,
-};
+use crate::messaging::{Listening, PeerAnswer, PeerRead, PeerRequest, PeerShard, PeerSocket, listen_for_peers};
 
 /// The most that one page for another node holds, bytes, whatever it asks for.
 const PAGE_BYTES_MAX: u32 = 1 << 20;
@@ -23,8 +23,8 @@ impl Coordinator {
                 let coordinator = serving.clone();
                 async move { coordinator.answer_peer(request).await }
             };
-            let runtime = coordinator.inner.runtime.clone();
-            coordinator.inner.runtime.spawn(Group::Query, serve_peer(runtime, socket, serve));
+            let (runtime, incoming) = (coordinator.inner.runtime.clone(), coordinator.inner.incoming.clone());
+            coordinator.inner.runtime.spawn(Group::Query, incoming.serve(runtime, socket, serve));
             responder.reply(());
         });
         self.inner.peer_sockets.set(mesh).ok().expect("the seat is opened once");
@@ -38,7 +38,21 @@ impl Coordinator {
         let listening = Listening { local, others, cluster_name: cluster_name.to_owned() };
         let mesh = self.inner.peer_sockets.get().expect("it is set when the coordinator is made").clone();
         let runtime = &self.inner.runtime;
-        runtime.spawn(Group::Query, listen_for_peers(runtime.clone(), listener, listening, mesh));
+        let accepting = runtime.spawn(Group::Query, listen_for_peers(runtime.clone(), listener, listening, mesh));
+        *self.inner.accepting.borrow_mut() = Some(accepting);
+    }
+
+    /// Lets no further connections of other nodes in; for shard 0, before the shards end theirs.
+    pub fn stop_accepting_peers(&self) {
+        if let Some(accepting) = self.inner.accepting.take() {
+            accepting.abort();
+        }
+    }
+
+    /// Ends the connections on which this shard answers other nodes: requests being served are answered, if they take no longer than
+    /// `patience`. What is answered later would not be in the last sync.
+    pub async fn end_peers(&self, patience: Duration) {
+        self.inner.incoming.end(patience).await;
     }
 
     async fn answer_peer(&self, request: PeerRequest) -> PeerAnswer {

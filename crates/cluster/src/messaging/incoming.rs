@@ -24,6 +24,10 @@ const GREETINGS_MAX: usize = 64;
 const GREETING_TIME: Duration = Duration::from_secs(2);
 /// The rest after an accept that failed: out of descriptors, most likely.
 const REST: Duration = Duration::from_millis(100);
+/// How long the other end may take to close a connection that this node has ended.
+const LINGER: Duration = Duration::from_millis(500);
+/// What is read at a time of what nobody answers any more.
+const LINGER_BYTES: usize = 16 << 10;
 /// Requests being served of one connection.
 const REQUESTS_MAX: usize = 256;
 /// Bytes of the requests being served of one connection; a larger one is served alone.
@@ -33,6 +37,60 @@ const REQUEST_BYTES_MAX: usize = 16 << 20;
 #[derive(Debug)]
 pub struct PeerSocket {
     socket: Socket,
+}
+
+/// The connections of other nodes that a shard answers on. Clones are the same.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Incoming {
+    state: Rc<IncomingState>,
+}
+
+#[derive(Debug, Default)]
+struct IncomingState {
+    /// They are to end, and may take so long for the requests that are being served.
+    patience: Cell<Option<Duration>>,
+    ending: Notify,
+    open: Cell<usize>,
+    /// One ended.
+    ended: Notify,
+}
+
+impl Incoming {
+    /// Reads no further requests, waits until those being served are answered, at most `patience`, and closes the connections. From then
+    /// on nothing is answered any more, on no connection.
+    pub(crate) async fn end(&self, patience: Duration) {
+        self.state.patience.set(Some(patience));
+        self.state.ending.notify_all();
+        while self.state.open.get() > 0 {
+            self.state.ended.notified().await;
+        }
+    }
+
+    /// Waits for the end; says how long requests being served may take then.
+    async fn ending(&self) -> Duration {
+        loop {
+            if let Some(patience) = self.state.patience.get() {
+                return patience;
+            }
+            self.state.ending.notified().await;
+        }
+    }
+
+    /// Answers what comes on a connection with what `serve` says, until it ends.
+    pub(crate) async fn serve<F, Fut>(self, runtime: Runtime, socket: PeerSocket, serve: F)
+    where
+        F: Fn(PeerRequest) -> Fut + 'static,
+        Fut: Future<Output = PeerAnswer> + 'static,
+    {
+        // Closed at once, for the other node to dial again.
+        if self.state.patience.get().is_some() {
+            return;
+        }
+        self.state.open.set(self.state.open.get() + 1);
+        serve_peer(&self, runtime, socket, serve).await;
+        self.state.open.set(self.state.open.get() - 1);
+        self.state.ended.notify();
+    }
 }
 
 /// What the listening shard knows of its cluster.
@@ -117,8 +175,7 @@ async fn hand_over(stream: TcpStream, from: SocketAddr, shard: ShardId, mesh: &M
     }
 }
 
-/// Answers what comes on a connection with what `serve` says, until it ends.
-pub(crate) async fn serve_peer<F, Fut>(runtime: Runtime, socket: PeerSocket, serve: F)
+async fn serve_peer<F, Fut>(incoming: &Incoming, runtime: Runtime, socket: PeerSocket, serve: F)
 where
     F: Fn(PeerRequest) -> Fut + 'static,
     Fut: Future<Output = PeerAnswer> + 'static,
@@ -134,18 +191,45 @@ where
     });
     let sending = async { Ended::from(connection.outbox.send_all(&stream).await) };
     let receiving = async {
-        match connection.receive(&stream, &serve).await {
-            Ok(()) => Ended::Closed,
-            Err(ended) => ended,
+        let received = async { Received::Ended(connection.receive(&stream, &serve).await) };
+        let ending = async { Received::Enough(incoming.ending().await) };
+        match first(received, ending).await {
+            Received::Ended(Ok(())) => Ended::Closed,
+            Received::Ended(Err(ended)) => ended,
+            Received::Enough(patience) => connection.finish(patience).await,
         }
     };
     let ended = first(sending, receiving).await;
     connection.is_open.set(false);
     connection.outbox.clear();
+    if matches!(ended, Ended::Finished) {
+        let _ = runtime.timeout(LINGER, read_out(&stream)).await;
+    }
     match ended {
-        Ended::Closed | Ended::Io(_) => tracing::debug!(%ended, "a node's connection ended"),
+        Ended::Finished | Ended::Closed | Ended::Io(_) => tracing::debug!(%ended, "a node's connection ended"),
         ended => tracing::warn!(%ended, "a node's connection was closed"),
     }
+}
+
+/// Says that nothing more is sent, and reads until the other end says so too: closed with unread bytes, a connection is reset, and the
+/// other end may lose answers that it has not read yet.
+async fn read_out(stream: &TcpStream) {
+    if stream.shutdown().is_err() {
+        return;
+    }
+    let mut buffer = Vec::with_capacity(LINGER_BYTES);
+    while let (Ok(1..), read) = stream.read(buffer).await {
+        buffer = read;
+        buffer.clear();
+    }
+}
+
+/// Why nothing more is received on a connection.
+enum Received {
+    /// The connection ended.
+    Ended(Result<(), Ended>),
+    /// This node is ending, and requests being served may take so long.
+    Enough(Duration),
 }
 
 /// Why a connection of a peer ended.
@@ -155,6 +239,8 @@ enum Ended {
     Io(#[from] io::Error),
     #[error("the other end closed the connection")]
     Closed,
+    #[error("this node is ending")]
+    Finished,
     #[error("{0}")]
     Frame(#[from] super::FrameError),
     #[error("a request cannot be decoded: {0}")]
@@ -210,6 +296,20 @@ impl Connection {
                 self.runtime.maybe_yield().await;
             }
         }
+    }
+
+    /// Waits until the requests being served are answered, and the answers sent.
+    async fn finish(&self, patience: Duration) -> Ended {
+        let answered = async {
+            while self.requests.available() < REQUESTS_MAX {
+                self.served.notified().await;
+            }
+            self.outbox.sent().await;
+        };
+        if self.runtime.timeout(patience, answered).await.is_err() {
+            tracing::warn!("requests of another node were still under way at the end");
+        }
+        Ended::Finished
     }
 
     fn answer(&self, number: u64, answer: &PeerAnswer) {

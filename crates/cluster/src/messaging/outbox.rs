@@ -1,6 +1,6 @@
 //! What a connection has yet to send, and waiting for the first of several things.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::io;
 use std::pin::pin;
@@ -18,7 +18,11 @@ const BYTES_KEPT: usize = 256 << 10;
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
     bytes: RefCell<Vec<u8>>,
+    /// Bytes that were put before are being sent.
+    is_sending: Cell<bool>,
     wake: Notify,
+    /// Nothing is left to be sent.
+    idle: Notify,
     room: Notify,
 }
 
@@ -47,12 +51,21 @@ impl Outbox {
         self.room.notify_all();
     }
 
+    /// Waits until all that was put is sent. For one who waits.
+    pub(super) async fn sent(&self) {
+        while self.is_sending.get() || !self.bytes.borrow().is_empty() {
+            self.idle.notified().await;
+        }
+    }
+
     /// Sends what is put, for ever, or until the connection fails.
     pub(super) async fn send_all(&self, stream: &TcpStream) -> io::Error {
         let mut buffer = Vec::new();
         loop {
             std::mem::swap(&mut *self.bytes.borrow_mut(), &mut buffer);
+            self.is_sending.set(!buffer.is_empty());
             if buffer.is_empty() {
+                self.idle.notify();
                 self.wake.notified().await;
                 continue;
             }

@@ -60,7 +60,8 @@ impl Lead {
         self.all(&Command::Retire).await?;
         let server = self.local.server.borrow().clone();
         let server = server.ok_or_else(|| NodeError::Shard { sentence: "shard 0 does not serve".to_owned() })?;
-        if let (Some(listener), Some(engine)) = (for_peers, self.local.engine.borrow().clone()) {
+        let engine = self.local.engine.borrow().clone();
+        if let (Some(listener), Some(engine)) = (for_peers, &engine) {
             engine.accept_peers(listener);
         }
         server.accept(listeners);
@@ -69,6 +70,9 @@ impl Lead {
         let signal = self.runtime.termination().await;
         tracing::info!(?signal, "ending: answering what is under way, then syncing");
         server.stop_accepting();
+        if let Some(engine) = engine {
+            engine.stop_accepting_peers();
+        }
         let drained = self.all(&Command::Drain).await;
         drained.and(self.all(&Command::Sync).await)
     }

@@ -43,7 +43,7 @@ pub(super) enum Command {
     FinishBatches,
     /// Remove logs of another shard count.
     Retire,
-    /// Answer what is under way.
+    /// Answer what is under way, of clients and of other nodes; nothing is answered any more then.
     Drain,
     /// Sync the log. When all shards are drained, since each writes for the others' clients too.
     Sync,
@@ -250,6 +250,11 @@ impl ShardNode {
         if let Some(server) = server {
             server.drain(DRAIN_PATIENCE).await;
             self.report(&server);
+        }
+        // After the clients: where two nodes end at once, each may need the other for what its clients have asked.
+        let engine = self.handles.engine.borrow().clone();
+        if let Some(engine) = engine {
+            engine.end_peers(DRAIN_PATIENCE).await;
         }
         Ok(())
     }
