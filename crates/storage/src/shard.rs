@@ -584,7 +584,7 @@ impl Shard {
         for segment in foreign.iter().filter(|segment| is_mine(segment.folder_shard)) {
             let path = &segment.path;
             let result = match damaged.contains(path) {
-                true => inner.runtime.rename(path, &damaged_path(path)).await,
+                true => inner.runtime.rename(path, &damaged_path(path, inner.options.boot)).await,
                 false => inner.runtime.remove_file(path).await,
             };
             result.map_err(io_error(path))?;

@@ -31,7 +31,7 @@ pub use error::ConfigError;
 pub use fixed_ring::{FixedNode, FixedRing};
 pub use machine::Machine;
 pub use query::Guardrails;
-pub use settings::Settings;
+pub use settings::{MEMTABLE_BYTES_MAX, Settings};
 pub use units::print_size;
 
 /// Everything a node needs to know before it starts.

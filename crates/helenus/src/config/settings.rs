@@ -21,6 +21,8 @@ use super::{CommitLogSync, Config, ConfigError, parse_address};
 const SHARD_MEMORY_BYTES_MIN: u64 = 64 << 20;
 /// Least memory that a shard's memtables can work with: a few chunks.
 const MEMTABLE_BYTES_MIN: u64 = 4 << 20;
+/// Most memory that a shard's memtables are given: half of what one of them can hold at the least, whatever its rows are like.
+pub const MEMTABLE_BYTES_MAX: u64 = 16 << 30;
 /// About what a sleep and the waking behind it cost a shard.
 const IDLE_POLL: Duration = Duration::from_micros(20);
 
@@ -135,7 +137,8 @@ impl Settings {
         let segment_bytes = self.commitlog_segment_bytes.unwrap_or(32 << 20);
         in_range("commitlog_segment_size", segment_bytes, 1 << 20, 1 << 30, print_size)?;
         if let Some(bytes) = self.memtable_bytes {
-            in_range("memtable_heap_space", bytes, MEMTABLE_BYTES_MIN * u64::from(shards), memory_bytes, print_size)?;
+            let (least, most) = (MEMTABLE_BYTES_MIN * u64::from(shards), MEMTABLE_BYTES_MAX * u64::from(shards));
+            in_range("memtable_heap_space", bytes, least, most.min(memory_bytes), print_size)?;
         }
         if let Some(bytes) = self.row_cache_bytes {
             in_range("row_cache_size", bytes, 0, memory_bytes, print_size)?;

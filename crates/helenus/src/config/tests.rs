@@ -149,6 +149,19 @@ fn every_key_that_is_acted_on() {
 }
 
 #[test]
+fn a_shards_memtables_are_no_larger_than_a_memtable_can_be() {
+    let on_two_shards = |text: &str| {
+        let mut settings = Settings::default();
+        file::read("helenus.yaml", text, &mut settings, &mut Vec::new())?;
+        settings.complete(&Machine { cpus: vec![0, 1], memory_bytes: 256 << 30 })
+    };
+    assert_eq!(on_two_shards("memtable_heap_space: 32GiB").unwrap().memtable_bytes, Some(32 << 30));
+    let error = on_two_shards("memtable_heap_space: 33GiB").unwrap_err().to_string();
+    assert!(error.contains("memtable_heap_space") && error.contains("32 GiB"), "{error}");
+    assert!(on_two_shards("memtable_heap_space: 7MiB").is_err());
+}
+
+#[test]
 fn the_row_cache_has_a_size_and_can_be_off() {
     let of_file = |text: &str| with_file(text).unwrap().0.row_cache_bytes;
     assert_eq!(of_file("cluster_name: a"), None);

@@ -18,7 +18,7 @@ use topology::{HostId, Node, NodeIndex, Ring, Sharder};
 
 use super::operator::Operator;
 use super::{Answer, QuestionSeat};
-use crate::config::{CommitLogSync, Config, FixedRing};
+use crate::config::{CommitLogSync, Config, FixedRing, MEMTABLE_BYTES_MAX};
 
 /// The parts of a shard's memory that are for memtables and for pages of files' indexes.
 const MEMTABLE_PART: u64 = 2;
@@ -164,7 +164,7 @@ impl ShardNode {
     /// cache, and of the rest a tenth of the whole for requests in flight, a tenth to spare.
     fn memtable_bytes(&self) -> usize {
         let given = self.config.memtable_bytes.map(|bytes| bytes / u64::from(self.runtime.shard_count()));
-        bytes(given.unwrap_or(self.shard_memory() / MEMTABLE_PART))
+        bytes(given.unwrap_or(self.shard_memory() / MEMTABLE_PART).min(MEMTABLE_BYTES_MAX))
     }
 
     /// Three eighths of the shard's memory, if nothing was said: an eighth is its own, and a quarter what memtables leave of theirs as

@@ -47,9 +47,10 @@ pub fn is_leftover(name: &str) -> bool {
     name.ends_with(".new") || name.ends_with(".spare")
 }
 
-/// What a damaged segment is called when its readable records were logged anew: nobody reads it, for a person to look at.
-pub fn damaged_path(segment: &Path) -> PathBuf {
-    segment.with_extension("damaged")
+/// What a damaged segment is called when its readable records were logged anew at this boot: nobody reads it, for a person to look
+/// at. With the boot, since the ids of segments that are gone may come again.
+pub fn damaged_path(segment: &Path, boot: u64) -> PathBuf {
+    segment.with_extension(format!("{boot}.damaged"))
 }
 
 /// Opens a file past the page cache where the file system lets us.

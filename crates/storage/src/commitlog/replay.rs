@@ -72,7 +72,7 @@ pub async fn find_segments(
                     // One shard moves it; the others pass it over.
                     if is_in_care {
                         tracing::error!(%error, "a commit log segment is lost, and put aside");
-                        runtime.rename(&path, &damaged_path(&path)).await.map_err(io_error(&path))?;
+                        runtime.rename(&path, &damaged_path(&path, options.boot)).await.map_err(io_error(&path))?;
                     }
                     continue;
                 }

@@ -256,6 +256,12 @@ fn a_segment_without_a_readable_head_is_put_aside_when_asked_to() {
     assert_eq!(salvage(&folder, 2), []);
     assert_eq!(put_aside(&folder), 1);
     assert_eq!(reopen(&folder, 3).expect("the shard opens"), []);
+    // The next segment has the same id. When it is damaged too, both are kept.
+    with_shard(&Setup::new(&folder, 4), async |_, shard| write_rows(&shard, TABLE, 0..1, b"v").await)
+        .expect("the shard opens");
+    rewrite(&folder.segments(0)[0], &bytes);
+    assert_eq!(salvage(&folder, 5), []);
+    assert_eq!(put_aside(&folder), 2);
 }
 
 /// A start cuts old segments to what counts. One that is used again must have its whole room back before groups go there: on a full disk
