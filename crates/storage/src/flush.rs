@@ -5,7 +5,7 @@
 mod dropped;
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
@@ -58,6 +58,8 @@ pub(crate) struct Flusher {
     /// Writes that wait for that.
     waiting: Cell<usize>,
     last_error: RefCell<Option<FlushError>>,
+    /// Tables whose last flush failed, with how often in a row, and why. Others are flushed first.
+    failing: RefCell<BTreeMap<TableId, (u64, FlushError)>>,
     /// Whether this shard count's manifests are known to hold.
     is_in_force: Cell<bool>,
     /// Tables' folders whose names are on the disk.
@@ -89,10 +91,22 @@ impl Flusher {
         self.failures.get()
     }
 
+    /// How often in a row a table's flush has failed, and why.
+    fn failed(&self, table: TableId) -> Option<(u64, FlushError)> {
+        self.failing.borrow().get(&table).cloned()
+    }
+
     /// Whether flushes make no room at present.
     pub(crate) fn is_failing(&self) -> bool {
         self.is_failing.get()
     }
+}
+
+/// What becomes of tables whose last flush failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Failing {
+    LeftOut,
+    Last,
 }
 
 /// One frozen memtable that is to be written.
@@ -153,15 +167,16 @@ impl Shard {
 
     /// Flushes what was written to a table so far. What fails is tried again by itself.
     pub async fn flush(&self, table: TableId) -> Result<(), FlushError> {
-        let failures = self.flusher().failures.get();
+        let failed_before = self.flusher().failed(table);
         let Some(number) = self.freeze(table)? else { return Ok(()) };
         self.flusher().wake.notify();
         loop {
             if !self.is_frozen(table, number) {
                 return Ok(());
             }
-            if self.flusher().failures.get() != failures
-                && let Some(error) = self.flusher().last_error.borrow().clone()
+            let failed = self.flusher().failed(table);
+            if failed != failed_before
+                && let Some((_, error)) = failed
             {
                 return Err(error);
             }
@@ -169,17 +184,20 @@ impl Shard {
         }
     }
 
-    /// Flushes all tables, or those of which the log has nothing.
+    /// Flushes all tables, or those of which the log has nothing. One that cannot be is no reason to leave others out; the first error is
+    /// told.
     pub async fn flush_at_end(&self, is_for_all: bool) -> Result<(), FlushError> {
         let tables: Vec<TableId> = {
             let engine = self.engine();
             let meant = engine.tables.iter().filter(|table| is_for_all || !table.is_durable);
             meant.map(|table| table.id).collect()
         };
+        let mut result = Ok(());
         for table in tables {
-            self.flush(table).await?;
+            let flushed = self.flush(table).await;
+            result = result.and(flushed);
         }
-        Ok(())
+        result
     }
 
     /// Freezes what was written to a table. Gives the number of the last frozen memtable of it, if there is one.
@@ -239,19 +257,24 @@ impl Shard {
         loop {
             let ended = match self.next_job() {
                 Ok(Some(job)) => {
+                    let table = job.table.id;
                     self.flusher().is_writing.set(true);
                     let ended = self.write_out(job).await;
                     self.flusher().is_writing.set(false);
-                    ended
+                    if ended.is_ok() {
+                        self.flusher().failing.borrow_mut().remove(&table);
+                    }
+                    ended.map_err(|error| (Some(table), error))
                 }
                 Ok(None) => {
                     // What could not be flushed was truncated or dropped.
                     self.flusher().is_failing.set(false);
+                    self.flusher().failing.borrow_mut().clear();
                     self.arm();
                     self.flusher().wake.notified().await;
                     continue;
                 }
-                Err(error) => Err(error),
+                Err(error) => Err((None, error)),
             };
             // The flush held its memtable to the end.
             self.put_back();
@@ -263,10 +286,12 @@ impl Shard {
                     self.flusher().is_failing.set(false);
                     self.flusher().room.notify_all();
                 }
-                Err(error) => {
-                    self.report(error);
-                    self.runtime().sleep(rest).await;
-                    rest = (rest * 2).min(RETRY_MAX);
+                Err((table, error)) => {
+                    self.report(table, error);
+                    if self.next_frozen(Failing::LeftOut).is_none() {
+                        self.runtime().sleep(rest).await;
+                        rest = (rest * 2).min(RETRY_MAX);
+                    }
                 }
             }
             self.flusher().ended.notify_all();
@@ -280,8 +305,18 @@ impl Shard {
         tables.put_back(pool);
     }
 
-    fn report(&self, error: FlushError) {
+    /// Tells of a flush that failed: of a table, or, where it did not come to that, of all that wait for theirs.
+    fn report(&self, table: Option<TableId>, error: FlushError) {
         let flusher = self.flusher();
+        {
+            let engine = self.engine();
+            let waiting = engine.tables.iter().filter(|table| !table.frozen.is_empty()).map(|table| table.id);
+            let mut failing = flusher.failing.borrow_mut();
+            for failed in waiting.filter(|waiting| table.is_none_or(|table| table == *waiting)) {
+                let entry = failing.entry(failed).or_insert_with(|| (0, error.clone()));
+                *entry = (entry.0 + 1, error.clone());
+            }
+        }
         let is_news = flusher.last_error.borrow().as_ref() != Some(&error);
         if is_news {
             tracing::warn!(shard = self.runtime().shard().0, %error, "a flush failed; it is tried again");
@@ -295,14 +330,15 @@ impl Shard {
     }
 
     /// What is to be written next: the memtable that was frozen first, or one that is frozen now for the sake of the log or of
-    /// the memory.
+    /// the memory. Those of tables whose last flush failed come last: a folder that cannot be written to is one table's misfortune.
     fn next_job(&self) -> Result<Option<Job>, FlushError> {
-        if let Some(job) = self.oldest_job() {
+        if let Some(job) = self.next_frozen(Failing::LeftOut) {
             return Ok(Some(job));
         }
         if self.log().bytes_kept() > self.options().log_bytes_max {
             // A flush that covers nothing makes no room there.
-            for table in self.log().oldest_tables().into_iter().filter(|&table| !self.is_truncation_open(table)) {
+            let oldest = self.log().oldest_tables().into_iter().filter(|&table| !self.is_truncation_open(table));
+            for table in oldest.filter(|table| self.flusher().failed(*table).is_none()) {
                 stdx::sometimes!("flush for the log's sake");
                 if self.freeze(table)?.is_none() {
                     self.nothing_is_left_of(table);
@@ -312,22 +348,27 @@ impl Shard {
         let largest = {
             let engine = self.engine();
             let is_due = engine.pool.used() >= engine.pool.budget() / MEMORY_PART || self.flusher().waiting.get() > 0;
-            let written = engine.tables.iter().filter(|table| !table.memtable.is_empty());
+            let flushable = |table: &TableId| self.flusher().failed(*table).is_none();
+            let written = engine.tables.iter().filter(|table| !table.memtable.is_empty() && flushable(&table.id));
             written.max_by_key(|table| table.memtable.bytes()).map(|table| table.id).filter(|_| is_due)
         };
         if let Some(table) = largest
-            && self.oldest_job().is_none()
+            && self.next_frozen(Failing::LeftOut).is_none()
         {
             stdx::sometimes!("flush for the memory's sake");
             self.freeze(table)?;
         }
-        Ok(self.oldest_job())
+        Ok(self.next_frozen(Failing::Last))
     }
 
-    fn oldest_job(&self) -> Option<Job> {
+    /// The memtable that was frozen first.
+    fn next_frozen(&self, failing: Failing) -> Option<Job> {
         let engine = self.engine();
-        let oldest = engine.tables.iter().filter_map(|table| Some((table, table.frozen.front()?)));
-        let (table, frozen) = oldest.min_by_key(|(_, frozen)| frozen.number)?;
+        let has_failed = |table: &TableId| self.flusher().failing.borrow().contains_key(table);
+        let frozen =
+            engine.tables.iter().filter_map(|table| Some((table, table.frozen.front()?, has_failed(&table.id))));
+        let meant = frozen.filter(|(.., has_failed)| failing == Failing::Last || !has_failed);
+        let (table, frozen, _) = meant.min_by_key(|(_, frozen, has_failed)| (*has_failed, frozen.number))?;
         Some(Job { table: table.definition.clone(), frozen: frozen.clone() })
     }
 
@@ -356,7 +397,7 @@ impl Shard {
         let mut rest = RETRY_FIRST;
         // The file is whole: only its record is to be tried again.
         while let Err(error) = self.manifest().append(Record::Live(live.clone())).await {
-            self.report(FlushError::Write { what: error.to_string() });
+            self.report(Some(job.table.id), FlushError::Write { what: error.to_string() });
             self.runtime().sleep(rest).await;
             rest = (rest * 2).min(RETRY_MAX);
         }

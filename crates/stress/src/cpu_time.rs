@@ -22,12 +22,13 @@ impl CpuTimes {
         Ok(CpuTimes { generator: of(None)?, server: server.map(|pid| of(Some(pid))).transpose()? })
     }
 
-    /// What was used since then.
-    pub(crate) fn since(self, before: CpuTimes) -> CpuTimes {
-        CpuTimes {
-            generator: self.generator.saturating_sub(before.generator),
-            server: self.server.zip(before.server).map(|(now, before)| now.saturating_sub(before)),
-        }
+    /// What was used since then. A server that has ended meanwhile no longer says.
+    pub(crate) fn until_now(self, server: Option<u32>) -> Result<CpuTimes, StressError> {
+        let now = CpuTimes::so_far(server).or_else(|_| CpuTimes::so_far(None))?;
+        Ok(CpuTimes {
+            generator: now.generator.saturating_sub(self.generator),
+            server: now.server.zip(self.server).map(|(now, before)| now.saturating_sub(before)),
+        })
     }
 }
 
@@ -40,7 +41,9 @@ mod tests {
         let error = CpuTimes::so_far(Some(u32::MAX)).expect_err("there is none").to_string();
         assert!(error.contains(&u32::MAX.to_string()), "{error}");
         let before = CpuTimes::so_far(Some(std::process::id())).expect("this one is");
-        let since = CpuTimes::so_far(Some(std::process::id())).expect("this one is").since(before);
+        let since = before.until_now(Some(std::process::id())).expect("this one is");
         assert!(since.server.expect("its number was given") < Duration::from_secs(60));
+        let since = before.until_now(Some(u32::MAX)).expect("the generator is there");
+        assert!(since.server.is_none() && since.generator < Duration::from_secs(60));
     }
 }

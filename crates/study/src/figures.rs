@@ -141,6 +141,9 @@ pub(crate) struct Figures {
     pub(crate) generator_cpu_micros: Option<f64>,
     /// Latencies in microseconds, by kind of operation and then by percentile.
     pub(crate) latency_micros: BTreeMap<String, BTreeMap<String, f64>>,
+    /// Operations that failed.
+    #[serde(default)]
+    pub(crate) errors: u64,
     /// Whether the rate that was asked for was kept.
     pub(crate) is_rate_kept: Option<bool>,
     /// What each stretch of the run measured, if the generator says.
@@ -186,7 +189,8 @@ impl Figures {
                 .iter()
                 .map(|(kind, times)| Some((kind.to_lowercase(), percentiles(times, 1.0)?)))
                 .collect::<Option<_>>()?,
-            is_rate_kept: None,
+            errors: 0,
+            is_rate_kept: report["rate_kept"].as_bool(),
             series: Vec::new(),
         })
     }
@@ -208,6 +212,7 @@ impl Figures {
                 .iter()
                 .map(|(kind, measures)| Some((kind.to_lowercase(), times(measures)?)))
                 .collect::<Option<_>>()?,
+            errors: report["total"]["errors"].as_u64().unwrap_or(0),
             is_rate_kept: report["rate_kept"].as_bool(),
             series: report["intervals"]
                 .as_array()
@@ -235,6 +240,7 @@ impl Figures {
             server_cpu_micros: None,
             generator_cpu_micros: Some(result["cpu_time_s"].as_f64()? * 1e6 / requests),
             latency_micros: BTreeMap::from([("request".to_owned(), times)]),
+            errors: 0,
             is_rate_kept: None,
             series: Vec::new(),
         })
@@ -295,6 +301,9 @@ mod tests {
         assert_eq!(figures.metric(Metric::Cpu), None);
         assert_eq!(figures.metric(Metric::P50), Some(11.5), "the worst kind's");
         assert_eq!(figures.metric(Metric::P99), Some(12.5));
+        assert_eq!(figures.is_rate_kept, None);
+        report["rate_kept"] = json!(false);
+        assert_eq!(Figures::of_json(&report).unwrap().is_rate_kept, Some(false));
         report["latency_micros"]["read"]["p99"] = Value::Null;
         assert_eq!(Figures::of_json(&report), None);
     }
@@ -303,7 +312,7 @@ mod tests {
     fn the_drivers_report_is_read() {
         let times = json!({"p50": 0.5, "p95": 0.6, "p99": 0.7, "p99.9": 0.8});
         let late = json!({"p50": 5, "p95": 6, "p99": 7, "p99.9": 8});
-        let total = json!({"operations": 10, "operations_per_second": 5.0});
+        let total = json!({"operations": 10, "operations_per_second": 5.0, "errors": 3});
         let report = json!({
             "seconds": 2.0, "rate_kept": false, "generator_cpu_micros_per_operation": 20.0,
             "server_cpu_micros_per_operation": 30.0, "total": total,
@@ -316,6 +325,7 @@ mod tests {
         assert_eq!(figures.latency_micros["write"]["p50"], 5000.0, "from when it was due");
         assert_eq!((figures.is_rate_kept, figures.series.len()), (Some(false), 1));
         assert_eq!(figures.metric(Metric::Cpu), Some(30.0));
+        assert_eq!(figures.errors, 3);
     }
 
     #[test]

@@ -43,7 +43,12 @@ pub(crate) struct Sample {
 impl Sample {
     /// Whether its figures count: it did all that it should, or all but keep a rate.
     pub(crate) fn is_sound(&self) -> bool {
-        self.error.is_none() || self.has_lost_rate()
+        self.errors() == 0 && (self.error.is_none() || self.has_lost_rate())
+    }
+
+    /// Operations that failed, also where the generator was told not to mind.
+    pub(crate) fn errors(&self) -> u64 {
+        self.figures.as_ref().map_or(0, |figures| figures.errors)
     }
 
     /// Whether the server did not keep up with the rate that was asked for.

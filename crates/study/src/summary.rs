@@ -206,7 +206,10 @@ fn advantages<'a>(
 }
 
 fn failure(sample: &Sample) -> String {
-    let error = sample.error.as_deref().unwrap_or("no reason told");
+    let error = match (&sample.error, sample.errors()) {
+        (Some(error), _) => error.clone(),
+        (None, errors) => format!("{errors} operations failed"),
+    };
     format!("round {}, {}, {}: {error}", sample.round, sample.system, named(&sample.load, sample.level))
 }
 
@@ -298,6 +301,15 @@ loads:
         let cpu = summary.advantages.iter().find(|one| one.metric == Metric::Cpu).unwrap();
         assert!(!cpu.holds() && !summary.holds(), "a hundred times were asked for");
         assert_eq!(summary.failures, ["round 1, ours, write: 3 errors"]);
+        // A generator that was told not to mind is not believed, and a rate that was lost is no excuse.
+        let mut results = results();
+        let (first, last) = (1, results.samples.len() - 1);
+        for at in [first, last] {
+            results.samples[at].figures.as_mut().unwrap().errors = 7;
+        }
+        let failures = Summary::of(&results).failures;
+        assert_eq!(failures[1], "round 1, ours, steady 1000: 7 operations failed");
+        assert_eq!(failures[2], "round 3, theirs, steady 5000: the rate was not kept");
         let text = summary.text();
         assert!(text.contains("| steady 5000 | theirs | 231 (rate not kept) |"), "{text}");
         assert!(text.contains("100: not held") && text.contains("2: held"), "{text}");

@@ -128,6 +128,33 @@ impl RowSink for Nowhere {
     }
 }
 
+/// A table whose folder cannot be written to is flushed when that is mended; others are until then, at the end too.
+#[test]
+fn a_table_that_cannot_be_flushed_does_not_keep_others_from_it() {
+    let folder = Folder::new("room-one-fails");
+    let keyspace = folder.path.join("data/ks");
+    let in_the_way = keyspace.join(format!("t1-{}", "01".repeat(16)));
+    std::fs::create_dir_all(&keyspace).expect("it can be made");
+    std::fs::write(&in_the_way, b"in the way").expect("a file can be made");
+    with_shard(&unlogged(&folder), async |runtime, shard| {
+        write_rows(&shard, TABLE, 0..20, b"value").await;
+        shard.flush(TABLE).await.expect_err("its folder cannot be made");
+        write_rows(&shard, OTHER, 20..40, b"value").await;
+        shard.flush(OTHER).await.expect("its folder can");
+        write_rows(&shard, OTHER, 40..60, b"value").await;
+        shard.flush_at_end(true).await.expect_err("one of them cannot be flushed");
+        assert_eq!(shard.stats().flushes, 2, "the other one can");
+        std::fs::remove_file(&in_the_way).expect("it is there");
+        let flushed = async {
+            while shard.stats().flushes < 3 {
+                runtime.sleep(Duration::from_millis(10)).await;
+            }
+        };
+        runtime.timeout(RETRY_AT_MOST, flushed).await.expect("it is tried again");
+    })
+    .expect("the shard opens");
+}
+
 /// One more element for a row of [`GROWING`].
 fn element(row: u32, number: u32, bytes: usize) -> Vec<u8> {
     let key = key_of(row);

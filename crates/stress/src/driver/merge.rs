@@ -39,6 +39,11 @@ struct Log {
 }
 
 impl Log {
+    /// Whether its operations were due at a time.
+    fn is_scheduled(&self) -> bool {
+        self.pieces.iter().any(|piece| piece.time == Time::Response)
+    }
+
     fn read(path: &Path) -> Result<Log, StressError> {
         let wrong = |reason: String| StressError::Merge { path: path.to_owned(), reason };
         let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
@@ -123,11 +128,21 @@ impl Merged {
         if let Some(log) = logs.iter().find(|log| log.end <= last) {
             return Err(wrong(log, "ended before another began: they were not measured at one time".to_owned()));
         }
-        let length = logs[0].pieces[0].length.max(Duration::from_millis(1));
+        if let Some(log) = logs.iter().find(|log| log.is_scheduled() != logs[0].is_scheduled()) {
+            let other = logs[0].path.display();
+            let reason = format!(
+                "and {other} cannot be added up: only one of them has response times, of operations that were due at a time"
+            );
+            return Err(wrong(log, reason));
+        }
+        let lengths = logs.iter().flat_map(|log| log.pieces.iter().map(|piece| piece.length));
+        let length = lengths.max().unwrap_or_default().max(Duration::from_millis(1));
         let mut intervals: BTreeMap<u64, Measures> = BTreeMap::new();
         for log in logs {
             for piece in &log.pieces {
-                let number = ((piece.begin - first).as_secs_f64() / length.as_secs_f64()).round() as u64;
+                // That in which its middle lies: pieces may be shorter, and the hosts' clocks somewhat apart.
+                let middle = piece.begin + piece.length / 2 - first;
+                let number = (middle.as_secs_f64() / length.as_secs_f64()) as u64;
                 let of_kind = merged.kinds.entry(piece.kind.clone()).or_insert_with(Measures::new);
                 let of_interval = intervals.entry(number).or_insert_with(Measures::new);
                 for measures in [of_kind, of_interval, &mut merged.total] {
@@ -222,21 +237,61 @@ mod tests {
 
     /// A log of two seconds, `kind`s of `millis` each, 100 in the first and 50 in the second, from so long after 1970 on.
     fn log(name: &str, epoch: Duration, kind: Kind, millis: u64) -> PathBuf {
+        log_of(name, epoch, &[(1000, 100), (1000, 50)], |start| {
+            let ended = start + Duration::from_millis(millis);
+            Sample { kind, due: Some(start), began: start, ended, done: Done::ROW, has_failed: false }
+        })
+    }
+
+    /// A log of pieces, each of so many milliseconds in which so many operations ended.
+    fn log_of(name: &str, epoch: Duration, pieces: &[(u64, u64)], sample: impl Fn(Instant) -> Sample) -> PathBuf {
         let path = file(name);
         let mut log = HdrLog::create_at(&path, SystemTime::UNIX_EPOCH + epoch).unwrap();
         let start = Instant::now();
-        for (second, count) in [100, 50].into_iter().enumerate() {
+        let mut from = start;
+        for (length, count) in pieces {
             let recorder = Recorder::new(1);
-            for _ in 0..count {
-                let ended = start + Duration::from_millis(millis);
-                let sample = Sample { kind, due: Some(start), began: start, ended, done: Done::ROW, has_failed: false };
-                recorder.record(0, &sample);
-            }
-            let from = start + Duration::from_secs(second as u64);
-            log.write(&recorder.take(), from, from + Duration::from_secs(1));
+            (0..*count).for_each(|_| recorder.record(0, &sample(start)));
+            let to = from + Duration::from_millis(*length);
+            log.write(&recorder.take().with_kinds(&[Kind::Read]), from, to);
+            from = to;
         }
         log.finish().unwrap();
         path
+    }
+
+    fn read_in(start: Instant, due: Option<Instant>) -> Sample {
+        let ended = start + Duration::from_millis(1);
+        Sample { kind: Kind::Read, due, began: start, ended, done: Done::ROW, has_failed: false }
+    }
+
+    #[test]
+    fn intervals_are_as_long_as_the_longest_and_empty_ones_count() {
+        let at = Duration::from_secs(500);
+        // The first is over soon; the second is stalled at its start.
+        let closed = |start| read_in(start, None);
+        let paths = [
+            log_of("short", at, &[(200, 20)], closed),
+            log_of("stalled", at, &[(1000, 0), (1000, 100), (500, 50)], closed),
+        ];
+        let logs: Vec<Log> = paths.iter().map(|path| Log::read(path).unwrap()).collect();
+        let merged = Merged::of(&logs).unwrap();
+        assert_eq!((merged.elapsed.as_millis(), merged.began_within.as_millis()), (2500, 0));
+        let stretches: Vec<(u128, f64)> =
+            merged.stretches.iter().map(|stretch| (stretch.since.as_millis(), stretch.per_second.round())).collect();
+        assert_eq!(stretches, [(1000, 20.0), (2000, 100.0), (2500, 100.0)]);
+        paths.iter().for_each(|path| std::fs::remove_file(path).unwrap());
+    }
+
+    #[test]
+    fn response_times_are_not_added_up_with_service_times() {
+        let at = Duration::from_secs(500);
+        let open = log_of("open", at, &[(1000, 10)], |start| read_in(start, Some(start)));
+        let closed = log_of("closed", at, &[(1000, 10)], |start| read_in(start, None));
+        let words = [&open, &closed].map(|path| path.display().to_string());
+        let error = run(&words).unwrap_err().to_string();
+        assert!(error.contains("only one of them has response times"), "{error}");
+        [open, closed].iter().for_each(|path| std::fs::remove_file(path).unwrap());
     }
 
     #[test]

@@ -7,6 +7,7 @@ use hdrhistogram::Histogram;
 use super::hdr_log::HdrLog;
 use super::output::Output;
 use super::recorder::{Interval, Measures};
+use super::settings::Kind;
 
 /// What a run has measured so far, and where that is told.
 pub(crate) struct Progress<'a> {
@@ -14,6 +15,8 @@ pub(crate) struct Progress<'a> {
     output: Option<&'a mut Output>,
     hdr_log: Option<&'a mut HdrLog>,
     interval: Duration,
+    /// The kinds that are told of also where none has ended.
+    kinds: Vec<Kind>,
     start: Instant,
     last: Instant,
     total: Interval,
@@ -44,9 +47,14 @@ pub(crate) struct Stretch {
 
 impl<'a> Progress<'a> {
     /// Of a run that begins now.
-    pub(crate) fn begin(interval: Duration, output: &'a mut Output, hdr_log: Option<&'a mut HdrLog>) -> Progress<'a> {
+    pub(crate) fn begin(
+        interval: Duration,
+        kinds: Vec<Kind>,
+        output: &'a mut Output,
+        hdr_log: Option<&'a mut HdrLog>,
+    ) -> Progress<'a> {
         output.line(&head());
-        Progress { output: Some(output), hdr_log, ..Progress::silent(interval) }
+        Progress { output: Some(output), hdr_log, kinds, ..Progress::silent(interval) }
     }
 
     /// Of a run that is not told of.
@@ -56,6 +64,7 @@ impl<'a> Progress<'a> {
             output: None,
             hdr_log: None,
             interval,
+            kinds: Vec::new(),
             start: now,
             last: now,
             total: Interval::default(),
@@ -69,19 +78,17 @@ impl<'a> Progress<'a> {
         self.interval
     }
 
-    /// Takes in what was measured since the last time.
-    pub(crate) fn tell(&mut self, measured: &Interval, now: Instant) {
-        self.total.add(measured);
+    /// Takes in what was measured since the last time. Where that is nothing, this is told.
+    pub(crate) fn tell(&mut self, measured: Interval, now: Instant) {
+        let measured = measured.with_kinds(&self.kinds);
+        self.total.add(&measured);
         let elapsed = (now - self.last).as_secs_f64();
         let sum = measured.total();
         self.certainty.note(sum.count() as f64 / elapsed);
         if let Some(log) = &mut self.hdr_log {
-            log.write(measured, self.last, now);
+            log.write(&measured, self.last, now);
         }
         self.last = now;
-        if sum.count() == 0 {
-            return;
-        }
         let line = Line { elapsed, since: now - self.start, error: self.certainty.error() };
         self.stretches.push(Stretch {
             since: line.since,
@@ -100,8 +107,12 @@ impl<'a> Progress<'a> {
     }
 
     /// Takes in the last of it: the run is over.
-    pub(crate) fn finish(&mut self, measured: &Interval, now: Instant) {
-        self.tell(measured, now);
+    pub(crate) fn finish(&mut self, measured: Interval, now: Instant) {
+        // What ends with an interval has no more to tell.
+        if measured.kinds().next().is_some() || now - self.last >= self.interval {
+            self.tell(measured, now);
+        }
+        self.last = now;
     }
 
     /// Whether the rate is known well enough.
@@ -194,6 +205,18 @@ mod tests {
         assert_eq!(text.matches(',').count(), head().matches(',').count());
         assert_eq!(text.len(), head().len());
         assert_eq!(text.split(',').map(str::trim).nth(11), Some("5.0"));
+    }
+
+    #[test]
+    fn an_interval_in_which_nothing_ended_is_told_and_a_last_one_of_no_length_is_not() {
+        let mut progress = Progress { kinds: vec![Kind::Write], ..Progress::silent(Duration::from_secs(1)) };
+        let start = progress.start;
+        progress.tell(Interval::default(), start + Duration::from_secs(1));
+        progress.finish(Interval::default(), start + Duration::from_millis(1001));
+        let told = progress.into_total();
+        let nothing = Stretch { since: Duration::from_secs(1), per_second: 0.0, p99_ms: 0.0 };
+        assert_eq!((told.stretches, told.elapsed), (vec![nothing], Duration::from_millis(1001)));
+        assert_eq!(told.measured.kinds().map(|(kind, _)| kind).collect::<Vec<_>>(), [Kind::Write]);
     }
 
     #[test]

@@ -40,6 +40,9 @@ pub(crate) struct Measures {
     pub(crate) partitions: u64,
     pub(crate) rows: u64,
     pub(crate) errors: u64,
+    /// Operations that were due and had not begun when the run ended. Their response and waiting times are among the others, as long as
+    /// these were by then.
+    pub(crate) not_begun: u64,
 }
 
 /// Which of the times of an operation.
@@ -88,7 +91,7 @@ fn nanos(duration: Duration) -> u64 {
 
 impl Measures {
     pub(crate) fn new() -> Measures {
-        Measures { service: histogram(), scheduled: None, partitions: 0, rows: 0, errors: 0 }
+        Measures { service: histogram(), scheduled: None, partitions: 0, rows: 0, errors: 0, not_begun: 0 }
     }
 
     fn record(&mut self, sample: &Sample) {
@@ -103,6 +106,14 @@ impl Measures {
         self.errors += u64::from(sample.has_failed);
     }
 
+    /// Records an operation that had not begun when the run ended: it has waited for so long, and would have gone on.
+    fn record_not_begun(&mut self, waited: Duration) {
+        let scheduled = self.scheduled.get_or_insert_with(Scheduled::new);
+        scheduled.response.saturating_record(nanos(waited));
+        scheduled.wait.saturating_record(nanos(waited));
+        self.not_begun += 1;
+    }
+
     /// Adds what others measured.
     pub(crate) fn add(&mut self, other: &Measures) {
         let add = |mine: &mut Histogram<u64>, theirs| mine.add(theirs).expect("all have the same bounds");
@@ -115,6 +126,7 @@ impl Measures {
         self.partitions += other.partitions;
         self.rows += other.rows;
         self.errors += other.errors;
+        self.not_begun += other.not_begun;
     }
 
     /// Adds what a log has of one of the times. Fails if they are beyond what is told apart.
@@ -162,6 +174,14 @@ impl Interval {
         &mut self.kinds[at].1
     }
 
+    /// Has these kinds too, of which nothing may have taken place.
+    pub(crate) fn with_kinds(mut self, kinds: &[Kind]) -> Interval {
+        for kind in kinds {
+            self.of(*kind);
+        }
+        self
+    }
+
     /// Adds what was measured elsewhere.
     pub(crate) fn add(&mut self, other: &Interval) {
         for (kind, measures) in &other.kinds {
@@ -199,6 +219,11 @@ impl Recorder {
     pub(crate) fn record(&self, task: usize, sample: &Sample) {
         let shelf = &self.shelves[task % self.shelves.len()];
         shelf.lock().unwrap_or_else(PoisonError::into_inner).of(sample.kind).record(sample);
+    }
+
+    /// Records an operation that was due and had not begun at the end of the run.
+    pub(crate) fn record_not_begun(&self, kind: Kind, waited: Duration) {
+        self.shelves[0].lock().unwrap_or_else(PoisonError::into_inner).of(kind).record_not_begun(waited);
     }
 
     /// Takes away what was recorded since the last time.

@@ -47,6 +47,9 @@ impl Report {
         lines.times();
         lines.figure("Total partitions", "", 0, |measures| measures.partitions as f64);
         lines.figure("Total errors", "", 0, |measures| measures.errors as f64);
+        if total.not_begun > 0 {
+            lines.figure("Due and not begun", "", 0, |measures| measures.not_begun as f64);
+        }
         lines.operation_time(self.elapsed);
         for (whose, cpu) in [("generator", Some(self.cpu.generator)), ("server", self.cpu.server)] {
             if let Some(micros) = Report::micros_of(cpu, &total) {
@@ -83,6 +86,7 @@ impl Report {
             "partitions": measures.partitions,
             "rows": measures.rows,
             "errors": measures.errors,
+            "not_begun": measures.not_begun,
         });
         object.extend(figures.as_object().cloned().unwrap_or_default());
         Value::Object(object)

@@ -86,6 +86,12 @@ impl Schedule {
         *self.backlog.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// When each operation was due that has not begun, once the schedule's thread has ended.
+    pub(crate) fn not_begun(&self) -> impl Iterator<Item = Instant> {
+        let begun = self.begun.load(Ordering::Relaxed);
+        (begun..self.backlog().due).map(|number| self.start + self.after(number))
+    }
+
     /// The schedule's thread: returns when all are let go, or at the end.
     pub(crate) fn run(&self) {
         let mut released = 0;

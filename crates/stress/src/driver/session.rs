@@ -168,24 +168,26 @@ impl Drive<'_> {
         if settings.command.truncate == Truncate::Always {
             target::truncate(self.target.session(), settings).await?;
         }
-        let kinds: Vec<&str> = settings.command.kinds.iter().map(|(kind, _)| Kind::name(*kind)).collect();
+        let kinds: Vec<Kind> = settings.command.kinds.iter().map(|(kind, _)| *kind).collect();
         self.output.line(&format!(
             "Running {} with {threads} threads {}",
-            kinds.join(", "),
+            kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", "),
             length(settings.command.length)
         ));
         let plan = Plan::measured(settings, threads, limit, self.seed);
         let population = Population::new(&settings.population, self.seed);
         let before = CpuTimes::so_far(settings.own.pid)?;
-        let mut progress = Progress::begin(settings.log.interval, &mut self.output, self.hdr_log.as_mut());
+        let mut progress = Progress::begin(settings.log.interval, kinds, &mut self.output, self.hdr_log.as_mut());
         let ending = phase::run(plan, self.target.clone(), population, &mut progress).await;
-        let cpu = CpuTimes::so_far(settings.own.pid)?.since(before);
+        let cpu = before.until_now(settings.own.pid)?;
         let Told { measured, elapsed, stretches } = progress.into_total();
         let late = match (limit, ending.backlog) {
             (Limit::Fixed(rate), Some(backlog)) => backlog.failure(rate),
             _ => None,
         };
-        let is_rate_kept = matches!(limit, Limit::Fixed(_)).then_some(late.is_none());
+        // Of a run that was stopped nothing can be said.
+        let is_judged = matches!(limit, Limit::Fixed(_)) && ending.failure.is_none();
+        let is_rate_kept = is_judged.then_some(late.is_none());
         let rate = limit.per_second();
         let report = Report { threads, rate, is_rate_kept, measured, elapsed, stretches, cpu };
         if settings.log.summary {

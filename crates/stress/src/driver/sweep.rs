@@ -78,8 +78,8 @@ impl Sweep {
         let (Some(rate), Some(is_kept)) = (report.rate, report.is_rate_kept) else { return };
         let total = report.measured.total();
         let latency = self.bound.statistic.of(total.latency());
-        // Where nothing was done in the time, nothing was kept.
-        self.levels.push(Level { rate, latency, is_kept: is_kept && total.count() > 0 });
+        // Where nothing was done in the time, or in vain, nothing was kept.
+        self.levels.push(Level { rate, latency, is_kept: is_kept && total.count() > 0 && total.errors == 0 });
     }
 
     /// The rate to try next; none is the end.

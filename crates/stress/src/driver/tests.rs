@@ -125,6 +125,21 @@ fn a_planted_stall_is_in_the_response_time_of_all_that_it_kept_waiting_and_in_th
     assert!(figure(&json, "/total/wait_time_ms/p95") > 150.0, "{json:#}");
 }
 
+/// A second's 400 operations, of which the last twenty or so are due in a stall that outlasts the run: eight are under way then, and the others
+/// never begin.
+#[test]
+fn what_was_due_and_never_began_is_in_the_response_times() {
+    let habits = Habits { stall: Some((380, Duration::from_millis(600))), ..Habits::default() };
+    let (outcome, json, server) = run(habits, &["write no-warmup duration=1s -rate threads=8 fixed=400/s"]);
+    outcome.unwrap();
+    let (done, not_begun) = (figure(&json, "/total/operations"), figure(&json, "/total/not_begun"));
+    assert_eq!((done, done + not_begun), (server.operation_count() as f64, 400.0), "{json:#}");
+    assert!((1.0..=20.0).contains(&not_begun), "{json:#}");
+    // Four of a hundred waited for the whole stall, but for the time in which they became due.
+    assert!(figure(&json, "/total/response_time_ms/p99") > 500.0, "{json:#}");
+    assert!(figure(&json, "/total/wait_time_ms/p99") > 450.0, "{json:#}");
+}
+
 #[test]
 fn a_closed_loop_hides_the_same_stall() {
     let habits = Habits { stall: Some((400, Duration::from_millis(400))), ..Habits::default() };
@@ -190,6 +205,12 @@ fn what_is_missing_or_wrong_ends_the_run_unless_errors_are_ignored() {
     let error = outcome.unwrap_err().to_string();
     assert!(error.contains("READ x1 on row 17: the row is missing"), "{error}");
     assert_eq!(json["total"]["errors"], 1);
+    let (outcome, json, _) = run(loses, &[lines[0], &lines[1].replace("threads=5", "threads=5 fixed=50/s")]);
+    assert!(outcome.unwrap_err().to_string().contains("the row is missing"));
+    assert!(json["rate_kept"].is_null(), "of a run that was stopped nobody knows: {json:#}");
+    let sweep = "read no-warmup duration=100ms -rate threads=5 -pop seq=200..300 -errors ignore --sweep p99<1s";
+    let (outcome, json, _) = run(Habits::default(), &[lines[0], sweep]);
+    assert!(outcome.unwrap_err().to_string().contains("was held at no rate"), "{json:#}");
     let changes = Habits { changes: Some(b"0000000099"), ..Habits::default() };
     let (outcome, ..) = run(changes, &lines);
     let error = outcome.unwrap_err().to_string();

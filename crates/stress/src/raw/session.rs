@@ -31,7 +31,7 @@ pub(crate) async fn run(runtime: &Runtime, arguments: &Arguments) -> Result<(), 
     let start = runtime.now();
     let statistics = load.run(runtime, arguments).await?;
     let elapsed = runtime.now() - start;
-    let cpu = CpuTimes::so_far(arguments.pid)?.since(before);
+    let cpu = before.until_now(arguments.pid)?;
 
     let report = Report { arguments, reactor: runtime.reactor_name(), elapsed, statistics: &statistics, cpu };
     print!("{}", report.text());
