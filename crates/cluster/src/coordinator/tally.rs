@@ -118,12 +118,12 @@ impl Counted {
     }
 
     /// Where the refusals alone keep the level from being reached it is a failure; where it takes someone's silence, a
-    /// time-out, as nobody knows what that one did.
+    /// time-out, as nobody knows what that one did. Silent are also those that were gone before they could be asked.
     fn failure(&self, ring: &Ring) -> Failure {
         let received = self.received(ring);
         let not_refused: Vec<NodeIndex> =
             [&self.written, &self.open, &self.silent].into_iter().flatten().copied().collect();
-        if is_enough(&self.needs, ring, &not_refused) {
+        if self.refused.is_empty() || is_enough(&self.needs, ring, &not_refused) {
             return Failure::Timeout { received };
         }
         let refusal = |(node, error): &(NodeIndex, ReplicaError)| Refusal {
@@ -131,5 +131,44 @@ impl Counted {
             error: error.clone(),
         };
         Failure::Failed { received, refusals: self.refused.iter().map(refusal).collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use topology::{HostId, Node, Token};
+
+    use super::*;
+
+    fn ring() -> Ring {
+        let node = |number: u8| Node {
+            host_id: HostId([number; 16]),
+            address: SocketAddr::from(([127, 0, 0, number], 9042)),
+            datacenter: "datacenter1".to_owned(),
+            rack: "rack1".to_owned(),
+            tokens: vec![Token(i64::from(number))],
+        };
+        Ring::new((1..=3).map(node).collect(), NodeIndex(0))
+    }
+
+    #[test]
+    fn who_was_gone_before_it_was_asked_has_refused_nothing() {
+        let ring = ring();
+        let after = |contacts: &[u16], answers: &[(u16, Answer)]| {
+            let tally = Tally::new(Planted::NONE);
+            tally.push(Required::Total(2), contacts.iter().copied().map(NodeIndex).collect());
+            for (node, answer) in answers {
+                tally.count(NodeIndex(*node), &[0], answer);
+            }
+            tally.verdict(&ring)
+        };
+        let refused = Answer::Refused(ReplicaError::Gone { shard: 0 });
+        assert_eq!(after(&[0], &[]), Verdict::Failed(Failure::Timeout { received: 0 }));
+        assert_eq!(after(&[0], &[(0, Answer::Written)]), Verdict::Failed(Failure::Timeout { received: 1 }));
+        assert_eq!(after(&[0, 1, 2], &[(0, Answer::Written), (1, refused.clone())]), Verdict::Open);
+        let failed = after(&[0, 1, 2], &[(1, refused.clone()), (2, refused)]);
+        assert!(matches!(&failed, Verdict::Failed(Failure::Failed { received: 0, refusals }) if refusals.len() == 2));
     }
 }
