@@ -149,6 +149,14 @@ pub enum StressError {
         /// What is wrong with it.
         reason: String,
     },
+    /// The server has answered nothing for too long.
+    #[error("{address} has answered nothing for {} s, and requests wait", time.as_secs_f64())]
+    Silent {
+        /// The server.
+        address: SocketAddr,
+        /// How long.
+        time: Duration,
+    },
     /// Operations failed.
     #[error(
         "{errors} errors, {missing} missing rows and {wrong} wrong rows in {operations} operations; first: {first}"

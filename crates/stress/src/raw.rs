@@ -7,12 +7,14 @@ mod arguments;
 mod bind;
 mod connection;
 mod control;
+mod pace;
 mod phase;
 mod report;
 mod rows;
 mod scan;
 mod session;
 mod setup;
+mod silence;
 mod statement;
 mod statistics;
 mod template;
@@ -23,7 +25,7 @@ pub(crate) use arguments::{Arguments, Reactor};
 
 use crate::StressError;
 
-/// Runs the load and prints its report. Fails also if any operation failed: the report is printed then too.
+/// Runs the load and prints its report. Fails also if any operation failed or the rate was not kept: the report is printed then too.
 pub(crate) fn run(arguments: Arguments) -> Result<(), StressError> {
     arguments.check()?;
     let options = runtime::Options {
@@ -36,4 +38,5 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), StressError> {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests read the reports that are written, and take their own time")]
 mod tests;

@@ -189,7 +189,7 @@ impl Figures {
                 .iter()
                 .map(|(kind, times)| Some((kind.to_lowercase(), percentiles(times, 1.0)?)))
                 .collect::<Option<_>>()?,
-            errors: 0,
+            errors: ["errors", "missing", "wrong"].iter().filter_map(|count| report[count].as_u64()).sum(),
             is_rate_kept: report["rate_kept"].as_bool(),
             series: Vec::new(),
         })
@@ -302,8 +302,9 @@ mod tests {
         assert_eq!(figures.metric(Metric::P50), Some(11.5), "the worst kind's");
         assert_eq!(figures.metric(Metric::P99), Some(12.5));
         assert_eq!(figures.is_rate_kept, None);
-        report["rate_kept"] = json!(false);
-        assert_eq!(Figures::of_json(&report).unwrap().is_rate_kept, Some(false));
+        (report["rate_kept"], report["errors"], report["wrong"]) = (json!(false), json!(2), json!(1));
+        let figures = Figures::of_json(&report).unwrap();
+        assert_eq!((figures.is_rate_kept, figures.errors), (Some(false), 3));
         report["latency_micros"]["read"]["p99"] = Value::Null;
         assert_eq!(Figures::of_json(&report), None);
     }

@@ -2,12 +2,14 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use cql_protocol::{Consistency, Version};
 
 use crate::StressError;
 use crate::raw::rows::{KEY_DIGITS, POOL_BYTES};
+use crate::raw::silence::SILENCE_MAX;
 
 /// The most requests outstanding on one connection: streams are numbered from 0 to 32,767.
 const DEPTH_MAX: u16 = 32_768;
@@ -239,6 +241,10 @@ pub struct Arguments {
     /// Also write the report to this file, as JSON
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+
+    /// How long the server may answer nothing while requests wait. No option: tests wait less long.
+    #[arg(skip = SILENCE_MAX)]
+    pub(crate) silence_max: Duration,
 }
 
 impl Arguments {

@@ -4,12 +4,15 @@ use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
 use std::pin::pin;
+use std::rc::Rc;
 
 use runtime::sync::Notify;
 use runtime::{Instant, Runtime};
 
 use crate::StressError;
-use crate::raw::phase::{Operation, Pace, Phase};
+use crate::raw::pace::Pace;
+use crate::raw::phase::{Operation, Phase};
+use crate::raw::silence::Waits;
 use crate::raw::wire::{Receiver, Sender, whole_frame};
 
 /// A request without an answer.
@@ -36,6 +39,11 @@ impl Connection {
     pub(crate) fn new((sender, receiver): (Sender, Receiver), depth: u16) -> Connection {
         let streams = Streams { outstanding: vec![None; usize::from(depth)], count: 0 };
         Connection { sender, receiver, streams }
+    }
+
+    /// When it waits for replies.
+    pub(crate) fn waits(&self) -> Rc<Waits> {
+        self.receiver.waits()
     }
 
     /// Does operations until the phase has none left and all are answered.
@@ -124,6 +132,7 @@ impl<'a> Paced<'a> {
 
     fn begin_due(&self, phase: &Phase, pace: &Pace, now: Instant, out: &mut Vec<u8>) {
         let (mut streams, mut free) = (self.streams.borrow_mut(), self.free.borrow_mut());
+        pace.look(now);
         while pace.due() <= now {
             let Some(&stream) = free.last() else { return };
             if !streams.refill(phase, pace.due(), stream, out) {

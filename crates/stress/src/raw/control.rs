@@ -1,6 +1,7 @@
 //! One request after another: what comes before the load.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use cql_protocol::{
     Consistency, FrameHeader, HEADER_LENGTH, HeaderError, Prepare, Query, QueryParams, Request, Response, ResultBody,
@@ -9,11 +10,14 @@ use cql_protocol::{
 use runtime::Runtime;
 
 use crate::StressError;
+use crate::raw::arguments::Arguments;
 use crate::raw::template::Statement;
 use crate::raw::wire::{self, Receiver, Sender, whole_frame};
 
 /// A connection that has begun.
 pub(crate) struct Control {
+    runtime: Runtime,
+    silence_max: Duration,
     sender: Sender,
     receiver: Receiver,
     version: Version,
@@ -21,9 +25,10 @@ pub(crate) struct Control {
 
 impl Control {
     /// Connects and begins.
-    pub(crate) async fn open(runtime: &Runtime, address: SocketAddr, version: Version) -> Result<Control, StressError> {
-        let (sender, receiver) = wire::connect(runtime, address).await?;
-        let mut control = Control { sender, receiver, version };
+    pub(crate) async fn open(runtime: &Runtime, arguments: &Arguments) -> Result<Control, StressError> {
+        let (version, silence_max) = (arguments.protocol, arguments.silence_max);
+        let (sender, receiver) = wire::connect(runtime, arguments.node).await?;
+        let mut control = Control { runtime: runtime.clone(), silence_max, sender, receiver, version };
         let mut buffer = Vec::new();
         let startup = Startup::of(&[("CQL_VERSION", "3.0.0"), ("DRIVER_NAME", "helenus stress")], &mut buffer);
         match control.call("STARTUP", &Request::Startup(startup)).await? {
@@ -84,7 +89,8 @@ impl Control {
         let (address, version) = (self.receiver.address, self.version);
         self.sender.send(|out| request.encode_frame(version, 0, out));
         loop {
-            let bytes = self.receiver.receive(1).await?;
+            let received = self.runtime.timeout(self.silence_max, self.receiver.receive(1)).await;
+            let bytes = received.map_err(|_| StressError::Silent { address, time: self.silence_max })??;
             let Some(length) = whole_frame(bytes, address)? else {
                 continue;
             };

@@ -10,6 +10,7 @@ use runtime::Instant;
 use crate::StressError;
 use crate::random::{below, next_random};
 use crate::raw::arguments::{Arguments, Distribution, Workload};
+use crate::raw::pace::Pace;
 use crate::raw::rows::Rows;
 use crate::raw::setup::{Statements, UpdateStatements};
 use crate::raw::statement::StatementPlan;
@@ -150,28 +151,6 @@ pub(crate) struct Operation {
     is_read: bool,
 }
 
-/// When operations are due that begin at even times.
-#[derive(Debug)]
-pub(crate) struct Pace {
-    begun: Instant,
-    /// Operations a second.
-    rate: u64,
-    issued: Cell<u64>,
-}
-
-impl Pace {
-    /// When the next operation is due.
-    pub(crate) fn due(&self) -> Instant {
-        let nanos = u128::from(self.issued.get()) * 1_000_000_000 / u128::from(self.rate);
-        self.begun + Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
-    }
-
-    /// The next operation was begun.
-    pub(crate) fn issued(&self) {
-        self.issued.set(self.issued.get() + 1);
-    }
-}
-
 /// A number of operations, taken by the connections as they have room for them.
 #[derive(Debug)]
 pub(crate) struct Phase {
@@ -187,13 +166,19 @@ impl Phase {
     /// `seed` decides the rows of a uniform distribution and the order of a mixed load. A pace begins now.
     pub(crate) fn new(plan: Rc<Plan>, operations: u64, seed: u64, now: Instant) -> Rc<Phase> {
         Rc::new(Phase {
-            pace: plan.rate.map(|rate| Pace { begun: now, rate, issued: Cell::new(0) }),
+            pace: plan.rate.map(|rate| Pace::begin(now, rate, operations)),
             plan,
             left: Cell::new(operations),
             next_row: Cell::new(0),
             random: Cell::new(seed),
             statistics: RefCell::new(Statistics::new()),
         })
+    }
+
+    /// What was measured, at the end.
+    pub(crate) fn finish(&self) -> Statistics {
+        let late = self.pace.as_ref().and_then(Pace::failure);
+        Statistics { late, ..self.statistics.replace(Statistics::new()) }
     }
 
     /// Takes the next operation, if any is left.

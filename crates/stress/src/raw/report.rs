@@ -59,6 +59,10 @@ impl Report<'_> {
             arguments.rate.map_or_else(String::new, |rate| format!(", {rate} a second asked for")),
             if arguments.echo { ", against an echo server" } else { "" },
         )?;
+        if let (Some(rate), Some(why)) = (arguments.rate, &statistics.late) {
+            let done = self.operations_per_second();
+            writeln!(out, "  THE RATE WAS NOT KEPT: {rate} a second were asked for, {done:.0} were done; {why}")?;
+        }
         write!(out, "  latency µs {:>10}", "mean")?;
         for (name, _) in PERCENTILES {
             write!(out, " {name:>9}")?;
@@ -116,8 +120,8 @@ impl Report<'_> {
         writeln!(out, "  \"connections\": {},", arguments.connections)?;
         writeln!(out, "  \"depth\": {},", arguments.depth)?;
         match arguments.rate {
-            Some(rate) => writeln!(out, "  \"rate\": {rate},")?,
-            None => writeln!(out, "  \"rate\": null,")?,
+            Some(rate) => writeln!(out, "  \"rate\": {rate},\n  \"rate_kept\": {},", statistics.late.is_none())?,
+            None => writeln!(out, "  \"rate\": null,\n  \"rate_kept\": null,")?,
         }
         writeln!(out, "  \"verified\": {},", !arguments.no_verify && !arguments.echo)?;
         writeln!(out, "  \"operations\": {},", statistics.operations())?;
@@ -149,18 +153,21 @@ impl Report<'_> {
         writeln!(out, "  }}\n}}")
     }
 
-    /// An error if any operation failed.
+    /// An error if any operation failed, or if the rate was not kept.
     pub(crate) fn verdict(&self) -> Result<(), StressError> {
         let statistics = self.statistics;
-        match &statistics.first_failure {
-            None => Ok(()),
-            Some(first) => Err(StressError::Failures {
+        match (&statistics.first_failure, self.arguments.rate, &statistics.late) {
+            (Some(first), ..) => Err(StressError::Failures {
                 operations: statistics.operations(),
                 errors: statistics.errors,
                 missing: statistics.missing,
                 wrong: statistics.wrong,
                 first: first.clone(),
             }),
+            (None, Some(asked), Some(reason)) => {
+                Err(StressError::Late { asked, done: self.operations_per_second(), reason: reason.clone() })
+            }
+            _ => Ok(()),
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::raw::phase::{Phase, Plan};
 use crate::raw::report::Report;
 use crate::raw::scan::Scan;
 use crate::raw::setup::{self, Statements};
+use crate::raw::silence::Silence;
 use crate::raw::statistics::Statistics;
 use crate::raw::template::Statement;
 use crate::raw::wire;
@@ -58,7 +59,7 @@ impl Load {
         let plan = Rc::new(Plan::new(arguments, &statements)?);
         if arguments.warmup > 0 {
             let warmup = Phase::new(plan.clone(), arguments.warmup, !arguments.order_seed(), runtime.now());
-            connections = drive(runtime, connections, &warmup).await?;
+            connections = drive(runtime, arguments, connections, &warmup).await?;
         }
         Ok(Load::Requests { connections, plan })
     }
@@ -68,8 +69,8 @@ impl Load {
             Load::Scan(scan) => scan.run(runtime, arguments).await,
             Load::Requests { connections, plan } => {
                 let phase = Phase::new(plan, arguments.operation_count(), arguments.order_seed(), runtime.now());
-                drive(runtime, connections, &phase).await?;
-                Ok(phase.statistics.replace(Statistics::new()))
+                drive(runtime, arguments, connections, &phase).await?;
+                Ok(phase.finish())
             }
         }
     }
@@ -88,22 +89,24 @@ async fn connect(runtime: &Runtime, arguments: &Arguments) -> Result<(Statements
         let (write, read) = (statement.clone(), statement);
         return Ok((Statements::Rows { write, read }, connections));
     }
-    let mut control = Control::open(runtime, arguments.node, arguments.protocol).await?;
+    let mut control = Control::open(runtime, arguments).await?;
     let statements = setup::prepare(&mut control, arguments).await?;
     drop(control);
     for _ in 0..count {
-        let control = Control::open(runtime, arguments.node, arguments.protocol).await?;
+        let control = Control::open(runtime, arguments).await?;
         connections.push(Connection::new(control.into_ends(), arguments.depth));
     }
     Ok((statements, connections))
 }
 
-/// Does a phase on all connections at once. Ends with the first failure of one; the others are dropped then.
+/// Does a phase on all connections at once. Ends with the first failure of one, or if a server is silent; the others are dropped then.
 async fn drive(
     runtime: &Runtime,
+    arguments: &Arguments,
     connections: Vec<Connection>,
     phase: &Rc<Phase>,
 ) -> Result<Vec<Connection>, StressError> {
+    let mut silence = Silence::new(arguments.node, arguments.silence_max, connections.iter().map(Connection::waits));
     let run = |mut connection: Connection| {
         let (runtime, phase) = (runtime.clone(), phase.clone());
         async move { connection.run(&runtime, &phase).await.map(|()| connection) }
@@ -111,8 +114,14 @@ async fn drive(
     let tasks: Vec<_> =
         connections.into_iter().map(|connection| runtime.spawn(Group::Query, run(connection))).collect();
     let mut done = Vec::with_capacity(tasks.len());
-    for task in tasks {
-        done.push(task.await?);
+    for mut task in tasks {
+        let ended = loop {
+            match runtime.timeout(silence.interval(), &mut task).await {
+                Ok(ended) => break ended,
+                Err(_) => silence.look()?,
+            }
+        };
+        done.push(ended?);
     }
     Ok(done)
 }

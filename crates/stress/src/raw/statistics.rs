@@ -53,6 +53,8 @@ pub(crate) struct Statistics {
     pub(crate) missing: u64,
     pub(crate) wrong: u64,
     pub(crate) first_failure: Option<String>,
+    /// Why the rate that was asked for was not kept, if it was not.
+    pub(crate) late: Option<String>,
 }
 
 impl Statistics {
@@ -64,6 +66,7 @@ impl Statistics {
             missing: 0,
             wrong: 0,
             first_failure: None,
+            late: None,
         }
     }
 

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::time::Duration;
 
 use clap::Parser;
 use cql_protocol::segment::{self, Codec, Decoded};
@@ -15,6 +16,9 @@ use cql_types::CqlType;
 use runtime::{Group, Runtime, TcpListener, TcpStream};
 
 use crate::StressError;
+use crate::cpu_time::CpuTimes;
+use crate::raw::report::Report;
+use crate::raw::statistics::Statistics;
 use crate::raw::{Arguments, session};
 
 /// What the server does wrong.
@@ -25,10 +29,20 @@ enum Fault {
     ChangesRow(u64),
     Overloaded,
     HangsUp,
+    /// Answers nothing from the first statement on.
+    FallsSilent,
+    /// Answers nothing at all.
+    IsSilent,
+    /// Takes its time for each statement.
+    Slow,
     AnswersTwice,
     RefusesTables,
     ForgetsDeletions,
 }
+
+/// How long a slow server takes for a statement, and how long one may be silent here.
+const SLOW: Duration = Duration::from_millis(2);
+const SILENCE: Duration = Duration::from_millis(240);
 
 #[derive(Parser)]
 struct CommandLine {
@@ -59,11 +73,11 @@ struct Server {
 async fn serve(runtime: Runtime, listener: TcpListener, server: Rc<Server>) {
     while let Ok((socket, _)) = listener.accept().await {
         let stream = runtime.adopt(socket);
-        runtime.spawn(Group::Query, converse(stream, server.clone()));
+        runtime.spawn(Group::Query, converse(runtime.clone(), stream, server.clone()));
     }
 }
 
-async fn converse(stream: TcpStream, server: Rc<Server>) {
+async fn converse(runtime: Runtime, stream: TcpStream, server: Rc<Server>) {
     let (mut arrived, mut frames) = (Vec::new(), Vec::new());
     let mut in_segments = false;
     loop {
@@ -91,6 +105,9 @@ async fn converse(stream: TcpStream, server: Rc<Server>) {
             let frame: Vec<u8> = frames.drain(..length).collect();
             let request = Request::decode(&header, &frame[HEADER_LENGTH..]).unwrap();
             in_segments |= header.version == Version::V5;
+            if server.fault == Fault::Slow && matches!(request, Request::Execute(_)) {
+                runtime.sleep(SLOW).await;
+            }
             if !server.answer(&header, &request, &mut out) {
                 let _ = stream.shutdown();
                 return;
@@ -112,6 +129,8 @@ impl Server {
     fn answer(&self, header: &FrameHeader, request: &Request<'_>, out: &mut Vec<u8>) -> bool {
         let (version, stream) = (header.version, header.stream);
         match request {
+            _ if self.fault == Fault::IsSilent => {}
+            Request::Execute(_) if self.fault == Fault::FallsSilent => {}
             Request::Startup(_) => {
                 self.begun.set(self.begun.get() + 1);
                 write_ready(out, version, stream);
@@ -273,7 +292,10 @@ fn run_and_look(fault: Fault, lines: &[&str]) -> (Result<(), StressError>, usize
         runtime.spawn(Group::Query, serve(runtime.clone(), listener, server.clone()));
         let mut result = Ok(());
         for line in lines {
-            let arguments = arguments(line, node);
+            let mut arguments = arguments(line, node);
+            if matches!(fault, Fault::IsSilent | Fault::FallsSilent) {
+                arguments.silence_max = SILENCE;
+            }
             arguments.check().unwrap();
             result = session::run(&runtime, &arguments).await;
             if result.is_err() {
@@ -317,17 +339,73 @@ fn many_clients_with_one_request_each_are_all_connected_before_the_first() {
 fn a_rate_is_kept_and_all_are_answered() {
     for protocol in ["--protocol 4", "--protocol 5"] {
         let began = std::time::Instant::now();
-        let line = format!("write --rows 300 --rate 2000 --connections 3 --depth 2 {protocol}");
+        // A tenth of a second's: however slow this machine is, that is no backlog.
+        let line = format!("write --rows 300 --rate 3000 --connections 3 --depth 2 {protocol}");
         let (result, rows) = run(Fault::None, &[&line]);
         result.unwrap();
         assert_eq!(rows, 300);
-        // The last is due when 299 of 2000 of a second are over.
-        assert!(began.elapsed() >= std::time::Duration::from_micros(149_500), "{:?}", began.elapsed());
+        // The last is due when 299 of 3000 of a second are over.
+        assert!(began.elapsed() >= Duration::from_micros(99_600), "{:?}", began.elapsed());
     }
     // More than one stream can carry: each waits for the one before, and none is left out.
     let (result, rows) = run(Fault::None, &["write --rows 2000 --rate 1000000000 --depth 1"]);
     result.unwrap();
     assert_eq!(rows, 2000);
+}
+
+/// Runs a command line and reads the report that it wrote.
+fn run_and_read(fault: Fault, line: &str) -> (Result<(), StressError>, serde_json::Value) {
+    let file = std::env::temp_dir().join(format!("stress-raw-{}.json", std::process::id()));
+    let (result, _) = run(fault, &[&format!("{line} --json {}", file.display())]);
+    let report = std::fs::read(&file).expect("a report is written");
+    std::fs::remove_file(&file).unwrap();
+    (result, serde_json::from_slice(&report).expect("it is JSON"))
+}
+
+#[test]
+fn a_rate_that_is_not_kept_is_told_and_none_is_left_out_of_the_latencies() {
+    // The last is due after 0.3 s, when the server has answered 150 at most.
+    let (result, report) = run_and_read(Fault::Slow, "write --rows 600 --rate 2000 --depth 1");
+    let Err(StressError::Late { asked: 2000, done, reason }) = result else { panic!("{result:?}") };
+    assert!(done < 600.0 && reason.contains("of 600 operations had not begun"), "{done} {reason}");
+    assert_eq!(report["rate_kept"], false, "{report:#}");
+    let latency = &report["latency_micros"]["write"];
+    // The middle one is due after 0.15 s and begins after 0.6 s at the earliest.
+    assert!(latency["count"] == 600 && latency["p50"].as_f64().unwrap() > 440_000.0, "{report:#}");
+    let (result, report) = run_and_read(Fault::None, "write --rows 300 --rate 3000");
+    result.unwrap();
+    assert_eq!(report["rate_kept"], true, "{report:#}");
+    let (result, report) = run_and_read(Fault::None, "write --rows 300");
+    result.unwrap();
+    assert!(report.as_object().unwrap().contains_key("rate_kept") && report["rate_kept"].is_null(), "{report:#}");
+}
+
+#[test]
+fn people_are_told_too_that_a_rate_was_not_kept() {
+    let arguments = arguments("write --rate 9", "127.0.0.1:1".parse().unwrap());
+    let cpu = CpuTimes { generator: Duration::ZERO, server: None };
+    let text = |late: Option<String>| {
+        let statistics = &Statistics { late, ..Statistics::new() };
+        let elapsed = Duration::from_secs(1);
+        Report { arguments: &arguments, reactor: "uring", elapsed, statistics, cpu }.text()
+    };
+    let told = "THE RATE WAS NOT KEPT: 9 a second were asked for, 0 were done; they waited\n";
+    assert!(text(Some("they waited".to_owned())).contains(told), "{}", text(Some("they waited".to_owned())));
+    assert!(!text(None).contains("NOT KEPT"));
+}
+
+#[test]
+fn a_server_that_falls_silent_ends_the_run() {
+    let lines =
+        ["write --rows 100", "write --rows 9 --connections 3 --depth 2 --rate 1000 --protocol 5", "read --warmup 9"];
+    for (fault, line) in lines.map(|line| (Fault::FallsSilent, line)).into_iter().chain([(Fault::IsSilent, "write")]) {
+        let began = std::time::Instant::now();
+        let (result, _) = run(fault, &[line]);
+        let Err(StressError::Silent { time: SILENCE, .. }) = &result else { panic!("{line}: {result:?}") };
+        let text = result.unwrap_err().to_string();
+        assert!(text.starts_with("127.0.0.1:") && text.contains(" 0.24 s"), "{text}");
+        assert!(began.elapsed() >= SILENCE, "{line}");
+    }
 }
 
 #[test]

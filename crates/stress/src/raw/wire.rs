@@ -14,6 +14,7 @@ use runtime::sync::Notify;
 use runtime::{Group, Runtime, TcpStream};
 
 use crate::StressError;
+use crate::raw::silence::Waits;
 
 /// Bytes that a read has room for.
 const READ_BYTES: usize = 128 << 10;
@@ -40,6 +41,7 @@ pub(crate) struct Receiver {
     stream: TcpStream,
     outgoing: Rc<Outgoing>,
     codec: Rc<Cell<Option<Codec>>>,
+    waits: Rc<Waits>,
     /// What has arrived: frames in version 4, segments in version 5.
     arrived: Vec<u8>,
     /// The payloads of version 5's segments.
@@ -54,7 +56,8 @@ pub(crate) async fn connect(runtime: &Runtime, address: SocketAddr) -> Result<(S
     runtime.spawn(Group::Query, write(stream.clone(), outgoing.clone(), codec.clone()));
     let sender = Sender { outgoing: outgoing.clone() };
     let (arrived, payload) = (Vec::with_capacity(READ_BYTES), Vec::new());
-    Ok((sender, Receiver { address, stream, outgoing, codec, arrived, payload }))
+    let waits = Rc::default();
+    Ok((sender, Receiver { address, stream, outgoing, codec, waits, arrived, payload }))
 }
 
 impl Sender {
@@ -83,6 +86,11 @@ impl Receiver {
         }
     }
 
+    /// When it waits for bytes.
+    pub(crate) fn waits(&self) -> Rc<Waits> {
+        self.waits.clone()
+    }
+
     /// Waits for more bytes and gives all that are not yet used, which begin with a frame.
     pub(crate) async fn receive(&mut self, outstanding: usize) -> Result<&[u8], StressError> {
         let address = self.address;
@@ -90,7 +98,9 @@ impl Receiver {
         if buffer.capacity() - buffer.len() < READ_BYTES / 2 {
             buffer.reserve(READ_BYTES);
         }
+        self.waits.turn();
         let (read, buffer) = self.stream.read(buffer).await;
+        self.waits.turn();
         self.arrived = buffer;
         let failed = |source| StressError::Connection { address, source };
         if let Some(source) = self.outgoing.failure.take() {
