@@ -3,11 +3,14 @@
 //! One file, `metadata.log`, written by shard 0 alone. What it guarantees, and its layout: `docs/internals/metadata-log.md`.
 
 mod condense;
+mod error;
+mod file;
 mod layout;
 mod log;
 mod record;
 
-pub use log::{MetadataError, MetadataLog};
+pub use error::MetadataError;
+pub use log::MetadataLog;
 pub use record::MetadataRecord;
 
 #[cfg(test)]

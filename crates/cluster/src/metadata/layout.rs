@@ -38,10 +38,15 @@ pub(super) fn read_file_header(bytes: &[u8]) -> Option<u32> {
 /// Bytes of a record's header: `magic · u64 sequence · u32 length · u32 payload crc · u32 crc of those`.
 const RECORD_HEADER: usize = 24;
 
+/// The bytes that a record with a payload of `length` bytes takes.
+pub(super) fn framed_length(length: usize) -> usize {
+    (RECORD_HEADER + length).next_multiple_of(BLOCK)
+}
+
 /// A record as it is written: header, payload, zeros to the block's end.
 pub(super) fn frame_record(sequence: u64, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).expect("the log bounds a record's length");
-    let mut bytes = Vec::with_capacity((RECORD_HEADER + payload.len()).next_multiple_of(BLOCK));
+    let mut bytes = Vec::with_capacity(framed_length(payload.len()));
     bytes.extend_from_slice(&RECORD_MAGIC);
     bytes.extend_from_slice(&sequence.to_be_bytes());
     bytes.extend_from_slice(&length.to_be_bytes());
@@ -117,6 +122,6 @@ fn whole_record(bytes: &[u8], offset: usize) -> Option<(u64, FoundRecord<'_>)> {
     if crc32fast::hash(payload) != payload_crc {
         return None;
     }
-    let end = offset + (RECORD_HEADER + length).next_multiple_of(BLOCK);
+    let end = offset + framed_length(length);
     Some((sequence, FoundRecord { payload, end }))
 }

@@ -1,91 +1,52 @@
-//! Opening, reading and appending the metadata log.
+//! Opening, appending to and condensing the metadata log.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use planted::{Bug, Planted};
 use runtime::sync::Semaphore;
-use runtime::{AlignedBuf, File, OpenOptions, Runtime};
-use schema::DecodeError;
+use runtime::{AlignedBuf, File, Runtime};
 
 use crate::metadata::condense::condense;
-use crate::metadata::layout::{self, BLOCK, Found};
+use crate::metadata::error::{MetadataError, io_error, too_large};
+use crate::metadata::file::{self, aligned};
+use crate::metadata::layout;
 use crate::metadata::record::MetadataRecord;
-
-/// The log's name in the data folder.
-const FILE_NAME: &str = "metadata.log";
-/// The name it has until its header is on the disk.
-const NEW_FILE_NAME: &str = "metadata.log.new";
 
 /// The most bytes one record may have.
 const RECORD_BYTES_MAX: usize = 64 << 20;
-/// The largest log that is read; some hundred thousand schema changes.
-const LOG_BYTES_MAX: u64 = 1 << 30;
-const READ_BYTES: usize = 1 << 20;
 /// Zeros kept behind the last record, of blocks that the file system has given already: room for records that a full disk must take.
 const RESERVE_BYTES: u64 = 64 << 10;
-/// A log longer than this is written anew at a start, if that makes it half as long or less.
-const CONDENSE_BYTES: usize = 4 << 20;
 
-/// Why the metadata log cannot be opened or appended to. The words are for the person who starts the node.
-#[derive(Debug, thiserror::Error)]
-pub enum MetadataError {
-    /// The file system refused something.
-    #[error("cannot {action} {path}: {source}")]
-    Io {
-        /// What was tried.
-        action: &'static str,
-        /// On which file.
-        path: String,
-        /// The cause.
-        source: io::Error,
-    },
-    /// The file is something else.
-    #[error("{path} is not a metadata log of Helenus, or its first bytes are damaged")]
-    NotALog {
-        /// The file.
-        path: String,
-    },
-    /// A newer Helenus wrote the data.
-    #[error(
-        "{path} was written in format version {found} by a newer Helenus, and this one reads up to version {supported}"
-    )]
-    NewerFormat {
-        /// The file.
-        path: String,
-        /// The version found.
-        found: u32,
-        /// The newest version this code reads.
-        supported: u32,
-    },
-    /// A record in the log's middle is damaged.
-    #[error("{path} is damaged at byte {offset}: {problem}")]
-    Damaged {
-        /// The file.
-        path: String,
-        /// Where the record begins.
-        offset: u64,
-        /// What is wrong.
-        problem: String,
-    },
-    /// The record or the log is too large.
-    #[error("{path}: {bytes} bytes are more than the {bytes_max} that are allowed")]
-    TooLarge {
-        /// The file.
-        path: String,
-        /// How large.
-        bytes: u64,
-        /// The bound.
-        bytes_max: u64,
-    },
-    /// An earlier append failed, and what the disk holds is not known.
-    #[error("{path} takes no more records: an earlier write to it failed")]
-    Poisoned {
-        /// The file.
-        path: String,
-    },
+/// How long a log may be.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds {
+    /// A log longer than this is written anew at a start, if that makes it half as long or less, and while it is open when
+    /// it has grown by its own length, and by this at least.
+    pub(super) condense_bytes: u64,
+    /// Past this a log takes starts alone, and past half of it no more of the schema.
+    pub(super) log_bytes_max: u64,
+}
+
+impl Bounds {
+    const OF_A_NODE: Bounds = Bounds { condense_bytes: 4 << 20, log_bytes_max: 1 << 30 };
+
+    /// The longest log that is read: no log that was written may ever be refused, and starts are always written, one block
+    /// each. Earlier versions had no bound, so logs of theirs may be longer than ours.
+    fn read_bytes_max(&self) -> u64 {
+        4 * self.log_bytes_max
+    }
+
+    /// How long the log may be with this record. What takes room away has half of it, so that what gives room back always has some.
+    fn bytes_max(&self, record: &MetadataRecord) -> u64 {
+        match record {
+            MetadataRecord::HostId(_) | MetadataRecord::Boot(_) => u64::MAX,
+            _ if record.may_use_reserve() => self.log_bytes_max,
+            MetadataRecord::Schema(_) | MetadataRecord::Truncated { .. } => self.log_bytes_max / 2,
+        }
+    }
 }
 
 /// The open metadata log. Clones append to the same file, one after the other.
@@ -95,8 +56,12 @@ pub struct MetadataLog {
 }
 
 struct Inner {
-    file: File,
+    runtime: Runtime,
+    dir: PathBuf,
     path: PathBuf,
+    bounds: Bounds,
+    /// Another one each time the log was condensed.
+    file: RefCell<File>,
     /// Held during an append: the next record's place is known only when this one is on the disk.
     turn: Semaphore,
     /// Where the next record goes.
@@ -105,6 +70,8 @@ struct Inner {
     reserved: Cell<u64>,
     /// The next record's number.
     sequence: Cell<u64>,
+    /// Where the log ended when condensing was last tried, or when it was opened.
+    condensed_to: Cell<u64>,
     /// Set when an append failed: the end of the file is then unknown, and going on could put a record behind a torn one.
     is_poisoned: Cell<bool>,
     planted: Planted,
@@ -113,7 +80,7 @@ struct Inner {
 impl MetadataLog {
     /// Whether there is a metadata log in the data folder.
     pub async fn exists(runtime: &Runtime, dir: &Path) -> io::Result<bool> {
-        runtime.exists(&dir.join(FILE_NAME)).await
+        runtime.exists(&file::path_in(dir)).await
     }
 
     /// Opens the log in `dir`, makes it if it is not there, and gives the records that it holds, oldest first. A torn
@@ -128,14 +95,24 @@ impl MetadataLog {
         dir: &Path,
         planted: Planted,
     ) -> Result<(MetadataLog, Vec<MetadataRecord>), MetadataError> {
-        let path = dir.join(FILE_NAME);
-        if !rt.exists(&path).await.map_err(|source| io_error("look for", &path, source))? {
-            write_whole(rt, dir, &path, &layout::file_header()).await?;
-        }
+        MetadataLog::open_bounded(rt, dir, planted, Bounds::OF_A_NODE).await
+    }
+
+    pub(super) async fn open_bounded(
+        rt: &Runtime,
+        dir: &Path,
+        planted: Planted,
+        bounds: Bounds,
+    ) -> Result<(MetadataLog, Vec<MetadataRecord>), MetadataError> {
+        let path = file::path_in(dir);
         let dsync = !planted.is(Bug::MetadataNotSynced);
-        let mut file = open_file(rt, &path, dsync).await?;
-        let bytes = read_all(&file, &path).await?;
-        let (mut records, mut end) = read_records(&bytes, &path)?;
+        if !rt.exists(&path).await.map_err(|source| io_error("look for", &path, source))? {
+            file::write_new(rt, dir, &layout::file_header(), dsync).await?;
+            file::put_in_place(rt, dir).await?;
+        }
+        let file = file::open(rt, &path, dsync).await?;
+        let bytes = file::read_all(&file, &path, bounds.read_bytes_max()).await?;
+        let (mut records, end) = file::read_records(&bytes, &path)?;
         let mut reserved = bytes.len();
         if bytes.get(end..).is_some_and(|rest| rest.iter().any(|byte| *byte != 0)) {
             tracing::warn!(path = %path.display(), offset = end, "a torn record at the metadata log's end is dropped");
@@ -146,25 +123,26 @@ impl MetadataLog {
             // A killed process may have left its last record in a cache; it is acted upon from now on.
             file.sync_all().await.map_err(|source| io_error("sync", &path, source))?;
         }
-        if end > CONDENSE_BYTES {
-            let condensed = condense(&records);
-            let bytes = layout::file_of(condensed.iter().map(MetadataRecord::to_bytes));
-            if bytes.len() <= end / 2 {
-                write_whole(rt, dir, &path, &bytes).await?;
-                file = open_file(rt, &path, dsync).await?;
-                (records, end, reserved) = (condensed, bytes.len(), bytes.len());
-            }
-        }
+        let end = end as u64;
         let inner = Inner {
-            file,
+            runtime: rt.clone(),
+            dir: dir.to_owned(),
             path,
+            bounds,
+            file: RefCell::new(file),
             turn: Semaphore::new(1),
-            end: Cell::new(end as u64),
+            end: Cell::new(end),
             reserved: Cell::new(reserved as u64),
             sequence: Cell::new(records.len() as u64),
+            condensed_to: Cell::new(end),
             is_poisoned: Cell::new(false),
             planted,
         };
+        if end > bounds.condense_bytes
+            && let Some(condensed) = inner.condense(&records, end / 2).await?
+        {
+            records = condensed;
+        }
         inner.keep_reserve(inner.end.get()).await?;
         Ok((MetadataLog { inner: Rc::new(inner) }, records))
     }
@@ -195,15 +173,20 @@ impl MetadataLog {
         if inner.is_poisoned.replace(true) {
             return Err(MetadataError::Poisoned { path: inner.path.display().to_string() });
         }
-        let framed = layout::frame_record(inner.sequence.get(), &payload);
-        let length = framed.len() as u64;
+        let (length, bytes_max) = (layout::framed_length(payload.len()) as u64, inner.bounds.bytes_max(record));
+        inner.condense_if_due(length, bytes_max).await?;
         let end = inner.end.get() + length;
+        if end > bytes_max {
+            inner.is_poisoned.set(false);
+            return Err(MetadataError::Full { path: inner.path.display().to_string(), bytes: end, bytes_max });
+        }
         let has_room = inner.keep_reserve(end).await? || (record.may_use_reserve() && end <= inner.reserved.get());
         if !has_room {
             inner.is_poisoned.set(false);
             return Err(io_error("append to", &inner.path, io::ErrorKind::StorageFull.into()));
         }
-        let (result, _) = inner.file.write_at(aligned(&framed), inner.end.get()).await;
+        let (file, framed) = (inner.file(), layout::frame_record(inner.sequence.get(), &payload));
+        let (result, _) = file.write_at(aligned(&framed), inner.end.get()).await;
         if let Err(source) = result {
             if is_disk_full(&source) && inner.cut_to_end().await {
                 inner.is_poisoned.set(false);
@@ -212,7 +195,7 @@ impl MetadataLog {
         }
         // The file was opened to sync with each write; this names the guarantee, and costs nothing when all is synced.
         if !inner.planted.is(Bug::MetadataNotSynced) {
-            inner.file.sync_data().await.map_err(|source| io_error("sync", &inner.path, source))?;
+            file.sync_data().await.map_err(|source| io_error("sync", &inner.path, source))?;
         }
         inner.end.set(end);
         inner.sequence.set(inner.sequence.get() + 1);
@@ -230,7 +213,7 @@ impl Inner {
         }
         // Twice of it, so that not each record pays for more.
         let zeros = AlignedBuf::zeroed((needed + RESERVE_BYTES - from) as usize);
-        let (result, zeros) = self.file.write_at(zeros, from).await;
+        let (result, zeros) = self.file().write_at(zeros, from).await;
         match result {
             Ok(()) => {
                 self.reserved.set(from + zeros.len() as u64);
@@ -246,99 +229,80 @@ impl Inner {
     async fn cut_to_end(&self) -> bool {
         let end = self.end.get();
         self.reserved.set(end);
-        self.file.set_len(end).await.is_ok() && self.file.sync_all().await.is_ok()
+        let file = self.file();
+        file.set_len(end).await.is_ok() && file.sync_all().await.is_ok()
+    }
+
+    fn file(&self) -> File {
+        self.file.borrow().clone()
+    }
+
+    /// Before a record of `length` bytes is appended: writes the log anew if it has grown enough since that was last tried, or if
+    /// the record would take it past `bytes_max`. So all of what a log's records say is written once for as much that is appended.
+    async fn condense_if_due(&self, length: u64, bytes_max: u64) -> Result<(), MetadataError> {
+        let (end, from) = (self.end.get(), self.condensed_to.get());
+        let step = from.clamp(self.bounds.condense_bytes, self.bounds.log_bytes_max / 4);
+        if end < from + step && (end == from || end + length <= bytes_max) {
+            return Ok(());
+        }
+        self.condensed_to.set(end);
+        match self.read_back().await {
+            Ok(records) => self.condense(&records, end - 1).await.map(|_| ()),
+            Err(error) => {
+                tracing::warn!(path = %self.path.display(), %error, "the metadata log stays as long as it is");
+                Ok(())
+            }
+        }
+    }
+
+    /// The log's records as the disk has them.
+    async fn read_back(&self) -> Result<Vec<MetadataRecord>, MetadataError> {
+        let bytes = file::read_all(&self.file(), &self.path, self.bounds.read_bytes_max()).await?;
+        let (records, end) = file::read_records(&bytes, &self.path)?;
+        // An acknowledged record that cannot be read must not be forgotten by a new file that looks whole.
+        if (end as u64, records.len() as u64) != (self.end.get(), self.sequence.get()) {
+            let problem = "acknowledged records are not there".to_owned();
+            return Err(MetadataError::Damaged { path: self.path.display().to_string(), offset: end as u64, problem });
+        }
+        Ok(records)
+    }
+
+    /// Writes `records`, which are all, anew and shorter; gives what they have become, or nothing if that would take more than
+    /// `bytes_max`, or if the new file could not be written: the old one is as good. It has failed when it is not known which of
+    /// the two files has the name.
+    async fn condense(
+        &self,
+        records: &[MetadataRecord],
+        bytes_max: u64,
+    ) -> Result<Option<Vec<MetadataRecord>>, MetadataError> {
+        let condensed = condense(records);
+        let mut bytes = layout::file_of(condensed.iter().map(MetadataRecord::to_bytes));
+        let end = bytes.len() as u64;
+        if end > bytes_max {
+            return Ok(None);
+        }
+        // With the reserve, which the disk may have no room for later.
+        bytes.resize(bytes.len() + 2 * RESERVE_BYTES as usize, 0);
+        let dsync = !self.planted.is(Bug::MetadataNotSynced);
+        let file = match file::write_new(&self.runtime, &self.dir, &bytes, dsync).await {
+            Ok(file) => file,
+            Err(error) => {
+                file::remove_new(&self.runtime, &self.dir).await;
+                tracing::warn!(path = %self.path.display(), %error, "the metadata log stays as long as it is");
+                return Ok(None);
+            }
+        };
+        file::put_in_place(&self.runtime, &self.dir).await?;
+        self.file.replace(file);
+        self.end.set(end);
+        self.reserved.set(bytes.len() as u64);
+        self.sequence.set(condensed.len() as u64);
+        self.condensed_to.set(end);
+        Ok(Some(condensed))
     }
 }
 
 /// Whether a failure means that there is no room.
 fn is_disk_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
-}
-
-/// Makes or replaces the log. It gets its name when it is on the disk, so that a log without a header is damage, and an
-/// interrupted start leaves the old log.
-async fn write_whole(rt: &Runtime, dir: &Path, path: &Path, bytes: &[u8]) -> Result<(), MetadataError> {
-    let new_path = dir.join(NEW_FILE_NAME);
-    let options = OpenOptions { write: true, create: true, truncate: true, ..OpenOptions::default() };
-    let file = rt.open(&new_path, options).await.map_err(|source| io_error("create", &new_path, source))?;
-    let (result, _) = file.write_at(aligned(bytes), 0).await;
-    result.map_err(|source| io_error("write", &new_path, source))?;
-    file.sync_all().await.map_err(|source| io_error("sync", &new_path, source))?;
-    rt.rename(&new_path, path).await.map_err(|source| io_error("rename", &new_path, source))?;
-    rt.sync_dir(dir).await.map_err(|source| io_error("sync the folder", dir, source))
-}
-
-async fn open_file(rt: &Runtime, path: &Path, dsync: bool) -> Result<File, MetadataError> {
-    let options = OpenOptions { read: true, write: true, dsync, ..OpenOptions::default() };
-    rt.open(path, options).await.map_err(|source| io_error("open", path, source))
-}
-
-async fn read_all(file: &File, path: &Path) -> Result<Vec<u8>, MetadataError> {
-    let length = file.len().await.map_err(|source| io_error("read the length of", path, source))?;
-    if length > LOG_BYTES_MAX {
-        return Err(too_large(path, length, LOG_BYTES_MAX));
-    }
-    let mut bytes = Vec::new();
-    let mut buffer = AlignedBuf::with_capacity(READ_BYTES);
-    loop {
-        buffer.clear();
-        let (result, returned) = file.read_at(buffer, bytes.len() as u64).await;
-        buffer = returned;
-        let read = result.map_err(|source| io_error("read", path, source))?;
-        if read == 0 {
-            return Ok(bytes);
-        }
-        bytes.extend_from_slice(buffer.get(..read).unwrap_or(&buffer));
-    }
-}
-
-/// All whole records, and where the next one belongs.
-fn read_records(bytes: &[u8], path: &Path) -> Result<(Vec<MetadataRecord>, usize), MetadataError> {
-    let name = || path.display().to_string();
-    match layout::read_file_header(bytes) {
-        None => return Err(MetadataError::NotALog { path: name() }),
-        Some(layout::FORMAT_VERSION) => {}
-        Some(0) => return Err(MetadataError::NotALog { path: name() }),
-        Some(found) => {
-            return Err(MetadataError::NewerFormat { path: name(), found, supported: layout::FORMAT_VERSION });
-        }
-    }
-    let mut records = Vec::new();
-    let mut offset = BLOCK;
-    loop {
-        let damaged = |problem: String| MetadataError::Damaged { path: name(), offset: offset as u64, problem };
-        let found = match layout::find(bytes, offset, records.len() as u64) {
-            Found::Record(found) => found,
-            Found::End | Found::TornTail => return Ok((records, offset)),
-            Found::Damage => {
-                return Err(damaged("a record's checksum or number is wrong, and records follow it".into()));
-            }
-        };
-        match MetadataRecord::decode(found.payload) {
-            Ok(record) => records.push(record),
-            Err(DecodeError::NewerVersion { version, supported }) => {
-                return Err(MetadataError::NewerFormat {
-                    path: name(),
-                    found: u32::from(version),
-                    supported: u32::from(supported),
-                });
-            }
-            Err(error) => return Err(damaged(error.to_string())),
-        }
-        offset = found.end;
-    }
-}
-
-fn aligned(bytes: &[u8]) -> AlignedBuf {
-    let mut buffer = AlignedBuf::with_capacity(bytes.len());
-    buffer.extend_from_slice(bytes);
-    buffer
-}
-
-fn io_error(action: &'static str, path: &Path, source: io::Error) -> MetadataError {
-    MetadataError::Io { action, path: path.display().to_string(), source }
-}
-
-fn too_large(path: &Path, bytes: u64, bytes_max: u64) -> MetadataError {
-    MetadataError::TooLarge { path: path.display().to_string(), bytes, bytes_max }
 }

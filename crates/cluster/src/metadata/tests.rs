@@ -5,6 +5,7 @@
 use std::future::Future;
 use std::path::{Path, PathBuf};
 
+use planted::Planted;
 use proptest::prelude::*;
 use runtime::{Options, Runtime};
 use schema::{KeyspaceDef, ReplicationStrategy, SchemaChange, TableId};
@@ -12,7 +13,11 @@ use storage::ReplayPosition;
 use topology::HostId;
 
 use super::layout::{self, BLOCK};
+use super::log::Bounds;
 use super::*;
+
+/// So that few records are many.
+const SMALL: Bounds = Bounds { condense_bytes: 16 * BLOCK as u64, log_bytes_max: 256 * BLOCK as u64 };
 
 /// A folder of its own for one test, removed when the test is over.
 struct Folder(PathBuf);
@@ -247,6 +252,174 @@ fn condensing_keeps_the_schema_and_the_last_truncations() {
         })
     );
     assert_eq!(condense::condense(&condensed), condensed);
+}
+
+async fn open_small(rt: &Runtime, dir: &Path) -> (MetadataLog, Vec<MetadataRecord>) {
+    MetadataLog::open_bounded(rt, dir, Planted::NONE, SMALL).await.expect("the log opens")
+}
+
+/// A put of a keyspace that takes `blocks` blocks.
+fn large(name: &str, blocks: usize) -> MetadataRecord {
+    MetadataRecord::Schema(vec![keyspace(&format!("{name}{}", "x".repeat(blocks * BLOCK - BLOCK / 2)))])
+}
+
+fn truncation(sequence: u64) -> MetadataRecord {
+    let positions = vec![ReplayPosition { boot: 1, shard: 3, sequence }];
+    MetadataRecord::Truncated { table: TableId([9; 16]), positions }
+}
+
+/// The keyspaces that are there after these records.
+fn keyspaces(records: &[MetadataRecord]) -> Vec<String> {
+    let changes = records.iter().filter_map(|record| match record {
+        MetadataRecord::Schema(changes) => Some(changes.clone()),
+        _ => None,
+    });
+    let schema = schema::Schema::empty().with_all(&changes.flatten().collect::<Vec<_>>());
+    schema.keyspaces().keys().map(|name| name.to_string()).collect()
+}
+
+#[test]
+fn an_open_log_never_grows_past_what_a_start_reads() {
+    let folder = Folder::new("grows");
+    let blocks = on_runtime(|rt| async {
+        let rt = rt;
+        let (log, _) = open_small(&rt, &folder.0).await;
+        for record in some_records() {
+            log.append(&record).await.expect("a record is appended");
+        }
+        let mut blocks_max = 0;
+        // Twice as many as are read.
+        for number in 0..2 * 4 * 256 {
+            let record = match number % 3 {
+                0 => MetadataRecord::Schema(vec![keyspace("again")]),
+                1 => truncation(number),
+                _ => MetadataRecord::Schema(vec![SchemaChange::DropKeyspace("again".to_owned())]),
+            };
+            log.append(&record).await.expect("a record is appended");
+            blocks_max = blocks_max.max(std::fs::metadata(folder.log()).expect("it is there").len() / BLOCK as u64);
+        }
+        log.append(&MetadataRecord::Boot(2)).await.expect("a record is appended");
+        blocks_max
+    });
+    assert!(blocks < 100, "{blocks} blocks, of which up to 32 are reserve");
+    let records = on_runtime(|rt| async move { open_small(&rt, &folder.0).await.1 });
+    assert_eq!(records[0], MetadataRecord::HostId(HostId([7; 16])));
+    assert_eq!(records.last(), Some(&MetadataRecord::Boot(2)));
+    assert_eq!(keyspaces(&records), ["again".to_owned(), "k".to_owned(), "long".repeat(3000)]);
+}
+
+#[test]
+fn a_schema_that_would_fill_the_log_is_refused_and_what_gives_room_back_is_not() {
+    let folder = Folder::new("fills");
+    on_runtime(|rt| async {
+        let rt = rt;
+        let (log, _) = open_small(&rt, &folder.0).await;
+        let mut taken = 0;
+        let refusal = loop {
+            match log.append(&large(&format!("k{taken}"), 10)).await {
+                Ok(()) => taken += 1,
+                Err(error) => break error,
+            }
+        };
+        assert!(matches!(refusal, MetadataError::Full { bytes_max, .. } if bytes_max == SMALL.log_bytes_max / 2));
+        assert!(refusal.to_string().ends_with("drop what is not needed"), "{refusal}");
+        // 128 blocks, and nine and a half a keyspace when they are one record.
+        assert_eq!(taken, 13);
+        log.check().expect("it takes records");
+        for number in 0..1000 {
+            log.append(&truncation(number)).await.expect("a truncation is taken");
+        }
+        assert!(matches!(log.append(&large("more", 10)).await, Err(MetadataError::Full { .. })));
+        let (_, records) = open_small(&rt, &folder.0).await;
+        assert_eq!(keyspaces(&records).len(), taken);
+        let dropped = keyspaces(&records)[0].clone();
+        let drop = MetadataRecord::Schema(vec![SchemaChange::DropKeyspace(dropped)]);
+        log.append(&drop).await.expect("a drop is taken");
+        log.append(&large("more", 10)).await.expect("there is room again");
+        let (_, records) = open_small(&rt, &folder.0).await;
+        assert_eq!(keyspaces(&records).len(), taken);
+    });
+}
+
+#[test]
+fn starts_are_taken_and_read_past_all_bounds() {
+    let folder = Folder::new("starts");
+    // As a log that no version may write any more.
+    let records = (0..3 * 256).map(MetadataRecord::Boot).chain([large("k", 250)]);
+    std::fs::write(folder.log(), layout::file_of(records.map(|record| record.to_bytes()))).expect("it can be written");
+    for number in 0..3 {
+        on_runtime(|rt| async {
+            let rt = rt;
+            let (log, records) = open_small(&rt, &folder.0).await;
+            assert_eq!(keyspaces(&records).len(), 1);
+            log.append(&MetadataRecord::Boot(1000 + number)).await.expect("a start is taken");
+        });
+    }
+}
+
+/// Has writing the log anew fail for lack of room.
+fn fill_disk(folder: &Folder) {
+    std::os::unix::fs::symlink("/dev/full", folder.0.join("metadata.log.new")).expect("a link can be made");
+}
+
+/// Whether there is something where the log is written anew; a link that leads nowhere counts.
+fn has_new(folder: &Folder) -> bool {
+    folder.0.join("metadata.log.new").symlink_metadata().is_ok()
+}
+
+#[test]
+fn a_long_log_opens_as_it_is_on_a_full_disk() {
+    let folder = Folder::new("long-full");
+    let long = long_log(400);
+    std::fs::write(folder.log(), &long).expect("the log can be written");
+    fill_disk(&folder);
+    let more = on_runtime(|rt| async {
+        let rt = rt;
+        let (log, records) = MetadataLog::open(&rt, &folder.0).await.expect("the log opens");
+        assert_eq!(records.len(), some_records().len() + 3 * 400);
+        assert_eq!(records[..5], some_records());
+        log.append(&MetadataRecord::Boot(400)).await.expect("a record is appended");
+        records.len() + 1
+    });
+    assert!(!has_new(&folder), "what was begun is removed");
+    assert!(records_of(&folder).starts_with(&long));
+    assert_eq!(records_of(&folder).len() - long.len(), BLOCK);
+    // With room it is written anew.
+    assert!(open(&folder.0).expect("the log opens").len() < more);
+}
+
+#[test]
+fn an_open_log_stays_as_it_is_on_a_full_disk() {
+    let folder = Folder::new("grows-full");
+    on_runtime(|rt| async {
+        let rt = rt;
+        let (log, _) = open_small(&rt, &folder.0).await;
+        fill_disk(&folder);
+        let mut number = 0;
+        while has_new(&folder) {
+            number += 1;
+            assert!(number < 100, "it is written anew in vain");
+            log.append(&MetadataRecord::Boot(number)).await.expect("a record is appended");
+        }
+        let all: Vec<_> = (1..=number).map(MetadataRecord::Boot).collect();
+        assert_eq!(MetadataLog::open(&rt, &folder.0).await.expect("the log opens").1, all);
+        // It is tried again when the log has grown further.
+        for more in 1..=number + 1 {
+            log.append(&MetadataRecord::Boot(number + more)).await.expect("a record is appended");
+        }
+        let (_, records) = MetadataLog::open(&rt, &folder.0).await.expect("the log opens");
+        assert_eq!(records.last(), Some(&MetadataRecord::Boot(2 * number + 1)));
+        assert!(records.len() < all.len(), "{} records", records.len());
+    });
+}
+
+#[test]
+fn condensing_keeps_the_truncation_before_a_table_that_is_made_again() {
+    let [before, behind] = [truncation(1), truncation(2)];
+    let schema = MetadataRecord::Schema(vec![keyspace("k")]);
+    let condensed = condense::condense(&[before.clone(), schema.clone(), behind.clone()]);
+    assert_eq!(condensed, [schema.clone(), behind]);
+    assert_eq!(condense::condense(&[before, schema.clone()]), [schema]);
 }
 
 #[test]
