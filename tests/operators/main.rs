@@ -3,7 +3,6 @@
 mod script;
 
 use std::path::Path;
-use std::time::Duration;
 
 use helenus_tests::{
     Builder, Connection, HttpAnswer, Server, configurations, http, http_json, http_raw, http_with, pick, prometheus,

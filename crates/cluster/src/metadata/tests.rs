@@ -2,6 +2,8 @@
 
 #![expect(clippy::disallowed_methods, reason = "a test makes and damages its files outside of the shards")]
 
+mod power;
+
 use std::future::Future;
 use std::path::{Path, PathBuf};
 
@@ -316,6 +318,7 @@ fn a_schema_that_would_fill_the_log_is_refused_and_what_gives_room_back_is_not()
         let (log, _) = open_small(&rt, &folder.0).await;
         let mut taken = 0;
         let refusal = loop {
+            assert!(taken < 100, "a thousand blocks are taken, and a start reads as many");
             match log.append(&large(&format!("k{taken}"), 10)).await {
                 Ok(()) => taken += 1,
                 Err(error) => break error,
