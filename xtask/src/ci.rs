@@ -111,10 +111,14 @@ fn lint(budget: Duration) -> Result<Passed, String> {
     if let Err(message) = tidy::run() {
         complaints.push(message);
     }
-    let clippy = ["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"];
-    let tests_too = ["--allow", "clippy::disallowed_methods", "--allow", "clippy::disallowed_types"];
-    let product = ["clippy", "--workspace", "--", "--deny", "warnings"];
-    for arguments in [vec!["fmt", "--all", "--check"], product.to_vec(), [&clippy[..], &tests_too].concat()] {
+    let deny = ["--", "--deny", "warnings"];
+    let of_tests = ["--allow", "clippy::disallowed_methods", "--allow", "clippy::disallowed_types"];
+    let clippy = |targets: &[&'static str], allowed: &[&'static str]| {
+        [&["clippy", "--workspace"], targets, &deny, allowed].concat()
+    };
+    let product = clippy(&[], &[]);
+    let (targets, black_box) = (clippy(&["--all-targets"], &of_tests), clippy(&tests::black_box_targets(), &of_tests));
+    for arguments in [vec!["fmt", "--all", "--check"], product, targets, black_box] {
         if let Err(message) = process::must(workspace::cargo().args(arguments), budget) {
             complaints.push(message);
         }
