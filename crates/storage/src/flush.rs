@@ -49,7 +49,7 @@ pub(crate) struct Flusher {
     pub(crate) wake: Notify,
     /// A flush has ended, well or not.
     ended: Notify,
-    /// Flushes that failed so far, and why the last one did.
+    /// Flushes that failed so far.
     failures: Cell<u64>,
     /// Whether one has failed since one succeeded.
     is_failing: Cell<bool>,
@@ -57,9 +57,8 @@ pub(crate) struct Flusher {
     room: Notify,
     /// Writes that wait for that.
     waiting: Cell<usize>,
-    last_error: RefCell<Option<FlushError>>,
-    /// Tables whose last flush failed, with how often in a row, and why. Others are flushed first.
-    failing: RefCell<BTreeMap<TableId, (u64, FlushError)>>,
+    /// Tables whose last flush failed, with how often in a row, and why; `None`: it did not come to a table. Others are flushed first.
+    failing: RefCell<BTreeMap<Option<TableId>, (u64, FlushError)>>,
     /// Whether this shard count's manifests are known to hold.
     is_in_force: Cell<bool>,
     /// Tables' folders whose names are on the disk.
@@ -93,7 +92,11 @@ impl Flusher {
 
     /// How often in a row a table's flush has failed, and why.
     fn failed(&self, table: TableId) -> Option<(u64, FlushError)> {
-        self.failing.borrow().get(&table).cloned()
+        self.failing.borrow().get(&Some(table)).cloned()
+    }
+
+    fn has_failed(&self, table: TableId) -> bool {
+        self.failing.borrow().contains_key(&Some(table))
     }
 
     /// Whether flushes make no room at present.
@@ -262,7 +265,8 @@ impl Shard {
                     let ended = self.write_out(job).await;
                     self.flusher().is_writing.set(false);
                     if ended.is_ok() {
-                        self.flusher().failing.borrow_mut().remove(&table);
+                        let mut failing = self.flusher().failing.borrow_mut();
+                        failing.retain(|failing, _| failing.is_some_and(|failing| failing != table));
                     }
                     ended.map_err(|error| (Some(table), error))
                 }
@@ -305,25 +309,16 @@ impl Shard {
         tables.put_back(pool);
     }
 
-    /// Tells of a flush that failed: of a table, or, where it did not come to that, of all that wait for theirs.
+    /// Tells of a flush that failed, of a table if it came to one.
     fn report(&self, table: Option<TableId>, error: FlushError) {
         let flusher = self.flusher();
-        {
-            let engine = self.engine();
-            let waiting = engine.tables.iter().filter(|table| !table.frozen.is_empty()).map(|table| table.id);
-            let mut failing = flusher.failing.borrow_mut();
-            for failed in waiting.filter(|waiting| table.is_none_or(|table| table == *waiting)) {
-                let entry = failing.entry(failed).or_insert_with(|| (0, error.clone()));
-                *entry = (entry.0 + 1, error.clone());
-            }
-        }
-        let is_news = flusher.last_error.borrow().as_ref() != Some(&error);
-        if is_news {
+        let before = flusher.failing.borrow_mut().remove(&table);
+        if before.as_ref().is_none_or(|(_, before)| *before != error) {
             tracing::warn!(shard = self.runtime().shard().0, %error, "a flush failed; it is tried again");
         }
         stdx::sometimes!("flush failed");
         flusher.failures.set(flusher.failures.get() + 1);
-        flusher.last_error.replace(Some(error));
+        flusher.failing.borrow_mut().insert(table, (before.map_or(0, |(times, _)| times) + 1, error));
         flusher.is_failing.set(true);
         flusher.room.notify_all();
         flusher.ended.notify_all();
@@ -335,10 +330,20 @@ impl Shard {
         if let Some(job) = self.next_frozen(Failing::LeftOut) {
             return Ok(Some(job));
         }
+        let frozen = self.freeze_what_is_due();
+        // Whether more could be frozen or not: what is frozen already can be tried again.
+        match self.next_frozen(Failing::Last) {
+            Some(job) => Ok(Some(job)),
+            None => frozen.map(|()| None),
+        }
+    }
+
+    /// Freezes memtables for the sake of the log, or one for that of the memory.
+    fn freeze_what_is_due(&self) -> Result<(), FlushError> {
         if self.log().bytes_kept() > self.options().log_bytes_max {
             // A flush that covers nothing makes no room there.
             let oldest = self.log().oldest_tables().into_iter().filter(|&table| !self.is_truncation_open(table));
-            for table in oldest.filter(|table| self.flusher().failed(*table).is_none()) {
+            for table in oldest.filter(|table| !self.flusher().has_failed(*table)) {
                 stdx::sometimes!("flush for the log's sake");
                 if self.freeze(table)?.is_none() {
                     self.nothing_is_left_of(table);
@@ -348,9 +353,9 @@ impl Shard {
         let largest = {
             let engine = self.engine();
             let is_due = engine.pool.used() >= engine.pool.budget() / MEMORY_PART || self.flusher().waiting.get() > 0;
-            let flushable = |table: &TableId| self.flusher().failed(*table).is_none();
-            let written = engine.tables.iter().filter(|table| !table.memtable.is_empty() && flushable(&table.id));
-            written.max_by_key(|table| table.memtable.bytes()).map(|table| table.id).filter(|_| is_due)
+            let written = engine.tables.iter().filter(|table| !table.memtable.is_empty());
+            let flushable = written.filter(|table| !self.flusher().has_failed(table.id));
+            flushable.max_by_key(|table| table.memtable.bytes()).map(|table| table.id).filter(|_| is_due)
         };
         if let Some(table) = largest
             && self.next_frozen(Failing::LeftOut).is_none()
@@ -358,15 +363,15 @@ impl Shard {
             stdx::sometimes!("flush for the memory's sake");
             self.freeze(table)?;
         }
-        Ok(self.next_frozen(Failing::Last))
+        Ok(())
     }
 
     /// The memtable that was frozen first.
     fn next_frozen(&self, failing: Failing) -> Option<Job> {
         let engine = self.engine();
-        let has_failed = |table: &TableId| self.flusher().failing.borrow().contains_key(table);
+        let has_failed = |table| self.flusher().has_failed(table);
         let frozen =
-            engine.tables.iter().filter_map(|table| Some((table, table.frozen.front()?, has_failed(&table.id))));
+            engine.tables.iter().filter_map(|table| Some((table, table.frozen.front()?, has_failed(table.id))));
         let meant = frozen.filter(|(.., has_failed)| failing == Failing::Last || !has_failed);
         let (table, frozen, _) = meant.min_by_key(|(_, frozen, has_failed)| (*has_failed, frozen.number))?;
         Some(Job { table: table.definition.clone(), frozen: frozen.clone() })

@@ -3,6 +3,7 @@
 //! Two generators: loads in cassandra-stress's words go through a driver, as a user's would; `--raw` loads have a client of their own on the
 //! runtime, made to cost far less than the server that it measures. See `docs/guide/stress.md`.
 
+mod backlog;
 mod cpu_time;
 mod distribution;
 mod driver;

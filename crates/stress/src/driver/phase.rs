@@ -12,9 +12,10 @@ use tokio::task::JoinSet;
 use super::population::Population;
 use super::progress::Progress;
 use super::recorder::{Recorder, Sample};
-use super::schedule::{Backlog, Schedule};
+use super::schedule::Schedule;
 use super::settings::{ErrorSettings, Kind, Length, Limit, Settings};
 use super::target::{Buffers, Done, Failure, Target, Work};
+use crate::backlog::Backlog;
 use crate::distribution::Distribution;
 use crate::random::{fraction, mix, next_random};
 

@@ -1,12 +1,11 @@
 //! When operations are due that begin at even times, and whether they did begin then.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::time::Duration;
 
 use runtime::Instant;
 
-/// How large a share of the operations must have begun when the last is due, in percent.
-const KEPT_PERCENT: u64 = 99;
+use crate::backlog::Backlog;
 
 /// When operations are due that begin at even times.
 #[derive(Debug)]
@@ -17,23 +16,14 @@ pub(crate) struct Pace {
     /// How many there are.
     count: u64,
     issued: Cell<u64>,
-    backlog: RefCell<Backlog>,
-}
-
-/// How many operations were due before the one that was due last, and had not begun.
-#[derive(Debug, Default)]
-struct Backlog {
-    /// Sum and count of what was seen in each quarter of the run.
-    quarters: [(u64, u64); 4],
-    /// When the last of all was due.
-    at_end: Option<u64>,
+    backlog: Cell<Backlog>,
 }
 
 impl Pace {
     /// So many operations, the first of which is due now.
     pub(crate) fn begin(now: Instant, rate: u64, count: u64) -> Pace {
         assert!(rate > 0 && count > 0, "the arguments were checked");
-        Pace { begun: now, rate, count, issued: Cell::new(0), backlog: RefCell::default() }
+        Pace { begun: now, rate, count, issued: Cell::new(0), backlog: Cell::default() }
     }
 
     /// When the next operation is due.
@@ -50,37 +40,19 @@ impl Pace {
     /// Sees what waits. It is called before operations begin, so that none begins between the time at which the last is due and the first look
     /// after it: what is seen then is what waited at that time.
     pub(crate) fn look(&self, now: Instant) {
-        let mut backlog = self.backlog.borrow_mut();
-        if backlog.at_end.is_some() {
+        let mut backlog = self.backlog.get();
+        if backlog.due == self.count {
             return;
         }
         let before = (now - self.begun).as_nanos() * u128::from(self.rate) / 1_000_000_000;
         let before = u64::try_from(before).unwrap_or(u64::MAX).min(self.count - 1);
-        let waiting = before.saturating_sub(self.issued.get());
-        let quarter = (u128::from(before) * 4 / u128::from(self.count)) as usize;
-        let (sum, count) = &mut backlog.quarters[quarter];
-        *sum += waiting;
-        *count += 1;
-        if before == self.count - 1 {
-            backlog.at_end = Some(waiting);
-        }
+        backlog.note(before + 1, before.saturating_sub(self.issued.get()), Some(self.count));
+        self.backlog.set(backlog);
     }
 
-    /// Why the rate was not kept, if it was not: more than a tenth of a second's operations had not begun when the last was due, and these
-    /// were more than one of a hundred, or their mean number had grown from quarter to quarter of the run. That is the rule of
-    /// `fixed=` (`driver/schedule.rs`), which counts on a thread of its own, with other clocks.
+    /// Why the rate was not kept, if it was not.
     pub(crate) fn failure(&self) -> Option<String> {
-        let backlog = self.backlog.borrow();
-        let (count, waiting) = (self.count, backlog.at_end.unwrap_or(0));
-        if waiting <= self.rate / 10 {
-            return None;
-        }
-        if u128::from(count - waiting) * 100 < u128::from(count) * u128::from(KEPT_PERCENT) {
-            return Some(format!("{waiting} of {count} operations had not begun when the last was due"));
-        }
-        let mean = |(sum, count): (u64, u64)| sum as f64 / count.max(1) as f64;
-        let grows = backlog.quarters.windows(2).all(|pair| mean(pair[1]) > mean(pair[0]));
-        grows.then(|| format!("the backlog grew to the end, where {waiting} operations were due and had not begun"))
+        self.backlog.get().failure(self.rate)
     }
 }
 
