@@ -167,11 +167,19 @@ impl Operator {
     async fn drain(&self, step: DrainStep) -> Done {
         let refused = |error: &dyn std::fmt::Display| Refusal::Failed(error.to_string());
         match step {
-            DrainStep::StopAccepting => self.server.stop_accepting(),
-            DrainStep::Answer => self.server.drain(DRAIN_PATIENCE).await,
+            DrainStep::StopAccepting => {
+                self.server.stop_accepting();
+                self.engine.stop_accepting_peers();
+            }
+            DrainStep::Answer => {
+                self.server.drain(DRAIN_PATIENCE).await;
+                self.engine.end_peers(DRAIN_PATIENCE).await;
+            }
             DrainStep::Flush => {
-                self.storage.flush_at_end(true).await.map_err(|error| refused(&error))?;
+                let flushed = self.storage.flush_at_end(true).await;
+                // Also where a table cannot be written: what the log has is safe then.
                 self.storage.drain().await.map_err(|error| refused(&error))?;
+                flushed.map_err(|error| refused(&error))?;
             }
         }
         Ok(Answer::Done)
