@@ -14,7 +14,7 @@ use helenus_tests::{Builder, Random, Server, configurations, http, pick, residen
 use scylla::client::session::Session;
 use scylla::statement::prepared::PreparedStatement;
 
-use crate::load::connect;
+use super::load::connect;
 
 const TASKS: i32 = 20;
 const KEYS: i32 = 100;

@@ -3,7 +3,7 @@
 use cql_protocol::Version;
 use helenus_tests::{Random, query_frame, startup_frame};
 
-use crate::{frames, statements};
+use super::{frames, statements};
 
 /// What was agreed on before the input begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use helenus_tests::Random;
 use scylla::client::session::Session;
 
-use crate::load::{Promises, check, connect, create};
-use crate::machine::Machine;
-use crate::{Load, TASKS, acknowledged, builder, builder_with, files_of, tokio};
+use super::machine::Machine;
+use super::{Load, TASKS, acknowledged, builder, builder_with, files_of, tokio};
+use crate::crash::load::{Promises, check, connect, create};
 
 /// Schema changes for which there is room on a full disk: less than as many blocks as the metadata log writes ahead.
 const MADE_MAX: usize = 32;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use fuser::{BackgroundSession, Config, MountOption, Session};
 use helenus_tests::Random;
 
-use crate::disk::{Content, Disk, Remains};
+use super::disk::{Content, Disk, Remains};
 
 /// Room for what the rounds on one disk flush and for what their compactions write beside it.
 const DISK_BYTES: u64 = 1 << 30;

@@ -1,124 +1,115 @@
-//! `cargo xtask ci`: the phases, their budgets, and in which order.
+//! `cargo xtask ci`: the phases, how long they usually take, and in which order.
 //!
-//! Two profiles are built, release for the binary under test and test for everything else; clippy and the fuzz targets cannot share
-//! either. What is cheap and often wrong comes first. A phase that fails does not keep the others from saying what they know, but
-//! nothing runs after a failed build.
+//! What is cheap and often wrong comes first. Two profiles are built, `gate` for the binary under test and `test` for everything else; clippy
+//! and the fuzz target can share neither. Then two lanes of phases run beside each other, since most of them wait half of their time. A phase that
+//! fails does not keep the others from saying what they know, but nothing runs after a failed build. No phase fails by the clock.
 
 use std::time::Duration;
 
 use crate::bench;
 use crate::peers::{cassandra, chromium};
-use crate::report::{Passed, Report};
-use crate::tests::{self, Effort};
+use crate::report::{Passed, Phase, Report};
+use crate::tests::{self, BUILD_TIME, Effort};
 use crate::tools::{self, CC, CXX, GO, JAVA, JDK, MAVEN, NODE, NPM, PYTHON, TASKSET, VALGRIND};
-use crate::{drivers, fuzz, oracle, planted, process, tidy, workspace};
+use crate::workspace::Profile;
+use crate::{built, drivers, fuzz, oracle, planted, process, tidy, workspace};
 
 /// What a whole run writes below the target folder, and into the folder for temporary files.
 const DISK_NEEDED: u64 = 12 << 30;
 
-/// How long everything may take.
-pub struct Settings {
-    effort: Effort,
-    all: Duration,
-    build: Duration,
-    lint: Duration,
-    unit: Duration,
-    drivers: Duration,
-    oracle: Duration,
-    hostile: Duration,
-    crash: Duration,
-    planted: Duration,
-    simulation: Duration,
-    operators: Duration,
-    footprint: Duration,
-    fuzz: Duration,
-    fuzz_seconds: u64,
-    speed: Duration,
-}
+/// What a change's whole run takes on the machine on record; it may take 1,500 s.
+const USUAL: u64 = 1400;
 
-impl Settings {
-    /// A change, on 2 cores, from a clean clone. When they were last measured the phases took 35 minutes; their budgets sum to 40, and twice
-    /// that ends the run.
-    pub fn ci() -> Settings {
-        let seconds = Duration::from_secs;
-        Settings {
-            effort: Effort::Ci,
-            all: seconds(40 * 60),
-            build: seconds(660),
-            lint: seconds(180),
-            unit: seconds(120),
-            drivers: seconds(240),
-            oracle: seconds(180),
-            hostile: seconds(40),
-            crash: seconds(130),
-            planted: seconds(300),
-            simulation: seconds(150),
-            operators: seconds(110),
-            footprint: seconds(20),
-            fuzz: seconds(210),
-            fuzz_seconds: 60,
-            speed: seconds(90),
-        }
-    }
+/// A phase: its name, the seconds that it takes of a change on the machine on record, and what it does.
+type Description = (&'static str, u64, fn(Duration, Effort) -> Result<Passed, String>);
 
-    /// The same with long settings: for a night, not for a change.
-    pub fn soak() -> Settings {
-        let seconds = Duration::from_secs;
-        Settings {
-            effort: Effort::Soak,
-            all: seconds(10 * 3600),
-            unit: seconds(3600),
-            drivers: seconds(1800),
-            oracle: seconds(3600),
-            hostile: seconds(3600),
-            crash: seconds(2 * 3600),
-            simulation: seconds(3 * 3600),
-            fuzz: seconds(2 * 3600),
-            fuzz_seconds: 3600,
-            speed: seconds(900),
-            ..Settings::ci()
-        }
-    }
-}
+const LINT: Description = ("lint", 130, lint);
+const BUILD: Description = ("build", 400, build);
 
-/// Runs every phase and prints the table.
-pub fn run(settings: &Settings) -> Result<(), String> {
+/// What runs after the build, side by side. About as long as each other.
+const LANES: [&[Description]; 2] = [
+    &[
+        ("unit", 100, tests::unit),
+        ("drivers", 150, drivers::phase),
+        ("oracle", 180, oracle::phase),
+        ("operators", 110, tests::operators),
+    ],
+    &[
+        ("simulation", 120, tests::simulation),
+        ("hostile", 40, tests::hostile),
+        ("crash", 130, tests::crash),
+        ("planted", 100, planted_bugs),
+        ("speed", 60, speed),
+        ("fuzz", 100, fuzzed),
+    ],
+];
+
+/// `cargo xtask ci [--only PHASE…]`, or the same with long settings: for a night, not for a change.
+pub fn run(effort: Effort, arguments: &[String]) -> Result<(), String> {
+    let only = selected(arguments)?;
+    let is_wanted = |(name, _, _): &Description| only.is_empty() || only.iter().any(|wanted| wanted == name);
     tools::require(&[CC, CXX, PYTHON, JAVA, JDK, MAVEN, GO, NODE, NPM, TASKSET, VALGRIND])?;
     tools::require_nightly()?;
     tools::require_disk(&workspace::target(), DISK_NEEDED)?;
     workspace::build_once();
-    let mut report = Report::begin(settings.all);
-    report.phase("lint", settings.lint, lint);
-    if report.phase("build", settings.build, build) {
-        report.phase("unit", settings.unit, |budget| tests::unit(budget, settings.effort));
-        report.phase("drivers", settings.drivers, |budget| drivers::phase(budget, settings.effort));
-        report.phase("oracle", settings.oracle, |budget| oracle::phase(budget, settings.effort));
-        report.phase("hostile", settings.hostile, |budget| tests::hostile(budget, settings.effort));
-        report.phase("crash", settings.crash, |budget| tests::crash(budget, settings.effort));
-        report.phase("planted", settings.planted, |budget| planted::phase(budget, &[]));
-        report.phase("simulation", settings.simulation, |budget| tests::simulation(budget, settings.effort));
-        report.phase("operators", settings.operators, |budget| tests::operators(budget, settings.effort));
-        report.phase("footprint", settings.footprint, |budget| tests::footprint(budget, settings.effort));
-        report.phase("speed", settings.speed, bench::above_echo::gate);
-        report.phase("fuzz", settings.fuzz, |budget| fuzz::phase(budget, settings.fuzz_seconds));
+    if effort == Effort::Soak {
+        workspace::choose(Profile::Release);
+    }
+    let phase = |description: Description| {
+        let (name, usual, work) = description;
+        Phase { name, usual, work: Box::new(move |budget| work(limit(budget, effort), effort)) }
+    };
+    let lanes: Vec<Vec<Description>> =
+        LANES.iter().map(|lane| lane.iter().copied().filter(is_wanted).collect()).collect();
+    let mut report = Report::begin(USUAL);
+    if is_wanted(&LINT) {
+        report.phase(phase(LINT));
+    }
+    let needs_build = is_wanted(&BUILD) || lanes.iter().any(|lane| !lane.is_empty());
+    if needs_build && report.phase(phase(BUILD)) {
+        let lanes: Vec<Vec<Phase<'_>>> = lanes.into_iter().map(|lane| lane.into_iter().map(phase).collect()).collect();
+        match effort {
+            Effort::Ci => report.lanes(lanes),
+            // A soak judges times, so that nothing runs beside what it judges.
+            Effort::Soak => {
+                for phase in lanes.into_iter().flatten() {
+                    report.phase(phase);
+                }
+            }
+        }
     }
     report.finish()
 }
 
-/// tidy, formatting, clippy. The bans on the outside world bind the product's own code, not the tests beside it.
-fn lint(budget: Duration) -> Result<Passed, String> {
+/// The phases that `--only` names, by commas or words; none names all.
+fn selected(arguments: &[String]) -> Result<Vec<String>, String> {
+    let Some((flag, names)) = arguments.split_first() else { return Ok(Vec::new()) };
+    let all: Vec<&str> = [LINT, BUILD].iter().chain(LANES.into_iter().flatten()).map(|(name, _, _)| *name).collect();
+    let names: Vec<String> = names.iter().flat_map(|word| word.split(',')).map(str::to_owned).collect();
+    let is_known = |name: &String| all.contains(&name.as_str());
+    if flag != "--only" || names.is_empty() || !names.iter().all(is_known) {
+        return Err(format!("only --only PHASE… may follow, with phases of {}", all.join(", ")));
+    }
+    Ok(names)
+}
+
+/// After how long a phase counts as hung.
+fn limit(budget: Duration, effort: Effort) -> Duration {
+    match effort {
+        Effort::Ci => budget,
+        Effort::Soak => Duration::from_secs(6 * 3600),
+    }
+}
+
+/// tidy, formatting, clippy over all targets at once: what binds the product alone is denied in its crates' roots.
+fn lint(budget: Duration, _effort: Effort) -> Result<Passed, String> {
     let mut complaints = Vec::new();
     if let Err(message) = tidy::run() {
         complaints.push(message);
     }
-    let deny = ["--", "--deny", "warnings"];
-    let of_tests = ["--allow", "clippy::disallowed_methods", "--allow", "clippy::disallowed_types"];
-    let clippy = |targets: &[&'static str], allowed: &[&'static str]| {
-        [&["clippy", "--workspace"], targets, &deny, allowed].concat()
-    };
-    let product = clippy(&[], &[]);
-    let (targets, black_box) = (clippy(&["--all-targets"], &of_tests), clippy(&tests::black_box_targets(), &of_tests));
-    for arguments in [vec!["fmt", "--all", "--check"], product, targets, black_box] {
+    let mut clippy = vec!["clippy", "--workspace", "--all-targets", "--features", "helenus-tests/black-box"];
+    clippy.extend(["--", "--deny", "warnings"]);
+    for arguments in [vec!["fmt", "--all", "--check"], clippy] {
         if let Err(message) = process::must(workspace::cargo().args(arguments), budget) {
             complaints.push(message);
         }
@@ -127,16 +118,59 @@ fn lint(budget: Duration) -> Result<Passed, String> {
 }
 
 /// Everything that later phases run. The drivers and Cassandra load while the compiler works.
-fn build(budget: Duration) -> Result<Passed, String> {
-    let peers = std::thread::spawn(|| {
-        drivers::prepare()?;
-        chromium::prepare()?;
-        cassandra::fetch().map(drop)
-    });
-    // The release build is at work on one core for most of its time, in a folder of its own.
-    let release = std::thread::spawn(move || tests::build_release(budget));
-    tests::build_tests(budget)?;
-    release.join().map_err(|_| "the release build panicked".to_string())??;
-    peers.join().map_err(|_| "fetching the peers panicked".to_string())??;
-    Ok(Passed::held())
+fn build(_budget: Duration, _effort: Effort) -> Result<Passed, String> {
+    let lane = process::lane();
+    std::thread::scope(|scope| {
+        let peers = scope.spawn(|| {
+            process::in_lane(lane, || {
+                drivers::prepare()?;
+                chromium::prepare()?;
+                cassandra::fetch().map(drop)
+            })
+        });
+        // In a folder of its own, so that cargo builds both at once.
+        let product = scope.spawn(|| process::in_lane(lane, || tests::build_product(BUILD_TIME)));
+        built::all(BUILD_TIME)?;
+        product.join().map_err(|_| "the build of the binary under test panicked".to_string())??;
+        peers.join().map_err(|_| "fetching the peers panicked".to_string())??;
+        Ok(Passed::held())
+    })
+}
+
+fn planted_bugs(budget: Duration, _effort: Effort) -> Result<Passed, String> {
+    planted::phase(budget, &[])
+}
+
+/// Instructions for a request, which a busy machine does not change; a soak judges times too.
+fn speed(budget: Duration, effort: Effort) -> Result<Passed, String> {
+    match effort {
+        Effort::Ci => bench::instructions::gate(),
+        Effort::Soak => Ok(bench::instructions::gate()?.and(bench::above_echo::gate(budget)?)),
+    }
+}
+
+fn fuzzed(budget: Duration, effort: Effort) -> Result<Passed, String> {
+    let seconds = match effort {
+        Effort::Ci => 60,
+        Effort::Soak => 3600,
+    };
+    fuzz::phase(budget, seconds)
+}
+
+#[cfg(test)]
+mod tests_of_the_phases {
+    use super::*;
+
+    fn words(words: &[&str]) -> Vec<String> {
+        words.iter().map(|word| (*word).to_string()).collect()
+    }
+
+    #[test]
+    fn phases_are_chosen_by_name() {
+        assert_eq!(selected(&[]), Ok(vec![]));
+        assert_eq!(selected(&words(&["--only", "unit,lint", "fuzz"])), Ok(words(&["unit", "lint", "fuzz"])));
+        for wrong in [&["--only"][..], &["--only", "units"], &["unit"]] {
+            assert!(selected(&words(wrong)).expect_err("is none").contains("simulation"), "{wrong:?}");
+        }
+    }
 }

@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 
 use crate::peers::python::Environment;
 use crate::peers::{go, java, node};
+use crate::process::{in_lane, say};
 use crate::report::{Counts, Passed};
 use crate::stalls::{self, STALLS_TO};
-use crate::tests::{Effort, black_box, environment};
-use crate::{process, workspace};
+use crate::tests::{BUILD_TIME, Effort, black_box, environment};
+use crate::{built, process, workspace};
 
 /// A driver's name and the command that runs its suite.
 type Suite = (&'static str, fn() -> Result<Command, String>);
@@ -43,8 +44,9 @@ pub fn prepare() -> Result<(), String> {
 pub fn phase(budget: Duration, effort: Effort) -> Result<Passed, String> {
     prepare()?;
     let deadline = Instant::now() + budget;
+    let name = process::lane();
     let lanes = std::thread::scope(|scope| {
-        let lanes = LANES.map(|suites| scope.spawn(move || lane(suites, deadline, effort)));
+        let lanes = LANES.map(|suites| scope.spawn(move || in_lane(name, || lane(suites, deadline, effort))));
         lanes.map(|lane| lane.join().map_err(|_| "a lane of suites panicked".to_string()))
     });
     lanes.into_iter().try_fold(Passed::held(), |all, lane| Ok(all.and(lane?)))
@@ -55,23 +57,23 @@ fn lane(suites: &[Suite], deadline: Instant, effort: Effort) -> Passed {
     let mut all = Passed::held();
     for (name, command) in suites {
         let began = Instant::now();
-        let passed = stalls::judged(name, |file| {
+        let passed = stalls::watched(name, effort, |file| {
             let mut command = command()?;
             let budget = deadline.saturating_duration_since(Instant::now());
             let output = process::run_unprinted(environment(&mut command, effort).env(STALLS_TO, file), budget)?;
             let mut passed = Passed::of(&output);
             passed.success &= passed.counts.passed > 0;
             if !passed.success {
-                println!("{}", output.lines.join("\n"));
+                say(&output.lines.join("\n"));
             }
             Ok(passed)
         });
         let passed = passed.unwrap_or_else(|message| {
-            println!("{message}");
+            say(&message);
             Passed { counts: Counts { passed: 0, failed: 1 }, said: vec![message], ..Passed::default() }
         });
         let seconds = began.elapsed().as_secs_f64();
-        println!("{name}: {} passed, {} failed in {seconds:.0} s", passed.counts.passed, passed.counts.failed);
+        say(&format!("{name}: {} passed, {} failed in {seconds:.0} s", passed.counts.passed, passed.counts.failed));
         all = all.and(passed);
     }
     all
@@ -89,7 +91,7 @@ fn python_scylla() -> Result<Command, String> {
 }
 
 fn rust() -> Result<Command, String> {
-    Ok(black_box("drivers"))
+    Ok(black_box(&built::test("tests", "clients", BUILD_TIME)?, &["drivers::"]))
 }
 
 fn pytest(python: Environment, files: &[&str]) -> Result<Command, String> {

@@ -9,8 +9,8 @@ use std::time::Duration;
 use crate::oracle::free_port;
 use crate::peers::cassandra::{self, Cassandra, Purpose};
 use crate::peers::legacy;
-use crate::tests::cargo_test;
-use crate::{process, workspace};
+use crate::tests::BUILD_TIME;
+use crate::{built, process, workspace};
 
 /// Versions, and the configuration under which each is written.
 pub const WRITERS: [(&str, Purpose); 3] =
@@ -28,7 +28,6 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
     let is_version = |word: &&String| *word == legacy::VERSION || WRITERS.iter().any(|(name, _)| word == name);
     let (versions, names): (Vec<&String>, Vec<&String>) = wanted.iter().partition(is_version);
     let is_wanted = |version: &str| versions.is_empty() || versions.iter().any(|wanted| *wanted == version);
-    build_judge()?;
     let to = Target { folder: &folder, kept, names: &names };
     // The first one's answers are recorded, the others' are held against them.
     for (version, purpose) in WRITERS {
@@ -53,30 +52,25 @@ struct Target<'a> {
 impl Target<'_> {
     /// Has the judge keep what that server wrote.
     fn keep(&self, jars: &Path, writer: &str) -> Result<(), String> {
-        let mut judge = judge("fixtures");
+        let mut judge = judge("fixtures")?;
         judge.args([jars, self.folder]).args([self.kept, writer]).args(self.names);
         process::must(&mut judge, TIME).map(drop)
     }
 }
 
-/// Builds the judge, so that no server waits for the compiler.
-pub fn build_judge() -> Result<(), String> {
-    process::must(cargo_test().args(["--no-run", "--test", "sstables"]), TIME).map(drop)
-}
-
 fn write_legacy(to: &Target<'_>) -> Result<(), String> {
     let (jars, scratch) = (cassandra::fetch()?, workspace::scratch("cassandra-legacy")?);
     let statements = scratch.join("statements");
-    process::must(judge("statements").arg(&statements), TIME)?;
+    process::must(judge("statements")?.arg(&statements), TIME)?;
     process::must(&mut legacy::command(&scratch, &statements)?, TIME)?;
     to.keep(&jars, &format!("{}@{}@0", legacy::VERSION, scratch.display()))
 }
 
 /// The judge, to be told the rest.
-pub fn judge(command: &str) -> Command {
-    let mut judge = cargo_test();
-    judge.args(["--test", "sstables", "--", command]);
-    judge
+pub fn judge(command: &str) -> Result<Command, String> {
+    let mut judge = built::test("tests", "peers", BUILD_TIME)?.command();
+    judge.args(["sstables", command]);
+    Ok(judge)
 }
 
 fn write_version(to: &Target<'_>, version: &str, purpose: Purpose) -> Result<(), String> {

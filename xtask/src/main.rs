@@ -5,6 +5,7 @@
 #![allow(clippy::disallowed_methods, reason = "a build tool reads files, clocks and processes directly")]
 
 mod bench;
+mod built;
 mod ci;
 mod drivers;
 mod fixtures;
@@ -26,12 +27,16 @@ mod workspace;
 
 use std::process::ExitCode;
 
+use crate::tests::Effort;
+
 const HELP: &str = "\
 cargo xtask <task>
 
-  ci                 everything that must hold before a change lands, within 40 minutes on 2 cores
-  soak               the same tests with long settings
+  ci [--only PHASE…] everything that must hold before a change lands, within 25 minutes on 2 cores, or some phases of it
+  soak [--only PHASE…]
+                     the same tests on the release build with long settings, and what only a clock can judge
   tidy               the house rules that no compiler checks
+  unit               the tests beside the code
   drivers            real drivers of five languages, and cqlsh, against the release binary
   hostile            hostile bytes on the socket
   operators          REST, metrics and nodetool as operators ask, and the console
@@ -54,7 +59,7 @@ cargo xtask <task>
   bench --statements [--no-cassandra] [--rounds N]
                      conditional insertions, counters, slices, groups and JSON: CPU per operation, beside Cassandra
   bench --instructions [--record]
-                     instructions of the server for a request, by callgrind, beside those on record
+                     instructions of the gate's server for a request, by callgrind, beside those on record
   oracle [PATH…]     scripts whose answers a real Cassandra gave, against Helenus
   oracle record [PATH…]
                      ask the real one again and write its answers into the scripts
@@ -79,8 +84,8 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let rest = arguments.get(1..).unwrap_or_default();
     let outcome = match arguments.first().map(String::as_str) {
-        Some("ci") => ci::run(&ci::Settings::ci()),
-        Some("soak") => ci::run(&ci::Settings::soak()),
+        Some("ci") => ci::run(Effort::Ci, rest),
+        Some("soak") => ci::run(Effort::Soak, rest),
         Some("tidy") => tidy::run(),
         Some("drivers") => tests::run_alone(drivers::phase, rest),
         Some("hostile") => tests::run_alone(tests::hostile, rest),
@@ -89,7 +94,8 @@ fn main() -> ExitCode {
         Some("power") => tests::run_alone(tests::power, rest),
         Some("crash") => tests::run_alone(tests::crash, rest),
         Some("planted") => planted::run(rest),
-        Some("simulation") => tests::run_simulation(rest),
+        Some("simulation") => tests::run_without_product(tests::simulation, rest),
+        Some("unit") => tests::run_without_product(tests::unit, rest),
         Some("fuzz") => fuzz::run_alone(rest),
         Some("bench") => bench::run(rest),
         Some("oracle") if rest.first().is_some_and(|word| word == "--sstables") => sstables::run(&rest[1..]),

@@ -1,6 +1,6 @@
 //! `cargo xtask oracle`: the scripts of `tests/oracle/` against Helenus, and against the real Cassandra that they were recorded from.
 //!
-//! This starts the servers and calls the runner, which is a test target of its own: `tests/oracle/main.rs`.
+//! This starts the servers and calls the runner, which is part of a test target: `tests/oracle/mod.rs`.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -9,8 +9,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use crate::peers::cassandra::{Cassandra, Purpose};
 use crate::report::Passed;
 use crate::stalls::{self, STALLS_TO};
-use crate::tests::{Effort, build_release, cargo_test, environment};
-use crate::{process, reference, sstables};
+use crate::tests::{BUILD_TIME, Effort, build_product, environment};
+use crate::{built, process, reference, sstables};
 
 /// Both configurations; the first one's answers are those that Helenus must give.
 const CONFIGURATIONS: [Purpose; 2] = [Purpose::AnswersOfNone, Purpose::AnswersOfDefaults];
@@ -29,7 +29,6 @@ const RANDOM_STATEMENTS_OF_SOAK: &str = "200000";
 pub fn run(arguments: &[String]) -> Result<(), String> {
     const TIME: Duration = Duration::from_secs(3600);
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    build_runner(TIME)?;
     let output = match &words[..] {
         ["record", paths @ ..] => {
             let servers = start_servers(&CONFIGURATIONS)?;
@@ -42,7 +41,7 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
             runner("check", &[&seed, SAMPLE_PERCENT], &named(&servers), paths, None, TIME)?
         }
         ["random", rest @ ..] => {
-            build_release(TIME)?;
+            build_product(TIME)?;
             let own = seed();
             let (seed, statements) = match rest {
                 [] => (own.as_str(), RANDOM_STATEMENTS),
@@ -53,11 +52,11 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
             runner("random", &[seed, statements], &named(&servers), &[], None, TIME)?
         }
         [command @ ("settle" | "mark" | "deviate"), rest @ ..] => {
-            build_release(TIME)?;
+            build_product(TIME)?;
             runner(command, &[], &[], rest, None, TIME)?
         }
         paths => {
-            build_release(TIME)?;
+            build_product(TIME)?;
             runner("replay", &[], &[], paths, None, TIME)?
         }
     };
@@ -72,10 +71,13 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
 pub fn phase(budget: Duration, effort: Effort) -> Result<Passed, String> {
     let began = Instant::now();
     let left = || budget.saturating_sub(began.elapsed());
-    let replay =
-        stalls::judged("oracle", |file| Ok(Passed::of(&runner("replay", &[], &[], &[], Some(file), left())?)))?;
+    // The real ones start while Helenus answers.
+    let mut servers = spawn_servers(&CONFIGURATIONS)?;
+    let replay = stalls::watched("oracle", effort, |file| {
+        Ok(Passed::of(&runner("replay", &[], &[], &[], Some(file), left())?))
+    })?;
     let seed = seed();
-    let mut servers = start_servers(&CONFIGURATIONS)?;
+    wait_for(&mut servers)?;
     let check = runner("check", &[&seed, SAMPLE_PERCENT], &named(&servers), &[], None, left())?;
     if replay.success && replay.counts.passed == 0 {
         return Err("the runner ran no script".into());
@@ -86,7 +88,7 @@ pub fn phase(budget: Duration, effort: Effort) -> Result<Passed, String> {
     let statements = random(&servers, &seed, effort, left())?;
     let (_, server) = servers.remove(0);
     let note = format!("re-recorded by seed {seed}");
-    Ok(Passed { note, ..scripts.and(statements).and(sstables::phase(server, left())?) })
+    Ok(Passed { note, ..scripts.and(statements).and(sstables::phase(server, effort, left())?) })
 }
 
 /// Random statements, asked of Helenus and of the first server.
@@ -95,7 +97,7 @@ fn random(servers: &[(Purpose, Cassandra)], seed: &str, effort: Effort, budget: 
         Effort::Ci => [RANDOM_SEED, RANDOM_STATEMENTS],
         Effort::Soak => [seed, RANDOM_STATEMENTS_OF_SOAK],
     };
-    stalls::judged("random statements", |file| {
+    stalls::watched("random statements", effort, |file| {
         Ok(Passed::of(&runner("random", &words, &named(servers), &[], Some(file), budget)?))
     })
 }
@@ -103,11 +105,6 @@ fn random(servers: &[(Purpose, Cassandra)], seed: &str, effort: Effort, budget: 
 /// Another part of the scripts in each run; printed, so that it can be chosen again.
 fn seed() -> String {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()).to_string()
-}
-
-/// Builds the runner, so that no server waits for the compiler.
-fn build_runner(budget: Duration) -> Result<(), String> {
-    process::must(cargo_test().args(["--no-run", "--test", "oracle"]), budget).map(drop)
 }
 
 /// Calls the runner with the words, the servers and the scripts' paths. Without a file for stalls it fails at the first.
@@ -119,22 +116,25 @@ fn runner(
     stalls: Option<&Path>,
     budget: Duration,
 ) -> Result<process::Output, String> {
-    let mut cargo = cargo_test();
-    cargo.args(["--test", "oracle", "--", command]).args(words).args(servers).args(paths);
-    environment(&mut cargo, Effort::Ci).envs(stalls.map(|file| (STALLS_TO, file)));
-    process::run(&mut cargo, budget)
+    let mut runner = built::test("tests", "peers", BUILD_TIME)?.command();
+    runner.args(["oracle", command]).args(words).args(servers).args(paths);
+    environment(&mut runner, Effort::Ci).envs(stalls.map(|file| (STALLS_TO, file)));
+    process::run(&mut runner, budget)
 }
 
 /// Starts a server of each configuration, side by side.
 fn start_servers(configurations: &[Purpose]) -> Result<Vec<(Purpose, Cassandra)>, String> {
-    let mut servers = Vec::new();
-    for &purpose in configurations {
-        servers.push((purpose, Cassandra::spawn(purpose, free_port()?, None)?));
-    }
-    for (_, server) in &mut servers {
-        server.wait_until_it_listens()?;
-    }
+    let mut servers = spawn_servers(configurations)?;
+    wait_for(&mut servers)?;
     Ok(servers)
+}
+
+fn spawn_servers(configurations: &[Purpose]) -> Result<Vec<(Purpose, Cassandra)>, String> {
+    configurations.iter().map(|&purpose| Ok((purpose, Cassandra::spawn(purpose, free_port()?, None)?))).collect()
+}
+
+fn wait_for(servers: &mut [(Purpose, Cassandra)]) -> Result<(), String> {
+    servers.iter_mut().try_for_each(|(_, server)| server.wait_until_it_listens())
 }
 
 /// How the runner is told of servers: `configuration=hash@address`.

@@ -7,7 +7,8 @@
 use std::fmt::Write;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 /// What the work takes in thread time: the quickest of five hundred times on 2026-11-25, on one of 2 processors of an EPYC at 2.4 GHz.
 const NANOS_ON_RECORD: u64 = 450_000;
@@ -19,6 +20,35 @@ const INTERVAL: Duration = Duration::from_millis(100);
 
 /// Above what the C library keeps of stacks, so that each thread's is fresh.
 const STACK: usize = 64 << 20;
+
+/// Takes samples for a whole run, to be asked how slow the machine was since some moment.
+pub struct Pace {
+    samples: Arc<Mutex<Vec<(Instant, u64)>>>,
+}
+
+impl Pace {
+    /// Begins; its thread ends with the process.
+    pub fn begin() -> Pace {
+        let samples = Arc::new(Mutex::new(Vec::new()));
+        let shared = Arc::clone(&samples);
+        std::thread::spawn(move || {
+            loop {
+                if let Some(nanos) = sample() {
+                    shared.lock().expect("no holder panics").push((Instant::now(), nanos));
+                }
+                std::thread::sleep(INTERVAL);
+            }
+        });
+        Pace { samples }
+    }
+
+    /// How many times as long as on record the machine took for the same work since `began`. It may be below 1: that machine is quicker.
+    pub fn since(&self, began: Instant) -> f64 {
+        let samples = self.samples.lock().expect("no holder panics");
+        let mut nanos: Vec<u64> = samples.iter().filter(|(at, _)| *at >= began).map(|(_, nanos)| *nanos).collect();
+        quickest_tenth(&mut nanos).map_or(1.0, |quick| quick as f64 / NANOS_ON_RECORD as f64)
+    }
+}
 
 /// What `work` gives, and how many times as long as on record this machine took for the same work meanwhile; at least 1.
 pub fn beside<T>(work: impl FnOnce() -> T) -> (T, f64) {
@@ -54,9 +84,13 @@ impl Drop for End<'_> {
 
 /// By the quickest tenth, for what is on record was the quickest too: moments in which the machine is slow widen nothing.
 fn slowness(mut nanos: Vec<u64>) -> f64 {
-    nanos.sort_unstable();
-    let quick = nanos.get(nanos.len() / 10).copied().unwrap_or(NANOS_ON_RECORD);
+    let quick = quickest_tenth(&mut nanos).unwrap_or(NANOS_ON_RECORD);
     (quick as f64 / NANOS_ON_RECORD as f64).clamp(1.0, SLOWNESS_MAX)
+}
+
+fn quickest_tenth(nanos: &mut [u64]) -> Option<u64> {
+    nanos.sort_unstable();
+    nanos.get(nanos.len() / 10).copied()
 }
 
 /// The thread time of the work. None where the kernel does not tell: if the thread was not stopped, it has not added up.

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use planted::{BUGS, Description, Suite};
 
-use crate::process::{self, Output};
+use crate::process::{self, Output, in_lane, say};
 use crate::report::{self, Counts, Passed};
-use crate::{tests, workspace};
+use crate::{built, tests, workspace};
 
 /// How long one run of a suite may take: five times what the longest takes on a quiet machine, for there are slow ones. A server that hangs has
 /// caught the bug as well, in a poor way: it counts as survived.
@@ -53,15 +53,16 @@ pub fn phase(budget: Duration, only: &[String]) -> Result<Passed, String> {
         if bugs.iter().any(|bug| bug.suite == suite) {
             let output = run_suite(&built, suite, None)?;
             if !output.success {
-                println!("{}", output.lines.join("\n"));
+                say(&output.lines.join("\n"));
                 return Err(format!("the suite {suite:?} fails with no bug planted"));
             }
         }
     }
     // The simulator has one thread, and the engine's tests wait for much: both at once. What wants a disk of its own comes by itself.
     let of = |suites: [Suite; 2]| bugs.iter().copied().filter(move |bug| suites.contains(&bug.suite));
+    let name = process::lane();
     let caught = std::thread::scope(|scope| {
-        let simulated = scope.spawn(|| catch_all(&built, of([Suite::Simulation; 2])));
+        let simulated = scope.spawn(|| in_lane(name, || catch_all(&built, of([Suite::Simulation; 2]))));
         let stored = catch_all(&built, of([Suite::Storage; 2]));
         let simulated = simulated.join().expect("a lane does not panic");
         Ok::<_, String>(stored?.and(simulated?))
@@ -83,7 +84,7 @@ fn catch_all(built: &Built, bugs: impl Iterator<Item = &'static Description>) ->
         let seconds = began.elapsed().as_secs_f64();
         let suite = format!("{:?}", bug.suite);
         let line = format!("{word:<9} {:<32} {suite:<10} {seconds:>5.1} s  {}", bug.name, bug.sentence);
-        println!("{line}");
+        say(&line);
         let counts = Counts { passed: u64::from(is_caught), failed: u64::from(!is_caught) };
         let said = if is_caught { Vec::new() } else { vec![line] };
         all = all.and(Passed { counts, success: is_caught, said, ..Passed::default() });
@@ -115,8 +116,8 @@ fn run_suite(built: &Built, suite: Suite, bug: Option<&str>) -> Result<Output, S
     match suite {
         // What only takes long, and catches no bug that the others do not.
         Suite::Storage => drop(command.args(["--skip", LONG_TEST]).env("HELENUS_MODEL_OPERATIONS", MODEL_OPERATIONS)),
-        Suite::Power => drop(command.args(["what_was_acknowledged", "--test-threads=1"])),
-        Suite::Faults => drop(command.args(["faults::", "--skip", RESERVE_TEST, "--test-threads=1"])),
+        Suite::Power => drop(command.args(["power::what_was_acknowledged", "--test-threads=1"])),
+        Suite::Faults => drop(command.args(["power::faults::", "--skip", RESERVE_TEST, "--test-threads=1"])),
         Suite::Simulation => drop(command.arg("hunt").args(bug.map(|name| format!("--plant={name}")))),
     }
     let in_memory = Path::new(MEMORY_FOLDER).join(format!("helenus-planted-{}", std::process::id()));
@@ -143,33 +144,12 @@ fn run_suite(built: &Built, suite: Suite, bug: Option<&str>) -> Result<Output, S
 /// The server and the suites, as the tests have them: with all bugs compiled in. Not the release profile: what is asked is not how
 /// fast they are.
 fn build(budget: Duration) -> Result<Built, String> {
-    tests::build_tests(budget)?;
-    let mut command = tests::cargo_test();
-    command.args(["--no-run", "--message-format=json-render-diagnostics", "--test", "engine", "--test", "power"]);
-    let output = process::run_unprinted(&mut command, budget)?;
-    if !output.success {
-        // Between the compiler's words stand cargo's messages for programs.
-        output.lines.iter().filter(|line| !line.starts_with('{')).for_each(|line| println!("{line}"));
-        return Err("the suites cannot be built".into());
-    }
-    let folder = workspace::target().join("debug");
     Ok(Built {
-        helenus: folder.join("helenus"),
-        simulator: folder.join("helenus-sim"),
-        engine: executable(&output, "/crates/storage/tests/engine/main.rs")?,
-        power: executable(&output, "/tests/power/main.rs")?,
+        helenus: built::program("helenus", budget)?,
+        simulator: built::program("helenus-sim", budget)?,
+        engine: built::test("crates/storage", "engine", budget)?.program,
+        power: built::test("tests", "recovery", budget)?.program,
     })
-}
-
-/// The test binary that cargo says it built of a source file.
-fn executable(output: &Output, source: &str) -> Result<PathBuf, String> {
-    let source = format!("{source}\"");
-    let of_source = output.lines.iter().filter(|line| line.starts_with('{') && line.contains(&source));
-    let mut found = of_source.filter_map(|line| {
-        let (_, rest) = line.split_once("\"executable\":\"")?;
-        Some(PathBuf::from(rest.split_once('"')?.0))
-    });
-    found.next().ok_or_else(|| format!("cargo named no test binary of {source}"))
 }
 
 #[cfg(test)]
@@ -186,19 +166,5 @@ mod tests_of_the_list {
             assert!(row.contains(bug.sentence), "{}: the page says something else: {row}", bug.name);
             assert!(row.contains(&format!("| {:?} |", bug.suite)), "{}: the page names another suite: {row}", bug.name);
         }
-    }
-
-    #[test]
-    fn the_built_binary_is_found_in_what_cargo_says() {
-        let said =
-            |source: &str, path: &str| format!(r#"{{"target":{{"src_path":"/h/{source}"}},"executable":"{path}"}}"#);
-        let lines = vec![
-            "   Compiling x".to_string(),
-            said("crates/query/tests/engine/main.rs", "/t/engine-01"),
-            said("crates/storage/tests/engine/main.rs", "/t/engine-02"),
-        ];
-        let output = Output { lines, success: true };
-        let found = executable(&output, "/crates/storage/tests/engine/main.rs");
-        assert_eq!(found, Ok(PathBuf::from("/t/engine-02")));
     }
 }

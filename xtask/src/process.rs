@@ -1,8 +1,11 @@
 //! Running a command with its output passed on line by line, kept for counting, and a deadline.
 
+use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -14,11 +17,54 @@ pub struct Output {
     pub success: bool,
 }
 
-/// Whether what a command says is printed as it comes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Echo {
-    Printed,
-    KeptOnly,
+/// Which lines of a command are printed as they arrive.
+#[derive(Clone, Copy)]
+enum Echo<'a> {
+    All,
+    None,
+    /// All but those.
+    Without(&'a (dyn Fn(&str) -> bool + Sync)),
+}
+
+impl Echo<'_> {
+    fn prints(self, line: &str) -> bool {
+        match self {
+            Echo::All => true,
+            Echo::None => false,
+            Echo::Without(is_left_out) => !is_left_out(line),
+        }
+    }
+}
+
+thread_local! {
+    /// What stands before each line that this thread prints.
+    static LANE: Cell<&'static str> = const { Cell::new("") };
+}
+
+/// Carries out `work` with the name before each line that it prints: several lanes print at once.
+pub fn in_lane<T>(name: &'static str, work: impl FnOnce() -> T) -> T {
+    let before = LANE.replace(name);
+    let outcome = work();
+    LANE.set(before);
+    outcome
+}
+
+/// The lane that this thread prints in, for threads that it starts.
+pub fn lane() -> &'static str {
+    LANE.get()
+}
+
+/// Prints lines in this thread's lane.
+pub fn say(text: &str) {
+    let lane = LANE.get();
+    for line in text.lines() {
+        println!("{}{line}", head(lane));
+    }
+}
+
+/// What stands before a line of a lane.
+fn head(lane: &str) -> String {
+    if lane.is_empty() { String::new() } else { format!("{lane}| ") }
 }
 
 /// Why the lines of a command end.
@@ -34,13 +80,23 @@ enum End {
 
 /// Runs the command, prints what it says, and ends it with all its children when `budget` is over.
 pub fn run(command: &mut Command, budget: Duration) -> Result<Output, String> {
-    println!("+ {}", shown(command));
-    run_with(command, budget, Echo::Printed, &|_| false)
+    say(&format!("+ {}", shown(command)));
+    run_with(command, budget, Echo::All, &|_| false)
+}
+
+/// The same, without printing some lines, which are kept too.
+pub fn run_without(
+    command: &mut Command,
+    budget: Duration,
+    is_left_out: &(dyn Fn(&str) -> bool + Sync),
+) -> Result<Output, String> {
+    say(&format!("+ {}", shown(command)));
+    run_with(command, budget, Echo::Without(is_left_out), &|_| false)
 }
 
 /// The same, only keeping what it says: for a run whose failures are no failures of this one.
 pub fn run_unprinted(command: &mut Command, budget: Duration) -> Result<Output, String> {
-    run_with(command, budget, Echo::KeptOnly, &|_| false)
+    run_with(command, budget, Echo::None, &|_| false)
 }
 
 /// The same; ends it, with all its children, at the first line for which `is_enough`. That is no success.
@@ -49,34 +105,37 @@ pub fn run_unprinted_until(
     budget: Duration,
     is_enough: &dyn Fn(&str) -> bool,
 ) -> Result<Output, String> {
-    run_with(command, budget, Echo::KeptOnly, is_enough)
+    run_with(command, budget, Echo::None, is_enough)
 }
 
 fn run_with(
     command: &mut Command,
     budget: Duration,
-    echo: Echo,
+    echo: Echo<'_>,
     is_enough: &dyn Fn(&str) -> bool,
 ) -> Result<Output, String> {
     let deadline = Instant::now() + budget;
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let mut child = command.spawn().map_err(|error| format!("cannot start {}: {error}", shown(command)))?;
     let (sender, lines) = channel();
-    let readers = [
-        forward(child.stdout.take().expect("piped above"), sender.clone(), echo),
-        forward(child.stderr.take().expect("piped above"), sender, echo),
-    ];
-    let (mut kept, end) = collect(&lines, deadline, is_enough);
-    if end == End::Budget {
-        println!("over its budget of {} s: ended", budget.as_secs());
-    }
-    if end != End::Itself {
-        kill_group(&child);
-    }
-    let status = child.wait().map_err(|error| format!("cannot wait for {}: {error}", shown(command)))?;
-    for reader in readers {
-        reader.join().map_err(|_| "a reader of output panicked".to_string())?;
-    }
+    let (stdout, stderr) = (child.stdout.take().expect("piped above"), child.stderr.take().expect("piped above"));
+    let lane = lane();
+    let (mut kept, status, end) = std::thread::scope(|scope| {
+        let to_error = sender.clone();
+        scope.spawn(move || forward(stdout, &sender, lane, echo));
+        scope.spawn(move || forward(stderr, &to_error, lane, echo));
+        let (kept, end) = collect(&lines, deadline, is_enough);
+        if end == End::Budget {
+            say(&format!("no end within {} s: killed", budget.as_secs()));
+        }
+        if end != End::Itself {
+            kill_group(&child);
+        }
+        // Before it is waited for: then the kernel forgets it.
+        add_cpu(lane, cpu_when_ended(child.id()));
+        (kept, child.wait(), end)
+    });
+    let status = status.map_err(|error| format!("cannot wait for {}: {error}", shown(command)))?;
     kept.extend(lines.try_iter());
     Ok(Output { lines: kept, success: end == End::Itself && status.success() })
 }
@@ -103,18 +162,16 @@ fn shown(command: &Command) -> String {
     words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
-fn forward(stream: impl Read + Send + 'static, lines: Sender<String>, echo: Echo) -> std::thread::JoinHandle<()> {
-    std::thread::spawn(move || {
-        for line in BufReader::new(stream).split(b'\n') {
-            let Ok(line) = line else { return };
-            let line = String::from_utf8_lossy(&line).into_owned();
-            if echo == Echo::Printed {
-                println!("{line}");
-            }
-            // The receiver is gone only when the run was given up.
-            let _ = lines.send(line);
+fn forward(stream: impl Read, lines: &Sender<String>, lane: &str, echo: Echo<'_>) {
+    for line in BufReader::new(stream).split(b'\n') {
+        let Ok(line) = line else { return };
+        let line = String::from_utf8_lossy(&line).into_owned();
+        if echo.prints(&line) {
+            println!("{}{line}", head(lane));
         }
-    })
+        // The receiver is gone only when the run was given up.
+        let _ = lines.send(line);
+    }
 }
 
 /// Lines until both streams end, one is enough or the deadline comes.
@@ -135,6 +192,51 @@ fn collect(lines: &Receiver<String>, deadline: Instant, is_enough: &dyn Fn(&str)
     }
 }
 
+/// Processor time of the commands of each lane.
+static LANES_CPU: Mutex<BTreeMap<&'static str, Duration>> = Mutex::new(BTreeMap::new());
+
+/// What the kernel counts a processor's time in, for programs: hundredths of a second on every Linux.
+const TICKS_PER_SECOND: f64 = 100.0;
+
+fn add_cpu(lane: &'static str, used: Duration) {
+    *LANES_CPU.lock().expect("no holder panics").entry(lane).or_default() += used;
+}
+
+/// Processor time of the commands that have ended in a lane, and of what they waited for.
+pub fn lane_cpu(lane: &str) -> Duration {
+    LANES_CPU.lock().expect("no holder panics").get(lane).copied().unwrap_or_default()
+}
+
+/// Processor time of all processes that this one has waited for, and of those that they waited for.
+pub fn children_cpu() -> Duration {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    ticks(&stat, 2..4)
+}
+
+/// What a process whose output has ended used, with what it waited for. It may still be ending: then it is looked at until it has.
+fn cpu_when_ended(pid: u32) -> Duration {
+    for _ in 0..200 {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        if after_name(&stat).next() == Some("Z") {
+            return ticks(&stat, 0..4);
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Duration::ZERO
+}
+
+/// The words of `/proc/PID/stat` after the program's name, which may hold anything: the state is the first.
+fn after_name(stat: &str) -> impl Iterator<Item = &str> {
+    stat.rsplit_once(')').map_or("", |(_, words)| words).split_whitespace()
+}
+
+/// The sum of some of user time, system time and both of the children that were waited for, which are words 11 to 14 after the state.
+fn ticks(stat: &str, which: std::ops::Range<usize>) -> Duration {
+    let words = after_name(stat).skip(11 + which.start).take(which.len());
+    let sum: u64 = words.filter_map(|word| word.parse::<u64>().ok()).sum();
+    Duration::from_secs_f64(sum as f64 / TICKS_PER_SECOND)
+}
+
 /// Ends the child's process group: a test runner's servers must not outlive it.
 fn kill_group(child: &Child) {
     let _ = Command::new("kill").args(["-KILL", "--", &format!("-{}", child.id())]).status();
@@ -150,6 +252,17 @@ mod tests {
             .expect("starts");
         assert!(!output.success);
         assert_eq!(output.lines.len(), 2);
+    }
+
+    #[test]
+    fn processor_time_is_counted_by_lane() {
+        let stat = "7 (a) b) Z 1 7 7 0 -1 4 0 0 0 0 100 20 3 5 20 0 1";
+        assert_eq!(ticks(stat, 0..4), Duration::from_millis(1280));
+        assert_eq!(ticks(stat, 2..4), Duration::from_millis(80));
+        let busy = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
+        let output = in_lane("counted", || run_unprinted(Command::new("sh").args(["-c", busy]), Duration::MAX / 4));
+        assert!(output.expect("starts").success);
+        assert!(lane_cpu("counted") > Duration::ZERO && lane_cpu("other") == Duration::ZERO);
     }
 
     #[test]

@@ -1,15 +1,21 @@
 //! Phases with their times, what failed in them, and the test runners' own counts summed.
+//!
+//! Times fail nothing. They are printed beside what they usually are, with the processor time of the phase's commands and the machine's pace,
+//! and written to `ci/record.txt` of the target folder with all figures that the tests tell.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use crate::process::Output;
+use crate::pace::Pace;
+use crate::process::{self, Output, say};
+use crate::workspace;
 
-/// How many times its budget the whole run may take before it is ended: a shared machine may be half as fast as on the
-/// day when the budgets were measured. What is over its budget is named in the table, for people to mend.
-const SLACK: u32 = 2;
-/// The same of a phase, which the others may make up for.
-const PHASE_SLACK: u32 = 3;
+/// A phase that has not ended after this long hangs, and is ended. How long a phase takes fails nothing.
+const HUNG_AFTER: Duration = Duration::from_secs(1800);
+/// What begins a figure in the output of a test: `figure: 16 ms from start to first answer (aim 60 ms)`.
+const FIGURE: &str = "figure: ";
+/// What ends one that missed its aim.
+const MISSED: &str = "MISSED";
 
 /// How many lines of a runner that failed are said again at the end, and how many letters of each.
 const SAID_LINES_MAX: usize = 80;
@@ -117,6 +123,8 @@ pub struct Passed {
     pub note: String,
     /// What those said that failed.
     pub said: Vec<String>,
+    /// What fails nothing and is worth a look: stalls, aims that were missed. Also every figure.
+    pub told: Vec<String>,
 }
 
 impl Passed {
@@ -128,14 +136,23 @@ impl Passed {
     /// Of what a test runner said.
     pub fn of(output: &Output) -> Passed {
         let said = if output.success { Vec::new() } else { complaints(&output.lines) };
-        Passed { counts: Counts::of(&output.lines), success: output.success, note: String::new(), said }
+        let told = output.lines.iter().filter_map(|line| figure(line)).collect();
+        Passed { counts: Counts::of(&output.lines), success: output.success, said, told, ..Passed::default() }
     }
 
     /// Of both, held if both held.
     pub fn and(mut self, other: Passed) -> Passed {
         self.said.extend(other.said);
+        self.told.extend(other.told);
+        let notes = [self.note, other.note];
+        self.note = notes.into_iter().filter(|note| !note.is_empty()).collect::<Vec<_>>().join("; ");
         Passed { counts: self.counts.and(other.counts), success: self.success && other.success, ..self }
     }
+}
+
+/// The figure that a line tells. A runner may have begun the line with the test's name.
+fn figure(line: &str) -> Option<String> {
+    line.find(FIGURE).map(|at| plain(&line[at..]))
 }
 
 /// The last of what a runner said, without what went well.
@@ -169,14 +186,34 @@ fn names_of_failed(said: &[String]) -> Vec<&str> {
     names
 }
 
+/// What a phase does with the time that it may take at most.
+pub type Work<'a> = Box<dyn FnOnce(Duration) -> Result<Passed, String> + Send + 'a>;
+
+/// A phase of a run.
+pub struct Phase<'a> {
+    /// What the table calls it.
+    pub name: &'static str,
+    /// The seconds that it takes on the machine on record.
+    pub usual: u64,
+    /// What it does.
+    pub work: Work<'a>,
+}
+
 struct Row {
     name: &'static str,
-    budget: Duration,
+    usual: u64,
     took: Duration,
+    /// Processor time of the commands that it ran.
+    cpu: Duration,
+    pace: f64,
     outcome: Result<Passed, String>,
 }
 
 impl Row {
+    fn held(&self) -> bool {
+        self.outcome.as_ref().is_ok_and(|passed| passed.success)
+    }
+
     /// What those said that failed.
     fn said(&self) -> Vec<String> {
         match &self.outcome {
@@ -184,70 +221,110 @@ impl Row {
             Err(message) => complaints(&message.lines().map(str::to_owned).collect::<Vec<_>>()),
         }
     }
+
+    fn told(&self) -> &[String] {
+        self.outcome.as_ref().map_or(&[], |passed| &passed.told)
+    }
+
+    /// The row of the table.
+    fn line(&self) -> (String, Counts) {
+        let (outcome, counts) = described(self);
+        let times = [self.took.as_secs_f64(), self.cpu.as_secs_f64()];
+        let usual = self.usual;
+        let line = format!(
+            "{:<12} {:>6.0} s {:>6.0} s {usual:>6} s {:>6.2}  {outcome}",
+            self.name, times[0], times[1], self.pace
+        );
+        (line, counts)
+    }
 }
 
 /// The phases of a run, in order.
 pub struct Report {
     began: Instant,
-    budget: Duration,
+    usual: u64,
+    pace: Pace,
     rows: Vec<Row>,
 }
 
 impl Report {
-    /// A run that is meant to end within `budget`.
-    pub fn begin(budget: Duration) -> Report {
-        Report { began: Instant::now(), budget, rows: Vec::new() }
+    /// A run that takes so many seconds on the machine on record.
+    pub fn begin(usual: u64) -> Report {
+        Report { began: Instant::now(), usual, pace: Pace::begin(), rows: Vec::new() }
     }
 
-    /// Runs a phase: `work` gets the time after which it is ended. Returns whether the phase held.
-    pub fn phase(
-        &mut self,
-        name: &'static str,
-        budget: Duration,
-        work: impl FnOnce(Duration) -> Result<Passed, String>,
-    ) -> bool {
-        println!("\n=== {name} (at most {} s)", budget.as_secs());
-        let left = (self.budget * SLACK).saturating_sub(self.began.elapsed());
-        let began = Instant::now();
-        let limit = (budget * PHASE_SLACK).min(left);
-        let mut outcome = if left.is_zero() { Err("no time was left".to_string()) } else { work(limit) };
-        let took = began.elapsed();
-        if let Ok(passed) = &mut outcome
-            && took > budget
-        {
-            passed.note = format!("over its budget; {}", passed.note);
-        }
-        if outcome.is_ok() && took > limit {
-            outcome = Err(format!("took {:.0} s, more than {} s", took.as_secs_f64(), limit.as_secs()));
-        }
-        if let Err(message) = &outcome {
-            println!("{name}: {message}");
-        }
-        let held = outcome.as_ref().is_ok_and(|passed| passed.success);
-        self.rows.push(Row { name, budget, took, outcome });
-        held
+    /// Runs a phase. Returns whether it held.
+    pub fn phase(&mut self, phase: Phase<'_>) -> bool {
+        let row = carried_out(phase, &self.pace);
+        self.rows.push(row);
+        self.rows.last().is_some_and(Row::held)
     }
 
-    /// Prints what failed, the table and, alone on the last line, the sum of the runners' counts.
+    /// Runs lanes of phases beside each other.
+    pub fn lanes(&mut self, lanes: Vec<Vec<Phase<'_>>>) {
+        let pace = &self.pace;
+        let rows = std::thread::scope(|scope| {
+            let run = |lane: Vec<_>| lane.into_iter().map(|phase| carried_out(phase, pace)).collect::<Vec<_>>();
+            let running: Vec<_> = lanes.into_iter().map(|lane| scope.spawn(move || run(lane))).collect();
+            running.into_iter().map(|lane| lane.join().expect("no lane panics")).collect::<Vec<_>>()
+        });
+        self.rows.extend(rows.into_iter().flatten());
+    }
+
+    /// Prints what failed and what is worth a look, the table and, alone on the last line, the sum of the runners' counts.
     pub fn finish(self) -> Result<(), String> {
-        let total = self.began.elapsed();
+        let took = self.began.elapsed();
         for row in &self.rows {
-            for line in row.said() {
-                println!("{}: {line}", row.name);
-            }
+            row.said().iter().for_each(|line| println!("{}: {line}", row.name));
         }
-        println!("\n{:<16} {:>8} {:>8}  outcome", "phase", "time", "budget");
+        let told = || self.rows.iter().flat_map(|row| row.told().iter().map(move |line| (row.name, line)));
+        let is_worth_a_look = |line: &str| !line.starts_with(FIGURE) || line.ends_with(MISSED);
+        let worth: Vec<_> = told().filter(|(_, line)| is_worth_a_look(line)).collect();
+        if !worth.is_empty() {
+            println!("\nworth a look (nothing fails by the clock; `cargo xtask soak` judges):");
+            worth.iter().for_each(|(name, line)| println!("  {name}: {line}"));
+        }
+        let mut table =
+            vec![format!("{:<12} {:>8} {:>8} {:>8} {:>6}  outcome", "phase", "time", "cpu", "usual", "pace")];
         let mut counts = Counts::default();
         for row in &self.rows {
-            let (outcome, seen) = described(row);
+            let (line, seen) = row.line();
             counts = counts.and(seen);
-            println!("{:<16} {:>6.0} s {:>6} s  {outcome}", row.name, row.took.as_secs_f64(), row.budget.as_secs());
+            table.push(line);
         }
-        let outcome = if total > self.budget { "over its budget" } else { "" };
-        println!("{:<16} {:>6.0} s {:>6} s  {outcome}", "all", total.as_secs_f64(), self.budget.as_secs());
+        let pace = self.pace.since(self.began);
+        let (seconds, cpu) = (took.as_secs_f64(), process::children_cpu().as_secs_f64());
+        table.push(format!("{:<12} {seconds:>6.0} s {cpu:>6.0} s {:>6} s {pace:>6.2}", "all", self.usual));
+        table.push(format!("at the usual pace: {:.0} s, {:.0} s of processor time", seconds / pace, cpu / pace));
+        println!("\n{}", table.join("\n"));
+        let figures = told().map(|(name, line)| format!("{name}: {line}"));
+        record(&table.into_iter().chain(figures).collect::<Vec<_>>())?;
         println!("{} passed, {} failed", counts.passed, counts.failed);
         if counts.failed == 0 { Ok(()) } else { Err(String::new()) }
     }
+}
+
+/// Runs a phase, whose name stands before each line that it prints.
+fn carried_out(phase: Phase<'_>, pace: &Pace) -> Row {
+    let Phase { name, usual, work } = phase;
+    process::in_lane(name, || {
+        say(&format!("=== {name}"));
+        let began = Instant::now();
+        let outcome = work(HUNG_AFTER);
+        let took = began.elapsed();
+        if let Err(message) = &outcome {
+            say(message);
+        }
+        say(&format!("=== {name} ended after {:.0} s", took.as_secs_f64()));
+        Row { name, usual, took, cpu: process::lane_cpu(name), pace: pace.since(began), outcome }
+    })
+}
+
+/// Keeps the table and all figures in the target folder.
+fn record(lines: &[String]) -> Result<(), String> {
+    let folder = workspace::target().join("ci");
+    std::fs::create_dir_all(&folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+    workspace::write(&folder.join("record.txt"), &(lines.join("\n") + "\n"))
 }
 
 /// A row's outcome in words, and its counts: a phase that failed without a runner counting so is one failure.
@@ -363,7 +440,8 @@ mod tests {
         assert_eq!(names_of_failed(&said), [&names[..], &["crc-unchecked"]].concat());
         let passed = Passed { counts: Counts { passed: 9, failed: 6 }, said: said.into(), ..Passed::default() };
         let outcome = |passed| {
-            let row = Row { name: "unit", budget: Duration::ZERO, took: Duration::ZERO, outcome: Ok(passed) };
+            let (took, cpu, outcome) = (Duration::ZERO, Duration::ZERO, Ok(passed));
+            let row = Row { name: "unit", usual: 0, took, cpu, pace: 1.0, outcome };
             described(&row).0
         };
         let mut more = Passed { counts: passed.counts, said: passed.said.clone(), ..Passed::default() };
@@ -374,13 +452,33 @@ mod tests {
         assert_eq!(outcome(Passed::held()), "ok");
     }
 
+    fn phase(work: impl FnOnce() -> Result<Passed, String> + Send + 'static) -> Phase<'static> {
+        Phase { name: "lint", usual: 0, work: Box::new(|_| work()) }
+    }
+
     #[test]
     fn a_failed_phase_counts_even_when_no_runner_said_so() {
-        let mut report = Report::begin(Duration::from_secs(60));
-        assert!(!report.phase("lint", Duration::from_secs(60), |_| Err("clippy complains".into())));
-        assert!(report.finish().is_err());
-        let mut report = Report::begin(Duration::from_secs(60));
-        report.phase("slow", Duration::ZERO, |_| Ok(Passed::held()));
-        assert!(report.finish().is_err());
+        let mut report = Report::begin(60);
+        assert!(!report.phase(phase(|| Err("clippy complains".into()))));
+        assert_eq!(report.rows[0].line().1, Counts { passed: 0, failed: 1 });
+        assert!(report.phase(phase(|| Ok(Passed::held()))));
+        assert_eq!(report.rows[1].line().1, Counts::default());
+    }
+
+    #[test]
+    fn lanes_run_beside_each_other_and_their_rows_keep_their_order() {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let waits = phase(move || receiver.recv().map(|()| Passed::held()).map_err(|_| "nobody sent".into()));
+        let sends = phase(move || sender.send(()).map(|()| Passed::held()).map_err(|_| "nobody received".into()));
+        let mut report = Report::begin(60);
+        report.lanes(vec![vec![waits, phase(|| Err("no".into()))], vec![sends]]);
+        assert_eq!(report.rows.iter().map(Row::held).collect::<Vec<_>>(), [true, false, true]);
+    }
+
+    #[test]
+    fn figures_are_kept_and_the_test_they_stand_behind_is_not() {
+        let line = "test footprint::idle ... figure: 1.20 % of a core (aim 1.00 %) MISSED".to_string();
+        let output = Output { lines: vec![line, "no figure".into()], success: true };
+        assert_eq!(Passed::of(&output).told, ["figure: 1.20 % of a core (aim 1.00 %) MISSED"]);
     }
 }

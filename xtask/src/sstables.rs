@@ -6,28 +6,27 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::fixtures::{TIME, build_judge, judge};
+use crate::fixtures::{TIME, judge};
 use crate::oracle::free_port;
 use crate::peers::cassandra::{self, Cassandra, Purpose};
 use crate::report::Passed;
 use crate::stalls::{self, STALLS_TO};
-use crate::tests::{Effort, build_release, environment};
+use crate::tests::{Effort, build_product, environment};
 use crate::{process, workspace};
 
-/// Names another binary than the release build's.
+/// Names another binary than the one that is built for tests.
 const BINARY: &str = "HELENUS_BINARY";
 /// Versions of which there are fixtures.
 const VERSIONS: [&str; 4] = ["da", "oa", "nb", "me"];
 
 /// `cargo xtask oracle --sstables [ours | theirs | peers] [NAME…]`.
 pub fn run(arguments: &[String]) -> Result<(), String> {
-    build_judge()?;
     let (part, names) = match arguments {
         [part, names @ ..] if ["ours", "theirs", "peers"].contains(&part.as_str()) => (part.as_str(), names),
         names => ("", names),
     };
     if part != "peers" && std::env::var_os(BINARY).is_none() {
-        build_release(TIME)?;
+        build_product(TIME)?;
     }
     let passed = match part {
         "ours" => ours(names, TIME)?,
@@ -51,15 +50,15 @@ fn start() -> Result<Cassandra, String> {
 }
 
 /// All of it both ways. The server answers as Helenus must, and is ended here.
-pub fn phase(server: Cassandra, budget: Duration) -> Result<Passed, String> {
+pub fn phase(server: Cassandra, effort: Effort, budget: Duration) -> Result<Passed, String> {
     let began = Instant::now();
     let left = || budget.saturating_sub(began.elapsed());
     let mut server = Some(server);
-    let ours = stalls::judged("SSTables of Helenus", |file| {
+    let ours = stalls::watched("SSTables of Helenus", effort, |file| {
         let server = server.take().map_or_else(start, Ok)?;
         judged_by(server, &[], Some(file), left())
     })?;
-    let theirs = stalls::judged("SSTables of Cassandra", |file| theirs(&[], Some(file), left()))?;
+    let theirs = stalls::watched("SSTables of Cassandra", effort, |file| theirs(&[], Some(file), left()))?;
     Ok(ours.and(theirs))
 }
 
@@ -70,15 +69,15 @@ fn judged_by(server: Cassandra, names: &[String], stalls: Option<&Path>, budget:
     let jars = cassandra::fetch()?;
     let running = format!("da@{}@{}", server.folder.display(), server.port);
     let ended = format!("da@{}@0", server.folder.display());
-    let judged = asked(judge("ours").arg(&jars).arg(running).args(names), stalls, left())?;
+    let judged = asked(judge("ours")?.arg(&jars).arg(running).args(names), stalls, left())?;
     drop(server);
-    Ok(judged.and(asked(judge("verify").arg(&jars).arg(ended).args(names), stalls, left())?))
+    Ok(judged.and(asked(judge("verify")?.arg(&jars).arg(ended).args(names), stalls, left())?))
 }
 
 /// What real ones wrote, before Helenus.
 fn theirs(names: &[String], stalls: Option<&Path>, budget: Duration) -> Result<Passed, String> {
     let fixtures = workspace::root().join("crates/sstable/testdata/cassandra");
-    asked(judge("theirs").arg(fixtures).arg(VERSIONS.join(",")).args(names), stalls, budget)
+    asked(judge("theirs")?.arg(fixtures).arg(VERSIONS.join(",")).args(names), stalls, budget)
 }
 
 /// What real ones wrote, before another real one.
@@ -89,7 +88,7 @@ fn peers(names: &[String], budget: Duration) -> Result<Passed, String> {
         let mut server = Cassandra::spawn_in("cassandra-reader", Purpose::AnswersOfNone, free_port()?, None)?;
         server.wait_until_it_listens()?;
         let reader = format!("da@{}@{}", server.folder.display(), server.port);
-        let mut judge = judge("peers");
+        let mut judge = judge("peers")?;
         let asking = judge.arg(&jars).arg(&fixtures).arg(version).arg(reader).args(names);
         all = all.and(asked(asking, None, budget)?);
     }

@@ -1,31 +1,51 @@
-//! Stalls of the servers under test: printed always, and held against them if they come again.
+//! Stalls of the servers under test: printed and counted always, judged by a soak alone.
 //!
 //! A server counts a stall in processor time, and so does not count time in which the kernel ran somebody else. But a machine may be a
-//! guest, whose host takes its processors away and does not say so: that time looks like work. It falls anywhere, while a poll that
-//! is too long is too long again. So where a suite's servers stalled, the suite is run again, and a third time if one stalled in the same
-//! configuration at the same place; what stalls there in each of the runs has failed. A machine that is slow as a whole makes all polls long, which
-//! no repetition shows: the bound is as many times wider as the machine took longer than on record for work that is always the same ([`pace`]).
+//! guest, whose host takes its processors away and does not say so: that time looks like work. So a change is not failed by one: it is a line
+//! of the run's summary, with its place. A soak judges: a suite whose servers stalled runs again, and a third time if one stalled in the same
+//! configuration at the same place, for what is taken away falls anywhere, while a poll that is too long is too long again. A machine that
+//! is slow as a whole makes all polls long, which no repetition shows: the bound is as many times wider as the machine took longer than on
+//! record for work that is always the same ([`pace`]).
 //!
 //! The judges (`tests/src/verdict.rs`, `tests/drivers/python/server.py`) write each stall into the file that `HELENUS_STALLS_TO` names,
 //! with the configuration before it, and leave the verdict to this. Run by hand, without that name, they fail at the first.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use crate::process::say;
 use crate::report::{Counts, Passed};
+use crate::tests::Effort;
 use crate::{pace, workspace};
 
 /// Names the file to the judges.
 pub const STALLS_TO: &str = "HELENUS_STALLS_TO";
 
-/// How often a suite is run at most.
+/// How often a soak runs a suite at most.
 const RUNS_MAX: usize = 3;
 
 /// What a poll may take on the machine on record. The servers name what takes longer on any.
 const MICROS_MAX: f64 = 5000.0;
 
-/// Runs a suite, and again if its servers stalled. `run` is told the file that it must name to the judges.
-pub fn judged(suite: &str, mut run: impl FnMut(&Path) -> Result<Passed, String>) -> Result<Passed, String> {
+/// Runs a suite, and says where its servers stalled; a soak repeats it if they did. `run` gets the file that it must name to the judges.
+pub fn watched(
+    suite: &str,
+    effort: Effort,
+    mut run: impl FnMut(&Path) -> Result<Passed, String>,
+) -> Result<Passed, String> {
+    if effort == Effort::Soak {
+        return judged(suite, run);
+    }
+    let file = file_of(suite)?;
+    let mut passed = run(&file)?;
+    let stalls = Stalls::read(&file);
+    stalls.print(suite);
+    passed.told.extend(stalls.summary(suite));
+    Ok(passed)
+}
+
+/// Runs a suite, and again if its servers stalled.
+fn judged(suite: &str, mut run: impl FnMut(&Path) -> Result<Passed, String>) -> Result<Passed, String> {
     let mut stalls = Stalls::default();
     for count in 1..=RUNS_MAX {
         let file = file_of(suite)?;
@@ -35,10 +55,10 @@ pub fn judged(suite: &str, mut run: impl FnMut(&Path) -> Result<Passed, String>)
         let named = found.lines.len();
         found.lines.retain(|line| is_too_long(line, slowness));
         if found.lines.len() < named {
-            println!(
+            say(&format!(
                 "{suite}: {slowness:.1} times as slow a machine as on record: {} of these count",
                 found.lines.len()
-            );
+            ));
         }
         stalls = if count == 1 { found } else { stalls.that_come_again(&found) };
         if stalls.lines.is_empty() || !passed.success {
@@ -49,7 +69,7 @@ pub fn judged(suite: &str, mut run: impl FnMut(&Path) -> Result<Passed, String>)
             let stalled = Passed { counts: Counts { passed: 0, failed: 1 }, said, ..Passed::default() };
             return Ok(passed.and(stalled));
         }
-        println!("{suite}: once more, since a stall that comes again is a defect");
+        say(&format!("{suite}: once more, since a stall that comes again is a defect"));
     }
     unreachable!("the last run returns")
 }
@@ -79,8 +99,24 @@ impl Stalls {
 
     fn print(&self, suite: &str) {
         for line in &self.lines {
-            println!("{suite}: {line}");
+            say(&format!("{suite}: {line}"));
         }
+    }
+
+    /// A line for each configuration and place, with how often and how long.
+    fn summary(&self, suite: &str) -> Vec<String> {
+        let mut by_origin: BTreeMap<Origin<'_>, (usize, f64)> = BTreeMap::new();
+        for line in &self.lines {
+            let (count, longest) = by_origin.entry(origin(line)).or_default();
+            *count += 1;
+            *longest = longest.max(micros(line).unwrap_or_default());
+        }
+        let word = |word: Option<&str>| word.unwrap_or("?").to_owned();
+        let line = |((configuration, place, label), (count, longest)): (Origin<'_>, (usize, f64))| {
+            let at = format!("{} {} {}", word(configuration), word(place), word(label));
+            format!("{suite}: {count} polls over 5 ms at {at}, the longest of {:.1} ms", longest / 1000.0)
+        };
+        by_origin.into_iter().map(line).collect()
     }
 
     /// Those of the later run that were in this one too, by configuration and place.
@@ -92,8 +128,11 @@ impl Stalls {
 
 /// Whether the poll would be too long on the machine on record too. A line that does not say how long it took is held to be.
 fn is_too_long(line: &str, slowness: f64) -> bool {
-    let micros = line.split_whitespace().find_map(|word| word.strip_prefix("microseconds="));
-    micros.and_then(|micros| micros.parse::<f64>().ok()).is_none_or(|micros| micros > MICROS_MAX * slowness)
+    micros(line).is_none_or(|micros| micros > MICROS_MAX * slowness)
+}
+
+fn micros(line: &str) -> Option<f64> {
+    line.split_whitespace().find_map(|word| word.strip_prefix("microseconds="))?.parse().ok()
 }
 
 /// A stall's configuration, and where the poll was spawned and what it said that it does, if it said so.
@@ -136,6 +175,21 @@ mod tests {
         assert_eq!(passed.said.len(), 1, "{:?}", passed.said);
         let (passed, count) = run("judged thrice without places", &["", "", ""].map(|_| "epoll-2 stall\n"));
         assert_eq!((passed.success, count), (false, 3));
+    }
+
+    #[test]
+    fn a_change_is_told_of_stalls_and_not_failed() {
+        let mut count = 0;
+        let passed = watched("watched", Effort::Ci, |file| {
+            count += 1;
+            let lines = ["uring-1 stall place=a.rs:1 label=x microseconds=6000\n"; 2].concat();
+            std::fs::write(file, lines + "epoll-2 stall\n").expect("the folder is there");
+            Ok(Passed { counts: Counts { passed: 5, failed: 0 }, ..Passed::held() })
+        });
+        let passed = passed.expect("it runs");
+        assert_eq!((passed.success, passed.counts.failed, count), (true, 0, 1));
+        assert_eq!(passed.told[0], "watched: 1 polls over 5 ms at epoll-2 ? ?, the longest of 0.0 ms");
+        assert_eq!(passed.told[1], "watched: 2 polls over 5 ms at uring-1 a.rs:1 x, the longest of 6.0 ms");
     }
 
     #[test]

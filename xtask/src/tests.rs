@@ -1,60 +1,41 @@
-//! The black-box phases but for the drivers': hostile bytes, crashes; all against the release binary.
+//! The phases that run Rust tests: those beside the code, and the black-box ones against the binary under test.
 
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::Duration;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
+use crate::built::{self, TestBinary};
 use crate::peers::chromium;
+use crate::process::{in_lane, lane, say};
 use crate::report::Passed;
 use crate::stalls::{self, STALLS_TO};
 use crate::tools::{self, MKFS, MOUNT};
 use crate::{process, workspace};
 
-/// How hard the black-box tests try.
+/// How hard the tests try.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Effort {
-    /// What fits a change's 40 minutes.
+    /// What fits a change's 25 minutes. Nothing fails by the clock.
     Ci,
-    /// What the issue asks in full.
+    /// What the issue asks in full, and what a clock judges.
     Soak,
 }
 
-/// What everything but the release binary is built with: planted bugs, all asleep. One set of features for all, since cargo would build
-/// the crates once for each.
-const FEATURES: [&str; 2] = ["--features", "helenus-sim/planted"];
-
-/// The test targets of the `helenus-tests` package that run against the release binary, or some other server: off for a plain `cargo test`.
-const BLACK_BOX: [&str; 12] = [
-    "drivers",
-    "hostile",
-    "long",
-    "durability",
-    "crash",
-    "power",
-    "operators",
-    "nodetool",
-    "stress",
-    "console",
-    "footprint",
-    "oracle",
-];
-
-/// `cargo test` of the whole workspace: naming some packages would make cargo choose other features and build the rest anew.
-pub fn cargo_test() -> Command {
-    let mut command = workspace::cargo();
-    command.args(["test", "--workspace"]).args(FEATURES);
-    command
-}
+/// The folder of the black-box tests' package.
+const BLACK_BOX: &str = "tests";
+/// How long the compiler may take before it counts as hung.
+pub const BUILD_TIME: Duration = Duration::from_secs(3600);
 
 /// Hostile bytes on the socket, then long requests: neither may hold a shard.
 pub fn hostile(budget: Duration, effort: Effort) -> Result<Passed, String> {
-    Ok(run_black_box("hostile", budget, effort)?.and(run_black_box("long", budget, effort)?))
+    run_black_box("clients", &["hostile::", "long::"], budget, effort)
 }
 
 /// Power cuts alone.
 pub fn power(budget: Duration, effort: Effort) -> Result<Passed, String> {
     require_power()?;
-    run_black_box("power", budget, effort)
+    run_black_box("recovery", &["power::"], budget, effort)
 }
 
 /// What the power cuts need of this machine.
@@ -66,18 +47,16 @@ pub fn require_power() -> Result<(), String> {
 /// Loads, kills, power cuts and restarts, then what was acknowledged read back.
 pub fn crash(budget: Duration, effort: Effort) -> Result<Passed, String> {
     require_power()?;
-    let kills = run_black_box("durability", budget, effort)?.and(run_black_box("crash", budget, effort)?);
-    Ok(kills.and(run_black_box("power", budget, effort)?))
+    run_black_box("recovery", &["durability::", "crash::", "power::"], budget, effort)
 }
 
 /// Nodes on simulated machines: images of the disk at every boundary, disk calls that fail one by one, and random seeds.
 pub fn simulation(budget: Duration, effort: Effort) -> Result<Passed, String> {
     const THREADS: [&str; 2] = ["--threads", "2"];
-    let began = std::time::Instant::now();
-    build_tests(budget)?;
-    let binary = workspace::target().join("debug").join("helenus-sim");
+    let began = Instant::now();
+    let binary = built::program("helenus-sim", BUILD_TIME)?;
     let (images, upkeep, refresh, calls, flips, seconds) = match effort {
-        Effort::Ci => ("1000", "200", "600", "150", "150", 60),
+        Effort::Ci => ("1000", "200", "600", "150", "150", 30),
         Effort::Soak => ("100000", "40000", "20000", "1000000", "20000", 3600),
     };
     let seconds = seconds.to_string();
@@ -101,83 +80,106 @@ pub fn simulation(budget: Duration, effort: Effort) -> Result<Passed, String> {
     Ok(all)
 }
 
-/// REST and metrics as operators ask for them, then nodetool and the load generator, then the console.
+/// REST and metrics as operators ask for them, nodetool, the load generator, what an idle server costs, then the console.
 pub fn operators(budget: Duration, effort: Effort) -> Result<Passed, String> {
-    let asked = run_black_box("operators", budget, effort)?.and(run_black_box("nodetool", budget, effort)?);
-    let loaded = asked.and(run_black_box("stress", budget, effort)?);
-    Ok(loaded.and(console(budget, effort)?))
+    let modules = ["operators::", "nodetool::", "stress::", "footprint::"];
+    let asked = run_black_box("tools", &modules, budget, effort)?;
+    Ok(asked.and(console(budget, effort)?))
 }
 
 /// The console in a browser; nothing where there is none for this processor and none is named.
 pub fn console(budget: Duration, effort: Effort) -> Result<Passed, String> {
     if !chromium::prepare()? {
-        println!("the console was not looked at: {}", chromium::NONE);
+        say(&format!("the console was not looked at: {}", chromium::NONE));
         return Ok(Passed::held());
     }
-    stalls::judged("console", |file| {
-        let mut command = black_box("console");
+    let tests = built::test(BLACK_BOX, "tools", BUILD_TIME)?;
+    stalls::watched("console", effort, |file| {
+        let mut command = black_box(&tests, &["console::"]);
         counted(chromium::environment(environment(&mut command, effort)).env(STALLS_TO, file), budget)
     })
 }
 
-/// Start time, memory and the cost of doing nothing.
-pub fn footprint(budget: Duration, effort: Effort) -> Result<Passed, String> {
-    run_black_box("footprint", budget, effort)
-}
-
 /// Runs one of the phases by itself, building what it needs; `--soak` for long settings.
 pub fn run_alone(phase: fn(Duration, Effort) -> Result<Passed, String>, arguments: &[String]) -> Result<(), String> {
-    let effort = if arguments.iter().any(|argument| argument == "--soak") { Effort::Soak } else { Effort::Ci };
-    build_release(Duration::from_secs(1800))?;
-    let passed = phase(Duration::from_secs(7200), effort)?;
+    build_product(BUILD_TIME)?;
+    finish(phase(Duration::from_secs(7200), effort_of(arguments))?)
+}
+
+/// The same of a phase that needs no binary under test.
+pub fn run_without_product(
+    phase: fn(Duration, Effort) -> Result<Passed, String>,
+    arguments: &[String],
+) -> Result<(), String> {
+    finish(phase(Duration::from_secs(4 * 3600), effort_of(arguments))?)
+}
+
+fn effort_of(arguments: &[String]) -> Effort {
+    if arguments.iter().any(|argument| argument == "--soak") { Effort::Soak } else { Effort::Ci }
+}
+
+fn finish(passed: Passed) -> Result<(), String> {
+    passed.told.iter().for_each(|line| println!("{line}"));
     println!("{} passed, {} failed", passed.counts.passed, passed.counts.failed);
     if passed.success { Ok(()) } else { Err(String::new()) }
 }
 
-/// Runs the simulation by itself, which needs no release binary.
-pub fn run_simulation(arguments: &[String]) -> Result<(), String> {
-    let effort = if arguments.iter().any(|argument| argument == "--soak") { Effort::Soak } else { Effort::Ci };
-    let passed = simulation(Duration::from_secs(4 * 3600), effort)?;
-    println!("{} passed, {} failed", passed.counts.passed, passed.counts.failed);
-    if passed.success { Ok(()) } else { Err(String::new()) }
-}
-
-/// The binary that ships, and the echo server of the benchmark, in one build.
-pub fn build_release(budget: Duration) -> Result<(), String> {
+/// The binary under test, and the echo server of the benchmark, in one build.
+pub fn build_product(budget: Duration) -> Result<(), String> {
     let mut command = workspace::cargo();
-    command.args(["build", "--release", "--package", "helenus", "--package", "helenus-bench", "--bins"]);
-    process::must(&mut command, budget).map(drop)
+    command.args(["build", "--profile", workspace::profile().name(), "--package", "helenus"]);
+    process::must(command.args(["--package", "helenus-bench", "--bins"]), budget).map(drop)
 }
 
-/// The tests' build: every test, the black-box ones too, the simulator, and a server in which bugs can be planted, so that no phase waits for
-/// the compiler. Tests and binaries together, since cargo chooses the features of what is shared by what it builds at once, and binaries by
-/// themselves would have others.
-pub fn build_tests(budget: Duration) -> Result<(), String> {
-    let began = std::time::Instant::now();
-    let build = || {
-        let mut command = workspace::cargo();
-        command.args(["build", "--profile", "test", "--workspace"]).args(FEATURES);
-        command
-    };
-    process::must(build().args(["--bins", "--tests", "--examples"]), budget)?;
-    process::must(build().args(black_box_targets()), budget.saturating_sub(began.elapsed())).map(drop)
-}
-
-/// What names the test targets to cargo that it leaves out where it is told to take all.
-pub fn black_box_targets() -> Vec<&'static str> {
-    BLACK_BOX.iter().flat_map(|name| ["--test", *name]).collect()
-}
-
-/// The tests beside the code.
+/// The tests beside the code, two binaries at a time: much of their time is waiting for the disk.
 pub fn unit(budget: Duration, effort: Effort) -> Result<Passed, String> {
-    let mut command = cargo_test();
-    if effort == Effort::Soak {
-        command.env("HELENUS_MODEL_OPERATIONS", "1000000");
+    const LANES: usize = 2;
+    let deadline = Instant::now() + budget;
+    let black_box = workspace::root().join(BLACK_BOX);
+    let is_unit = |binary: &&TestBinary| binary.package != black_box || binary.target == "helenus_tests";
+    let mut waiting: Vec<&TestBinary> = built::all(BUILD_TIME)?.iter().filter(is_unit).collect();
+    if waiting.is_empty() {
+        return Err("cargo built no test".into());
     }
-    counted(command.arg("--no-fail-fast"), budget)
+    // The last is taken first: the largest, which take longest.
+    waiting.sort_by_key(|binary| std::fs::metadata(&binary.program).map_or(0, |about| about.len()));
+    let waiting = Mutex::new(waiting);
+    let next = || waiting.lock().expect("no lane panics").pop();
+    let run_lane = || {
+        let mut all = Passed::held();
+        while let Some(binary) = next() {
+            all = all.and(run_unit(binary, deadline, effort)?);
+        }
+        Ok::<_, String>(all)
+    };
+    let name = lane();
+    let outcomes = std::thread::scope(|scope| {
+        let lanes: Vec<_> = (0..LANES).map(|_| scope.spawn(|| in_lane(name, run_lane))).collect();
+        lanes.into_iter().map(|lane| lane.join().expect("no lane panics")).collect::<Vec<_>>()
+    });
+    outcomes.into_iter().try_fold(Passed::held(), |all, outcome| Ok(all.and(outcome?)))
 }
 
-fn counted(command: &mut Command, budget: Duration) -> Result<Passed, String> {
+/// One test binary, whose words are printed if it fails.
+fn run_unit(binary: &TestBinary, deadline: Instant, effort: Effort) -> Result<Passed, String> {
+    let began = Instant::now();
+    let mut command = binary.command();
+    if effort == Effort::Soak {
+        command.env("HELENUS_MODEL_OPERATIONS", "1000000").env("HELENUS_SOAK", "1");
+    }
+    let output = process::run_unprinted(&mut command, deadline.saturating_duration_since(began))?;
+    let passed = Passed::of(&output);
+    if !passed.success {
+        say(&output.lines.join("\n"));
+    }
+    let Passed { counts, .. } = &passed;
+    let seconds = began.elapsed().as_secs_f64();
+    say(&format!("{}: {} passed, {} failed in {seconds:.1} s", binary.name(), counts.passed, counts.failed));
+    Ok(passed)
+}
+
+/// Runs a command that must count at least one test.
+pub fn counted(command: &mut Command, budget: Duration) -> Result<Passed, String> {
     let output = process::run(command, budget)?;
     let passed = Passed::of(&output);
     if passed.success && passed.counts.passed == 0 {
@@ -186,26 +188,30 @@ fn counted(command: &mut Command, budget: Duration) -> Result<Passed, String> {
     Ok(passed)
 }
 
-/// Runs a test target of the `helenus-tests` package.
-fn run_black_box(name: &str, budget: Duration, effort: Effort) -> Result<Passed, String> {
-    let began = std::time::Instant::now();
-    stalls::judged(name, |file| {
-        let mut command = black_box(name);
-        counted(environment(&mut command, effort).env(STALLS_TO, file), budget.saturating_sub(began.elapsed()))
+/// Runs some modules of a black-box test target, one after the other.
+fn run_black_box(target: &str, modules: &[&str], budget: Duration, effort: Effort) -> Result<Passed, String> {
+    let deadline = Instant::now() + budget;
+    let tests = built::test(BLACK_BOX, target, BUILD_TIME)?;
+    modules.iter().try_fold(Passed::held(), |all, module| {
+        let passed = stalls::watched(module.trim_end_matches(':'), effort, |file| {
+            let mut command = black_box(&tests, &[module]);
+            let left = deadline.saturating_duration_since(Instant::now());
+            counted(environment(&mut command, effort).env(STALLS_TO, file), left)
+        })?;
+        Ok(all.and(passed))
     })
 }
 
-/// The command for a test target of the `helenus-tests` package. They are off for a plain `cargo test`, since they need the release
-/// binary.
-pub fn black_box(name: &str) -> Command {
-    let mut command = cargo_test();
-    command.args(["--test", name, "--", "--test-threads=1", "--nocapture"]);
+/// The command for tests of a black-box target, one at a time: each starts servers of its own.
+pub fn black_box(tests: &TestBinary, names: &[&str]) -> Command {
+    let mut command = tests.command();
+    command.args(names).args(["--test-threads=1", "--nocapture"]);
     command
 }
 
 /// Names the binary under test to the suite, and how hard it should try.
 pub fn environment(command: &mut Command, effort: Effort) -> &mut Command {
-    let binary: PathBuf = workspace::release_binary("helenus");
+    let binary: PathBuf = workspace::product("helenus");
     command.env("HELENUS_BINARY", binary).env_remove("HELENUS_STALLS").env_remove(STALLS_TO);
     match effort {
         Effort::Ci => command.env_remove("HELENUS_SOAK"),

@@ -2,10 +2,48 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 /// Whether cargo keeps what the next build of a changed crate could use again.
 static BUILDS_ONCE: AtomicBool = AtomicBool::new(false);
+
+/// How the binary under test is built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Profile {
+    /// Quick to build, the engine optimised crate by crate: what a change is tested with.
+    Gate,
+    /// What `cargo run --release` gives: a soak tests that.
+    Release,
+    /// As optimised as the compiler can: what is shipped and compared with others.
+    Dist,
+}
+
+impl Profile {
+    /// Cargo's name of it, and its folder's.
+    pub fn name(self) -> &'static str {
+        match self {
+            Profile::Gate => "gate",
+            Profile::Release => "release",
+            Profile::Dist => "dist",
+        }
+    }
+}
+
+static PROFILE: AtomicU8 = AtomicU8::new(Profile::Gate as u8);
+
+/// Chooses the profile of the binary under test, for all that this process builds and runs.
+pub fn choose(profile: Profile) {
+    PROFILE.store(profile as u8, Ordering::Relaxed);
+}
+
+/// The profile of the binary under test: `gate` where none was chosen.
+pub fn profile() -> Profile {
+    let chosen = PROFILE.load(Ordering::Relaxed);
+    [Profile::Gate, Profile::Release, Profile::Dist]
+        .into_iter()
+        .find(|profile| *profile as u8 == chosen)
+        .expect("only `choose` writes it")
+}
 
 /// Says that this run builds everything once: what cargo would keep for a next build takes twice the disk of what it builds.
 pub fn build_once() {
@@ -35,9 +73,9 @@ pub fn target() -> PathBuf {
     }
 }
 
-/// The release binary of that name.
-pub fn release_binary(name: &str) -> PathBuf {
-    target().join("release").join(name)
+/// The binary of that name, as the chosen profile builds it.
+pub fn product(name: &str) -> PathBuf {
+    target().join(profile().name()).join(name)
 }
 
 /// An empty folder of that name for a task's scratch files.

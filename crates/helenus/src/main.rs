@@ -1,5 +1,8 @@
 //! The `helenus` binary: reads the command line and hands over.
 
+// The bans of clippy.toml bind the product's code; tests beside it reach files and clocks as they like.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
+
 use std::process::ExitCode;
 
 use clap::Parser;

@@ -3,6 +3,9 @@
 //! Two generators: loads in cassandra-stress's words go through a driver, as a user's would; `--raw` loads have a client of their own on the
 //! runtime, made to cost far less than the server that it measures. See `docs/guide/stress.md`.
 
+// The bans of clippy.toml bind the product's code; tests beside it reach files and clocks as they like.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
+
 mod backlog;
 mod cpu_time;
 mod distribution;

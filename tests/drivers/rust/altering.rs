@@ -4,7 +4,7 @@ use scylla::client::session::Session;
 use scylla::errors::{DbError, ExecutionError, RequestAttemptError};
 use scylla::statement::{Consistency, Statement};
 
-use crate::scenarios::execute;
+use super::scenarios::execute;
 
 pub async fn statements_are_prepared_anew(session: &Session) {
     execute(session, "CREATE TABLE altered (a int PRIMARY KEY, b int, c int)").await;

@@ -7,7 +7,7 @@ use scylla::deserialize::value::DeserializeValue;
 use scylla::serialize::value::SerializeValue;
 use scylla::{DeserializeValue, SerializeValue};
 
-use crate::scenarios::execute;
+use super::scenarios::execute;
 
 #[derive(Clone, Debug, PartialEq, SerializeValue, DeserializeValue)]
 struct Address {

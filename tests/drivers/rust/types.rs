@@ -5,7 +5,7 @@ use scylla::deserialize::value::DeserializeValue;
 use scylla::serialize::value::SerializeValue;
 use scylla::value::{CqlDate, CqlDecimal, CqlDuration, CqlTime, CqlTimestamp, CqlTimeuuid, CqlVarint};
 
-use crate::scenarios::execute;
+use super::scenarios::execute;
 
 pub async fn round_trips(session: &Session) {
     is_kept(session, "ascii", &["".to_string(), "plain".into()]).await;

@@ -123,7 +123,7 @@ impl Subject {
 
     /// Begins to read all rows, page by page, once.
     fn scan(&self) -> Result<Child, String> {
-        let mut command = Command::new(workspace::release_binary("helenus"));
+        let mut command = Command::new(workspace::product("helenus"));
         command.args(["stress", "--raw", "scan", "--rows", &self.rows.to_string(), "--node", &self.server.address]);
         command.args(["--cpu", &GENERATOR_CORE.to_string()]).stdout(Stdio::null());
         command.spawn().map_err(|error| format!("cannot start {command:?}: {error}"))

@@ -79,7 +79,7 @@ pub fn run(address: &str, pid: u32, workload: Workload, load: Load, echo: bool) 
 
 /// Runs the generator with these arguments against the server at `address`.
 pub fn generate(address: &str, pid: u32, arguments: &[&str]) -> Result<Measurement, String> {
-    let mut command = Command::new(workspace::release_binary("helenus"));
+    let mut command = Command::new(workspace::product("helenus"));
     command.args(["stress", "--raw"]).args(arguments).args(["--node", address]);
     let report = workspace::target().join("scratch/stress.json");
     std::fs::create_dir_all(workspace::target().join("scratch"))

@@ -5,7 +5,7 @@
 pub mod above_echo;
 mod files;
 mod foreground;
-mod instructions;
+pub mod instructions;
 mod large;
 mod load;
 mod operators;
@@ -16,10 +16,9 @@ mod table;
 mod updates;
 mod verdict;
 
-use std::time::Duration;
-
-use crate::tests::build_release;
+use crate::tests::{BUILD_TIME, build_product};
 use crate::tools::{self, TASKSET};
+use crate::workspace::{self, Profile};
 
 /// Where the server under test runs.
 pub const SERVER_CORE: usize = 0;
@@ -27,7 +26,7 @@ pub const SERVER_CORE: usize = 0;
 pub const GENERATOR_CORE: usize = 1;
 
 /// What may be said behind `bench`.
-const FLAGS: [&str; 10] = [
+const FLAGS: [&str; 11] = [
     "--quick",
     "--no-cassandra",
     "--only",
@@ -38,6 +37,7 @@ const FLAGS: [&str; 10] = [
     "--statements",
     "--instructions",
     "--record",
+    "--profile",
 ];
 
 /// `cargo xtask bench`.
@@ -66,7 +66,13 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
         );
     }
     tools::require(&[TASKSET])?;
-    build_release(Duration::from_secs(1800))?;
+    workspace::choose(match (behind("--profile"), has("--instructions")) {
+        (None, true) | (Some("gate"), _) => Profile::Gate,
+        (Some("release"), _) => Profile::Release,
+        (None, false) | (Some("dist"), _) => Profile::Dist,
+        (Some(other), _) => return Err(format!("--profile {other}: there are gate, release and dist")),
+    });
+    build_product(BUILD_TIME)?;
     if has("--large") {
         return large::run(count("--large"));
     }

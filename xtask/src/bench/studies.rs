@@ -114,13 +114,13 @@ pub fn run(only: Option<&str>, rounds: Option<usize>) -> Result<(), String> {
 fn run_study(study: &Study, cassandra_stress: Option<&PathBuf>, rounds: usize) -> Result<u64, String> {
     println!("\n{}", study.name);
     let began = Instant::now();
-    let mut command = Command::new(workspace::release_binary("helenus"));
+    let mut command = Command::new(workspace::product("helenus"));
     command.current_dir(workspace::root()).arg("study").arg(format!("studies/{}.yaml", study.name));
     command.args(["--repeats", &rounds.to_string()]);
     command.arg("--out").arg(workspace::target().join("bench"));
     command.arg("--data").arg(workspace::scratch("study")?);
     for (variable, binary) in [("echo", "echo"), ("mariadb_load", "mariadb")] {
-        command.arg("--set").arg(format!("{variable}={}", workspace::release_binary(binary).display()));
+        command.arg("--set").arg(format!("{variable}={}", workspace::product(binary).display()));
     }
     if let Some(program) = cassandra_stress {
         command.arg("--set").arg(format!("cassandra_stress={}", program.display()));
@@ -136,7 +136,17 @@ fn run_study(study: &Study, cassandra_stress: Option<&PathBuf>, rounds: usize) -
 /// The load for MariaDB, whose driver nothing else needs.
 fn build_mariadb_load() -> Result<(), String> {
     let mut command = workspace::cargo();
-    command.args(["build", "--release", "--package", "helenus-bench", "--features", "mariadb", "--bin", "mariadb"]);
+    command.args([
+        "build",
+        "--profile",
+        workspace::profile().name(),
+        "--package",
+        "helenus-bench",
+        "--features",
+        "mariadb",
+        "--bin",
+        "mariadb",
+    ]);
     process::must(&mut command, Duration::from_secs(1800)).map(drop)
 }
 

@@ -87,7 +87,7 @@ impl Drop for Server {
 
 /// Measures the bare echo server once.
 pub fn measure_echo(workload: Workload, load: Load) -> Result<(Workload, Measurement), String> {
-    let mut command = Command::new(workspace::release_binary("echo"));
+    let mut command = Command::new(workspace::product("echo"));
     command.args(["--cpu", &SERVER_CORE.to_string()]);
     if workload == Workload::Read {
         command.args(["--reply-bytes", &ROW_REPLY_BYTES.to_string()]);
@@ -103,7 +103,7 @@ pub fn serve(shards: u16) -> Command {
 
 /// The same, and listens for operators on a port; 0: it does not.
 pub fn serve_with_operators(shards: u16, api_port: u16) -> Command {
-    let mut command = Command::new(workspace::release_binary("helenus"));
+    let mut command = Command::new(workspace::product("helenus"));
     serve_arguments(&mut command, shards, api_port);
     command
 }

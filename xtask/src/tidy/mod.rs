@@ -4,6 +4,7 @@
 
 mod banned_calls;
 mod coverage;
+mod denials;
 mod file_size;
 mod glossary;
 mod layering;
@@ -35,7 +36,7 @@ impl Finding {
 
 type Check = fn(&Tree) -> Vec<Finding>;
 
-const CHECKS: [(&str, Check); 10] = [
+const CHECKS: [(&str, Check); 11] = [
     ("file size", file_size::check),
     ("module docs", module_docs::check),
     ("layering", layering::check),
@@ -46,6 +47,7 @@ const CHECKS: [(&str, Check); 10] = [
     ("markers", markers::check),
     ("names", names::check),
     ("coverage", coverage::check),
+    ("denials", denials::check),
 ];
 
 /// Runs every check on the work tree.

@@ -14,8 +14,8 @@ use std::process::ExitCode;
 
 use helenus_tests::oracle::{self, Peer};
 
-fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+/// Carries out one command.
+pub fn run(arguments: &[String]) -> ExitCode {
     let (command, rest) = arguments.split_first().map_or(("", &[][..]), |(command, rest)| (command.as_str(), rest));
     let peers: Vec<Peer> = rest.iter().filter_map(|argument| Peer::parse(argument)).collect();
     let words: Vec<&str> = rest.iter().filter(|argument| Peer::parse(argument).is_none()).map(String::as_str).collect();

@@ -3,7 +3,7 @@
 //! Every round runs on another reactor and shard count, so that the replay also deals the log out anew. A kill keeps what the kernel
 //! has; it does not prove that a sync reached the disk: the power cuts in `tests/power/` do.
 
-mod load;
+pub mod load;
 mod mixed;
 
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use helenus_tests::{Builder, Random, Server, configurations, pick};
 
-use crate::load::{Promises, check, connect, create, write};
+use self::load::{Promises, check, connect, create, write};
 
 const TASKS: i32 = 100;
 const KEYS_PER_TASK: i32 = 500;

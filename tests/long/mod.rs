@@ -1,9 +1,4 @@
 //! Long requests of honest clients: whatever one asks for, no poll of the shard takes over 5 ms, and others are answered meanwhile.
-#![allow(
-    clippy::disallowed_methods,
-    clippy::disallowed_types,
-    reason = "tests of a process use clocks, sockets and threads directly"
-)]
 
 mod client;
 
@@ -11,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use client::{BATCH, Client, EXECUTE, QUERY, Wire};
-use helenus_tests::{Builder, Connection, Random, Server};
+use helenus_tests::{Builder, Connection, Random, Server, tell_time};
 
 /// What a neighbour's request may take in the middle: the machine has two cores, of which the test's client takes one and a half.
-const NEIGHBOUR_MEDIAN_MAX: Duration = Duration::from_millis(5);
+const NEIGHBOUR_MEDIAN_AIM: Duration = Duration::from_millis(5);
 
 /// So many shards, and a schema.
 fn start(shards: u16) -> Server {
@@ -54,8 +49,8 @@ fn long_on(shards: u16, what: &str, work: impl FnOnce(&str)) {
     });
     times.sort_unstable();
     let (median, slowest) = (times[times.len() / 2], times[times.len() - 1]);
-    println!("{what}: {} requests of the neighbour, half within {median:?}, the slowest {slowest:?}", times.len());
-    assert!(median < NEIGHBOUR_MEDIAN_MAX, "{what}: half of the neighbour's requests took over {median:?}");
+    println!("{what}: {} requests of the neighbour, the slowest {slowest:?}", times.len());
+    tell_time(&format!("a neighbour's requests, median, beside: {what}"), median, NEIGHBOUR_MEDIAN_AIM);
     println!("  {}", stopped(server));
 }
 

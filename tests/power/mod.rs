@@ -7,8 +7,6 @@
 
 mod disk;
 mod faults;
-#[path = "../crash/load.rs"]
-mod load;
 mod machine;
 
 use std::collections::BTreeSet;
@@ -20,8 +18,8 @@ use std::time::{Duration, Instant};
 use helenus_tests::{Builder, Random, Server, configurations, pick};
 use scylla::client::session::Session;
 
-use crate::load::{Promises, check, connect, create, write};
-use crate::machine::Machine;
+use self::machine::Machine;
+use crate::crash::load::{Promises, check, connect, create, write};
 
 const TASKS: i32 = 24;
 const KEYS_PER_TASK: i32 = 40;

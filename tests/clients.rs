@@ -1,0 +1,6 @@
+//! What clients meet: a driver's suite, hostile bytes, long requests.
+
+#[path = "drivers/rust/mod.rs"]
+mod drivers;
+mod hostile;
+mod long;

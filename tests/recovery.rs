@@ -1,0 +1,5 @@
+//! What is there after a restart, a kill, a power cut and on a failing disk.
+
+mod crash;
+mod durability;
+mod power;

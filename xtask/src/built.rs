@@ -1,0 +1,120 @@
+//! The tests' build: every test binary, the simulator, and a server in which bugs can be planted.
+//!
+//! All of it is built by one call of cargo with one set of features, since cargo would build the crates below once for each set. Tests then
+//! run without cargo, which would take a second to find out each time that nothing has changed.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use crate::{process, workspace};
+
+/// Planted bugs, all asleep, and the tests that run against a server's binary.
+const FEATURES: &str = "helenus-sim/planted,helenus-tests/black-box";
+
+/// A test binary.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TestBinary {
+    /// Its package's folder, where it runs.
+    pub package: PathBuf,
+    /// The target's name: a crate's for the tests beside the code.
+    pub target: String,
+    /// The program.
+    pub program: PathBuf,
+}
+
+impl TestBinary {
+    /// The folder of its package and its target, as people call it.
+    pub fn name(&self) -> String {
+        let package = self.package.file_name().unwrap_or_default().to_string_lossy();
+        format!("{package} {}", self.target)
+    }
+
+    /// The command that runs it, as cargo would.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.current_dir(&self.package).env("CARGO_MANIFEST_DIR", &self.package);
+        command
+    }
+}
+
+/// All of them, when `all` has built them.
+static ALL: OnceLock<Vec<TestBinary>> = OnceLock::new();
+
+/// Builds everything that tests run but the binary under test.
+pub fn all(budget: Duration) -> Result<&'static [TestBinary], String> {
+    if let Some(binaries) = ALL.get() {
+        return Ok(binaries);
+    }
+    let binaries = build(&["--bin", "helenus", "--bin", "helenus-sim", "--tests"], budget)?;
+    Ok(ALL.get_or_init(|| binaries))
+}
+
+/// One test target of a package in `folder`, built if it is not yet.
+pub fn test(folder: &str, target: &str, budget: Duration) -> Result<TestBinary, String> {
+    let wanted = workspace::root().join(folder);
+    let find = |binaries: &[TestBinary]| {
+        binaries.iter().find(|binary| binary.package == wanted && binary.target == target).cloned()
+    };
+    let found = match ALL.get() {
+        Some(binaries) => find(binaries),
+        None => find(&build(&["--test", target], budget)?),
+    };
+    found.ok_or_else(|| format!("cargo built no test target {target} in {folder}"))
+}
+
+/// A program of the tests' build.
+pub fn program(name: &str, budget: Duration) -> Result<PathBuf, String> {
+    if ALL.get().is_none() {
+        build(&["--bin", name], budget)?;
+    }
+    Ok(workspace::target().join("debug").join(name))
+}
+
+fn build(targets: &[&str], budget: Duration) -> Result<Vec<TestBinary>, String> {
+    let mut command = workspace::cargo();
+    command.args(["build", "--profile", "test", "--workspace", "--features", FEATURES]).args(targets);
+    command.arg("--message-format=json-render-diagnostics");
+    let output = process::run_without(&mut command, budget, &|line| line.starts_with('{'))?;
+    if !output.success {
+        return Err("the tests cannot be built".into());
+    }
+    Ok(output.lines.iter().filter_map(|line| test_binary(line)).collect())
+}
+
+/// The test binary that a message of cargo's names, if it is of one.
+fn test_binary(message: &str) -> Option<TestBinary> {
+    if !message.starts_with('{') || !message.contains("\"test\":true") {
+        return None;
+    }
+    let (_, target) = message.split_once("\"target\":{")?;
+    let package = Path::new(text(message, "manifest_path")?).parent()?.to_path_buf();
+    Some(TestBinary { package, target: text(target, "name")?.into(), program: text(message, "executable")?.into() })
+}
+
+/// The text that stands first under a key. Paths and names need no JSON reader.
+fn text<'a>(message: &'a str, key: &str) -> Option<&'a str> {
+    let (_, rest) = message.split_once(&format!("\"{key}\":\""))?;
+    rest.split_once('"').map(|(text, _)| text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(package: &str, target: &str, is_test: bool, executable: &str) -> String {
+        format!(
+            r#"{{"reason":"compiler-artifact","package_id":"path+file:///h/{package}#{target}@0.1.0","manifest_path":"/h/{package}/Cargo.toml","target":{{"kind":["test"],"crate_types":["bin"],"name":"{target}","src_path":"/h/{package}/x.rs","edition":"2024","test":true}},"profile":{{"opt_level":"0","test":{is_test}}},"features":[],"filenames":["/t/x"],"executable":{executable},"fresh":false}}"#
+        )
+    }
+
+    #[test]
+    fn test_binaries_are_found_in_what_cargo_prints() {
+        let found = test_binary(&message("crates/storage", "engine", true, r#""/t/engine-02""#)).expect("it is one");
+        assert_eq!((found.name(), found.program), ("storage engine".to_string(), PathBuf::from("/t/engine-02")));
+        assert_eq!(found.package, PathBuf::from("/h/crates/storage"));
+        assert_eq!(test_binary(&message("crates/storage", "storage", false, "null")), None);
+        assert_eq!(test_binary("   Compiling helenus-storage v0.1.0"), None);
+    }
+}
