@@ -11,11 +11,9 @@ use std::time::Duration;
 use cql_types::CqlType;
 use mutation::MutationEncoder;
 use runtime::{AlignedBuf, File, OpenOptions, Runtime};
-use schema::{
-    Column, ColumnId, ColumnKind, KeyspaceDef, ReplicationStrategy, Schema, SchemaChange, Table, TableId, TableOptions,
-};
+use schema::{Column, ColumnId, ColumnKind, KeyspaceDef, Schema, SchemaChange, Table, TableId, TableOptions};
 use storage::{Ack, Shard, StorageOptions, Truncations};
-use topology::{Sharder, token_of};
+use topology::{ReplicationStrategy, Sharder, token_of};
 
 /// The table that is written to.
 const TABLE: TableId = TableId([1; 16]);

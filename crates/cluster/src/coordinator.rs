@@ -29,8 +29,8 @@ use std::rc::Rc;
 use mutation::CounterId;
 use runtime::sync::Semaphore;
 use runtime::{Mesh, MeshSeat, Runtime, ShardId, TaskHandle};
-use schema::{ReplicationStrategy, TableId};
-use topology::{ConsistencyLevel, NodeIndex, Ring, Sharder, Token};
+use schema::TableId;
+use topology::{ConsistencyLevel, NodeIndex, ReplicationStrategy, Ring, Sharder, Token};
 
 use crate::messaging::{Incoming, Peer, PeerParts, PeerSocket};
 use crate::paxos::Queue;

@@ -38,7 +38,7 @@ impl Catalog {
         let replications = keyspaces
             .map(|(name, keyspace)| (name.clone(), Rc::new(coordinator.replication(keyspace.strategy()))))
             .collect();
-        let local = Rc::new(coordinator.replication(&schema::ReplicationStrategy::Local));
+        let local = Rc::new(coordinator.replication(&topology::ReplicationStrategy::Local));
         Catalog { schema, system, epoch: 0, replications, local }
     }
 

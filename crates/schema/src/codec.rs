@@ -25,9 +25,9 @@ use crate::column::{Column, ColumnKind, Order};
 use crate::ids::{ColumnId, TableId};
 use crate::keyspace::KeyspaceDef;
 use crate::options::TableOptions;
-use crate::replication::ReplicationStrategy;
 use crate::table::{DroppedColumn, Table, check_columns};
 use crate::user_type::UserType;
+use topology::ReplicationStrategy;
 
 /// The version that this code writes, and the newest that it reads.
 pub const FORMAT_VERSION: u8 = 1;

@@ -8,10 +8,10 @@ use crate::column::{Column, ColumnKind, Order};
 use crate::java;
 use crate::keyspace::Keyspace;
 use crate::options::TableOptions;
-use crate::replication::STRATEGY_PACKAGE;
 use crate::system_keyspaces;
 use crate::table::Table;
 use crate::user_type::UserType;
+use topology::STRATEGY_PACKAGE;
 
 /// CREATE KEYSPACE, without the tables. A virtual keyspace gets a comment instead: it cannot be created.
 pub fn keyspace(keyspace: &Keyspace) -> String {

@@ -10,9 +10,11 @@ pub mod prefetch;
 pub mod procfs;
 pub mod reader;
 pub mod spsc;
+pub mod uuid;
 pub mod varint;
 
 pub use aligned_buf::AlignedBuf;
 pub use log_histogram::{LogHistogram, upper_bounds};
 pub use prefetch::prefetch;
 pub use reader::{ReadError, Reader};
+pub use uuid::write_uuid;

@@ -9,11 +9,9 @@ use std::time::Duration;
 use cql_types::CqlType;
 use mutation::{ClusteringRef, LiveRow, MutationEncoder, Position, ReadCommand};
 use runtime::{Options, Runtime};
-use schema::{
-    Column, ColumnId, ColumnKind, KeyspaceDef, ReplicationStrategy, Schema, SchemaChange, Table, TableId, TableOptions,
-};
+use schema::{Column, ColumnId, ColumnKind, KeyspaceDef, Schema, SchemaChange, Table, TableId, TableOptions};
 use storage::{Ack, ApplyError, Flow, ReadEnd, RowSink, Shard, StorageOptions, SyncMode, Truncations};
-use topology::{Sharder, Token, token_of};
+use topology::{ReplicationStrategy, Sharder, Token, token_of};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

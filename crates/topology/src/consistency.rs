@@ -1,6 +1,6 @@
 //! How many replicas must answer, per consistency level. (Source: Cassandra's `ConsistencyLevel.blockFor`.)
 
-use schema::ReplicationStrategy;
+use crate::strategy::ReplicationStrategy;
 
 use crate::ring::Ring;
 

@@ -10,11 +10,12 @@ pub mod murmur3;
 pub mod replicas;
 pub mod ring;
 pub mod sharder;
+pub mod strategy;
 pub mod token;
 
 pub use consistency::{ConsistencyLevel, Required, required};
 pub use replicas::{ReplicaMap, replicas};
 pub use ring::{HostId, Node, NodeIndex, Ring};
-pub use schema::ReplicationStrategy;
 pub use sharder::Sharder;
+pub use strategy::{ReplicationStrategy, STRATEGY_PACKAGE};
 pub use token::{Token, token_of};

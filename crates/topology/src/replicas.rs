@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use schema::ReplicationStrategy;
+use crate::strategy::ReplicationStrategy;
 
 use crate::ring::{NodeIndex, Ring};
 use crate::token::Token;

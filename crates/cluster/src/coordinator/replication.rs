@@ -1,7 +1,7 @@
 //! From a token and a consistency level to a replica plan: who is asked, how many must answer, and whether they can.
 
 use runtime::ShardId;
-use schema::ReplicationStrategy;
+use topology::ReplicationStrategy;
 use topology::{ConsistencyLevel, NodeIndex, ReplicaMap, Required, Ring, Sharder, Token, required};
 
 use super::nodes::Nodes;

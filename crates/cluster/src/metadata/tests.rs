@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use planted::Planted;
 use proptest::prelude::*;
 use runtime::{Options, Runtime};
-use schema::{KeyspaceDef, ReplicationStrategy, SchemaChange, TableId};
+use schema::{KeyspaceDef, SchemaChange, TableId};
 use storage::ReplayPosition;
-use topology::HostId;
+use topology::{HostId, ReplicationStrategy};
 
 use super::layout::{self, BLOCK};
 use super::log::Bounds;

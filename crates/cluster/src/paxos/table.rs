@@ -3,12 +3,10 @@
 
 use cql_types::CqlType;
 use mutation::{ClusteringRef, Expiry, LiveRow, MutationEncoder};
-use schema::{
-    Column, ColumnId, ColumnKind, KeyspaceDef, ReplicationStrategy, Schema, SchemaChange, Table, TableId, TableOptions,
-};
+use schema::{Column, ColumnId, ColumnKind, KeyspaceDef, Schema, SchemaChange, Table, TableId, TableOptions};
 use stdx::Reader;
 use storage::{Flow, RowSink};
-use topology::Token;
+use topology::{ReplicationStrategy, Token};
 
 use super::{Ballot, Proposal, State};
 

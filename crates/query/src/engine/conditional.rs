@@ -4,9 +4,9 @@
 use cluster::coordinator::{Attempt, Failure, PlanPlace, ReplicaError, ReplicaPlan, Unavailable};
 use cql_protocol::request::{Batch, BatchQuery};
 use cql_protocol::{Consistency, FrameHeader, QueryParams, Value, WriteType};
-use schema::{ReplicationStrategy, replication::STRATEGY_PACKAGE};
+
 use storage::{LogSequence, ReadEnd};
-use topology::ConsistencyLevel;
+use topology::{ConsistencyLevel, ReplicationStrategy, STRATEGY_PACKAGE};
 
 use super::Engine;
 use super::batch::modification_of;

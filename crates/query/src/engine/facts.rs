@@ -1,9 +1,9 @@
 //! What operators ask of a shard's engine beside its counters: the node, its ring, its keyspaces.
 
 use cql_types::CqlType;
-use schema::{ReplicationStrategy, Schema, TableId};
+use schema::{Schema, TableId};
 use stdx::Reader;
-use topology::{NodeIndex, Ring};
+use topology::{NodeIndex, ReplicationStrategy, Ring};
 
 use super::Engine;
 use crate::NodeInfo;

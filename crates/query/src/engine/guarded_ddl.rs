@@ -3,7 +3,8 @@
 
 use cql_syntax::{AlterTableAction, AlterTypeAction, Properties, PropertyValue, Statement, TableName};
 use cql_types::CqlType;
-use schema::{ReplicationStrategy, Schema, SchemaChange, compaction_strategy};
+use schema::{Schema, SchemaChange, compaction_strategy};
+use topology::ReplicationStrategy;
 
 use super::Engine;
 use crate::error::QueryError;

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use md5::{Digest, Md5};
-use schema::{
-    KeyspaceDef, ReplicationStrategy, Schema, SchemaChange, TableId, replication::STRATEGY_PACKAGE, system_keyspaces,
-};
+use schema::{KeyspaceDef, Schema, SchemaChange, TableId, system_keyspaces};
+use topology::{ReplicationStrategy, STRATEGY_PACKAGE};
 
 const TABLES: &str = include_str!("tables.cql");
 

@@ -8,9 +8,9 @@ use crate::event::{ChangeTarget, ChangeType, SchemaEvent};
 use crate::keyspace::KeyspaceDef;
 use crate::plan::{DdlContext, DdlPlan, names};
 use crate::properties::Properties;
-use crate::replication::{ReplicationStrategy, STRATEGY_PACKAGE};
 use crate::snapshot::Schema;
 use crate::system_keyspaces;
+use topology::{ReplicationStrategy, STRATEGY_PACKAGE};
 
 pub(super) fn create(
     schema: &Schema,

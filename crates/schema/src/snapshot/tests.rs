@@ -6,7 +6,7 @@ use super::*;
 use crate::column::{Column, ColumnKind};
 use crate::ids::ColumnId;
 use crate::options::TableOptions;
-use crate::replication::ReplicationStrategy;
+use topology::ReplicationStrategy;
 
 fn keyspace(name: &str) -> SchemaChange {
     SchemaChange::PutKeyspace(KeyspaceDef {

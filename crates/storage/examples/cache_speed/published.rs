@@ -5,11 +5,9 @@ use std::path::Path;
 use cql_types::CqlType;
 use mutation::{ClusteringRef, LiveRow, MutationEncoder};
 use runtime::Runtime;
-use schema::{
-    Column, ColumnId, ColumnKind, KeyspaceDef, ReplicationStrategy, Schema, SchemaChange, Table, TableId, TableOptions,
-};
+use schema::{Column, ColumnId, ColumnKind, KeyspaceDef, Schema, SchemaChange, Table, TableId, TableOptions};
 use storage::{Flow, RowSink};
-use topology::{Token, token_of};
+use topology::{ReplicationStrategy, Token, token_of};
 
 /// Its id.
 pub const TABLE: TableId = TableId([1; 16]);

@@ -10,12 +10,10 @@ use std::time::Duration;
 use cql_types::CqlType;
 use mutation::{ClusteringRef, LiveRow, MutationEncoder, Position, ReadCommand};
 use runtime::{Options, Runtime};
-use schema::{
-    Column, ColumnId, ColumnKind, KeyspaceDef, ReplicationStrategy, Schema, SchemaChange, Table, TableId, TableOptions,
-};
+use schema::{Column, ColumnId, ColumnKind, KeyspaceDef, Schema, SchemaChange, Table, TableId, TableOptions};
 use storage::reader::ReadDone;
 use storage::{Ack, ApplyError, Flow, OpenError, ReadEnd, RowSink, Shard, StorageOptions, SyncMode, Truncations};
-use topology::{Sharder, Token, token_of};
+use topology::{ReplicationStrategy, Sharder, Token, token_of};
 
 pub const TABLE: TableId = TableId([1; 16]);
 pub const OTHER: TableId = TableId([2; 16]);

@@ -8,12 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use cql_types::CqlType;
 use mutation::{Bound, ClusteringBound, ClusteringRef, Deletion, Expiry, LiveRow, MutationEncoder, ReadCommand, Slice};
 use runtime::{Options, Runtime};
-use schema::{
-    Column, ColumnId, ColumnKind, KeyspaceDef, ReplicationStrategy, Schema, SchemaChange, Table, TableId, TableOptions,
-};
+use schema::{Column, ColumnId, ColumnKind, KeyspaceDef, Schema, SchemaChange, Table, TableId, TableOptions};
 use storage::reader::ReadDone;
 use storage::{Ack, ApplyError, Flow, Garbage, ReplayPosition, RowSink, Shard, StorageOptions, Truncations};
-use topology::{Sharder, Token, token_of};
+use topology::{ReplicationStrategy, Sharder, Token, token_of};
 
 use crate::harness::{Folder, Meeting, planted};
 

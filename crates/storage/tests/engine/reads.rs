@@ -12,13 +12,10 @@ use mutation::{
     RowRef, Slice,
 };
 use runtime::{Group, Runtime};
-use schema::{
-    Column, ColumnId, ColumnKind, KeyspaceDef, Order, ReplicationStrategy, Schema, SchemaChange, Table, TableId,
-    TableOptions,
-};
+use schema::{Column, ColumnId, ColumnKind, KeyspaceDef, Order, Schema, SchemaChange, Table, TableId, TableOptions};
 use storage::reader::ReadDone;
 use storage::{DataSink, Flow, RowSink, Shard};
-use topology::{Token, token_of};
+use topology::{ReplicationStrategy, Token, token_of};
 
 use crate::harness::*;
 

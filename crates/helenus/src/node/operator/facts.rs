@@ -7,10 +7,10 @@ use admin::{
     ShardFigures, SlowQuery, TableFacts, TableName,
 };
 use query::system::{CQL_VERSION, NATIVE_PROTOCOL_VERSION, PARTITIONER, RELEASE_VERSION};
-use schema::{Keyspace, ReplicationStrategy};
+use schema::Keyspace;
 use server::NotableRequest;
 use storage::TableFigures;
-use topology::{HostId, NodeIndex};
+use topology::{HostId, NodeIndex, ReplicationStrategy};
 
 use super::{Done, Operator};
 

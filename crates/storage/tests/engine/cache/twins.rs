@@ -11,12 +11,11 @@ use mutation::{
 };
 use runtime::{Group, Options, Runtime};
 use schema::{
-    Column, ColumnId, ColumnKind, DroppedColumn, KeyspaceDef, Order, ReplicationStrategy, Schema, SchemaChange, Table,
-    TableId, TableOptions,
+    Column, ColumnId, ColumnKind, DroppedColumn, KeyspaceDef, Order, Schema, SchemaChange, Table, TableId, TableOptions,
 };
 use storage::reader::{DataPageLimits, DataPageWriter, Lane, Page, ReadDone, Source, merge};
 use storage::{ApplyError, Flow, RowSink, Shard, StorageOptions, Truncations};
-use topology::{Sharder, Token, token_of};
+use topology::{ReplicationStrategy, Sharder, Token, token_of};
 
 use crate::harness::{Folder, planted};
 

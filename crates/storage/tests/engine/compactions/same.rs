@@ -5,13 +5,10 @@ use std::collections::BTreeMap;
 use cql_types::CqlType;
 use mutation::{ClusteringBound, ClusteringRef, Deletion, Expiry, LiveRow, MutationEncoder, ReadCommand};
 use runtime::{Options, Runtime};
-use schema::{
-    Column, ColumnId, ColumnKind, KeyspaceDef, Order, ReplicationStrategy, Schema, SchemaChange, Table, TableId,
-    TableOptions,
-};
+use schema::{Column, ColumnId, ColumnKind, KeyspaceDef, Order, Schema, SchemaChange, Table, TableId, TableOptions};
 use storage::reader::ReadDone;
 use storage::{Flow, RowSink, Shard, StorageOptions, Truncations};
-use topology::{Sharder, Token, token_of};
+use topology::{ReplicationStrategy, Sharder, Token, token_of};
 
 use crate::harness::{Folder, planted};
 
