@@ -10,7 +10,7 @@ use crate::keyspace::Keyspace;
 use crate::options::TableOptions;
 use crate::replication::STRATEGY_PACKAGE;
 use crate::system_keyspaces;
-use crate::table::Table;
+use crate::table::{DroppedColumn, Table};
 use crate::user_type::UserType;
 
 /// CREATE KEYSPACE, without the tables. A virtual keyspace gets a comment instead: it cannot be created.
@@ -129,6 +129,7 @@ fn describe_table(table: &Table, extent: Extent) -> String {
 fn push_columns(text: &mut String, table: &Table, internals: bool) {
     let key_is_inline =
         table.partition_key().len() == 1 && table.clustering().is_empty() && !table.options.compact_storage;
+    let dropped: Vec<Column> = table.dropped.values().map(DroppedColumn::shown).collect();
     let mut listed: Vec<&Column> = table.partition_key().iter().chain(table.clustering()).collect();
     // Cassandra keeps columns of several cells behind the others.
     for columns in [table.statics(), table.regulars()] {
@@ -137,9 +138,8 @@ fn push_columns(text: &mut String, table: &Table, internals: bool) {
     }
     if internals {
         // One that was added again is dropped and added below, so it stands with those that are gone.
-        let was_dropped = |column: &Column| table.dropped.values().any(|dropped| dropped.column.name == column.name);
-        listed.retain(|column| !was_dropped(column));
-        listed.extend(table.dropped.values().map(|dropped| &dropped.column));
+        listed.retain(|column| !table.dropped.contains_key(&column.name));
+        listed.extend(&dropped);
     }
     let last = listed.len() - 1;
     for (index, column) in listed.iter().enumerate() {
