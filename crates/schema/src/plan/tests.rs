@@ -243,7 +243,7 @@ fn recreates(session: &Session, keyspace: &str, table: &str) {
         name: table.to_owned(),
         id: original.id,
     });
-    assert_eq!(other.run(&describe::statements(original)), "ok");
+    other.run_all(&describe::statements(&session.schema, original));
     let made = other.schema.table(keyspace, table).expect("the table is there");
     assert_eq!(made.columns(), original.columns());
     // What the server decides when nothing is said is said by DESCRIBE.
@@ -309,6 +309,44 @@ fn what_internals_describe_makes_the_table_with_its_dropped_columns() {
 }
 
 const KEYSPACE: &str = "CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}";
+
+#[test]
+fn the_statements_of_a_table_make_the_types_that_it_needs() {
+    let mut session = Session::new();
+    session.run_all(&format!(
+        "{KEYSPACE};\nCREATE TYPE k.z (a int);\nCREATE TYPE k.\"M m\" (z frozen<z>, l list<int>);\nCREATE TYPE k.a (m frozen<\"M m\">);\n\
+         CREATE TYPE k.other (a int);\nCREATE TYPE k.gone (a int, b text);\n\
+         CREATE TABLE k.t (k int, c int, a frozen<a>, v vector<frozen<z>, 2>, g list<frozen<gone>>, w vector<frozen<gone>, 2>, s a static, PRIMARY KEY (k, c));\n\
+         ALTER TABLE k.t DROP (g, w) USING TIMESTAMP 17;\nALTER TABLE k.t DROP v;\nALTER TABLE k.t ADD v vector<frozen<z>, 2>;\n\
+         DROP TYPE k.gone;\n"
+    ));
+    let table = session.schema.table("k", "t").expect("the table is there");
+    let text = describe::statements(&session.schema, table);
+    let heads: Vec<&str> = text.lines().filter(|line| line.contains(" k.")).collect();
+    assert_eq!(
+        heads,
+        [
+            "CREATE TYPE IF NOT EXISTS k.z (",
+            "CREATE TYPE IF NOT EXISTS k.\"M m\" (",
+            "CREATE TYPE IF NOT EXISTS k.a (",
+            "CREATE TABLE IF NOT EXISTS k.t (",
+            "ALTER TABLE k.t DROP g USING TIMESTAMP 17;",
+            "ALTER TABLE k.t DROP v USING TIMESTAMP 1700000000000000;",
+            "ALTER TABLE k.t ADD v vector<frozen<z>, 2>;",
+            "ALTER TABLE k.t DROP w USING TIMESTAMP 17;",
+        ]
+    );
+    // They make the table where there is nothing, and say nothing where all is there.
+    let mut other = Session::new();
+    other.run(KEYSPACE);
+    other.run_all(&text);
+    for create in text.split_terminator(";\n").filter(|statement| statement.starts_with("CREATE")) {
+        assert_eq!(other.run(create), "ok", "{create}");
+    }
+    let made = other.schema.table("k", "t").expect("the table is there");
+    assert_eq!(describe::statements(&other.schema, made), text);
+    assert_eq!(made.id, table.id);
+}
 
 #[test]
 fn a_dropped_column_names_no_user_type() {
