@@ -8,6 +8,7 @@ mod dump;
 mod fixtures;
 mod folders;
 mod judge;
+mod snapshots;
 mod subject;
 mod tools;
 

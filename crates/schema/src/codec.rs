@@ -20,6 +20,8 @@ use std::collections::BTreeMap;
 use cql_types::{CqlType, Field};
 use stdx::{Reader, varint};
 
+use topology::ReplicationStrategy;
+
 use crate::change::{DecodeError, SchemaChange};
 use crate::column::{Column, ColumnKind, Order};
 use crate::ids::{ColumnId, TableId};
@@ -27,7 +29,6 @@ use crate::keyspace::KeyspaceDef;
 use crate::options::TableOptions;
 use crate::table::{DroppedColumn, Table, check_columns};
 use crate::user_type::UserType;
-use topology::ReplicationStrategy;
 
 /// The version that this code writes, and the newest that it reads.
 pub const FORMAT_VERSION: u8 = 1;

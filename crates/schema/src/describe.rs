@@ -4,14 +4,16 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use topology::STRATEGY_PACKAGE;
+
 use crate::column::{Column, ColumnKind, Order};
 use crate::java;
 use crate::keyspace::Keyspace;
 use crate::options::TableOptions;
+use crate::snapshot::Schema;
 use crate::system_keyspaces;
-use crate::table::Table;
-use crate::user_type::UserType;
-use topology::STRATEGY_PACKAGE;
+use crate::table::{DroppedColumn, Table};
+use crate::user_type::{UserType, in_order_of_use, refers_to};
 
 /// CREATE KEYSPACE, without the tables. A virtual keyspace gets a comment instead: it cannot be created.
 pub fn keyspace(keyspace: &Keyspace) -> String {
@@ -43,10 +45,19 @@ pub fn table_with_internals(table: &Table) -> String {
     commented(table, describe_table(table, Extent::Internals))
 }
 
-/// What makes the table again, with its id and the columns that were dropped.
-pub fn statements(table: &Table) -> String {
-    describe_table(table, Extent::Statements)
+/// Statements that make the table where there is none, with its id and the columns that were dropped: a snapshot's `schema.cql`. The
+/// user-defined types that it needs stand before it, each after those that it refers to.
+pub fn statements(schema: &Schema, table: &Table) -> String {
+    let needs = |ty: &&UserType| table.columns().iter().any(|column| refers_to(&column.ty, &ty.name));
+    let types = schema.keyspace(&table.keyspace).map(|keyspace| in_order_of_use(&keyspace.types));
+    let needed = types.into_iter().flatten().filter(needs);
+    let mut parts: Vec<String> = needed.map(|ty| describe_user_type(ty, IF_NOT_EXISTS)).collect();
+    parts.push(describe_table(table, Extent::Statements));
+    parts.join("\n")
 }
+
+/// Makes a CREATE change nothing where that name is taken.
+const IF_NOT_EXISTS: &str = " IF NOT EXISTS";
 
 /// How much a text says of a table.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -61,9 +72,18 @@ enum Extent {
 
 /// CREATE TYPE.
 pub fn user_type(ty: &UserType) -> String {
+    describe_user_type(ty, "")
+}
+
+fn describe_user_type(ty: &UserType, condition: &str) -> String {
     let fields: Vec<String> =
         ty.fields.iter().map(|field| format!("    {} {}", identifier(&field.name), field.ty)).collect();
-    format!("CREATE TYPE {}.{} (\n{}\n);", identifier(&ty.keyspace), identifier(&ty.name), fields.join(",\n"))
+    format!(
+        "CREATE TYPE{condition} {}.{} (\n{}\n);",
+        identifier(&ty.keyspace),
+        identifier(&ty.name),
+        fields.join(",\n")
+    )
 }
 
 /// Cassandra counts a table WITH COMPACT STORAGE as one that CQL did not make.
@@ -93,7 +113,8 @@ fn describe_table(table: &Table, extent: Extent) -> String {
             ),
         );
     } else {
-        push(&mut text, format_args!("CREATE TABLE {full_name} (\n"));
+        let condition = if extent == Extent::Statements { IF_NOT_EXISTS } else { "" };
+        push(&mut text, format_args!("CREATE TABLE{condition} {full_name} (\n"));
     }
     push_columns(&mut text, table, internals);
     text.push_str(") WITH ");
@@ -129,6 +150,7 @@ fn describe_table(table: &Table, extent: Extent) -> String {
 fn push_columns(text: &mut String, table: &Table, internals: bool) {
     let key_is_inline =
         table.partition_key().len() == 1 && table.clustering().is_empty() && !table.options.compact_storage;
+    let dropped: Vec<Column> = table.dropped.values().map(DroppedColumn::shown).collect();
     let mut listed: Vec<&Column> = table.partition_key().iter().chain(table.clustering()).collect();
     // Cassandra keeps columns of several cells behind the others.
     for columns in [table.statics(), table.regulars()] {
@@ -137,9 +159,8 @@ fn push_columns(text: &mut String, table: &Table, internals: bool) {
     }
     if internals {
         // One that was added again is dropped and added below, so it stands with those that are gone.
-        let was_dropped = |column: &Column| table.dropped.values().any(|dropped| dropped.column.name == column.name);
-        listed.retain(|column| !was_dropped(column));
-        listed.extend(table.dropped.values().map(|dropped| &dropped.column));
+        listed.retain(|column| !table.dropped.contains_key(&column.name));
+        listed.extend(&dropped);
     }
     let last = listed.len() - 1;
     for (index, column) in listed.iter().enumerate() {

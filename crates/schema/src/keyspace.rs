@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use topology::ReplicationStrategy;
+
 use crate::table::Table;
 use crate::user_type::UserTypes;
-use topology::ReplicationStrategy;
 
 /// A keyspace without its tables: what CREATE KEYSPACE sets. `Send`, so that it travels in a schema change.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! From a schema statement to schema changes: pure, so that any node plans alike, with Cassandra 5.0's checks and words.
 
 mod alter;
+mod compatible;
 mod element;
 mod keyspace;
 mod masks;

@@ -10,7 +10,7 @@ use crate::codec;
 use crate::ids::TableId;
 use crate::keyspace::{Keyspace, KeyspaceDef};
 use crate::table::Table;
-use crate::user_type::{filled, named, refers_to};
+use crate::user_type::{named, refers_to};
 
 /// All keyspaces and tables at one moment.
 #[derive(Debug, Clone)]
@@ -157,7 +157,8 @@ impl Draft {
             }
             SchemaChange::PutTable(table) => {
                 let Some(keyspace) = self.keyspace(&table.keyspace) else { return };
-                let table = Rc::new(table.with_types(|ty| filled(ty, keyspace.name(), &keyspace.types)));
+                let before = keyspace.table(&table.name).filter(|before| before.id == table.id);
+                let table = Rc::new(table.filled(&keyspace.types, before.map(Rc::as_ref)));
                 let mut bytes = Vec::new();
                 codec::encode_table(&table, &mut bytes);
                 keyspace.table_digests.insert(table.name.clone(), Md5::digest(&bytes).into());
@@ -191,10 +192,8 @@ impl Draft {
     fn fill_types(&mut self, keyspace: &str, name: &str) {
         let Some(keyspace) = self.changed.get_mut(keyspace) else { return };
         for table in keyspace.tables.values_mut() {
-            let dropped = table.dropped.values().map(|dropped| &dropped.column);
-            if table.columns().iter().chain(dropped).any(|column| refers_to(&column.ty, name)) {
-                let refilled = table.with_types(|ty| filled(ty, &keyspace.def.name, &keyspace.types));
-                *table = Rc::new(refilled);
+            if table.columns().iter().any(|column| refers_to(&column.ty, name)) {
+                *table = Rc::new(table.filled(&keyspace.types, Some(table)));
                 self.tables.insert(table.id, Rc::clone(table));
             }
         }

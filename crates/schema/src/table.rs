@@ -7,14 +7,23 @@ use cql_types::CqlType;
 use crate::column::{Column, ColumnKind};
 use crate::ids::{ColumnId, TableId};
 use crate::options::TableOptions;
+use crate::user_type::{UserTypes, filled, recorded, spelt_out};
 
 /// A column that a table had: values written before `dropped_at_micros` must not reappear when the name is used again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DroppedColumn {
-    /// The column as it was.
+    /// The column as it was, with tuples for user-defined types. Older logs may have one of a user-defined type that is not
+    /// frozen.
     pub column: Column,
     /// When it was dropped, microseconds since 1970.
     pub dropped_at_micros: i64,
+}
+
+impl DroppedColumn {
+    /// The column as statements and the schema's tables show it: no user-defined type is named.
+    pub fn shown(&self) -> Column {
+        Column { ty: spelt_out(self.column.ty.clone()), ..self.column.clone() }
+    }
 }
 
 /// A table.
@@ -90,6 +99,21 @@ impl Table {
         for column in table.columns.iter_mut().chain(dropped) {
             let ty = std::mem::replace(&mut column.ty, CqlType::Blob);
             column.ty = change(ty);
+        }
+        table
+    }
+
+    /// The same table with the fields of all user-defined types. Those of dropped columns are spelt out, as logs may still name them: from
+    /// `before`, the table as it was, if that has the column, since its types may be gone.
+    pub(crate) fn filled(&self, types: &UserTypes, before: Option<&Table>) -> Self {
+        let mut table = self.with_types(|ty| filled(ty, &self.keyspace, types));
+        for (name, dropped) in &mut table.dropped {
+            let column = &mut dropped.column;
+            let known = before.and_then(|before| before.dropped.get(name));
+            column.ty = match known.filter(|known| known.column.id == column.id) {
+                Some(known) if known.dropped_at_micros == dropped.dropped_at_micros => known.column.ty.clone(),
+                _ => recorded(std::mem::replace(&mut column.ty, CqlType::Blob)),
+            };
         }
         table
     }

@@ -112,6 +112,26 @@ pub(crate) fn freeze(ty: CqlType) -> CqlType {
     }
 }
 
+/// The type that a dropped column is recorded with: user-defined types, filled in, are spelt out as tuples, so that they may be
+/// dropped. One that is not frozen stays, as no tuple has several cells: DROP refuses it, but older logs have such columns.
+pub(crate) fn recorded(ty: CqlType) -> CqlType {
+    match ty {
+        CqlType::Udt { frozen: false, .. } => map_inner(ty, &mut spelt_out),
+        other => spelt_out(other),
+    }
+}
+
+/// The type with tuples for user-defined types, and `blob` for those of which nothing is known any more.
+pub(crate) fn spelt_out(ty: CqlType) -> CqlType {
+    match ty {
+        CqlType::Udt { fields, .. } if fields.is_empty() => CqlType::Blob,
+        CqlType::Udt { fields, .. } => {
+            CqlType::Tuple(fields.into_iter().map(|field| freeze(spelt_out(field.ty))).collect())
+        }
+        other => map_inner(other, &mut spelt_out),
+    }
+}
+
 /// The type with `change` done to the types directly inside of it.
 pub(crate) fn map_inner(ty: CqlType, change: &mut dyn FnMut(CqlType) -> CqlType) -> CqlType {
     match ty {

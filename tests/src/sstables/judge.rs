@@ -9,6 +9,7 @@ use crate::sstables::corpus::{Chapter, chapters};
 use crate::sstables::dump::{self, Dumps};
 use crate::sstables::fixtures::write_tables;
 use crate::sstables::folders;
+use crate::sstables::snapshots;
 use crate::sstables::subject::Subject;
 use crate::sstables::tools::{Job, Tools};
 
@@ -19,8 +20,8 @@ const SUBJECTS: [(&str, u16); 2] = [("uring", 1), ("epoll", 2)];
 /// import would have to send.
 const COUNTERS: &str = "counters";
 
-/// Has the server and Helenus write the chapters, compares what `sstabledump` prints of either's files, and has the server serve Helenus's files
-/// in place of its own. Its tables are flushed at the end, so that `verify` may follow when it has ended.
+/// Has the server and Helenus write the chapters, compares what `sstabledump` prints of either's files, has the server make the tables of Helenus's
+/// snapshots, and then serve Helenus's files in place of its own. Its tables are flushed at the end, so that `verify` may follow when it has ended.
 pub fn ours(jars: &Path, server: &Writer, names: &[&str]) -> Result<bool, String> {
     let tools = Tools::new(jars, &server.folder.join("tools"))?;
     let recorded = chapters(names)?;
@@ -54,6 +55,7 @@ pub fn ours(jars: &Path, server: &Writer, names: &[&str]) -> Result<bool, String
     let flushed: Vec<Chapter> = recorded.iter().filter(is_alike).cloned().collect();
     let dumped = dumps(&tools, &flushed, &[&server.data(), &files])?;
     compare(&dumped[0], &dumped[1], &mut tally);
+    snapshots::replay(server, &recorded, &mut tally)?;
     serve(&tools, server, &recorded, &files, &mut tally)?;
     Ok(tally.report("what Helenus wrote"))
 }
@@ -224,13 +226,13 @@ fn imported(fixtures: &Path, version: &str, names: &[&str]) -> Result<bool, Stri
 
 /// How many comparisons held.
 #[derive(Default)]
-struct Tally {
+pub(super) struct Tally {
     right: usize,
     wrong: usize,
 }
 
 impl Tally {
-    fn count(&mut self, is_right: bool) {
+    pub(super) fn count(&mut self, is_right: bool) {
         if is_right {
             self.right += 1;
         } else {

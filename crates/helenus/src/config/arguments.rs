@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::{ArgAction, Args};
 use runtime::ReactorKind;
 
+use super::seeds::Seeds;
 use super::{CommitLogSync, units};
 
 /// Flags of `helenus serve`.
@@ -184,6 +185,19 @@ pub struct Pointless {
 }
 
 impl Pointless {
+    /// Records the seeds that were given and this node's own addresses: seeds that name another node are refused.
+    pub(super) fn name_seeds(&self, seeds: &mut Seeds) {
+        for address in [&self.listen_address, &self.broadcast_address].into_iter().flatten() {
+            seeds.own(address);
+        }
+        if let Some(parameters) = &self.seed_provider_parameters {
+            seeds.name("--seed-provider-parameters".to_owned(), parameters.trim_start_matches("seeds="));
+        }
+        if let Some(named) = &self.seeds {
+            seeds.name("--seeds".to_owned(), named);
+        }
+    }
+
     /// The flags that were given, as they are written.
     pub fn given(&self) -> Vec<String> {
         let flags = [

@@ -34,6 +34,11 @@ pub enum ConfigError {
          change everything; listen on 127.0.0.1, or start with --insecure if the network is trusted"
     )]
     OpenToTheWorld { address: IpAddr },
+    #[error(
+        "{place}: {seed} is another node, and a cluster of several nodes is not supported yet; leave the seeds out, or name \
+         this node's listen_address alone"
+    )]
+    ForeignSeed { place: String, seed: String },
     #[error("{reason}")]
     Guardrail { reason: String },
     #[error("{key} must be between {least} and {most}, and it is {value}")]

@@ -1,14 +1,16 @@
 //! Which keys of a configuration file mean something to Helenus, and what.
 //!
-//! A key is acted on, or refused because starting without it would break a promise (authentication, encryption), or known
-//! and without effect (collected for one warning), or unknown: an error that names the nearest known key.
+//! A key is acted on, or refused because starting without it would break a promise (`refused.rs`, `seeds.rs`), or known and without
+//! effect (collected for one warning), or unknown: an error that names the nearest known key.
 
+use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::guardrails;
 use super::keys;
+use super::refused;
 use super::units::{self, Unit};
 use super::yaml::{self, Entry, Node};
 use super::{CommitLogSync, ConfigError, Settings, suggest};
@@ -19,6 +21,9 @@ pub fn read(name: &str, text: &str, settings: &mut Settings, pointless: &mut Vec
     for entry in yaml::parse(text).map_err(unreadable)? {
         let place = Place { file: name, line: entry.line, key: entry.key.clone() };
         let entry = place.present_name(entry)?;
+        if refused::check(&place, &entry)? || settings.seeds.read(&place, &entry.key, &entry.value)? {
+            continue;
+        }
         if !apply(&place, &entry, settings)? {
             pointless.push(entry.key);
         }
@@ -31,6 +36,12 @@ pub(super) struct Place<'a> {
     file: &'a str,
     line: u64,
     key: String,
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, line {}: {}", self.file, self.line, self.key)
+    }
 }
 
 impl Place<'_> {
@@ -111,10 +122,10 @@ impl Place<'_> {
     }
 
     /// Security that was asked for and is not there must stop the start: running open instead would be a trap.
-    fn must_be_class(&self, node: &Node, only: &str) -> Result<(), ConfigError> {
+    pub(super) fn must_be_class(&self, node: &Node, only: &str) -> Result<(), ConfigError> {
         match self.class(node)? {
             class if class == only => Ok(()),
-            class => Err(self.wrong(format!("{class} is not available in this version, only {only}"))),
+            class => Err(self.wrong(format!("{class} is not supported yet, only {only}"))),
         }
     }
 }
@@ -159,10 +170,6 @@ fn apply(place: &Place<'_>, entry: &Entry, settings: &mut Settings) -> Result<bo
         }
         "slow_query_log_timeout" => settings.slow_request = Some(place.duration(value)?),
         "prepared_statements_cache_size" => settings.prepared_bytes_max = Some(place.size(value)?),
-        "authenticator" => place.must_be_class(value, "AllowAllAuthenticator")?,
-        "authorizer" => place.must_be_class(value, "AllowAllAuthorizer")?,
-        "partitioner" => place.must_be_class(value, "Murmur3Partitioner")?,
-        "client_encryption_options" | "server_encryption_options" => must_be_off(place, value)?,
         key => return guardrails::apply(place, key, value, &mut settings.guardrails),
     }
     Ok(true)
@@ -177,20 +184,6 @@ fn one_directory(place: &Place<'_>, node: &Node) -> Result<PathBuf, ConfigError>
         },
         _ => Err(place.wrong("a folder or a list of one folder is wanted here")),
     }
-}
-
-/// Refuses encryption that is switched on.
-fn must_be_off(place: &Place<'_>, node: &Node) -> Result<(), ConfigError> {
-    let Node::Map(entries) = node else { return Err(place.wrong("a mapping is wanted here")) };
-    let on = |(key, value): &(String, Node)| match (key.as_str(), value) {
-        ("enabled", Node::Text(text)) => text != "false",
-        ("internode_encryption", Node::Text(text)) => text != "none" && text != "false",
-        _ => false,
-    };
-    if entries.iter().any(on) {
-        return Err(place.wrong("encryption is not available in this version"));
-    }
-    Ok(())
 }
 
 /// Adds to a bare number the unit its old key name stood for. Values with a unit are left: Cassandra takes both.

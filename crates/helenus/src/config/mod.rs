@@ -10,6 +10,8 @@ mod fixed_ring;
 mod guardrails;
 mod keys;
 mod machine;
+mod refused;
+mod seeds;
 mod settings;
 mod shown;
 mod suggest;

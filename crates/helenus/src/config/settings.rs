@@ -14,6 +14,7 @@ use storage::StorageOptions;
 use super::arguments::{Arguments, Reactor};
 use super::guardrails;
 use super::machine::{Machine, parse_cpu_list};
+use super::seeds::Seeds;
 use super::units::print_size;
 use super::{CommitLogSync, Config, ConfigError, parse_address};
 
@@ -70,6 +71,7 @@ pub struct Settings {
     pub slow_request: Option<Duration>,
     pub prepared_bytes_max: Option<u64>,
     pub guardrails: Guardrails,
+    pub seeds: Seeds,
     pub log_level: Option<tracing::Level>,
     pub log_to_stdout: bool,
     pub planted: Planted,
@@ -97,6 +99,7 @@ impl Settings {
         if let Some(Reactor::Forced(kind)) = arguments.reactor {
             self.reactor = Some(kind);
         }
+        arguments.pointless.name_seeds(&mut self.seeds);
         let given = arguments.clone();
         self.cluster_name = given.cluster_name.or(self.cluster_name.take());
         self.data_dir = given.data_dir.or(self.data_dir.take());
@@ -128,6 +131,8 @@ impl Settings {
         if !address.is_loopback() && !self.insecure {
             return Err(ConfigError::OpenToTheWorld { address });
         }
+        let reached_at: Vec<IpAddr> = self.broadcast.into_iter().chain([address]).collect();
+        self.seeds.check(&reached_at)?;
         let (shards, cpus) = self.shards(machine)?;
         let memory_bytes = self.memory(machine, shards)?;
         let period = self.commitlog_sync_period.unwrap_or(Duration::from_secs(10));

@@ -192,11 +192,8 @@ fn old_names_with_their_units() {
 
 #[test]
 fn known_keys_without_effect_are_collected() {
-    let (_, pointless) = with_file(
-        "num_tokens: 16\nseed_provider:\n  - class_name: X\n    parameters:\n      - seeds: a\ninitial_token:\n",
-    )
-    .unwrap();
-    assert_eq!(pointless, ["num_tokens", "seed_provider"]);
+    let (_, pointless) = with_file("num_tokens: 16\nlisten_address: 10.0.0.1\ninitial_token:\n").unwrap();
+    assert_eq!(pointless, ["num_tokens", "listen_address"]);
 }
 
 #[test]
@@ -225,11 +222,116 @@ fn wrong_values_say_what_is_wanted() {
     contains("commitlog_sync: never", "group, batch or periodic");
     contains("rpc_address: not an address", "neither an address nor a name");
     contains("data_file_directories: [a, b]", "exactly one folder");
-    contains("authenticator: PasswordAuthenticator", "not available");
-    contains("authenticator:\n  class_name: org.apache.cassandra.auth.PasswordAuthenticator", "not available");
-    contains("client_encryption_options:\n  enabled: true", "encryption is not available");
-    contains("partitioner: RandomPartitioner", "not available");
     contains("a: [1", "cannot be understood");
+}
+
+/// A promise that would not be kept: the node says so instead of starting, and names the key.
+#[test]
+fn what_is_not_there_is_refused() {
+    for (text, words) in [
+        (
+            "authenticator: PasswordAuthenticator",
+            "PasswordAuthenticator is not supported yet, only AllowAllAuthenticator",
+        ),
+        (
+            "authenticator:\n  class_name: org.apache.cassandra.auth.PasswordAuthenticator",
+            "PasswordAuthenticator is not supported yet, only AllowAllAuthenticator",
+        ),
+        ("authorizer: CassandraAuthorizer", "CassandraAuthorizer is not supported yet, only AllowAllAuthorizer"),
+        ("role_manager: LdapRoleManager", "LdapRoleManager is not supported yet, only CassandraRoleManager"),
+        (
+            "network_authorizer: CassandraNetworkAuthorizer",
+            "CassandraNetworkAuthorizer is not supported yet, only AllowAllNetworkAuthorizer",
+        ),
+        (
+            "cidr_authorizer:\n  class_name: CassandraCIDRAuthorizer",
+            "CassandraCIDRAuthorizer is not supported yet, only AllowAllCIDRAuthorizer",
+        ),
+        ("partitioner: RandomPartitioner", "RandomPartitioner is not supported yet, only Murmur3Partitioner"),
+        ("client_encryption_options:\n  enabled: true", "enabled: true is not supported yet"),
+        ("server_encryption_options:\n  internode_encryption: all", "internode_encryption: all is not supported yet"),
+        ("transparent_data_encryption_options:\n  enabled: true", "enabled: true is not supported yet"),
+        ("audit_logging_options:\n  enabled: true\n  logger:\n  - class_name: X", "enabled: true is not supported yet"),
+        ("full_query_logging_options:\n  enabled: true", "enabled: true is not supported yet"),
+        ("startup_checks:\n  check_data_resurrection:\n    enabled: true", "enabled: true is not supported yet"),
+        ("cdc_enabled: true", "true is not supported yet, only false"),
+        ("enable_materialized_views: true", "true is not supported yet, only false"),
+        ("user_defined_functions_enabled: true", "true is not supported yet, only false"),
+        ("sasi_indexes_enabled: true", "true is not supported yet, only false"),
+        ("incremental_backups: true", "true is not supported yet, only false"),
+        ("default_keyspace_rf: 3", "3 is not supported yet, only 1"),
+        ("start_native_transport: false", "false is not supported yet, only true"),
+        ("native_transport_port_ssl: 9142", "9142 is not supported yet: there is no encryption"),
+        ("rpc_interface: eth0", "eth0 is not supported yet: name the address with rpc_address"),
+        ("alternator_port: 8000", "8000 is not supported yet, only 0"),
+        ("experimental_features:\n  - udf", "udf is not supported yet"),
+        (
+            "seed_provider:\n  - class_name: com.example.Ec2Seeds",
+            "Ec2Seeds is not supported yet, only SimpleSeedProvider",
+        ),
+    ] {
+        let key = text.split(':').next().unwrap_or_default();
+        assert_eq!(file_error(text), format!("helenus.yaml, line 1: {key}: {words}"));
+    }
+}
+
+#[test]
+fn what_is_off_is_accepted_silently() {
+    let (_, pointless) = with_file(
+        "authenticator: org.apache.cassandra.auth.AllowAllAuthenticator\nrole_manager:\n  class_name: CassandraRoleManager\n\
+         network_authorizer: AllowAllNetworkAuthorizer\ncidr_authorizer:\n  class_name: AllowAllCIDRAuthorizer\n\
+         cdc_enabled: false\nmaterialized_views_enabled: false\nuser_defined_functions_enabled: false\n\
+         scripted_user_defined_functions_enabled: false\nsasi_indexes_enabled: false\ntransient_replication_enabled: false\n\
+         drop_compact_storage_enabled: false\nincremental_backups: false\nsnapshot_before_compaction: false\n\
+         start_native_transport: true\nnative_transport_allow_older_protocols: true\nnative_transport_port_ssl:\n\
+         diagnostic_events_enabled: false\nmaintenance_socket: ignore\nexperimental_features: []\n\
+         audit_logging_options:\n  enabled: false\n  logger:\n    - class_name: BinAuditLogger\n\
+         transparent_data_encryption_options:\n  enabled: false\n  cipher: AES/CBC/PKCS5Padding\n  key_provider:\n    - class_name: X\n\
+         server_encryption_options:\n  internode_encryption: none\n  require_client_auth: false\n",
+    )
+    .unwrap();
+    assert_eq!(pointless, Vec::<String>::new());
+}
+
+#[test]
+fn seeds_name_this_node_or_none() {
+    let provider = |seeds: &str| {
+        format!(
+            "seed_provider:\n  - class_name: org.apache.cassandra.locator.SimpleSeedProvider\n    parameters:\n      - seeds: \"{seeds}\"\n"
+        )
+    };
+    for (more, seeds) in [
+        ("", "127.0.0.1"),
+        ("listen_address: localhost\n", "127.0.0.1:7000"),
+        ("listen_address: 10.0.0.7\n", "10.0.0.7"),
+        ("listen_address: 10.0.0.7\n", "127.0.0.1"),
+        ("broadcast_address: 10.0.0.7\n", " 10.0.0.7:7000 , "),
+        ("listen_address: fd00::7\n", "[fd00::7]:7000"),
+        ("listen_address: first.nodes.invalid\n", "first.nodes.invalid"),
+        ("broadcast_rpc_address: 10.0.0.7\n", "10.0.0.7"),
+        ("", ""),
+    ] {
+        let file = format!("{}{more}", provider(seeds));
+        assert!(with_file(&file).is_ok(), "{file}: {}", file_error(&file));
+    }
+    for (more, seeds, other) in [
+        ("", "10.0.0.7", "10.0.0.7"),
+        ("listen_address: 10.0.0.7\n", "10.0.0.7,10.0.0.8", "10.0.0.8"),
+        ("listen_address: 127.0.0.2\n", "127.0.0.1", "127.0.0.1"),
+        ("", "other.nodes.invalid:7000", "other.nodes.invalid:7000"),
+    ] {
+        assert_eq!(
+            file_error(&format!("{}{more}", provider(seeds))),
+            format!(
+                "helenus.yaml, line 1: seed_provider: {other} is another node, and a cluster of several nodes is not supported \
+                 yet; leave the seeds out, or name this node's listen_address alone"
+            )
+        );
+    }
+    for line in ["--seeds 10.0.0.8", "--seed-provider-parameters seeds=10.0.0.8"] {
+        assert!(resolve(line).unwrap_err().to_string().contains("10.0.0.8 is another node"), "{line}");
+        assert!(resolve(&format!("{line} --listen-address 10.0.0.8")).is_ok(), "{line}");
+    }
 }
 
 #[test]

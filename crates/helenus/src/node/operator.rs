@@ -198,7 +198,7 @@ impl Operator {
             }
             SnapshotStep::End { tag, tables } => {
                 for table in self.find_all(&tables)? {
-                    let definition = format!("{}\n", schema::describe::statements(&table));
+                    let definition = format!("{}\n", schema::describe::statements(&self.engine.schema(), &table));
                     self.storage.end_snapshot(&tag, table.id, &definition).await.map_err(refused)?;
                 }
             }

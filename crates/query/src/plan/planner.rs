@@ -63,16 +63,9 @@ fn action(statement: Statement, context: PlanContext<'_>, markers: &mut Markers)
             Action::Modify(Box::new(modification(&statement, context, markers)?))
         }
         Statement::Batch(batch) => Action::Batch(batch_plan(&batch, context, markers)?),
-        Statement::Unsupported { what } => return Err(unsupported(&what)),
+        // No setting enables it: the configuration refuses such.
+        Statement::Unsupported { what } => return Err(invalid(format!("{what} is not supported yet"))),
         other => Action::Other(Rc::new(other)),
-    })
-}
-
-/// What is not there is said not to be. Views are refused as by a Cassandra that was told nothing of them.
-fn unsupported(what: &str) -> QueryError {
-    invalid(match what {
-        "CREATE MATERIALIZED VIEW" => "Materialized views are disabled. Enable in cassandra.yaml to use.".to_owned(),
-        what => format!("{what} is not supported yet"),
     })
 }
 

@@ -96,7 +96,7 @@ fn push_dropped_column(rows: &mut Rows<'_>, table: &Table, dropped: &DroppedColu
         ("column_name", value::text(&dropped.column.name)),
         ("dropped_time", value::timestamp(dropped.dropped_at_micros.div_euclid(1000))),
         ("kind", value::text(table.shown_kind(&dropped.column).name())),
-        ("type", value::text(&dropped.column.ty.to_string())),
+        ("type", value::text(&dropped.shown().ty.to_string())),
     ]);
 }
 

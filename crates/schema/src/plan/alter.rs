@@ -9,11 +9,12 @@ use crate::error::SchemaError;
 use crate::event::ChangeType;
 use crate::ids::ColumnId;
 use crate::options::read;
+use crate::plan::compatible::takes_cells;
 use crate::plan::table::{check_counters, static_without_clustering, unknown};
 use crate::plan::{DdlContext, DdlPlan, masks, names, read_properties, table_plan, types};
 use crate::snapshot::Schema;
 use crate::table::{DroppedColumn, Table};
-use crate::user_type::{UserTypes, named};
+use crate::user_type::{UserTypes, named, recorded};
 
 pub(super) fn alter(schema: &Schema, statement: &AlterTable, context: &DdlContext<'_>) -> Result<DdlPlan, SchemaError> {
     let keyspace = names::keyspace_of(statement.table.keyspace.as_deref(), context.current_keyspace)?;
@@ -115,9 +116,15 @@ fn add(
     Ok(altered)
 }
 
-/// A dropped column's name may come back only for the same kind, and a type that its old values are of: they may still be held.
+/// A dropped column's name may come back only for a type that its old values are of, as they may still be held, and the same kind.
 fn check_dropped(table: &Table, name: &str, ty: &CqlType, kind: ColumnKind) -> Result<(), SchemaError> {
     let Some(dropped) = table.dropped.get(name) else { return Ok(()) };
+    if !takes_cells(ty, &dropped.column.ty) {
+        return Err(SchemaError::invalid(format!(
+            "Cannot re-add previously dropped column '{name}' of type {ty}, incompatible with previous type {}",
+            dropped.column.ty
+        )));
+    }
     if dropped.column.kind != kind {
         return Err(SchemaError::invalid(format!(
             "Cannot re-add previously dropped column '{name}' of kind {}, incompatible with previous kind {}",
@@ -125,28 +132,11 @@ fn check_dropped(table: &Table, name: &str, ty: &CqlType, kind: ColumnKind) -> R
             dropped.column.kind.name().to_ascii_uppercase()
         )));
     }
-    if !takes_values_of(ty, &dropped.column.ty) {
-        return Err(SchemaError::invalid(format!(
-            "Cannot re-add previously dropped column '{name}' of type {ty}, incompatible with previous type {}",
-            dropped.column.ty
-        )));
-    }
     // What is left of its shards would be added to what comes.
     if dropped.column.ty == CqlType::Counter {
         return Err(SchemaError::invalid(format!("Cannot re-add previously dropped counter column {name}")));
     }
     Ok(())
-}
-
-/// Whether values of one type are values of another, written in as many bytes. (Source: Cassandra's
-/// `AbstractType.isSerializationCompatibleWith`.)
-fn takes_values_of(ty: &CqlType, old: &CqlType) -> bool {
-    use CqlType::{Ascii, Bigint, Blob, Decimal, Inet, Text, Timestamp, Timeuuid, Uuid, Varint};
-    match (ty, old) {
-        (Blob, Ascii | Text | Varint | Decimal | Inet) | (Text, Ascii) => true,
-        (Bigint, Timestamp) | (Timestamp, Bigint) | (Uuid, Timeuuid) => true,
-        (ty, old) => ty == old,
-    }
 }
 
 fn check_counter_fits(table: &Table, name: &str, ty: &CqlType) -> Result<(), SchemaError> {
@@ -177,7 +167,12 @@ fn drop(table: &Table, names: &[String], if_exists: bool, dropped_at_micros: i64
         if columns[index].kind.is_key() {
             return Err(SchemaError::invalid(format!("Cannot drop PRIMARY KEY column {name}")));
         }
-        let column = columns.remove(index);
+        // No tuple has several cells, so there is no type to record it with.
+        if let ty @ CqlType::Udt { frozen: false, .. } = &columns[index].ty {
+            return Err(SchemaError::invalid(format!("Cannot drop non-frozen column {name} of user type {ty}")));
+        }
+        let mut column = columns.remove(index);
+        column.ty = recorded(column.ty);
         dropped.insert(name.clone(), DroppedColumn { column, dropped_at_micros });
     }
     let mut altered = rebuilt(table, columns);

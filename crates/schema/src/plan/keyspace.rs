@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use topology::{ReplicationStrategy, STRATEGY_PACKAGE};
+
 use crate::change::SchemaChange;
 use crate::error::SchemaError;
 use crate::event::{ChangeTarget, ChangeType, SchemaEvent};
@@ -10,7 +12,6 @@ use crate::plan::{DdlContext, DdlPlan, names};
 use crate::properties::Properties;
 use crate::snapshot::Schema;
 use crate::system_keyspaces;
-use topology::{ReplicationStrategy, STRATEGY_PACKAGE};
 
 pub(super) fn create(
     schema: &Schema,

@@ -54,6 +54,19 @@ impl Session {
         }
     }
 
+    /// Runs statements that each end a line, all of which must be done.
+    fn run_all(&mut self, text: &str) {
+        for statement in text.split_terminator(";\n") {
+            assert_eq!(self.run(statement), "ok", "{statement}");
+        }
+    }
+
+    /// The types of the table's dropped columns, as the schema's tables show them.
+    fn dropped_types(&self, keyspace: &str, table: &str) -> Vec<String> {
+        let table = self.schema.table(keyspace, table).expect("the table is there");
+        table.dropped.values().map(|dropped| dropped.shown().ty.to_string()).collect()
+    }
+
     /// DESCRIBE's text of what `text` (`DESCRIBE TABLE k.t`) names.
     fn describe(&self, text: &str) -> String {
         let name = text.split_whitespace().nth(2).expect("DESCRIBE names something").replace('"', "");
@@ -230,7 +243,7 @@ fn recreates(session: &Session, keyspace: &str, table: &str) {
         name: table.to_owned(),
         id: original.id,
     });
-    assert_eq!(other.run(&describe::statements(original)), "ok");
+    other.run_all(&describe::statements(&session.schema, original));
     let made = other.schema.table(keyspace, table).expect("the table is there");
     assert_eq!(made.columns(), original.columns());
     // What the server decides when nothing is said is said by DESCRIBE.
@@ -293,4 +306,83 @@ fn what_internals_describe_makes_the_table_with_its_dropped_columns() {
         session.run(statement.trim_end_matches(';'));
     }
     assert_eq!(describe(&session), text);
+}
+
+const KEYSPACE: &str = "CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}";
+
+#[test]
+fn the_statements_of_a_table_make_the_types_that_it_needs() {
+    let mut session = Session::new();
+    session.run_all(&format!(
+        "{KEYSPACE};\nCREATE TYPE k.z (a int);\nCREATE TYPE k.\"M m\" (z frozen<z>, l list<int>);\nCREATE TYPE k.a (m frozen<\"M m\">);\n\
+         CREATE TYPE k.other (a int);\nCREATE TYPE k.gone (a int, b text);\n\
+         CREATE TABLE k.t (k int, c int, a frozen<a>, v vector<frozen<z>, 2>, g list<frozen<gone>>, w vector<frozen<gone>, 2>, s a static, PRIMARY KEY (k, c));\n\
+         ALTER TABLE k.t DROP (g, w) USING TIMESTAMP 17;\nALTER TABLE k.t DROP v;\nALTER TABLE k.t ADD v vector<frozen<z>, 2>;\n\
+         DROP TYPE k.gone;\n"
+    ));
+    let table = session.schema.table("k", "t").expect("the table is there");
+    let text = describe::statements(&session.schema, table);
+    let heads: Vec<&str> = text.lines().filter(|line| line.contains(" k.")).collect();
+    assert_eq!(
+        heads,
+        [
+            "CREATE TYPE IF NOT EXISTS k.z (",
+            "CREATE TYPE IF NOT EXISTS k.\"M m\" (",
+            "CREATE TYPE IF NOT EXISTS k.a (",
+            "CREATE TABLE IF NOT EXISTS k.t (",
+            "ALTER TABLE k.t DROP g USING TIMESTAMP 17;",
+            "ALTER TABLE k.t DROP v USING TIMESTAMP 1700000000000000;",
+            "ALTER TABLE k.t ADD v vector<frozen<z>, 2>;",
+            "ALTER TABLE k.t DROP w USING TIMESTAMP 17;",
+        ]
+    );
+    // They make the table where there is nothing, and say nothing where all is there.
+    let mut other = Session::new();
+    other.run(KEYSPACE);
+    other.run_all(&text);
+    for create in text.split_terminator(";\n").filter(|statement| statement.starts_with("CREATE")) {
+        assert_eq!(other.run(create), "ok", "{create}");
+    }
+    let made = other.schema.table("k", "t").expect("the table is there");
+    assert_eq!(describe::statements(&other.schema, made), text);
+    assert_eq!(made.id, table.id);
+}
+
+#[test]
+fn a_dropped_column_names_no_user_type() {
+    let mut session = Session::new();
+    session.run_all(&format!(
+        "{KEYSPACE};\nCREATE TYPE k.u (a int, b text);\nCREATE TYPE k.w (x frozen<u>, l list<frozen<u>>);\n\
+         CREATE TABLE k.t (k int, c int, a frozen<u>, b frozen<w> static, d list<frozen<u>>, e frozen<map<frozen<u>, int>>, \
+         f tuple<int, frozen<u>>, g vector<frozen<list<frozen<u>>>, 2>, h vector<u, 2>, PRIMARY KEY (k, c));\n\
+         ALTER TABLE k.t DROP (a, b, d, e, f, g, h);\nDROP TYPE k.w;\nDROP TYPE k.u;\n"
+    ));
+    let u = "frozen<tuple<int, text>>";
+    let types = [
+        u.to_owned(),
+        format!("frozen<tuple<{u}, frozen<list<{u}>>>>"),
+        format!("list<{u}>"),
+        format!("frozen<map<{u}, int>>"),
+        format!("frozen<tuple<int, {u}>>"),
+        format!("vector<frozen<list<{u}>>, 2>"),
+        format!("vector<{u}, 2>"),
+    ];
+    assert_eq!(session.dropped_types("k", "t"), types);
+    session.schema = Schema::empty().with_all(&session.schema.as_changes());
+    assert_eq!(session.dropped_types("k", "t"), types, "a log that is read again has the same");
+}
+
+#[test]
+fn a_column_of_a_user_type_that_is_not_frozen_stays() {
+    let mut session = Session::new();
+    session.run_all(&format!(
+        "{KEYSPACE};\nCREATE TYPE k.\"U x\" (a int);\nCREATE TABLE k.t (k int, c int, v int, n \"U x\", s \"U x\" static, PRIMARY KEY (k, c));\n"
+    ));
+    for (columns, name) in [("n", "n"), ("s", "s"), ("(v, n)", "n"), ("IF EXISTS (nothere, s)", "s")] {
+        assert_eq!(
+            session.run(&format!("ALTER TABLE k.t DROP {columns}")),
+            format!("invalid: Cannot drop non-frozen column {name} of user type \"U x\"")
+        );
+    }
+    assert!(session.dropped_types("k", "t").is_empty());
 }

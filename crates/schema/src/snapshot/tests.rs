@@ -1,12 +1,13 @@
 //! What changes do to a schema and its version.
 
 use cql_types::CqlType;
+use topology::ReplicationStrategy;
 
 use super::*;
 use crate::column::{Column, ColumnKind};
 use crate::ids::ColumnId;
 use crate::options::TableOptions;
-use topology::ReplicationStrategy;
+use crate::table::DroppedColumn;
 
 fn keyspace(name: &str) -> SchemaChange {
     SchemaChange::PutKeyspace(KeyspaceDef {
@@ -204,4 +205,33 @@ fn types_that_double_with_each_step_are_refused() {
     }
     let (number, message) = refused.expect("it is refused before long");
     assert!((8..16).contains(&number) && message.contains("comes to more than"), "{number}: {message}");
+}
+
+/// A log that was written when a dropped column was recorded with the type that it had.
+#[test]
+fn dropped_columns_of_older_logs_have_their_user_types_spelt_out() {
+    let before = run(&[KEYSPACE, "CREATE TYPE u (a int, b text)", "CREATE TABLE t (k int PRIMARY KEY)"]);
+    let mut old = Table::clone(before.table("ks", "t").unwrap()).with_types(named);
+    for (id, (name, ty)) in (1..).zip([("n", "u"), ("v", "vector<frozen<u>, 2>"), ("f", "list<frozen<u>>")]) {
+        let column = Column::new(ColumnKind::Regular, ColumnId(id), name, CqlType::parse(ty).unwrap());
+        old.dropped.insert(name.to_owned(), DroppedColumn { column, dropped_at_micros: 17 });
+    }
+    old.next_column_id = 4;
+    let put = SchemaChange::PutTable(Box::new(old));
+    let drop = SchemaChange::DropType { keyspace: "ks".to_owned(), name: "u".to_owned() };
+    let shown = |schema: &Schema| {
+        let table = schema.table("ks", "t").unwrap();
+        table.dropped.values().map(|dropped| dropped.shown().ty.to_string()).collect::<Vec<_>>()
+    };
+    let spelt_out =
+        ["list<frozen<tuple<int, text>>>", "frozen<tuple<int, text>>", "vector<frozen<tuple<int, text>>, 2>"];
+    let schema = before.with(&put);
+    assert_eq!(shown(&schema), spelt_out);
+    // Cells of one that was not frozen are still in files, so it has as many cells as it had.
+    assert!(schema.table("ks", "t").unwrap().dropped["n"].column.ty.is_multi_cell());
+    let without_type = schema.with_all(&[drop.clone(), put.clone()]);
+    assert_eq!(shown(&without_type), spelt_out, "the table is known, so its types are");
+    assert_eq!(shown(&Schema::empty().with_all(&schema.as_changes())), spelt_out);
+    // Nothing says what the type was.
+    assert_eq!(shown(&before.with_all(&[drop, put])), ["list<blob>", "blob", "vector<blob, 2>"]);
 }
