@@ -19,7 +19,6 @@ use std::collections::BTreeMap;
 
 use cql_types::{CqlType, Field};
 use stdx::{Reader, varint};
-
 use topology::ReplicationStrategy;
 
 use crate::change::{DecodeError, SchemaChange};
