@@ -1,6 +1,6 @@
 //! `cargo xtask ci`: the phases, how long they usually take, and in which order.
 //!
-//! What is cheap and often wrong comes first. Two profiles are built, `gate` for the binary under test and `test` for everything else; clippy
+//! What is cheap and often wrong comes first. Two profiles are built, `release` for the binary under test and `test` for everything else; clippy
 //! and the fuzz target can share neither. Then two lanes of phases run beside each other, since most of them wait half of their time. A phase that
 //! fails does not keep the others from saying what they know, but nothing runs after a failed build. No phase fails by the clock.
 
@@ -53,7 +53,7 @@ pub fn run(effort: Effort, arguments: &[String]) -> Result<(), String> {
     tools::require_disk(&workspace::target(), DISK_NEEDED)?;
     workspace::build_once();
     if effort == Effort::Soak {
-        workspace::choose(Profile::Release);
+        workspace::choose(Profile::Dist);
     }
     let phase = |description: Description| {
         let (name, usual, work) = description;

@@ -34,7 +34,7 @@ cargo xtask <task>
 
   ci [--only PHASE…] everything that must hold before a change lands, within 25 minutes on 2 cores, or some phases of it
   soak [--only PHASE…]
-                     the same tests on the release build with long settings, and what only a clock can judge
+                     the same tests on the shipped build (profile dist) with long settings, and what only a clock can judge
   tidy               the house rules that no compiler checks
   unit               the tests beside the code
   drivers            real drivers of five languages, and cqlsh, against the release binary
@@ -58,8 +58,8 @@ cargo xtask <task>
                      random updates under each compaction strategy, the rows that are left compared with a model's
   bench --statements [--no-cassandra] [--rounds N]
                      conditional insertions, counters, slices, groups and JSON: CPU per operation, beside Cassandra
-  bench --instructions [--record]
-                     instructions of the gate's server for a request, by callgrind, beside those on record
+  bench --instructions [--record] [--profile dist]
+                     instructions of the server for a request, by callgrind, beside those on record
   oracle [PATH…]     scripts whose answers a real Cassandra gave, against Helenus
   oracle record [PATH…]
                      ask the real one again and write its answers into the scripts

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Whether cargo keeps what the next build of a changed crate could use again.
 static BUILDS_ONCE: AtomicBool = AtomicBool::new(false);
@@ -10,11 +10,9 @@ static BUILDS_ONCE: AtomicBool = AtomicBool::new(false);
 /// How the binary under test is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {
-    /// Quick to build, the engine optimised crate by crate: what a change is tested with.
-    Gate,
-    /// What `cargo run --release` gives: a soak tests that.
+    /// What `cargo run --release` gives, and what a change is tested with: quick to build.
     Release,
-    /// As optimised as the compiler can: what is shipped and compared with others.
+    /// As optimised as the compiler can: what is shipped, compared with others, and soaked.
     Dist,
 }
 
@@ -22,27 +20,22 @@ impl Profile {
     /// Cargo's name of it, and its folder's.
     pub fn name(self) -> &'static str {
         match self {
-            Profile::Gate => "gate",
             Profile::Release => "release",
             Profile::Dist => "dist",
         }
     }
 }
 
-static PROFILE: AtomicU8 = AtomicU8::new(Profile::Gate as u8);
+static IS_DIST: AtomicBool = AtomicBool::new(false);
 
 /// Chooses the profile of the binary under test, for all that this process builds and runs.
 pub fn choose(profile: Profile) {
-    PROFILE.store(profile as u8, Ordering::Relaxed);
+    IS_DIST.store(profile == Profile::Dist, Ordering::Relaxed);
 }
 
-/// The profile of the binary under test: `gate` where none was chosen.
+/// The profile of the binary under test: `release` where none was chosen.
 pub fn profile() -> Profile {
-    let chosen = PROFILE.load(Ordering::Relaxed);
-    [Profile::Gate, Profile::Release, Profile::Dist]
-        .into_iter()
-        .find(|profile| *profile as u8 == chosen)
-        .expect("only `choose` writes it")
+    if IS_DIST.load(Ordering::Relaxed) { Profile::Dist } else { Profile::Release }
 }
 
 /// Says that this run builds everything once: what cargo would keep for a next build takes twice the disk of what it builds.

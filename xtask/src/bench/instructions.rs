@@ -1,8 +1,8 @@
 //! `cargo xtask bench --instructions [--record]`: how many instructions the server executes for a request, counted by callgrind.
 //!
 //! They are the same on a busy machine as on a quiet one, so a growth of a few per cent is seen where times would hide it. The server is the
-//! one that a change is tested with (profile `gate`), with one shard, on epoll, since callgrind knows no io_uring; what the kernel does is not
-//! counted. The figures that hold lie in `bench/instructions.txt`. `--profile release` or `dist` counts another build's beside them.
+//! one that a change is tested with (profile `release`), with one shard, on epoll, since callgrind knows no io_uring; what the kernel does is not
+//! counted. The figures that hold lie in `bench/instructions.txt`. `--profile dist` counts the shipped build's beside them.
 
 use std::collections::BTreeMap;
 use std::fs;

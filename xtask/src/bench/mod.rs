@@ -67,10 +67,9 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
     }
     tools::require(&[TASKSET])?;
     workspace::choose(match (behind("--profile"), has("--instructions")) {
-        (None, true) | (Some("gate"), _) => Profile::Gate,
-        (Some("release"), _) => Profile::Release,
+        (None, true) | (Some("release"), _) => Profile::Release,
         (None, false) | (Some("dist"), _) => Profile::Dist,
-        (Some(other), _) => return Err(format!("--profile {other}: there are gate, release and dist")),
+        (Some(other), _) => return Err(format!("--profile {other}: there are release and dist")),
     });
     build_product(BUILD_TIME)?;
     if has("--large") {
