@@ -5,6 +5,7 @@
 mod banned_calls;
 mod coverage;
 mod file_size;
+mod finding;
 mod glossary;
 mod layering;
 mod links;
@@ -13,25 +14,9 @@ mod module_docs;
 mod names;
 mod unsafe_list;
 
+use self::finding::Finding;
 use crate::source::Tree;
 use crate::workspace;
-
-/// A place that breaks a rule.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// Path below the root.
-    pub path: String,
-    /// One-based line, 0 for the whole file.
-    pub line: usize,
-    /// What is wrong and what to do.
-    pub message: String,
-}
-
-impl Finding {
-    fn new(path: &str, line: usize, message: impl Into<String>) -> Finding {
-        Finding { path: path.to_string(), line, message: message.into() }
-    }
-}
 
 type Check = fn(&Tree) -> Vec<Finding>;
 
