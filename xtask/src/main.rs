@@ -4,6 +4,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "a build tool reads files, clocks and processes directly")]
 
+mod added;
 mod bench;
 mod ci;
 mod drivers;
@@ -31,7 +32,7 @@ cargo xtask <task>
 
   ci                 everything that must hold before a change lands, within 40 minutes on 2 cores
   soak               the same tests with long settings
-  tidy               the house rules that no compiler checks
+  tidy [--record]    the house rules that no compiler checks; --record lowers the numbers that may only fall
   drivers            real drivers of five languages, and cqlsh, against the release binary
   hostile            hostile bytes on the socket
   operators          REST, metrics and nodetool as operators ask, and the console
@@ -81,6 +82,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.first().map(String::as_str) {
         Some("ci") => ci::run(&ci::Settings::ci()),
         Some("soak") => ci::run(&ci::Settings::soak()),
+        Some("tidy") if rest.first().is_some_and(|word| word == "--record") => tidy::record(),
         Some("tidy") => tidy::run(),
         Some("drivers") => tests::run_alone(drivers::phase, rest),
         Some("hostile") => tests::run_alone(tests::hostile, rest),

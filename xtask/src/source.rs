@@ -8,6 +8,8 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
 
+use crate::added::Added;
+
 /// Folders that hold nothing of ours, by name.
 const SKIPPED_FOLDERS: [&str; 7] =
     ["target", ".git", "helenus-data", "__pycache__", ".pytest_cache", "artifacts", ".venv"];
@@ -19,6 +21,8 @@ pub struct Tree {
     pub files: Vec<SourceFile>,
     /// Every path, folders and binary files too.
     pub paths: BTreeSet<String>,
+    /// The lines that the change at hand adds.
+    pub added: Added,
 }
 
 /// One text file.
@@ -35,12 +39,13 @@ struct Parts {
     code: String,
     comments: String,
     product_code: String,
+    product_strings: String,
 }
 
 impl Tree {
     /// Reads the tree below `root`.
     pub fn read(root: &Path) -> Result<Tree, String> {
-        let mut tree = Tree::default();
+        let mut tree = Tree { added: Added::read(root), ..Tree::default() };
         tree.walk(root, "")?;
         tree.files.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(tree)
@@ -125,35 +130,49 @@ impl SourceFile {
         &self.parts().product_code
     }
 
+    /// The string literals outside of test modules, in their quotes, line for line.
+    pub fn product_strings(&self) -> &str {
+        &self.parts().product_strings
+    }
+
     /// Made when a check first asks: most checks ask for the same.
     fn parts(&self) -> &Parts {
         self.parts.get_or_init(|| {
-            let (code, comments) = split(&self.text);
-            let product_code = blank(&code, &test_items(&code));
-            Parts { code, comments, product_code }
+            let Split { code, comments, strings } = split(&self.text);
+            let tests = test_items(&code);
+            let product_code = blank(&code, &tests);
+            let product_strings = blank(&strings, &tests);
+            Parts { code, comments, product_code, product_strings }
         })
     }
 }
 
-/// Code and comments of a Rust text, each with all else blanked.
-fn split(text: &str) -> (String, String) {
+/// A Rust text as three of the same length, in each of which the two others are blank.
+struct Split {
+    code: String,
+    comments: String,
+    strings: String,
+}
+
+fn split(text: &str) -> Split {
     let bytes = text.as_bytes();
     let spaces: Vec<String> = text.split('\n').map(|line| " ".repeat(line.len())).collect();
     let blank = spaces.join("\n").into_bytes();
-    let (mut code, mut comments) = (blank.clone(), blank);
+    let (mut code, mut comments, mut strings) = (blank.clone(), blank.clone(), blank);
     let mut at = 0;
     while at < bytes.len() {
         let (end, kind) = token(bytes, at);
-        match kind {
-            Kind::Code => code[at..end].copy_from_slice(&bytes[at..end]),
-            Kind::Comment => comments[at..end].copy_from_slice(&bytes[at..end]),
-            Kind::Text => {}
-        }
+        let part = match kind {
+            Kind::Code => &mut code,
+            Kind::Comment => &mut comments,
+            Kind::Text => &mut strings,
+        };
+        part[at..end].copy_from_slice(&bytes[at..end]);
         at = end;
     }
     // Tokens end at ASCII bytes, so no part is cut within a character.
     let text = |part: Vec<u8>| String::from_utf8_lossy(&part).into_owned();
-    (text(code), text(comments))
+    Split { code: text(code), comments: text(comments), strings: text(strings) }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -319,17 +338,18 @@ mod tests {
     #[test]
     fn comments_and_strings_are_blanked() {
         let text = "let a = \"std::fs\"; // std::net\nlet b = 'x'; /* a /* b */ c */ let c = r#\"q\"#;\nfn f<'a>() {}";
-        let (code, comments) = split(text);
+        let Split { code, comments, strings } = split(text);
         assert!(!code.contains("std::"), "{code}");
         assert!(code.contains("let c ="), "{code}");
         assert!(code.contains("fn f<'a>()"), "{code}");
         assert_eq!(code.lines().count(), 3);
         assert!(comments.contains("std::net") && !comments.contains("std::fs"));
+        assert_eq!(strings.split_whitespace().collect::<Vec<_>>(), ["\"std::fs\"", "'x'", "r#\"q\"#"]);
     }
 
     #[test]
     fn escaped_quotes_do_not_end_a_string() {
-        assert!(!split(r#"let a = "x\"std::fs"; let b = '\'';"#).0.contains("std::fs"));
+        assert!(!split(r#"let a = "x\"std::fs"; let b = '\'';"#).code.contains("std::fs"));
     }
 
     #[test]
