@@ -35,6 +35,11 @@ impl Added {
         added
     }
 
+    /// True if the change adds any line of this file.
+    pub fn touches(&self, path: &str) -> bool {
+        self.0.contains_key(path)
+    }
+
     /// True if the change adds this line.
     pub fn contains(&self, path: &str, line: usize) -> bool {
         self.0.get(path).is_some_and(|ranges| ranges.iter().any(|range| range.contains(&line)))
@@ -64,6 +69,11 @@ mod tests {
         let added = Added::of(diff, "b.rs\n");
         let found: Vec<usize> = (1..12).filter(|&line| added.contains("a.rs", line)).collect();
         assert_eq!(found, [3, 4]);
-        assert!(added.contains("b.rs", 7) && !added.contains("gone.rs", 1));
+        assert!(
+            added.contains("b.rs", 7)
+                && !added.contains("gone.rs", 1)
+                && added.touches("b.rs")
+                && !added.touches("c.rs")
+        );
     }
 }

@@ -8,6 +8,7 @@ mod coverage;
 mod file_size;
 mod finding;
 mod glossary;
+mod impls;
 mod layering;
 mod links;
 mod markers;
@@ -25,7 +26,7 @@ use crate::workspace;
 
 type Check = fn(&Tree) -> Vec<Finding>;
 
-const CHECKS: [(&str, Check); 12] = [
+const CHECKS: [(&str, Check); 13] = [
     ("file size", file_size::check),
     ("module docs", module_docs::check),
     ("layering", layering::check),
@@ -38,13 +39,17 @@ const CHECKS: [(&str, Check); 12] = [
     ("coverage", coverage::check),
     ("plain words", plain_words::check),
     ("circles", circles::check),
+    ("impls", impls::check),
 ];
 
 /// A rule's record with each number lowered to what is counted now.
 type Recorded = fn(&Tree) -> Result<String, Finding>;
 
-const RECORDS: [(&Record, Recorded); 2] =
-    [(&plain_words::RECORD, plain_words::recorded), (&circles::RECORD, circles::recorded)];
+const RECORDS: [(&Record, Recorded); 3] = [
+    (&plain_words::RECORD, plain_words::recorded),
+    (&circles::RECORD, circles::recorded),
+    (&impls::RECORD, impls::recorded),
+];
 
 /// Lowers the numbers on record to what is counted now, and then runs every check: what has grown stays a finding.
 pub fn record() -> Result<(), String> {

@@ -79,6 +79,14 @@ impl<'a> Crate<'a> {
         index
     }
 
+    /// The module's path: `storage::shard`.
+    pub fn path(&self, module: usize) -> String {
+        match self.modules[module].parent {
+            Some(parent) => format!("{}::{}", self.path(parent), self.modules[module].name),
+            None => self.name.to_string(),
+        }
+    }
+
     /// The child of that name.
     pub fn child(&self, module: usize, name: &str) -> Option<usize> {
         self.modules[module].children.iter().copied().find(|&child| self.modules[child].name == name)
