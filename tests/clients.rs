@@ -1,4 +1,4 @@
-//! What clients meet: a driver's suite, hostile bytes, long requests.
+//! The client side: a driver's suite, hostile bytes, long requests.
 
 #[path = "drivers/rust/mod.rs"]
 mod drivers;

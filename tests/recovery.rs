@@ -1,4 +1,4 @@
-//! What is there after a restart, a kill, a power cut and on a failing disk.
+//! Data after a restart, a kill, a power cut and on a failing disk.
 
 mod crash;
 mod durability;

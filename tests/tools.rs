@@ -1,4 +1,4 @@
-//! What operators use: REST and metrics, nodetool, the load generator, the console; and what a server costs that nobody uses.
+//! Operators' tools: REST and metrics, nodetool, the load generator, the console; and the cost of an idle server.
 
 mod console;
 mod footprint;

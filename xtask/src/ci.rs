@@ -1,6 +1,6 @@
 //! `cargo xtask ci`: the phases, how long they usually take, and in which order.
 //!
-//! What is cheap and often wrong comes first. Two profiles are built, `release` for the binary under test and `test` for everything else; clippy
+//! Cheap and often wrong things are checked first. Two profiles are built, `release` for the binary under test and `test` for everything else; clippy
 //! and the fuzz target can share neither. Then two lanes of phases run beside each other, since most of them wait half of their time. A phase that
 //! fails does not keep the others from saying what they know, but nothing runs after a failed build. No phase fails by the clock.
 
@@ -17,7 +17,7 @@ use crate::{built, drivers, fuzz, oracle, planted, process, tidy, workspace};
 /// What a whole run writes below the target folder, and into the folder for temporary files.
 const DISK_NEEDED: u64 = 12 << 30;
 
-/// What a change's whole run takes on the machine on record; it may take 1,500 s.
+/// Seconds of a change's whole run on the machine on record; the bound is 1,500.
 const USUAL: u64 = 1400;
 
 /// A phase: its name, the seconds that it takes of a change on the machine on record, and what it does.
@@ -26,7 +26,7 @@ type Description = (&'static str, u64, fn(Duration, Effort) -> Result<Passed, St
 const LINT: Description = ("lint", 130, lint);
 const BUILD: Description = ("build", 400, build);
 
-/// What runs after the build, side by side. About as long as each other.
+/// The phases after the build, in two lanes that run side by side and take about as long as each other.
 const LANES: [&[Description]; 2] = [
     &[
         ("unit", 100, tests::unit),

@@ -4,6 +4,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "a build tool reads files, clocks and processes directly")]
 
+mod added;
 mod bench;
 mod built;
 mod ci;
@@ -35,7 +36,7 @@ cargo xtask <task>
   ci [--only PHASE…] everything that must hold before a change lands, within 25 minutes on 2 cores, or some phases of it
   soak [--only PHASE…]
                      the same tests on the shipped build (profile dist) with long settings, and what only a clock can judge
-  tidy               the house rules that no compiler checks
+  tidy [--record]    the house rules that no compiler checks; --record lowers the numbers that may only fall
   unit               the tests beside the code
   drivers            real drivers of five languages, and cqlsh, against the release binary
   hostile            hostile bytes on the socket
@@ -86,6 +87,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.first().map(String::as_str) {
         Some("ci") => ci::run(Effort::Ci, rest),
         Some("soak") => ci::run(Effort::Soak, rest),
+        Some("tidy") if rest.first().is_some_and(|word| word == "--record") => tidy::record(),
         Some("tidy") => tidy::run(),
         Some("drivers") => tests::run_alone(drivers::phase, rest),
         Some("hostile") => tests::run_alone(tests::hostile, rest),

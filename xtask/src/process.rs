@@ -37,7 +37,7 @@ impl Echo<'_> {
 }
 
 thread_local! {
-    /// What stands before each line that this thread prints.
+    /// The lane of this thread, printed before each of its lines.
     static LANE: Cell<&'static str> = const { Cell::new("") };
 }
 
@@ -62,7 +62,7 @@ pub fn say(text: &str) {
     }
 }
 
-/// What stands before a line of a lane.
+/// Prefix of a line of a lane.
 fn head(lane: &str) -> String {
     if lane.is_empty() { String::new() } else { format!("{lane}| ") }
 }
@@ -195,7 +195,7 @@ fn collect(lines: &Receiver<String>, deadline: Instant, is_enough: &dyn Fn(&str)
 /// Processor time of the commands of each lane.
 static LANES_CPU: Mutex<BTreeMap<&'static str, Duration>> = Mutex::new(BTreeMap::new());
 
-/// What the kernel counts a processor's time in, for programs: hundredths of a second on every Linux.
+/// The kernel's unit of processor time in /proc: hundredths of a second on every Linux.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 fn add_cpu(lane: &'static str, used: Duration) {
@@ -213,7 +213,7 @@ pub fn children_cpu() -> Duration {
     ticks(&stat, 2..4)
 }
 
-/// What a process whose output has ended used, with what it waited for. It may still be ending: then it is looked at until it has.
+/// Processor time of a process whose output has ended, and of its children that were waited for. Polls until the process is a zombie.
 fn cpu_when_ended(pid: u32) -> Duration {
     for _ in 0..200 {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();

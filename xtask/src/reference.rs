@@ -26,6 +26,7 @@ pub fn write() -> Result<(), String> {
 pub fn page(tree: &Tree) -> Result<String, String> {
     let list = tree.file(LIST).ok_or_else(|| format!("there is no {LIST}"))?;
     let statements = statements(tree);
+    let by_word = by_word(&statements);
     let mut page = String::from(HEAD);
     let (mut all, mut shown) = (0, 0);
     let mut body = String::new();
@@ -35,7 +36,7 @@ pub fn page(tree: &Tree) -> Result<String, String> {
             continue;
         }
         let (name, pattern) = line.split_once(" := ").unwrap_or((line, line));
-        let found = Found::of(&words(pattern), &statements);
+        let found = Found::of(&words(pattern), &statements, &by_word);
         all += 1;
         shown += usize::from(!found.scripts.is_empty());
         let _ = writeln!(body, "{}", found.row(name));
@@ -68,9 +69,13 @@ struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    fn of(pattern: &[String], statements: &[Statement<'a>]) -> Found<'a> {
+    fn of(pattern: &[String], statements: &[Statement<'a>], by_word: &BTreeMap<&str, Vec<usize>>) -> Found<'a> {
         let mut found = Found::default();
-        for statement in statements.iter().filter(|statement| matches(pattern, &statement.words)) {
+        // Only those that have the pattern's rarest word are looked at.
+        let having = |word: &String| by_word.get(word.as_str()).map_or(&[][..], Vec::as_slice);
+        let fewest = pattern.iter().filter(|word| *word != "…").map(having).min_by_key(|having| having.len());
+        let fewest = fewest.unwrap_or_default().iter().map(|&index| &statements[index]);
+        for statement in fewest.filter(|statement| matches(pattern, &statement.words)) {
             *found.scripts.entry(statement.script).or_default() += 1;
             found.pending += usize::from(statement.is_pending);
         }
@@ -117,6 +122,20 @@ fn statements(tree: &Tree) -> Vec<Statement<'_>> {
         }
     }
     all
+}
+
+/// Which statements have a word, by the word.
+fn by_word<'s>(statements: &'s [Statement]) -> BTreeMap<&'s str, Vec<usize>> {
+    let mut found: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (index, statement) in statements.iter().enumerate() {
+        for word in &statement.words {
+            let having = found.entry(word).or_default();
+            if having.last() != Some(&index) {
+                having.push(index);
+            }
+        }
+    }
+    found
 }
 
 /// Words in lower case, and each other character on its own.

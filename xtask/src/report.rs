@@ -12,9 +12,9 @@ use crate::workspace;
 
 /// A phase that has not ended after this long hangs, and is ended. How long a phase takes fails nothing.
 const HUNG_AFTER: Duration = Duration::from_secs(1800);
-/// What begins a figure in the output of a test: `figure: 16 ms from start to first answer (aim 60 ms)`.
+/// Prefix of a figure in the output of a test: `figure: 16.00 ms: from start to first answer (aim 60.00)`.
 const FIGURE: &str = "figure: ";
-/// What ends one that missed its aim.
+/// Suffix of a figure that missed its aim.
 const MISSED: &str = "MISSED";
 
 /// How many lines of a runner that failed are said again at the end, and how many letters of each.
@@ -123,7 +123,7 @@ pub struct Passed {
     pub note: String,
     /// What those said that failed.
     pub said: Vec<String>,
-    /// What fails nothing and is worth a look: stalls, aims that were missed. Also every figure.
+    /// Lines for the summary that fail nothing: stalls, and figures beside their aims.
     pub told: Vec<String>,
 }
 
@@ -186,16 +186,16 @@ fn names_of_failed(said: &[String]) -> Vec<&str> {
     names
 }
 
-/// What a phase does with the time that it may take at most.
+/// The work of a phase; its argument is the time after which it counts as hung.
 pub type Work<'a> = Box<dyn FnOnce(Duration) -> Result<Passed, String> + Send + 'a>;
 
 /// A phase of a run.
 pub struct Phase<'a> {
-    /// What the table calls it.
+    /// Its name in the table.
     pub name: &'static str,
     /// The seconds that it takes on the machine on record.
     pub usual: u64,
-    /// What it does.
+    /// Its work.
     pub work: Work<'a>,
 }
 

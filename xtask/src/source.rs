@@ -3,8 +3,12 @@
 //! This is a lexer of a few dozen lines, not a parser: the checks look for words, and need to know only whether a word
 //! stands in code, in a comment or in a string. Blanking keeps line numbers, so findings point at the right line.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::path::Path;
+
+use crate::added::Added;
 
 /// Folders that hold nothing of ours, by name.
 const SKIPPED_FOLDERS: [&str; 7] =
@@ -17,20 +21,31 @@ pub struct Tree {
     pub files: Vec<SourceFile>,
     /// Every path, folders and binary files too.
     pub paths: BTreeSet<String>,
+    /// The lines that the change at hand adds.
+    pub added: Added,
 }
 
 /// One text file.
 pub struct SourceFile {
     /// Path below the root, with `/`.
     pub path: String,
-    /// What it says.
+    /// Its content.
     pub text: String,
+    parts: OnceCell<Parts>,
+}
+
+/// A Rust text in parts: each as long as the text, with all else turned into spaces.
+struct Parts {
+    code: String,
+    comments: String,
+    product_code: String,
+    product_strings: String,
 }
 
 impl Tree {
     /// Reads the tree below `root`.
     pub fn read(root: &Path) -> Result<Tree, String> {
-        let mut tree = Tree::default();
+        let mut tree = Tree { added: Added::read(root), ..Tree::default() };
         tree.walk(root, "")?;
         tree.files.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(tree)
@@ -42,7 +57,7 @@ impl Tree {
         let mut tree = Tree::default();
         for (path, text) in files {
             tree.paths.insert((*path).to_string());
-            tree.files.push(SourceFile { path: (*path).to_string(), text: (*text).to_string() });
+            tree.files.push(SourceFile::new((*path).to_string(), (*text).to_string()));
         }
         tree
     }
@@ -73,7 +88,7 @@ impl Tree {
                 // A file may vanish between the listing and the read: an editor's temporary file, say.
                 if let Ok(bytes) = std::fs::read(entry.path()) {
                     if let Ok(text) = String::from_utf8(bytes) {
-                        self.files.push(SourceFile { path: path.clone(), text });
+                        self.files.push(SourceFile::new(path.clone(), text));
                     }
                     self.paths.insert(path);
                 }
@@ -84,51 +99,80 @@ impl Tree {
 }
 
 impl SourceFile {
-    /// Whether the whole file is test code.
+    fn new(path: String, text: String) -> SourceFile {
+        SourceFile { path, text, parts: OnceCell::new() }
+    }
+
+    /// True if the whole file is test code.
     pub fn is_test(&self) -> bool {
         let mut parts = self.path.split('/');
         self.path.starts_with("tests/")
             || parts.any(|part| part == "tests" || part == "tests.rs" || part == "testing" || part == "benches")
     }
 
-    /// Whether the file belongs to a crate that ends up in the binary.
+    /// True if the file belongs to a crate that ends up in the binary.
     pub fn is_product(&self) -> bool {
         self.path.starts_with("crates/") && !self.is_test()
     }
 
+    /// The code without comments and the insides of strings, line for line.
+    pub fn code(&self) -> &str {
+        &self.parts().code
+    }
+
+    /// The comments alone, line for line.
+    pub fn comments(&self) -> &str {
+        &self.parts().comments
+    }
+
     /// The code without comments, strings and test modules, line for line.
-    pub fn product_code(&self) -> String {
-        blank_tests(&code_only(&self.text))
+    pub fn product_code(&self) -> &str {
+        &self.parts().product_code
+    }
+
+    /// The string literals outside of test modules, in their quotes, line for line.
+    pub fn product_strings(&self) -> &str {
+        &self.parts().product_strings
+    }
+
+    /// Made when a check first asks: most checks ask for the same.
+    fn parts(&self) -> &Parts {
+        self.parts.get_or_init(|| {
+            let Split { code, comments, strings } = split(&self.text);
+            let tests = test_items(&code);
+            let product_code = blank(&code, &tests);
+            let product_strings = blank(&strings, &tests);
+            Parts { code, comments, product_code, product_strings }
+        })
     }
 }
 
-/// The Rust text with comments and the insides of strings turned into spaces.
-pub fn code_only(text: &str) -> String {
-    split(text).0
+/// A Rust text as three of the same length, in each of which the two others are blank.
+struct Split {
+    code: String,
+    comments: String,
+    strings: String,
 }
 
-/// The Rust text with everything but comments turned into spaces.
-pub fn comments_only(text: &str) -> String {
-    split(text).1
-}
-
-/// Code and comments of a Rust text, each with the other blanked.
-fn split(text: &str) -> (String, String) {
+fn split(text: &str) -> Split {
     let bytes = text.as_bytes();
-    let mut code = Vec::with_capacity(bytes.len());
-    let mut comments = Vec::with_capacity(bytes.len());
+    let spaces: Vec<String> = text.split('\n').map(|line| " ".repeat(line.len())).collect();
+    let blank = spaces.join("\n").into_bytes();
+    let (mut code, mut comments, mut strings) = (blank.clone(), blank.clone(), blank);
     let mut at = 0;
     while at < bytes.len() {
         let (end, kind) = token(bytes, at);
-        for &byte in &bytes[at..end] {
-            let blank = if byte == b'\n' { b'\n' } else { b' ' };
-            code.push(if kind == Kind::Code { byte } else { blank });
-            comments.push(if kind == Kind::Comment { byte } else { blank });
-        }
+        let part = match kind {
+            Kind::Code => &mut code,
+            Kind::Comment => &mut comments,
+            Kind::Text => &mut strings,
+        };
+        part[at..end].copy_from_slice(&bytes[at..end]);
         at = end;
     }
-    // Tokens end at ASCII bytes, so neither text is cut within a character.
-    (String::from_utf8_lossy(&code).into_owned(), String::from_utf8_lossy(&comments).into_owned())
+    // Tokens end at ASCII bytes, so no part is cut within a character.
+    let text = |part: Vec<u8>| String::from_utf8_lossy(&part).into_owned();
+    Split { code: text(code), comments: text(comments), strings: text(strings) }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -141,6 +185,12 @@ enum Kind {
 /// The end of what begins at `at`, and what it is.
 fn token(bytes: &[u8], at: usize) -> (usize, Kind) {
     let rest = &bytes[at..];
+    // Most of a file is plain code, which goes in one piece up to what may begin something else.
+    let plain = rest.iter().position(|byte| matches!(byte, b'/' | b'"' | b'\'' | b'r' | b'b' | b'c'));
+    match plain {
+        Some(0) => {}
+        _ => return (at + plain.unwrap_or(rest.len()), Kind::Code),
+    }
     if rest.starts_with(b"//") {
         let length = rest.iter().position(|&byte| byte == b'\n').unwrap_or(rest.len());
         return (at + length, Kind::Comment);
@@ -225,19 +275,25 @@ fn character(rest: &[u8]) -> Option<usize> {
         .map(|at| at + 1)
 }
 
-/// Code (without comments and strings) with the items under `#[cfg(test)]` blanked.
-pub fn blank_tests(code: &str) -> String {
-    let mut bytes = code.as_bytes().to_vec();
+/// Where the items under `#[cfg(test)]` stand.
+fn test_items(code: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
     let mut from = 0;
-    while let Some(found) = code[from..].find("#[cfg(test)]") {
-        let start = from + found;
-        let end = item_end(code.as_bytes(), start + "#[cfg(test)]".len());
-        for byte in &mut bytes[start..end] {
-            if *byte != b'\n' {
-                *byte = b' ';
-            }
+    while let Some(at) = code[from..].find("#[cfg(test)]") {
+        let start = from + at;
+        from = item_end(code.as_bytes(), start + "#[cfg(test)]".len());
+        found.push(start..from);
+    }
+    found
+}
+
+/// The text with those places turned into spaces.
+fn blank(text: &str, places: &[Range<usize>]) -> String {
+    let mut bytes = text.as_bytes().to_vec();
+    for place in places {
+        for byte in bytes[place.clone()].iter_mut().filter(|byte| **byte != b'\n') {
+            *byte = b' ';
         }
-        from = end;
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }
@@ -282,24 +338,25 @@ mod tests {
     #[test]
     fn comments_and_strings_are_blanked() {
         let text = "let a = \"std::fs\"; // std::net\nlet b = 'x'; /* a /* b */ c */ let c = r#\"q\"#;\nfn f<'a>() {}";
-        let code = code_only(text);
+        let Split { code, comments, strings } = split(text);
         assert!(!code.contains("std::"), "{code}");
         assert!(code.contains("let c ="), "{code}");
         assert!(code.contains("fn f<'a>()"), "{code}");
         assert_eq!(code.lines().count(), 3);
-        assert!(comments_only(text).contains("std::net"));
+        assert!(comments.contains("std::net") && !comments.contains("std::fs"));
+        assert_eq!(strings.split_whitespace().collect::<Vec<_>>(), ["\"std::fs\"", "'x'", "r#\"q\"#"]);
     }
 
     #[test]
     fn escaped_quotes_do_not_end_a_string() {
-        assert!(!code_only(r#"let a = "x\"std::fs"; let b = '\'';"#).contains("std::fs"));
+        assert!(!split(r#"let a = "x\"std::fs"; let b = '\'';"#).code.contains("std::fs"));
     }
 
     #[test]
     fn test_items_are_blanked() {
-        let code = blank_tests(
-            "use a;\n#[cfg(test)]\nmod tests {\n fn f() { std::fs }\n}\nfn g() {}\n#[cfg(test)]\nmod more;\nfn h() {}",
-        );
+        let text =
+            "use a;\n#[cfg(test)]\nmod tests {\n fn f() { std::fs }\n}\nfn g() {}\n#[cfg(test)]\nmod more;\nfn h() {}";
+        let code = blank(text, &test_items(text));
         assert!(!code.contains("std::fs") && !code.contains("more"));
         assert!(code.contains("fn g()") && code.contains("fn h()"));
     }

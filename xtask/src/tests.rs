@@ -16,15 +16,15 @@ use crate::{process, workspace};
 /// How hard the tests try.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Effort {
-    /// What fits a change's 25 minutes. Nothing fails by the clock.
+    /// Short settings, for a change's 25 minutes. Nothing fails by the clock.
     Ci,
-    /// What the issue asks in full, and what a clock judges.
+    /// Long settings, and judgement by the clock.
     Soak,
 }
 
 /// The folder of the black-box tests' package.
 const BLACK_BOX: &str = "tests";
-/// How long the compiler may take before it counts as hung.
+/// Time after which the compiler counts as hung.
 pub const BUILD_TIME: Duration = Duration::from_secs(3600);
 
 /// Hostile bytes on the socket, then long requests: neither may hold a shard.

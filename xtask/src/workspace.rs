@@ -10,7 +10,7 @@ static BUILDS_ONCE: AtomicBool = AtomicBool::new(false);
 /// How the binary under test is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {
-    /// What `cargo run --release` gives, and what a change is tested with: quick to build.
+    /// The build of `cargo run --release`, which a change is tested with: quick to build.
     Release,
     /// As optimised as the compiler can: what is shipped, compared with others, and soaked.
     Dist,

@@ -1,4 +1,4 @@
-//! What a request costs above the bare echo server: `cargo xtask bench --quick`, and the speed phase of a soak.
+//! Cost of a request above the bare echo server: `cargo xtask bench --quick`, and the speed phase of a soak.
 //!
 //! Echo server, Helenus with `periodic` and with `group` take turns, each measured once per round, and the medians of the rounds are told: a machine's mood then falls on all of
 //! them alike. Helenus starts anew for each round, since its rows stay in memory.

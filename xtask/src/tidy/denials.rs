@@ -2,7 +2,7 @@
 //!
 //! The workspace's lints allow them, so that one pass of clippy covers tests too; the line in each crate's root takes that back.
 
-use super::Finding;
+use super::finding::Finding;
 use crate::source::Tree;
 
 const LINE: &str = "#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]";

@@ -3,8 +3,10 @@
 //! The glossary's tables have three columns: word, meaning, and the words in backticks that must not stand for it. They are
 //! looked for in Markdown, in comments and in identifiers; words may be joined by a space, a hyphen or an underscore.
 
+use std::collections::HashMap;
+
 use super::Finding;
-use crate::source::{Tree, code_only, comments_only};
+use crate::source::{SourceFile, Tree};
 
 const GLOSSARY: &str = "docs/glossary.md";
 
@@ -20,19 +22,23 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     if synonyms.is_empty() {
         return vec![Finding::new(GLOSSARY, 0, "no table names a synonym: the check would find nothing")];
     }
+    let mut by_first_word: HashMap<&str, Vec<&Synonym>> = HashMap::new();
+    for synonym in &synonyms {
+        by_first_word.entry(synonym.parts.first().map_or("", String::as_str)).or_default().push(synonym);
+    }
     let mut findings = Vec::new();
     for file in tree.files.iter().filter(|file| file.path != GLOSSARY) {
         let text = match file.path.rsplit_once('.') {
             Some((_, "md")) => without_http_paths(&file.text),
-            Some((_, "rs")) => prose(&file.text),
+            Some((_, "rs")) => prose(file),
             _ => continue,
         };
         for (index, line) in text.lines().enumerate() {
             let words = words(line);
-            for synonym in synonyms
-                .iter()
-                .filter(|synonym| words.windows(synonym.parts.len()).any(|window| window == synonym.parts))
-            {
+            let begun = |at: usize| by_first_word.get(words[at].as_str()).into_iter().flatten().copied();
+            let found = (0..words.len())
+                .flat_map(|at| begun(at).filter(|synonym| words[at..].starts_with(&synonym.parts)).collect::<Vec<_>>());
+            for synonym in found {
                 findings.push(Finding::new(
                     &file.path,
                     index + 1,
@@ -55,11 +61,12 @@ fn without_http_paths(text: &str) -> String {
 }
 
 /// Code and comments without strings: a message may quote what Cassandra says.
-fn prose(text: &str) -> String {
-    let both = code_only(text)
+fn prose(file: &SourceFile) -> String {
+    let both = file
+        .code()
         .lines()
-        .zip(comments_only(text).lines())
-        .map(|(code, comment)| format!("{code} {comment}\n"))
+        .zip(file.comments().lines())
+        .map(|(code, comment)| format!("{} {}\n", code.trim_end(), comment.trim()))
         .collect::<Vec<_>>();
     both.concat()
 }

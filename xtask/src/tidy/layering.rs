@@ -1,7 +1,8 @@
-//! The order of the house: a crate's manifest names only crates above it.
+//! The order of the house: a crate's manifest names only crates below it.
 //!
-//! The order is ARCHITECTURE.md's map. Some crates are narrower than the order says: what the map calls "knows nothing of" is a
-//! list of its own here; of the clients `stress` has a list of all that it may see, `study` another, and `doctor` and `nodetool` see none.
+//! The order is that of ARCHITECTURE.md's map, which begins at the ground floor and must be the same. Some crates are narrower than the order
+//! says: what the map calls "knows nothing of" is a list of its own here; of the clients `stress` has a list of all that it may see, `study` another,
+//! and `doctor` and `nodetool` see none.
 
 use super::Finding;
 use crate::source::Tree;
@@ -32,7 +33,7 @@ const ORDER: [&str; 22] = [
     "helenus",
 ];
 
-/// What a crate must not know although it lies above.
+/// Crates that lie below another, which must not know them all the same.
 const FORBIDDEN: [(&str, &[&str], &str); 11] = [
     ("runtime", &["topology"], "the runtime knows nothing of databases"),
     ("cql-types", &["runtime"], "values do no I/O"),
@@ -57,8 +58,11 @@ const STRESS_SEES: [&str; 4] = ["stdx", "runtime", "cql-types", "cql-protocol"];
 /// All that studies may see: how a host is examined, how a date is written, and how a process' account is read.
 const STUDY_SEES: [&str; 3] = ["stdx", "cql-types", "doctor"];
 
+/// The page with the map.
+const MAP: &str = "ARCHITECTURE.md";
+
 pub fn check(tree: &Tree) -> Vec<Finding> {
-    let mut findings = Vec::new();
+    let mut findings = tree.file(MAP).and_then(|map| wrong_map(&map.text)).into_iter().collect::<Vec<_>>();
     for file in &tree.files {
         let Some(name) = file.path.strip_prefix("crates/").and_then(|path| path.strip_suffix("/Cargo.toml")) else {
             continue;
@@ -82,6 +86,27 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// The map's first crate that stands elsewhere than in the order here.
+fn wrong_map(map: &str) -> Option<Finding> {
+    let rows = map.lines().enumerate().filter_map(|(index, line)| {
+        let (name, rest) = line.strip_prefix("| [`")?.split_once("`](crates/")?;
+        rest.starts_with(&format!("{name})")).then_some((index + 1, name))
+    });
+    let mut order = ORDER.iter().copied();
+    for (line, name) in rows {
+        let expected = order.next();
+        if expected != Some(name) {
+            let expected = expected.unwrap_or("nothing");
+            return Some(Finding::new(
+                MAP,
+                line,
+                format!("`{name}` stands where the order of the crates has `{expected}`"),
+            ));
+        }
+    }
+    order.next().map(|missing| Finding::new(MAP, 0, format!("the map lacks `{missing}`")))
 }
 
 fn refusal(name: &str, place: usize, dependency: &str) -> Option<String> {
@@ -163,6 +188,17 @@ mod tests {
             messages(("crates/stdx/Cargo.toml", "[target.'cfg(unix)'.dependencies]\nhelenus-runtime = \"1\"\n")).len(),
             1
         );
+    }
+
+    #[test]
+    fn a_map_in_another_order_is_found() {
+        let row = |name: &str| format!("| [`{name}`](crates/{name}) | room | nothing |\n");
+        let map = ORDER.map(row).concat() + "| [`uPlot`](crates/admin/console) | charts |\n";
+        let found = |map: &str| messages((MAP, map));
+        assert_eq!(found(&map), Vec::<String>::new());
+        assert!(found(&map.replace(&row("helenus"), ""))[0].contains("lacks `helenus`"));
+        let swapped = map.replace(&row("topology"), "").replace(&row("runtime"), &(row("runtime") + &row("topology")));
+        assert!(found(&swapped)[0].contains("`runtime` stands where the order of the crates has `topology`"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! No leftovers: unfinished-work marks, section banners, silenced dead code, debug prints.
 
 use super::Finding;
-use crate::source::{Tree, code_only, comments_only, has_word};
+use crate::source::{Tree, has_word};
 
 /// Spelled in halves, so that this file passes its own check.
 const MARKS: [&str; 4] = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X"), concat!("HA", "CK")];
@@ -10,7 +10,7 @@ const UNFINISHED: [&str; 3] = [concat!("to", "do!("), concat!("un", "implemented
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in tree.rust() {
-        let (code, comments) = (code_only(&file.text), comments_only(&file.text));
+        let (code, comments) = (file.code(), file.comments());
         for (index, (code, comment)) in code.lines().zip(comments.lines()).enumerate() {
             if let Some(message) = unfinished(code).or_else(|| marked(comment)) {
                 findings.push(Finding::new(&file.path, index + 1, message));

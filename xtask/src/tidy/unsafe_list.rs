@@ -1,7 +1,7 @@
 //! `UNSAFE.md` names exactly the files that hold `unsafe`.
 
 use super::Finding;
-use crate::source::{Tree, code_only, has_word};
+use crate::source::{Tree, has_word};
 
 const LIST: &str = "UNSAFE.md";
 
@@ -9,7 +9,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     let listed = tree.file(LIST).map(|file| entries(&file.text)).unwrap_or_default();
     for file in tree.rust() {
-        let code = code_only(&file.text);
+        let code = file.code();
         let line = code.lines().position(|line| has_word(line, "unsafe"));
         let entry = listed.iter().find(|(_, path)| *path == file.path);
         match (line, entry) {

@@ -77,7 +77,7 @@ fn entry<'n>(node: &'n Node, name: &str) -> Option<&'n Node> {
     }
 }
 
-/// The address of a seed, which may have a port behind it.
+/// The address of a seed, which a port may follow.
 fn address_of(seed: &str) -> Option<IpAddr> {
     if let Ok(address) = seed.parse::<SocketAddr>() {
         return Some(address.ip());
