@@ -3,17 +3,13 @@
 //! A key is acted on, or refused because starting without it would break a promise (`refused.rs`, `seeds.rs`), or known and without
 //! effect (collected for one warning), or unknown: an error that names the nearest known key.
 
-use std::fmt;
-use std::net::IpAddr;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use super::guardrails;
-use super::keys;
+use super::place::Place;
 use super::refused;
-use super::units::{self, Unit};
 use super::yaml::{self, Entry, Node};
-use super::{CommitLogSync, ConfigError, Settings, suggest};
+use super::{CommitLogSync, ConfigError, Settings};
 
 /// Reads `text` (of the file called `name` in messages) into `settings`; names without effect are added to `pointless`.
 pub fn read(name: &str, text: &str, settings: &mut Settings, pointless: &mut Vec<String>) -> Result<(), ConfigError> {
@@ -29,105 +25,6 @@ pub fn read(name: &str, text: &str, settings: &mut Settings, pointless: &mut Vec
         }
     }
     Ok(())
-}
-
-/// Where a key stands, for messages; `key` as the file spells it.
-pub(super) struct Place<'a> {
-    file: &'a str,
-    line: u64,
-    key: String,
-}
-
-impl fmt::Display for Place<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, line {}: {}", self.file, self.line, self.key)
-    }
-}
-
-impl Place<'_> {
-    /// Gives an old name its present one (and its bare number the unit the old name stood for), and refuses unknown names.
-    fn present_name(&self, mut entry: Entry) -> Result<Entry, ConfigError> {
-        if let Some((present, unit)) = keys::renamed(&entry.key) {
-            present.clone_into(&mut entry.key);
-            if let (Node::Text(text), Some(unit)) = (&mut entry.value, unit) {
-                add_unit(text, unit);
-            }
-        } else if !keys::is_known(&entry.key) {
-            let nearest = suggest::nearest(&entry.key, keys::names()).map(str::to_owned);
-            return Err(ConfigError::UnknownKey {
-                file: self.file.to_owned(),
-                line: self.line,
-                key: entry.key,
-                suggestion: nearest.map_or_else(String::new, |key| format!("; did you mean '{key}'?")),
-            });
-        }
-        Ok(entry)
-    }
-
-    pub(super) fn wrong(&self, reason: impl ToString) -> ConfigError {
-        ConfigError::FileValue {
-            file: self.file.to_owned(),
-            line: self.line,
-            key: self.key.clone(),
-            reason: reason.to_string(),
-        }
-    }
-
-    pub(super) fn text<'n>(&self, node: &'n Node) -> Result<&'n str, ConfigError> {
-        match node {
-            Node::Text(text) => Ok(text),
-            _ => Err(self.wrong("a single value is wanted here")),
-        }
-    }
-
-    pub(super) fn number<T: std::str::FromStr>(&self, node: &Node) -> Result<T, ConfigError> {
-        let text = self.text(node)?;
-        text.parse().map_err(|_| self.wrong(format!("'{text}' is not a whole number in range")))
-    }
-
-    pub(super) fn size(&self, node: &Node) -> Result<u64, ConfigError> {
-        units::size(self.text(node)?).map_err(|error| self.wrong(error))
-    }
-
-    fn rate(&self, node: &Node) -> Result<u64, ConfigError> {
-        units::rate(self.text(node)?).map_err(|error| self.wrong(error))
-    }
-
-    pub(super) fn flag(&self, node: &Node) -> Result<bool, ConfigError> {
-        match self.text(node)? {
-            "true" => Ok(true),
-            "false" => Ok(false),
-            text => Err(self.wrong(format!("'{text}' is neither true nor false"))),
-        }
-    }
-
-    pub(super) fn duration(&self, node: &Node) -> Result<Duration, ConfigError> {
-        units::duration(self.text(node)?).map_err(|error| self.wrong(error))
-    }
-
-    fn address(&self, node: &Node) -> Result<IpAddr, ConfigError> {
-        super::parse_address(self.text(node)?).map_err(|error| self.wrong(error))
-    }
-
-    /// The class of `authenticator: X` or `authenticator: {class_name: X}`, without its Java package.
-    fn class<'n>(&self, node: &'n Node) -> Result<&'n str, ConfigError> {
-        let named = match node {
-            Node::Map(entries) => {
-                entries.iter().find(|(key, _)| key == "class_name").map_or(&Node::Nothing, |(_, node)| node)
-            }
-            other => other,
-        };
-        let class = self.text(named)?;
-        Ok(class.rsplit('.').next().unwrap_or(class))
-    }
-
-    /// Security that was asked for and is not there must stop the start: running open instead would be a trap.
-    pub(super) fn must_be_class(&self, node: &Node, only: &str) -> Result<(), ConfigError> {
-        match self.class(node)? {
-            class if class == only => Ok(()),
-            class => Err(self.wrong(format!("{class} is not supported yet, only {only}"))),
-        }
-    }
 }
 
 /// Acts on one key; false when it is known and without effect.
@@ -183,12 +80,5 @@ fn one_directory(place: &Place<'_>, node: &Node) -> Result<PathBuf, ConfigError>
             _ => Err(place.wrong(format!("exactly one folder can be used, and {} are named", list.len()))),
         },
         _ => Err(place.wrong("a folder or a list of one folder is wanted here")),
-    }
-}
-
-/// Adds to a bare number the unit its old key name stood for. Values with a unit are left: Cassandra takes both.
-fn add_unit(text: &mut String, unit: Unit) {
-    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        text.push_str(unit.suffix());
     }
 }

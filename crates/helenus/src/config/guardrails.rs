@@ -5,7 +5,7 @@ use cql_protocol::Consistency;
 use query::{Guardrails, Threshold, ThresholdUnit};
 
 use super::ConfigError;
-use super::file::Place;
+use super::place::Place;
 use super::units;
 use super::yaml::Node;
 

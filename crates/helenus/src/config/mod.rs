@@ -3,13 +3,16 @@
 //! [`Config`] is complete and checked against the machine. It is made before any shard runs and is plain data, so that the
 //! simulator can write one by hand.
 
+mod address;
 mod arguments;
+mod commitlog_sync;
 mod error;
 mod file;
 mod fixed_ring;
 mod guardrails;
 mod keys;
 mod machine;
+mod place;
 mod refused;
 mod seeds;
 mod settings;
@@ -18,9 +21,8 @@ mod suggest;
 mod units;
 mod yaml;
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
 use admin::Endpoint;
@@ -29,6 +31,7 @@ use runtime::ReactorKind;
 use server::Limits;
 
 pub use arguments::{Arguments, Reactor};
+pub use commitlog_sync::CommitLogSync;
 pub use error::ConfigError;
 pub use fixed_ring::{FixedNode, FixedRing};
 pub use machine::Machine;
@@ -104,42 +107,6 @@ pub struct Config {
     pub log_to_stdout: bool,
     /// A bug planted on purpose, in builds for that.
     pub planted: Planted,
-}
-
-/// When a write is acknowledged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CommitLogSync {
-    /// After a sync that covers all writes which arrived during the sync before.
-    Group,
-    /// The same here; in Cassandra each write asks for its own sync.
-    Batch,
-    /// At once; a sync follows within the period.
-    Periodic,
-}
-
-impl FromStr for CommitLogSync {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "group" => Ok(CommitLogSync::Group),
-            "batch" => Ok(CommitLogSync::Batch),
-            "periodic" => Ok(CommitLogSync::Periodic),
-            _ => Err(format!("'{text}' is not a way to sync the commit log: group, batch or periodic")),
-        }
-    }
-}
-
-/// A numeric address, or a name that this machine resolves.
-fn parse_address(text: &str) -> Result<IpAddr, String> {
-    if let Ok(address) = text.parse() {
-        return Ok(address);
-    }
-    if text == "localhost" {
-        return Ok(IpAddr::V4(Ipv4Addr::LOCALHOST));
-    }
-    let found = std::net::ToSocketAddrs::to_socket_addrs(&(text, 0)).ok().and_then(|mut all| all.next());
-    found.map(|address| address.ip()).ok_or_else(|| format!("'{text}' is neither an address nor a name that resolves"))
 }
 
 impl Config {

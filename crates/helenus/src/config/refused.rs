@@ -4,7 +4,7 @@
 //! data capture), or changes what clients may do. What only tunes, as sizes, threads and timeouts do, is accepted without effect.
 
 use super::ConfigError;
-use super::file::Place;
+use super::place::Place;
 use super::yaml::{Entry, Node};
 
 /// Keys with the one value that is there, which is the default.

@@ -3,9 +3,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use super::file::Place;
+use super::place::Place;
 use super::yaml::Node;
-use super::{ConfigError, parse_address};
+use super::{ConfigError, address};
 
 /// The seeds that were named, where, and the names of this node.
 #[derive(Debug, Default)]
@@ -89,5 +89,5 @@ fn address_of(seed: &str) -> Option<IpAddr> {
         Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
         _ => seed,
     };
-    if host == "localhost" { Some(IpAddr::V4(Ipv4Addr::LOCALHOST)) } else { parse_address(host).ok() }
+    if host == "localhost" { Some(IpAddr::V4(Ipv4Addr::LOCALHOST)) } else { address::parse(host).ok() }
 }

@@ -16,7 +16,7 @@ use super::guardrails;
 use super::machine::{Machine, parse_cpu_list};
 use super::seeds::Seeds;
 use super::units::print_size;
-use super::{CommitLogSync, Config, ConfigError, parse_address};
+use super::{CommitLogSync, Config, ConfigError, address};
 
 /// Least memory a shard can work with.
 const SHARD_MEMORY_BYTES_MIN: u64 = 64 << 20;
@@ -81,7 +81,7 @@ impl Settings {
     /// Lets the flags that were given win over what is there.
     pub fn take(&mut self, arguments: &Arguments) -> Result<(), ConfigError> {
         let address = |flag, text: &Option<String>| match text {
-            Some(text) => parse_address(text).map(Some).map_err(|reason| ConfigError::FlagValue { flag, reason }),
+            Some(text) => address::parse(text).map(Some).map_err(|reason| ConfigError::FlagValue { flag, reason }),
             None => Ok(None),
         };
         self.listen = address("--listen", &arguments.listen)?.or(self.listen);
