@@ -18,7 +18,9 @@ const NEIGHBOUR_MEDIAN_MAX: Duration = Duration::from_millis(5);
 
 /// So many shards, and a schema.
 fn start(shards: u16) -> Server {
-    let server = Builder::new("uring", shards).with(&["--memory", "2G"]).start();
+    // As a Cassandra must be configured that takes batches of tens of thousands of partitions.
+    let batches = "batch_size_fail_threshold: 64MiB\n";
+    let server = Builder::new("uring", shards).configured(batches).with(&["--memory", "2G"]).start();
     let mut client = Client::connect(&server.address(), Wire::V4);
     for text in [
         "CREATE KEYSPACE long WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
