@@ -33,7 +33,7 @@ fn slices_repeat_no_value_without_bound() {
         };
         assert!(ints(&read(&client, &[1; 100]).await).is_empty());
         assert!(refused(&read(&client, &[1; 60_000]).await).contains("come to more than"));
-        assert!(refused(&read(&client, &[1; 1 << 20]).await).contains("is too long"));
+        assert!(refused(&read(&client, &[1; 1 << 20]).await).contains("come to more than"));
     });
 }
 
