@@ -273,6 +273,9 @@ impl Modification {
             return Ok(());
         }
         let expiry = self.expiry(binds, time.seconds)?;
+        if let ([[]], true) = (clustering, self.table.is_dense()) {
+            return Err(self.lacks_clustering());
+        }
         let mut row = mutation.row(clustering.iter().copied());
         match self.kind {
             ModificationKind::Insert if self.marks_rows => {
@@ -288,6 +291,13 @@ impl Modification {
             return counts::encode(&self.regulars, 1, binds, time, &mut row);
         }
         encode_cells((&self.regulars, 1), binds, time, expiry, lists, &mut row)
+    }
+
+    /// The one clustering column of a table WITH COMPACT STORAGE is the name of a cell in Cassandra, which is never empty.
+    #[cold]
+    fn lacks_clustering(&self) -> QueryError {
+        let name = self.table.clustering().first().map_or("", |column| column.name.as_str());
+        invalid(format!("Invalid empty or null value for column {name}"))
     }
 
     /// An INSERT of a row that only its columns' values tell of, without any.
