@@ -82,6 +82,11 @@ impl<'a> Lexer<'a> {
         self.long?.at(offset)
     }
 
+    /// All of the text.
+    pub fn text(&self) -> &'a str {
+        self.text
+    }
+
     fn rest(&self) -> &'a str {
         &self.text[self.offset..]
     }

@@ -31,5 +31,5 @@ pub use error::ValueError;
 pub use literal::{Literal, LiteralKind, LongValue, parse_literal};
 pub use order::{has_order, ordered};
 pub use print::print;
-pub use ty::{CqlType, Field, NESTING_DEPTH_MAX, TypeError};
+pub use ty::{CqlType, DIMENSION_MAX, Field, NESTING_DEPTH_MAX, TypeError};
 pub use validate::validate;

@@ -105,7 +105,8 @@ fn ty() -> impl Strategy<Value = CqlType> {
                 frozen
             }),
             vec(inner, 1..4).prop_map(CqlType::Tuple),
-            (boxed, 1..=u16::MAX).prop_map(|(element, dimension)| CqlType::Vector { element, dimension }),
+            (boxed, 1..=cql_types::DIMENSION_MAX)
+                .prop_map(|(element, dimension)| CqlType::Vector { element, dimension }),
         ]
     })
 }
