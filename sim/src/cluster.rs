@@ -174,7 +174,7 @@ impl Cluster {
             flush_on_drain: self.options.flush_on_drain,
             take_in_sstables: self.options.takes_in_sstables,
             prepared_bytes_max: None,
-            guardrails: Guardrails::default(),
+            guardrails: large_batches(),
             limits: server::Limits::default(),
             log_level: tracing::Level::INFO,
             log_to_stdout: false,
@@ -313,4 +313,11 @@ impl Cluster {
 
 fn node_id(index: usize) -> NodeId {
     NodeId([1 + index as u8; 16])
+}
+
+/// Scenarios send batches that are long enough to be written in steps, which the default refuses.
+fn large_batches() -> Guardrails {
+    let mut rails = Guardrails::default();
+    rails.batch_size.fail = None;
+    rails
 }

@@ -5,6 +5,7 @@ mod duration;
 use std::borrow::Cow;
 
 use crate::error::Failure;
+use crate::long::{LongContent, LongPiece, LongPieces};
 
 /// What a token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,11 +63,28 @@ impl<'a> Token<'a> {
 pub(crate) struct Lexer<'a> {
     text: &'a str,
     offset: usize,
+    /// The long pieces of the text, if it was looked through ahead.
+    long: Option<&'a LongPieces>,
 }
 
 impl<'a> Lexer<'a> {
     pub fn new(text: &'a str) -> Lexer<'a> {
-        Lexer { text, offset: 0 }
+        Lexer { text, offset: 0, long: None }
+    }
+
+    /// The same with the text's long pieces.
+    pub fn with_long(text: &'a str, long: &'a LongPieces) -> Lexer<'a> {
+        Lexer { text, offset: 0, long: Some(long) }
+    }
+
+    /// The long piece that begins there.
+    pub fn long_piece(&self, offset: usize) -> Option<&'a LongPiece> {
+        self.long?.at(offset)
+    }
+
+    /// All of the text.
+    pub fn text(&self) -> &'a str {
+        self.text
     }
 
     fn rest(&self) -> &'a str {
@@ -80,7 +98,11 @@ impl<'a> Lexer<'a> {
         let Some(&first) = rest.as_bytes().first() else {
             return Ok(Token { kind: TokenKind::End, text: "", offset });
         };
+        let long = self.long_piece(offset);
         let (kind, length) = match first {
+            b'"' if let Some(piece) = long => (TokenKind::QuotedName, piece.end - offset),
+            b'0' if let Some(piece) = long => (TokenKind::Hex, piece.end - offset),
+            _ if let Some(piece) = long => (TokenKind::String, piece.end - offset),
             b'\'' => (TokenKind::String, self.quoted(b'\'')?),
             b'"' => (TokenKind::QuotedName, self.quoted(b'"')?),
             b'$' if rest.starts_with("$$") => match rest[2..].find("$$") {
@@ -103,6 +125,9 @@ impl<'a> Lexer<'a> {
 
     fn skip_space_and_comments(&mut self) -> Result<(), Failure> {
         loop {
+            if let Some(LongPiece { end, content: LongContent::Gap, .. }) = self.long_piece(self.offset) {
+                self.offset = *end;
+            }
             let rest = self.rest();
             let trimmed = rest.trim_start_matches([' ', '\t', '\n', '\r']);
             self.offset += rest.len() - trimmed.len();

@@ -10,16 +10,25 @@ pub mod ast;
 mod error;
 mod identifier;
 mod lexer;
+mod long;
 mod parser;
 mod printer;
 
 pub use ast::*;
 pub use error::{Place, SyntaxError};
 pub use identifier::{is_reserved, quote_identifier};
+pub use long::{LongPieces, Scan};
 pub use parser::{Parse, parse};
 
-/// The most bytes that a statement's text may have: one constant may have all of them, and is read at once.
-pub const LENGTH_MAX: usize = 2 << 20;
+/// The most bytes that a statement's text may have: those of Cassandra's greatest request by default. One constant may have all of them.
+pub const LENGTH_MAX: usize = 16 << 20;
+
+/// The most items that the statements of one BATCH may have together, each counting as [`ITEMS_PER_STATEMENT`] beside its own. It bounds the
+/// memory of what a text is parsed to, some hundred bytes an item, however few bytes of text an item has.
+pub const BATCH_ITEMS_MAX: usize = 1 << 20;
+
+/// What a statement of a BATCH counts as.
+pub const ITEMS_PER_STATEMENT: usize = 16;
 
 /// The most items that the lists of one statement may have together: terms and names; a relation counts as four, a selector as two. Each statement of a
 /// BATCH has as many. It bounds the time that a parse takes between two pauses.

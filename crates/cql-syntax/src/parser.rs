@@ -15,6 +15,7 @@ use crate::ast::{Batch, Statement, TableName};
 use crate::error::Failure;
 use crate::identifier::is_identifier;
 use crate::lexer::{Lexer, Token, TokenKind};
+use crate::long::LongPieces;
 use crate::{ITEMS_MAX, LENGTH_MAX, NESTING_DEPTH_MAX, SyntaxError};
 
 /// Parses one statement, which a semicolon may end.
@@ -37,18 +38,24 @@ pub struct Parse<'a> {
 impl<'a> Parse<'a> {
     /// Looks at the first token.
     pub fn begin(text: &'a str) -> Result<Self, SyntaxError> {
-        let first = || {
-            if text.len() > LENGTH_MAX {
-                let message = format!("a statement has at most {LENGTH_MAX} bytes, this one {}", text.len());
-                return Err(Failure::at(0, message));
-            }
-            let mut lexer = Lexer::new(text);
+        Parse::with_lexer(text, Lexer::new(text))
+    }
+
+    /// The same with the text's long pieces, which [`crate::Scan`] has found: none of them is looked at again.
+    pub fn with_long(text: &'a str, long: &'a LongPieces) -> Result<Self, SyntaxError> {
+        Parse::with_lexer(text, Lexer::with_long(text, long))
+    }
+
+    fn with_lexer(text: &'a str, mut lexer: Lexer<'a>) -> Result<Self, SyntaxError> {
+        let mut first = || -> Result<Parser<'a>> {
+            check_length(text)?;
             let token = lexer.next_token()?;
             Ok(Parser {
                 lexer,
                 token,
                 depth: 0,
                 items: 0,
+                items_before: 0,
                 marker_count: 0,
                 operator_count: 0,
                 in_term: false,
@@ -86,6 +93,14 @@ impl<'a> Parse<'a> {
     }
 }
 
+/// Refuses a text that is longer than any statement may be.
+pub(crate) fn check_length(text: &str) -> Result<()> {
+    if text.len() <= LENGTH_MAX {
+        return Ok(());
+    }
+    Err(Failure::at(0, format!("a statement has at most {LENGTH_MAX} bytes, this one {}", text.len())))
+}
+
 type Result<T, E = Failure> = std::result::Result<T, E>;
 
 /// The state of a parse. A copy of it is a place to come back to.
@@ -97,6 +112,8 @@ struct Parser<'a> {
     depth: usize,
     /// Items of lists so far.
     items: usize,
+    /// Those of the statements before, in a BATCH.
+    items_before: usize,
     marker_count: usize,
     /// Operators of arithmetic in the present term.
     operator_count: usize,

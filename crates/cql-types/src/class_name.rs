@@ -4,7 +4,7 @@
 //! by the outermost `FrozenType(…)`; within it nothing says so again. Tuples never do. A class that no type of CQL stands
 //! for is kept as [`CqlType::Custom`].
 
-use crate::{CqlType, Field, NESTING_DEPTH_MAX};
+use crate::{CqlType, DIMENSION_MAX, Field, NESTING_DEPTH_MAX};
 
 /// The package of all of them.
 pub const PACKAGE: &str = "org.apache.cassandra.db.marshal.";
@@ -248,8 +248,8 @@ impl<'t> Parser<'t> {
         self.expect('(', "a '(' is missing")?;
         let element = Box::new(self.ty(depth + 1)?);
         self.expect(',', "a vector's dimension is missing")?;
-        let dimension = self.word().parse::<u16>().ok().filter(|&dimension| dimension > 0);
-        let dimension = dimension.ok_or_else(|| self.unknown("a vector's dimension is from 1 to 65535"))?;
+        let dimension = self.word().parse().ok().filter(|dimension| (1..=DIMENSION_MAX).contains(dimension));
+        let dimension = dimension.ok_or_else(|| self.unknown("a vector's dimension is from 1 to 2147483647"))?;
         self.expect(')', "a ')' is missing")?;
         Ok(CqlType::Vector { element, dimension })
     }

@@ -220,7 +220,7 @@ fn fields<'t>(of: impl Iterator<Item = &'t CqlType>, value: &[u8], out: &mut Vec
     out.push(EMPTY);
 }
 
-fn vector(of: &CqlType, dimension: u16, value: &[u8], out: &mut Vec<u8>, depth: usize) {
+fn vector(of: &CqlType, dimension: u32, value: &[u8], out: &mut Vec<u8>, depth: usize) {
     let mut reader = Reader::new(value);
     for _ in 0..dimension {
         let item = match of.vector_element_len() {
@@ -232,7 +232,8 @@ fn vector(of: &CqlType, dimension: u16, value: &[u8], out: &mut Vec<u8>, depth: 
                 out.push(PRESENT);
                 encode_at(of, item, out, depth + 1);
             }
-            Err(_) => out.push(EMPTY),
+            // Bytes that are no vector's: nothing follows, however many elements the type has.
+            Err(_) => return out.push(EMPTY),
         }
     }
 }

@@ -31,8 +31,8 @@ pub use compose::{CollectionWriter, compose, fields_of, parts_of_collection, pus
 pub use duration::Duration;
 pub(crate) use element::element;
 pub use error::ValueError;
-pub use literal::{Literal, LiteralKind, parse_literal};
+pub use literal::{Literal, LiteralKind, LongValue, parse_literal};
 pub use order::{has_order, ordered};
 pub use print::print;
-pub use ty::{CqlType, Field, NESTING_DEPTH_MAX, TypeError};
+pub use ty::{CqlType, DIMENSION_MAX, Field, NESTING_DEPTH_MAX, TypeError};
 pub use validate::validate;

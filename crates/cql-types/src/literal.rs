@@ -1,6 +1,7 @@
 //! Constants as CQL text writes them, before their type is known, and the values they make.
 
 use std::net::IpAddr;
+use std::rc::Rc;
 
 use num_bigint::BigInt;
 
@@ -108,7 +109,28 @@ pub struct Literal {
     /// What it looks like.
     pub kind: LiteralKind,
     /// Its text; of a string, the content.
-    pub text: String,
+    pub text: Rc<String>,
+    /// The bytes of a hexadecimal constant that is so long that they were read ahead; then the text is only its beginning.
+    pub bytes: Option<Rc<Vec<u8>>>,
+}
+
+/// A value of many bytes that is kept once, however often its constant is copied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LongValue {
+    /// A text's.
+    Text(Rc<String>),
+    /// A blob's.
+    Blob(Rc<Vec<u8>>),
+}
+
+impl LongValue {
+    /// The value.
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            LongValue::Text(text) => text.as_bytes(),
+            LongValue::Blob(bytes) => bytes,
+        }
+    }
 }
 
 impl std::fmt::Display for Literal {
@@ -121,6 +143,27 @@ impl std::fmt::Display for Literal {
 }
 
 impl Literal {
+    /// A constant of this look and text.
+    pub fn new(kind: LiteralKind, text: impl Into<String>) -> Self {
+        Literal { kind, text: Rc::new(text.into()), bytes: None }
+    }
+
+    /// The value in a place of that type, if it is long and the very bytes of the constant.
+    pub fn long_value(&self, ty: &CqlType) -> Option<LongValue> {
+        /// Others are copied.
+        const LONG_MIN: usize = 64 << 10;
+        match (self.kind, ty, &self.bytes) {
+            (LiteralKind::Hex, CqlType::Blob, Some(bytes)) => Some(LongValue::Blob(bytes.clone())),
+            (LiteralKind::String, CqlType::Text, _) if self.text.len() > LONG_MIN => {
+                Some(LongValue::Text(self.text.clone()))
+            }
+            (LiteralKind::String, CqlType::Ascii, _) if self.text.len() > LONG_MIN && self.text.is_ascii() => {
+                Some(LongValue::Text(self.text.clone()))
+            }
+            _ => None,
+        }
+    }
+
     /// Whether a constant of this look may stand for a value of that type.
     pub fn fits(&self, ty: &CqlType) -> bool {
         self.kind.fits(ty)
@@ -134,8 +177,11 @@ pub fn parse_literal(ty: &CqlType, literal: &Literal) -> Result<Vec<u8>, ValueEr
     }
     let text = literal.text.as_str();
     // The bytes as they are; Cassandra does not even look whether they are such a value's.
+    if let (CqlType::Blob, Some(bytes)) = (ty, &literal.bytes) {
+        return Ok(bytes.to_vec());
+    }
     if let (CqlType::Tuple(_) | CqlType::Tinyint, LiteralKind::Hex) = (ty, literal.kind) {
-        let bytes = blob(text)?;
+        let bytes = literal.bytes.as_ref().map_or_else(|| blob(text), |bytes| Ok(bytes.to_vec()))?;
         crate::validate(ty, &bytes)?;
         return Ok(bytes);
     }
@@ -368,7 +414,7 @@ mod tests {
     use crate::print;
 
     fn value(ty: &CqlType, kind: LiteralKind, text: &str) -> Result<Vec<u8>, ValueError> {
-        parse_literal(ty, &Literal { kind, text: text.to_owned() })
+        parse_literal(ty, &Literal::new(kind, text))
     }
 
     #[test]
@@ -510,7 +556,7 @@ mod tests {
             _ => LiteralKind::Integer,
         };
         let text = printed.strip_prefix('\'').and_then(|text| text.strip_suffix('\'')).unwrap_or(printed);
-        Literal { kind, text: text.replace("''", "'") }
+        Literal::new(kind, text.replace("''", "'"))
     }
 
     proptest::proptest! {

@@ -1,49 +1,59 @@
-//! Sets and maps in order: what a client may send in any order, and with repetitions, is kept in one form.
+//! Sets and maps in order: what a client may send in any order, and with repetitions, is kept in one form. As in Cassandra, which takes apart
+//! what it is sent only where it must: the bytes of tuples and user-defined types stay as they were sent wherever they are, and those of a
+//! vector that is not inside of a collection.
 
 use std::borrow::Cow;
 
 use stdx::{Reader, varint};
 
-use crate::{CqlType, compare, compose, fields_of, parts_of_collection, push_field};
+use crate::{CqlType, compare, compose, parts_of_collection};
 
-/// Whether a value of the type may hold a set or a map, whose parts have an order.
+/// Whether a value of the type may hold a set or a map that is put in order.
 pub fn has_order(ty: &CqlType) -> bool {
+    ty.is_collection() && has_ordered_parts(ty)
+}
+
+/// The same of a type that is itself taken apart.
+fn has_ordered_parts(ty: &CqlType) -> bool {
     match ty {
         CqlType::Set { .. } | CqlType::Map { .. } => true,
-        CqlType::List { element, .. } | CqlType::Vector { element, .. } => has_order(element),
-        CqlType::Tuple(elements) => elements.iter().any(has_order),
-        CqlType::Udt { fields, .. } => fields.iter().any(|field| has_order(&field.ty)),
+        CqlType::List { element, .. } | CqlType::Vector { element, .. } => has_ordered_parts(element),
         _ => false,
     }
 }
 
-/// The value, which [`crate::validate`] has accepted, with each set and map inside in the order of its elements or keys,
-/// each once. Most are so already; then nothing is copied.
+/// The value, which [`crate::validate`] has accepted, with the sets and maps that Cassandra takes apart in the order of their elements or
+/// keys, each once. Most are so already; then nothing is copied.
 pub fn ordered<'v>(ty: &CqlType, value: &'v [u8]) -> Cow<'v, [u8]> {
-    if !has_order(ty) {
+    if has_order(ty) { with_ordered_parts(ty, value) } else { Cow::Borrowed(value) }
+}
+
+/// The same of a value that is itself taken apart.
+fn with_ordered_parts<'v>(ty: &CqlType, value: &'v [u8]) -> Cow<'v, [u8]> {
+    if !has_ordered_parts(ty) {
         return Cow::Borrowed(value);
     }
     match ty {
         CqlType::List { element, .. } => {
-            let parts: Vec<_> = parts_of_collection(ty, value).map(|part| ordered(element, part)).collect();
+            let parts: Vec<_> = parts_of_collection(ty, value).map(|part| with_ordered_parts(element, part)).collect();
             composed(ty, value, &parts, is_changed(&parts))
         }
         CqlType::Set { element, .. } => {
-            let parts: Vec<_> = parts_of_collection(ty, value).map(|part| ordered(element, part)).collect();
+            let parts: Vec<_> = parts_of_collection(ty, value).map(|part| with_ordered_parts(element, part)).collect();
             let is_sorted = parts.is_sorted_by(|a, b| compare(element, a, b).is_lt());
             composed(ty, value, &parts, !is_sorted || is_changed(&parts))
         }
         CqlType::Map { key, value: of, .. } => {
             let types = [key, of].into_iter().cycle();
-            let parts = parts_of_collection(ty, value).zip(types).map(|(part, ty)| ordered(ty, part));
+            let parts = parts_of_collection(ty, value).zip(types).map(|(part, ty)| with_ordered_parts(ty, part));
             let parts: Vec<_> = parts.collect();
             let is_sorted = parts.chunks(2).is_sorted_by(|a, b| compare(key, &a[0], &b[0]).is_lt());
             composed(ty, value, &parts, !is_sorted || is_changed(&parts))
         }
         CqlType::Vector { element, .. } => {
             let mut reader = Reader::new(value);
-            let parts = std::iter::from_fn(|| reader.varint_bytes().ok()).map(|part| ordered(element, part));
-            let parts: Vec<_> = parts.collect();
+            let parts = std::iter::from_fn(|| reader.varint_bytes().ok());
+            let parts: Vec<_> = parts.map(|part| with_ordered_parts(element, part)).collect();
             if !is_changed(&parts) {
                 return Cow::Borrowed(value);
             }
@@ -54,8 +64,6 @@ pub fn ordered<'v>(ty: &CqlType, value: &'v [u8]) -> Cow<'v, [u8]> {
             }
             Cow::Owned(out)
         }
-        CqlType::Tuple(elements) => fields(elements.iter(), value),
-        CqlType::Udt { fields: of, .. } => fields(of.iter().map(|field| &field.ty), value),
         _ => Cow::Borrowed(value),
     }
 }
@@ -73,20 +81,10 @@ fn composed<'v>(ty: &CqlType, value: &'v [u8], parts: &[Cow<'_, [u8]>], is_chang
     compose(ty, &parts).map_or(Cow::Borrowed(value), Cow::Owned)
 }
 
-fn fields<'v, 't>(types: impl Iterator<Item = &'t CqlType>, value: &'v [u8]) -> Cow<'v, [u8]> {
-    let parts = fields_of(value).zip(types).map(|(field, ty)| field.map(|field| ordered(ty, field)));
-    let parts: Vec<Option<Cow<'v, [u8]>>> = parts.collect();
-    if !parts.iter().flatten().any(|part| matches!(part, Cow::Owned(_))) {
-        return Cow::Borrowed(value);
-    }
-    let mut out = Vec::with_capacity(value.len());
-    parts.iter().for_each(|part| push_field(part.as_deref(), &mut out));
-    Cow::Owned(out)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::push_field;
     use proptest::prelude::*;
 
     proptest! {
@@ -124,9 +122,13 @@ mod tests {
         let mut tuple = Vec::new();
         push_field(None, &mut tuple);
         push_field(Some(&set), &mut tuple);
-        assert_eq!(show("tuple<int, frozen<set<ascii>>>", &tuple), "(null, {'a', 'b'})");
+        assert_eq!(show("tuple<int, frozen<set<ascii>>>", &tuple), "(null, {'b', 'a', 'b'})", "a tuple's bytes stay");
         let mut vector = vec![u8::try_from(set.len()).unwrap()];
         vector.extend_from_slice(&set);
-        assert_eq!(show("vector<frozen<set<ascii>>, 1>", &vector), "[{'a', 'b'}]");
+        assert_eq!(show("vector<frozen<set<ascii>>, 1>", &vector), "[{'b', 'a', 'b'}]", "a vector's bytes stay");
+        let list = parts(&[&vector]);
+        assert_eq!(show("list<vector<frozen<set<ascii>>, 1>>", &list), "[[{'a', 'b'}]]", "but inside of a collection");
+        let list = parts(&[&tuple]);
+        assert_eq!(show("list<tuple<int, frozen<set<ascii>>>>", &list), "[(null, {'b', 'a', 'b'})]");
     }
 }

@@ -232,7 +232,7 @@ fn write_field(ty: &CqlType, reader: &mut Reader<'_>, out: &mut String, depth: u
     Some(())
 }
 
-fn write_vector(of: &CqlType, dimension: u16, value: &[u8], out: &mut String, depth: usize) -> Option<()> {
+fn write_vector(of: &CqlType, dimension: u32, value: &[u8], out: &mut String, depth: usize) -> Option<()> {
     let mut reader = Reader::new(value);
     let mut text = String::from("[");
     for i in 0..dimension {

@@ -92,7 +92,7 @@ pub fn nested_type() -> impl Strategy<Value = CqlType> {
                 let (keyspace, name) = ("ks".to_owned(), "sample".to_owned());
                 CqlType::Udt { keyspace, name, fields: fields.collect(), frozen: true }
             }),
-            (boxed, 1_u16..4).prop_map(|(element, dimension)| CqlType::Vector { element, dimension }),
+            (boxed, 1_u32..4).prop_map(|(element, dimension)| CqlType::Vector { element, dimension }),
         ]
     });
     (nested, any::<bool>()).prop_map(|(mut ty, is_frozen)| {
@@ -148,7 +148,7 @@ pub fn constant(ty: &CqlType) -> BoxedStrategy<Vec<u8>> {
             composed(fields.iter().map(|field| option::of(constant(&field.ty))).collect::<Vec<_>>().boxed())
         }
         CqlType::Vector { element, dimension } => {
-            composed(vec(constant(element).prop_map(Some), usize::from(*dimension)).boxed())
+            composed(vec(constant(element).prop_map(Some), *dimension as usize).boxed())
         }
         native => native_constant(native),
     }
@@ -234,7 +234,7 @@ pub fn value(ty: &CqlType) -> BoxedStrategy<Vec<u8>> {
         CqlType::Udt { fields: of, .. } => fields(of.iter().map(|field| &field.ty)),
         CqlType::Vector { element, dimension } => {
             let fixed = element.vector_element_len();
-            vec(value(element).prop_filter("empty", |item| !item.is_empty()), usize::from(*dimension))
+            vec(value(element).prop_filter("empty", |item| !item.is_empty()), *dimension as usize)
                 .prop_map(move |items| {
                     let mut out = Vec::new();
                     for item in items {

@@ -6,6 +6,9 @@ use std::fmt;
 /// no recursion over a type overflows the stack.
 pub const NESTING_DEPTH_MAX: usize = 64;
 
+/// The most elements that a vector may have. (Source: Cassandra keeps the number in an `int`.)
+pub const DIMENSION_MAX: u32 = i32::MAX as u32;
+
 /// A type of CQL. Owned and `Send`, since schema changes travel between shards.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CqlType {
@@ -89,8 +92,8 @@ pub enum CqlType {
     Vector {
         /// What it holds.
         element: Box<CqlType>,
-        /// How many.
-        dimension: u16,
+        /// How many: up to [`DIMENSION_MAX`].
+        dimension: u32,
     },
     /// A type known by its Java class only.
     Custom(String),
@@ -240,7 +243,7 @@ impl CqlType {
             CqlType::Vector { .. } => {
                 let (mut ty, mut count) = (self, 1_usize);
                 while let CqlType::Vector { element, dimension } = ty {
-                    count = count.checked_mul(usize::from(*dimension))?;
+                    count = count.checked_mul(*dimension as usize)?;
                     ty = element;
                 }
                 ty.vector_element_len()?.checked_mul(count)
@@ -466,8 +469,8 @@ impl<'a> Parser<'a> {
         self.expect(',', "a vector's dimension is missing")?;
         self.skip_space();
         let digits = self.rest.bytes().take_while(u8::is_ascii_digit).count();
-        let dimension = self.rest[..digits].parse::<u16>().ok().filter(|&d| d > 0);
-        let dimension = dimension.ok_or_else(|| self.malformed("a vector's dimension is from 1 to 65535"))?;
+        let dimension = self.rest[..digits].parse().ok().filter(|dimension| (1..=DIMENSION_MAX).contains(dimension));
+        let dimension = dimension.ok_or_else(|| self.malformed("a vector's dimension is from 1 to 2147483647"))?;
         self.rest = &self.rest[digits..];
         self.expect('>', "a '>' is missing")?;
         Ok(CqlType::Vector { element, dimension })

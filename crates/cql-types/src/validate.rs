@@ -142,11 +142,17 @@ fn fields<'t>(of: impl Iterator<Item = &'t CqlType>, value: &[u8], depth: usize)
     }
 }
 
-fn vector(element: &CqlType, dimension: u16, value: &[u8], depth: usize) -> Result<(), ValueError> {
+fn vector(element: &CqlType, dimension: u32, value: &[u8], depth: usize) -> Result<(), ValueError> {
     if value.is_empty() {
         return Err(ValueError::malformed("Invalid empty vector value"));
     }
     let mut reader = Reader::new(value);
+    // The vectors of models are long, and of numbers, of which any bytes are some.
+    let is_plain = matches!(element, CqlType::Float | CqlType::Double | CqlType::Int | CqlType::Bigint);
+    let length = element.vector_element_len().and_then(|length| length.checked_mul(dimension as usize));
+    if is_plain && length == Some(value.len()) {
+        return Ok(());
+    }
     for _ in 0..dimension {
         let item = match element.vector_element_len() {
             Some(length) => reader.bytes(length),

@@ -118,7 +118,7 @@ fn list<T>(parts: &[T], out: &mut String, mut one: impl FnMut(&T, &mut String) -
 }
 
 /// The elements of a vector: one after the other if all are of one length, else each behind its own.
-fn parts_of_vector<'v>(element: &CqlType, dimension: u16, value: &'v [u8]) -> Option<Vec<&'v [u8]>> {
+fn parts_of_vector<'v>(element: &CqlType, dimension: u32, value: &'v [u8]) -> Option<Vec<&'v [u8]>> {
     let mut reader = Reader::new(value);
     let length = element.vector_element_len();
     (0..dimension)

@@ -167,6 +167,9 @@ fn hash(value: &[u8], algorithm: Option<&[u8]>) -> Result<Vec<u8>, FunctionError
     })
 }
 
+/// The longest value that stands for a vector, bytes: a vector's type may have more elements than any value.
+const MASKED_BYTES_MAX: usize = 1 << 20;
+
 /// The value that stands for all of a type.
 fn masked(ty: &CqlType) -> Result<Vec<u8>, FunctionError> {
     let parts_of = |types: &mut dyn Iterator<Item = &CqlType>| {
@@ -194,7 +197,11 @@ fn masked(ty: &CqlType) -> Result<Vec<u8>, FunctionError> {
         CqlType::Tuple(types) => parts_of(&mut types.iter())?,
         CqlType::Udt { fields, .. } => parts_of(&mut fields.iter().map(|field| &field.ty))?,
         CqlType::Vector { element, dimension } => {
-            parts_of(&mut std::iter::repeat_n(&**element, usize::from(*dimension)))?
+            let (part, count) = (masked(element)?, *dimension as usize);
+            if part.len().max(1).saturating_mul(count) > MASKED_BYTES_MAX {
+                return Err(FunctionError::invalid(format!("The masked value of a {ty} is too long")));
+            }
+            compose(ty, &vec![Some(&part[..]); count]).map_err(|error| FunctionError::invalid(error.to_string()))?
         }
         CqlType::Custom(class) => {
             return Err(FunctionError::server(format!("There isn't a defined masked value for type {class}")));

@@ -52,7 +52,7 @@ impl Parameter {
             Parameter::SameAs { index, otherwise, .. } => {
                 otherwise.infer(argument, receiver, others).or_else(|| other(*index))
             }
-            Parameter::FloatVector => match argument.list_len().and_then(|len| u16::try_from(len).ok()) {
+            Parameter::FloatVector => match argument.list_len().and_then(|len| u32::try_from(len).ok()) {
                 Some(dimension) => Some(CqlType::Vector { element: Box::new(CqlType::Float), dimension }),
                 None => argument.natural_type().or_else(|| receiver.cloned()),
             },

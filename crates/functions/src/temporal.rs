@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     fn timestamp(text: &str) -> i64 {
-        let literal = cql_types::Literal { kind: cql_types::LiteralKind::String, text: text.to_owned() };
+        let literal = cql_types::Literal::new(cql_types::LiteralKind::String, text);
         millis(&CqlType::Timestamp, &cql_types::parse_literal(&CqlType::Timestamp, &literal).unwrap()).unwrap()
     }
 

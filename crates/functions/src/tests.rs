@@ -38,7 +38,7 @@ pub(crate) fn value(ty: &str, text: &str) -> (CqlType, Vec<u8>) {
         CqlType::Timestamp | CqlType::Date | CqlType::Time => LiteralKind::String,
         _ => LiteralKind::Integer,
     };
-    let value = cql_types::parse_literal(&ty, &Literal { kind, text: text.to_owned() }).unwrap();
+    let value = cql_types::parse_literal(&ty, &Literal::new(kind, text)).unwrap();
     (ty, value)
 }
 

@@ -85,7 +85,7 @@ mod tests {
 
     fn of(name: &str, left: &[f32], right: &[f32]) -> Result<f32, String> {
         let vector = |floats: &[f32]| floats.iter().flat_map(|float| float.to_be_bytes()).collect::<Vec<_>>();
-        let ty = |floats: &[f32]| CqlType::Vector { element: Box::new(CqlType::Float), dimension: floats.len() as u16 };
+        let ty = |floats: &[f32]| CqlType::Vector { element: Box::new(CqlType::Float), dimension: floats.len() as u32 };
         let (left_type, right_type) = (ty(left), ty(right));
         let arguments = [Argument::Typed(&left_type), Argument::Typed(&right_type)];
         let call = make(name, &arguments, None).unwrap().map_err(|error| error.message(&|_| "x".to_owned()))?;

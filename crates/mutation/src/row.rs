@@ -208,6 +208,15 @@ impl<'a> RowRef<'a> {
         !self.is_uniform() && self.cells().any(|cell| !cell.path.is_empty())
     }
 
+    /// The bytes that say again what a value beside them says: a set's element and a map's key stand in the value too, and a list's or type's
+    /// place is short. Cassandra, which has each once, does not count them.
+    pub fn repeated_bytes(&self) -> usize {
+        if self.is_uniform() {
+            return 0;
+        }
+        self.cells().filter(|cell| !cell.is_tombstone()).map(|cell| cell.path.len()).sum()
+    }
+
     /// Whether the row says nothing at all.
     #[inline]
     pub fn is_empty(&self) -> bool {

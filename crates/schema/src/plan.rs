@@ -101,12 +101,12 @@ fn read_properties(written: &cql_syntax::Properties) -> Result<Properties, Schem
     let mut properties = Properties::default();
     for (name, value) in written {
         let value = match value {
-            cql_syntax::PropertyValue::Literal(literal) => PropertyValue::Text(literal.text.clone()),
+            cql_syntax::PropertyValue::Literal(literal) => PropertyValue::Text(literal.text.to_string()),
             cql_syntax::PropertyValue::Word(word) => PropertyValue::Text(word.clone()),
             cql_syntax::PropertyValue::Map(entries) => {
                 let mut map = BTreeMap::new();
                 for (key, value) in entries {
-                    if map.insert(key.text.clone(), value.text.clone()).is_some() {
+                    if map.insert(key.text.to_string(), value.text.to_string()).is_some() {
                         return Err(SchemaError::syntax(format!("Multiple definition for property {}", key.text)));
                     }
                 }

@@ -334,7 +334,7 @@ fn tuple<'t>(types: impl Iterator<Item = &'t CqlType>, value: &[u8], out: &mut V
     sequence(fields_of(value).take(count.unwrap_or(0)).zip(types), out, depth);
 }
 
-fn vector(element: &CqlType, dimension: u16, value: &[u8], out: &mut Vec<u8>, depth: usize) {
+fn vector(element: &CqlType, dimension: u32, value: &[u8], out: &mut Vec<u8>, depth: usize) {
     let mut reader = Reader::new(value);
     let parts = std::iter::from_fn(|| {
         let part = match element.vector_element_len() {
@@ -343,7 +343,7 @@ fn vector(element: &CqlType, dimension: u16, value: &[u8], out: &mut Vec<u8>, de
         };
         part.ok().map(Some)
     });
-    sequence(parts.take(usize::from(dimension)).zip(std::iter::repeat(element)), out, depth);
+    sequence(parts.take(dimension as usize).zip(std::iter::repeat(element)), out, depth);
 }
 
 #[cfg(test)]

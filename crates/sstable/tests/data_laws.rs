@@ -75,7 +75,7 @@ fn value(ty: &CqlType) -> BoxedStrategy<Vec<u8>> {
         CqlType::List { element, .. } => parts(vec![(**element).clone(); 2]).boxed(),
         CqlType::Map { key, value, .. } => parts(vec![(**key).clone(), (**value).clone()]).boxed(),
         CqlType::Tuple(elements) => parts(elements.clone()).boxed(),
-        CqlType::Vector { element, dimension } => parts(vec![(**element).clone(); usize::from(*dimension)]).boxed(),
+        CqlType::Vector { element, dimension } => parts(vec![(**element).clone(); *dimension as usize]).boxed(),
         fixed => {
             let length = fixed.fixed_len().expect("all others are of one length");
             prop_oneof![9 => vec(any::<u8>(), length), 1 => Just(Vec::new())].boxed()

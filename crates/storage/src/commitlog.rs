@@ -58,7 +58,10 @@ struct Shared {
     head: SegmentHead,
     mode: SyncMode,
     planted: Planted,
+    /// The longest record, without what its rows say twice.
     record_max: usize,
+    /// The longest record as it is written: it fits a segment, beside what others may have collected.
+    written_max: usize,
     buffer_max: usize,
     /// What a segment has room for.
     group_max: usize,
@@ -140,6 +143,7 @@ impl CommitLog {
         let shard = runtime.shard().0;
         let head = SegmentHead { shard, shard_count, boot: options.boot, segment: 0, salt };
         let room = (options.segment_bytes as usize).saturating_sub(2 * BLOCK);
+        let (record_max, buffer_max) = ((options.segment_bytes / 2) as usize, options.log_buffer_bytes.min(room));
         let state = State {
             collecting: GroupBuffer::new(AlignedBuf::new(), 0),
             group_number: 1,
@@ -167,8 +171,9 @@ impl CommitLog {
             head,
             mode: options.sync,
             planted,
-            record_max: (options.segment_bytes / 2) as usize,
-            buffer_max: options.log_buffer_bytes.min(room),
+            record_max,
+            written_max: room.saturating_sub(buffer_max / 2 + BLOCK).max(record_max),
+            buffer_max,
             group_max: room,
             state: RefCell::new(state),
             wake: Notify::new(),
@@ -191,6 +196,13 @@ impl CommitLog {
     /// Whether a record with `length` bytes of mutations can be appended now.
     #[inline]
     pub fn check(&self, length: usize) -> Result<(), ApplyError> {
+        self.check_counted(length, 0)
+    }
+
+    /// The same of mutations that say `repeated` bytes twice ([`mutation::RowRef::repeated_bytes`]): these do not count, as long as the record
+    /// fits a segment.
+    #[inline]
+    pub fn check_counted(&self, length: usize, repeated: usize) -> Result<(), ApplyError> {
         let shared = &*self.shared;
         let state = shared.state.borrow();
         if state.is_poisoned {
@@ -200,7 +212,7 @@ impl CommitLog {
             return Err(ApplyError::DiskFull);
         }
         if length > shared.record_max {
-            return Err(ApplyError::TooLarge { length, length_max: shared.record_max });
+            shared.check_large(length, repeated)?;
         }
         if state.collecting.len() + length + BLOCK > shared.buffer_max && !state.collecting.is_empty() {
             return shared.check_long(length, state.collecting.len());
@@ -310,7 +322,7 @@ impl CommitLog {
     pub async fn make_room(&self, length: usize) {
         /// How often the group may be taken away before this gives up.
         const TRIES: usize = 3;
-        if length <= RECORD_SMALL || length > self.shared.record_max {
+        if length <= RECORD_SMALL || length > self.shared.written_max {
             return;
         }
         for _ in 0..TRIES {
@@ -500,6 +512,19 @@ impl CommitLog {
 }
 
 impl Shared {
+    /// Whether a record is short enough once what it says twice is left out.
+    #[cold]
+    fn check_large(&self, length: usize, repeated: usize) -> Result<(), ApplyError> {
+        let counted = length.saturating_sub(repeated);
+        if counted > self.record_max {
+            return Err(ApplyError::TooLarge { length: counted, length_max: self.record_max });
+        }
+        if length > self.written_max {
+            return Err(ApplyError::TooLarge { length, length_max: self.written_max });
+        }
+        Ok(())
+    }
+
     /// Whether a record that has no room beside others may join them all the same: one that is longer than the buffer may ever be
     /// would wait for an empty group, which a busy shard never has.
     #[cold]

@@ -19,7 +19,7 @@
 
 use std::collections::BTreeMap;
 
-use mutation::MutationRef;
+use mutation::{Item, MutationRef};
 use planted::Bug;
 use schema::TableId;
 
@@ -52,6 +52,8 @@ struct Checked {
     /// The tables that the mutations were compared with.
     tables: BTreeMap<TableId, Content>,
     needed: usize,
+    /// What the mutations' rows say twice, bytes.
+    repeated: usize,
     checksum: RecordChecksum,
 }
 
@@ -124,6 +126,7 @@ impl Shard {
         let mut checked = Checked {
             tables: BTreeMap::new(),
             needed: Memtable::bytes_needed_once(),
+            repeated: 0,
             checksum: RecordChecksum::begin(mutations.len()),
         };
         for bytes in mutations {
@@ -139,6 +142,9 @@ impl Shard {
             shape.check_head(&mutation).map_err(ApplyError::Mismatch)?;
             for (index, item) in mutation.items().enumerate() {
                 shape.check_item(&item).map_err(ApplyError::Mismatch)?;
+                if let Item::Row(_, row) | Item::StaticRow(row) = item {
+                    checked.repeated += row.repeated_bytes();
+                }
                 if index % ITEMS_PER_STEP == ITEMS_PER_STEP - 1 {
                     self.runtime().maybe_yield().await;
                 }
@@ -185,7 +191,7 @@ impl Shard {
         let mut ack = Ack::Now;
         let begun = log.appended();
         if is_durable {
-            log.check(checked.checksum.length())?;
+            log.check_counted(checked.checksum.length(), checked.repeated)?;
             for id in checked.tables.keys() {
                 let table = tables.get_mut(*id).expect("all tables were found above");
                 log.note(*id, &mut table.mark);

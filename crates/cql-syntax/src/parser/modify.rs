@@ -9,6 +9,7 @@ use crate::ast::{
 };
 use crate::error::Failure;
 use crate::lexer::TokenKind;
+use crate::{BATCH_ITEMS_MAX, ITEMS_PER_STATEMENT};
 
 impl Parser<'_> {
     pub(super) fn insert(&mut self) -> Result<Statement> {
@@ -154,7 +155,7 @@ impl Parser<'_> {
         } else if self.token.kind == TokenKind::Integer {
             let text = self.advance()?.text.to_owned();
             let form = if text.starts_with('-') { "X - <value>" } else { "X + <value>" };
-            (AssignmentKind::Add(Term::Literal(Literal { kind: LiteralKind::Integer, text })), form)
+            (AssignmentKind::Add(Term::Literal(Literal::new(LiteralKind::Integer, text))), form)
         } else {
             return Err(self.unexpected());
         };
@@ -180,7 +181,11 @@ impl Parser<'_> {
 
     /// The next statement of a BATCH with the one semicolon that may end it; `None`: APPLY BATCH.
     pub(super) fn batch_next(&mut self) -> Result<Option<Statement>> {
+        self.items_before += self.items + ITEMS_PER_STATEMENT;
         self.items = 0;
+        if self.items_before > BATCH_ITEMS_MAX {
+            return Err(self.error(format!("a batch has at most {BATCH_ITEMS_MAX} terms, names and relations")));
+        }
         if self.take_keyword("APPLY")? {
             self.expect_keyword("BATCH")?;
             return Ok(None);

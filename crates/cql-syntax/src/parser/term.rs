@@ -5,6 +5,7 @@ use cql_types::{CqlType, Literal, LiteralKind};
 use super::{Parser, Result};
 use crate::ast::{ArithmeticOperator, BindMarker, Term};
 use crate::lexer::TokenKind;
+use crate::long::LongContent;
 use crate::printer::type_text;
 
 /// The most operators of one term with all inside of it: more would make a tree too deep to walk.
@@ -137,7 +138,7 @@ impl Parser<'_> {
             return Err(self.unexpected());
         }
         let text = self.advance()?.text.to_owned();
-        Ok(Term::Literal(Literal { kind: LiteralKind::Integer, text }))
+        Ok(Term::Literal(Literal::new(LiteralKind::Integer, text)))
     }
 
     /// Whether a constant stands here.
@@ -166,11 +167,18 @@ impl Parser<'_> {
             _ => return Ok(None),
         };
         let token = self.advance()?;
+        match self.lexer.long_piece(token.offset).map(|piece| &piece.content) {
+            Some(LongContent::String(text)) => return Ok(Some(Literal { kind, text: text.clone(), bytes: None })),
+            Some(LongContent::Hex(text, bytes)) => {
+                return Ok(Some(Literal { kind, text: text.clone(), bytes: bytes.clone() }));
+            }
+            Some(LongContent::Gap | LongContent::Name) | None => {}
+        }
         let text = match kind {
             LiteralKind::String => token.content().into_owned(),
             _ => token.text.to_owned(),
         };
-        Ok(Some(Literal { kind, text }))
+        Ok(Some(Literal::new(kind, text)))
     }
 
     pub(super) fn marker(&mut self) -> Result<BindMarker> {

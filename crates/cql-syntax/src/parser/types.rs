@@ -1,6 +1,6 @@
 //! Types of columns and casts.
 
-use cql_types::{CqlType, TypeError};
+use cql_types::{CqlType, DIMENSION_MAX};
 
 use super::{Parser, Result};
 use crate::ast::TypeName;
@@ -107,17 +107,23 @@ impl Parser<'_> {
             let dimension = self.token.text;
             return Err(Failure::invalid(format!("vectors may only have positive dimensions; given {dimension}")));
         }
-        let Ok(dimension) = self.token.text.parse::<u16>() else {
-            return Err(self.error(
-                TypeError::Malformed {
-                    text: format!("vector<{element}, {}>", self.found()),
-                    reason: "a vector's dimension is from 1 to 65535",
-                }
-                .to_string(),
-            ));
-        };
+        if self.token.kind != TokenKind::Integer {
+            return Err(self.mismatch("INTEGER"));
+        }
+        let dimension = self.token.text.parse().ok().filter(|dimension| *dimension <= DIMENSION_MAX);
+        let Some(dimension) = dimension else { return Err(self.dimension_too_large()) };
         self.advance()?;
         self.expect_symbol(">")?;
         Ok(CqlType::Vector { element, dimension })
+    }
+
+    /// In the words of Cassandra, whose parser stumbles over such a number. The statement's beginning is enough.
+    #[cold]
+    fn dimension_too_large(&self) -> Failure {
+        let (statement, found) = (self.lexer.text(), self.found());
+        let shown: String = statement.chars().take(1_000).collect();
+        Failure::without_place(format!(
+            "Failed parsing statement: [{shown}] reason: NumberFormatException For input string: \"{found}\""
+        ))
     }
 }

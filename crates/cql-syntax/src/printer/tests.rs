@@ -64,7 +64,7 @@ fn literal() -> impl Strategy<Value = Literal> {
         (K::String, ""),
         (K::String, "-- no comment $$ /*"),
     ];
-    proptest::sample::select(texts.to_vec()).prop_map(|(kind, text)| Literal { kind, text: text.to_owned() })
+    proptest::sample::select(texts.to_vec()).prop_map(|(kind, text)| Literal::new(kind, text))
 }
 
 fn marker() -> impl Strategy<Value = Term> {
@@ -105,7 +105,8 @@ fn ty() -> impl Strategy<Value = CqlType> {
                 frozen
             }),
             vec(inner, 1..4).prop_map(CqlType::Tuple),
-            (boxed, 1..=u16::MAX).prop_map(|(element, dimension)| CqlType::Vector { element, dimension }),
+            (boxed, 1..=cql_types::DIMENSION_MAX)
+                .prop_map(|(element, dimension)| CqlType::Vector { element, dimension }),
         ]
     })
 }
@@ -213,7 +214,7 @@ fn relation() -> impl Strategy<Value = Relation> {
 }
 
 fn integer() -> impl Strategy<Value = Term> {
-    let literal = |text: &str| Term::Literal(Literal { kind: LiteralKind::Integer, text: text.to_owned() });
+    let literal = |text: &str| Term::Literal(Literal::new(LiteralKind::Integer, text));
     prop_oneof![Just(literal("10")), Just(literal("-1")), marker()]
 }
 
@@ -334,7 +335,7 @@ fn using() -> impl Strategy<Value = Using> {
 
 fn insert() -> impl Strategy<Value = Statement> {
     let columns = (vec(name(), 1..3), vec(term(), 1..3)).prop_map(|(columns, values)| (columns, values, None));
-    let text = Just(Term::Literal(Literal { kind: LiteralKind::String, text: "{\"a\": 'x'}".to_owned() }));
+    let text = Just(Term::Literal(Literal::new(LiteralKind::String, "{\"a\": 'x'}")));
     let json = (prop_oneof![text, marker()], any::<bool>())
         .prop_map(|(value, default_unset)| (Vec::new(), Vec::new(), Some(InsertJson { value, default_unset })));
     (table(), prop_oneof![columns, json], any::<bool>(), using()).prop_map(

@@ -192,7 +192,7 @@ fn fields<'t>(
     Some(())
 }
 
-fn vector(of: &CqlType, dimension: u16, reader: &mut Reader<'_>, out: &mut Vec<u8>, depth: usize) -> Option<()> {
+fn vector(of: &CqlType, dimension: u32, reader: &mut Reader<'_>, out: &mut Vec<u8>, depth: usize) -> Option<()> {
     let mut part = Vec::new();
     for _ in 0..dimension {
         if reader.u8().ok()? != PRESENT {

@@ -5,7 +5,7 @@ use crate::{Literal, LiteralKind, parse_literal};
 use proptest::prelude::*;
 
 fn value(ty: &CqlType, kind: LiteralKind, text: &str) -> Vec<u8> {
-    parse_literal(ty, &Literal { kind, text: text.to_owned() }).unwrap()
+    parse_literal(ty, &Literal::new(kind, text)).unwrap()
 }
 
 /// Each list is in ascending order.

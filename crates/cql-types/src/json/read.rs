@@ -33,7 +33,7 @@ fn value(ty: &CqlType, json: &Json, depth: usize) -> Result<Vec<u8>, ValueError>
         CqlType::Vector { element, dimension } => {
             let json = inside(json)?;
             let items = items_of(&json, "a list")?;
-            if items.len() != usize::from(*dimension) {
+            if items.len() != *dimension as usize {
                 let count = items.len();
                 return Err(wrong(format!("List had incorrect size: expected {dimension} but given {count}; {json}")));
             }

@@ -159,10 +159,10 @@ fn write_tuple(types: &[CqlType], value: &[u8], out: &mut Vec<u8>, depth: usize)
     Some(())
 }
 
-fn write_vector(of: &CqlType, dimension: u16, value: &[u8], out: &mut Vec<u8>, depth: usize) -> Option<()> {
+fn write_vector(of: &CqlType, dimension: u32, value: &[u8], out: &mut Vec<u8>, depth: usize) -> Option<()> {
     let mut reader = Reader::new(value);
     out.push(b'[');
-    for index in 0..usize::from(dimension) {
+    for index in 0..dimension as usize {
         separate(index, out);
         let item = match of.vector_element_len() {
             Some(length) => reader.bytes(length).ok()?,

@@ -137,7 +137,7 @@ fn guard_properties(watch: &mut Watch<'_>, properties: &mut Properties) -> Resul
 fn guard_windows(watch: &mut Watch<'_>, properties: &Properties) -> Result<(), QueryError> {
     let of = |wanted: &str| properties.iter().find(|(name, _)| name == wanted).map(|(_, value)| value);
     let Some(PropertyValue::Map(options)) = of("compaction") else { return Ok(()) };
-    let class = options.iter().find(|(name, _)| name.text == "class").map(|(_, class)| class.text.as_str());
+    let class = options.iter().find(|(name, _)| name.text.as_str() == "class").map(|(_, class)| class.text.as_str());
     let is_windowed = class.is_some_and(|class| compaction_strategy(class) == "TimeWindowCompactionStrategy");
     let is_endless = match of("default_time_to_live") {
         None => true,

@@ -7,7 +7,7 @@ use cql_types::CqlType;
 
 use super::Engine;
 use crate::error::{QueryError, invalid};
-use crate::plan::{LONG_TEXT_MIN, Marker};
+use crate::plan::{LONG_TEXT_MIN, Marker, Modification};
 
 /// What is checked before the clock is asked.
 const BYTES_PER_STEP: usize = 64 << 10;
@@ -15,11 +15,18 @@ const BYTES_PER_STEP: usize = 64 << 10;
 const LONG_VALUES: usize = 256 << 10;
 
 impl Engine {
-    /// The buffer for a mutation of `values`. Values that no record of the log may hold are refused before they are copied.
-    pub(super) async fn mutation_buffer(&self, values: &[Value<'_>]) -> Result<Vec<u8>, ReplicaError> {
+    /// The buffer for a mutation of `values`, and of the constants that the statement sets. What no record of the log may hold is refused
+    /// before it is copied.
+    pub(super) async fn mutation_buffer(
+        &self,
+        values: &[Value<'_>],
+        modification: &Modification,
+    ) -> Result<Vec<u8>, ReplicaError> {
         /// What a mutation has beside its values, but for one of very many columns.
         const OVERHEAD: usize = 4 << 10;
         let bytes: usize = values.iter().filter_map(|value| value.bytes()).map(<[u8]>::len).sum();
+        let set = modification.statics.iter().chain(&modification.regulars);
+        let bytes = bytes + set.map(|assignment| assignment.operand.bytes()).sum::<usize>();
         if bytes <= LONG_VALUES {
             return Ok(Vec::with_capacity(256));
         }

@@ -43,8 +43,11 @@ impl Engine {
     /// must prepare it again: it would send or read values by types that are no longer right.
     #[cold]
     fn replan(&self, old: &Prepared) -> Result<Rc<Prepared>, QueryError> {
-        let planned = self.plan_unprepared(&old.text, old.keyspace.as_deref());
-        let same = planned.ok().filter(|new| {
+        /// A longer text is prepared again by the client, with pauses.
+        const TEXT_BYTES_MAX: usize = 1 << 20;
+        let is_short = old.text.len() <= TEXT_BYTES_MAX;
+        let planned = is_short.then(|| self.plan_unprepared(&old.text, old.keyspace.as_deref()));
+        let same = planned.and_then(Result::ok).filter(|new| {
             let columns = |plan: &Plan| plan.select().map(|select| *select.columns.id());
             new.plan.markers == old.plan.markers && columns(&new.plan) == columns(&old.plan)
         });
@@ -78,7 +81,14 @@ impl Engine {
             return self.plan_text(text, keyspace);
         }
         let runtime = &self.inner.runtime;
-        let mut parse = cql_syntax::Parse::begin(text)?;
+        let mut scan = cql_syntax::Scan::begin(text)?;
+        let long = loop {
+            if let Some(long) = scan.step()? {
+                break long;
+            }
+            runtime.maybe_yield().await;
+        };
+        let mut parse = cql_syntax::Parse::with_long(text, &long)?;
         let statement = loop {
             if let Some(statement) = parse.step()? {
                 break statement;

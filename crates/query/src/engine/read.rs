@@ -14,7 +14,7 @@ use super::now::Call;
 use super::write::seconds;
 use crate::Outcome;
 use crate::error::{QueryError, invalid, level};
-use crate::execute::key::{check_keys, single_key, unchecked_keys};
+use crate::execute::key::{check_keys, key_of_token, single_key, unchecked_keys};
 use crate::execute::rows::{Filled, LongResult, RowBuffer, RowEmitter, RowLimits, RowsReply};
 use crate::execute::slices::SliceBuffer;
 use crate::paging::{InvalidPagingState, PagingKey, PagingState};
@@ -130,7 +130,7 @@ impl Engine {
             Keys::Tokens { .. } => Vec::new(),
         };
         if let Some(Keys::Tokens { start, end }) = &select.key_tokens {
-            let bounds = token_bounds(select, start.as_deref(), end.as_deref(), &binds)?;
+            let bounds = token_bounds(start.as_deref(), end.as_deref(), &binds)?;
             keys.retain(|key| is_between(bounds, token_of(key)));
         }
         let mut slices = SliceBuffer::default();
@@ -183,7 +183,7 @@ impl Engine {
                 }
             }
             Keys::Tokens { start, end } => {
-                let range = token_range(select, start.as_deref(), end.as_deref(), &binds)?;
+                let range = token_range(start.as_deref(), end.as_deref(), &binds)?;
                 match range {
                     Some(keys) => {
                         scanned = Some(keys);
@@ -481,12 +481,11 @@ pub(super) fn whole_page_limits() -> PageLimits {
 
 /// The range that token() restricts a SELECT to; `None`: it is empty.
 pub(super) fn token_range(
-    select: &Select,
     start: Option<&TokenEnd>,
     end: Option<&TokenEnd>,
     binds: &Binds<'_>,
 ) -> Result<Option<KeyRange<'static>>, QueryError> {
-    let (start, end) = token_bounds(select, start, end, binds)?;
+    let (start, end) = token_bounds(start, end, binds)?;
     // The smallest token stands for the end of the ring where a range ends, as in Cassandra.
     let end = match end {
         TokenBound::Included(Token::MIN) | TokenBound::Excluded(Token::MIN) => TokenBound::Unbounded,
@@ -505,14 +504,13 @@ pub(super) fn token_range(
 
 /// The bounds with one execution's values.
 fn token_bounds(
-    select: &Select,
     start: Option<&TokenEnd>,
     end: Option<&TokenEnd>,
     binds: &Binds<'_>,
 ) -> Result<(TokenBound<Token>, TokenBound<Token>), QueryError> {
     let bound = |end: Option<&TokenEnd>| -> Result<TokenBound<Token>, QueryError> {
         let Some(end) = end else { return Ok(TokenBound::Unbounded) };
-        let token = token_value(select, &end.value, binds)?;
+        let token = token_value(&end.value, binds)?;
         Ok(if end.is_inclusive { TokenBound::Included(token) } else { TokenBound::Excluded(token) })
     };
     Ok((bound(start)?, bound(end)?))
@@ -530,7 +528,7 @@ fn is_between(bounds: (TokenBound<Token>, TokenBound<Token>), token: Token) -> b
     }
 }
 
-fn token_value(select: &Select, value: &TokenValue, binds: &Binds<'_>) -> Result<Token, QueryError> {
+fn token_value(value: &TokenValue, binds: &Binds<'_>) -> Result<Token, QueryError> {
     match value {
         TokenValue::Given(operand) => {
             let bytes = match operand.value(binds)? {
@@ -543,9 +541,10 @@ fn token_value(select: &Select, value: &TokenValue, binds: &Binds<'_>) -> Result
             }
         }
         TokenValue::OfKey(operands) => {
+            let mut components = Vec::with_capacity(operands.len());
             for operand in operands {
                 match operand.value(binds)? {
-                    Value::Bytes(_) => {}
+                    Value::Bytes(bytes) => components.push(bytes),
                     Value::Null => return Err(invalid("Invalid null token value")),
                     Value::Unset => {
                         return Err(invalid("Invalid unset value for argument in call to function token"));
@@ -553,15 +552,10 @@ fn token_value(select: &Select, value: &TokenValue, binds: &Binds<'_>) -> Result
                 }
             }
             // No key is empty, but a token may be asked for of nothing: it is the least.
-            if let [operand] = &operands[..]
-                && operand.value(binds)?.bytes() == Some(&[])
-            {
-                return Ok(Token::MIN);
+            match &components[..] {
+                [[]] => Ok(Token::MIN),
+                components => Ok(token_of(&key_of_token(components)?)),
             }
-            let choices = operands.iter().map(|operand| crate::plan::KeyChoice::One(operand.clone()));
-            let choices: Vec<_> = choices.collect();
-            let mut scratch = Vec::new();
-            Ok(token_of(single_key(&select.table, &choices, binds, &mut scratch)?))
         }
     }
 }

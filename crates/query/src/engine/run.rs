@@ -21,6 +21,9 @@ use crate::plan::{Action, Binds};
 use crate::prepared::statement_id_in_steps;
 use crate::trace::Trace;
 
+/// The most bytes of a schema statement's text.
+const DDL_BYTES_MAX: usize = 2 << 20;
+
 /// Room that most replies fit in: one with a row or a few is not moved while it grows.
 pub(super) const REPLY_BYTES_USUAL: usize = 512;
 
@@ -223,6 +226,13 @@ impl Engine {
                 describe::write(statement, keyspace.as_deref(), &catalog, cluster, page, header, out)?;
             }
             statement if schema::is_ddl(statement) => {
+                // It is parsed again where it is done, at once.
+                if text.len() > DDL_BYTES_MAX {
+                    return Err(invalid(format!(
+                        "a schema statement has at most {DDL_BYTES_MAX} bytes, this one {}",
+                        text.len()
+                    )));
+                }
                 let outcome = self.change_schema(text, keyspace).await?;
                 write_ddl_outcome(header, &outcome, out);
             }

@@ -136,7 +136,7 @@ impl PartitionRange {
             panic!("the keys of a system table's partitions are apart");
         };
         if PartitionOrder::of(&select.table) == PartitionOrder::Tokens {
-            return Ok(PartitionRange::Tokens(token_range(select, start.as_deref(), end.as_deref(), binds)?));
+            return Ok(PartitionRange::Tokens(token_range(start.as_deref(), end.as_deref(), binds)?));
         }
         let bound = |end: Option<&TokenEnd>| -> Result<(Bound<Vec<u8>>, bool), QueryError> {
             let Some(end) = end else { return Ok((Bound::Unbounded, true)) };

@@ -125,7 +125,7 @@ impl Engine {
         for key in keys {
             let token = token_of(&key);
             let plan = self.inner.coordinator.plan(&modification.replication, token, level)?;
-            let buffer = self.mutation_buffer(binds.values).await;
+            let buffer = self.mutation_buffer(binds.values, modification).await;
             let mut mutation = buffer.map_err(|error| QueryError::Write {
                 error: error.into(),
                 level,

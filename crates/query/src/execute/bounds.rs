@@ -8,6 +8,7 @@ use std::cmp::Ordering;
 
 use schema::Column;
 
+use super::key::cut;
 use crate::error::QueryError;
 use crate::plan::{Binds, SliceEnd};
 
@@ -84,7 +85,7 @@ fn one_sided<'a>(
 fn place<'v>(columns: &[Column], values: &[&'v [u8]], is_after: bool) -> Place<'v> {
     let mut bytes = Vec::new();
     for (value, column) in values.iter().zip(columns) {
-        cql_types::comparable::encode(&column.ty, value, column.is_reversed(), &mut bytes);
+        cql_types::comparable::encode(&column.ty, cut(&column.ty, value), column.is_reversed(), &mut bytes);
     }
     Place { values: values.to_vec(), bytes, is_after }
 }

@@ -1,6 +1,7 @@
 //! Partition keys from bound values.
 
 use cql_protocol::Value;
+use cql_types::CqlType;
 use cql_types::comparable::DECIMAL_BYTES_MAX;
 use schema::{Column, Table};
 use stdx::Reader;
@@ -8,7 +9,7 @@ use stdx::Reader;
 use crate::error::{QueryError, invalid};
 use crate::plan::{Binds, ClusteringChoice, InList, KeyChoice, Operand, long_decimal};
 
-/// The longest key, in bytes: Cassandra writes its length in sixteen bits.
+/// The longest key, in bytes, and the most that a row's clustering columns have together: Cassandra writes their lengths in sixteen bits.
 const KEY_LENGTH_MAX: usize = 65_535;
 
 /// How many partitions one statement may name by IN, and how many rows: what it takes in memory is bounded by this.
@@ -30,21 +31,33 @@ pub(crate) fn single_key<'s, 'a: 's>(
         return checked(operand.key_value(&column.name, binds)?);
     }
     scratch.clear();
+    let mut length = 0_usize;
     for (choice, column) in choices.iter().zip(columns) {
         let KeyChoice::One(operand) = choice else { panic!("the plan says that there is a single key") };
-        push_component(operand.key_value(&column.name, binds)?, scratch)?;
+        let component = operand.key_value(&column.name, binds)?;
+        length = length.saturating_add(component.len());
+        if length <= KEY_LENGTH_MAX {
+            push_component(component, scratch);
+        }
     }
+    check_length(length)?;
     checked(scratch)
 }
 
-/// Appends a component of a composite key: length, bytes, and a byte that ends it. (Source: Cassandra's
+/// Appends a component of a composite key, whose length was checked: length, bytes, and a byte that ends it. (Source: Cassandra's
 /// `CompositeType`.)
-fn push_component(component: &[u8], key: &mut Vec<u8>) -> Result<(), QueryError> {
-    let Ok(length) = u16::try_from(component.len()) else { return Err(too_long(component.len())) };
+fn push_component(component: &[u8], key: &mut Vec<u8>) {
+    let length = u16::try_from(component.len()).expect("the components' lengths were checked");
     key.extend_from_slice(&length.to_be_bytes());
     key.extend_from_slice(component);
     key.push(0);
-    Ok(())
+}
+
+/// Refuses values whose lengths together are more than a key's. Cassandra checks this sum first, then the length of the key that is made of
+/// them, and has one sentence for both.
+#[inline]
+pub(super) fn check_length(length: usize) -> Result<(), QueryError> {
+    if length > KEY_LENGTH_MAX { Err(too_long(length)) } else { Ok(()) }
 }
 
 /// A component of a composite key.
@@ -57,6 +70,33 @@ pub(crate) fn component(key: &[u8], position: usize) -> Option<&[u8]> {
         reader.u8().ok()?;
     }
     component
+}
+
+/// The value of a clustering column, or its beginning, which is ordered alike beside all values that a row can have: none is as long, so that
+/// none equals it. So the end of a range takes no more memory than that of a row.
+#[inline]
+pub(super) fn cut<'v>(ty: &CqlType, value: &'v [u8]) -> &'v [u8] {
+    if value.len() <= KEY_LENGTH_MAX || !matches!(ty, CqlType::Ascii | CqlType::Text | CqlType::Blob) {
+        return value;
+    }
+    // A character of a text stays whole: it continues with bytes that begin with 10.
+    let is_inside = |byte: &u8| *ty == CqlType::Text && *byte & 0xc0 == 0x80;
+    let end = KEY_LENGTH_MAX + 1;
+    let rest = value.get(end..).unwrap_or_default().iter().take_while(|byte| is_inside(byte)).count();
+    value.get(..end + rest).unwrap_or(value)
+}
+
+/// The bytes that the token of a key is made of, which may be longer than any partition's key.
+pub(crate) fn key_of_token(components: &[&[u8]]) -> Result<Vec<u8>, QueryError> {
+    if let [component] = components {
+        return Ok(component.to_vec());
+    }
+    let mut key = Vec::new();
+    for component in components {
+        check_length(component.len())?;
+        push_component(component, &mut key);
+    }
+    Ok(key)
 }
 
 #[inline]
@@ -105,13 +145,12 @@ pub(crate) fn unchecked_keys(
     }
     let mut keys = Vec::with_capacity(combinations.len());
     for components in combinations {
+        check_length(components.iter().map(Vec::len).sum())?;
         let key = match components.as_slice() {
             [component] => component.clone(),
             components => {
                 let mut key = Vec::new();
-                for component in components {
-                    push_component(component, &mut key)?;
-                }
+                components.iter().for_each(|component| push_component(component, &mut key));
                 key
             }
         };

@@ -9,7 +9,7 @@ use topology::Token;
 use super::bounds::{Place, is_mixed, pieces};
 use super::counts;
 use super::elements;
-use super::key::{bound_tuples, check_combinations, in_values, product};
+use super::key::{bound_tuples, check_combinations, check_length, cut, in_values, product};
 use super::lists::{KnownLists, RowLists};
 use crate::error::{QueryError, invalid};
 use crate::plan::{
@@ -24,9 +24,6 @@ const TTL_MAX: i32 = 20 * 365 * 24 * 60 * 60;
 
 /// The most that one statement's mutations may have, bytes: rows named by IN repeat the values that are set.
 pub(crate) const MUTATION_BYTES_MAX: usize = 32 << 20;
-
-/// The longest clustering, bytes over all its columns.
-const CLUSTERING_LENGTH_MAX: usize = 65_535;
 
 /// When a write takes place.
 #[derive(Debug, Clone, Copy)]
@@ -276,6 +273,9 @@ impl Modification {
             return Ok(());
         }
         let expiry = self.expiry(binds, time.seconds)?;
+        if let ([[]], true) = (clustering, self.table.is_dense()) {
+            return Err(self.lacks_clustering());
+        }
         let mut row = mutation.row(clustering.iter().copied());
         match self.kind {
             ModificationKind::Insert if self.marks_rows => {
@@ -291,6 +291,13 @@ impl Modification {
             return counts::encode(&self.regulars, 1, binds, time, &mut row);
         }
         encode_cells((&self.regulars, 1), binds, time, expiry, lists, &mut row)
+    }
+
+    /// The one clustering column of a table WITH COMPACT STORAGE is the name of a cell in Cassandra, which is never empty.
+    #[cold]
+    fn lacks_clustering(&self) -> QueryError {
+        let name = self.table.clustering().first().map_or("", |column| column.name.as_str());
+        invalid(format!("Invalid empty or null value for column {name}"))
     }
 
     /// An INSERT of a row that only its columns' values tell of, without any.
@@ -316,7 +323,7 @@ impl Modification {
                     prefix.iter().cloned().chain(place.values.iter().map(|value| value.to_vec())).collect()
                 };
                 // What stands behind a place is not inside of a range that begins there, and is of one that ends there.
-                range_tombstone((of(&from), !from.is_after), (of(&to), to.is_after), time, mutation)?;
+                self.range_tombstone((of(&from), !from.is_after), (of(&to), to.is_after), time, mutation);
             }
             return Ok(());
         }
@@ -333,27 +340,27 @@ impl Modification {
         if columns.first().is_some_and(schema::Column::is_reversed) {
             std::mem::swap(&mut start, &mut end);
         }
-        range_tombstone(start, end, time, mutation)
+        self.range_tombstone(start, end, time, mutation);
+        Ok(())
     }
-}
 
-/// Writes the deletion of the rows between two bounds, each the first components and whether rows that begin with them are inside.
-fn range_tombstone(
-    start: (Vec<Vec<u8>>, bool),
-    end: (Vec<Vec<u8>>, bool),
-    time: WriteTime,
-    mutation: &mut MutationEncoder<'_>,
-) -> Result<(), QueryError> {
-    let start_components: Vec<&[u8]> = start.0.iter().map(Vec::as_slice).collect();
-    let end_components: Vec<&[u8]> = end.0.iter().map(Vec::as_slice).collect();
-    check_clustering(&start_components)?;
-    check_clustering(&end_components)?;
-    mutation.range_tombstone(
-        ClusteringBound { prefix: &start_components, inclusive: start.1 },
-        ClusteringBound { prefix: &end_components, inclusive: end.1 },
-        time.deletion(),
-    );
-    Ok(())
+    /// Writes the deletion of the rows between two bounds, each the first components and whether rows that begin with them are inside.
+    fn range_tombstone(
+        &self,
+        start: (Vec<Vec<u8>>, bool),
+        end: (Vec<Vec<u8>>, bool),
+        time: WriteTime,
+        mutation: &mut MutationEncoder<'_>,
+    ) {
+        let columns = self.table.clustering();
+        let cut_start: Vec<&[u8]> = start.0.iter().zip(columns).map(|(value, column)| cut(&column.ty, value)).collect();
+        let cut_end: Vec<&[u8]> = end.0.iter().zip(columns).map(|(value, column)| cut(&column.ty, value)).collect();
+        mutation.range_tombstone(
+            ClusteringBound { prefix: &cut_start, inclusive: start.1 },
+            ClusteringBound { prefix: &cut_end, inclusive: end.1 },
+            time.deletion(),
+        );
+    }
 }
 
 /// A statement or batch whose mutations are more than memory should hold at once.
@@ -421,13 +428,7 @@ fn checked_ttl(ttl: i32) -> Result<u32, QueryError> {
 
 #[inline]
 pub(super) fn check_clustering(components: &[&[u8]]) -> Result<(), QueryError> {
-    let length: usize = components.iter().map(|component| component.len()).sum();
-    match length > CLUSTERING_LENGTH_MAX {
-        true => {
-            Err(invalid(format!("The sum of all clustering columns is too long ({length} > {CLUSTERING_LENGTH_MAX})")))
-        }
-        false => Ok(()),
-    }
+    check_length(components.iter().map(|component| component.len()).sum())
 }
 
 /// All combinations of values that choices give to the first of `columns`, in the order of rows, each once. Behind an IN without values

@@ -5,12 +5,10 @@ use mutation::{Bound, Slice};
 use schema::Column;
 
 use super::bounds::{Place, is_mixed, pieces};
+use super::key::cut;
 use super::modify::clustering_combinations;
 use crate::error::{QueryError, invalid};
 use crate::plan::{Binds, ClusteringChoice, Select, SliceEnd};
-
-/// The longest value of a clustering column: none longer can be stored.
-const VALUE_LENGTH_MAX: usize = 65_535;
 
 /// What all ends of slices may take. Each combination of values that IN gives has two of them, with all values before.
 const SLICE_BYTES_MAX: usize = 4 << 20;
@@ -105,9 +103,8 @@ impl SliceBuffer {
     }
 
     fn push_place(&mut self, place: &Place<'_>, prefix: (u32, u32)) -> Result<(u32, u32), QueryError> {
-        let longest = place.values.iter().map(|value| value.len()).max().unwrap_or(0);
-        if longest > VALUE_LENGTH_MAX || self.bytes.len() > SLICE_BYTES_MAX {
-            return Err(too_long(longest));
+        if self.bytes.len().saturating_add(place.bytes.len()) > SLICE_BYTES_MAX {
+            return Err(too_long());
         }
         let start = self.mark();
         self.bytes.extend_from_within(prefix.0 as usize..prefix.1 as usize);
@@ -172,19 +169,17 @@ impl SliceBuffer {
 
 #[inline]
 fn push(value: &[u8], column: &Column, out: &mut Vec<u8>) -> Result<(), QueryError> {
-    if value.len() > VALUE_LENGTH_MAX || out.len() > SLICE_BYTES_MAX {
-        return Err(too_long(value.len()));
+    let value = cut(&column.ty, value);
+    if out.len().saturating_add(value.len()) > SLICE_BYTES_MAX {
+        return Err(too_long());
     }
     cql_types::comparable::encode(&column.ty, value, column.is_reversed(), out);
     Ok(())
 }
 
 #[cold]
-fn too_long(length: usize) -> QueryError {
-    match length > VALUE_LENGTH_MAX {
-        true => invalid(format!("The sum of all clustering columns is too long ({length} > {VALUE_LENGTH_MAX})")),
-        false => invalid(format!(
-            "The values that the statement gives for clustering columns come to more than {SLICE_BYTES_MAX} bytes"
-        )),
-    }
+fn too_long() -> QueryError {
+    invalid(format!(
+        "The values that the statement gives for clustering columns come to more than {SLICE_BYTES_MAX} bytes"
+    ))
 }

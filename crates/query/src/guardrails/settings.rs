@@ -61,8 +61,7 @@ impl<T> Listed<T> {
 /// Levels that clients are warned of, or may not use.
 pub type ConsistencyLevels = Listed<Consistency>;
 
-/// All guardrails. The default is Cassandra's, but for the size at which batches are refused, and has nothing to look at on
-/// the way of an ordinary read or write.
+/// All guardrails. The default is Cassandra's, and has nothing to look at on the way of an ordinary read or write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(
     missing_docs,
@@ -111,7 +110,7 @@ impl Default for Guardrails {
     fn default() -> Self {
         let off = Threshold::default();
         Guardrails {
-            batch_size: Threshold { warn: Some(5 << 10), fail: None },
+            batch_size: Threshold { warn: Some(5 << 10), fail: Some(50 << 10) },
             unlogged_batch_across_partitions: Threshold { warn: Some(10), fail: None },
             tombstones: Threshold { warn: Some(1_000), fail: Some(100_000) },
             column_value_size: off,

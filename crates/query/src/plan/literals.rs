@@ -105,7 +105,7 @@ fn check_parts(term: &Term, receiver: &Receiver) -> Result<(), QueryError> {
     let misplaced = |kind: &str| Err(invalid(format!("Invalid {kind} literal for {name} of type {ty}")));
     match (term, ty) {
         (Term::List(terms), CqlType::Vector { element, dimension }) => {
-            if terms.len() != usize::from(*dimension) {
+            if terms.len() != *dimension as usize {
                 return Err(invalid(format!(
                     "Invalid vector literal for {name} of type {ty}; expected {dimension} elements, but given {}",
                     terms.len()
@@ -206,7 +206,7 @@ pub(super) fn fit(term: &Term, ty: &CqlType, receiver: &Receiver) -> Fit {
         (Term::List(terms), CqlType::List { element, .. }) | (Term::Set(terms), CqlType::Set { element, .. }) => {
             all(&mut terms.iter().map(|term| of(term, element)))
         }
-        (Term::List(terms), CqlType::Vector { element, dimension }) if terms.len() == usize::from(*dimension) => {
+        (Term::List(terms), CqlType::Vector { element, dimension }) if terms.len() == *dimension as usize => {
             all(&mut terms.iter().map(|term| of(term, element)))
         }
         (Term::Set(terms), CqlType::Map { .. }) if terms.is_empty() => Fit::Weak,

@@ -1,8 +1,8 @@
 //! Where a value in a statement comes from, and how it is had when the statement runs.
 
 use cql_protocol::Value;
-use cql_types::CqlType;
 use cql_types::comparable::DECIMAL_BYTES_MAX;
+use cql_types::{CqlType, LongValue};
 use stdx::Reader;
 
 use super::insert_json::JSON_NULL;
@@ -29,6 +29,8 @@ pub(crate) enum Source {
     },
     /// A literal, encoded.
     Constant(Vec<u8>),
+    /// A literal of many bytes, as they are.
+    Long(LongValue),
     /// NULL.
     Null,
     /// Nothing, where something must be.
@@ -107,6 +109,7 @@ impl Operand {
                 Ok(value)
             }
             Source::Constant(bytes) => Ok(Value::Bytes(bytes)),
+            Source::Long(value) => Ok(Value::Bytes(value.bytes())),
             Source::Null => Ok(Value::Null),
             Source::Unset => Ok(Value::Unset),
             Source::Generated(index) => {
@@ -134,6 +137,7 @@ impl Operand {
             Source::Component { marker, index } => component(binds, *marker, *index).bytes(),
             Source::Json { marker, index } => of_json(binds, *marker, *index).bytes(),
             Source::Constant(bytes) => Some(bytes),
+            Source::Long(value) => Some(value.bytes()),
             Source::Null | Source::Unset | Source::Generated(_) | Source::Called(_) => None,
         }
     }
@@ -171,6 +175,7 @@ impl Operand {
     pub(crate) fn bytes(&self) -> usize {
         match &self.source {
             Source::Constant(bytes) => bytes.len(),
+            Source::Long(value) => value.bytes().len(),
             _ => 0,
         }
     }

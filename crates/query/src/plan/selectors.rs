@@ -537,7 +537,7 @@ impl Untyped for Draft<'_> {
             (Draft::List(items), CqlType::List { element, .. }) | (Draft::Set(items), CqlType::Set { element, .. }) => {
                 all(&mut items.iter().map(|item| item.argument().fit(element)))
             }
-            (Draft::List(items), CqlType::Vector { element, dimension }) if items.len() == usize::from(*dimension) => {
+            (Draft::List(items), CqlType::Vector { element, dimension }) if items.len() == *dimension as usize => {
                 all(&mut items.iter().map(|item| item.argument().fit(element)))
             }
             (Draft::Set(items), CqlType::Map { .. }) if items.is_empty() => Fit::Weak,

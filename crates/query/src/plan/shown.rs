@@ -50,9 +50,9 @@ pub(super) fn literal(constant: &Literal) -> String {
             "nan" | "-nan" => "NaN".to_owned(),
             "infinity" => "Infinity".to_owned(),
             "-infinity" => "-Infinity".to_owned(),
-            _ => constant.text.clone(),
+            _ => constant.text.to_string(),
         },
-        _ => constant.text.clone(),
+        _ => constant.text.to_string(),
     }
 }
 

@@ -87,10 +87,13 @@ impl Markers {
     pub(super) fn operand(&mut self, term: &Term, receiver: &Receiver) -> Result<Operand, QueryError> {
         let source = match term {
             Term::Null => Source::Null,
-            Term::Literal(literal) => {
-                let value = cql_types::parse_literal(&receiver.ty, literal);
-                Source::Constant(value.map_err(|error| literal_error(&error, receiver))?)
-            }
+            Term::Literal(literal) => match literal.long_value(&receiver.ty) {
+                Some(value) => Source::Long(value),
+                None => {
+                    let value = cql_types::parse_literal(&receiver.ty, literal);
+                    Source::Constant(value.map_err(|error| literal_error(&error, receiver))?)
+                }
+            },
             Term::Marker(marker) => self.marker(marker, receiver)?,
             Term::Function { .. } | Term::Operation { .. } | Term::Negation(_) | Term::Conversion { .. } => {
                 self.call(term, receiver)?

@@ -1,10 +1,13 @@
 //! Large writes, which are made in steps: they are whole, bounded, and nothing of them comes back that went meanwhile.
 #![allow(clippy::disallowed_methods)]
 
+use mutation::MutationEncoder;
 use runtime::Group;
+use schema::ColumnId;
 use storage::{Ack, ApplyError, Shard};
+use topology::token_of;
 
-use crate::harness::{Folder, OTHER, Setup, TABLE, mutation, read_rows, schema_of, with_shard};
+use crate::harness::{Folder, OTHER, Setup, TABLE, key_of, mutation, read_rows, schema_of, with_shard};
 
 /// Rows of a batch that takes many steps.
 const ROWS: u32 = 50_000;
@@ -58,6 +61,34 @@ fn a_large_value_comes_back() {
             acknowledged(&shard, ack).await;
         }
         let huge = vec![mutation(TABLE, 3, 1, &vec![7; 17 << 20])];
+        assert!(matches!(shard.apply_in_steps(&huge).await, Err(ApplyError::TooLarge { .. })));
+        read_rows(&shard, TABLE)
+    });
+    assert_eq!(rows.expect("the shard opens"), [1, 2]);
+    let rows = with_shard(&setup.boot(2), async |_, shard| read_rows(&shard, TABLE));
+    assert_eq!(rows.expect("the shard opens"), [1, 2]);
+}
+
+#[test]
+fn an_element_counts_once_beside_its_place() {
+    let folder = Folder::new("steps-element");
+    let setup = setup(&folder);
+    // A set's element stands in the row twice: as its value, and as its place among the others.
+    let element = |number: u32, mebibytes: usize| {
+        let (key, value) = (key_of(number), vec![7; mebibytes << 20]);
+        let path = [&value[..], &[0, 1]].concat();
+        let mut out = Vec::new();
+        let mut encoder = MutationEncoder::begin(&mut out, TABLE, token_of(&key), &key);
+        encoder.row([]).liveness(1, None).element(ColumnId(9), &path, 1, None, &value);
+        encoder.finish();
+        out
+    };
+    let rows = with_shard(&setup, async |_, shard| {
+        for write in [element(1, 15), element(2, 8)] {
+            let ack = shard.apply_in_steps(&[write]).await.expect("there is room");
+            acknowledged(&shard, ack).await;
+        }
+        let huge = [element(3, 17)];
         assert!(matches!(shard.apply_in_steps(&huge).await, Err(ApplyError::TooLarge { .. })));
         read_rows(&shard, TABLE)
     });
