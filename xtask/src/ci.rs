@@ -32,7 +32,6 @@ pub struct Settings {
     operators: Duration,
     footprint: Duration,
     fuzz: Duration,
-    fuzz_seconds: u64,
     speed: Duration,
 }
 
@@ -56,7 +55,6 @@ impl Settings {
             operators: seconds(110),
             footprint: seconds(20),
             fuzz: seconds(210),
-            fuzz_seconds: 60,
             speed: seconds(90),
         }
     }
@@ -74,7 +72,6 @@ impl Settings {
             crash: seconds(2 * 3600),
             simulation: seconds(3 * 3600),
             fuzz: seconds(2 * 3600),
-            fuzz_seconds: 3600,
             speed: seconds(900),
             ..Settings::ci()
         }
@@ -100,7 +97,7 @@ pub fn run(settings: &Settings) -> Result<(), String> {
         report.phase("operators", settings.operators, |budget| tests::operators(budget, settings.effort));
         report.phase("footprint", settings.footprint, |budget| tests::footprint(budget, settings.effort));
         report.phase("speed", settings.speed, bench::above_echo::gate);
-        report.phase("fuzz", settings.fuzz, |budget| fuzz::phase(budget, settings.fuzz_seconds));
+        report.phase("fuzz", settings.fuzz, |budget| fuzz::phase(budget, settings.effort));
     }
     report.finish()
 }
