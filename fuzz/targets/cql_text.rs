@@ -1,10 +1,7 @@
 //! CQL text: any bytes; and what parses is printed such that it parses to the same again.
 
-#![no_main]
-
-use libfuzzer_sys::fuzz_target;
-
-fuzz_target!(|data: &[u8]| {
+/// Runs one input.
+pub fn run(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let Ok(statement) = cql_syntax::parse(text) else { return };
     let printed = statement.to_string();
@@ -12,4 +9,4 @@ fuzz_target!(|data: &[u8]| {
         Ok(again) => assert_eq!(again, statement, "{text:?} was printed as {printed:?}, which is another statement"),
         Err(error) => panic!("{text:?} was printed as {printed:?}, which does not parse: {error}"),
     }
-});
+}

@@ -1,11 +1,8 @@
 //! What a connection from another node may bring: a greeting, then frames with requests or answers, and pages in them.
 
-#![no_main]
-
 use cluster::messaging::{
     FrameReader, Hello, PeerAnswer, Welcome, decode_answer, decode_request, encode_answer, encode_request, write_frame,
 };
-use libfuzzer_sys::fuzz_target;
 use storage::reader::read_data_item;
 
 /// The bytes as they might arrive, in pieces.
@@ -53,7 +50,8 @@ fn read_page(items: &[u8]) {
     while let Ok(Some(_)) = read_data_item(&mut reader) {}
 }
 
-fuzz_target!(|data: &[u8]| {
+/// Runs one input.
+pub fn run(data: &[u8]) {
     let _ = Hello::decode(data);
     let _ = Welcome::decode(data);
     read_frames(data, 7);
@@ -67,4 +65,4 @@ fuzz_target!(|data: &[u8]| {
         rest = tail;
     }
     assert_eq!(read_frames(&bytes, 4096), count, "sealed frames are read back");
-});
+}

@@ -1,14 +1,11 @@
 //! The commit log's segments and the metadata log's records, which a restart reads from a disk that may hold anything.
 
-#![no_main]
-
 // The format is nobody's interface, so its module is private to `storage`; it stands alone and is compiled here by its path.
 #[path = "../../crates/storage/src/commitlog/format.rs"]
 mod format;
 
 use cluster::metadata::MetadataRecord;
 use format::{BLOCK, GroupHead, RECORD_HEAD, RecordKind, SegmentHead, kind_of, mutations, records, salted_crc};
-use libfuzzer_sys::fuzz_target;
 use mutation::MutationRef;
 use planted::Planted;
 
@@ -54,7 +51,8 @@ fn sealed(mut bytes: &[u8]) -> (Vec<u8>, usize) {
     (group, count)
 }
 
-fuzz_target!(|data: &[u8]| {
+/// Runs one input.
+pub fn run(data: &[u8]) {
     read_segment(data);
     read_record(data);
     let (group, count) = sealed(data);
@@ -73,4 +71,4 @@ fuzz_target!(|data: &[u8]| {
         record.encode(&mut again);
         assert_eq!(MetadataRecord::decode(&again).expect("an encoded record decodes"), record);
     }
-});
+}

@@ -1,8 +1,5 @@
 //! Mutations and read commands, as they lie in the commit log and travel between shards.
 
-#![no_main]
-
-use libfuzzer_sys::fuzz_target;
 use mutation::{Item, MutationRef, ReadCommandBuf, RowRef, merge_rows};
 
 fn walk(row: &RowRef<'_>) {
@@ -12,7 +9,8 @@ fn walk(row: &RowRef<'_>) {
     RowRef::decode(&merged).expect("merged rows decode");
 }
 
-fuzz_target!(|data: &[u8]| {
+/// Runs one input.
+pub fn run(data: &[u8]) {
     if let Ok(mutation) = MutationRef::decode(data) {
         assert_eq!(mutation.items().count(), mutation.item_count());
         for item in mutation.items() {
@@ -26,4 +24,4 @@ fuzz_target!(|data: &[u8]| {
         walk(&row);
     }
     let _ = ReadCommandBuf::decode(data);
-});
+}

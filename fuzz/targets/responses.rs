@@ -1,11 +1,9 @@
 //! Response frames, which the load generator and the tests decode: a server they talk to may be anyone's.
 
-#![no_main]
-
 use cql_protocol::{FrameHeader, HEADER_LENGTH, Response, ResultBody};
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| {
+/// Runs one input.
+pub fn run(data: &[u8]) {
     let Some((header, body)) = data.split_first_chunk::<HEADER_LENGTH>() else { return };
     let Ok(header) = FrameHeader::decode(header) else { return };
     let Ok((_, response)) = Response::decode(&header, body) else { return };
@@ -15,4 +13,4 @@ fuzz_target!(|data: &[u8]| {
             row.into_iter().count();
         }
     }
-});
+}

@@ -1,14 +1,10 @@
 //! Data.db, as it is after decompression: partitions, rows, markers. What can be read can be written and read again.
 
-#![no_main]
-
-#[path = "../every_form.rs"]
-mod every_form;
-
-use libfuzzer_sys::fuzz_target;
 use mutation::{ClusteringRef, Deletion, RowRef};
 use sstable::data::{DataReader, DataWriter, Item, Step};
 use sstable::{EncodingStats, Header, Marker, Version};
+
+use crate::every_form;
 
 /// What was read, kept.
 #[derive(Debug, PartialEq)]
@@ -64,7 +60,8 @@ fn write(writer: &mut DataWriter, items: &[Kept]) -> Vec<u8> {
     out
 }
 
-fuzz_target!(|data: &[u8]| {
+/// Runs one input.
+pub fn run(data: &[u8]) {
     let Some((&first, data)) = data.split_first() else { return };
     let version = Version::READ[usize::from(first >> 1) % Version::READ.len()];
     let table = every_form::table(first & 1 == 1);
@@ -84,4 +81,4 @@ fuzz_target!(|data: &[u8]| {
     let written = write(&mut writer, &items);
     let mut reader = DataReader::new(Version::DA, &header, &table).expect("the header is the table's");
     assert_eq!(read(&mut reader, &written), (items, written.len()));
-});
+}

@@ -1,8 +1,5 @@
 //! The components of an SSTable that are about bytes: chunks of each compressor and their list, checksums, Helenus.db, the list of components.
 
-#![no_main]
-
-use libfuzzer_sys::fuzz_target;
 use sstable::Version;
 use sstable::checksum::{ChunkChecksums, crc32, decode_digest};
 use sstable::compression::{ChunkDecoder, ChunkEncoder, CompressionInfo, CompressionParams, Compressor};
@@ -19,8 +16,7 @@ fn sealed(bytes: &[u8]) -> Vec<u8> {
 
 /// A chunk whose checksum is right, of data of any length.
 fn chunk(compressor: Compressor, bytes: &[u8]) {
-    let params =
-        CompressionParams { compressor, options: Vec::new(), chunk_length: CHUNK, max_compressed_length: 900 };
+    let params = CompressionParams { compressor, options: Vec::new(), chunk_length: CHUNK, max_compressed_length: 900 };
     let mut decoder = ChunkDecoder::new(&params);
     let (chunk, mut out) = (sealed(bytes), Vec::new());
     for length in [bytes.len(), 540, CHUNK as usize] {
@@ -55,7 +51,8 @@ fn info(version: Version, bytes: &[u8]) {
     }
 }
 
-fuzz_target!(|data: &[u8]| {
+/// Runs one input.
+pub fn run(data: &[u8]) {
     let Some((&first, data)) = data.split_first() else { return };
     match first % 9 {
         0 => chunk(Compressor::Lz4, data),
@@ -87,4 +84,4 @@ fuzz_target!(|data: &[u8]| {
             let _ = toc::decode(data);
         }
     }
-});
+}

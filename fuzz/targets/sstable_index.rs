@@ -1,15 +1,11 @@
 //! The indexes: Partitions.db, Rows.db, Index.db, Summary.db and Filter.db. The first byte says which.
 
-#![no_main]
-
-#[path = "../every_form.rs"]
-mod every_form;
-
-use libfuzzer_sys::fuzz_target;
 use sstable::big::{Index, Summary};
 use sstable::bti::{PartitionIndex, RowIndex};
 use sstable::{Block, Blocks, Filter, KeyHash, LookupError, Version, byte_comparable};
 use topology::token_of;
+
+use crate::every_form;
 
 const START: &[u8] = &[0x20];
 const END: &[u8] = &[0x60];
@@ -85,7 +81,8 @@ fn filter(bytes: &[u8], version: Version) {
     assert_eq!(Filter::decode(&again, Version::DA), Ok(filter));
 }
 
-fuzz_target!(|data: &[u8]| {
+/// Runs one input.
+pub fn run(data: &[u8]) {
     let Some((&first, file)) = data.split_first() else { return };
     let version = Version::READ[usize::from(first >> 3) % Version::READ.len()];
     match first & 7 {
@@ -95,4 +92,4 @@ fuzz_target!(|data: &[u8]| {
         6 => summary(file),
         _ => filter(file, version),
     }
-});
+}

@@ -1,8 +1,5 @@
 //! Statistics.db of every version, with the serialization header in it.
 
-#![no_main]
-
-use libfuzzer_sys::fuzz_target;
 use sstable::Version;
 use sstable::statistics::Statistics;
 
@@ -46,9 +43,10 @@ fn sealed(mut bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-fuzz_target!(|data: &[u8]| {
+/// Runs one input.
+pub fn run(data: &[u8]) {
     let Some((&first, data)) = data.split_first() else { return };
     let version = Version::READ[usize::from(first) % Version::READ.len()];
     read(version, data);
     read(version, &sealed(data));
-});
+}

@@ -40,7 +40,7 @@ const LANES: [&[Description]; 2] = [
         ("crash", 130, tests::crash),
         ("planted", 100, planted_bugs),
         ("speed", 60, speed),
-        ("fuzz", 100, fuzzed),
+        ("fuzz", 100, fuzz::phase),
     ],
 ];
 
@@ -147,14 +147,6 @@ fn speed(budget: Duration, effort: Effort) -> Result<Passed, String> {
         Effort::Ci => bench::instructions::gate(),
         Effort::Soak => Ok(bench::instructions::gate()?.and(bench::above_echo::gate(budget)?)),
     }
-}
-
-fn fuzzed(budget: Duration, effort: Effort) -> Result<Passed, String> {
-    let seconds = match effort {
-        Effort::Ci => 60,
-        Effort::Soak => 3600,
-    };
-    fuzz::phase(budget, seconds)
 }
 
 #[cfg(test)]

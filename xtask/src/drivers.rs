@@ -1,9 +1,11 @@
 //! The phase `drivers`: every driver's suite against the release binary, several at once.
 //!
-//! Each suite starts its runtime once and goes through its configurations. Most of its time it waits, for the
+//! Each suite starts its runtime once and goes through its configurations, of which a change runs a third: [`sample`] says which. Most of its time it waits, for the
 //! server's syncs or for a driver that gathers events, so that two lanes of suites fill two cores. That is sound since each has its own
 //! servers on ports of its own, the servers count a stall in the time of the processor, not of the clock, and a suite in which one was
 //! counted is run again.
+
+mod sample;
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -15,21 +17,32 @@ use crate::report::{Counts, Passed};
 use crate::stalls::{self, STALLS_TO};
 use crate::tests::{BUILD_TIME, Effort, black_box, environment};
 use crate::{built, process, workspace};
+use sample::{CONFIGURATIONS_FILE, Sample, Share};
 
-/// A driver's name and the command that runs its suite.
-type Suite = (&'static str, fn() -> Result<Command, String>);
+/// A driver's suite.
+struct Suite {
+    name: &'static str,
+    share: Share,
+    command: fn() -> Result<Command, String>,
+}
 
-/// About as long as each other.
+/// About as long as each other. The drivers of each kind begin with different samples.
 const LANES: [&[Suite]; 2] = [
-    &[("Python cassandra-driver, cqlsh", python_cassandra)],
+    &[Suite::of("Python cassandra-driver, cqlsh", "full", 0, python_cassandra)],
     &[
-        ("Python scylla-driver", python_scylla),
-        ("Java", || Ok(java::suite())),
-        ("gocql", || Ok(go::suite())),
-        ("Node", || Ok(node::suite())),
-        ("Rust scylla", rust),
+        Suite::of("Python scylla-driver", "full", 1, python_scylla),
+        Suite::of("Java", "full", 2, || Ok(java::suite())),
+        Suite::of("gocql", "full", 0, || Ok(go::suite())),
+        Suite::of("Node", "plain", 1, || Ok(node::suite())),
+        Suite::of("Rust scylla", "four", 2, rust),
     ],
 ];
+
+impl Suite {
+    const fn of(name: &'static str, kind: &'static str, ahead: u64, command: fn() -> Result<Command, String>) -> Suite {
+        Suite { name, share: Share { kind, ahead }, command }
+    }
+}
 
 /// Fetches and compiles what the suites need.
 pub fn prepare() -> Result<(), String> {
@@ -43,22 +56,26 @@ pub fn prepare() -> Result<(), String> {
 /// Runs every suite.
 pub fn phase(budget: Duration, effort: Effort) -> Result<Passed, String> {
     prepare()?;
+    let sample = Sample::chosen(effort)?;
+    println!("drivers: {}", sample.note());
     let deadline = Instant::now() + budget;
     let name = process::lane();
     let lanes = std::thread::scope(|scope| {
-        let lanes = LANES.map(|suites| scope.spawn(move || in_lane(name, || lane(suites, deadline, effort))));
+        let lanes = LANES.map(|suites| scope.spawn(move || in_lane(name, || lane(suites, sample, deadline, effort))));
         lanes.map(|lane| lane.join().map_err(|_| "a lane of suites panicked".to_string()))
     });
-    lanes.into_iter().try_fold(Passed::held(), |all, lane| Ok(all.and(lane?)))
+    let held = Passed { note: sample.note(), ..Passed::held() };
+    lanes.into_iter().try_fold(held, |all, lane| Ok(all.and(lane?)))
 }
 
 /// One suite after the other. One that cannot start has failed, and does not keep the others from running.
-fn lane(suites: &[Suite], deadline: Instant, effort: Effort) -> Passed {
+fn lane(suites: &[Suite], sample: Sample, deadline: Instant, effort: Effort) -> Passed {
     let mut all = Passed::held();
-    for (name, command) in suites {
+    for Suite { name, share, command } in suites {
         let began = Instant::now();
         let passed = stalls::watched(name, effort, |file| {
             let mut command = command()?;
+            command.env(CONFIGURATIONS_FILE, sample.write(name, *share)?);
             let budget = deadline.saturating_duration_since(Instant::now());
             let output = process::run_unprinted(environment(&mut command, effort).env(STALLS_TO, file), budget)?;
             let mut passed = Passed::of(&output);
@@ -104,38 +121,4 @@ fn pytest(python: Environment, files: &[&str]) -> Result<Command, String> {
     command.env("PATH", format!("{}:{path}", programs.display())).env("PYTHONDONTWRITEBYTECODE", "1");
     command.current_dir(folder);
     Ok(command)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use crate::workspace;
-
-    /// In every suite of `configurations.txt` each value of a column meets each value of every other, but for what cannot be.
-    #[test]
-    fn the_configurations_hold_every_pair() {
-        let text =
-            std::fs::read_to_string(workspace::root().join("tests/drivers/configurations.txt")).expect("is there");
-        let lines: Vec<Vec<&str>> =
-            text.lines().filter(|line| !line.starts_with('#')).map(|line| line.split_whitespace().collect()).collect();
-        assert!(lines.iter().all(|line| line.len() == 5), "five columns");
-        for suites in ["full", "plain"] {
-            let lines: Vec<&[&str]> =
-                lines.iter().filter(|line| line[0] == suites && line[1] != "refused").map(|line| &line[1..]).collect();
-            for (first, second) in [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)] {
-                let pairs: BTreeSet<_> = lines.iter().map(|line| (line[first], line[second])).collect();
-                let firsts: BTreeSet<_> = pairs.iter().map(|pair| pair.0).collect();
-                let seconds: BTreeSet<_> = pairs.iter().map(|pair| pair.1).collect();
-                let mut missing: Vec<_> = firsts
-                    .iter()
-                    .flat_map(|one| seconds.iter().map(move |two| (*one, *two)))
-                    .filter(|pair| !pairs.contains(pair))
-                    .collect();
-                // Version 5 has no Snappy.
-                missing.retain(|pair| *pair != ("5", "snappy"));
-                assert!(missing.is_empty(), "{suites}: {missing:?} meet in no line");
-            }
-        }
-    }
 }

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::process;
+
 /// Whether cargo keeps what the next build of a changed crate could use again.
 static BUILDS_ONCE: AtomicBool = AtomicBool::new(false);
 
@@ -64,6 +66,13 @@ pub fn target() -> PathBuf {
         Some(folder) => root().join(folder),
         None => root().join("target"),
     }
+}
+
+/// The last commit's hash, its first sixteen digits: a seed that differs between changes and stays when one is run again.
+pub fn commit_hash() -> Result<u64, String> {
+    let hash = process::quiet(Command::new("git").args(["rev-parse", "HEAD"]).current_dir(root()))?;
+    let digits = hash.get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok());
+    digits.ok_or_else(|| format!("`{}` is no commit's hash", hash.trim()))
 }
 
 /// The binary of that name, as the chosen profile builds it.

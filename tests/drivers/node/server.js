@@ -10,9 +10,11 @@ const cassandra = require('cassandra-driver');
 
 const SUITES = path.join(__dirname, '..');
 
-// The lines of the table that all suites read: this driver neither compresses nor speaks version 5.
+// The lines of the table that all suites read, or those that `cargo xtask drivers` has chosen for this run: this driver neither compresses
+// nor speaks version 5.
 function configurations() {
-  const lines = fs.readFileSync(path.join(SUITES, 'configurations.txt'), 'utf8').split('\n');
+  const table = process.env.HELENUS_CONFIGURATIONS_FILE || path.join(SUITES, 'configurations.txt');
+  const lines = fs.readFileSync(table, 'utf8').split('\n');
   return lines.filter((line) => line.startsWith('plain ')).map((line) => {
     const [, reactor, shards, protocol] = line.split(/\s+/);
     return { reactor, shards, protocol: Number(protocol), name: `${reactor}-${shards}-v${protocol}` };

@@ -1,4 +1,4 @@
-//! The Rust `scylla` driver against the binary, on both reactors, with one and two shards, and where io_uring is refused.
+//! The Rust `scylla` driver against the binary, in the table's configurations.
 
 mod altering;
 mod nested;
@@ -12,16 +12,33 @@ use scylla::client::Compression;
 use scylla::client::session::Session;
 use scylla::client::session_builder::SessionBuilder;
 
-/// Reactor, shards and compression such that each two values meet; this driver speaks version 4 alone.
-const CONFIGURATIONS: [(&str, u16, Option<Compression>); 7] = [
-    ("uring", 1, None),
-    ("uring", 2, Some(Compression::Lz4)),
-    ("epoll", 1, Some(Compression::Lz4)),
-    ("epoll", 2, None),
-    ("uring", 1, Some(Compression::Snappy)),
-    ("epoll", 2, Some(Compression::Snappy)),
-    ("refused", 2, Some(Compression::Lz4)),
-];
+/// A server and how the driver talks to it, which speaks version 4 alone: a line of the table that all suites read.
+struct Configuration {
+    reactor: String,
+    shards: u16,
+    compression: Option<Compression>,
+}
+
+/// All lines, or those that `cargo xtask drivers` has chosen for this run.
+fn configurations() -> Vec<Configuration> {
+    let table = std::env::var("HELENUS_CONFIGURATIONS_FILE")
+        .unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/drivers/configurations.txt").to_owned());
+    let text = std::fs::read_to_string(&table).unwrap_or_else(|error| panic!("cannot read {table}: {error}"));
+    let configuration = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let ["four", reactor, shards, "4", compression] = words[..] else { return None };
+        let compression = match compression {
+            "none" => None,
+            "lz4" => Some(Compression::Lz4),
+            "snappy" => Some(Compression::Snappy),
+            other => panic!("{table}: there is no compression {other}"),
+        };
+        Some(Configuration { reactor: reactor.to_owned(), shards: shards.parse().expect("a number"), compression })
+    };
+    let all: Vec<Configuration> = text.lines().filter_map(configuration).collect();
+    assert!(!all.is_empty(), "{table} has no line for this suite");
+    all
+}
 
 async fn connect(server: &Server, compression: Option<Compression>) -> Session {
     let session =
@@ -42,9 +59,9 @@ where
 {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("tokio starts");
-    for (reactor, shards, compression) in CONFIGURATIONS {
+    for Configuration { reactor, shards, compression } in configurations() {
         println!("{reactor}, {shards} shards, compression {compression:?}");
-        let server = Builder::new(reactor, shards).start();
+        let server = Builder::new(&reactor, shards).start();
         runtime.block_on(async {
             let session = Arc::new(connect(&server, compression).await);
             scenario(session, shards, server.address()).await;

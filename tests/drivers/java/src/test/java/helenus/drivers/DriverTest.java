@@ -19,7 +19,7 @@ class DriverTest implements Connecting, Describing, Typing, Statements, Paging, 
   @Parameter Configuration configuration;
 
   static List<Configuration> configurations() throws IOException {
-    return Configuration.all();
+    return Configuration.chosen();
   }
 
   @BeforeParameterizedClassInvocation

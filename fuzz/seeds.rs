@@ -1,10 +1,6 @@
 //! Writes the corpora's first inputs: one good example of each message, statement and record, made by the encoders themselves, so that
 //! no binary files lie in the repository and the seeds follow the formats.
-//!
-//! `seeds FOLDER` writes `FOLDER/<target>/<name>`.
 
-#[path = "../every_form.rs"]
-mod every_form;
 mod index;
 
 use std::fs;
@@ -31,6 +27,8 @@ use storage::reader::{DataPageLimits, DataPageWriter};
 use storage::{DataSink, ReplayPosition};
 use topology::{HostId, Token};
 
+use crate::every_form;
+
 const STATEMENTS: [&str; 14] = [
     "SELECT a, count(*), writetime(b) AS t FROM ks.t WHERE k = ? AND c >= 1 AND c < :end ORDER BY c DESC PER PARTITION LIMIT 2 LIMIT 10 ALLOW FILTERING",
     "SELECT DISTINCT k FROM t WHERE token(k) > -9223372036854775808 AND token(k) <= ?",
@@ -48,9 +46,8 @@ const STATEMENTS: [&str; 14] = [
     "SELECT $$dollar$$, 1y2mo3d, -- comment\n /* more */ f(g(1)) FROM t",
 ];
 
-fn main() {
-    let folder = std::env::args().nth(1).expect("say into which folder");
-    let folder = Path::new(&folder);
+/// Writes `FOLDER/<target>/<name>`.
+pub fn write_all(folder: &Path) {
     for (number, frame) in Version::ALL.into_iter().flat_map(requests).enumerate() {
         write(folder, "requests", number, &frame);
         for (which, compression) in [Compression::Lz4, Compression::Snappy].into_iter().enumerate() {
@@ -309,8 +306,7 @@ fn sstable_seeds(is_reversed: bool) -> (Vec<u8>, Vec<u8>) {
 fn sstable_file_seeds() -> Vec<Vec<u8>> {
     let data = b"some data that is some data".repeat(20);
     let mut seeds = Vec::new();
-    let compressors =
-        [Compressor::Lz4, Compressor::Snappy, Compressor::Deflate, Compressor::Zstd(3), Compressor::Noop];
+    let compressors = [Compressor::Lz4, Compressor::Snappy, Compressor::Deflate, Compressor::Zstd(3), Compressor::Noop];
     for (which, compressor) in (0..).zip(compressors) {
         let options = vec![("compression_level".to_owned(), "3".to_owned())];
         let params = CompressionParams { compressor, options, chunk_length: 1024, max_compressed_length: 900 };
