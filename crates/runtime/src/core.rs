@@ -299,6 +299,12 @@ impl Core {
 
     /// Ends the shard: its tasks are dropped, its meshes close, and nothing of it is in flight afterwards.
     pub(crate) fn shut_down(&self) {
+        let clock = self.clock.clone();
+        self.shut_down_by(|| clock.now());
+    }
+
+    /// The same; how long operations in flight are waited for is judged by this clock.
+    pub(crate) fn shut_down_by(&self, now: impl Fn() -> Instant) {
         self.scheduler.close();
         let meshes = std::mem::take(&mut *self.meshes.borrow_mut());
         for mesh in &meshes {
@@ -310,9 +316,8 @@ impl Core {
             end.close();
         }
         self.peers.announce_gone(self.index());
-        let clock = self.clock.clone();
         // From here on every wait is the reactor's, which workers must end.
         self.peers.announce_sleep(self.index());
-        self.io.borrow_mut().shut_down(|| clock.now());
+        self.io.borrow_mut().shut_down(now);
     }
 }

@@ -240,3 +240,53 @@ fn join(thread: ScopedJoinHandle<'_, ()>) {
         std::panic::resume_unwind(panic);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Group;
+
+    const SHARDS: usize = 200;
+
+    /// A worker that finishes while the shard is on its way to its last wait must not be waited for in vain. By the clock of these shards such a
+    /// wait lasts an hour; a test gives up sooner.
+    #[test]
+    fn a_shard_ends_as_soon_as_its_workers_do() {
+        let mut kinds = vec![ReactorKind::Epoll, ReactorKind::EpollWorkers];
+        kinds.extend(Reactor::probe_uring().is_ok().then_some(ReactorKind::Uring));
+        for kind in kinds {
+            let kind = choose_reactor(Some(kind)).expect("it can be had");
+            let (told, ended) = mpsc::channel();
+            let shards = Builder::new().spawn(move || {
+                for _ in 0..SHARDS {
+                    end_with_busy_workers(kind);
+                    told.send(()).expect("the test waits");
+                }
+            });
+            for number in 0..SHARDS {
+                let end = ended.recv_timeout(Duration::from_secs(60));
+                assert!(end.is_ok(), "{kind:?}: shard {number} waits in vain: {end:?}");
+            }
+            shards.expect("a thread can be made").join().expect("it is done");
+        }
+    }
+
+    fn end_with_busy_workers(kind: ReactorKind) {
+        let peers = Peers::new(1).expect("an eventfd can be made");
+        let core = Rc::new(make_core(kind, 0, None, peers, false, Duration::ZERO).expect("a shard can be made"));
+        let rt = Runtime::new(core.clone());
+        core.run(async move {
+            for _ in 0..4 {
+                let shard = rt.clone();
+                rt.spawn(Group::Flush, async move { shard.read_dir(std::path::Path::new("/")).await.map(drop) });
+            }
+            rt.yield_now().await;
+        });
+        let (clock, is_begun) = (Clock::kernel(), std::cell::Cell::new(false));
+        // The deadline follows from the first look at this clock.
+        core.shut_down_by(|| {
+            let ahead = if is_begun.replace(true) { Duration::ZERO } else { Duration::from_secs(3600) };
+            clock.now() + ahead
+        });
+    }
+}

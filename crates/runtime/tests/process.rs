@@ -23,7 +23,7 @@ async fn wait_for_signals(rt: Runtime) -> Vec<Signal> {
     for name in ["-TERM", "-INT", "-TERM"] {
         let sent = Command::new("kill").args([name, &std::process::id().to_string()]).status();
         assert!(sent.expect("kill can be run").success());
-        signals.push(rt.timeout(Duration::from_secs(10), rt.termination()).await.expect("the signal is reported"));
+        signals.push(rt.timeout(Duration::from_secs(60), rt.termination()).await.expect("the signal is reported"));
     }
     signals
 }

@@ -197,7 +197,7 @@ fn many_direct_operations_at_once(kind: ReactorKind) {
                 rt.sleep(Duration::from_millis(1)).await;
             }
         };
-        rt.timeout(Duration::from_secs(20), all).await.expect("orphaned operations end");
+        rt.timeout(Duration::from_secs(60), all).await.expect("orphaned operations end");
         let (_, buffer) = file.read_at(AlignedBuf::with_capacity(COUNT as usize * 4096), 0).await;
         for number in 0..COUNT {
             let at = number as usize * 4096;

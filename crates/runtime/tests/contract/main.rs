@@ -64,6 +64,11 @@ pub(crate) fn on_sim(test: fn(ReactorKind)) {
     (0..3).for_each(|seed| test(ReactorKind::Sim { seed }));
 }
 
+/// True for reactors whose time is virtual: what polls take there is the same in each run.
+pub(crate) fn is_simulated(kind: ReactorKind) -> bool {
+    !matches!(kind, ReactorKind::Uring | ReactorKind::Epoll | ReactorKind::EpollWorkers)
+}
+
 /// Runs one shard.
 pub(crate) fn run_one<T: Send, Fut: Future<Output = T>>(
     kind: ReactorKind,

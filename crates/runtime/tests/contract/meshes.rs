@@ -281,7 +281,7 @@ fn a_sleeping_shard_is_woken(kind: ReactorKind) {
                     if n % 100 == 0 {
                         rt.sleep(Duration::from_millis(1)).await;
                     }
-                    assert_eq!(rt.timeout(Duration::from_secs(20), mesh.call(ShardId(1), n)).await, Ok(Ok(n)));
+                    assert_eq!(rt.timeout(Duration::from_secs(60), mesh.call(ShardId(1), n)).await, Ok(Ok(n)));
                 }
             }
             gate.pass(&rt).await;

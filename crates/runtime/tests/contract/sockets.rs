@@ -229,7 +229,10 @@ fn a_shared_stream_cannot_leave(kind: ReactorKind) {
     });
 }
 
-/// It looks for the next request while they come one after another, and uses no processor time when none comes.
+/// More turns than fit into the 20 µs of a look, as each asks the kernel; one that looks on has them within milliseconds.
+const LOOKS_MAX: u64 = 1_000;
+
+/// It looks for the next request while they come one after another, and hardly turns when none comes.
 fn a_shard_sleeps_when_its_lone_client_rests(kind: ReactorKind) {
     run_one(kind, |rt| async move {
         let listener = rt.listen(local()).await.expect("a port");
@@ -251,10 +254,11 @@ fn a_shard_sleeps_when_its_lone_client_rests(kind: ReactorKind) {
                 let request = read_all(&server, 4).await;
                 server.write_all(request).await.0.expect("it is sent");
             }
-            let (cpu, sleeps) = (rt.stats().cpu, rt.stats().sleeps);
+            let before = rt.stats();
             rt.sleep(rest / 2).await;
-            let (cpu, sleeps) = (rt.stats().cpu - cpu, rt.stats().sleeps - sleeps);
-            assert!(cpu < rest / 20 && (1..10).contains(&sleeps), "{cpu:?}, {sleeps}");
+            let after = rt.stats();
+            let turns = after.turns - before.turns;
+            assert!(after.sleeps > before.sleeps && turns < LOOKS_MAX, "{before:?} {after:?}");
         }
         client.join().expect("it is done");
     });

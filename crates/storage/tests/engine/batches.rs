@@ -180,7 +180,7 @@ fn notes_of_delivered_batches_do_not_outgrow_a_segment() {
         assert_eq!(shard.unfinished_batches(), 0);
         // What found no room at once is noted when there is some.
         for _ in 0..20 {
-            let drained = runtime.timeout(Duration::from_secs(10), shard.drain()).await;
+            let drained = runtime.timeout(Duration::from_secs(60), shard.drain()).await;
             drained.expect("the log goes on").expect("the disk works");
             runtime.sleep(Duration::from_millis(5)).await;
         }

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use mutation::{Deletion, MutationEncoder};
-use runtime::Runtime;
 use sstable::own::OwnComponent;
 use sstable::statistics::Statistics;
 use sstable::{Component, Descriptor};
@@ -31,14 +30,6 @@ fn components(folder: &Folder, component: &str) -> Vec<PathBuf> {
     }
     found.retain(|path| path.to_string_lossy().ends_with(component));
     found
-}
-
-async fn until(runtime: &Runtime, what: &str, is_so: impl Fn() -> bool) {
-    let begun = runtime.now();
-    while !is_so() {
-        assert!(runtime.now() - begun < AT_MOST, "{what}");
-        runtime.sleep(Duration::from_millis(5)).await;
-    }
 }
 
 /// Deletes a row that was made long before grace.
@@ -326,16 +317,10 @@ fn files_of_a_level_do_not_overlap() {
             }
             flush(&shard).await;
         }
-        let mut last = 0;
-        loop {
-            runtime.sleep(Duration::from_millis(400)).await;
-            let now = shard.stats().compactions;
-            if now == last {
-                break;
-            }
-            last = now;
-        }
-        assert!(last > 1, "{last} compactions");
+        let is_done = || !shard.wants_compaction(TABLE) && shard.running_compaction().is_none();
+        until(&runtime, "no file is to be compacted any more", is_done).await;
+        let compactions = shard.stats().compactions;
+        assert!(compactions > 1, "{compactions} compactions");
         assert_eq!(read_all_rows(&shard, TABLE).await.len(), 2800);
     })
     .expect("the shard opens");

@@ -118,8 +118,9 @@ fn what_a_power_cut_took_in_periodic_is_no_damage() {
     with_shard(&setup, async |runtime, shard| {
         write_rows(&shard, TABLE, 0..3, &[5; 300]).await;
         for number in 3..8 {
+            let before = shard.stats().log_groups;
             apply(&shard, &mutation(TABLE, number, 1, &[5; 300])).await;
-            runtime.sleep(std::time::Duration::from_millis(40)).await;
+            until(&runtime, "a group is written", || shard.stats().log_groups > before).await;
         }
     })
     .expect("the shard opens");
@@ -273,13 +274,7 @@ fn a_segment_of_an_earlier_start_has_its_whole_room_when_it_is_used_again() {
     with_shard(&setup, async |_, shard| write_rows(&shard, TABLE, 0..10, b"v").await).expect("the shard opens");
     with_shard(&setup.boot(2), async |runtime, shard| {
         shard.update_schema(&schema_of(&[OTHER], true));
-        for _ in 0..1000 {
-            if folder.segments(0).is_empty() {
-                break;
-            }
-            runtime.sleep(std::time::Duration::from_millis(5)).await;
-        }
-        assert!(folder.segments(0).is_empty(), "the segment is put aside");
+        until(&runtime, "the segment is put aside", || folder.segments(0).is_empty()).await;
         write_rows(&shard, OTHER, 0..10, b"v").await;
     })
     .expect("the shard opens");

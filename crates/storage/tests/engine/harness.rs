@@ -276,6 +276,15 @@ impl Drop for Attending {
     }
 }
 
+/// Waits until it is so, for as long as no machine takes that does not hang.
+pub async fn until(runtime: &Runtime, what: &str, is_so: impl Fn() -> bool) {
+    let begun = runtime.now();
+    while !is_so() {
+        assert!(runtime.now() - begun < Duration::from_secs(60), "{what}");
+        runtime.sleep(Duration::from_millis(5)).await;
+    }
+}
+
 pub fn key_of(number: u32) -> Vec<u8> {
     number.to_be_bytes().to_vec()
 }

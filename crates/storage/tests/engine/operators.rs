@@ -181,7 +181,7 @@ fn the_limit_of_compactions_can_be_changed_while_they_run() {
             shard.flush(TABLE).await.expect("it is flushed");
         }
         shard.set_compaction_throughput(0);
-        let compacted = runtime.timeout(Duration::from_secs(30), shard.compact(TABLE)).await;
+        let compacted = runtime.timeout(Duration::from_secs(60), shard.compact(TABLE)).await;
         compacted.expect("it is not held back").expect("the disk works");
         assert_eq!(shard.stats().files, 1);
     })
@@ -229,7 +229,7 @@ fn what_reads_and_writes_take_is_told_by_table() {
             write_rows(&shard, TABLE, 0..ROWS, b"value").await;
             let rows = u64::from(ROWS);
             // A write is timed until its sync, of which this hears no sooner than others.
-            let deadline = runtime.now() + Duration::from_secs(20);
+            let deadline = runtime.now() + Duration::from_secs(60);
             while figures(&shard).write_micros.count() < rows && runtime.now() < deadline {
                 runtime.yield_now().await;
             }
@@ -330,17 +330,16 @@ fn a_compaction_that_is_stopped_leaves_everything_as_it_was() {
         for number in 1..3 {
             let compacting = shard.clone();
             let compaction = runtime.spawn(Group::Compaction, async move { compacting.compact(TABLE).await });
-            let deadline = runtime.now() + Duration::from_secs(20);
+            let deadline = runtime.now() + Duration::from_secs(60);
             while shard.running_compaction().is_none_or(|running| running.written == 0) {
                 assert!(runtime.now() < deadline, "nothing is written");
                 runtime.sleep(Duration::from_millis(1)).await;
             }
             assert!(!shard.stop_compaction(Some(number + 7)), "there is none of this number");
             assert!(shard.stop_compaction(Some(number)));
-            let began = runtime.now();
-            let stopped = compaction.await;
+            // It would have slept for longer than that.
+            let stopped = runtime.timeout(Duration::from_secs(60), compaction).await.expect("it was slept through");
             assert!(matches!(stopped, Err(CompactionError::Stopped)), "{stopped:?}");
-            assert!(runtime.now() - began < Duration::from_secs(20), "it was slept through");
             assert_eq!(shard.running_compaction(), None);
             assert_eq!(data_files(), FILES as usize, "what it wrote is removed");
             assert_eq!(read_all_rows(&shard, TABLE).await, rows);

@@ -12,7 +12,7 @@ use topology::{Token, token_of};
 use crate::harness::*;
 
 /// By then a flush has been tried again.
-const RETRY_AT_MOST: Duration = Duration::from_secs(30);
+const RETRY_AT_MOST: Duration = Duration::from_secs(60);
 
 /// Little memory: some ten thousand rows.
 fn setup(folder: &Folder) -> Setup {
@@ -219,11 +219,11 @@ fn what_never_fits_is_refused_at_once() {
     let mut setup = setup(&folder);
     setup.options.memory_bytes = 1 << 20;
     with_shard(&setup, async |runtime: Runtime, shard| {
-        let begun = runtime.now();
+        let before = runtime.stats().polls;
         let refused = apply_or_wait(&shard, &mutation(TABLE, 1, 1, &vec![1; 100 << 10])).await;
         let refused = refused.expect_err("there is no room for a chunk").to_string();
         assert!(refused.ends_with("the write needs more than there is"), "{refused}");
-        assert!(runtime.now() - begun < Duration::from_secs(1), "it waited");
+        assert_eq!(runtime.stats().polls, before, "it waited");
     })
     .expect("the shard opens");
 }

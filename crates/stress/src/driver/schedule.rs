@@ -144,6 +144,18 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
+    async fn what_was_due_and_has_not_begun_is_known() {
+        let schedule = Schedule::begin(1_000_000, true, Some(50));
+        schedule.run();
+        for _ in 0..8 {
+            schedule.next(1).await.expect("there are fifty");
+        }
+        schedule.end();
+        let after: Vec<u128> = schedule.not_begun().map(|due| (due - schedule.start).as_micros()).collect();
+        assert_eq!(after, (8..50).collect::<Vec<u128>>());
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
     async fn an_operation_that_stands_for_several_is_due_with_the_last_of_them() {
         let schedule = Schedule::begin(1_000, true, Some(10));
         schedule.release(0, Duration::from_secs(1));

@@ -1,4 +1,6 @@
 //! Whole command lines against a server that answers late and fails as it is told: what was planted must be found in the report.
+//!
+//! How long a machine takes is its own affair: times are held from below only, by what was planted, and against other figures of the same run.
 
 mod server;
 
@@ -99,53 +101,87 @@ fn a_planted_delay_is_found() {
     let habits = Habits { delay: Duration::from_millis(60), ..Habits::default() };
     let (outcome, json, _) = run(habits, &["write no-warmup n=400 -rate threads=40"]);
     outcome.unwrap();
-    let median = figure(&json, "/total/service_time_ms/p50");
-    assert!((60.0..120.0).contains(&median), "{json:#}");
+    assert!(figure(&json, "/total/service_time_ms/p50") >= 59.9, "{json:#}");
     // Each task does no more than one operation in that time.
     assert!(figure(&json, "/total/operations_per_second") <= 40.0 / 0.06, "{json:#}");
     assert_eq!(json["total"]["response_time_ms"], Value::Null);
 }
 
-/// Of 1200 operations in three seconds, those due within the 400 ms of the stall wait for what is left of it: 160 that are due evenly, so a
-/// fifteenth of all waits longer than 200 ms, a thirtieth longer than 300. In service time only the eight that are under way see it.
+/// What each operation waited, and what it took from then on, are its response time.
+fn assert_times_add_up(json: &Value) {
+    let mean = |time: &str| figure(json, &format!("/total/{time}_time_ms/mean"));
+    let (response, wait, service) = (mean("response"), mean("wait"), mean("service"));
+    assert!((response - wait - service).abs() <= response / 100.0, "{json:#}");
+}
+
+/// The rate was kept, or the run says that it was not: which of them is up to the machine.
+fn assert_kept_or_late(outcome: Result<(), StressError>, json: &Value) {
+    match outcome {
+        Ok(()) => assert_eq!(json["rate_kept"], true, "{json:#}"),
+        Err(StressError::Late { .. }) => assert_eq!(json["rate_kept"], false, "{json:#}"),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Of 1200 operations in three seconds, the 400th arrives after 997.5 ms at the earliest, and up to seven later ones before it. From the 408th on,
+/// which is due after 1020 ms, none is answered before the 400 ms of the stall are over: it waits for 377.5 ms, and each one behind it for
+/// 2.5 ms less, however fast the machine is. In service time only the eight that are under way see the stall.
 #[test]
 fn a_planted_stall_is_in_the_response_time_of_all_that_it_kept_waiting_and_in_the_service_time_of_few() {
     let habits = Habits { stall: Some((400, Duration::from_millis(400))), ..Habits::default() };
     let (outcome, json, server) = run(habits, &["write no-warmup n=1200 -rate threads=8 fixed=400/s"]);
-    outcome.unwrap();
+    assert_kept_or_late(outcome, &json);
     assert_eq!(server.operation_count(), 1200);
     assert_eq!(json["rate"], Value::from(400));
-    // 5 % wait longer than 400 - 60 / 0.4 = 250 ms, 1 % longer than 370; a busy machine adds to that.
+    // Sixty operations wait longer than p95, twelve longer than p99.
     let p95 = figure(&json, "/total/response_time_ms/p95");
     let p99 = figure(&json, "/total/response_time_ms/p99");
-    assert!((240.0..400.0).contains(&p95) && (360.0..600.0).contains(&p99), "{json:#}");
-    assert!(figure(&json, "/total/response_time_ms/p50") < 200.0, "{json:#}");
-    assert!(figure(&json, "/total/service_time_ms/p95") < 200.0, "{json:#}");
-    assert!(figure(&json, "/total/service_time_ms/max") >= 380.0, "{json:#}");
-    assert!(figure(&json, "/total/wait_time_ms/p95") > 150.0, "{json:#}");
+    assert!(p95 >= 225.0 && p99 >= 340.0, "{json:#}");
+    assert!(figure(&json, "/total/service_time_ms/max") >= 399.0, "{json:#}");
+    // Eight of them may have begun before.
+    assert!(figure(&json, "/total/wait_time_ms/p95") >= 200.0, "{json:#}");
+    assert!(figure(&json, "/total/wait_time_ms/mean") >= 20.0, "{json:#}");
+    assert_times_add_up(&json);
+    assert!((1..=8).contains(&server.stalled_count()), "{}", server.stalled_count());
 }
 
-/// A second's 400 operations, of which the last twenty or so are due in a stall that outlasts the run: eight are under way then, and the others
-/// never begin.
+/// Of 400 operations a second the first twenty or so are done when a stall begins that outlasts the run by half a second: eight are under way then,
+/// and the others never begin.
 #[test]
 fn what_was_due_and_never_began_is_in_the_response_times() {
-    let habits = Habits { stall: Some((380, Duration::from_millis(600))), ..Habits::default() };
-    let (outcome, json, server) = run(habits, &["write no-warmup duration=1s -rate threads=8 fixed=400/s"]);
-    outcome.unwrap();
+    // A machine that has not begun twenty when the run ends, or ends it half a second late, is given longer.
+    let stalls = |seconds: u64| {
+        let habits = Habits { stall: Some((20, Duration::from_millis(seconds * 1000 + 500))), ..Habits::default() };
+        let line = format!("write no-warmup duration={seconds}s -rate threads=8 fixed=400/s");
+        let (outcome, json, server) = run(habits, &[&line]);
+        ((20..28).contains(&server.operation_count()) && figure(&json, "/total/not_begun") > 100.0).then_some((
+            outcome,
+            json,
+            server,
+            seconds as f64,
+        ))
+    };
+    let (outcome, json, server, seconds) =
+        [1, 5, 25].into_iter().find_map(stalls).expect("eight are under way, and no more begin");
+    let Err(StressError::Late { asked: 400, reason, .. }) = outcome else { panic!("{outcome:?}") };
+    assert!(reason.contains("had not begun when the last was due"), "{reason}");
     let (done, not_begun) = (figure(&json, "/total/operations"), figure(&json, "/total/not_begun"));
-    assert_eq!((done, done + not_begun), (server.operation_count() as f64, 400.0), "{json:#}");
-    assert!((1.0..=20.0).contains(&not_begun), "{json:#}");
-    // Four of a hundred waited for the whole stall, but for the time in which they became due.
-    assert!(figure(&json, "/total/response_time_ms/p99") > 500.0, "{json:#}");
-    assert!(figure(&json, "/total/wait_time_ms/p99") > 450.0, "{json:#}");
+    assert_eq!(done, server.operation_count() as f64, "{json:#}");
+    assert!(done + not_begun <= 400.0 * seconds, "{json:#}");
+    // More than half never began: the last of them was due half a second before the stall was over.
+    assert!(figure(&json, "/total/response_time_ms/p50") > 540.0, "{json:#}");
+    assert!(figure(&json, "/total/wait_time_ms/p50") > 540.0, "{json:#}");
+    // The first of them was due after a fifteenth of a second.
+    assert!(figure(&json, "/total/wait_time_ms/max") > 400.0 + 1000.0 * seconds, "{json:#}");
 }
 
 #[test]
 fn a_closed_loop_hides_the_same_stall() {
     let habits = Habits { stall: Some((400, Duration::from_millis(400))), ..Habits::default() };
-    let (outcome, json, _) = run(habits, &["write no-warmup n=1200 -rate threads=8 throttle=800/s"]);
+    let (outcome, json, server) = run(habits, &["write no-warmup n=1200 -rate threads=8 throttle=800/s"]);
     outcome.unwrap();
-    assert!(figure(&json, "/total/service_time_ms/p95") < 200.0, "{json:#}");
+    assert!(server.stalled_count() <= 8, "{} of 1200 saw it", server.stalled_count());
+    assert_eq!(json["total"]["response_time_ms"], Value::Null, "who sets no times cannot know: {json:#}");
     assert_eq!((&json["rate"], &json["rate_kept"]), (&Value::from(800), &Value::Null));
     // What the stall has cost is not made up for: 1200 at 800 a second, and its 400 ms.
     assert!(figure(&json, "/seconds") >= 1.8, "{json:#}");
@@ -164,18 +200,28 @@ fn a_rate_that_is_not_kept_is_a_loud_failure() {
     assert!(figure(&json, "/total/response_time_ms/max") > 500.0, "{json:#}");
 }
 
-/// Two at a time, each 5 ms: 400 a second at most.
+/// Two at a time, each 5 ms: 400 a second at most. Which rates are kept is up to the machine; the best follows from them.
 #[test]
 fn a_sweep_finds_the_best_rate_below_a_bound() {
     let habits = Habits { delay: Duration::from_millis(5), ..Habits::default() };
     let (outcome, json, _) = run(habits, &["write no-warmup duration=300ms -rate threads=2 --sweep p95<100ms"]);
-    outcome.unwrap();
-    let (saturation, best) = (figure(&json, "/sweep/saturation"), figure(&json, "/sweep/best"));
-    assert!((150.0..=400.0).contains(&saturation) && (0.2..=1.0).contains(&(best / saturation)), "{json:#}");
+    let saturation = figure(&json, "/sweep/saturation");
+    assert!(saturation > 0.0 && saturation <= 400.0, "{json:#}");
     let runs = json["runs"].as_array().expect("there are several");
-    assert!(runs.len() > 5 && runs[0]["rate"].is_null(), "{json:#}");
-    for run in runs.iter().filter(|run| run["rate"].as_f64().is_some_and(|rate| rate <= best)) {
-        assert!(figure(run, "/total/response_time_ms/p95") < 100.0 && run["rate_kept"] == true, "{run:#}");
+    assert!(runs[0]["rate"].is_null(), "{json:#}");
+    let rate = |run: &Value| run["rate"].as_u64();
+    let holds = |run: &Value| {
+        run["rate_kept"] == true
+            && figure(run, "/total/operations") > 0.0
+            && figure(run, "/total/response_time_ms/p95") < 100.0
+    };
+    let lowest = runs.iter().filter(|run| !holds(run)).filter_map(rate).min().unwrap_or(u64::MAX);
+    let best = runs.iter().filter_map(rate).filter(|rate| *rate < lowest).max();
+    assert_eq!(json["sweep"]["best"].as_u64(), best, "{json:#}");
+    assert!(runs.iter().filter_map(rate).all(|rate| rate as f64 <= saturation), "{json:#}");
+    match outcome {
+        Ok(()) => assert!(best.is_some(), "{json:#}"),
+        Err(error) => assert!(best.is_none() && error.to_string().contains("was held at no rate"), "{error}"),
     }
     let (outcome, json, _) = run(habits, &["write no-warmup duration=100ms -rate threads=2 --sweep p50<1us"]);
     assert_eq!(outcome.unwrap_err().to_string(), "p50 < 0.001 ms was held at no rate");
@@ -184,15 +230,25 @@ fn a_sweep_finds_the_best_rate_below_a_bound() {
 
 #[test]
 fn a_run_begins_at_the_instant_that_is_said() {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    let since_epoch = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
     let line = |at: Duration| format!("write n=40 -rate threads=4 --start-at {:.3}", at.as_secs_f64());
-    let at = since + Duration::from_millis(1500);
-    let (outcome, json, server) = run(Habits::default(), &[&line(at)]);
+    // A machine that is not ready by then is given longer.
+    let begins = |seconds: f64| {
+        let at = since_epoch() + Duration::from_secs_f64(seconds);
+        let (outcome, json, server) = run(Habits::default(), &[&line(at)]);
+        match outcome {
+            Err(StressError::TooLate { .. }) => None,
+            other => Some((other, at, json, server)),
+        }
+    };
+    let (outcome, at, json, server) = [1.5, 6.0, 60.0].into_iter().find_map(begins).expect("it is ready in a minute");
     outcome.unwrap();
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
-    assert!(now >= at && figure(&json, "/seconds") < 1.0, "the waiting is not measured: {json:#}");
+    let now = since_epoch();
+    // To the millisecond, as the line has it.
+    let since_begin = (now + Duration::from_millis(1)).saturating_sub(at).as_secs_f64();
+    assert!(now >= at && figure(&json, "/seconds") <= since_begin, "the waiting is not measured: {json:#}");
     assert_eq!(server.operation_count(), 50, "the warm-up comes before");
-    let (outcome, ..) = run(Habits::default(), &[&line(since)]);
+    let (outcome, ..) = run(Habits::default(), &[&line(since_epoch())]);
     let error = outcome.unwrap_err().to_string();
     assert!(error.contains("when this process was ready: say a later time"), "{error}");
 }

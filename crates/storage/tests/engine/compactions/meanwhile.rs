@@ -1,7 +1,5 @@
 //! What happens while a compaction runs: truncations, drops, flushes, reads, a start, a snapshot.
 
-use std::time::Duration;
-
 use runtime::Runtime;
 use storage::Shard;
 
@@ -20,9 +18,14 @@ async fn begin_slowly(runtime: &Runtime, shard: &Shard) {
         write_rows(shard, TABLE, round * 500..round * 500 + 500, &[1; 300]).await;
         flush(shard).await;
     }
-    // The output has begun, and its end is far.
-    runtime.sleep(Duration::from_millis(100)).await;
+    // The output has begun, and its end is far: each piece of it waits for its time.
+    let is_begun = || shard.running_compaction().is_some_and(|running| running.written > 0);
+    until(runtime, "the output is begun", is_begun).await;
     assert_eq!((shard.stats().files, shard.stats().compactions), (4, 0));
+}
+
+async fn until_given_up(runtime: &Runtime, shard: &Shard) {
+    until(runtime, "the compaction ends", || shard.running_compaction().is_none()).await;
 }
 
 #[test]
@@ -35,7 +38,7 @@ fn what_is_truncated_meanwhile_does_not_come_back() {
         shard.truncation_is_durable(TABLE, position, "1").await;
         write_rows(&shard, TABLE, 5000..5010, b"v").await;
         flush(&shard).await;
-        runtime.sleep(Duration::from_secs(2)).await;
+        until_given_up(&runtime, &shard).await;
         assert_eq!((shard.stats().files, shard.stats().compactions), (1, 0));
         assert_eq!(read_all_rows(&shard, TABLE).await, (5000..5010).collect::<Vec<_>>());
         position
@@ -76,7 +79,8 @@ fn what_is_dropped_meanwhile_leaves_nothing() {
         begin_slowly(&runtime, &shard).await;
         shard.update_schema(&schema_of(&[OTHER], true));
         shard.discard_dropped("1").await;
-        runtime.sleep(Duration::from_secs(2)).await;
+        until_given_up(&runtime, &shard).await;
+        until(&runtime, "neither inputs nor outputs are left", || components(&folder, "").is_empty()).await;
         assert_eq!(shard.stats().compactions, 0);
     })
     .expect("the shard opens");
@@ -141,7 +145,8 @@ fn a_snapshot_holds_the_inputs_of_a_compaction_that_runs() {
         begin_slowly(&runtime, &shard).await;
         let position = shard.truncate(TABLE);
         shard.truncation_is_durable(TABLE, position, "1").await;
-        runtime.sleep(Duration::from_secs(2)).await;
+        until_given_up(&runtime, &shard).await;
+        until(&runtime, "neither inputs nor outputs are left", || components(&folder, "-Data.db").is_empty()).await;
     })
     .expect("the shard opens");
     assert!(components(&folder, "-Data.db").is_empty(), "neither inputs nor outputs are left");

@@ -38,6 +38,8 @@ struct Shared {
     habits: Habits,
     rows: Mutex<BTreeMap<Vec<u8>, Row>>,
     operations: AtomicU64,
+    /// Those of them that arrived in the stall.
+    stalled: AtomicU64,
     stalled_until: Mutex<Option<Instant>>,
     /// The statements that were no SELECT of the driver's own.
     statements: Mutex<Vec<String>>,
@@ -58,6 +60,7 @@ impl Server {
             habits,
             rows: Mutex::default(),
             operations: AtomicU64::new(0),
+            stalled: AtomicU64::new(0),
             stalled_until: Mutex::default(),
             statements: Mutex::default(),
         });
@@ -73,6 +76,11 @@ impl Server {
     /// Operations that arrived.
     pub(super) fn operation_count(&self) -> u64 {
         self.shared.operations.load(Ordering::Relaxed)
+    }
+
+    /// Operations that arrived in the stall.
+    pub(super) fn stalled_count(&self) -> u64 {
+        self.shared.stalled.load(Ordering::Relaxed)
     }
 
     pub(super) fn statements(&self) -> Vec<String> {
@@ -144,6 +152,9 @@ impl Server {
             *self.shared.stalled_until.lock().unwrap() = Some(Instant::now() + length);
         }
         let stalled = *self.shared.stalled_until.lock().unwrap();
+        if stalled.is_some_and(|until| until > Instant::now()) {
+            self.shared.stalled.fetch_add(1, Ordering::Relaxed);
+        }
         let until = (Instant::now() + habits.delay).max(stalled.unwrap_or_else(Instant::now));
         if until > Instant::now() {
             tokio::time::sleep_until(until.into()).await;
