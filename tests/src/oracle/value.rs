@@ -6,7 +6,7 @@ use cql_syntax::{Statement, Term};
 use cql_types::CqlType;
 
 /// Values for a prepared statement's markers: constants with commas between, each perhaps behind `name =`; `null`, `unset`,
-/// or `raw 0x…` for bytes as they are.
+/// `raw 0x…` for bytes as they are, or `raw 0x… * N` for them N times.
 pub fn bound(text: &str, markers: &[DecodedSpec]) -> Result<ValuesBuffer, String> {
     let pieces = pieces(text);
     let mut buffer = buffer_for(&pieces);
@@ -51,8 +51,15 @@ fn push(buffer: &mut ValuesBuffer, name: &str, text: &str, ty: &CqlType) -> Resu
         ("null", _) => Value::Null,
         ("unset", _) => Value::Unset,
         (_, raw) => {
-            let (text, ty) = raw.map_or((text, ty), |raw| (raw, &CqlType::Blob));
-            bytes = constant(text, ty).ok_or_else(|| format!("`{text}` is no constant of {ty}"))?;
+            let of = |text, ty| constant(text, ty).ok_or_else(|| format!("`{text}` is no constant of {ty}"));
+            bytes = match (raw, raw.and_then(|raw| raw.split_once(" * "))) {
+                (_, Some((raw, times))) => {
+                    let times = times.parse().map_err(|_| format!("`{times}` is no number of times"))?;
+                    of(raw, &CqlType::Blob)?.repeat(times)
+                }
+                (Some(raw), None) => of(raw, &CqlType::Blob)?,
+                (None, None) => of(text, ty)?,
+            };
             Value::Bytes(&bytes)
         }
     };
