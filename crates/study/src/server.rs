@@ -297,7 +297,7 @@ mod tests {
         let before = cpu_time(pid).expect("this process is there");
         let began = Instant::now();
         while cpu_time(pid).is_some_and(|now| now <= before) {
-            assert!(began.elapsed() < Duration::from_secs(30), "a loop uses time");
+            assert!(began.elapsed() < Duration::from_secs(60), "a loop uses time");
         }
         assert_eq!(cpu_time(u32::MAX), None);
     }

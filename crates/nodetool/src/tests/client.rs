@@ -37,12 +37,17 @@ fn says(bytes: &'static str) -> (u16, JoinHandle<String>) {
 }
 
 fn client(port: u16) -> Client {
-    client_at("127.0.0.1", port)
+    client_at("127.0.0.1", port, "60")
 }
 
-fn client_at(host: &str, port: u16) -> Client {
+/// A client that waits for a second, where it is to be seen that it does not wait for ever, or does for what takes long.
+fn impatient(port: u16) -> Client {
+    client_at("127.0.0.1", port, "1")
+}
+
+fn client_at(host: &str, port: u16, timeout: &str) -> Client {
     let port = port.to_string();
-    let arguments = ["-h", host, "-p", &port, "--timeout", "1", "version"].map(std::ffi::OsString::from);
+    let arguments = ["-h", host, "-p", &port, "--timeout", timeout, "version"].map(std::ffi::OsString::from);
     Client::new(&crate::parsed(arguments.to_vec()).expect("a command line"))
 }
 
@@ -105,9 +110,9 @@ fn nobody_there_is_said_with_host_and_port() {
         format!("cannot reach a node's API at 127.0.0.1:{port}: Connection refused (os error 111)")
     );
     assert_eq!(error.exit_code(), 1);
-    let error = client_at("host.invalid", port).ask(&Request::get("/x")).expect_err("no such host");
+    let error = client_at("host.invalid", port, "60").ask(&Request::get("/x")).expect_err("no such host");
     assert!(error.to_string().starts_with(&format!("cannot reach a node's API at host.invalid:{port}: ")), "{error}");
-    let error = client_at("a host", port).ask(&Request::get("/x")).expect_err("no host");
+    let error = client_at("a host", port, "1").ask(&Request::get("/x")).expect_err("no host");
     assert_eq!(error.to_string(), "`a host` is no host");
 }
 
@@ -117,7 +122,7 @@ fn who_does_not_answer_is_not_waited_for() {
         // Until the client goes.
         let _ = stream.read(&mut [0]);
     });
-    let error = ask(port, &Request::get("/x")).expect_err("no answer");
+    let error = impatient(port).ask(&Request::get("/x")).expect_err("no answer");
     assert_eq!(error.to_string(), format!("127.0.0.1:{port} has not answered GET /x within 1 s"));
     assert_eq!(error.exit_code(), 2);
     server.join().expect("the server ends");
@@ -129,7 +134,7 @@ fn what_is_known_to_take_long_is_waited_for() {
         std::thread::sleep(Duration::from_millis(1500));
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n1");
     });
-    assert_eq!(ask(port, &Request::post("/x")).expect("an answer"), "1");
+    assert_eq!(impatient(port).ask(&Request::post("/x")).expect("an answer"), "1");
 }
 
 #[test]
