@@ -172,7 +172,7 @@ impl Cluster {
             disk_reserve: self.options.disk_reserve,
             auto_snapshot: self.options.auto_snapshot,
             flush_on_drain: self.options.flush_on_drain,
-            take_in_sstables: self.options.takes_in_sstables,
+            import_sstables: self.options.takes_in_sstables,
             prepared_bytes_max: None,
             guardrails: large_batches(),
             limits: server::Limits::default(),

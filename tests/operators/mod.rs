@@ -419,7 +419,7 @@ fn a_snapshot_is_what_was_there_and_starts_a_table_elsewhere() {
         let count = |word: &[u8]| rows.windows(word.len()).filter(|window| window == &word).count();
         (count(b"before"), count(b"after"), count(b"own"))
     };
-    let server = elsewhere.clone().with(&["--take-in-sstables"]).start();
+    let server = elsewhere.clone().with(&["--import-sstables"]).start();
     assert_eq!(counts(&server), (50, 0, 1));
     // The same while the node runs, of several shards.
     let mut connection = Connection::start(&server.address()).expect("connects");

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use runtime::{File, Runtime};
 use sstable::Corrupt;
-use sstable::checksum::{ChunkChecksums, crc32};
+use sstable::checksum::ChunkChecksums;
 use sstable::compression::{Chunk, ChunkDecoder, CompressionInfo};
 use sstable::data::{DataReader, Item, Step};
 use stdx::AlignedBuf;
@@ -18,7 +18,7 @@ const READ_BYTES: usize = 1 << 20;
 pub(crate) enum Chunks {
     /// In compressed chunks with checksums.
     Compressed(CompressionInfo, Box<ChunkDecoder>),
-    /// As it is, with checksums in CRC.db.
+    /// As it is, with checksums in CRC.db, if it is there.
     Plain(ChunkChecksums),
 }
 
@@ -54,7 +54,7 @@ impl Chunks {
     pub(crate) fn decode(&mut self, chunk: &Chunk, stored: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
         match self {
             Chunks::Compressed(_, decoder) => decoder.decode(stored, chunk.data_length, out),
-            Chunks::Plain(checksums) if checksums.get(chunk.number) == Some(crc32(stored)) => {
+            Chunks::Plain(checksums) if checksums.matches(chunk.number, stored) => {
                 out.extend_from_slice(stored);
                 Ok(())
             }

@@ -27,6 +27,28 @@ pub enum ToolError {
         /// The path.
         path: PathBuf,
     },
+    /// It is of a version or format that cannot be read.
+    #[error("{}: SSTables of its version cannot be read", path.display())]
+    Unreadable {
+        /// Its data.
+        path: PathBuf,
+    },
+    /// It lacks components without which no row is read.
+    #[error("{}: required components are missing: {missing}", path.display())]
+    Incomplete {
+        /// Its data, or where that would be.
+        path: PathBuf,
+        /// Their names.
+        missing: String,
+    },
+    /// Its partitions are ordered by another partitioner.
+    #[error("{}: partitioner {found} does not match system partitioner {}", path.display(), sstable::statistics::PARTITIONER)]
+    Partitioner {
+        /// Its data.
+        path: PathBuf,
+        /// The partitioner's class.
+        found: String,
+    },
     /// A file's bytes are not what they should be.
     #[error("{} is broken {corrupt}", path.display())]
     Corrupt {
@@ -35,8 +57,8 @@ pub enum ToolError {
         /// Where, and what is wrong.
         corrupt: Corrupt,
     },
-    /// The rows do not fit their own header.
-    #[error("{} does not fit its header: {source}", path.display())]
+    /// The columns do not fit the header, or those of the table.
+    #[error("{} cannot be read as the table's: {source}", path.display())]
     Unfit {
         /// The file.
         path: PathBuf,
@@ -48,6 +70,14 @@ pub enum ToolError {
     Broken {
         /// So many.
         broken: usize,
+        /// Of so many.
+        all: usize,
+    },
+    /// Some of what was to be imported cannot be.
+    #[error("{} of {all} SSTables cannot be imported; nothing was sent: {}", refused.len(), refused.join("; "))]
+    RefusedFiles {
+        /// Why not, each with its name.
+        refused: Vec<String>,
         /// Of so many.
         all: usize,
     },

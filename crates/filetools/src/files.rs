@@ -9,7 +9,7 @@ use sstable::checksum::ChunkChecksums;
 use sstable::compression::{ChunkDecoder, CompressionInfo};
 use sstable::data::DataReader;
 use sstable::statistics::Statistics;
-use sstable::{Component, Descriptor, Header};
+use sstable::{Component, Descriptor, Format, Header};
 
 use crate::data::{Chunks, DataFile};
 use crate::error::ToolError;
@@ -49,6 +49,28 @@ impl Files {
         self.runtime.read_file(&path).await.map_err(ToolError::read(&path))
     }
 
+    /// The needed components that are not there, by their names.
+    async fn lacks(&self) -> Result<Vec<&'static str>, ToolError> {
+        let needed: &[Component] = match self.descriptor.format() {
+            Format::Bti => &[Component::Data, Component::Statistics, Component::Partitions, Component::Rows],
+            Format::Big => &[Component::Data, Component::Statistics, Component::Index],
+        };
+        let mut lacks = Vec::new();
+        for component in needed {
+            if !self.has(*component).await? {
+                lacks.push(component.name());
+            }
+        }
+        Ok(lacks)
+    }
+
+    /// Fails if a component is missing that is needed to read rows and find them.
+    pub(crate) async fn check_components(&self) -> Result<(), ToolError> {
+        let missing = self.lacks().await?.join(", ");
+        let path = self.path(Component::Data);
+        if missing.is_empty() { Ok(()) } else { Err(ToolError::Incomplete { path, missing }) }
+    }
+
     /// Statistics.db.
     pub(crate) async fn statistics(&self) -> Result<Statistics, ToolError> {
         let bytes = self.read(Component::Statistics).await?;
@@ -74,6 +96,8 @@ impl Files {
                 .map_err(ToolError::corrupt(&self.path(Component::CompressionInfo)))?;
             let decoder = ChunkDecoder::new(info.params());
             Chunks::Compressed(info, Box::new(decoder))
+        } else if !self.has(Component::Crc).await? {
+            Chunks::Plain(ChunkChecksums::missing())
         } else {
             let bytes = self.read(Component::Crc).await?;
             let checksums = ChunkChecksums::decode(&bytes, stored_length);

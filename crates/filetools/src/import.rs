@@ -7,9 +7,9 @@
 mod connection;
 mod lane;
 mod progress;
+mod server;
 mod statements;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use cql_types::CqlType;
@@ -18,44 +18,67 @@ use schema::{Column, ColumnKind, Table, TableId, TableOptions};
 
 use crate::arguments::ImportArguments;
 use crate::error::ToolError;
-use crate::files::table_of;
+use crate::files::{Files, table_of};
 use crate::import::connection::Connection;
 use crate::import::lane::{Lane, Lanes, Piece};
 use crate::import::progress::Progress;
+use crate::import::server::Server;
 use crate::import::statements::Statements;
-use crate::verify::sstables_at;
+use crate::verify::{Sstables, sstables_at, verify};
 
-/// Sends all of the folder.
+/// Sends all of the folder, when all of it can be.
 pub(crate) async fn run(runtime: &Runtime, arguments: &ImportArguments) -> Result<(), ToolError> {
     let (keyspace, name) = target(arguments)?;
-    let files = sstables_at(runtime, &arguments.folder).await?;
+    let sstables = sstables_at(runtime, &arguments.folder).await?;
     let mut connection = Connection::open(runtime, arguments.node).await?;
     let server = Server::ask(&mut connection, &keyspace, &name).await?;
+    let found = check_all(runtime, sstables, &server).await?;
     let mut tables: Vec<(Table, Vec<Lane>)> = Vec::new();
-    for files in files {
-        let path = files.path(sstable::Component::Data);
-        let header = files.statistics().await?.header;
-        if header.statics.iter().chain(&header.regulars).any(|column| column.ty == CqlType::Counter) {
-            return Err(ToolError::Counters { path });
-        }
-        let of_header = table_of(&header);
+    for files in &found {
+        let of_header = table_of(&files.statistics().await?.header);
         // SSTables of before and after an ALTER do not have the same columns: ids are given by name, for all of them.
         if tables.is_empty() {
-            tables.push((server.named(&of_header, &path)?, Vec::new()));
+            tables.push((server.named(&of_header, &files.path(sstable::Component::Data))?, Vec::new()));
         }
         let (table, _) = &mut tables[0];
         *table = with_columns_of(table, &of_header);
     }
     let Some((table, mut lanes)) = tables.pop() else { return Ok(()) };
-    for files in sstables_at(runtime, &arguments.folder).await? {
+    for files in found {
         let header = files.statistics().await?.header;
         let reader = files.reader(&header, &table)?;
         let path = files.path(sstable::Component::Data);
         lanes.push(Lane::new(files.data().await?, reader, path, &table).await?);
     }
     let target = format!("{}.{}", cql_syntax::quote_identifier(&keyspace), cql_syntax::quote_identifier(&name));
-    let is_known = Box::new(|column: &str| server.columns.contains_key(column));
+    let is_known = Box::new(|column: &str| server.has(column));
     send(runtime, connection, &table, Statements::new(&table, target, is_known), Lanes::new(lanes)).await
+}
+
+/// Checks the files before any row is sent, names those that cannot be imported, and fails if there are any: a half of a table would be taken for all of
+/// it.
+async fn check_all(runtime: &Runtime, sstables: Sstables, server: &Server) -> Result<Vec<Files>, ToolError> {
+    let Sstables { found, unreadable } = sstables;
+    let (all, mut refused) = (found.len() + unreadable.len(), unreadable);
+    for files in &found {
+        refused.extend(check(runtime, files, server).await.err());
+    }
+    if refused.is_empty() {
+        return Ok(found);
+    }
+    Err(ToolError::RefusedFiles { refused: refused.iter().map(ToString::to_string).collect(), all })
+}
+
+async fn check(runtime: &Runtime, files: &Files, server: &Server) -> Result<(), ToolError> {
+    files.check_components().await?;
+    let header = files.statistics().await?.header;
+    let path = files.path(sstable::Component::Data);
+    if header.statics.iter().chain(&header.regulars).any(|column| column.ty == CqlType::Counter) {
+        return Err(ToolError::Counters { path });
+    }
+    server.named(&table_of(&header), &path)?;
+    server.check_types(header).map_err(|source| ToolError::Unfit { path, source })?;
+    verify(runtime, files).await.map(drop)
 }
 
 async fn send(
@@ -109,46 +132,6 @@ fn target(arguments: &ImportArguments) -> Result<(String, String), ToolError> {
         None => name(folder.parent()).ok_or_else(unnamed)?,
     };
     Ok((keyspace, table))
-}
-
-/// What the server says of its table.
-struct Server {
-    name: String,
-    /// Kind and position of each column.
-    columns: BTreeMap<String, (String, i32)>,
-}
-
-impl Server {
-    async fn ask(connection: &mut Connection, keyspace: &str, table: &str) -> Result<Server, ToolError> {
-        let quoted = |name: &str| format!("'{}'", name.replace('\'', "''"));
-        let text = format!(
-            "SELECT column_name, kind, position FROM system_schema.columns WHERE keyspace_name = {} AND table_name = {}",
-            quoted(keyspace),
-            quoted(table)
-        );
-        let mut columns = BTreeMap::new();
-        for row in connection.rows(&text).await? {
-            let [Some(name), Some(kind), Some(position)] = &row[..] else { continue };
-            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-            let position = position.as_slice().try_into().map_or(0, i32::from_be_bytes);
-            columns.insert(text(name), (text(kind), position));
-        }
-        let name = format!("{keyspace}.{table}");
-        if columns.is_empty() { Err(ToolError::NoTable { name }) } else { Ok(Server { name, columns }) }
-    }
-
-    /// The files' table with the server's names of its key.
-    fn named(&self, of_header: &Table, path: &Path) -> Result<Table, ToolError> {
-        let mut columns = of_header.columns().to_vec();
-        for column in columns.iter_mut().filter(|column| column.kind.is_key()) {
-            let kind = column.kind.name();
-            let place = i32::from(column.position);
-            let found = self.columns.iter().find(|(_, known)| (known.0.as_str(), known.1) == (kind, place));
-            let (name, _) = found.ok_or_else(|| ToolError::OtherKey { path: path.into(), name: self.name.clone() })?;
-            column.name.clone_from(name);
-        }
-        Ok(table_with(columns))
-    }
 }
 
 /// The table with the other one's columns beside its own.

@@ -37,13 +37,18 @@ use crate::scrub::keeper::{Keeper, Kept};
 use crate::scrub::place::Place;
 use crate::scrub::source::{Damage, Source};
 use crate::scrub::starts::Starts;
-use crate::verify::{sstables_at, verify};
+use crate::verify::{Sstables, sstables_at, verify};
 
 /// Scrubs all SSTables of a folder, and prints a line for each; fails if any could not be saved at all.
 pub(crate) async fn run(runtime: &Runtime, arguments: &ScrubArguments) -> Result<(), ToolError> {
     let place = Place::take(runtime, &arguments.folder).await?;
     let (mut left, mut all) = (0, 0);
-    for files in sstables_at(runtime, &arguments.folder).await? {
+    let Sstables { found, unreadable } = sstables_at(runtime, &arguments.folder).await?;
+    for error in unreadable {
+        (all, left) = (all + 1, left + 1);
+        println!("nothing can be saved, and it stays: {error}");
+    }
+    for files in found {
         all += 1;
         match scrub(&files, &place).await? {
             Scrubbed::Sound(counts) => println!("{}: sound: {counts}", files.descriptor),

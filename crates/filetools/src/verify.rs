@@ -8,9 +8,11 @@ mod components;
 mod indexes;
 mod rows;
 
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use runtime::Runtime;
+use sstable::statistics::{PARTITIONER, Statistics};
 use sstable::{Component, Corrupt, Descriptor, Filter};
 
 use crate::arguments::VerifyArguments;
@@ -23,7 +25,12 @@ use crate::verify::rows::{Event, Walk};
 pub(crate) async fn run(runtime: &Runtime, arguments: &VerifyArguments) -> Result<(), ToolError> {
     let (mut broken, mut all) = (0, 0);
     for path in &arguments.paths {
-        for files in sstables_at(runtime, path).await? {
+        let Sstables { found, unreadable } = sstables_at(runtime, path).await?;
+        for error in unreadable {
+            (all, broken) = (all + 1, broken + 1);
+            println!("{error}");
+        }
+        for files in found {
             all += 1;
             match verify(runtime, &files).await {
                 Ok(counts) => println!("{}: sound: {counts}", files.descriptor),
@@ -37,22 +44,44 @@ pub(crate) async fn run(runtime: &Runtime, arguments: &VerifyArguments) -> Resul
     if broken > 0 { Err(ToolError::Broken { broken, all }) } else { Ok(()) }
 }
 
+/// What a path names.
+pub(crate) struct Sstables {
+    /// Those that can be looked at.
+    pub(crate) found: Vec<Files>,
+    /// Why others cannot: each is named, lest it be taken for read.
+    pub(crate) unreadable: Vec<ToolError>,
+}
+
 /// The SSTables in a folder, or the one of which the path names a component.
-pub(crate) async fn sstables_at(runtime: &Runtime, path: &Path) -> Result<Vec<Files>, ToolError> {
-    let Ok(entries) = runtime.read_dir(path).await else { return Ok(vec![Files::of(runtime, path)?]) };
-    let mut names: Vec<(Descriptor, PathBuf)> = entries
-        .iter()
-        .filter(|entry| !entry.is_dir)
-        .filter_map(|entry| match Descriptor::parse(&entry.name)? {
-            (descriptor, Component::Data) => Some((descriptor, path.join(&entry.name))),
-            _ => None,
-        })
-        .collect();
-    names.sort();
-    if names.is_empty() {
+pub(crate) async fn sstables_at(runtime: &Runtime, path: &Path) -> Result<Sstables, ToolError> {
+    let Ok(entries) = runtime.read_dir(path).await else {
+        return Ok(Sstables { found: vec![Files::of(runtime, path)?], unreadable: Vec::new() });
+    };
+    let mut has_data: BTreeMap<Descriptor, bool> = BTreeMap::new();
+    let mut others = BTreeSet::new();
+    for entry in entries.iter().filter(|entry| !entry.is_dir) {
+        match Descriptor::parse(&entry.name) {
+            Some((descriptor, component)) => *has_data.entry(descriptor).or_default() |= component == Component::Data,
+            None if Descriptor::is_unreadable_data(&entry.name) => {
+                others.insert(&entry.name);
+            }
+            None => {}
+        }
+    }
+    if has_data.is_empty() && others.is_empty() {
         return Err(ToolError::NoSstable { path: path.to_owned() });
     }
-    names.iter().map(|(_, path)| Files::of(runtime, path)).collect()
+    let other = |name: &String| ToolError::Unreadable { path: path.join(name) };
+    let mut unreadable: Vec<ToolError> = others.into_iter().map(other).collect();
+    let mut found = Vec::new();
+    for (descriptor, has_data) in has_data {
+        let files = Files::of(runtime, &path.join(descriptor.file_name(Component::Data)))?;
+        match has_data {
+            true => found.push(files),
+            false => unreadable.extend(files.check_components().await.err()),
+        }
+    }
+    Ok(Sstables { found, unreadable })
 }
 
 /// What there is in an SSTable.
@@ -73,8 +102,10 @@ impl std::fmt::Display for Counts {
 
 /// Verifies one SSTable.
 pub(crate) async fn verify(runtime: &Runtime, files: &Files) -> Result<Counts, ToolError> {
+    files.check_components().await?;
     components::verify(runtime, files).await?;
     let statistics = files.statistics().await?;
+    check_partitioner(files, &statistics)?;
     let table = table_of(&statistics.header);
     let mut reader = files.reader(&statistics.header, &table)?;
     let mut data = files.data().await?;
@@ -100,6 +131,14 @@ pub(crate) async fn verify(runtime: &Runtime, files: &Files) -> Result<Counts, T
     walk.end().map_err(|what| ToolError::corrupt(&path)(Corrupt::new(data.position(), what)))?;
     indexes.end(&walk).await?;
     Ok(walk.counts)
+}
+
+/// Fails if the partitions are not in the order in which a server looks for them.
+fn check_partitioner(files: &Files, statistics: &Statistics) -> Result<(), ToolError> {
+    if statistics.partitioner == PARTITIONER {
+        return Ok(());
+    }
+    Err(ToolError::Partitioner { path: files.path(Component::Data), found: statistics.partitioner.clone() })
 }
 
 /// The Bloom filter, if there is one: an SSTable whose chance of false positives is 1 has none.

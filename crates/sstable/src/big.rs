@@ -7,4 +7,4 @@ mod summary;
 
 pub use blocks::RowBlocks;
 pub use index::{Entry, Index};
-pub use summary::Summary;
+pub use summary::{Summary, SummaryBuilder};

@@ -27,12 +27,20 @@ pub fn crc32(bytes: &[u8]) -> u32 {
 pub struct ChunkChecksums {
     chunk_bytes: u32,
     checksums: Vec<u32>,
+    /// False: there is no CRC.db, and chunks are taken as they are read.
+    is_known: bool,
 }
 
 impl ChunkChecksums {
     /// Of no chunks yet, each of which will have `chunk_bytes`, but for the last.
     pub fn new(chunk_bytes: u32) -> Self {
-        ChunkChecksums { chunk_bytes, checksums: Vec::new() }
+        ChunkChecksums { chunk_bytes, checksums: Vec::new(), is_known: true }
+    }
+
+    /// Of uncompressed data without CRC.db: no chunk is compared with anything. Cassandra reads such data too, since CRC.db is needed by
+    /// its verifier alone; ScyllaDB's files of Cassandra 3 may lack it.
+    pub fn missing() -> Self {
+        ChunkChecksums { is_known: false, ..ChunkChecksums::new(PLAIN_CHUNK_BYTES) }
     }
 
     /// Adds the next chunk.
@@ -48,6 +56,11 @@ impl ChunkChecksums {
     /// The checksum of the chunk with this number.
     pub fn get(&self, chunk: u64) -> Option<u32> {
         self.checksums.get(usize::try_from(chunk).ok()?).copied()
+    }
+
+    /// False if `stored` is not the chunk with this number as it was written; true also where nothing is known of it.
+    pub fn matches(&self, chunk: u64, stored: &[u8]) -> bool {
+        !self.is_known || self.get(chunk) == Some(crc32(stored))
     }
 
     /// How many chunks there are.
@@ -84,7 +97,7 @@ impl ChunkChecksums {
             return Err(Corrupt::new(4, what));
         }
         let checksums = checksums.iter().map(|crc| u32::from_be_bytes(*crc)).collect();
-        Ok(ChunkChecksums { chunk_bytes, checksums })
+        Ok(ChunkChecksums { chunk_bytes, checksums, is_known: true })
     }
 }
 
@@ -134,6 +147,14 @@ mod tests {
         }
         let with_an_empty_chunk = [&bytes[..], &[0; 4]].concat();
         assert_eq!(ChunkChecksums::decode(&with_an_empty_chunk, 7), Ok(checksums));
+    }
+
+    #[test]
+    fn without_checksums_any_chunk_is_taken() {
+        let mut checksums = ChunkChecksums::new(4096);
+        checksums.push(b"a chunk");
+        assert!(checksums.matches(0, b"a chunk") && !checksums.matches(0, b"another") && !checksums.matches(1, b""));
+        assert!(ChunkChecksums::missing().matches(7, b"any"));
     }
 
     #[test]

@@ -128,6 +128,12 @@ impl Descriptor {
         (format == version.format().name()).then_some((Descriptor { version, generation }, component))
     }
 
+    /// True if the name is that of an SSTable's data in a version or format that cannot be read: `la-1-big-Data.db`, `ks-t-ka-1-Data.db`.
+    pub fn is_unreadable_data(file_name: &str) -> bool {
+        let is_data = file_name.strip_suffix(Component::Data.name()).is_some_and(|before| before.ends_with('-'));
+        is_data && Descriptor::parse(file_name).is_none()
+    }
+
     /// How partitions are found in it.
     pub fn format(&self) -> Format {
         self.version.format()
@@ -154,6 +160,16 @@ mod tests {
         ] {
             let (descriptor, component) = Descriptor::parse(name).expect(name);
             assert_eq!(descriptor.file_name(component), name);
+        }
+    }
+
+    #[test]
+    fn data_of_other_versions_is_known_as_such() {
+        for name in ["la-1-big-Data.db", "ks-t-ka-1-Data.db", "da-1-big-Data.db", "ms-3-big-Data.db"] {
+            assert!(Descriptor::is_unreadable_data(name), "{name}");
+        }
+        for name in ["nb-1-big-Data.db", "la-1-big-Index.db", "Data.db", "notes.txt"] {
+            assert!(!Descriptor::is_unreadable_data(name), "{name}");
         }
     }
 

@@ -9,6 +9,7 @@
 pub(crate) mod cell;
 pub(crate) mod clustering;
 mod columns;
+mod compatible;
 mod element;
 mod fit;
 mod flags;
@@ -18,6 +19,7 @@ mod row_writer;
 mod writer;
 
 pub use columns::UnknownColumn;
+pub use compatible::check_types;
 pub use element::element_path;
 pub use fit::Fit;
 pub use reader::{DataReader, Item, Step};

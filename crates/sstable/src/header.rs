@@ -142,8 +142,9 @@ fn in_cell_order(columns: &[Column]) -> Vec<HeaderColumn> {
 
 fn read(reader: &mut Reader<'_>) -> Result<Header, String> {
     let timestamp_min = TIMESTAMP_EPOCH.wrapping_add(vint(reader)?.cast_signed());
-    let local_deletion_time_min = LOCAL_DELETION_TIME_EPOCH.wrapping_add(read_int(vint(reader)?)?);
-    let ttl_min = read_int(vint(reader)?)?;
+    // Of rows without such times ScyllaDB writes the greatest of 64 bits, of which Cassandra before 5.0 takes the lower 32 as well: nothing is counted from it.
+    let local_deletion_time_min = LOCAL_DELETION_TIME_EPOCH.wrapping_add(vint(reader)? as u32);
+    let ttl_min = vint(reader)? as u32;
     let encoding = EncodingStats { timestamp_min, local_deletion_time_min, ttl_min };
     let partition_key = marshal::parse_partition_key(text(reader)?).map_err(|error| error.to_string())?;
     let clustering =
@@ -230,6 +231,21 @@ mod tests {
         for cut in 0..bytes.len() {
             assert!(Header::read(&bytes[..cut]).is_err(), "cut at {cut}");
         }
+    }
+
+    /// As ScyllaDB writes the header of rows of which none expires or was deleted.
+    #[test]
+    fn bases_of_64_bits_are_taken_by_their_lower_half() {
+        let mut bytes = Vec::new();
+        varint::encode(0, &mut bytes);
+        varint::encode((i64::MAX as u64).wrapping_sub(LOCAL_DELETION_TIME_EPOCH.into()), &mut bytes);
+        varint::encode(i64::MAX as u64, &mut bytes);
+        let mut written = Vec::new();
+        Header { encoding: EncodingStats::EPOCH, ..sample() }.write(&mut written);
+        bytes.extend_from_slice(&written[3..]);
+        let encoding = Header::read(&bytes).expect("it is read").encoding;
+        assert_eq!((encoding.local_deletion_time_min, encoding.ttl_min), (u32::MAX, u32::MAX));
+        assert_eq!(encoding.timestamp_min, TIMESTAMP_EPOCH);
     }
 
     #[test]

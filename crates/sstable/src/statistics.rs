@@ -152,8 +152,10 @@ impl<'a> Parts<'a> {
             check_crc(bytes, list_at, cursor.u32()?, &[&bytes[..4], list])?;
         }
         let mut found = Vec::new();
-        for (place, &(kind, start)) in starts.iter().enumerate() {
-            let end = starts.get(place + 1).map_or(bytes.len(), |(_, next)| *next);
+        for &(kind, start) in &starts {
+            // ScyllaDB lists the parts in any order.
+            let end =
+                starts.iter().map(|(_, other)| *other).filter(|other| *other > start).min().unwrap_or(bytes.len());
             let inner = end.checked_sub(crc_length).filter(|&inner| start <= inner && end <= bytes.len());
             let inner = inner.ok_or_else(|| Corrupt::new(list_at as u64, "a part has no room"))?;
             if has_crc && wanted(kind) {

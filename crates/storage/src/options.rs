@@ -67,8 +67,6 @@ pub struct StorageOptions {
     pub disk_reserve: u64,
     /// Whether what TRUNCATE and DROP take away is put aside as a snapshot.
     pub auto_snapshot: bool,
-    /// Whether files of others that lie in the tables' folders are taken in at the start.
-    pub takes_in_foreign_files: bool,
     /// When writes are acknowledged.
     pub sync: SyncMode,
     /// The size of a commit log segment; a mutation may be half of it.
@@ -107,7 +105,6 @@ impl StorageOptions {
             compaction_throughput: Self::COMPACTION_THROUGHPUT,
             disk_reserve: Self::DISK_RESERVE,
             auto_snapshot: true,
-            takes_in_foreign_files: false,
             sync: SyncMode::Group,
             segment_bytes: Self::SEGMENT_BYTES,
             log_buffer_bytes: 2 << 20,

@@ -6,6 +6,7 @@ mod files;
 mod foreign_files;
 mod list;
 mod refresh;
+mod sets;
 mod upload;
 
 use std::collections::BTreeMap;
@@ -24,8 +25,8 @@ use crate::options::{ReplayPosition, StorageOptions, Truncations};
 use crate::shard::{Engine, Shard};
 
 pub(crate) use files::{CoveredElsewhere, FoundFiles};
+pub use foreign_files::find_files_at_start;
 pub use refresh::FilesToTakeIn;
-pub use upload::bring_in_uploads;
 
 /// Records between two looks at the clock.
 const RECORDS_PER_LOOK: usize = 32;

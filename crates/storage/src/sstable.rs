@@ -2,6 +2,7 @@
 //!
 //! What the bytes mean is crate `sstable`'s; which files are live is the manifest's. See `docs/internals/sstable-files.md`.
 
+mod check;
 mod data_file;
 mod error;
 mod index;

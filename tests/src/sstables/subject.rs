@@ -17,7 +17,7 @@ pub struct Subject {
 impl Subject {
     /// With an empty folder. With one shard each flush leaves one file, as a real Cassandra's does.
     pub fn start(reactor: &str, shards: u16) -> Subject {
-        let builder = Builder::new(reactor, shards).with(&["--flush-on-drain", "--take-in-sstables"]);
+        let builder = Builder::new(reactor, shards).with(&["--flush-on-drain", "--import-sstables"]);
         let server = Some(builder.start());
         Subject { builder, server }
     }

@@ -54,6 +54,10 @@ impl Source {
             Err(_) => None,
         };
         let is_whole = digest.is_some() && digest_of(&file).await == digest;
+        // Damage within data that has no checksums at all would be taken for rows.
+        if !is_whole && !files.has(Component::CompressionInfo).await? && !files.has(Component::Crc).await? {
+            files.read(Component::Crc).await?;
+        }
         let chunks = match files.chunks(stored_length).await {
             Ok(chunks) => chunks,
             // Data that is whole and not compressed needs no single checksums.

@@ -95,7 +95,7 @@ async fn as_our_own(
     filters.for_each(|(_, bytes)| bytes[8..].fill(0));
     scratch.lay(&broken);
     let place = Place::take(runtime, &scratch.0).await.expect("it is free");
-    for files in sstables_at(runtime, &scratch.0).await.expect("they are there") {
+    for files in sstables_at(runtime, &scratch.0).await.expect("they are there").found {
         let before = partitions(&files).await;
         match scrub(&files, &place).await.expect("the disk works") {
             Scrubbed::Saved(kept) => {
@@ -127,7 +127,7 @@ async fn turn_over(
     places: &[usize],
 ) {
     scratch.lay(files);
-    let sound = sstables_at(runtime, &scratch.0).await.expect("they are there").remove(0);
+    let sound = sstables_at(runtime, &scratch.0).await.expect("they are there").found.remove(0);
     let before = partitions(&sound).await;
     let chunks = sound.chunks(sound.data().await.expect("it is whole").progress().1).await.expect("they are whole");
     let name = sound.descriptor.file_name(component);
@@ -236,7 +236,7 @@ fn a_run_that_was_cut_short_is_ended_by_the_next() {
         let own = as_our_own(&runtime, &scratch, &theirs).await;
         scratch.lay(&own);
         let place = Place::take(&runtime, &scratch.0).await.expect("it is free");
-        let files = sstables_at(&runtime, &scratch.0).await.expect("they are there").remove(0);
+        let files = sstables_at(&runtime, &scratch.0).await.expect("they are there").found.remove(0);
         // A whole one beside a damaged one, of which a part was moved.
         let beside = place.prepare(&files.descriptor).await.expect("the disk works");
         let mut list = String::new();

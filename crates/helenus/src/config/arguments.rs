@@ -104,9 +104,9 @@ pub struct Arguments {
     #[arg(long, help_heading = "Durability")]
     pub flush_on_drain: bool,
 
-    /// Take in the SSTables of Cassandra that were laid into the tables' folders while the node was down
-    #[arg(long, help_heading = "Durability")]
-    pub take_in_sstables: bool,
+    /// At start, import SSTables found in the tables' folders and in their upload/; what cannot be imported is logged
+    #[arg(long, alias = "take-in-sstables", help_heading = "Durability")]
+    pub import_sstables: bool,
 
     /// Open a damaged commit log: keep what can be read, put the damaged segments aside and say what is lost
     #[arg(long, help_heading = "Durability")]

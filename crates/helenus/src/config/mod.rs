@@ -92,7 +92,7 @@ pub struct Config {
     /// Write memtables to files when the node ends.
     pub flush_on_drain: bool,
     /// Take in the SSTables of others that lie in the tables' folders.
-    pub take_in_sstables: bool,
+    pub import_sstables: bool,
     /// Open a damaged commit log, and keep what can be read.
     pub salvage_commitlog: bool,
     /// Bytes of prepared statements kept, over all shards; `None` leaves it to the engine.

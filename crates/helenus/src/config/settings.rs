@@ -63,7 +63,7 @@ pub struct Settings {
     pub disk_reserve: Option<u64>,
     pub auto_snapshot: Option<bool>,
     pub flush_on_drain: bool,
-    pub take_in_sstables: bool,
+    pub import_sstables: bool,
     pub salvage_commitlog: bool,
     pub frame_bytes_max: Option<u64>,
     pub in_flight_bytes_max: Option<u64>,
@@ -115,7 +115,7 @@ impl Settings {
         self.commitlog_sync_period = given.commitlog_sync_period.or(self.commitlog_sync_period);
         self.salvage_commitlog |= given.salvage_commitlog;
         self.flush_on_drain |= given.flush_on_drain;
-        self.take_in_sstables |= given.take_in_sstables;
+        self.import_sstables |= given.import_sstables;
         self.log_level = given.default_log_level.or(self.log_level);
         self.log_to_stdout = given.log_to_stdout.unwrap_or(self.log_to_stdout);
         #[cfg(feature = "planted")]
@@ -186,7 +186,7 @@ impl Settings {
             disk_reserve: self.disk_reserve.unwrap_or(StorageOptions::DISK_RESERVE),
             auto_snapshot: self.auto_snapshot.unwrap_or(true),
             flush_on_drain: self.flush_on_drain,
-            take_in_sstables: self.take_in_sstables,
+            import_sstables: self.import_sstables,
             salvage_commitlog: self.salvage_commitlog,
             prepared_bytes_max: self.prepared_bytes_max,
             guardrails: self.guardrails,

@@ -42,6 +42,14 @@ fn without_arguments() {
 }
 
 #[test]
+fn files_are_imported_by_either_name_of_the_flag() {
+    assert!(!resolve("").unwrap().0.import_sstables);
+    for flag in ["--import-sstables", "--take-in-sstables"] {
+        assert!(resolve(flag).unwrap().0.import_sstables, "{flag}");
+    }
+}
+
+#[test]
 fn published_start_lines() {
     let (config, pointless) = resolve(
         "--log-to-stdout 1 --memory 200G --default-log-level info --smp 172 --cpuset 4-175 --max-io-requests 480 \

@@ -45,10 +45,10 @@ impl Lead {
         let metadata = self.open_metadata().await?;
         let Metadata { log, host_id, boot, changes, truncations } = metadata;
         *self.local.metadata_log.borrow_mut() = Some(log);
-        if self.config.take_in_sstables {
+        if self.config.import_sstables {
             let schema = Schema::empty().with_all(&changes);
-            let brought = storage::bring_in_uploads(&self.runtime, &self.config.data_dir, &schema).await;
-            brought.map_err(|error| NodeError::Shard { sentence: error.to_string() })?;
+            let found = storage::find_files_at_start(&self.runtime, &self.config.data_dir, &schema).await;
+            found.map_err(|error| NodeError::Shard { sentence: error.to_string() })?;
         }
         self.all(&Command::Open { boot, host_id, changes, truncations }).await?;
 

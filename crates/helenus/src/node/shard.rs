@@ -138,7 +138,6 @@ impl ShardNode {
         options.compaction_throughput = self.config.compaction_throughput;
         options.disk_reserve = self.config.disk_reserve;
         options.auto_snapshot = self.config.auto_snapshot;
-        options.takes_in_foreign_files = self.config.take_in_sstables;
         options.sync = match self.config.commitlog_sync {
             CommitLogSync::Group => SyncMode::Group,
             CommitLogSync::Batch => SyncMode::Batch,

@@ -108,7 +108,7 @@ impl Ring {
             disk_reserve: 0,
             auto_snapshot: true,
             flush_on_drain: false,
-            take_in_sstables: false,
+            import_sstables: false,
             prepared_bytes_max: None,
             guardrails: query::Guardrails::default(),
             limits: Limits::default(),

@@ -22,6 +22,54 @@ const HEAD_LENGTH: usize = 24;
 const OFFSET_LENGTH: usize = 4;
 const POSITION_LENGTH: usize = 8;
 
+/// One of so many entries is sampled where there is no Summary.db, as Cassandra does by default.
+const KEYS_PER_SAMPLE: u64 = 128;
+
+/// Samples Index.db where there is no Summary.db, which can be told from it.
+#[derive(Debug, Default)]
+pub struct SummaryBuilder {
+    offsets: Vec<u32>,
+    samples: Vec<u8>,
+    entries: u64,
+    first_key: Vec<u8>,
+    last_key: Vec<u8>,
+}
+
+impl SummaryBuilder {
+    /// The next entry of Index.db, and where it begins there.
+    pub fn push(&mut self, key: &[u8], position: u64) -> Result<(), Corrupt> {
+        if self.entries == 0 {
+            self.first_key = key.to_vec();
+        } else if (token_of(&self.last_key), &self.last_key[..]) >= (token_of(key), key) {
+            return Err(Corrupt::new(position, "partitions are out of order"));
+        }
+        if self.entries.is_multiple_of(KEYS_PER_SAMPLE) {
+            let offset = u32::try_from(self.samples.len());
+            self.offsets.push(offset.map_err(|_| Corrupt::new(position, "there are too many partitions to sample"))?);
+            self.samples.extend_from_slice(key);
+            self.samples.extend_from_slice(&position.to_le_bytes());
+        }
+        self.entries += 1;
+        self.last_key.clear();
+        self.last_key.extend_from_slice(key);
+        Ok(())
+    }
+
+    /// What was sampled.
+    pub fn finish(self) -> Result<Summary, Corrupt> {
+        let first = self.offsets.len() * OFFSET_LENGTH;
+        let mut samples = Vec::with_capacity(first + self.samples.len());
+        for offset in &self.offsets {
+            let offset = u32::try_from(first).ok().and_then(|first| first.checked_add(*offset));
+            let offset = offset.ok_or_else(|| Corrupt::new(0, "there are too many partitions to sample"))?;
+            samples.extend_from_slice(&offset.to_le_bytes());
+        }
+        samples.extend_from_slice(&self.samples);
+        let (first_key, last_key) = (self.first_key, self.last_key);
+        Ok(Summary { first_key, last_key, samples, count: self.offsets.len() })
+    }
+}
+
 /// A sample of Index.db.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
@@ -132,4 +180,26 @@ fn ends(bytes: &[u8]) -> Result<(Vec<u8>, Vec<u8>), ReadError> {
         reader.bytes(length as usize).map(<[u8]>::to_vec)
     };
     Ok((key()?, key()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_is_sampled_from_the_index() {
+        let mut keys: Vec<[u8; 4]> = (0..1000_u32).map(u32::to_be_bytes).collect();
+        keys.sort_by_key(|key| token_of(key));
+        let mut builder = SummaryBuilder::default();
+        for (place, key) in (0..).zip(&keys) {
+            builder.push(key, place * 10).expect("they ascend");
+        }
+        builder.push(&keys[0], 10_000).expect_err("it does not ascend");
+        let summary = builder.finish().expect("they are few");
+        summary.check().expect("it is in order");
+        assert_eq!((summary.len(), &summary.first_key[..], &summary.last_key[..]), (8, &keys[0][..], &keys[999][..]));
+        assert_eq!(summary.seek(token_of(&keys[300]), &keys[300]), 2560);
+        assert_eq!(summary.seek(token_of(&keys[256]), &keys[256]), 2560);
+        assert!(SummaryBuilder::default().finish().expect("nothing").is_empty());
+    }
 }

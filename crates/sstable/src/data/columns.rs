@@ -4,6 +4,7 @@ use cql_types::CqlType;
 use mutation::CellRef;
 use schema::{Column, ColumnId, ColumnKind, Table};
 
+use crate::data::compatible::takes;
 use crate::header::{Header, HeaderColumn};
 use crate::marshal;
 
@@ -41,6 +42,18 @@ pub enum UnknownColumn {
         /// The table's types.
         expected: String,
     },
+}
+
+impl UnknownColumn {
+    /// The error of a column that the table has as `known`.
+    pub(super) fn unfit(column: &HeaderColumn, kind: ColumnKind, known: &Column, table: &Table) -> Self {
+        UnknownColumn::Unfit {
+            table: table.name.clone(),
+            column: column.name.clone(),
+            written: format!("{} {}", kind.name(), column.ty),
+            expected: format!("{} {}", known.kind.name(), known.ty),
+        }
+    }
 }
 
 /// How a column's cells are written.
@@ -121,14 +134,19 @@ pub(super) fn check_key(header: &Header, table: &Table) -> Result<(), UnknownCol
     if reversed == written && clusterings_fit && header.partition_key.len() == table.partition_key().len() {
         return Ok(());
     }
+    Err(unfit_key(header, table))
+}
+
+/// The error of a primary key of other types.
+pub(super) fn unfit_key(header: &Header, table: &Table) -> UnknownColumn {
     let names = |types: Vec<&CqlType>| types.into_iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let written = header.partition_key.iter().chain(header.clustering.iter().map(|of| &of.ty));
     let expected = table.partition_key().iter().chain(table.clustering()).map(|column| &column.ty);
-    Err(UnknownColumn::UnfitKey {
+    UnknownColumn::UnfitKey {
         table: table.name.clone(),
         written: names(written.collect()),
         expected: names(expected.collect()),
-    })
+    }
 }
 
 fn data_column(column: &HeaderColumn, kind: ColumnKind, table: &Table) -> Result<DataColumn, UnknownColumn> {
@@ -137,26 +155,22 @@ fn data_column(column: &HeaderColumn, kind: ColumnKind, table: &Table) -> Result
     let form_of = |ty: &CqlType| form(&column.ty, ty);
     if let Some(known) = present
         && known.kind == kind
+        && (dropped.is_none() || takes(&known.ty, &column.ty))
         && let Some(form) = form_of(&known.ty)
     {
         return Ok(DataColumn { id: Some(known.id), form, ty: known.ty.clone() });
     }
     if let Some(known) = dropped {
-        // What was dropped long ago may have had another form; nobody will ask for it.
-        let form = form_of(&known.ty).filter(|_| known.kind == kind);
+        // What was dropped long ago may have had another form, and a file from elsewhere another type; its cells are read over.
+        let is_of_it = known.kind == kind && takes(&known.ty, &column.ty);
+        let form = form_of(&known.ty).filter(|_| is_of_it);
         let id = form.is_some().then_some(known.id);
         let form = form.or_else(|| form_of(&column.ty)).unwrap_or(Form::Simple { fixed_length: None });
         return Ok(DataColumn { id, form, ty: known.ty.clone() });
     }
-    let table_name = table.name.clone();
     Err(match present {
-        Some(known) => UnknownColumn::Unfit {
-            table: table_name,
-            column: column.name.clone(),
-            written: format!("{} {}", kind.name(), column.ty),
-            expected: format!("{} {}", known.kind.name(), known.ty),
-        },
-        None => UnknownColumn::Missing { table: table_name, column: column.name.clone() },
+        Some(known) => UnknownColumn::unfit(column, kind, known, table),
+        None => UnknownColumn::Missing { table: table.name.clone(), column: column.name.clone() },
     })
 }
 

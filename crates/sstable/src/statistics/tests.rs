@@ -119,6 +119,20 @@ fn every_flipped_byte_is_found() {
     }
 }
 
+/// ScyllaDB's list of parts is in the order of a hash table.
+#[test]
+fn parts_are_listed_in_any_order() {
+    let mut bytes = statistics_of(3).write();
+    let entries = 8..40;
+    let mut list: Vec<[u8; 8]> = bytes[entries.clone()].chunks(8).map(|entry| entry.try_into().unwrap()).collect();
+    list.swap(0, 3);
+    list.swap(1, 2);
+    bytes[entries.clone()].copy_from_slice(&list.concat());
+    let crc = crc_of(&[&bytes[..4], &bytes[entries]]).to_be_bytes();
+    bytes[40..44].copy_from_slice(&crc);
+    assert_eq!(Statistics::read(Version::DA, &bytes), Ok(statistics_of(3)));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
 

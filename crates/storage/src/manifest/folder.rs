@@ -91,6 +91,14 @@ impl Manifests {
         }
     }
 
+    /// What the manifests say that are in force, of whichever count. Before any shard is opened.
+    pub async fn all_in_force(&self) -> Result<Vec<(u16, Contents)>, OpenError> {
+        match self.count_in_force().await? {
+            None => Ok(Vec::new()),
+            Some(count) => self.all_of(count).await,
+        }
+    }
+
     /// What the manifests of all shards of a count say. Their owners may be appending to them: then the last record may be
     /// missing.
     async fn all_of(&self, shard_count: u16) -> Result<Vec<(u16, Contents)>, OpenError> {

@@ -1,31 +1,146 @@
-//! SSTables that others wrote and a person laid into a table's folder: a start that is told to takes them in, or a [`refresh`](super::refresh). Cassandra's start does so
-//! untold; but then what a crash left of a file would have to be told from one that was brought, by what lies on the disk alone.
+//! SSTables that others wrote and a person laid into a table's folder: a start with `--import-sstables` imports them, or a [`refresh`](super::refresh). Cassandra's start
+//! does so unasked; but then what a crash left of a file would have to be told from one that was brought, by what lies on the disk alone.
 //!
-//! Foreign is what no manifest names and what is complete by its own list of components, without the one that only we write: what a shard of ours
+//! Foreign is what no manifest names and what has a list of components, without the one that only we write: what a shard of ours
 //! began and did not end is never taken for foreign, nor is a file of a shard whose manifest this one does not read.
+//!
+//! Each is checked as far as reads will go ([`check`]) before any manifest names it, by shard 0 alone: all shards must come to the same, and a file may be
+//! long. Which ones passed, a list in the table's folder says; the shards import what it names.
 
-use std::io;
 use std::path::Path;
 use std::rc::Rc;
 
-use runtime::{OpenOptions, Runtime};
-use schema::Table;
-use sstable::{Component, Descriptor, toc};
+use runtime::Runtime;
+use schema::{Schema, Table};
+use sstable::{Component, Descriptor, Generation, Version};
 
 use crate::commitlog::io_error;
+use crate::discard::{DATA, table_folder};
 use crate::error::OpenError;
-use crate::manifest::{FileName, LiveRecord, Record};
+use crate::generation::Generations;
+use crate::manifest::{FileName, LiveRecord, Manifests, Record};
 use crate::options::ReplayPosition;
 use crate::recovery::list;
+use crate::recovery::sets::{self, Sets, sync_components};
+use crate::recovery::upload::bring_in_upload;
 use crate::shard::Shard;
-use crate::sstable::Sstable;
+use crate::sstable::{PageCache, Sstable};
+
+/// The pages of indexes that a check before the start holds.
+const CHECK_CACHE_BYTES: usize = 8 << 20;
+
+/// The foreign SSTables in a table's folder.
+#[derive(Debug, Default)]
+pub(super) struct Foreign {
+    /// Those that can be looked at, with the components that are there.
+    pub(super) complete: Vec<(Descriptor, Vec<Component>)>,
+    /// Those that cannot, each in a sentence.
+    pub(super) incomplete: Vec<String>,
+}
+
+impl Foreign {
+    /// Looks through a table's folder, without what `is_known` to a manifest.
+    pub(super) async fn look(
+        runtime: &Runtime,
+        folder: &Path,
+        is_known: impl Fn(&Descriptor) -> bool,
+    ) -> Result<Foreign, OpenError> {
+        let mut foreign = Foreign::default();
+        let Sets { found, unreadable } = Sets::look(runtime, folder).await?;
+        for name in unreadable {
+            foreign.incomplete.push(format!("{name} is not imported: SSTables of its version cannot be read"));
+        }
+        for (descriptor, components) in found {
+            if components.contains(&Component::Helenus) || is_known(&descriptor) {
+                continue;
+            }
+            let Some(listed) = sets::listed(runtime, folder, &descriptor).await? else {
+                // What a flush of ours is writing has no list yet either.
+                if !may_be_ours(&descriptor) {
+                    let advice = "copy TOC.txt too, or lay it into upload/";
+                    foreign.incomplete.push(format!("{descriptor} is not imported: it has no TOC.txt; {advice}"));
+                }
+                continue;
+            };
+            if listed.contains(&Component::Helenus) {
+                continue;
+            }
+            match sets::whole(&descriptor, components, Some(listed)) {
+                Ok(set) => foreign.complete.push((descriptor, set.components)),
+                Err(what) => foreign.incomplete.push(format!("{descriptor} is not imported: {what}")),
+            }
+        }
+        Ok(foreign)
+    }
+}
+
+/// True if the name is one that a shard of ours could have given.
+fn may_be_ours(descriptor: &Descriptor) -> bool {
+    descriptor.version == Version::DA && matches!(descriptor.generation, Generation::Unique(_))
+}
+
+/// Checks all of an SSTable before it is imported into `table`; the error says why it is not.
+pub(super) async fn check(
+    runtime: &Runtime,
+    pages: &Rc<PageCache>,
+    folder: &Path,
+    descriptor: &Descriptor,
+    table: &Rc<Table>,
+) -> Result<(), String> {
+    let opened = Sstable::open(runtime, pages, folder, descriptor.clone(), table).await;
+    let sstable = opened.map_err(|error| error.to_string())?;
+    sstable.check_header()?;
+    sstable.check().await.map_err(|error| error.to_string())
+}
+
+/// Before a start with `--import-sstables` opens any shard: moves what lies in the tables' `upload/` into their folders, and lists there what the
+/// shards are to import. Files that are refused stay where they are, with a line in the log: what cannot be read is its owner's matter, and must
+/// not keep the node from starting. `dir` is the node's data folder. How many were moved.
+pub async fn find_files_at_start(runtime: &Runtime, dir: &Path, schema: &Schema) -> Result<u64, OpenError> {
+    let (generations, pages) = (Generations::default(), PageCache::new(CHECK_CACHE_BYTES));
+    let known = Manifests::new(runtime, dir, runtime.shard_count()).all_in_force().await?;
+    let mut count = 0;
+    // The server's own are in a form of its own, whatever others call theirs.
+    for table in schema.tables().filter(|table| !schema::system_keyspaces::is_system(&table.keyspace)) {
+        let name = format!("{}.{}", table.keyspace, table.name);
+        let brought = bring_in_upload(runtime, dir, &pages, table, &generations).await?;
+        count += brought.moved.len() as u64;
+        let below = table_folder(table);
+        let folder = dir.join(DATA).join(&below);
+        let is_known = |descriptor: &Descriptor| {
+            let name = FileName { table: table.id, folder: below.clone(), descriptor: descriptor.clone() };
+            // One that only some shards name is from a start that was cut off: the others are to name it too.
+            !known.is_empty() && known.iter().all(|(_, contents)| contents.names(&name))
+        };
+        let found = Foreign::look(runtime, &folder, is_known).await?;
+        let mut refused = [brought.left_alone, found.incomplete].concat();
+        let before = list::read(runtime, &folder, list::descriptor).await?.unwrap_or_default();
+        let mut listed = before.clone();
+        for (descriptor, _) in found.complete {
+            if listed.contains(&descriptor) {
+                continue;
+            }
+            let is_checked = brought.moved.contains(&descriptor);
+            match if is_checked { Ok(()) } else { check(runtime, &pages, &folder, &descriptor, table).await } {
+                Ok(()) => listed.push(descriptor),
+                Err(what) => refused.push(format!("{descriptor}, which others wrote, is not imported: {what}")),
+            }
+        }
+        for sentence in refused {
+            tracing::warn!(table = name, "{sentence}");
+        }
+        if listed != before {
+            list::write(runtime, &folder, listed.iter().map(ToString::to_string)).await?;
+        }
+    }
+    Ok(count)
+}
 
 impl Shard {
-    /// Has the manifest name the foreign files of all tables, if the start is told to, or else those that a refresh has listed which did not
-    /// come to its end. Every shard does so by itself, and reads its own partitions of them.
+    /// Has the manifest name the foreign files that the tables' lists name: those of this start, and of a refresh that did not come to its end.
+    /// Every shard does so by itself, and reads its own partitions of them.
     pub(crate) async fn take_in_foreign(&self) -> Result<(), OpenError> {
         let tables: Vec<_> = self.engine().tables.iter().map(|table| table.definition.clone()).collect();
-        // The server's own are in a form of its own, whatever others call theirs.
         let tables = tables.into_iter().filter(|table| !schema::system_keyspaces::is_system(&table.keyspace));
         // Whatever is truncated from now on, was there before.
         let (boot, shard) = (self.options().boot, self.runtime().shard().0);
@@ -33,33 +148,29 @@ impl Shard {
         for table in tables {
             let folder = self.table_folder(&table);
             let path = self.data_folder().join(&folder);
-            let listed = list::read(self.runtime(), &path, list::descriptor).await?;
-            if listed.is_none() && !self.options().takes_in_foreign_files {
-                continue;
-            }
-            for (descriptor, components) in self.foreign_in(&folder).await? {
-                let is_listed = listed.as_ref().is_some_and(|listed| listed.contains(&descriptor));
+            let Some(listed) = list::read(self.runtime(), &path, list::descriptor).await? else { continue };
+            for (descriptor, components) in self.foreign_in(&folder).await?.complete {
+                let is_wanted = listed.contains(&descriptor);
                 let name = FileName { table: table.id, folder: folder.clone(), descriptor };
-                let is_wanted = is_listed || self.options().takes_in_foreign_files;
                 if !is_wanted || self.manifest().contents().names(&name) {
                     continue;
                 }
-                // What cannot be read is its owner's matter; it must not keep the node from starting.
+                // As when it was listed: what cannot be read any more must not keep the node from starting.
                 if let Err(sentence) = self.make_ready(&name, &components, &table).await? {
                     tracing::warn!(table = %format!("{}.{}", table.keyspace, table.name), "{sentence}");
                     continue;
                 }
                 stdx::sometimes!("foreign file taken in");
-                tracing::info!(file = %name.descriptor, table = %format!("{}.{}", table.keyspace, table.name), "took in");
+                tracing::info!(file = %name.descriptor, table = %format!("{}.{}", table.keyspace, table.name), "imported sstable");
                 self.name_as_live(name, end).await?;
             }
-            self.lists_found().extend(listed.map(|_| path));
+            self.lists_found().push(path);
         }
         Ok(())
     }
 
-    /// Looks whether a foreign file can be opened, and makes it durable: whoever copied it here need not have waited until it was on the disk. If it
-    /// cannot be taken in, why.
+    /// Opens a foreign file, and makes it durable: whoever copied it here need not have waited until it was on the disk. The inner error says why it cannot
+    /// be imported.
     pub(super) async fn make_ready(
         &self,
         name: &FileName,
@@ -69,16 +180,16 @@ impl Shard {
         let FileName { folder, descriptor, .. } = name;
         let path = self.data_folder().join(folder);
         if let Err(error) = Sstable::open(self.runtime(), self.pages(), &path, descriptor.clone(), table).await {
-            return Ok(Err(format!("{descriptor}, which others wrote, is not taken in: {error}")));
+            return Ok(Err(format!("{descriptor}, which others wrote, is not imported: {error}")));
         }
         if !sync_components(self.runtime(), &path, descriptor, components).await? {
-            return Ok(Err(format!("a part of {descriptor}, which others wrote, is gone: it is not taken in")));
+            return Ok(Err(format!("a part of {descriptor}, which others wrote, is gone: it is not imported")));
         }
         self.runtime().sync_dir(&path).await.map_err(io_error(&path))?;
         Ok(Ok(()))
     }
 
-    /// Has the manifest name a foreign file, which truncations behind `end` take along.
+    /// Has the manifest name a foreign file, which truncations after `end` take along.
     pub(super) async fn name_as_live(&self, name: FileName, end: ReplayPosition) -> Result<(), OpenError> {
         let is_shared = self.runtime().shard_count() > 1;
         let live = LiveRecord { name, is_shared, end, covered: None };
@@ -88,59 +199,8 @@ impl Shard {
         })
     }
 
-    /// The complete SSTables in a table's folder that are not of our making, with their components.
-    pub(super) async fn foreign_in(&self, folder: &str) -> Result<Vec<(Descriptor, Vec<Component>)>, OpenError> {
-        let path = self.data_folder().join(folder);
-        if !self.runtime().exists(&path).await.map_err(io_error(&path))? {
-            return Ok(Vec::new());
-        }
-        let mut found = complete_sets(self.runtime(), &path).await?;
-        found.retain(|(_, components)| !components.contains(&Component::Helenus));
-        Ok(found)
+    /// The SSTables in a table's folder that are not of our making, those among them that the manifest names already.
+    pub(super) async fn foreign_in(&self, folder: &str) -> Result<Foreign, OpenError> {
+        Foreign::look(self.runtime(), &self.data_folder().join(folder), |_| false).await
     }
-}
-
-/// The SSTables in a folder whose TOC.txt lists their data and nothing that is not there, each with what it lists.
-pub(super) async fn complete_sets(
-    runtime: &Runtime,
-    folder: &Path,
-) -> Result<Vec<(Descriptor, Vec<Component>)>, OpenError> {
-    let entries = runtime.read_dir(folder).await.map_err(io_error(folder))?;
-    let has = |name: &str| entries.iter().any(|entry| !entry.is_dir && entry.name == name);
-    let mut found = Vec::new();
-    for entry in entries.iter().filter(|entry| !entry.is_dir) {
-        let Some((descriptor, Component::Toc)) = Descriptor::parse(&entry.name) else { continue };
-        let list = folder.join(&entry.name);
-        let bytes = match runtime.read_file(&list).await {
-            // Another shard is ahead with what a start removes.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            result => result.map_err(io_error(&list))?,
-        };
-        let Ok(names) = toc::decode(&bytes) else { continue };
-        let components: Vec<Component> = names.into_iter().filter_map(Component::parse).collect();
-        let is_complete = components.iter().all(|component| has(&descriptor.file_name(*component)));
-        if components.contains(&Component::Data) && is_complete {
-            found.push((descriptor, components));
-        }
-    }
-    found.sort();
-    Ok(found)
-}
-
-/// Makes the contents of components durable. False: one of them is not there.
-pub(super) async fn sync_components(
-    runtime: &Runtime,
-    folder: &Path,
-    descriptor: &Descriptor,
-    components: &[Component],
-) -> Result<bool, OpenError> {
-    for component in components {
-        let path = folder.join(descriptor.file_name(*component));
-        let file = match runtime.open(&path, OpenOptions { read: true, ..OpenOptions::default() }).await {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-            result => result.map_err(io_error(&path))?,
-        };
-        file.sync_all().await.map_err(io_error(&path))?;
-    }
-    Ok(true)
 }

@@ -4,7 +4,7 @@
 //! all shards before the next, in which no table is truncated, dropped or altered:
 //!
 //! ```text
-//! find    shard 0 brings in what lies in `upload/`, and looks which foreign files can be opened
+//! find    shard 0 brings in what lies in `upload/`, and checks which foreign files can be imported
 //! list    shard 0 lists them in the table's folder, durably           from here on a start goes on with it, whether it is told to or not
 //! name    every shard's manifest names them as live; nobody reads them yet
 //! open    every shard reads them
@@ -23,6 +23,7 @@ use sstable::Descriptor;
 use crate::error::{ApplyError, OpenError};
 use crate::generation::Generations;
 use crate::manifest::FileName;
+use crate::recovery::foreign_files::{Foreign, check};
 use crate::recovery::list;
 use crate::recovery::upload::{Brought, bring_in_upload};
 use crate::shard::Shard;
@@ -56,24 +57,39 @@ impl FilesToTakeIn {
 }
 
 impl Shard {
-    /// Looks which files of a table are to be taken in, and lists them. On shard 0.
+    /// Looks which files of a table are to be imported, checks them, and lists them. On shard 0.
     pub async fn find_files_to_take_in(&self, id: TableId) -> Result<FilesToTakeIn, OpenError> {
         let Some(table) = self.definition(id) else { return Err(gone(id)) };
-        let Brought { left_alone, .. } =
-            bring_in_upload(self.runtime(), &self.options().dir, &table, &Generations::default()).await?;
+        let (runtime, dir, pages) = (self.runtime(), &self.options().dir, self.pages());
+        let Brought { left_alone, moved } =
+            bring_in_upload(runtime, dir, pages, &table, &Generations::default()).await?;
         let folder = self.table_folder(&table);
+        let path = self.data_folder().join(&folder);
         let mut files = FilesToTakeIn { table: id, folder: folder.clone(), descriptors: Vec::new(), left_alone };
-        for (descriptor, components) in self.foreign_in(&folder).await? {
-            let name = FileName { table: id, folder: folder.clone(), descriptor };
+        let is_known = |descriptor: &Descriptor| {
+            let name = FileName { table: id, folder: folder.clone(), descriptor: descriptor.clone() };
+            self.manifest().contents().names(&name)
+        };
+        let found = self.foreign_in(&folder).await?;
+        for (descriptor, components) in found.complete {
             // Of those that this shard knows, another one may not know all.
-            if !self.manifest().contents().names(&name)
-                && let Err(sentence) = self.make_ready(&name, &components, &table).await?
-            {
-                files.left_alone.push(sentence);
-                continue;
+            if !is_known(&descriptor) {
+                if !moved.contains(&descriptor)
+                    && let Err(what) = check(runtime, pages, &path, &descriptor, &table).await
+                {
+                    files.left_alone.push(format!("{descriptor}, which others wrote, is not imported: {what}"));
+                    continue;
+                }
+                let name = FileName { table: id, folder: folder.clone(), descriptor: descriptor.clone() };
+                if let Err(sentence) = self.make_ready(&name, &components, &table).await? {
+                    files.left_alone.push(sentence);
+                    continue;
+                }
             }
-            files.descriptors.push(name.descriptor);
+            files.descriptors.push(descriptor);
         }
+        // What is being removed is known, and lacks components as well.
+        files.left_alone.extend(Foreign::look(runtime, &path, is_known).await?.incomplete);
         if !files.is_empty() && !self.planted().is(Bug::TakenInUnlisted) {
             let lines = files.descriptors.iter().map(ToString::to_string);
             list::write(self.runtime(), &self.data_folder().join(&folder), lines).await?;
@@ -91,7 +107,7 @@ impl Shard {
                 match self.end_behind_truncations() {
                     Ok(end) => break end,
                     Err(ApplyError::LogBusy) => self.room().await,
-                    Err(error) => return Err(OpenError::Options(format!("no file can be taken in: {error}"))),
+                    Err(error) => return Err(OpenError::Options(format!("no file can be imported: {error}"))),
                 }
             };
             self.name_as_live(name, end).await?;

@@ -1,12 +1,12 @@
 //! SSTables that a person laid into the folder `upload/` of a table's folder: Cassandra's, or those of a snapshot, also of this very table.
 //!
 //! A file of a snapshot cannot be laid back under its own name: the manifest may know that name as gone, and what lies there then is what a
-//! removal has left. So a start that is told to take files in first moves what lies in `upload/` into the table's folder, under
+//! removal has left. So a start that imports files first moves what lies in `upload/` into the table's folder, under
 //! generations that nothing ever had, and from there on they are foreign files ([`super::foreign_files`]). Shard 0 does so before
-//! any shard is opened.
+//! any shard is opened. What is refused is not moved.
 //!
 //! ```text
-//! look     which sets are complete, and whether they are as their checksums say; their contents and names are synced
+//! look     which sets can be read, and are as their checksums, their indexes and the table say; their contents and names are synced
 //! list     what is moved, and to what: written, synced, named                       from here on a start that is told to goes on with it
 //! move     the components, but for TOC.txt and Helenus.db; contents and names synced
 //! TOC.txt  written anew, synced: from here on the file is a complete one
@@ -17,9 +17,10 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use runtime::{AlignedBuf, OpenOptions, Runtime};
-use schema::{Schema, Table};
+use schema::Table;
 use sstable::checksum::decode_digest;
 use sstable::own::OwnComponent;
 use sstable::{Component, Descriptor, toc};
@@ -28,8 +29,10 @@ use crate::commitlog::io_error;
 use crate::discard::{DATA, not_found_is_fine, table_folder};
 use crate::error::OpenError;
 use crate::generation::Generations;
-use crate::recovery::foreign_files::{complete_sets, sync_components};
+use crate::recovery::foreign_files::check;
 use crate::recovery::list;
+use crate::recovery::sets::{self, Set, Sets, sync_components};
+use crate::sstable::PageCache;
 
 /// The folder in a table's folder, as ScyllaDB has it.
 const UPLOAD: &str = "upload";
@@ -48,7 +51,8 @@ struct Move {
 /// One table's.
 struct Upload<'u> {
     runtime: &'u Runtime,
-    table: &'u Table,
+    pages: &'u Rc<PageCache>,
+    table: &'u Rc<Table>,
     folder: PathBuf,
     upload: PathBuf,
 }
@@ -56,33 +60,19 @@ struct Upload<'u> {
 /// What came of looking into `upload/`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Brought {
-    /// How many files were moved.
-    pub(super) count: u64,
+    /// The names that the files have which were moved.
+    pub(super) moved: Vec<Descriptor>,
     /// Those that were not, each in a sentence.
     pub(super) left_alone: Vec<String>,
 }
 
-/// Moves the complete SSTables in all tables' `upload/` to where a start that takes in foreign files finds them. `dir` is the node's data
-/// folder, of which no shard is open. How many.
-pub async fn bring_in_uploads(runtime: &Runtime, dir: &Path, schema: &Schema) -> Result<u64, OpenError> {
-    let generations = Generations::default();
-    let mut count = 0;
-    for table in schema.tables() {
-        let brought = bring_in_upload(runtime, dir, table, &generations).await?;
-        count += brought.count;
-        // What cannot be read is its owner's matter; it must not keep the node from starting.
-        for sentence in brought.left_alone {
-            tracing::warn!(table = format!("{}.{}", table.keyspace, table.name), "{sentence}");
-        }
-    }
-    Ok(count)
-}
-
-/// The same for one table, of which nothing else takes files in meanwhile.
+/// Moves the SSTables in a table's `upload/` that can be imported to where foreign files are found. `dir` is the node's data folder. Nothing else
+/// imports files of the table meanwhile.
 pub(super) async fn bring_in_upload(
     runtime: &Runtime,
     dir: &Path,
-    table: &Table,
+    pages: &Rc<PageCache>,
+    table: &Rc<Table>,
     generations: &Generations,
 ) -> Result<Brought, OpenError> {
     let folder = dir.join(DATA).join(table_folder(table));
@@ -91,7 +81,7 @@ pub(super) async fn bring_in_upload(
     if !runtime.exists(&upload).await.map_err(io_error(&upload))? {
         return Ok(brought);
     }
-    let upload = Upload { runtime, table, folder, upload };
+    let upload = Upload { runtime, pages, table, folder, upload };
     if let Some(moves) = list::read(runtime, &upload.upload, parse_move).await? {
         stdx::sometimes!("upload gone on with");
         upload.carry_out(&moves, &mut brought).await?;
@@ -111,49 +101,68 @@ impl Upload<'_> {
         format!("{}.{}", self.table.keyspace, self.table.name)
     }
 
-    /// The complete sets of components, each with the name that it gets.
+    /// The sets that can be imported, each with the name that it gets.
     async fn choose(&self, generations: &Generations, brought: &mut Brought) -> Result<Vec<Move>, OpenError> {
         let mut moves = Vec::new();
-        for (from, listed) in complete_sets(self.runtime, &self.upload).await? {
-            if let Err(what) = self.compare(&from, &listed).await {
-                let sentence = format!("{from} in upload/ is damaged or not whole, and not taken in: {what}");
-                brought.left_alone.push(sentence);
-                continue;
+        let Sets { found, unreadable } = Sets::look(self.runtime, &self.upload).await?;
+        for name in unreadable {
+            let sentence = format!("{name} in upload/ is not imported: SSTables of its version cannot be read");
+            brought.left_alone.push(sentence);
+        }
+        for (from, components) in found {
+            let listed = sets::listed(self.runtime, &self.upload, &from).await?;
+            let checked = match sets::whole(&from, components, listed) {
+                Ok(set) => self.compare(&from, &set.components).await.map(|()| set),
+                Err(what) => Err(what),
+            };
+            let Set { components, missing } = match checked {
+                Ok(set) => set,
+                Err(what) => {
+                    brought.left_alone.push(format!("{from} in upload/ is not imported: {what}"));
+                    continue;
+                }
+            };
+            if !missing.is_empty() {
+                let missing: Vec<&str> = missing.iter().map(|component| component.name()).collect();
+                let (table, missing) = (self.name(), missing.join(", "));
+                tracing::warn!(file = %from, table, missing, "components of an sstable in upload/ are missing; importing it without them");
             }
             // Whoever copied the files here need not have waited until they were on the disk; and a start that goes on with a list
             // compares nothing again.
-            if !sync_components(self.runtime, &self.upload, &from, &listed).await? {
+            if !sync_components(self.runtime, &self.upload, &from, &components).await? {
+                brought.left_alone.push(format!("{from} in upload/ is not imported: a part of it is gone"));
                 continue;
             }
             let generation = generations.next(self.runtime);
             let to = Descriptor { version: from.version, generation };
             let is_moved = |component: &Component| !matches!(component, Component::Toc | Component::Helenus);
-            moves.push(Move { from, to, components: listed.into_iter().filter(is_moved).collect() });
+            moves.push(Move { from, to, components: components.into_iter().filter(is_moved).collect() });
         }
         Ok(moves)
     }
 
     /// Compares the components with their checksums: of ours with those that Helenus.db has, which stays behind; of others' the data with its
-    /// digest. A copy that power was cut from under has all its names, and not all its bytes.
-    async fn compare(&self, descriptor: &Descriptor, listed: &[Component]) -> Result<(), String> {
+    /// digest. A copy that power was cut from under has all its names, and not all its bytes. Then all of it with its indexes and its table.
+    async fn compare(&self, descriptor: &Descriptor, components: &[Component]) -> Result<(), String> {
         let path = |component| self.upload.join(descriptor.file_name(component));
         let read = async |component| self.runtime.read_file(&path(component)).await.map_err(|error| error.to_string());
-        if listed.contains(&Component::Helenus) {
+        if components.contains(&Component::Helenus) {
             let own = OwnComponent::decode(&read(Component::Helenus).await?).map_err(|error| error.to_string())?;
             for sum in &own.sums {
-                let found = self.sum_of(&path(sum.component)).await.map_err(|error| error.to_string())?;
+                let name = sum.component.name();
+                let found = self.sum_of(&path(sum.component)).await.map_err(|error| format!("{name}: {error}"))?;
                 if found != (sum.length, sum.crc) {
-                    return Err(format!("{} is not as Helenus.db says", sum.component.name()));
+                    return Err(format!("{name} is not as Helenus.db says"));
                 }
             }
-        } else if listed.contains(&Component::Digest) {
+        } else if components.contains(&Component::Digest) {
             let digest = decode_digest(&read(Component::Digest).await?).map_err(|error| error.to_string())?;
             let found = self.sum_of(&path(Component::Data)).await.map_err(|error| error.to_string())?;
             if found.1 != digest {
                 return Err("Data.db is not as its digest says".to_owned());
             }
         }
-        Ok(())
+        check(self.runtime, self.pages, &self.upload, descriptor, self.table).await
     }
 
     /// A file's length and checksum.
@@ -194,12 +203,11 @@ impl Upload<'_> {
                 let path = self.folder.join(to.file_name(Component::Toc));
                 list::write_synced(self.runtime, &path, &toc::encode(&listed)).await?;
                 self.sync(&self.folder).await?;
-                tracing::info!(file = %from, table = self.name(), now = %to, "brought in from upload/");
-                brought.count += 1;
+                tracing::info!(file = %from, table = self.name(), now = %to, "moved sstable from upload/");
+                brought.moved.push(to.clone());
             } else {
-                let sentence = format!(
-                    "a part of {from} in upload/ is gone: it is not taken in, and what is left is called {to} now"
-                );
+                let sentence =
+                    format!("a part of {from} in upload/ is gone: it is not imported, and what is left is called {to}");
                 brought.left_alone.push(sentence);
             }
             for component in [Component::Toc, Component::Helenus] {

@@ -20,7 +20,7 @@ use crate::sstable::pages::PageCache;
 pub(super) enum Layout {
     /// In compressed chunks with checksums.
     Compressed(CompressionInfo, Box<RefCell<ChunkDecoder>>),
-    /// As it is, with checksums in CRC.db.
+    /// As it is, with checksums in CRC.db, if it is there.
     Plain(ChunkChecksums),
 }
 
@@ -127,7 +127,7 @@ impl DataFile {
         }
         match &self.layout {
             Layout::Compressed(_, decoder) => decoder.borrow_mut().decode(stored, chunk.data_length, out),
-            Layout::Plain(checksums) if checksums.get(chunk.number) == Some(crc32(stored)) => {
+            Layout::Plain(checksums) if checksums.matches(chunk.number, stored) => {
                 out.extend_from_slice(stored);
                 Ok(())
             }

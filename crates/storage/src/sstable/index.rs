@@ -4,8 +4,9 @@
 use std::cmp::Ordering;
 
 use mutation::{Bound, Deletion};
+use runtime::Runtime;
 use schema::Table;
-use sstable::big::{self, Summary};
+use sstable::big::{self, Summary, SummaryBuilder};
 use sstable::bti::{self, PartitionCursor, PartitionIndex, RowIndex};
 use sstable::{Block, Blocks, KeyHash, LookupError, NeedPage, Pages, byte_comparable};
 use topology::{Token, token_of};
@@ -108,6 +109,19 @@ impl Index {
         Ok(Index::Bti { index, partitions, rows })
     }
 
+    /// Samples an Index.db that has no Summary.db.
+    pub(super) async fn sample(runtime: &Runtime, index: &big::Index, file: &PagedFile) -> Result<Summary, ReadError> {
+        let (mut builder, mut position, mut key) = (SummaryBuilder::default(), 0, Vec::new());
+        loop {
+            let entry = look(file, |pages| index.entry(pages, position, &mut key)).await?;
+            let Some(entry) = entry else { break };
+            builder.push(&key, position).map_err(ReadError::corrupt(&file.path))?;
+            position = entry.next;
+            runtime.maybe_yield().await;
+        }
+        builder.finish().map_err(ReadError::corrupt(&file.path))
+    }
+
     /// The keys of the first and last partition.
     pub(super) fn ends(&self) -> (&[u8], &[u8]) {
         match self {
@@ -140,6 +154,28 @@ impl Index {
                 }
                 Ok(None)
             }
+        }
+    }
+
+    /// True if a read by key finds the partition at `data_position`. Asked of each partition in turn, in the order of the index: `before` is the place
+    /// before its entry, and `sampled` is kept from one to the next, zero at first.
+    pub(super) async fn leads_to(
+        &self,
+        (token, key): (Token, &[u8]),
+        data_position: u64,
+        before: &Between,
+        sampled: &mut u64,
+    ) -> Result<bool, ReadError> {
+        match (self, before) {
+            (Index::Big { summary, .. }, Between::Big(entry_at)) => {
+                // A read goes from a sample to the entry, through all between the two. That the entries are right is known; that each sample is one of them
+                // is seen here, at a fraction of the cost of a hundred finds.
+                let from = summary.seek(token, key);
+                let leads = from == *sampled || from == *entry_at;
+                *sampled = from;
+                Ok(leads)
+            }
+            _ => Ok(self.find(token, key).await?.is_some_and(|found| found.data_position == data_position)),
         }
     }
 
@@ -196,6 +232,20 @@ impl Index {
             (Index::Big { summary, .. }, Some((token, key))) => {
                 Ok(Between::Big(summary.seek(token, key.unwrap_or_default())))
             }
+        }
+    }
+
+    /// [`Index::next`] with the partition's key, as far as the index has it: that of partitions without blocks is in `big` alone.
+    pub(super) async fn next_with_key(
+        &self,
+        between: &mut Between,
+    ) -> Result<Option<(Option<Vec<u8>>, Place)>, ReadError> {
+        match self {
+            Index::Bti { .. } => {
+                let place = self.next(between).await?;
+                Ok(place.map(|place| (place.wide.as_ref().map(|wide| wide.key.clone()), place)))
+            }
+            Index::Big { .. } => Ok(self.next_big(between).await?.map(|(key, place)| (Some(key), place))),
         }
     }
 

@@ -196,7 +196,8 @@ impl Components<'_> {
             None => {
                 let checksums =
                     self.read_decoded(Component::Crc, |bytes| ChunkChecksums::decode(bytes, length)).await?;
-                Layout::Plain(checksums.ok_or_else(|| self.missing(Component::Crc))?)
+                // Helenus.db names ours; of others it only tells whether chunks are what was written, and they are read without.
+                Layout::Plain(checksums.unwrap_or_else(ChunkChecksums::missing))
             }
         };
         Ok(DataFile::new(self.runtime, self.pages, &self.path(Component::Data), file, length, layout))
@@ -215,10 +216,15 @@ impl Components<'_> {
     }
 
     async fn open_list(&mut self) -> Result<Index, ReadError> {
-        let summary = self.read(Component::Summary).await?.ok_or_else(|| self.missing(Component::Summary))?;
-        let summary = Summary::decode(summary).map_err(ReadError::corrupt(&self.path(Component::Summary)))?;
+        let path = self.path(Component::Summary);
+        let summary = self.read(Component::Summary).await?.map(Summary::decode);
+        let summary = summary.transpose().map_err(ReadError::corrupt(&path))?;
         let file = self.paged(Component::Index).await?;
         let index = big::Index { length: file.length(), version: self.descriptor.version };
+        let summary = match summary {
+            Some(summary) => summary,
+            None => Index::sample(self.runtime, &index, &file).await?,
+        };
         Ok(Index::Big { summary, index, file })
     }
 }

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use crate::harness::*;
 
 /// The table's folder in a data folder.
-fn table_folder(folder: &Folder) -> PathBuf {
+pub fn table_folder(folder: &Folder) -> PathBuf {
     let id: String = TABLE.0.iter().map(|byte| format!("{byte:02x}")).collect();
     folder.path.join("data/ks").join(format!("t1-{id}"))
 }
 
 /// Writes rows, flushes them, and lays the file into another folder as if another program had written it: without the component that only
 /// we write. Gives the path that all its components' names begin with.
-fn lay_foreign_file_into(target: &Folder, numbers: std::ops::Range<u32>) -> PathBuf {
+pub fn lay_foreign_file_into(target: &Folder, numbers: std::ops::Range<u32>) -> PathBuf {
     let name = target.path.file_name().and_then(|name| name.to_str()).expect("a name");
     let source = Folder::new(&format!("source-of-{name}-{}", numbers.start));
     let body = |_, shard: storage::Shard| async move {
@@ -41,18 +41,18 @@ fn lay_foreign_file_into(target: &Folder, numbers: std::ops::Range<u32>) -> Path
     common
 }
 
-fn component(common: &Path, name: &str) -> PathBuf {
+pub fn component(common: &Path, name: &str) -> PathBuf {
     PathBuf::from(format!("{}{name}", common.display()))
 }
 
-/// A start that takes foreign files in.
-fn taking_in(folder: &Folder, boot: u64) -> Setup {
-    let mut setup = Setup::new(folder, boot);
-    setup.options.takes_in_foreign_files = true;
+/// A start that imports files, when shard 0 has looked for them.
+fn importing(folder: &Folder, boot: u64) -> Setup {
+    let setup = Setup::new(folder, boot);
+    find_files(&setup);
     setup
 }
 
-fn rows_after(setup: &Setup) -> Vec<u32> {
+pub fn rows_after(setup: &Setup) -> Vec<u32> {
     let body = |_, shard: storage::Shard| async move { read_all_rows(&shard, TABLE).await };
     with_shard(setup, body).expect("it opens")
 }
@@ -62,10 +62,10 @@ fn a_start_takes_foreign_files_in() {
     let folder = Folder::new("foreign-taken-in");
     lay_foreign_file_into(&folder, 0..100);
     assert_eq!(rows_after(&Setup::new(&folder, 1)), Vec::<u32>::new(), "nobody asked for them");
-    assert_eq!(rows_after(&taking_in(&folder, 2)), (0..100).collect::<Vec<_>>());
+    assert_eq!(rows_after(&importing(&folder, 2)), (0..100).collect::<Vec<_>>());
     // The manifest names it now: another one beside it is taken in too, and none twice.
     lay_foreign_file_into(&folder, 100..150);
-    assert_eq!(rows_after(&taking_in(&folder, 3)), (0..150).collect::<Vec<_>>());
+    assert_eq!(rows_after(&importing(&folder, 3)), (0..150).collect::<Vec<_>>());
     assert_eq!(rows_after(&Setup::new(&folder, 4)), (0..150).collect::<Vec<_>>());
 }
 
@@ -80,14 +80,14 @@ fn lay_into_upload(folder: &Folder, tag: &str) -> PathBuf {
     upload
 }
 
-/// What shard 0 does before a start that takes foreign files in.
-fn bring_in(setup: &Setup) -> u64 {
+/// What shard 0 does before a start that imports files: how many of `upload/` it moved.
+pub fn find_files(setup: &Setup) -> u64 {
     let setup = setup.clone();
     let main = move |runtime: runtime::Runtime| async move {
-        storage::bring_in_uploads(&runtime, &setup.options.dir, &setup.schema()).await
+        storage::find_files_at_start(&runtime, &setup.options.dir, &setup.schema()).await
     };
-    let mut brought = runtime::run(runtime::Options::default(), vec![main]).expect("a shard starts");
-    brought.pop().expect("one shard").expect("the disk works")
+    let mut found = runtime::run(runtime::Options::default(), vec![main]).expect("a shard starts");
+    found.pop().expect("one shard").expect("the disk works")
 }
 
 /// Makes a snapshot of some rows, writes others over them, and compacts: no file of the snapshot is the table's any more.
@@ -113,14 +113,14 @@ fn a_snapshot_is_brought_back_into_its_own_table() {
     snapshot_and_compact(&folder);
     let upload = lay_into_upload(&folder, "kept");
     // All that the table had is gone.
-    let mut setup = taking_in(&folder, 2);
+    let mut setup = Setup::new(&folder, 2);
     let truncated = vec![storage::ReplayPosition { boot: 1, shard: 0, sequence: u64::MAX }];
     setup.truncations.insert(TABLE, truncated);
-    assert_eq!(bring_in(&setup), 3);
+    assert_eq!(find_files(&setup), 3);
     assert_eq!(rows_after(&setup), (0..150).collect::<Vec<_>>());
     let left: Vec<String> = names_in(&upload);
     assert_eq!(left, ["manifest.json", "schema.cql"], "what was taken in is not there any more");
-    assert_eq!(bring_in(&setup.boot(3)), 0, "nothing is taken in twice");
+    assert_eq!(find_files(&setup.boot(3)), 0, "nothing is taken in twice");
     assert_eq!(rows_after(&setup.boot(3)), (0..150).collect::<Vec<_>>());
     // Compacted and gone, it can be brought back once more.
     with_shard(&setup.boot(4), async |_, shard: storage::Shard| shard.compact(TABLE).await.expect("the disk works"))
@@ -129,7 +129,7 @@ fn a_snapshot_is_brought_back_into_its_own_table() {
     let mut again = setup.boot(5);
     let truncated = [1, 2, 3, 4].map(|boot| storage::ReplayPosition { boot, shard: 0, sequence: u64::MAX });
     again.truncations.insert(TABLE, truncated.to_vec());
-    assert_eq!(bring_in(&again), 3);
+    assert_eq!(find_files(&again), 3);
     assert_eq!(rows_after(&again), (0..150).collect::<Vec<_>>());
     assert_eq!(
         names_in(&table_folder(&folder).join("snapshots/kept")).len(),
@@ -138,7 +138,7 @@ fn a_snapshot_is_brought_back_into_its_own_table() {
     );
 }
 
-fn names_in(folder: &Path) -> Vec<String> {
+pub fn names_in(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).expect("there is a folder");
     let mut names: Vec<String> =
         entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("a name")).collect();
@@ -153,18 +153,18 @@ fn what_was_copied_in_part_is_not_taken_in() {
     let upload = lay_into_upload(&folder, "kept");
     let names = names_in(&upload);
     let data: Vec<&String> = names.iter().filter(|name| name.ends_with("-Data.db")).collect();
-    // One whose data is cut, one whose list names what is not there; the third is whole.
+    // One whose data is cut, one that lacks what Helenus.db knows; the third is whole.
     let whole = std::fs::read(upload.join(data[0])).expect("it can be read");
     std::fs::write(upload.join(data[0]), &whole[..whole.len() / 2]).expect("it can be written");
     std::fs::remove_file(upload.join(data[1].replace("Data.db", "Filter.db"))).expect("it is there");
-    let mut setup = taking_in(&folder, 2);
+    let mut setup = Setup::new(&folder, 2);
     setup.truncations.insert(TABLE, vec![storage::ReplayPosition { boot: 1, shard: 0, sequence: u64::MAX }]);
-    assert_eq!(bring_in(&setup), 1);
+    assert_eq!(find_files(&setup), 1);
     assert_eq!(rows_after(&setup).len(), 50);
     assert!(upload.join(data[0]).exists() && upload.join(data[1]).exists() && !upload.join(data[2]).exists());
     // What was missing comes later.
     std::fs::write(upload.join(data[0]), whole).expect("it can be written");
-    assert_eq!(bring_in(&setup.boot(3)), 1);
+    assert_eq!(find_files(&setup.boot(3)), 1);
     assert_eq!(rows_after(&setup.boot(3)).len(), 100);
 }
 
@@ -173,7 +173,7 @@ fn shards_share_a_foreign_file() {
     let folder = Folder::new("foreign-shared");
     lay_foreign_file_into(&folder, 0..100);
     let body = |_, shard: storage::Shard| async move { read_all_rows(&shard, TABLE).await };
-    let mut rows: Vec<u32> = with_shards(&taking_in(&folder, 1), 3, true, body).into_iter().flatten().collect();
+    let mut rows: Vec<u32> = with_shards(&importing(&folder, 1), 3, true, body).into_iter().flatten().collect();
     rows.sort_unstable();
     assert_eq!(rows, (0..100).collect::<Vec<_>>());
 }
@@ -182,15 +182,15 @@ fn shards_share_a_foreign_file() {
 fn what_is_not_whole_or_not_readable_is_left_alone() {
     let folder = Folder::new("foreign-not-whole");
     let missing = lay_foreign_file_into(&folder, 0..10);
-    std::fs::remove_file(component(&missing, "Filter.db")).expect("it is there");
+    std::fs::remove_file(component(&missing, "Rows.db")).expect("it is there");
     let broken = lay_foreign_file_into(&folder, 10..20);
     std::fs::write(component(&broken, "Statistics.db"), b"nonsense").expect("it can be written");
-    assert_eq!(rows_after(&taking_in(&folder, 1)), Vec::<u32>::new());
+    assert_eq!(rows_after(&importing(&folder, 1)), Vec::<u32>::new());
     assert!(component(&missing, "Data.db").exists() && component(&broken, "Data.db").exists());
 }
 
 /// A refresh of one shard. What was left alone.
-async fn refresh(shard: &storage::Shard) -> Vec<String> {
+pub async fn refresh(shard: &storage::Shard) -> Vec<String> {
     let files = shard.find_files_to_take_in(TABLE).await.expect("the disk works");
     shard.name_files_to_take_in(&files).await.expect("the disk works");
     shard.open_files_taken_in(&files).await.expect("the disk works");
@@ -284,7 +284,7 @@ fn a_refresh_brings_back_a_snapshot_and_says_what_it_leaves_alone() {
         assert_eq!(left.len(), 2, "{left:?}");
         assert!(left[0].contains(data[0].trim_end_matches("-Data.db")), "{left:?}");
         assert!(left[0].contains("Data.db is not as Helenus.db says"), "{left:?}");
-        assert!(left[1].contains("which others wrote, is not taken in"), "{left:?}");
+        assert!(left[1].contains("which others wrote, is not imported"), "{left:?}");
         assert_eq!(read_all_rows(&shard, TABLE).await.len(), 100);
         // Mended, it comes too.
         std::fs::write(upload.join(data[0]), whole).expect("it can be written");

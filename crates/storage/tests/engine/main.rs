@@ -9,6 +9,7 @@ mod files;
 mod flushes;
 mod foreign;
 mod harness;
+mod import_checks;
 mod malformed;
 mod model;
 mod operators;

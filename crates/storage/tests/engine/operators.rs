@@ -44,8 +44,8 @@ fn rows_of_snapshot(snapshot: &Path, name: &str) -> Vec<u32> {
             _ => drop(std::fs::copy(&path, folder.join(name)).expect("it can be copied")),
         }
     }
-    let mut setup = Setup::new(&restored, 1);
-    setup.options.takes_in_foreign_files = true;
+    let setup = Setup::new(&restored, 1);
+    crate::foreign::find_files(&setup);
     with_shard(&setup, async |_, shard| read_all_rows(&shard, TABLE).await).expect("it opens")
 }
 

@@ -137,6 +137,8 @@ async fn same(runtime: &Runtime, folder: &Path, descriptor: &Descriptor, random:
     let sstable = Sstable::open(runtime, &pages, folder, descriptor.clone(), &table).await;
     let sstable = sstable.unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(sstable.partitions(), content.keys.len() as u64, "{name}");
+    sstable.check_header().unwrap_or_else(|error| panic!("{name}: {error}"));
+    sstable.check().await.unwrap_or_else(|error| panic!("{name}: {error}"));
     let all = ReadCommand::all(TABLE, NOW);
     let is_short = content.rows.len() < 2000;
     check_cuts(&content.model, &sstable, &all, 700, true).await;
@@ -176,4 +178,64 @@ fn files_of_every_version_are_read_as_a_memtable_is() {
         versions
     });
     assert!(versions.len() >= 4 && versions.values().all(|&count| count > 20), "{versions:?}");
+}
+
+/// The components without which no row is found.
+const NEEDED: [Component; 6] = [
+    Component::Data,
+    Component::Statistics,
+    Component::Index,
+    Component::Partitions,
+    Component::Rows,
+    Component::CompressionInfo,
+];
+
+#[test]
+fn what_only_checks_others_is_not_needed_to_read() {
+    on_disk("cassandra-needed", |runtime, scratch| async move {
+        let (mut plain, mut all) = (0, 0);
+        for (folder, descriptor) in fixtures() {
+            for component in NEEDED {
+                if let Some(bytes) = read(&folder, &descriptor, component) {
+                    std::fs::write(scratch.join(descriptor.file_name(component)), bytes).expect("it can be written");
+                }
+            }
+            let statistics =
+                read(&folder, &descriptor, Component::Statistics).expect("every SSTable has Statistics.db");
+            let statistics = Statistics::read(descriptor.version, &statistics).expect("it decodes");
+            let table = Rc::new(table_of(&statistics.header, Ids::AsWritten));
+            let pages = PageCache::new(64 << 10);
+            let sstable = Sstable::open(&runtime, &pages, &scratch, descriptor.clone(), &table).await;
+            let sstable = sstable.unwrap_or_else(|error| panic!("{error}"));
+            sstable.check().await.unwrap_or_else(|error| panic!("{error}"));
+            all += 1;
+            plain += u32::from(read(&folder, &descriptor, Component::CompressionInfo).is_none());
+            for component in NEEDED {
+                let _ = std::fs::remove_file(scratch.join(descriptor.file_name(component)));
+            }
+        }
+        assert!(plain > 0 && all > 80, "{plain} of {all} without compression");
+    });
+}
+
+/// In a table whose column is of another type no client could decode what is there.
+#[test]
+fn a_table_of_other_types_is_not_the_files() {
+    on_disk("cassandra-types", |runtime, _| async move {
+        let mut refused = 0;
+        for (folder, descriptor) in fixtures() {
+            let statistics =
+                read(&folder, &descriptor, Component::Statistics).expect("every SSTable has Statistics.db");
+            let mut header = Statistics::read(descriptor.version, &statistics).expect("it decodes").header;
+            let Some(column) = header.regulars.iter_mut().find(|column| column.ty == CqlType::Text) else { continue };
+            column.ty = CqlType::Int;
+            let table = Rc::new(table_of(&header, Ids::AsWritten));
+            let pages = PageCache::new(64 << 10);
+            let sstable = Sstable::open(&runtime, &pages, &folder, descriptor.clone(), &table).await;
+            let error = sstable.expect("cells of the same form can be read").check_header().expect_err("other types");
+            assert!(error.contains("which does not fit regular int"), "{error}");
+            refused += 1;
+        }
+        assert!(refused > 0, "no file has a column of text");
+    });
 }
