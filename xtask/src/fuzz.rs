@@ -28,7 +28,7 @@ const CI_SECONDS: u64 = 40;
 const CI_SECONDS_EACH_MAX: u64 = 20;
 /// New inputs of a soak, for each target.
 const SOAK_SECONDS_EACH: u64 = 300;
-/// What a build by hand may take.
+/// Time limit of a build by hand.
 const BUILD_TIME_MAX: Duration = Duration::from_secs(1800);
 
 /// The seeds of every target, then new inputs: in a soak for all, else for those that are due.

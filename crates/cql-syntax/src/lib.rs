@@ -27,7 +27,7 @@ pub const LENGTH_MAX: usize = 16 << 20;
 /// memory of what a text is parsed to, some hundred bytes an item, however few bytes of text an item has.
 pub const BATCH_ITEMS_MAX: usize = 1 << 20;
 
-/// What a statement of a BATCH counts as.
+/// Items that a statement of a BATCH counts as.
 pub const ITEMS_PER_STATEMENT: usize = 16;
 
 /// The most items that the lists of one statement may have together: terms and names; a relation counts as four, a selector as two. Each statement of a

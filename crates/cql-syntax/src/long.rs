@@ -9,10 +9,10 @@ use crate::SyntaxError;
 use crate::error::Failure;
 use crate::parser::check_length;
 
-/// What is longer than so many bytes is long.
+/// A piece of more bytes than this is long.
 pub(crate) const LONG_MIN: usize = 64 << 10;
 
-/// What one step looks at or copies, bytes.
+/// Bytes that one step looks at or copies.
 const STEP_BYTES: usize = 64 << 10;
 
 /// The beginning of a long hexadecimal constant, which is all that messages show of it.
@@ -27,7 +27,7 @@ pub(crate) struct LongPiece {
     pub(crate) content: LongContent,
 }
 
-/// What a long piece is.
+/// The kind of a long piece.
 #[derive(Debug, Clone)]
 pub(crate) enum LongContent {
     /// Spaces and comments.
@@ -187,7 +187,7 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    /// What begins here, behind a gap.
+    /// The piece that begins here, after a gap.
     fn begin_token(&mut self) {
         self.end_gap(self.at);
         let bytes = self.text.as_bytes();
@@ -264,7 +264,7 @@ impl<'a> Scan<'a> {
                 if *has_doubled {
                     while let Some(place) = piece.find('\'') {
                         content.push_str(&piece[..=place]);
-                        // The second of the two may be behind the piece.
+                        // The second of the two may be after the piece.
                         self.at += place + 2;
                         piece = self.text.get(self.at..to).unwrap_or_default();
                     }

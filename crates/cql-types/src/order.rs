@@ -8,7 +8,7 @@ use stdx::{Reader, varint};
 
 use crate::{CqlType, compare, compose, parts_of_collection};
 
-/// Whether a value of the type may hold a set or a map that is put in order.
+/// True if a value of the type may hold a set or a map that is put in order.
 pub fn has_order(ty: &CqlType) -> bool {
     ty.is_collection() && has_ordered_parts(ty)
 }

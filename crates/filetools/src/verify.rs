@@ -44,7 +44,7 @@ pub(crate) async fn run(runtime: &Runtime, arguments: &VerifyArguments) -> Resul
     if broken > 0 { Err(ToolError::Broken { broken, all }) } else { Ok(()) }
 }
 
-/// What a path names.
+/// The files that a path names.
 pub(crate) struct Sstables {
     /// Those that can be looked at.
     pub(crate) found: Vec<Files>,

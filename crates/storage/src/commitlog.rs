@@ -512,7 +512,7 @@ impl CommitLog {
 }
 
 impl Shared {
-    /// Whether a record is short enough once what it says twice is left out.
+    /// True if a record is short enough once its duplicate bytes are left out.
     #[cold]
     fn check_large(&self, length: usize, repeated: usize) -> Result<(), ApplyError> {
         let counted = length.saturating_sub(repeated);

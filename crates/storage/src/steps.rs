@@ -52,7 +52,7 @@ struct Checked {
     /// The tables that the mutations were compared with.
     tables: BTreeMap<TableId, Content>,
     needed: usize,
-    /// What the mutations' rows say twice, bytes.
+    /// Bytes that the mutations' rows hold twice.
     repeated: usize,
     checksum: RecordChecksum,
 }

@@ -25,7 +25,7 @@ pub struct Share {
     pub ahead: u64,
 }
 
-/// What a run takes of every share.
+/// The part of every share that a run takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sample {
     /// All lines.

@@ -1,7 +1,9 @@
+//! Long pieces of a text, found step by step.
+
 use super::*;
 use crate::{Parse, Statement, Term, parse};
 
-/// What the steps find, and how many there were.
+/// The pieces that the steps find, and the number of steps.
 fn scanned(text: &str) -> Result<(LongPieces, usize), SyntaxError> {
     let mut scan = Scan::begin(text)?;
     let mut steps = 1;

@@ -111,19 +111,18 @@ impl Parser<'_> {
             return Err(self.mismatch("INTEGER"));
         }
         let dimension = self.token.text.parse().ok().filter(|dimension| *dimension <= DIMENSION_MAX);
-        let Some(dimension) = dimension else { return Err(self.dimension_too_large()) };
+        let Some(dimension) = dimension else { return Err(dimension_too_large(self.lexer.text(), self.found())) };
         self.advance()?;
         self.expect_symbol(">")?;
         Ok(CqlType::Vector { element, dimension })
     }
+}
 
-    /// In the words of Cassandra, whose parser stumbles over such a number. The statement's beginning is enough.
-    #[cold]
-    fn dimension_too_large(&self) -> Failure {
-        let (statement, found) = (self.lexer.text(), self.found());
-        let shown: String = statement.chars().take(1_000).collect();
-        Failure::without_place(format!(
-            "Failed parsing statement: [{shown}] reason: NumberFormatException For input string: \"{found}\""
-        ))
-    }
+/// In the words of Cassandra, whose parser stumbles over such a number. The statement's beginning is enough.
+#[cold]
+fn dimension_too_large(statement: &str, found: impl std::fmt::Display) -> Failure {
+    let shown: String = statement.chars().take(1_000).collect();
+    Failure::without_place(format!(
+        "Failed parsing statement: [{shown}] reason: NumberFormatException For input string: \"{found}\""
+    ))
 }

@@ -15,7 +15,7 @@ use crate::import::connection::Connection;
 /// User-defined types within such types, at most: a server has no circles of them.
 const TYPES_DEPTH_MAX: usize = 32;
 
-/// What the server says of its table.
+/// The table as the server describes it.
 pub(super) struct Server {
     name: String,
     columns: BTreeMap<String, Known>,

@@ -21,7 +21,7 @@ use schema::{Schema, SchemaChange};
 use storage::{Shard, StorageOptions, Truncations};
 use topology::{HostId, Node, NodeIndex, Ring, Sharder, Token};
 
-/// How long a poll is to be at most. The tests' build is several times slower than the server's, whose polls the black-box suites look at.
+/// Aim for the longest poll. The tests' build is several times slower than the server's, whose polls the black-box suites look at.
 const POLL_AIM: Duration = Duration::from_millis(25);
 
 /// A folder that goes when the test ends.

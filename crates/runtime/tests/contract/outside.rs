@@ -47,7 +47,7 @@ fn wait_for<F: Future>(future: F) -> F::Output {
 
 type Question = u32;
 
-/// What ends a shard.
+/// The events that end a shard.
 const DONE: Question = u32::MAX;
 
 /// Longer than any question is waited for. A shard has no other timer, so that only questions wake it.

@@ -55,7 +55,7 @@ impl SummaryBuilder {
         Ok(())
     }
 
-    /// What was sampled.
+    /// The sampled entries.
     pub fn finish(self) -> Result<Summary, Corrupt> {
         let first = self.offsets.len() * OFFSET_LENGTH;
         let mut samples = Vec::with_capacity(first + self.samples.len());

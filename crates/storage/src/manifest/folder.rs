@@ -91,7 +91,7 @@ impl Manifests {
         }
     }
 
-    /// What the manifests say that are in force, of whichever count. Before any shard is opened.
+    /// The contents of the manifests in force, of whichever shard count. Before any shard is opened.
     pub async fn all_in_force(&self) -> Result<Vec<(u16, Contents)>, OpenError> {
         match self.count_in_force().await? {
             None => Ok(Vec::new()),

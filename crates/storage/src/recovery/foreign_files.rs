@@ -4,7 +4,7 @@
 //! Foreign is what no manifest names and what has a list of components, without the one that only we write: what a shard of ours
 //! began and did not end is never taken for foreign, nor is a file of a shard whose manifest this one does not read.
 //!
-//! Each is checked as far as reads will go ([`check`]) before any manifest names it, by shard 0 alone: all shards must come to the same, and a file may be
+//! Each is checked as far as reads will go ([`check`]) before any manifest names it, by shard 0 alone: all shards must agree, and a file may be
 //! long. Which ones passed, a list in the table's folder says; the shards import what it names.
 
 use std::path::Path;

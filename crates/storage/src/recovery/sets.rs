@@ -13,7 +13,7 @@ use sstable::{Component, Descriptor, Format, toc};
 use crate::commitlog::io_error;
 use crate::error::OpenError;
 
-/// What lies in a folder.
+/// The entries of a folder.
 #[derive(Debug, Default)]
 pub(super) struct Sets {
     /// The components that are there, of each SSTable.

@@ -20,7 +20,7 @@ use crate::sstable::index::{Between, Wide};
 use crate::sstable::reader::Sstable;
 use crate::sstable::scan::{At, Scan};
 
-/// What is read ahead at a time.
+/// Bytes of one read ahead.
 const AHEAD_BYTES: usize = 256 << 10;
 
 /// The blocks of the partition that the check is in.
@@ -68,7 +68,7 @@ struct Check<'c> {
     /// Where the item began that the scan is at.
     item_at: u64,
     /// Where the next one begins.
-    behind: u64,
+    after: u64,
     /// The range deletion that holds.
     open: Option<Deletion>,
     /// The last row's or marker's place in the partition.
@@ -89,7 +89,7 @@ impl<'c> Check<'c> {
             sampled: 0,
             inside: None,
             item_at: 0,
-            behind: 0,
+            after: 0,
             open: None,
             place: Vec::new(),
             scratch: Vec::new(),
@@ -102,7 +102,7 @@ impl<'c> Check<'c> {
     }
 
     async fn item(&mut self) -> Result<(), ReadError> {
-        (self.item_at, self.behind) = (self.behind, self.scan.position());
+        (self.item_at, self.after) = (self.after, self.scan.position());
         match self.scan.at() {
             At::Partition => self.partition().await,
             At::Row | At::Marker => self.row_or_marker().await,
@@ -227,7 +227,7 @@ impl<'c> Check<'c> {
 
     async fn end(&mut self) -> Result<(), ReadError> {
         if let Some(place) = self.sstable.index.next(&mut self.between).await? {
-            let what = format!("the index leads to byte {}, behind the last partition", place.data_position);
+            let what = format!("the index leads to byte {}, after the last partition", place.data_position);
             return Err(self.wrong(what));
         }
         let Some((first, last)) = &self.ends else { return Err(self.wrong("there is no partition")) };

@@ -80,7 +80,7 @@ fn lay_into_upload(folder: &Folder, tag: &str) -> PathBuf {
     upload
 }
 
-/// What shard 0 does before a start that imports files: how many of `upload/` it moved.
+/// The step of shard 0 before a start that imports files; gives the number of files of `upload/` that it moved.
 pub fn find_files(setup: &Setup) -> u64 {
     let setup = setup.clone();
     let main = move |runtime: runtime::Runtime| async move {

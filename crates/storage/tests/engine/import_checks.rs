@@ -57,7 +57,7 @@ fn without(names: &'static [&'static str]) -> impl Fn(&Path) {
     move |common| names.iter().for_each(|name| std::fs::remove_file(component(common, name)).expect("it is there"))
 }
 
-/// What is done to a file, and what the refusal says.
+/// A change to a file, and the words of the refusal.
 type Refusal = (Box<dyn Fn(&Path)>, &'static str);
 
 fn refusals() -> Vec<Refusal> {

@@ -1,6 +1,6 @@
 //! Whole command lines against a server that answers late and fails as it is told: what was planted must be found in the report.
 //!
-//! How long a machine takes is its own affair: times are held from below only, by what was planted, and against other figures of the same run.
+//! The machine's speed judges nothing: times are held from below only, by what was planted, and against other figures of the same run.
 
 mod server;
 
@@ -107,7 +107,7 @@ fn a_planted_delay_is_found() {
     assert_eq!(json["total"]["response_time_ms"], Value::Null);
 }
 
-/// What each operation waited, and what it took from then on, are its response time.
+/// An operation's response time is its waiting and its service.
 fn assert_times_add_up(json: &Value) {
     let mean = |time: &str| figure(json, &format!("/total/{time}_time_ms/mean"));
     let (response, wait, service) = (mean("response"), mean("wait"), mean("service"));
