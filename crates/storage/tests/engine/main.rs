@@ -9,6 +9,7 @@ mod files;
 mod flushes;
 mod foreign;
 mod harness;
+mod lost_segments;
 mod malformed;
 mod model;
 mod operators;
