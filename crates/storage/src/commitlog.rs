@@ -4,10 +4,12 @@
 //! See `docs/internals/commit-log.md`.
 
 mod buffer;
+mod find;
 mod folder;
 mod format;
 mod ledger;
 mod replay;
+mod segment_list;
 mod writer;
 
 use std::cell::RefCell;
@@ -29,12 +31,14 @@ use crate::options::{ReplayPosition, StorageOptions, SyncMode};
 use crate::shard::LogSequence;
 
 pub use buffer::RecordChecksum;
+pub use find::{FoundSegment, find_segments};
 pub(crate) use folder::damaged_path;
 pub use folder::{is_disk_full, log_folder, open_direct, shard_folder, shard_folders};
 pub use format::{RecordKind, kind_of, mutations};
 pub use ledger::{Ledger, LedgerEntry};
 pub(crate) use replay::io_error;
-pub use replay::{FoundSegment, SegmentStream, find_segments, streams};
+pub use replay::{SegmentStream, streams};
+pub use segment_list::{Listed, ListedSegment, SegmentList, shards_listed};
 
 /// In `periodic`, a group of this size is written without waiting for more.
 const PERIODIC_WRITE_BYTES: usize = 256 << 10;
@@ -54,6 +58,8 @@ pub struct CommitLog {
 struct Shared {
     runtime: Runtime,
     folder: Folder,
+    /// Which segments must be there.
+    list: SegmentList,
     /// The head of the segments to come, but for their ids.
     head: SegmentHead,
     mode: SyncMode,
@@ -104,6 +110,8 @@ struct State {
     prepare_not_before: Instant,
     spares: Vec<PathBuf>,
     ledger: Ledger,
+    /// Segments of another shard count in this shard's folder, until they are retired.
+    kept: Vec<ListedSegment>,
     groups: u64,
     bytes_written: u64,
     /// A group of this length is written without waiting for more.
@@ -124,15 +132,15 @@ pub struct LogStats {
 }
 
 impl CommitLog {
-    /// Begins the log of this boot in `folder`, which exists. `next_segment` is above all ids in it; `ledger` knows the
-    /// segments that are already there; `grown` is told when another segment is begun. Nothing is written before the first record.
+    /// Begins the log of this boot in `folder`, which exists, with the list of its segments. `next_segment` is above all ids in it;
+    /// `ledger` knows the segments that are already there; `grown` is told when another segment is begun. Nothing is written before the first record.
     pub fn start(
         runtime: &Runtime,
         options: &StorageOptions,
         path: PathBuf,
         shard_count: u16,
         next_segment: u64,
-        ledger: Ledger,
+        (ledger, list): (Ledger, SegmentList),
         grown: Notify,
     ) -> Self {
         let planted = options.planted;
@@ -161,6 +169,7 @@ impl CommitLog {
             prepare_not_before: runtime.now(),
             spares: Vec::new(),
             ledger,
+            kept: Vec::new(),
             groups: 0,
             bytes_written: 0,
             due_bytes: if let SyncMode::Periodic { .. } = options.sync { PERIODIC_WRITE_BYTES } else { 0 },
@@ -168,6 +177,7 @@ impl CommitLog {
         let shared = Rc::new(Shared {
             runtime: runtime.clone(),
             folder,
+            list,
             head,
             mode: options.sync,
             planted,
@@ -484,6 +494,40 @@ impl CommitLog {
         self.check(CommitLog::batch_length(&[]))?;
         self.append_batch(&[]);
         Ok(())
+    }
+
+    /// Has the list name the segments that are needed, `made` too, which nothing else knows of yet.
+    pub async fn write_list(&self, made: Option<u64>) -> std::io::Result<()> {
+        let shared = &*self.shared;
+        let listed = || {
+            let state = shared.state.borrow();
+            let next = state.next.as_ref().map(|(segment, _)| *segment);
+            let unused = made.into_iter().chain(next).map(|segment| ListedSegment {
+                segment,
+                boot: shared.head.boot,
+                start: None,
+                bytes: shared.folder.segment_bytes,
+                is_cut: false,
+            });
+            let segments = state.ledger.listed().chain(state.kept.iter().copied()).chain(unused).collect();
+            Listed { segments, boot: shared.head.boot, synced: state.synced }
+        };
+        shared.list.write(listed).await
+    }
+
+    /// Before segments go: [`CommitLog::write_list`], or no list where that fails. An error: they must stay.
+    pub async fn update_list(&self) -> std::io::Result<()> {
+        let Err(error) = self.write_list(None).await else { return Ok(()) };
+        tracing::warn!(%error, "cannot write the list of commit log segments; removing it: segments that go missing are not noticed");
+        let removed = self.shared.list.remove().await;
+        removed.inspect_err(|error| {
+            tracing::warn!(%error, "cannot remove the list of commit log segments; those that are not needed stay until the next start");
+        })
+    }
+
+    /// Segments of another shard count stay in this shard's folder, until none is named here any more.
+    pub fn keep_listed(&self, kept: Vec<ListedSegment>) {
+        self.shared.state.borrow_mut().kept = kept;
     }
 
     /// Adds a segment that was found at the start. Before the first record.

@@ -87,6 +87,16 @@ pub enum OpenError {
         /// What is wrong there.
         what: String,
     },
+    /// Commit log segments that must be there are not.
+    #[error("{}: {count} commit log segments are missing: {lost}; nothing was changed", folder.display())]
+    MissingSegments {
+        /// The shard's folder.
+        folder: PathBuf,
+        /// How many.
+        count: usize,
+        /// Their files, each with what it held.
+        lost: String,
+    },
     /// A commit log segment was written by a newer program.
     #[error("{}: commit log format {found} was written by a newer Helenus; this one reads up to {known}", path.display())]
     NewerFormat {

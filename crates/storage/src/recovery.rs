@@ -19,7 +19,9 @@ use schema::TableId;
 use topology::Sharder;
 
 use crate::batchlog::{BatchId, UnfinishedBatch};
-use crate::commitlog::{self, FoundSegment, LedgerEntry, RecordKind, SegmentHead, SegmentStream, io_error};
+use crate::commitlog::{
+    self, FoundSegment, LedgerEntry, ListedSegment, RecordKind, SegmentHead, SegmentList, SegmentStream, io_error,
+};
 use crate::error::{ApplyError, OpenError};
 use crate::options::{ReplayPosition, StorageOptions, Truncations};
 use crate::shard::{Engine, Shard};
@@ -42,14 +44,21 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// Looks through the folders of all shards.
-    pub async fn look(runtime: &Runtime, options: &StorageOptions, sharder: Sharder) -> Result<Found, OpenError> {
+    /// Looks through the folders of all shards. Gives the list of what must be in this shard's own as well.
+    pub async fn look(
+        runtime: &Runtime,
+        options: &StorageOptions,
+        sharder: Sharder,
+    ) -> Result<(Found, SegmentList), OpenError> {
         let shard = runtime.shard().0;
         let own_folder = commitlog::shard_folder(&options.dir, shard);
         make_folder(runtime, &options.dir, &own_folder, options.planted).await?;
         let found = commitlog::find_segments(runtime, options, sharder.shards).await?;
         let in_own_folder = found.iter().filter(|segment| segment.folder_shard == shard);
-        let next_segment = in_own_folder.map(|segment| segment.head.segment + 1).max().unwrap_or(1);
+        let list = SegmentList::open(runtime, &options.dir, shard).await?;
+        let listed = list.listed().unwrap_or_default().segments;
+        let ids = in_own_folder.map(|segment| segment.head.segment).chain(listed.iter().map(|listed| listed.segment));
+        let next_segment = ids.max().map_or(1, |last| last + 1);
         // Other shards may be writing to their folders already.
         for segment in found.iter().filter(|segment| segment.folder_shard == shard) {
             if segment.head.boot >= options.boot {
@@ -63,7 +72,18 @@ impl Found {
             |segment: &FoundSegment| segment.head.shard_count != sharder.shards || is_salvaged(&segment.head);
         let (foreign, others): (Vec<_>, Vec<_>) = found.into_iter().partition(is_foreign);
         let own = others.into_iter().filter(|segment| segment.folder_shard == shard).collect();
-        Ok(Found { own: commitlog::streams(own), foreign: commitlog::streams(foreign), next_segment })
+        let found = Found { own: commitlog::streams(own), foreign: commitlog::streams(foreign), next_segment };
+        Ok((found, list))
+    }
+
+    /// The segments of other shard counts in this shard's folder, as a list of what must be there names them.
+    fn kept(&self, shard: u16) -> Vec<ListedSegment> {
+        let in_own_folder = self.foreign.iter().flatten().filter(|segment| segment.folder_shard == shard);
+        let listed = in_own_folder.map(|found| {
+            let SegmentHead { segment, boot, .. } = found.head;
+            found.listed.unwrap_or(ListedSegment { segment, boot, start: None, bytes: 0, is_cut: false })
+        });
+        listed.collect()
     }
 
     /// The segments of other shard counts.
@@ -88,6 +108,7 @@ impl Shard {
     /// Reads back this shard's own segments, which stay what they are.
     pub(crate) async fn replay_own(&self, found: &Found, truncations: &Truncations) -> Result<(), OpenError> {
         let mut batches = FoundBatches::default();
+        let mut streams = Vec::new();
         for segments in &found.own {
             let mut entries: Vec<LedgerEntry> = segments.iter().map(ledger_entry).collect();
             let mut stream = SegmentStream::new(self.runtime(), segments, self.options());
@@ -116,9 +137,20 @@ impl Shard {
                     }
                 }
             }
-            stream.trim().await?;
-            for entry in entries {
+            for (mut entry, end) in entries.into_iter().zip(stream.ends()) {
+                (entry.bytes, entry.is_cut) = (end, true);
                 self.log().add_old(entry);
+            }
+            streams.push(stream);
+        }
+        self.log().keep_listed(found.kept(self.runtime().shard().0));
+        // Synced first, as the list is to say that all that was read is there; cut last, as it must not ask for more than there is.
+        for stream in &streams {
+            stream.sync().await?;
+        }
+        if self.log().update_list().await.is_ok() {
+            for stream in &streams {
+                stream.cut().await?;
             }
         }
         let is_forgotten = self.planted().is(Bug::UnfinishedBatchForgotten);
@@ -336,8 +368,8 @@ impl FoundBatches {
 }
 
 fn ledger_entry(segment: &FoundSegment) -> LedgerEntry {
-    let (segment, boot) = (segment.head.segment, segment.head.boot);
-    LedgerEntry { segment, boot, is_sealed: true, ..LedgerEntry::default() }
+    let (head, start) = (segment.head, segment.listed.and_then(|listed| listed.start));
+    LedgerEntry { segment: head.segment, boot: head.boot, start, is_sealed: true, ..LedgerEntry::default() }
 }
 
 /// Whether no truncation of the table came after the record. Positions speak of one shard; a later boot's is after all

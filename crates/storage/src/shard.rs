@@ -15,7 +15,8 @@ use topology::{Sharder, Token};
 use crate::batchlog::Unfinished;
 use crate::cache::{CacheLimits, RowCache};
 use crate::commitlog::{
-    CommitLog, FoundSegment, Ledger, damaged_path, io_error, log_folder, shard_folder, shard_folders,
+    CommitLog, FoundSegment, Ledger, SegmentList, damaged_path, io_error, log_folder, shard_folder, shard_folders,
+    shards_listed,
 };
 use crate::compaction::{Compacted, Compactor};
 use crate::counting::Turns;
@@ -149,7 +150,7 @@ impl Shard {
     ) -> Result<Shard, OpenError> {
         let options = check_options(options)?;
         let manifests = Manifests::new(runtime, &options.dir, sharder.shards);
-        let found = Found::look(runtime, &options, sharder).await?;
+        let (found, list) = Found::look(runtime, &options, sharder).await?;
         let files = FoundFiles::look(&manifests, runtime, &options, truncations).await?;
         let folder = shard_folder(&options.dir, runtime.shard().0);
         let ledger = Ledger::new(runtime.shard().0);
@@ -160,7 +161,7 @@ impl Shard {
             folder,
             sharder.shards,
             found.next_segment,
-            ledger,
+            (ledger, list),
             flusher.wake.clone(),
         );
         let limits =
@@ -581,6 +582,7 @@ impl Shard {
         let damaged = std::mem::take(&mut *inner.damaged.borrow_mut());
         let is_mine = |folder: u16| folder == shard || (shard == 0 && folder >= inner.sharder.shards);
         let mut folders = Vec::new();
+        self.unlist_old_segments().await?;
         for segment in foreign.iter().filter(|segment| is_mine(segment.folder_shard)) {
             let path = &segment.path;
             let result = match damaged.contains(path) {
@@ -597,6 +599,18 @@ impl Shard {
             inner.runtime.sync_dir(&path).await.map_err(io_error(&path))?;
         }
         inner.compactor.all_are_open();
+        Ok(())
+    }
+
+    /// Before segments of other shard counts are removed: they need not be there any more.
+    async fn unlist_old_segments(&self) -> Result<(), OpenError> {
+        let (runtime, data) = (self.runtime(), &self.options().dir);
+        self.log().keep_listed(Vec::new());
+        self.log().update_list().await.map_err(io_error(data))?;
+        let listed = if runtime.shard().0 == 0 { shards_listed(runtime, data).await? } else { Vec::new() };
+        for shard in listed.into_iter().filter(|shard| *shard >= self.inner.sharder.shards) {
+            SegmentList::open(runtime, data, shard).await?.remove().await.map_err(io_error(data))?;
+        }
         Ok(())
     }
 

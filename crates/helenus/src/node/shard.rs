@@ -146,7 +146,7 @@ impl ShardNode {
         let stored = with_state_table(&schema);
         let opened = Shard::open(&self.runtime, options, Sharder::new(shards), &stored, truncations).await;
         let storage = opened.map_err(|error| match error {
-            OpenError::Corrupt { .. } => format!(
+            OpenError::Corrupt { .. } | OpenError::MissingSegments { .. } => format!(
                 "{error}. To keep what can be read, and lose what cannot, start once with --salvage-commitlog; copy the folder first"
             ),
             error => error.to_string(),

@@ -21,7 +21,7 @@ pub const GROUP_HEAD: usize = 40;
 /// The bytes before a record's payload.
 pub const RECORD_HEAD: usize = 8;
 /// Where a segment's head ends, with its checksum; the same in all versions.
-const SEGMENT_HEAD: usize = 64;
+pub const SEGMENT_HEAD: usize = 64;
 
 /// The payload is one mutation.
 pub const KIND_MUTATION: u8 = 1;

@@ -10,6 +10,7 @@ use planted::{Bug, Planted};
 use schema::TableId;
 
 use crate::batchlog::BatchId;
+use crate::commitlog::segment_list::ListedSegment;
 use crate::options::ReplayPosition;
 
 /// What one group, or one segment, has records of.
@@ -36,6 +37,12 @@ pub struct LedgerEntry {
     pub begun: BTreeSet<BatchId>,
     /// Batches that it says are delivered.
     pub done: BTreeSet<BatchId>,
+    /// The sequence of its first group, where that is known.
+    pub start: Option<u64>,
+    /// The least length of its file.
+    pub bytes: u64,
+    /// Whether a start cut it there, behind its last group.
+    pub is_cut: bool,
     /// Whether it is written to no more.
     pub is_sealed: bool,
 }
@@ -66,6 +73,14 @@ impl Ledger {
     /// How many segments there are.
     pub fn len(&self) -> usize {
         self.entries.len()
+    }
+
+    /// The segments as the list of those that must be there names them.
+    pub fn listed(&self) -> impl Iterator<Item = ListedSegment> {
+        self.entries.iter().map(|entry| {
+            let LedgerEntry { segment, boot, start, bytes, is_cut, .. } = *entry;
+            ListedSegment { segment, boot, start, bytes, is_cut }
+        })
     }
 
     /// A segment begins, or was found at the start.

@@ -10,140 +10,14 @@ use std::path::{Path, PathBuf};
 use planted::{Bug, Planted};
 use runtime::{AlignedBuf, File, OpenOptions, Runtime};
 
-use crate::commitlog::folder::{
-    damaged_path, is_leftover, log_folder, open_direct, segment_of_name, shard_folder, shard_folders,
-};
-use crate::commitlog::format::{self, BLOCK, GROUP_HEAD, GroupHead, HeadError, Records, SegmentHead, VERSION, records};
+use crate::commitlog::find::FoundSegment;
+use crate::commitlog::folder::open_direct;
+use crate::commitlog::format::{self, BLOCK, GROUP_HEAD, GroupHead, Records, records};
 use crate::error::OpenError;
 use crate::options::StorageOptions;
 
 /// How much is read at once.
-const WINDOW_BYTES: usize = 1 << 20;
-
-/// A segment on the disk.
-#[derive(Debug, Clone)]
-pub struct FoundSegment {
-    /// Its file.
-    pub path: PathBuf,
-    /// The shard in whose folder it lies.
-    pub folder_shard: u16,
-    /// Its head.
-    pub head: SegmentHead,
-    /// Bytes in the file.
-    pub length: u64,
-}
-
-/// What the first block of a file with a segment's name says.
-enum FirstBlock {
-    /// Nothing, and nothing follows.
-    Blank,
-    /// It is a segment that was let go, and was being made into one with a greater id when the power went: the disk has the new
-    /// head, and not the new name.
-    Spare,
-    Segment(SegmentHead),
-}
-
-/// All segments under the data folder, of all shards there ever were, by folder and id. Removes what was never
-/// finished. With `salvage`, puts segments whose heads cannot be read aside.
-pub async fn find_segments(
-    runtime: &Runtime,
-    options: &StorageOptions,
-    shard_count: u16,
-) -> Result<Vec<FoundSegment>, OpenError> {
-    let own_shard = runtime.shard().0;
-    let data = &options.dir;
-    let mut found = Vec::new();
-    for shard in shard_folders(runtime, data).await.map_err(io_error(&log_folder(data)))? {
-        let path = shard_folder(data, shard);
-        let is_own = shard == own_shard;
-        // In every folder one shard clears up.
-        let is_in_care = is_own || (own_shard == 0 && shard >= shard_count);
-        for file in runtime.read_dir(&path).await.map_err(io_error(&path))? {
-            let path = path.join(&file.name);
-            if is_leftover(&file.name) && is_in_care {
-                runtime.remove_file(&path).await.map_err(io_error(&path))?;
-            }
-            let Some(segment) = segment_of_name(&file.name) else { continue };
-            let head = match read_first_block(runtime, &path, segment, options.planted).await {
-                // Another shard is open already and has put away what nobody needs. What this shard must read stays until
-                // all are open.
-                Err(error) if !is_own && error.is_not_found() => continue,
-                Err(error @ OpenError::Corrupt { .. }) if options.salvage => {
-                    // One shard moves it; the others pass it over.
-                    if is_in_care {
-                        tracing::error!(%error, "a commit log segment is lost, and put aside");
-                        runtime.rename(&path, &damaged_path(&path, options.boot)).await.map_err(io_error(&path))?;
-                    }
-                    continue;
-                }
-                Err(error) => return Err(error),
-                Ok(FirstBlock::Segment(head)) => head,
-                Ok(FirstBlock::Blank) => {
-                    tracing::warn!(path = %path.display(), "a commit log segment without any content is left out");
-                    continue;
-                }
-                Ok(FirstBlock::Spare) => {
-                    stdx::sometimes!("spare under its earlier name");
-                    if is_in_care {
-                        runtime.remove_file(&path).await.map_err(io_error(&path))?;
-                    }
-                    continue;
-                }
-            };
-            found.push(FoundSegment { path, folder_shard: shard, head, length: file.len });
-        }
-    }
-    found.sort_by_key(|segment| (segment.folder_shard, segment.head.segment));
-    Ok(found)
-}
-
-async fn read_first_block(
-    runtime: &Runtime,
-    path: &Path,
-    segment: u64,
-    planted: Planted,
-) -> Result<FirstBlock, OpenError> {
-    let damage = |what: String| Err(OpenError::Corrupt { path: path.to_owned(), offset: 0, what });
-    let mut window = Window::open(runtime, path, 2 * BLOCK).await?;
-    let head = match SegmentHead::decode(window.at(0, BLOCK).await?) {
-        Ok(head) => head,
-        // A head is on the disk before its file has its name, so these zeros are not what was written.
-        Err(HeadError::Blank) if holds_groups(runtime, path).await? => {
-            return damage("the segment's head is gone, and groups follow it".to_owned());
-        }
-        Err(HeadError::Blank) => return Ok(FirstBlock::Blank),
-        Err(HeadError::Newer(found)) => {
-            return Err(OpenError::NewerFormat { path: path.to_owned(), found, known: VERSION });
-        }
-        Err(HeadError::Damaged) => return damage("the segment's head cannot be read".to_owned()),
-    };
-    if head.segment == segment {
-        return Ok(FirstBlock::Segment(head));
-    }
-    // Groups follow a head only when the disk has the name.
-    let group = GroupHead::decode(window.at(BLOCK as u64, BLOCK).await?, head.salt, head.segment, planted);
-    if head.segment > segment && group.is_none() {
-        return Ok(FirstBlock::Spare);
-    }
-    damage(format!("the segment's head is that of segment {:016x}", head.segment))
-}
-
-/// Whether anything in a segment without a head begins as a group does.
-async fn holds_groups(runtime: &Runtime, path: &Path) -> Result<bool, OpenError> {
-    let mut window = Window::open(runtime, path, WINDOW_BYTES).await?;
-    let mut offset = BLOCK as u64;
-    loop {
-        let block = window.at(offset, BLOCK).await?;
-        if block.is_empty() {
-            return Ok(false);
-        }
-        if format::begins_as_group(block) {
-            return Ok(true);
-        }
-        offset += BLOCK as u64;
-        runtime.maybe_yield().await;
-    }
-}
+pub(super) const WINDOW_BYTES: usize = 1 << 20;
 
 /// Cuts segments, sorted by folder and id, into those of one folder and one boot.
 pub fn streams(segments: Vec<FoundSegment>) -> Vec<Vec<FoundSegment>> {
@@ -175,6 +49,8 @@ pub struct SegmentStream<'s> {
     /// With `salvage`: which segments are damaged, and the sequence from which on something is lost.
     damaged: Vec<usize>,
     lost_from: Option<u64>,
+    /// Whether the file of the segment before was cut: then what is missing was in it.
+    is_after_cut: bool,
 }
 
 /// A group that was checked.
@@ -201,6 +77,48 @@ enum Next {
     /// The segment's groups end here.
     End,
     Broken(&'static str),
+    /// What is missing was there at an earlier start, or when the file was made.
+    Damaged(&'static str),
+}
+
+/// What can be read of the groups from a place on, in its segment and in later ones of the stream.
+#[derive(Debug, Clone, Copy, Default)]
+struct Ahead {
+    /// The greatest sequence that one says to have been on the disk.
+    durable: Option<u64>,
+    /// The least sequence of those that do not begin at the one that is missing, and what all of them hold.
+    resumes: Option<u64>,
+    end: u64,
+    groups: u64,
+    records: u64,
+    /// The records of the group that begins there, if its head can be read, and where they end.
+    torn: Option<(u32, u64)>,
+}
+
+impl Ahead {
+    fn take(&mut self, head: &GroupHead, missing: u64) {
+        self.durable = self.durable.max(Some(head.durable));
+        let end = head.sequence + u64::from(head.payload);
+        if head.sequence <= missing {
+            self.torn = Some((head.records, end));
+            return;
+        }
+        self.resumes = Some(self.resumes.map_or(head.sequence, |least| least.min(head.sequence)));
+        self.end = self.end.max(end);
+        self.groups += 1;
+        self.records += u64::from(head.records);
+    }
+
+    /// How much cannot be read from the sequence `from` on, in words.
+    fn loss(&self, from: u64) -> String {
+        match (self.torn, self.resumes) {
+            (Some((records, end)), _) => {
+                format!("{records} records, log sequences {from} to {end}, {} bytes", end.saturating_sub(from))
+            }
+            (None, Some(to)) => format!("log sequences {from} to {to}, {} bytes of records", to - from),
+            (None, None) => format!("all records from log sequence {from} on"),
+        }
+    }
 }
 
 impl<'s> SegmentStream<'s> {
@@ -218,6 +136,7 @@ impl<'s> SegmentStream<'s> {
             salvage: options.salvage,
             damaged: Vec::new(),
             lost_from: None,
+            is_after_cut: false,
         }
     }
 
@@ -229,16 +148,12 @@ impl<'s> SegmentStream<'s> {
                 Next::Group(head) => break head,
                 Next::End => self.leave_segment(),
                 Next::Broken(what) => {
-                    let sequence = self.expected.unwrap_or(0);
-                    let is_damage = self.durable_after().await?.is_some_and(|durable| durable > sequence);
-                    if is_damage && self.salvage {
-                        tracing::error!(path = %segment.path.display(), offset = self.offset, what, "damage is passed over");
-                        self.skip_damage().await?;
+                    let ahead = self.ahead().await?;
+                    let is_synced = ahead.durable.is_some_and(|durable| durable > self.missing());
+                    let is_damage = is_synced || self.is_after_cut || self.was_read_before(segment);
+                    if is_damage && (self.salvage || !self.planted.is(Bug::DamageTakenForTornTail)) {
+                        self.meet_damage(segment, what, &ahead).await?;
                         continue;
-                    }
-                    if is_damage && !self.planted.is(Bug::DamageTakenForTornTail) {
-                        let (path, what) = (segment.path.clone(), what.to_owned());
-                        return Err(OpenError::Corrupt { path, offset: self.offset, what });
                     }
                     stdx::sometimes!("torn tail");
                     if self.planted.is(Bug::TornTailAccepted) {
@@ -246,13 +161,12 @@ impl<'s> SegmentStream<'s> {
                         self.expected = None;
                         continue;
                     }
-                    tracing::info!(
-                        path = %segment.path.display(), offset = self.offset,
-                        "the commit log ends in a write that was never completed; it is left out"
-                    );
-                    self.ends[self.index] = self.offset;
-                    self.index = self.segments.len();
+                    self.end_torn(segment, &ahead);
                     return Ok(None);
+                }
+                Next::Damaged(what) => {
+                    let ahead = self.ahead().await?;
+                    self.meet_damage(segment, what, &ahead).await?;
                 }
             }
         };
@@ -264,10 +178,61 @@ impl<'s> SegmentStream<'s> {
         let end = head.sequence + u64::from(head.payload);
         self.offset += head.length();
         self.expected = Some(end);
+        self.is_after_cut = false;
         let window = self.window.as_mut().expect("a group was found in the open window");
         let bytes = window.at(offset, head.length() as usize).await?;
         let payload = &bytes[GROUP_HEAD..GROUP_HEAD + head.payload as usize];
         Ok(Some(FoundGroup { segment, end, sequence: head.sequence, payload, planted: self.planted }))
+    }
+
+    /// Whether an earlier start has read a group here.
+    fn was_read_before(&self, segment: &FoundSegment) -> bool {
+        segment.listed.is_some_and(|listed| listed.is_cut && self.offset < listed.bytes)
+    }
+
+    /// The sequence from which on something is missing.
+    fn missing(&self) -> u64 {
+        self.expected.unwrap_or(0)
+    }
+
+    /// Records that were on the disk cannot be read: refuses, or passes over them.
+    async fn meet_damage(&mut self, segment: &FoundSegment, what: &str, ahead: &Ahead) -> Result<(), OpenError> {
+        let (offset, lost) = (self.offset, ahead.loss(self.missing()));
+        if !self.salvage {
+            let what = format!("{what}; lost: {lost}, of shard {}, start {}", segment.head.shard, segment.head.boot);
+            return Err(OpenError::Corrupt { path: segment.path.clone(), offset, what });
+        }
+        tracing::error!(path = %segment.path.display(), offset, what, lost, "damage is passed over");
+        self.skip_damage().await
+    }
+
+    /// Ends the stream at a group that was never completed. What can be read of later ones was acknowledged if it was written in `periodic`,
+    /// which need not have had it on the disk.
+    fn end_torn(&mut self, segment: &FoundSegment, ahead: &Ahead) {
+        let (path, offset, from) = (segment.path.display(), self.offset, self.missing());
+        if ahead.groups > 0 {
+            let (to, groups, records) = (ahead.end, ahead.groups, ahead.records);
+            tracing::error!(
+                %path, offset, from, to, groups, records,
+                "records of the commit log are lost: they follow a write that was never completed, and none of them is known to have been synced"
+            );
+        } else {
+            let lost = ahead.loss(from);
+            tracing::warn!(%path, offset, lost, "the commit log ends in a write that was never completed; it is left out");
+        }
+        self.tell_of_cut(segment);
+        self.ends[self.index] = self.offset;
+        self.index = self.segments.len();
+    }
+
+    /// The segment that the stream ends in may be shorter than it was made: then there may have been more.
+    fn tell_of_cut(&self, segment: &FoundSegment) {
+        let Some(listed) = segment.listed.filter(|listed| segment.length < listed.bytes) else { return };
+        let (made, at_most) = (listed.bytes, listed.bytes.saturating_sub(self.offset));
+        tracing::error!(
+            path = %segment.path.display(), length = segment.length, made, from = self.missing(), at_most,
+            "the file of a commit log segment was cut; records from this log sequence on that were in it are lost, at most so many bytes"
+        );
     }
 
     /// Goes on at the next group of the segment that can be read, or behind it.
@@ -297,8 +262,13 @@ impl<'s> SegmentStream<'s> {
 
     fn leave_segment(&mut self) {
         self.ends[self.index] = self.offset;
-        let id = self.segments[self.index].head.segment;
+        let segment = &self.segments[self.index];
+        let id = segment.head.segment;
         self.index += 1;
+        self.is_after_cut = segment.listed.is_some_and(|listed| segment.length < listed.bytes);
+        if self.index == self.segments.len() {
+            self.tell_of_cut(segment);
+        }
         self.offset = BLOCK as u64;
         self.window = None;
         if self.segments.get(self.index).is_some_and(|next| next.head.segment != id + 1) {
@@ -312,12 +282,21 @@ impl<'s> SegmentStream<'s> {
         if self.window.is_none() {
             self.window = Some(Window::open(&self.runtime, &segment.path, WINDOW_BYTES).await?);
         }
+        if self.expected.is_none() && self.offset == BLOCK as u64 && self.lost_from.is_none() {
+            self.expected = segment.listed.and_then(|listed| listed.start);
+        }
         let window = self.window.as_mut().expect("it was just opened");
         let (offset, salt, id) = (self.offset, segment.head.salt, segment.head.segment);
         let Some(head) = GroupHead::decode(window.at(offset, BLOCK).await?, salt, id, self.planted) else {
-            let rest = offset + BLOCK as u64;
-            let is_last_here = greatest_durable(window, segment, rest, self.planted).await?.is_none();
-            return Ok(if is_last_here { Next::End } else { Next::Broken("a group's head cannot be read") });
+            let (rest, mut ahead) = (offset + BLOCK as u64, Ahead::default());
+            look_ahead(window, segment, rest, self.expected.unwrap_or(0), self.planted, &mut ahead).await?;
+            if ahead.durable.is_some() {
+                return Ok(Next::Broken("a group's head cannot be read"));
+            }
+            return Ok(match self.was_read_before(segment) && self.lost_from.is_none() {
+                true => Next::Damaged("groups are gone that an earlier start has read"),
+                false => Next::End,
+            });
         };
         // Where nothing came before, what this group says of itself: what was durable when it was written lies before it.
         let expected = *self.expected.get_or_insert(head.sequence);
@@ -354,57 +333,76 @@ impl<'s> SegmentStream<'s> {
         }
     }
 
-    /// The greatest sequence that a group from here on, in this segment or a later one, says to have been on the disk.
-    async fn durable_after(&mut self) -> Result<Option<u64>, OpenError> {
-        let mut durable = None;
+    /// What can be read from here on.
+    async fn ahead(&mut self) -> Result<Ahead, OpenError> {
+        let mut ahead = Ahead::default();
         for index in self.index..self.segments.len() {
             let segment = &self.segments[index];
             let start = if index == self.index { self.offset } else { BLOCK as u64 };
             let mut window = Window::open(&self.runtime, &segment.path, WINDOW_BYTES).await?;
-            durable = durable.max(greatest_durable(&mut window, segment, start, self.planted).await?);
+            look_ahead(&mut window, segment, start, self.missing(), self.planted, &mut ahead).await?;
         }
-        Ok(durable)
+        Ok(ahead)
     }
 
-    /// After the last group, of segments that nobody else reads: cuts off what no longer counts (a file that cannot be cut is
-    /// only longer than it need be), and syncs the others. A process that was killed may have left groups that its disk holds in
+    /// After the last group: for each segment, where its groups end.
+    pub fn ends(&self) -> impl Iterator<Item = u64> {
+        self.ends.iter().map(|&end| end.max(BLOCK as u64))
+    }
+
+    /// After the last group: makes durable what was read. A process that was killed may have left groups that its disk holds in
     /// a cache only; they are served from now on, and must not vanish afterwards.
-    pub async fn trim(&self) -> Result<(), OpenError> {
-        for (segment, &end) in self.segments.iter().zip(&self.ends) {
-            let options = OpenOptions { write: true, ..OpenOptions::default() };
-            let file = self.runtime.open(&segment.path, options).await.map_err(io_error(&segment.path))?;
-            let end = end.max(BLOCK as u64);
-            if end < segment.length
-                && let Err(error) = file.set_len(end).await
-            {
+    pub async fn sync(&self) -> Result<(), OpenError> {
+        for segment in self.segments {
+            let file = self.open_to_write(segment).await?;
+            file.sync_data().await.map_err(io_error(&segment.path))?;
+        }
+        Ok(())
+    }
+
+    /// After that, of segments that nobody else reads: cuts off what no longer counts. A file that cannot be cut is only longer
+    /// than it need be.
+    pub async fn cut(&self) -> Result<(), OpenError> {
+        for (segment, end) in self.segments.iter().zip(self.ends()) {
+            if end >= segment.length {
+                continue;
+            }
+            let file = self.open_to_write(segment).await?;
+            if let Err(error) = file.set_len(end).await {
                 tracing::warn!(path = %segment.path.display(), %error, "an old commit log segment could not be cut");
             }
             file.sync_data().await.map_err(io_error(&segment.path))?;
         }
         Ok(())
     }
+
+    async fn open_to_write(&self, segment: &FoundSegment) -> Result<File, OpenError> {
+        let options = OpenOptions { write: true, ..OpenOptions::default() };
+        self.runtime.open(&segment.path, options).await.map_err(io_error(&segment.path))
+    }
 }
 
-/// The greatest `durable` of the groups whose heads can be read in the segment from `offset` on.
-async fn greatest_durable(
+/// Takes note of the groups whose heads can be read in the segment from `offset` on.
+async fn look_ahead(
     window: &mut Window,
     segment: &FoundSegment,
     mut offset: u64,
+    missing: u64,
     planted: Planted,
-) -> Result<Option<u64>, OpenError> {
-    let mut durable = None;
+    ahead: &mut Ahead,
+) -> Result<(), OpenError> {
     while offset < segment.length {
         let bytes = window.at(offset, BLOCK).await?;
         if let Some(head) = GroupHead::decode(bytes, segment.head.salt, segment.head.segment, planted) {
-            durable = durable.max(Some(head.durable));
+            ahead.take(&head, missing);
         }
         offset += BLOCK as u64;
     }
-    Ok(durable)
+    Ok(())
 }
 
 /// A file with some of its bytes at hand.
-struct Window {
+pub(super) struct Window {
     path: PathBuf,
     file: File,
     bytes: AlignedBuf,
@@ -413,14 +411,14 @@ struct Window {
 }
 
 impl Window {
-    async fn open(runtime: &Runtime, path: &Path, size: usize) -> Result<Self, OpenError> {
+    pub(super) async fn open(runtime: &Runtime, path: &Path, size: usize) -> Result<Self, OpenError> {
         let options = OpenOptions { read: true, ..OpenOptions::default() };
         let file = open_direct(runtime, path, options).await.map_err(io_error(path))?;
         Ok(Window { path: path.to_owned(), file, bytes: AlignedBuf::new(), base: 0, size })
     }
 
     /// `length` bytes from `offset`, a multiple of the block, on; fewer where the file ends.
-    async fn at(&mut self, offset: u64, length: usize) -> Result<&[u8], OpenError> {
+    pub(super) async fn at(&mut self, offset: u64, length: usize) -> Result<&[u8], OpenError> {
         let end = self.base + self.bytes.len() as u64;
         if offset < self.base || offset + length as u64 > end {
             let mut bytes = std::mem::take(&mut self.bytes);

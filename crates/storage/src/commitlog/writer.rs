@@ -183,8 +183,8 @@ async fn next_segment(log: &CommitLog) -> Result<Active, Failed> {
                 tracing::info!(shard = shared.head.shard, "the disk has room again: writes are taken");
             }
             state.ledger.seal_last();
-            let boot = shared.head.boot;
-            state.ledger.add(LedgerEntry { segment, boot, ..LedgerEntry::default() });
+            let (boot, start, bytes) = (shared.head.boot, Some(state.written), shared.folder.segment_bytes);
+            state.ledger.add(LedgerEntry { segment, boot, start, bytes, ..LedgerEntry::default() });
             drop(state);
             // What was written to the last one may be in files already.
             log.release();
@@ -238,6 +238,11 @@ async fn prepare(log: CommitLog, fill: bool) -> bool {
             shared.state.borrow_mut().spares.extend(spare);
             Err(error)
         }
+    };
+    // Before anything is written to it: a segment with records that goes missing is noticed.
+    let result = match result {
+        Ok(file) => log.write_list(Some(segment)).await.map(|()| file),
+        Err(error) => Err(error),
     };
     let mut state = shared.state.borrow_mut();
     state.is_preparing = false;
@@ -321,6 +326,9 @@ fn poison(log: &CommitLog, segment: u64, what: &str, error: &io::Error) -> Faile
 /// behind that the next start finds unneeded again.
 pub(super) async fn put_away(log: CommitLog, segments: Vec<u64>) {
     let shared = &*log.shared;
+    if log.update_list().await.is_err() {
+        return;
+    }
     for segment in segments {
         let is_kept = shared.state.borrow().spares.len() < SPARES_MAX;
         let result = match is_kept {

@@ -100,13 +100,11 @@ fn a_head_that_is_gone_is_damage() {
     let bytes = one_segment(&folder, 3);
     let path = folder.segments(0).remove(0);
     let blank = [&[0; BLOCK], &bytes[BLOCK..]].concat();
-    for (left, what) in [(&blank[..], "groups follow"), (&bytes[..63], "cannot be read"), (&[], "cannot be read")] {
-        rewrite(&path, left);
-        let error = reopen(&folder, 2).expect_err("acknowledged rows are gone");
-        assert!(matches!(error, OpenError::Corrupt { offset: 0, .. }), "{error}");
-        assert!(error.to_string().contains(what), "{error}");
-        assert_eq!(std::fs::read(&path).expect("it is there"), left, "nothing is touched");
-    }
+    rewrite(&path, &blank);
+    let error = reopen(&folder, 2).expect_err("acknowledged rows are gone");
+    assert!(matches!(error, OpenError::Corrupt { offset: 0, .. }), "{error}");
+    assert!(error.to_string().contains("groups follow"), "{error}");
+    assert_eq!(std::fs::read(&path).expect("it is there"), blank, "nothing is touched");
     rewrite(&path, &bytes);
     assert_eq!(reopen(&folder, 3).expect("the shard opens"), [0, 1, 2]);
 }

@@ -10,6 +10,7 @@ mod flushes;
 mod foreign;
 mod harness;
 mod import_checks;
+mod lost_segments;
 mod malformed;
 mod model;
 mod operators;
