@@ -10,7 +10,7 @@ mod log;
 mod record;
 
 pub use error::MetadataError;
-pub use log::MetadataLog;
+pub use log::{FoundLog, MetadataLog};
 pub use record::MetadataRecord;
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! A node's start and end, the same for the binary and for the simulator.
 //!
-//! Every shard runs [`run`] with its seat. Shard 0 leads: it locks the data folder, opens the metadata log, and then has all
+//! Every shard runs [`run`] with its seat. Shard 0 leads: it locks the data folder, unless that holds data and no metadata log,
+//! opens the metadata log, and then has all
 //! shards (itself too) take the same steps by commands over a mesh:
 //!
 //! ```text
@@ -96,7 +97,10 @@ pub async fn run(runtime: Runtime, seat: Seat, config: Config, ready: impl FnOnc
     let following = runtime.spawn(Group::Query, node.follow(commands));
     let lead = Lead { runtime, config, mesh, local };
     // The folder is this process's until every shard has ended.
-    let lock = lead.lock_folder().await;
+    let lock = match lead.check_metadata().await {
+        Ok(()) => lead.lock_folder().await,
+        Err(error) => Err(error),
+    };
     let result = match &lock {
         Ok(_) => lead.run(ready).await,
         Err(_) => Ok(()),

@@ -31,14 +31,14 @@ use crate::options::{ReplayPosition, StorageOptions, SyncMode};
 use crate::shard::LogSequence;
 
 pub use buffer::RecordChecksum;
-pub use find::{FoundSegment, find_segments};
+pub use find::{FoundSegment, find_segments, last_boot};
 pub(crate) use folder::damaged_path;
 pub use folder::{is_disk_full, log_folder, open_direct, shard_folder, shard_folders};
 pub use format::{RecordKind, kind_of, mutations};
 pub use ledger::{Ledger, LedgerEntry};
 pub(crate) use replay::io_error;
 pub use replay::{SegmentStream, streams};
-pub use segment_list::{Listed, ListedSegment, SegmentList, shards_listed};
+pub use segment_list::{Listed, ListedSegment, SegmentList, remove_lists_from};
 
 /// In `periodic`, a group of this size is written without waiting for more.
 const PERIODIC_WRITE_BYTES: usize = 256 << 10;

@@ -19,7 +19,7 @@ use crate::error::OpenError;
 use crate::manifest::layout::{BLOCK, Head, Unreadable};
 
 pub use contents::Contents;
-pub use folder::{InForce, Manifests};
+pub use folder::{InForce, Manifests, last_boot};
 pub use record::{Destination, FileName, GoneRecord, LiveRecord, Record, ReplacedRecord};
 
 /// A manifest longer than this is written anew, if that halves it.

@@ -7,6 +7,7 @@ mod foreign_files;
 mod list;
 mod refresh;
 mod sets;
+mod survey;
 mod upload;
 
 use std::collections::BTreeMap;
@@ -29,6 +30,7 @@ use crate::shard::{Engine, Shard};
 pub(crate) use files::{CoveredElsewhere, FoundFiles};
 pub use foreign_files::find_files_at_start;
 pub use refresh::FilesToTakeIn;
+pub use survey::{find_data, last_boot_in_data};
 
 /// Records between two looks at the clock.
 const RECORDS_PER_LOOK: usize = 32;

@@ -15,8 +15,7 @@ use topology::{Sharder, Token};
 use crate::batchlog::Unfinished;
 use crate::cache::{CacheLimits, RowCache};
 use crate::commitlog::{
-    CommitLog, FoundSegment, Ledger, SegmentList, damaged_path, io_error, log_folder, shard_folder, shard_folders,
-    shards_listed,
+    CommitLog, FoundSegment, Ledger, damaged_path, io_error, log_folder, remove_lists_from, shard_folder, shard_folders,
 };
 use crate::compaction::{Compacted, Compactor};
 use crate::counting::Turns;
@@ -582,7 +581,13 @@ impl Shard {
         let damaged = std::mem::take(&mut *inner.damaged.borrow_mut());
         let is_mine = |folder: u16| folder == shard || (shard == 0 && folder >= inner.sharder.shards);
         let mut folders = Vec::new();
-        self.unlist_old_segments().await?;
+        // Before segments of other shard counts are removed: they need not be there any more.
+        let (runtime, data) = (self.runtime(), &inner.options.dir);
+        self.log().keep_listed(Vec::new());
+        self.log().update_list().await.map_err(io_error(data))?;
+        if shard == 0 {
+            remove_lists_from(runtime, data, inner.sharder.shards).await?;
+        }
         for segment in foreign.iter().filter(|segment| is_mine(segment.folder_shard)) {
             let path = &segment.path;
             let result = match damaged.contains(path) {
@@ -599,18 +604,6 @@ impl Shard {
             inner.runtime.sync_dir(&path).await.map_err(io_error(&path))?;
         }
         inner.compactor.all_are_open();
-        Ok(())
-    }
-
-    /// Before segments of other shard counts are removed: they need not be there any more.
-    async fn unlist_old_segments(&self) -> Result<(), OpenError> {
-        let (runtime, data) = (self.runtime(), &self.options().dir);
-        self.log().keep_listed(Vec::new());
-        self.log().update_list().await.map_err(io_error(data))?;
-        let listed = if runtime.shard().0 == 0 { shards_listed(runtime, data).await? } else { Vec::new() };
-        for shard in listed.into_iter().filter(|shard| *shard >= self.inner.sharder.shards) {
-            SegmentList::open(runtime, data, shard).await?.remove().await.map_err(io_error(data))?;
-        }
         Ok(())
     }
 

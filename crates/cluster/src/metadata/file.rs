@@ -52,6 +52,11 @@ pub(super) async fn open(rt: &Runtime, path: &Path, dsync: bool) -> Result<File,
     rt.open(path, options).await.map_err(|source| io_error("open", path, source))
 }
 
+pub(super) async fn open_to_read(rt: &Runtime, path: &Path) -> Result<File, MetadataError> {
+    let options = OpenOptions { read: true, ..OpenOptions::default() };
+    rt.open(path, options).await.map_err(|source| io_error("open", path, source))
+}
+
 pub(super) async fn read_all(file: &File, path: &Path, bytes_max: u64) -> Result<Vec<u8>, MetadataError> {
     let length = file.len().await.map_err(|source| io_error("read the length of", path, source))?;
     if length > bytes_max {

@@ -49,6 +49,19 @@ impl Bounds {
     }
 }
 
+/// The state of a data folder's metadata log, as found without a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FoundLog {
+    /// There is none.
+    Missing,
+    /// There is a file of its name, which has no bytes or does not begin as a metadata log does.
+    Headless,
+    /// It holds no start of the process: the first one was interrupted, or the records were lost.
+    WithoutStart,
+    /// The number of the last start in it.
+    LastBoot(u64),
+}
+
 /// The open metadata log. Clones append to the same file, one after the other.
 #[derive(Clone)]
 pub struct MetadataLog {
@@ -81,6 +94,25 @@ impl MetadataLog {
     /// Whether there is a metadata log in the data folder.
     pub async fn exists(runtime: &Runtime, dir: &Path) -> io::Result<bool> {
         runtime.exists(&file::path_in(dir)).await
+    }
+
+    /// Reads the log in `dir` and changes nothing.
+    pub async fn look(rt: &Runtime, dir: &Path) -> Result<FoundLog, MetadataError> {
+        let path = file::path_in(dir);
+        if !rt.exists(&path).await.map_err(|source| io_error("look for", &path, source))? {
+            return Ok(FoundLog::Missing);
+        }
+        let file = file::open_to_read(rt, &path).await?;
+        let bytes = file::read_all(&file, &path, Bounds::OF_A_NODE.read_bytes_max()).await?;
+        let records = match file::read_records(&bytes, &path) {
+            Err(MetadataError::NotALog { .. }) => return Ok(FoundLog::Headless),
+            read => read?.0,
+        };
+        let boot = records.iter().rev().find_map(|record| match record {
+            MetadataRecord::Boot(number) => Some(*number),
+            _ => None,
+        });
+        Ok(boot.map_or(FoundLog::WithoutStart, FoundLog::LastBoot))
     }
 
     /// Opens the log in `dir`, makes it if it is not there, and gives the records that it holds, oldest first. A torn

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::time::Duration;
 
-use cluster::metadata::{MetadataLog, MetadataRecord};
+use cluster::metadata::{FoundLog, MetadataLog, MetadataRecord};
 use planted::Bug;
 use query::NodeInfo;
 use runtime::{FileLock, Group, Mesh, Runtime, ShardId, TcpListener};
@@ -100,6 +100,44 @@ impl Lead {
         result.map_err(|sentence| NodeError::Shard { sentence })
     }
 
+    /// Refuses a folder that holds data and whose metadata log is lost, before anything is written to it: a new log would have all
+    /// tables taken for dropped ones at the next start.
+    ///
+    /// The data is looked for first: another process that is at its first start makes the log before any data.
+    pub(super) async fn check_metadata(&self) -> Result<(), NodeError> {
+        let dir = &self.config.data_dir;
+        let found = storage::find_data(&self.runtime, dir).await;
+        let Some(data) = found.map_err(|source| NodeError::Folder { dir: dir.clone(), source })? else { return Ok(()) };
+        let problem = match MetadataLog::look(&self.runtime, dir).await {
+            Ok(FoundLog::Missing) => "is missing",
+            Ok(FoundLog::Headless) => "has no bytes, or its first ones are damaged",
+            Ok(FoundLog::WithoutStart) => "holds no record",
+            // What else is wrong with it is said when it is opened: as long as another process may be writing to it, nothing is sure.
+            Ok(FoundLog::LastBoot(_)) | Err(_) => return Ok(()),
+        };
+        Err(NodeError::LostMetadata { dir: dir.clone(), data, problem })
+    }
+
+    /// The number of the last start, which the data may name and the metadata log not: one that was put back from a backup. That is
+    /// refused unless the data is to be salvaged.
+    async fn last_boot(&self) -> Result<u64, NodeError> {
+        let dir = &self.config.data_dir;
+        let FoundLog::LastBoot(in_log) = MetadataLog::look(&self.runtime, dir).await? else { return Ok(0) };
+        let in_data = storage::last_boot_in_data(&self.runtime, dir).await;
+        let in_data = in_data.map_err(|error| NodeError::Shard { sentence: error.to_string() })?;
+        if in_data > in_log {
+            if !self.config.salvage_commitlog {
+                return Err(NodeError::OldMetadata { dir: dir.clone(), in_data, in_log });
+            }
+            tracing::error!(
+                in_data,
+                in_log,
+                "the metadata log is older than the data; tables that it does not have are lost"
+            );
+        }
+        Ok(in_log.max(in_data))
+    }
+
     /// Makes the data folder and locks it against another process. A process that was killed is waited for a moment: the
     /// kernel may still be ending it when the next one starts.
     pub(super) async fn lock_folder(&self) -> Result<FileLock, NodeError> {
@@ -139,6 +177,7 @@ impl Lead {
     /// else is written, so that positions of different starts are never taken for each other.
     async fn open_metadata(&self) -> Result<Metadata, NodeError> {
         let (dir, planted) = (Path::new(&self.config.data_dir), self.config.planted);
+        let last_boot = self.last_boot().await?;
         let (log, records) = MetadataLog::open_planted(&self.runtime, dir, planted).await?;
         let mut host_id = None;
         let mut boot = 0;
@@ -169,6 +208,7 @@ impl Lead {
                 id
             }
         };
+        boot = boot.max(last_boot);
         if boot == 0 || !planted.is(Bug::BootNotAdvanced) {
             boot += 1;
         }

@@ -82,8 +82,17 @@ impl Ring {
 
     /// Starts a node in a ring of some.
     pub fn start_among(&self, index: usize, among: &[usize]) -> Node {
+        Node::start(self.config(index, among)).expect("the node starts")
+    }
+
+    /// Starts the only node of a ring of one, or says why it does not start.
+    pub fn try_start(&self, salvage_commitlog: bool) -> Result<Node, String> {
+        Node::start(Config { salvage_commitlog, ..self.config(0, &[0]) })
+    }
+
+    fn config(&self, index: usize, among: &[usize]) -> Config {
         let nodes = among.iter().map(|&other| self.nodes[other].clone()).collect();
-        let config = Config {
+        Config {
             cluster_name: self.cluster_names[index].clone(),
             data_dir: self.data_dir(index),
             listen: ([127, 0, 0, 1], 0).into(),
@@ -116,8 +125,7 @@ impl Ring {
             log_to_stdout: false,
             planted: planted::Planted::NONE,
             salvage_commitlog: false,
-        };
-        Node::start(config)
+        }
     }
 }
 
@@ -129,7 +137,7 @@ pub struct Node {
 }
 
 impl Node {
-    fn start(config: Config) -> Node {
+    fn start(config: Config) -> Result<Node, String> {
         let stop = Arc::new(AtomicBool::new(false));
         let (ready, started) = mpsc::channel();
         let stopping = Arc::clone(&stop);
@@ -155,8 +163,13 @@ impl Node {
             });
             runtime::run(Options::default(), mains.collect()).expect("the shards start");
         });
-        let native = started.recv_timeout(PATIENCE).expect("the node starts in time").expect("the node starts");
-        Node { native, stop, thread: Some(thread) }
+        match started.recv_timeout(PATIENCE).expect("the node starts in time, or says why not") {
+            Ok(native) => Ok(Node { native, stop, thread: Some(thread) }),
+            Err(sentence) => {
+                thread.join().expect("no shard panicked");
+                Err(sentence)
+            }
+        }
     }
 
     pub fn client(&self) -> Client {

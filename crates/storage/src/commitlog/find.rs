@@ -262,6 +262,28 @@ async fn read_first_block(
     damage(format!("the segment's head is that of segment {:016x}", head.segment))
 }
 
+/// The greatest boot that a segment's head names; 0: there is none.
+pub async fn last_boot(runtime: &Runtime, data: &Path) -> Result<u64, OpenError> {
+    let folder = log_folder(data);
+    if !runtime.exists(&folder).await.map_err(io_error(&folder))? {
+        return Ok(0);
+    }
+    let mut last = 0;
+    for shard in shard_folders(runtime, data).await.map_err(io_error(&folder))? {
+        let path = shard_folder(data, shard);
+        for file in runtime.read_dir(&path).await.map_err(io_error(&path))? {
+            if segment_of_name(&file.name).is_none() || file.is_dir {
+                continue;
+            }
+            let mut window = Window::open(runtime, &path.join(&file.name), BLOCK).await?;
+            if let Ok(head) = SegmentHead::decode(window.at(0, BLOCK).await?) {
+                last = last.max(head.boot);
+            }
+        }
+    }
+    Ok(last)
+}
+
 /// Whether anything in a segment without a head begins as a group does.
 async fn holds_groups(runtime: &Runtime, path: &Path) -> Result<bool, OpenError> {
     let mut window = Window::open(runtime, path, WINDOW_BYTES).await?;

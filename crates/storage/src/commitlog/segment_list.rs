@@ -69,7 +69,7 @@ fn path_of(data: &Path, shard: u16) -> PathBuf {
 }
 
 /// The shards that have a list.
-pub async fn shards_listed(runtime: &Runtime, data: &Path) -> Result<Vec<u16>, OpenError> {
+async fn shards_listed(runtime: &Runtime, data: &Path) -> Result<Vec<u16>, OpenError> {
     let folder = folder(data);
     if !runtime.exists(&folder).await.map_err(io_error(&folder))? {
         return Ok(Vec::new());
@@ -261,6 +261,14 @@ impl Listed {
             }
         }
     }
+}
+
+/// Removes the lists of shards with this number and higher ones, which an earlier shard count had.
+pub async fn remove_lists_from(runtime: &Runtime, data: &Path, first: u16) -> Result<(), OpenError> {
+    for shard in shards_listed(runtime, data).await?.into_iter().filter(|shard| *shard >= first) {
+        SegmentList::open(runtime, data, shard).await?.remove().await.map_err(io_error(data))?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

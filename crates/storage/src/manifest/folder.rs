@@ -32,6 +32,26 @@ fn head_of_name(name: &str) -> Option<Head> {
     Some(Head { shard: shard.parse().ok()?, shard_count: shard_count.parse().ok()? })
 }
 
+/// The greatest boot that a manifest names; 0: there is none. One that cannot be read says nothing here.
+pub async fn last_boot(runtime: &Runtime, data: &Path) -> Result<u64, OpenError> {
+    let folder = manifest_folder(data);
+    if !runtime.exists(&folder).await.map_err(io_error(&folder))? {
+        return Ok(0);
+    }
+    let mut last = 0;
+    for file in runtime.read_dir(&folder).await.map_err(io_error(&folder))? {
+        if head_of_name(&file.name).is_none() || file.is_dir {
+            continue;
+        }
+        let path = folder.join(&file.name);
+        let bytes = runtime.read_file(&path).await.map_err(io_error(&path))?;
+        let Ok(found) = layout::read(&bytes) else { continue };
+        let records = found.payloads.iter().filter_map(|payload| Record::decode(payload).ok());
+        last = last.max(records.map(|record| record.boot()).max().unwrap_or(0));
+    }
+    Ok(last)
+}
+
 /// The manifests of one node, seen from one of its shards.
 #[derive(Clone)]
 pub struct Manifests {

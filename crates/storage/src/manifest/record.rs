@@ -90,6 +90,16 @@ const IN_FORCE: u8 = 5;
 const REPLACED: u8 = 6;
 
 impl Record {
+    /// The greatest boot of the positions that it names; 0: it names none.
+    pub fn boot(&self) -> u64 {
+        match self {
+            Record::Live(live) => live.covered.map_or(live.end.boot, |covered| covered.boot.max(live.end.boot)),
+            Record::Covered(_, position) => position.boot,
+            Record::Replaced(replaced) => replaced.end.boot,
+            Record::Begun(_) | Record::Gone(_) | Record::InForce(_) => 0,
+        }
+    }
+
     /// The payload.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();

@@ -124,7 +124,7 @@ fn assert_kept_or_late(outcome: Result<(), StressError>, json: &Value) {
 }
 
 /// Of 1200 operations in three seconds, the 400th arrives after 997.5 ms at the earliest, and up to seven later ones before it. From the 408th on,
-/// which is due after 1020 ms, none is answered before the 400 ms of the stall are over: it waits for 377.5 ms, and each one behind it for
+/// which is due after 1020 ms, none is answered before the 400 ms of the stall are over: it waits for 377.5 ms, and each one after it for
 /// 2.5 ms less, however fast the machine is. In service time only the eight that are under way see the stall.
 #[test]
 fn a_planted_stall_is_in_the_response_time_of_all_that_it_kept_waiting_and_in_the_service_time_of_few() {
