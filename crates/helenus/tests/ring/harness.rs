@@ -19,7 +19,7 @@ use server::Limits;
 use topology::{HostId, Token};
 
 /// How long anything may take before a test gives up.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 static NEXT: AtomicU64 = AtomicU64::new(0);
 

@@ -210,6 +210,7 @@ fn a_node_that_hangs_makes_writes_and_reads_time_out_and_is_then_down() {
     );
     client.run(insert, Consistency::One);
     // Whether the silence is noticed first or the time is over first, one of two has answered.
+    let deadline = std::time::Instant::now() + crate::harness::PATIENCE;
     let error = loop {
         let error = client.try_run("SELECT * FROM ks.t WHERE k = 1", Consistency::All).expect_err("one says nothing");
         if !matches!(error.kind, ErrorKind::Unavailable { .. }) {
