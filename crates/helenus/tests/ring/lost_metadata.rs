@@ -11,6 +11,9 @@ const LOG: &str = "metadata.log";
 /// What a metadata log's header takes.
 const HEADER_BYTES: usize = 4096;
 
+/// Files to lay into a folder: names and bytes.
+type Files<'a> = &'a [(&'a str, &'a [u8])];
+
 /// All that is in a folder: names, and the bytes of files.
 fn listing(folder: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
     let mut all = BTreeMap::new();
@@ -124,7 +127,7 @@ fn folders_without_data_are_new() {
     let whole = Ring::new(&[1]);
     drop(whole.start(0));
     let log = std::fs::read(whole.data_dir(0).join(LOG)).expect("the log is there");
-    let cases: [(&str, &[&str], &[(&str, &[u8])]); 7] = [
+    let cases: [(&str, &[&str], Files<'_>); 7] = [
         ("nothing", &[], &[]),
         ("empty folders", &["commitlog/shard-0", "data/ks/t-1", "manifest"], &[]),
         ("what a file system has of its own", &[], &[("lost+found/1", b"x"), ("commitlog/lost+found/2", b"x")]),

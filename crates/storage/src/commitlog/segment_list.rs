@@ -69,7 +69,7 @@ fn path_of(data: &Path, shard: u16) -> PathBuf {
 }
 
 /// The shards that have a list.
-async fn shards_listed(runtime: &Runtime, data: &Path) -> Result<Vec<u16>, OpenError> {
+pub async fn shards_listed(runtime: &Runtime, data: &Path) -> Result<Vec<u16>, OpenError> {
     let folder = folder(data);
     if !runtime.exists(&folder).await.map_err(io_error(&folder))? {
         return Ok(Vec::new());
@@ -279,7 +279,7 @@ mod tests {
         let segment = |id: u64| ListedSegment {
             segment: id,
             boot: 3,
-            start: (id % 2 == 0).then_some(id * 1000),
+            start: id.is_multiple_of(2).then_some(id * 1000),
             bytes: 4096 * id,
             is_cut: id.is_multiple_of(3),
         };
