@@ -79,7 +79,9 @@ fn an_element_counts_once_beside_its_place() {
         let path = [&value[..], &[0, 1]].concat();
         let mut out = Vec::new();
         let mut encoder = MutationEncoder::begin(&mut out, TABLE, token_of(&key), &key);
-        encoder.row([]).liveness(1, None).element(ColumnId(9), &path, 1, None, &value);
+        let mut row = encoder.row([]);
+        row.liveness(1, None).cell(ColumnId(1), 1, None, b"v").element(ColumnId(9), &path, 1, None, &value);
+        drop(row);
         encoder.finish();
         out
     };
