@@ -72,6 +72,7 @@ impl Settings {
             oracle: seconds(3600),
             hostile: seconds(3600),
             crash: seconds(2 * 3600),
+            planted: seconds(1800),
             simulation: seconds(3 * 3600),
             fuzz: seconds(2 * 3600),
             fuzz_seconds: 3600,
@@ -95,7 +96,7 @@ pub fn run(settings: &Settings) -> Result<(), String> {
         report.phase("oracle", settings.oracle, |budget| oracle::phase(budget, settings.effort));
         report.phase("hostile", settings.hostile, |budget| tests::hostile(budget, settings.effort));
         report.phase("crash", settings.crash, |budget| tests::crash(budget, settings.effort));
-        report.phase("planted", settings.planted, |budget| planted::phase(budget, &[]));
+        report.phase("planted", settings.planted, |budget| planted::phase(budget, &[], settings.effort));
         report.phase("simulation", settings.simulation, |budget| tests::simulation(budget, settings.effort));
         report.phase("operators", settings.operators, |budget| tests::operators(budget, settings.effort));
         report.phase("footprint", settings.footprint, |budget| tests::footprint(budget, settings.effort));
