@@ -1,10 +1,14 @@
 //! Crash enumeration: a small course is run once; at each boundary, that is wherever what a power cut leaves has changed, the node is
 //! started from every kind of image, and the rows are checked.
 //!
-//! There are three courses: clients that write, over several starts with other shard counts; the [`upkeep`]: compactions, a
-//! snapshot, and its way back by a start; and a refresh, by which a snapshot comes back to a running node.
+//! There are four courses: clients that write, over several starts with other shard counts; the [`upkeep`]: compactions, a
+//! snapshot, and its way back by a start; a refresh, by which a snapshot comes back to a running node; and a few logged batches over
+//! two shards, of which every boundary is looked at.
 
+mod cut_short;
 mod upkeep;
+
+pub use cut_short::{refresh_cut_short, snapshot_cut_short};
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -28,6 +32,8 @@ const SHARDS: [u16; 4] = [2, 1, 3, 2];
 /// Of each boundary: everything, nothing, torn, and so many orders.
 const REORDERS: u64 = 8;
 const KEEPS: usize = 3 + REORDERS as usize;
+/// Of a boundary of [`Course::Batches`] nothing is kept, the second of the ways: what is wrong there is wrong in whole groups.
+const KEPT_OF_BATCHES: std::ops::Range<usize> = 1..2;
 /// Images that are made for each one that is wanted: some are like others.
 const CANDIDATES_PER_IMAGE: u64 = 4;
 /// One image of so many loses its power again right after its start.
@@ -45,11 +51,13 @@ pub enum Course {
     Upkeep,
     /// An operator has a running node take in a snapshot's files.
     Refresh,
+    /// Clients send logged batches over two shards.
+    Batches,
 }
 
 impl Course {
     /// All of them.
-    pub const ALL: [Course; 3] = [Course::Writes, Course::Upkeep, Course::Refresh];
+    pub const ALL: [Course; 4] = [Course::Writes, Course::Upkeep, Course::Refresh, Course::Batches];
 }
 
 impl fmt::Display for Course {
@@ -58,6 +66,7 @@ impl fmt::Display for Course {
             Course::Writes => "writes",
             Course::Upkeep => "upkeep",
             Course::Refresh => "refresh",
+            Course::Batches => "batches",
         })
     }
 }
@@ -67,7 +76,7 @@ impl FromStr for Course {
 
     fn from_str(name: &str) -> Result<Self, String> {
         let found = Course::ALL.into_iter().find(|course| course.to_string() == name);
-        found.ok_or_else(|| format!("there is no course '{name}'; there are writes, upkeep and refresh"))
+        found.ok_or_else(|| format!("there is no course '{name}'; there are writes, upkeep, refresh and batches"))
     }
 }
 
@@ -84,6 +93,8 @@ pub struct EnumerateOptions {
     pub threads: usize,
     /// No further workload is begun after so long.
     pub at_most: Duration,
+    /// At most so many workloads.
+    pub workloads_max: u64,
     /// Only the image of this number of the first seed.
     pub only: Option<usize>,
     /// After so many failures no further image is started.
@@ -128,6 +139,7 @@ pub fn enumerate(options: &EnumerateOptions) -> Enumerated {
             Course::Writes => record(seed, options.planted),
             Course::Upkeep => upkeep::record(seed, options.planted),
             Course::Refresh => upkeep::record_refresh(seed, options.planted),
+            Course::Batches => record_batches(seed, options.planted),
         };
         match recorded {
             Ok(recorded) => {
@@ -138,7 +150,7 @@ pub fn enumerate(options: &EnumerateOptions) -> Enumerated {
         }
         all.workloads += 1;
         seed += 1;
-        if options.only.is_some() {
+        if options.only.is_some() || all.workloads >= options.workloads_max {
             break;
         }
     }
@@ -208,6 +220,31 @@ fn record(seed: u64, planted: Planted) -> Result<Recorded, String> {
     Ok(Recorded { seed, history, boundaries, table_made, snapshots: Vec::new() })
 }
 
+/// A few logged batches, each over two shards, with boundaries of them alone.
+fn record_batches(seed: u64, planted: Planted) -> Result<Recorded, String> {
+    let mut cluster = Cluster::new(seed, node_options(seed, planted), None);
+    let history = Shared::default();
+    cluster.start(2).map_err(|error| format!("the start failed: {error}"))?;
+    let made = ask(&mut cluster, prepare).ok_or("the table was not made in time")?;
+    made.map_err(|error| error.to_string())?;
+    let table_made = cluster.world.now().as_nanos();
+    cluster.keep_boundaries();
+    let rows = RowsOptions {
+        clients: 1,
+        requests: 12,
+        truncate_per_mille: 0,
+        unlogged_per_mille: 0,
+        logged_per_mille: 1000,
+        register_per_mille: 0,
+        ..rows_options()
+    };
+    load(&mut cluster, &history, rows)?;
+    history.borrow_mut().ends.push(cluster.world.now().as_nanos());
+    let boundaries = cluster.take_boundaries();
+    drop(cluster);
+    Ok(Recorded { seed, history: history.take(), boundaries, table_made, snapshots: Vec::new() })
+}
+
 /// Has clients begin to work.
 fn begin_load(cluster: &mut Cluster, history: &Shared, options: RowsOptions) -> Started<()> {
     let history = history.clone();
@@ -238,10 +275,14 @@ struct Image {
 /// The images of all boundaries, without those like one before; of many boundaries, of so many that some `wanted` images come of
 /// them: telling which are alike costs more than starting from one. An image's number says its boundary and what is kept.
 fn images(recorded: &Recorded, wanted: u64, only: Option<usize>, all: &mut Enumerated) -> Vec<Image> {
+    let course = all.course;
     let mut seen = BTreeSet::new();
     let mut images = Vec::new();
     let looked_at = (CANDIDATES_PER_IMAGE * wanted / KEEPS as u64).max(1) as usize;
-    let step = recorded.boundaries.len().div_ceil(looked_at);
+    let (step, kept) = match course {
+        Course::Batches => (1, KEPT_OF_BATCHES),
+        _ => (recorded.boundaries.len().div_ceil(looked_at), 0..KEEPS),
+    };
     for (boundary, Boundary { disk, as_of }) in recorded.boundaries.iter().enumerate() {
         let is_looked_at =
             only.map_or(boundary % step == recorded.seed as usize % step, |only| only / KEEPS == boundary);
@@ -252,7 +293,8 @@ fn images(recorded: &Recorded, wanted: u64, only: Option<usize>, all: &mut Enume
         let told = |at: Option<u64>| at.is_some_and(|at| at <= *as_of);
         let acknowledged = history.writes.iter().filter(|write| told(write.acknowledged)).count()
             + history.truncates.iter().filter(|truncate| told(truncate.acknowledged)).count();
-        for (place, keep) in keeps(recorded.seed, boundary).into_iter().enumerate() {
+        let ways = keeps(recorded.seed, boundary).into_iter().enumerate();
+        for (place, keep) in ways.filter(|(place, _)| kept.contains(place)) {
             let disk = disk.after_power_cut(keep);
             if seen.insert((disk.digest(), acknowledged)) || only.is_some() {
                 images.push(Image { number: boundary * KEEPS + place, boundary, keep, disk });

@@ -1,5 +1,5 @@
-//! A short hunt for anything that does not hold, which ends at its first find: what `cargo xtask planted` has each bug go
-//! through that the simulator must catch. Always the same images and seeds, so that a bug that is caught once is always caught.
+//! A short hunt for anything that does not hold, which ends at its first find: what a [planted bug](planted::Bug) goes
+//! through whose [witness](crate::witness) does not catch it. Always the same images and seeds, so that a build either catches a bug or does not.
 
 use std::time::Duration;
 
@@ -29,6 +29,7 @@ pub fn hunt(planted: Planted) -> (Enumerated, Option<Totals>) {
             first_seed,
             threads: 1,
             at_most: AT_MOST,
+            workloads_max: u64::MAX,
             only: None,
             failures_max: 1,
             planted,

@@ -19,4 +19,5 @@ pub mod hunt;
 pub mod random;
 pub mod run;
 pub mod scenario;
+pub mod witness;
 pub mod workload;

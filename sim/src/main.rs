@@ -13,6 +13,7 @@ use sim::hunt::hunt;
 use sim::random::{MARKS, RandomOptions, Totals, random};
 use sim::run::run;
 use sim::scenario::{BUILT_IN, Scenario};
+use sim::witness::{WITNESSES, Witness};
 
 /// Failures after which nothing further is begun.
 const FAILURES_MAX: usize = 10;
@@ -76,12 +77,21 @@ enum Command {
         /// Only this image of the first seed.
         #[arg(long)]
         only: Option<usize>,
-        /// What happens: writes, upkeep (compactions, a snapshot and its way back), or refresh.
+        /// What happens: writes, upkeep (compactions, a snapshot and its way back), refresh or batches.
         #[arg(long, default_value_t = Course::Writes)]
         course: Course,
     },
     /// Some images and seeds, until the first that fails.
     Hunt,
+    /// The runs that planted bugs name.
+    Witness {
+        /// Their names; otherwise all.
+        names: Vec<String>,
+        #[arg(long, default_value_t = 1)]
+        first_seed: u64,
+        #[arg(long, default_value_t = 1)]
+        seeds: u64,
+    },
     /// Bits that turn over on the disk.
     Flips {
         #[arg(long, default_value_t = 200)]
@@ -159,6 +169,7 @@ fn main() -> ExitCode {
             (all, None) => enumerated(&all),
             (_, Some(totals)) => report(&totals, false),
         },
+        Command::Witness { names, first_seed, seeds } => witnessed(&names, first_seed..first_seed + seeds, planted),
         Command::Enumerate { images, first_seed, threads, seconds, only, course } => {
             let at_most = Duration::from_secs(seconds);
             enumerated(&enumerate(&EnumerateOptions {
@@ -167,6 +178,7 @@ fn main() -> ExitCode {
                 first_seed,
                 threads,
                 at_most,
+                workloads_max: u64::MAX,
                 only,
                 failures_max: FAILURES_MAX,
                 planted,
@@ -216,6 +228,27 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Every witness with every seed. One without a verdict is an error of its own, and counts as neither.
+fn witnessed(names: &[String], seeds: std::ops::Range<u64>, planted: planted::Planted) -> Result<(), String> {
+    let find = |name: &String| Witness::named(name).ok_or_else(|| format!("there is no witness {name}"));
+    let found = names.iter().map(find).collect::<Result<Vec<_>, _>>()?;
+    let witnesses = if found.is_empty() { WITNESSES.to_vec() } else { found };
+    let (mut runs, mut failed) = (0, 0);
+    for witness in witnesses {
+        for seed in seeds.clone() {
+            let began = std::time::Instant::now();
+            let name = witness.name;
+            let violations = witness.check(seed, planted).map_err(|what| format!("{name}, seed {seed}: {what}"))?;
+            let word = if violations.is_empty() { "holds" } else { "FAILED" };
+            println!("{word} {name}, seed {seed}, {:.2} s", began.elapsed().as_secs_f64());
+            violations.iter().for_each(|what| println!("  {what}"));
+            runs += 1;
+            failed += usize::from(!violations.is_empty());
+        }
+    }
+    counted(runs, failed)
 }
 
 fn load(name: &str) -> Result<Scenario, String> {

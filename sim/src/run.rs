@@ -5,12 +5,12 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use helenus::config::CommitLogSync;
-use runtime::sim::{Ended, World};
+use runtime::sim::{Ended, Keep, World};
 
 use crate::checker::{self, Promises};
 use crate::client::{Client, ClientError, Row};
 use crate::cluster::{Cluster, NODE};
-use crate::fault::{self, Fault};
+use crate::fault::{self, Fault, Moment};
 use crate::scenario::Scenario;
 use crate::workload::{
     SELECT_ALL, SELECT_COUNTS, Shared, SharedConditionals, SharedReplicated, prepare, prepare_counts, work,
@@ -58,6 +58,8 @@ pub struct Outcome {
     pub refused: BTreeMap<String, u64>,
     /// The marks that were reached.
     pub marks: BTreeMap<&'static str, u64>,
+    /// Moments of the scenario's faults that never came.
+    pub missed: Vec<String>,
 }
 
 /// Runs the scenario with the seed. A panic of the node's is a violation.
@@ -82,6 +84,8 @@ struct Run<'s> {
     replicated: SharedReplicated,
     /// What clients asked conditionally.
     conditionals: SharedConditionals,
+    /// Faults that come once and have come.
+    once_done: usize,
     outcome: Outcome,
 }
 
@@ -93,7 +97,7 @@ impl<'s> Run<'s> {
             history.borrow_mut().loss_nanos = nanos(scenario.node.sync_period + PERIODIC_SLACK);
         }
         let conditionals = SharedConditionals::default();
-        Run { scenario, cluster, history, replicated, conditionals, outcome: Outcome::default() }
+        Run { scenario, cluster, history, replicated, conditionals, once_done: 0, outcome: Outcome::default() }
     }
 
     fn go(mut self) -> Outcome {
@@ -106,6 +110,8 @@ impl<'s> Run<'s> {
         if let Err(what) = stages {
             self.outcome.violations.push(what);
         }
+        let missed = self.scenario.once[self.once_done..].iter().map(|once| once.moment.to_string());
+        self.outcome.missed = missed.collect();
         let history = self.history.borrow();
         self.outcome.simulated = self.cluster.world.now() - began;
         self.outcome.trace_hash = self.cluster.world.trace_hash();
@@ -133,7 +139,8 @@ impl<'s> Run<'s> {
         self.load(move |runtime| work(runtime, options, history))?;
 
         fault::heal(&mut self.cluster);
-        let keep = fault::any_keep(self.cluster.world.random());
+        let random = self.cluster.world.random();
+        let keep = self.keep(random);
         self.note_end(false);
         self.cluster.world.crash(self.cluster.node, keep);
         self.start_healthy(0)?;
@@ -175,13 +182,44 @@ impl<'s> Run<'s> {
         start.map(drop).map_err(|error| format!("start {} failed: {error}", self.outcome.starts))
     }
 
+    /// The policy of a power cut: as the scenario says, or by a random number.
+    fn keep(&self, random: u64) -> Keep {
+        self.scenario.keep.unwrap_or_else(|| fault::any_keep(random))
+    }
+
+    /// The number that the next fault that comes once waits for. The conditions of a world's run hold no part of this.
+    fn reached(&self) -> impl Fn() -> Option<u64> + use<> {
+        let moment = self.scenario.once.get(self.once_done).map(|once| once.moment.clone());
+        let (history, replicated, conditionals) =
+            (self.history.clone(), self.replicated.clone(), self.conditionals.clone());
+        move || match moment.as_ref()? {
+            Moment::Mark { name, .. } => Some(stdx::marks::count(name)),
+            Moment::Acknowledged(_) => {
+                let rows = history.borrow().acknowledged_count() + replicated.borrow().acknowledged_count();
+                Some((rows + conditionals.borrow().answered_count()) as u64)
+            }
+        }
+    }
+
+    /// The number at which the next fault that comes once is due.
+    fn due(&self) -> Option<u64> {
+        match &self.scenario.once.get(self.once_done)?.moment {
+            Moment::Mark { name, nth } => Some(stdx::marks::count(name) + nth),
+            Moment::Acknowledged(count) => Some(*count as u64),
+        }
+    }
+
     /// Clients work while faults come and go.
     fn load<Fut: Future<Output = ()> + 'static>(
         &mut self,
         main: impl FnOnce(runtime::Runtime) -> Fut,
     ) -> Result<(), String> {
         let working = self.cluster.world.start(self.cluster.clients, false, vec![main]);
+        for &node in &self.cluster.nodes {
+            self.cluster.world.set_disk_speed(node, self.scenario.speed);
+        }
         let deadline = self.cluster.world.now() + WORKLOAD_AT_MOST;
+        let (mut reached, mut once_due) = (self.reached(), self.due());
         let mut due: Vec<_> = (0..self.scenario.faults.len()).map(|index| self.next_time(index)).collect();
         let mut turn = 0;
         while !working.is_over() {
@@ -194,11 +232,19 @@ impl<'s> Run<'s> {
                 false => (0..due.len()).min_by_key(|index| due[*index]),
             };
             let until = next.map_or(deadline, |index| due[index]);
-            if self.cluster.world.run_until(|_| working.is_over(), until - now) == Ended::Condition {
-                break;
+            let is_once_due = || once_due.is_some_and(|due| reached().is_some_and(|reached| reached >= due));
+            let is_reached = |_: &mut World<'static>| working.is_over() || is_once_due();
+            if self.cluster.world.run_until(is_reached, until - now) == Ended::Condition {
+                if !is_once_due() {
+                    break;
+                }
+                self.happen(self.scenario.once[self.once_done].fault, true)?;
+                self.once_done += 1;
+                (reached, once_due) = (self.reached(), self.due());
+                continue;
             }
             if let Some(index) = next {
-                self.happen(self.scenario.faults[index].fault)?;
+                self.happen(self.scenario.faults[index].fault, false)?;
                 turn += 1;
                 let index = if self.scenario.is_in_turn { turn % due.len() } else { index };
                 due[index] = self.next_time(index);
@@ -218,7 +264,8 @@ impl<'s> Run<'s> {
         self.cluster.world.now() + pause
     }
 
-    fn happen(&mut self, fault: Fault) -> Result<(), String> {
+    /// `is_at_once`: the moment is chosen, and no better one is waited for.
+    fn happen(&mut self, fault: Fault, is_at_once: bool) -> Result<(), String> {
         let name = Fault::ALL.iter().find(|(_, known)| *known == fault).map_or("", |(name, _)| name);
         *self.outcome.faults.entry(name).or_default() += 1;
         let index = match self.cluster.nodes.len() {
@@ -268,14 +315,15 @@ impl<'s> Run<'s> {
             }
             _ => {
                 let random = self.cluster.world.random();
-                if random.is_multiple_of(2) {
+                if random.is_multiple_of(2) && !is_at_once {
                     // Power goes at the worst of times: while something is being written.
                     let is_writing =
                         |world: &mut World<'static>| world.with_disk(node, |disk| disk.pending_count() > 0);
                     self.cluster.world.run_until(is_writing, Duration::from_millis(20));
                 }
                 self.note_end(false);
-                self.cluster.world.crash(node, fault::any_keep(random >> 1));
+                let keep = self.keep(random >> 1);
+                self.cluster.world.crash(node, keep);
             }
         }
         let most = self.at_most(REST_MICROS_MAX);
@@ -298,7 +346,8 @@ impl<'s> Run<'s> {
         if random.is_multiple_of(2) {
             self.cluster.world.kill(node);
         } else {
-            self.cluster.world.crash(node, fault::any_keep(random));
+            let keep = self.keep(random);
+            self.cluster.world.crash(node, keep);
         }
     }
 

@@ -43,6 +43,7 @@ fn images_of_a_course_hold(course: Course, images: u64, first_seed: u64, marks: 
         first_seed,
         threads: 2,
         at_most: Duration::from_secs(600),
+        workloads_max: u64::MAX,
         only: None,
         failures_max: 1,
         planted: Planted::NONE,

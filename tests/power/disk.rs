@@ -43,7 +43,8 @@ impl Content {
     /// The bytes of an image.
     pub fn of(bytes: &[u8]) -> Content {
         assert!(bytes.len().is_multiple_of(PAGE));
-        let page = |bytes: &[u8]| match bytes.iter().all(|&byte| byte == 0) {
+        // As a whole: byte by byte, in a build that is not optimised, an empty disk takes seconds.
+        let page = |bytes: &[u8]| match *bytes == [0; PAGE] {
             true => None,
             false => Some(Arc::new(bytes.try_into().expect("chunks of a page"))),
         };
@@ -102,6 +103,8 @@ pub struct Counts {
 
 struct State {
     health: Health,
+    /// The time that each flush takes beside the work.
+    flush_time: Duration,
     /// What reads see.
     current: Content,
     /// What a power cut leaves.
@@ -122,6 +125,7 @@ impl Disk {
     pub fn new(content: Content) -> Disk {
         Disk(Arc::new(Mutex::new(State {
             health: Health::Good,
+            flush_time: Duration::ZERO,
             current: content.clone(),
             durable: content,
             pending: Vec::new(),
@@ -164,6 +168,11 @@ impl Disk {
         state.counts.lost += (bytes - kept) as u64;
     }
 
+    /// From now on each flush takes so long: a power cut most likely comes in the middle of one.
+    pub fn slow_down(&self, flush_time: Duration) {
+        self.state().flush_time = flush_time;
+    }
+
     /// From now on writes and flushes fail, until the power was off.
     pub fn fail(&self) {
         self.state().health = Health::Failing;
@@ -173,6 +182,7 @@ impl Disk {
     pub fn power_on(&self) {
         let mut state = self.state();
         state.health = Health::Good;
+        state.flush_time = Duration::ZERO;
         state.current = state.durable.clone();
         state.generation += 1;
     }
@@ -287,6 +297,9 @@ impl Filesystem for Disk {
     }
 
     fn fsync(&self, _: &Request, inode: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        // Not while the state is held: a power cut comes at any time.
+        let flush_time = self.state().flush_time;
+        std::thread::sleep(flush_time);
         let mut state = self.state();
         let state = &mut *state;
         if state.health != Health::Good || inode.0 != inode_of(state.generation) {

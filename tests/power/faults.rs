@@ -16,7 +16,7 @@ const MADE_MAX: usize = 32;
 /// How long a state may take to come about.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-async fn load_for(session: &Arc<Session>, promises: &Promises, time: Duration) -> Promises {
+pub async fn load_for(session: &Arc<Session>, promises: &Promises, time: Duration) -> Promises {
     let load = Load::start(session, promises, TASKS);
     tokio::time::sleep(time).await;
     load.end().await

@@ -11,6 +11,8 @@ use super::disk::{Content, Disk, Remains};
 
 /// Room for what the rounds on one disk flush and for what their compactions write beside it.
 const DISK_BYTES: u64 = 1 << 30;
+/// Room for a load of a moment.
+const SMALL_DISK_BYTES: u64 = 96 << 20;
 /// How long the kernel may take to let go of a device after the last process did.
 const UNMOUNT_TIME_MAX: Duration = Duration::from_secs(20);
 const FOLDER_PREFIX: &str = "helenus-power-";
@@ -30,13 +32,22 @@ pub struct Machine {
 impl Machine {
     /// Makes the disk and its file system, switched off. Says what is missing on the real machine, if something is.
     pub fn new() -> Machine {
+        Machine::of_bytes(DISK_BYTES)
+    }
+
+    /// The same with a small disk, which is made and filled sooner.
+    pub fn small() -> Machine {
+        Machine::of_bytes(SMALL_DISK_BYTES)
+    }
+
+    fn of_bytes(bytes: u64) -> Machine {
         require();
         clear_leftovers();
         let folder = std::env::temp_dir().join(format!("{FOLDER_PREFIX}{}", std::process::id()));
         for name in ["disk", "data"] {
             std::fs::create_dir_all(folder.join(name)).expect("the temporary folder can be written");
         }
-        let fresh = Content::of(&format(&folder));
+        let fresh = Content::of(&format(&folder, bytes));
         let disk = Disk::new(fresh.clone());
         let mut config = Config::default();
         config.mount_options = vec![MountOption::FSName("helenus-power".into())];
@@ -72,6 +83,11 @@ impl Machine {
     pub fn cut(&self, random: &mut Random) {
         let remains = *random.choose(&[Remains::Nothing, Remains::Prefix, Remains::AnySectors, Remains::AnySectors]);
         self.disk.cut(random, remains);
+    }
+
+    /// The same, and nothing is left of what was not flushed.
+    pub fn cut_losing_all(&self) {
+        self.disk.cut(&mut Random::new(0), Remains::Nothing);
     }
 
     /// The power comes back.
@@ -135,9 +151,9 @@ fn require() {
 }
 
 /// An empty ext4, as bytes.
-fn format(folder: &Path) -> Vec<u8> {
+fn format(folder: &Path, bytes: u64) -> Vec<u8> {
     let image = folder.join("image");
-    std::fs::File::create(&image).and_then(|file| file.set_len(DISK_BYTES)).expect("an image can be made");
+    std::fs::File::create(&image).and_then(|file| file.set_len(bytes)).expect("an image can be made");
     let mut mkfs = Command::new("mkfs.ext4");
     mkfs.env("PATH", format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default()));
     // Nothing is left for the kernel to do in the background.

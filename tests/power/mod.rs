@@ -5,6 +5,7 @@
 //!
 //! Needs root, /dev/fuse and loop devices. `HELENUS_PLANT` names a planted bug that a binary built for it is started with.
 
+mod directed;
 mod disk;
 mod faults;
 mod machine;

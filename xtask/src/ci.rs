@@ -137,8 +137,8 @@ fn build(_budget: Duration, _effort: Effort) -> Result<Passed, String> {
     })
 }
 
-fn planted_bugs(budget: Duration, _effort: Effort) -> Result<Passed, String> {
-    planted::phase(budget, &[])
+fn planted_bugs(budget: Duration, effort: Effort) -> Result<Passed, String> {
+    planted::phase(budget, &[], effort)
 }
 
 /// Instructions for a request, which a busy machine does not change; a soak judges times too.

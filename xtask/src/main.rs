@@ -44,7 +44,7 @@ cargo xtask <task>
   console            the console alone, in headless Chromium; HELENUS_IMAGES=FOLDER keeps pictures of it
   crash              loads with kills, power cuts and restarts, every acknowledged row read back
   power              the power cuts alone
-  planted [NAME…]    plant one bug after the other; the suite that must catch it must fail
+  planted [NAME…]    plant one bug after the other; its witness must fail, or its whole suite (--whole: both)
   simulation         nodes on simulated machines: crash images, failing disk calls, random seeds; --soak for long
   fuzz [SECONDS]     build the fuzz targets and run each so long (default 30)
   bench [--only NAME,NAME] [--rounds N]

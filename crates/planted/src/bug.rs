@@ -24,10 +24,12 @@ pub struct Description {
     pub sentence: &'static str,
     /// Who must notice.
     pub suite: Suite,
+    /// The quickest of the suite's tests that notices, by its name.
+    pub witness: &'static str,
 }
 
 macro_rules! bugs {
-    ($($bug:ident, $name:literal, $suite:ident, $sentence:literal;)*) => {
+    ($($bug:ident, $name:literal, $suite:ident, $witness:literal, $sentence:literal;)*) => {
         /// A bug that can be planted.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Bug {
@@ -36,122 +38,128 @@ macro_rules! bugs {
 
         /// All of them.
         pub const BUGS: &[Description] = &[
-            $(Description { bug: Bug::$bug, name: $name, sentence: $sentence, suite: Suite::$suite },)*
+            $(Description {
+                bug: Bug::$bug,
+                name: $name,
+                sentence: $sentence,
+                suite: Suite::$suite,
+                witness: $witness,
+            },)*
         ];
     };
 }
 
 bugs! {
-    SyncLeftOut, "sync-left-out", Power,
+    SyncLeftOut, "sync-left-out", Power, "directed::the_last_answers_survive_a_cut",
         "Groups are written to the page cache and never synced.";
-    AcknowledgeBeforeSync, "acknowledge-before-sync", Power,
+    AcknowledgeBeforeSync, "acknowledge-before-sync", Power, "directed::the_last_answers_survive_a_cut",
         "A write is answered when it is appended, not when its group is on the disk.";
-    PeriodIgnored, "period-ignored", Power,
+    PeriodIgnored, "period-ignored", Power, "directed::a_period_later_all_survives_a_cut",
         "In `periodic` nothing is synced when the period is over.";
-    MetadataNotSynced, "metadata-not-synced", Power,
+    MetadataNotSynced, "metadata-not-synced", Power, "directed::the_last_answers_survive_a_cut",
         "A schema change is answered before the metadata log is on the disk.";
-    BootNotAdvanced, "boot-not-advanced", Power,
+    BootNotAdvanced, "boot-not-advanced", Power, "directed::the_last_answers_survive_a_cut",
         "A start does not count itself, so that positions of two starts are taken for each other.";
-    TruncationNotLogged, "truncation-not-logged", Power,
+    TruncationNotLogged, "truncation-not-logged", Power, "directed::the_last_answers_survive_a_cut",
         "TRUNCATE empties memory and makes no position durable.";
-    PoisonIgnored, "poison-ignored", Faults,
+    PoisonIgnored, "poison-ignored", Faults, "faults::a_failed_disk_ends_acknowledgements_on_uring",
         "A group whose write failed counts as synced.";
-    FullDiskAcknowledged, "full-disk-acknowledged", Faults,
+    FullDiskAcknowledged, "full-disk-acknowledged", Faults, "directed::what_a_full_disk_acknowledges_survives_a_cut",
         "While no segment can be made, writes are answered from memory.";
-    RecordChecksumIgnored, "record-checksum-ignored", Storage,
+    RecordChecksumIgnored, "record-checksum-ignored", Storage, "files::damage_in_the_middle_is_refused_with_file_and_offset",
         "A record's checksum is not compared.";
-    GroupChecksumIgnored, "group-checksum-ignored", Storage,
+    GroupChecksumIgnored, "group-checksum-ignored", Storage, "files::a_torn_last_group_is_dropped",
         "A group head's checksum is not compared.";
-    TornTailAccepted, "torn-tail-accepted", Storage,
+    TornTailAccepted, "torn-tail-accepted", Storage, "files::what_a_power_cut_took_in_periodic_is_no_damage",
         "What stands behind a group that was torn is applied.";
-    DamageTakenForTornTail, "damage-taken-for-torn-tail", Storage,
+    DamageTakenForTornTail, "damage-taken-for-torn-tail", Storage, "files::damage_in_the_middle_is_refused_with_file_and_offset",
         "A group that cannot be read ends the log, although later ones say that it was synced.";
-    GroupMissingIgnored, "group-missing-ignored", Storage,
+    GroupMissingIgnored, "group-missing-ignored", Storage, "files::damage_in_the_middle_is_refused_with_file_and_offset",
         "A gap between two groups' sequences is passed over.";
-    BatchNotLogged, "batch-not-logged", Storage,
+    BatchNotLogged, "batch-not-logged", Storage, "restart::a_batch_is_one_record",
         "A batch is applied in memory, and its record is not written.";
-    BatchInPieces, "batch-in-pieces", Storage,
+    BatchInPieces, "batch-in-pieces", Storage, "restart::a_batch_is_one_record",
         "A batch's mutations are separate records, which groups may part.";
-    TurnsIgnored, "turns-ignored", Storage,
+    TurnsIgnored, "turns-ignored", Storage, "counters::tasks_that_add_to_one_partition_take_turns",
         "Tasks that change the counters of one partition do not wait for each other.";
-    UnfinishedBatchForgotten, "unfinished-batch-forgotten", Storage,
+    UnfinishedBatchForgotten, "unfinished-batch-forgotten", Storage, "batches::a_batch_is_found_until_it_is_finished",
         "A start does not hand out the logged batches that were not delivered.";
-    DeliveredBatchNotNoted, "delivered-batch-not-noted", Storage,
+    DeliveredBatchNotNoted, "delivered-batch-not-noted", Storage, "batches::a_batch_is_found_until_it_is_finished",
         "The log is not told that a logged batch is delivered.";
-    ReplayToFormerOwner, "replay-to-former-owner", Storage,
+    ReplayToFormerOwner, "replay-to-former-owner", Storage, "reshard::records_are_taken_over_whatever_the_keyspace_asks_for_today",
         "After a change of the shard count records go to the shard that owned them before.";
-    PositionsComparedAcrossShards, "positions-compared-across-shards", Storage,
+    PositionsComparedAcrossShards, "positions-compared-across-shards", Storage, "reshard::a_truncation_position_speaks_of_one_shard",
         "A truncation position of one shard is held against records of another.";
-    TruncationIgnored, "truncation-ignored", Storage,
+    TruncationIgnored, "truncation-ignored", Storage, "restart::truncated_and_dropped_tables_do_not_come_back",
         "Replay applies what was truncated.";
-    OpenTruncationCovered, "open-truncation-covered", Storage,
+    OpenTruncationCovered, "open-truncation-covered", Storage, "flushes::a_flush_behind_an_open_truncation_leaves_the_log_what_memory_had",
         "A flush has the log forget what a truncation took from memory, before the truncation is durable.";
-    RetiredBeforeSynced, "retired-before-synced", Storage,
+    RetiredBeforeSynced, "retired-before-synced", Storage, "reshard::records_are_taken_over_whatever_the_keyspace_asks_for_today",
         "Segments of the old shard count go before their records are on the disk anew.";
-    DurabilityOfToday, "durability-of-today", Storage,
+    DurabilityOfToday, "durability-of-today", Storage, "reshard::records_are_taken_over_whatever_the_keyspace_asks_for_today",
         "Records of a table that is not logged any more are left out when the shard count changes.";
-    SaltIgnored, "salt-ignored", Storage,
+    SaltIgnored, "salt-ignored", Storage, "restart::a_recycled_segment_has_one_life_only",
         "Groups of a recycled segment's earlier life pass for its own.";
-    SegmentReusedWhileNeeded, "segment-reused-while-needed", Storage,
+    SegmentReusedWhileNeeded, "segment-reused-while-needed", Storage, "restart::segments_stay_while_any_table_needs_them",
         "A sealed segment is reused although tables have records in it.";
-    SegmentHeadNotWritten, "segment-head-not-written", Storage,
+    SegmentHeadNotWritten, "segment-head-not-written", Storage, "restart::a_recycled_segment_has_one_life_only",
         "A recycled segment keeps the head of its earlier life.";
-    ManifestBeforeData, "manifest-before-data", Simulation,
+    ManifestBeforeData, "manifest-before-data", Simulation, "flush-cut-short",
         "A file is named live before it is written.";
-    SegmentFreedEarly, "segment-freed-early", Simulation,
+    SegmentFreedEarly, "segment-freed-early", Simulation, "flush-not-live",
         "Segments of the log go before the manifest says that a file has what they hold.";
-    BloomFilterWrong, "bloom-filter-wrong", Storage,
+    BloomFilterWrong, "bloom-filter-wrong", Storage, "operators::what_filters_do_is_counted",
         "A Bloom filter is asked for another key than the one that is looked for.";
-    DigestIgnored, "digest-ignored", Storage,
+    DigestIgnored, "digest-ignored", Storage, "flushes::a_flipped_bit_in_a_file_is_an_error_or_nothing",
         "The checksums that Helenus.db has of a file's components are not compared when it is opened.";
-    CrcUnchecked, "crc-unchecked", Storage,
+    CrcUnchecked, "crc-unchecked", Storage, "flushes::a_flipped_bit_in_a_file_is_an_error_or_nothing",
         "The checksums of the data's chunks are not compared.";
-    ShortWriteAccepted, "short-write-accepted", Simulation,
+    ShortWriteAccepted, "short-write-accepted", Simulation, "long-groups",
         "A write that left out the last block of a long group is taken for a whole one.";
-    FolderNotSynced, "folder-not-synced", Simulation,
+    FolderNotSynced, "folder-not-synced", Simulation, "fresh-log",
         "A new segment's name is not synced with its folder.";
-    ShardFolderNotSynced, "shard-folder-not-synced", Simulation,
+    ShardFolderNotSynced, "shard-folder-not-synced", Simulation, "fresh-log",
         "The names of the commit log's folders are not synced.";
-    GoneSegmentsNotSynced, "gone-segments-not-synced", Simulation,
+    GoneSegmentsNotSynced, "gone-segments-not-synced", Simulation, "truncated-under-another-count",
         "A start under another shard count does not make durable which segments of the log are gone.";
-    ShardAnswersBeforeSync, "shard-answers-before-sync", Simulation,
+    ShardAnswersBeforeSync, "shard-answers-before-sync", Simulation, "slow-disk-cut",
         "A shard that writes for another answers when the record is appended, not when it is on the disk.";
-    BatchLogNotWritten, "batch-log-not-written", Simulation,
+    BatchLogNotWritten, "batch-log-not-written", Simulation, "batches-cut-short",
         "A logged batch over several shards or nodes is delivered without its record.";
-    BatchDoneBeforeDelivered, "batch-done-before-delivered", Simulation,
+    BatchDoneBeforeDelivered, "batch-done-before-delivered", Simulation, "batches-cut-short",
         "A logged batch is marked as done before it is delivered.";
-    BatchNotReplayed, "batch-not-replayed", Simulation,
+    BatchNotReplayed, "batch-not-replayed", Simulation, "batches-cut-short",
         "A start does not deliver the unfinished batches that it finds.";
-    AnswerCountedTwice, "answer-counted-twice", Simulation,
+    AnswerCountedTwice, "answer-counted-twice", Simulation, "written-at-all-to-one",
         "A replica's answer to a write is counted twice.";
-    ReplyBeforeQuorum, "reply-before-quorum", Simulation,
+    ReplyBeforeQuorum, "reply-before-quorum", Simulation, "written-at-all-to-one",
         "A write is answered when the first replica has it, whatever the level.";
-    RangeTombstoneIgnored, "range-tombstone-ignored", Simulation,
+    RangeTombstoneIgnored, "range-tombstone-ignored", Simulation, "replica-away-meanwhile",
         "Reconciliation ignores what another replica has deleted by range.";
-    LaneEndsWithItsPage, "lane-ends-with-its-page", Simulation,
+    LaneEndsWithItsPage, "lane-ends-with-its-page", Simulation, "replica-away-meanwhile",
         "Reconciliation takes the end of a replica's page for the end of its rows.";
-    TombstonePurgedEarly, "tombstone-purged-early", Storage,
+    TombstonePurgedEarly, "tombstone-purged-early", Storage, "compactions::a_tombstone_stays_while_a_file_outside_holds_what_it_hides",
         "A compaction drops a tombstone that hides something in a file outside it.";
-    InputRemovedBeforeManifest, "input-removed-before-manifest", Storage,
+    InputRemovedBeforeManifest, "input-removed-before-manifest", Storage, "compactions::shared_files_are_compacted_by_each_shard_and_go_when_all_have_done_so",
         "A compaction removes its inputs before the manifest says that its outputs count.";
-    OverlappingLevel, "overlapping-level", Storage,
+    OverlappingLevel, "overlapping-level", Storage, "compactions::files_of_a_level_do_not_overlap",
         "A leveled compaction leaves out what its inputs overlap in the next level.";
-    FlushNotCached, "flush-not-cached", Storage,
+    FlushNotCached, "flush-not-cached", Storage, "cache::a_flush_brings_entries_up_to_date",
         "A flush does not update the row cache's entries.";
-    OldFillKept, "old-fill-kept", Storage,
+    OldFillKept, "old-fill-kept", Storage, "cache::a_fill_under_way_is_dropped_when_the_files_change",
         "An entry of the row cache that was filled from files which are others meanwhile is kept.";
-    PurgedStaysCached, "purged-stays-cached", Storage,
+    PurgedStaysCached, "purged-stays-cached", Storage, "cache::a_purged_tombstone_hides_nothing_any_more",
         "The row cache keeps a tombstone that a compaction has purged.";
-    AlteredStaysCached, "altered-stays-cached", Storage,
+    AlteredStaysCached, "altered-stays-cached", Storage, "cache::an_altered_table_is_read_anew",
         "The row cache keeps what it has of a table that was altered.";
-    SnapshotBeforeItsFiles, "snapshot-before-its-files", Simulation,
+    SnapshotBeforeItsFiles, "snapshot-before-its-files", Simulation, "snapshot-cut-short",
         "A snapshot says that it is whole before its files have their names.";
-    TakenInUnlisted, "taken-in-unlisted", Simulation,
+    TakenInUnlisted, "taken-in-unlisted", Simulation, "refresh-cut-short",
         "Files that are taken in while the node runs are not listed before the first shard names them.";
-    RepairWritesOwnRow, "repair-writes-own-row", Simulation,
+    RepairWritesOwnRow, "repair-writes-own-row", Simulation, "replica-away-meanwhile",
         "Read repair writes to a replica what that replica has itself, not what all came to.";
-    LwtReplyBeforeSync, "lwt-reply-before-sync", Simulation,
+    LwtReplyBeforeSync, "lwt-reply-before-sync", Simulation, "slow-conditional-cut",
         "A conditional statement is answered before what it saw and wrote is on the disk.";
-    ConditionReadUnclaimed, "condition-read-unclaimed", Simulation,
+    ConditionReadUnclaimed, "condition-read-unclaimed", Simulation, "conditions-from-files",
         "Conditions are judged by what was read before another conditional statement wrote.";
 }

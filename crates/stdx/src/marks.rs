@@ -18,7 +18,7 @@ macro_rules! sometimes {
 pub fn reached(_name: &'static str) {}
 
 #[cfg(feature = "invariants")]
-pub use counting::{reached, take};
+pub use counting::{count, reached, take};
 
 #[cfg(feature = "invariants")]
 mod counting {
@@ -34,6 +34,11 @@ mod counting {
         COUNTS.with_borrow_mut(|counts| *counts.entry(name).or_default() += 1);
     }
 
+    /// How often this mark was reached on this thread since the last [`take`].
+    pub fn count(name: &str) -> u64 {
+        COUNTS.with_borrow(|counts| counts.get(name).copied().unwrap_or_default())
+    }
+
     /// How often each mark was reached on this thread since the last call.
     pub fn take() -> BTreeMap<&'static str, u64> {
         COUNTS.take()
@@ -47,6 +52,7 @@ mod tests {
         for _ in 0..3 {
             crate::sometimes!("a rare path");
         }
+        assert_eq!((super::count("a rare path"), super::count("another one")), (3, 0));
         assert_eq!(super::take().into_iter().collect::<Vec<_>>(), [("a rare path", 3)]);
         assert!(super::take().is_empty());
     }

@@ -398,6 +398,7 @@ impl Shard {
             self.log().flushed(job.table.id, job.frozen.covered);
         }
         let Some((live, sstable)) = self.write_file(&job).await? else { return Ok(()) };
+        stdx::sometimes!("flushed file whole");
         let bytes = sstable.disk_bytes();
         let mut rest = RETRY_FIRST;
         // The file is whole: only its record is to be tried again.
@@ -472,6 +473,7 @@ impl Shard {
             let early = self.manifest().append(Record::Live(live.clone())).await;
             early.map_err(|error| failed(error.to_string()))?;
         }
+        stdx::sometimes!("flush writes a file");
         let written = self.write_components(job, &path, generation).await;
         let opened = match written {
             Ok(true) => {

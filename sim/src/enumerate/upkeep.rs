@@ -20,9 +20,9 @@ use crate::run::{ask, read_all};
 use crate::workload::{Restore, RowsOptions, Shared, Truncate, prepare};
 
 /// Files that each shard has, about, when a compaction begins.
-const FILES: usize = 3;
+pub(super) const FILES: usize = 3;
 /// The longest that a step may take.
-const STEP_AT_MOST: Duration = Duration::from_secs(300);
+pub(super) const STEP_AT_MOST: Duration = Duration::from_secs(300);
 /// The snapshot.
 const TAG: &str = "kept";
 
@@ -31,7 +31,7 @@ pub(super) struct Taken {
     /// When it was asked for.
     pub(super) began: u64,
     /// When it was there.
-    ended: u64,
+    pub(super) ended: u64,
 }
 
 fn table() -> TableName {
@@ -63,7 +63,7 @@ fn step(cluster: &mut Cluster, what: impl Future<Output = Result<(), String>>) -
 }
 
 /// Starts the node; its table is compacted only when it is told to.
-fn start(cluster: &mut Cluster, shards: u16) -> Result<(), String> {
+pub(super) fn start(cluster: &mut Cluster, shards: u16) -> Result<(), String> {
     cluster.start(shards).map_err(|error| format!("a start with {shards} shards failed: {error}"))?;
     let questions = cluster.questions();
     match step(cluster, tell_all(&questions, Question::SetAutocompaction { tables: vec![table()], is_on: false })) {
@@ -74,7 +74,7 @@ fn start(cluster: &mut Cluster, shards: u16) -> Result<(), String> {
 }
 
 /// Writes, and has what was written become files, so many times.
-fn fill(cluster: &mut Cluster, history: &Shared, times: usize) -> Result<(), String> {
+pub(super) fn fill(cluster: &mut Cluster, history: &Shared, times: usize) -> Result<(), String> {
     for _ in 0..times {
         load(cluster, history, writes())?;
         let questions = cluster.questions();
@@ -90,9 +90,7 @@ fn compaction(questions: &Questions) -> impl Future<Output = Result<(), String>>
 
 /// Runs the course once, with boundaries of its steps.
 pub(super) fn record(seed: u64, planted: Planted) -> Result<Recorded, String> {
-    let options = NodeOptions { auto_snapshot: false, ..node_options(seed, planted) };
-    let mut cluster = Cluster::new(seed, options, None);
-    let history = Shared::default();
+    let (mut cluster, history) = (new_cluster(seed, planted), Shared::default());
     let table_made = begin(&mut cluster)?;
 
     fill(&mut cluster, &history, FILES)?;
@@ -126,7 +124,7 @@ fn snapshot_beside_compaction(cluster: &mut Cluster) -> Result<Taken, String> {
     let both = async {
         let mut compacting = std::pin::pin!(compaction(&questions));
         let mut compacted = None;
-        let mut taking = std::pin::pin!(take_snapshot(&questions, TAG.to_owned(), vec![table()]));
+        let mut taking = std::pin::pin!(snapshot(&questions));
         let mut taken = None;
         std::future::poll_fn(|context| {
             if compacted.is_none()
@@ -152,35 +150,13 @@ fn snapshot_beside_compaction(cluster: &mut Cluster) -> Result<Taken, String> {
 
 /// Runs the course of a refresh once, with boundaries of it alone: beside clients that write, and compacted behind it.
 pub(super) fn record_refresh(seed: u64, planted: Planted) -> Result<Recorded, String> {
-    let options = NodeOptions { auto_snapshot: false, ..node_options(seed, planted) };
-    let mut cluster = Cluster::new(seed, options, None);
-    let history = Shared::default();
-    let table_made = begin(&mut cluster)?;
-    fill(&mut cluster, &history, FILES - 1)?;
-    let began = cluster.world.now().as_nanos();
-    let questions = cluster.questions();
-    step(&mut cluster, take_snapshot(&questions, TAG.to_owned(), vec![table()]))?;
-    let taken = Taken { began, ended: cluster.world.now().as_nanos() };
-    empty(&mut cluster, &history)?;
-    let start_of_restore = cluster.world.now().as_nanos();
-    lay_back(&mut cluster)?;
-    start(&mut cluster, SHARDS[seed as usize % SHARDS.len()])?;
-    history.borrow_mut().restores.push(Restore {
-        of: taken.ended,
-        start: start_of_restore,
-        acknowledged: None,
-        by_refresh: true,
-    });
+    let (mut cluster, history) = (new_cluster(seed, planted), Shared::default());
+    let table_made = ready_to_refresh(&mut cluster, &history, SHARDS[seed as usize % SHARDS.len()])?;
 
     cluster.keep_boundaries();
     let working = begin_load(&mut cluster, &history, writes());
     let questions = cluster.questions();
-    step(&mut cluster, async {
-        match questions.call(ShardId(0), Question::Refresh(table())).await {
-            Ok(Answer::Done) => Ok(()),
-            other => Err(format!("a refresh: {other:?}")),
-        }
-    })?;
+    step(&mut cluster, refresh(&questions))?;
     is_back(&cluster, &history);
     cluster.run_until(|_| working.is_over(), WORKLOAD_AT_MOST);
     let compacting = compaction(&cluster.questions());
@@ -192,8 +168,43 @@ pub(super) fn record_refresh(seed: u64, planted: Planted) -> Result<Recorded, St
     Ok(Recorded { seed, history: history.take(), boundaries, table_made, snapshots: Vec::new() })
 }
 
+/// Has a node of so many shards run beside a snapshot's files, which lie in `upload/`. When the table was made.
+pub(super) fn ready_to_refresh(cluster: &mut Cluster, history: &Shared, shards: u16) -> Result<u64, String> {
+    let table_made = begin(cluster)?;
+    fill(cluster, history, FILES - 1)?;
+    let questions = cluster.questions();
+    step(cluster, snapshot(&questions))?;
+    let of = cluster.world.now().as_nanos();
+    empty(cluster, history)?;
+    let start_of_restore = cluster.world.now().as_nanos();
+    lay_back(cluster)?;
+    start(cluster, shards)?;
+    let restore = Restore { of, start: start_of_restore, acknowledged: None, by_refresh: true };
+    history.borrow_mut().restores.push(restore);
+    Ok(table_made)
+}
+
+/// Asks for a refresh: the node imports the files in `upload/`.
+pub(super) async fn refresh(questions: &Questions) -> Result<(), String> {
+    match questions.call(ShardId(0), Question::Refresh(table())).await {
+        Ok(Answer::Done) => Ok(()),
+        other => Err(format!("a refresh: {other:?}")),
+    }
+}
+
+/// Makes the snapshot.
+pub(super) fn snapshot(questions: &Questions) -> impl Future<Output = Result<(), String>> {
+    take_snapshot(questions, TAG.to_owned(), vec![table()])
+}
+
+/// A node's machine, which has nothing yet.
+pub(super) fn new_cluster(seed: u64, planted: Planted) -> Cluster {
+    let options = NodeOptions { auto_snapshot: false, ..node_options(seed, planted) };
+    Cluster::new(seed, options, None)
+}
+
 /// Starts a node and makes the table, which is compacted only when it is told to. When that was.
-fn begin(cluster: &mut Cluster) -> Result<u64, String> {
+pub(super) fn begin(cluster: &mut Cluster) -> Result<u64, String> {
     start(cluster, SHARDS[0])?;
     let made = ask(cluster, prepare).ok_or("the table was not made in time")?;
     made.map_err(|error| error.to_string())?;

@@ -65,6 +65,38 @@ pub struct Recurring {
     pub every_max: Duration,
 }
 
+/// The moment of a fault that comes once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Moment {
+    /// The end of the turn in which a node reaches this mark for the so many-th time since the moment before.
+    Mark {
+        /// The mark's name.
+        name: String,
+        /// From one on.
+        nth: u64,
+    },
+    /// So many rows or requests are acknowledged.
+    Acknowledged(usize),
+}
+
+impl std::fmt::Display for Moment {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Moment::Mark { name, nth } => write!(out, "at-mark {name} {nth}"),
+            Moment::Acknowledged(count) => write!(out, "at-ack {count}"),
+        }
+    }
+}
+
+/// A fault that comes once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Once {
+    /// Which.
+    pub fault: Fault,
+    /// When.
+    pub moment: Moment,
+}
+
 /// The policy of a power cut, by a random number.
 pub fn any_keep(random: u64) -> Keep {
     match random % 8 {

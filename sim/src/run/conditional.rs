@@ -19,7 +19,8 @@ impl Run<'_> {
             self.start_healthy(0)?;
         }
         self.read_registers("at the end")?;
-        let keep = fault::any_keep(self.cluster.world.random());
+        let random = self.cluster.world.random();
+        let keep = self.keep(random);
         self.note_end(false);
         self.cluster.world.crash(self.cluster.node, keep);
         self.start_healthy(0)?;

@@ -35,7 +35,8 @@ impl Run<'_> {
         self.cluster.world.run_for(BATCHES_AT_MOST);
         self.agree("when all has healed")?;
         for index in 0..nodes {
-            let keep = fault::any_keep(self.cluster.world.random());
+            let random = self.cluster.world.random();
+            let keep = self.keep(random);
             self.note_end(false);
             self.cluster.world.crash(self.cluster.nodes[index], keep);
         }
@@ -125,7 +126,7 @@ impl Run<'_> {
     pub(super) fn count_replicated(&mut self) {
         let history = self.replicated.borrow();
         self.outcome.written = history.changes.len();
-        self.outcome.acknowledged = history.changes.iter().filter(|change| change.acknowledged.is_some()).count();
+        self.outcome.acknowledged = history.acknowledged_count();
         self.outcome.refused = history.refused.clone();
         let untold =
             history.violations.iter().filter(|what| !self.outcome.violations.iter().any(|told| told.ends_with(*what)));

@@ -18,15 +18,20 @@
 //! snapshots                      what TRUNCATE takes away is put aside
 //! flush-on-drain                 an orderly end writes all tables to files
 //! fault     crash 50ms 400ms     the fault, and the least and the most time from one to the next
+//! fault     crash at-mark disk full 2   once, when a node reaches that mark for the second time (a first time needs no number)
+//! fault     kill at-ack 20       once, when so many rows or requests are acknowledged. Such faults come in the order in which they are written
+//! keep      nothing              or everything: what each power cut leaves of what is pending; by the seed where nothing is said
+//! slow      1ms 20ms             the time that each disk operation takes while clients work
 //! in-turn                        the faults come one after the other as they are written, each its time after the one before
 //! ```
 
 use std::time::Duration;
 
 use helenus::config::CommitLogSync;
+use runtime::sim::{DiskSpeed, Keep};
 
 use crate::cluster::NodeOptions;
-use crate::fault::{Fault, Recurring};
+use crate::fault::{Fault, Moment, Once, Recurring};
 use crate::workload::RowsOptions;
 
 /// The scenarios that are built in, by name.
@@ -70,6 +75,12 @@ pub struct Scenario {
     pub node: NodeOptions,
     /// What happens meanwhile.
     pub faults: Vec<Recurring>,
+    /// Faults that come once each, one after the other.
+    pub once: Vec<Once>,
+    /// The policy of power cuts; `None`: by the seed.
+    pub keep: Option<Keep>,
+    /// The disks' speed while clients work.
+    pub speed: DiskSpeed,
     /// Whether the faults come in the order in which they are written.
     pub is_in_turn: bool,
     /// Whether clients do conditional statements.
@@ -101,6 +112,9 @@ impl Scenario {
             rows: RowsOptions::default(),
             node: NodeOptions::default(),
             faults: Vec::new(),
+            once: Vec::new(),
+            keep: None,
+            speed: DiskSpeed::default(),
             is_in_turn: false,
             is_conditional: false,
         };
@@ -141,7 +155,12 @@ impl Scenario {
             "reserve" => self.node.disk_reserve = number::<u64>(rest)? << 10,
             "in-turn" => self.is_in_turn = true,
             "conditional" => self.is_conditional = true,
-            "fault" => self.faults.push(recurring(rest)?),
+            "fault" => match once(rest)? {
+                Some(once) => self.once.push(once),
+                None => self.faults.push(recurring(rest)?),
+            },
+            "keep" => self.keep = Some(keep(rest)?),
+            "slow" => self.speed = speed(rest)?,
             _ => return Err(format!("'{word}' is not a word of scenarios")),
         }
         if self.shards.is_empty() || self.rows.partitions == 0 || !(1..=4).contains(&self.node.nodes) {
@@ -162,11 +181,50 @@ fn duration(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_micros(number::<u64>(digits)? * micros))
 }
 
+fn keep(text: &str) -> Result<Keep, String> {
+    match text {
+        "nothing" => Ok(Keep::Nothing),
+        "everything" => Ok(Keep::Everything),
+        _ => Err(format!("a power cut keeps nothing or everything, not '{text}'")),
+    }
+}
+
+fn speed(text: &str) -> Result<DiskSpeed, String> {
+    let (least, most) = text.split_once(' ').ok_or_else(|| format!("'{text}' is not two times"))?;
+    let nanos = |text: &str| duration(text.trim()).map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+    let (latency_min_nanos, latency_max_nanos) = (nanos(least)?, nanos(most)?);
+    if latency_min_nanos > latency_max_nanos {
+        return Err(format!("from {least} to {most} is no time"));
+    }
+    Ok(DiskSpeed { latency_min_nanos, latency_max_nanos })
+}
+
+fn fault_named(name: &str) -> Result<Fault, String> {
+    let fault = Fault::ALL.into_iter().find(|(known, _)| *known == name);
+    fault.map(|(_, fault)| fault).ok_or_else(|| format!("'{name}' is not a fault"))
+}
+
+/// A fault that comes once; `None`: the text says another kind of time.
+fn once(text: &str) -> Result<Option<Once>, String> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let moment = match words[..] {
+        [_, "at-ack", count] => Moment::Acknowledged(number(count)?),
+        [_, "at-mark", ref mark @ .., last] => match last.parse() {
+            Ok(nth) => Moment::Mark { name: mark.join(" "), nth },
+            Err(_) => Moment::Mark { name: words[2..].join(" "), nth: 1 },
+        },
+        _ => return Ok(None),
+    };
+    if matches!(&moment, Moment::Mark { name, .. } if name.is_empty()) {
+        return Err(format!("'{text}' names no mark"));
+    }
+    Ok(Some(Once { fault: fault_named(words[0])?, moment }))
+}
+
 fn recurring(text: &str) -> Result<Recurring, String> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let [name, least, most] = words[..] else { return Err(format!("'{text}' is not a fault and two times")) };
-    let fault = Fault::ALL.into_iter().find(|(known, _)| *known == name);
-    let (_, fault) = fault.ok_or_else(|| format!("'{name}' is not a fault"))?;
+    let fault = fault_named(name)?;
     let (every_min, every_max) = (duration(least)?, duration(most)?);
     if every_min > every_max {
         return Err(format!("from {least} to {most} is no time"));
@@ -192,6 +250,19 @@ mod tests {
         assert_eq!(error("shards 2\nclint 3"), "x, line 2: 'clint' is not a word of scenarios");
         assert_eq!(error("fault flood 1ms 2ms"), "x, line 1: 'flood' is not a fault");
         assert_eq!(error("fault kill 5ms 2ms"), "x, line 1: from 5ms to 2ms is no time");
+        assert_eq!(error("fault flood at-mark disk full"), "x, line 1: 'flood' is not a fault");
+        assert_eq!(error("fault kill at-mark 3"), "x, line 1: 'kill at-mark 3' names no mark");
+        assert_eq!(error("slow 5ms 2ms"), "x, line 1: from 5ms to 2ms is no time");
+        assert_eq!(error("keep half"), "x, line 1: a power cut keeps nothing or everything, not 'half'");
         assert_eq!(error("clients many"), "x, line 1: 'many' is not a fitting number");
+    }
+
+    #[test]
+    fn faults_that_come_once_are_read_with_their_moment() {
+        let text = "fault crash at-mark flush for the log's sake\nfault kill at-mark disk full 2\nfault crash at-ack 7";
+        let scenario = Scenario::parse("x", text).expect("it is right");
+        let moments: Vec<String> = scenario.once.iter().map(|once| once.moment.to_string()).collect();
+        assert_eq!(moments, ["at-mark flush for the log's sake 1", "at-mark disk full 2", "at-ack 7"]);
+        assert!(scenario.faults.is_empty());
     }
 }

@@ -109,6 +109,11 @@ impl Replicated {
         self.changes.len() as u64 - 1
     }
 
+    /// Acknowledged changes.
+    pub fn acknowledged_count(&self) -> usize {
+        self.changes.iter().filter(|change| change.acknowledged.is_some()).count()
+    }
+
     /// The changes were acknowledged.
     pub fn acknowledge(&mut self, numbers: &[u64], now: u64) {
         for number in numbers {

@@ -111,6 +111,7 @@ impl Shard {
                 }
             };
             self.name_as_live(name, end).await?;
+            stdx::sometimes!("file named by a refresh");
         }
         Ok(())
     }
