@@ -81,7 +81,6 @@ fn an_element_counts_once_beside_its_place() {
         let mut encoder = MutationEncoder::begin(&mut out, TABLE, token_of(&key), &key);
         let mut row = encoder.row([]);
         row.liveness(1, None).cell(ColumnId(1), 1, None, b"v").element(ColumnId(9), &path, 1, None, &value);
-        drop(row);
         encoder.finish();
         out
     };
