@@ -51,7 +51,8 @@ fn mutated(random: &mut Random) -> String {
 /// Statements that are far beyond what a server can want, each of a kind.
 pub fn beyond_measure() -> Vec<(&'static str, String)> {
     const DEEP: usize = 10_000;
-    const LONG: usize = 10 << 20;
+    // More than a statement may have.
+    const LONG: usize = 17 << 20;
     const MANY: usize = 1_000_000;
     let insert = |what: &str| format!("INSERT INTO hostile.t (who, what) VALUES (1, {what})");
     let list = |item: &str, count: usize| vec![item; count].join(",");
@@ -83,7 +84,7 @@ pub fn beyond_measure() -> Vec<(&'static str, String)> {
                 ", 2>".repeat(DEEP)
             ),
         ),
-        ("a vector of many", "CREATE TABLE hostile.d (k int PRIMARY KEY, v vector<float, 2147483647>)".to_owned()),
+        ("a vector of many", "CREATE TABLE hostile.d (k int PRIMARY KEY, v vector<float, 2147483648>)".to_owned()),
         ("a batch in a batch", "BEGIN BATCH ".repeat(DEEP)),
         ("a long text", insert(&format!("'{}'", "x".repeat(LONG)))),
         ("a long text without an end", insert(&format!("'{}", "x".repeat(LONG)))),
@@ -108,7 +109,7 @@ pub fn beyond_measure() -> Vec<(&'static str, String)> {
         ),
         (
             "many statements",
-            format!("BEGIN BATCH {} APPLY BATCH", "INSERT INTO hostile.t (who, what) VALUES (1, 'x'); ".repeat(45_000)),
+            format!("BEGIN BATCH {} APPLY BATCH", "INSERT INTO hostile.t (who, what) VALUES (1, 'x'); ".repeat(70_000)),
         ),
         ("many elements", insert(&format!("[{}]", list("1", 900_000)))),
         (
