@@ -77,7 +77,7 @@ enum Command {
         /// Only this image of the first seed.
         #[arg(long)]
         only: Option<usize>,
-        /// What happens: writes, upkeep (compactions, a snapshot and its way back), refresh or batches.
+        /// The course: writes, upkeep (compactions, a snapshot and its way back), refresh or batches.
         #[arg(long, default_value_t = Course::Writes)]
         course: Course,
     },

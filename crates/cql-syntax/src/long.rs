@@ -275,7 +275,7 @@ impl<'a> Scan<'a> {
                 (self.at >= last).then(|| (*end, LongContent::String(Rc::new(std::mem::take(content)))))
             }
             State::CopyHex { end, bytes } => {
-                // Digits are taken in pairs.
+                // Digits are read in pairs.
                 let to = until.min(*end);
                 let to = if (to - self.at).is_multiple_of(2) { to } else { (to + 1).min(*end) };
                 let digits = self.text.as_bytes().get(self.at..to).unwrap_or_default();

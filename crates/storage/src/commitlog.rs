@@ -133,7 +133,7 @@ pub struct LogStats {
 
 impl CommitLog {
     /// Begins the log of this boot in `folder`, which exists, with the list of its segments. `next_segment` is above all ids in it;
-    /// `ledger` knows the segments that are already there; `grown` is told when another segment is begun. Nothing is written before the first record.
+    /// `ledger` knows the segments that are already there; `grown` is notified when another segment is begun. Nothing is written before the first record.
     pub fn start(
         runtime: &Runtime,
         options: &StorageOptions,

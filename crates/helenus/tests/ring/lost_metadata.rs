@@ -8,7 +8,7 @@ use cql_protocol::Consistency::One;
 use crate::harness::Ring;
 
 const LOG: &str = "metadata.log";
-/// What a metadata log's header takes.
+/// Bytes of a metadata log's header.
 const HEADER_BYTES: usize = 4096;
 
 /// Files to lay into a folder: names and bytes.

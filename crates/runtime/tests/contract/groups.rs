@@ -142,7 +142,7 @@ fn long_polls_are_counted_and_short_ones_are_not(kind: ReactorKind) {
             rt.yield_now().await;
         }
         let before = rt.stats();
-        // Of a kernel's shard nobody knows how long its polls were.
+        // On a kernel's reactor the lengths of polls are unknown.
         if is_simulated(kind) {
             assert_eq!((before.stalls_over_1ms, before.stalls_over_5ms), (0, 0), "{before:?}");
             assert!(before.longest_poll < Duration::from_millis(1), "{before:?}");

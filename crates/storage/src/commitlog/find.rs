@@ -24,11 +24,11 @@ pub struct FoundSegment {
     pub head: SegmentHead,
     /// Bytes in the file.
     pub length: u64,
-    /// What the list of segments says of it, where that is known.
+    /// Its entry in the list of segments, where there is one.
     pub listed: Option<ListedSegment>,
 }
 
-/// What the first block of a file with a segment's name says.
+/// The first block of a file with a segment's name, as it was read.
 enum FirstBlock {
     /// Nothing, and nothing follows.
     Blank,
@@ -284,7 +284,7 @@ pub async fn last_boot(runtime: &Runtime, data: &Path) -> Result<u64, OpenError>
     Ok(last)
 }
 
-/// Whether anything in a segment without a head begins as a group does.
+/// True if anything in a segment without a head begins as a group does.
 async fn holds_groups(runtime: &Runtime, path: &Path) -> Result<bool, OpenError> {
     let mut window = Window::open(runtime, path, WINDOW_BYTES).await?;
     let mut offset = BLOCK as u64;

@@ -41,7 +41,7 @@ pub struct LedgerEntry {
     pub start: Option<u64>,
     /// The least length of its file.
     pub bytes: u64,
-    /// Whether a start cut it there, after its last group.
+    /// True if a start cut it there, after its last group.
     pub is_cut: bool,
     /// Whether it is written to no more.
     pub is_sealed: bool,

@@ -49,7 +49,7 @@ pub struct SegmentStream<'s> {
     /// With `salvage`: which segments are damaged, and the sequence from which on something is lost.
     damaged: Vec<usize>,
     lost_from: Option<u64>,
-    /// Whether the file of the segment before was cut: then what is missing was in it.
+    /// True if the file of the segment before was cut: then the missing records were in it.
     is_after_cut: bool,
 }
 
@@ -77,11 +77,11 @@ enum Next {
     /// The segment's groups end here.
     End,
     Broken(&'static str),
-    /// What is missing was there at an earlier start, or when the file was made.
+    /// The missing part was there at an earlier start, or when the file was made.
     Damaged(&'static str),
 }
 
-/// What can be read of the groups from a place on, in its segment and in later ones of the stream.
+/// The groups that can be read from a place on, in its segment and in later ones of the stream.
 #[derive(Debug, Clone, Copy, Default)]
 struct Ahead {
     /// The greatest sequence that one says to have been on the disk.
@@ -185,7 +185,7 @@ impl<'s> SegmentStream<'s> {
         Ok(Some(FoundGroup { segment, end, sequence: head.sequence, payload, planted: self.planted }))
     }
 
-    /// Whether an earlier start has read a group here.
+    /// True if an earlier start has read a group here.
     fn was_read_before(&self, segment: &FoundSegment) -> bool {
         segment.listed.is_some_and(|listed| listed.is_cut && self.offset < listed.bytes)
     }
@@ -333,7 +333,7 @@ impl<'s> SegmentStream<'s> {
         }
     }
 
-    /// What can be read from here on.
+    /// The groups that can be read from here on.
     async fn ahead(&mut self) -> Result<Ahead, OpenError> {
         let mut ahead = Ahead::default();
         for index in self.index..self.segments.len() {
@@ -360,7 +360,7 @@ impl<'s> SegmentStream<'s> {
         Ok(())
     }
 
-    /// After that, of segments that nobody else reads: cuts off what no longer counts. A file that cannot be cut is only longer
+    /// After that, of segments that no other shard reads: cuts off what no longer counts. A file that cannot be cut is only longer
     /// than it need be.
     pub async fn cut(&self) -> Result<(), OpenError> {
         for (segment, end) in self.segments.iter().zip(self.ends()) {

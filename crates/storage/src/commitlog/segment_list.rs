@@ -4,7 +4,7 @@
 //! two slots that are written in turn, in place: an interrupted write leaves the other one, and a full disk takes it. It lies beside
 //! the manifests, so that it outlasts the log's folder. `docs/internals/commit-log.md` draws it.
 //!
-//! It does not say what the segments hold, and nobody needs it to read them.
+//! It does not say what the segments hold, and reading them does not need it.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -49,7 +49,7 @@ pub struct ListedSegment {
     pub is_cut: bool,
 }
 
-/// What a list says.
+/// The contents of a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Listed {
     /// The segments, by id.
@@ -87,7 +87,7 @@ pub struct SegmentList {
     file: RefCell<Option<File>>,
     /// The number of the last write.
     number: Cell<u64>,
-    /// What the disk has; `None`: no list, or nothing that can be read.
+    /// The contents on the disk; `None`: no list, or none that can be read.
     written: RefCell<Option<Listed>>,
 }
 
@@ -121,7 +121,7 @@ impl SegmentList {
         Ok(list)
     }
 
-    /// What the disk has.
+    /// The contents on the disk.
     pub fn listed(&self) -> Option<Listed> {
         self.written.borrow().clone()
     }

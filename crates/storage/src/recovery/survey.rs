@@ -1,4 +1,4 @@
-//! What lies in a data folder before anything of it is opened. Reads only.
+//! A look at a data folder before anything of it is opened. Reads only.
 //!
 //! The metadata log is made, and holds the node's first start, before anything that counts as data here. So data without a
 //! start in the metadata log is that of a node whose log was lost, at whatever point its first start was interrupted.
