@@ -71,7 +71,7 @@ impl Totals {
 }
 
 /// Marks that many seeds of all scenarios must reach.
-pub const MARKS: [&str; 25] = [
+pub const MARKS: [&str; 26] = [
     "batch delivered later",
     "batch replay",
     "compacted",
@@ -81,6 +81,7 @@ pub const MARKS: [&str; 25] = [
     "files of another shard count",
     "flush failed",
     "flush for the log's sake",
+    "group kept in its place",
     "handed over",
     "handed over and held",
     "log buffer full",

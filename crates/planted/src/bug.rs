@@ -66,6 +66,8 @@ bugs! {
         "A group whose write failed counts as synced.";
     FullDiskAcknowledged, "full-disk-acknowledged", Faults, "directed::what_a_full_disk_acknowledges_survives_a_cut",
         "While no segment can be made, writes are answered from memory.";
+    PlaceIgnored, "place-ignored", Storage, "restart::periodic_acknowledges_nothing_that_has_no_place_on_the_disk",
+        "In `periodic` a write is answered although no segment is there that it will fit.";
     RecordChecksumIgnored, "record-checksum-ignored", Storage, "files::damage_in_the_middle_is_refused_with_file_and_offset",
         "A record's checksum is not compared.";
     GroupChecksumIgnored, "group-checksum-ignored", Storage, "files::a_torn_last_group_is_dropped",

@@ -116,6 +116,8 @@ struct State {
     bytes_written: u64,
     /// A group of this length is written without waiting for more.
     due_bytes: usize,
+    /// In `periodic`: bytes of the active segment that no group has taken; else without bound.
+    left: u64,
 }
 
 /// What the log counts.
@@ -173,6 +175,7 @@ impl CommitLog {
             groups: 0,
             bytes_written: 0,
             due_bytes: if let SyncMode::Periodic { .. } = options.sync { PERIODIC_WRITE_BYTES } else { 0 },
+            left: if let SyncMode::Periodic { .. } = options.sync { 0 } else { u64::MAX },
         };
         let shared = Rc::new(Shared {
             runtime: runtime.clone(),
@@ -224,8 +227,9 @@ impl CommitLog {
         if length > shared.record_max {
             shared.check_large(length, repeated)?;
         }
-        if state.collecting.len() + length + BLOCK > shared.buffer_max && !state.collecting.is_empty() {
-            return shared.check_long(length, state.collecting.len());
+        let longer = state.collecting.len() + length + BLOCK;
+        if (longer > shared.buffer_max || longer as u64 > state.left) && !state.collecting.is_empty() {
+            return shared.check_crowded(&state, length);
         }
         Ok(())
     }
@@ -301,6 +305,9 @@ impl CommitLog {
         // But thousands of them together are longer than what is left of a segment, and a group must fit in one.
         if state.collecting.len() + BLOCK > self.shared.group_max {
             return Err(ApplyError::LogBusy);
+        }
+        if !state.collecting.is_empty() {
+            self.shared.check_place(state, 0)?;
         }
         if self.shared.planted.is(Bug::DeliveredBatchNotNoted) {
             return Ok(());
@@ -393,11 +400,12 @@ impl CommitLog {
         matches!(self.shared.mode, SyncMode::Periodic { .. })
     }
 
-    /// Whether a write need not wait for the disk before it is acknowledged.
+    /// True if the record appended last need not wait for the disk before it is acknowledged. In `periodic` it need not where its group
+    /// certainly has a place on the disk: without one it would be in memory alone for as long as the disk is full.
     #[inline]
     pub fn acknowledges_at_once(&self) -> bool {
         let planted = self.shared.planted;
-        self.is_periodic()
+        (self.is_periodic() && (self.shared.state.borrow().has_place() || planted.is(Bug::PlaceIgnored)))
             || planted.is(Bug::AcknowledgeBeforeSync)
             || (planted.is(Bug::FullDiskAcknowledged) && self.shared.state.borrow().is_disk_full)
     }
@@ -569,9 +577,29 @@ impl Shared {
         Ok(())
     }
 
+    /// A record that has no room beside others waits until these were taken away, also where only they would have a place on the disk.
+    #[cold]
+    fn check_crowded(&self, state: &State, length: usize) -> Result<(), ApplyError> {
+        let collected = state.collecting.len();
+        if collected + length + BLOCK > self.buffer_max {
+            self.check_long(length, collected)?;
+        }
+        self.check_place(state, length)
+    }
+
+    /// Some of a group may be acknowledged: where only as much as it has now has a place, it is written there, and the record begins another.
+    fn check_place(&self, state: &State, length: usize) -> Result<(), ApplyError> {
+        let longer = (state.collecting.len() + length + BLOCK) as u64;
+        if state.next.is_none() && longer > state.left && state.has_place() {
+            stdx::sometimes!("group kept in its place");
+            self.hurry.notify();
+            return Err(ApplyError::LogBusy);
+        }
+        Ok(())
+    }
+
     /// Whether a record that has no room beside others may join them all the same: one that is longer than the buffer may ever be
     /// would wait for an empty group, which a busy shard never has.
-    #[cold]
     fn check_long(&self, length: usize, collected: usize) -> Result<(), ApplyError> {
         let is_long = length > self.buffer_max / 2;
         let is_room = collected + length + BLOCK <= self.group_max;
@@ -584,6 +612,12 @@ impl Shared {
 }
 
 impl State {
+    /// True if the group under construction fits a segment that is there. It then stays so until the group is written.
+    #[inline]
+    fn has_place(&self) -> bool {
+        self.next.is_some() || self.collecting.length_on_disk() <= self.left
+    }
+
     /// Whether the group in the making is written without waiting for more.
     #[inline]
     fn is_due(&self) -> bool {

@@ -35,7 +35,7 @@ use crate::fault::{Fault, Moment, Once, Recurring};
 use crate::workload::RowsOptions;
 
 /// The scenarios that are built in, by name.
-pub const BUILT_IN: [(&str, &str); 22] = [
+pub const BUILT_IN: [(&str, &str); 23] = [
     ("calm", include_str!("../../scenarios/calm.txt")),
     ("crash", include_str!("../../scenarios/crash.txt")),
     ("kill", include_str!("../../scenarios/kill.txt")),
@@ -43,6 +43,7 @@ pub const BUILT_IN: [(&str, &str); 22] = [
     ("network", include_str!("../../scenarios/network.txt")),
     ("disk", include_str!("../../scenarios/disk.txt")),
     ("full", include_str!("../../scenarios/full.txt")),
+    ("full-periodic", include_str!("../../scenarios/full-periodic.txt")),
     ("flush", include_str!("../../scenarios/flush.txt")),
     ("flush-full", include_str!("../../scenarios/flush-full.txt")),
     ("reshard", include_str!("../../scenarios/reshard.txt")),

@@ -101,8 +101,11 @@ async fn write_group(log: &CommitLog, active: &mut Option<Active>) -> Result<(),
         }
     };
     let (mut bytes, end) = take_group(&mut shared.state.borrow_mut(), shared.head.salt, segment.segment);
-    shared.room.notify_all();
     let length = bytes.len() as u64;
+    if log.is_periodic() {
+        shared.state.borrow_mut().left = shared.folder.segment_bytes - segment.offset - length;
+    }
+    shared.room.notify_all();
     if shared.planted.is(Bug::ShortWriteAccepted) && bytes.len() > BLOCK {
         bytes.resize(bytes.len() - BLOCK, 0);
     }
@@ -185,6 +188,9 @@ async fn next_segment(log: &CommitLog) -> Result<Active, Failed> {
             state.ledger.seal_last();
             let (boot, start, bytes) = (shared.head.boot, Some(state.written), shared.folder.segment_bytes);
             state.ledger.add(LedgerEntry { segment, boot, start, bytes, ..LedgerEntry::default() });
+            if log.is_periodic() {
+                state.left = shared.folder.segment_bytes - BLOCK as u64;
+            }
             drop(state);
             // What was written to the last one may be in files already.
             log.release();

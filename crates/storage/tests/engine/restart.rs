@@ -2,7 +2,7 @@
 #![allow(clippy::disallowed_methods)]
 
 use runtime::Group;
-use storage::{Ack, ApplyError, StorageOptions};
+use storage::{Ack, ApplyError, StorageOptions, SyncError};
 
 use crate::harness::*;
 
@@ -37,14 +37,32 @@ fn periodic_acknowledges_at_once_and_loses_nothing_in_an_orderly_end() {
     let folder = Folder::new("periodic");
     let setup = Setup::new(&folder, 1).periodic();
     with_shard(&setup, async |_, shard| {
-        assert_eq!(apply(&shard, &mutation(TABLE, 1, 1, b"v")).await, Ack::Now);
-        assert_eq!(shard.synced().0, 0);
+        // The first has no place on the disk yet: it waits for the first segment.
+        let Ack::When(first) = apply(&shard, &mutation(TABLE, 1, 1, b"v")).await else { panic!("no segment is there") };
+        shard.wait_synced(first).await.expect("the disk works");
+        assert_eq!(apply(&shard, &mutation(TABLE, 1, 2, b"v")).await, Ack::Now);
+        assert_eq!(shard.synced(), first);
         write_rows(&shard, TABLE, 0..3000, &[1; 300]).await;
         assert!(shard.synced().0 > 0);
     })
     .expect("the shard opens");
     let rows = with_shard(&setup.boot(2), async |_, shard| read_rows(&shard, TABLE)).expect("the shard opens");
     assert_eq!(rows, (0..3000).collect::<Vec<_>>());
+}
+
+/// A record without a place stays in memory for as long as the disk is full, which may be longer than the period.
+#[test]
+fn periodic_acknowledges_nothing_that_has_no_place_on_the_disk() {
+    let folder = Folder::new("placeless");
+    let mut setup = Setup::new(&folder, 1).periodic();
+    // More than any disk has: no segment can be made.
+    setup.options.disk_reserve = 1 << 60;
+    with_shard(&setup, async |_, shard| {
+        let Ack::When(first) = apply(&shard, &mutation(TABLE, 1, 1, b"v")).await else { panic!("no segment is there") };
+        assert_eq!(shard.wait_synced(first).await, Err(SyncError::DiskFull));
+        assert_eq!(shard.apply(&mutation(TABLE, 2, 1, b"v")), Err(ApplyError::DiskFull));
+    })
+    .expect("the shard opens");
 }
 
 #[test]
