@@ -30,6 +30,11 @@ pub enum KeyRange<'a> {
     },
 }
 
+impl KeyRange<'_> {
+    /// All partitions.
+    pub const ALL: KeyRange<'static> = KeyRange::Tokens { start: TokenBound::Unbounded, end: TokenBound::Unbounded };
+}
+
 /// A read of one table: its partitions, and in each the rows inside of `slices`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadCommand<'a> {
@@ -76,7 +81,7 @@ impl<'a> ReadCommand<'a> {
 
     /// All rows of the table.
     pub fn all(table: TableId, now_in_seconds: u32) -> Self {
-        let keys = KeyRange::Tokens { start: TokenBound::Unbounded, end: TokenBound::Unbounded };
+        let keys = KeyRange::ALL;
         ReadCommand { table, keys, slices: &[Slice::ALL], reversed: false, now_in_seconds, after: None }
     }
 

@@ -6,6 +6,7 @@
 
 mod asked;
 mod batch;
+mod call;
 mod conditional;
 mod control;
 mod counting;

@@ -10,9 +10,9 @@ use cql_protocol::response::insert_warnings;
 use cql_protocol::{FrameHeader, Value, WriteType, write_void};
 use topology::{ConsistencyLevel, token_of};
 
+use super::call::Call;
 use super::counting::check_attributes;
 use super::guarded::guard_write_levels;
-use super::now::Call;
 use super::write::{Planned, acknowledged};
 use super::{Engine, SCRATCH_BYTES_KEPT};
 use crate::Outcome;

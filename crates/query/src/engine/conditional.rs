@@ -10,8 +10,8 @@ use topology::{ConsistencyLevel, ReplicationStrategy, STRATEGY_PACKAGE};
 
 use super::Engine;
 use super::batch::modification_of;
+use super::call::Call;
 use super::guarded::guard_write_levels;
-use super::now::Call;
 use super::reply::ReplyTo;
 use super::write::seconds;
 use crate::Outcome;

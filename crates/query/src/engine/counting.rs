@@ -4,7 +4,7 @@ use cql_protocol::{Consistency, WriteType};
 use topology::ConsistencyLevel;
 
 use super::Engine;
-use super::now::Call;
+use super::call::Call;
 use super::write::Planned;
 use crate::error::{QueryError, invalid, level};
 use crate::guardrails::Watch;

@@ -5,8 +5,8 @@ use cql_protocol::{Consistency, QueryParams};
 use schema::TableId;
 
 use super::Engine;
+use super::call::Call;
 use super::guarded_values::guard_row;
-use super::now::Call;
 use super::write::Planned;
 use crate::error::{QueryError, invalid};
 use crate::execute::key::{combination_counts, keys};

@@ -1,9 +1,10 @@
 //! The synchronous way: a prepared write of one row, a read of one partition, answered within the call.
 
 use cql_protocol::request::{Batch, BatchQuery, Execute, Query};
-use cql_protocol::{FrameHeader, QueryParams, write_set_keyspace};
+use cql_protocol::{FrameHeader, write_set_keyspace};
 use cql_syntax::Statement;
 
+use super::call::Call;
 use super::prepare::TEXT_NOW_BYTES_MAX;
 use super::read::check_page_size;
 use super::reply::{ReplyTo, replace_by_error, warn_of_use};
@@ -12,19 +13,7 @@ use crate::error::QueryError;
 use crate::execute::bind::{check_count_of_text, with_ordered, with_values};
 use crate::plan::{Action, Binds, Plan};
 use crate::prepared::{StatementId, statement_id};
-use crate::trace::Trace;
 use crate::{Outcome, Session};
-
-/// A statement on its way through the engine: what it is and how it was called.
-#[derive(Clone, Copy)]
-pub(super) struct Call<'a> {
-    pub(super) plan: &'a Plan,
-    pub(super) id: StatementId,
-    pub(super) params: &'a QueryParams<'a>,
-    pub(super) reply: ReplyTo<'a>,
-    /// Set where the request asked to be traced, which is never tried on the synchronous way.
-    pub(super) trace: Option<&'a Trace<'a>>,
-}
 
 impl Engine {
     /// Answers an EXECUTE if that takes no waiting. The reply is a whole frame, header included, uncompressed.

@@ -1,31 +1,33 @@
 //! Reads of stored tables: one partition within the call, or any shape with waiting.
 
-use std::ops::{Bound as TokenBound, RangeBounds};
+mod limits;
+mod prepared;
+mod tokens;
 
-use cluster::coordinator::{PageLimits, PlanPlace, ReadDone, Unavailable};
-use cql_protocol::{Consistency, QueryParams, RowsWriter, Value};
+use cluster::coordinator::{PlanPlace, ReadDone, Unavailable};
 use mutation::{KeyRange, Position, ReadCommand, Slice};
 use storage::ReadEnd;
 use topology::{ConsistencyLevel, Token, token_of};
 
 use super::Engine;
+use super::call::Call;
 use super::conditional::clock_seconds;
-use super::now::Call;
-use super::write::seconds;
 use crate::Outcome;
-use crate::error::{QueryError, invalid, level};
-use crate::execute::key::{check_keys, key_of_token, single_key, unchecked_keys};
-use crate::execute::rows::{Filled, LongResult, RowBuffer, RowEmitter, RowLimits, RowsReply};
+use crate::error::{QueryError, invalid};
+use crate::execute::key::{check_keys, single_key, unchecked_keys};
+use crate::execute::rows::{Filled, LongResult, RowBuffer, RowEmitter};
 use crate::execute::slices::SliceBuffer;
-use crate::paging::{InvalidPagingState, PagingKey, PagingState};
-use crate::plan::{Binds, Keys, Operand, Order, Output, Select, TokenEnd, TokenValue};
+use crate::paging::{InvalidPagingState, PagingState};
+use crate::plan::{Binds, Keys, Select};
 use crate::trace::Trace;
 
-/// What one page from another shard may hold, in bytes.
-const LANE_PAGE_BYTES: u32 = 256 << 10;
-
-/// Rows asked for at once where filters or a count make it unknown how many are needed.
-const LANE_PAGE_ROWS: u32 = 5_000;
+use limits::page_limits;
+pub(super) use limits::{
+    check_merged_pages, check_page_size, limit, paging_key, paging_state, read_level, row_limits, whole_page_limits,
+};
+use prepared::PreparedRead;
+use tokens::{is_between, token_bounds};
+pub(super) use tokens::{is_in, token_range};
 
 impl Engine {
     /// A read of one partition, answered within the call if this shard owns it and the read is short.
@@ -47,7 +49,8 @@ impl Engine {
             return Ok(Outcome::MustWait);
         };
         let token = token_of(key);
-        let plan = inner.coordinator.plan(&select.replication, token, level).map_err(Unavailable::of_serial_phase)?;
+        // Values are looked at before replicas: where these are missing, the task says which of the two refuses the read.
+        let Ok(plan) = inner.coordinator.plan(&select.replication, token, level) else { return Ok(Outcome::MustWait) };
         let is_serial = level.is_serial();
         let place = match is_serial {
             true => inner.coordinator.serial_place(&plan),
@@ -75,29 +78,11 @@ impl Engine {
                 &all
             }
         };
-        let keys = KeyRange::Partition { token, key };
-        let state = paging_state(select, call, &binds)?;
-        state.as_ref().map_or(Ok(()), |state| state.check_place(&keys))?;
-        let limits = row_limits(select, &binds, call, state.as_ref())?;
-        let command = ReadCommand {
-            table: select.table.id,
-            keys,
-            slices,
-            reversed: select.order == Order::Reversed,
-            now_in_seconds: seconds(inner.clock.wall_micros(), call.params),
-            after: state.as_ref().map(|state| state.position.as_ref()),
-        };
+        let read = PreparedRead::new(select, call, binds, slices, inner.clock.wall_micros())?;
+        let command = read.command(KeyRange::Partition { token, key });
+        read.check_place(&command.keys)?;
         inner.coordinator.foresee_entry(select.table.id, token);
-        let writer = RowsWriter::begin(out, call.reply.version, call.reply.stream, &call.reply.head(&select.columns));
-        let reply = RowsReply { out, writer, long: self.long() };
-        let mut emitter = {
-            let values = (binds, &inner.clock);
-            RowEmitter::new(select, values, limits, command.now_in_seconds, &mut scratch.rows, reply)
-        };
-        self.watch_tombstones(&mut emitter, select, call);
-        if let Some(state) = &state {
-            emitter.resume(&state.position, state.rows_left_in_partition);
-        }
+        let mut emitter = self.emitter(&read, &mut scratch.rows, out);
         let end = inner.coordinator.read_now(&plan, &command, &mut emitter);
         if emitter.wanted().is_some() || emitter.has_many_tombstones() {
             return Ok(Outcome::MustWait);
@@ -146,28 +131,13 @@ impl Engine {
         if is_impossible {
             keys.clear();
         }
-        let state = paging_state(select, call, &binds)?;
-        let limits = row_limits(select, &binds, call, state.as_ref())?;
+        let read = PreparedRead::new(select, call, binds, slices, self.inner.clock.wall_micros())?;
         check_merged_pages(select, call.params, keys.is_empty())?;
-        let command = ReadCommand {
-            table: select.table.id,
-            keys: KeyRange::Tokens { start: TokenBound::Unbounded, end: TokenBound::Unbounded },
-            slices,
-            reversed: select.order == Order::Reversed,
-            now_in_seconds: seconds(self.inner.clock.wall_micros(), call.params),
-            after: state.as_ref().map(|state| state.position.as_ref()),
-        };
-        let writer = RowsWriter::begin(out, call.reply.version, call.reply.stream, &call.reply.head(&select.columns));
+        let command = read.command(KeyRange::ALL);
         let mut buffer = RowBuffer::default();
-        let now = command.now_in_seconds;
-        let reply = RowsReply { out, writer, long: self.long() };
-        let mut emitter = RowEmitter::new(select, (binds, &self.inner.clock), limits, now, &mut buffer, reply);
+        let mut emitter = self.emitter(&read, &mut buffer, out);
         emitter.set_room(room);
-        self.watch_tombstones(&mut emitter, select, call);
         let mut scanned = None;
-        if let Some(state) = &state {
-            emitter.resume(&state.position, state.rows_left_in_partition);
-        }
         let ended_at = match &select.keys {
             Keys::Choices(_) => {
                 if keys.len() > 1 && call.params.consistency.is_serial() {
@@ -187,7 +157,7 @@ impl Engine {
                 match range {
                     Some(keys) => {
                         scanned = Some(keys);
-                        state.as_ref().map_or(Ok(()), |state| state.check_place(&keys))?;
+                        read.check_place(&keys)?;
                         call.step(|| {
                             format!("Scanning {} on all {} shards", select.table.name, self.inner.runtime.shard_count())
                         });
@@ -218,10 +188,18 @@ impl Engine {
         Ok(None)
     }
 
-    /// A result that is not long yet.
+    /// The writer of a read's rows. A read that goes on begins where the page before ended.
     #[inline]
-    fn long(&self) -> LongResult<'_> {
-        LongResult::new(&self.inner.result_bytes, self.inner.result_bytes_max)
+    fn emitter<'e>(
+        &'e self,
+        read: &PreparedRead<'e>,
+        buffer: &'e mut RowBuffer,
+        out: &'e mut Vec<u8>,
+    ) -> RowEmitter<'e> {
+        let long = LongResult::new(&self.inner.result_bytes, self.inner.result_bytes_max);
+        let mut emitter = read.emitter(&self.inner.clock, long, buffer, out);
+        self.watch_tombstones(&mut emitter, read.select, read.call);
+        emitter
     }
 
     /// Whether nobody is at the partition with a conditional statement, or has left one unfinished.
@@ -370,201 +348,4 @@ fn finish(
         PagingState { position, rows_left: emitter.limits().rows, rows_left_in_partition: emitter.partition_left() };
     let state = state.encode(&paging_key(select, call, binds));
     emitter.finish(Some(&state))
-}
-
-/// What the page before left, if this is not the first.
-#[inline]
-pub(super) fn paging_state(
-    select: &Select,
-    call: &Call<'_>,
-    binds: &Binds<'_>,
-) -> Result<Option<PagingState>, QueryError> {
-    match call.params.paging_state {
-        None | Some([]) => Ok(None),
-        Some(bytes) => Ok(Some(PagingState::decode(bytes, &paging_key(select, call, binds))?)),
-    }
-}
-
-#[cold]
-pub(super) fn paging_key(select: &Select, call: &Call<'_>, binds: &Binds<'_>) -> PagingKey {
-    PagingKey::new(call.id, select.table.id, binds.values.iter().map(|value| value.bytes()))
-}
-
-/// Whether a token is in a range of tokens.
-pub(super) fn is_in(range: &KeyRange<'_>, token: Token) -> bool {
-    match range {
-        KeyRange::Tokens { start, end } => (*start, *end).contains(&token),
-        KeyRange::Partition { .. } => false,
-    }
-}
-
-/// Refuses pages of no rows, whatever the statement: none would ever end.
-#[inline]
-pub(super) fn check_page_size(params: &QueryParams<'_>) -> Result<(), QueryError> {
-    match params.page_size {
-        Some(0) => Err(QueryError::Protocol { message: "The page size cannot be 0".to_owned() }),
-        _ => Ok(()),
-    }
-}
-
-/// How many rows the page may hold.
-#[inline]
-pub(super) fn row_limits(
-    select: &Select,
-    binds: &Binds<'_>,
-    call: &Call<'_>,
-    state: Option<&PagingState>,
-) -> Result<RowLimits, QueryError> {
-    let limit = limit(select.limit.as_ref(), binds)?;
-    let per_partition = self::limit(select.per_partition_limit.as_ref(), binds)?;
-    if !select.sort.is_empty() {
-        // All rows must be known before the first of them are.
-        return Ok(RowLimits { rows: u32::MAX, page: u32::MAX, is_paged: false, per_partition });
-    }
-    // Aggregates over all rows are one row: it has no pages, and LIMIT is for that row.
-    let page = match call.params.page_size.map(u32::try_from) {
-        Some(Ok(size)) if !select.output.is_one_group() => Some(size),
-        _ => None,
-    };
-    let rows = state.map_or(limit, |state| state.rows_left.min(limit));
-    Ok(RowLimits { rows, page: page.unwrap_or(u32::MAX), is_paged: page.is_some(), per_partition })
-}
-
-/// Refuses pages of partitions that are merged. `is_empty`: no row can be among what is asked for, which is looked at only for rows as they are.
-pub(super) fn check_merged_pages(select: &Select, params: &QueryParams<'_>, is_empty: bool) -> Result<(), QueryError> {
-    let is_paged = params.page_size.is_some_and(|size| size > 0);
-    let is_done = is_empty && matches!(select.output, Output::Rows(_));
-    match select.is_merged && is_paged && !is_done {
-        true => Err(QueryError::PagedOrder),
-        false => Ok(()),
-    }
-}
-
-/// LIMIT's value; without one there is no limit.
-#[inline]
-pub(super) fn limit(operand: Option<&Operand>, binds: &Binds<'_>) -> Result<u32, QueryError> {
-    let Some(operand) = operand else { return Ok(u32::MAX) };
-    match operand.value(binds)? {
-        Value::Unset => Ok(u32::MAX),
-        Value::Null => Err(invalid("Invalid null value of limit")),
-        Value::Bytes(bytes) => {
-            let limit = bytes.first_chunk().map_or(0, |bytes| i32::from_be_bytes(*bytes));
-            match u32::try_from(limit) {
-                Ok(limit) if limit > 0 => Ok(limit),
-                _ => Err(invalid("LIMIT must be strictly positive")),
-            }
-        }
-    }
-}
-
-/// What a page from another shard may hold for the rows that are still wanted.
-fn page_limits(select: &Select, limits: RowLimits) -> PageLimits {
-    // Rows of which only dropped columns are left are read, and not shown. How many rows a group has is not known.
-    let is_shown = select.filters.is_empty() && select.table.dropped.is_empty();
-    let are_rows = matches!(select.output, Output::Rows(_));
-    let is_exact = is_shown && are_rows;
-    let rows = if is_exact { limits.rows.min(limits.page).min(LANE_PAGE_ROWS) } else { LANE_PAGE_ROWS };
-    let rows_per_partition = match (select.is_distinct, select.filters.is_empty()) {
-        _ if !select.table.dropped.is_empty() => u32::MAX,
-        (true, _) => 1,
-        (false, true) if are_rows => limits.per_partition,
-        (false, _) => u32::MAX,
-    };
-    let counts_statics = select.reads_statics();
-    PageLimits { rows: rows.max(1), rows_per_partition, bytes: LANE_PAGE_BYTES, counts_statics }
-}
-
-/// What a page may hold of a read whose sink knows when it has enough.
-pub(super) fn whole_page_limits() -> PageLimits {
-    PageLimits { rows: LANE_PAGE_ROWS, rows_per_partition: u32::MAX, bytes: LANE_PAGE_BYTES, counts_statics: false }
-}
-
-/// The range that token() restricts a SELECT to; `None`: it is empty.
-pub(super) fn token_range(
-    start: Option<&TokenEnd>,
-    end: Option<&TokenEnd>,
-    binds: &Binds<'_>,
-) -> Result<Option<KeyRange<'static>>, QueryError> {
-    let (start, end) = token_bounds(start, end, binds)?;
-    // The smallest token stands for the end of the ring where a range ends, as in Cassandra.
-    let end = match end {
-        TokenBound::Included(Token::MIN) | TokenBound::Excluded(Token::MIN) => TokenBound::Unbounded,
-        end => end,
-    };
-    let is_empty = match (start, end) {
-        (TokenBound::Included(start), TokenBound::Included(end)) => start > end,
-        (
-            TokenBound::Included(start) | TokenBound::Excluded(start),
-            TokenBound::Included(end) | TokenBound::Excluded(end),
-        ) => start >= end,
-        _ => false,
-    };
-    Ok((!is_empty).then_some(KeyRange::Tokens { start, end }))
-}
-
-/// The bounds with one execution's values.
-fn token_bounds(
-    start: Option<&TokenEnd>,
-    end: Option<&TokenEnd>,
-    binds: &Binds<'_>,
-) -> Result<(TokenBound<Token>, TokenBound<Token>), QueryError> {
-    let bound = |end: Option<&TokenEnd>| -> Result<TokenBound<Token>, QueryError> {
-        let Some(end) = end else { return Ok(TokenBound::Unbounded) };
-        let token = token_value(&end.value, binds)?;
-        Ok(if end.is_inclusive { TokenBound::Included(token) } else { TokenBound::Excluded(token) })
-    };
-    Ok((bound(start)?, bound(end)?))
-}
-
-/// Whether the token of a key that is named lies between the bounds. As in Cassandra, bounds of which the last is less than the first go around the ring
-/// here, and the least token stands for itself.
-fn is_between(bounds: (TokenBound<Token>, TokenBound<Token>), token: Token) -> bool {
-    use TokenBound::{Excluded, Included, Unbounded};
-    match bounds {
-        (Included(start) | Excluded(start), Included(end) | Excluded(end)) if start > end => {
-            (bounds.0, Unbounded).contains(&token) || (Unbounded, bounds.1).contains(&token)
-        }
-        bounds => bounds.contains(&token),
-    }
-}
-
-fn token_value(value: &TokenValue, binds: &Binds<'_>) -> Result<Token, QueryError> {
-    match value {
-        TokenValue::Given(operand) => {
-            let bytes = match operand.value(binds)? {
-                Value::Null => return Err(invalid("Invalid null token value")),
-                _ => operand.key_value("partition key token", binds)?,
-            };
-            match bytes.first_chunk() {
-                Some(bytes) => Ok(Token(i64::from_be_bytes(*bytes))),
-                None => Err(invalid("Invalid empty value for the partition key token")),
-            }
-        }
-        TokenValue::OfKey(operands) => {
-            let mut components = Vec::with_capacity(operands.len());
-            for operand in operands {
-                match operand.value(binds)? {
-                    Value::Bytes(bytes) => components.push(bytes),
-                    Value::Null => return Err(invalid("Invalid null token value")),
-                    Value::Unset => {
-                        return Err(invalid("Invalid unset value for argument in call to function token"));
-                    }
-                }
-            }
-            // No key is empty, but a token may be asked for of nothing: it is the least.
-            match &components[..] {
-                [[]] => Ok(Token::MIN),
-                components => Ok(token_of(&key_of_token(components)?)),
-            }
-        }
-    }
-}
-
-/// The level of a read.
-#[inline]
-pub(super) fn read_level(consistency: Consistency) -> Result<ConsistencyLevel, QueryError> {
-    match consistency {
-        Consistency::Any => Err(invalid("ANY ConsistencyLevel is only supported for writes")),
-        consistency => Ok(level(consistency)),
-    }
 }

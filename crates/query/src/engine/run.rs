@@ -6,7 +6,7 @@ use cql_protocol::{FrameHeader, write_set_keyspace, write_void};
 use cql_syntax::Statement;
 use schema::{ChangeTarget, ChangeType, SchemaEvent};
 
-use super::now::Call;
+use super::call::Call;
 use super::read::check_page_size;
 use super::reply::{ReplyTo, replace_by_error, warn_of_use};
 use super::{Engine, count};

@@ -6,7 +6,7 @@ use schema::system_keyspaces;
 use topology::ConsistencyLevel;
 
 use super::Engine;
-use super::now::Call;
+use super::call::Call;
 use super::read::limit;
 use crate::error::QueryError;
 use crate::execute::command_text::{ReadLimits, ReadText};

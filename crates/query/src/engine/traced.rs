@@ -9,23 +9,12 @@ use runtime::ShardId;
 use storage::Ack;
 use topology::ConsistencyLevel;
 
-use super::now::Call;
 use super::reply::replace_by_error;
 use super::{Engine, count};
 use crate::Session;
 use crate::control::{ControlReply, ControlRequest};
 use crate::error::QueryError;
 use crate::trace::{Trace, Traced};
-
-impl Call<'_> {
-    /// Notes a step, if the request is traced.
-    #[inline]
-    pub(super) fn step(&self, activity: impl FnOnce() -> String) {
-        if let Some(trace) = self.trace {
-            trace.step(activity());
-        }
-    }
-}
 
 impl Engine {
     /// Whether a request is to be traced that does not ask for it.

@@ -9,7 +9,7 @@ use schema::{Table, system_keyspaces};
 use topology::{ConsistencyLevel, Token};
 
 use super::Engine;
-use super::now::Call;
+use super::call::Call;
 use super::read::{check_merged_pages, is_in, limit, paging_state, read_level, row_limits, token_range};
 use super::virtual_result::VirtualResult;
 use crate::clients::ClientInfo;

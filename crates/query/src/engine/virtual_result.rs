@@ -6,7 +6,7 @@ use cql_protocol::RowsWriter;
 use mutation::Position;
 use topology::{Token, token_of};
 
-use super::now::Call;
+use super::call::Call;
 use super::read::paging_key;
 use super::virtual_read::PartitionRange;
 use crate::clock::TimestampClock;

@@ -6,8 +6,8 @@ use mutation::{ReadCommand, Slice};
 use storage::Ack;
 use topology::{ConsistencyLevel, token_of};
 
+use super::call::Call;
 use super::counting::{check_attributes, counter_level};
-use super::now::Call;
 use super::read::whole_page_limits;
 use super::{Engine, SCRATCH_BYTES_KEPT};
 use crate::Outcome;
