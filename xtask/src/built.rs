@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::{process, workspace};
 
 /// Planted bugs, all asleep, and the tests that run against a server's binary.
-const FEATURES: &str = "helenus-sim/planted,helenus-tests/black-box";
+const FEATURES: &str = "helenus-sim/planted,helenus-storage-tests/planted,helenus-tests/black-box";
 
 /// A test binary.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +27,11 @@ pub struct TestBinary {
 impl TestBinary {
     /// The folder of its package and its target, as people call it.
     pub fn name(&self) -> String {
-        let package = self.package.file_name().unwrap_or_default().to_string_lossy();
+        // A crate's tests may be a package of their own within it.
+        let is_within =
+            self.package.ends_with("tests") && self.package.parent().is_some_and(|folder| folder.join("src").exists());
+        let package = if is_within { self.package.parent() } else { Some(self.package.as_path()) };
+        let package = package.and_then(Path::file_name).unwrap_or_default().to_string_lossy();
         format!("{package} {}", self.target)
     }
 

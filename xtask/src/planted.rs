@@ -253,7 +253,7 @@ fn build(budget: Duration) -> Result<Built, String> {
     Ok(Built {
         helenus: built::program("helenus", budget)?,
         simulator: built::program("helenus-sim", budget)?,
-        engine: built::test("crates/storage", "engine", budget)?.program,
+        engine: built::test("crates/storage/tests", "engine", budget)?.program,
         power: built::test("tests", "recovery", budget)?.program,
     })
 }
