@@ -28,12 +28,7 @@ const BUILD: Description = ("build", 400, build);
 
 /// The phases after the build, in two lanes that run side by side and take about as long as each other.
 const LANES: [&[Description]; 2] = [
-    &[
-        ("unit", 100, tests::unit),
-        ("drivers", 150, drivers::phase),
-        ("oracle", 180, oracle::phase),
-        ("operators", 110, tests::operators),
-    ],
+    &[("unit", 100, tests::unit), ("drivers", 150, drivers::phase), ("oracle", 180, oracle::phase)],
     &[
         ("simulation", 120, tests::simulation),
         ("hostile", 40, tests::hostile),
@@ -41,6 +36,7 @@ const LANES: [&[Description]; 2] = [
         ("planted", 100, planted_bugs),
         ("speed", 60, speed),
         ("fuzz", 100, fuzz::phase),
+        ("operators", 110, tests::operators),
     ],
 ];
 
