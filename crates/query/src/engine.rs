@@ -23,6 +23,7 @@ mod read;
 mod refresh;
 mod reply;
 mod run;
+mod texts;
 mod tombstones;
 mod traced;
 mod virtual_read;
@@ -100,6 +101,8 @@ struct Inner {
     result_bytes_max: usize,
     /// Plans of texts that are about to be run as tasks, with the catalog's epoch.
     planned: RefCell<VecDeque<(StatementId, u64, Plan)>>,
+    /// Long texts under way.
+    texts: texts::TextBudget,
     /// Who is connected to this shard.
     clients: Rc<Clients>,
     /// What this shard's clients had traced.
@@ -184,6 +187,7 @@ impl Engine {
                 counters: Counters::default(),
                 result_bytes: Cell::new(0),
                 planned: RefCell::default(),
+                texts: texts::TextBudget::new(),
                 clients: Rc::default(),
                 traces: RefCell::default(),
                 trace_probability: Cell::new(0.0),

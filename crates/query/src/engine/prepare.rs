@@ -127,6 +127,7 @@ impl Engine {
 
     /// Prepares a statement on this shard.
     pub(super) async fn install(&self, text: &str, keyspace: Option<&str>) -> Result<Rc<Prepared>, QueryError> {
+        let _text = self.inner.texts.begin(text.len()).await;
         let prepared = Rc::new(self.plan_unprepared_in_steps(text, keyspace).await?);
         self.inner.prepared.borrow_mut().put(prepared.clone());
         Ok(prepared)

@@ -1,6 +1,6 @@
 //! The way of requests that must wait: each is a task that owns a copy of its frame.
 
-use cql_protocol::request::{Query, Request};
+use cql_protocol::request::{Batch, BatchQuery, Query, Request};
 use cql_protocol::response::{SchemaChange, SchemaChangeKind, SchemaTarget, insert_warnings, write_schema_change};
 use cql_protocol::{FrameHeader, write_set_keyspace, write_void};
 use cql_syntax::Statement;
@@ -52,7 +52,10 @@ impl Engine {
                 if let Some(trace) = trace {
                     trace.request("Execute CQL3 query", Some(request.text), Some(&request.params));
                 }
-                let outcome = self.run_query(session, header, &request, trace, out).await;
+                let outcome = {
+                    let _text = self.inner.texts.begin(request.text.len()).await;
+                    self.run_query(session, header, &request, trace, out).await
+                };
                 self.or_on_other_shard(outcome, session, (header, body), out).await
             }
             Request::Prepare(request) => {
@@ -82,7 +85,10 @@ impl Engine {
                 if let Some(trace) = trace {
                     trace.request("Execute batch of CQL3 queries", None, Some(&request.params));
                 }
-                let outcome = self.batch_message(header, &request, session.keyspace().as_deref(), trace, out).await;
+                let outcome = {
+                    let _texts = self.inner.texts.begin(text_bytes(&request)).await;
+                    self.batch_message(header, &request, session.keyspace().as_deref(), trace, out).await
+                };
                 self.or_on_other_shard(outcome, session, (header, body), out).await
             }
             other => {
@@ -282,4 +288,13 @@ fn schema_change(event: &SchemaEvent) -> SchemaChange {
             ChangeTarget::Type => SchemaTarget::Type { name: event.name.clone() },
         },
     }
+}
+
+/// Bytes of the texts of a BATCH.
+fn text_bytes(batch: &Batch<'_>) -> usize {
+    let texts = batch.statements().map(|statement| match statement.query {
+        BatchQuery::Text(text) => text.len(),
+        BatchQuery::Prepared(_) => 0,
+    });
+    texts.sum()
 }
