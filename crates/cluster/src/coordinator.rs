@@ -26,13 +26,13 @@ use std::cell::{OnceCell, RefCell};
 use std::net::SocketAddr;
 use std::rc::Rc;
 
+use internode::{Incoming, Peer, PeerParts, PeerSocket};
 use mutation::CounterId;
 use runtime::sync::Semaphore;
 use runtime::{Mesh, MeshSeat, Runtime, ShardId, TaskHandle};
 use schema::TableId;
 use topology::{ConsistencyLevel, NodeIndex, ReplicationStrategy, Ring, Sharder, Token};
 
-use crate::messaging::{Incoming, Peer, PeerParts, PeerSocket};
 use crate::paxos::Queue;
 use nodes::Nodes;
 

@@ -14,7 +14,7 @@ use super::replica::{apply_error, unreadable};
 use super::replication::ReplicaPlan;
 use super::write::{PlannedMutation, WRITE_TIME, by_shard, wrong_answer};
 use super::{Coordinator, PlanPlace};
-use crate::messaging::{PeerAnswer, PeerRequest};
+use crate::replica::{PeerAnswer, PeerRequest};
 
 impl Coordinator {
     /// Changes counters without waiting, if the plan and what is in memory allow that. `None`: nothing was done,

@@ -1,10 +1,10 @@
 //! The ring's nodes as this shard reaches them: itself, and peers over connections of its own.
 
+use internode::Peer;
 use topology::{NodeIndex, Ring};
 
-use crate::messaging::{Peer, PeerAnswer, PeerRequest};
-
 use super::message::ReplicaError;
+use crate::replica::{PeerAnswer, PeerRequest, ask};
 
 /// The nodes of one ring.
 pub(super) struct Nodes {
@@ -50,7 +50,7 @@ impl Nodes {
     /// Asks another node.
     pub(super) async fn call(&self, node: NodeIndex, request: &PeerRequest) -> Result<PeerAnswer, ReplicaError> {
         match self.peer(node) {
-            Some(peer) => peer.call(request).await,
+            Some(peer) => ask(peer, request).await,
             None => Err(ReplicaError::Gone { shard: 0 }),
         }
     }

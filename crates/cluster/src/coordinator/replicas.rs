@@ -24,7 +24,7 @@ use super::repair::Repairs;
 use super::replication::{ReplicaPlan, Replication, readers};
 use super::tally::Answer;
 use super::write::wrong_answer;
-use crate::messaging::{PeerAnswer, PeerRead, PeerRequest, PeerShard};
+use crate::replica::{PeerAnswer, PeerRead, PeerRequest, PeerShard};
 
 /// How long replicas have to answer a read of a partition. Cassandra's `read_request_timeout`.
 const READ_TIME: Duration = Duration::from_secs(5);

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use internode::{Listening, PeerSocket, Verbs, listen_for_peers};
 use mutation::ReadCommandBuf;
 use runtime::{Group, MeshSeat, ShardId, TcpListener};
 
 use super::message::{PageLimits, ReadRequest, ReplicaError, ReplicaReply, ReplicaRequest};
 use super::{Coordinator, Page};
-use crate::messaging::{Listening, PeerAnswer, PeerRead, PeerRequest, PeerShard, PeerSocket, listen_for_peers};
+use crate::replica::{PeerAnswer, PeerRead, PeerRequest, PeerShard, register};
 
 /// The most that one page for another node holds, bytes, whatever it asks for.
 const PAGE_BYTES_MAX: u32 = 1 << 20;
@@ -15,18 +16,13 @@ const PAGE_BYTES_MAX: u32 = 1 << 20;
 impl Coordinator {
     /// Takes the seat on which greeted connections come to this shard.
     pub(super) fn open_peers(&self, seat: MeshSeat<PeerSocket, ()>) {
+        let mut verbs = Verbs::new();
         let coordinator = self.clone();
-        let runtime = self.inner.runtime.clone();
-        let mesh = seat.open(&runtime, move |_, socket, responder| {
-            let serving = coordinator.clone();
-            let serve = move |request| {
-                let coordinator = serving.clone();
-                async move { coordinator.answer_peer(request).await }
-            };
-            let (runtime, incoming) = (coordinator.inner.runtime.clone(), coordinator.inner.incoming.clone());
-            coordinator.inner.runtime.spawn(Group::Query, incoming.serve(runtime, socket, serve));
-            responder.reply(());
+        register(&mut verbs, move |request| {
+            let coordinator = coordinator.clone();
+            async move { coordinator.answer_peer(request).await }
         });
+        let mesh = self.inner.incoming.open(&self.inner.runtime, seat, verbs);
         self.inner.peer_sockets.set(mesh).ok().expect("the seat is opened once");
     }
 
@@ -69,7 +65,6 @@ impl Coordinator {
                 Ok(page) => PeerAnswer::Page(page),
                 Err(error) => PeerAnswer::Failed(error),
             },
-            PeerRequest::Ping => PeerAnswer::Pong,
         }
     }
 

@@ -14,7 +14,7 @@ use super::replica::{apply_error, apply_when_there_is_room, needed_ack};
 use super::replication::{ReplicaPlan, Replication, is_enough};
 use super::tally::{Answer, Tally, Verdict};
 use super::{Coordinator, PlanPlace};
-use crate::messaging::{PeerAnswer, PeerRequest};
+use crate::replica::{PeerAnswer, PeerRequest};
 
 /// How long replicas have to answer a write. Cassandra's `write_request_timeout`.
 pub(super) const WRITE_TIME: Duration = Duration::from_secs(2);

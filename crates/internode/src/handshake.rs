@@ -200,7 +200,7 @@ fn cut(name: &str) -> &str {
 }
 
 /// Reads one greeting. Nothing may follow it: each side waits for the other before it goes on.
-pub(super) async fn receive<T>(
+pub(crate) async fn receive<T>(
     stream: &TcpStream,
     decode: impl Fn(&[u8]) -> Result<Option<(T, usize)>, GreetingError>,
 ) -> Result<T, GreetingError> {

@@ -16,7 +16,7 @@ const BYTES_KEPT: usize = 256 << 10;
 
 /// Bytes on their way to one connection's other end.
 #[derive(Debug, Default)]
-pub(super) struct Outbox {
+pub(crate) struct Outbox {
     bytes: RefCell<Vec<u8>>,
     /// Bytes that were put before are being sent.
     is_sending: Cell<bool>,
@@ -28,7 +28,7 @@ pub(super) struct Outbox {
 
 impl Outbox {
     /// Waits until more may be put.
-    pub(super) async fn room(&self) {
+    pub(crate) async fn room(&self) {
         while self.bytes.borrow().len() >= BYTES_MAX {
             self.room.notified().await;
             // Several may wait, and one signal wakes one of them.
@@ -39,27 +39,27 @@ impl Outbox {
     }
 
     /// Puts what `write` appends.
-    pub(super) fn put<T>(&self, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+    pub(crate) fn put<T>(&self, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
         let result = write(&mut self.bytes.borrow_mut());
         self.wake.notify();
         result
     }
 
     /// Forgets what waits: the connection is gone.
-    pub(super) fn clear(&self) {
+    pub(crate) fn clear(&self) {
         *self.bytes.borrow_mut() = Vec::new();
         self.room.notify_all();
     }
 
     /// Waits until all that was put is sent. For one who waits.
-    pub(super) async fn sent(&self) {
+    pub(crate) async fn sent(&self) {
         while self.is_sending.get() || !self.bytes.borrow().is_empty() {
             self.idle.notified().await;
         }
     }
 
     /// Sends what is put, for ever, or until the connection fails.
-    pub(super) async fn send_all(&self, stream: &TcpStream) -> io::Error {
+    pub(crate) async fn send_all(&self, stream: &TcpStream) -> io::Error {
         let mut buffer = Vec::new();
         loop {
             std::mem::swap(&mut *self.bytes.borrow_mut(), &mut buffer);
@@ -84,7 +84,7 @@ impl Outbox {
 }
 
 /// What ends first; the other is dropped.
-pub(super) async fn first<T>(a: impl Future<Output = T>, b: impl Future<Output = T>) -> T {
+pub(crate) async fn first<T>(a: impl Future<Output = T>, b: impl Future<Output = T>) -> T {
     let (mut a, mut b) = (pin!(a), pin!(b));
     std::future::poll_fn(|cx| match a.as_mut().poll(cx) {
         Poll::Ready(output) => Poll::Ready(output),

@@ -1,4 +1,4 @@
-//! Another node as this shard sees it: the connection that the shard dialled, and the calls that wait on it.
+//! Another node as this shard sees it: the connection that the shard dialled, its liveness, and the calls that wait on it.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -6,16 +6,14 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
-use runtime::sync::{Semaphore, Sender, oneshot};
-use runtime::{Group, Instant, Runtime, TcpStream};
+use runtime::sync::{Notify, Semaphore, Sender, oneshot};
+use runtime::{Group, Instant, Runtime, ShardId, TcpStream};
 use topology::HostId;
 
-use super::codec::{decode_answer, encode_request};
-use super::frame::{FRAME_BODY_MAX, FrameReader, write_frame};
-use super::greeting::{self, GreetingError, Hello, VERSION, Verdict, Welcome};
-use super::outbox::{Outbox, first};
-use super::{PeerAnswer, PeerRequest};
-use crate::coordinator::ReplicaError;
+use crate::frame::{FRAME_BODY_MAX, FrameError, FrameReader, write_frame};
+use crate::handshake::{self, GreetingError, Hello, VERSION, Verdict, Welcome};
+use crate::outbox::{Outbox, first};
+use crate::verbs::{Malformed, PING, PONG, empty};
 
 /// Requests in flight to one node.
 const CALLS_MAX: usize = 1024;
@@ -30,20 +28,23 @@ const REST_MIN: Duration = Duration::from_millis(50);
 const REST_MAX: Duration = Duration::from_secs(2);
 
 /// Who is dialled, and by whom.
-pub(crate) struct PeerParts {
+pub struct PeerParts {
     /// The other node's internode address.
-    pub(crate) address: SocketAddr,
+    pub address: SocketAddr,
     /// The other node.
-    pub(crate) host_id: HostId,
+    pub host_id: HostId,
     /// This node.
-    pub(crate) local: HostId,
+    pub local: HostId,
     /// The cluster of both.
-    pub(crate) cluster_name: String,
+    pub cluster_name: String,
 }
+
+/// An answer's kind and body.
+type Received = (u8, Vec<u8>);
 
 /// Another node. Clones are the same.
 #[derive(Clone)]
-pub(crate) struct Peer {
+pub struct Peer {
     inner: Rc<Inner>,
 }
 
@@ -54,11 +55,53 @@ struct Inner {
     shard_count: Cell<u16>,
     /// Above all numbers that this connection's requests had.
     next_number: Cell<u64>,
-    waiting: RefCell<BTreeMap<u64, Sender<PeerAnswer>>>,
+    waiting: RefCell<BTreeMap<u64, Sender<Received>>>,
     calls: Semaphore,
     outbox: Outbox,
     /// When the connection last gave bytes.
     heard: Cell<Instant>,
+    /// Counts connections: an answer speaks of the one that it came on.
+    connection: Cell<u64>,
+    /// An answer that cannot be decoded, which ends the connection.
+    refuted: RefCell<Option<Malformed>>,
+    refute: Notify,
+}
+
+/// An answer as it came.
+pub struct Answer {
+    /// The kind of its frame.
+    pub kind: u8,
+    /// The message.
+    pub body: Vec<u8>,
+    peer: Peer,
+    connection: u64,
+}
+
+/// A call that was not answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    /// The connection ended, or there is none: whether the request was done is not known.
+    #[error("the node does not answer")]
+    Gone,
+    /// The request's body is above what a frame holds; it was not sent.
+    #[error("a request of {size} bytes is too large for the maximum size of {max}")]
+    TooLarge {
+        /// Its size, bytes.
+        size: usize,
+        /// The most that a frame's body holds, bytes.
+        max: usize,
+    },
+}
+
+impl Answer {
+    /// The answer's message, by its kind and body. A body that `decode` calls malformed ends the connection, as any damaged frame does.
+    pub fn decode<T>(self, decode: impl FnOnce(u8, Vec<u8>) -> Result<T, Malformed>) -> Result<T, CallError> {
+        let Answer { kind, body, peer, connection } = self;
+        decode(kind, body).map_err(|malformed| {
+            peer.inner.refute(connection, malformed);
+            CallError::Gone
+        })
+    }
 }
 
 /// Why a connection to a peer ended.
@@ -71,12 +114,12 @@ enum Ended {
     #[error("it has been silent for {SILENCE_MAX:?}")]
     Silent,
     #[error("{0}")]
-    Frame(#[from] super::FrameError),
+    Frame(#[from] FrameError),
     #[error("an answer cannot be decoded: {0}")]
-    Answer(#[from] mutation::DecodeError),
+    Answer(#[from] Malformed),
 }
 
-/// Takes a call out of those that wait when nobody waits for it any more.
+/// Takes a call out of those that wait when its caller has given up.
 struct Waiting<'p> {
     peer: &'p Inner,
     number: u64,
@@ -91,7 +134,7 @@ impl Drop for Waiting<'_> {
 
 impl Peer {
     /// Begins to dial, and does so until the shard ends.
-    pub(crate) fn start(runtime: &Runtime, parts: PeerParts) -> Peer {
+    pub fn start(runtime: &Runtime, parts: PeerParts) -> Peer {
         let inner = Inner {
             runtime: runtime.clone(),
             parts,
@@ -102,6 +145,9 @@ impl Peer {
             calls: Semaphore::new(CALLS_MAX),
             outbox: Outbox::default(),
             heard: Cell::new(runtime.now()),
+            connection: Cell::new(0),
+            refuted: RefCell::default(),
+            refute: Notify::new(),
         };
         let peer = Peer { inner: Rc::new(inner) };
         runtime.spawn(Group::Query, peer.clone().stay_connected());
@@ -110,43 +156,46 @@ impl Peer {
 
     /// Whether the connection works, as far as is known.
     #[inline]
-    pub(crate) fn is_up(&self) -> bool {
+    pub fn is_up(&self) -> bool {
         self.inner.is_up.get()
     }
 
+    /// This node's shard, which dials.
+    pub fn shard(&self) -> ShardId {
+        self.inner.runtime.shard()
+    }
+
     /// How many shards the node has; 0 before it was greeted.
-    pub(crate) fn shard_count(&self) -> u16 {
+    pub fn shard_count(&self) -> u16 {
         self.inner.shard_count.get()
     }
 
-    /// Makes a request and waits for its answer. Dropped early, the answer is dropped when it comes.
-    pub(crate) async fn call(&self, request: &PeerRequest) -> Result<PeerAnswer, ReplicaError> {
+    /// Makes a request, whose body `encode` appends, and waits for its answer. Dropped early, the answer is dropped when it comes.
+    pub async fn call(&self, verb: u8, encode: impl FnOnce(&mut Vec<u8>)) -> Result<Answer, CallError> {
         let inner = &*self.inner;
-        let gone = ReplicaError::Gone { shard: inner.runtime.shard().0 };
         let _permit = inner.calls.acquire().await;
         inner.outbox.room().await;
         if !inner.is_up.get() {
-            return Err(gone);
+            return Err(CallError::Gone);
         }
         let number = inner.next_number.get();
         inner.next_number.set(number + 1);
-        let written =
-            inner.outbox.put(|out| write_frame(out, number, request.kind(), |out| _ = encode_request(request, out)));
-        written.map_err(|size| ReplicaError::TooLarge { size, max: FRAME_BODY_MAX })?;
+        let written = inner.outbox.put(|out| write_frame(out, number, verb, encode));
+        written.map_err(|size| CallError::TooLarge { size, max: FRAME_BODY_MAX })?;
         let (sender, receiver) = oneshot();
         inner.waiting.borrow_mut().insert(number, sender);
         let _waiting = Waiting { peer: inner, number };
+        let connection = inner.connection.get();
         match receiver.await {
-            Ok(PeerAnswer::Failed(error)) => Err(error),
-            Ok(answer) => Ok(answer),
-            Err(_) => Err(gone),
+            Ok((kind, body)) => Ok(Answer { kind, body, peer: self.clone(), connection }),
+            Err(_) => Err(CallError::Gone),
         }
     }
 
     async fn stay_connected(self) {
         let inner = &*self.inner;
         let mut rest = REST_MIN;
-        // A refused node is told once, not at each try.
+        // A refusal is logged once, not at each try.
         let mut last_reason = String::new();
         let mut was_up = false;
         loop {
@@ -159,7 +208,7 @@ impl Peer {
                     rest = REST_MIN;
                     last_reason.clear();
                     let ended = inner.talk(&stream, &welcome).await;
-                    tracing::info!(host = %inner.parts.host_id, reason = %ended, "a node is down");
+                    tracing::info!(host = %inner.parts.host_id, reason = %ended, "a node is down; dialling it again");
                 }
                 outcome => {
                     let reason = match outcome {
@@ -168,7 +217,7 @@ impl Peer {
                     };
                     if reason != last_reason {
                         let (host, address) = (inner.parts.host_id, inner.parts.address);
-                        tracing::info!(%host, %address, %reason, "a node cannot be reached");
+                        tracing::info!(%host, %address, %reason, "cannot reach a node; dialling it again");
                         last_reason = reason;
                     }
                 }
@@ -196,7 +245,7 @@ impl Inner {
         };
         let (result, _) = stream.write_all(hello.encode()).await;
         result?;
-        let welcome = greeting::receive(&stream, Welcome::decode).await?;
+        let welcome = handshake::receive(&stream, Welcome::decode).await?;
         if welcome.verdict != Verdict::Welcome || welcome.host_id != parts.host_id || welcome.shard_count == 0 {
             let Welcome { version, verdict, host_id, cluster_name, .. } = welcome;
             return Err(GreetingError::Refused { verdict, host_id, cluster_name, version });
@@ -208,6 +257,8 @@ impl Inner {
     async fn talk(&self, stream: &TcpStream, welcome: &Welcome) -> Ended {
         self.shard_count.set(welcome.shard_count);
         self.heard.set(self.runtime.now());
+        self.connection.set(self.connection.get() + 1);
+        self.refuted.take();
         self.is_up.set(true);
         tracing::info!(host = %self.parts.host_id, shards = welcome.shard_count, "a node is up");
         let sending = async { Ended::from(self.outbox.send_all(stream).await) };
@@ -217,7 +268,8 @@ impl Inner {
                 Err(ended) => ended,
             }
         };
-        let ended = first(first(sending, receiving), self.watch()).await;
+        let watching = first(self.watch(), self.refuted());
+        let ended = first(first(sending, receiving), watching).await;
         self.is_up.set(false);
         self.outbox.clear();
         let waiting = std::mem::take(&mut *self.waiting.borrow_mut());
@@ -235,11 +287,12 @@ impl Inner {
             }
             self.heard.set(self.runtime.now());
             while let Some(frame) = frames.next_frame()? {
-                let answer = decode_answer(frame.kind, frame.body)?;
                 let sender = self.waiting.borrow_mut().remove(&frame.number);
-                if let Some(sender) = sender {
+                match sender {
                     // Who gave up meanwhile does not miss the answer.
-                    let _ = sender.send(answer);
+                    Some(sender) => _ = sender.send((frame.kind, frame.body.to_vec())),
+                    None if frame.kind == PONG => empty(frame.body)?,
+                    None => {}
                 }
                 self.runtime.maybe_yield().await;
             }
@@ -257,10 +310,27 @@ impl Inner {
             if silence >= PING_AFTER {
                 let number = self.next_number.get();
                 self.next_number.set(number + 1);
-                let ping = PeerRequest::Ping;
-                let put = self.outbox.put(|out| write_frame(out, number, ping.kind(), |_| {}));
+                let put = self.outbox.put(|out| write_frame(out, number, PING, |_| {}));
                 assert!(put.is_ok(), "a ping has no body");
             }
+        }
+    }
+    /// Waits for an answer that cannot be decoded.
+    async fn refuted(&self) -> Ended {
+        loop {
+            let refuted = self.refuted.take();
+            if let Some(malformed) = refuted {
+                return Ended::Answer(malformed);
+            }
+            self.refute.notified().await;
+        }
+    }
+
+    /// An answer of the connection with this number cannot be decoded. The peer may be on another connection by now.
+    fn refute(&self, connection: u64, malformed: Malformed) {
+        if connection == self.connection.get() {
+            *self.refuted.borrow_mut() = Some(malformed);
+            self.refute.notify();
         }
     }
 }

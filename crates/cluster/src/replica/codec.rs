@@ -1,22 +1,20 @@
-//! The bodies of frames: requests, answers and refusals. `docs/rfcs/0001-messages-between-nodes.md` draws them.
+//! The bodies of this crate's requests, answers and refusals. `docs/rfcs/0001-messages-between-nodes.md` draws them.
 
 use mutation::{DecodeError, PositionRef};
 use stdx::{Reader, varint};
 use storage::SyncError;
 
-use super::{PeerAnswer, PeerRead, PeerRequest, PeerShard};
+use super::peer_message::{PeerAnswer, PeerRead, PeerRequest, PeerShard};
 use crate::coordinator::{Page, ReplicaError};
 
 /// What a frame's body is.
 mod kind {
     pub const WRITE: u8 = 1;
     pub const READ: u8 = 2;
-    pub const PING: u8 = 3;
     pub const COUNT: u8 = 4;
     pub const WRITTEN: u8 = 129;
     pub const PAGE: u8 = 130;
     pub const FAILED: u8 = 131;
-    pub const PONG: u8 = 132;
     pub const COUNTED: u8 = 133;
 }
 
@@ -25,28 +23,26 @@ const OWNER: u16 = u16::MAX;
 /// The longest sentence that a refusal carries.
 const WORDS_MAX: usize = 512;
 
-impl PeerRequest {
-    /// The kind of its frame.
-    pub(super) fn kind(&self) -> u8 {
-        match self {
-            PeerRequest::Write { .. } => kind::WRITE,
-            PeerRequest::Read(_) => kind::READ,
-            PeerRequest::Ping => kind::PING,
-            PeerRequest::Count { .. } => kind::COUNT,
-        }
+/// This crate's verbs, each with the name that stands in the line of a poll that stalls.
+pub(super) const VERBS: [(u8, &str); 3] =
+    [(kind::WRITE, "a write for a node"), (kind::READ, "a page for a node"), (kind::COUNT, "counters for a node")];
+
+/// The verb that asks for it.
+pub(super) fn verb(request: &PeerRequest) -> u8 {
+    match request {
+        PeerRequest::Write { .. } => kind::WRITE,
+        PeerRequest::Read(_) => kind::READ,
+        PeerRequest::Count { .. } => kind::COUNT,
     }
 }
 
-impl PeerAnswer {
-    /// The kind of its frame.
-    pub(super) fn kind(&self) -> u8 {
-        match self {
-            PeerAnswer::Written => kind::WRITTEN,
-            PeerAnswer::Page(_) => kind::PAGE,
-            PeerAnswer::Failed(_) => kind::FAILED,
-            PeerAnswer::Pong => kind::PONG,
-            PeerAnswer::Counted { .. } => kind::COUNTED,
-        }
+/// The kind of the answer's frame.
+pub(super) fn answer_kind(answer: &PeerAnswer) -> u8 {
+    match answer {
+        PeerAnswer::Written => kind::WRITTEN,
+        PeerAnswer::Page(_) => kind::PAGE,
+        PeerAnswer::Failed(_) => kind::FAILED,
+        PeerAnswer::Counted { .. } => kind::COUNTED,
     }
 }
 
@@ -88,9 +84,8 @@ pub fn encode_request(request: &PeerRequest, out: &mut Vec<u8>) -> u8 {
             out.extend_from_slice(&bytes.to_be_bytes());
             out.extend_from_slice(command);
         }
-        PeerRequest::Ping => {}
     }
-    request.kind()
+    verb(request)
 }
 
 /// The request in a frame's body. Mutations and commands inside it are checked by whoever decodes those.
@@ -107,7 +102,6 @@ pub fn decode_request(kind: u8, body: &[u8]) -> Result<PeerRequest, DecodeError>
             let (rows, bytes) = (reader.u32()?, reader.u32()?);
             PeerRequest::Read(PeerRead { of, rows, bytes, command: reader.rest().to_vec() })
         }
-        kind::PING => PeerRequest::Ping,
         value => return Err(DecodeError::Unknown { what: "a request's kind", value }),
     };
     finish(&reader)?;
@@ -126,32 +120,38 @@ pub fn encode_answer(answer: &PeerAnswer, out: &mut Vec<u8>) -> u8 {
         }
         PeerAnswer::Counted { states } => push_mutations(states, out),
         PeerAnswer::Failed(error) => encode_error(error, out),
-        PeerAnswer::Written | PeerAnswer::Pong => {}
+        PeerAnswer::Written => {}
     }
-    answer.kind()
+    answer_kind(answer)
 }
 
-/// The answer in a frame's body.
-pub fn decode_answer(kind: u8, body: &[u8]) -> Result<PeerAnswer, DecodeError> {
-    let mut reader = Reader::new(body);
+/// The answer in a frame's body. A page's items stay in the body's memory.
+pub fn decode_answer(kind: u8, body: Vec<u8>) -> Result<PeerAnswer, DecodeError> {
+    let mut reader = Reader::new(&body);
     let answer = match kind {
         kind::WRITTEN => PeerAnswer::Written,
-        kind::PAGE => {
-            let items = reader.varint_bytes()?.to_vec();
-            let more_after = match reader.u8()? {
-                0 => None,
-                1 => Some(PositionRef::read(&mut reader)?.to_owned()),
-                value => return Err(DecodeError::Unknown { what: "a page's end", value }),
-            };
-            PeerAnswer::Page(Page { items, more_after })
-        }
+        kind::PAGE => return Ok(PeerAnswer::Page(decode_page(body)?)),
         kind::FAILED => PeerAnswer::Failed(decode_error(&mut reader)?),
-        kind::PONG => PeerAnswer::Pong,
         kind::COUNTED => PeerAnswer::Counted { states: read_mutations(&mut reader)? },
         value => return Err(DecodeError::Unknown { what: "an answer's kind", value }),
     };
     finish(&reader)?;
     Ok(answer)
+}
+
+fn decode_page(mut body: Vec<u8>) -> Result<Page, DecodeError> {
+    let mut reader = Reader::new(&body);
+    let length = reader.varint_bytes()?.len();
+    let end = body.len() - reader.remaining();
+    let more_after = match reader.u8()? {
+        0 => None,
+        1 => Some(PositionRef::read(&mut reader)?.to_owned()),
+        value => return Err(DecodeError::Unknown { what: "a page's end", value }),
+    };
+    finish(&reader)?;
+    body.truncate(end);
+    body.drain(..end - length);
+    Ok(Page { items: body, more_after })
 }
 
 fn finish(reader: &Reader<'_>) -> Result<(), DecodeError> {

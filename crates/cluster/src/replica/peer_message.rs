@@ -1,22 +1,8 @@
-//! Messages between nodes: what shards of one node ask each other over the mesh, here between nodes over TCP.
-//!
-//! A shard dials each other node once and makes its requests on that connection; the node that was dialled answers.
-//! See `docs/internals/messaging.md`.
+//! What one node asks another to do with data, and its answer: the messages under this crate's verbs.
 
-mod codec;
-mod frame;
-mod greeting;
-mod incoming;
-mod outbox;
-mod peer;
+use storage::reader::Page;
 
-pub use codec::{decode_answer, decode_request, encode_answer, encode_request};
-pub use frame::{FRAME_BODY_MAX, Frame, FrameError, FrameReader, write_frame};
-pub use greeting::{GreetingError, Hello, Verdict, Welcome};
-pub use incoming::PeerSocket;
-
-pub(crate) use incoming::{Incoming, Listening, listen_for_peers};
-pub(crate) use peer::{Peer, PeerParts};
+use crate::coordinator::ReplicaError;
 
 /// What one node asks another.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,8 +19,6 @@ pub enum PeerRequest {
     },
     /// Read one page of data.
     Read(PeerRead),
-    /// Answer, to show that the connection works.
-    Ping,
 }
 
 /// One page's worth of a read on another node.
@@ -75,9 +59,7 @@ pub enum PeerAnswer {
         states: Vec<Vec<u8>>,
     },
     /// One page of a read.
-    Page(crate::coordinator::Page),
+    Page(Page),
     /// It was not done, or not all of it.
-    Failed(crate::coordinator::ReplicaError),
-    /// The answer to a ping.
-    Pong,
+    Failed(ReplicaError),
 }
