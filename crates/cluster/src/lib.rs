@@ -10,3 +10,8 @@ pub mod metadata;
 pub mod paxos;
 
 pub mod replica;
+
+mod outcome;
+mod plan;
+mod read;
+mod write;

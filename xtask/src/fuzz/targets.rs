@@ -31,8 +31,6 @@ pub const TARGETS: [Target; 12] = [
             "crates/internode/src/frame.rs",
             "crates/internode/src/handshake.rs",
             "crates/cluster/src/replica",
-            "crates/cluster/src/coordinator/message.rs",
-            "crates/cluster/src/coordinator/page.rs",
             "crates/storage/src/reader/data_page.rs",
             "crates/mutation/src",
         ],

@@ -3,9 +3,10 @@
 use mutation::{DecodeError, PositionRef};
 use stdx::{Reader, varint};
 use storage::SyncError;
+use storage::reader::Page;
 
+use super::message::ReplicaError;
 use super::peer_message::{PeerAnswer, PeerRead, PeerRequest, PeerShard};
-use crate::coordinator::{Page, ReplicaError};
 
 /// What a frame's body is.
 mod kind {

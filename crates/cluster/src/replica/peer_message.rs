@@ -2,7 +2,7 @@
 
 use storage::reader::Page;
 
-use crate::coordinator::ReplicaError;
+use super::message::ReplicaError;
 
 /// What one node asks another.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use std::future::Future;
 use internode::{CallError, Malformed, Peer, Reply, Verbs};
 
 use super::codec::{self, VERBS, decode_answer, decode_request, encode_answer, encode_request};
+use super::message::ReplicaError;
 use super::peer_message::{PeerAnswer, PeerRequest};
-use crate::coordinator::ReplicaError;
 
 impl Reply for PeerAnswer {
     fn kind(&self) -> u8 {
@@ -44,4 +44,9 @@ pub(crate) async fn ask(peer: &Peer, request: &PeerRequest) -> Result<PeerAnswer
         Err(CallError::Gone) => Err(ReplicaError::Gone { shard: peer.shard().0 }),
         Err(CallError::TooLarge { size, max }) => Err(ReplicaError::TooLarge { size, max }),
     }
+}
+
+/// The error of an answer to another kind of request.
+pub(crate) fn wrong_answer() -> ReplicaError {
+    ReplicaError::Malformed { shard: 0, problem: "the answer is to another kind of request".to_owned() }
 }

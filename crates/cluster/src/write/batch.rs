@@ -9,42 +9,41 @@ use std::time::Duration;
 
 use mutation::MutationRef;
 use planted::Bug;
-use runtime::{Group, ShardId};
+use runtime::Group;
 use schema::TableId;
 use storage::{ApplyError, BatchId};
 use topology::{ConsistencyLevel, Required};
 
-use super::Coordinator;
-use super::message::ReplicaError;
-use super::outcome::Failure;
-use super::replica::apply_error;
-use super::replication::Replication;
-use super::write::{PlannedMutation, by_shard};
+use super::planned::{PlannedMutation, by_shard, is_whole_everywhere};
+use super::writes::Writes;
+use crate::outcome::Failure;
+use crate::plan::Replication;
+use crate::replica::{ReplicaError, apply_error};
 
 /// The rest between two tries to deliver a batch.
 const REST: Duration = Duration::from_secs(5);
 
-impl Coordinator {
+impl Writes {
     /// Writes a logged batch. An error but [`Failure::BatchLog`] and [`Failure::Refused`] leaves a batch that will be
     /// finished.
-    pub async fn write_logged_batch(
-        &self,
+    pub(crate) async fn write_logged_batch(
+        self: &Rc<Self>,
         planned: Vec<PlannedMutation>,
         level: ConsistencyLevel,
     ) -> Result<(), Failure> {
-        let planted = self.inner.storage.planted();
-        if self.is_whole_everywhere(&planned) || planted.is(Bug::BatchLogNotWritten) {
+        let planted = self.shards.storage.planted();
+        if is_whole_everywhere(&planned) || planted.is(Bug::BatchLogNotWritten) {
             return self.write_batch(planned, level).await;
         }
         let id = self.log_batch(&planned).await.map_err(|error| Failure::BatchLog { error })?;
         let needs = planned.iter().map(|planned| planned.replication.required(level).clone()).collect();
         let parts = self.copied(planned.iter()).await;
         if planted.is(Bug::BatchDoneBeforeDelivered) {
-            self.inner.storage.finish_batch(id);
+            self.shards.storage.finish_batch(id);
         }
         match self.deliver(parts, needs).await {
             Ok(()) => {
-                self.inner.storage.finish_batch(id);
+                self.shards.storage.finish_batch(id);
                 Ok(())
             }
             Err(failure) => {
@@ -63,7 +62,7 @@ impl Coordinator {
     }
 
     /// A mutation of a batch that a start found, planned for the present ring and shards. `None`: its table is gone.
-    pub fn plan_logged(
+    pub(crate) fn plan_logged(
         &self,
         mutation: Vec<u8>,
         replication_of: impl FnOnce(TableId) -> Option<Rc<Replication>>,
@@ -71,12 +70,12 @@ impl Coordinator {
         let head = MutationRef::decode(&mutation).ok()?;
         let token = head.token();
         let replication = replication_of(head.table())?;
-        let shard = ShardId(self.inner.sharder.shard_of(token));
+        let shard = self.owner(token);
         Some(PlannedMutation { replication, token, shard, mutation })
     }
 
     /// Delivers a batch that a start found in the log: at once if that can be done, else again and again.
-    pub async fn finish_batch(&self, id: BatchId, planned: Vec<PlannedMutation>) {
+    pub(crate) async fn finish_batch(self: &Rc<Self>, id: BatchId, planned: Vec<PlannedMutation>) {
         stdx::sometimes!("batch replay");
         if !self.try_to_finish(id, &planned).await {
             self.deliver_in_background(id, planned);
@@ -84,9 +83,9 @@ impl Coordinator {
     }
 
     async fn log_batch(&self, planned: &[PlannedMutation]) -> Result<BatchId, ReplicaError> {
-        let storage = &self.inner.storage;
+        let storage = &self.shards.storage;
         let mutations: Vec<&[u8]> = planned.iter().map(|planned| planned.mutation.as_slice()).collect();
-        let shard = self.shard().0;
+        let shard = self.shards.here().0;
         let bytes = mutations.iter().map(|mutation| mutation.len()).sum();
         let logged = match storage::is_small(mutations.len(), bytes) {
             true => loop {
@@ -111,25 +110,25 @@ impl Coordinator {
         let mut copies = Vec::new();
         for planned in planned {
             copies.push(planned.clone());
-            self.inner.runtime.maybe_yield().await;
+            self.shards.runtime.maybe_yield().await;
         }
         copies
     }
 
     /// Writes every part, synced on this node whatever the mode: the log is about to forget the batch.
     async fn deliver(&self, planned: Vec<PlannedMutation>, needs: Vec<Required>) -> Result<(), Failure> {
-        match self.inner.ring.nodes().len() {
-            1 => Ok(self.write_to_shards(by_shard(planned), true).await?),
+        match self.nodes.ring().nodes().len() {
+            1 => Ok(self.shards.write_all(by_shard(planned), true).await?),
             _ => self.write_to_replicas(planned, needs, true).await,
         }
     }
 
-    fn deliver_in_background(&self, id: BatchId, planned: Vec<PlannedMutation>) {
-        let coordinator = self.clone();
-        self.inner.runtime.spawn(Group::Maintenance, async move {
+    fn deliver_in_background(self: &Rc<Self>, id: BatchId, planned: Vec<PlannedMutation>) {
+        let writes = Rc::clone(self);
+        self.shards.runtime.spawn(Group::Maintenance, async move {
             loop {
-                coordinator.inner.runtime.sleep(REST).await;
-                if coordinator.try_to_finish(id, &planned).await {
+                writes.shards.runtime.sleep(REST).await;
+                if writes.try_to_finish(id, &planned).await {
                     return;
                 }
             }
@@ -138,7 +137,7 @@ impl Coordinator {
 
     /// Delivers what still counts of a batch, at one replica of each mutation at least.
     async fn try_to_finish(&self, id: BatchId, planned: &[PlannedMutation]) -> bool {
-        let storage = &self.inner.storage;
+        let storage = &self.shards.storage;
         let wanted = planned.iter().filter(|planned| storage.is_batch_wanted(id, &planned.mutation));
         let wanted = self.copied(wanted).await;
         if !wanted.is_empty() {

@@ -5,19 +5,17 @@
 //! pages asked for together, later ones as a lane runs dry. The lane whose next partition comes first gives that
 //! partition to the sink. With a single shard there is nothing to merge and rows go to the sink unencoded.
 
+use std::rc::Rc;
+
 use mutation::{Position, ReadCommand};
 use runtime::{Group, ShardId};
 use schema::Table;
 use storage::reader::{Page, ReadDone};
 use storage::{Flow, RowSink};
-use topology::{ConsistencyLevel, Token};
+use topology::Token;
 
-use super::Coordinator;
-use super::message::{PageLimits, ReplicaError};
-use super::outcome::Failure;
-use super::page::{PageItem, PageReader};
-use super::read::Feed;
-use super::replication::{Replication, Unavailable, check_all};
+use super::feed::Feed;
+use crate::replica::{PageItem, PageLimits, PageReader, ReplicaError, Shards};
 
 /// One shard's part of a scan.
 struct Lane {
@@ -75,102 +73,81 @@ impl Lane {
     }
 }
 
-impl Coordinator {
-    /// Whether a scan at `level` can be answered.
-    /// Gives how many answers the level needs for each partition.
-    pub fn check_scan(&self, replication: &Replication, level: ConsistencyLevel) -> Result<u32, Unavailable> {
-        check_all(replication, &self.inner.ring, &self.inner.nodes, level)
+/// Scans what this node has.
+pub(super) async fn scan_shards(
+    shards: &Rc<Shards>,
+    table: &Table,
+    command: ReadCommand<'_>,
+    limits: PageLimits,
+    sink: &mut impl RowSink,
+) -> Result<ReadDone, ReplicaError> {
+    if shards.sharder.shards == 1 {
+        return shards.read_here(command, sink).await;
     }
-
-    /// Scans partitions in the order of tokens. `limits` says how much the sink is going to take, in all.
-    ///
-    /// As many scans run at once as the options allow; others wait.
-    pub async fn scan(
-        &self,
-        replication: &Replication,
-        level: ConsistencyLevel,
-        table: &Table,
-        command: ReadCommand<'_>,
-        limits: PageLimits,
-        sink: &mut impl RowSink,
-    ) -> Result<ReadDone, Failure> {
-        let _permit = self.inner.scans.acquire().await;
-        if self.inner.ring.nodes().len() > 1 {
-            return self.scan_ring(replication, level, table, command, limits, sink).await;
+    let limits = lane_limits(limits, shards.sharder.shards);
+    let mut lanes = first_pages(shards, &command, limits).await?;
+    loop {
+        if let Some(position) = refill(shards, &mut lanes, &command, limits, sink).await? {
+            return Ok(ReadDone::Stopped(position));
         }
-        Ok(self.scan_here(table, command, limits, sink).await?)
+        let Some(lane) = first_lane(&lanes)? else {
+            lanes.iter_mut().for_each(|lane| _ = lane.give_tombstones(sink));
+            return Ok(ReadDone::Complete);
+        };
+        if let Some(position) = give_partition(&mut lanes[lane], table, command.now_in_seconds, sink)? {
+            return Ok(ReadDone::Stopped(position));
+        }
+        shards.runtime.maybe_yield().await;
     }
+}
 
-    /// Scans what this node has.
-    pub(super) async fn scan_here(
-        &self,
-        table: &Table,
-        command: ReadCommand<'_>,
-        limits: PageLimits,
-        sink: &mut impl RowSink,
-    ) -> Result<ReadDone, ReplicaError> {
-        if self.inner.sharder.shards == 1 {
-            return self.read_here(command, sink).await;
-        }
-        let limits = self.lane_limits(limits);
-        let mut lanes = self.first_pages(&command, limits).await?;
-        loop {
-            if let Some(position) = self.refill(&mut lanes, &command, limits, sink).await? {
-                return Ok(ReadDone::Stopped(position));
+/// The limits of one lane's page: its share of the whole, and never too much to hold in memory.
+fn lane_limits(limits: PageLimits, shards: u16) -> PageLimits {
+    let shards = u32::from(shards);
+    PageLimits { rows: (limits.rows / shards).clamp(16, 4096), bytes: limits.bytes.min(256 << 10), ..limits }
+}
+
+async fn first_pages(
+    shards: &Rc<Shards>,
+    command: &ReadCommand<'_>,
+    limits: PageLimits,
+) -> Result<Vec<Lane>, ReplicaError> {
+    let mut running = Vec::with_capacity(usize::from(shards.sharder.shards));
+    for shard in (0..shards.sharder.shards).map(ShardId) {
+        let asking = Rc::clone(shards);
+        let mut bytes = Vec::with_capacity(64);
+        command.encode(&mut bytes);
+        let fetch = async move { asking.fetch(shard, bytes, limits).await };
+        running.push((shard, shards.runtime.spawn(Group::Query, fetch)));
+    }
+    let mut lanes = Vec::with_capacity(running.len());
+    for (shard, page) in running {
+        lanes.push(Lane::new(shard, page.await?)?);
+    }
+    Ok(lanes)
+}
+
+/// Gives every lane that ran dry its next page: only then is it known which comes first. `Some`: the sink wants no more.
+async fn refill(
+    shards: &Shards,
+    lanes: &mut [Lane],
+    command: &ReadCommand<'_>,
+    limits: PageLimits,
+    sink: &mut impl RowSink,
+) -> Result<Option<Position>, ReplicaError> {
+    for lane in lanes {
+        while lane.offset >= lane.items.len() {
+            let Some(position) = lane.more_after.take() else { break };
+            if lane.give_tombstones(sink) == Flow::Stop {
+                return Ok(Some(position));
             }
-            let Some(lane) = first_lane(&lanes)? else {
-                lanes.iter_mut().for_each(|lane| _ = lane.give_tombstones(sink));
-                return Ok(ReadDone::Complete);
-            };
-            if let Some(position) = give_partition(&mut lanes[lane], table, command.now_in_seconds, sink)? {
-                return Ok(ReadDone::Stopped(position));
-            }
-            self.inner.runtime.maybe_yield().await;
-        }
-    }
-
-    /// What one lane's page may hold: its share of the whole, and never too much to hold in memory.
-    fn lane_limits(&self, limits: PageLimits) -> PageLimits {
-        let shards = u32::from(self.inner.sharder.shards);
-        PageLimits { rows: (limits.rows / shards).clamp(16, 4096), bytes: limits.bytes.min(256 << 10), ..limits }
-    }
-
-    async fn first_pages(&self, command: &ReadCommand<'_>, limits: PageLimits) -> Result<Vec<Lane>, ReplicaError> {
-        let mut running = Vec::with_capacity(usize::from(self.inner.sharder.shards));
-        for shard in (0..self.inner.sharder.shards).map(ShardId) {
-            let coordinator = self.clone();
-            let mut bytes = Vec::with_capacity(64);
+            let command = ReadCommand { after: Some(position.as_ref()), ..*command };
+            let mut bytes = Vec::with_capacity(128);
             command.encode(&mut bytes);
-            let fetch = async move { coordinator.fetch_encoded(shard, bytes, limits).await };
-            running.push((shard, self.inner.runtime.spawn(Group::Query, fetch)));
+            *lane = Lane::new(lane.shard, shards.fetch(lane.shard, bytes, limits).await?)?;
         }
-        let mut lanes = Vec::with_capacity(running.len());
-        for (shard, page) in running {
-            lanes.push(Lane::new(shard, page.await?)?);
-        }
-        Ok(lanes)
     }
-
-    /// Gives every lane that ran dry its next page: only then is it known which comes first. `Some`: the sink wants no more.
-    async fn refill(
-        &self,
-        lanes: &mut [Lane],
-        command: &ReadCommand<'_>,
-        limits: PageLimits,
-        sink: &mut impl RowSink,
-    ) -> Result<Option<Position>, ReplicaError> {
-        for lane in lanes {
-            while lane.offset >= lane.items.len() {
-                let Some(position) = lane.more_after.take() else { break };
-                if lane.give_tombstones(sink) == Flow::Stop {
-                    return Ok(Some(position));
-                }
-                let command = ReadCommand { after: Some(position.as_ref()), ..*command };
-                *lane = Lane::new(lane.shard, self.fetch(lane.shard, &command, limits).await?)?;
-            }
-        }
-        Ok(None)
-    }
+    Ok(None)
 }
 
 /// The lane whose next partition comes first; `None`: all are at their end.

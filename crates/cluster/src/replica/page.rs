@@ -14,12 +14,11 @@ use std::rc::Rc;
 use mutation::{CellRef, ClusteringRef, LiveRow, ReadCommand, RowBuilder, RowRef, TombstoneRule};
 use schema::Table;
 use stdx::{Reader, varint};
-use storage::reader::{PageRoom, ReadDone};
-use storage::{Flow, ReadEnd, ReadError, RowSink, Shard};
+use storage::reader::{DataPageWriter, PageRoom, ReadDone};
+use storage::{DataSink, Flow, ReadEnd, ReadError, RowSink, Shard};
 use topology::Token;
 
 use super::message::PageLimits;
-use super::replica::PageSink;
 
 const PARTITION: u8 = 1;
 const ROW: u8 = 2;
@@ -111,6 +110,57 @@ impl PageWriter {
         let length = self.items.len() - start - ROW_LENGTH;
         let length = u32::try_from(length).expect("no record of the log holds a row of 4 GiB");
         self.items[start..start + ROW_LENGTH].copy_from_slice(&length.to_be_bytes());
+    }
+}
+
+/// What a read fills until it is full.
+pub(super) trait PageSink {
+    /// Reads for as long as one call may take. `None`: it must be waited for.
+    fn read(&mut self, storage: &Shard, command: &ReadCommand<'_>) -> Option<ReadEnd>;
+
+    /// Reads until it is full or the data ends, from wherever the data lies.
+    fn read_through(
+        &mut self,
+        storage: &Shard,
+        command: &ReadCommand<'_>,
+    ) -> impl Future<Output = Result<ReadDone, ReadError>>;
+
+    /// Whether it holds as much as it may.
+    fn is_full(&self) -> bool;
+
+    /// The memory that it must have for a long row. What it holds then is of no use.
+    fn wanted(&self) -> Option<usize>;
+
+    /// Begins again with memory as [`Runtime::touched`] makes it.
+    fn begin_again(&mut self, memory: Vec<u8>);
+
+    /// What it holds.
+    fn into_items(self) -> Vec<u8>;
+}
+
+impl PageSink for DataPageWriter {
+    fn read(&mut self, storage: &Shard, command: &ReadCommand<'_>) -> Option<ReadEnd> {
+        storage.read_data(command, self)
+    }
+
+    async fn read_through(&mut self, storage: &Shard, command: &ReadCommand<'_>) -> Result<ReadDone, ReadError> {
+        storage.read_data_through(command, self).await
+    }
+
+    fn is_full(&self) -> bool {
+        DataSink::is_full(self)
+    }
+
+    fn wanted(&self) -> Option<usize> {
+        DataPageWriter::wanted(self)
+    }
+
+    fn begin_again(&mut self, memory: Vec<u8>) {
+        DataPageWriter::begin_again(self, memory);
+    }
+
+    fn into_items(self) -> Vec<u8> {
+        self.into_bytes()
     }
 }
 

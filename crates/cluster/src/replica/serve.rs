@@ -2,66 +2,15 @@
 
 use std::rc::Rc;
 
-use mutation::{ReadCommand, ReadCommandBuf};
+use mutation::ReadCommandBuf;
 use runtime::{Group, Mesh, MeshSeat, Responder, Runtime};
 use storage::reader::{DataPageLimits, DataPageWriter, Page, ReadDone};
-use storage::{Ack, ApplyError, DataSink, ReadEnd, ReadError, Shard, SyncError};
+use storage::{Ack, ApplyError, ReadEnd, Shard, SyncError};
 
-use super::count::count_here;
+use super::apply::{apply_all, apply_error, apply_when_there_is_room, count_here, is_small, needed_ack, unreadable};
 use super::message::{PageLimits, ReadRequest, ReplicaError, ReplicaReply, ReplicaRequest};
-use super::page::PageWriter;
+use super::page::{PageSink, PageWriter};
 use super::unsynced::Unsynced;
-
-/// What a read fills until it is full.
-pub(super) trait PageSink {
-    /// Reads for as long as one call may take. `None`: it must be waited for.
-    fn read(&mut self, storage: &Shard, command: &ReadCommand<'_>) -> Option<ReadEnd>;
-
-    /// Reads until it is full or the data ends, from wherever the data lies.
-    fn read_through(
-        &mut self,
-        storage: &Shard,
-        command: &ReadCommand<'_>,
-    ) -> impl Future<Output = Result<ReadDone, ReadError>>;
-
-    /// Whether it holds as much as it may.
-    fn is_full(&self) -> bool;
-
-    /// The memory that it must have for a long row. What it holds then is of no use.
-    fn wanted(&self) -> Option<usize>;
-
-    /// Begins again with memory as [`Runtime::touched`] makes it.
-    fn begin_again(&mut self, memory: Vec<u8>);
-
-    /// What it holds.
-    fn into_items(self) -> Vec<u8>;
-}
-
-impl PageSink for DataPageWriter {
-    fn read(&mut self, storage: &Shard, command: &ReadCommand<'_>) -> Option<ReadEnd> {
-        storage.read_data(command, self)
-    }
-
-    async fn read_through(&mut self, storage: &Shard, command: &ReadCommand<'_>) -> Result<ReadDone, ReadError> {
-        storage.read_data_through(command, self).await
-    }
-
-    fn is_full(&self) -> bool {
-        DataSink::is_full(self)
-    }
-
-    fn wanted(&self) -> Option<usize> {
-        DataPageWriter::wanted(self)
-    }
-
-    fn begin_again(&mut self, memory: Vec<u8>) {
-        DataPageWriter::begin_again(self, memory);
-    }
-
-    fn into_items(self) -> Vec<u8> {
-        self.into_bytes()
-    }
-}
 
 /// Of a page of data everything counts as a row.
 fn data_limits(limits: PageLimits) -> DataPageLimits {
@@ -69,7 +18,7 @@ fn data_limits(limits: PageLimits) -> DataPageLimits {
 }
 
 /// Takes the seat; requests are served from now on.
-pub(super) fn serve(
+pub(crate) fn serve(
     runtime: &Runtime,
     seat: MeshSeat<ReplicaRequest, ReplicaReply>,
     storage: Shard,
@@ -228,60 +177,4 @@ impl Replica {
 
 fn page_reply(page: impl PageSink, more_after: Option<mutation::Position>) -> ReplicaReply {
     ReplicaReply::Page(Page { items: page.into_items(), more_after })
-}
-
-/// What it is called that a file cannot be read. Which one and where stands in the log, since clients are not to know.
-pub(super) fn unreadable(shard: u16, error: ReadError) -> ReplicaError {
-    tracing::error!(shard, %error, "a read failed: a file of the data is damaged or cannot be read");
-    ReplicaError::Unreadable { shard }
-}
-
-/// Applies mutations as one record.
-pub(super) fn apply_all(storage: &Shard, mutations: &[Vec<u8>]) -> Result<Ack, ApplyError> {
-    match mutations {
-        [mutation] => storage.apply(mutation),
-        mutations => {
-            let slices: Vec<&[u8]> = mutations.iter().map(Vec::as_slice).collect();
-            storage.apply_batch(&slices)
-        }
-    }
-}
-
-fn is_small(mutations: &[Vec<u8>]) -> bool {
-    storage::is_small(mutations.len(), mutations.iter().map(Vec::len).sum())
-}
-
-/// Applies mutations as one record, waiting for room as often as it takes and is of use; many or long ones in steps.
-pub(super) async fn apply_when_there_is_room(storage: &Shard, mutations: &[Vec<u8>]) -> Result<Ack, ApplyError> {
-    if !is_small(mutations) {
-        return storage.apply_in_steps(mutations).await;
-    }
-    let mut waiting = storage.waiting();
-    loop {
-        match apply_all(storage, mutations) {
-            Ok(ack) => return Ok(ack),
-            Err(error) => waiting.after(error).await?,
-        }
-    }
-}
-
-/// When a write may be acknowledged that is perhaps to be synced whatever the mode.
-pub(super) fn needed_ack(storage: &Shard, ack: Ack, durable: bool) -> Ack {
-    if ack == Ack::Now && durable { Ack::When(storage.appended()) } else { ack }
-}
-
-/// What a storage's refusal on `shard` is called by the coordinator.
-pub(super) fn apply_error(shard: u16, error: ApplyError) -> ReplicaError {
-    match error {
-        // Whoever waits for room does not come here with the latter two.
-        ApplyError::Overloaded { .. } | ApplyError::LogBusy | ApplyError::MemoryBusy => {
-            ReplicaError::Overloaded { shard, problem: error.to_string() }
-        }
-        ApplyError::DiskFull => ReplicaError::DiskFull { shard },
-        ApplyError::TooLarge { length, length_max } => ReplicaError::TooLarge { size: length, max: length_max },
-        ApplyError::Poisoned => ReplicaError::Poisoned { shard },
-        ApplyError::UnknownTable(_) => ReplicaError::UnknownTable { shard },
-        ApplyError::Malformed(problem) => ReplicaError::Malformed { shard, problem: problem.to_string() },
-        ApplyError::Mismatch(problem) => ReplicaError::Malformed { shard, problem: problem.to_owned() },
-    }
 }

@@ -6,13 +6,13 @@ use planted::{Bug, Planted};
 use runtime::sync::Notify;
 use topology::{NodeIndex, Required, Ring};
 
-use super::message::ReplicaError;
-use super::outcome::{Failure, Refusal};
-use super::replication::{count_towards, is_enough};
+use crate::outcome::{Failure, Refusal};
+use crate::plan::{count_towards, is_enough};
+use crate::replica::ReplicaError;
 
 /// How one replica ended its part.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(crate) enum Answer {
     /// Applied, and durable where the mode asks for that.
     Written,
     /// It refused.
@@ -37,7 +37,7 @@ pub(super) struct Tally {
     planted: Planted,
 }
 
-/// Whether a request is decided.
+/// True if a request is decided.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// Every mutation has the answers that it needs.

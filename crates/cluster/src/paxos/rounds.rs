@@ -3,21 +3,30 @@
 //! The only replica is this very shard: promise, acceptance and commit come to one record of its log. Nobody else can have a
 //! ballot meanwhile, since whoever cannot be done in one call has claimed the partition.
 
+use std::rc::Rc;
+
 use mutation::{ReadCommand, Slice};
 use planted::Bug;
 use schema::Table;
 use storage::{Ack, ApplyError, LogSequence, ReadEnd};
 use topology::Token;
 
-use super::message::ReplicaError;
-use super::replica::{apply_error, apply_when_there_is_room, unreadable};
-use super::replication::ReplicaPlan;
-use super::{Coordinator, PlanPlace};
-use crate::paxos::{Ballot, Claim, Proposal, STATE_TABLE, State, StateReader, clustering_of, encode_state};
+use super::ballot::Ballot;
+use super::queue::{Claim, Queue};
+use super::state::{Proposal, State};
+use super::table::{STATE_TABLE, StateReader, clustering_of, encode_state};
+use crate::replica::{ReplicaError, Shards, apply_error, apply_when_there_is_room, unreadable};
+
+/// The attempts at this shard's partitions.
+pub(crate) struct Rounds {
+    shards: Rc<Shards>,
+    /// The partitions with a conditional statement under way.
+    queue: Queue,
+}
 
 /// An attempt at one partition that this shard owns.
 pub struct Attempt<'p> {
-    coordinator: Coordinator,
+    rounds: Rc<Rounds>,
     table: &'p Table,
     token: Token,
     key: &'p [u8],
@@ -27,23 +36,20 @@ pub struct Attempt<'p> {
     claim: Option<Claim>,
 }
 
-impl Coordinator {
-    /// Where the rounds of the plan's partition are held.
-    #[inline]
-    pub fn serial_place(&self, plan: &ReplicaPlan<'_>) -> PlanPlace {
-        // Other nodes do not answer rounds yet.
-        self.place_of_plan(plan, matches!(plan.replicas, [only] if *only == self.inner.nodes.local()))
+impl Rounds {
+    pub(crate) fn new(shards: Rc<Shards>) -> Rc<Rounds> {
+        Rc::new(Rounds { shards, queue: Queue::default() })
     }
 
     /// Whether nobody makes an attempt at a partition of this shard that goes on beyond the present call.
     #[inline]
-    pub fn is_untouched(&self, table: &Table, key: &[u8]) -> bool {
-        self.inner.attempts.is_free(table.id, key) || self.inner.storage.planted().is(Bug::ConditionReadUnclaimed)
+    pub(crate) fn is_untouched(&self, table: &Table, key: &[u8]) -> bool {
+        self.queue.is_free(table.id, key) || self.shards.storage.planted().is(Bug::ConditionReadUnclaimed)
     }
 
     /// Begins an attempt that ends within the present call. `None`: it must wait.
-    pub fn attempt_now<'p>(
-        &self,
+    pub(crate) fn attempt_now<'p>(
+        self: &Rc<Self>,
         table: &'p Table,
         token: Token,
         key: &'p [u8],
@@ -56,29 +62,29 @@ impl Coordinator {
         let slices = [Slice::of_prefix(&clustering)];
         let command = state_command(&slices, token, key, now_in_seconds);
         let mut reader = StateReader::default();
-        match self.inner.storage.read(&command, &mut reader)? {
+        match self.shards.storage.read(&command, &mut reader)? {
             ReadEnd::Complete | ReadEnd::Stopped(_) => {}
             ReadEnd::Paused(_) => return None,
         }
         let state = reader.finish();
-        let attempt = Attempt { coordinator: self.clone(), table, token, key, now_in_seconds, state, claim: None };
+        let attempt = Attempt { rounds: Rc::clone(self), table, token, key, now_in_seconds, state, claim: None };
         // What another has left is finished by one who may wait.
         attempt.state.unfinished().is_none().then_some(attempt)
     }
 
     /// Claims the partition, when those before have done, and begins an attempt; what an attempt before it has left is finished then. `None`: others
     /// were there for too long.
-    pub async fn attempt<'p>(
-        &self,
+    pub(crate) async fn attempt<'p>(
+        self: &Rc<Self>,
         table: &'p Table,
         token: Token,
         key: &'p [u8],
         now_in_seconds: u32,
     ) -> Result<Option<Attempt<'p>>, ReplicaError> {
-        let inner = &*self.inner;
-        let claim = match inner.storage.planted().is(Bug::ConditionReadUnclaimed) {
+        let storage = &self.shards.storage;
+        let claim = match storage.planted().is(Bug::ConditionReadUnclaimed) {
             true => None,
-            false => match inner.attempts.claim(&inner.runtime, table.id, key).await {
+            false => match self.queue.claim(&self.shards.runtime, table.id, key).await {
                 Some(claim) => Some(claim),
                 None => return Ok(None),
             },
@@ -87,10 +93,10 @@ impl Coordinator {
         let slices = [Slice::of_prefix(&clustering)];
         let command = state_command(&slices, token, key, now_in_seconds);
         let mut reader = StateReader::default();
-        let read = inner.storage.read_through(&command, &mut reader).await;
-        let _ = read.map_err(|error| unreadable(self.shard().0, error))?;
+        let read = storage.read_through(&command, &mut reader).await;
+        let _ = read.map_err(|error| unreadable(self.shards.here().0, error))?;
         let state = reader.finish();
-        let mut attempt = Attempt { coordinator: self.clone(), table, token, key, now_in_seconds, state, claim };
+        let mut attempt = Attempt { rounds: Rc::clone(self), table, token, key, now_in_seconds, state, claim };
         if let Some(Proposal { ballot, mutations }) = attempt.state.unfinished().cloned() {
             stdx::sometimes!("another's proposal finished");
             attempt.commit(ballot, mutations).await?;
@@ -100,8 +106,8 @@ impl Coordinator {
 
     /// What the reply to whoever has read this shard's data must wait for, if it is to tell only what stays.
     #[inline]
-    pub fn seen(&self) -> LogSequence {
-        let storage = &self.inner.storage;
+    pub(crate) fn seen(&self) -> LogSequence {
+        let storage = &self.shards.storage;
         if storage.planted().is(Bug::LwtReplyBeforeSync) { storage.synced() } else { storage.appended() }
     }
 }
@@ -117,7 +123,7 @@ impl Attempt<'_> {
     /// `None`: nothing was done, [`Attempt::commit`] them as one who may wait.
     pub fn commit_now(&mut self, ballot: Ballot, mutations: &[&[u8]]) -> Result<Option<LogSequence>, ReplicaError> {
         let state = self.committed(ballot);
-        let storage = &self.coordinator.inner.storage;
+        let storage = &self.rounds.shards.storage;
         let mut all = Vec::with_capacity(mutations.len() + 1);
         all.extend_from_slice(mutations);
         all.push(&state);
@@ -127,16 +133,16 @@ impl Attempt<'_> {
         match storage.apply_batch(&all) {
             Ok(ack) => Ok(Some(self.to_wait_for(ack))),
             Err(ApplyError::LogBusy | ApplyError::MemoryBusy) => Ok(None),
-            Err(error) => Err(apply_error(self.coordinator.shard().0, error)),
+            Err(error) => Err(apply_error(self.rounds.shards.here().0, error)),
         }
     }
 
     /// Proposes and commits encoded mutations of the partition. Gives the sequence that the reply must wait for.
     pub async fn commit(&mut self, ballot: Ballot, mut mutations: Vec<Vec<u8>>) -> Result<LogSequence, ReplicaError> {
         mutations.push(self.committed(ballot));
-        let storage = &self.coordinator.inner.storage;
+        let storage = &self.rounds.shards.storage;
         let applied = apply_when_there_is_room(storage, &mutations).await;
-        let ack = applied.map_err(|error| apply_error(self.coordinator.shard().0, error))?;
+        let ack = applied.map_err(|error| apply_error(self.rounds.shards.here().0, error))?;
         Ok(self.to_wait_for(ack))
     }
 
@@ -158,9 +164,9 @@ impl Attempt<'_> {
 
     fn to_wait_for(&self, ack: Ack) -> LogSequence {
         match ack {
-            Ack::When(sequence) if !self.coordinator.inner.storage.planted().is(Bug::LwtReplyBeforeSync) => sequence,
+            Ack::When(sequence) if !self.rounds.shards.storage.planted().is(Bug::LwtReplyBeforeSync) => sequence,
             // In `periodic` too: what is told of a conditional statement stays.
-            Ack::Now | Ack::When(_) => self.coordinator.seen(),
+            Ack::Now | Ack::When(_) => self.rounds.seen(),
         }
     }
 

@@ -64,7 +64,7 @@ impl Repairs {
         Repairs { table, token, key: key.to_vec(), lanes, bytes: 0, mutation_bytes_max, planted }
     }
 
-    /// Whether one more row is written. A mutation that no log takes would fail this read and every later one.
+    /// True if one more row is written. A mutation that no log takes would fail this read and every later one.
     fn has_room(&self, row: usize) -> bool {
         row + self.key.len() + OVERHEAD <= self.mutation_bytes_max && self.bytes + row <= BYTES_MAX
     }
@@ -167,7 +167,7 @@ fn trusted(row: &[u8]) -> RowRef<'_> {
     RowRef::trusted(if row.is_empty() { &[0] } else { row })
 }
 
-/// Whether two rows say the same, however they are laid down.
+/// True if two rows say the same, however they are laid down.
 fn is_same(a: &[u8], b: &[u8]) -> bool {
     let (a, b) = (trusted(a), trusted(b));
     (a.liveness(), a.deletion()) == (b.liveness(), b.deletion()) && a.cells().eq(b.cells())

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::message::ReplicaError;
+use crate::replica::ReplicaError;
 
 /// A replica that said no.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,5 +1,5 @@
 //! What one shard asks another to do with the data that the other owns. Nodes ask each other the same, in messages of
-//! `crate::replica`, which carry the same encoded bytes.
+//! `peer_message.rs`, which carry the same encoded bytes.
 
 use mutation::CounterId;
 use storage::reader::Page;

@@ -1,0 +1,58 @@
+//! Mutations whose plans were made, on their way to their replicas.
+
+use std::rc::Rc;
+
+use runtime::ShardId;
+use topology::{NodeIndex, Sharder, Token};
+
+use crate::plan::Replication;
+use crate::replica::{ByShard, add};
+
+/// A mutation whose plan was made, on its way into a batch.
+#[derive(Debug, Clone)]
+pub struct PlannedMutation {
+    /// Its keyspace's replication.
+    pub replication: Rc<Replication>,
+    /// Its partition's token.
+    pub token: Token,
+    /// The shard of this node that owns the token.
+    pub shard: ShardId,
+    /// As `mutation::MutationEncoder` wrote it.
+    pub mutation: Vec<u8>,
+}
+
+impl PlannedMutation {
+    /// Its live replicas.
+    pub(super) fn contacts(&self) -> impl Iterator<Item = NodeIndex> {
+        let nodes = self.replication.nodes();
+        self.replication.replicas(self.token).iter().copied().filter(|&node| nodes.is_alive(node))
+    }
+}
+
+/// True if each shard that has a part of the write, of this node or another, has all of it: then it is one record of one
+/// log at each replica.
+pub(super) fn is_whole_everywhere(planned: &[PlannedMutation]) -> bool {
+    let owner = |node: NodeIndex, planned: &PlannedMutation| {
+        let nodes = planned.replication.nodes();
+        match nodes.shard_count(node) {
+            _ if node == nodes.local() => planned.shard.0,
+            count => Sharder::new(count.max(1)).shard_of(planned.token),
+        }
+    };
+    let owners = |planned: &PlannedMutation| {
+        let owners = planned.contacts().map(|node| (node, owner(node, planned)));
+        owners.collect::<Vec<_>>()
+    };
+    let mut all = planned.iter().map(owners);
+    let first = all.next();
+    all.all(|owners| Some(owners) == first)
+}
+
+/// The mutations by the shard of this node that owns them.
+pub(super) fn by_shard(planned: Vec<PlannedMutation>) -> ByShard {
+    let mut parts = Vec::new();
+    for PlannedMutation { shard, mutation, .. } in planned {
+        add(&mut parts, shard, mutation);
+    }
+    parts
+}
