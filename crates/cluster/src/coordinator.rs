@@ -9,17 +9,16 @@ mod peers;
 mod requests;
 
 use std::cell::{OnceCell, RefCell};
-use std::net::SocketAddr;
 use std::rc::Rc;
 
-use internode::{Incoming, Peer, PeerParts, PeerSocket};
+use internode::{Incoming, PeerSocket, Peers};
 use mutation::CounterId;
 use runtime::{Mesh, MeshSeat, Runtime, ShardId, TaskHandle};
 use schema::TableId;
-use topology::{ConsistencyLevel, NodeIndex, ReplicationStrategy, Ring, Sharder, Token};
+use topology::{ConsistencyLevel, HostId, ReplicationStrategy, Ring, Sharder, Token};
 
 use crate::paxos::Rounds;
-use crate::plan::{self, Nodes};
+use crate::plan::{self, Placement};
 use crate::read::Reads;
 use crate::replica::Shards;
 use crate::write::Writes;
@@ -41,7 +40,7 @@ pub struct Coordinator {
 
 struct Inner {
     shards: Rc<Shards>,
-    nodes: Rc<Nodes>,
+    placement: Rc<Placement>,
     writes: Rc<Writes>,
     reads: Reads,
     rounds: Rc<Rounds>,
@@ -59,15 +58,13 @@ struct Inner {
 pub struct Internode {
     /// The cluster that they all say to be of.
     pub cluster_name: String,
-    /// Where each node of the ring listens for the others, in the ring's order.
-    pub addresses: Vec<SocketAddr>,
 }
 
 /// What a coordinator is made of.
 pub struct CoordinatorParts {
     /// The shard's door to the world.
     pub runtime: Runtime,
-    /// The cluster's nodes.
+    /// The cluster's nodes, at first.
     pub ring: Rc<Ring>,
     /// Which shard owns which token.
     pub sharder: Sharder,
@@ -87,39 +84,41 @@ impl Coordinator {
     /// Takes the seats, begins to serve the other shards, and to dial the other nodes.
     pub fn new(parts: CoordinatorParts) -> Coordinator {
         let CoordinatorParts { runtime, ring, sharder, storage, seat, peer_seat, internode, scans_max } = parts;
-        let counter = CounterId(ring.local_node().host_id.0);
-        let shards = Shards::new(runtime.clone(), sharder, storage, counter, seat);
-        let nodes = Rc::new(match &internode {
-            None => Nodes::alone(ring),
-            Some(internode) => Nodes::with_peers(Rc::clone(&ring), |index| {
-                let parts = PeerParts {
-                    address: internode.addresses[usize::from(index.0)],
-                    host_id: ring.node(index).host_id,
-                    local: ring.local_node().host_id,
-                    cluster_name: internode.cluster_name.clone(),
-                };
-                Peer::start(&runtime, parts)
-            }),
-        });
+        let local = ring.local_node().host_id;
+        let shards = Shards::new(runtime.clone(), sharder, storage, CounterId(local.0), seat);
+        let peers = internode.map(|internode| Peers::new(&runtime, local, internode.cluster_name));
+        let incoming = Incoming::default();
+        incoming.follow(ring.others().map(|node| node.host_id));
+        let placement = Placement::new(ring, peers);
         let inner = Inner {
-            writes: Writes::new(Rc::clone(&shards), Rc::clone(&nodes)),
-            reads: Reads::new(Rc::clone(&shards), Rc::clone(&nodes), scans_max),
+            writes: Writes::new(Rc::clone(&shards), Rc::clone(&placement)),
+            reads: Reads::new(Rc::clone(&shards), scans_max),
             rounds: Rounds::new(Rc::clone(&shards)),
             shards,
-            nodes,
+            placement,
             peer_sockets: OnceCell::new(),
             accepting: RefCell::default(),
-            incoming: Incoming::default(),
+            incoming,
         };
         let coordinator = Coordinator { inner: Rc::new(inner) };
         coordinator.open_peers(peer_seat);
         coordinator
     }
 
-    /// A keyspace's replication on the present ring, for [`Coordinator::plan`]. To be made again when the keyspace or the
+    /// Plans by another ring from now on. What was planned by the one before is done by that one. Connections to nodes that stay are kept, new
+    /// nodes are dialled, and connections to and from nodes that left end. Replications are to be asked for again.
+    ///
+    /// # Panics
+    /// If the ring's epoch is not later than the present one's, or its local node is another.
+    pub fn install_ring(&self, ring: Rc<Ring>) {
+        self.inner.incoming.follow(ring.others().map(|node| node.host_id));
+        self.inner.placement.install(ring);
+    }
+
+    /// A keyspace's replication on the present ring, for [`Coordinator::plan`]. To be asked for again when the keyspace or the
     /// ring changes.
-    pub fn replication(&self, strategy: &ReplicationStrategy) -> Replication {
-        Replication::new(Rc::clone(&self.inner.nodes), strategy)
+    pub fn replication(&self, strategy: &ReplicationStrategy) -> Rc<Replication> {
+        self.inner.placement.replication(strategy)
     }
 
     /// Whom a request for `token` goes to, if enough of them are alive.
@@ -170,13 +169,13 @@ impl Coordinator {
     }
 
     /// True if a node answers, as this shard sees it.
-    pub fn is_up(&self, node: NodeIndex) -> bool {
-        self.inner.nodes.is_alive(node)
+    pub fn is_up(&self, host_id: HostId) -> bool {
+        self.inner.placement.is_up(host_id)
     }
 
-    /// The cluster's nodes.
-    pub fn ring(&self) -> &Ring {
-        self.inner.nodes.ring()
+    /// The present ring.
+    pub fn ring(&self) -> Rc<Ring> {
+        Rc::clone(self.inner.placement.nodes().ring())
     }
 
     /// The shard's storage.

@@ -2,6 +2,7 @@
 
 mod count;
 mod nodes;
+mod placement;
 mod replica_plan;
 mod replication;
 
@@ -10,4 +11,5 @@ pub use replication::Replication;
 
 pub(crate) use count::{count_towards, is_enough};
 pub(crate) use nodes::Nodes;
+pub(crate) use placement::Placement;
 pub(crate) use replica_plan::{check_all, plan, readers};

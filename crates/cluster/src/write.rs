@@ -10,5 +10,6 @@ mod writes;
 pub use planned::PlannedMutation;
 
 pub(crate) use place::Place;
+pub(crate) use planned::are_local;
 pub(crate) use tally::Answer;
 pub(crate) use writes::Writes;

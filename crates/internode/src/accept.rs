@@ -5,10 +5,12 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use runtime::sync::Semaphore;
-use runtime::{Group, Mesh, Runtime, ShardId, Socket, TcpListener, TcpStream};
+use runtime::{Group, Mesh, Runtime, ShardId, TcpListener, TcpStream};
 use topology::HostId;
 
+use crate::connection::PeerSocket;
 use crate::handshake::{self, GreetingError, Hello, VERSION, Verdict, Welcome};
+use crate::incoming::Incoming;
 
 /// Greetings under way on shard 0.
 const GREETINGS_MAX: usize = 64;
@@ -17,18 +19,12 @@ const GREETING_TIME: Duration = Duration::from_secs(2);
 /// The rest after an accept that failed: out of descriptors, most likely.
 const REST: Duration = Duration::from_millis(100);
 
-/// A greeted connection on its way to the shard that answers on it.
-#[derive(Debug)]
-pub struct PeerSocket {
-    pub(crate) socket: Socket,
-}
-
 /// What the listening shard knows of its cluster.
 pub struct Listening {
     /// This node.
     pub local: HostId,
-    /// The nodes that may dial.
-    pub others: Vec<HostId>,
+    /// The shard's connections of other nodes, which know the nodes that may dial.
+    pub incoming: Incoming,
     /// The cluster.
     pub cluster_name: String,
 }
@@ -54,7 +50,7 @@ pub async fn listen_for_peers(
                     let met = runtime.timeout(GREETING_TIME, meet(&runtime, &stream, &listening)).await;
                     drop(permit);
                     match met {
-                        Ok(Ok(shard)) => hand_over(stream, from, shard, &mesh).await,
+                        Ok(Ok((host_id, shard))) => hand_over(stream, from, host_id, shard, &mesh).await,
                         Ok(Err(error)) => {
                             tracing::info!(%from, %error, "rejected a connection of another node; its handshake failed")
                         }
@@ -72,14 +68,18 @@ pub async fn listen_for_peers(
     }
 }
 
-/// The greeting; gives the shard that is to have the connection.
-async fn meet(runtime: &Runtime, stream: &TcpStream, listening: &Listening) -> Result<ShardId, GreetingError> {
+/// The greeting. Gives the node that dials, and the shard that is to have the connection.
+async fn meet(
+    runtime: &Runtime,
+    stream: &TcpStream,
+    listening: &Listening,
+) -> Result<(HostId, ShardId), GreetingError> {
     let hello = handshake::receive(stream, Hello::decode).await?;
     let verdict = match () {
         () if hello.version != VERSION => Verdict::OtherVersion,
         () if hello.cluster_name != listening.cluster_name => Verdict::OtherCluster,
         () if hello.wanted != listening.local => Verdict::OtherNode,
-        () if !listening.others.contains(&hello.host_id) => Verdict::Stranger,
+        () if !listening.incoming.is_member(hello.host_id) => Verdict::Stranger,
         () => Verdict::Welcome,
     };
     let welcome = Welcome {
@@ -95,13 +95,13 @@ async fn meet(runtime: &Runtime, stream: &TcpStream, listening: &Listening) -> R
         let Hello { host_id, cluster_name, version, .. } = hello;
         return Err(GreetingError::Refused { verdict, host_id, cluster_name, version });
     }
-    Ok(ShardId(hello.shard % runtime.shard_count()))
+    Ok((hello.host_id, ShardId(hello.shard % runtime.shard_count())))
 }
 
-async fn hand_over(stream: TcpStream, from: SocketAddr, shard: ShardId, mesh: &Mesh<PeerSocket, ()>) {
+async fn hand_over(stream: TcpStream, from: SocketAddr, host_id: HostId, shard: ShardId, mesh: &Mesh<PeerSocket, ()>) {
     match stream.into_socket() {
         Ok(socket) => {
-            if let Err(error) = mesh.call(shard, PeerSocket { socket }).await {
+            if let Err(error) = mesh.call(shard, PeerSocket { socket, host_id }).await {
                 tracing::info!(%from, %error, "closed a node's connection; its shard has ended");
             }
         }

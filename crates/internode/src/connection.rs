@@ -5,7 +5,8 @@ use std::future::Future;
 use std::rc::Rc;
 
 use runtime::sync::{Notify, Permit, Semaphore};
-use runtime::{Group, Runtime};
+use runtime::{Group, Runtime, Socket};
+use topology::HostId;
 
 use crate::frame::{FRAME_BODY_MAX, write_frame};
 use crate::outbox::Outbox;
@@ -14,6 +15,14 @@ use crate::outbox::Outbox;
 const REQUESTS_MAX: usize = 256;
 /// Bytes of the requests being served of one connection; a larger one is served alone.
 const REQUEST_BYTES_MAX: usize = 16 << 20;
+
+/// A greeted connection on its way to the shard that answers on it.
+#[derive(Debug)]
+pub struct PeerSocket {
+    pub(crate) socket: Socket,
+    /// The node that dialled.
+    pub(crate) host_id: HostId,
+}
 
 /// An answer to a request.
 pub trait Reply {

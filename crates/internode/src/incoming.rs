@@ -1,15 +1,16 @@
 //! The node that is dialled: answering what comes on a connection.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
 use runtime::sync::Notify;
 use runtime::{Group, Mesh, MeshSeat, Runtime, TcpStream};
+use topology::HostId;
 
-use crate::accept::PeerSocket;
-use crate::connection::Connection;
+use crate::connection::{Connection, PeerSocket};
 use crate::frame::{Frame, FrameError, FrameReader};
 use crate::outbox::first;
 use crate::verbs::{Malformed, PING, PONG, Verbs, empty};
@@ -27,7 +28,9 @@ pub struct Incoming {
 
 #[derive(Debug, Default)]
 struct IncomingState {
-    /// They are to end, and may take so long for the requests that are being served.
+    /// The nodes that may dial.
+    members: RefCell<BTreeSet<HostId>>,
+    /// All are to end, and may take so long for the requests that are being served.
     patience: Cell<Option<Duration>>,
     ending: Notify,
     open: Cell<usize>,
@@ -46,11 +49,25 @@ impl Incoming {
         }
     }
 
-    /// Waits for the end. Gives how long requests being served may take then.
-    async fn ending(&self) -> Duration {
+    /// Follows a change of membership: connections of nodes that left are closed.
+    pub fn follow(&self, others: impl IntoIterator<Item = HostId>) {
+        *self.state.members.borrow_mut() = others.into_iter().collect();
+        self.state.ending.notify_all();
+    }
+
+    /// True if the node may dial.
+    pub fn is_member(&self, host_id: HostId) -> bool {
+        self.state.members.borrow().contains(&host_id)
+    }
+
+    /// Waits until the connections of a node are to end.
+    async fn ending(&self, host_id: HostId) -> Received {
         loop {
             if let Some(patience) = self.state.patience.get() {
-                return patience;
+                return Received::Enough(patience);
+            }
+            if !self.is_member(host_id) {
+                return Received::Left;
             }
             self.state.ending.notified().await;
         }
@@ -78,15 +95,16 @@ impl Incoming {
     }
 
     async fn serve_open(&self, runtime: &Runtime, socket: PeerSocket, verbs: &Verbs) {
-        let stream = runtime.adopt(socket.socket);
+        let PeerSocket { socket, host_id } = socket;
+        let stream = runtime.adopt(socket);
         let connection = Connection::new(runtime);
         let sending = async { Ended::from(connection.outbox.send_all(&stream).await) };
         let receiving = async {
             let received = async { Received::Ended(receive(runtime, &connection, &stream, verbs).await) };
-            let ending = async { Received::Enough(self.ending().await) };
-            match first(received, ending).await {
+            match first(received, self.ending(host_id)).await {
                 Received::Ended(Ok(())) => Ended::Closed,
                 Received::Ended(Err(ended)) => ended,
+                Received::Left => Ended::Left,
                 Received::Enough(patience) => finish(runtime, &connection, patience).await,
             }
         };
@@ -96,7 +114,9 @@ impl Incoming {
             let _ = runtime.timeout(LINGER, read_out(&stream)).await;
         }
         match ended {
-            Ended::Finished | Ended::Closed | Ended::Io(_) => tracing::debug!(%ended, "a node's connection ended"),
+            Ended::Finished | Ended::Left | Ended::Closed | Ended::Io(_) => {
+                tracing::debug!(%ended, "a node's connection ended")
+            }
             ended => tracing::warn!(%ended, "closed a node's connection; it dials again"),
         }
     }
@@ -119,6 +139,8 @@ async fn read_out(stream: &TcpStream) {
 enum Received {
     /// The connection ended.
     Ended(Result<(), Ended>),
+    /// The node that dialled is no member any more.
+    Left,
     /// This node is ending, and requests being served may take so long.
     Enough(Duration),
 }
@@ -132,6 +154,8 @@ enum Ended {
     Closed,
     #[error("this node is ending")]
     Finished,
+    #[error("the other end left the ring")]
+    Left,
     #[error("{0}")]
     Frame(#[from] FrameError),
     #[error("a request cannot be decoded: a request's kind has the unknown value {verb}")]

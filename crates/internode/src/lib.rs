@@ -14,14 +14,16 @@ mod handshake;
 mod incoming;
 mod outbox;
 mod peer;
+mod peers;
 mod verbs;
 
-pub use accept::{Listening, PeerSocket, listen_for_peers};
-pub use connection::Reply;
+pub use accept::{Listening, listen_for_peers};
+pub use connection::{PeerSocket, Reply};
 pub use frame::{FRAME_BODY_MAX, Frame, FrameError, FrameReader, write_frame};
 pub use handshake::{GreetingError, Hello, VERSION, Verdict, Welcome};
 pub use incoming::Incoming;
 pub use peer::{Answer, CallError, Peer, PeerParts};
+pub use peers::Peers;
 pub use verbs::{Malformed, PING, PONG, Verbs};
 
 #[cfg(test)]

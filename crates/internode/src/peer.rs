@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use runtime::sync::{Notify, Semaphore, Sender, oneshot};
-use runtime::{Group, Instant, Runtime, ShardId, TcpStream};
+use runtime::{Group, Instant, Runtime, ShardId, TaskHandle, TcpStream};
 use topology::HostId;
 
 use crate::frame::{FRAME_BODY_MAX, FrameError, FrameReader, write_frame};
@@ -60,6 +60,8 @@ struct Inner {
     outbox: Outbox,
     /// When the connection last gave bytes.
     heard: Cell<Instant>,
+    /// Dials and keeps the connection; none once the peer has ended.
+    task: RefCell<Option<TaskHandle<()>>>,
     /// Counts connections: an answer speaks of the one that it came on.
     connection: Cell<u64>,
     /// An answer that cannot be decoded, which ends the connection.
@@ -133,7 +135,7 @@ impl Drop for Waiting<'_> {
 }
 
 impl Peer {
-    /// Begins to dial, and does so until the shard ends.
+    /// Begins to dial, and does so until the peer is ended or the shard ends.
     pub fn start(runtime: &Runtime, parts: PeerParts) -> Peer {
         let inner = Inner {
             runtime: runtime.clone(),
@@ -145,13 +147,30 @@ impl Peer {
             calls: Semaphore::new(CALLS_MAX),
             outbox: Outbox::default(),
             heard: Cell::new(runtime.now()),
+            task: RefCell::default(),
             connection: Cell::new(0),
             refuted: RefCell::default(),
             refute: Notify::new(),
         };
         let peer = Peer { inner: Rc::new(inner) };
-        runtime.spawn(Group::Query, peer.clone().stay_connected());
+        let task = runtime.spawn(Group::Query, peer.clone().stay_connected());
+        *peer.inner.task.borrow_mut() = Some(task);
         peer
+    }
+
+    /// Ends the connection, and is down from now on: the node left the ring, or is dialled elsewhere. Calls that wait are gone.
+    pub fn end(&self) {
+        let inner = &*self.inner;
+        if let Some(task) = inner.task.take() {
+            task.abort();
+            inner.down();
+            tracing::info!(host = %inner.parts.host_id, address = %inner.parts.address, "ended the connection to a node");
+        }
+    }
+
+    /// Where the node is dialled.
+    pub fn address(&self) -> SocketAddr {
+        self.inner.parts.address
     }
 
     /// Whether the connection works, as far as is known.
@@ -270,11 +289,16 @@ impl Inner {
         };
         let watching = first(self.watch(), self.refuted());
         let ended = first(first(sending, receiving), watching).await;
+        self.down();
+        ended
+    }
+
+    /// The connection has ended: all calls on it are gone.
+    fn down(&self) {
         self.is_up.set(false);
         self.outbox.clear();
         let waiting = std::mem::take(&mut *self.waiting.borrow_mut());
         drop(waiting);
-        ended
     }
 
     async fn receive(&self, stream: &TcpStream) -> Result<std::convert::Infallible, Ended> {

@@ -34,6 +34,14 @@ impl ReplicaMap {
         ReplicaMap { ends, lists }
     }
 
+    /// The replicas of every token, where all have the same in the same order.
+    pub fn of_all(&self) -> Option<&[NodeIndex]> {
+        match self.lists.as_slice() {
+            [only] => Some(only),
+            _ => None,
+        }
+    }
+
     /// The replicas of `token`, in the ring's order.
     #[inline]
     pub fn replicas(&self, token: Token) -> &[NodeIndex] {

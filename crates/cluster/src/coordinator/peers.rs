@@ -21,10 +21,8 @@ impl Coordinator {
 
     /// Accepts connections of the ring's other nodes. On shard 0, when every shard has its coordinator.
     pub fn accept_peers(&self, listener: TcpListener, cluster_name: &str) {
-        let ring = self.inner.nodes.ring();
-        let local = ring.local_node().host_id;
-        let others = ring.nodes().iter().map(|node| node.host_id).filter(|id| *id != local).collect();
-        let listening = Listening { local, others, cluster_name: cluster_name.to_owned() };
+        let (local, incoming) = (self.ring().local_node().host_id, self.inner.incoming.clone());
+        let listening = Listening { local, incoming, cluster_name: cluster_name.to_owned() };
         let mesh = self.inner.peer_sockets.get().expect("it is set when the coordinator is made").clone();
         let runtime = &self.inner.shards.runtime;
         let accepting = runtime.spawn(Group::Query, listen_for_peers(runtime.clone(), listener, listening, mesh));

@@ -13,7 +13,7 @@ use crate::outcome::Failure;
 use crate::paxos::Attempt;
 use crate::plan::{PlanPlace, ReplicaPlan, Replication};
 use crate::replica::{PageLimits, ReplicaError};
-use crate::write::PlannedMutation;
+use crate::write::{PlannedMutation, are_local};
 
 impl Coordinator {
     /// Writes without waiting, if the plan and the mutation's size allow that. `None`: nothing was done,
@@ -29,10 +29,15 @@ impl Coordinator {
     }
 
     /// Writes, and waits until so many replicas of each mutation have it as `level` asks for. What belongs to one shard
-    /// is one record of its log, so it is there as a whole or not at all. On a ring of one node all shards are waited for,
-    /// and the first refusal is reported.
+    /// is one record of its log, so it is there as a whole or not at all. Where this node is the only
+    /// contact of all, its shards are all waited for, and the first refusal is reported.
     pub async fn write_batch(&self, planned: Vec<PlannedMutation>, level: ConsistencyLevel) -> Result<(), Failure> {
         self.inner.writes.write_batch(planned, level).await
+    }
+
+    /// True if this node is the only contact of all mutations, and enough for `level`: nothing is sent to another.
+    pub fn is_local(&self, planned: &[PlannedMutation], level: ConsistencyLevel) -> bool {
+        are_local(planned, level)
     }
 
     /// Writes a logged batch. An error but [`Failure::BatchLog`] and [`Failure::Refused`] leaves a batch that will be

@@ -3,10 +3,10 @@
 use std::net::IpAddr;
 use std::rc::Rc;
 
-use internode::Peer;
+use internode::{Peer, Peers};
 use topology::{NodeIndex, Ring};
 
-/// The nodes of one ring.
+/// The nodes of one ring. An index of a node means something here and with no other ring's nodes.
 pub(crate) struct Nodes {
     ring: Rc<Ring>,
     /// The ring's, one step nearer to each request.
@@ -22,16 +22,10 @@ impl std::fmt::Debug for Nodes {
 }
 
 impl Nodes {
-    /// Only this node answers.
-    pub(crate) fn alone(ring: Rc<Ring>) -> Self {
-        Nodes { local: ring.local(), ring, peers: Vec::new() }
-    }
-
-    /// This node and its peers, one for each other node of the ring.
-    pub(crate) fn with_peers(ring: Rc<Ring>, peer: impl Fn(NodeIndex) -> Peer) -> Self {
-        let indices = (0u16..).zip(ring.nodes()).map(|(index, _)| NodeIndex(index));
-        let peers = indices.map(|index| (index != ring.local()).then(|| peer(index)));
-        let peers = peers.collect();
+    /// The ring's nodes, of which this one answers and those that `peers` follows.
+    pub(crate) fn new(ring: Rc<Ring>, peers: Option<&Peers>) -> Self {
+        let peer_of = |host| peers.and_then(|peers| peers.get(host));
+        let peers = ring.nodes().iter().map(|node| peer_of(node.host_id)).collect();
         Nodes { local: ring.local(), ring, peers }
     }
 

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use runtime::ShardId;
-use topology::{ConsistencyLevel, NodeIndex, Required, Sharder, Token};
+use topology::{ConsistencyLevel, Epoch, NodeIndex, Required, Sharder, Token};
 
 use super::count::{count_towards, is_enough};
 use super::nodes::Nodes;
@@ -47,7 +47,7 @@ pub enum PlanPlace {
 /// Whom a request for one token goes to. Borrowed from the keyspace's [`Replication`]: making one takes no memory.
 #[derive(Debug, Clone, Copy)]
 pub struct ReplicaPlan<'a> {
-    /// The nodes that the plan's indices mean.
+    /// The nodes of the ring that the plan was made by, which its indices mean.
     pub(crate) nodes: &'a Rc<Nodes>,
     /// The token's replicas, alive or not.
     pub(crate) replicas: &'a [NodeIndex],
@@ -64,6 +64,11 @@ impl ReplicaPlan<'_> {
     #[inline]
     pub(crate) fn contacts(&self) -> impl Iterator<Item = NodeIndex> {
         self.replicas.iter().copied().filter(|&replica| self.nodes.is_alive(replica))
+    }
+
+    /// The epoch of the ring that it was made by.
+    pub fn epoch(&self) -> Epoch {
+        self.nodes.ring().epoch()
     }
 
     /// True if this node is the only one to write to, so that nothing needs encoding for the network.
@@ -186,11 +191,13 @@ mod tests {
         let node = |number: u8| Node {
             host_id: HostId([number; 16]),
             address: ([127, 0, 0, number + 1], 9042).into(),
+            internode: ([127, 0, 0, number + 1], 7000).into(),
             datacenter: "datacenter1".into(),
             rack: "rack1".into(),
             tokens: vec![Token(i64::from(number) * 1_000)],
         };
-        Rc::new(Nodes::alone(Rc::new(Ring::new((0..nodes).map(node).collect(), NodeIndex(0)))))
+        let ring = Ring::new(Epoch::FIRST, (0..nodes).map(node).collect(), NodeIndex(0));
+        Rc::new(Nodes::new(Rc::new(ring), None))
     }
 
     fn simple(replication_factor: u32) -> ReplicationStrategy {

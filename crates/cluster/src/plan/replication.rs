@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use topology::{ConsistencyLevel, NodeIndex, ReplicaMap, ReplicationStrategy, Required, Token, required};
+use topology::{ConsistencyLevel, Epoch, NodeIndex, ReplicaMap, ReplicationStrategy, Required, Ring, Token, required};
 
 use super::nodes::Nodes;
 
@@ -10,6 +10,7 @@ use super::nodes::Nodes;
 #[derive(Debug)]
 pub struct Replication {
     nodes: Rc<Nodes>,
+    strategy: ReplicationStrategy,
     map: ReplicaMap,
     /// By the level's place in [`LEVELS`].
     required: [Required; LEVELS.len()],
@@ -35,13 +36,33 @@ impl Replication {
         let ring = nodes.ring();
         let map = ReplicaMap::new(ring, strategy);
         let required = LEVELS.map(|level| required(level, strategy, ring));
-        Replication { nodes, map, required }
+        Replication { strategy: strategy.clone(), map, required, nodes }
     }
 
-    /// The nodes that it speaks of.
+    /// The nodes that its indices mean.
     #[inline]
     pub(crate) fn nodes(&self) -> &Rc<Nodes> {
         &self.nodes
+    }
+
+    /// The ring that its indices mean.
+    pub fn ring(&self) -> &Rc<Ring> {
+        self.nodes.ring()
+    }
+
+    /// The epoch of its ring, and of every plan that is made of it.
+    pub fn epoch(&self) -> Epoch {
+        self.nodes.ring().epoch()
+    }
+
+    /// The strategy, which may be asked for on another ring.
+    pub(crate) fn strategy(&self) -> &ReplicationStrategy {
+        &self.strategy
+    }
+
+    /// The replicas of all tokens, where these are the same.
+    pub(crate) fn replicas_of_all(&self) -> Option<&[NodeIndex]> {
+        self.map.of_all()
     }
 
     /// The replicas of a token, alive or not.

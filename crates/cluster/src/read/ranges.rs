@@ -15,6 +15,10 @@ pub(super) fn ranges(
 ) -> Vec<(KeyRange<'static>, Vec<NodeIndex>)> {
     let KeyRange::Tokens { start, end } = *keys else { unreachable!("a scan is of tokens") };
     let nodes = replication.nodes();
+    if let Some(replicas) = replication.replicas_of_all() {
+        let piece = (KeyRange::Tokens { start, end }, readers(needs, nodes, replicas));
+        return if is_before(start, end) { vec![piece] } else { Vec::new() };
+    }
     let mut pieces: Vec<(TokenBound<Token>, TokenBound<Token>, Vec<NodeIndex>)> = Vec::new();
     let mut from = start;
     let ends = nodes.ring().owners().iter().map(|&(token, _)| Some(token)).chain([None]);

@@ -10,22 +10,20 @@ use storage::reader::ReadDone;
 use topology::ConsistencyLevel;
 
 use super::feed::feed_page;
-use super::scan::scan_shards;
 use crate::outcome::Failure;
-use crate::plan::{Nodes, ReplicaPlan, Replication};
+use crate::plan::{ReplicaPlan, Replication};
 use crate::replica::{PageLimits, Shards};
 
 /// The reads that a shard coordinates.
 pub(crate) struct Reads {
     pub(super) shards: Rc<Shards>,
-    nodes: Rc<Nodes>,
     scans: Semaphore,
 }
 
 impl Reads {
     /// So many scans run at once.
-    pub(crate) fn new(shards: Rc<Shards>, nodes: Rc<Nodes>, scans_max: usize) -> Self {
-        Reads { shards, nodes, scans: Semaphore::new(scans_max) }
+    pub(crate) fn new(shards: Rc<Shards>, scans_max: usize) -> Self {
+        Reads { shards, scans: Semaphore::new(scans_max) }
     }
 
     /// Reads a partition, and waits as it must. `limits` bounds what another shard sends at once, not the read.
@@ -72,9 +70,6 @@ impl Reads {
         sink: &mut impl RowSink,
     ) -> Result<ReadDone, Failure> {
         let _permit = self.scans.acquire().await;
-        if self.nodes.ring().nodes().len() > 1 {
-            return self.scan_ring(replication, level, table, command, limits, sink).await;
-        }
-        Ok(scan_shards(&self.shards, table, command, limits, sink).await?)
+        self.scan_ring(replication, level, table, command, limits, sink).await
     }
 }

@@ -14,7 +14,7 @@ use schema::TableId;
 use storage::{ApplyError, BatchId};
 use topology::{ConsistencyLevel, Required};
 
-use super::planned::{PlannedMutation, by_shard, is_whole_everywhere};
+use super::planned::{PlannedMutation, by_shard, is_whole_everywhere, onto_one_ring, onto_present_ring};
 use super::writes::Writes;
 use crate::outcome::Failure;
 use crate::plan::Replication;
@@ -28,9 +28,10 @@ impl Writes {
     /// finished.
     pub(crate) async fn write_logged_batch(
         self: &Rc<Self>,
-        planned: Vec<PlannedMutation>,
+        mut planned: Vec<PlannedMutation>,
         level: ConsistencyLevel,
     ) -> Result<(), Failure> {
+        onto_one_ring(&mut planned, &self.placement);
         let planted = self.shards.storage.planted();
         if is_whole_everywhere(&planned) || planted.is(Bug::BatchLogNotWritten) {
             return self.write_batch(planned, level).await;
@@ -117,9 +118,9 @@ impl Writes {
 
     /// Writes every part, synced on this node whatever the mode: the log is about to forget the batch.
     async fn deliver(&self, planned: Vec<PlannedMutation>, needs: Vec<Required>) -> Result<(), Failure> {
-        match self.nodes.ring().nodes().len() {
-            1 => Ok(self.shards.write_all(by_shard(planned), true).await?),
-            _ => self.write_to_replicas(planned, needs, true).await,
+        match planned.iter().zip(&needs).all(|(planned, needs)| planned.is_local(needs)) {
+            true => Ok(self.shards.write_all(by_shard(planned), true).await?),
+            false => self.write_to_replicas(planned, needs, true).await,
         }
     }
 
@@ -135,11 +136,13 @@ impl Writes {
         });
     }
 
-    /// Delivers what still counts of a batch, at one replica of each mutation at least.
+    /// Delivers what still counts of a batch, at one replica of each mutation at least, on the present ring: a batch may wait for longer than
+    /// the ring that it was planned by is there.
     async fn try_to_finish(&self, id: BatchId, planned: &[PlannedMutation]) -> bool {
         let storage = &self.shards.storage;
         let wanted = planned.iter().filter(|planned| storage.is_batch_wanted(id, &planned.mutation));
-        let wanted = self.copied(wanted).await;
+        let mut wanted = self.copied(wanted).await;
+        onto_present_ring(&mut wanted, &self.placement);
         if !wanted.is_empty() {
             let needs = vec![Required::Total(1); wanted.len()];
             if let Err(error) = self.deliver(wanted, needs).await {

@@ -1,14 +1,17 @@
 //! Updates of counters: deltas go to a leader, the owning shard of one replica, which makes states of them and applies these; the
 //! other replicas are sent the states, as a plain write. See `docs/internals/counters.md`.
 
+use std::rc::Rc;
+
 use mutation::MutationRef;
 use storage::Ack;
 use topology::{ConsistencyLevel, NodeIndex};
 
 use super::place::WRITE_TIME;
-use super::planned::{PlannedMutation, by_shard};
+use super::planned::{PlannedMutation, are_local, by_shard, onto_one_ring};
 use super::writes::Writes;
 use crate::outcome::{Failure, Refusal};
+use crate::plan::Nodes;
 use crate::replica::{PeerAnswer, PeerRequest, ReplicaError, apply_error, ask, wrong_answer};
 
 impl Writes {
@@ -20,17 +23,23 @@ impl Writes {
 
     /// Changes counters by mutations with deltas, and waits until so many replicas of each have what they come to as `level` asks
     /// for. What belongs to one shard of the leader is one record of its log.
-    pub(crate) async fn count(&self, planned: Vec<PlannedMutation>, level: ConsistencyLevel) -> Result<(), Failure> {
-        if self.nodes.ring().nodes().len() == 1 {
+    pub(crate) async fn count(
+        &self,
+        mut planned: Vec<PlannedMutation>,
+        level: ConsistencyLevel,
+    ) -> Result<(), Failure> {
+        onto_one_ring(&mut planned, &self.placement);
+        if are_local(&planned, level) {
             for (shard, deltas) in by_shard(planned) {
                 self.shards.count(shard, deltas, false).await?;
             }
             return Ok(());
         }
+        let Some(nodes) = planned.first().map(|planned| Rc::clone(planned.replication.nodes())) else { return Ok(()) };
         let mut by_leader: Vec<(NodeIndex, Vec<PlannedMutation>)> = Vec::new();
         for planned in planned {
             let contacts: Vec<_> = planned.contacts().collect();
-            let local = self.nodes.local();
+            let local = nodes.local();
             // All may have gone down since the plan was made.
             let Some(&first) = contacts.first() else { return Err(Failure::Timeout { received: 0 }) };
             let leader = if contacts.contains(&local) { local } else { first };
@@ -40,7 +49,7 @@ impl Writes {
             }
         }
         for (leader, planned) in by_leader {
-            let states = self.count_at(leader, &planned).await?;
+            let states = self.count_at(&nodes, leader, &planned).await?;
             let planned = states.into_iter().filter_map(|state| as_planned(state, &planned)).collect::<Vec<_>>();
             // The leader is sent them again, which changes nothing there, and answers for itself.
             let needs = planned.iter().map(|planned| planned.replication.required(level).clone()).collect();
@@ -50,8 +59,13 @@ impl Writes {
     }
 
     /// Has a node make states of deltas, apply and sync them.
-    async fn count_at(&self, leader: NodeIndex, planned: &[PlannedMutation]) -> Result<Vec<Vec<u8>>, Failure> {
-        if leader == self.nodes.local() {
+    async fn count_at(
+        &self,
+        nodes: &Nodes,
+        leader: NodeIndex,
+        planned: &[PlannedMutation],
+    ) -> Result<Vec<Vec<u8>>, Failure> {
+        if leader == nodes.local() {
             let mut states = Vec::new();
             for (shard, deltas) in by_shard(planned.to_vec()) {
                 states.extend(self.shards.count(shard, deltas, true).await?);
@@ -59,9 +73,9 @@ impl Writes {
             return Ok(states);
         }
         let request = PeerRequest::Count { deltas: planned.iter().map(|planned| planned.mutation.clone()).collect() };
-        let node = self.nodes.address(leader);
+        let node = nodes.address(leader);
         let failed = |error| Failure::Failed { received: 0, refusals: vec![Refusal { node, error }] };
-        let Some(peer) = self.nodes.peer(leader) else { return Err(Failure::Timeout { received: 0 }) };
+        let Some(peer) = nodes.peer(leader) else { return Err(Failure::Timeout { received: 0 }) };
         match self.shards.runtime.timeout(WRITE_TIME, ask(peer, &request)).await {
             Ok(Ok(PeerAnswer::Counted { states })) => Ok(states),
             // Whether it counted is not known.

@@ -3,9 +3,9 @@
 use std::rc::Rc;
 
 use runtime::ShardId;
-use topology::{NodeIndex, Sharder, Token};
+use topology::{ConsistencyLevel, NodeIndex, Required, Sharder, Token};
 
-use crate::plan::Replication;
+use crate::plan::{Placement, Replication, is_enough};
 use crate::replica::{ByShard, add};
 
 /// A mutation whose plan was made, on its way into a batch.
@@ -26,6 +26,38 @@ impl PlannedMutation {
     pub(super) fn contacts(&self) -> impl Iterator<Item = NodeIndex> {
         let nodes = self.replication.nodes();
         self.replication.replicas(self.token).iter().copied().filter(|&node| nodes.is_alive(node))
+    }
+
+    /// True if this node is its only contact, and its answer enough for `needs`: then nothing is counted, and this node's refusal is the
+    /// answer.
+    pub(super) fn is_local(&self, needs: &Required) -> bool {
+        let nodes = self.replication.nodes();
+        let mut contacts = self.contacts();
+        let is_only = contacts.next() == Some(nodes.local()) && contacts.next().is_none();
+        is_only && is_enough(needs, nodes.ring(), &[nodes.local()])
+    }
+}
+
+/// True if this node is the only contact of all, and enough for `level`.
+pub(crate) fn are_local(planned: &[PlannedMutation], level: ConsistencyLevel) -> bool {
+    planned.iter().all(|planned| planned.is_local(planned.replication.required(level)))
+}
+
+/// Plans mutations by the present ring that were planned by another.
+pub(super) fn onto_present_ring(planned: &mut [PlannedMutation], placement: &Placement) {
+    let present = placement.nodes().ring().epoch();
+    for planned in planned.iter_mut().filter(|planned| planned.replication.epoch() != present) {
+        planned.replication = placement.replication(planned.replication.strategy());
+    }
+}
+
+/// Sees to it that all were planned by one ring, since answers are counted by its nodes. A batch's mutations are planned one after the other, and
+/// the ring may have changed meanwhile.
+pub(super) fn onto_one_ring(planned: &mut [PlannedMutation], placement: &Placement) {
+    let mut epochs = planned.iter().map(|planned| planned.replication.epoch());
+    let first = epochs.next();
+    if !epochs.all(|epoch| Some(epoch) == first) {
+        onto_present_ring(planned, placement);
     }
 }
 

@@ -138,7 +138,7 @@ impl Counted {
 mod tests {
     use std::net::SocketAddr;
 
-    use topology::{HostId, Node, Token};
+    use topology::{Epoch, HostId, Node, Token};
 
     use super::*;
 
@@ -146,11 +146,12 @@ mod tests {
         let node = |number: u8| Node {
             host_id: HostId([number; 16]),
             address: SocketAddr::from(([127, 0, 0, number], 9042)),
+            internode: SocketAddr::from(([127, 0, 0, number], 7000)),
             datacenter: "datacenter1".to_owned(),
             rack: "rack1".to_owned(),
             tokens: vec![Token(i64::from(number))],
         };
-        Ring::new((1..=3).map(node).collect(), NodeIndex(0))
+        Ring::new(Epoch::FIRST, (1..=3).map(node).collect(), NodeIndex(0))
     }
 
     #[test]

@@ -7,16 +7,16 @@ use storage::{Ack, ApplyError};
 use topology::{ConsistencyLevel, Required};
 
 use super::place::{Place, WRITE_TIME};
-use super::planned::{PlannedMutation, by_shard};
+use super::planned::{PlannedMutation, are_local, by_shard, onto_one_ring};
 use super::tally::{Tally, Verdict};
 use crate::outcome::Failure;
-use crate::plan::{Nodes, is_enough};
+use crate::plan::Placement;
 use crate::replica::{ReplicaError, Shards, apply_error};
 
 /// The writes that a shard coordinates.
 pub(crate) struct Writes {
     pub(super) shards: Rc<Shards>,
-    pub(super) nodes: Rc<Nodes>,
+    pub(super) placement: Rc<Placement>,
 }
 
 /// What goes to one place, as one record of one log where it is a shard of this node.
@@ -28,8 +28,8 @@ struct Part {
 }
 
 impl Writes {
-    pub(crate) fn new(shards: Rc<Shards>, nodes: Rc<Nodes>) -> Rc<Writes> {
-        Rc::new(Writes { shards, nodes })
+    pub(crate) fn new(shards: Rc<Shards>, placement: Rc<Placement>) -> Rc<Writes> {
+        Rc::new(Writes { shards, placement })
     }
 
     /// Writes on this shard without waiting, if the mutation's size allows that. `None`: nothing was done.
@@ -60,47 +60,42 @@ impl Writes {
     }
 
     /// Writes, and waits until so many replicas of each mutation have it as `level` asks for. What belongs to one shard
-    /// is one record of its log, so it is there as a whole or not at all. On a ring of one node all shards are waited for,
-    /// and the first refusal is reported.
+    /// is one record of its log, so it is there as a whole or not at all. Where this node is the only contact of all, its shards are all waited
+    /// for, and the first refusal is reported.
     pub(crate) async fn write_batch(
         &self,
-        planned: Vec<PlannedMutation>,
+        mut planned: Vec<PlannedMutation>,
         level: ConsistencyLevel,
     ) -> Result<(), Failure> {
-        match self.nodes.ring().nodes().len() {
-            1 => Ok(self.shards.write_all(by_shard(planned), false).await?),
-            _ => {
-                let needs = planned.iter().map(|planned| planned.replication.required(level).clone()).collect();
-                self.write_to_replicas(planned, needs, false).await
-            }
+        onto_one_ring(&mut planned, &self.placement);
+        if are_local(&planned, level) {
+            return Ok(self.shards.write_all(by_shard(planned), false).await?);
         }
+        let needs = planned.iter().map(|planned| planned.replication.required(level).clone()).collect();
+        self.write_to_replicas(planned, needs, false).await
     }
 
-    /// Sends each mutation to its live replicas and counts their answers. Who answers late is not waited for.
+    /// Sends each mutation to its live replicas and counts their answers. Who answers late is not waited for. All were planned by one ring.
     pub(super) async fn write_to_replicas(
         &self,
         planned: Vec<PlannedMutation>,
         needs: Vec<Required>,
         durable: bool,
     ) -> Result<(), Failure> {
-        let (runtime, nodes) = (&self.shards.runtime, &self.nodes);
+        let Some(nodes) = planned.first().map(|planned| Rc::clone(planned.replication.nodes())) else { return Ok(()) };
+        let runtime = &self.shards.runtime;
         let tally = Rc::new(Tally::new(self.shards.storage.planted()));
         let mut parts: Vec<Part> = Vec::new();
-        let mut is_local_enough = true;
         for (index, (planned, needs)) in planned.into_iter().zip(needs).enumerate() {
+            assert_eq!(planned.replication.epoch(), nodes.ring().epoch(), "a write is planned by one ring");
             let contacts: Vec<_> = planned.contacts().collect();
-            is_local_enough &= is_enough(&needs, nodes.ring(), &[nodes.local()]);
             for &node in &contacts {
-                put(&mut parts, Place::of(node, planned.shard, nodes), index, planned.mutation.clone());
+                put(&mut parts, Place::of(node, planned.shard, &nodes), index, planned.mutation.clone());
             }
             tally.push(needs, contacts);
         }
-        // A node may have gone down since the plan was made, so what the level needs is asked again.
-        if let ([Part { place: Place::Here(shard), mutations, .. }], true) = (parts.as_mut_slice(), is_local_enough) {
-            return Ok(self.shards.write(*shard, std::mem::take(mutations), durable).await?);
-        }
         for part in parts {
-            let (shards, nodes, tally) = (Rc::clone(&self.shards), Rc::clone(nodes), Rc::clone(&tally));
+            let (shards, nodes, tally) = (Rc::clone(&self.shards), Rc::clone(&nodes), Rc::clone(&tally));
             runtime.spawn(Group::Query, async move {
                 let Part { place, indices, mutations } = part;
                 let (node, answer) = place.write(shards, nodes, mutations, durable).await;

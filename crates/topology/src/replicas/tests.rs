@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use proptest::prelude::*;
 
 use super::*;
-use crate::ring::{HostId, Node};
+use crate::ring::{Epoch, HostId, Node};
 
 /// A ring of nodes given as (datacenter, rack, tokens).
 fn ring(nodes: &[(&str, &str, &[i64])]) -> Ring {
@@ -14,12 +14,13 @@ fn ring(nodes: &[(&str, &str, &[i64])]) -> Ring {
         .map(|(index, &(datacenter, rack, tokens))| Node {
             host_id: HostId([index; 16]),
             address: SocketAddr::new(IpAddr::V4(Ipv4Addr::new(127, 0, 0, index + 1)), 9042),
+            internode: SocketAddr::new(IpAddr::V4(Ipv4Addr::new(127, 0, 0, index + 1)), 7000),
             datacenter: datacenter.to_owned(),
             rack: rack.to_owned(),
             tokens: tokens.iter().copied().map(Token).collect(),
         })
         .collect();
-    Ring::new(nodes, NodeIndex(0))
+    Ring::new(Epoch::FIRST, nodes, NodeIndex(0))
 }
 
 fn indexes(nodes: &[u16]) -> Vec<NodeIndex> {
