@@ -60,6 +60,12 @@ impl Replication {
         &self.strategy
     }
 
+    /// Ranges of the map and indices of nodes in it.
+    #[cfg(test)]
+    pub(super) fn map_size(&self) -> (usize, usize) {
+        self.map.size()
+    }
+
     /// The replicas of all tokens, where these are the same.
     pub(crate) fn replicas_of_all(&self) -> Option<&[NodeIndex]> {
         self.map.of_all()
