@@ -7,14 +7,13 @@ use std::fs;
 use std::path::Path;
 
 use cluster::coordinator::{Page, ReplicaError};
-use cluster::messaging::{
-    Hello, PeerAnswer, PeerRead, PeerRequest, PeerShard, Verdict, Welcome, encode_answer, encode_request, write_frame,
-};
 use cluster::metadata::MetadataRecord;
+use cluster::replica::{PeerAnswer, PeerRead, PeerRequest, PeerShard, encode_answer, encode_request};
 use cql_protocol::{
     Batch, BatchBuilder, BatchKind, BatchQuery, Codec, Compression, Consistency, ErrorBody, ErrorKind, EventKinds,
     Execute, Options, Prepare, Query, QueryParams, Register, Request, Startup, Value, ValuesBuffer, Version, segment,
 };
+use internode::{Hello, PING, PONG, Verdict, Welcome, write_frame};
 use mutation::{CellRef, ClusteringRef, Deletion, Expiry, Liveness, MutationEncoder, ReadCommand, RowBuilder, RowRef};
 use schema::{ColumnId, SchemaChange, TableId};
 use sstable::checksum::ChunkChecksums;
@@ -216,19 +215,18 @@ fn internode_seeds() -> Vec<Vec<u8>> {
     let items = page.into_bytes();
     let position = mutation::Position { token: Token(1), key: vec![1], row: Some(vec![2]) };
     let read = PeerRead { of: PeerShard::One { shard: 1, count: 2 }, rows: 5, bytes: 6, command: read_seed() };
-    let mut bodies = Vec::new();
+    let mut bodies = vec![(PING, Vec::new()), (PONG, Vec::new())];
     for request in [
         PeerRequest::Write { mutations: vec![mutation_seed()] },
         PeerRequest::Count { deltas: vec![mutation_seed()] },
         PeerRequest::Read(read),
-        PeerRequest::Ping,
     ] {
         let mut body = Vec::new();
         bodies.push((encode_request(&request, &mut body), body));
     }
     let refusal = ReplicaError::Malformed { shard: 1, problem: "words".to_owned() };
     let page = Page { items: items.clone(), more_after: Some(position) };
-    for answer in [PeerAnswer::Written, PeerAnswer::Page(page), PeerAnswer::Failed(refusal), PeerAnswer::Pong] {
+    for answer in [PeerAnswer::Written, PeerAnswer::Page(page), PeerAnswer::Failed(refusal)] {
         let mut body = Vec::new();
         bodies.push((encode_answer(&answer, &mut body), body));
     }

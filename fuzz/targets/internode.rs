@@ -1,8 +1,7 @@
 //! What a connection from another node may bring: a greeting, then frames with requests or answers, and pages in them.
 
-use cluster::messaging::{
-    FrameReader, Hello, PeerAnswer, Welcome, decode_answer, decode_request, encode_answer, encode_request, write_frame,
-};
+use cluster::replica::{PeerAnswer, decode_answer, decode_request, encode_answer, encode_request};
+use internode::{FrameReader, Hello, Welcome, write_frame};
 use storage::reader::read_data_item;
 
 /// The bytes as they might arrive, in pieces.
@@ -35,13 +34,13 @@ fn read_body(kind: u8, body: &[u8]) {
         let kind = encode_request(&request, &mut again);
         assert_eq!(decode_request(kind, &again).expect("an encoded request decodes"), request);
     }
-    if let Ok(answer) = decode_answer(kind, body) {
+    if let Ok(answer) = decode_answer(kind, body.to_vec()) {
         if let PeerAnswer::Page(page) = &answer {
             read_page(&page.items);
         }
         let mut again = Vec::new();
         let kind = encode_answer(&answer, &mut again);
-        decode_answer(kind, &again).expect("an encoded answer decodes");
+        decode_answer(kind, again).expect("an encoded answer decodes");
     }
 }
 

@@ -1,49 +1,36 @@
-//! The coordinator: every read and write goes through a replica plan, is counted and reconciled here.
+//! The coordinator: every read and write goes through a replica plan, is counted and reconciled.
 //!
 //! Availability is checked before anything is done; data of another shard of the node is asked for by message over the
 //! mesh, data of another node by message over a connection; and a replica on this very shard differs only in that nothing is
-//! encoded. See `docs/internals/coordinator.md`.
+//! encoded. This is the door to it; the work is done by its parts: [`crate::plan`], [`crate::write`], [`crate::read`],
+//! [`crate::paxos`] and [`crate::replica`]. See `docs/internals/coordinator.md`.
 
-mod batch;
-mod count;
-mod message;
-mod nodes;
-mod outcome;
-mod page;
-mod read;
-mod repair;
-mod replica;
-mod replicas;
-mod replication;
-mod scan;
-mod serial;
-mod serve_peers;
-mod tally;
-mod unsynced;
-mod write;
+mod peers;
+mod requests;
 
 use std::cell::{OnceCell, RefCell};
-use std::net::SocketAddr;
 use std::rc::Rc;
 
+use internode::{Incoming, PeerSocket, Peers};
 use mutation::CounterId;
-use runtime::sync::Semaphore;
 use runtime::{Mesh, MeshSeat, Runtime, ShardId, TaskHandle};
 use schema::TableId;
-use topology::{ConsistencyLevel, NodeIndex, ReplicationStrategy, Ring, Sharder, Token};
+use topology::{ConsistencyLevel, HostId, ReplicationStrategy, Ring, Sharder, Token};
 
-use crate::messaging::{Incoming, Peer, PeerParts, PeerSocket};
-use crate::paxos::Queue;
-use nodes::Nodes;
+use crate::paxos::Rounds;
+use crate::plan::{self, Placement};
+use crate::read::Reads;
+use crate::replica::Shards;
+use crate::write::Writes;
 
-pub use message::{PageLimits, ReadRequest, ReplicaError, ReplicaReply, ReplicaRequest};
-pub use outcome::{Failure, Refusal};
-pub use page::{PageWriter, rebuild_row};
-pub use replication::{ReplicaPlan, Replication, Unavailable};
-pub use serial::Attempt;
+pub use crate::outcome::{Failure, Refusal};
+pub use crate::paxos::Attempt;
+pub use crate::plan::{PlanPlace, ReplicaPlan, Replication, Unavailable};
+pub use crate::replica::{
+    PageLimits, PageWriter, ReadRequest, ReplicaError, ReplicaReply, ReplicaRequest, Unsynced, rebuild_row,
+};
+pub use crate::write::PlannedMutation;
 pub use storage::reader::{Page, ReadDone, row_position};
-pub use unsynced::Unsynced;
-pub use write::PlannedMutation;
 
 /// One shard's coordinator. Clones are the same coordinator.
 #[derive(Clone)]
@@ -52,35 +39,18 @@ pub struct Coordinator {
 }
 
 struct Inner {
-    runtime: Runtime,
-    ring: Rc<Ring>,
-    sharder: Sharder,
-    storage: storage::Shard,
-    /// What this node's parts of counters are known by: its host id.
-    counter: CounterId,
-    mesh: Mesh<ReplicaRequest, ReplicaReply>,
-    nodes: Nodes,
+    shards: Rc<Shards>,
+    placement: Rc<Placement>,
+    writes: Rc<Writes>,
+    reads: Reads,
+    rounds: Rc<Rounds>,
     /// Where shard 0 sends the connections of other nodes. Set right after the coordinator is made: the seat's handler
     /// needs the coordinator first.
     peer_sockets: OnceCell<Mesh<PeerSocket, ()>>,
-    /// On shard 0: lets connections of other nodes in.
+    /// On shard 0: accepts connections of other nodes.
     accepting: RefCell<Option<TaskHandle<()>>>,
     /// Connections of other nodes that came to this shard.
     incoming: Incoming,
-    scans: Semaphore,
-    /// Who is at which partition with a conditional statement.
-    attempts: Queue,
-}
-
-/// Who serves a plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PlanPlace {
-    /// This shard alone.
-    Here,
-    /// Another shard of this node alone.
-    Shard(ShardId),
-    /// Other nodes too.
-    OtherNodes,
 }
 
 /// How the nodes of a ring reach each other.
@@ -88,15 +58,13 @@ pub enum PlanPlace {
 pub struct Internode {
     /// The cluster that they all say to be of.
     pub cluster_name: String,
-    /// Where each node of the ring listens for the others, in the ring's order.
-    pub addresses: Vec<SocketAddr>,
 }
 
 /// What a coordinator is made of.
 pub struct CoordinatorParts {
     /// The shard's door to the world.
     pub runtime: Runtime,
-    /// The cluster's nodes.
+    /// The cluster's nodes, at first.
     pub ring: Rc<Ring>,
     /// Which shard owns which token.
     pub sharder: Sharder,
@@ -116,44 +84,41 @@ impl Coordinator {
     /// Takes the seats, begins to serve the other shards, and to dial the other nodes.
     pub fn new(parts: CoordinatorParts) -> Coordinator {
         let CoordinatorParts { runtime, ring, sharder, storage, seat, peer_seat, internode, scans_max } = parts;
-        let mesh = replica::serve(&runtime, seat, storage.clone());
-        let scans = Semaphore::new(scans_max);
-        let nodes = match &internode {
-            None => Nodes::alone(&ring),
-            Some(internode) => Nodes::with_peers(&ring, |index| {
-                let parts = PeerParts {
-                    address: internode.addresses[usize::from(index.0)],
-                    host_id: ring.node(index).host_id,
-                    local: ring.local_node().host_id,
-                    cluster_name: internode.cluster_name.clone(),
-                };
-                Peer::start(&runtime, parts)
-            }),
-        };
-        let counter = CounterId(ring.local_node().host_id.0);
+        let local = ring.local_node().host_id;
+        let shards = Shards::new(runtime.clone(), sharder, storage, CounterId(local.0), seat);
+        let peers = internode.map(|internode| Peers::new(&runtime, local, internode.cluster_name));
+        let incoming = Incoming::default();
+        incoming.follow(ring.others().map(|node| node.host_id));
+        let placement = Placement::new(ring, peers);
         let inner = Inner {
-            runtime,
-            ring,
-            sharder,
-            storage,
-            counter,
-            mesh,
-            nodes,
+            writes: Writes::new(Rc::clone(&shards), Rc::clone(&placement)),
+            reads: Reads::new(Rc::clone(&shards), scans_max),
+            rounds: Rounds::new(Rc::clone(&shards)),
+            shards,
+            placement,
             peer_sockets: OnceCell::new(),
             accepting: RefCell::default(),
-            incoming: Incoming::default(),
-            scans,
-            attempts: Queue::default(),
+            incoming,
         };
         let coordinator = Coordinator { inner: Rc::new(inner) };
         coordinator.open_peers(peer_seat);
         coordinator
     }
 
-    /// A keyspace's replication on the present ring, for [`Coordinator::plan`]. To be made anew when the keyspace or the
+    /// Plans by another ring from now on. What was planned by the one before is done by that one. Connections to nodes that stay are kept, new
+    /// nodes are dialled, and connections to and from nodes that left end. Replications are to be asked for again.
+    ///
+    /// # Panics
+    /// If the ring's epoch is not later than the present one's, or its local node is another.
+    pub fn install_ring(&self, ring: Rc<Ring>) {
+        self.inner.incoming.follow(ring.others().map(|node| node.host_id));
+        self.inner.placement.install(ring);
+    }
+
+    /// A keyspace's replication on the present ring, for [`Coordinator::plan`]. To be asked for again when the keyspace or the
     /// ring changes.
-    pub fn replication(&self, strategy: &ReplicationStrategy) -> Replication {
-        Replication::new(&self.inner.ring, strategy)
+    pub fn replication(&self, strategy: &ReplicationStrategy) -> Rc<Replication> {
+        self.inner.placement.replication(strategy)
     }
 
     /// Whom a request for `token` goes to, if enough of them are alive.
@@ -164,60 +129,62 @@ impl Coordinator {
         token: Token,
         level: ConsistencyLevel,
     ) -> Result<ReplicaPlan<'a>, Unavailable> {
-        let inner = &*self.inner;
-        replication::plan(replication, &inner.ring, &inner.nodes, inner.sharder, token, level)
+        plan::plan(replication, self.inner.shards.sharder, token, level)
+    }
+
+    /// The place that a write of the plan is served at.
+    #[inline]
+    pub fn place_of_write(&self, plan: &ReplicaPlan<'_>) -> PlanPlace {
+        plan.place(plan.is_local_write(), self.shard())
+    }
+
+    /// The place that a read of the plan is served at.
+    #[inline]
+    pub fn place_of_read(&self, plan: &ReplicaPlan<'_>) -> PlanPlace {
+        plan.place(plan.is_local_read(), self.shard())
+    }
+
+    /// The place of the rounds of the plan's partition.
+    #[inline]
+    pub fn serial_place(&self, plan: &ReplicaPlan<'_>) -> PlanPlace {
+        // Other nodes do not answer rounds yet.
+        plan.place(plan.is_local_alone(), self.shard())
+    }
+
+    /// True if a scan at `level` can be answered. Gives how many answers the level needs for each partition.
+    pub fn check_scan(&self, replication: &Replication, level: ConsistencyLevel) -> Result<u32, Unavailable> {
+        plan::check_all(replication, level)
     }
 
     /// A request about a partition of this shard is to come: see [`storage::Shard::foresee`].
     #[inline]
     pub fn foresee(&self, table: TableId, token: Token) {
-        self.inner.storage.foresee(table, token);
+        self.storage().foresee(table, token);
     }
 
     /// The same for a read, nearer to it: see [`storage::Shard::foresee_entry`].
     #[inline]
     pub fn foresee_entry(&self, table: TableId, token: Token) {
-        self.inner.storage.foresee_entry(table, token);
+        self.storage().foresee_entry(table, token);
     }
 
-    /// Who takes a write of the plan.
-    #[inline]
-    pub fn place_of_write(&self, plan: &ReplicaPlan<'_>) -> PlanPlace {
-        self.place_of_plan(plan, plan.is_local_write(&self.inner.nodes))
+    /// True if a node answers, as this shard sees it.
+    pub fn is_up(&self, host_id: HostId) -> bool {
+        self.inner.placement.is_up(host_id)
     }
 
-    /// Who answers a read of the plan.
-    #[inline]
-    pub fn place_of_read(&self, plan: &ReplicaPlan<'_>) -> PlanPlace {
-        self.place_of_plan(plan, plan.is_local_read(&self.inner.nodes))
-    }
-
-    #[inline]
-    fn place_of_plan(&self, plan: &ReplicaPlan<'_>, is_this_node_enough: bool) -> PlanPlace {
-        match is_this_node_enough {
-            true if plan.shard == self.inner.runtime.shard() => PlanPlace::Here,
-            true => PlanPlace::Shard(plan.shard),
-            false => PlanPlace::OtherNodes,
-        }
-    }
-
-    /// Whether a node answers, as this shard sees it.
-    pub fn is_up(&self, node: NodeIndex) -> bool {
-        self.inner.nodes.is_alive(node)
-    }
-
-    /// The cluster's nodes.
-    pub fn ring(&self) -> &Ring {
-        &self.inner.ring
+    /// The present ring.
+    pub fn ring(&self) -> Rc<Ring> {
+        Rc::clone(self.inner.placement.nodes().ring())
     }
 
     /// The shard's storage.
     pub fn storage(&self) -> &storage::Shard {
-        &self.inner.storage
+        &self.inner.shards.storage
     }
 
     /// This shard's number.
     pub fn shard(&self) -> ShardId {
-        self.inner.runtime.shard()
+        self.inner.shards.here()
     }
 }

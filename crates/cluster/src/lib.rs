@@ -1,12 +1,17 @@
-//! The coordinator, the messages between nodes, Paxos and the metadata log: what makes shards and nodes one database.
+//! The coordinator, the replica that other nodes ask, Paxos and the metadata log: what makes shards and nodes one database.
 
 // The bans of clippy.toml bind the product's code; tests beside it reach files and clocks as they like.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
 pub mod coordinator;
 
-pub mod messaging;
-
 pub mod metadata;
 
 pub mod paxos;
+
+pub mod replica;
+
+mod outcome;
+mod plan;
+mod read;
+mod write;

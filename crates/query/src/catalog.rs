@@ -35,10 +35,9 @@ impl Catalog {
     /// The first one.
     pub(crate) fn new(schema: Schema, system: Rc<SystemTables>, coordinator: &Coordinator) -> Self {
         let keyspaces = schema.keyspaces().iter();
-        let replications = keyspaces
-            .map(|(name, keyspace)| (name.clone(), Rc::new(coordinator.replication(keyspace.strategy()))))
-            .collect();
-        let local = Rc::new(coordinator.replication(&topology::ReplicationStrategy::Local));
+        let replications =
+            keyspaces.map(|(name, keyspace)| (name.clone(), coordinator.replication(keyspace.strategy()))).collect();
+        let local = coordinator.replication(&topology::ReplicationStrategy::Local);
         Catalog { schema, system, epoch: 0, replications, local }
     }
 
@@ -49,10 +48,16 @@ impl Catalog {
             replications.remove(keyspace.name());
         }
         for keyspace in schema.changed_since(&self.schema) {
-            replications.insert(keyspace.name().into(), Rc::new(coordinator.replication(keyspace.strategy())));
+            replications.insert(keyspace.name().into(), coordinator.replication(keyspace.strategy()));
         }
         let (system, local) = (self.system.clone(), self.local.clone());
         Catalog { schema, system, epoch: self.epoch + 1, replications, local }
+    }
+
+    /// The next one, of the same schema on another ring: all plans are made again.
+    pub(crate) fn on_present_ring(&self, coordinator: &Coordinator) -> Self {
+        let catalog = Catalog::new(self.schema.clone(), self.system.clone(), coordinator);
+        Catalog { epoch: self.epoch + 1, ..catalog }
     }
 
     /// Whether there is such a keyspace, a user's or the server's.

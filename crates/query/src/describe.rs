@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::rc::Rc;
 
-use cluster::coordinator::{Coordinator, Replication};
+use cluster::coordinator::Replication;
 use cql_protocol::response::{ColumnSpec, RowsHead, Specs};
 use cql_protocol::{FrameHeader, QueryParams, RowsWriter};
 use cql_syntax::{Describe, DescribeKind, DescribeTarget, quote_identifier};
@@ -48,15 +48,6 @@ pub(crate) struct Page<'a> {
 
 /// A page's rows, and the paging state if there may be more.
 type Rows<'d> = (&'d [Row], Option<Vec<u8>>);
-
-/// What DESCRIBE CLUSTER looks at.
-#[derive(Clone, Copy)]
-pub(crate) struct Cluster<'a> {
-    /// The node that is asked.
-    pub(crate) node: &'a NodeInfo,
-    /// Who knows the ring.
-    pub(crate) coordinator: &'a Coordinator,
-}
 
 /// Where a page begins: behind so many rows of a description, which must be what it was.
 struct Place {
@@ -126,13 +117,13 @@ pub(crate) fn write(
     statement: &Describe,
     keyspace: Option<&str>,
     catalog: &Catalog,
-    cluster: Cluster<'_>,
+    node: &NodeInfo,
     page: Page<'_>,
     header: &FrameHeader,
     out: &mut Vec<u8>,
 ) -> Result<(), QueryError> {
     let describer = Describer { catalog, keyspace, with_internals: statement.with_internals };
-    let description = describer.describe(&statement.target, cluster)?;
+    let description = describer.describe(&statement.target, node)?;
     let owners = range_ownership_type();
     let spec = |&name: &&'static str| {
         let ty = if name == RANGE_OWNERSHIP { &owners } else { &CqlType::Text };
@@ -159,9 +150,9 @@ struct Describer<'a> {
 }
 
 impl Describer<'_> {
-    fn describe(&self, target: &DescribeTarget, cluster: Cluster<'_>) -> Result<Description, QueryError> {
+    fn describe(&self, target: &DescribeTarget, node: &NodeInfo) -> Result<Description, QueryError> {
         match target {
-            DescribeTarget::Cluster => Ok(self.cluster(cluster)),
+            DescribeTarget::Cluster => Ok(self.cluster(node)),
             DescribeTarget::List(kind) => self.list(*kind),
             DescribeTarget::Schema { full } => {
                 let keyspaces = self.keyspaces().into_iter();
@@ -185,11 +176,11 @@ impl Describer<'_> {
     }
 
     /// The cluster and, in a user's keyspace, who holds its data.
-    fn cluster(&self, cluster: Cluster<'_>) -> Description {
-        let texts = [cluster.node.cluster_name.as_str(), "Murmur3Partitioner", "DynamicEndpointSnitch"];
+    fn cluster(&self, node: &NodeInfo) -> Description {
+        let texts = [node.cluster_name.as_str(), "Murmur3Partitioner", "DynamicEndpointSnitch"];
         let mut row: Row = texts.iter().map(|text| text.as_bytes().to_vec()).collect();
         let replication = self.keyspace.and_then(|keyspace| self.catalog.replication(keyspace));
-        row.extend(replication.map(|replication| range_ownership(cluster, replication)));
+        row.extend(replication.map(|replication| range_ownership(node, replication)));
         Description { columns: &CLUSTER_COLUMNS[..row.len()], rows: vec![row] }
     }
 
@@ -324,14 +315,14 @@ fn range_ownership_type() -> CqlType {
 }
 
 /// The ends of the ring's ranges as text, in the order of texts, each with the addresses of those who hold its data.
-fn range_ownership(cluster: Cluster<'_>, replication: &Replication) -> Vec<u8> {
-    let ring = cluster.coordinator.ring();
-    let address = |node| match node == ring.local() {
-        true => cluster.node.listen_address.ip(),
-        false => ring.node(node).address.ip(),
+fn range_ownership(node: &NodeInfo, replication: &Replication) -> Vec<u8> {
+    let ring = replication.ring();
+    let address = |index| match index == ring.local() {
+        true => node.listen_address.ip(),
+        false => ring.node(index).address.ip(),
     };
     let holders = |nodes: &[NodeIndex]| {
-        let shown: Vec<String> = nodes.iter().map(|&node| storage_address(address(node))).collect();
+        let shown: Vec<String> = nodes.iter().map(|&index| storage_address(address(index))).collect();
         value::texts(shown.iter().map(String::as_str)).unwrap_or_default()
     };
     let ends = ring.owners().iter().map(|&(end, _)| (end.to_string(), holders(replication.replicas(end))));

@@ -45,7 +45,7 @@ use runtime::sync::{Queue, Semaphore};
 use runtime::{Mesh, Runtime, TcpListener};
 use schema::{Schema, SchemaEvent};
 use storage::LogSequence;
-use topology::Sharder;
+use topology::{Ring, Sharder};
 
 use crate::catalog::Catalog;
 use crate::clients::Clients;
@@ -207,6 +207,13 @@ impl Engine {
         let mesh = seats.handed_over.open(&runtime, serve);
         engine.inner.handed_over.set(mesh).ok().expect("the seat is opened once");
         engine
+    }
+
+    /// Plans by another ring from now on, whose epoch must be later. See [`Coordinator::install_ring`].
+    pub fn install_ring(&self, ring: Rc<Ring>) {
+        self.inner.coordinator.install_ring(ring);
+        let catalog = self.catalog().on_present_ring(&self.inner.coordinator);
+        *self.inner.catalog.borrow_mut() = Rc::new(catalog);
     }
 
     /// Lets the ring's other nodes in. On shard 0, when every shard has its engine.

@@ -15,7 +15,7 @@ pub mod token;
 
 pub use consistency::{ConsistencyLevel, Required, required};
 pub use replicas::{ReplicaMap, replicas};
-pub use ring::{HostId, Node, NodeIndex, Ring};
+pub use ring::{Epoch, HostId, Node, NodeIndex, Ring};
 pub use sharder::Sharder;
 pub use strategy::{ReplicationStrategy, STRATEGY_PACKAGE};
 pub use token::{Token, token_of};

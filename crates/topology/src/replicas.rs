@@ -10,14 +10,32 @@ use crate::strategy::ReplicationStrategy;
 use crate::ring::{NodeIndex, Ring};
 use crate::token::Token;
 
-/// The replicas of every token under one strategy, worked out once per ring and keyspace, so that a request only
+/// The replicas of every token under one strategy, worked out once per ring and strategy, so that a request only
 /// looks one up and takes no memory.
+///
+/// Neighbouring ranges with the same replicas are one, and equal lists are stored once: a range takes 16 bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplicaMap {
-    /// Ends of the ranges, ascending; inclusive.
+    /// Ends of the ranges, ascending; inclusive. None where all tokens have the same replicas.
     ends: Vec<Token>,
     /// One list per end; where there are none, a single list for all tokens.
-    lists: Vec<Vec<NodeIndex>>,
+    lists: Vec<List>,
+    /// The lists, one after the other.
+    nodes: Vec<NodeIndex>,
+}
+
+/// The place of a list among all nodes of lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct List {
+    start: u32,
+    length: u32,
+}
+
+impl List {
+    #[inline]
+    fn of(self, nodes: &[NodeIndex]) -> &[NodeIndex] {
+        &nodes[self.start as usize..][..self.length as usize]
+    }
 }
 
 impl ReplicaMap {
@@ -25,24 +43,90 @@ impl ReplicaMap {
     pub fn new(ring: &Ring, strategy: &ReplicationStrategy) -> Self {
         let by_token =
             matches!(strategy, ReplicationStrategy::Simple { .. } | ReplicationStrategy::NetworkTopology { .. });
-        // On a ring of one, or with a strategy that ignores tokens, every token has the same replicas.
-        if !by_token || ring.nodes().len() == 1 || ring.owners().is_empty() {
-            return ReplicaMap { ends: Vec::new(), lists: vec![replicas(ring, strategy, Token::MIN)] };
+        let mut building = Building::default();
+        if by_token {
+            for &(end, _) in ring.owners() {
+                building.push(end, replicas(ring, strategy, end));
+            }
         }
-        let ends: Vec<Token> = ring.owners().iter().map(|&(token, _)| token).collect();
-        let lists = ends.iter().map(|&token| replicas(ring, strategy, token)).collect();
-        ReplicaMap { ends, lists }
+        let mut map = building.finish();
+        if map.lists.is_empty() {
+            // A strategy that ignores tokens, or a ring without any.
+            map = Building::of_all(replicas(ring, strategy, Token::MIN));
+        }
+        map
+    }
+
+    /// The replicas of all tokens, where every token has the same in the same order.
+    pub fn of_all(&self) -> Option<&[NodeIndex]> {
+        match self.lists.as_slice() {
+            [only] => Some(only.of(&self.nodes)),
+            _ => None,
+        }
     }
 
     /// The replicas of `token`, in the ring's order.
     #[inline]
     pub fn replicas(&self, token: Token) -> &[NodeIndex] {
         if self.lists.len() == 1 {
-            return &self.lists[0];
+            return self.lists[0].of(&self.nodes);
         }
         let index = self.ends.partition_point(|&end| end < token);
-        // Behind the last token the ring begins again.
-        &self.lists[if index == self.lists.len() { 0 } else { index }]
+        // After the last token the ring begins again.
+        self.lists[if index == self.lists.len() { 0 } else { index }].of(&self.nodes)
+    }
+
+    /// Ranges that differ from the one before, and indices of nodes in all lists: the map's memory is made of these.
+    pub fn size(&self) -> (usize, usize) {
+        (self.lists.len(), self.nodes.len())
+    }
+}
+
+/// A map while ranges are added to it, in the order of tokens.
+#[derive(Default)]
+struct Building {
+    ends: Vec<Token>,
+    lists: Vec<List>,
+    nodes: Vec<NodeIndex>,
+    known: BTreeMap<Vec<NodeIndex>, List>,
+}
+
+impl Building {
+    fn of_all(replicas: Vec<NodeIndex>) -> ReplicaMap {
+        let mut building = Building::default();
+        building.push(Token::MIN, replicas);
+        building.finish()
+    }
+
+    /// Adds the range from the end before up to `end`.
+    fn push(&mut self, end: Token, replicas: Vec<NodeIndex>) {
+        let list = match self.known.get(&replicas) {
+            Some(list) => *list,
+            None => {
+                let offset = |count: usize| u32::try_from(count).expect("a ring has fewer than 2^32 replicas in all");
+                let list = List { start: offset(self.nodes.len()), length: offset(replicas.len()) };
+                self.nodes.extend_from_slice(&replicas);
+                self.known.insert(replicas, list);
+                list
+            }
+        };
+        match self.lists.last() {
+            Some(last) if *last == list => *self.ends.last_mut().expect("each list has an end") = end,
+            _ => {
+                self.ends.push(end);
+                self.lists.push(list);
+            }
+        }
+    }
+
+    fn finish(mut self) -> ReplicaMap {
+        if self.lists.len() == 1 {
+            self.ends.clear();
+        }
+        self.ends.shrink_to_fit();
+        self.lists.shrink_to_fit();
+        self.nodes.shrink_to_fit();
+        ReplicaMap { ends: self.ends, lists: self.lists, nodes: self.nodes }
     }
 }
 

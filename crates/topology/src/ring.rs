@@ -1,5 +1,6 @@
 //! The nodes of a cluster and the tokens that they own.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use crate::token::Token;
@@ -14,6 +15,22 @@ impl std::fmt::Display for HostId {
     }
 }
 
+/// Orders the rings that a cluster has had: a change of its nodes or tokens makes a ring of the next epoch. A node alone, and a ring
+/// fixed by hand, are of the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Epoch(pub u64);
+
+impl Epoch {
+    /// The epoch of a cluster's first ring.
+    pub const FIRST: Epoch = Epoch(1);
+}
+
+impl std::fmt::Display for Epoch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 /// A node's place in [`Ring::nodes`]; meaningless with another ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeIndex(pub u16);
@@ -25,6 +42,8 @@ pub struct Node {
     pub host_id: HostId,
     /// Where clients reach it.
     pub address: SocketAddr,
+    /// Where other nodes reach it.
+    pub internode: SocketAddr,
     /// Its datacenter's name.
     pub datacenter: String,
     /// Its rack's name within the datacenter.
@@ -33,9 +52,10 @@ pub struct Node {
     pub tokens: Vec<Token>,
 }
 
-/// The cluster's nodes and who owns which token. Immutable: a change makes a new ring.
+/// The cluster's nodes and who owns which token, at one epoch. Immutable: a change makes a new ring.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ring {
+    epoch: Epoch,
     nodes: Vec<Node>,
     local: NodeIndex,
     /// Sorted by token, each token once.
@@ -43,19 +63,28 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// A ring of `nodes` as seen by the one at `local`.
+    /// The ring of `nodes` at `epoch` as seen by the one at `local`.
     ///
-    /// Panics when `local` is not among them, or a token is owned twice: membership decides both before it builds a
+    /// # Panics
+    /// When `local` is not among them, a node is among them twice, or a token is owned twice: membership decides all three before it builds a
     /// ring.
-    pub fn new(nodes: Vec<Node>, local: NodeIndex) -> Self {
+    pub fn new(epoch: Epoch, nodes: Vec<Node>, local: NodeIndex) -> Self {
         assert!(usize::from(local.0) < nodes.len(), "the local node is part of its ring");
+        let hosts: BTreeSet<HostId> = nodes.iter().map(|node| node.host_id).collect();
+        assert_eq!(hosts.len(), nodes.len(), "a node is in its ring once");
         let mut owners = Vec::with_capacity(nodes.iter().map(|node| node.tokens.len()).sum());
         for (index, node) in (0u16..).zip(&nodes) {
             owners.extend(node.tokens.iter().map(|&token| (token, NodeIndex(index))));
         }
         owners.sort_unstable();
         assert!(owners.windows(2).all(|pair| pair[0].0 < pair[1].0), "a token has one owner");
-        Ring { nodes, local, owners }
+        Ring { epoch, nodes, local, owners }
+    }
+
+    /// Its place among the cluster's rings.
+    #[inline]
+    pub fn epoch(&self) -> Epoch {
+        self.epoch
     }
 
     /// All nodes.
@@ -68,7 +97,13 @@ impl Ring {
         &self.nodes[usize::from(index.0)]
     }
 
+    /// The nodes but the one that this process is.
+    pub fn others(&self) -> impl Iterator<Item = &Node> {
+        self.nodes.iter().filter(|node| node.host_id != self.local_node().host_id)
+    }
+
     /// The index of the node that this process is.
+    #[inline]
     pub fn local(&self) -> NodeIndex {
         self.local
     }
@@ -89,5 +124,42 @@ impl Ring {
         let start = self.owners.partition_point(|&(owned, _)| owned < token);
         let (before, after) = self.owners.split_at(start);
         after.iter().chain(before).map(|&(_, owner)| owner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(number: u8) -> Node {
+        Node {
+            host_id: HostId([number; 16]),
+            address: ([10, 0, 0, number], 9042).into(),
+            internode: ([10, 0, 0, number], 7000).into(),
+            datacenter: "datacenter1".into(),
+            rack: "rack1".into(),
+            tokens: vec![Token(i64::from(number))],
+        }
+    }
+
+    #[test]
+    fn the_others_are_all_but_the_local_node() {
+        let ring = Ring::new(Epoch::FIRST, vec![node(1), node(2), node(3)], NodeIndex(1));
+        let others: Vec<HostId> = ring.others().map(|node| node.host_id).collect();
+        assert_eq!(others, [HostId([1; 16]), HostId([3; 16])]);
+        assert_eq!((ring.epoch(), ring.local_node().host_id), (Epoch(1), HostId([2; 16])));
+    }
+
+    #[test]
+    #[should_panic(expected = "the local node is part of its ring")]
+    fn a_ring_without_the_local_node_is_none() {
+        Ring::new(Epoch::FIRST, vec![node(1)], NodeIndex(1));
+    }
+
+    #[test]
+    #[should_panic(expected = "a node is in its ring once")]
+    fn a_node_twice_is_a_mistake() {
+        let twin = Node { tokens: vec![Token(9)], ..node(1) };
+        Ring::new(Epoch::FIRST, vec![node(1), twin], NodeIndex(0));
     }
 }

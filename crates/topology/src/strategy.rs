@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// A replication strategy with its factors.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ReplicationStrategy {
     /// The next nodes on the ring, whatever their place.
     Simple {

@@ -28,10 +28,9 @@ pub const TARGETS: [Target; 12] = [
     Target {
         name: "internode",
         covers: &[
-            "crates/cluster/src/messaging.rs",
-            "crates/cluster/src/messaging",
-            "crates/cluster/src/coordinator/message.rs",
-            "crates/cluster/src/coordinator/page.rs",
+            "crates/internode/src/frame.rs",
+            "crates/internode/src/handshake.rs",
+            "crates/cluster/src/replica",
             "crates/storage/src/reader/data_page.rs",
             "crates/mutation/src",
         ],

@@ -8,11 +8,12 @@ use super::Finding;
 use crate::source::Tree;
 
 /// From the bottom of the house to its roof.
-const ORDER: [&str; 22] = [
+const ORDER: [&str; 23] = [
     "planted",
     "stdx",
     "topology",
     "runtime",
+    "internode",
     "cql-types",
     "functions",
     "cql-syntax",
@@ -34,8 +35,13 @@ const ORDER: [&str; 22] = [
 ];
 
 /// Crates that lie below another, which must not know them all the same.
-const FORBIDDEN: [(&str, &[&str], &str); 11] = [
+const FORBIDDEN: [(&str, &[&str], &str); 12] = [
     ("runtime", &["topology"], "the runtime knows nothing of databases"),
+    (
+        "internode",
+        &["cql-types", "schema", "mutation", "storage"],
+        "nodes exchange verbs and bytes, of whatever they speak",
+    ),
     ("cql-types", &["runtime"], "values do no I/O"),
     ("functions", &["runtime"], "functions do no I/O and have no clock"),
     ("cql-syntax", &["runtime", "cql-protocol"], "the parser does no I/O"),

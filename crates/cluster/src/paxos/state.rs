@@ -1,6 +1,6 @@
 //! What a replica remembers of a partition, and what it answers by that.
 
-use super::Ballot;
+use super::ballot::Ballot;
 
 /// What an attempt wants to write.
 #[derive(Debug, Clone, PartialEq, Eq)]

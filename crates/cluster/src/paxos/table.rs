@@ -8,7 +8,8 @@ use stdx::Reader;
 use storage::{Flow, RowSink};
 use topology::{ReplicationStrategy, Token};
 
-use super::{Ballot, Proposal, State};
+use super::ballot::Ballot;
+use super::state::{Proposal, State};
 
 /// The table's id, which Cassandra gives it too: a UUID of its name.
 pub const STATE_TABLE: TableId =

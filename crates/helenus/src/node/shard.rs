@@ -14,7 +14,7 @@ use runtime::{Responder, Runtime};
 use schema::{Schema, SchemaChange};
 use server::Server;
 use storage::{OpenError, Shard, StorageOptions, SyncMode, Truncations};
-use topology::{HostId, Node, NodeIndex, Ring, Sharder};
+use topology::{Epoch, HostId, Node, NodeIndex, Ring, Sharder};
 
 use super::operator::Operator;
 use super::{Answer, QuestionSeat};
@@ -194,10 +194,11 @@ impl ShardNode {
             storage,
             schema,
             ring: Rc::new(ring_of(&node, self.config.fixed_ring.as_ref())),
-            internode: self.config.fixed_ring.as_ref().map(|ring| Internode {
-                cluster_name: self.config.cluster_name.clone(),
-                addresses: ring.nodes.iter().map(|node| node.internode).collect(),
-            }),
+            internode: self
+                .config
+                .fixed_ring
+                .as_ref()
+                .map(|_| Internode { cluster_name: self.config.cluster_name.clone() }),
             metadata_log,
             options,
             guardrails: self.config.guardrails.clone(),
@@ -288,22 +289,24 @@ fn ring_of(node: &NodeInfo, fixed: Option<&FixedRing>) -> Ring {
     let alone = || Node {
         host_id: node.host_id,
         address,
+        internode: node.listen_address,
         datacenter: node.datacenter.clone(),
         rack: node.rack.clone(),
         tokens: node.tokens.clone(),
     };
     let Some((fixed, (local, _))) = fixed.and_then(|fixed| Some((fixed, fixed.local()?))) else {
-        return Ring::new(vec![alone()], NodeIndex(0));
+        return Ring::new(Epoch::FIRST, vec![alone()], NodeIndex(0));
     };
     let nodes = fixed.nodes.iter().map(|other| Node {
         host_id: other.host_id,
         // Until nodes tell each other where clients reach them, the port between nodes is all that is known of the others.
         address: if other.host_id == node.host_id { address } else { other.internode },
+        internode: other.internode,
         datacenter: other.datacenter.clone(),
         rack: other.rack.clone(),
         tokens: other.tokens.clone(),
     });
-    Ring::new(nodes.collect(), NodeIndex(u16::try_from(local).expect("the ring was checked")))
+    Ring::new(Epoch::FIRST, nodes.collect(), NodeIndex(u16::try_from(local).expect("the ring was checked")))
 }
 
 fn bytes(count: u64) -> usize {

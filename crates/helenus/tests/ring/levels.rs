@@ -151,7 +151,7 @@ fn a_node_of_another_cluster_is_not_let_in() {
 
 /// A node that greets and then says nothing: what a peer is that hangs.
 fn hang(listener: std::net::TcpListener) {
-    use cluster::messaging::{Hello, Verdict, Welcome};
+    use internode::{Hello, Verdict, Welcome};
     use std::io::{Read, Write};
     for stream in listener.incoming() {
         let Ok(mut stream) = stream else { return };

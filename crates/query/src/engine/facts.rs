@@ -1,9 +1,10 @@
 //! What operators ask of a shard's engine beside its counters: the node, its ring, its keyspaces.
 
+use cluster::coordinator::Coordinator;
 use cql_types::CqlType;
 use schema::{Schema, TableId};
 use stdx::Reader;
-use topology::{NodeIndex, ReplicationStrategy, Ring};
+use topology::ReplicationStrategy;
 
 use super::Engine;
 use crate::NodeInfo;
@@ -14,14 +15,9 @@ impl Engine {
         &self.inner.node
     }
 
-    /// The cluster's nodes.
-    pub fn ring(&self) -> &Ring {
-        self.inner.coordinator.ring()
-    }
-
-    /// Whether this shard sees a node answer.
-    pub fn is_up(&self, node: NodeIndex) -> bool {
-        self.inner.coordinator.is_up(node)
+    /// The shard's coordinator, which knows the ring and the nodes that answer.
+    pub fn coordinator(&self) -> &Coordinator {
+        &self.inner.coordinator
     }
 
     /// The server's own keyspaces.
@@ -52,9 +48,9 @@ impl Engine {
         Some((table.keyspace.clone(), table.name.clone(), text))
     }
 
-    /// For each node of the ring, in its order, what part of the ring it has a copy of in this keyspace.
+    /// For each node of the present ring, in its order, what part of the ring it has a copy of in this keyspace.
     pub fn ownership(&self, keyspace: &str) -> Vec<f64> {
-        let (catalog, ring) = (self.catalog(), self.ring());
+        let (catalog, ring) = (self.catalog(), self.inner.coordinator.ring());
         let strategy = catalog.schema.keyspace(keyspace).map(|keyspace| keyspace.strategy());
         let replication = match strategy {
             None | Some(ReplicationStrategy::Local) => return vec![1.0; ring.nodes().len()],

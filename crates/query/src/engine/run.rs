@@ -228,8 +228,7 @@ impl Engine {
                 // What USE said, not what the request says: as in Cassandra, whose requests' keyspace is for names in statements.
                 let keyspace = session.keyspace();
                 let (catalog, page) = (self.catalog(), describe::Page { id: call.id, params: call.params });
-                let cluster = describe::Cluster { node: &self.inner.node, coordinator: &self.inner.coordinator };
-                describe::write(statement, keyspace.as_deref(), &catalog, cluster, page, header, out)?;
+                describe::write(statement, keyspace.as_deref(), &catalog, &self.inner.node, page, header, out)?;
             }
             statement if schema::is_ddl(statement) => {
                 // It is parsed again where it is done, at once.

@@ -86,7 +86,7 @@ impl Engine {
         let mut shards: Vec<ShardId> = planned.iter().map(|planned| planned.shard).collect();
         shards.sort_unstable();
         shards.dedup();
-        let is_here = shards == [coordinator.shard()] && coordinator.ring().nodes().len() == 1;
+        let is_here = shards == [coordinator.shard()] && coordinator.is_local(&planned, level);
         if is_here {
             trace.step(format!("Writing {} mutations on this shard", planned.len()));
             let mutations: Vec<&[u8]> = planned.iter().map(|planned| planned.mutation.as_slice()).collect();

@@ -19,7 +19,7 @@ use runtime::sync::oneshot;
 use runtime::{MeshSeat, Options, Runtime, ShardId};
 use schema::{Schema, SchemaChange};
 use storage::{Shard, StorageOptions, Truncations};
-use topology::{HostId, Node, NodeIndex, Ring, Sharder, Token};
+use topology::{Epoch, HostId, Node, NodeIndex, Ring, Sharder, Token};
 
 /// Aim for the longest poll. The tests' build is several times slower than the server's, whose polls the black-box suites look at.
 const POLL_AIM: Duration = Duration::from_millis(25);
@@ -286,11 +286,12 @@ fn ring() -> Ring {
     let node = Node {
         host_id: info.host_id,
         address: info.native_address,
+        internode: info.listen_address,
         datacenter: info.datacenter,
         rack: info.rack,
         tokens: info.tokens,
     };
-    Ring::new(vec![node], NodeIndex(0))
+    Ring::new(Epoch::FIRST, vec![node], NodeIndex(0))
 }
 
 /// A reply's frame.

@@ -3,18 +3,19 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use super::*;
-use crate::ring::{HostId, Node, NodeIndex};
+use crate::ring::{Epoch, HostId, Node, NodeIndex};
 use crate::token::Token;
 
 fn ring() -> Ring {
     let node = Node {
         host_id: HostId([1; 16]),
         address: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9042),
+        internode: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7000),
         datacenter: "datacenter1".to_owned(),
         rack: "rack1".to_owned(),
         tokens: vec![Token(0)],
     };
-    Ring::new(vec![node], NodeIndex(0))
+    Ring::new(Epoch::FIRST, vec![node], NodeIndex(0))
 }
 
 fn network_topology() -> ReplicationStrategy {

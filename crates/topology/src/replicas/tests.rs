@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use proptest::prelude::*;
 
 use super::*;
-use crate::ring::{HostId, Node};
+use crate::ring::{Epoch, HostId, Node};
 
 /// A ring of nodes given as (datacenter, rack, tokens).
 fn ring(nodes: &[(&str, &str, &[i64])]) -> Ring {
@@ -14,12 +14,13 @@ fn ring(nodes: &[(&str, &str, &[i64])]) -> Ring {
         .map(|(index, &(datacenter, rack, tokens))| Node {
             host_id: HostId([index; 16]),
             address: SocketAddr::new(IpAddr::V4(Ipv4Addr::new(127, 0, 0, index + 1)), 9042),
+            internode: SocketAddr::new(IpAddr::V4(Ipv4Addr::new(127, 0, 0, index + 1)), 7000),
             datacenter: datacenter.to_owned(),
             rack: rack.to_owned(),
             tokens: tokens.iter().copied().map(Token).collect(),
         })
         .collect();
-    Ring::new(nodes, NodeIndex(0))
+    Ring::new(Epoch::FIRST, nodes, NodeIndex(0))
 }
 
 fn indexes(nodes: &[u16]) -> Vec<NodeIndex> {
@@ -80,6 +81,23 @@ fn local_and_everywhere_ignore_the_token() {
     let ring = ring(&[("dc", "r", &[0]), ("dc", "r", &[100])]);
     assert_eq!(ReplicaMap::new(&ring, &ReplicationStrategy::Local).replicas(Token(77)), indexes(&[0]));
     assert_eq!(ReplicaMap::new(&ring, &ReplicationStrategy::Everywhere).replicas(Token(77)), indexes(&[0, 1]));
+}
+
+#[test]
+fn equal_lists_are_stored_once_and_neighbours_with_the_same_are_one_range() {
+    let simple = |replication_factor| ReplicationStrategy::Simple { replication_factor };
+    // Two nodes in turn, four tokens each: with one replica each range differs from the one before, and there are two lists.
+    let in_turn = ring(&[("dc", "r", &[0, 20, 40, 60]), ("dc", "r", &[10, 30, 50, 70])]);
+    assert_eq!(ReplicaMap::new(&in_turn, &simple(1)).size(), (8, 2));
+    assert_eq!(ReplicaMap::new(&in_turn, &simple(2)).size(), (8, 4));
+    // All tokens of one node, then all of the other.
+    let halves = ring(&[("dc", "r", &[0, 10, 20, 30]), ("dc", "r", &[40, 50, 60, 70])]);
+    assert_eq!(ReplicaMap::new(&halves, &simple(1)).size(), (2, 2));
+    // One node: all tokens have the same.
+    let alone = ring(&[("dc", "r", &[0, 10, 20, 30])]);
+    let map = ReplicaMap::new(&alone, &simple(3));
+    assert_eq!((map.size(), map.of_all()), ((1, 1), Some(&indexes(&[0])[..])));
+    assert_eq!(ReplicaMap::new(&in_turn, &ReplicationStrategy::Everywhere).size(), (1, 2));
 }
 
 proptest! {

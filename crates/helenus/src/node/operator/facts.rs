@@ -72,7 +72,7 @@ impl Operator {
     }
 
     fn ring(&self) -> Vec<RingNode> {
-        let ring = self.engine.ring();
+        let (coordinator, ring) = (self.engine.coordinator(), self.engine.coordinator().ring());
         let nodes = (0u16..).map(NodeIndex).zip(ring.nodes());
         nodes
             .map(|(index, node)| RingNode {
@@ -82,7 +82,7 @@ impl Operator {
                 rack: node.rack.clone(),
                 tokens: node.tokens.iter().map(|token| token.0).collect(),
                 is_local: index == ring.local(),
-                is_up: self.engine.is_up(index),
+                is_up: coordinator.is_up(node.host_id),
             })
             .collect()
     }

@@ -1,0 +1,44 @@
+//! The coordinator's end of connections that other nodes dial: which are accepted, and what answers on them.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use internode::{Listening, PeerSocket, Verbs, listen_for_peers};
+use runtime::{Group, MeshSeat, TcpListener};
+
+use super::Coordinator;
+use crate::replica::{answer, register};
+
+impl Coordinator {
+    /// Takes the seat on which greeted connections come to this shard.
+    pub(super) fn open_peers(&self, seat: MeshSeat<PeerSocket, ()>) {
+        let mut verbs = Verbs::new();
+        let shards = Rc::clone(&self.inner.shards);
+        register(&mut verbs, move |request| answer(Rc::clone(&shards), request));
+        let mesh = self.inner.incoming.open(&self.inner.shards.runtime, seat, verbs);
+        self.inner.peer_sockets.set(mesh).ok().expect("the seat is opened once");
+    }
+
+    /// Accepts connections of the ring's other nodes. On shard 0, when every shard has its coordinator.
+    pub fn accept_peers(&self, listener: TcpListener, cluster_name: &str) {
+        let (local, incoming) = (self.ring().local_node().host_id, self.inner.incoming.clone());
+        let listening = Listening { local, incoming, cluster_name: cluster_name.to_owned() };
+        let mesh = self.inner.peer_sockets.get().expect("it is set when the coordinator is made").clone();
+        let runtime = &self.inner.shards.runtime;
+        let accepting = runtime.spawn(Group::Query, listen_for_peers(runtime.clone(), listener, listening, mesh));
+        *self.inner.accepting.borrow_mut() = Some(accepting);
+    }
+
+    /// Accepts no further connections of other nodes; for shard 0, before the shards end theirs.
+    pub fn stop_accepting_peers(&self) {
+        if let Some(accepting) = self.inner.accepting.take() {
+            accepting.abort();
+        }
+    }
+
+    /// Ends the connections on which this shard answers other nodes: requests being served are answered, if they take no longer than
+    /// `patience`. What is answered later would not be in the last sync.
+    pub async fn end_peers(&self, patience: Duration) {
+        self.inner.incoming.end(patience).await;
+    }
+}

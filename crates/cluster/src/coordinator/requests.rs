@@ -1,0 +1,152 @@
+//! The coordinator's requests, each handed to the part that does it.
+
+use std::rc::Rc;
+
+use mutation::ReadCommand;
+use schema::{Table, TableId};
+use storage::reader::ReadDone;
+use storage::{Ack, BatchId, LogSequence, ReadEnd, RowSink};
+use topology::{ConsistencyLevel, Token};
+
+use super::Coordinator;
+use crate::outcome::Failure;
+use crate::paxos::Attempt;
+use crate::plan::{PlanPlace, ReplicaPlan, Replication};
+use crate::replica::{PageLimits, ReplicaError};
+use crate::write::{PlannedMutation, are_local};
+
+impl Coordinator {
+    /// Writes without waiting, if the plan and the mutation's size allow that. `None`: nothing was done,
+    /// [`Coordinator::write_batch`] it.
+    #[inline]
+    pub fn write_now(&self, plan: &ReplicaPlan<'_>, mutation: &[u8]) -> Result<Option<Ack>, ReplicaError> {
+        if self.place_of_write(plan) == PlanPlace::Here { self.inner.writes.write_now(mutation) } else { Ok(None) }
+    }
+
+    /// Writes several mutations as one log record without waiting. All of them have plans that are served here.
+    pub fn write_batch_now(&self, mutations: &[&[u8]]) -> Result<Option<Ack>, ReplicaError> {
+        self.inner.writes.write_batch_now(mutations)
+    }
+
+    /// Writes, and waits until so many replicas of each mutation have it as `level` asks for. What belongs to one shard
+    /// is one record of its log, so it is there as a whole or not at all. Where this node is the only
+    /// contact of all, its shards are all waited for, and the first refusal is reported.
+    pub async fn write_batch(&self, planned: Vec<PlannedMutation>, level: ConsistencyLevel) -> Result<(), Failure> {
+        self.inner.writes.write_batch(planned, level).await
+    }
+
+    /// True if this node is the only contact of all mutations, and enough for `level`: nothing is sent to another.
+    pub fn is_local(&self, planned: &[PlannedMutation], level: ConsistencyLevel) -> bool {
+        are_local(planned, level)
+    }
+
+    /// Writes a logged batch. An error but [`Failure::BatchLog`] and [`Failure::Refused`] leaves a batch that will be
+    /// finished.
+    pub async fn write_logged_batch(
+        &self,
+        planned: Vec<PlannedMutation>,
+        level: ConsistencyLevel,
+    ) -> Result<(), Failure> {
+        self.inner.writes.write_logged_batch(planned, level).await
+    }
+
+    /// A mutation of a batch that a start found, planned for the present ring and shards. `None`: its table is gone.
+    pub fn plan_logged(
+        &self,
+        mutation: Vec<u8>,
+        replication_of: impl FnOnce(TableId) -> Option<Rc<Replication>>,
+    ) -> Option<PlannedMutation> {
+        self.inner.writes.plan_logged(mutation, replication_of)
+    }
+
+    /// Delivers a batch that a start found in the log: at once if that can be done, else again and again.
+    pub async fn finish_batch(&self, id: BatchId, planned: Vec<PlannedMutation>) {
+        self.inner.writes.finish_batch(id, planned).await;
+    }
+
+    /// Changes counters without waiting, if the plan and what is in memory allow that. `None`: nothing was done,
+    /// [`Coordinator::count`] it.
+    pub fn count_now(&self, plan: &ReplicaPlan<'_>, delta: &[u8]) -> Result<Option<Ack>, ReplicaError> {
+        if self.place_of_write(plan) == PlanPlace::Here { self.inner.writes.count_now(delta) } else { Ok(None) }
+    }
+
+    /// Changes counters by mutations with deltas, and waits until so many replicas of each have the states as `level` asks
+    /// for. What belongs to one shard of the leader is one record of its log.
+    pub async fn count(&self, planned: Vec<PlannedMutation>, level: ConsistencyLevel) -> Result<(), Failure> {
+        self.inner.writes.count(planned, level).await
+    }
+
+    /// Reads without waiting, if the plan allows that and memory has it. `None`: nothing was given to the sink,
+    /// [`Coordinator::read`] it.
+    #[inline]
+    pub fn read_now(
+        &self,
+        plan: &ReplicaPlan<'_>,
+        command: &ReadCommand<'_>,
+        sink: &mut impl RowSink,
+    ) -> Option<ReadEnd> {
+        if self.place_of_read(plan) == PlanPlace::Here { self.storage().read(command, sink) } else { None }
+    }
+
+    /// Reads a partition, and waits as it must. `limits` bounds what another shard sends at once, not the read.
+    pub async fn read(
+        &self,
+        plan: &ReplicaPlan<'_>,
+        table: &Table,
+        command: ReadCommand<'_>,
+        limits: PageLimits,
+        sink: &mut impl RowSink,
+    ) -> Result<ReadDone, Failure> {
+        self.inner.reads.read(plan, table, command, limits, sink).await
+    }
+
+    /// Scans partitions in the order of tokens. `limits` says how much the sink is going to take, in all.
+    ///
+    /// As many scans run at once as the options allow; others wait.
+    pub async fn scan(
+        &self,
+        replication: &Replication,
+        level: ConsistencyLevel,
+        table: &Table,
+        command: ReadCommand<'_>,
+        limits: PageLimits,
+        sink: &mut impl RowSink,
+    ) -> Result<ReadDone, Failure> {
+        self.inner.reads.scan(replication, level, table, command, limits, sink).await
+    }
+
+    /// True if no attempt at a partition of this shard goes on beyond the present call.
+    #[inline]
+    pub fn is_untouched(&self, table: &Table, key: &[u8]) -> bool {
+        self.inner.rounds.is_untouched(table, key)
+    }
+
+    /// Begins an attempt that ends within the present call. `None`: it must wait.
+    pub fn attempt_now<'p>(
+        &self,
+        table: &'p Table,
+        token: Token,
+        key: &'p [u8],
+        now_in_seconds: u32,
+    ) -> Option<Attempt<'p>> {
+        self.inner.rounds.attempt_now(table, token, key, now_in_seconds)
+    }
+
+    /// Claims the partition, when those before have done, and begins an attempt; what an attempt before it has left is finished then.
+    /// `None`: others were there for too long.
+    pub async fn attempt<'p>(
+        &self,
+        table: &'p Table,
+        token: Token,
+        key: &'p [u8],
+        now_in_seconds: u32,
+    ) -> Result<Option<Attempt<'p>>, ReplicaError> {
+        self.inner.rounds.attempt(table, token, key, now_in_seconds).await
+    }
+
+    /// The sequence that the reply to a read of this shard's data must wait for, if it is to give only what stays.
+    #[inline]
+    pub fn seen(&self) -> LogSequence {
+        self.inner.rounds.seen()
+    }
+}

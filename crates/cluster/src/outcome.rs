@@ -1,0 +1,47 @@
+//! How a write or read ends that did not do what it was asked.
+
+use std::net::IpAddr;
+
+use crate::replica::ReplicaError;
+
+/// A replica that said no.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// The node.
+    pub node: IpAddr,
+    /// What it said.
+    pub error: ReplicaError,
+}
+
+/// Why a request failed whose plan was made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// This node was the only one asked, and it refused.
+    #[error(transparent)]
+    Refused(#[from] ReplicaError),
+    /// Too few answered in time.
+    #[error("Operation timed out - received only {received} responses.")]
+    Timeout {
+        /// How many did.
+        received: u32,
+    },
+    /// So many refused that the level cannot be reached.
+    #[error("Operation failed - received {received} responses and {} failures: {}", refusals.len(), words(refusals))]
+    Failed {
+        /// How many did not refuse.
+        received: u32,
+        /// Those that did.
+        refusals: Vec<Refusal>,
+    },
+    /// The log of a batch was not written: nothing was done.
+    #[error("the batch could not be logged: {error}")]
+    BatchLog {
+        /// Why.
+        error: ReplicaError,
+    },
+}
+
+fn words(refusals: &[Refusal]) -> String {
+    let words: Vec<String> = refusals.iter().map(|refusal| format!("{} ({})", refusal.error, refusal.node)).collect();
+    words.join(", ")
+}

@@ -1,0 +1,181 @@
+//! The rounds of Paxos: an attempt at one partition, from its claim to its commit. See `docs/internals/paxos.md`.
+//!
+//! The only replica is this very shard: promise, acceptance and commit come to one record of its log. Nobody else can have a
+//! ballot meanwhile, since whoever cannot be done in one call has claimed the partition.
+
+use std::rc::Rc;
+
+use mutation::{ReadCommand, Slice};
+use planted::Bug;
+use schema::Table;
+use storage::{Ack, ApplyError, LogSequence, ReadEnd};
+use topology::Token;
+
+use super::ballot::Ballot;
+use super::queue::{Claim, Queue};
+use super::state::{Proposal, State};
+use super::table::{STATE_TABLE, StateReader, clustering_of, encode_state};
+use crate::replica::{ReplicaError, Shards, apply_error, apply_when_there_is_room, unreadable};
+
+/// The attempts at this shard's partitions.
+pub(crate) struct Rounds {
+    shards: Rc<Shards>,
+    /// The partitions with a conditional statement under way.
+    queue: Queue,
+}
+
+/// An attempt at one partition that this shard owns.
+pub struct Attempt<'p> {
+    rounds: Rc<Rounds>,
+    table: &'p Table,
+    token: Token,
+    key: &'p [u8],
+    now_in_seconds: u32,
+    state: State,
+    /// Held by what is not done in one call.
+    claim: Option<Claim>,
+}
+
+impl Rounds {
+    pub(crate) fn new(shards: Rc<Shards>) -> Rc<Rounds> {
+        Rc::new(Rounds { shards, queue: Queue::default() })
+    }
+
+    /// Whether nobody makes an attempt at a partition of this shard that goes on beyond the present call.
+    #[inline]
+    pub(crate) fn is_untouched(&self, table: &Table, key: &[u8]) -> bool {
+        self.queue.is_free(table.id, key) || self.shards.storage.planted().is(Bug::ConditionReadUnclaimed)
+    }
+
+    /// Begins an attempt that ends within the present call. `None`: it must wait.
+    pub(crate) fn attempt_now<'p>(
+        self: &Rc<Self>,
+        table: &'p Table,
+        token: Token,
+        key: &'p [u8],
+        now_in_seconds: u32,
+    ) -> Option<Attempt<'p>> {
+        if !self.is_untouched(table, key) {
+            return None;
+        }
+        let clustering = clustering_of(table.id);
+        let slices = [Slice::of_prefix(&clustering)];
+        let command = state_command(&slices, token, key, now_in_seconds);
+        let mut reader = StateReader::default();
+        match self.shards.storage.read(&command, &mut reader)? {
+            ReadEnd::Complete | ReadEnd::Stopped(_) => {}
+            ReadEnd::Paused(_) => return None,
+        }
+        let state = reader.finish();
+        let attempt = Attempt { rounds: Rc::clone(self), table, token, key, now_in_seconds, state, claim: None };
+        // What another has left is finished by one who may wait.
+        attempt.state.unfinished().is_none().then_some(attempt)
+    }
+
+    /// Claims the partition, when those before have done, and begins an attempt; what an attempt before it has left is finished then. `None`: others
+    /// were there for too long.
+    pub(crate) async fn attempt<'p>(
+        self: &Rc<Self>,
+        table: &'p Table,
+        token: Token,
+        key: &'p [u8],
+        now_in_seconds: u32,
+    ) -> Result<Option<Attempt<'p>>, ReplicaError> {
+        let storage = &self.shards.storage;
+        let claim = match storage.planted().is(Bug::ConditionReadUnclaimed) {
+            true => None,
+            false => match self.queue.claim(&self.shards.runtime, table.id, key).await {
+                Some(claim) => Some(claim),
+                None => return Ok(None),
+            },
+        };
+        let clustering = clustering_of(table.id);
+        let slices = [Slice::of_prefix(&clustering)];
+        let command = state_command(&slices, token, key, now_in_seconds);
+        let mut reader = StateReader::default();
+        let read = storage.read_through(&command, &mut reader).await;
+        let _ = read.map_err(|error| unreadable(self.shards.here().0, error))?;
+        let state = reader.finish();
+        let mut attempt = Attempt { rounds: Rc::clone(self), table, token, key, now_in_seconds, state, claim };
+        if let Some(Proposal { ballot, mutations }) = attempt.state.unfinished().cloned() {
+            stdx::sometimes!("another's proposal finished");
+            attempt.commit(ballot, mutations).await?;
+        }
+        Ok(Some(attempt))
+    }
+
+    /// What the reply to whoever has read this shard's data must wait for, if it is to tell only what stays.
+    #[inline]
+    pub(crate) fn seen(&self) -> LogSequence {
+        let storage = &self.shards.storage;
+        if storage.planted().is(Bug::LwtReplyBeforeSync) { storage.synced() } else { storage.appended() }
+    }
+}
+
+impl Attempt<'_> {
+    /// The latest ballot of the partition so far: the attempt's own must be later.
+    #[inline]
+    pub fn latest(&self) -> Option<Ballot> {
+        self.state.latest()
+    }
+
+    /// Proposes and commits encoded mutations of the partition without waiting. Gives the sequence that the reply must wait for;
+    /// `None`: nothing was done, [`Attempt::commit`] them as one who may wait.
+    pub fn commit_now(&mut self, ballot: Ballot, mutations: &[&[u8]]) -> Result<Option<LogSequence>, ReplicaError> {
+        let state = self.committed(ballot);
+        let storage = &self.rounds.shards.storage;
+        let mut all = Vec::with_capacity(mutations.len() + 1);
+        all.extend_from_slice(mutations);
+        all.push(&state);
+        if !storage::is_small(all.len(), all.iter().map(|mutation| mutation.len()).sum()) {
+            return Ok(None);
+        }
+        match storage.apply_batch(&all) {
+            Ok(ack) => Ok(Some(self.to_wait_for(ack))),
+            Err(ApplyError::LogBusy | ApplyError::MemoryBusy) => Ok(None),
+            Err(error) => Err(apply_error(self.rounds.shards.here().0, error)),
+        }
+    }
+
+    /// Proposes and commits encoded mutations of the partition. Gives the sequence that the reply must wait for.
+    pub async fn commit(&mut self, ballot: Ballot, mut mutations: Vec<Vec<u8>>) -> Result<LogSequence, ReplicaError> {
+        mutations.push(self.committed(ballot));
+        let storage = &self.rounds.shards.storage;
+        let applied = apply_when_there_is_room(storage, &mutations).await;
+        let ack = applied.map_err(|error| apply_error(self.rounds.shards.here().0, error))?;
+        Ok(self.to_wait_for(ack))
+    }
+
+    /// The state's mutation once the ballot is promised, its proposal accepted, and committed: one step, as nobody is told of those
+    /// in between.
+    fn committed(&mut self, ballot: Ballot) -> Vec<u8> {
+        let is_finishing = self.state.unfinished().is_some_and(|proposal| proposal.ballot == ballot);
+        if !is_finishing {
+            self.state.promise(ballot).expect("an attempt's ballot is later than all that the partition has seen");
+            let proposal = Proposal { ballot, mutations: Vec::new() };
+            self.state.accept(proposal).expect("nobody was promised anything since");
+        }
+        self.state.commit(ballot);
+        let mut bytes = Vec::with_capacity(160);
+        let place = (self.token, self.key);
+        encode_state(&self.state, ballot, self.table, place, self.now_in_seconds, &mut bytes);
+        bytes
+    }
+
+    fn to_wait_for(&self, ack: Ack) -> LogSequence {
+        match ack {
+            Ack::When(sequence) if !self.rounds.shards.storage.planted().is(Bug::LwtReplyBeforeSync) => sequence,
+            // In `periodic` too: what is told of a conditional statement stays.
+            Ack::Now | Ack::When(_) => self.rounds.seen(),
+        }
+    }
+
+    /// Whether it has claimed the partition, for it goes on beyond one call.
+    pub fn has_claim(&self) -> bool {
+        self.claim.is_some()
+    }
+}
+
+fn state_command<'a>(slices: &'a [Slice<'a>], token: Token, key: &'a [u8], now_in_seconds: u32) -> ReadCommand<'a> {
+    ReadCommand { slices, ..ReadCommand::partition(STATE_TABLE, token, key, now_in_seconds) }
+}

@@ -1,0 +1,15 @@
+//! From a token and a consistency level to a plan: who is asked, how many must answer, and whether they can.
+
+mod count;
+mod nodes;
+mod placement;
+mod replica_plan;
+mod replication;
+
+pub use replica_plan::{PlanPlace, ReplicaPlan, Unavailable};
+pub use replication::Replication;
+
+pub(crate) use count::{count_towards, is_enough};
+pub(crate) use nodes::Nodes;
+pub(crate) use placement::Placement;
+pub(crate) use replica_plan::{check_all, plan, readers};

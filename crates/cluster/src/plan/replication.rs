@@ -1,0 +1,103 @@
+//! A keyspace's replication on one ring, worked out once so that a request's plan is a look-up.
+
+use std::rc::Rc;
+
+use topology::{ConsistencyLevel, Epoch, NodeIndex, ReplicaMap, ReplicationStrategy, Required, Ring, Token, required};
+
+use super::nodes::Nodes;
+
+/// A strategy on one ring: the replicas of every token, and how many must answer at each level.
+#[derive(Debug)]
+pub struct Replication {
+    nodes: Rc<Nodes>,
+    strategy: ReplicationStrategy,
+    map: ReplicaMap,
+    /// By the level's place in [`LEVELS`].
+    required: [Required; LEVELS.len()],
+}
+
+const LEVELS: [ConsistencyLevel; 11] = [
+    ConsistencyLevel::Any,
+    ConsistencyLevel::One,
+    ConsistencyLevel::Two,
+    ConsistencyLevel::Three,
+    ConsistencyLevel::Quorum,
+    ConsistencyLevel::All,
+    ConsistencyLevel::LocalQuorum,
+    ConsistencyLevel::EachQuorum,
+    ConsistencyLevel::Serial,
+    ConsistencyLevel::LocalSerial,
+    ConsistencyLevel::LocalOne,
+];
+
+impl Replication {
+    /// The replication of `strategy` on the nodes' ring.
+    pub(crate) fn new(nodes: Rc<Nodes>, strategy: &ReplicationStrategy) -> Self {
+        let ring = nodes.ring();
+        let map = ReplicaMap::new(ring, strategy);
+        let required = LEVELS.map(|level| required(level, strategy, ring));
+        Replication { strategy: strategy.clone(), map, required, nodes }
+    }
+
+    /// The nodes that its indices mean.
+    #[inline]
+    pub(crate) fn nodes(&self) -> &Rc<Nodes> {
+        &self.nodes
+    }
+
+    /// The ring that its indices mean.
+    pub fn ring(&self) -> &Rc<Ring> {
+        self.nodes.ring()
+    }
+
+    /// The epoch of its ring, and of every plan that is made of it.
+    pub fn epoch(&self) -> Epoch {
+        self.nodes.ring().epoch()
+    }
+
+    /// The strategy, which may be asked for on another ring.
+    pub(crate) fn strategy(&self) -> &ReplicationStrategy {
+        &self.strategy
+    }
+
+    /// Ranges of the map and indices of nodes in it.
+    #[cfg(test)]
+    pub(super) fn map_size(&self) -> (usize, usize) {
+        self.map.size()
+    }
+
+    /// The replicas of all tokens, where these are the same.
+    pub(crate) fn replicas_of_all(&self) -> Option<&[NodeIndex]> {
+        self.map.of_all()
+    }
+
+    /// The replicas of a token, alive or not.
+    #[inline]
+    pub fn replicas(&self, token: Token) -> &[NodeIndex] {
+        self.map.replicas(token)
+    }
+
+    /// True if rows have more than one replica, by the strategy: nodes that it would need may be missing.
+    pub fn is_of_several(&self) -> bool {
+        !matches!(self.required(ConsistencyLevel::All), Required::Total(0 | 1))
+    }
+
+    /// Whose answers count at `level`, and how many are needed.
+    #[inline]
+    pub(crate) fn required(&self, level: ConsistencyLevel) -> &Required {
+        // The enum's order is that of the table; the test below compares them.
+        &self.required[level as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_of_levels_is_in_the_order_of_the_enum() {
+        for (index, level) in LEVELS.iter().enumerate() {
+            assert_eq!(*level as usize, index, "{level}");
+        }
+    }
+}

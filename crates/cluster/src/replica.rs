@@ -1,0 +1,26 @@
+//! A replica: what this node does with the data that it owns, for its own coordinator, for its other shards and for other nodes.
+//!
+//! It knows no ring and no plan. The shard that is asked applies and reads at once where it can; what must wait is a task.
+
+mod answer;
+mod apply;
+mod codec;
+mod message;
+mod page;
+mod peer_message;
+mod serve;
+mod shards;
+mod unsynced;
+mod verbs;
+
+pub use codec::{decode_answer, decode_request, encode_answer, encode_request};
+pub use message::{PageLimits, ReadRequest, ReplicaError, ReplicaReply, ReplicaRequest};
+pub use page::{PageWriter, rebuild_row};
+pub use peer_message::{PeerAnswer, PeerRead, PeerRequest, PeerShard};
+pub use unsynced::Unsynced;
+
+pub(crate) use answer::answer;
+pub(crate) use apply::{apply_error, apply_when_there_is_room, unreadable};
+pub(crate) use page::{PageItem, PageReader};
+pub(crate) use shards::{ByShard, Shards, add};
+pub(crate) use verbs::{ask, register, wrong_answer};

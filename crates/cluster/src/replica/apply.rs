@@ -1,0 +1,84 @@
+//! Writes and counts on this very shard, and what its refusals are called.
+
+use mutation::CounterId;
+use runtime::ShardId;
+use storage::{Ack, ApplyError, CountError, ReadError, Shard};
+
+use super::message::ReplicaError;
+
+/// The error of a file that cannot be read. Which one and where stands in the log, since clients are not to know.
+pub(crate) fn unreadable(shard: u16, error: ReadError) -> ReplicaError {
+    tracing::error!(shard, %error, "a read failed: a file of the data is damaged or cannot be read");
+    ReplicaError::Unreadable { shard }
+}
+
+/// Applies mutations as one record.
+pub(crate) fn apply_all(storage: &Shard, mutations: &[Vec<u8>]) -> Result<Ack, ApplyError> {
+    match mutations {
+        [mutation] => storage.apply(mutation),
+        mutations => {
+            let slices: Vec<&[u8]> = mutations.iter().map(Vec::as_slice).collect();
+            storage.apply_batch(&slices)
+        }
+    }
+}
+
+pub(crate) fn is_small(mutations: &[Vec<u8>]) -> bool {
+    storage::is_small(mutations.len(), mutations.iter().map(Vec::len).sum())
+}
+
+/// Applies mutations as one record, waiting for room as often as it takes and is of use; many or long ones in steps.
+pub(crate) async fn apply_when_there_is_room(storage: &Shard, mutations: &[Vec<u8>]) -> Result<Ack, ApplyError> {
+    if !is_small(mutations) {
+        return storage.apply_in_steps(mutations).await;
+    }
+    let mut waiting = storage.waiting();
+    loop {
+        match apply_all(storage, mutations) {
+            Ok(ack) => return Ok(ack),
+            Err(error) => waiting.after(error).await?,
+        }
+    }
+}
+
+/// When a write may be acknowledged that is perhaps to be synced whatever the mode.
+pub(crate) fn needed_ack(storage: &Shard, ack: Ack, durable: bool) -> Ack {
+    if ack == Ack::Now && durable { Ack::When(storage.appended()) } else { ack }
+}
+
+/// What a storage's refusal on `shard` is called by the coordinator.
+pub(crate) fn apply_error(shard: u16, error: ApplyError) -> ReplicaError {
+    match error {
+        // Whoever waits for room does not come here with the latter two.
+        ApplyError::Overloaded { .. } | ApplyError::LogBusy | ApplyError::MemoryBusy => {
+            ReplicaError::Overloaded { shard, problem: error.to_string() }
+        }
+        ApplyError::DiskFull => ReplicaError::DiskFull { shard },
+        ApplyError::TooLarge { length, length_max } => ReplicaError::TooLarge { size: length, max: length_max },
+        ApplyError::Poisoned => ReplicaError::Poisoned { shard },
+        ApplyError::UnknownTable(_) => ReplicaError::UnknownTable { shard },
+        ApplyError::Malformed(problem) => ReplicaError::Malformed { shard, problem: problem.to_string() },
+        ApplyError::Mismatch(problem) => ReplicaError::Malformed { shard, problem: problem.to_owned() },
+    }
+}
+
+/// Counts on this shard, and waits until what comes of it may be acknowledged: no other replica hears of a state that this one could
+/// still lose.
+pub(crate) async fn count_here(
+    storage: &Shard,
+    id: CounterId,
+    shard: ShardId,
+    deltas: &[Vec<u8>],
+) -> Result<Vec<Vec<u8>>, ReplicaError> {
+    let counted = storage.count(id, deltas).await;
+    let (ack, states) = counted.map_err(|error| match error {
+        CountError::Apply(error) => apply_error(shard.0, error),
+        CountError::Read(error) => unreadable(shard.0, error),
+        CountError::Queue => ReplicaError::Overloaded { shard: shard.0, problem: error.to_string() },
+    })?;
+    if let Ack::When(sequence) = ack {
+        let synced = storage.wait_synced(sequence).await;
+        synced.map_err(|reason| ReplicaError::NotSynced { shard: shard.0, reason })?;
+    }
+    Ok(states)
+}

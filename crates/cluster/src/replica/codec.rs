@@ -1,0 +1,213 @@
+//! The bodies of this crate's requests, answers and refusals. `docs/rfcs/0001-messages-between-nodes.md` draws them.
+
+use mutation::{DecodeError, PositionRef};
+use stdx::{Reader, varint};
+use storage::SyncError;
+use storage::reader::Page;
+
+use super::message::ReplicaError;
+use super::peer_message::{PeerAnswer, PeerRead, PeerRequest, PeerShard};
+
+/// What a frame's body is.
+mod kind {
+    pub const WRITE: u8 = 1;
+    pub const READ: u8 = 2;
+    pub const COUNT: u8 = 4;
+    pub const WRITTEN: u8 = 129;
+    pub const PAGE: u8 = 130;
+    pub const FAILED: u8 = 131;
+    pub const COUNTED: u8 = 133;
+}
+
+/// A read's shard that means the owner of the token.
+const OWNER: u16 = u16::MAX;
+/// The longest sentence that a refusal carries.
+const WORDS_MAX: usize = 512;
+
+/// This crate's verbs, each with the name that stands in the line of a poll that stalls.
+pub(super) const VERBS: [(u8, &str); 3] =
+    [(kind::WRITE, "a write for a node"), (kind::READ, "a page for a node"), (kind::COUNT, "counters for a node")];
+
+/// The verb that asks for it.
+pub(super) fn verb(request: &PeerRequest) -> u8 {
+    match request {
+        PeerRequest::Write { .. } => kind::WRITE,
+        PeerRequest::Read(_) => kind::READ,
+        PeerRequest::Count { .. } => kind::COUNT,
+    }
+}
+
+/// The kind of the answer's frame.
+pub(super) fn answer_kind(answer: &PeerAnswer) -> u8 {
+    match answer {
+        PeerAnswer::Written => kind::WRITTEN,
+        PeerAnswer::Page(_) => kind::PAGE,
+        PeerAnswer::Failed(_) => kind::FAILED,
+        PeerAnswer::Counted { .. } => kind::COUNTED,
+    }
+}
+
+fn push_bytes(bytes: &[u8], out: &mut Vec<u8>) {
+    varint::encode(bytes.len() as u64, out);
+    out.extend_from_slice(bytes);
+}
+
+fn push_mutations(mutations: &[Vec<u8>], out: &mut Vec<u8>) {
+    varint::encode(mutations.len() as u64, out);
+    for mutation in mutations {
+        push_bytes(mutation, out);
+    }
+}
+
+fn read_mutations(reader: &mut Reader<'_>) -> Result<Vec<Vec<u8>>, DecodeError> {
+    let count = reader.varint()?;
+    // A mutation has at least its length's byte: memory is taken for what is there.
+    let room = usize::try_from(count).unwrap_or(usize::MAX).min(reader.remaining());
+    let mut mutations = Vec::with_capacity(room.min(1024));
+    for _ in 0..count {
+        mutations.push(reader.varint_bytes()?.to_vec());
+    }
+    Ok(mutations)
+}
+
+/// Appends a request's body; gives its frame's kind.
+pub fn encode_request(request: &PeerRequest, out: &mut Vec<u8>) -> u8 {
+    match request {
+        PeerRequest::Write { mutations } | PeerRequest::Count { deltas: mutations } => push_mutations(mutations, out),
+        PeerRequest::Read(PeerRead { of, rows, bytes, command }) => {
+            let (shard, count) = match of {
+                PeerShard::Owner => (OWNER, 0),
+                PeerShard::One { shard, count } => (*shard, *count),
+            };
+            out.extend_from_slice(&shard.to_be_bytes());
+            out.extend_from_slice(&count.to_be_bytes());
+            out.extend_from_slice(&rows.to_be_bytes());
+            out.extend_from_slice(&bytes.to_be_bytes());
+            out.extend_from_slice(command);
+        }
+    }
+    verb(request)
+}
+
+/// The request in a frame's body. Mutations and commands inside it are checked by whoever decodes those.
+pub fn decode_request(kind: u8, body: &[u8]) -> Result<PeerRequest, DecodeError> {
+    let mut reader = Reader::new(body);
+    let request = match kind {
+        kind::WRITE => PeerRequest::Write { mutations: read_mutations(&mut reader)? },
+        kind::COUNT => PeerRequest::Count { deltas: read_mutations(&mut reader)? },
+        kind::READ => {
+            let of = match (reader.u16()?, reader.u16()?) {
+                (OWNER, _) => PeerShard::Owner,
+                (shard, count) => PeerShard::One { shard, count },
+            };
+            let (rows, bytes) = (reader.u32()?, reader.u32()?);
+            PeerRequest::Read(PeerRead { of, rows, bytes, command: reader.rest().to_vec() })
+        }
+        value => return Err(DecodeError::Unknown { what: "a request's kind", value }),
+    };
+    finish(&reader)?;
+    Ok(request)
+}
+
+/// Appends an answer's body; gives its frame's kind.
+pub fn encode_answer(answer: &PeerAnswer, out: &mut Vec<u8>) -> u8 {
+    match answer {
+        PeerAnswer::Page(Page { items, more_after }) => {
+            push_bytes(items, out);
+            out.push(u8::from(more_after.is_some()));
+            if let Some(position) = more_after {
+                position.as_ref().encode(out);
+            }
+        }
+        PeerAnswer::Counted { states } => push_mutations(states, out),
+        PeerAnswer::Failed(error) => encode_error(error, out),
+        PeerAnswer::Written => {}
+    }
+    answer_kind(answer)
+}
+
+/// The answer in a frame's body. A page's items stay in the body's memory.
+pub fn decode_answer(kind: u8, body: Vec<u8>) -> Result<PeerAnswer, DecodeError> {
+    let mut reader = Reader::new(&body);
+    let answer = match kind {
+        kind::WRITTEN => PeerAnswer::Written,
+        kind::PAGE => return Ok(PeerAnswer::Page(decode_page(body)?)),
+        kind::FAILED => PeerAnswer::Failed(decode_error(&mut reader)?),
+        kind::COUNTED => PeerAnswer::Counted { states: read_mutations(&mut reader)? },
+        value => return Err(DecodeError::Unknown { what: "an answer's kind", value }),
+    };
+    finish(&reader)?;
+    Ok(answer)
+}
+
+fn decode_page(mut body: Vec<u8>) -> Result<Page, DecodeError> {
+    let mut reader = Reader::new(&body);
+    let length = reader.varint_bytes()?.len();
+    let end = body.len() - reader.remaining();
+    let more_after = match reader.u8()? {
+        0 => None,
+        1 => Some(PositionRef::read(&mut reader)?.to_owned()),
+        value => return Err(DecodeError::Unknown { what: "a page's end", value }),
+    };
+    finish(&reader)?;
+    body.truncate(end);
+    body.drain(..end - length);
+    Ok(Page { items: body, more_after })
+}
+
+fn finish(reader: &Reader<'_>) -> Result<(), DecodeError> {
+    match reader.remaining() {
+        0 => Ok(()),
+        count => Err(DecodeError::LeftOver { count }),
+    }
+}
+
+fn encode_error(error: &ReplicaError, out: &mut Vec<u8>) {
+    let (reason, shard, a, b, words) = match error {
+        ReplicaError::Overloaded { shard, problem } => (1, *shard, 0, 0, problem.as_str()),
+        ReplicaError::TooLarge { size, max } => (2, 0, *size as u64, *max as u64, ""),
+        ReplicaError::Poisoned { shard } => (3, *shard, 0, 0, ""),
+        ReplicaError::UnknownTable { shard } => (4, *shard, 0, 0, ""),
+        ReplicaError::DiskFull { shard } => (5, *shard, 0, 0, ""),
+        ReplicaError::Malformed { shard, problem } => (6, *shard, 0, 0, problem.as_str()),
+        ReplicaError::Gone { shard } => (7, *shard, 0, 0, ""),
+        ReplicaError::NotSynced { shard, reason: SyncError::Poisoned } => (8, *shard, 0, 0, ""),
+        ReplicaError::NotSynced { shard, reason: SyncError::DiskFull } => (8, *shard, 1, 0, ""),
+        ReplicaError::Unreadable { shard } => (9, *shard, 0, 0, ""),
+        ReplicaError::TooManyTombstones => (10, 0, 0, 0, ""),
+    };
+    out.push(reason);
+    out.extend_from_slice(&shard.to_be_bytes());
+    out.extend_from_slice(&u64::to_be_bytes(a));
+    out.extend_from_slice(&u64::to_be_bytes(b));
+    let mut end = words.len().min(WORDS_MAX);
+    while !words.is_char_boundary(end) {
+        end -= 1;
+    }
+    out.extend_from_slice(&words.as_bytes()[..end]);
+}
+
+fn decode_error(reader: &mut Reader<'_>) -> Result<ReplicaError, DecodeError> {
+    let reason = reader.u8()?;
+    let shard = reader.u16()?;
+    let (a, b) = (u64::from_be_bytes(reader.array()?), u64::from_be_bytes(reader.array()?));
+    let words = String::from_utf8_lossy(reader.rest());
+    let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    Ok(match reason {
+        1 => ReplicaError::Overloaded { shard, problem: words.into_owned() },
+        2 => ReplicaError::TooLarge { size: size(a), max: size(b) },
+        3 => ReplicaError::Poisoned { shard },
+        4 => ReplicaError::UnknownTable { shard },
+        5 => ReplicaError::DiskFull { shard },
+        6 => ReplicaError::Malformed { shard, problem: words.into_owned() },
+        7 => ReplicaError::Gone { shard },
+        8 if a == 1 => ReplicaError::NotSynced { shard, reason: SyncError::DiskFull },
+        8 => ReplicaError::NotSynced { shard, reason: SyncError::Poisoned },
+        9 => ReplicaError::Unreadable { shard },
+        10 => ReplicaError::TooManyTombstones,
+        value => return Err(DecodeError::Unknown { what: "a refusal's reason", value }),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,92 @@
+//! Bodies that are read back as they were written, and the bytes of one frame of each kind of this crate's.
+
+use mutation::Position;
+use topology::Token;
+
+use super::*;
+use internode::write_frame;
+
+#[test]
+fn requests_round_trip() {
+    let read = |of| PeerRequest::Read(PeerRead { of, rows: 5, bytes: 6, command: vec![9; 40] });
+    let requests = [
+        PeerRequest::Write { mutations: vec![vec![1; 300], vec![], vec![2]] },
+        PeerRequest::Count { deltas: vec![vec![1; 300], vec![2]] },
+        read(PeerShard::Owner),
+        read(PeerShard::One { shard: 3, count: 4 }),
+    ];
+    for request in requests {
+        let mut body = Vec::new();
+        let kind = encode_request(&request, &mut body);
+        assert_eq!(decode_request(kind, &body), Ok(request));
+        body.push(0);
+        assert!(kind == kind::READ || decode_request(kind, &body).is_err(), "a byte too many is refused");
+    }
+    assert!(decode_request(kind::WRITTEN, &[]).is_err());
+    assert!(decode_request(kind::WRITE, &[0xff; 9]).is_err(), "a count that cannot be takes no memory");
+}
+
+#[test]
+fn answers_round_trip() {
+    let position = Position { token: Token(-5), key: vec![1, 2], row: Some(vec![3]) };
+    let answers = [
+        PeerAnswer::Written,
+        PeerAnswer::Counted { states: vec![vec![3; 200]] },
+        PeerAnswer::Page(Page { items: vec![7; 500], more_after: Some(position) }),
+        PeerAnswer::Page(Page { items: vec![], more_after: None }),
+        PeerAnswer::Failed(ReplicaError::Overloaded { shard: 1, problem: "full".into() }),
+        PeerAnswer::Failed(ReplicaError::TooLarge { size: 10, max: 5 }),
+        PeerAnswer::Failed(ReplicaError::Poisoned { shard: 2 }),
+        PeerAnswer::Failed(ReplicaError::UnknownTable { shard: 3 }),
+        PeerAnswer::Failed(ReplicaError::DiskFull { shard: 4 }),
+        PeerAnswer::Failed(ReplicaError::Malformed { shard: 5, problem: "no".into() }),
+        PeerAnswer::Failed(ReplicaError::Gone { shard: 6 }),
+        PeerAnswer::Failed(ReplicaError::NotSynced { shard: 7, reason: SyncError::Poisoned }),
+        PeerAnswer::Failed(ReplicaError::NotSynced { shard: 8, reason: SyncError::DiskFull }),
+        PeerAnswer::Failed(ReplicaError::Unreadable { shard: 9 }),
+    ];
+    for answer in answers {
+        let mut body = Vec::new();
+        let kind = encode_answer(&answer, &mut body);
+        assert_eq!(decode_answer(kind, body), Ok(answer));
+    }
+    assert!(decode_answer(kind::FAILED, vec![99; 19]).is_err());
+    assert!(decode_answer(kind::WRITE, Vec::new()).is_err());
+}
+
+/// One frame of each kind, as nodes of version 1 exchange it: `name: bytes in hexadecimal`. These bytes do not change while the version does not.
+const FRAMES: &str = include_str!("../../../testdata/frames.txt");
+
+fn frame_of(number: u64, write: impl FnOnce(&mut Vec<u8>) -> u8) -> Vec<u8> {
+    let (mut body, mut out) = (Vec::new(), Vec::new());
+    let kind = write(&mut body);
+    write_frame(&mut out, number, kind, |out| out.extend_from_slice(&body)).expect("it is short");
+    out
+}
+
+fn frames() -> Vec<(&'static str, Vec<u8>)> {
+    let request = |request: PeerRequest| frame_of(7, |out| encode_request(&request, out));
+    let answer = |answer: PeerAnswer| frame_of(7, |out| encode_answer(&answer, out));
+    let read = |of| request(PeerRequest::Read(PeerRead { of, rows: 5, bytes: 6, command: b"command".to_vec() }));
+    let position = Position { token: Token(-5), key: vec![1, 2], row: Some(vec![3]) };
+    vec![
+        ("write", request(PeerRequest::Write { mutations: vec![b"first".to_vec(), vec![2; 130]] })),
+        ("read of the owner", read(PeerShard::Owner)),
+        ("read of a shard", read(PeerShard::One { shard: 3, count: 4 })),
+        ("count", request(PeerRequest::Count { deltas: vec![b"delta".to_vec()] })),
+        ("written", answer(PeerAnswer::Written)),
+        ("page", answer(PeerAnswer::Page(Page { items: b"items".to_vec(), more_after: Some(position) }))),
+        ("last page", answer(PeerAnswer::Page(Page { items: b"items".to_vec(), more_after: None }))),
+        ("failed", answer(PeerAnswer::Failed(ReplicaError::Overloaded { shard: 1, problem: "full".into() }))),
+        ("too large", answer(PeerAnswer::Failed(ReplicaError::TooLarge { size: 10, max: 5 }))),
+        ("not synced", answer(PeerAnswer::Failed(ReplicaError::NotSynced { shard: 8, reason: SyncError::DiskFull }))),
+        ("counted", answer(PeerAnswer::Counted { states: vec![b"state".to_vec()] })),
+    ]
+}
+
+#[test]
+fn a_frame_of_each_kind_has_the_bytes_that_version_1_gave_it() {
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let text: String = frames().iter().map(|(name, bytes)| format!("{name}: {}\n", hex(bytes))).collect();
+    assert_eq!(text, FRAMES);
+}

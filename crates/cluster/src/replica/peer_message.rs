@@ -1,0 +1,65 @@
+//! What one node asks another to do with data, and its answer: the messages under this crate's verbs.
+
+use storage::reader::Page;
+
+use super::message::ReplicaError;
+
+/// What one node asks another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PeerRequest {
+    /// Apply encoded mutations. What one shard owns of them is one record of its commit log.
+    Write {
+        /// Each as `mutation::MutationEncoder` wrote it.
+        mutations: Vec<Vec<u8>>,
+    },
+    /// Add deltas to counters.
+    Count {
+        /// Each as `mutation::MutationEncoder` wrote it, with deltas.
+        deltas: Vec<Vec<u8>>,
+    },
+    /// Read one page of data.
+    Read(PeerRead),
+}
+
+/// One page's worth of a read on another node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PeerRead {
+    /// Whose data.
+    pub of: PeerShard,
+    /// Rows and deletions that the page may hold at most.
+    pub rows: u32,
+    /// Encoded bytes after which none is added.
+    pub bytes: u32,
+    /// An encoded `mutation::ReadCommand`.
+    pub command: Vec<u8>,
+}
+
+/// Which shard of a node is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PeerShard {
+    /// The owner of the command's token.
+    Owner,
+    /// This one of so many; another count of shards is an error.
+    One {
+        /// The shard.
+        shard: u16,
+        /// How many shards the asking node believes that there are.
+        count: u16,
+    },
+}
+
+/// The answer to a [`PeerRequest`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PeerAnswer {
+    /// The write is applied, and synced where the mode asks for that.
+    Written,
+    /// The deltas are counted, and synced where the mode asks for that.
+    Counted {
+        /// What they came to: mutations with states.
+        states: Vec<Vec<u8>>,
+    },
+    /// One page of a read.
+    Page(Page),
+    /// It was not done, or not all of it.
+    Failed(ReplicaError),
+}

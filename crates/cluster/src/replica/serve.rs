@@ -1,0 +1,180 @@
+//! The replica's side: what a shard does when another asks for data that it owns.
+
+use std::rc::Rc;
+
+use mutation::ReadCommandBuf;
+use runtime::{Group, Mesh, MeshSeat, Responder, Runtime};
+use storage::reader::{DataPageLimits, DataPageWriter, Page, ReadDone};
+use storage::{Ack, ApplyError, ReadEnd, Shard, SyncError};
+
+use super::apply::{apply_all, apply_error, apply_when_there_is_room, count_here, is_small, needed_ack, unreadable};
+use super::message::{PageLimits, ReadRequest, ReplicaError, ReplicaReply, ReplicaRequest};
+use super::page::{PageSink, PageWriter};
+use super::unsynced::Unsynced;
+
+/// Of a page of data everything counts as a row.
+fn data_limits(limits: PageLimits) -> DataPageLimits {
+    DataPageLimits { items: limits.rows, bytes: limits.bytes }
+}
+
+/// Takes the seat; requests are served from now on.
+pub(crate) fn serve(
+    runtime: &Runtime,
+    seat: MeshSeat<ReplicaRequest, ReplicaReply>,
+    storage: Shard,
+) -> Mesh<ReplicaRequest, ReplicaReply> {
+    let shard = runtime.shard().0;
+    let acknowledge = move |responder: Responder<ReplicaReply>, synced: Result<(), SyncError>| {
+        responder.reply(match synced {
+            Ok(()) => ReplicaReply::Written,
+            Err(reason) => ReplicaReply::Failed(ReplicaError::NotSynced { shard, reason }),
+        });
+    };
+    let unsynced = Unsynced::new(runtime, storage.clone(), acknowledge);
+    let replica = Rc::new(Replica { runtime: runtime.clone(), storage, unsynced });
+    seat.open(runtime, move |_, request, responder| replica.handle(request, responder))
+}
+
+struct Replica {
+    runtime: Runtime,
+    storage: Shard,
+    /// Applied writes whose record is not yet on the disk. Bounded by the mesh's credits.
+    unsynced: Unsynced<Responder<ReplicaReply>>,
+}
+
+impl Replica {
+    fn handle(self: &Rc<Self>, request: ReplicaRequest, responder: Responder<ReplicaReply>) {
+        self.runtime.label(request.label());
+        match request {
+            ReplicaRequest::Write { mutation } => self.write(vec![mutation], false, responder),
+            ReplicaRequest::WriteBatch { mutations, durable } => self.write(mutations, durable, responder),
+            ReplicaRequest::Count { id, deltas, wants_states } => {
+                if let ([delta], false) = (deltas.as_slice(), wants_states)
+                    && let Ok(Some(ack)) = self.storage.count_now(id, delta)
+                {
+                    return self.answer(Ok(ack), false, responder);
+                }
+                let replica = Rc::clone(self);
+                self.runtime.spawn(Group::Query, async move {
+                    let shard = replica.runtime.shard();
+                    let counted = count_here(&replica.storage, id, shard, &deltas).await;
+                    responder.reply(match counted {
+                        Ok(states) => ReplicaReply::Counted { states },
+                        Err(error) => ReplicaReply::Failed(error),
+                    });
+                });
+            }
+            ReplicaRequest::Read(request) => {
+                let page = PageWriter::new(request.limits);
+                self.read(request, page, responder);
+            }
+            ReplicaRequest::ReadData(request) => {
+                let page = DataPageWriter::new(data_limits(request.limits));
+                self.read(request, page, responder);
+            }
+        }
+    }
+
+    fn write(self: &Rc<Self>, mutations: Vec<Vec<u8>>, durable: bool, responder: Responder<ReplicaReply>) {
+        // What is long is written in steps, by a task as what must wait is.
+        let applied = if is_small(&mutations) { Some(apply_all(&self.storage, &mutations)) } else { None };
+        match applied {
+            None | Some(Err(ApplyError::LogBusy | ApplyError::MemoryBusy)) => {
+                let replica = Rc::clone(self);
+                self.runtime.spawn(Group::Query, async move {
+                    let applied = apply_when_there_is_room(&replica.storage, &mutations).await;
+                    replica.answer(applied, durable, responder);
+                });
+            }
+            Some(applied) => self.answer(applied, durable, responder),
+        }
+    }
+
+    fn answer(&self, applied: Result<Ack, ApplyError>, durable: bool, responder: Responder<ReplicaReply>) {
+        match applied.map(|ack| needed_ack(&self.storage, ack, durable)) {
+            Ok(Ack::Now) => responder.reply(ReplicaReply::Written),
+            Ok(Ack::When(sequence)) => self.unsynced.push(sequence, responder),
+            Err(error) => responder.reply(ReplicaReply::Failed(self.error(error))),
+        }
+    }
+
+    fn read(
+        self: &Rc<Self>,
+        request: ReadRequest,
+        mut page: impl PageSink + 'static,
+        responder: Responder<ReplicaReply>,
+    ) {
+        // Up to 128 requests are handled between two turns of the loop: long ones must not add up.
+        if self.runtime.should_yield() {
+            let replica = Rc::clone(self);
+            self.runtime.spawn(Group::Query, async move {
+                let reply = replica.read_on(&request.command, None, page).await;
+                responder.reply(reply);
+            });
+            return;
+        }
+        let end = match ReadCommandBuf::decode(&request.command) {
+            Ok(decoded) => page.read(&self.storage, &decoded.command()),
+            Err(problem) => return responder.reply(ReplicaReply::Failed(self.malformed(problem))),
+        };
+        let position = match end {
+            None => None,
+            Some(_) if page.wanted().is_some() => None,
+            Some(ReadEnd::Paused(position)) if !page.is_full() => Some(position),
+            Some(ReadEnd::Complete) => return responder.reply(page_reply(page, None)),
+            Some(ReadEnd::Stopped(position) | ReadEnd::Paused(position)) => {
+                return responder.reply(page_reply(page, Some(position)));
+            }
+        };
+        let replica = Rc::clone(self);
+        self.runtime.spawn(Group::Query, async move {
+            let reply = replica.read_on(&request.command, position, page).await;
+            responder.reply(reply);
+        });
+    }
+
+    /// Goes on with a read behind `position`, until the page is full or the data ends.
+    async fn read_on(
+        &self,
+        command: &[u8],
+        position: Option<mutation::Position>,
+        mut page: impl PageSink,
+    ) -> ReplicaReply {
+        self.runtime.maybe_yield().await;
+        let decoded = match ReadCommandBuf::decode(command) {
+            Ok(decoded) => decoded,
+            Err(problem) => return ReplicaReply::Failed(self.malformed(problem)),
+        };
+        let mut command = decoded.command();
+        if let Some(position) = &position {
+            command.after = Some(position.as_ref());
+        }
+        loop {
+            if let Some(bytes) = page.wanted() {
+                page.begin_again(self.runtime.touched(bytes).await);
+                command = decoded.command();
+            }
+            let done = page.read_through(&self.storage, &command).await;
+            if page.wanted().is_some() {
+                continue;
+            }
+            return match done {
+                Ok(ReadDone::Complete) => page_reply(page, None),
+                Ok(ReadDone::Stopped(position)) => page_reply(page, Some(position)),
+                Err(error) => ReplicaReply::Failed(unreadable(self.runtime.shard().0, error)),
+            };
+        }
+    }
+
+    fn error(&self, error: ApplyError) -> ReplicaError {
+        apply_error(self.runtime.shard().0, error)
+    }
+
+    fn malformed(&self, problem: mutation::DecodeError) -> ReplicaError {
+        ReplicaError::Malformed { shard: self.runtime.shard().0, problem: problem.to_string() }
+    }
+}
+
+fn page_reply(page: impl PageSink, more_after: Option<mutation::Position>) -> ReplicaReply {
+    ReplicaReply::Page(Page { items: page.into_items(), more_after })
+}

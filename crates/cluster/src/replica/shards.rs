@@ -1,0 +1,166 @@
+//! The shards of this node as one of them reaches them: itself by a call, the others by message.
+
+use std::rc::Rc;
+
+use mutation::{CounterId, ReadCommand};
+use runtime::{Group, Mesh, MeshSeat, Runtime, ShardId};
+use storage::reader::{Page, ReadDone};
+use storage::{Ack, RowSink, Shard};
+use topology::Sharder;
+
+use super::apply::{apply_error, apply_when_there_is_room, count_here, needed_ack, unreadable};
+use super::message::{PageLimits, ReadRequest, ReplicaError, ReplicaReply, ReplicaRequest};
+use super::serve::serve;
+
+/// Encoded mutations by the shard that owns them.
+pub(crate) type ByShard = Vec<(ShardId, Vec<Vec<u8>>)>;
+
+/// This node's shards, as the one that this is.
+pub(crate) struct Shards {
+    pub(crate) runtime: Runtime,
+    /// Which shard owns which token.
+    pub(crate) sharder: Sharder,
+    /// This shard's own.
+    pub(crate) storage: Shard,
+    /// What this node's parts of counters are known by: its host id.
+    pub(crate) counter: CounterId,
+    mesh: Mesh<ReplicaRequest, ReplicaReply>,
+}
+
+impl Shards {
+    /// Takes the seat; the other shards are served from now on.
+    pub(crate) fn new(
+        runtime: Runtime,
+        sharder: Sharder,
+        storage: Shard,
+        counter: CounterId,
+        seat: MeshSeat<ReplicaRequest, ReplicaReply>,
+    ) -> Rc<Shards> {
+        let mesh = serve(&runtime, seat, storage.clone());
+        Rc::new(Shards { runtime, sharder, storage, counter, mesh })
+    }
+
+    /// The shard that this is.
+    #[inline]
+    pub(crate) fn here(&self) -> ShardId {
+        self.runtime.shard()
+    }
+
+    /// Asks another shard, and turns its refusal into an error.
+    async fn call(&self, shard: ShardId, request: ReplicaRequest) -> Result<ReplicaReply, ReplicaError> {
+        match self.mesh.call(shard, request).await {
+            Ok(ReplicaReply::Failed(error)) => Err(error),
+            Ok(reply) => Ok(reply),
+            Err(gone) => Err(ReplicaError::Gone { shard: gone.shard.0 }),
+        }
+    }
+
+    /// Writes mutations as one record of a shard's log; `durable` ones are synced whatever the mode.
+    pub(crate) async fn write(
+        &self,
+        shard: ShardId,
+        mut mutations: Vec<Vec<u8>>,
+        durable: bool,
+    ) -> Result<(), ReplicaError> {
+        if shard == self.here() {
+            let storage = &self.storage;
+            let ack = apply_when_there_is_room(storage, &mutations).await;
+            let ack = ack.map_err(|error| apply_error(shard.0, error))?;
+            return match needed_ack(storage, ack, durable) {
+                Ack::Now => Ok(()),
+                Ack::When(sequence) => {
+                    let synced = storage.wait_synced(sequence).await;
+                    synced.map_err(|reason| ReplicaError::NotSynced { shard: shard.0, reason })
+                }
+            };
+        }
+        let request = match mutations.len() {
+            1 if !durable => ReplicaRequest::Write { mutation: mutations.swap_remove(0) },
+            _ => ReplicaRequest::WriteBatch { mutations, durable },
+        };
+        match self.call(shard, request).await? {
+            ReplicaReply::Written => Ok(()),
+            reply => panic!("a shard answers a write with its outcome, not with {reply:?}"),
+        }
+    }
+
+    /// Writes each part on its shard. All are waited for; the first refusal is the outcome.
+    pub(crate) async fn write_all(self: &Rc<Self>, mut parts: ByShard, durable: bool) -> Result<(), ReplicaError> {
+        if let [(shard, mutations)] = parts.as_mut_slice() {
+            return self.write(*shard, std::mem::take(mutations), durable).await;
+        }
+        let mut running = Vec::with_capacity(parts.len());
+        for (shard, mutations) in parts {
+            let shards = Rc::clone(self);
+            let write = async move { shards.write(shard, mutations, durable).await };
+            running.push(self.runtime.spawn(Group::Query, write));
+        }
+        let mut outcome = Ok(());
+        for write in running {
+            outcome = outcome.and(write.await);
+        }
+        outcome
+    }
+
+    /// Counts on a shard, and waits for the sync that the mode asks for. Gives the states, where they are wanted.
+    pub(crate) async fn count(
+        &self,
+        shard: ShardId,
+        deltas: Vec<Vec<u8>>,
+        wants_states: bool,
+    ) -> Result<Vec<Vec<u8>>, ReplicaError> {
+        if shard == self.here() {
+            return count_here(&self.storage, self.counter, shard, &deltas).await;
+        }
+        match self.call(shard, ReplicaRequest::Count { id: self.counter, deltas, wants_states }).await? {
+            ReplicaReply::Counted { states } => Ok(states),
+            ReplicaReply::Written if !wants_states => Ok(Vec::new()),
+            reply => panic!("a shard answers a count with states, not with {reply:?}"),
+        }
+    }
+
+    /// Reads from this shard alone, letting others run in between.
+    pub(crate) async fn read_here(
+        &self,
+        command: ReadCommand<'_>,
+        sink: &mut impl RowSink,
+    ) -> Result<ReadDone, ReplicaError> {
+        let read = self.storage.read_through(&command, sink).await;
+        read.map_err(|error| unreadable(self.here().0, error))
+    }
+
+    /// One page of what lives, from a shard, which may be this one.
+    pub(crate) async fn fetch(
+        &self,
+        shard: ShardId,
+        command: Vec<u8>,
+        limits: PageLimits,
+    ) -> Result<Page, ReplicaError> {
+        self.page(shard, ReplicaRequest::Read(ReadRequest { command, limits })).await
+    }
+
+    /// The same with all that reconciliation needs.
+    pub(crate) async fn fetch_data(
+        &self,
+        shard: ShardId,
+        command: Vec<u8>,
+        limits: PageLimits,
+    ) -> Result<Page, ReplicaError> {
+        self.page(shard, ReplicaRequest::ReadData(ReadRequest { command, limits })).await
+    }
+
+    async fn page(&self, shard: ShardId, request: ReplicaRequest) -> Result<Page, ReplicaError> {
+        match self.call(shard, request).await? {
+            ReplicaReply::Page(page) => Ok(page),
+            reply => panic!("a shard answers a read with a page, not with {reply:?}"),
+        }
+    }
+}
+
+/// Adds a mutation to its shard's.
+pub(crate) fn add(parts: &mut ByShard, shard: ShardId, mutation: Vec<u8>) {
+    match parts.iter_mut().find(|(known, _)| *known == shard) {
+        Some((_, mutations)) => mutations.push(mutation),
+        None => parts.push((shard, vec![mutation])),
+    }
+}

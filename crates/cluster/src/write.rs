@@ -1,0 +1,15 @@
+//! Writes: to the live replicas of each mutation, counted until the level is reached.
+
+mod batch;
+mod counter;
+mod place;
+mod planned;
+mod tally;
+mod writes;
+
+pub use planned::PlannedMutation;
+
+pub(crate) use place::Place;
+pub(crate) use planned::are_local;
+pub(crate) use tally::Answer;
+pub(crate) use writes::Writes;

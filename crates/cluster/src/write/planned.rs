@@ -1,0 +1,90 @@
+//! Mutations whose plans were made, on their way to their replicas.
+
+use std::rc::Rc;
+
+use runtime::ShardId;
+use topology::{ConsistencyLevel, NodeIndex, Required, Sharder, Token};
+
+use crate::plan::{Placement, Replication, is_enough};
+use crate::replica::{ByShard, add};
+
+/// A mutation whose plan was made, on its way into a batch.
+#[derive(Debug, Clone)]
+pub struct PlannedMutation {
+    /// Its keyspace's replication.
+    pub replication: Rc<Replication>,
+    /// Its partition's token.
+    pub token: Token,
+    /// The shard of this node that owns the token.
+    pub shard: ShardId,
+    /// As `mutation::MutationEncoder` wrote it.
+    pub mutation: Vec<u8>,
+}
+
+impl PlannedMutation {
+    /// Its live replicas.
+    pub(super) fn contacts(&self) -> impl Iterator<Item = NodeIndex> {
+        let nodes = self.replication.nodes();
+        self.replication.replicas(self.token).iter().copied().filter(|&node| nodes.is_alive(node))
+    }
+
+    /// True if this node is its only contact, and its answer enough for `needs`: then nothing is counted, and this node's refusal is the
+    /// answer.
+    pub(super) fn is_local(&self, needs: &Required) -> bool {
+        let nodes = self.replication.nodes();
+        let mut contacts = self.contacts();
+        let is_only = contacts.next() == Some(nodes.local()) && contacts.next().is_none();
+        is_only && is_enough(needs, nodes.ring(), &[nodes.local()])
+    }
+}
+
+/// True if this node is the only contact of all, and enough for `level`.
+pub(crate) fn are_local(planned: &[PlannedMutation], level: ConsistencyLevel) -> bool {
+    planned.iter().all(|planned| planned.is_local(planned.replication.required(level)))
+}
+
+/// Plans mutations by the present ring that were planned by another.
+pub(super) fn onto_present_ring(planned: &mut [PlannedMutation], placement: &Placement) {
+    let present = placement.nodes().ring().epoch();
+    for planned in planned.iter_mut().filter(|planned| planned.replication.epoch() != present) {
+        planned.replication = placement.replication(planned.replication.strategy());
+    }
+}
+
+/// Sees to it that all were planned by one ring, since answers are counted by its nodes. A batch's mutations are planned one after the other, and
+/// the ring may have changed meanwhile.
+pub(super) fn onto_one_ring(planned: &mut [PlannedMutation], placement: &Placement) {
+    let mut epochs = planned.iter().map(|planned| planned.replication.epoch());
+    let first = epochs.next();
+    if !epochs.all(|epoch| Some(epoch) == first) {
+        onto_present_ring(planned, placement);
+    }
+}
+
+/// True if each shard that has a part of the write, of this node or another, has all of it: then it is one record of one
+/// log at each replica.
+pub(super) fn is_whole_everywhere(planned: &[PlannedMutation]) -> bool {
+    let owner = |node: NodeIndex, planned: &PlannedMutation| {
+        let nodes = planned.replication.nodes();
+        match nodes.shard_count(node) {
+            _ if node == nodes.local() => planned.shard.0,
+            count => Sharder::new(count.max(1)).shard_of(planned.token),
+        }
+    };
+    let owners = |planned: &PlannedMutation| {
+        let owners = planned.contacts().map(|node| (node, owner(node, planned)));
+        owners.collect::<Vec<_>>()
+    };
+    let mut all = planned.iter().map(owners);
+    let first = all.next();
+    all.all(|owners| Some(owners) == first)
+}
+
+/// The mutations by the shard of this node that owns them.
+pub(super) fn by_shard(planned: Vec<PlannedMutation>) -> ByShard {
+    let mut parts = Vec::new();
+    for PlannedMutation { shard, mutation, .. } in planned {
+        add(&mut parts, shard, mutation);
+    }
+    parts
+}

@@ -1,0 +1,175 @@
+//! Counting answers to a write of several mutations, each with replicas and needs of its own.
+
+use std::cell::RefCell;
+
+use planted::{Bug, Planted};
+use runtime::sync::Notify;
+use topology::{NodeIndex, Required, Ring};
+
+use crate::outcome::{Failure, Refusal};
+use crate::plan::{count_towards, is_enough};
+use crate::replica::ReplicaError;
+
+/// How one replica ended its part.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// Applied, and durable where the mode asks for that.
+    Written,
+    /// It refused.
+    Refused(ReplicaError),
+    /// Nothing was heard of it: it may have done it or not.
+    Silent,
+}
+
+struct Counted {
+    needs: Required,
+    written: Vec<NodeIndex>,
+    refused: Vec<(NodeIndex, ReplicaError)>,
+    silent: Vec<NodeIndex>,
+    /// Replicas that may still answer.
+    open: Vec<NodeIndex>,
+}
+
+/// The answers to one request.
+pub(super) struct Tally {
+    mutations: RefCell<Vec<Counted>>,
+    changed: Notify,
+    planted: Planted,
+}
+
+/// True if a request is decided.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Every mutation has the answers that it needs.
+    Done,
+    /// More answers may decide it.
+    Open,
+    /// Some mutation cannot have them any more.
+    Failed(Failure),
+}
+
+impl Tally {
+    /// Nothing is asked yet.
+    pub(super) fn new(planted: Planted) -> Self {
+        Tally { mutations: RefCell::default(), changed: Notify::new(), planted }
+    }
+
+    /// Adds a mutation that is sent to `contacts`.
+    pub(super) fn push(&self, needs: Required, contacts: Vec<NodeIndex>) {
+        let (written, refused, silent) = (Vec::new(), Vec::new(), Vec::new());
+        let counted = Counted { needs, written, refused, silent, open: contacts };
+        self.mutations.borrow_mut().push(counted);
+    }
+
+    /// Counts a replica's answer for the mutations at `indices`.
+    pub(super) fn count(&self, node: NodeIndex, indices: &[usize], answer: &Answer) {
+        let mut mutations = self.mutations.borrow_mut();
+        for &index in indices {
+            let counted = &mut mutations[index];
+            counted.open.retain(|open| *open != node);
+            match answer {
+                Answer::Written => {
+                    counted.written.push(node);
+                    if self.planted.is(Bug::AnswerCountedTwice) {
+                        counted.written.push(node);
+                    }
+                }
+                Answer::Refused(error) => counted.refused.push((node, error.clone())),
+                Answer::Silent => counted.silent.push(node),
+            }
+        }
+        drop(mutations);
+        self.changed.notify();
+    }
+
+    /// Waits for the next answer.
+    pub(super) async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    /// What the answers so far come to.
+    pub(super) fn verdict(&self, ring: &Ring) -> Verdict {
+        let mut verdict = Verdict::Done;
+        for counted in &*self.mutations.borrow() {
+            let is_early = self.planted.is(Bug::ReplyBeforeQuorum) && !counted.written.is_empty();
+            if is_early || is_enough(&counted.needs, ring, &counted.written) {
+                continue;
+            }
+            let possible: Vec<NodeIndex> = counted.written.iter().chain(&counted.open).copied().collect();
+            if !is_enough(&counted.needs, ring, &possible) {
+                return Verdict::Failed(counted.failure(ring));
+            }
+            verdict = Verdict::Open;
+        }
+        verdict
+    }
+
+    /// What a request is told whose time is over.
+    pub(super) fn timeout(&self, ring: &Ring) -> Failure {
+        let mutations = self.mutations.borrow();
+        let unmet = mutations.iter().find(|counted| !is_enough(&counted.needs, ring, &counted.written));
+        Failure::Timeout { received: unmet.map_or(0, |counted| counted.received(ring)) }
+    }
+}
+
+impl Counted {
+    fn received(&self, ring: &Ring) -> u32 {
+        count_towards(&self.needs, ring, &self.written).0
+    }
+
+    /// Where the refusals alone keep the level from being reached it is a failure; where it takes someone's silence, a
+    /// time-out, as nobody knows what that one did. Silent are also those that were gone before they could be asked.
+    fn failure(&self, ring: &Ring) -> Failure {
+        let received = self.received(ring);
+        let not_refused: Vec<NodeIndex> =
+            [&self.written, &self.open, &self.silent].into_iter().flatten().copied().collect();
+        if self.refused.is_empty() || is_enough(&self.needs, ring, &not_refused) {
+            return Failure::Timeout { received };
+        }
+        let refusal = |(node, error): &(NodeIndex, ReplicaError)| Refusal {
+            node: ring.node(*node).address.ip(),
+            error: error.clone(),
+        };
+        Failure::Failed { received, refusals: self.refused.iter().map(refusal).collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use topology::{Epoch, HostId, Node, Token};
+
+    use super::*;
+
+    fn ring() -> Ring {
+        let node = |number: u8| Node {
+            host_id: HostId([number; 16]),
+            address: SocketAddr::from(([127, 0, 0, number], 9042)),
+            internode: SocketAddr::from(([127, 0, 0, number], 7000)),
+            datacenter: "datacenter1".to_owned(),
+            rack: "rack1".to_owned(),
+            tokens: vec![Token(i64::from(number))],
+        };
+        Ring::new(Epoch::FIRST, (1..=3).map(node).collect(), NodeIndex(0))
+    }
+
+    #[test]
+    fn who_was_gone_before_it_was_asked_has_refused_nothing() {
+        let ring = ring();
+        let after = |contacts: &[u16], answers: &[(u16, Answer)]| {
+            let tally = Tally::new(Planted::NONE);
+            tally.push(Required::Total(2), contacts.iter().copied().map(NodeIndex).collect());
+            for (node, answer) in answers {
+                tally.count(NodeIndex(*node), &[0], answer);
+            }
+            tally.verdict(&ring)
+        };
+        let refused = Answer::Refused(ReplicaError::Gone { shard: 0 });
+        assert_eq!(after(&[0], &[]), Verdict::Failed(Failure::Timeout { received: 0 }));
+        assert_eq!(after(&[0], &[(0, Answer::Written)]), Verdict::Failed(Failure::Timeout { received: 1 }));
+        assert_eq!(after(&[0, 1, 2], &[(0, Answer::Written), (1, refused.clone())]), Verdict::Open);
+        let failed = after(&[0, 1, 2], &[(1, refused.clone()), (2, refused)]);
+        assert!(matches!(&failed, Verdict::Failed(Failure::Failed { received: 0, refusals }) if refusals.len() == 2));
+    }
+}

@@ -1,0 +1,131 @@
+//! A connection that this node answers on: its outbox, and the bounds on what is being served of it.
+
+use std::cell::Cell;
+use std::future::Future;
+use std::rc::Rc;
+
+use runtime::sync::{Notify, Permit, Semaphore};
+use runtime::{Group, Runtime, Socket};
+use topology::HostId;
+
+use crate::frame::{FRAME_BODY_MAX, write_frame};
+use crate::outbox::Outbox;
+
+/// Requests being served of one connection.
+const REQUESTS_MAX: usize = 256;
+/// Bytes of the requests being served of one connection; a larger one is served alone.
+const REQUEST_BYTES_MAX: usize = 16 << 20;
+
+/// A greeted connection on its way to the shard that answers on it.
+#[derive(Debug)]
+pub struct PeerSocket {
+    pub(crate) socket: Socket,
+    /// The node that dialled.
+    pub(crate) host_id: HostId,
+}
+
+/// An answer to a request.
+pub trait Reply {
+    /// The kind of its frame.
+    fn kind(&self) -> u8;
+
+    /// Appends its body.
+    fn encode(&self, out: &mut Vec<u8>);
+
+    /// The answer in place of one whose body of `size` bytes is above `max`. Its own body is short.
+    fn too_large(size: usize, max: usize) -> Self;
+}
+
+pub(crate) struct Connection {
+    runtime: Runtime,
+    pub(crate) outbox: Outbox,
+    requests: Semaphore,
+    /// Bytes of the requests being served.
+    bytes: Cell<usize>,
+    /// One was served.
+    served: Notify,
+    is_open: Cell<bool>,
+}
+
+/// A request's place among those being served; dropped, it gives the place back.
+pub(crate) struct Ticket {
+    connection: Rc<Connection>,
+    number: u64,
+    bytes: usize,
+    _permit: Permit,
+}
+
+impl Connection {
+    pub(crate) fn new(runtime: &Runtime) -> Rc<Connection> {
+        Rc::new(Connection {
+            runtime: runtime.clone(),
+            outbox: Outbox::default(),
+            requests: Semaphore::new(REQUESTS_MAX),
+            bytes: Cell::new(0),
+            served: Notify::new(),
+            is_open: Cell::new(true),
+        })
+    }
+
+    /// Waits until a request of so many bytes may be served.
+    pub(crate) async fn ticket(self: &Rc<Self>, number: u64, bytes: usize) -> Ticket {
+        // The socket is not read on while there is no room for what its requests will answer.
+        self.outbox.room().await;
+        let permit = self.requests.acquire().await;
+        while self.bytes.get() > 0 && self.bytes.get() + bytes > REQUEST_BYTES_MAX {
+            self.served.notified().await;
+        }
+        self.bytes.set(self.bytes.get() + bytes);
+        Ticket { connection: Rc::clone(self), number, bytes, _permit: permit }
+    }
+
+    /// Waits until the requests being served are answered, and the answers sent.
+    pub(crate) async fn answered(&self) {
+        while self.requests.available() < REQUESTS_MAX {
+            self.served.notified().await;
+        }
+        self.outbox.sent().await;
+    }
+
+    /// Nothing is sent on it from now on.
+    pub(crate) fn close(&self) {
+        self.is_open.set(false);
+        self.outbox.clear();
+    }
+
+    /// Puts a frame with a body of its own making, which is short.
+    pub(crate) fn put(&self, number: u64, kind: u8) {
+        if self.is_open.get() {
+            let put = self.outbox.put(|out| write_frame(out, number, kind, |_| {}));
+            assert!(put.is_ok(), "an empty body is short");
+        }
+    }
+
+    fn answer<R: Reply>(&self, number: u64, reply: &R) {
+        if !self.is_open.get() {
+            return;
+        }
+        let put = |reply: &R| self.outbox.put(|out| write_frame(out, number, reply.kind(), |out| reply.encode(out)));
+        if let Err(size) = put(reply) {
+            assert!(put(&R::too_large(size, FRAME_BODY_MAX)).is_ok(), "a refusal is short");
+        }
+    }
+}
+
+impl Ticket {
+    /// Sends what `work` gives, when it does.
+    pub(crate) fn answer_with<R: Reply>(self, work: impl Future<Output = R> + 'static) {
+        let runtime = self.connection.runtime.clone();
+        runtime.spawn(Group::Query, async move {
+            let reply = work.await;
+            self.connection.answer(self.number, &reply);
+        });
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        self.connection.bytes.set(self.connection.bytes.get() - self.bytes);
+        self.connection.served.notify();
+    }
+}

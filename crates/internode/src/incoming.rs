@@ -1,0 +1,202 @@
+//! The node that is dialled: answering what comes on a connection.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::io;
+use std::rc::Rc;
+use std::time::Duration;
+
+use runtime::sync::Notify;
+use runtime::{Group, Mesh, MeshSeat, Runtime, TcpStream};
+use topology::HostId;
+
+use crate::connection::{Connection, PeerSocket};
+use crate::frame::{Frame, FrameError, FrameReader};
+use crate::outbox::first;
+use crate::verbs::{Malformed, PING, PONG, Verbs, empty};
+
+/// How long the other end may take to close a connection that this node has ended.
+const LINGER: Duration = Duration::from_millis(500);
+/// Bytes read at a time of what is not answered any more.
+const LINGER_BYTES: usize = 16 << 10;
+
+/// The connections of other nodes that a shard answers on. Clones are the same.
+#[derive(Debug, Clone, Default)]
+pub struct Incoming {
+    state: Rc<IncomingState>,
+}
+
+#[derive(Debug, Default)]
+struct IncomingState {
+    /// The nodes that may dial.
+    members: RefCell<BTreeSet<HostId>>,
+    /// All are to end, and may take so long for the requests that are being served.
+    patience: Cell<Option<Duration>>,
+    ending: Notify,
+    open: Cell<usize>,
+    /// One ended.
+    ended: Notify,
+}
+
+impl Incoming {
+    /// Reads no further requests, waits until those being served are answered, at most `patience`, and closes the connections. From then
+    /// on nothing is answered any more, on no connection.
+    pub async fn end(&self, patience: Duration) {
+        self.state.patience.set(Some(patience));
+        self.state.ending.notify_all();
+        while self.state.open.get() > 0 {
+            self.state.ended.notified().await;
+        }
+    }
+
+    /// Follows a change of membership: connections of nodes that left are closed.
+    pub fn follow(&self, others: impl IntoIterator<Item = HostId>) {
+        *self.state.members.borrow_mut() = others.into_iter().collect();
+        self.state.ending.notify_all();
+    }
+
+    /// True if the node may dial.
+    pub fn is_member(&self, host_id: HostId) -> bool {
+        self.state.members.borrow().contains(&host_id)
+    }
+
+    /// Waits until the connections of a node are to end.
+    async fn ending(&self, host_id: HostId) -> Received {
+        loop {
+            if let Some(patience) = self.state.patience.get() {
+                return Received::Enough(patience);
+            }
+            if !self.is_member(host_id) {
+                return Received::Left;
+            }
+            self.state.ending.notified().await;
+        }
+    }
+
+    /// Takes the seat on which greeted connections arrive at this shard; the verbs answer the requests on them.
+    pub fn open(&self, runtime: &Runtime, seat: MeshSeat<PeerSocket, ()>, verbs: Verbs) -> Mesh<PeerSocket, ()> {
+        let (incoming, verbs, spawner) = (self.clone(), Rc::new(verbs), runtime.clone());
+        seat.open(runtime, move |_, socket, responder| {
+            spawner.spawn(Group::Query, incoming.clone().serve(spawner.clone(), socket, Rc::clone(&verbs)));
+            responder.reply(());
+        })
+    }
+
+    /// Answers what comes on a connection, until it ends.
+    async fn serve(self, runtime: Runtime, socket: PeerSocket, verbs: Rc<Verbs>) {
+        // Closed at once, for the other node to dial again.
+        if self.state.patience.get().is_some() {
+            return;
+        }
+        self.state.open.set(self.state.open.get() + 1);
+        self.serve_open(&runtime, socket, &verbs).await;
+        self.state.open.set(self.state.open.get() - 1);
+        self.state.ended.notify();
+    }
+
+    async fn serve_open(&self, runtime: &Runtime, socket: PeerSocket, verbs: &Verbs) {
+        let PeerSocket { socket, host_id } = socket;
+        let stream = runtime.adopt(socket);
+        let connection = Connection::new(runtime);
+        let sending = async { Ended::from(connection.outbox.send_all(&stream).await) };
+        let receiving = async {
+            let received = async { Received::Ended(receive(runtime, &connection, &stream, verbs).await) };
+            match first(received, self.ending(host_id)).await {
+                Received::Ended(Ok(())) => Ended::Closed,
+                Received::Ended(Err(ended)) => ended,
+                Received::Left => Ended::Left,
+                Received::Enough(patience) => finish(runtime, &connection, patience).await,
+            }
+        };
+        let ended = first(sending, receiving).await;
+        connection.close();
+        if matches!(ended, Ended::Finished) {
+            let _ = runtime.timeout(LINGER, read_out(&stream)).await;
+        }
+        match ended {
+            Ended::Finished | Ended::Left | Ended::Closed | Ended::Io(_) => {
+                tracing::debug!(%ended, "a node's connection ended")
+            }
+            ended => tracing::warn!(%ended, "closed a node's connection; it dials again"),
+        }
+    }
+}
+
+/// Says that nothing more is sent, and reads until the other end says so too: closed with unread bytes, a connection is reset, and the
+/// other end may lose answers that it has not read yet.
+async fn read_out(stream: &TcpStream) {
+    if stream.shutdown().is_err() {
+        return;
+    }
+    let mut buffer = Vec::with_capacity(LINGER_BYTES);
+    while let (Ok(1..), read) = stream.read(buffer).await {
+        buffer = read;
+        buffer.clear();
+    }
+}
+
+/// Why nothing more is received on a connection.
+enum Received {
+    /// The connection ended.
+    Ended(Result<(), Ended>),
+    /// The node that dialled is no member any more.
+    Left,
+    /// This node is ending, and requests being served may take so long.
+    Enough(Duration),
+}
+
+/// Why a connection of a peer ended.
+#[derive(Debug, thiserror::Error)]
+enum Ended {
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    #[error("the other end closed the connection")]
+    Closed,
+    #[error("this node is ending")]
+    Finished,
+    #[error("the other end left the ring")]
+    Left,
+    #[error("{0}")]
+    Frame(#[from] FrameError),
+    #[error("a request cannot be decoded: a request's kind has the unknown value {verb}")]
+    UnknownVerb { verb: u8 },
+    #[error("a request cannot be decoded: {0}")]
+    Request(#[from] Malformed),
+}
+
+/// Has the verbs answer what comes, until the other end closes the connection.
+async fn receive(
+    runtime: &Runtime,
+    connection: &Rc<Connection>,
+    stream: &TcpStream,
+    verbs: &Verbs,
+) -> Result<(), Ended> {
+    let mut frames = FrameReader::new();
+    loop {
+        let (result, buffer) = stream.read(frames.take_for_read()).await;
+        frames.put_back(buffer);
+        if result? == 0 {
+            return Ok(());
+        }
+        while let Some(Frame { number, kind, body }) = frames.next_frame()? {
+            if kind == PING {
+                empty(body)?;
+                connection.put(number, PONG);
+                continue;
+            }
+            let verb = verbs.get(kind).ok_or(Ended::UnknownVerb { verb: kind })?;
+            let ticket = connection.ticket(number, body.len()).await;
+            runtime.label(verb.name);
+            verb.handle(body, ticket)?;
+            runtime.maybe_yield().await;
+        }
+    }
+}
+
+/// Waits until the requests being served are answered, and the answers sent.
+async fn finish(runtime: &Runtime, connection: &Connection, patience: Duration) -> Ended {
+    if runtime.timeout(patience, connection.answered()).await.is_err() {
+        tracing::warn!("requests of another node were still under way at the end; they are not answered");
+    }
+    Ended::Finished
+}

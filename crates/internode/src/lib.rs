@@ -1,0 +1,30 @@
+//! Messages between nodes: frames over TCP, the handshake, and one registry of verbs.
+//!
+//! A shard dials each other node once and makes its requests on that connection; the node that was dialled answers. A request is a verb
+//! and a body, an answer is a kind and a body. The owner of a verb registers its handler; this crate knows frames and connections, and
+//! neither tables nor mutations. See `docs/internals/messaging.md`.
+
+// The bans of clippy.toml bind the product's code; tests beside it reach files and clocks as they like.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
+
+mod accept;
+mod connection;
+mod frame;
+mod handshake;
+mod incoming;
+mod outbox;
+mod peer;
+mod peers;
+mod verbs;
+
+pub use accept::{Listening, listen_for_peers};
+pub use connection::{PeerSocket, Reply};
+pub use frame::{FRAME_BODY_MAX, Frame, FrameError, FrameReader, write_frame};
+pub use handshake::{GreetingError, Hello, VERSION, Verdict, Welcome};
+pub use incoming::Incoming;
+pub use peer::{Answer, CallError, Peer, PeerParts};
+pub use peers::Peers;
+pub use verbs::{Malformed, PING, PONG, Verbs};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,94 @@
+//! What a connection has yet to send, and waiting for the first of several things.
+
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::io;
+use std::pin::pin;
+use std::task::Poll;
+
+use runtime::TcpStream;
+use runtime::sync::Notify;
+
+/// Bytes that wait for the socket before who has more must wait.
+const BYTES_MAX: usize = 4 << 20;
+/// A buffer larger than this is given back after use.
+const BYTES_KEPT: usize = 256 << 10;
+
+/// Bytes on their way to one connection's other end.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    bytes: RefCell<Vec<u8>>,
+    /// Bytes that were put before are being sent.
+    is_sending: Cell<bool>,
+    wake: Notify,
+    /// Nothing is left to be sent.
+    idle: Notify,
+    room: Notify,
+}
+
+impl Outbox {
+    /// Waits until more may be put.
+    pub(crate) async fn room(&self) {
+        while self.bytes.borrow().len() >= BYTES_MAX {
+            self.room.notified().await;
+            // Several may wait, and one signal wakes one of them.
+            if self.bytes.borrow().len() < BYTES_MAX {
+                self.room.notify();
+            }
+        }
+    }
+
+    /// Puts what `write` appends.
+    pub(crate) fn put<T>(&self, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+        let result = write(&mut self.bytes.borrow_mut());
+        self.wake.notify();
+        result
+    }
+
+    /// Forgets what waits: the connection is gone.
+    pub(crate) fn clear(&self) {
+        *self.bytes.borrow_mut() = Vec::new();
+        self.room.notify_all();
+    }
+
+    /// Waits until all that was put is sent. For one who waits.
+    pub(crate) async fn sent(&self) {
+        while self.is_sending.get() || !self.bytes.borrow().is_empty() {
+            self.idle.notified().await;
+        }
+    }
+
+    /// Sends what is put, for ever, or until the connection fails.
+    pub(crate) async fn send_all(&self, stream: &TcpStream) -> io::Error {
+        let mut buffer = Vec::new();
+        loop {
+            std::mem::swap(&mut *self.bytes.borrow_mut(), &mut buffer);
+            self.is_sending.set(!buffer.is_empty());
+            if buffer.is_empty() {
+                self.idle.notify();
+                self.wake.notified().await;
+                continue;
+            }
+            self.room.notify();
+            let (result, sent) = stream.write_all(buffer).await;
+            buffer = sent;
+            if let Err(error) = result {
+                return error;
+            }
+            buffer.clear();
+            if buffer.capacity() > BYTES_KEPT {
+                buffer = Vec::new();
+            }
+        }
+    }
+}
+
+/// What ends first; the other is dropped.
+pub(crate) async fn first<T>(a: impl Future<Output = T>, b: impl Future<Output = T>) -> T {
+    let (mut a, mut b) = (pin!(a), pin!(b));
+    std::future::poll_fn(|cx| match a.as_mut().poll(cx) {
+        Poll::Ready(output) => Poll::Ready(output),
+        Poll::Pending => b.as_mut().poll(cx),
+    })
+    .await
+}

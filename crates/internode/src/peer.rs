@@ -1,0 +1,360 @@
+//! Another node as this shard sees it: the connection that the shard dialled, its liveness, and the calls that wait on it.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::Duration;
+
+use runtime::sync::{Notify, Semaphore, Sender, oneshot};
+use runtime::{Group, Instant, Runtime, ShardId, TaskHandle, TcpStream};
+use topology::HostId;
+
+use crate::frame::{FRAME_BODY_MAX, FrameError, FrameReader, write_frame};
+use crate::handshake::{self, GreetingError, Hello, VERSION, Verdict, Welcome};
+use crate::outbox::{Outbox, first};
+use crate::verbs::{Malformed, PING, PONG, empty};
+
+/// Requests in flight to one node.
+const CALLS_MAX: usize = 1024;
+/// How long dialling and the greeting may take.
+const GREETING_TIME: Duration = Duration::from_secs(2);
+/// Silence after which a ping is sent.
+const PING_AFTER: Duration = Duration::from_secs(1);
+/// Silence after which the connection counts as dead.
+const SILENCE_MAX: Duration = Duration::from_secs(5);
+/// The rest after a failed dial: it doubles from one to the other.
+const REST_MIN: Duration = Duration::from_millis(50);
+const REST_MAX: Duration = Duration::from_secs(2);
+
+/// Who is dialled, and by whom.
+pub struct PeerParts {
+    /// The other node's internode address.
+    pub address: SocketAddr,
+    /// The other node.
+    pub host_id: HostId,
+    /// This node.
+    pub local: HostId,
+    /// The cluster of both.
+    pub cluster_name: String,
+}
+
+/// An answer's kind and body.
+type Received = (u8, Vec<u8>);
+
+/// Another node. Clones are the same.
+#[derive(Clone)]
+pub struct Peer {
+    inner: Rc<Inner>,
+}
+
+struct Inner {
+    runtime: Runtime,
+    parts: PeerParts,
+    is_up: Cell<bool>,
+    shard_count: Cell<u16>,
+    /// Above all numbers that this connection's requests had.
+    next_number: Cell<u64>,
+    waiting: RefCell<BTreeMap<u64, Sender<Received>>>,
+    calls: Semaphore,
+    outbox: Outbox,
+    /// When the connection last gave bytes.
+    heard: Cell<Instant>,
+    /// Dials and keeps the connection; none once the peer has ended.
+    task: RefCell<Option<TaskHandle<()>>>,
+    /// Counts connections: an answer speaks of the one that it came on.
+    connection: Cell<u64>,
+    /// An answer that cannot be decoded, which ends the connection.
+    refuted: RefCell<Option<Malformed>>,
+    refute: Notify,
+}
+
+/// An answer as it came.
+pub struct Answer {
+    /// The kind of its frame.
+    pub kind: u8,
+    /// The message.
+    pub body: Vec<u8>,
+    peer: Peer,
+    connection: u64,
+}
+
+/// A call that was not answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    /// The connection ended, or there is none: whether the request was done is not known.
+    #[error("the node does not answer")]
+    Gone,
+    /// The request's body is above what a frame holds; it was not sent.
+    #[error("a request of {size} bytes is too large for the maximum size of {max}")]
+    TooLarge {
+        /// Its size, bytes.
+        size: usize,
+        /// The most that a frame's body holds, bytes.
+        max: usize,
+    },
+}
+
+impl Answer {
+    /// The answer's message, by its kind and body. A body that `decode` calls malformed ends the connection, as any damaged frame does.
+    pub fn decode<T>(self, decode: impl FnOnce(u8, Vec<u8>) -> Result<T, Malformed>) -> Result<T, CallError> {
+        let Answer { kind, body, peer, connection } = self;
+        decode(kind, body).map_err(|malformed| {
+            peer.inner.refute(connection, malformed);
+            CallError::Gone
+        })
+    }
+}
+
+/// Why a connection to a peer ended.
+#[derive(Debug, thiserror::Error)]
+enum Ended {
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+    #[error("the other end closed the connection")]
+    Closed,
+    #[error("it has been silent for {SILENCE_MAX:?}")]
+    Silent,
+    #[error("{0}")]
+    Frame(#[from] FrameError),
+    #[error("an answer cannot be decoded: {0}")]
+    Answer(#[from] Malformed),
+}
+
+/// Takes a call out of those that wait when its caller has given up.
+struct Waiting<'p> {
+    peer: &'p Inner,
+    number: u64,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let sender = self.peer.waiting.borrow_mut().remove(&self.number);
+        drop(sender);
+    }
+}
+
+impl Peer {
+    /// Begins to dial, and does so until the peer is ended or the shard ends.
+    pub fn start(runtime: &Runtime, parts: PeerParts) -> Peer {
+        let inner = Inner {
+            runtime: runtime.clone(),
+            parts,
+            is_up: Cell::new(false),
+            shard_count: Cell::new(0),
+            next_number: Cell::new(1),
+            waiting: RefCell::default(),
+            calls: Semaphore::new(CALLS_MAX),
+            outbox: Outbox::default(),
+            heard: Cell::new(runtime.now()),
+            task: RefCell::default(),
+            connection: Cell::new(0),
+            refuted: RefCell::default(),
+            refute: Notify::new(),
+        };
+        let peer = Peer { inner: Rc::new(inner) };
+        let task = runtime.spawn(Group::Query, peer.clone().stay_connected());
+        *peer.inner.task.borrow_mut() = Some(task);
+        peer
+    }
+
+    /// Ends the connection, and is down from now on: the node left the ring, or is dialled elsewhere. Calls that wait are gone.
+    pub fn end(&self) {
+        let inner = &*self.inner;
+        if let Some(task) = inner.task.take() {
+            task.abort();
+            inner.down();
+            tracing::info!(host = %inner.parts.host_id, address = %inner.parts.address, "ended the connection to a node");
+        }
+    }
+
+    /// Where the node is dialled.
+    pub fn address(&self) -> SocketAddr {
+        self.inner.parts.address
+    }
+
+    /// Whether the connection works, as far as is known.
+    #[inline]
+    pub fn is_up(&self) -> bool {
+        self.inner.is_up.get()
+    }
+
+    /// This node's shard, which dials.
+    pub fn shard(&self) -> ShardId {
+        self.inner.runtime.shard()
+    }
+
+    /// How many shards the node has; 0 before it was greeted.
+    pub fn shard_count(&self) -> u16 {
+        self.inner.shard_count.get()
+    }
+
+    /// Makes a request, whose body `encode` appends, and waits for its answer. Dropped early, the answer is dropped when it comes.
+    pub async fn call(&self, verb: u8, encode: impl FnOnce(&mut Vec<u8>)) -> Result<Answer, CallError> {
+        let inner = &*self.inner;
+        let _permit = inner.calls.acquire().await;
+        inner.outbox.room().await;
+        if !inner.is_up.get() {
+            return Err(CallError::Gone);
+        }
+        let number = inner.next_number.get();
+        inner.next_number.set(number + 1);
+        let written = inner.outbox.put(|out| write_frame(out, number, verb, encode));
+        written.map_err(|size| CallError::TooLarge { size, max: FRAME_BODY_MAX })?;
+        let (sender, receiver) = oneshot();
+        inner.waiting.borrow_mut().insert(number, sender);
+        let _waiting = Waiting { peer: inner, number };
+        let connection = inner.connection.get();
+        match receiver.await {
+            Ok((kind, body)) => Ok(Answer { kind, body, peer: self.clone(), connection }),
+            Err(_) => Err(CallError::Gone),
+        }
+    }
+
+    async fn stay_connected(self) {
+        let inner = &*self.inner;
+        let mut rest = REST_MIN;
+        // A refusal is logged once, not at each try.
+        let mut last_reason = String::new();
+        let mut was_up = false;
+        loop {
+            match inner.runtime.timeout(GREETING_TIME, inner.meet()).await {
+                Ok(Ok((stream, welcome))) => {
+                    if was_up {
+                        stdx::sometimes!("node back");
+                    }
+                    was_up = true;
+                    rest = REST_MIN;
+                    last_reason.clear();
+                    let ended = inner.talk(&stream, &welcome).await;
+                    tracing::info!(host = %inner.parts.host_id, reason = %ended, "a node is down; dialling it again");
+                }
+                outcome => {
+                    let reason = match outcome {
+                        Ok(Err(error)) => error.to_string(),
+                        _ => format!("no greeting within {GREETING_TIME:?}"),
+                    };
+                    if reason != last_reason {
+                        let (host, address) = (inner.parts.host_id, inner.parts.address);
+                        tracing::info!(%host, %address, %reason, "cannot reach a node; dialling it again");
+                        last_reason = reason;
+                    }
+                }
+            }
+            let spread = u64::try_from(rest.as_micros() / 2).unwrap_or(u64::MAX).max(1);
+            let more = Duration::from_micros(inner.runtime.random_u64() % spread);
+            inner.runtime.sleep(rest + more).await;
+            rest = (rest * 2).min(REST_MAX);
+        }
+    }
+}
+
+impl Inner {
+    /// Dials and greets.
+    async fn meet(&self) -> Result<(TcpStream, Welcome), GreetingError> {
+        let parts = &self.parts;
+        let stream = self.runtime.connect(parts.address).await?;
+        let hello = Hello {
+            version: VERSION,
+            shard: self.runtime.shard().0,
+            shard_count: self.runtime.shard_count(),
+            host_id: parts.local,
+            wanted: parts.host_id,
+            cluster_name: parts.cluster_name.clone(),
+        };
+        let (result, _) = stream.write_all(hello.encode()).await;
+        result?;
+        let welcome = handshake::receive(&stream, Welcome::decode).await?;
+        if welcome.verdict != Verdict::Welcome || welcome.host_id != parts.host_id || welcome.shard_count == 0 {
+            let Welcome { version, verdict, host_id, cluster_name, .. } = welcome;
+            return Err(GreetingError::Refused { verdict, host_id, cluster_name, version });
+        }
+        Ok((stream, welcome))
+    }
+
+    /// Uses the connection until it ends.
+    async fn talk(&self, stream: &TcpStream, welcome: &Welcome) -> Ended {
+        self.shard_count.set(welcome.shard_count);
+        self.heard.set(self.runtime.now());
+        self.connection.set(self.connection.get() + 1);
+        self.refuted.take();
+        self.is_up.set(true);
+        tracing::info!(host = %self.parts.host_id, shards = welcome.shard_count, "a node is up");
+        let sending = async { Ended::from(self.outbox.send_all(stream).await) };
+        let receiving = async {
+            match self.receive(stream).await {
+                Ok(never) => match never {},
+                Err(ended) => ended,
+            }
+        };
+        let watching = first(self.watch(), self.refuted());
+        let ended = first(first(sending, receiving), watching).await;
+        self.down();
+        ended
+    }
+
+    /// The connection has ended: all calls on it are gone.
+    fn down(&self) {
+        self.is_up.set(false);
+        self.outbox.clear();
+        let waiting = std::mem::take(&mut *self.waiting.borrow_mut());
+        drop(waiting);
+    }
+
+    async fn receive(&self, stream: &TcpStream) -> Result<std::convert::Infallible, Ended> {
+        let mut frames = FrameReader::new();
+        loop {
+            let (result, buffer) = stream.read(frames.take_for_read()).await;
+            frames.put_back(buffer);
+            if result? == 0 {
+                return Err(Ended::Closed);
+            }
+            self.heard.set(self.runtime.now());
+            while let Some(frame) = frames.next_frame()? {
+                let sender = self.waiting.borrow_mut().remove(&frame.number);
+                match sender {
+                    // Who gave up meanwhile does not miss the answer.
+                    Some(sender) => _ = sender.send((frame.kind, frame.body.to_vec())),
+                    None if frame.kind == PONG => empty(frame.body)?,
+                    None => {}
+                }
+                self.runtime.maybe_yield().await;
+            }
+        }
+    }
+
+    /// Pings when nothing comes; ends when nothing comes even then.
+    async fn watch(&self) -> Ended {
+        loop {
+            self.runtime.sleep(PING_AFTER).await;
+            let silence = self.runtime.now() - self.heard.get();
+            if silence >= SILENCE_MAX {
+                return Ended::Silent;
+            }
+            if silence >= PING_AFTER {
+                let number = self.next_number.get();
+                self.next_number.set(number + 1);
+                let put = self.outbox.put(|out| write_frame(out, number, PING, |_| {}));
+                assert!(put.is_ok(), "a ping has no body");
+            }
+        }
+    }
+    /// Waits for an answer that cannot be decoded.
+    async fn refuted(&self) -> Ended {
+        loop {
+            let refuted = self.refuted.take();
+            if let Some(malformed) = refuted {
+                return Ended::Answer(malformed);
+            }
+            self.refute.notified().await;
+        }
+    }
+
+    /// An answer of the connection with this number cannot be decoded. The peer may be on another connection by now.
+    fn refute(&self, connection: u64, malformed: Malformed) {
+        if connection == self.connection.get() {
+            *self.refuted.borrow_mut() = Some(malformed);
+            self.refute.notify();
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! The peers of a shard: one for each other node of the ring that the shard follows, kept by host id.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use runtime::Runtime;
+use topology::HostId;
+
+use crate::peer::{Peer, PeerParts};
+
+/// The other nodes that this shard keeps connections to.
+pub struct Peers {
+    runtime: Runtime,
+    local: HostId,
+    cluster_name: String,
+    by_host: RefCell<BTreeMap<HostId, Peer>>,
+}
+
+impl Peers {
+    /// No node is dialled yet.
+    pub fn new(runtime: &Runtime, local: HostId, cluster_name: String) -> Self {
+        Peers { runtime: runtime.clone(), local, cluster_name, by_host: RefCell::default() }
+    }
+
+    /// Follows a change of membership: a connection to a node that stays is kept, a new node is dialled, and the connection to one that
+    /// left ends. A node with another address is dialled there.
+    pub fn follow(&self, others: impl IntoIterator<Item = (HostId, SocketAddr)>) {
+        let mut before = self.by_host.take();
+        let mut after = BTreeMap::new();
+        for (host_id, address) in others {
+            assert_ne!(host_id, self.local, "a node is no peer of itself");
+            let peer = match before.remove(&host_id) {
+                Some(peer) if peer.address() == address => peer,
+                moved => {
+                    moved.inspect(Peer::end);
+                    self.dial(host_id, address)
+                }
+            };
+            let known = after.insert(host_id, peer);
+            assert!(known.is_none(), "a node is in its ring once");
+        }
+        for peer in before.into_values() {
+            peer.end();
+        }
+        *self.by_host.borrow_mut() = after;
+    }
+
+    /// The connection to a node that this shard follows.
+    pub fn get(&self, host_id: HostId) -> Option<Peer> {
+        self.by_host.borrow().get(&host_id).cloned()
+    }
+
+    fn dial(&self, host_id: HostId, address: SocketAddr) -> Peer {
+        let cluster_name = self.cluster_name.clone();
+        Peer::start(&self.runtime, PeerParts { address, host_id, local: self.local, cluster_name })
+    }
+}

@@ -1,0 +1,148 @@
+//! The registry of verbs: which handler answers which kind of request.
+//!
+//! There is one for each shard. Owners register their verbs before the first connection is accepted; ping and pong belong to the
+//! connection itself and cannot be registered.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+
+use crate::connection::{Reply, Ticket};
+
+/// The request that every connection answers with [`PONG`]. Its body is empty.
+pub const PING: u8 = 3;
+/// The answer to a [`PING`]. Its body is empty.
+pub const PONG: u8 = 132;
+
+/// Kinds from here on are answers.
+const ANSWERS_FROM: u8 = 128;
+
+/// A body that cannot be decoded. The connection that it came on is closed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{problem}")]
+pub struct Malformed {
+    problem: String,
+}
+
+impl Malformed {
+    /// The decoder's own words.
+    pub fn new(problem: impl std::fmt::Display) -> Self {
+        Malformed { problem: problem.to_string() }
+    }
+}
+
+/// Checks the body of a ping or pong.
+pub(crate) fn empty(body: &[u8]) -> Result<(), Malformed> {
+    match body.len() {
+        0 => Ok(()),
+        count => Err(Malformed::new(format!("{count} bytes are left over"))),
+    }
+}
+
+type Handler = Box<dyn Fn(&[u8], Ticket) -> Result<(), Malformed>>;
+
+/// A registered verb.
+pub(crate) struct Verb {
+    /// Stands in the line of a poll that stalls.
+    pub(crate) name: &'static str,
+    handler: Handler,
+}
+
+impl Verb {
+    /// Decodes the request; its answer is sent by a task of its own.
+    pub(crate) fn handle(&self, body: &[u8], ticket: Ticket) -> Result<(), Malformed> {
+        (self.handler)(body, ticket)
+    }
+}
+
+/// The verbs that a shard answers.
+#[derive(Default)]
+pub struct Verbs {
+    by_number: BTreeMap<u8, Verb>,
+}
+
+impl Verbs {
+    /// Only ping is answered.
+    pub fn new() -> Self {
+        Verbs::default()
+    }
+
+    /// Has `handler` answer requests of kind `verb`: it decodes the body within the call, and its future gives the answer. A body that it
+    /// calls malformed ends the connection.
+    ///
+    /// # Panics
+    /// If the verb is registered already, is ping's, or is the kind of an answer: each verb has one owner.
+    pub fn register<F, Fut>(&mut self, verb: u8, name: &'static str, handler: F)
+    where
+        F: Fn(&[u8]) -> Result<Fut, Malformed> + 'static,
+        Fut: Future<Output: Reply> + 'static,
+    {
+        assert!(verb < ANSWERS_FROM, "verb {verb} ({name}) is the kind of an answer");
+        assert_ne!(verb, PING, "ping belongs to the connection: {name} needs another verb");
+        let handle = move |body: &[u8], ticket: Ticket| {
+            let work = handler(body)?;
+            ticket.answer_with(work);
+            Ok(())
+        };
+        let known = self.by_number.insert(verb, Verb { name, handler: Box::new(handle) });
+        if let Some(known) = known {
+            panic!("verb {verb} is registered twice: as {} and as {name}", known.name);
+        }
+    }
+
+    pub(crate) fn get(&self, verb: u8) -> Option<&Verb> {
+        self.by_number.get(&verb)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Nothing;
+
+    impl Reply for Nothing {
+        fn kind(&self) -> u8 {
+            200
+        }
+
+        fn encode(&self, _out: &mut Vec<u8>) {}
+
+        fn too_large(_size: usize, _max: usize) -> Self {
+            Nothing
+        }
+    }
+
+    fn register(verbs: &mut Verbs, verb: u8, name: &'static str) {
+        verbs.register(verb, name, |_| Ok(std::future::ready(Nothing)));
+    }
+
+    #[test]
+    fn a_verb_has_the_owner_that_registered_it() {
+        let mut verbs = Verbs::new();
+        register(&mut verbs, 1, "a write");
+        register(&mut verbs, 2, "a read");
+        assert_eq!(verbs.get(1).map(|verb| verb.name), Some("a write"));
+        assert_eq!(verbs.get(2).map(|verb| verb.name), Some("a read"));
+        assert!(verbs.get(4).is_none());
+    }
+
+    #[test]
+    #[should_panic(expected = "verb 1 is registered twice: as a write and as a hint")]
+    fn a_verb_with_two_owners_is_a_mistake_in_the_program() {
+        let mut verbs = Verbs::new();
+        register(&mut verbs, 1, "a write");
+        register(&mut verbs, 1, "a hint");
+    }
+
+    #[test]
+    #[should_panic(expected = "ping belongs to the connection")]
+    fn ping_is_not_registered() {
+        register(&mut Verbs::new(), PING, "a ping");
+    }
+
+    #[test]
+    #[should_panic(expected = "is the kind of an answer")]
+    fn a_verb_is_no_answer() {
+        register(&mut Verbs::new(), PONG, "a pong");
+    }
+}
