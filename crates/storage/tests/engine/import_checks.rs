@@ -67,7 +67,7 @@ fn refusals() -> Vec<Refusal> {
             "partitioner org.apache.cassandra.dht.ByteOrderedPartitioner does not match system partitioner \
              org.apache.cassandra.dht.Murmur3Partitioner",
         ),
-        (Box::new(with_another_column), "the table t1 has no column unknown, and had none"),
+        (Box::new(with_another_column), "table t1 has no column unknown, not even a dropped one"),
         (Box::new(with_the_index_of_another), "the index"),
         (Box::new(without(&["Statistics.db"])), "required components are missing: Statistics.db"),
         (Box::new(without(&["Rows.db", "Partitions.db"])), "required components are missing: Partitions.db, Rows.db"),
