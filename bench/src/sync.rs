@@ -118,7 +118,7 @@ async fn log_writes(runtime: &Runtime, shard: &Shard, from: u32, writes: u32) ->
         encode(&mut mutation, number);
         let begun = runtime.now();
         let Ack::When(sequence) = shard.apply(&mutation).map_err(io::Error::other)? else {
-            return Err(io::Error::other("the log does not wait for the disk"));
+            return Err(io::Error::other("commit log does not wait for the disk"));
         };
         shard.wait_synced(sequence).await.map_err(io::Error::other)?;
         waits.push(runtime.now() - begun);

@@ -17,13 +17,13 @@ const VERSION: Version = Version::V4;
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// The connection failed: whether the request was done is not known.
-    #[error("the connection failed: {0}")]
+    #[error("connection failed: {0}")]
     Connection(#[from] std::io::Error),
     /// The connection ended: whether the request was done is not known.
-    #[error("the connection ended")]
+    #[error("connection closed")]
     Closed,
     /// What came makes no sense.
-    #[error("the answer cannot be read: {0}")]
+    #[error("invalid response: {0}")]
     Malformed(String),
     /// The node said no.
     #[error("{:?}: {}", .0.code(), .0.message)]

@@ -85,7 +85,7 @@ pub enum StartFailure {
     #[error("{0}")]
     Refused(String),
     /// It said nothing.
-    #[error("the node was not ready after {START_AT_MOST:?}")]
+    #[error("node not ready within {START_AT_MOST:?}")]
     Hung,
 }
 

@@ -436,7 +436,7 @@ fn a_snapshot_is_what_was_there_and_starts_a_table_elsewhere() {
     std::fs::write(&broken, &whole[1..]).expect("it can be written");
     let answer = http(server.api_port, "POST", "/storage_service/sstables/k?cf=t").expect("answers");
     assert_eq!(answer.status, 500, "{}", answer.body);
-    assert!(answer.body.contains("Data.db is not as Helenus.db says"), "{}", answer.body);
+    assert!(answer.body.contains("Data.db does not match its checksum in Helenus.db"), "{}", answer.body);
     std::fs::write(&broken, &whole).expect("it can be written");
     post(&server, "/storage_service/sstables/k?cf=t");
     assert_eq!(counts(&server), (50, 0, 0));

@@ -122,7 +122,7 @@ fn what_a_full_disk_acknowledges_survives_a_cut() {
         load
     });
     let said = server.kill_without_judging();
-    assert!(said.iter().any(|line| line.contains("writes are refused")), "the disk counts as full");
+    assert!(said.iter().any(|line| line.contains("refusing writes")), "the disk counts as full");
     let promises = tokio.block_on(load.end());
     assert!(!promises.is_empty(), "writes were tried");
     machine.restart();

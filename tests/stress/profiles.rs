@@ -161,8 +161,8 @@ fn what_a_table_has_not_is_told_by_name() {
     let base = "keyspace: types\nkeyspace_definition: |\n  CREATE KEYSPACE IF NOT EXISTS types WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}\n";
     let table = |columns: &str| format!("table: t\ntable_definition: CREATE TABLE t ({columns})\n");
     for (text, told) in [
-        ("table: t".to_owned(), "there is no table \"types\".\"t\""),
-        (table("id int PRIMARY KEY, m duration"), "column m: values of its type cannot be made"),
+        ("table: t".to_owned(), "table \"types\".\"t\" does not exist"),
+        (table("id int PRIMARY KEY, m duration"), "column m: cannot generate values of its type"),
     ] {
         let profile = written(&server, "wrong", &format!("{base}{text}"));
         let words = format!("profile={}", profile.display());
@@ -173,7 +173,7 @@ fn what_a_table_has_not_is_told_by_name() {
     rows_of_nothing(&server, "DROP TABLE types.t");
     let query = |cql: &str| format!("{base}{}queries: {{q: {{cql: '{cql}'}}}}\n", table("id int PRIMARY KEY, v int"));
     for (text, told) in [
-        (query("select * from t where id = ? limit ?"), "its marker [limit] stands for no column"),
+        (query("select * from t where id = ? limit ?"), "bind marker [limit] matches no column"),
         (query("select * from nowhere"), "prepare the statement of q"),
         (query("select * from t") + "columnspec: [{name: x, size: fixed(1)}]", "has no column x"),
         (query("select * from t") + "columnspec: [{name: v, cluster: fixed(1)}]", "cluster is for clustering columns"),

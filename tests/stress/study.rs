@@ -119,7 +119,7 @@ fn what_does_not_hold_or_cannot_run_fails() {
     assert!(ran.status.code() == Some(1) && said.contains("first.log"), "{said}");
     for (words, expected) in [
         (["--set", "rows"], "NAME=VALUE"),
-        (["--loads", "wirte"], "no load `wirte`"),
+        (["--loads", "wirte"], "unknown load `wirte`"),
         (["--set", "serve={nothing}"], "{nothing} has no value"),
     ] {
         let ran = place.study(STUDY, &words);

@@ -33,52 +33,54 @@ use crate::tests::Effort;
 const HELP: &str = "\
 cargo xtask <task>
 
-  ci [--only PHASE…] everything that must hold before a change lands, within 25 minutes on 2 cores, or some phases of it
+  ci [--only PHASE…] run all checks and tests that a change must pass, within 25 minutes on 2 cores, or only some phases
   soak [--only PHASE…]
-                     the same tests on the shipped build (profile dist) with long settings, and what only a clock can judge
-  tidy [--record]    the house rules that no compiler checks; --record lowers the numbers that may only fall
-  unit               the tests beside the code
-  drivers            real drivers of five languages, and cqlsh, against the release binary
-  hostile            hostile bytes on the socket
-  operators          REST, metrics and nodetool as operators ask, and the console
-  console            the console alone, in headless Chromium; HELENUS_IMAGES=FOLDER keeps pictures of it
-  crash              loads with kills, power cuts and restarts, every acknowledged row read back
-  power              the power cuts alone
-  planted [NAME…]    plant one bug after the other; its witness must fail, or its whole suite (--whole: both)
-  simulation         nodes on simulated machines: crash images, failing disk calls, random seeds; --soak for long
-  fuzz [SECONDS]     build the fuzz targets and run each so long (default 30)
+                     run the same tests on the shipped build (profile dist) with long settings, and judge stalls and latencies
+  tidy [--record]    check the house rules; --record lowers the recorded numbers that may only fall
+  unit               run the unit tests
+  drivers            test drivers of five languages, and cqlsh, against the release binary
+  hostile            send malformed and hostile bytes to the CQL port
+  operators          test the admin API, metrics, nodetool and the console
+  console            test only the console, in headless Chromium; HELENUS_IMAGES=DIR keeps screenshots
+  crash              run loads with kills, power cuts and restarts, and read back every acknowledged row
+  power              run only the power cuts
+  planted [NAME…]    plant one bug after the other; its witness test must fail, or its whole suite (--whole: both)
+  simulation         run nodes on simulated machines: crash images, failing disk calls, random seeds; --soak for long
+  fuzz [SECONDS]     build the fuzz targets and run each for SECONDS [default: 30]
   bench [--only NAME,NAME] [--rounds N]
-                     the ready studies, small: beside Cassandra 5.0.6 and MariaDB, under our own generator, latte and, where it is there, cassandra-stress
+                     run small versions of the studies: beside Cassandra 5.0.6 and MariaDB, under our own generator, latte and, if
+                     installed, cassandra-stress
   bench --quick [--only echo,periodic,group] [--rounds N]
-                     cost of a request: echo server and Helenus in turn on the same core
+                     measure the cost of a request: echo server and Helenus in turn on the same core
   bench --large [ROWS]
-                     more data than memory: 20,000,000 rows with 1 GiB on two shards, memory and disk reads watched
+                     measure memory and disk reads with more data than memory: 20,000,000 rows with 1 GiB on two shards
   bench --foreground [ROWS]
-                     reads from the row cache beside a full scan, and reads of files beside a major compaction
+                     measure row cache reads during a full scan, and SSTable reads during a major compaction
   bench --updates [COUNT] [--no-cassandra] [--only ucs,cassandra-ucs,stcs,cassandra-stcs,lcs,twcs]
-                     random updates under each compaction strategy, the rows that are left compared with a model's
+                     run random updates under each compaction strategy and compare the remaining rows with a model
   bench --statements [--no-cassandra] [--rounds N]
-                     conditional insertions, counters, slices, groups and JSON: CPU per operation, beside Cassandra
+                     measure CPU per operation of conditional inserts, counters, slices, GROUP BY and JSON, beside Cassandra
   bench --instructions [--record] [--profile dist]
-                     instructions of the server for a request, by callgrind, beside those on record
-  oracle [PATH…]     scripts whose answers a real Cassandra gave, against Helenus
+                     count server instructions per request with callgrind and compare them with the record
+  oracle [PATH…]     replay scripts recorded from a real Cassandra against Helenus
   oracle record [PATH…]
-                     ask the real one again and write its answers into the scripts
-  oracle check [SEED] ask it again for a random tenth; its answers must be the same
+                     run scripts on the real Cassandra and record its answers
+  oracle check [SEED]
+                     run a random tenth on the real Cassandra; its answers must equal the recorded ones
   oracle settle [PATH…]
-                     take the marks away from what Helenus no longer lacks; `mark WHY [PATH…]` sets them
+                     remove the marks of differences that are fixed; `mark WHY [PATH…]` sets them
   oracle random [SEED [STATEMENTS]]
-                     random statements, asked of Helenus and of the real one; what differs is shrunk to a script
-  oracle reference   make docs/cql-coverage.md anew: what of CQL the scripts show
+                     run random statements on Helenus and the real Cassandra; differences are shrunk to a script
+  oracle reference   regenerate docs/cql-coverage.md: the CQL that the scripts cover
   oracle --sstables [ours | theirs | peers] [NAME…]
-                     SSTables of Helenus before a real Cassandra and its tools, and the real one's before Helenus
+                     read SSTables of Helenus with a real Cassandra and its tools, and those of Cassandra with Helenus
   fixtures [--all FOLDER] [VERSION…] [NAME…]
-                     have a real Cassandra write the SSTables that tests read: da, oa, nb, me; --all: with dumps and answers
+                     have a real Cassandra write the SSTable fixtures of the tests: da, oa, nb, me; --all: with dumps and answers
   cassandra [PORT] [--commitlog-sync periodic|batch|group] [--heap SIZE] [--folder FOLDER]
-                     run a real Cassandra 5.0.6 in the foreground, to hold tests against it
+                     run a real Cassandra 5.0.6 in the foreground, to compare with
   mariadb [PORT] [--synced] [--folder FOLDER]
-                     run Debian's MariaDB in the foreground, empty, for studies beside it
-  latte WORDS…       run latte, another load generator, built the first time
+                     run an empty MariaDB (Debian's) in the foreground, for studies
+  latte ARGS…        run latte, another load generator, built at first use
 ";
 
 fn main() -> ExitCode {
@@ -111,7 +113,7 @@ fn main() -> ExitCode {
             print!("{HELP}");
             Ok(())
         }
-        _ => Err(format!("say which task:\n\n{HELP}")),
+        _ => Err(format!("unknown or missing task\n\n{HELP}")),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

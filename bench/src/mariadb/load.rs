@@ -56,7 +56,7 @@ pub struct Outcome {
 #[derive(Debug, Error)]
 pub enum LoadError {
     /// Before the start.
-    #[error("the server at {address}: {source}")]
+    #[error("cannot reach the server at {address}: {source}")]
     Server {
         /// Where it was looked for.
         address: SocketAddr,
@@ -64,7 +64,7 @@ pub enum LoadError {
         source: Box<mysql::Error>,
     },
     /// A process' account cannot be read.
-    #[error("the CPU time of process {pid}: {source}")]
+    #[error("cannot read the CPU time of process {pid}: {source}")]
     CpuTime {
         /// The process' number, or `self`.
         pid: u32,
@@ -72,7 +72,7 @@ pub enum LoadError {
         source: std::io::Error,
     },
     /// The system gives no more threads.
-    #[error("a client's thread: {0}")]
+    #[error("cannot start a client thread: {0}")]
     Thread(std::io::Error),
 }
 

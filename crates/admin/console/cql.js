@@ -34,7 +34,7 @@ export function start() {
 function run() {
   const statement = at('statement').value.trim();
   if (statement === '') {
-    say(at('cql-state'), 'There is no statement.');
+    say(at('cql-state'), 'The statement is missing.');
     return;
   }
   remember(statement);

@@ -215,8 +215,8 @@ impl From<Unanswered> for Problem {
     fn from(unanswered: Unanswered) -> Self {
         Problem::unavailable(match unanswered {
             Unanswered::Starting => "the node is starting",
-            Unanswered::Busy => "too many questions are under way; ask again later",
-            Unanswered::Gone => "the node is ending",
+            Unanswered::Busy => "too many admin requests in flight; retry later",
+            Unanswered::Gone => "the node is shutting down",
         })
     }
 }

@@ -48,16 +48,18 @@ impl Asked {
             match name.as_str() {
                 "statement" => asked.statement = text,
                 "keyspace" => asked.keyspace = Some(text).filter(|text| !text.is_empty()),
-                "page" => asked.page = Some(bytes_of_hex(&text).ok_or("'page' is not what an answer said")?),
+                "page" => {
+                    asked.page = Some(bytes_of_hex(&text).ok_or("'page' is not a paging state of an earlier response")?)
+                }
                 "user" => asked.user = Some(text).filter(|text| !text.is_empty()),
                 "password" => asked.password = Some(text),
-                _ => return Err(format!("there is no '{name}' here")),
+                _ => return Err(format!("unknown member '{name}'")),
             }
         }
         match asked.statement.len() {
-            0 => Err("there is no statement".to_owned()),
+            0 => Err("the statement is missing".to_owned()),
             1..=STATEMENT_BYTES_MAX => Ok(asked),
-            length => Err(format!("a statement of {length} bytes is longer than {STATEMENT_BYTES_MAX}")),
+            length => Err(format!("the statement has {length} bytes; the limit is {STATEMENT_BYTES_MAX}")),
         }
     }
 
@@ -73,7 +75,7 @@ pub(crate) async fn run(native: SocketAddr, asked: &Asked) -> Value {
         Ok(Err(error)) => failed(error.code(), &error.to_string(), error.asks_login()),
         Err(_) => {
             let seconds = TIME_MAX.as_secs();
-            failed("Timeout", &format!("no answer within {seconds} s; what the statement did is not known"), false)
+            failed("Timeout", &format!("no response within {seconds} s; statement outcome unknown"), false)
         }
     }
 }
@@ -138,7 +140,7 @@ fn told(warnings: &[String], response: &Response<'_>) -> Value {
             say("more", rows.paging_state.is_some().into());
             say("page", rows.paging_state.map(hex_of_bytes).into());
         }
-        _ => say("error", json!({"code": "Protocol", "message": "an answer of another kind", "asks_login": false})),
+        _ => say("error", json!({"code": "Protocol", "message": "unexpected kind of response", "asks_login": false})),
     }
     fields.into()
 }

@@ -214,7 +214,7 @@ pub struct ShardFigures {
 
     pub compactions: u64,
     pub compactions_active: u64,
-    /// Tables that have something to compact.
+    /// Tables with pending compactions.
     pub compactions_waiting: u64,
     pub compacted_inputs: u64,
     pub compacted_outputs: u64,

@@ -17,22 +17,20 @@ pub(crate) fn check(listening: IpAddr, method: &Method, uri: &Uri, headers: &Hea
         (Some(host), None) => host.to_str().ok(),
         _ => None,
     };
-    let host = host.ok_or_else(|| Problem::bad_request("a request needs one Host header"))?;
+    let host = host.ok_or_else(|| Problem::bad_request("exactly one Host header is required"))?;
     let allowed = |host: &str| is_allowed(listening, host);
     if !allowed(host) || uri.authority().is_some_and(|authority| !allowed(authority.as_str())) {
-        return Err(Problem::forbidden(
-            "this Host is not this server's: use its address, or localhost on the same machine",
-        ));
+        return Err(Problem::forbidden("unknown Host: use the node's address, or localhost on the same machine"));
     }
     if let Some(origin) = headers.get(header::ORIGIN) {
         let is_own = origin.to_str().is_ok_and(|origin| origin.strip_prefix("http://") == Some(host));
         if !is_own {
-            return Err(Problem::forbidden("a page of another origin may not ask this server"));
+            return Err(Problem::forbidden("requests from pages of other origins are refused"));
         }
     }
     let is_cross_site = headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site");
     if is_cross_site && !matches!(*method, Method::GET | Method::HEAD) {
-        return Err(Problem::forbidden("a page of another site may change nothing here"));
+        return Err(Problem::forbidden("changes from pages of other sites are refused"));
     }
     Ok(())
 }

@@ -16,7 +16,7 @@ pub struct Endpoint {
 
 /// Why the node does not start.
 #[derive(Debug, Error)]
-#[error("cannot listen on {address} for {what}: {source}; choose another with {flag}, 0 for none")]
+#[error("cannot listen on {address} for {what}: {source}; choose another port with {flag}, 0 disables it")]
 pub struct ListenError {
     address: SocketAddr,
     what: &'static str,
@@ -47,7 +47,10 @@ impl Bound {
 
 /// Binds both ports, as far as they are wanted.
 pub fn bind(api: Option<Endpoint>, metrics: Option<Endpoint>) -> Result<Bound, ListenError> {
-    Ok(Bound { api: bind_one(api, "REST", "--api-port")?, metrics: bind_one(metrics, "metrics", "--prometheus-port")? })
+    Ok(Bound {
+        api: bind_one(api, "admin API", "--api-port")?,
+        metrics: bind_one(metrics, "metrics", "--prometheus-port")?,
+    })
 }
 
 fn bind_one(
@@ -60,7 +63,7 @@ fn bind_one(
         Ok(bound) => Ok(Some(bound)),
         Err(source) if is_given => Err(ListenError { address, what, flag, source }),
         Err(error) => {
-            tracing::warn!(%address, %error, "there is no {what} here: another process has the default port; {flag} chooses another");
+            tracing::warn!(%address, %error, "{what} not started: port in use; choose another with {flag}");
             Ok(None)
         }
     }

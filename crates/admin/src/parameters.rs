@@ -21,7 +21,7 @@ impl Parameters {
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
             let (name, value) = (decode(name)?, decode(value)?);
             if given.contains_key(&name) {
-                return Err(Problem::bad_request(format!("the parameter '{name}' is given twice")));
+                return Err(Problem::bad_request(format!("duplicate parameter '{name}'")));
             }
             given.insert(name, value);
         }
@@ -35,7 +35,7 @@ impl Parameters {
 
     /// A parameter that must be there.
     pub(crate) fn needed(&self, name: &str) -> Result<&str, Problem> {
-        self.text(name).ok_or_else(|| Problem::bad_request(format!("the parameter '{name}' is missing")))
+        self.text(name).ok_or_else(|| Problem::bad_request(format!("parameter '{name}' is missing")))
     }
 
     /// Names separated by commas; none if it is left out.
@@ -57,7 +57,7 @@ impl Parameters {
     /// Refuses parameters that are not among `known`: a misspelt one must not mean "all".
     pub(crate) fn only(&self, known: &[&str]) -> Result<(), Problem> {
         match self.given.keys().find(|name| !known.contains(&name.as_str())) {
-            Some(name) => Err(Problem::bad_request(format!("there is no parameter '{name}' here"))),
+            Some(name) => Err(Problem::bad_request(format!("unknown parameter '{name}'"))),
             None => Ok(()),
         }
     }

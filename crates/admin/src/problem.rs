@@ -50,7 +50,7 @@ impl Problem {
 
     /// A shard answered another question than it was asked.
     pub(crate) fn mixed_up() -> Self {
-        Problem::failed("a shard gave an answer of another kind")
+        Problem::failed("internal error: unexpected response of a shard")
     }
 }
 

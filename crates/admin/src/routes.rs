@@ -55,9 +55,9 @@ fn finished(router: Router<App>, app: &App) -> Router {
 }
 
 async fn no_path(uri: Uri) -> Problem {
-    Problem::not_found(format!("there is no path '{}' here", uri.path()))
+    Problem::not_found(format!("unknown path '{}'", uri.path()))
 }
 
 async fn no_method(method: Method, uri: Uri) -> Problem {
-    Problem::no_method(format!("'{}' does not take {method}", uri.path()))
+    Problem::no_method(format!("'{}' does not support {method}", uri.path()))
 }

@@ -59,7 +59,7 @@ fn run(parts: Parts) {
     let built = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build();
     let result = built.and_then(|tokio| tokio.block_on(serve(parts)));
     if let Err(error) = result {
-        tracing::error!(%error, "operators are not answered over HTTP");
+        tracing::error!(%error, "admin API stopped");
     }
 }
 
@@ -100,7 +100,7 @@ fn refusal(listening: IpAddr, request: &Request) -> Option<Problem> {
     let most =
         if request.uri().path() == routes::CQL_PATH { routes::CQL_BODY_BYTES_MAX as u64 } else { BODY_BYTES_MAX };
     if length.is_some_and(|length| length > most) {
-        return Some(Problem::too_large(format!("a body has at most {most} bytes here")));
+        return Some(Problem::too_large(format!("the request body exceeds {most} bytes")));
     }
     guard::check(listening, request.method(), request.uri(), request.headers()).err()
 }
@@ -111,7 +111,7 @@ async fn accept(listener: TcpListener, router: Router, places: Arc<Semaphore>) {
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
-                tracing::warn!(%error, "an operator's connection was not accepted");
+                tracing::warn!(%error, "cannot accept admin connection; retrying");
                 tokio::time::sleep(ACCEPT_REST).await;
                 continue;
             }
@@ -125,7 +125,7 @@ async fn accept(listener: TcpListener, router: Router, places: Arc<Semaphore>) {
         tokio::spawn(async move {
             // A client that breaks off, or sends what is no HTTP, is its own affair.
             if let Err(error) = connection.await {
-                tracing::debug!(%error, "an operator's connection broke");
+                tracing::debug!(%error, "admin connection failed");
             }
             drop(place);
         });

@@ -27,7 +27,11 @@ pub(crate) async fn take(
         for TableName { keyspace, table } in tables {
             let clear = SnapshotStep::Clear { tag: Some(tag.clone()), keyspaces: vec![keyspace], tables: vec![table] };
             if let Err(more) = ask(questions, 0, Question::Snapshot(clear)).await {
-                tracing::warn!(tag, error = more.message, "a part of a snapshot that failed stays");
+                tracing::warn!(
+                    tag,
+                    error = more.message,
+                    "cannot delete partial snapshot after a failure; delete it with nodetool clearsnapshot"
+                );
             }
         }
         return Err(problem);

@@ -154,9 +154,9 @@ impl App {
 /// Tables of a keyspace: those that are named, or all.
 pub(crate) fn chosen(node: &NodeFacts, keyspace: &str, tables: &[String]) -> Result<Vec<TableName>, Problem> {
     let found =
-        node.keyspace(keyspace).ok_or_else(|| Problem::not_found(format!("there is no keyspace '{keyspace}'")))?;
+        node.keyspace(keyspace).ok_or_else(|| Problem::not_found(format!("keyspace '{keyspace}' does not exist")))?;
     if let Some(missing) = tables.iter().find(|table| !found.tables.contains(table)) {
-        return Err(Problem::not_found(format!("there is no table '{missing}' in keyspace '{keyspace}'")));
+        return Err(Problem::not_found(format!("table '{missing}' does not exist in keyspace '{keyspace}'")));
     }
     let tables = if tables.is_empty() { &found.tables } else { tables };
     Ok(tables.iter().map(|table| TableName { keyspace: keyspace.to_owned(), table: table.clone() }).collect())

@@ -70,7 +70,7 @@ pub enum DecodeError {
         limit: usize,
     },
     /// A type's text that is not understood.
-    #[error("A custom type's name is not understood")]
+    #[error("Unknown custom type")]
     UnknownType,
     /// A count that is negative, or more than the bytes can hold.
     #[error("The count of {what} is {count}, which the message cannot hold")]
@@ -81,7 +81,7 @@ pub enum DecodeError {
         count: i64,
     },
     /// An address that has neither 4 nor 16 bytes.
-    #[error("An address has {length} bytes")]
+    #[error("Invalid address length: {length} bytes")]
     InvalidAddress {
         /// Its length.
         length: u8,

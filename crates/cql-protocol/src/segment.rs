@@ -64,7 +64,7 @@ impl Codec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SegmentError {
     /// The header's checksum is wrong.
-    #[error("A segment's header has the checksum {computed:#08x} and not {stored:#08x}")]
+    #[error("Segment header checksum mismatch: computed {computed:#08x}, stored {stored:#08x}")]
     HeaderChecksum {
         /// The checksum in the segment.
         stored: u32,
@@ -72,7 +72,7 @@ pub enum SegmentError {
         computed: u32,
     },
     /// The payload's checksum is wrong.
-    #[error("A segment's payload has the checksum {computed:#010x} and not {stored:#010x}")]
+    #[error("Segment payload checksum mismatch: computed {computed:#010x}, stored {stored:#010x}")]
     PayloadChecksum {
         /// The checksum in the segment.
         stored: u32,
@@ -80,7 +80,7 @@ pub enum SegmentError {
         computed: u32,
     },
     /// The payload is not an LZ4 block of the length in the header.
-    #[error("A segment's payload is not an LZ4 block of {length} bytes")]
+    #[error("Segment payload is not an LZ4 block of {length} bytes")]
     Corrupt {
         /// The length.
         length: usize,

@@ -6,29 +6,29 @@ use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 
 use crate::units;
 
-/// Check this host, or reckon how large a cluster must be.
+/// Check this host, or estimate cluster size.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Arguments {
-    /// What else to do
+    /// Command to run instead of the check
     #[command(subcommand)]
     pub command: Option<Command>,
-    /// The folder that the node's data is to be in; a small file is written there for a moment
-    #[arg(short = 'D', long, visible_alias = "data-dir", value_name = "FOLDER", default_value = "./helenus-data")]
+    /// Data directory of the node to be; a small temporary file is written there
+    #[arg(short = 'D', long, visible_alias = "data-dir", value_name = "DIR", default_value = "./helenus-data")]
     pub data_folder: PathBuf,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
-/// What else the doctor can do.
+/// Commands of the doctor.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Reckon how many nodes a load needs, with how many cores and how much memory and disk
+    /// Estimate the nodes, cores, memory and disk that a load needs
     Size(Box<SizeArguments>),
 }
 
-/// How files are merged, as a table's `compaction` option says.
+/// Compaction strategy, as in a table's `compaction` option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Strategy {
     /// SizeTieredCompactionStrategy.
@@ -45,63 +45,63 @@ pub enum Strategy {
 #[derive(Debug, Clone, Args)]
 #[command(group(ArgGroup::new("amount").required(true).args(["rows", "retention"])))]
 pub struct SizeArguments {
-    /// Rows to keep, as 20M
+    /// Rows stored, for example 20M
     #[arg(long, value_name = "COUNT", value_parser = units::count)]
     pub rows: Option<u64>,
 
-    /// How long rows are kept, as 30d: the rows that are written in that time, instead of --rows
+    /// Retention of rows, for example 30d: stores the rows written in that time, instead of --rows
     #[arg(long, value_name = "DURATION", value_parser = units::seconds)]
     pub retention: Option<u64>,
 
-    /// Bytes of a row: its key and its values
+    /// Size of a row: its key and values
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     pub row_bytes: u64,
 
-    /// Operations a second at the busiest time, of one row each, as 100k
+    /// Peak operations a second, one row each, for example 100k
     #[arg(long, value_name = "COUNT", value_parser = units::count)]
     pub ops: u64,
 
-    /// The part of the operations that reads, as 0.8 or 80%
+    /// Share of reads among the operations, for example 0.8 or 80%
     #[arg(long, value_name = "SHARE", default_value = "0.8", value_parser = units::share)]
     pub read_share: f64,
 
-    /// Copies of each row
+    /// Replication factor
     #[arg(long, value_name = "COUNT", default_value_t = 3)]
     pub replication: u32,
 
-    /// Copies that a read asks [default: more than half of them, as QUORUM does]
+    /// Replicas that a read contacts [default: more than half, as QUORUM does]
     #[arg(long, value_name = "COUNT")]
     pub read_copies: Option<u32>,
 
-    /// Rows that share a partition key
+    /// Rows per partition
     #[arg(long, value_name = "COUNT", default_value = "1", value_parser = units::count)]
     pub partition_rows: u64,
 
-    /// Bytes on the disk for each byte of data; 1 for a table without compression
+    /// Compression ratio: bytes on disk per byte of data; 1 for a table without compression
     #[arg(long, value_name = "RATIO", default_value = "0.5", value_parser = units::ratio)]
     pub compression_ratio: f64,
 
-    /// Bytes on the disk that count no more (overwritten, deleted or expired, and not yet purged) for each byte that does
+    /// Bytes of obsolete data on disk (overwritten, deleted or expired, not purged yet) per byte of live data
     #[arg(long, value_name = "RATIO", default_value = "0.25", value_parser = units::ratio)]
     pub overhead: f64,
 
-    /// The compaction strategy
+    /// Compaction strategy
     #[arg(long, value_enum, default_value = "size-tiered")]
     pub strategy: Strategy,
 
-    /// The part of the indexes that memory is to hold; a read of what it does not hold asks the disk twice
+    /// Share of the indexes kept in memory; a read that misses it costs two disk reads
     #[arg(long, value_name = "SHARE", default_value = "1", value_parser = units::share)]
     pub index_in_memory: f64,
 
-    /// How busy cores may be at the busiest time
+    /// Maximum CPU utilisation at peak load
     #[arg(long, value_name = "SHARE", default_value = "0.5", value_parser = units::share)]
     pub utilisation: f64,
 
-    /// The most cores that a node may have
+    /// Maximum cores per node
     #[arg(long, value_name = "COUNT", default_value_t = 22)]
     pub node_cores: u32,
 
-    /// The most disk that a node may have
+    /// Maximum disk per node
     #[arg(long, value_name = "SIZE", default_value = "4TB", value_parser = units::bytes)]
     pub node_disk: u64,
 

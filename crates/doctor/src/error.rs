@@ -14,7 +14,7 @@ pub enum DoctorError {
         reason: String,
     },
     /// No count of nodes that could be meant is enough.
-    #[error("not even {nodes} nodes can carry {what}: raise {flag}")]
+    #[error("even {nodes} nodes are not enough for {what}; raise {flag}")]
     TooLarge {
         /// What is too much.
         what: String,

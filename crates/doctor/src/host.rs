@@ -29,7 +29,7 @@ pub(crate) enum NotKnown {
     #[error("{path} is longer than {bytes_max} bytes")]
     TooLong { path: String, bytes_max: u64 },
     /// It does not say what such a file says.
-    #[error("{path} says '{text}', which is not understood")]
+    #[error("{path} has the unexpected content '{text}'")]
     Unexpected { path: String, text: String },
     /// It follows from something else that it cannot be known.
     #[error("{reason}")]

@@ -1,6 +1,6 @@
 //! How large a cluster a load needs: arithmetic on what was measured, with every figure shown and its source named.
 //!
-//! It is an estimate and says so. What was never measured (compactions' CPU time, messages between nodes) is not reckoned but left room for,
+//! It is an estimate and says so. What was never measured (compactions' CPU time, messages between nodes) is not estimated but left room for,
 //! and each such assumption is printed beside the answer.
 
 mod figures;
@@ -29,7 +29,7 @@ pub(crate) struct Sizing {
     pub(crate) nodes: u64,
     pub(crate) node: Node,
     pub(crate) load: Load,
-    /// What the answer was reckoned with.
+    /// Figures that the estimate is based on.
     pub(crate) figures: Vec<Figure>,
     /// What should be known beside it.
     pub(crate) notes: Vec<String>,
@@ -48,7 +48,7 @@ pub(crate) fn reckon(load: &Load) -> Result<Sizing, DoctorError> {
     }
     let needs_cores = last.is_some_and(|node| node.cores > u64::from(load.node_cores));
     let (what, flag) =
-        if needs_cores { ("so many operations", "--node-cores") } else { ("so much data", "--node-disk") };
+        if needs_cores { ("this rate of operations", "--node-cores") } else { ("this much data", "--node-disk") };
     Err(DoctorError::TooLarge { what: what.to_owned(), nodes: NODES_MAX, flag })
 }
 
@@ -56,8 +56,7 @@ fn notes(load: &Load, nodes: u64, node: &Node) -> Vec<String> {
     let mut notes = Vec::new();
     if nodes > 1 {
         notes.push(
-            "What messages between nodes cost has not been measured: each copy is reckoned as a whole request."
-                .to_owned(),
+            "What messages between nodes cost has not been measured: each copy counts as a whole request.".to_owned(),
         );
     }
     if node.compaction_bytes_per_second > figures::COMPACTION_THROUGHPUT.value * MEBIBYTE {

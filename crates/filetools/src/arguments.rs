@@ -5,37 +5,37 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-/// What to do.
+/// Command to run.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// What to do.
+    /// Command to run.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What the file tools can do.
+/// Commands of the file tools.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Print what is in SSTables as JSON, as Cassandra's sstabledump does
+    /// Print SSTables as JSON, as Cassandra's sstabledump does
     Dump(DumpArguments),
-    /// Send a table's SSTables to a running server
+    /// Load a table's SSTables into a running server over CQL
     Import(ImportArguments),
-    /// Write damaged SSTables anew with what can be read of them; the damaged ones are kept in a snapshot
+    /// Rewrite damaged SSTables from their readable rows; the damaged files are kept in a snapshot
     Scrub(ScrubArguments),
-    /// Check SSTables: checksums, order, values, indexes
+    /// Verify SSTables: checksums, order, values, indexes
     Verify(VerifyArguments),
 }
 
 /// The arguments of `helenus sstable dump`.
 #[derive(Debug, Args)]
 pub struct DumpArguments {
-    /// Any component of each SSTable, such as its Data.db
+    /// Any component of each SSTable, for example its Data.db
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
-    /// Print the partitions' keys alone
+    /// Print partition keys only
     #[arg(short = 'e', long)]
     pub keys: bool,
-    /// Print times as numbers: microseconds, and seconds for what deletes and expires
+    /// Print timestamps in microseconds, and deletion and expiration times in seconds
     #[arg(short = 't', long)]
     pub raw_times: bool,
 }
@@ -43,7 +43,7 @@ pub struct DumpArguments {
 /// The arguments of `helenus sstable verify`.
 #[derive(Debug, Args)]
 pub struct VerifyArguments {
-    /// Any component of an SSTable, or a folder with SSTables in it
+    /// Any component of an SSTable, or a directory of SSTables
     #[arg(required = true)]
     pub paths: Vec<PathBuf>,
 }
@@ -51,22 +51,22 @@ pub struct VerifyArguments {
 /// The arguments of `helenus sstable scrub`.
 #[derive(Debug, Args)]
 pub struct ScrubArguments {
-    /// A table's folder, whose node does not run
+    /// Table directory of a stopped node
     pub folder: PathBuf,
 }
 
 /// The arguments of `helenus sstable import`.
 #[derive(Debug, Args)]
 pub struct ImportArguments {
-    /// A table's folder, with its SSTables: as a server or a snapshot has it
+    /// Table or snapshot directory with the SSTables
     pub folder: PathBuf,
-    /// The server, which has the table
+    /// Address of the server, on which the table must exist
     #[arg(long, default_value = "127.0.0.1:9042")]
     pub node: SocketAddr,
-    /// The keyspace [default: the folder above]
+    /// Keyspace [default: name of the parent directory]
     #[arg(long)]
     pub keyspace: Option<String>,
-    /// The table [default: the folder, without its id]
+    /// Table [default: name of the directory without the table id]
     #[arg(long)]
     pub table: Option<String>,
 }

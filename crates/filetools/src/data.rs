@@ -134,7 +134,7 @@ impl DataFile {
             };
             while self.data.len() - self.used < at_least {
                 if !self.read_chunk().await? {
-                    let corrupt = Corrupt::new(self.position, "what begins here does not end within the data");
+                    let corrupt = Corrupt::new(self.position, "an item that begins here runs past the end of the data");
                     return Err(ToolError::corrupt(&self.path)(corrupt));
                 }
             }

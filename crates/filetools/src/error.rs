@@ -22,13 +22,13 @@ pub enum ToolError {
         source: io::Error,
     },
     /// The path names nothing that can be looked at.
-    #[error("{} is no component of an SSTable that can be read", path.display())]
+    #[error("{} is not a component of a supported SSTable", path.display())]
     NoSstable {
         /// The path.
         path: PathBuf,
     },
     /// It is of a version or format that cannot be read.
-    #[error("{}: SSTables of its version cannot be read", path.display())]
+    #[error("{}: unsupported SSTable version", path.display())]
     Unreadable {
         /// Its data.
         path: PathBuf,
@@ -50,7 +50,7 @@ pub enum ToolError {
         found: String,
     },
     /// A file's bytes are not what they should be.
-    #[error("{} is broken {corrupt}", path.display())]
+    #[error("{}: damaged {corrupt}", path.display())]
     Corrupt {
         /// The file.
         path: PathBuf,
@@ -58,7 +58,7 @@ pub enum ToolError {
         corrupt: Corrupt,
     },
     /// The columns do not fit the header, or those of the table.
-    #[error("{} cannot be read as the table's: {source}", path.display())]
+    #[error("{} does not match the table: {source}", path.display())]
     Unfit {
         /// The file.
         path: PathBuf,
@@ -66,7 +66,7 @@ pub enum ToolError {
         source: UnknownColumn,
     },
     /// Some of what was verified is broken, as was printed.
-    #[error("{broken} of {all} SSTables are broken")]
+    #[error("{broken} of {all} SSTables are damaged")]
     Broken {
         /// So many.
         broken: usize,
@@ -82,7 +82,7 @@ pub enum ToolError {
         all: usize,
     },
     /// A node runs on the files.
-    #[error("{} is locked: end the node that runs on these files", path.display())]
+    #[error("{} is locked; stop the node that uses these files", path.display())]
     InUse {
         /// The lock.
         path: PathBuf,
@@ -99,7 +99,7 @@ pub enum ToolError {
         source: io::Error,
     },
     /// Some of what was to be scrubbed stays as it is, as was printed.
-    #[error("nothing could be saved of {left} of {all} SSTables, which stay as they are")]
+    #[error("cannot recover any row of {left} of {all} SSTables; leaving them unchanged")]
     Left {
         /// So many.
         left: usize,
@@ -107,7 +107,7 @@ pub enum ToolError {
         all: usize,
     },
     /// The connection failed.
-    #[error("the connection to {address} failed: {source}")]
+    #[error("connection to {address} failed: {source}")]
     Connection {
         /// The server.
         address: SocketAddr,
@@ -125,13 +125,13 @@ pub enum ToolError {
         reason: String,
     },
     /// The server has no such table.
-    #[error("the server has no table {name}: make it first, as it is where the files come from")]
+    #[error("table {name} does not exist on the server; create it with the schema that the files have")]
     NoTable {
         /// Its name.
         name: String,
     },
     /// The server's table has another key.
-    #[error("{} is of a table with another primary key than the server's {name}", path.display())]
+    #[error("{}: the primary key differs from that of the server's {name}", path.display())]
     OtherKey {
         /// The file.
         path: PathBuf,
@@ -139,19 +139,19 @@ pub enum ToolError {
         name: String,
     },
     /// The folder does not tell which table it is of.
-    #[error("{} tells no keyspace and table: say --keyspace and --table", path.display())]
+    #[error("cannot derive keyspace and table from {}; give --keyspace and --table", path.display())]
     Unnamed {
         /// The folder.
         path: PathBuf,
     },
     /// Counters have no timestamps that a statement could give.
-    #[error("{} holds counters, which cannot be imported", path.display())]
+    #[error("{} contains counters, which cannot be imported", path.display())]
     Counters {
         /// The file.
         path: PathBuf,
     },
     /// No statement says it.
-    #[error("{} and those beside it hold what no statement can say: {what}", path.display())]
+    #[error("{}: cannot be expressed as CQL: {what}", path.display())]
     NoStatement {
         /// One of the files.
         path: PathBuf,

@@ -106,10 +106,7 @@ async fn send(
     connection.settle().await?;
     println!("{}", progress.end(read(&lanes).1, rows, writes));
     if statements.left_out > 0 {
-        println!(
-            "{} cells are of columns that the server's table does not have, and were left out",
-            statements.left_out
-        );
+        println!("{} cells skipped: the server's table lacks their columns", statements.left_out);
     }
     Ok(())
 }

@@ -68,7 +68,7 @@ impl PagedFile {
                     let sum = self.sums.as_ref().map(|sums| sums.get(number as usize).copied());
                     if sum.is_some_and(|sum| sum != Some(crc32(&page))) {
                         let offset = u64::from(number) * PAGE_LENGTH as u64;
-                        return Err(self.wrong(offset, "the page is not as Helenus.db says"));
+                        return Err(self.wrong(offset, "page checksum in Helenus.db does not match"));
                     }
                     self.pages.insert(number, page);
                 }

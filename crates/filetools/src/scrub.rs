@@ -46,18 +46,18 @@ pub(crate) async fn run(runtime: &Runtime, arguments: &ScrubArguments) -> Result
     let Sstables { found, unreadable } = sstables_at(runtime, &arguments.folder).await?;
     for error in unreadable {
         (all, left) = (all + 1, left + 1);
-        println!("nothing can be saved, and it stays: {error}");
+        println!("no row can be recovered; leaving it unchanged: {error}");
     }
     for files in found {
         all += 1;
         match scrub(&files, &place).await? {
             Scrubbed::Sound(counts) => println!("{}: sound: {counts}", files.descriptor),
             Scrubbed::Saved(kept) => {
-                println!("{}: {kept}; the damaged one is in {}", files.descriptor, place.snapshot().display());
+                println!("{}: {kept}; the damaged SSTable is in {}", files.descriptor, place.snapshot().display());
             }
             Scrubbed::Left(why) => {
                 left += 1;
-                println!("{}: nothing can be saved, and it stays: {why}", files.descriptor);
+                println!("{}: no row can be recovered; leaving it unchanged: {why}", files.descriptor);
             }
         }
     }
@@ -83,7 +83,7 @@ pub(crate) async fn scrub(files: &Files, place: &Place) -> Result<Scrubbed, Tool
     };
     if files.descriptor.format() != Format::Bti {
         // What is written has another name, which a manifest does not know.
-        return Ok(Scrubbed::Left(format!("{damage}; only SSTables of version da are written, which this one is not")));
+        return Ok(Scrubbed::Left(format!("{damage}; scrub supports only SSTables of version da")));
     }
     let what_is_left = match Salvage::open(files).await {
         Ok(what_is_left) => what_is_left,
@@ -131,7 +131,7 @@ impl<'s> Salvage<'s> {
         if let Some(sum) = own.as_ref().and_then(|own| own.sum(Component::CompressionInfo))
             && !is_as_told(sum)
         {
-            let what = Corrupt::new(0, "it is not as Helenus.db says, and without it no row can be read");
+            let what = Corrupt::new(0, "does not match its checksum in Helenus.db, and without it no row is readable");
             return Err(ToolError::corrupt(&files.path(Component::CompressionInfo))(what));
         }
         let source = Source::open(files, own.as_ref()).await?;

@@ -119,7 +119,7 @@ pub(crate) async fn verify(runtime: &Runtime, files: &Files) -> Result<Counts, T
         match event.map_err(|what| ToolError::corrupt(&path)(Corrupt::new(position, what)))? {
             Event::Partition { key, deletion } => {
                 if filter.as_ref().is_some_and(|filter| !filter.may_contain(sstable::KeyHash::of(&key))) {
-                    let what = format!("it does not know the key 0x{}", crate::text::hex(&key));
+                    let what = format!("key 0x{} is missing", crate::text::hex(&key));
                     return Err(ToolError::corrupt(&files.path(Component::Filter))(Corrupt::new(0, what)));
                 }
                 indexes.partition(&key, position, deletion).await?;

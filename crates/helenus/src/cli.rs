@@ -7,12 +7,11 @@ use clap::{Parser, Subcommand};
 use crate::config::Arguments;
 
 /// A distributed wide-column database that speaks CQL.
-///
-/// Without a command it serves: a single node on 127.0.0.1:9042, its data in ./helenus-data.
+/// Without a command it runs a single node that listens for CQL on 127.0.0.1:9042 and keeps its data in ./helenus-data.
 #[derive(Debug, Parser)]
 #[command(name = "helenus", version, args_conflicts_with_subcommands = true, max_term_width = 120)]
 pub struct CommandLine {
-    /// What to do; serve when missing.
+    /// Command to run [default: serve]
     #[command(subcommand)]
     pub command: Option<Command>,
     /// Flags of serve.
@@ -20,28 +19,28 @@ pub struct CommandLine {
     pub serve: Arguments,
 }
 
-/// What the binary can do.
+/// Commands of the binary.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a node (the default)
     Serve(Box<Arguments>),
-    /// Put load on a node and measure it
+    /// Generate load against a node and measure latency and throughput, as cassandra-stress does
     #[command(disable_help_flag = true)]
     Stress {
-        /// A load and its options: `stress help` tells of them
+        /// Load and its options: `stress help` describes them
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<OsString>,
     },
-    /// Compare servers as a study file says, and write a page about it
+    /// Benchmark servers side by side as a study file describes, and write a report
     Study(study::Arguments),
-    /// Look into SSTables, Cassandra's too
+    /// Dump, verify, scrub and import SSTables, also Cassandra's
     Sstable(filetools::Arguments),
-    /// Check this host, or reckon how large a cluster must be
+    /// Check this host, or estimate cluster size
     Doctor(doctor::Arguments),
-    /// Ask a running node and steer it, as Cassandra's nodetool does
+    /// Inspect and manage a running node, as Cassandra's nodetool does
     #[command(disable_help_flag = true)]
     Nodetool {
-        /// A command and its options: `nodetool help` lists them
+        /// Command and its options: `nodetool help` lists them
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },

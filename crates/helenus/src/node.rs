@@ -85,7 +85,7 @@ pub async fn run(runtime: Runtime, seat: Seat, config: Config, ready: impl FnOnc
     let mesh = seat.commands.open(&runtime, move |_, command, responder| {
         // Full only if shard 0 sent more than the mesh's credits allow.
         if inbox.try_push((command, responder)).is_err() {
-            tracing::error!("a command for this shard was lost");
+            tracing::error!("node command lost; this shard does not execute it");
         }
     });
     let node = ShardNode::new(runtime.clone(), config.clone(), (seat.engine, seat.server, seat.questions));

@@ -27,7 +27,7 @@ fn try_serve(arguments: &Arguments) -> Result<(), String> {
     let (config, pointless) = Config::resolve(arguments, &Machine::ask()).map_err(|error| error.to_string())?;
     let log_level = logging::start(config.log_level, config.log_to_stdout);
     if !pointless.is_empty() {
-        tracing::warn!("accepted without effect, as Helenus needs no such setting: {}", pointless.join(", "));
+        tracing::warn!("ignoring settings that have no effect in Helenus: {}", pointless.join(", "));
     }
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
@@ -35,7 +35,7 @@ fn try_serve(arguments: &Arguments) -> Result<(), String> {
         memory = print_size(config.memory_bytes),
         data = %config.data_dir.display(),
         commitlog_sync = ?config.commitlog_sync,
-        "starting"
+        "starting node"
     );
     let bound = bind_for_operators(&config)?;
     allocator::keep_purges_from_threads();
@@ -71,17 +71,21 @@ fn bind_for_operators(config: &Config) -> Result<Bound, String> {
         let is_allowed = endpoint.address.ip().is_loopback() || config.insecure;
         if !is_allowed {
             let address = endpoint.address;
-            tracing::warn!(%address, "there is no {what}: the address is not loopback, there is no authentication, and --insecure was not given");
+            tracing::warn!(
+                %address,
+                "{what} not started: listen address is not loopback and there is no authentication; start with \
+                 --insecure if the network is trusted"
+            );
         }
         is_allowed.then_some(endpoint)
     };
-    let bound = admin::bind(closed(config.api, "REST"), closed(config.metrics, "metrics"));
+    let bound = admin::bind(closed(config.api, "admin API"), closed(config.metrics, "Prometheus metrics"));
     let bound = bound.map_err(|error| error.to_string())?;
     if let Some(api) = bound.api() {
-        tracing::info!(%api, "operators are answered over HTTP");
+        tracing::info!(%api, "admin API listening");
     }
     if let Some(metrics) = bound.metrics() {
-        tracing::info!(%metrics, "metrics for Prometheus");
+        tracing::info!(%metrics, "Prometheus metrics listening");
     }
     Ok(bound)
 }
@@ -91,7 +95,7 @@ fn announce(ready: &Ready, data: &std::path::Path) {
     let native = ready.listening.native;
     let shard_aware =
         ready.listening.shard_aware.map_or_else(String::new, |address| format!(", shard-aware on {address}"));
-    tracing::info!(%native, reactor = ready.reactor, shards = ready.shards, boot = ready.boot, "ready");
+    tracing::info!(%native, reactor = ready.reactor, shards = ready.shards, boot = ready.boot, "node ready");
     let mut out = io::stdout().lock();
     let line = format!(
         "Helenus is ready: CQL on {native}{shard_aware}; data in {}. Try: cqlsh {} {}\n",

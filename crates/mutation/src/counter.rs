@@ -68,7 +68,7 @@ impl<'a> CounterRef<'a> {
     pub fn decode_context(context: &'a [u8]) -> Result<Self, DecodeError> {
         let counter = Self::split(context)?;
         if !counter.parts.len().is_multiple_of(PART_LENGTH) {
-            return Err(DecodeError::Counter { what: "its last part is cut off" });
+            return Err(DecodeError::Counter { what: "its last part is truncated" });
         }
         let ids = counter.parts.chunks_exact(PART_LENGTH).map(|part| &part[..16]);
         if !ids.is_sorted_by(|a, b| a < b) {

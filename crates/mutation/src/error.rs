@@ -9,7 +9,7 @@ pub enum DecodeError {
     #[error("malformed: {0}")]
     Malformed(#[from] ReadError),
     /// The bytes were written by a newer version of the format.
-    #[error("the encoding's version is {found}, this program knows up to {known}")]
+    #[error("encoding version {found} is newer than the supported {known}")]
     NewerVersion {
         /// The version found.
         found: u8,
@@ -17,7 +17,7 @@ pub enum DecodeError {
         known: u8,
     },
     /// A byte that says what follows has no meaning.
-    #[error("{what} has the unknown value {value}")]
+    #[error("unknown value {value} of {what}")]
     Unknown {
         /// Which byte it is.
         what: &'static str,
@@ -25,7 +25,7 @@ pub enum DecodeError {
         value: u8,
     },
     /// The cells of a row are not in the order of their columns.
-    #[error("the cells of a row are out of order at column {column}")]
+    #[error("cells of a row are out of order at column {column}")]
     OutOfOrder {
         /// The column at which the order breaks.
         column: u64,
@@ -37,13 +37,13 @@ pub enum DecodeError {
         column: u16,
     },
     /// What is flagged as a counter is none.
-    #[error("a counter cannot be read: {what}")]
+    #[error("cannot decode counter: {what}")]
     Counter {
         /// What is wrong with it.
         what: &'static str,
     },
     /// Bytes are left over where nothing may follow.
-    #[error("{count} bytes are left over")]
+    #[error("{count} trailing bytes")]
     LeftOver {
         /// How many.
         count: usize,

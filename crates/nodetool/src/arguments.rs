@@ -2,35 +2,35 @@
 
 use clap::{ArgAction, Args, Parser, Subcommand};
 
-/// Asks a running node, and steers it. Commands, options and layouts are those of Cassandra's nodetool.
+/// Inspect and manage a running node, with the commands, options and output of Cassandra's nodetool.
 #[derive(Debug, Parser)]
 #[command(name = "nodetool", disable_help_flag = true, max_term_width = 120)]
 pub(crate) struct Arguments {
-    /// Where the node's API listens
+    /// Address of the node's admin API
     #[arg(short = 'h', long, global = true, default_value = "127.0.0.1")]
     pub(crate) host: String,
-    /// The API's port there (not JMX's)
+    /// Port of the node's admin API (not the JMX port)
     #[arg(short = 'p', long, global = true, default_value_t = 10000)]
     pub(crate) port: u16,
     /// Print JSON
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// How long to wait for a connection, and for what is only looked up
+    /// Timeout in seconds for connecting and for commands that only read
     #[arg(long, global = true, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(crate) timeout: u64,
     /// Print help
     #[arg(long, global = true, action = ArgAction::Help)]
     help: Option<bool>,
-    /// (-u) JMX's; no meaning here
+    /// (-u) JMX user; ignored
     #[arg(short = 'u', long, global = true, hide = true)]
     username: Option<String>,
-    /// (-pw) JMX's; no meaning here
+    /// (-pw) JMX password; ignored
     #[arg(long, global = true, hide = true)]
     password: Option<String>,
-    /// (-pwf) JMX's; no meaning here
+    /// (-pwf) JMX password file; ignored
     #[arg(long, global = true, hide = true)]
     password_file: Option<String>,
-    /// (-pp) All nodes listen on one port; no meaning here
+    /// (-pp) Print ports; ignored
     #[arg(long, global = true, hide = true)]
     print_port: bool,
     #[command(subcommand)]
@@ -38,119 +38,119 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// What was given and means nothing here.
+    /// Options that are accepted and ignored.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         for (option, given) in
             [("-u", self.username.is_some()), ("-pw", self.password.is_some()), ("-pwf", self.password_file.is_some())]
         {
             if given {
-                warnings.push(format!("{option} is ignored: the API is not JMX and asks for no password"));
+                warnings.push(format!("ignoring {option}: the admin API is not JMX and has no passwords"));
             }
         }
         if self.print_port {
-            warnings.push("-pp is ignored: the nodes of a ring all listen on the same port".into());
+            warnings.push("ignoring -pp: all nodes of a ring listen on the same port".into());
         }
         warnings
     }
 }
 
-/// What to do.
+/// Commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// The nodes of the ring: state, load, tokens, host id, rack
+    /// Print the nodes of the ring: state, load, tokens, host id, rack
     Status(Status),
-    /// This node: id, load, uptime, memory, token
+    /// Print node information: id, load, uptime, memory, token
     Info(Info),
-    /// The cluster's name, snitch, partitioner, schema versions and nodes
+    /// Print the name, snitch, partitioner and schema versions of the cluster
     #[command(name = "describecluster")]
     DescribeCluster,
-    /// The tokens of the ring
+    /// Print the tokens of the ring
     Ring(Status),
-    /// What gossip knows of each node
+    /// Print the gossip state of each node
     #[command(name = "gossipinfo")]
     GossipInfo,
-    /// The version
+    /// Print the Cassandra version that the node reports
     Version(Version),
-    /// Write memtables out as SSTables
+    /// Flush memtables to SSTables
     Flush(Tables),
-    /// Stop taking writes and flush all tables
+    /// Drain the node: refuse requests and flush all tables
     Drain,
-    /// Compact all of a table into one
+    /// Force a major compaction
     Compact(Compact),
-    /// Rewrite SSTables one by one, without what others delete or overwrite
+    /// Rewrite SSTables to remove deleted or overwritten data
     #[command(name = "garbagecollect")]
     GarbageCollect(GarbageCollect),
-    /// Read SSTables through, and write damaged ones anew with what can be read of them
+    /// Scrub SSTables: rewrite damaged ones from their readable rows
     Scrub(Scrub),
-    /// Compactions that run and wait
+    /// Print running and pending compactions
     #[command(name = "compactionstats")]
     CompactionStats(CompactionStats),
-    /// Compactions that ended
+    /// Print the history of compactions
     #[command(name = "compactionhistory")]
     CompactionHistory(CompactionHistory),
-    /// Stop compactions that run; what they were about stays as it was
+    /// Stop running compactions; their tables stay unchanged
     Stop(Stop),
-    /// The limit of compactions' throughput
+    /// Print the compaction throughput limit
     #[command(name = "getcompactionthroughput")]
     GetCompactionThroughput(GetCompactionThroughput),
-    /// Limit compactions' throughput, until the node ends
+    /// Set the compaction throughput limit, until the node restarts
     #[command(name = "setcompactionthroughput")]
     SetCompactionThroughput(SetCompactionThroughput),
-    /// Let tables be compacted by themselves again
+    /// Enable automatic compaction
     #[command(name = "enableautocompaction")]
     EnableAutoCompaction(Tables),
-    /// Let tables not be compacted by themselves, until the node ends
+    /// Disable automatic compaction, until the node restarts
     #[command(name = "disableautocompaction")]
     DisableAutoCompaction(Tables),
-    /// Whether tables are compacted by themselves
+    /// Print whether automatic compaction is enabled
     #[command(name = "statusautocompaction")]
     StatusAutoCompaction(StatusAutoCompaction),
-    /// Keep tables as they are now under a name
+    /// Take a snapshot of tables
     Snapshot(Snapshot),
-    /// The snapshots and their sizes
+    /// List snapshots with their sizes
     #[command(name = "listsnapshots")]
     ListSnapshots(ListSnapshots),
     /// Remove snapshots
     #[command(name = "clearsnapshot")]
     ClearSnapshot(ClearSnapshot),
-    /// Take in SSTables that were laid into a table's folder
+    /// Import SSTables placed in a table directory or its upload/
     Refresh(Refresh),
-    /// Figures of tables
+    /// Print statistics of tables
     #[command(name = "tablestats", visible_alias = "cfstats")]
     TableStats(TableStats),
-    /// Histograms of a table
+    /// Print histograms of a table
     #[command(name = "tablehistograms", visible_alias = "cfhistograms")]
     TableHistograms(TableHistograms),
-    /// Histograms of requests' latency
+    /// Print histograms of request latencies
     #[command(name = "proxyhistograms")]
     ProxyHistograms,
-    /// Stages and their queues
+    /// Print the usage of stages (thread pools in Cassandra)
     #[command(name = "tpstats")]
     ThreadPoolStats(ThreadPoolStats),
-    /// The levels of the log
+    /// Print the log level
     #[command(name = "getlogginglevels")]
     GetLoggingLevels,
-    /// Set the level of the log, until the node ends
+    /// Set the log level, until the node restarts
     #[command(name = "setlogginglevel")]
     SetLoggingLevel(SetLoggingLevel),
-    /// Set which share of requests is traced
+    /// Set the probability of tracing a request, until the node restarts
     #[command(name = "settraceprobability")]
     SetTraceProbability(SetTraceProbability),
-    /// Which share of requests is traced
+    /// Print the probability of tracing a request
     #[command(name = "gettraceprobability")]
     GetTraceProbability,
-    /// The partitions that are asked for and written most
+    /// Sample and print the most active partitions
     #[command(name = "toppartitions", visible_alias = "profileload")]
     TopPartitions(TopPartitions),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Status {
-    /// Print nodes' names instead of their addresses
+    /// Resolve addresses to host names
     #[arg(short = 'r', long)]
     pub(crate) resolve_ip: bool,
-    /// Whose replication decides what a node owns
+    /// Keyspace whose replication determines ownership
     pub(crate) keyspace: Option<String>,
 }
 
@@ -163,123 +163,123 @@ pub(crate) struct Info {
 
 #[derive(Debug, Args)]
 pub(crate) struct Version {
-    /// Print also what runs behind the version that drivers are told
+    /// Also print the Helenus version, shards and reactor
     #[arg(short = 'v', long)]
     pub(crate) verbose: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Tables {
-    /// Of this keyspace only
+    /// Only this keyspace
     pub(crate) keyspace: Option<String>,
-    /// These tables only
+    /// Only these tables
     pub(crate) tables: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Compact {
-    /// (refused) Make several files instead of one
+    /// (not supported) Split the output into several SSTables
     #[arg(short = 's', long)]
     pub(crate) split_output: bool,
-    /// (refused) Compact the SSTables that are listed
+    /// (not supported) Compact the listed SSTables
     #[arg(long)]
     pub(crate) user_defined: bool,
-    /// (refused; -st) Compact a range of tokens that begins there
+    /// (not supported; -st) Start of a token range
     #[arg(long, allow_hyphen_values = true)]
     pub(crate) start_token: Option<String>,
-    /// (refused; -et) Compact a range of tokens that ends there
+    /// (not supported; -et) End of a token range
     #[arg(long, allow_hyphen_values = true)]
     pub(crate) end_token: Option<String>,
-    /// (refused) Compact one partition
+    /// (not supported) Compact one partition
     #[arg(long)]
     pub(crate) partition: Option<String>,
-    /// Of this keyspace only
+    /// Only this keyspace
     pub(crate) keyspace: Option<String>,
-    /// These tables only
+    /// Only these tables
     pub(crate) tables: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct GarbageCollect {
-    /// ROW removes deleted partitions and rows, CELL also overwritten or deleted cells
+    /// Granularity: ROW removes deleted partitions and rows, CELL also overwritten or deleted cells
     #[arg(short = 'g', long, value_name = "GRANULARITY", default_value = "ROW")]
     pub(crate) granularity: String,
-    /// How many SSTables at once; no meaning here: each shard rewrites one at a time
+    /// Concurrent SSTables; ignored: each shard rewrites one at a time
     #[arg(short = 'j', long)]
     pub(crate) jobs: Option<u32>,
-    /// Of this keyspace only
+    /// Only this keyspace
     pub(crate) keyspace: Option<String>,
-    /// These tables only
+    /// Only these tables
     pub(crate) tables: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Scrub {
-    /// Make no snapshot of the tables before
+    /// Do not take a snapshot before
     #[arg(long)]
     pub(crate) no_snapshot: bool,
-    /// No meaning here: what is damaged is always passed over
+    /// Skip corrupted partitions; ignored: always on
     #[arg(short = 's', long)]
     pub(crate) skip_corrupted: bool,
-    /// No meaning here: values are not looked into
+    /// Do not validate values; ignored: never validated
     #[arg(short = 'n', long)]
     pub(crate) no_validate: bool,
-    /// No meaning here: each shard reads one SSTable at a time
+    /// Concurrent SSTables; ignored: each shard reads one at a time
     #[arg(short = 'j', long)]
     pub(crate) jobs: Option<u32>,
-    /// Of this keyspace only
+    /// Only this keyspace
     pub(crate) keyspace: Option<String>,
-    /// These tables only
+    /// Only these tables
     pub(crate) tables: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CompactionStats {
-    /// Print bytes as KiB, MiB, GiB, TiB
+    /// Print sizes as KiB, MiB, GiB, TiB
     #[arg(short = 'H', long)]
     pub(crate) human_readable: bool,
-    /// Print the columns of `system_views.sstable_tasks`
+    /// Print the columns of system_views.sstable_tasks
     #[arg(short = 'V', long)]
     pub(crate) vtable: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CompactionHistory {
-    /// Print json or yaml
+    /// Output format: json or yaml
     #[arg(short = 'F', long)]
     pub(crate) format: Option<String>,
-    /// Print bytes as KiB, MiB, GiB, TiB
+    /// Print sizes as KiB, MiB, GiB, TiB
     #[arg(short = 'H', long)]
     pub(crate) human_readable: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Stop {
-    /// (-id) The one of this id, as compactionstats prints it
+    /// (-id) Compaction id, as compactionstats prints it
     #[arg(long)]
     pub(crate) compaction_id: Option<String>,
-    /// Those of this type: COMPACTION
+    /// Compaction type: COMPACTION
     #[arg(value_name = "TYPE")]
     pub(crate) kind: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct GetCompactionThroughput {
-    /// Print a number with a fraction
+    /// Print with decimals
     #[arg(short = 'd', long)]
     pub(crate) precise_mib: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct SetCompactionThroughput {
-    /// MiB a second of the whole node; 0: no limit
+    /// MiB/s for the whole node; 0 is unlimited
     #[arg(allow_negative_numbers = true)]
     pub(crate) value: String,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct StatusAutoCompaction {
-    /// Print each table
+    /// Print the status of each table
     #[arg(short = 'a', long)]
     pub(crate) all: bool,
     #[command(flatten)]
@@ -288,56 +288,56 @@ pub(crate) struct StatusAutoCompaction {
 
 #[derive(Debug, Args)]
 pub(crate) struct Snapshot {
-    /// The snapshot's name; else the time in milliseconds
+    /// Snapshot name [default: time in milliseconds]
     #[arg(short = 't', long)]
     pub(crate) tag: Option<String>,
-    /// (-cf) Of this table only, of the one keyspace that is named
+    /// (-cf) Only this table of the given keyspace
     #[arg(long)]
     pub(crate) table: Option<String>,
-    /// (-kt) Of these tables: keyspace.table, separated by commas
+    /// (-kt) Only these tables: keyspace.table, separated by commas
     #[arg(long, visible_alias = "kc.list", value_delimiter = ',')]
     pub(crate) kt_list: Vec<String>,
-    /// (-sf) Without what is in memtables
+    /// (-sf) Do not flush memtables before
     #[arg(long)]
     pub(crate) skip_flush: bool,
-    /// (refused) When it may be removed
+    /// (not supported) Time to live of the snapshot
     #[arg(long)]
     pub(crate) ttl: Option<String>,
-    /// Of these keyspaces; else of all
+    /// Keyspaces [default: all]
     pub(crate) keyspaces: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ListSnapshots {
-    /// (-nt) Without those that have a time to live, which none has
+    /// (-nt) Without snapshots that have a time to live; none has
     #[arg(long)]
     no_ttl: bool,
-    /// With those that a repair made, which there are none of
+    /// Include ephemeral snapshots; there are none
     #[arg(short = 'e', long)]
     ephemeral: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ClearSnapshot {
-    /// The one of this name
+    /// Name of the snapshot
     #[arg(short = 't')]
     pub(crate) tag: Option<String>,
     /// All
     #[arg(long)]
     pub(crate) all: bool,
-    /// (refused) Those that are older
+    /// (not supported) Snapshots older than this duration
     #[arg(long)]
     pub(crate) older_than: Option<String>,
-    /// (refused) Those from before
+    /// (not supported) Snapshots older than this time
     #[arg(long)]
     pub(crate) older_than_timestamp: Option<String>,
-    /// Of these keyspaces only
+    /// Only of these keyspaces
     pub(crate) keyspaces: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Refresh {
-    /// The table's keyspace
+    /// Keyspace of the table
     pub(crate) keyspace: String,
     /// The table
     pub(crate) table: String,
@@ -345,65 +345,65 @@ pub(crate) struct Refresh {
 
 #[derive(Debug, Args)]
 pub(crate) struct TableStats {
-    /// Print json or yaml
+    /// Output format: json or yaml
     #[arg(short = 'F', long)]
     pub(crate) format: Option<String>,
-    /// Print bytes as KiB, MiB, GiB, TiB
+    /// Print sizes as KiB, MiB, GiB, TiB
     #[arg(short = 'H', long)]
     pub(crate) human_readable: bool,
-    /// All tables but those that are named
+    /// Exclude the given keyspaces and tables
     #[arg(short = 'i')]
     pub(crate) ignore: bool,
-    /// Print whether SSTables lie where they should
+    /// (not supported) Check the location of SSTables
     #[arg(short = 'l', long)]
     pub(crate) sstable_location_check: bool,
-    /// In the order of this figure
+    /// Sort by this statistic
     #[arg(short = 's', long, value_name = "SORT_KEY")]
     pub(crate) sort: Option<String>,
-    /// The first of that order only
+    /// Print only the first tables of that order
     #[arg(short = 't', long)]
     pub(crate) top: Option<usize>,
-    /// keyspace or keyspace.table
+    /// Keyspaces or tables: keyspace or keyspace.table
     pub(crate) names: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct TableHistograms {
-    /// keyspace table, or keyspace.table; else all
+    /// Table: keyspace table, or keyspace.table [default: all]
     pub(crate) names: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ThreadPoolStats {
-    /// Print json or yaml
+    /// Output format: json or yaml
     #[arg(short = 'F', long)]
     pub(crate) format: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct SetLoggingLevel {
-    /// What the level is of; else of all
+    /// Logger: root [default: all]
     pub(crate) target: Option<String>,
-    /// ERROR, WARN, INFO, DEBUG, TRACE
+    /// Log level: ERROR, WARN, INFO, DEBUG, TRACE
     pub(crate) level: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct SetTraceProbability {
-    /// From 0 to 1
+    /// Probability from 0 to 1
     #[arg(allow_negative_numbers = true)]
     pub(crate) probability: f64,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct TopPartitions {
-    /// Which to list: reads, writes
+    /// Samplers: reads, writes
     #[arg(short = 'a', value_delimiter = ',', default_value = "reads,writes")]
     pub(crate) samplers: Vec<String>,
-    /// How many to list
+    /// Number of partitions to list
     #[arg(short = 'k', default_value_t = 10)]
     pub(crate) count: u64,
-    /// How many to count; more are more exact
+    /// Capacity of the summary; a higher capacity is more accurate
     #[arg(short = 's', default_value_t = 256)]
     pub(crate) capacity: u64,
     /// [keyspace table] [duration in milliseconds]

@@ -10,7 +10,7 @@ pub enum ToolError {
         sentence: String,
     },
     /// No connection.
-    #[error("cannot reach a node's API at {host}:{port}: {reason}{hint}")]
+    #[error("cannot connect to the admin API at {host}:{port}: {reason}{hint}")]
     Unreachable {
         /// Where it was looked for.
         host: String,
@@ -22,7 +22,7 @@ pub enum ToolError {
         hint: &'static str,
     },
     /// A connection, and then no answer.
-    #[error("{host}:{port} has not answered {request} within {seconds} s")]
+    #[error("{request} to {host}:{port} timed out after {seconds} s")]
     TimedOut {
         /// Who was asked.
         host: String,
@@ -34,7 +34,7 @@ pub enum ToolError {
         seconds: u64,
     },
     /// A connection that ended, or what is no HTTP.
-    #[error("{host}:{port} gave no answer to {request}: {reason}")]
+    #[error("{request} to {host}:{port} failed: {reason}")]
     Broken {
         /// Who was asked.
         host: String,
@@ -46,7 +46,7 @@ pub enum ToolError {
         reason: String,
     },
     /// More than any answer is.
-    #[error("the answer to {request} is longer than {bytes_max} bytes")]
+    #[error("response to {request} exceeds {bytes_max} bytes")]
     TooLong {
         /// What was asked.
         request: String,
@@ -54,7 +54,7 @@ pub enum ToolError {
         bytes_max: u64,
     },
     /// An answer of another form than was expected.
-    #[error("the answer to {request} is not understood: {reason}")]
+    #[error("invalid response to {request}: {reason}")]
     Garbled {
         /// What was asked.
         request: String,

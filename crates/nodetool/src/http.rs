@@ -78,10 +78,10 @@ impl Client {
         let unreachable = |reason: String| ToolError::Unreachable { host: host.clone(), port, reason, hint };
         match error {
             ureq::Error::HostNotFound => unreachable("no such host".into()),
-            ureq::Error::ConnectionFailed => unreachable("the connection failed".into()),
-            ureq::Error::BadUri(_) | ureq::Error::Http(_) => ToolError::usage(format!("`{host}` is no host")),
+            ureq::Error::ConnectionFailed => unreachable("connection failed".into()),
+            ureq::Error::BadUri(_) | ureq::Error::Http(_) => ToolError::usage(format!("`{host}` is not a host name")),
             ureq::Error::Timeout(ureq::Timeout::Connect | ureq::Timeout::Resolve) => {
-                unreachable(format!("no connection within {} s", self.timeout.as_secs()))
+                unreachable(format!("timed out after {} s", self.timeout.as_secs()))
             }
             ureq::Error::Timeout(_) => {
                 let seconds = match request.patience {
@@ -103,7 +103,7 @@ impl Client {
 
 /// What may be wrong with a port on which nobody listens.
 fn hint(port: u16) -> &'static str {
-    if port == JMX_PORT { " (7199 is Cassandra's JMX port; a Helenus node's API listens on 10000)" } else { "" }
+    if port == JMX_PORT { " (7199 is Cassandra's JMX port; the admin API of Helenus listens on 10000)" } else { "" }
 }
 
 fn is_no_connection(kind: std::io::ErrorKind) -> bool {
@@ -145,7 +145,7 @@ fn sentence(status: u16, body: &str, request: &Request) -> String {
         Err(_) => body.trim().to_owned(),
     };
     if text.is_empty() {
-        return format!("the node answers {} with {status} and says no more", request.name());
+        return format!("the node answered {} with status {status} and no message", request.name());
     }
     text.chars().take(SENTENCE_CHARS_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -142,11 +142,11 @@ pub struct EngineStats {
     pub requests_now: u64,
     /// Requests run as tasks.
     pub requests_run: u64,
-    /// EXECUTEs of statements that were not there.
+    /// EXECUTEs of unknown prepared statements.
     pub unprepared: u64,
     /// Statements prepared now.
     pub prepared: u64,
-    /// Prepared statements that had to go for others.
+    /// Prepared statements evicted to make room.
     pub prepared_evictions: u64,
 }
 

@@ -59,7 +59,7 @@ pub struct ShardGone {
 
 impl std::fmt::Display for ShardGone {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "shard {} does not answer any more", self.shard.0)
+        write!(f, "shard {} has stopped", self.shard.0)
     }
 }
 

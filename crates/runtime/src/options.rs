@@ -78,12 +78,12 @@ pub enum StartError {
 impl std::fmt::Display for StartError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            StartError::Reactor { name, source } => write!(f, "the reactor {name} cannot be used here: {source}"),
+            StartError::Reactor { name, source } => write!(f, "reactor {name} is not available: {source}"),
             StartError::Thread { shard, source } => {
-                write!(f, "the thread of shard {shard} cannot be started: {source}")
+                write!(f, "cannot start the thread of shard {shard}: {source}")
             }
             StartError::CpuCount { cpu_count, shard_count } => {
-                write!(f, "{cpu_count} processors are named for {shard_count} shards")
+                write!(f, "{cpu_count} processors given for {shard_count} shards")
             }
         }
     }

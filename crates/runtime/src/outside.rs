@@ -34,9 +34,9 @@ pub enum Unanswered {
 impl std::fmt::Display for Unanswered {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Unanswered::Starting => "the shard is not ready yet",
-            Unanswered::Busy => "the shard has too many questions waiting",
-            Unanswered::Gone => "the shard does not answer any more",
+            Unanswered::Starting => "the shard is still starting",
+            Unanswered::Busy => "the shard's admin request queue is full",
+            Unanswered::Gone => "the shard has stopped",
         })
     }
 }

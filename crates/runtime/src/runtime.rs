@@ -197,7 +197,7 @@ impl Runtime {
         match signal::wait(&self.core).await {
             Ok(signal) => signal,
             Err(error) => {
-                tracing::error!(%error, "signals cannot be received: the process ends only by SIGKILL");
+                tracing::error!(%error, "cannot receive signals; only SIGKILL stops this process");
                 std::future::pending().await
             }
         }

@@ -92,7 +92,7 @@ fn run_threads(options: &Options, mains: Vec<ShardMain<'_>>, companion: Option<C
             && let Err(error) = Builder::new().name(name.to_owned()).spawn_scoped(scope, body)
         {
             // The shards have begun, and do without.
-            tracing::error!(%error, name, "a thread beside the shards cannot be started");
+            tracing::error!(%error, name, "cannot start companion thread; running without it");
         }
         running.into_iter().for_each(join);
         Ok(())
@@ -119,7 +119,7 @@ fn choose_reactor(forced: Option<ReactorKind>) -> Result<ReactorKind, StartError
         return Ok(match Reactor::probe_aio() {
             Ok(()) => ReactorKind::Epoll,
             Err(error) => {
-                tracing::info!(%error, "linux-aio is refused here: workers serve files");
+                tracing::info!(%error, "linux-aio is refused; using worker threads for files");
                 ReactorKind::EpollWorkers
             }
         });
@@ -129,11 +129,11 @@ fn choose_reactor(forced: Option<ReactorKind>) -> Result<ReactorKind, StartError
         (Err(source), Some(_)) => Err(StartError::Reactor { name: "uring", source }),
         (Err(error), None) => Ok(match Reactor::probe_aio() {
             Ok(()) => {
-                tracing::info!(%error, "io_uring is refused here: epoll serves sockets, linux-aio direct files");
+                tracing::info!(%error, "io_uring is refused; using epoll for sockets and linux-aio for files");
                 ReactorKind::Epoll
             }
             Err(aio_error) => {
-                let words = "io_uring and linux-aio are refused here: epoll serves sockets, workers files";
+                let words = "io_uring and linux-aio are refused; using epoll for sockets and worker threads for files";
                 tracing::info!(%error, %aio_error, "{words}");
                 ReactorKind::EpollWorkers
             }

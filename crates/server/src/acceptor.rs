@@ -106,7 +106,7 @@ async fn accept_all(inner: Rc<Inner>, listener: TcpListener, choice: Choice, sha
         match listener.accept().await {
             Ok((socket, peer)) => place(&inner, socket, peer, choice, shard_aware_port),
             Err(error) => {
-                tracing::warn!(%error, "cannot accept a connection");
+                tracing::warn!(%error, "cannot accept client connection; retrying");
                 inner.runtime.sleep(REST).await;
             }
         }
@@ -117,7 +117,7 @@ async fn accept_all(inner: Rc<Inner>, listener: TcpListener, choice: Choice, sha
 fn place(inner: &Rc<Inner>, socket: Socket, peer: SocketAddr, choice: Choice, shard_aware_port: Option<u16>) {
     let total: u32 = inner.loads.borrow().iter().sum();
     if total >= inner.budget.limits.connections_max {
-        tracing::warn!(%peer, limit = inner.budget.limits.connections_max, "connection refused: too many connections");
+        tracing::warn!(%peer, limit = inner.budget.limits.connections_max, "rejected client connection: too many connections");
         crate::connection::refuse(inner.clone(), socket);
         return;
     }

@@ -111,7 +111,7 @@ impl Connection {
             statement = request.asked.statement,
             micros,
             reply_bytes,
-            "a slow or large request"
+            "slow or large request"
         );
         let is_slow = micros >= limits.slow_request_micros;
         server.notable.borrow_mut().note(request, is_slow, reply_bytes >= limits.large_reply_bytes);

@@ -64,7 +64,7 @@ pub struct ServerStats {
     pub bytes_in_flight: u64,
     /// Requests answered with OVERLOADED by this layer.
     pub overloaded: u64,
-    /// Times that a client sent what it must not, whether or not that ended its connection.
+    /// Protocol errors of clients, whether or not that ended its connection.
     pub protocol_errors: u64,
     /// Events dropped because the client does not read.
     pub events_dropped: u64,
@@ -182,7 +182,7 @@ impl Server {
             }
         };
         if self.inner.runtime.timeout(patience, quiet).await.is_err() {
-            tracing::warn!("requests were still under way at the end of the drain");
+            tracing::warn!("drain timed out; dropping requests in flight");
         }
         for connection in self.inner.connections.borrow().values() {
             connection.shutdown();
@@ -258,7 +258,7 @@ impl Inner {
         let Some(mesh) = self.mesh.borrow().clone() else { return };
         self.runtime.spawn(Group::Query, async move {
             if let Err(gone) = mesh.call(shard, message).await {
-                tracing::debug!(%gone, "message to a shard was lost");
+                tracing::debug!(%gone, "message to another shard lost; that shard has stopped");
             }
         });
     }

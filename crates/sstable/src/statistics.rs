@@ -169,7 +169,7 @@ impl<'a> Parts<'a> {
 
     fn get(&self, kind: u32, name: &str) -> Result<(usize, &'a [u8]), Corrupt> {
         let part = self.found.iter().find(|(found, ..)| *found == kind);
-        let (_, start, end) = part.ok_or_else(|| Corrupt::new(0, format!("there is no {name} part")))?;
+        let (_, start, end) = part.ok_or_else(|| Corrupt::new(0, format!("the {name} component is missing")))?;
         Ok((*start, &self.bytes[*start..*end]))
     }
 
@@ -182,7 +182,7 @@ fn check_crc(bytes: &[u8], at: usize, written: u32, pieces: &[&[u8]]) -> Result<
     debug_assert!(at <= bytes.len());
     match crc_of(pieces) {
         crc if crc == written => Ok(()),
-        _ => Err(Corrupt::new(at as u64, "the checksum is not that of the bytes")),
+        _ => Err(Corrupt::new(at as u64, "checksum mismatch")),
     }
 }
 

@@ -184,7 +184,7 @@ impl Shard {
             match self.log().append_batch_done(id) {
                 Ok(()) => _ = self.unfinished().unnoted.pop_front(),
                 Err(ApplyError::Poisoned) => {
-                    tracing::debug!("delivered batches are not noted as such: the next start delivers them again");
+                    tracing::debug!("cannot record batches as delivered; the next start delivers them again");
                     self.unfinished().unnoted.clear();
                 }
                 Err(error) => return Some(error),

@@ -526,10 +526,13 @@ impl CommitLog {
     /// Before segments go: [`CommitLog::write_list`], or no list where that fails. An error: they must stay.
     pub async fn update_list(&self) -> std::io::Result<()> {
         let Err(error) = self.write_list(None).await else { return Ok(()) };
-        tracing::warn!(%error, "cannot write the list of commit log segments; removing it: segments that go missing are not noticed");
+        tracing::warn!(
+            %error,
+            "cannot write the list of commit log segments; removing the list, so that missing segments go undetected at the next start"
+        );
         let removed = self.shared.list.remove().await;
         removed.inspect_err(|error| {
-            tracing::warn!(%error, "cannot remove the list of commit log segments; those that are not needed stay until the next start");
+            tracing::warn!(%error, "cannot remove the list of commit log segments; keeping obsolete segments until the next start");
         })
     }
 

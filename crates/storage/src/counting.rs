@@ -37,7 +37,7 @@ pub enum CountError {
     #[error(transparent)]
     Read(#[from] ReadError),
     /// Too many wait to change the same partition's counters.
-    #[error("too many writes wait for the counters of one partition")]
+    #[error("too many counter writes wait for one partition")]
     Queue,
 }
 

@@ -85,7 +85,7 @@ impl Shard {
                 Ok(()) => self.carry_out(&gone).await,
                 // The truncation or the schema says so: the next start does it.
                 Err(error) => {
-                    tracing::warn!(%error, file = %gone.name.descriptor, "a file that does not count any more stays until the next start");
+                    tracing::warn!(%error, file = %gone.name.descriptor, "cannot delete obsolete sstable; retrying at next start");
                 }
             }
         }
@@ -100,7 +100,7 @@ impl Shard {
         match self.take_away(gone).await {
             Ok(()) => self.manifest().contents().forget(&gone.name),
             Err(error) => {
-                tracing::warn!(%error, file = %gone.name.descriptor, "a file that does not count any more stays until the next start");
+                tracing::warn!(%error, file = %gone.name.descriptor, "cannot delete obsolete sstable; retrying at next start");
             }
         }
     }
@@ -133,7 +133,7 @@ impl Shard {
         match self.remove_components(name).await {
             Ok(()) => self.manifest().contents().forget(name),
             Err(error) => {
-                tracing::warn!(%error, file = %name.descriptor, "what is left of a flush that failed stays until the next start");
+                tracing::warn!(%error, file = %name.descriptor, "cannot delete leftovers of a failed flush; retrying at next start");
             }
         }
     }
@@ -169,7 +169,7 @@ impl Shard {
             match self.take_away(gone).await {
                 Ok(()) => self.manifest().contents().forget(&gone.name),
                 Err(error) => {
-                    tracing::warn!(%error, file = %gone.name.descriptor, "a file that does not count any more stays until the next start");
+                    tracing::warn!(%error, file = %gone.name.descriptor, "cannot delete obsolete sstable; retrying at next start");
                 }
             }
         }

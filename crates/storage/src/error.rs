@@ -6,7 +6,7 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ApplyError {
     /// The memory budget is full, and waiting makes it no better.
-    #[error("the shard's memory for data is full: {used} of {budget} bytes, and {why}")]
+    #[error("memtable memory of the shard is full, {used} of {budget} bytes: {why}")]
     Overloaded {
         /// Bytes in use.
         used: usize,
@@ -16,16 +16,16 @@ pub enum ApplyError {
         why: &'static str,
     },
     /// The memory budget is full until a flush has made room: [`crate::Waiting::after`] it.
-    #[error("the shard's memory for data is full until a flush has made room")]
+    #[error("memtable memory of the shard is full until a flush completes")]
     MemoryBusy,
     /// The commit log takes no more until the disk has caught up: [`crate::Waiting::after`] it.
-    #[error("the commit log's buffer is full")]
+    #[error("commit log buffer full")]
     LogBusy,
     /// The disk is full: a commit log segment could not be made. It is tried again in the background.
-    #[error("the disk is full: no room for another commit log segment")]
+    #[error("disk full; cannot create another commit log segment")]
     DiskFull,
     /// The mutation cannot fit in a commit log segment.
-    #[error("a mutation of {length} bytes is over the limit of {length_max}")]
+    #[error("mutation of {length} bytes exceeds the limit of {length_max}")]
     TooLarge {
         /// The mutation's bytes.
         length: usize,
@@ -33,17 +33,17 @@ pub enum ApplyError {
         length_max: usize,
     },
     /// The commit log's disk failed: this shard takes no more writes.
-    #[error("the commit log's disk failed; the shard takes no more writes until the process starts again")]
+    #[error("commit log disk failed; the shard refuses writes until the process restarts")]
     Poisoned,
     /// There is no such table here.
-    #[error("there is no table {0}")]
+    #[error("unknown table {0}")]
     UnknownTable(schema::TableId),
     /// The bytes are not a mutation of this table.
-    #[error("the mutation cannot be decoded: {0}")]
+    #[error("cannot decode the mutation: {0}")]
     Malformed(#[from] mutation::DecodeError),
     /// The mutation does not fit the table: a clustering of the wrong length, or static data without clustering
     /// columns.
-    #[error("the mutation does not fit its table: {0}")]
+    #[error("the mutation does not match its table: {0}")]
     Mismatch(&'static str),
 }
 
@@ -59,10 +59,10 @@ impl ApplyError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SyncError {
     /// The commit log's disk failed.
-    #[error("the commit log's disk failed")]
+    #[error("commit log disk failed")]
     Poisoned,
     /// The disk is full. The record stays in memory, and is written when there is room.
-    #[error("the commit log's disk is full: whether the write will be kept is not known")]
+    #[error("commit log disk full; write outcome unknown")]
     DiskFull,
 }
 
@@ -88,7 +88,7 @@ pub enum OpenError {
         what: String,
     },
     /// Commit log segments that must be there are not.
-    #[error("{}: {count} commit log segments are missing: {lost}; nothing was changed", folder.display())]
+    #[error("{}: {count} commit log segments missing: {lost}; nothing was changed", folder.display())]
     MissingSegments {
         /// The shard's folder.
         folder: PathBuf,
@@ -109,7 +109,7 @@ pub enum OpenError {
     },
     /// A manifest is damaged.
     #[error(
-        "{}: damaged at byte {offset}: {what}; it says which files hold the data, so nothing was opened or changed",
+        "{}: damaged at byte {offset}: {what}; the manifest lists the live sstables, so nothing was opened or changed",
         path.display()
     )]
     DamagedManifest {
@@ -131,7 +131,7 @@ pub enum OpenError {
         known: u32,
     },
     /// A file with data, which the manifest names, cannot be opened.
-    #[error("table {table} has data in a file that cannot be opened: {source}")]
+    #[error("cannot open a live sstable of table {table}: {source}")]
     LiveFile {
         /// The table.
         table: String,
@@ -157,10 +157,10 @@ pub enum FlushError {
     #[error("{0}")]
     Log(#[from] SyncError),
     /// The log takes no record now.
-    #[error("the commit log takes no record: {0}")]
+    #[error("cannot append to the commit log: {0}")]
     LogRecord(#[from] ApplyError),
     /// The file or the manifest could not be written.
-    #[error("a table could not be written to its file: {what}")]
+    #[error("cannot write sstable: {what}")]
     Write {
         /// The file, and what the system said.
         what: String,

@@ -17,7 +17,7 @@ use crate::tables::{LiveFile, TableState};
 /// What waits and what runs on a shard, and the caches it keeps.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StorageLoad {
-    /// Reads of several memtables and files under way.
+    /// Reads of several memtables and SSTables in flight.
     pub reads_active: u64,
     /// Reads that wait for a place among those.
     pub reads_waiting: u64,
@@ -84,7 +84,7 @@ pub struct TableFigures {
     pub memtable_partitions: u64,
     /// Memtables that wait for a flush or are in one.
     pub memtables_frozen: u64,
-    /// Memtables that became files since the start.
+    /// Memtables flushed since the start.
     pub flushes: u64,
     /// Reads that were begun since the start; later pages of one are not counted again.
     pub reads: u64,

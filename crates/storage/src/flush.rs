@@ -314,7 +314,7 @@ impl Shard {
         let flusher = self.flusher();
         let before = flusher.failing.borrow_mut().remove(&table);
         if before.as_ref().is_none_or(|(_, before)| *before != error) {
-            tracing::warn!(shard = self.runtime().shard().0, %error, "a flush failed; it is tried again");
+            tracing::warn!(shard = self.runtime().shard().0, %error, "flush failed; retrying");
         }
         stdx::sometimes!("flush failed");
         flusher.failures.set(flusher.failures.get() + 1);

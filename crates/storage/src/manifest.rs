@@ -148,7 +148,7 @@ async fn read(runtime: &Runtime, path: &std::path::Path, head: Head) -> Result<F
     })?;
     if found.head != head {
         let Head { shard, shard_count } = found.head;
-        return Err(corrupt(0, format!("it is the manifest of shard {shard} of {shard_count}")));
+        return Err(corrupt(0, format!("the manifest belongs to shard {shard} of {shard_count}")));
     }
     let mut contents = Contents::default();
     let sequence = found.payloads.len() as u64;
@@ -158,7 +158,7 @@ async fn read(runtime: &Runtime, path: &std::path::Path, head: Head) -> Result<F
     }
     if found.is_worn {
         stdx::sometimes!("worn manifest");
-        tracing::warn!(path = %path.display(), "a part of the manifest could not be read, and is not needed; it is written anew");
+        tracing::warn!(path = %path.display(), "manifest partly unreadable, all records recovered from their copies; rewriting it");
     }
     let end = layout::RECORD_BYTES as u64 * (1 + sequence);
     Ok(FoundManifest { contents, is_worn: found.is_worn, end, sequence })

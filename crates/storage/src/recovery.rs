@@ -64,7 +64,10 @@ impl Found {
         // Other shards may be writing to their folders already.
         for segment in found.iter().filter(|segment| segment.folder_shard == shard) {
             if segment.head.boot >= options.boot {
-                let what = format!("it is of start {}, and this is start {}", segment.head.boot, options.boot);
+                let what = format!(
+                    "the segment is of boot {}, not before the current boot {}",
+                    segment.head.boot, options.boot
+                );
                 return Err(OpenError::Corrupt { path: segment.path.clone(), offset: 0, what });
             }
         }
@@ -250,7 +253,7 @@ impl Shard {
         }
         let appended = self.log().appended();
         self.wait_synced(appended).await.map_err(|error| {
-            OpenError::Options(format!("the records of another shard count cannot be taken over: {error}"))
+            OpenError::Options(format!("cannot replay the commit log of another shard count: {error}"))
         })?;
         Ok(damaged)
     }
@@ -265,7 +268,7 @@ impl Shard {
                 // The old segments are still there: the next start does it again.
                 Err(error) => {
                     let BatchId { boot, sequence } = id;
-                    let what = format!("the batch logged at sequence {sequence} of start {boot} is kept out: {error}");
+                    let what = format!("cannot replay the batch logged at sequence {sequence} of boot {boot}: {error}");
                     return Err(OpenError::Options(what));
                 }
             }
@@ -290,13 +293,13 @@ impl Shard {
                 Err(ApplyError::LogBusy) => self.room().await,
                 // The old segments are still there: the next start, with more room, does it again.
                 Err(error @ (ApplyError::DiskFull | ApplyError::Poisoned)) => {
-                    let what = format!("the records of another shard count cannot be taken over: {error}");
+                    let what = format!("cannot replay the commit log of another shard count: {error}");
                     return Err(OpenError::Options(what));
                 }
                 // It is sound, and segments were larger when it was written.
                 Err(error @ ApplyError::TooLarge { .. }) => {
                     let what = format!(
-                        "a record of another shard count cannot be taken over: {error}; start with commit log segments as large as before"
+                        "cannot replay a record of another shard count: {error}; restore the earlier commitlog_segment_size"
                     );
                     return Err(OpenError::Options(what));
                 }
@@ -399,12 +402,12 @@ fn is_covered(segment: &FoundSegment, sequence: u64, covered: &ReplayPosition) -
 
 fn decode<'a>(segment: &FoundSegment, sequence: u64, mutation: Option<&'a [u8]>) -> Result<MutationRef<'a>, OpenError> {
     let Some(bytes) = mutation else {
-        return Err(corrupt(segment, sequence, "it holds no mutation".to_owned()));
+        return Err(corrupt(segment, sequence, "no mutation".to_owned()));
     };
     MutationRef::decode(bytes).map_err(|error| corrupt(segment, sequence, error.to_string()))
 }
 
 fn corrupt(segment: &FoundSegment, sequence: u64, what: String) -> OpenError {
-    let what = format!("the record at sequence {sequence} of it cannot be applied: {what}");
+    let what = format!("cannot apply the record at sequence {sequence}: {what}");
     OpenError::Corrupt { path: segment.path.clone(), offset: 0, what }
 }

@@ -675,7 +675,7 @@ impl Shard {
 fn check_options(mut options: StorageOptions) -> Result<StorageOptions, OpenError> {
     if !(SEGMENT_BYTES_MIN..=SEGMENT_BYTES_MAX).contains(&options.segment_bytes) {
         let what = format!(
-            "a commit log segment of {} bytes: it must have {SEGMENT_BYTES_MIN} to {SEGMENT_BYTES_MAX}",
+            "commit log segment size must be {SEGMENT_BYTES_MIN} to {SEGMENT_BYTES_MAX} bytes, got {}",
             options.segment_bytes
         );
         return Err(OpenError::Options(what));

@@ -31,9 +31,9 @@ const TAG_BYTES_MAX: usize = 200;
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say what the variants and their fields are")]
 pub enum SnapshotError {
-    #[error("'{tag}' cannot be a snapshot's name")]
+    #[error("'{tag}' is not a valid snapshot name")]
     Name { tag: String },
-    #[error("there is a snapshot called '{tag}' already")]
+    #[error("snapshot '{tag}' already exists")]
     Exists { tag: String },
     #[error("{}: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },

@@ -51,7 +51,7 @@ pub async fn require(runtime: &Runtime, folder: &Path, reserve: u64, taker: Take
     }
     stdx::sometimes!("room refused before the disk is full");
     // No figure that changes: what is tried again and again is reported once.
-    let message = format!("the disk is nearly full: the last {} of it are kept for what gives room back", shown(left));
+    let message = format!("disk nearly full; the last {} are reserved for operations that free space", shown(left));
     Err(io::Error::new(io::ErrorKind::StorageFull, message))
 }
 

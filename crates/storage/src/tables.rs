@@ -49,7 +49,7 @@ impl LiveFile {
     /// Takes over the table as it is now.
     pub fn take_definition(&self, table: &Rc<Table>) {
         if let Err(error) = self.sstable.set_table(table) {
-            tracing::error!(%error, "a file does not fit its table as it was altered, and is read as before");
+            tracing::error!(%error, "sstable does not match the altered schema; reading it with the old one");
         }
     }
 }

@@ -17,9 +17,9 @@ const MEMORY_WAIT_MAX: Duration = Duration::from_secs(2);
 /// Between two looks of a write that nobody wakes: a long read may be what holds a memtable that is in a file already.
 const LOOK: Duration = Duration::from_millis(50);
 
-const TOO_LARGE: &str = "the write needs more than there is";
-const FLUSH_FAILS: &str = "it cannot be flushed: the log says why";
-const FLUSH_SLOW: &str = "flushing does not keep up";
+const TOO_LARGE: &str = "the write needs more than the whole budget";
+const FLUSH_FAILS: &str = "flushes fail (see the log)";
+const FLUSH_SLOW: &str = "flushes do not keep up";
 
 /// One write that waits for room as often as it takes.
 pub struct Waiting {

@@ -26,7 +26,7 @@ impl Backlog {
         *count += 1;
     }
 
-    /// Why the rate was not kept, if it was not: more than a tenth of a second's operations had not begun when the last was due, and these
+    /// Why the rate was not kept, if it was not: more than a tenth of a second's operations had not started when the last was due, and these
     /// were more than one of a hundred, or their mean number had grown from quarter to quarter of the run.
     pub(crate) fn failure(&self, per_second: u64) -> Option<String> {
         let (due, waiting) = (self.due, self.at_end);
@@ -34,11 +34,11 @@ impl Backlog {
             return None;
         }
         if (due - waiting) * 100 < due * KEPT_PERCENT {
-            return Some(format!("{waiting} of {due} operations had not begun when the last was due"));
+            return Some(format!("{waiting} of {due} operations had not started when the last was due"));
         }
         let mean = |(sum, count): (u64, u64)| sum as f64 / count.max(1) as f64;
         let grows = self.quarters.windows(2).all(|pair| mean(pair[1]) > mean(pair[0]));
-        grows.then(|| format!("the backlog grew to the end, where {waiting} operations were due and had not begun"))
+        grows.then(|| format!("the backlog grew until the end, when {waiting} due operations had not started"))
     }
 }
 

@@ -43,15 +43,15 @@ enum Shape {
 /// Why a text is no distribution.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum DistributionError {
-    #[error("`{text}` is no distribution: it must be one such as UNIFORM(1..10), GAUSSIAN(1..10,5,2) or ~EXP(1..10)")]
+    #[error("`{text}` is not a distribution, for example UNIFORM(1..10), GAUSSIAN(1..10,5,2) or ~EXP(1..10)")]
     Form { text: String },
-    #[error("there is no distribution `{name}`: EXP, EXTREME, QEXTREME, GAUSSIAN, UNIFORM, FIXED and SEQ are")]
+    #[error("unknown distribution `{name}`: use EXP, EXTREME, QEXTREME, GAUSSIAN, UNIFORM, FIXED or SEQ")]
     Name { name: String },
-    #[error("`{text}` is no range of whole numbers, the lesser first")]
+    #[error("`{text}` is not an ascending range of whole numbers")]
     Range { text: String },
-    #[error("`{text}` is no share: it must be a distribution and a divisor, such as UNIFORM(1..5)/10")]
+    #[error("`{text}` is not a distribution with a divisor, for example UNIFORM(1..5)/10")]
     Ratio { text: String },
-    #[error("`{text}` is not what {name} takes: {form}")]
+    #[error("`{text}` is not valid for {name}: use {form}")]
     Parameters { name: &'static str, text: String, form: &'static str },
 }
 

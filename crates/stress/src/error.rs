@@ -20,7 +20,7 @@ pub enum StressError {
     #[error(transparent)]
     Start(#[from] runtime::StartError),
     /// The server cannot be reached.
-    #[error("no connection to {address}: {source}")]
+    #[error("cannot connect to {address}: {source}")]
     Connect {
         /// The server.
         address: SocketAddr,
@@ -28,7 +28,7 @@ pub enum StressError {
         source: io::Error,
     },
     /// A connection failed.
-    #[error("the connection to {address} failed: {source}")]
+    #[error("connection to {address} failed: {source}")]
     Connection {
         /// The server.
         address: SocketAddr,
@@ -44,7 +44,7 @@ pub enum StressError {
         outstanding: usize,
     },
     /// The server sent what is no reply.
-    #[error("{address} sent what is no reply: {reason}")]
+    #[error("{address} sent an invalid response: {reason}")]
     Malformed {
         /// The server.
         address: SocketAddr,
@@ -60,13 +60,13 @@ pub enum StressError {
         error: ErrorBody,
     },
     /// The server wants credentials, of which this client has none.
-    #[error("the server wants credentials for {authenticator}, and this client has none to give")]
+    #[error("the server requires credentials for {authenticator}, which the raw client does not support")]
     Authentication {
         /// The authenticator.
         authenticator: String,
     },
     /// The CPU time of a process cannot be had.
-    #[error("the CPU time of process {pid} cannot be read: {source}")]
+    #[error("cannot read the CPU time of process {pid}: {source}")]
     CpuTime {
         /// The process.
         pid: u32,
@@ -74,7 +74,7 @@ pub enum StressError {
         source: io::Error,
     },
     /// The report cannot be written.
-    #[error("the report cannot be written to {}: {source}", path.display())]
+    #[error("cannot write the report to {}: {source}", path.display())]
     Report {
         /// Where to.
         path: PathBuf,
@@ -82,13 +82,13 @@ pub enum StressError {
         source: io::Error,
     },
     /// The threads that the driver runs on could not be started.
-    #[error("the driver's threads could not be started: {source}")]
+    #[error("cannot start the driver's threads: {source}")]
     Threads {
         /// What the kernel said.
         source: io::Error,
     },
     /// The file that names the nodes cannot be read.
-    #[error("the nodes cannot be read from {}: {source}", path.display())]
+    #[error("cannot read the list of nodes {}: {source}", path.display())]
     Nodes {
         /// Which file.
         path: PathBuf,
@@ -96,7 +96,7 @@ pub enum StressError {
         source: io::Error,
     },
     /// The file that describes a load cannot be read.
-    #[error("the profile cannot be read from {}: {source}", path.display())]
+    #[error("cannot read the profile {}: {source}", path.display())]
     Profile {
         /// Which file.
         path: PathBuf,
@@ -112,13 +112,13 @@ pub enum StressError {
         reason: String,
     },
     /// An operation failed for good, which ended the load.
-    #[error("{failure}; that ended the load (-errors ignore goes on)")]
+    #[error("{failure}; load aborted (-errors ignore continues)")]
     Stopped {
         /// Which, and why.
         failure: String,
     },
     /// Operations did not begin when they should have.
-    #[error("the rate was not kept: {asked} operations a second were asked for, {done:.0} were done; {reason}")]
+    #[error("the rate was not kept: {done:.0} of {asked} operations a second; {reason}")]
     Late {
         /// Operations a second that were asked for.
         asked: u64,
@@ -129,14 +129,14 @@ pub enum StressError {
     },
     /// When a run was to begin it was not ready.
     #[error(
-        "--start-at was {:.3} s ago when this process was ready: say a later time, or no-warmup", late.as_secs_f64()
+        "--start-at was {:.3} s ago when this process was ready; use a later time, or no-warmup", late.as_secs_f64()
     )]
     TooLate {
         /// How long ago it was.
         late: Duration,
     },
     /// No rate that a sweep tried held its bound.
-    #[error("{bound} was held at no rate")]
+    #[error("no rate met the target {bound}")]
     NoRate {
         /// The bound.
         bound: String,
@@ -150,7 +150,7 @@ pub enum StressError {
         reason: String,
     },
     /// The server has answered nothing for too long.
-    #[error("{address} has answered nothing for {} s, and requests wait", time.as_secs_f64())]
+    #[error("{address} timed out: no response for {} s with requests outstanding", time.as_secs_f64())]
     Silent {
         /// The server.
         address: SocketAddr,

@@ -22,9 +22,9 @@ use clap::Parser;
 pub use error::StressError;
 
 const HELP: &str = "\
-Generate load on a server and measure it.
+Generate load against a node and measure latency and throughput.
 
-Through a driver, in the words of cassandra-stress:
+Through a driver, with the commands and options of cassandra-stress:
   helenus stress write n=1000000 -rate threads=100 -node 127.0.0.1
   helenus stress read n=1000000 -rate threads=100 fixed=20000/s -pop 'dist=gaussian(1..1000000)'
   helenus stress mixed 'ratio(write=2,read=8)' duration=1m -rate threads=100
@@ -34,25 +34,29 @@ Through a driver, in the words of cassandra-stress:
   helenus stress ycsb run workload=a recordcount=1000000 operationcount=1000000 -rate threads=100
 
   n=, duration=, err<, cl=, no-warmup, truncate=, ratio(), -rate, -pop, -col, -schema, -insert, -node, -port, -mode, -log and
-  -errors are read as cassandra-stress reads them. Besides:
-  --json FILE   also write the report to this file, as JSON
-  --pid PID     process of the server, on this machine, whose CPU time is told too
-  --cpus N      threads that the driver runs on [default: one for each CPU]
-  --seed N      what drawn rows follow from [default: the time]
-  --start-at T  begin at this time, in seconds since 1970, as other processes do
-  --sweep BOUND try rates, and tell the best at which a latency is below a bound, such as p99<10ms
+  -errors have the syntax and meaning of cassandra-stress. In addition:
+  --json FILE   write the report to FILE as JSON, too
+  --pid PID     process id of the server on this machine: report its CPU time, too
+  --cpus N      threads of the driver [default: one per CPU]
+  --seed N      seed of random rows [default: the time]
+  --start-at T  start at this time, in seconds since 1970, together with other processes
+  --sweep BOUND find the highest rate at which a latency meets a bound, for example p99<10ms
 
-What several processes measured at one time, put together from the files of -log hdrfile=:
+Merge the -log hdrfile= files of several processes that ran at the same time:
   helenus stress merge a.hdr b.hdr [--json FILE]
 
-With the generator's own client, which costs less than the server:
+With a raw client, which uses less CPU than the server:
   helenus stress --raw write --rows 1000000
   helenus stress --raw --help
 ";
 
 /// The command line of a `--raw` load.
 #[derive(Debug, Parser)]
-#[command(name = "helenus stress", about = "Generate load on a server and measure it", max_term_width = 120)]
+#[command(
+    name = "helenus stress",
+    about = "Generate load against a node with the raw client and measure it",
+    max_term_width = 120
+)]
 struct RawLine {
     #[command(flatten)]
     arguments: raw::Arguments,
@@ -95,9 +99,9 @@ pub fn run(words: Vec<OsString>) -> ExitCode {
         Asked::Driver => told(driver::run(&texts(&words))),
         Asked::Merge => told(driver::merge(&texts(&words[1..]))),
         Asked::Raw => raw_line(words),
-        Asked::Unknown(word) => {
-            told(Err(StressError::Arguments { reason: format!("`{word}` is no load: `stress help` tells of them") }))
-        }
+        Asked::Unknown(word) => told(Err(StressError::Arguments {
+            reason: format!("unknown load `{word}`; `stress help` lists the loads"),
+        })),
     }
 }
 

@@ -4,37 +4,37 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// Compare servers as a study file says, in turn, and write raw data and a page.
+/// Benchmark servers side by side as a study file describes, and write raw data and a report.
 #[derive(Debug, Clone, Args)]
 pub struct Arguments {
-    /// The study, as docs/guide/study.md describes it
+    /// Study file (docs/guide/study.md describes the format)
     pub file: PathBuf,
 
-    /// Say another value for one of the study's variables; may be given several times
+    /// Override a variable of the study; repeatable
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_setting)]
     pub set: Vec<(String, String)>,
 
-    /// Rounds, in place of the study's
+    /// Number of rounds [default: the study's]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeats: Option<u32>,
 
-    /// Only these systems
+    /// Run only these systems
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub systems: Vec<String>,
 
-    /// Only these loads, in the study's order
+    /// Run only these loads, in the study's order
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub loads: Vec<String>,
 
-    /// The folder for raw data and page
-    #[arg(long, value_name = "FOLDER", default_value = "study-results")]
+    /// Output directory of raw data and report
+    #[arg(long, value_name = "DIR", default_value = "study-results")]
     pub out: PathBuf,
 
-    /// The folder for the servers' data, which is emptied
-    #[arg(long, value_name = "FOLDER", default_value = "study-data")]
+    /// Data directory of the servers; its contents are deleted
+    #[arg(long, value_name = "DIR", default_value = "study-data")]
     pub data: PathBuf,
 
-    /// The file is raw data: write its page anew, run nothing
+    /// Write the report of existing raw data (FILE) again and run nothing
     #[arg(long)]
     pub render: bool,
 }

@@ -9,7 +9,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum StudyError {
     /// A file cannot be read.
-    #[error("{} cannot be read: {source}", path.display())]
+    #[error("cannot read {}: {source}", path.display())]
     Read {
         /// Which.
         path: PathBuf,
@@ -17,7 +17,7 @@ pub enum StudyError {
         source: io::Error,
     },
     /// A file or a folder cannot be written.
-    #[error("{} cannot be written: {source}", path.display())]
+    #[error("cannot write {}: {source}", path.display())]
     Write {
         /// Which.
         path: PathBuf,
@@ -33,7 +33,7 @@ pub enum StudyError {
         reason: String,
     },
     /// A file of raw data is none.
-    #[error("{} is no raw data of a study: {reason}", path.display())]
+    #[error("{} is not raw data of a study: {reason}", path.display())]
     Results {
         /// Which.
         path: PathBuf,

@@ -138,7 +138,7 @@ impl Study {
         unique("load", self.loads.iter().map(|load| &load.name))?;
         let is_system = |name: &String| self.systems.iter().any(|system| system.name == *name);
         if !is_system(&self.subject) {
-            return Err(format!("subject: there is no system `{}`", self.subject));
+            return Err(format!("subject: unknown system `{}`", self.subject));
         }
         if self.repeats == 0 {
             return Err("repeats: must be at least 1".to_owned());
@@ -149,7 +149,7 @@ impl Study {
             load.check(&variables)?;
             let mut named = load.on.iter().chain(load.run_on.keys()).chain(&load.over);
             if let Some(name) = named.find(|name| !is_system(name)) {
-                return Err(format!("load {}: there is no system `{name}`", load.name));
+                return Err(format!("load {}: unknown system `{name}`", load.name));
             }
         }
         Ok(())
@@ -162,23 +162,25 @@ fn unique<'a>(what: &str, names: impl Iterator<Item = &'a String>) -> Result<(),
     for name in names {
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
         if name.is_empty() || name.starts_with('.') || !name.chars().all(is_plain) {
-            return Err(format!("{what} `{name}`: a name has letters, digits, `-`, `_` and `.`"));
+            return Err(format!("{what} `{name}`: a name consists of letters, digits, `-`, `_` and `.`"));
         }
         if !seen.insert(name) {
-            return Err(format!("there are two {what}s `{name}`"));
+            return Err(format!("duplicate {what} `{name}`"));
         }
     }
-    if seen.is_empty() { Err(format!("there is no {what}")) } else { Ok(()) }
+    if seen.is_empty() { Err(format!("no {what} defined")) } else { Ok(()) }
 }
 
 impl System {
     fn check(&self) -> Result<(), String> {
         let wrong = |reason: &str| Err(format!("system {}: {reason}", self.name));
         match (&self.start, &self.address) {
-            (None, None) => wrong("`start` says how to start it, or `address` where it runs"),
-            (Some(_), Some(_)) => wrong("a system that is started gets its address: it has `start` or `address`"),
+            (None, None) => wrong("either `start` or `address` is required"),
+            (Some(_), Some(_)) => {
+                wrong("`start` and `address` exclude each other: a system that the study starts gets its address")
+            }
             (None, _) if self.cores.is_some() || self.memory.is_some() || self.keep || self.settle => {
-                wrong("`cores`, `memory`, `keep` and `settle` are for systems that are started here")
+                wrong("`cores`, `memory`, `keep` and `settle` need `start`")
             }
             _ => Ok(()),
         }
@@ -190,17 +192,17 @@ impl Load {
         let wrong = |reason: String| Err(format!("load {}: {reason}", self.name));
         for line in std::iter::once(&self.run).chain(self.run_on.values()) {
             if !variables.mentions(line, "measure") && !variables.mentions(line, "report") {
-                return wrong(format!("`{line}` has no {{measure}}, which names the report to be written"));
+                return wrong(format!("`{line}` lacks {{measure}}, the options that write the report"));
             }
             if variables.mentions(line, "level") && self.levels.is_empty() {
-                return wrong("has {level} and no levels".to_owned());
+                return wrong("uses {level} but defines no levels".to_owned());
             }
         }
         let mut levels = self.levels.clone();
         levels.sort_by(f64::total_cmp);
         levels.dedup();
         if levels.len() != self.levels.len() || !levels.iter().all(|level| level.is_finite()) {
-            return wrong("levels: each is a number of its own".to_owned());
+            return wrong("levels: duplicate number".to_owned());
         }
         Ok(())
     }
@@ -253,19 +255,19 @@ loads:
     #[test]
     fn what_makes_no_sense_is_refused_by_name() {
         for (from, to, says) in [
-            ("subject: a", "subject: c", "there is no system `c`"),
-            ("name: b", "name: a", "two systems `a`"),
-            ("name: b", "name: 'b/c'", "a name has letters"),
-            (", address: '10.0.0.1:9042'", "", "where it runs"),
-            ("name: b, ", "name: b, keep: true, ", "started here"),
-            ("name: b, ", "name: b, settle: true, ", "started here"),
-            (" {measure}", "", "no {measure}"),
+            ("subject: a", "subject: c", "unknown system `c`"),
+            ("name: b", "name: a", "duplicate system `a`"),
+            ("name: b", "name: 'b/c'", "a name consists of letters"),
+            (", address: '10.0.0.1:9042'", "", "either `start` or `address`"),
+            ("name: b, ", "name: b, keep: true, ", "need `start`"),
+            ("name: b, ", "name: b, settle: true, ", "need `start`"),
+            (" {measure}", "", "lacks {measure}"),
             ("write {measure}", "write {level} {measure}", "no levels"),
-            ("name: write", "name: write, levels: [1, 1]", "a number of its own"),
+            ("name: write", "name: write, levels: [1, 1]", "duplicate number"),
             ("title: Two", "title: Two\ntitel: Three", "titel"),
             ("throughput: 2", "thruput: 2", "thruput"),
-            ("name: write", "name: write, on: [c]", "there is no system `c`"),
-            ("name: write", "name: write, over: [d]", "there is no system `d`"),
+            ("name: write", "name: write, on: [c]", "unknown system `c`"),
+            ("name: write", "name: write, over: [d]", "unknown system `d`"),
         ] {
             let error = parse(&SMALL.replacen(from, to, 1)).expect_err(to);
             assert!(error.contains(says), "{to}: {error}");

@@ -21,7 +21,7 @@ pub(crate) struct Ended {
 /// Runs a shell's line that must succeed. The error is what it said.
 pub(crate) fn must(line: &str) -> Result<(), String> {
     let output = Command::new("sh").args(["-c", line]).stdin(Stdio::null()).output();
-    let output = output.map_err(|error| format!("`sh` cannot be run: {error}"))?;
+    let output = output.map_err(|error| format!("cannot run `sh`: {error}"))?;
     if output.status.success() {
         return Ok(());
     }
@@ -42,7 +42,7 @@ pub(crate) fn run(line: &str, report: &Path) -> Ended {
         figures.generator_cpu_micros = figures.generator_cpu_micros.or(each);
     }
     let error = match (error, &figures) {
-        (None, None) => Some("it wrote no report that can be read".to_owned()),
+        (None, None) => Some("no readable report written".to_owned()),
         (error, _) => error,
     };
     Ended { figures, error }

@@ -24,7 +24,7 @@ impl MemoryGroup {
         let folder = Path::new(parent).join(name);
         MemoryGroup::fill(&folder, bound, bytes).map_err(|error| {
             format!(
-                "a control group of memory cannot be made at {}: {error}; it takes root, and the memory controller",
+                "cannot create a memory cgroup at {}: {error}; run as root with the memory controller enabled",
                 folder.display()
             )
         })?;

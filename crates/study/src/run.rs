@@ -47,10 +47,7 @@ fn chosen(study: &Study, arguments: &Arguments) -> Result<Study, StudyError> {
         (&arguments.loads, "load", study.loads.iter().map(|load| &load.name).collect()),
     ] {
         if let Some(name) = list.iter().find(|name| !names.contains(name)) {
-            return Err(StudyError::File {
-                path: arguments.file.clone(),
-                reason: format!("there is no {what} `{name}`"),
-            });
+            return Err(StudyError::File { path: arguments.file.clone(), reason: format!("unknown {what} `{name}`") });
         }
     }
     study.systems.retain(|system| Arguments::wants(&arguments.systems, &system.name));

@@ -106,9 +106,9 @@ impl Server {
 
     /// Starts it on the data that it has.
     pub(crate) fn start(&mut self) -> Result<Start, StudyError> {
-        let port = free_port().map_err(|error| self.failed(format!("there is no free port: {error}")))?;
+        let port = free_port().map_err(|error| self.failed(format!("no free port: {error}")))?;
         self.address = format!("127.0.0.1:{port}");
-        let line = self.system.start.clone().ok_or_else(|| self.failed("it is not started here".to_owned()))?;
+        let line = self.system.start.clone().ok_or_else(|| self.failed("the study does not start it".to_owned()))?;
         let line = self.variables().fill(&line)?;
         let group = self.memory_group()?;
         let log = self.log()?;
@@ -116,7 +116,7 @@ impl Server {
         let script = limits::script(&line, self.system.cores.as_deref(), group.as_ref());
         let began = Instant::now();
         let child = Command::new("sh").args(["-c", &script]).stdin(Stdio::null()).stdout(log).stderr(errors).spawn();
-        let child = child.map_err(|error| self.failed(format!("`sh` cannot be run: {error}")))?;
+        let child = child.map_err(|error| self.failed(format!("cannot run `sh`: {error}")))?;
         self.process = Some(Process { child, _group: group });
         self.wait_for_answer(began)?;
         let seconds = began.elapsed().as_secs_f64();
@@ -127,8 +127,8 @@ impl Server {
     fn memory_group(&self) -> Result<Option<MemoryGroup>, StudyError> {
         let Some(text) = &self.system.memory else { return Ok(None) };
         let text = self.variables.fill(text)?;
-        let bytes =
-            limits::bytes(&text).ok_or_else(|| self.failed(format!("memory: `{text}` is no size such as 2GiB")))?;
+        let bytes = limits::bytes(&text)
+            .ok_or_else(|| self.failed(format!("memory: `{text}` is not a size, for example 2GiB")))?;
         let name = format!("helenus-study-{}-{}", std::process::id(), self.system.name);
         MemoryGroup::make(&name, bytes).map(Some).map_err(|reason| self.failed(reason))
     }
@@ -154,11 +154,11 @@ impl Server {
                 && let Ok(Some(status)) = process.child.try_wait()
             {
                 let log = self.log_path();
-                return Err(self.failed(format!("ended with {status} before it answered: see {}", log.display())));
+                return Err(self.failed(format!("exited with {status} before it was ready; see {}", log.display())));
             }
             std::thread::sleep(PAUSE);
         }
-        Err(self.failed(format!("does not answer at {}: see {}", self.address, self.log_path().display())))
+        Err(self.failed(format!("does not respond at {}; see {}", self.address, self.log_path().display())))
     }
 
     /// Asks it to end, and waits until it has.
@@ -175,7 +175,7 @@ impl Server {
                 }
             }
         }
-        Err(self.failed(format!("has not ended {} s after it was asked to", END_TIME_MAX.as_secs())))
+        Err(self.failed(format!("did not stop within {} s", END_TIME_MAX.as_secs())))
     }
 
     /// Ends it as a power cut would, but that the kernel keeps what was written.
@@ -207,13 +207,13 @@ impl Server {
             let before = self.cpu_time();
             std::thread::sleep(SETTLED_TIME);
             let Some(used) = self.cpu_time().zip(before).map(|(now, before)| now.saturating_sub(before)) else {
-                return Err(self.failed(format!("has ended: see {}", self.log_path().display())));
+                return Err(self.failed(format!("exited; see {}", self.log_path().display())));
             };
             if used < SETTLED_TIME.mul_f64(SETTLED_SHARE) {
                 return Ok(());
             }
         }
-        Err(self.failed(format!("still works by itself {} s after it was loaded", SETTLE_TIME_MAX.as_secs())))
+        Err(self.failed(format!("still busy {} s after the load", SETTLE_TIME_MAX.as_secs())))
     }
 
     /// Whether it has been started and not ended.
@@ -254,7 +254,7 @@ fn signal(pid: u32, name: &str) -> Result<(), String> {
     match status {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("kill -{name} {pid} ended with {status}")),
-        Err(error) => Err(format!("`sh` cannot be run: {error}")),
+        Err(error) => Err(format!("cannot run `sh`: {error}")),
     }
 }
 

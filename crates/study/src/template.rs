@@ -81,15 +81,15 @@ impl Variables {
 
     fn number(&self, name: &str, depth: usize) -> Result<f64, String> {
         let value = self.value_of(name, depth)?;
-        value.parse().map_err(|_| format!("{{{name}}} is `{value}`, no number"))
+        value.parse().map_err(|_| format!("{{{name}}} is `{value}`, not a number"))
     }
 
     fn value_of(&self, name: &str, depth: usize) -> Result<String, String> {
         let Some(value) = self.values.get(name) else {
-            return Err(format!("{{{name}}} has no value: say --set {name}=…"));
+            return Err(format!("{{{name}}} has no value; set it with --set {name}=…"));
         };
         if depth == 0 {
-            return Err(format!("{{{name}}} goes round in a circle"));
+            return Err(format!("{{{name}}} refers to itself"));
         }
         self.fill_within(value, depth - 1)
     }
@@ -152,8 +152,8 @@ mod tests {
     #[test]
     fn what_has_no_value_is_an_error() {
         assert!(filled("{nothing}").unwrap_err().contains("--set nothing="));
-        assert!(filled("{circle}").unwrap_err().contains("circle"));
-        assert!(filled("{helenus*2}").unwrap_err().contains("no number"));
+        assert!(filled("{circle}").unwrap_err().contains("refers to itself"));
+        assert!(filled("{helenus*2}").unwrap_err().contains("not a number"));
         assert!(filled("{level*helenus}").unwrap_err().contains("{helenus} is"));
         assert!(filled("{level/nothing}").unwrap_err().contains("--set nothing="));
         assert!(filled("{level/0}").is_err());

@@ -44,7 +44,7 @@ const FLAGS: [&str; 11] = [
 pub fn run(arguments: &[String]) -> Result<(), String> {
     // A whole bench takes minutes, which nobody wants for a word mistyped.
     if let Some(word) = arguments.iter().find(|word| word.starts_with('-') && !FLAGS.contains(&word.as_str())) {
-        return Err(format!("bench: `{word}` is none of {}: `cargo xtask help` tells of them", FLAGS.join(" ")));
+        return Err(format!("bench: `{word}` is not one of {}; see `cargo xtask help`", FLAGS.join(" ")));
     }
     let has = |flag: &str| arguments.iter().any(|argument| argument == flag);
     let behind = |flag: &str| {

@@ -45,7 +45,7 @@ impl Operators {
         Ok(RowCache { hits, misses: requests - hits })
     }
 
-    /// Compactions under way.
+    /// Compactions running.
     pub fn compactions(&self) -> Result<usize, String> {
         Ok(self.ask("GET", "/compaction_manager/compactions")?.matches("\"id\"").count())
     }

@@ -24,23 +24,23 @@ pub(super) struct Login<'a> {
 /// Why there is no answer.
 #[derive(Debug, Error)]
 pub(super) enum ConnectionError {
-    #[error("the native port does not answer: {0}")]
+    #[error("cannot reach the CQL port: {0}")]
     Io(#[from] io::Error),
-    #[error("an answer that is not understood: {0}")]
+    #[error("invalid CQL response: {0}")]
     Header(#[from] HeaderError),
-    #[error("an answer that is not understood: {0}")]
+    #[error("invalid CQL response: {0}")]
     Body(#[from] DecodeError),
     #[error(
-        "an answer of {length} bytes is longer than {REPLY_BYTES_MAX}: ask for fewer columns or rows, or use a driver"
+        "the response has {length} bytes, the limit is {REPLY_BYTES_MAX}: select fewer columns or rows, or use a driver"
     )]
     TooLong { length: u32 },
-    #[error("the server asks for a user and a password")]
+    #[error("the server requires a user and a password")]
     LoginMissing,
     #[error("{0}")]
     LoginRefused(String),
-    #[error("the server did not take the connection: {0}")]
+    #[error("the server rejected the connection: {0}")]
     Refused(String),
-    #[error("the server asks for another kind of login than user and password")]
+    #[error("the server requires an authentication other than user and password")]
     LoginUnknown,
 }
 
@@ -90,7 +90,7 @@ impl Connection {
             Response::Ready => Ok(connection),
             Response::Authenticate(_) => connection.log_in(login.ok_or(ConnectionError::LoginMissing)?).await,
             Response::Error(error) => Err(ConnectionError::Refused(error.message)),
-            _ => Err(ConnectionError::Refused("an answer of another kind".to_owned())),
+            _ => Err(ConnectionError::Refused("unexpected kind of response".to_owned())),
         }
     }
 

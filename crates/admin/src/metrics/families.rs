@@ -14,9 +14,7 @@ use Kind::{Counter, Gauge};
 const OF_SHARDS: &[OfShard] = &[
     ("helenus_reactor_polls_total", Counter, "Polls of tasks.", |s| s.runtime.polls),
     ("helenus_reactor_turns_total", Counter, "Turns of the shard's loop.", |s| s.runtime.turns),
-    ("helenus_reactor_sleeps_total", Counter, "Times that the shard had nothing to do and slept.", |s| {
-        s.runtime.sleeps
-    }),
+    ("helenus_reactor_sleeps_total", Counter, "Times that the idle shard slept.", |s| s.runtime.sleeps),
     ("helenus_reactor_stalls_over_1ms_total", Counter, "Polls that held the core for more than 1 ms.", |s| {
         s.runtime.stalls_over_1ms
     }),
@@ -37,25 +35,23 @@ const OF_SHARDS: &[OfShard] = &[
         s.connections_total
     }),
     ("helenus_transport_requests_served_total", Counter, "Requests read, of any kind.", |s| s.requests),
-    ("helenus_transport_requests_waited_total", Counter, "Requests that had to wait for anything but a sync.", |s| {
+    ("helenus_transport_requests_waited_total", Counter, "Requests that waited for anything but a sync.", |s| {
         s.requests_waited
     }),
     (
         "helenus_transport_requests_handed_over_total",
         Counter,
-        "Requests that another shard ran, which has their partition.",
+        "Requests forwarded to the shard that owns their partition.",
         |s| s.requests_handed_over,
     ),
-    ("helenus_transport_requests_serving", Gauge, "Requests that wait or were handed over.", |s| s.requests_under_way),
-    ("helenus_transport_requests_memory_bytes", Gauge, "Bytes of requests and large replies under way.", |s| {
+    ("helenus_transport_requests_serving", Gauge, "Requests that wait or were forwarded.", |s| s.requests_under_way),
+    ("helenus_transport_requests_memory_bytes", Gauge, "Bytes of requests and large replies in flight.", |s| {
         s.bytes_in_flight
     }),
     ("helenus_transport_requests_shed_total", Counter, "Requests refused with OVERLOADED for want of room.", |s| {
         s.overloaded
     }),
-    ("helenus_transport_protocol_errors_total", Counter, "Times that a client sent what it must not.", |s| {
-        s.protocol_errors
-    }),
+    ("helenus_transport_protocol_errors_total", Counter, "Protocol errors of clients.", |s| s.protocol_errors),
     ("helenus_transport_events_dropped_total", Counter, "Events not sent to clients that do not read.", |s| {
         s.events_dropped
     }),
@@ -67,25 +63,20 @@ const OF_SHARDS: &[OfShard] = &[
     }),
     ("helenus_query_requests_at_once_total", Counter, "Requests answered without a task.", |s| s.requests_now),
     ("helenus_query_requests_as_tasks_total", Counter, "Requests run as tasks.", |s| s.requests_run),
-    ("helenus_query_unprepared_total", Counter, "EXECUTEs of statements that were not there.", |s| s.unprepared),
+    ("helenus_query_unprepared_total", Counter, "EXECUTEs of unknown prepared statements.", |s| s.unprepared),
     ("helenus_query_prepared_statements", Gauge, "Statements prepared.", |s| s.prepared),
-    (
-        "helenus_query_prepared_statements_evictions_total",
-        Counter,
-        "Prepared statements that had to go for others.",
-        |s| s.prepared_evictions,
-    ),
+    ("helenus_query_prepared_statements_evictions_total", Counter, "Prepared statements evicted to make room.", |s| {
+        s.prepared_evictions
+    }),
     ("helenus_memtables_bytes", Gauge, "Memory of memtables.", |s| s.memtable_bytes),
     ("helenus_memtables_limit_bytes", Gauge, "Memory that memtables may use.", |s| s.memtable_budget),
     ("helenus_memtables_partitions", Gauge, "Partitions in memtables.", |s| s.memtable_partitions),
     ("helenus_memtables_mutations_total", Counter, "Mutations applied.", |s| s.mutations),
     ("helenus_memtables_writes_waiting", Gauge, "Writes that wait for memory.", |s| s.writes_waiting),
-    ("helenus_memtables_flushes_total", Counter, "Memtables that became files.", |s| s.flushes),
+    ("helenus_memtables_flushes_total", Counter, "Memtables flushed.", |s| s.flushes),
     ("helenus_memtables_flushes_running", Gauge, "Memtables being written.", |s| s.flushes_active),
     ("helenus_memtables_flushes_pending", Gauge, "Memtables that wait to be written.", |s| s.flushes_waiting),
-    ("helenus_memtables_flush_failures_total", Counter, "Flushes that failed; each is tried again.", |s| {
-        s.flush_failures
-    }),
+    ("helenus_memtables_flush_failures_total", Counter, "Flushes that failed; each is retried.", |s| s.flush_failures),
     ("helenus_commitlog_appended_bytes_total", Counter, "Bytes of records.", |s| s.log_appended),
     ("helenus_commitlog_written_bytes_total", Counter, "Bytes written to segments, padding included.", |s| {
         s.log_written
@@ -100,25 +91,21 @@ const OF_SHARDS: &[OfShard] = &[
     }),
     ("helenus_sstables_data_reads_total", Counter, "Reads of data files from the device.", |s| s.data_reads),
     ("helenus_sstables_data_read_bytes_total", Counter, "Bytes of those.", |s| s.data_read_bytes),
-    ("helenus_sstables_reads_running", Gauge, "Reads of several memtables and files under way.", |s| s.reads_active),
+    ("helenus_sstables_reads_running", Gauge, "Reads of several memtables and SSTables in flight.", |s| s.reads_active),
     ("helenus_sstables_reads_queued", Gauge, "Reads that wait for a place among those.", |s| s.reads_waiting),
     ("helenus_sstables_index_page_hits_total", Counter, "Index pages found in memory.", |s| s.page_hits),
     ("helenus_sstables_index_page_misses_total", Counter, "Index pages read from the device.", |s| s.index_reads),
-    ("helenus_sstables_index_page_evictions_total", Counter, "Index pages that had to go for others.", |s| {
-        s.page_evictions
-    }),
+    ("helenus_sstables_index_page_evictions_total", Counter, "Index pages evicted to make room.", |s| s.page_evictions),
     ("helenus_sstables_index_page_cache_bytes", Gauge, "Memory of index pages.", |s| s.page_bytes),
     ("helenus_sstables_index_page_cache_limit_bytes", Gauge, "Memory that index pages may use.", |s| s.page_bytes_max),
-    ("helenus_row_cache_hits_total", Counter, "Reads that the row cache answered in the files' stead.", |s| s.row_hits),
-    ("helenus_row_cache_misses_total", Counter, "Reads of one partition that found no entry and went to files.", |s| {
-        s.row_misses
-    }),
+    ("helenus_row_cache_hits_total", Counter, "Reads that the row cache answered.", |s| s.row_hits),
+    ("helenus_row_cache_misses_total", Counter, "Reads of one partition that missed the row cache.", |s| s.row_misses),
     ("helenus_row_cache_inserts_total", Counter, "Entries put into the row cache.", |s| s.row_inserts),
-    ("helenus_row_cache_evictions_total", Counter, "Entries that left to make room.", |s| s.row_evictions),
+    ("helenus_row_cache_evictions_total", Counter, "Entries evicted to make room.", |s| s.row_evictions),
     (
         "helenus_row_cache_fills_refused_total",
         Counter,
-        "Entries that were not put in: the files changed meanwhile, or there was no room.",
+        "Entries not inserted: the SSTables changed meanwhile, or there was no room.",
         |s| s.row_fills_refused,
     ),
     ("helenus_row_cache_merges_total", Counter, "Entries that a flush brought up to date.", |s| s.row_merges),
@@ -126,12 +113,16 @@ const OF_SHARDS: &[OfShard] = &[
     ("helenus_row_cache_bytes", Gauge, "Memory of the row cache.", |s| s.row_bytes),
     ("helenus_row_cache_limit_bytes", Gauge, "Memory that the row cache may use.", |s| s.row_bytes_max),
     ("helenus_compaction_manager_completed_compactions_total", Counter, "Compactions.", |s| s.compactions),
-    ("helenus_compaction_manager_compactions", Gauge, "Compactions under way.", |s| s.compactions_active),
-    ("helenus_compaction_manager_pending_compactions", Gauge, "Tables that have something to compact.", |s| {
+    ("helenus_compaction_manager_compactions", Gauge, "Compactions running.", |s| s.compactions_active),
+    ("helenus_compaction_manager_pending_compactions", Gauge, "Tables with pending compactions.", |s| {
         s.compactions_waiting
     }),
-    ("helenus_compaction_manager_input_files_total", Counter, "Files that compactions took.", |s| s.compacted_inputs),
-    ("helenus_compaction_manager_output_files_total", Counter, "Files that compactions made.", |s| s.compacted_outputs),
+    ("helenus_compaction_manager_input_files_total", Counter, "SSTables that compactions read.", |s| {
+        s.compacted_inputs
+    }),
+    ("helenus_compaction_manager_output_files_total", Counter, "SSTables that compactions wrote.", |s| {
+        s.compacted_outputs
+    }),
     (
         "helenus_compaction_manager_written_bytes_total",
         Counter,
@@ -164,10 +155,10 @@ const OF_TABLES: &[OfTable] = &[
     (
         "helenus_table_bloom_filter_false_positives_total",
         Counter,
-        "Reads of one partition that a Bloom filter let through to a file without it.",
+        "Reads of one partition that a Bloom filter let through to an SSTable without it.",
         |t| t.filter_false_positives,
     ),
-    ("helenus_table_flushes_total", Counter, "Memtables of the table that became files.", |t| t.flushes),
+    ("helenus_table_flushes_total", Counter, "Memtables of the table flushed.", |t| t.flushes),
 ];
 
 const LATENCY: &str = "helenus_transport_request_latency_seconds";
@@ -217,7 +208,7 @@ pub(super) fn write(
             text.sample(name, &labels, of(table) as f64);
         }
     }
-    text.family(LEFT_OUT, Gauge, "Tables that have no metrics of their own here, as there are too many.");
+    text.family(LEFT_OUT, Gauge, "Tables without metrics of their own, beyond the limit.");
     text.sample(LEFT_OUT, &[], left_out as f64);
     text.finish()
 }
@@ -232,10 +223,10 @@ fn write_node(text: &mut Text, node: &NodeFacts, version: &str, shards: usize) {
     text.sample(UPTIME, &[], node.uptime_ms as f64 / 1000.0);
     text.family(MEMORY_LIMIT, Gauge, "Memory that all shards may use.");
     text.sample(MEMORY_LIMIT, &[], node.memory_budget as f64);
-    text.family(THROUGHPUT, Gauge, "What compactions may write a second; 0 is no limit.");
+    text.family(THROUGHPUT, Gauge, "Compaction throughput limit in bytes a second; 0 is unlimited.");
     text.sample(THROUGHPUT, &[], node.compaction_throughput as f64);
     if let Some(bytes) = node.resident_bytes {
-        text.family(RESIDENT, Gauge, "Memory of the process that is resident.");
+        text.family(RESIDENT, Gauge, "Resident memory of the process.");
         text.sample(RESIDENT, &[], bytes as f64);
     }
     if let Some(micros) = node.cpu_micros {

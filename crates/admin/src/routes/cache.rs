@@ -28,7 +28,7 @@ async fn row(State(app): State<App>, Path(figure): Path<String>) -> Reply {
         // Of no requests there is none.
         "hit_rate" if requests == 0 => Value::Null,
         "hit_rate" => (hits as f64 / requests as f64).into(),
-        _ => return Err(Problem::not_found(format!("the row cache has no figure '{figure}'"))),
+        _ => return Err(Problem::not_found(format!("unknown row cache metric '{figure}'"))),
     };
     Ok(Json(value))
 }

@@ -109,7 +109,7 @@ async fn scrub(State(app): State<App>, Path(keyspace): Path<String>, parameters:
     let mut all = ScrubFacts::default();
     if !tables.is_empty() {
         let scrubbed = tokio::spawn(async move { scrub_to_the_end(&app, tables, makes_snapshot).await });
-        all = scrubbed.await.unwrap_or_else(|_| Err(Problem::failed("the scrub broke off")))?;
+        all = scrubbed.await.unwrap_or_else(|_| Err(Problem::failed("scrub aborted")))?;
     }
     let ScrubFacts { files, damaged, kept, in_part, lost } = all;
     Ok(Json(json!({"files": files, "damaged": damaged, "kept": kept, "in_part": in_part, "lost": lost})))
@@ -191,7 +191,7 @@ async fn stop(State(app): State<App>, parameters: Parameters) -> Void {
         let parts = id.split_once('-').and_then(|(shard, number)| Some((shard.parse().ok()?, number.parse().ok()?)));
         let (shard, number): (u16, u64) = parts
             .filter(|(shard, _)| *shard < app.questions().shard_count())
-            .ok_or_else(|| Problem::bad_request(format!("id: '{id}' is not the id of a compaction")))?;
+            .ok_or_else(|| Problem::bad_request(format!("id: '{id}' is not a compaction id")))?;
         return app.ask(shard, Question::StopCompaction(Some(number))).await.map(|_| ());
     }
     let kind = parameters.needed("type")?.to_ascii_uppercase();
@@ -276,14 +276,14 @@ async fn disable_table(State(app): State<App>, Path(table): Path<String>, parame
 async fn is_on_of_table(State(app): State<App>, Path(table): Path<String>) -> Reply {
     let table = app.table_of_path(&table).await?;
     let found = app.tables(vec![table.clone()], true).await?;
-    let found = found.first().ok_or_else(|| Problem::not_found(format!("nothing of {table} is stored")))?;
+    let found = found.first().ok_or_else(|| Problem::not_found(format!("table {table} does not exist")))?;
     Ok(Json(found.is_autocompaction_on.into()))
 }
 
 async fn drain_told(State(app): State<App>) -> Reply {
     Ok(Json(Value::from(match app.mode() {
         Mode::Normal => "Node is not being drained",
-        Mode::Draining => "Draining: answering what is under way, then writing all tables to files",
+        Mode::Draining => "Draining: completing requests in flight, then flushing all memtables",
         Mode::Drained => "Node is drained",
     })))
 }
@@ -292,7 +292,7 @@ async fn drain_told(State(app): State<App>) -> Reply {
 async fn drain(State(app): State<App>, parameters: Parameters) -> Void {
     parameters.only(&[])?;
     let drained = tokio::spawn(async move { drain_to_the_end(&app).await });
-    drained.await.unwrap_or_else(|_| Err(Problem::failed("the drain broke off")))
+    drained.await.unwrap_or_else(|_| Err(Problem::failed("drain aborted")))
 }
 
 async fn drain_to_the_end(app: &App) -> Void {
@@ -300,12 +300,12 @@ async fn drain_to_the_end(app: &App) -> Void {
     if app.mode() == Mode::Drained {
         return Ok(());
     }
-    tracing::info!("draining: an operator asked for it");
+    tracing::info!("draining node: admin request");
     app.ask(0, Question::Drain(DrainStep::StopAccepting)).await?;
     app.set_mode(Mode::Draining);
     app.tell_all(Question::Drain(DrainStep::Answer)).await?;
     app.tell_all(Question::Drain(DrainStep::Flush)).await?;
     app.set_mode(Mode::Drained);
-    tracing::info!("drained: all tables are in files, and requests are refused until the process ends");
+    tracing::info!("node drained; refusing requests until the process exits");
     Ok(())
 }

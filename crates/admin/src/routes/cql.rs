@@ -32,14 +32,14 @@ async fn run(State(app): State<App>, request: Request) -> Reply {
     let _place = app
         .statements()
         .try_acquire()
-        .map_err(|_| Problem::unavailable("other statements of consoles are under way; try again later"))?;
+        .map_err(|_| Problem::unavailable("too many console statements in flight; retry later"))?;
     let body = tokio::time::timeout(BODY_TIME_MAX, to_bytes(request.into_body(), BODY_BYTES_MAX)).await;
-    let body = body.map_err(|_| Problem::bad_request("the body did not arrive"))?;
-    let body = body.map_err(|_| Problem::too_large(format!("a body has at most {BODY_BYTES_MAX} bytes here")))?;
+    let body = body.map_err(|_| Problem::bad_request("cannot read the request body"))?;
+    let body = body.map_err(|_| Problem::too_large(format!("the request body exceeds {BODY_BYTES_MAX} bytes")))?;
     let asked = Asked::read(&body).map_err(Problem::bad_request)?;
     let process = app.process().await?;
     if !process.is_native_served {
-        return Err(Problem::unavailable("CQL is not served: the node is ending, or drained"));
+        return Err(Problem::unavailable("CQL is not available: the node is shutting down or drained"));
     }
     Ok(Json(cql::run(reachable(process.native), &asked).await))
 }

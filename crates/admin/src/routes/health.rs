@@ -21,7 +21,7 @@ async fn ready(State(app): State<App>) -> Reply {
     match app.mode() {
         // Shard 0 knows whether the process was told to end, and refuses clients from then on.
         Mode::Normal if app.node().await?.is_native_served => Ok(Json(json!({"status": "ready"}))),
-        Mode::Normal => Err(Problem::unavailable("the node is ending")),
+        Mode::Normal => Err(Problem::unavailable("the node is shutting down")),
         Mode::Draining => Err(Problem::unavailable("the node is being drained")),
         Mode::Drained => Err(Problem::unavailable("the node is drained")),
     }

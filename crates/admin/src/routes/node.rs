@@ -87,10 +87,9 @@ fn endpoint(node: &RingNode) -> String {
 /// The node of the parameter `host`, or else this one.
 fn node_of<'a>(node: &'a NodeFacts, host: Option<&str>) -> Result<&'a RingNode, Problem> {
     let Some(host) = host else { return Ok(node.local()) };
-    let address: IpAddr =
-        host.parse().map_err(|_| Problem::bad_request(format!("'{host}' is not an address of a node")))?;
+    let address: IpAddr = host.parse().map_err(|_| Problem::bad_request(format!("'{host}' is not a node address")))?;
     let found = node.ring.iter().find(|other| other.endpoint == address);
-    found.ok_or_else(|| Problem::not_found(format!("no node of the ring has the address {address}")))
+    found.ok_or_else(|| Problem::not_found(format!("no node in the ring has the address {address}")))
 }
 
 async fn datacenter(State(app): State<App>, parameters: Parameters) -> Reply {
@@ -147,7 +146,7 @@ fn primary_parts(ring: &[RingNode]) -> Vec<f64> {
 async fn ownership_of(State(app): State<App>, Path(keyspace): Path<String>) -> Reply {
     let node = app.node().await?;
     let found = node.keyspace(&keyspace);
-    let found = found.ok_or_else(|| Problem::not_found(format!("there is no keyspace '{keyspace}'")))?;
+    let found = found.ok_or_else(|| Problem::not_found(format!("keyspace '{keyspace}' does not exist")))?;
     Ok(Json(ownership(&node, Some(&found.ownership))))
 }
 
@@ -264,7 +263,7 @@ async fn logging_level(State(app): State<App>) -> Reply {
 async fn set_logging_level(State(app): State<App>, parameters: Parameters) -> Void {
     parameters.only(&["class_qualifier", "level"])?;
     if let Some(name) = parameters.text("class_qualifier").filter(|name| *name != "root") {
-        return Err(Problem::not_found(format!("there is no logger '{name}': there is one, root")));
+        return Err(Problem::not_found(format!("unknown logger '{name}': the only logger is root")));
     }
     let level = parameters.needed("level")?;
     let level = level
@@ -272,7 +271,7 @@ async fn set_logging_level(State(app): State<App>, parameters: Parameters) -> Vo
         .map_err(|_| Problem::bad_request(format!("level: '{level}' is none of error, warn, info, debug and trace")))?;
     match (app.log_level().set)(level) {
         true => Ok(()),
-        false => Err(Problem::failed("the log takes no other level")),
+        false => Err(Problem::failed("cannot change the log level")),
     }
 }
 

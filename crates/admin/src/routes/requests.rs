@@ -61,7 +61,7 @@ async fn of_kind(State(app): State<App>, Path(kind): Path<String>) -> Reply {
     let kinds: &[&str] = match kind.as_str() {
         "read" => &["read"],
         "write" => &["write", "batch"],
-        _ => return Err(Problem::not_found(format!("requests of the kind '{kind}' are not told apart here"))),
+        _ => return Err(Problem::not_found(format!("no metrics for requests of kind '{kind}'"))),
     };
     let mut sum = LogHistogram::default();
     let all = by_kind(&figures(&app).await?);

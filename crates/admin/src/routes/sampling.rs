@@ -46,7 +46,7 @@ async fn top(State(app): State<App>, parameters: Parameters) -> Reply {
     }
     let is_for_some = ["table_filters", "keyspace_filters"].iter().any(|name| parameters.text(name).is_some());
     if is_for_some && tables.is_empty() {
-        return Err(Problem::bad_request("the filters name no table"));
+        return Err(Problem::bad_request("the filters match no table"));
     }
     let is_of_one = tables.len() == 1;
     let found = sample(&app, tables, duration, capacity as usize).await?;
@@ -83,7 +83,7 @@ async fn sample(
     capacity: usize,
 ) -> Result<SampledFacts, Problem> {
     let turn = app.sampling().clone().try_lock_owned();
-    let turn = turn.map_err(|_| Problem::unavailable("partitions are being sampled already; ask again later"))?;
+    let turn = turn.map_err(|_| Problem::unavailable("partition sampling is already running; retry later"))?;
     let mut running = Running { app: app.clone(), turn: Some(turn) };
     app.tell_all(Question::BeginSampling { tables, capacity }).await?;
     tokio::time::sleep(duration).await;

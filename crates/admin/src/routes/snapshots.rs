@@ -75,7 +75,7 @@ async fn take(State(app): State<App>, parameters: Parameters) -> Void {
         return Ok(());
     }
     let taken = tokio::spawn(async move { take_to_the_end(&app, tag, tables, skips_flush).await });
-    taken.await.unwrap_or_else(|_| Err(Problem::failed("the snapshot broke off")))
+    taken.await.unwrap_or_else(|_| Err(Problem::failed("snapshot aborted")))
 }
 
 async fn take_to_the_end(app: &App, tag: String, tables: Vec<TableName>, skips_flush: bool) -> Void {

@@ -116,7 +116,7 @@ fn mean(micros: &LogHistogram) -> Option<f64> {
 async fn one(app: &App, path: &str, is_brief: bool) -> Result<TableFacts, Problem> {
     let name = app.table_of_path(path).await?;
     let found = app.tables(vec![name.clone()], is_brief).await?;
-    found.into_iter().next().ok_or_else(|| Problem::not_found(format!("nothing of {name} is stored")))
+    found.into_iter().next().ok_or_else(|| Problem::not_found(format!("table {name} does not exist")))
 }
 
 async fn histograms(State(app): State<App>, Path(table): Path<String>) -> Reply {
@@ -131,7 +131,7 @@ async fn latency(State(app): State<App>, Path((figure, path)): Path<(String, Str
     let of: fn(&TableFacts) -> &LogHistogram = match figure.as_str() {
         "read_latency" => |table| &table.read_micros,
         "write_latency" => |table| &table.write_micros,
-        _ => return Err(Problem::not_found(format!("there is no histogram '{figure}' of tables here"))),
+        _ => return Err(Problem::not_found(format!("unknown table histogram '{figure}'"))),
     };
     Ok(Json(histogram(of(&one(&app, &path, true).await?))))
 }
@@ -143,7 +143,7 @@ async fn per_level(State(app): State<App>, Path(table): Path<String>) -> Reply {
 async fn figure(State(app): State<App>, Path((figure, path)): Path<(String, String)>) -> Reply {
     let is_there = FIGURES.contains(&figure.as_str());
     if !is_there {
-        return Err(Problem::not_found(format!("there is no figure '{figure}' of tables here")));
+        return Err(Problem::not_found(format!("unknown table metric '{figure}'")));
     }
     let table = one(&app, &path, false).await?;
     let range = || table.partition_sizes.range();

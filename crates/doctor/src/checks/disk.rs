@@ -33,7 +33,7 @@ pub(super) const CHECKS: [Check; 4] = [
     Check {
         area: Area::Disk,
         name: "write cache",
-        why: "A disk with a cache that forgets must be told to flush it for each group of the commit log.",
+        why: "A disk with a cache that forgets must flush it for each group of the commit log.",
         judge: write_cache,
     },
 ];

@@ -57,7 +57,7 @@ fn file_system(host: &Host) -> Result<Judgement, NotKnown> {
         shown(&mount.at.to_string_lossy()),
         shown(&host.answers.data_folder.to_string_lossy())
     );
-    let elsewhere = "put the data folder on xfs or ext4: --data-dir";
+    let elsewhere = "put the data directory on xfs or ext4: --data-dir";
     Ok(match mount.file_system.as_str() {
         "xfs" | "ext4" => Judgement::ok(found),
         memory if is_memory(memory) => {
@@ -65,7 +65,7 @@ fn file_system(host: &Host) -> Result<Judgement, NotKnown> {
         }
         layers if is_layered(layers) => Judgement::warning(
             format!("{found}: the layers of a container, which go with it"),
-            "mount a volume at the data folder: docker run -v",
+            "mount a volume at the data directory: docker run -v",
         ),
         remote if is_remote(remote) => {
             Judgement::warning(format!("{found}: each synced write is a journey over the network"), elsewhere)
@@ -128,7 +128,7 @@ fn free_space(host: &Host) -> Result<Judgement, NotKnown> {
         print_disk_bytes(space.total_bytes),
         part * 100.0
     );
-    let mend = "make room, or put the data folder on a larger disk: --data-dir";
+    let mend = "make room, or put the data directory on a larger disk: --data-dir";
     Ok(match part {
         ..0.05 => Judgement::problem(found, mend),
         ..0.2 => Judgement::warning(found, mend),
@@ -144,7 +144,7 @@ fn direct(host: &Host) -> Result<Judgement, NotKnown> {
         (Err(reason), Err(other)) if reason == other => Err(NotKnown::because(reason.clone())),
         (Err(reason), _) => Ok(Judgement::warning(
             format!("refused: {}", shown(reason)),
-            "put the data folder on xfs or ext4: --data-dir",
+            "put the data directory on xfs or ext4: --data-dir",
         )),
     }
 }
@@ -171,9 +171,10 @@ fn synced_writes(host: &Host) -> Result<Judgement, NotKnown> {
     }
     let lie = "turn the write cache of the hypervisor off for this disk (cache=none or directsync), and do not run under libeatmydata";
     Ok(match times.median_micros {
-        ..MICROS_HONEST => {
-            Judgement::warning(format!("{found}: no disk is that quick, so somebody only says that it is done"), lie)
-        }
+        ..MICROS_HONEST => Judgement::warning(
+            format!("{found}: no disk is that quick, so writes are acknowledged before they are durable"),
+            lie,
+        ),
         20_000.. => Judgement::warning(found, "take a disk with flash: each write waits that long"),
         MICROS_GOOD.. => {
             Judgement::advice(found, "take a disk that syncs faster, such as NVMe with protection against power loss")

@@ -48,7 +48,7 @@ fn synchronisation(host: &Host) -> Result<Judgement, NotKnown> {
     if !clock.is_synchronised {
         // The guest's clock is then as good as the host's, which cannot be seen from here.
         return Ok(Judgement::warning(
-            "nobody sets the clock right",
+            "no time service synchronises the clock",
             "systemctl enable --now chronyd, or systemd-timesyncd",
         ));
     }

@@ -74,14 +74,14 @@ impl Answers {
     pub fn parse(text: &str) -> Result<Answers, String> {
         let field = |name: &str| -> Result<&str, String> {
             let found = text.lines().filter_map(|line| line.split_once('=')).find(|(key, _)| key.trim() == name);
-            found.map(|(_, value)| value.trim()).ok_or_else(|| format!("the answers have no '{name}'"))
+            found.map(|(_, value)| value.trim()).ok_or_else(|| format!("answer '{name}' is missing"))
         };
         let numbers = |name: &str, value: &str, count: usize| -> Result<Vec<u64>, String> {
             let numbers: Vec<u64> = value.split(' ').filter_map(|number| number.parse().ok()).collect();
             if numbers.len() == count {
                 Ok(numbers)
             } else {
-                Err(format!("'{name}' needs {count} numbers, not '{value}'"))
+                Err(format!("'{name}' takes {count} numbers, got '{value}'"))
             }
         };
         let refusal = |name: &str| field(name).map(|value| value.strip_prefix("refused: ").map_or(Ok(value), Err));
@@ -150,7 +150,7 @@ mod tests {
     fn answers_that_lack_something_are_refused() {
         assert_eq!(
             Answers::parse("architecture = x86_64\n"),
-            Err("the answers have no 'space: bytes, free bytes'".into())
+            Err("answer 'space: bytes, free bytes' is missing".into())
         );
     }
 }

@@ -26,7 +26,7 @@ pub(super) fn ask(folder: &Path) -> DiskAnswers {
     let file = match made {
         Ok(file) => file,
         Err(error) => {
-            let reason = format!("no file can be made in {}: {}", folder.display(), plain(&error));
+            let reason = format!("cannot create a file in {}: {}", folder.display(), plain(&error));
             return DiskAnswers { direct: Err(reason.clone()), writes: Err(reason) };
         }
     };
@@ -102,7 +102,7 @@ mod tests {
         let answers = ask(Path::new("/there is no such folder"));
         assert_eq!(
             answers.direct,
-            Err("no file can be made in /there is no such folder: No such file or directory".to_owned())
+            Err("cannot create a file in /there is no such folder: No such file or directory".to_owned())
         );
         assert_eq!(
             answers.writes,

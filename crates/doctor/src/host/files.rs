@@ -74,7 +74,7 @@ impl Host {
         // A pipe or a device would make the read wait for somebody.
         let metadata = fs::metadata(&place).map_err(|error| refused(path, &error))?;
         if !metadata.is_file() {
-            return Err(NotKnown::Unreadable { path: path.to_owned(), reason: "it is no file".to_owned() });
+            return Err(NotKnown::Unreadable { path: path.to_owned(), reason: "not a regular file".to_owned() });
         }
         #[expect(clippy::disallowed_methods, reason = "no shard runs in the doctor")]
         let file = fs::File::open(&place).map_err(|error| refused(path, &error))?;

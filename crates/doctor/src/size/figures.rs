@@ -152,7 +152,7 @@ pub(super) const WINDOWS: Figure = Figure {
     source: "assumed: choose compaction_window_size so",
 };
 
-/// What is printed: all that this load's answer was reckoned with.
+/// All figures that this load's estimate is based on, printed below it.
 pub(super) fn all(load: &Load) -> Vec<Figure> {
     let mut figures = vec![WRITE, READ, ALONE, LOOKUP, CHUNK_TIME, FILE_READS, INDEX_READS];
     figures.extend([

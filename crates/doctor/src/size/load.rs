@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 use crate::DoctorError;
 use crate::arguments::{SizeArguments, Strategy};
 
-/// The most rows that are reckoned with: more than there are tokens for in any cluster.
+/// Maximum number of rows: more than there are tokens for in any cluster.
 const ROWS_MAX: u64 = 1_000_000_000_000_000;
 /// The most operations a second.
 const OPERATIONS_MAX: u64 = 1_000_000_000_000;
@@ -117,7 +117,10 @@ fn rows(arguments: &SizeArguments) -> Result<u64, DoctorError> {
     if (1..=ROWS_MAX).contains(&rows) {
         return Ok(rows);
     }
-    let reason =
-        if rows == 0 { "there must be at least 1 row".to_owned() } else { format!("{rows} rows; at most {ROWS_MAX}") };
+    let reason = if rows == 0 {
+        "there must be at least 1 row".to_owned()
+    } else {
+        format!("{rows} rows exceed the limit of {ROWS_MAX}")
+    };
     Err(DoctorError::Flag { flag, reason })
 }

@@ -82,7 +82,7 @@ fn write_text(sizing: &Sizing, out: &mut String) -> std::fmt::Result {
     for note in &sizing.notes {
         writeln!(out, "\n{note}")?;
     }
-    writeln!(out, "\nreckoned with")?;
+    writeln!(out, "\nestimated from")?;
     for figure in &sizing.figures {
         let value = format!("{} {}", figure.value, figure.unit);
         writeln!(out, "  {:<11} {} ({})", value.trim_end(), figure.what, figure.source)?;
@@ -93,8 +93,8 @@ fn write_text(sizing: &Sizing, out: &mut String) -> std::fmt::Result {
         per_cent(load.utilisation)
     )?;
     writeln!(out, "  {:<11} of the indexes in memory (--index-in-memory)", per_cent(load.index_in_memory))?;
-    writeln!(out, "  {:<11} bytes on the disk for each byte of data (--compression-ratio)", load.compression_ratio)?;
-    writeln!(out, "  {:<11} bytes that count no more for each that does (--overhead)", load.overhead)
+    writeln!(out, "  {:<11} bytes on disk per byte of data (--compression-ratio)", load.compression_ratio)?;
+    writeln!(out, "  {:<11} bytes of obsolete data per byte of live data (--overhead)", load.overhead)
 }
 
 /// For programs.

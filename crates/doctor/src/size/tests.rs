@@ -174,9 +174,9 @@ fn bad_input_is_refused_in_words() {
 fn what_fits_nowhere_is_refused_in_words() {
     let too_large = |line: &str| reckon(&load(line).expect("a load")).expect_err(line).to_string();
     let data = too_large("--rows 900T --row-bytes 1000 --ops 1k");
-    assert_eq!(data, "not even 10000 nodes can carry so much data: raise --node-disk");
+    assert_eq!(data, "even 10000 nodes are not enough for this much data; raise --node-disk");
     let operations = too_large("--rows 1M --row-bytes 1000 --ops 1T");
-    assert_eq!(operations, "not even 10000 nodes can carry so many operations: raise --node-cores");
+    assert_eq!(operations, "even 10000 nodes are not enough for this rate of operations; raise --node-cores");
 }
 
 #[test]

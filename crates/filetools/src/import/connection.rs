@@ -99,7 +99,7 @@ impl Connection {
             pushed.map_err(|_| ToolError::Refused {
                 address: self.address,
                 request: write.text.clone(),
-                reason: "it has too many values".into(),
+                reason: "too many values".into(),
             })?;
         }
         let params = QueryParams {

@@ -186,7 +186,7 @@ mod tests {
         let check = |key, columns: &[(&str, CqlType)]| server.check_types(header(key, columns));
         check("int", &[("v", CqlType::Ascii), ("gone", CqlType::Int)]).expect("unknown columns are left out");
         let error = check("int", &[("v", CqlType::Int)]).expect_err("another type");
-        let expected = "the column v of the table ks.t is written as regular int, which does not fit regular text";
+        let expected = "column v of table ks.t is of type regular int, which does not fit regular text";
         assert_eq!(error.to_string(), expected);
         check("text", &[]).expect_err("another key");
         let udt = |ty: CqlType| CqlType::Udt {

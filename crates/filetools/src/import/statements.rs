@@ -97,7 +97,7 @@ impl<'s> Statements<'s> {
             Some(part)
         };
         let parts = self.table.partition_key().iter().map(|_| part()).collect::<Option<Vec<_>>>();
-        parts.ok_or_else(|| "a partition key has not all of its parts".to_owned())
+        parts.ok_or_else(|| "a partition key lacks components".to_owned())
     }
 
     fn row(&mut self, clustering: Option<&[Vec<u8>]>, row: RowRef<'_>, writes: &mut Vec<Write>) {

@@ -33,7 +33,7 @@ impl std::fmt::Display for Kept {
         let Kept { whole, in_part, lost, rows, unknown } = self;
         write!(f, "kept {whole} partitions, and {in_part} in part, with {rows} rows; lost {lost} partitions")?;
         if *unknown > 0 {
-            write!(f, " and whatever was in the last {unknown} bytes of data")?;
+            write!(f, " and everything in the last {unknown} bytes of data")?;
         }
         Ok(())
     }

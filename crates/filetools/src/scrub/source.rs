@@ -124,7 +124,11 @@ impl Source {
                 Err(corrupt) => return damage(position, position + 1, corrupt.to_string()),
             };
             if self.length() - position < at_least as u64 {
-                return damage(position, position + 1, "what begins here does not end within the data".to_owned());
+                return damage(
+                    position,
+                    position + 1,
+                    "an item that begins here runs past the end of the data".to_owned(),
+                );
             }
             self.forget_before(position);
             while ((self.data_at + self.data.len() as u64) - position) < at_least as u64 {
@@ -161,13 +165,14 @@ impl Source {
         let at = self.data_at + self.data.len() as u64;
         let number = self.chunks.chunk_at(at);
         let Some(chunk) = self.chunks.chunk(number, self.stored_length) else {
-            return Err(Damage { at, until: at + 1, what: "there is no chunk".to_owned() });
+            return Err(Damage { at, until: at + 1, what: "no chunk at this position".to_owned() });
         };
         let damage = |what: String| Damage { at, until: chunk.data_offset + chunk.data_length as u64, what };
         let buffer = AlignedBuf::with_capacity(chunk.stored_length.max(1));
         let (result, stored) = self.file.read_at(buffer, chunk.offset).await;
         result.map_err(|error| damage(format!("{}: {error}", self.path.display())))?;
-        let stored = stored.get(..chunk.stored_length).ok_or_else(|| damage("the file ends before it".to_owned()))?;
+        let stored =
+            stored.get(..chunk.stored_length).ok_or_else(|| damage("the file ends before the chunk".to_owned()))?;
         let length = self.data.len();
         if self.is_whole && matches!(self.chunks, Chunks::Plain(_)) {
             self.data.extend_from_slice(stored);

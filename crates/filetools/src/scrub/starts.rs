@@ -80,7 +80,7 @@ impl Starts {
                 (Partition::Rows(_), None) => continue,
             };
             if self.found.last().is_some_and(|(before, _)| *before >= start.0) {
-                return Err(partitions.wrong(0, "it leads backwards"));
+                return Err(partitions.wrong(0, "the entry points backwards"));
             }
             self.found.push(start);
         }

@@ -19,7 +19,7 @@ pub(super) async fn verify(runtime: &Runtime, files: &Files) -> Result<(), ToolE
             // Others' components, such as those of secondary indexes, are none of ours.
             let Some(component) = Component::parse(name) else { continue };
             if !is_dispensable(component) && !files.has(component).await? {
-                return Err(ToolError::corrupt(&path)(Corrupt::new(0, format!("it lists {name}, which is missing"))));
+                return Err(ToolError::corrupt(&path)(Corrupt::new(0, format!("lists {name}, which is missing"))));
             }
         }
     }
@@ -29,7 +29,7 @@ pub(super) async fn verify(runtime: &Runtime, files: &Files) -> Result<(), ToolE
         let expected = checksum::decode_digest(&bytes).map_err(ToolError::corrupt(&path))?;
         let (given, _) = crc_of(runtime, files, Component::Data).await?;
         if expected != given {
-            let what = format!("the data's checksum is {given}, and it says {expected}");
+            let what = format!("checksum of the data is {given}, expected {expected}");
             return Err(ToolError::corrupt(&path)(Corrupt::new(0, what)));
         }
     }
@@ -40,7 +40,7 @@ pub(super) async fn verify(runtime: &Runtime, files: &Files) -> Result<(), ToolE
             let (crc, length) = crc_of(runtime, files, sum.component).await?;
             if (crc, length) != (sum.crc, sum.length) {
                 let what = format!(
-                    "its {length} bytes have the checksum {crc:08x}, and Helenus.db says {} bytes and {:08x}",
+                    "{length} bytes with checksum {crc:08x}, expected {} bytes with {:08x} (Helenus.db)",
                     sum.length, sum.crc
                 );
                 return Err(ToolError::corrupt(&files.path(sum.component))(Corrupt::new(0, what)));

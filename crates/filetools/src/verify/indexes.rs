@@ -81,12 +81,12 @@ impl<'i> Indexes<'i> {
                         let mut found_key = Vec::new();
                         let index = rows.look(|pages| RowIndex::open(pages, entry, &mut found_key)).await?;
                         if found_key != key || index.data_position != position || index.deletion != deletion {
-                            return Err(rows.wrong(entry, format!("the entry is not that of {}", key_text())));
+                            return Err(rows.wrong(entry, format!("expected the entry of {}", key_text())));
                         }
                         self.blocks = Some(rows.look(|pages| index.blocks(pages, &start, &end)).await?);
                     }
                     _ => {
-                        let what = format!("it leads to {found:?} for {}, which is at {position}", key_text());
+                        let what = format!("points to {found:?} for {}, which is at {position}", key_text());
                         return Err(partitions.wrong(0, what));
                     }
                 }
@@ -95,13 +95,13 @@ impl<'i> Indexes<'i> {
                 let mut found_key = Vec::new();
                 let entry = file.look(|pages| index.entry(pages, *at, &mut found_key)).await?;
                 let Some(entry) = entry.filter(|entry| found_key == key && entry.data_position == position) else {
-                    return Err(file.wrong(*at, format!("the entry is not that of {}", key_text())));
+                    return Err(file.wrong(*at, format!("expected the entry of {}", key_text())));
                 };
                 if let Some(summary) = summary {
                     let from = summary.seek(token_of(key), key);
                     let found = file.look(|pages| index.find(pages, from, token_of(key), key)).await?;
                     if found.map(|entry: Entry| entry.data_position) != Some(position) {
-                        return Err(file.wrong(from, format!("Summary.db does not lead to {}", key_text())));
+                        return Err(file.wrong(from, format!("Summary.db does not point to {}", key_text())));
                     }
                 }
                 *at = entry.next;
@@ -120,7 +120,7 @@ impl<'i> Indexes<'i> {
         let offset = position - self.partition_at;
         let Some(block) = self.next_block.filter(|block| block.begins <= offset) else { return Ok(()) };
         if block.begins < offset || block.open != open {
-            let what = format!("the block {block:?} does not begin at the row {offset} bytes into its partition");
+            let what = format!("block {block:?} does not begin at the row at byte {offset} of its partition");
             return Err(self.blocks_file().wrong(0, what));
         }
         self.advance().await
@@ -130,7 +130,7 @@ impl<'i> Indexes<'i> {
     pub(super) async fn partition_end(&mut self) -> Result<(), ToolError> {
         self.blocks = None;
         match self.next_block.take() {
-            Some(block) => Err(self.blocks_file().wrong(0, format!("the block {block:?} is not in the partition"))),
+            Some(block) => Err(self.blocks_file().wrong(0, format!("block {block:?} is not in the partition"))),
             None => Ok(()),
         }
     }
@@ -140,17 +140,17 @@ impl<'i> Indexes<'i> {
         match &mut self.kind {
             Kind::Bti { partitions, index, cursor, .. } => {
                 if let Some(place) = partitions.look(|pages| cursor.next(pages)).await? {
-                    return Err(partitions.wrong(0, format!("it leads to {place:?}, behind the last partition")));
+                    return Err(partitions.wrong(0, format!("points to {place:?}, after the last partition")));
                 }
                 let last = walk.last_key.as_ref().map(|(_, key)| key);
                 let is_same = (Some(&index.first_key), Some(&index.last_key)) == (walk.first_key.as_ref(), last);
                 if !is_same || index.count != walk.counts.partitions {
-                    return Err(partitions.wrong(0, "its first key, last key or count is another"));
+                    return Err(partitions.wrong(0, "first key, last key or count does not match"));
                 }
             }
             Kind::Big { file, position, .. } => {
                 if *position != file.length {
-                    return Err(file.wrong(*position, "there is an entry behind the last partition"));
+                    return Err(file.wrong(*position, "extra entry after the last partition"));
                 }
             }
         }

@@ -81,7 +81,7 @@ impl<'w> Walk<'w> {
                 self.clustering(marker.prefix)?;
                 self.advance(marker.prefix, if marker.after { Place::After } else { Place::Before })?;
                 if marker.closes != self.open {
-                    return Err(format!("a marker ends {:?} where {:?} holds", marker.closes, self.open));
+                    return Err(format!("a marker closes {:?} where {:?} is open", marker.closes, self.open));
                 }
                 marker.opens.map_or(Ok(()), |deletion| self.deletion(deletion))?;
                 let event = Event::Inside { open: self.open };
@@ -106,7 +106,7 @@ impl<'w> Walk<'w> {
         let Some((first, last)) = &self.statistics.stats.key_range else { return Ok(()) };
         let (Some(first_seen), Some((_, last_seen))) = (&self.first_key, &self.last_key) else { return Ok(()) };
         if (first, last) != (first_seen, last_seen) {
-            return Err("the first and the last key are not those of Statistics.db".into());
+            return Err("first and last key differ from Statistics.db".into());
         }
         Ok(())
     }
@@ -134,7 +134,7 @@ impl<'w> Walk<'w> {
                 let value = reader.bytes(usize::from(length)).ok()?;
                 (reader.u8().ok()? == 0).then_some(value)
             };
-            valid(ty, part().ok_or("a partition key has not all of its parts")?)?;
+            valid(ty, part().ok_or("a partition key lacks components")?)?;
         }
         Ok(())
     }
@@ -174,7 +174,7 @@ impl<'w> Walk<'w> {
         if cell.is_tombstone() {
             return Ok(());
         }
-        let column = self.table.column_by_id(cell.column).ok_or("a cell is of no column")?;
+        let column = self.table.column_by_id(cell.column).ok_or("a cell belongs to no column")?;
         let checked = match &column.ty {
             ty if !ty.is_multi_cell() => valid(ty, cell.value),
             CqlType::List { element, .. } | CqlType::Set { element, .. } => valid(element, cell.value),
@@ -186,7 +186,7 @@ impl<'w> Walk<'w> {
             }
             CqlType::Udt { fields, .. } => {
                 let index = cell.path.first_chunk().map(|index| usize::from(u16::from_be_bytes(*index)));
-                let field = index.and_then(|index| fields.get(index)).ok_or("a field is none of its type's")?;
+                let field = index.and_then(|index| fields.get(index)).ok_or("a field is not in its type")?;
                 valid(&field.ty, cell.value)
             }
             _ => Ok(()),
@@ -204,14 +204,14 @@ impl<'w> Walk<'w> {
             return Ok(());
         }
         let (least, greatest) = (stats.timestamp_min, stats.timestamp_max);
-        Err(format!("the timestamp {timestamp} is not between Statistics.db's {least} and {greatest}"))
+        Err(format!("timestamp {timestamp} is outside the bounds {least} and {greatest} of Statistics.db"))
     }
 
     fn expiry(&self, expiry: Option<Expiry>) -> Result<(), String> {
         let greatest = self.statistics.stats.ttl_max;
         match expiry {
             Some(expiry) if expiry.ttl > greatest => {
-                Err(format!("the ttl {} is above Statistics.db's greatest, {greatest}", expiry.ttl))
+                Err(format!("ttl {} exceeds the maximum {greatest} of Statistics.db", expiry.ttl))
             }
             _ => Ok(()),
         }
@@ -224,5 +224,5 @@ fn valid(ty: &CqlType, value: &[u8]) -> Result<(), String> {
         CqlType::Counter => mutation::CounterRef::decode(value).map(drop).map_err(|error| error.to_string()),
         ty => cql_types::validate(ty, value).map_err(|error| error.to_string()),
     };
-    valid.map_err(|error| format!("0x{} is no {ty}: {error}", crate::text::hex(value)))
+    valid.map_err(|error| format!("0x{} is not a valid {ty}: {error}", crate::text::hex(value)))
 }

@@ -11,5 +11,5 @@ pub(super) fn parse(text: &str) -> Result<IpAddr, String> {
         return Ok(IpAddr::V4(Ipv4Addr::LOCALHOST));
     }
     let found = std::net::ToSocketAddrs::to_socket_addrs(&(text, 0)).ok().and_then(|mut all| all.next());
-    found.map(|address| address.ip()).ok_or_else(|| format!("'{text}' is neither an address nor a name that resolves"))
+    found.map(|address| address.ip()).ok_or_else(|| format!("'{text}' is neither an IP address nor a resolvable name"))
 }

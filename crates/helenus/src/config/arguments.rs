@@ -14,105 +14,105 @@ use super::{CommitLogSync, units};
 /// Flags of `helenus serve`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Arguments {
-    /// Configuration file with cassandra.yaml's key names and units; flags win over it
+    /// Configuration file with the keys and units of cassandra.yaml; flags override it
     #[arg(long, alias = "options-file", value_name = "FILE", help_heading = "Node")]
     pub config: Option<PathBuf>,
 
-    /// Folder of all data, created when missing [default: ./helenus-data]
-    #[arg(long, short = 'D', visible_alias = "workdir", value_name = "FOLDER", help_heading = "Node")]
+    /// Data directory, created if missing [default: ./helenus-data]
+    #[arg(long, short = 'D', visible_alias = "workdir", value_name = "DIR", help_heading = "Node")]
     pub data_dir: Option<PathBuf>,
 
-    /// Name of the cluster, as clients see it [default: Test Cluster]
+    /// Cluster name reported to clients [default: Test Cluster]
     #[arg(long, value_name = "NAME", help_heading = "Node")]
     pub cluster_name: Option<String>,
 
-    /// Address to listen on for clients; another than loopback needs --insecure [default: 127.0.0.1]
+    /// Listen address for CQL clients; a non-loopback address needs --insecure [default: 127.0.0.1]
     #[arg(long, visible_alias = "rpc-address", value_name = "ADDRESS", help_heading = "Network")]
     pub listen: Option<String>,
 
-    /// Address told to drivers when it differs from --listen (0.0.0.0, address translation)
+    /// Address advertised to drivers, if they cannot connect to --listen (0.0.0.0, address translation)
     #[arg(long, value_name = "ADDRESS", help_heading = "Network")]
     pub broadcast_rpc_address: Option<String>,
 
-    /// Port for clients; 0 takes any free one [default: 9042]
+    /// CQL port; 0 picks any free port [default: 9042]
     #[arg(long, visible_alias = "native-transport-port", value_name = "PORT", help_heading = "Network")]
     pub port: Option<u16>,
 
-    /// Port on which the client's source port chooses the shard; 0 takes any free one [default: --port + 10000]
+    /// Shard-aware CQL port: the client's source port selects the shard; 0 picks any free port [default: --port + 10000]
     #[arg(long, visible_alias = "native-shard-aware-transport-port", value_name = "PORT", help_heading = "Network")]
     pub shard_aware_port: Option<u16>,
 
-    /// Address on which operators are answered over HTTP; another than loopback needs --insecure [default: 127.0.0.1]
+    /// Listen address of the admin HTTP API; a non-loopback address needs --insecure [default: 127.0.0.1]
     #[arg(long, value_name = "ADDRESS", help_heading = "Network")]
     pub api_address: Option<String>,
 
-    /// Port on which operators are answered over HTTP; 0 for none [default: 10000, if it is free]
+    /// Port of the admin HTTP API; 0 disables it [default: 10000, if free]
     #[arg(long, value_name = "PORT", help_heading = "Network")]
     pub api_port: Option<u16>,
 
-    /// Address on which Prometheus finds metrics; another than loopback needs --insecure [default: 127.0.0.1]
+    /// Listen address of the Prometheus metrics; a non-loopback address needs --insecure [default: 127.0.0.1]
     #[arg(long, value_name = "ADDRESS", help_heading = "Network")]
     pub prometheus_address: Option<String>,
 
-    /// Port on which Prometheus finds metrics; 0 for none [default: 9180, if it is free]
+    /// Port of the Prometheus metrics; 0 disables them [default: 9180, if free]
     #[arg(long, value_name = "PORT", help_heading = "Network")]
     pub prometheus_port: Option<u16>,
 
-    /// Listen on another than the loopback address although there is no authentication
+    /// Allow non-loopback listen addresses although there is no authentication
     #[arg(long, help_heading = "Network")]
     pub insecure: bool,
 
-    /// Shards, each one core [default: one per processor this process may use]
+    /// Number of shards, one core each [default: one per processor available to this process]
     #[arg(long, value_name = "COUNT", help_heading = "Resources")]
     pub smp: Option<u16>,
 
-    /// Processors to pin the shards to, as 0-3,8 [default: the first --smp processors this process may use]
+    /// Processors to pin the shards to, for example 0-3,8 [default: the first --smp processors available to this process]
     #[arg(long, value_name = "LIST", help_heading = "Resources")]
     pub cpuset: Option<String>,
 
-    /// Memory for all shards, in bytes or with K, M, G, T [default: half of the machine's or cgroup's]
+    /// Memory of all shards together, in bytes or with suffix K, M, G, T [default: half of the machine's or cgroup's]
     #[arg(long, value_name = "SIZE", value_parser = units::memory, help_heading = "Resources")]
     pub memory: Option<u64>,
 
-    /// Keep partitions that are read often in memory (1), or not (0) [default: 1]
+    /// Enable the row cache (1) or disable it (0) [default: 1]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "1", value_parser = boolean,
           action = ArgAction::Set, help_heading = "Resources")]
     pub enable_cache: Option<bool>,
 
-    /// Shards are not pinned to processors and may be more than these
+    /// Do not pin shards to processors, and allow more shards than processors
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "1", value_parser = boolean,
           action = ArgAction::Set, help_heading = "Resources")]
     pub overprovisioned: Option<bool>,
 
-    /// Microseconds that an idle shard looks for requests before it sleeps, while that finds some [default: 20; 0 if --overprovisioned]
+    /// Busy-poll this many microseconds before sleeping when idle (adaptive) [default: 20; 0 with --overprovisioned]
     #[arg(long, value_name = "MICROS", value_parser = clap::value_parser!(u32).range(..=10_000), help_heading = "Resources")]
     pub idle_poll_time_us: Option<u32>,
 
-    /// How to wait for disk and network: uring, epoll, or auto, which tries uring first [default: auto]
+    /// Reactor backend for disk and network I/O: uring, epoll, or auto, which tries uring first [default: auto]
     #[arg(long, value_name = "KIND", value_parser = reactor, help_heading = "Resources")]
     pub reactor: Option<Reactor>,
 
-    /// When a write is acknowledged: group or batch (after its sync to disk), periodic (before) [default: group]
+    /// Commit log sync mode: group and batch acknowledge a write after the sync to disk, periodic before [default: group]
     #[arg(long, value_name = "MODE", help_heading = "Durability")]
     pub commitlog_sync: Option<CommitLogSync>,
 
-    /// Time between syncs with --commitlog-sync periodic, with unit: s, ms, us [default: 10s]
+    /// Time between syncs with --commitlog-sync periodic, with unit s, ms or us [default: 10s]
     #[arg(long, value_name = "DURATION", value_parser = units::duration, help_heading = "Durability")]
     pub commitlog_sync_period: Option<Duration>,
 
-    /// Write all tables to their files when the node ends, as `nodetool drain` does: the next start has nothing to replay
+    /// Flush all memtables at shutdown, as `nodetool drain` does, so that the next start replays no commit log
     #[arg(long, help_heading = "Durability")]
     pub flush_on_drain: bool,
 
-    /// At start, import SSTables found in the tables' folders and in their upload/; what cannot be imported is logged
+    /// At start, import SSTables found in table directories and their upload/; files that cannot be imported are logged
     #[arg(long, alias = "take-in-sstables", help_heading = "Durability")]
     pub import_sstables: bool,
 
-    /// Open a damaged commit log: keep what can be read, put the damaged segments aside and say what is lost
+    /// Open a damaged commit log: replay the readable records, set damaged segments aside and log what is lost
     #[arg(long, help_heading = "Durability")]
     pub salvage_commitlog: bool,
 
-    /// What to log: error, warn, info, debug, trace [default: info]
+    /// Log level: error, warn, info, debug or trace [default: info]
     #[arg(long, value_name = "LEVEL", value_parser = level, help_heading = "Log")]
     pub default_log_level: Option<tracing::Level>,
 
@@ -253,7 +253,7 @@ fn boolean(text: &str) -> Result<bool, String> {
     match text {
         "1" | "true" | "yes" | "on" => Ok(true),
         "0" | "false" | "no" | "off" => Ok(false),
-        _ => Err(format!("'{text}' is neither 1 nor 0")),
+        _ => Err(format!("'{text}' is not a boolean: 1 or 0")),
     }
 }
 

@@ -21,7 +21,7 @@ impl FromStr for CommitLogSync {
             "group" => Ok(CommitLogSync::Group),
             "batch" => Ok(CommitLogSync::Batch),
             "periodic" => Ok(CommitLogSync::Periodic),
-            _ => Err(format!("'{text}' is not a way to sync the commit log: group, batch or periodic")),
+            _ => Err(format!("'{text}' is not a commit log sync mode: group, batch or periodic")),
         }
     }
 }

@@ -8,39 +8,41 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the messages say what the variants and their fields are")]
 pub enum ConfigError {
-    #[error("the configuration file {file} cannot be read: {reason}")]
+    #[error("cannot read configuration file {file}: {reason}")]
     FileUnreadable { file: String, reason: String },
-    #[error("the configuration file {file} cannot be understood: {reason}")]
+    #[error("cannot parse configuration file {file}: {reason}")]
     FileNotYaml { file: String, reason: String },
-    #[error("{file}, line {line}: there is no configuration key '{key}'{suggestion}")]
+    #[error("{file}, line {line}: unknown configuration key '{key}'{suggestion}")]
     UnknownKey { file: String, line: u64, key: String, suggestion: String },
     #[error("{file}, line {line}: {key}: {reason}")]
     FileValue { file: String, line: u64, key: String, reason: String },
     #[error("{flag}: {reason}")]
     FlagValue { flag: &'static str, reason: String },
     #[error(
-        "{asked} shards were asked for with --smp, but this process may use {there} processors; \
-         --overprovisioned lifts the limit"
+        "--smp {asked} exceeds the {there} processors available to this process; lower it, or start with --overprovisioned"
     )]
     TooManyShards { asked: u16, there: usize },
-    #[error("--cpuset asks for processor {cpu}, but this process may use only {allowed:?}")]
+    #[error("--cpuset names processor {cpu}, which is not available to this process; available are {allowed:?}")]
     CpuNotThere { cpu: usize, allowed: Vec<usize> },
-    #[error("{asked} of memory were asked for with --memory, but there are {there}")]
+    #[error("--memory {asked} exceeds the {there} available to this process")]
     TooMuchMemory { asked: String, there: String },
-    #[error("{asked} of memory are too little: each of the {shards} shards needs at least {least}")]
+    #[error(
+        "memory of {asked} is too small for {shards} shards, each needs at least {least}; raise --memory or lower --smp"
+    )]
     TooLittleMemory { asked: String, shards: u16, least: String },
     #[error(
-        "{address} is not a loopback address and there is no authentication: anyone who reaches the port could read and \
-         change everything; listen on 127.0.0.1, or start with --insecure if the network is trusted"
+        "listen address {address} is not loopback and authentication is not supported yet: any client that reaches \
+         the port could read and change all data; listen on 127.0.0.1, or start with --insecure if the network is \
+         trusted"
     )]
     OpenToTheWorld { address: IpAddr },
     #[error(
-        "{place}: {seed} is another node, and a cluster of several nodes is not supported yet; leave the seeds out, or name \
-         this node's listen_address alone"
+        "{place}: seed {seed} is another node, and clusters of several nodes are not supported yet; remove the \
+         seeds, or list only this node's listen_address"
     )]
     ForeignSeed { place: String, seed: String },
     #[error("{reason}")]
     Guardrail { reason: String },
-    #[error("{key} must be between {least} and {most}, and it is {value}")]
+    #[error("{key} must be between {least} and {most}, got {value}")]
     OutOfRange { key: &'static str, value: String, least: String, most: String },
 }

@@ -77,8 +77,8 @@ fn one_directory(place: &Place<'_>, node: &Node) -> Result<PathBuf, ConfigError>
         Node::Text(text) => Ok(PathBuf::from(text)),
         Node::List(list) => match list.as_slice() {
             [Node::Text(text)] => Ok(PathBuf::from(text)),
-            _ => Err(place.wrong(format!("exactly one folder can be used, and {} are named", list.len()))),
+            _ => Err(place.wrong(format!("expected exactly one directory, got {}", list.len()))),
         },
-        _ => Err(place.wrong("a folder or a list of one folder is wanted here")),
+        _ => Err(place.wrong("expected a directory or a list of one directory")),
     }
 }

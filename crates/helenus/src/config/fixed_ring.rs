@@ -45,17 +45,15 @@ impl FixedRing {
         let mut ids: Vec<HostId> = self.nodes.iter().map(|node| node.host_id).collect();
         ids.sort_unstable();
         match () {
-            () if self.local().is_none() => Some(format!("host {} is not in the fixed ring", self.host_id)),
-            () if self.nodes.len() > usize::from(u16::MAX) => Some("the fixed ring has too many nodes".to_owned()),
+            () if self.local().is_none() => Some(format!("fixed ring lacks this host ({})", self.host_id)),
+            () if self.nodes.len() > usize::from(u16::MAX) => Some("fixed ring: too many nodes".to_owned()),
             () if self.nodes.iter().any(|node| node.tokens.is_empty()) => {
-                Some("a node of the fixed ring owns no token".to_owned())
+                Some("fixed ring: a node owns no token".to_owned())
             }
             () if tokens.windows(2).any(|pair| pair[0] == pair[1]) => {
-                Some("a token of the fixed ring is owned twice".to_owned())
+                Some("fixed ring: two nodes own the same token".to_owned())
             }
-            () if ids.windows(2).any(|pair| pair[0] == pair[1]) => {
-                Some("a host id of the fixed ring is there twice".to_owned())
-            }
+            () if ids.windows(2).any(|pair| pair[0] == pair[1]) => Some("fixed ring: duplicate host id".to_owned()),
             () => None,
         }
     }

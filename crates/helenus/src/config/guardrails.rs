@@ -76,7 +76,7 @@ fn threshold_of(place: &Place<'_>, key: &str, unit: ThresholdUnit, value: &Node)
 fn names<'n>(place: &Place<'_>, value: &'n Node) -> Result<Vec<&'n str>, ConfigError> {
     match value {
         Node::List(list) => list.iter().map(|node| place.text(node)).collect(),
-        _ => Err(place.wrong("a list is wanted here")),
+        _ => Err(place.wrong("expected a list")),
     }
 }
 

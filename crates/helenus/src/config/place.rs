@@ -53,7 +53,7 @@ impl Place<'_> {
     pub(super) fn text<'n>(&self, node: &'n Node) -> Result<&'n str, ConfigError> {
         match node {
             Node::Text(text) => Ok(text),
-            _ => Err(self.wrong("a single value is wanted here")),
+            _ => Err(self.wrong("expected a single value")),
         }
     }
 

@@ -45,7 +45,7 @@ const SWITCHES: [(&str, &str); 27] = [
 
 /// Keys that are refused with any value.
 const REFUSED: [(&str, &str); 3] = [
-    ("native_transport_port_ssl", "there is no encryption"),
+    ("native_transport_port_ssl", "encryption is not supported yet"),
     ("rpc_interface", "name the address with rpc_address"),
     ("auto_snapshot_ttl", "snapshots stay until they are cleared"),
 ];
@@ -104,7 +104,7 @@ pub(super) fn check(place: &Place<'_>, entry: &Entry) -> Result<bool, ConfigErro
 
 /// Refuses options of which one is switched on, however deep.
 fn must_be_off(place: &Place<'_>, node: &Node) -> Result<(), ConfigError> {
-    let Node::Map(_) = node else { return Err(place.wrong("a mapping is wanted here")) };
+    let Node::Map(_) = node else { return Err(place.wrong("expected a mapping")) };
     match switched_on(node) {
         Some((name, value)) => Err(place.wrong(format!("{name}: {value} is not supported yet"))),
         None => Ok(()),

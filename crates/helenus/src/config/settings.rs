@@ -92,7 +92,7 @@ impl Settings {
         self.api_port = arguments.api_port.or(self.api_port);
         self.prometheus_port = arguments.prometheus_port.or(self.prometheus_port);
         if let Some(list) = &arguments.cpuset {
-            let reason = format!("'{list}' is not a list of processors such as 0-3,8");
+            let reason = format!("'{list}' is not a list of processors, for example 0-3,8");
             let cpus = parse_cpu_list(list).ok_or(ConfigError::FlagValue { flag: "--cpuset", reason })?;
             self.cpuset = Some(cpus);
         }

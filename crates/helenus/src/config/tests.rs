@@ -208,11 +208,11 @@ fn known_keys_without_effect_are_collected() {
 fn an_unknown_key_names_its_line_and_the_nearest_one() {
     assert_eq!(
         file_error("cluster_name: a\ncomitlog_sync: group\n"),
-        "helenus.yaml, line 2: there is no configuration key 'comitlog_sync'; did you mean 'commitlog_sync'?"
+        "helenus.yaml, line 2: unknown configuration key 'comitlog_sync'; did you mean 'commitlog_sync'?"
     );
     assert_eq!(
         file_error("favourite_colour_of_the_operator: blue\n"),
-        "helenus.yaml, line 1: there is no configuration key 'favourite_colour_of_the_operator'"
+        "helenus.yaml, line 1: unknown configuration key 'favourite_colour_of_the_operator'"
     );
 }
 
@@ -226,11 +226,11 @@ fn wrong_values_say_what_is_wanted() {
     contains("commitlog_segment_size: 32MB", "not a size");
     contains("commitlog_segment_size: 1B", "between 1 MiB and 1 GiB");
     contains("native_transport_port: 99999", "not a whole number in range");
-    contains("native_transport_port: [1]", "a single value is wanted");
+    contains("native_transport_port: [1]", "expected a single value");
     contains("commitlog_sync: never", "group, batch or periodic");
-    contains("rpc_address: not an address", "neither an address nor a name");
-    contains("data_file_directories: [a, b]", "exactly one folder");
-    contains("a: [1", "cannot be understood");
+    contains("rpc_address: not an address", "neither an IP address nor a resolvable name");
+    contains("data_file_directories: [a, b]", "exactly one directory");
+    contains("a: [1", "cannot parse configuration file");
 }
 
 /// A promise that would not be kept: the node says so instead of starting, and names the key.
@@ -269,7 +269,7 @@ fn what_is_not_there_is_refused() {
         ("incremental_backups: true", "true is not supported yet, only false"),
         ("default_keyspace_rf: 3", "3 is not supported yet, only 1"),
         ("start_native_transport: false", "false is not supported yet, only true"),
-        ("native_transport_port_ssl: 9142", "9142 is not supported yet: there is no encryption"),
+        ("native_transport_port_ssl: 9142", "9142 is not supported yet: encryption is not supported yet"),
         ("rpc_interface: eth0", "eth0 is not supported yet: name the address with rpc_address"),
         ("alternator_port: 8000", "8000 is not supported yet, only 0"),
         ("experimental_features:\n  - udf", "udf is not supported yet"),
@@ -331,8 +331,8 @@ fn seeds_name_this_node_or_none() {
         assert_eq!(
             file_error(&format!("{}{more}", provider(seeds))),
             format!(
-                "helenus.yaml, line 1: seed_provider: {other} is another node, and a cluster of several nodes is not supported \
-                 yet; leave the seeds out, or name this node's listen_address alone"
+                "helenus.yaml, line 1: seed_provider: seed {other} is another node, and clusters of several nodes are not supported \
+                 yet; remove the seeds, or list only this node's listen_address"
             )
         );
     }

@@ -42,7 +42,7 @@ pub fn parse(text: &str) -> Result<Vec<Entry>, String> {
     match serde_saphyr::from_str::<Option<Entries>>(text) {
         Ok(entries) => Ok(entries.map_or_else(Vec::new, |entries| entries.0)),
         // The reader adds a drawing of the place; one line is enough here.
-        Err(error) => Err(error.to_string().lines().next().unwrap_or("it is not YAML").to_owned()),
+        Err(error) => Err(error.to_string().lines().next().unwrap_or("not YAML").to_owned()),
     }
 }
 

@@ -10,24 +10,26 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the messages say what the variants and their fields are")]
 pub enum NodeError {
-    #[error("the data folder {} is in use by another process; stop that one or choose another with --data-dir", dir.display())]
+    #[error("data directory {} is in use by another process; stop that process or choose another directory with --data-dir", dir.display())]
     InUse { dir: PathBuf },
-    #[error("the data folder {} cannot be used: {source}", dir.display())]
+    #[error("cannot use data directory {}: {source}", dir.display())]
     Folder { dir: PathBuf, source: std::io::Error },
     #[error(transparent)]
     Metadata(#[from] MetadataError),
     #[error(
-        "the data folder {} holds data ({}), but its metadata.log {problem}: without the schema in it nothing can be read, and nothing was changed. \
-         Put metadata.log back from a backup of this folder; or start on an empty folder, create the keyspaces, run schema.cql of each table's \
-         snapshot, copy the table's SSTables into upload/ of its new folder, and run nodetool refresh for each table \
-         (writes that are in the commit log alone need metadata.log)",
+        "data directory {} contains data ({}), but its metadata.log {problem}: the schema is lost, so no table can \
+         be read; nothing was changed. Restore metadata.log from a backup of this directory; or start on an empty \
+         directory, create the keyspaces, run schema.cql of each table's snapshot, copy the table's SSTables into \
+         upload/ of its new directory, and run nodetool refresh for each table (writes that are only in the commit \
+         log need metadata.log)",
         dir.display(), data.display()
     )]
     LostMetadata { dir: PathBuf, data: PathBuf, problem: &'static str },
     #[error(
-        "the data folder {} holds data of start {in_data}, and the last start in its metadata.log is {in_log}: metadata.log is older than the data, \
-         and changes of the schema since may be missing in it. Nothing was changed. Put back a newer metadata.log; or, to start with the schema as it is in \
-         this one, copy the folder and start once with --salvage-commitlog: tables that it does not have are then dropped",
+        "data directory {} contains data of boot {in_data}, but the last boot in its metadata.log is {in_log}: \
+         metadata.log is older than the data and may lack later schema changes; nothing was changed. Restore a newer \
+         metadata.log; or, to start with the schema of this one, copy the directory and start once with \
+         --salvage-commitlog: tables missing from that schema are then dropped",
         dir.display()
     )]
     OldMetadata { dir: PathBuf, in_data: u64, in_log: u64 },

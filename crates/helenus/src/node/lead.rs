@@ -59,7 +59,7 @@ impl Lead {
         self.all(&Command::FinishBatches).await?;
         self.all(&Command::Retire).await?;
         let server = self.local.server.borrow().clone();
-        let server = server.ok_or_else(|| NodeError::Shard { sentence: "shard 0 does not serve".to_owned() })?;
+        let server = server.ok_or_else(|| NodeError::Shard { sentence: "shard 0 has no CQL server".to_owned() })?;
         let engine = self.local.engine.borrow().clone();
         if let (Some(listener), Some(engine)) = (for_peers, &engine) {
             engine.accept_peers(listener);
@@ -68,7 +68,7 @@ impl Lead {
         ready(Ready { listening, reactor: self.runtime.reactor_name(), shards: self.runtime.shard_count(), boot });
 
         let signal = self.runtime.termination().await;
-        tracing::info!(?signal, "ending: answering what is under way, then syncing");
+        tracing::info!(?signal, "shutting down; completing requests in flight, then syncing the commit log");
         server.stop_accepting();
         if let Some(engine) = engine {
             engine.stop_accepting_peers();
@@ -80,7 +80,7 @@ impl Lead {
     /// Lets every other shard's main return, and the own steps end.
     pub(super) async fn end_all(&self) {
         if let Err(error) = self.all(&Command::End).await {
-            tracing::error!(%error, "a shard did not end");
+            tracing::error!(%error, "shard shutdown failed");
         }
     }
 
@@ -110,8 +110,8 @@ impl Lead {
         let Some(data) = found.map_err(|source| NodeError::Folder { dir: dir.clone(), source })? else { return Ok(()) };
         let problem = match MetadataLog::look(&self.runtime, dir).await {
             Ok(FoundLog::Missing) => "is missing",
-            Ok(FoundLog::Headless) => "has no bytes, or its first ones are damaged",
-            Ok(FoundLog::WithoutStart) => "holds no record",
+            Ok(FoundLog::Headless) => "is empty or its first bytes are damaged",
+            Ok(FoundLog::WithoutStart) => "contains no record",
             // What else is wrong with it is said when it is opened: as long as another process may be writing to it, nothing is sure.
             Ok(FoundLog::LastBoot(_)) | Err(_) => return Ok(()),
         };
@@ -129,11 +129,7 @@ impl Lead {
             if !self.config.salvage_commitlog {
                 return Err(NodeError::OldMetadata { dir: dir.clone(), in_data, in_log });
             }
-            tracing::error!(
-                in_data,
-                in_log,
-                "the metadata log is older than the data; tables that it does not have are lost"
-            );
+            tracing::error!(in_data, in_log, "metadata log is older than the data; dropping tables that it lacks");
         }
         Ok(in_log.max(in_data))
     }
@@ -197,7 +193,8 @@ impl Lead {
         let host_id = match host_id {
             Some(id) => match given {
                 Some(given) if given != id => {
-                    let problem = format!("the fixed ring says that this is host {given}, but its data is host {id}'s");
+                    let problem =
+                        format!("fixed ring: host id {given} does not match host id {id} of the data directory");
                     return Err(NodeError::FixedRing { problem });
                 }
                 _ => id,

@@ -52,7 +52,7 @@ impl Operator {
     }
 
     async fn answer(&self, question: Question) -> Done {
-        self.runtime.label("a question of an operator");
+        self.runtime.label("admin request");
         match question {
             Question::Node => self.node().await,
             Question::Process => self.process().await,
@@ -146,7 +146,7 @@ impl Operator {
     /// The user's table with this name.
     fn find(&self, name: &TableName) -> Result<Rc<Table>, Refusal> {
         let table = self.engine.schema().table(&name.keyspace, &name.table).cloned();
-        table.ok_or_else(|| Refusal::NotFound(format!("nothing of {name} is stored")))
+        table.ok_or_else(|| Refusal::NotFound(format!("table {name} does not exist")))
     }
 
     fn find_all(&self, names: &[TableName]) -> Result<Vec<Rc<Table>>, Refusal> {

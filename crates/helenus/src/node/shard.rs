@@ -147,7 +147,7 @@ impl ShardNode {
         let opened = Shard::open(&self.runtime, options, Sharder::new(shards), &stored, truncations).await;
         let storage = opened.map_err(|error| match error {
             OpenError::Corrupt { .. } | OpenError::MissingSegments { .. } => format!(
-                "{error}. To keep what can be read, and lose what cannot, start once with --salvage-commitlog; copy the folder first"
+                "{error}. To keep the readable records and lose the rest, copy the data directory, then start once with --salvage-commitlog"
             ),
             error => error.to_string(),
         })?;
@@ -177,7 +177,7 @@ impl ShardNode {
         let (Some((storage, schema)), Some(seats), Some(server_seat)) =
             (self.opened.clone(), self.engine_seats.take(), self.server_seat.take())
         else {
-            return Err("a shard was told to serve before it was opened".to_owned());
+            return Err("shard asked to serve before its storage was opened".to_owned());
         };
         let mut options = EngineOptions::default();
         if let Some(bytes) = self.config.prepared_bytes_max {
@@ -263,9 +263,9 @@ impl ShardNode {
         let Some((storage, _)) = &self.opened else { return Ok(()) };
         // What the log does not have is lost otherwise; what it has would only have to be replayed.
         if let Err(error) = storage.flush_at_end(self.config.flush_on_drain).await {
-            tracing::warn!(shard = self.runtime.shard().0, %error, "not all tables were written to files at the end");
+            tracing::warn!(shard = self.runtime.shard().0, %error, "flush at shutdown failed; the next start replays the commit log");
         }
-        storage.drain().await.map_err(|error| format!("the last sync failed: {error}"))
+        storage.drain().await.map_err(|error| format!("final commit log sync failed: {error}"))
     }
 
     /// What the shard did since its start, once, at its end. `crossed` says how well clients find the shards of their keys.
@@ -278,7 +278,7 @@ impl ShardNode {
             crossed = shard.mesh_calls,
             stalls_over_1ms = shard.stalls_over_1ms,
             longest_poll_micros = shard.longest_poll.as_micros(),
-            "served"
+            "shard totals at shutdown"
         );
     }
 }
@@ -306,7 +306,7 @@ fn ring_of(node: &NodeInfo, fixed: Option<&FixedRing>) -> Ring {
         rack: other.rack.clone(),
         tokens: other.tokens.clone(),
     });
-    Ring::new(Epoch::FIRST, nodes.collect(), NodeIndex(u16::try_from(local).expect("the ring was checked")))
+    Ring::new(Epoch::FIRST, nodes.collect(), NodeIndex(u16::try_from(local).expect("the ring was validated at start")))
 }
 
 fn bytes(count: u64) -> usize {

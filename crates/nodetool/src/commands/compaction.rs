@@ -20,7 +20,7 @@ pub(super) fn compact(arguments: &Compact, node: &mut dyn Surroundings) -> Resul
         ("--partition", arguments.partition.is_some()),
     ] {
         if given {
-            return Err(ToolError::usage(format!("compact {option} is not supported: whole tables are compacted")));
+            return Err(ToolError::usage(format!("compact {option} is not supported: compact works on whole tables")));
         }
     }
     let request = match &arguments.keyspace {
@@ -36,7 +36,7 @@ pub(super) fn compact(arguments: &Compact, node: &mut dyn Surroundings) -> Resul
 pub(super) fn collect_garbage(arguments: &GarbageCollect, node: &mut dyn Surroundings) -> Result<Answer, ToolError> {
     let granularity = &arguments.granularity;
     if !matches!(granularity.as_str(), "ROW" | "CELL") {
-        return Err(ToolError::usage(format!("-g is ROW or CELL, not `{granularity}`")));
+        return Err(ToolError::usage(format!("-g must be ROW or CELL, got `{granularity}`")));
     }
     let keyspaces = match &arguments.keyspace {
         Some(keyspace) => vec![keyspace.clone()],
@@ -55,7 +55,7 @@ pub(super) fn stop(arguments: &Stop, node: &mut dyn Surroundings) -> Result<Answ
     match (&arguments.compaction_id, &arguments.kind) {
         (Some(id), None) => done(node, request.with("id", id)),
         (None, Some(kind)) => done(node, request.with("type", &kind.to_ascii_uppercase())),
-        _ => Err(ToolError::usage("stop takes a type of compactions, COMPACTION, or the id (-id) of one")),
+        _ => Err(ToolError::usage("stop needs a compaction type (COMPACTION) or a compaction id (-id)")),
     }
 }
 
@@ -94,7 +94,7 @@ pub(super) fn set_throughput(
 ) -> Result<Answer, ToolError> {
     let value = arguments.value.parse::<u32>().map_err(|_| {
         ToolError::usage(format!(
-            "`{}` is no number of MiB a second: a whole number, or 0 for no limit",
+            "`{}` is not a throughput in MiB/s: use a whole number, 0 for no limit",
             arguments.value
         ))
     })?;

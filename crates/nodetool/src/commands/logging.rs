@@ -45,7 +45,7 @@ pub(super) fn levels(node: &mut dyn Surroundings) -> Result<Answer, ToolError> {
 pub(super) fn set_level(arguments: &SetLoggingLevel, node: &mut dyn Surroundings) -> Result<Answer, ToolError> {
     let level = arguments.level.as_deref().unwrap_or("").to_ascii_uppercase();
     if !level.is_empty() && !LEVELS.contains(&level.as_str()) {
-        return Err(ToolError::usage(format!("`{level}` is no level: {}", LEVELS.join(", "))));
+        return Err(ToolError::usage(format!("`{level}` is not a log level: {}", LEVELS.join(", "))));
     }
     let target = arguments.target.as_deref().unwrap_or("");
     done(node, Request::post("/storage_service/logging_level").with("class_qualifier", target).with("level", &level))

@@ -140,7 +140,7 @@ impl Report for Cleared {
 
 pub(super) fn clear(arguments: &ClearSnapshot, node: &mut dyn Surroundings) -> Result<Answer, ToolError> {
     if arguments.older_than.is_some() || arguments.older_than_timestamp.is_some() {
-        return Err(ToolError::usage("clearsnapshot by age is not supported: name the snapshot, or say --all"));
+        return Err(ToolError::usage("clearsnapshot by age is not supported: give the snapshot name, or --all"));
     }
     let request = match (&arguments.tag, arguments.all) {
         (None, false) => return Err(ToolError::usage("Specify snapshot name or --all")),

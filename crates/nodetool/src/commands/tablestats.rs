@@ -20,7 +20,7 @@ use super::Format;
 pub(super) fn run(arguments: &Arguments, node: &mut dyn Surroundings) -> Result<Answer, ToolError> {
     let format = Format::of(arguments.format.as_deref())?;
     if arguments.sstable_location_check {
-        return Err(ToolError::usage("tablestats -l is not supported: a node looks for SSTables nowhere else"));
+        return Err(ToolError::usage("tablestats -l is not supported: a node has a single data directory"));
     }
     let order = arguments.sort.as_deref().map(order::Order::of).transpose()?;
     if arguments.top.is_some() && order.is_none() {

@@ -41,19 +41,19 @@ pub(super) fn run(arguments: &Arguments, node: &mut dyn Surroundings) -> Result<
     let wanted = |name: &str| arguments.samplers.iter().any(|sampler| sampler.eq_ignore_ascii_case(name));
     let known = |sampler: &&String| ["reads", "writes"].iter().all(|name| !sampler.eq_ignore_ascii_case(name));
     if let Some(unknown) = arguments.samplers.iter().find(known) {
-        return Err(ToolError::usage(format!("`{unknown}` is no sampler: reads, writes")));
+        return Err(ToolError::usage(format!("`{unknown}` is not a sampler: reads, writes")));
     }
     let (table, duration) = match arguments.rest.as_slice() {
         [] => (None, None),
         [duration] => (None, Some(duration)),
         [keyspace, table] => (Some((keyspace, table)), None),
         [keyspace, table, duration] => (Some((keyspace, table)), Some(duration)),
-        _ => return Err(ToolError::usage("toppartitions takes [keyspace table] [duration in milliseconds]")),
+        _ => return Err(ToolError::usage("usage: toppartitions [keyspace table] [duration in milliseconds]")),
     };
     let duration_ms = match duration.map(|text| text.parse::<u64>().ok().filter(|ms| *ms <= DURATION_MS_MAX)) {
         None => DURATION_MS,
         Some(Some(duration)) => duration,
-        Some(None) => return Err(ToolError::usage("the duration is a number of milliseconds, of a day at most")),
+        Some(None) => return Err(ToolError::usage("the duration must be a number of milliseconds, at most one day")),
     };
     let mut request = Request::get("/storage_service/toppartitions/")
         .with("duration", &duration_ms.to_string())

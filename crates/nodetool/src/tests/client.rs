@@ -84,12 +84,12 @@ fn a_refusal_is_the_nodes_sentence() {
             "there is no keyspace shop",
         ),
         ("HTTP/1.1 503 Busy\r\nConnection: close\r\n\r\ntoo busy\x1b[2J\n", 2, "too busy [2J"),
-        ("HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n", 2, "the node answers GET /x with 500 and says no more"),
+        ("HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n", 2, "the node answered GET /x with status 500 and no message"),
         // No redirection is followed.
         (
             "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n",
             1,
-            "the node answers GET /x with 302 and says no more",
+            "the node answered GET /x with status 302 and no message",
         ),
     ] {
         let (port, _) = says(answer);
@@ -107,13 +107,16 @@ fn nobody_there_is_said_with_host_and_port() {
     let error = ask(port, &Request::get("/x")).expect_err("nobody listens");
     assert_eq!(
         error.to_string(),
-        format!("cannot reach a node's API at 127.0.0.1:{port}: Connection refused (os error 111)")
+        format!("cannot connect to the admin API at 127.0.0.1:{port}: Connection refused (os error 111)")
     );
     assert_eq!(error.exit_code(), 1);
     let error = client_at("host.invalid", port, "60").ask(&Request::get("/x")).expect_err("no such host");
-    assert!(error.to_string().starts_with(&format!("cannot reach a node's API at host.invalid:{port}: ")), "{error}");
+    assert!(
+        error.to_string().starts_with(&format!("cannot connect to the admin API at host.invalid:{port}: ")),
+        "{error}"
+    );
     let error = client_at("a host", port, "1").ask(&Request::get("/x")).expect_err("no host");
-    assert_eq!(error.to_string(), "`a host` is no host");
+    assert_eq!(error.to_string(), "`a host` is not a host name");
 }
 
 #[test]
@@ -123,7 +126,7 @@ fn who_does_not_answer_is_not_waited_for() {
         let _ = stream.read(&mut [0]);
     });
     let error = impatient(port).ask(&Request::get("/x")).expect_err("no answer");
-    assert_eq!(error.to_string(), format!("127.0.0.1:{port} has not answered GET /x within 1 s"));
+    assert_eq!(error.to_string(), format!("GET /x to 127.0.0.1:{port} timed out after 1 s"));
     assert_eq!(error.exit_code(), 2);
     server.join().expect("the server ends");
 }
@@ -144,7 +147,7 @@ fn an_answer_without_end_is_cut() {
         while stream.write_all(&[b'x'; 4096]).is_ok() {}
     });
     let error = client(port).with_bytes_max(100_000).ask(&Request::get("/x")).expect_err("too much");
-    assert_eq!(error.to_string(), "the answer to GET /x is longer than 100000 bytes");
+    assert_eq!(error.to_string(), "response to GET /x exceeds 100000 bytes");
 }
 
 #[test]
@@ -174,6 +177,6 @@ fn an_answer_of_another_form_is_not_understood() {
     let mut client = client(port);
     let node: &mut dyn Surroundings = &mut client;
     let error = node.get::<String>(Request::get("/x")).expect_err("no text");
-    assert!(error.to_string().starts_with("the answer to GET /x is not understood: "), "{error}");
+    assert!(error.to_string().starts_with("invalid response to GET /x: "), "{error}");
     assert_eq!(error.exit_code(), 2);
 }

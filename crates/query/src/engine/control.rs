@@ -81,7 +81,7 @@ impl Engine {
                     // It was planned on the shard that the client talks to: what fails here is a schema change behind, and
                     // the client is then told to prepare again.
                     if let Err(error) = engine.install(&text, keyspace.as_deref()).await {
-                        tracing::debug!(%error, "a statement prepared on another shard cannot be planned here yet");
+                        tracing::debug!(%error, "cannot plan a statement prepared on another shard; planning it again at its execution");
                     }
                     responder.reply(ControlReply::Done);
                 });

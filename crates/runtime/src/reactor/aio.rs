@@ -95,7 +95,7 @@ impl Aio {
         let mut completions = std::mem::take(&mut self.completions);
         while self.in_flight > 0 {
             let context = self.context.as_ref().expect("a context that was let go of is used no more");
-            context.take_ended(&mut completions).unwrap_or_else(|error| panic!("linux-aio is broken: {error}"));
+            context.take_ended(&mut completions).unwrap_or_else(|error| panic!("linux-aio failed: {error}"));
             if completions.is_empty() {
                 break;
             }

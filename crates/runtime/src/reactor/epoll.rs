@@ -118,7 +118,7 @@ impl Epoll {
         self.files = match made {
             Ok(aio) => DirectFiles::Aio(Box::new(aio)),
             Err(error) => {
-                tracing::warn!(%error, "linux-aio cannot be had, see fs.aio-max-nr: workers serve this shard's files");
+                tracing::warn!(%error, "linux-aio is not available; using worker threads for this shard's files, or raise fs.aio-max-nr");
                 DirectFiles::Workers
             }
         };
@@ -224,7 +224,7 @@ impl Epoll {
             _ => Some(Duration::ZERO),
         };
         let mut events = std::mem::take(&mut self.events);
-        self.poller.wait(&mut events, timeout).unwrap_or_else(|error| panic!("epoll is broken: {error}"));
+        self.poller.wait(&mut events, timeout).unwrap_or_else(|error| panic!("epoll failed: {error}"));
         for event in &events {
             let ready = Readiness::from(event);
             match &mut self.files {

@@ -65,7 +65,7 @@ impl Io {
         }
         self.reactor.stop();
         if self.slots.running() > 0 {
-            tracing::warn!(operations = self.slots.running(), "operations did not end with their shard");
+            tracing::warn!(operations = self.slots.running(), "shard stopped with I/O operations in flight");
             std::mem::forget(std::mem::take(&mut self.slots));
         }
     }

@@ -113,7 +113,7 @@ fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(bytes_max + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > bytes_max {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("the file has more than {bytes_max} bytes")));
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("the file is larger than {bytes_max} bytes")));
     }
     Ok(bytes)
 }

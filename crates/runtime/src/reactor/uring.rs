@@ -151,7 +151,7 @@ impl Uring {
             Ok(_) => {}
             // The time is over, a signal came, or the kernel wants completions taken first: the next turn goes on.
             Err(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN) => {}
-            Err(error) => panic!("the ring is broken: {}", io::Error::from_raw_os_error(error)),
+            Err(error) => panic!("io_uring failed: {}", io::Error::from_raw_os_error(error)),
         }
     }
 

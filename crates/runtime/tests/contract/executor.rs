@@ -247,8 +247,8 @@ fn what_cannot_start_says_why() {
     let options = Options { cpus: vec![0], ..Options::default() };
     let main = |_: Runtime| async {};
     let error = runtime::run(options, vec![main, main]).expect_err("it cannot");
-    assert_eq!(error.to_string(), "1 processors are named for 2 shards");
+    assert_eq!(error.to_string(), "1 processors given for 2 shards");
     let options = Options { cpus: vec![100_000], ..Options::default() };
     let error = runtime::run(options, vec![|_: Runtime| async {}]).expect_err("it cannot");
-    assert!(error.to_string().starts_with("the thread of shard 0 cannot be started"), "{error}");
+    assert!(error.to_string().starts_with("cannot start the thread of shard 0"), "{error}");
 }

@@ -34,7 +34,7 @@ pub(super) async fn run(connection: &Rc<Connection>) {
                     Ok(count) if count > 0 => inbound.put_back(buffer, count),
                     Ok(_) => return,
                     Err(error) => {
-                        tracing::debug!(%error, "a connection broke");
+                        tracing::debug!(%error, "client connection failed");
                         return;
                     }
                 }
@@ -102,7 +102,7 @@ fn turn(connection: &Rc<Connection>, inbound: &mut Inbound) -> Turn {
             violation.write(&mut output.ready);
             connection.server.count(|stats| stats.protocol_errors += 1);
             if violation.fatal {
-                tracing::debug!(error = ?violation.error, "a client broke the protocol");
+                tracing::debug!(error = ?violation.error, "closing client connection: protocol error");
                 break Turn::End;
             }
         }

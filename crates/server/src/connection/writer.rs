@@ -54,7 +54,7 @@ pub(super) async fn run(connection: Rc<Connection>) {
         let written;
         (written, frames, sealed) = send(&connection, frames, unframed, sealed).await;
         if let Err(error) = written {
-            tracing::debug!(%error, "a client went away before its replies");
+            tracing::debug!(%error, "client disconnected before its replies were sent");
             connection.output.borrow_mut().broken = true;
             connection.shutdown();
             connection.room.notify();

@@ -70,10 +70,10 @@ impl PartitionIndex {
         let keys_length = footer_at.checked_sub(keys_at).and_then(|length| usize::try_from(length).ok());
         let keys_length = keys_length.filter(|&length| length <= 2 * (2 + usize::from(u16::MAX)));
         let Some(keys_length) = keys_length else {
-            return Err(Corrupt::new(footer_at, format!("the keys cannot be at {keys_at}")).into());
+            return Err(Corrupt::new(footer_at, format!("the position {keys_at} of the keys is out of range")).into());
         };
         if root >= keys_at {
-            return Err(Corrupt::new(footer_at + 16, format!("the root cannot be at {root}")).into());
+            return Err(Corrupt::new(footer_at + 16, format!("the position {root} of the root is out of range")).into());
         }
         bytes.clear();
         read(pages, keys_at, keys_length, &mut bytes)?;

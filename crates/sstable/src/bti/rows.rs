@@ -64,7 +64,8 @@ impl RowIndex {
         let block_count = reader.varint().map_err(corrupt)?;
         let deletion = deletion::read(Version::DA, &mut reader).map_err(corrupt)?;
         let root = base.checked_add_signed(distance).filter(|&root| root < base);
-        let root = root.ok_or_else(|| Corrupt::new(base, format!("the root cannot be {distance} bytes on")))?;
+        let root =
+            root.ok_or_else(|| Corrupt::new(base, format!("the root distance of {distance} bytes is out of range")))?;
         let block_count =
             u32::try_from(block_count).map_err(|_| Corrupt::new(base, format!("{block_count} blocks")))?;
         Ok(RowIndex { data_position, deletion, block_count, root })

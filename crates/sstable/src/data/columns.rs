@@ -12,7 +12,7 @@ use crate::marshal;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownColumn {
     /// Neither the table's columns nor those it had are called so.
-    #[error("the table {table} has no column {column}, and had none")]
+    #[error("table {table} has no column {column}, not even a dropped one")]
     Missing {
         /// The table's name.
         table: String,
@@ -21,7 +21,7 @@ pub enum UnknownColumn {
     },
     /// It is of one cell in one of them and of several in the other, static in one and not in the other, or has other
     /// elements.
-    #[error("the column {column} of the table {table} is written as {written}, which does not fit {expected}")]
+    #[error("column {column} of table {table} is of type {written}, which does not fit {expected}")]
     Unfit {
         /// The table's name.
         table: String,
@@ -33,7 +33,7 @@ pub enum UnknownColumn {
         expected: String,
     },
     /// The primary key has other types.
-    #[error("the primary key of the table {table} is written as {written}, which does not fit {expected}")]
+    #[error("primary key of table {table} is of type {written}, which does not fit {expected}")]
     UnfitKey {
         /// The table's name.
         table: String,

@@ -205,7 +205,7 @@ fn read_column(
         if expiry.is_some() {
             return Err(Fault::Wrong("a counter expires"));
         }
-        let state = CounterRef::decode_context(value).map_err(|_| Fault::Wrong("a counter's parts cannot be read"))?;
+        let state = CounterRef::decode_context(value).map_err(|_| Fault::Wrong("a counter's shards are unreadable"))?;
         cell.value = scratch.counter(|out| counter::write_context(&state, out));
         cell.is_counter = true;
     }

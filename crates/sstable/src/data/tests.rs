@@ -96,13 +96,10 @@ fn a_dropped_column_of_another_form_is_left_out() {
 fn an_unknown_column_is_named() {
     let (header, _) = written(&table(&[(2, "a", "int"), (3, "b", "text")]), &row(&[]));
     let error = DataReader::new(Version::DA, &header, &table(&[(2, "a", "int")])).unwrap_err();
-    assert_eq!(error.to_string(), "the table t has no column b, and had none");
+    assert_eq!(error.to_string(), "table t has no column b, not even a dropped one");
     let other = table(&[(2, "a", "int"), (3, "b", "list<text>")]);
     let error = DataReader::new(Version::DA, &header, &other).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "the column b of the table t is written as regular text, which does not fit regular list<text>"
-    );
+    assert_eq!(error.to_string(), "column b of table t is of type regular text, which does not fit regular list<text>");
 }
 
 /// A column that was dropped after the memtable took its cells has no place in the header.

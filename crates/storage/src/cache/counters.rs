@@ -9,7 +9,7 @@ pub struct CacheCounters {
     pub misses: u64,
     /// Entries that were put in.
     pub inserts: u64,
-    /// Entries that left to make room.
+    /// Entries evicted to make room.
     pub evictions: u64,
     /// Fills that came to nothing: the files changed meanwhile, or there was no room.
     pub refused: u64,

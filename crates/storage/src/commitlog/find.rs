@@ -113,7 +113,10 @@ impl FolderOfSegments<'_> {
                 Err(error @ OpenError::Corrupt { .. }) if self.options.salvage => {
                     // One shard moves it; the others pass it over.
                     if self.is_in_care {
-                        tracing::error!(%error, lost = self.loss_of(segment), "a commit log segment is lost, and put aside");
+                        tracing::error!(
+                            %error, lost = self.loss_of(segment),
+                            "commit log segment lost; setting it aside and starting without it"
+                        );
                         self.put_aside(&path).await?;
                     }
                     continue;
@@ -136,7 +139,7 @@ impl FolderOfSegments<'_> {
     fn loss_of(&self, segment: u64) -> String {
         match (&self.listed, self.listed_segment(segment)) {
             (Some(listed), Some(segment)) => listed.loss(segment),
-            _ => "all records that it held".to_owned(),
+            _ => "all records in it".to_owned(),
         }
     }
 
@@ -153,7 +156,7 @@ impl FolderOfSegments<'_> {
         if !self.options.salvage {
             return Err(error);
         }
-        tracing::error!(%error, "commit log segments are lost");
+        tracing::error!(%error, "commit log segments missing; starting without them, their records are lost");
         Ok(())
     }
 
@@ -180,22 +183,23 @@ impl FolderOfSegments<'_> {
         let is_listed = self.listed_segment(segment).is_some();
         match read_first_block(self.runtime, path, segment, self.options.planted).await? {
             FirstBlock::Segment(head) if head.shard != self.shard => damage(format!(
-                "the segment is one of shard {}, and lies in the folder of shard {}",
+                "the segment belongs to shard {}, but is in the directory of shard {}",
                 head.shard, self.shard
             )),
             FirstBlock::Segment(head) => match self.listed_segment(segment) {
-                Some(listed) if listed.boot != head.boot => damage(format!(
-                    "the segment is of start {}, and the one that must be there is of start {}",
-                    head.boot, listed.boot
-                )),
+                Some(listed) if listed.boot != head.boot => {
+                    damage(format!("the segment is of boot {}, expected one of boot {}", head.boot, listed.boot))
+                }
                 _ => Ok(Some(head)),
             },
             FirstBlock::Short if is_newest => self.leave_out_newest(path, segment, length).await,
             FirstBlock::Blank if is_newest && is_listed => self.leave_out_newest(path, segment, length).await,
-            FirstBlock::Short => damage(format!("the segment has {length} bytes, and its head cannot be read")),
-            FirstBlock::Blank if is_listed => damage("the segment's head is gone, and no group follows".to_owned()),
+            FirstBlock::Short => damage(format!("the segment is {length} bytes long and its header is unreadable")),
+            FirstBlock::Blank if is_listed => {
+                damage("the segment's header is blank, and no group follows it".to_owned())
+            }
             FirstBlock::Blank => {
-                tracing::warn!(path = %path.display(), "a commit log segment without any content is left out");
+                tracing::warn!(path = %path.display(), "commit log segment is empty; skipping it");
                 Ok(None)
             }
             FirstBlock::Spare => {
@@ -216,7 +220,7 @@ impl FolderOfSegments<'_> {
         }
         tracing::error!(
             path = %path.display(), length, lost = self.loss_of(segment),
-            "the newest commit log segment has no content; it is left out, and what was written to it is lost"
+            "newest commit log segment has no content; skipping it, records written to it are lost"
         );
         self.unlist(segment).await?;
         match length {
@@ -243,13 +247,13 @@ async fn read_first_block(
         Ok(head) => head,
         // A head is on the disk before its file has its name, so these zeros are not what was written.
         Err(HeadError::Blank) if holds_groups(runtime, path).await? => {
-            return damage("the segment's head is gone, and groups follow it".to_owned());
+            return damage("the segment's header is blank, but groups follow it".to_owned());
         }
         Err(HeadError::Blank) => return Ok(FirstBlock::Blank),
         Err(HeadError::Newer(found)) => {
             return Err(OpenError::NewerFormat { path: path.to_owned(), found, known: VERSION });
         }
-        Err(HeadError::Damaged) => return damage("the segment's head cannot be read".to_owned()),
+        Err(HeadError::Damaged) => return damage("the segment's header is damaged".to_owned()),
     };
     if head.segment == segment {
         return Ok(FirstBlock::Segment(head));
@@ -259,7 +263,7 @@ async fn read_first_block(
     if head.segment > segment && group.is_none() {
         return Ok(FirstBlock::Spare);
     }
-    damage(format!("the segment's head is that of segment {:016x}", head.segment))
+    damage(format!("the segment's header names segment {:016x}", head.segment))
 }
 
 /// The greatest boot that a segment's head names; 0: there is none.

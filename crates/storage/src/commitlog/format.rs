@@ -222,7 +222,7 @@ impl<'a> Iterator for Records<'a> {
         let bad = |what| Some(Err(BadRecord { at, what }));
         let Some((head, rest)) = rest.split_first_chunk::<RECORD_HEAD>() else {
             self.at = self.payload.len();
-            return bad("a record's head is cut off");
+            return bad("a record's header is truncated");
         };
         let length = u32::from_be_bytes(array(head, 0)) as usize;
         let crc = u32::from_be_bytes(array(head, 4));
@@ -232,7 +232,7 @@ impl<'a> Iterator for Records<'a> {
         };
         self.at += RECORD_HEAD + length;
         if crc != salted_crc(self.salt, sequence, body) && !self.planted.is(Bug::RecordChecksumIgnored) {
-            return bad("a record's checksum does not match");
+            return bad("record checksum mismatch");
         }
         Some(Ok((sequence, body)))
     }

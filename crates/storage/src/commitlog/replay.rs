@@ -171,7 +171,7 @@ impl<'s> SegmentStream<'s> {
             }
         };
         if let Some(from) = self.lost_from.take() {
-            tracing::error!(from, to = head.sequence, "the records between these log sequences are lost");
+            tracing::error!(from, to = head.sequence, "commit log records lost between two log sequences");
         }
         let segment = &self.segments[self.index];
         let offset = self.offset;
@@ -199,10 +199,13 @@ impl<'s> SegmentStream<'s> {
     async fn meet_damage(&mut self, segment: &FoundSegment, what: &str, ahead: &Ahead) -> Result<(), OpenError> {
         let (offset, lost) = (self.offset, ahead.loss(self.missing()));
         if !self.salvage {
-            let what = format!("{what}; lost: {lost}, of shard {}, start {}", segment.head.shard, segment.head.boot);
+            let what = format!("{what}; lost: {lost}, of shard {}, boot {}", segment.head.shard, segment.head.boot);
             return Err(OpenError::Corrupt { path: segment.path.clone(), offset, what });
         }
-        tracing::error!(path = %segment.path.display(), offset, what, lost, "damage is passed over");
+        tracing::error!(
+            path = %segment.path.display(), offset, what, lost,
+            "commit log segment damaged; skipping to the next readable group"
+        );
         self.skip_damage().await
     }
 
@@ -214,11 +217,11 @@ impl<'s> SegmentStream<'s> {
             let (to, groups, records) = (ahead.end, ahead.groups, ahead.records);
             tracing::error!(
                 %path, offset, from, to, groups, records,
-                "records of the commit log are lost: they follow a write that was never completed, and none of them is known to have been synced"
+                "commit log records lost after an incomplete write; none of them is known to have been synced"
             );
         } else {
             let lost = ahead.loss(from);
-            tracing::warn!(%path, offset, lost, "the commit log ends in a write that was never completed; it is left out");
+            tracing::warn!(%path, offset, lost, "commit log ends in an incomplete write; ignoring it");
         }
         self.tell_of_cut(segment);
         self.ends[self.index] = self.offset;
@@ -231,7 +234,7 @@ impl<'s> SegmentStream<'s> {
         let (made, at_most) = (listed.bytes, listed.bytes.saturating_sub(self.offset));
         tracing::error!(
             path = %segment.path.display(), length = segment.length, made, from = self.missing(), at_most,
-            "the file of a commit log segment was cut; records from this log sequence on that were in it are lost, at most so many bytes"
+            "commit log segment file was truncated; records from this log sequence on are lost"
         );
     }
 
@@ -291,28 +294,28 @@ impl<'s> SegmentStream<'s> {
             let (rest, mut ahead) = (offset + BLOCK as u64, Ahead::default());
             look_ahead(window, segment, rest, self.expected.unwrap_or(0), self.planted, &mut ahead).await?;
             if ahead.durable.is_some() {
-                return Ok(Next::Broken("a group's head cannot be read"));
+                return Ok(Next::Broken("a group's header is unreadable"));
             }
             return Ok(match self.was_read_before(segment) && self.lost_from.is_none() {
-                true => Next::Damaged("groups are gone that an earlier start has read"),
+                true => Next::Damaged("groups are missing that an earlier start has read"),
                 false => Next::End,
             });
         };
         // Where nothing came before, what this group says of itself: what was durable when it was written lies before it.
         let expected = *self.expected.get_or_insert(head.sequence);
         if head.sequence < expected {
-            let (path, what) = (segment.path.clone(), "a group is there twice".to_owned());
+            let (path, what) = (segment.path.clone(), "duplicate group".to_owned());
             return Err(OpenError::Corrupt { path, offset, what });
         }
         if head.sequence != expected && !self.planted.is(Bug::GroupMissingIgnored) {
             return Ok(Next::Broken("a group is missing before this one"));
         }
         if head.length() > segment.length.saturating_sub(offset) {
-            return Ok(Next::Broken("a group is cut off by the end of the file"));
+            return Ok(Next::Broken("the file ends within a group"));
         }
         let bytes = window.at(offset, head.length() as usize).await?;
         let Some(payload) = bytes.get(GROUP_HEAD..GROUP_HEAD + head.payload as usize) else {
-            return Ok(Next::Broken("a group is cut off by the end of the file"));
+            return Ok(Next::Broken("the file ends within a group"));
         };
         let mut count = 0;
         for record in records(salt, head.sequence, payload, self.planted) {
@@ -320,7 +323,7 @@ impl<'s> SegmentStream<'s> {
                 Ok(_) => count += 1,
                 Err(bad) if self.salvage => {
                     let (path, at) = (segment.path.display(), bad.at);
-                    tracing::error!(path = %path, offset, at, what = bad.what, "a record of this group is lost");
+                    tracing::error!(path = %path, offset, at, what = bad.what, "commit log record damaged; skipping it");
                     self.damaged.push(self.index);
                     count += 1;
                 }
@@ -329,7 +332,7 @@ impl<'s> SegmentStream<'s> {
         }
         match count == head.records || self.salvage {
             true => Ok(Next::Group(head)),
-            false => Ok(Next::Broken("a group has another count of records than its head says")),
+            false => Ok(Next::Broken("a group's record count does not match its header")),
         }
     }
 
@@ -369,7 +372,7 @@ impl<'s> SegmentStream<'s> {
             }
             let file = self.open_to_write(segment).await?;
             if let Err(error) = file.set_len(end).await {
-                tracing::warn!(path = %segment.path.display(), %error, "an old commit log segment could not be cut");
+                tracing::warn!(path = %segment.path.display(), %error, "cannot truncate replayed commit log segment");
             }
             file.sync_data().await.map_err(io_error(&segment.path))?;
         }

@@ -115,7 +115,7 @@ impl SegmentList {
             }
             None => tracing::error!(
                 path = %path.display(),
-                "the list of commit log segments cannot be read; segments that are missing are not noticed at this start"
+                "cannot read the list of commit log segments; missing segments go undetected at this start"
             ),
         }
         Ok(list)
@@ -247,17 +247,17 @@ impl Listed {
         let ListedSegment { boot, bytes, .. } = *segment;
         let Some(start) = segment.start else {
             let room = bytes.saturating_sub(BLOCK as u64);
-            return format!("records of start {boot}, at most {room} bytes of them");
+            return format!("records of boot {boot}, at most {room} bytes");
         };
         let of_boot = self.segments.iter().filter(|other| other.boot == boot && other.segment > segment.segment);
         match of_boot.filter_map(|other| other.start).min() {
-            Some(end) => format!("records of start {boot}: log sequences {start} to {end}, {} bytes", end - start),
+            Some(end) => format!("records of boot {boot}: log sequences {start} to {end}, {} bytes", end - start),
             None if self.boot == boot && self.synced > start => {
-                format!("records of start {boot}: log sequences {start} to {} at least", self.synced)
+                format!("records of boot {boot}: log sequences {start} to {} at least", self.synced)
             }
             None => {
                 let room = bytes.saturating_sub(BLOCK as u64);
-                format!("records of start {boot} from log sequence {start} on, at most {room} bytes of them")
+                format!("records of boot {boot} from log sequence {start} on, at most {room} bytes")
             }
         }
     }
@@ -309,10 +309,10 @@ mod tests {
     fn a_loss_is_told_as_far_as_it_is_known() {
         let mut listed = example(5);
         let loss = |listed: &Listed, at: usize| listed.loss(&listed.segments[at]);
-        assert_eq!(loss(&listed, 1), "records of start 3: log sequences 2000 to 4000, 2000 bytes");
-        assert_eq!(loss(&listed, 0), "records of start 3, at most 0 bytes of them");
-        assert_eq!(loss(&listed, 3), "records of start 3 from log sequence 4000 on, at most 12288 bytes of them");
+        assert_eq!(loss(&listed, 1), "records of boot 3: log sequences 2000 to 4000, 2000 bytes");
+        assert_eq!(loss(&listed, 0), "records of boot 3, at most 0 bytes");
+        assert_eq!(loss(&listed, 3), "records of boot 3 from log sequence 4000 on, at most 12288 bytes");
         (listed.boot, listed.synced) = (3, 5000);
-        assert_eq!(loss(&listed, 3), "records of start 3: log sequences 4000 to 5000 at least");
+        assert_eq!(loss(&listed, 3), "records of boot 3: log sequences 4000 to 5000 at least");
     }
 }

@@ -115,14 +115,14 @@ async fn write_group(log: &CommitLog, active: &mut Option<Active>) -> Result<(),
     if let Err(error) = result
         && !shared.planted.is(Bug::PoisonIgnored)
     {
-        return Err(poison(log, segment.segment, "written to", &error));
+        return Err(poison(log, segment.segment, "write", &error));
     }
     // Behind a first group that cannot be read nobody could tell where the log went on: so nothing is behind it until it is durable.
     if log.is_periodic()
         && segment.offset == BLOCK as u64
         && let Err(error) = segment.file.sync_data().await
     {
-        return Err(poison(log, segment.segment, "synced", &error));
+        return Err(poison(log, segment.segment, "sync", &error));
     }
     segment.offset += length;
     let mut state = shared.state.borrow_mut();
@@ -183,7 +183,7 @@ async fn next_segment(log: &CommitLog) -> Result<Active, Failed> {
         if let Some((segment, file)) = next {
             let mut state = shared.state.borrow_mut();
             if std::mem::take(&mut state.is_disk_full) {
-                tracing::info!(shard = shared.head.shard, "the disk has room again: writes are taken");
+                tracing::info!(shard = shared.head.shard, "disk space available again; accepting writes");
             }
             state.ledger.seal_last();
             let (boot, start, bytes) = (shared.head.boot, Some(state.written), shared.folder.segment_bytes);
@@ -262,14 +262,17 @@ async fn prepare(log: CommitLog, fill: bool) -> bool {
             // Once, not at every try.
             if !state.is_disk_full {
                 let path = segment_path(&shared.folder.path, segment);
-                tracing::warn!(path = %path.display(), %error, "writes are refused: the next commit log segment cannot be made");
+                tracing::warn!(
+                    path = %path.display(), %error,
+                    "cannot create commit log segment, disk full; refusing writes until space is free"
+                );
             }
             state.prepare_not_before = shared.runtime.now() + DISK_FULL_RETRY;
             false
         }
         Err(error) => {
             drop(state);
-            poison(&log, segment, "made", &error);
+            poison(&log, segment, "segment creation", &error);
             true
         }
     };
@@ -300,7 +303,7 @@ pub(super) async fn sync_at_period(log: CommitLog, period: Duration) {
         };
         for (segment, file) in files {
             if let Err(error) = file.sync_data().await {
-                poison(&log, segment, "synced", &error);
+                poison(&log, segment, "sync", &error);
                 return;
             }
         }
@@ -318,7 +321,7 @@ fn poison(log: &CommitLog, segment: u64, what: &str, error: &io::Error) -> Faile
     let path = segment_path(&shared.folder.path, segment);
     tracing::error!(
         shard = shared.head.shard, path = %path.display(), %error,
-        "a commit log segment could not be {what}: this shard takes no more writes until the process starts again"
+        "commit log {what} failed; this shard refuses writes until the process restarts"
     );
     stdx::sometimes!("log poisoned");
     shared.state.borrow_mut().is_poisoned = true;
@@ -343,7 +346,7 @@ pub(super) async fn put_away(log: CommitLog, segments: Vec<u64>) {
         };
         if let Err(error) = result {
             let path = segment_path(&shared.folder.path, segment);
-            tracing::warn!(path = %path.display(), %error, "a commit log segment that is not needed could not be put away");
+            tracing::warn!(path = %path.display(), %error, "cannot recycle obsolete commit log segment; retrying at next start");
         }
     }
 }

@@ -267,7 +267,7 @@ impl Shard {
     /// It would be chosen again at once: the table rests, and what it waits for is for others.
     fn note_stopped(&self, job: &Job) {
         let table = format!("{}.{}", job.table.keyspace, job.table.name);
-        tracing::info!(shard = self.runtime().shard().0, table, "a compaction was stopped by an operator");
+        tracing::info!(shard = self.runtime().shard().0, table, "compaction stopped by an operator");
         let mut tables = self.compactor().tables.borrow_mut();
         tables.entry(job.table.id).or_default().rests_until = Some(self.runtime().now() + STOPPED_REST);
     }
@@ -286,7 +286,7 @@ impl Shard {
         }
         if of_table.last_error != error {
             let table = format!("{}.{}", job.table.keyspace, job.table.name);
-            tracing::warn!(shard = self.runtime().shard().0, table, error, "a compaction failed; it is tried again");
+            tracing::warn!(shard = self.runtime().shard().0, table, error, "compaction failed; retrying");
             of_table.last_error = error;
         }
     }
@@ -438,7 +438,7 @@ impl Shard {
             return;
         }
         if let Err(error) = self.sweep_shared_while_written(SWEEP_REST).await {
-            tracing::warn!(%error, "shared files that no shard needs stay for now");
+            tracing::warn!(%error, "cannot delete shared sstables that no shard needs; retrying later");
         }
     }
 }

@@ -201,7 +201,7 @@ impl Shard {
                 tracing::warn!(
                     file = %file.sstable.descriptor(), table = %format!("{}.{}", definition.keyspace, definition.name),
                     damage, kept = found.kept, in_part = found.in_part, lost = found.lost,
-                    "a damaged file was written anew with what can be read of it"
+                    "scrubbed damaged sstable; rewrote it from its readable rows"
                 );
                 all.damaged += 1;
                 all.kept += found.kept;

@@ -47,7 +47,7 @@ pub enum CompactionError {
     #[error("{0}")]
     Folder(String),
     /// The table was truncated or dropped meanwhile, or there is nothing to be exchanged.
-    #[error("the table was truncated or dropped meanwhile")]
+    #[error("the table was truncated or dropped during the compaction")]
     Unwanted,
     /// An operator has stopped it.
     #[error("the compaction was stopped by an operator")]
@@ -433,7 +433,7 @@ impl Shard {
                 }
                 Err(error) => {
                     is_undecided = true;
-                    tracing::warn!(%error, "what a compaction came to is not in the manifest yet; it is tried again");
+                    tracing::warn!(%error, "cannot commit compaction result to the manifest; retrying");
                 }
             }
             drop(permit);

@@ -89,10 +89,10 @@ impl Manifests {
         }
         let bytes = self.runtime.read_file(&path).await.map_err(io_error(&path))?;
         let corrupt = |what: &str| OpenError::DamagedManifest { path: path.clone(), offset: 0, what: what.to_owned() };
-        let found = layout::read(&bytes).map_err(|_| corrupt("it cannot be read"))?;
+        let found = layout::read(&bytes).map_err(|_| corrupt("unreadable record"))?;
         match found.payloads.first().map(|payload| Record::decode(payload)) {
             Some(Ok(Record::InForce(count))) => Ok(Some(count)),
-            _ => Err(corrupt("it does not say how many shards there were")),
+            _ => Err(corrupt("no record of the shard count")),
         }
     }
 

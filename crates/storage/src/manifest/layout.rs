@@ -86,7 +86,7 @@ pub fn read(file: &[u8]) -> Result<FoundRecords<'_>, Unreadable> {
     let mut heads = copies(0).map(read_head);
     let (first, second) = (heads.next().flatten(), heads.next().flatten());
     let damaged = |at, what| Unreadable::Damaged { at, what };
-    let (version, head) = first.or(second).ok_or(damaged(0, "its head cannot be read"))?;
+    let (version, head) = first.or(second).ok_or(damaged(0, "unreadable header"))?;
     if version > VERSION {
         return Err(Unreadable::Newer(version));
     }
@@ -103,7 +103,7 @@ pub fn read(file: &[u8]) -> Result<FoundRecords<'_>, Unreadable> {
                 // No interrupted append leaves a whole record behind one that is not.
                 let is_damage = (at..file.len()).step_by(BLOCK).any(|at| read_record(&file[at..]).is_some());
                 if is_damage {
-                    return Err(damaged(at, "a record cannot be read, in either copy"));
+                    return Err(damaged(at, "both copies of a record are unreadable"));
                 }
                 break;
             }
@@ -184,7 +184,7 @@ mod tests {
         damaged[RECORD_BYTES + BLOCK + 5] ^= 1;
         assert_eq!(
             read(&damaged),
-            Err(Unreadable::Damaged { at: RECORD_BYTES, what: "a record cannot be read, in either copy" })
+            Err(Unreadable::Damaged { at: RECORD_BYTES, what: "both copies of a record are unreadable" })
         );
         assert!(matches!(read(&file[..100][..10]), Err(Unreadable::Damaged { at: 0, .. })));
         assert!(read(&[]).is_err());

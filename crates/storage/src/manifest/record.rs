@@ -163,7 +163,7 @@ impl Record {
         let mut reader = Reader::new(bytes);
         let record = read(&mut reader)?;
         if !reader.is_empty() {
-            return Err(format!("{} bytes are left over", reader.remaining()));
+            return Err(format!("{} trailing bytes", reader.remaining()));
         }
         Ok(record)
     }
@@ -226,7 +226,7 @@ fn read(reader: &mut Reader<'_>) -> Result<Record, String> {
             }
             Ok(Record::Replaced(ReplacedRecord { table, folder, end, inputs, outputs }))
         }
-        kind => Err(format!("a record of the unknown kind {kind}")),
+        kind => Err(format!("unknown record kind {kind}")),
     }
 }
 
@@ -238,7 +238,7 @@ fn read_flag(reader: &mut Reader<'_>) -> Result<bool, String> {
     match reader.u8().map_err(short)? {
         0 => Ok(false),
         1 => Ok(true),
-        other => Err(format!("{other} where 0 or 1 must stand")),
+        other => Err(format!("expected 0 or 1, got {other}")),
     }
 }
 
@@ -258,7 +258,7 @@ fn read_folder(reader: &mut Reader<'_>) -> Result<String, String> {
     let folder = read_text(reader)?;
     let is_below = folder.split('/').count() == 2 && folder.split('/').all(|part| !matches!(part, "" | "." | ".."));
     if !is_below {
-        return Err(format!("{folder:?} is no table's folder"));
+        return Err(format!("{folder:?} is not a table directory"));
     }
     Ok(folder)
 }
@@ -267,7 +267,7 @@ fn read_descriptor(reader: &mut Reader<'_>) -> Result<Descriptor, String> {
     let text = read_text(reader)?;
     // A descriptor is what is left of a component's name.
     let parsed = Descriptor::parse(&format!("{text}-{}", sstable::Component::Data.name()));
-    let (descriptor, _) = parsed.ok_or_else(|| format!("{text:?} names no SSTable"))?;
+    let (descriptor, _) = parsed.ok_or_else(|| format!("{text:?} is not an sstable name"))?;
     Ok(descriptor)
 }
 

@@ -21,7 +21,7 @@ impl Source for Here {
     }
 
     fn malformed(&self, problem: DecodeError) -> Self::Error {
-        panic!("this shard made a page that makes no sense: {problem}")
+        panic!("internal error: this shard built an invalid page: {problem}")
     }
 }
 

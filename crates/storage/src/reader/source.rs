@@ -111,7 +111,7 @@ impl Source for OwnSource<'_> {
     }
 
     fn malformed(&self, problem: DecodeError) -> LaneError {
-        panic!("this shard made a page that makes no sense: {problem}")
+        panic!("internal error: this shard built an invalid page: {problem}")
     }
 }
 

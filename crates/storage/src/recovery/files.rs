@@ -162,7 +162,7 @@ impl Shard {
             // Should this fail, the next start comes to the same.
             match self.manifest().append(Record::Gone(gone.clone())).await {
                 Ok(()) => self.carry_out(&gone).await,
-                Err(error) => tracing::warn!(%error, "a file that does not count any more stays until the next start"),
+                Err(error) => tracing::warn!(%error, "cannot delete obsolete sstable; retrying at next start"),
             }
         }
         Ok(())

@@ -48,7 +48,7 @@ impl Foreign {
         let mut foreign = Foreign::default();
         let Sets { found, unreadable } = Sets::look(runtime, folder).await?;
         for name in unreadable {
-            foreign.incomplete.push(format!("{name} is not imported: SSTables of its version cannot be read"));
+            foreign.incomplete.push(format!("cannot import {name}: unsupported sstable version"));
         }
         for (descriptor, components) in found {
             if components.contains(&Component::Helenus) || is_known(&descriptor) {
@@ -57,8 +57,8 @@ impl Foreign {
             let Some(listed) = sets::listed(runtime, folder, &descriptor).await? else {
                 // What a flush of ours is writing has no list yet either.
                 if !may_be_ours(&descriptor) {
-                    let advice = "copy TOC.txt too, or lay it into upload/";
-                    foreign.incomplete.push(format!("{descriptor} is not imported: it has no TOC.txt; {advice}"));
+                    let advice = "copy TOC.txt too, or place the sstable in upload/";
+                    foreign.incomplete.push(format!("cannot import {descriptor}: TOC.txt is missing; {advice}"));
                 }
                 continue;
             };
@@ -67,7 +67,7 @@ impl Foreign {
             }
             match sets::whole(&descriptor, components, Some(listed)) {
                 Ok(set) => foreign.complete.push((descriptor, set.components)),
-                Err(what) => foreign.incomplete.push(format!("{descriptor} is not imported: {what}")),
+                Err(what) => foreign.incomplete.push(format!("cannot import {descriptor}: {what}")),
             }
         }
         Ok(foreign)
@@ -123,7 +123,7 @@ pub async fn find_files_at_start(runtime: &Runtime, dir: &Path, schema: &Schema)
             let is_checked = brought.moved.contains(&descriptor);
             match if is_checked { Ok(()) } else { check(runtime, &pages, &folder, &descriptor, table).await } {
                 Ok(()) => listed.push(descriptor),
-                Err(what) => refused.push(format!("{descriptor}, which others wrote, is not imported: {what}")),
+                Err(what) => refused.push(format!("cannot import foreign sstable {descriptor}: {what}")),
             }
         }
         for sentence in refused {
@@ -180,10 +180,10 @@ impl Shard {
         let FileName { folder, descriptor, .. } = name;
         let path = self.data_folder().join(folder);
         if let Err(error) = Sstable::open(self.runtime(), self.pages(), &path, descriptor.clone(), table).await {
-            return Ok(Err(format!("{descriptor}, which others wrote, is not imported: {error}")));
+            return Ok(Err(format!("cannot import foreign sstable {descriptor}: {error}")));
         }
         if !sync_components(self.runtime(), &path, descriptor, components).await? {
-            return Ok(Err(format!("a part of {descriptor}, which others wrote, is gone: it is not imported")));
+            return Ok(Err(format!("cannot import foreign sstable {descriptor}: a component disappeared")));
         }
         self.runtime().sync_dir(&path).await.map_err(io_error(&path))?;
         Ok(Ok(()))

@@ -37,7 +37,7 @@ pub(super) async fn read<T>(
     };
     let entries = std::str::from_utf8(&bytes).ok().and_then(|text| parse(text, entry));
     let corrupt = || {
-        let source = io::Error::new(io::ErrorKind::InvalidData, "the list of files being taken in cannot be read");
+        let source = io::Error::new(io::ErrorKind::InvalidData, "the list of sstables being imported is unreadable");
         OpenError::Io { path: path.clone(), source }
     };
     entries.map(Some).ok_or_else(corrupt)

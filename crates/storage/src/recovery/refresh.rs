@@ -77,7 +77,7 @@ impl Shard {
                 if !moved.contains(&descriptor)
                     && let Err(what) = check(runtime, pages, &path, &descriptor, &table).await
                 {
-                    files.left_alone.push(format!("{descriptor}, which others wrote, is not imported: {what}"));
+                    files.left_alone.push(format!("cannot import foreign sstable {descriptor}: {what}"));
                     continue;
                 }
                 let name = FileName { table: id, folder: folder.clone(), descriptor: descriptor.clone() };
@@ -107,7 +107,7 @@ impl Shard {
                 match self.end_behind_truncations() {
                     Ok(end) => break end,
                     Err(ApplyError::LogBusy) => self.room().await,
-                    Err(error) => return Err(OpenError::Options(format!("no file can be imported: {error}"))),
+                    Err(error) => return Err(OpenError::Options(format!("cannot import sstables: {error}"))),
                 }
             };
             self.name_as_live(name, end).await?;

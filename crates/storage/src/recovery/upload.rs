@@ -106,7 +106,7 @@ impl Upload<'_> {
         let mut moves = Vec::new();
         let Sets { found, unreadable } = Sets::look(self.runtime, &self.upload).await?;
         for name in unreadable {
-            let sentence = format!("{name} in upload/ is not imported: SSTables of its version cannot be read");
+            let sentence = format!("cannot import {name} from upload/: unsupported sstable version");
             brought.left_alone.push(sentence);
         }
         for (from, components) in found {
@@ -118,19 +118,19 @@ impl Upload<'_> {
             let Set { components, missing } = match checked {
                 Ok(set) => set,
                 Err(what) => {
-                    brought.left_alone.push(format!("{from} in upload/ is not imported: {what}"));
+                    brought.left_alone.push(format!("cannot import {from} from upload/: {what}"));
                     continue;
                 }
             };
             if !missing.is_empty() {
                 let missing: Vec<&str> = missing.iter().map(|component| component.name()).collect();
                 let (table, missing) = (self.name(), missing.join(", "));
-                tracing::warn!(file = %from, table, missing, "components of an sstable in upload/ are missing; importing it without them");
+                tracing::warn!(file = %from, table, missing, "sstable in upload/ lacks components; importing it without them");
             }
             // Whoever copied the files here need not have waited until they were on the disk; and a start that goes on with a list
             // compares nothing again.
             if !sync_components(self.runtime, &self.upload, &from, &components).await? {
-                brought.left_alone.push(format!("{from} in upload/ is not imported: a part of it is gone"));
+                brought.left_alone.push(format!("cannot import {from} from upload/: a component disappeared"));
                 continue;
             }
             let generation = generations.next(self.runtime);
@@ -152,14 +152,14 @@ impl Upload<'_> {
                 let name = sum.component.name();
                 let found = self.sum_of(&path(sum.component)).await.map_err(|error| format!("{name}: {error}"))?;
                 if found != (sum.length, sum.crc) {
-                    return Err(format!("{name} is not as Helenus.db says"));
+                    return Err(format!("{name} does not match its checksum in Helenus.db"));
                 }
             }
         } else if components.contains(&Component::Digest) {
             let digest = decode_digest(&read(Component::Digest).await?).map_err(|error| error.to_string())?;
             let found = self.sum_of(&path(Component::Data)).await.map_err(|error| error.to_string())?;
             if found.1 != digest {
-                return Err("Data.db is not as its digest says".to_owned());
+                return Err("Data.db does not match its digest".to_owned());
             }
         }
         check(self.runtime, self.pages, &self.upload, descriptor, self.table).await
@@ -206,8 +206,9 @@ impl Upload<'_> {
                 tracing::info!(file = %from, table = self.name(), now = %to, "moved sstable from upload/");
                 brought.moved.push(to.clone());
             } else {
-                let sentence =
-                    format!("a part of {from} in upload/ is gone: it is not imported, and what is left is called {to}");
+                let sentence = format!(
+                    "cannot import {from} from upload/: a component disappeared; the remaining ones are now named {to}"
+                );
                 brought.left_alone.push(sentence);
             }
             for component in [Component::Toc, Component::Helenus] {

@@ -116,24 +116,24 @@ impl<'c> Check<'c> {
         let (token, key) = (self.scan.key().0, self.scan.key().1.to_vec());
         let (begins, before) = (self.item_at, self.between.clone());
         let Some((known, place)) = index.next_with_key(&mut self.between).await? else {
-            return Err(self.wrong("the index does not lead to a partition"));
+            return Err(self.wrong("the index does not point to a partition"));
         };
         if place.data_position != begins || known.is_some_and(|known| known != key) {
-            let what = format!("the index leads to byte {} instead of to the partition here", place.data_position);
+            let what = format!("the index points to byte {} instead of this partition", place.data_position);
             return Err(self.wrong(what));
         }
         if !self.sstable.may_contain(token, &key) {
-            return Err(self.wrong("the Bloom filter or the ends of the index do not know the partition's key"));
+            return Err(self.wrong("the partition key is outside the index bounds or the Bloom filter"));
         }
         if !index.leads_to((token, &key), begins, &before, &mut self.sampled).await? {
-            return Err(self.wrong("the index does not lead from the partition's key to it"));
+            return Err(self.wrong("the index does not map the partition key to this partition"));
         }
         let (deletion, static_row) = self.scan.head();
         if let Some(row) = static_row {
             view.borrow().shape.fit.check_row(&row).map_err(|what| self.wrong(what))?;
         }
         if place.wide.as_ref().is_some_and(|wide| wide.deletion != deletion) {
-            return Err(self.wrong("the index has another deletion of the partition"));
+            return Err(self.wrong("the partition deletion in the index differs"));
         }
         self.open = None;
         self.place.clear();
@@ -157,7 +157,7 @@ impl<'c> Check<'c> {
             _ => {
                 let marker = self.scan.marker();
                 if marker.closes != open {
-                    return Err(self.wrong(format!("a marker ends {:?} where {open:?} holds", marker.closes)));
+                    return Err(self.wrong(format!("a marker closes {:?} where {open:?} is open", marker.closes)));
                 }
                 self.open = marker.opens;
                 (false, if marker.after { Place::After } else { Place::Before })
@@ -185,7 +185,7 @@ impl<'c> Check<'c> {
         if let Some(block) = inside.next.filter(|block| block.begins <= offset) {
             if block.begins < offset || block.open != open {
                 return Err(
-                    self.wrong(format!("the index has {block:?}, and byte {offset} of the partition is not that"))
+                    self.wrong(format!("the index block {block:?} does not match byte {offset} of the partition"))
                 );
             }
             self.lead_to(&inside, &inside.last_row, offset.saturating_sub(1)).await?;
@@ -207,9 +207,7 @@ impl<'c> Check<'c> {
         let mut blocks = index.blocks(&inside.wide, &table, start, Bound::UNBOUNDED).await?;
         match index.first_block(&mut blocks).await? {
             Some(block) if block.begins <= most => Ok(()),
-            found => {
-                Err(self.wrong(format!("the index leads from a row to {found:?}, and not to the block that has it")))
-            }
+            found => Err(self.wrong(format!("the index maps a row to {found:?}, not to the block that contains it"))),
         }
     }
 
@@ -219,7 +217,7 @@ impl<'c> Check<'c> {
         }
         let Some(inside) = self.inside.take() else { return Ok(()) };
         if let Some(block) = inside.next {
-            return Err(self.wrong(format!("the index has {block:?}, which is not in the partition")));
+            return Err(self.wrong(format!("the index block {block:?} is not in the partition")));
         }
         let most = (self.item_at - inside.begins).saturating_sub(1);
         self.lead_to(&inside, &inside.last_row, most).await
@@ -227,12 +225,12 @@ impl<'c> Check<'c> {
 
     async fn end(&mut self) -> Result<(), ReadError> {
         if let Some(place) = self.sstable.index.next(&mut self.between).await? {
-            let what = format!("the index leads to byte {}, after the last partition", place.data_position);
+            let what = format!("the index points to byte {}, after the last partition", place.data_position);
             return Err(self.wrong(what));
         }
-        let Some((first, last)) = &self.ends else { return Err(self.wrong("there is no partition")) };
+        let Some((first, last)) = &self.ends else { return Err(self.wrong("the sstable has no partition")) };
         if self.sstable.index.ends() != (&first[..], &last[..]) {
-            return Err(self.wrong("the index has other keys for the first and last partition"));
+            return Err(self.wrong("the first and last partition keys of the index differ"));
         }
         Ok(())
     }

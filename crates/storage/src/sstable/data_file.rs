@@ -95,7 +95,7 @@ impl DataFile {
     pub(super) async fn read(&self, data: Range<u64>, out: &mut Vec<u8>) -> Result<Range<u64>, ReadError> {
         let numbers = self.chunk_at(data.start)..=self.chunk_at(data.end - 1);
         let (Some(first), Some(last)) = (self.chunk(*numbers.start()), self.chunk(*numbers.end())) else {
-            return Err(self.corrupt(data.end, format!("it is behind the end of the data, {} bytes", self.length())));
+            return Err(self.corrupt(data.end, format!("position after the end of the data ({} bytes)", self.length())));
         };
         let stored_end = last.offset + last.stored_length as u64;
         let window_start = first.offset / ALIGNMENT as u64 * ALIGNMENT as u64;
@@ -203,7 +203,7 @@ impl ReadWindow {
             return Ok(());
         }
         if position >= file.length() {
-            return Err(file.corrupt(position, format!("it is behind the end of the data, {} bytes", file.length())));
+            return Err(file.corrupt(position, format!("position after the end of the data ({} bytes)", file.length())));
         }
         let is_next = !self.bytes.is_empty() && position == self.end();
         let expected = if is_next { self.next_ahead().max(expected) } else { expected };

@@ -37,7 +37,7 @@ async fn look<T>(
                 let page = file.load(number).await?;
                 if !held.hold(number, page) {
                     let offset = u64::from(number) * sstable::PAGE_LENGTH as u64;
-                    let what = "the index leads in circles".to_owned();
+                    let what = "the index contains a cycle".to_owned();
                     return Err(ReadError::Corrupt { path: file.path.clone(), offset, what });
                 }
             }

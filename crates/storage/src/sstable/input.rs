@@ -100,7 +100,7 @@ impl<'r> Input<'r> {
             };
             // A length that is wrong must not have the rest of the file read.
             if self.file.length() - self.position < at_least as u64 || at_least <= given {
-                return Err(self.file.corrupt(self.position, "what begins here does not end within the data"));
+                return Err(self.file.corrupt(self.position, "an item that begins here runs past the end of the data"));
             }
             while self.window.bytes(self.position).len() < at_least {
                 self.window.extend(self.file, self.position).await?;

@@ -91,7 +91,7 @@ impl Components<'_> {
     }
 
     fn missing(&self, component: Component) -> ReadError {
-        let source = io::Error::new(io::ErrorKind::NotFound, "the component is missing");
+        let source = io::Error::new(io::ErrorKind::NotFound, "component missing");
         ReadError::Io { path: self.path(component), offset: 0, source }
     }
 
@@ -113,7 +113,7 @@ impl Components<'_> {
         };
         let length = file.len().await.map_err(ReadError::io(&path, 0))?;
         if let Some(sum) = self.sum(component).filter(|sum| sum.length != length) {
-            return Err(self.corrupt(component, format!("it has {length} bytes instead of {}", sum.length)));
+            return Err(self.corrupt(component, format!("length is {length} bytes, expected {}", sum.length)));
         }
         self.disk_bytes += length;
         Ok(Some((file, length)))
@@ -152,7 +152,7 @@ impl Components<'_> {
             let (result, filled) = file.read_at(buffer, at).await;
             buffer = filled;
             if result.map_err(ReadError::io(&path, at))? == 0 {
-                return Err(self.corrupt(component, format!("it ends after {at} of {length} bytes")));
+                return Err(self.corrupt(component, format!("file ends after {at} of {length} bytes")));
             }
             crc.update(&buffer);
             at += buffer.len() as u64;
@@ -161,7 +161,7 @@ impl Components<'_> {
         }
         match self.sum(component) {
             Some(sum) if sum.crc != crc.finalize() && !self.pages.planted().is(Bug::DigestIgnored) => {
-                Err(self.corrupt(component, "its checksum in Helenus.db does not match"))
+                Err(self.corrupt(component, "checksum in Helenus.db does not match"))
             }
             _ => Ok(()),
         }

@@ -37,7 +37,7 @@ pub struct ReadCounts {
     pub index_reads: u64,
     /// Index pages that were in the cache.
     pub index_hits: u64,
-    /// Index pages that had to go for others.
+    /// Index pages evicted to make room.
     pub index_evictions: u64,
 }
 
@@ -215,7 +215,7 @@ impl PagedFile {
         }
         let offset = u64::from(number) * PAGE_BYTES as u64;
         if offset >= self.length {
-            let what = format!("page {number} is behind the end of the index, {} bytes", self.length);
+            let what = format!("page {number} is after the end of the index ({} bytes)", self.length);
             return Err(ReadError::Corrupt { path: self.path.clone(), offset, what });
         }
         self.cache.count(|counts| counts.index_reads += 1);

@@ -113,9 +113,9 @@ impl Salvage {
             if start == begins {
                 return;
             }
-            self.is_wrong("the index leads to a partition that is not there");
+            self.is_wrong("the index points to a missing partition");
         }
-        self.is_wrong("the index does not lead to a partition");
+        self.is_wrong("the index does not point to a partition");
     }
 
     /// Goes to the next partition that can be read.

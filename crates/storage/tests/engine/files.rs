@@ -171,7 +171,7 @@ fn a_spare_with_its_next_head_under_its_earlier_name_is_cleared_away() {
     for name in [earlier, shard.join("00000000000000ff.log")] {
         std::fs::write(&name, &bytes).expect("a file can be made");
         let error = reopen(&folder, 3).expect_err("the head is another segment's").to_string();
-        assert!(error.contains("the segment's head is that of segment 0000000000000001"), "{error}");
+        assert!(error.contains("the segment's header names segment 0000000000000001"), "{error}");
         assert!(name.exists() && path.exists());
         std::fs::remove_file(&name).expect("it is there");
     }

@@ -283,8 +283,8 @@ fn a_refresh_brings_back_a_snapshot_and_says_what_it_leaves_alone() {
         let left = refresh(&shard).await;
         assert_eq!(left.len(), 2, "{left:?}");
         assert!(left[0].contains(data[0].trim_end_matches("-Data.db")), "{left:?}");
-        assert!(left[0].contains("Data.db is not as Helenus.db says"), "{left:?}");
-        assert!(left[1].contains("which others wrote, is not imported"), "{left:?}");
+        assert!(left[0].contains("Data.db does not match its checksum in Helenus.db"), "{left:?}");
+        assert!(left[1].contains("cannot import foreign sstable"), "{left:?}");
         assert_eq!(read_all_rows(&shard, TABLE).await.len(), 100);
         // Mended, it comes too.
         std::fs::write(upload.join(data[0]), whole).expect("it can be written");

@@ -128,15 +128,18 @@ fn missing_segments_are_refused_with_how_much() {
             for boot in 2..4 {
                 let error = open_with(&setup.boot(boot)).0.expect_err("a segment is missing").to_string();
                 let name = segment.file_name().expect("a name").to_str().expect("of letters");
-                assert!(error.contains("1 commit log segments are missing"), "{mode} {number}: {error}");
-                assert!(error.contains(name) && error.contains("records of start 1"), "{mode} {number}: {error}");
+                assert!(error.contains("1 commit log segments missing"), "{mode} {number}: {error}");
+                assert!(error.contains(name) && error.contains("records of boot 1"), "{mode} {number}: {error}");
                 assert!(error.contains("bytes") || error.contains("at least"), "{mode} {number}: {error}");
             }
             let mut accepted = setup.boot(4);
             accepted.options.salvage = true;
             let (rows, lines) = open_with(&accepted);
             let rows = rows.expect("it is accepted");
-            assert!(errors(&lines).iter().any(|line| line.contains("segments are missing")), "{mode}: {lines:?}");
+            assert!(
+                errors(&lines).iter().any(|line| line.contains("commit log segments missing")),
+                "{mode}: {lines:?}"
+            );
             let (again, lines) = open_with(&setup.boot(5));
             assert_eq!(
                 (again.expect("the log is whole"), errors(&lines).len()),
@@ -147,7 +150,7 @@ fn missing_segments_are_refused_with_how_much() {
         kept.put_back(&folder);
         std::fs::remove_dir_all(folder.path.join("commitlog")).expect("it is there");
         let error = open_with(&setup.boot(6)).0.expect_err("the log is missing").to_string();
-        assert!(error.contains(&format!("{} commit log segments are missing", segments.len())), "{mode}: {error}");
+        assert!(error.contains(&format!("{} commit log segments missing", segments.len())), "{mode}: {error}");
         kept.put_back(&folder);
         let (rows, lines) = open_with(&setup.boot(7));
         assert_eq!(rows.expect("all is there"), (0..2600).collect::<Vec<_>>(), "{mode}");
@@ -222,7 +225,7 @@ fn a_newest_segment_without_content_is_an_error_line() {
         for left in [&[][..], &whole[..63], &vec![0; whole.len()][..]] {
             std::fs::write(&segments[1], left).expect("it can be written");
             let error = open_with(&setup.boot(5)).0.expect_err("records follow").to_string();
-            assert!(error.contains("lost: records of start 1: log sequences"), "{mode}: {error}");
+            assert!(error.contains("lost: records of boot 1: log sequences"), "{mode}: {error}");
         }
     }
 }
@@ -302,11 +305,11 @@ fn zeroed_blocks_are_refused_or_an_error_line() {
                 (Err(error), _) => {
                     let error = error.to_string();
                     assert!(error.contains("log sequences") && error.contains(" bytes"), "{mode}: {error}");
-                    assert!(error.contains("lost: ") && error.contains("of shard 0, start 1"), "{mode}: {error}");
+                    assert!(error.contains("lost: ") && error.contains("of shard 0, boot 1"), "{mode}: {error}");
                 }
                 (Ok(rows), lines) => {
                     assert_eq!((mode, &rows), ("periodic", &(0..rows.len() as u32).collect()));
-                    assert!(errors(&lines)[0].contains("records of the commit log are lost"), "{lines:?}");
+                    assert!(errors(&lines)[0].contains("commit log records lost"), "{lines:?}");
                 }
             }
         }
@@ -353,7 +356,7 @@ fn a_segment_of_another_shard_is_refused() {
     let name = "0000000000000001.log";
     std::fs::copy(log.join("shard-1").join(name), log.join("shard-0").join(name)).expect("both are there");
     let error = open_with(&setup.boot(2)).0.expect_err("it is the other's").to_string();
-    assert!(error.contains("the segment is one of shard 1, and lies in the folder of shard 0"), "{error}");
+    assert!(error.contains("the segment belongs to shard 1, but is in the directory of shard 0"), "{error}");
 }
 
 /// Another shard count: the lists of all former shards are looked at, and go with their segments.
@@ -368,7 +371,7 @@ fn segments_missing_of_another_shard_count_are_refused() {
     let bytes = std::fs::read(&segment).expect("it is there");
     std::fs::remove_dir_all(folder.path.join("commitlog/shard-2")).expect("it is there");
     let error = open_with(&setup.boot(2)).0.expect_err("a segment is missing").to_string();
-    assert!(error.contains("shard-2") && error.contains("1 commit log segments are missing"), "{error}");
+    assert!(error.contains("shard-2") && error.contains("1 commit log segments missing"), "{error}");
     std::fs::create_dir_all(segment.parent().expect("a folder")).expect("it can be made");
     std::fs::write(&segment, bytes).expect("it can be written");
     for boot in 3..5 {

@@ -137,7 +137,10 @@ fn a_record_that_fits_no_segment_of_today_is_not_called_damage() {
     let mut smaller = setup.boot(2);
     smaller.options.segment_bytes = 256 << 10;
     let refused = with_shard(&smaller, async |_, _| ()).expect_err("it does not fit");
-    assert!(matches!(&refused, OpenError::Options(what) if what.contains("as large as before")), "{refused}");
+    assert!(
+        matches!(&refused, OpenError::Options(what) if what.contains("restore the earlier commitlog_segment_size")),
+        "{refused}"
+    );
     assert_eq!(all_rows(&setup.boot(3), 1), [number]);
 }
 

@@ -102,7 +102,7 @@ fn a_write_is_refused_while_flushes_fail_and_taken_when_they_succeed() {
             error = apply_or_wait(&shard, &row(number)).await.expect_err("no flush makes room");
         }
         let words = error.to_string();
-        assert!(words.contains("memory for data is full") && words.contains("cannot be flushed"), "{words}");
+        assert!(words.contains("memtable memory of the shard is full") && words.contains("flushes fail"), "{words}");
         assert!(!error.is_busy());
         std::fs::remove_file(&obstacle).expect("it can be removed");
         let begun = runtime.now();
@@ -222,7 +222,7 @@ fn what_never_fits_is_refused_at_once() {
         let before = runtime.stats().polls;
         let refused = apply_or_wait(&shard, &mutation(TABLE, 1, 1, &vec![1; 100 << 10])).await;
         let refused = refused.expect_err("there is no room for a chunk").to_string();
-        assert!(refused.ends_with("the write needs more than there is"), "{refused}");
+        assert!(refused.ends_with("the write needs more than the whole budget"), "{refused}");
         assert_eq!(runtime.stats().polls, before, "it waited");
     })
     .expect("the shard opens");

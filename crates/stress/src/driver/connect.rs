@@ -55,7 +55,7 @@ fn nodes(connection: &ConnectionSettings) -> Result<Vec<String>, StressError> {
     let text = text.map_err(|source| StressError::Nodes { path: path.clone(), source })?;
     match with_port(text.lines(), *port) {
         nodes if nodes.is_empty() => {
-            Err(StressError::Arguments { reason: format!("-node file={}: it names no node", path.display()) })
+            Err(StressError::Arguments { reason: format!("-node file={}: the file lists no node", path.display()) })
         }
         nodes => Ok(nodes),
     }

@@ -54,14 +54,14 @@ impl Log {
                 start = time_of(line, "#[StartTime: ").or(start);
                 base = time_of(line, "#[BaseTime: ").or(base);
             } else if !line.starts_with('"') {
-                let base = base.or(start).ok_or("the log does not say before when it began".to_owned());
+                let base = base.or(start).ok_or("the log lacks its start time before this line".to_owned());
                 let piece = base.and_then(|base| Piece::read(base, line));
                 pieces.push(piece.map_err(|reason| wrong(format!("line {number}: {reason}")))?);
             }
         }
         let begin = pieces.iter().map(|piece| piece.begin).min();
         let end = pieces.iter().map(|piece| piece.begin + piece.length).max();
-        let (Some(begin), Some(end)) = (begin, end) else { return Err(wrong("nothing was measured".to_owned())) };
+        let (Some(begin), Some(end)) = (begin, end) else { return Err(wrong("the log has no measurement".to_owned())) };
         Ok(Log { path: path.to_owned(), begin, end, pieces })
     }
 }
@@ -80,22 +80,22 @@ impl Piece {
     fn read(base: Duration, line: &str) -> Result<Piece, String> {
         let fields: Vec<&str> = line.split(',').collect();
         let [tag, begin, length, _, histogram] = fields[..] else {
-            return Err("is no histogram of an interval, with its tag".to_owned());
+            return Err("not a tagged interval histogram".to_owned());
         };
         let (kind, time) = tag
             .strip_prefix("Tag=")
             .and_then(|tag| tag.rsplit_once('-'))
             .and_then(|(kind, time)| Some((kind, Time::of_tag(time)?)))
-            .ok_or_else(|| format!("`{tag}` is no tag such as READ-st, READ-rt or READ-wt"))?;
-        let bytes = STANDARD.decode(histogram).map_err(|error| format!("the histogram cannot be read: {error}"))?;
+            .ok_or_else(|| format!("`{tag}` is not a tag, for example READ-st, READ-rt or READ-wt"))?;
+        let bytes = STANDARD.decode(histogram).map_err(|error| format!("cannot decode the histogram: {error}"))?;
         let histogram = Deserializer::new().deserialize(&mut bytes.as_slice());
-        let no_time = || "says no time".to_owned();
+        let no_time = || "the time is missing".to_owned();
         Ok(Piece {
             kind: kind.to_owned(),
             time,
             begin: base + seconds(begin).ok_or_else(no_time)?,
             length: seconds(length).ok_or_else(no_time)?,
-            histogram: histogram.map_err(|error| format!("the histogram cannot be read: {error}"))?,
+            histogram: histogram.map_err(|error| format!("cannot decode the histogram: {error}"))?,
         })
     }
 }
@@ -126,13 +126,11 @@ impl Merged {
             stretches: Vec::new(),
         };
         if let Some(log) = logs.iter().find(|log| log.end <= last) {
-            return Err(wrong(log, "ended before another began: they were not measured at one time".to_owned()));
+            return Err(wrong(log, "ended before another began; the logs are not of one time".to_owned()));
         }
         if let Some(log) = logs.iter().find(|log| log.is_scheduled() != logs[0].is_scheduled()) {
             let other = logs[0].path.display();
-            let reason = format!(
-                "and {other} cannot be added up: only one of them has response times, of operations that were due at a time"
-            );
+            let reason = format!("and {other} cannot be merged: only one of them has response times (fixed rate)");
             return Err(wrong(log, reason));
         }
         let lengths = logs.iter().flat_map(|log| log.pieces.iter().map(|piece| piece.length));
@@ -204,14 +202,14 @@ pub(crate) fn run(words: &[String]) -> Result<(), StressError> {
         match word.as_str() {
             "--json" => json = words.next().map(PathBuf::from),
             option if option.starts_with('-') => {
-                let reason = format!("merge: `{option}` is no option; there is --json FILE");
+                let reason = format!("merge: unknown option `{option}`; the only one is --json FILE");
                 return Err(StressError::Arguments { reason });
             }
             path => logs.push(Log::read(Path::new(path))?),
         }
     }
     if logs.is_empty() {
-        let reason = "merge: say which logs, files that -log hdrfile= wrote".to_owned();
+        let reason = "merge: no logs given; list the files that -log hdrfile= wrote".to_owned();
         return Err(StressError::Arguments { reason });
     }
     let merged = Merged::of(&logs)?;
@@ -336,20 +334,20 @@ mod tests {
         let early = log("early", Duration::from_secs(100), Kind::Read, 1);
         let late = log("late", Duration::from_secs(103), Kind::Read, 1);
         assert!(refused(&[&early, &late]).contains("ended before another began"));
-        assert!(refused(&[]).contains("say which logs"));
-        assert!(refused(&[Path::new("--jsn")]).contains("is no option"));
+        assert!(refused(&[]).contains("no logs given"));
+        assert!(refused(&[Path::new("--jsn")]).contains("unknown option"));
         assert!(refused(&[&file("none")]).contains("No such file"));
         let text = std::fs::read_to_string(&early).unwrap();
         std::fs::write(&late, text.replace("Tag=READ-st", "Tag=READ-xx")).unwrap();
-        assert!(refused(&[&late]).contains("line 6: `Tag=READ-xx` is no tag"), "{}", refused(&[&late]));
+        assert!(refused(&[&late]).contains("line 6: `Tag=READ-xx` is not a tag"), "{}", refused(&[&late]));
         std::fs::write(&late, &text[..text.len() - 30]).unwrap();
-        assert!(refused(&[&late]).contains("cannot be read"), "{}", refused(&[&late]));
+        assert!(refused(&[&late]).contains("cannot decode the histogram"), "{}", refused(&[&late]));
         let head: String =
             text.lines().filter(|line| !line.starts_with("Tag=")).map(|line| format!("{line}\n")).collect();
         std::fs::write(&late, &head).unwrap();
-        assert!(refused(&[&late]).contains("nothing was measured"));
+        assert!(refused(&[&late]).contains("the log has no measurement"));
         std::fs::write(&late, text.lines().rfind(|line| line.starts_with("Tag=")).unwrap()).unwrap();
-        assert!(refused(&[&late]).contains("line 1: the log does not say before"), "{}", refused(&[&late]));
+        assert!(refused(&[&late]).contains("line 1: the log lacks its start time"), "{}", refused(&[&late]));
         std::fs::write(&late, "a text\n").unwrap();
         refused(&[&late]);
         [early, late].iter().for_each(|path| std::fs::remove_file(path).unwrap());

@@ -226,7 +226,7 @@ fn check_size(insert: &InsertSettings, partitions: &Partitions) -> Result<(), St
     match rows > most as f64 {
         true => Err(StressError::Arguments {
             reason: format!(
-                "an insert could be of {rows:.0} rows, and {most} are the most: say fewer partitions=, a smaller select= or more visits="
+                "an insert could have {rows:.0} rows, the limit is {most}; use fewer partitions=, a smaller select= or more visits="
             ),
         }),
         false => Ok(()),

@@ -29,14 +29,14 @@ use words::{Groups, refusal};
 
 /// Options of cassandra-stress that nothing here stands for, and why.
 const UNSUPPORTED: [(&str, &str); 8] = [
-    ("-graph", "--json and -log hdrfile= have what graphs are made of"),
-    ("-tokenrange", "queries of ranges of tokens are not supported"),
-    ("-transport", "connections are not encrypted"),
+    ("-graph", "use --json or -log hdrfile= as the source of graphs"),
+    ("-tokenrange", "token range queries are not supported"),
+    ("-transport", "encryption is not supported"),
     ("-sample", "all latencies are recorded"),
-    ("-sendto", "there is no daemon to send to"),
-    ("-jmx", "the server's JMX is not asked"),
-    ("-credentials-file", "say -mode user= password="),
-    ("-reporting", "say -log interval="),
+    ("-sendto", "there is no stress daemon"),
+    ("-jmx", "JMX is not supported"),
+    ("-credentials-file", "use -mode user= password="),
+    ("-reporting", "use -log interval="),
 ];
 
 /// A whole command line.
@@ -91,16 +91,14 @@ impl Settings {
 
     fn check(self) -> Result<Settings, StressError> {
         if self.own.sweep.is_some() && !matches!(self.rate, RateSettings::Threads { limit: Limit::None, .. }) {
-            return Err(refusal(
-                "--sweep: say -rate threads=, the most operations at a time; the rates are what is tried",
-            ));
+            return Err(refusal("--sweep: needs -rate threads=, the maximum of concurrent operations, and no rate"));
         }
         if self.own.sweep.is_some() && !matches!(self.command.length, Length::Time(_)) {
-            return Err(refusal("--sweep: say duration=, how long each rate is tried"));
+            return Err(refusal("--sweep: needs duration=, the time per rate"));
         }
         if self.own.start_at.is_some() && (self.own.sweep.is_some() || matches!(self.rate, RateSettings::Search { .. }))
         {
-            return Err(refusal("--start-at: one run begins then; say -rate threads=, and no --sweep"));
+            return Err(refusal("--start-at: needs -rate threads= and excludes --sweep"));
         }
         let most = match self.rate {
             RateSettings::Threads { threads, .. } => threads,
@@ -108,8 +106,8 @@ impl Settings {
         };
         match self.connection.pending_max {
             Some(pending) if pending < most => Err(refusal(format!(
-                "-mode: maxPending= and connectionsPerHost= allow {pending} operations at a time, and -rate asks for {most}: \
-                 the driver has no such bound, so say fewer threads"
+                "-mode: maxPending= and connectionsPerHost= allow {pending} concurrent operations, -rate asks for \
+                 {most}; the driver has no such bound, so use fewer threads"
             ))),
             _ => Ok(self),
         }

@@ -96,7 +96,7 @@ pub(crate) enum Failure {
     #[error("the row has other values than were written")]
     Wrong,
     /// A reply is none to what was asked.
-    #[error("the reply is no row: {0}")]
+    #[error("the reply is not a row: {0}")]
     Malformed(String),
 }
 

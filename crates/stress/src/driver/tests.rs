@@ -164,7 +164,7 @@ fn what_was_due_and_never_began_is_in_the_response_times() {
     let (outcome, json, server, seconds) =
         [1, 5, 25].into_iter().find_map(stalls).expect("eight are under way, and no more begin");
     let Err(StressError::Late { asked: 400, reason, .. }) = outcome else { panic!("{outcome:?}") };
-    assert!(reason.contains("had not begun when the last was due"), "{reason}");
+    assert!(reason.contains("had not started when the last was due"), "{reason}");
     let (done, not_begun) = (figure(&json, "/total/operations"), figure(&json, "/total/not_begun"));
     assert_eq!(done, server.operation_count() as f64, "{json:#}");
     assert!(done + not_begun <= 400.0 * seconds, "{json:#}");
@@ -194,7 +194,7 @@ fn a_rate_that_is_not_kept_is_a_loud_failure() {
     let (outcome, json, _) = run(habits, &["write no-warmup n=400 -rate threads=4 fixed=400/s"]);
     let error = outcome.unwrap_err();
     assert!(matches!(error, StressError::Late { asked: 400, .. }), "{error}");
-    assert!(error.to_string().contains("the rate was not kept: 400 operations a second were asked for"), "{error}");
+    assert!(error.to_string().contains("of 400 operations a second"), "{error}");
     assert_eq!(json["rate_kept"], Value::from(false));
     assert_eq!(json["total"]["operations"], 400, "all are done, late");
     assert!(figure(&json, "/total/response_time_ms/max") > 500.0, "{json:#}");
@@ -221,10 +221,10 @@ fn a_sweep_finds_the_best_rate_below_a_bound() {
     assert!(runs.iter().filter_map(rate).all(|rate| rate as f64 <= saturation), "{json:#}");
     match outcome {
         Ok(()) => assert!(best.is_some(), "{json:#}"),
-        Err(error) => assert!(best.is_none() && error.to_string().contains("was held at no rate"), "{error}"),
+        Err(error) => assert!(best.is_none() && error.to_string().contains("no rate met the target"), "{error}"),
     }
     let (outcome, json, _) = run(habits, &["write no-warmup duration=100ms -rate threads=2 --sweep p50<1us"]);
-    assert_eq!(outcome.unwrap_err().to_string(), "p50 < 0.001 ms was held at no rate");
+    assert_eq!(outcome.unwrap_err().to_string(), "no rate met the target p50 < 0.001 ms");
     assert!(json["sweep"]["best"].is_null() && figure(&json, "/sweep/saturation") > 0.0, "{json:#}");
 }
 
@@ -250,7 +250,7 @@ fn a_run_begins_at_the_instant_that_is_said() {
     assert_eq!(server.operation_count(), 50, "the warm-up comes before");
     let (outcome, ..) = run(Habits::default(), &[&line(since_epoch())]);
     let error = outcome.unwrap_err().to_string();
-    assert!(error.contains("when this process was ready: say a later time"), "{error}");
+    assert!(error.contains("when this process was ready; use a later time"), "{error}");
 }
 
 #[test]
@@ -266,7 +266,7 @@ fn what_is_missing_or_wrong_ends_the_run_unless_errors_are_ignored() {
     assert!(json["rate_kept"].is_null(), "of a run that was stopped nobody knows: {json:#}");
     let sweep = "read no-warmup duration=100ms -rate threads=5 -pop seq=200..300 -errors ignore --sweep p99<1s";
     let (outcome, json, _) = run(Habits::default(), &[lines[0], sweep]);
-    assert!(outcome.unwrap_err().to_string().contains("was held at no rate"), "{json:#}");
+    assert!(outcome.unwrap_err().to_string().contains("no rate met the target"), "{json:#}");
     let changes = Habits { changes: Some(b"0000000099"), ..Habits::default() };
     let (outcome, ..) = run(changes, &lines);
     let error = outcome.unwrap_err().to_string();

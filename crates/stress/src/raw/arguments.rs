@@ -23,22 +23,22 @@ pub(crate) const PAGE_ROWS: u32 = 5000;
 /// The most rows that updates fall on.
 const ROWS_UPDATED_MAX: u64 = 1 << 28;
 
-/// What to do.
+/// Load to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Workload {
-    /// INSERT whole rows.
+    /// INSERT whole rows
     Write,
-    /// SELECT whole rows by key.
+    /// SELECT whole rows by key
     Read,
-    /// Both, see `--ratio`.
+    /// Both, see --ratio
     Mixed,
-    /// Write rows over and over at random, delete some, let some expire; in a table of its own.
+    /// Overwrite rows at random, delete some and let some expire, in a table of its own
     Update,
-    /// SELECT all rows of the table, page by page, which are the operations
+    /// SELECT all rows of the table page by page; each page is one operation
     Scan,
-    /// SELECT each row once, and compare it with what so many `--updates` must have left.
+    /// SELECT each row once and compare it with its expected state after --updates updates
     Check,
-    /// A `--statement` of one's own, for each row.
+    /// Run the given --statement for each row
     Statement,
 }
 
@@ -57,7 +57,7 @@ impl Workload {
     }
 }
 
-/// What each reply to a statement of one's own must be.
+/// Expected reply of a `--statement`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expect {
     /// A conditional statement whose condition held.
@@ -66,16 +66,16 @@ pub enum Expect {
     Rows(u64),
 }
 
-/// Which rows, in which order.
+/// Order of the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Distribution {
-    /// One after another, from the first again after the last.
+    /// In order, starting over after the last row
     Seq,
-    /// Any row, each as likely.
+    /// Uniformly at random
     Uniform,
 }
 
-/// Which interface of the kernel carries the generator's I/O.
+/// Kernel interface for the generator's I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Reactor {
     /// io_uring.
@@ -93,100 +93,100 @@ impl Reactor {
     }
 }
 
-/// Generate load on a server and measure it.
+/// Generate load against a node and measure latency and throughput.
 #[derive(Debug, Clone, Args)]
 pub struct Arguments {
-    /// Use the generator's own client with prebuilt requests (the only one so far)
+    /// Use the raw client with prebuilt requests
     #[arg(long, required = true)]
     pub raw: bool,
 
-    /// What to do
+    /// Load to run
     #[arg(value_enum)]
     pub workload: Workload,
 
-    /// The server's address and port
+    /// Address and port of the server
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9042")]
     pub node: SocketAddr,
 
-    /// Rows of the table
+    /// Number of rows in the table
     #[arg(long, value_name = "COUNT", default_value_t = 1_000_000)]
     pub rows: u64,
 
-    /// The number of the first row
+    /// Number of the first row
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     pub first: u64,
 
-    /// The rows were never written: a read that finds one is wrong, and one that finds none is right
+    /// Expect reads to find no row: the rows were never written
     #[arg(long)]
     pub absent: bool,
 
-    /// Operations to measure [default: as many as --rows; of a scan, those of one]
+    /// Operations to measure [default: --rows; one scan for `scan`]
     #[arg(long, value_name = "COUNT")]
     pub operations: Option<u64>,
 
-    /// Operations to do before, unmeasured
+    /// Warm-up operations, not measured
     #[arg(long, value_name = "COUNT", default_value_t = 0)]
     pub warmup: u64,
 
-    /// Operations a second, begun at even times; the latency of each counts from the time at which it was due, so that what a slow
-    /// server keeps waiting is seen [default: a new one for each reply]
+    /// Target rate in operations a second; latencies count from the time an operation was due (no coordinated omission)
+    /// [default: closed loop]
     #[arg(long, value_name = "PER_SECOND")]
     pub rate: Option<u64>,
 
-    /// Never sleep: what a server spends on waking its generator is not the server's, and a timer comes when it is due
+    /// Never sleep, so that the server does not pay for waking the generator and timers fire on time
     #[arg(long)]
     pub spin: bool,
 
-    /// Which rows, in which order
+    /// Order of the rows
     #[arg(long, value_enum, default_value = "seq")]
     pub distribution: Distribution,
 
-    /// Reads and writes of a mixed load
+    /// Ratio of reads to writes of the load `mixed`
     #[arg(long, value_name = "READS:WRITES", default_value = "8:2", value_parser = parse_ratio)]
     pub ratio: (u32, u32),
 
-    /// How many of 1000 updates delete the row
+    /// Deletes among 1000 updates
     #[arg(long, value_name = "PER_MILLE", default_value_t = 50)]
     pub deletes: u32,
 
-    /// How many of 1000 updates write a row that expires; a check must come later than that
+    /// Writes with a TTL among 1000 updates; run `check` after they have expired
     #[arg(long, value_name = "PER_MILLE", default_value_t = 100)]
     pub expiring: u32,
 
-    /// How long such a row lives
+    /// TTL of these rows
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     pub ttl: u32,
 
-    /// Updates that were made before a check [default: as many as --rows]
+    /// Number of updates before a `check` [default: --rows]
     #[arg(long, value_name = "COUNT")]
     pub updates: Option<u64>,
 
-    /// The options after WITH of the table that updates make, if it is not there
+    /// Table options (after WITH) with which `update` creates its table
     #[arg(long, value_name = "CQL", default_value = "gc_grace_seconds = 0")]
     pub with: String,
 
-    /// The statement of the load `statement`
+    /// Statement of the load `statement`
     #[arg(long, value_name = "CQL")]
     pub statement: Option<String>,
 
-    /// What a marker of that statement is bound to, one for each: a number or a text, in which {row}, {row/7}, {row%7} and {row/7%7} stand
-    /// for what follows from the row's number, and {text:60} for so many letters
+    /// Value of a bind marker, one option per marker: a number or a text, in which {row}, {row/7}, {row%7} and {row/7%7}
+    /// are computed from the row's number, and {text:60} is 60 letters
     #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
     pub bind: Vec<String>,
 
-    /// A statement to run before that one is prepared, such as CREATE TABLE; may be given several times
+    /// Statement to run before --statement is prepared, for example CREATE TABLE; repeatable
     #[arg(long, value_name = "CQL")]
     pub setup: Vec<String>,
 
-    /// What each of its replies must be: so many rows, or `applied`, that of a conditional statement whose condition held [default: no error]
+    /// Expected reply of --statement: a number of rows, or `applied` for a conditional statement [default: no error]
     #[arg(long, value_name = "ROWS|applied", value_parser = parse_expect)]
     pub expect: Option<Expect>,
 
-    /// Connections
+    /// Number of connections
     #[arg(long, value_name = "COUNT", default_value_t = 1)]
     pub connections: u16,
 
-    /// Requests outstanding on each connection
+    /// Outstanding requests per connection
     #[arg(long, value_name = "COUNT", default_value_t = 128)]
     pub depth: u16,
 
@@ -194,51 +194,51 @@ pub struct Arguments {
     #[arg(long, value_name = "LEVEL", default_value = "LOCAL_ONE", value_parser = parse_consistency)]
     pub consistency: Consistency,
 
-    /// Version of the native protocol: 4 or 5
+    /// Native protocol version: 4 or 5
     #[arg(long, value_name = "VERSION", default_value = "4", value_parser = parse_version)]
     pub protocol: Version,
 
-    /// Keyspace, made if it is not there
+    /// Keyspace, created if missing
     #[arg(long, value_name = "NAME", default_value = "ks1")]
     pub keyspace: String,
 
-    /// Table, made if it is not there
+    /// Table, created if missing
     #[arg(long, value_name = "NAME", default_value = "standard1")]
     pub table: String,
 
-    /// Bytes of each of a row's five values
+    /// Size of each of the five values of a row
     #[arg(long, value_name = "BYTES", default_value_t = 60)]
     pub value_bytes: usize,
 
-    /// Decides the values of all rows and the order of uniform ones; reads must name that of the writes
+    /// Seed of row values and of the uniform order; reads need the seed of the writes
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub seed: u64,
 
-    /// Decides the order of uniform rows in place of `--seed`, so that a run reads other rows than the one before it
+    /// Seed of the uniform order [default: --seed]
     #[arg(long, value_name = "NUMBER")]
     pub order_seed: Option<u64>,
 
-    /// Do not compare the rows that are read with those that were written
+    /// Do not compare the rows read with the rows written
     #[arg(long)]
     pub no_verify: bool,
 
-    /// The server is the bare echo server: make no table, prepare nothing, look at no reply's content
+    /// The server is the bare echo server of the benchmarks: no table, no prepared statement, replies not checked
     #[arg(long)]
     pub echo: bool,
 
-    /// Process of the server, to measure the CPU time that it uses
+    /// Process id of the server: report its CPU time
     #[arg(long, value_name = "PID")]
     pub pid: Option<u32>,
 
-    /// Run on this CPU only
+    /// Pin the generator to this CPU
     #[arg(long, value_name = "NUMBER")]
     pub cpu: Option<usize>,
 
-    /// How to do I/O [default: uring if it can be had, else epoll]
+    /// Reactor backend [default: uring if available, else epoll]
     #[arg(long, value_enum)]
     pub reactor: Option<Reactor>,
 
-    /// Also write the report to this file, as JSON
+    /// Write the report to FILE as JSON, too
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
@@ -277,23 +277,25 @@ impl Arguments {
     pub(crate) fn check(&self) -> Result<(), StressError> {
         let refuse = |reason: String| Err(StressError::Arguments { reason });
         if self.rows == 0 || self.first.saturating_add(self.rows) > 10u64.pow(KEY_DIGITS as u32) {
-            return refuse(format!("--rows must be from 1 to 10 to the power of {KEY_DIGITS}, --first included"));
+            return refuse(format!("--rows plus --first must be from 1 to 10 to the power of {KEY_DIGITS}"));
         }
         if self.absent && self.workload != Workload::Read {
-            return refuse("--absent is for reads".to_owned());
+            return refuse("--absent needs the load `read`".to_owned());
         }
         if self.is_of_updates() && self.rows > ROWS_UPDATED_MAX {
             return refuse(format!(
-                "--rows must be at most {ROWS_UPDATED_MAX}: what is left of each is kept in memory"
+                "--rows must be at most {ROWS_UPDATED_MAX}: the expected state of each is kept in memory"
             ));
         }
         if self.workload == Workload::Scan
             && (self.warmup > 0 || self.echo || self.rate.is_some() || self.connections > 1)
         {
-            return refuse("--warmup, --echo, --rate and more than one connection are not for a scan".to_owned());
+            return refuse(
+                "the load `scan` does not support --warmup, --echo, --rate or more than one connection".to_owned(),
+            );
         }
         if self.is_of_updates() && (self.warmup > 0 || self.echo) {
-            return refuse("--warmup and --echo are not for updates".to_owned());
+            return refuse("the load `update` does not support --warmup and --echo".to_owned());
         }
         let is_own = self.workload == Workload::Statement;
         let has_own = self.statement.is_some() || self.expect.is_some();
@@ -301,11 +303,12 @@ impl Arguments {
             || (!is_own && (has_own || !self.bind.is_empty() || !self.setup.is_empty()))
         {
             return refuse(
-                "the load `statement`, and no other, takes --statement, --bind, --setup and --expect".to_owned(),
+                "--statement, --bind, --setup and --expect need the load `statement`, which needs --statement"
+                    .to_owned(),
             );
         }
         if is_own && self.echo {
-            return refuse("--echo is not for a statement of one's own".to_owned());
+            return refuse("the load `statement` does not support --echo".to_owned());
         }
         if u64::from(self.deletes) + u64::from(self.expiring) > 1000 {
             return refuse("--deletes and --expiring must be at most 1000 together".to_owned());

@@ -61,7 +61,7 @@ impl Bind {
             _ => {
                 return Err(refused(
                     text,
-                    &format!("a marker of type {ty} cannot be bound: texts, blobs and integers can"),
+                    &format!("cannot bind a marker of type {ty}: only texts, blobs and integers"),
                 ));
             }
         };
@@ -143,7 +143,7 @@ fn hole(text: &str) -> Option<Result<Part, String>> {
     };
     let modulus = modulus.map_or(Some(1 << 63), number);
     let part = divisor.zip(modulus).map(|(divisor, modulus)| Part::Number(Number::OfRow { divisor, modulus }));
-    Some(part.ok_or_else(|| "row is divided by numbers above 0".to_owned()))
+    Some(part.ok_or_else(|| "row must be divided by a number above 0".to_owned()))
 }
 
 fn refused(bind: &str, reason: &str) -> StressError {

@@ -192,7 +192,7 @@ impl Streams {
             let stream = u16::from_be_bytes([frame[2], frame[3]]);
             let slot = self.outstanding.get_mut(usize::from(stream)).and_then(Option::take);
             let Some(Outstanding { operation, since }) = slot else {
-                let reason = format!("a reply on stream {stream}, which no request waits on");
+                let reason = format!("reply on stream {stream}, which has no outstanding request");
                 return Err(StressError::Malformed { address, reason });
             };
             self.count -= 1;

@@ -80,7 +80,7 @@ impl Control {
     fn unexpected(&self, request: &str, reply: &Reply) -> StressError {
         StressError::Malformed {
             address: self.receiver.address,
-            reason: format!("{reply:?} as the answer to {request}"),
+            reason: format!("unexpected reply to {request}: {reply:?}"),
         }
     }
 

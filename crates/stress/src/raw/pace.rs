@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(failure(1_000, |_| 90), None, "a short run may end in a hiccup");
         assert_eq!(
             failure(1_000, |number| number / 2).unwrap(),
-            "499 of 1000 operations had not begun when the last was due"
+            "499 of 1000 operations had not started when the last was due"
         );
         assert_eq!(failure(1_000, |number| if number < 900 { number / 2 } else { 0 }), None, "it was made up for");
         let late = |number: u64| if number < 40_000 { 300 } else { 200 };

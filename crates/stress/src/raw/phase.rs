@@ -271,7 +271,7 @@ impl Phase {
                 let Some(values) = self.plan.expected(row) else {
                     if found.row_count > 0 {
                         statistics.wrong += 1;
-                        statistics.note_failure(|| format!("row {row} is there and should not be"));
+                        statistics.note_failure(|| format!("row {row} exists, expected none"));
                     }
                     return;
                 };
@@ -293,7 +293,7 @@ impl Phase {
             }
             Ok((_, other)) => {
                 statistics.errors += 1;
-                statistics.note_failure(|| format!("an unexpected reply: {other:?}").chars().take(200).collect());
+                statistics.note_failure(|| format!("unexpected reply: {other:?}").chars().take(200).collect());
             }
             Err(error) => {
                 statistics.errors += 1;

@@ -56,7 +56,7 @@ impl Report<'_> {
             arguments.connections,
             arguments.depth,
             self.reactor,
-            arguments.rate.map_or_else(String::new, |rate| format!(", {rate} a second asked for")),
+            arguments.rate.map_or_else(String::new, |rate| format!(", target rate {rate} a second")),
             if arguments.echo { ", against an echo server" } else { "" },
         )?;
         if let (Some(rate), Some(why)) = (arguments.rate, &statistics.late) {

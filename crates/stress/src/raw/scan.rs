@@ -36,7 +36,7 @@ impl Scan {
             if next.is_none() {
                 if found < arguments.rows && !arguments.no_verify {
                     statistics.missing += arguments.rows - found;
-                    statistics.note_failure(|| format!("a scan found {found} rows of {}", arguments.rows));
+                    statistics.note_failure(|| format!("scan found {found} rows, expected {}", arguments.rows));
                 }
                 found = 0;
             }

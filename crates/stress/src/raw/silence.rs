@@ -95,7 +95,7 @@ mod tests {
             busy.turn();
             busy.turn();
         };
-        let told = "127.0.0.1:1 has answered nothing for 12 s, and requests wait".to_owned();
+        let told = "127.0.0.1:1 timed out: no response for 12 s with requests outstanding".to_owned();
         assert_eq!(looks(100, &both), Some((12, told)));
     }
 }

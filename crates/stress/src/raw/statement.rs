@@ -31,7 +31,7 @@ impl StatementPlan {
         let (markers, binds) = (&statement.markers, &arguments.bind);
         if markers.len() != binds.len() {
             let (markers, binds) = (markers.len(), binds.len());
-            let reason = format!("the statement has {markers} markers, and --bind was given {binds} times");
+            let reason = format!("the statement has {markers} bind markers, but --bind is given {binds} times");
             return Err(StressError::Arguments { reason });
         }
         let binds = binds.iter().zip(markers).map(|(text, ty)| Bind::new(text, ty)).collect::<Result<Vec<_>, _>>()?;
@@ -67,7 +67,9 @@ impl StatementPlan {
         match (self.expect?, result) {
             (Expect::Rows(count), ResultBody::Rows(rows)) if rows.row_count as u64 == count => None,
             (Expect::Rows(0), ResultBody::Void) => None,
-            (Expect::Rows(count), ResultBody::Rows(rows)) => Some(format!("{} rows, not {count}", rows.row_count)),
+            (Expect::Rows(count), ResultBody::Rows(rows)) => {
+                Some(format!("got {} rows, expected {count}", rows.row_count))
+            }
             (Expect::Applied, ResultBody::Rows(rows)) if is_applied(rows) => None,
             (Expect::Applied, ResultBody::Rows(_)) => Some("the statement was not applied".to_owned()),
             _ => Some("the reply has no rows".to_owned()),

@@ -367,7 +367,7 @@ fn a_rate_that_is_not_kept_is_told_and_none_is_left_out_of_the_latencies() {
     // The last is due after 0.3 s, when the server has answered 150 at most.
     let (result, report) = run_and_read(Fault::Slow, "write --rows 600 --rate 2000 --depth 1");
     let Err(StressError::Late { asked: 2000, done, reason }) = result else { panic!("{result:?}") };
-    assert!(done < 600.0 && reason.contains("of 600 operations had not begun"), "{done} {reason}");
+    assert!(done < 600.0 && reason.contains("of 600 operations had not started"), "{done} {reason}");
     assert_eq!(report["rate_kept"], false, "{report:#}");
     let latency = &report["latency_micros"]["write"];
     // The middle one is due after 0.15 s and begins after 0.6 s at the earliest.
@@ -499,7 +499,7 @@ fn what_updates_leave_is_checked() {
     let Err(StressError::Failures { errors: 0, missing: 0, wrong: 1.., first, .. }) = result else {
         panic!("{result:?}")
     };
-    assert!(first.ends_with("is there and should not be"), "{first}");
+    assert!(first.ends_with("exists, expected none"), "{first}");
     let (result, _) = run(Fault::None, &[updates, "check --rows 200 --updates 4000"]);
     assert!(matches!(result, Err(StressError::Failures { .. })), "{result:?}");
     let (result, _) = run(

@@ -153,7 +153,7 @@ pub(crate) fn whole_frame(bytes: &[u8], address: SocketAddr) -> Result<Option<us
     };
     let length = HEADER_LENGTH + u32::from_be_bytes([*a, *b, *c, *d]) as usize;
     if length > REPLY_BYTES_MAX {
-        let reason = format!("a frame of {length} bytes, which exceeds the limit of {REPLY_BYTES_MAX}");
+        let reason = format!("frame of {length} bytes exceeds the limit of {REPLY_BYTES_MAX}");
         return Err(StressError::Malformed { address, reason });
     }
     Ok((bytes.len() >= length).then_some(length))

@@ -33,7 +33,7 @@ pub(crate) async fn describe(
     asked.map_err(|error| StressError::Driver { action: "ask for the table".to_owned(), reason: error.to_string() })?;
     let state = session.get_cluster_state();
     let table = state.get_keyspace(&profile.keyspace).and_then(|keyspace| keyspace.tables.get(&profile.table));
-    let table = table.ok_or_else(|| refusal(format!("there is no table {}", profile.full_table())))?;
+    let table = table.ok_or_else(|| refusal(format!("table {} does not exist", profile.full_table())))?;
     if let Some(unknown) = profile.columns.keys().find(|name| !table.columns.contains_key(*name)) {
         return Err(refusal(format!("columnspec: {} has no column {unknown}", profile.full_table())));
     }
@@ -66,7 +66,7 @@ fn generators(names: &[String], table: &Table, profile: &ProfileSettings) -> Res
     let generator = |name: &String| {
         let column = &table.columns[name];
         let of_type = ValueType::of(&column.typ)
-            .ok_or_else(|| refusal(format!("column {name}: values of its type cannot be made: {:?}", column.typ)))?;
+            .ok_or_else(|| refusal(format!("column {name}: cannot generate values of its type: {:?}", column.typ)))?;
         let spec = profile.columns.get(name).cloned().unwrap_or_default();
         match spec {
             ColumnSpec { cluster: Some(_), .. } if column.kind != ColumnKind::Clustering => {
@@ -105,9 +105,9 @@ impl Columns {
             let at = |names: &[String]| names.iter().position(|name| name == marker.name());
             let found = at(&self.key).map(Argument::Key);
             let found = found.or_else(|| at(&self.clustering).map(Argument::Clustering));
-            found.or_else(|| at(&self.others).map(Argument::Other)).ok_or_else(|| {
-                refusal(format!("{of}: its marker {} stands for no column, so there is no value for it", marker.name()))
-            })
+            found
+                .or_else(|| at(&self.others).map(Argument::Other))
+                .ok_or_else(|| refusal(format!("{of}: bind marker {} matches no column", marker.name())))
         };
         markers.map(argument).collect()
     }

@@ -214,7 +214,7 @@ impl Generator {
             ValueType::Inet => CqlValue::Inet(IpAddr::V4(Ipv4Addr::from(identity as u32))),
             ValueType::Uuid => CqlValue::Uuid(uuid(mix(identity), own, 4).into()),
             ValueType::Timeuuid => CqlValue::Timeuuid(timeuuid(identity, self.salt)),
-            ValueType::List(_) | ValueType::Set(_) => unreachable!("a collection in a collection is not taken"),
+            ValueType::List(_) | ValueType::Set(_) => unreachable!("nested collections are not supported"),
         }
     }
 
@@ -271,7 +271,7 @@ pub(crate) fn fold(seed: u64, value: &CqlValue) -> u64 {
         CqlValue::Uuid(value) => bytes(value.as_bytes()),
         CqlValue::Varint(value) => bytes(value.as_signed_bytes_be_slice()),
         CqlValue::List(values) | CqlValue::Set(values) => values.iter().fold(mix(seed), fold),
-        _ => unreachable!("no values are made of such a type"),
+        _ => unreachable!("cannot generate values of this type"),
     }
 }
 

@@ -112,7 +112,9 @@ impl LoadSettings {
             LoadSettings::Ycsb(_) => {
                 for option in ["-pop", "-col", "-insert"] {
                     if groups.has(option) {
-                        return Err(refusal(format!("{option}: the workload's properties say what the records are")));
+                        return Err(refusal(format!(
+                            "{option}: not for ycsb, whose workload properties define the records"
+                        )));
                     }
                 }
                 Ok(())
@@ -120,7 +122,7 @@ impl LoadSettings {
             LoadSettings::Profile(profile) => {
                 for option in ["-schema", "-col"] {
                     if groups.has(option) {
-                        return Err(refusal(format!("{option}: the profile says what the table is")));
+                        return Err(refusal(format!("{option}: not for user profiles, which define the table")));
                     }
                 }
                 profile.insert.take_options(groups.take("-insert"))
@@ -203,7 +205,7 @@ struct Asked {
 impl Asked {
     fn of(group: &mut Group) -> Result<Asked, StressError> {
         if ["user", "ycsb"].contains(&group.name()) {
-            group.refuse(&[("add=", "it is for counter_write")])?;
+            group.refuse(&[("add=", "only for counter_write")])?;
         }
         if group.name() == "ycsb" {
             let (ycsb, kinds, length) = ycsb::of(group)?;
@@ -226,7 +228,7 @@ fn kinds(group: &mut Group) -> Result<Shares, StressError> {
         return Ok(vec![(kind, 1.0)]);
     }
     if name != "mixed" {
-        return Err(refusal(format!("{name} is not supported: {COMMANDS} are")));
+        return Err(refusal(format!("unknown command {name}: use {COMMANDS}")));
     }
     let Some(ratios) = group.call("ratio")? else { return Ok(vec![(Kind::Read, 1.0), (Kind::Write, 1.0)]) };
     weighted("ratio", &ratios, |name| Kind::of(&name.to_ascii_lowercase()))
@@ -242,11 +244,12 @@ pub(super) fn weighted(
     for ratio in ratios {
         let (name, weight) = ratio.split_once('=').unwrap_or((ratio, ""));
         let weight = weight.parse::<f64>().ok().filter(|weight| *weight >= 0.0 && weight.is_finite());
-        let weight =
-            weight.ok_or_else(|| refusal(format!("{called}({ratio}): must be such as {called}(read=8,write=2)")))?;
-        let kind = kind(name).ok_or_else(|| refusal(format!("{called}({ratio}): there is no operation {name}")))?;
+        let weight = weight.ok_or_else(|| {
+            refusal(format!("{called}({ratio}): invalid ratio, for example {called}(read=8,write=2)"))
+        })?;
+        let kind = kind(name).ok_or_else(|| refusal(format!("{called}({ratio}): unknown operation {name}")))?;
         if kinds.iter().any(|(other, _)| *other == kind) {
-            return Err(refusal(format!("{called}: {name} is said more than once")));
+            return Err(refusal(format!("{called}: duplicate {name}")));
         }
         kinds.push((kind, weight));
     }

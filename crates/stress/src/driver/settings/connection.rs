@@ -68,7 +68,7 @@ pub(crate) fn with_port<'a>(nodes: impl Iterator<Item = &'a str>, port: u16) -> 
 }
 
 fn port(mut group: Group) -> Result<u16, StressError> {
-    group.refuse(&[("thrift=", "there is no Thrift")])?;
+    group.refuse(&[("thrift=", "Thrift is not supported")])?;
     // What is asked over JMX there, the garbage collector's work, is not asked here.
     let _ = group.parsed("jmx=", "a port", |text| text.parse::<u16>().ok())?;
     let port = group.parsed("native=", "a port", |text| text.parse::<u16>().ok().filter(|port| *port > 0))?;
@@ -78,16 +78,16 @@ fn port(mut group: Group) -> Result<u16, StressError> {
 
 fn mode(mut group: Group) -> Result<ConnectionSettings, StressError> {
     group.refuse(&[
-        ("simplenative", "operations go through the driver; `--raw` loads have a client of their own"),
-        ("thrift", "there is no Thrift"),
-        ("smart", "there is no Thrift"),
+        ("simplenative", "operations go through the driver; for another client see `--raw`"),
+        ("thrift", "Thrift is not supported"),
+        ("smart", "Thrift is not supported"),
         ("unprepared", "statements are prepared"),
-        ("port=", "say -port native="),
+        ("port=", "use -port native="),
     ])?;
     for word in ["native", "cql3", "prepared"] {
         group.flag(word)?;
     }
-    let _ = group.parsed("protocolVersion=", "4, the one version that the driver speaks", |text| {
+    let _ = group.parsed("protocolVersion=", "4, the only version of the driver", |text| {
         (text == "4" || text.eq_ignore_ascii_case("NEWEST_SUPPORTED")).then_some(())
     })?;
     let _ = group.parsed("auth-provider=", "PlainTextAuthProvider", |text| {

@@ -123,7 +123,7 @@ impl OwnSettings {
                 "--seed" => settings.seed = Some(number()?),
                 "--start-at" => {
                     let start = parse_instant(&value).ok_or_else(|| {
-                        refusal(format!("{name} {value}: must be in seconds since 1970, as `date +%s` says them"))
+                        refusal(format!("{name} {value}: must be in seconds since 1970, as `date +%s` prints"))
                     })?;
                     settings.start_at = Some(start);
                 }
@@ -136,7 +136,7 @@ impl OwnSettings {
                 }
                 "--pid" => {
                     let pid =
-                        u32::try_from(number()?).map_err(|_| refusal(format!("{name} {value}: is no process")))?;
+                        u32::try_from(number()?).map_err(|_| refusal(format!("{name} {value}: not a process id")))?;
                     settings.pid = Some(pid);
                 }
                 _ => match number()? {

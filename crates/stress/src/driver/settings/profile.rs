@@ -97,7 +97,7 @@ pub(super) fn of(group: &mut Group) -> Result<(ProfileSettings, Shares), StressE
 pub(super) fn parse(text: &str) -> Result<(ProfileSettings, String), String> {
     // The reader adds a drawing of the place; one line is enough here.
     let file: File = serde_saphyr::from_str(text)
-        .map_err(|error| error.to_string().lines().next().unwrap_or("it is not YAML").to_owned())?;
+        .map_err(|error| error.to_string().lines().next().unwrap_or("not YAML").to_owned())?;
     if file.token_range_queries.is_some() {
         return Err("token_range_queries are not supported".to_owned());
     }
@@ -126,7 +126,7 @@ fn columns(specs: Vec<BTreeMap<String, String>>) -> Result<BTreeMap<String, Colu
                 "size" => spec.size = Some(distribution("columnspec", &key, &value)?),
                 "population" => spec.population = Some(distribution("columnspec", &key, &value)?),
                 "cluster" => spec.cluster = Some(distribution("columnspec", &key, &value)?),
-                _ => return Err(format!("columnspec: there is no {key}: name, size, population and cluster are")),
+                _ => return Err(format!("columnspec: unknown key {key}: use name, size, population and cluster")),
             }
         }
         let Some(name) = name else { return Err("columnspec: a column has no name".to_owned()) };
@@ -137,7 +137,7 @@ fn columns(specs: Vec<BTreeMap<String, String>>) -> Result<BTreeMap<String, Colu
             return Err(format!("columnspec {name}: cluster must be from 1"));
         }
         if columns.insert(name.clone(), spec).is_some() {
-            return Err(format!("columnspec: {name} is said more than once"));
+            return Err(format!("columnspec: duplicate {name}"));
         }
     }
     Ok(columns)
@@ -158,15 +158,15 @@ fn queries(entries: BTreeMap<String, QueryEntry>) -> Result<BTreeMap<String, Que
             None | Some("multirow") => ArgumentRows::Each,
             Some("samerow") => ArgumentRows::Same,
             Some(other) => {
-                return Err(format!("queries: {name}: fields: there is no {other}: samerow and multirow are"));
+                return Err(format!("queries: {name}: fields: unknown {other}: use samerow or multirow"));
             }
         };
         let name = name.to_ascii_lowercase();
         if name == "insert" || name.contains([',', ' ', '=', '(', ')']) {
-            return Err(format!("queries: {name} cannot be the name of a query"));
+            return Err(format!("queries: {name} is not a valid query name"));
         }
         if queries.insert(name.clone(), Query { cql: entry.cql, rows }).is_some() {
-            return Err(format!("queries: {name} is there more than once"));
+            return Err(format!("queries: duplicate {name}"));
         }
     }
     Ok(queries)
@@ -185,7 +185,7 @@ fn insert_settings(entries: BTreeMap<String, String>) -> Result<InsertSettings, 
             }
             "condition" => return Err("insert: condition: conditional inserts are not supported".to_owned()),
             _ => {
-                return Err(format!("insert: there is no {key}: partitions, select, row-population and batchtype are"));
+                return Err(format!("insert: unknown key {key}: use partitions, select, row-population and batchtype"));
             }
         }
     }

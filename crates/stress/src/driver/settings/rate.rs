@@ -58,14 +58,14 @@ impl RateSettings {
         let least = group.parsed("threads>=", "a number from 1", parse_threads)?;
         let most = group.parsed("threads<=", "a number from 1", parse_threads)?;
         let auto = group.flag("auto")?;
-        group.refuse(&[("limit=", "it is called throttle= or fixed= since Cassandra 3.8")])?;
+        group.refuse(&[("limit=", "use throttle= or fixed=, its names since Cassandra 3.8")])?;
         group.finish()?;
         let searches = least.is_some() || most.is_some() || auto;
         match (threads, searches) {
             (Some(_), true) => Err(refusal("-rate: threads= excludes threads>=, threads<= and auto")),
             (Some(threads), false) => Ok(RateSettings::Threads { threads, limit: limit(throttle, fixed)? }),
             (None, _) if throttle.is_some() || fixed.is_some() => {
-                Err(refusal("-rate: throttle= and fixed= need threads=, the most operations at a time"))
+                Err(refusal("-rate: throttle= and fixed= need threads=, the maximum of concurrent operations"))
             }
             (None, _) => {
                 let (least, most) = (least.unwrap_or(4), most.unwrap_or(1000));

@@ -107,7 +107,7 @@ pub(crate) struct ColumnSettings {
 impl ColumnSettings {
     pub(super) fn of(mut group: Group) -> Result<ColumnSettings, StressError> {
         group.refuse(&[
-            ("super=", "there are no super columns"),
+            ("super=", "super columns are not supported"),
             ("comparator=TimeUUIDType", "columns are named by text"),
         ])?;
         let _ = group.parsed("comparator=", "AsciiType or UTF8Type", |text| {
@@ -150,7 +150,7 @@ fn numbered(count: Option<Distribution>) -> Result<Vec<String>, StressError> {
     let (least, most) = count.map_or((5, 5), |count| count.range());
     if least != most {
         return Err(refusal(
-            "-col n=: rows of different numbers of columns are not supported, as in CQL mode of cassandra-stress: say FIXED(5)",
+            "-col n=: rows with different numbers of columns are not supported, as in CQL mode of cassandra-stress; use FIXED(5)",
         ));
     }
     if !(1..=COLUMNS_MAX).contains(&most) {

@@ -94,7 +94,7 @@ fn options(of: &str, words: &[String]) -> Result<(Option<String>, Options), Stre
             Some((name, value)) if !name.is_empty() && !value.is_empty() => (name, value.to_owned()),
             _ => {
                 return Err(refusal(format!(
-                    "-schema {of}({word}): must be such as {of}(strategy=Class,option=value)"
+                    "-schema {of}({word}): invalid option, for example {of}(strategy=Class,option=value)"
                 )));
             }
         };
@@ -102,7 +102,7 @@ fn options(of: &str, words: &[String]) -> Result<(Option<String>, Options), Stre
         if name.eq_ignore_ascii_case("factor") && of == "replication" {
             factor = Some(value);
         } else if options.iter().any(|(other, _)| other == name) {
-            return Err(refusal(format!("-schema {of}: {name} is said more than once")));
+            return Err(refusal(format!("-schema {of}: duplicate {name}")));
         } else if name == "class" {
             options.insert(0, (name.to_owned(), value));
         } else {

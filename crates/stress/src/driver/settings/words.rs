@@ -37,7 +37,7 @@ impl Groups {
                 _ => {
                     let name = word.to_ascii_lowercase();
                     if groups.iter().any(|group| group.name == name) {
-                        return Err(refusal(format!("{name} is said more than once")));
+                        return Err(refusal(format!("duplicate {name}")));
                     }
                     groups.push(Group { name, words: Vec::new() });
                 }
@@ -71,7 +71,7 @@ impl Groups {
     pub(crate) fn finish(self) -> Result<(), StressError> {
         match self.groups.first() {
             None => Ok(()),
-            Some(Group { name, .. }) => Err(refusal(format!("there is no option {name}"))),
+            Some(Group { name, .. }) => Err(refusal(format!("unknown option {name}"))),
         }
     }
 }
@@ -132,7 +132,7 @@ impl Group {
 
     /// The one word that is neither a value nor a call, such as a list of addresses.
     pub(crate) fn bare(&mut self) -> Result<Option<String>, StressError> {
-        self.only(|word| !word.contains(['=', '(']), "a word alone")
+        self.only(|word| !word.contains(['=', '(']), "a single word")
     }
 
     /// Refuses words of cassandra-stress that are not supported here, each a prefix with its reason.
@@ -149,7 +149,7 @@ impl Group {
     pub(crate) fn finish(self) -> Result<(), StressError> {
         match self.words.first() {
             None => Ok(()),
-            Some(word) => Err(refusal(format!("{} takes no {word}", self.name))),
+            Some(word) => Err(refusal(format!("{} does not take {word}", self.name))),
         }
     }
 
@@ -157,7 +157,7 @@ impl Group {
         let Some(at) = self.words.iter().position(|word| is_it(word)) else { return Ok(None) };
         let word = self.words.remove(at);
         if self.words.iter().any(|word| is_it(word)) {
-            return Err(refusal(format!("{}: {name} is said more than once", self.name)));
+            return Err(refusal(format!("{}: duplicate {name}", self.name)));
         }
         Ok(Some(word))
     }
@@ -183,18 +183,18 @@ mod tests {
         let mut schema = groups.take("-schema");
         assert_eq!(schema.call("replication").unwrap().unwrap(), ["strategy=S", "dc1=1"]);
         assert_eq!(schema.value("KEYSPACE=").unwrap().as_deref(), Some("k"));
-        assert_eq!(schema.finish().unwrap_err().to_string(), "-schema takes no s");
+        assert_eq!(schema.finish().unwrap_err().to_string(), "-schema does not take s");
         groups.finish().unwrap();
     }
 
     #[test]
     fn what_is_twice_or_unknown_or_open_is_refused() {
         let words = ["write", "-rate", "-RATE"].map(str::to_owned);
-        assert_eq!(Groups::of(&words).unwrap_err().to_string(), "-rate is said more than once");
+        assert_eq!(Groups::of(&words).unwrap_err().to_string(), "duplicate -rate");
         let mut groups = groups(&["write", "n=1", "N=2", "ratio(read=1", "-what"]);
         let mut write = groups.command().unwrap();
-        assert!(write.value("n=").unwrap_err().to_string().contains("more than once"));
+        assert!(write.value("n=").unwrap_err().to_string().contains("duplicate"));
         assert!(write.call("ratio").unwrap_err().to_string().contains("not closed"));
-        assert_eq!(groups.finish().unwrap_err().to_string(), "there is no option -what");
+        assert_eq!(groups.finish().unwrap_err().to_string(), "unknown option -what");
     }
 }

@@ -138,8 +138,8 @@ fn workload(text: &str) -> Option<Workload> {
 pub(super) fn of(group: &mut Group) -> Result<(YcsbSettings, Shares, Length), StressError> {
     const NAMES: &str = "a, b, c, d, e or f";
     group.refuse(&[
-        ("n=", "say recordcount= and operationcount="),
-        ("dataintegrity=", "values are always compared, unless -errors skip-read-validation is said"),
+        ("n=", "use recordcount= and operationcount="),
+        ("dataintegrity=", "values are always compared; disable it with -errors skip-read-validation"),
         ("clustering=", "each operation is drawn by itself"),
     ])?;
     let is_load = group.flag("load")?;
@@ -234,7 +234,7 @@ impl YcsbSettings {
         self.field_count = group.parsed("fieldcount=", "a number from 1 to 1000", count)?.unwrap_or(10) as usize;
         let most = group.parsed("fieldlength=", BYTES, length)?.unwrap_or(100);
         let least = group.parsed("minfieldlength=", BYTES, length)?.unwrap_or(1);
-        let shape = group.parsed("fieldlengthdistribution=", "constant or uniform, no other is supported", |text| {
+        let shape = group.parsed("fieldlengthdistribution=", "constant or uniform", |text| {
             ["constant", "uniform"].iter().position(|name| text.eq_ignore_ascii_case(name))
         })?;
         let text = if shape == Some(1) { format!("UNIFORM({least}..{most})") } else { format!("FIXED({most})") };
@@ -252,8 +252,7 @@ impl YcsbSettings {
             "latest" => Some(Requests::Latest),
             _ => None,
         };
-        let said =
-            group.parsed("requestdistribution=", "uniform, zipfian or latest, no other is supported", requests)?;
+        let said = group.parsed("requestdistribution=", "uniform, zipfian or latest", requests)?;
         self.requests = said.unwrap_or(self.requests);
         let count = |text: &str| parse_count(text).filter(|count| (1..=SCAN_MAX).contains(count));
         const COUNT: &str = "a number of records from 1 to 1000000";
