@@ -38,7 +38,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use cluster::coordinator::{Coordinator, CoordinatorParts, Unsynced};
-use cluster::metadata::MetadataLog;
+use metadata::MetadataLog;
 use runtime::sync::{Queue, Semaphore};
 use runtime::{Mesh, Runtime, TcpListener};
 use schema::{Schema, SchemaEvent};

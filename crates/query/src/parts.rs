@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use cluster::coordinator::{Internode, ReplicaReply, ReplicaRequest};
 use cluster::messaging::PeerSocket;
-use cluster::metadata::MetadataLog;
+use metadata::MetadataLog;
 use runtime::{MeshSeat, Runtime};
 use schema::Schema;
 use topology::Ring;

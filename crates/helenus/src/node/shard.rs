@@ -6,8 +6,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use cluster::coordinator::Internode;
-use cluster::metadata::MetadataLog;
 use cluster::paxos::with_state_table;
+use metadata::MetadataLog;
 use query::{Engine, EngineOptions, EngineParts, EngineSeats, NodeInfo};
 use runtime::sync::Queue;
 use runtime::{Responder, Runtime};

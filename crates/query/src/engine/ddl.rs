@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use cluster::metadata::{MetadataLog, MetadataRecord};
 use cluster::paxos::with_state_table;
+use metadata::{Fact, MetadataLog, Record};
 use runtime::{Group, ShardId};
 use schema::{DdlContext, SchemaChange, SchemaEvent, TableId, plan_ddl, system_keyspaces};
 use storage::ReplayPosition;
@@ -13,6 +13,7 @@ use storage::ReplayPosition;
 use super::Engine;
 use super::guarded_ddl::guard_drop_or_truncate;
 use crate::control::{ControlReply, ControlRequest, DdlOutcome};
+use crate::domain::{SchemaDomain, truncation};
 use crate::error::{QueryError, invalid};
 use crate::guardrails::Watch;
 
@@ -82,7 +83,7 @@ impl Engine {
             self.flush_for_snapshot(&dropped)
                 .await
                 .map_err(|what| QueryError::Server { message: format!("nothing was dropped: {what}") })?;
-            self.log(&MetadataRecord::Schema(planned.changes.clone())).await?;
+            self.log(&SchemaDomain::entry(&planned.changes).into()).await?;
             self.on_all_shards(|| ControlRequest::ApplySchema { changes: planned.changes.clone() }).await?;
             // A client that hears of the change may use any shard at once, so all must have it by then.
             if let Some(event) = &planned.event {
@@ -174,9 +175,8 @@ impl Engine {
         let replies = self.on_all_shards(|| ControlRequest::TruncateHere { table }).await?;
         let positions: Vec<(ShardId, ReplayPosition)> =
             replies.into_iter().filter_map(|(shard, reply)| Some((shard, position(reply)?))).collect();
-        let record =
-            MetadataRecord::Truncated { table, positions: positions.iter().map(|(_, position)| *position).collect() };
-        self.metadata_log().append(&record).await.map_err(|error| {
+        let record = Fact::Truncated(truncation(table, positions.iter().map(|(_, position)| *position)));
+        self.metadata_log().append(&record.into()).await.map_err(|error| {
             let what = "the rows are gone from memory, and may be there again after the next start, since this could not be made durable";
             QueryError::Server { message: format!("{what}: {error}") }
         })?;
@@ -196,7 +196,7 @@ impl Engine {
         self.inner.metadata_log.as_ref().expect("shard 0 holds the metadata log")
     }
 
-    async fn log(&self, record: &MetadataRecord) -> Result<(), QueryError> {
+    async fn log(&self, record: &Record) -> Result<(), QueryError> {
         self.metadata_log()
             .append(record)
             .await
