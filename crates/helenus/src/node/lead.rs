@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::time::Duration;
 
-use metadata::{Domains, Fact, FoundLog, MetadataLog, Opened};
+use metadata::{Domains, Fact, FoundLog, MetadataLog, Opened, Proposer};
 use planted::Bug;
 use query::{NodeInfo, SchemaDomain, truncations_of};
 use runtime::{FileLock, Group, Mesh, Runtime, ShardId, TcpListener};
@@ -49,7 +49,7 @@ impl Lead {
         }
         let metadata = self.open_metadata().await?;
         let Metadata { log, host_id, boot, schema, truncations } = metadata;
-        *self.local.metadata_log.borrow_mut() = Some(log);
+        *self.local.proposer.borrow_mut() = Some(Proposer::new(log));
         if self.config.import_sstables {
             let found = storage::find_files_at_start(&self.runtime, &self.config.data_dir, &schema).await;
             found.map_err(|error| NodeError::Shard { sentence: error.to_string() })?;

@@ -13,7 +13,7 @@ use cql_protocol::{
     Consistency, ErrorBody, Flags, FrameHeader, HEADER_LENGTH, Prepared, QueryParams, Response, ResultBody, Value,
     ValuesBuffer, Version,
 };
-use metadata::{Domains, Fact, MetadataLog, Opened};
+use metadata::{Domains, Fact, MetadataLog, Opened, Proposer};
 use query::{
     Engine, EngineOptions, EngineParts, EngineSeats, Guardrails, NodeInfo, Outcome, SchemaDomain, Session,
     engine_seats, truncations_of,
@@ -163,7 +163,7 @@ where
         let boot = boot_of(&opened);
         let log = opened.log;
         log.append(&Fact::Boot(boot.number).into()).await.expect("the log takes a record");
-        log_handle = Some(log);
+        log_handle = Some(Proposer::new(log));
         let (mesh, runtime) = (mesh.clone(), runtime.clone());
         let opener = runtime.clone();
         opener.spawn(runtime::Group::Query, async move {
@@ -186,7 +186,7 @@ where
                     schema: opened.1,
                     ring: Rc::new(ring()),
                     internode: None,
-                    metadata_log: log_handle.take(),
+                    proposer: log_handle.take(),
                     options: EngineOptions::default(),
                     guardrails: seat.guardrails.clone(),
                     node: node_info(boot.number),
