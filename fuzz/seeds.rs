@@ -7,13 +7,13 @@ use std::fs;
 use std::path::Path;
 
 use cluster::coordinator::{Page, ReplicaError};
-use cluster::metadata::MetadataRecord;
 use cluster::replica::{PeerAnswer, PeerRead, PeerRequest, PeerShard, encode_answer, encode_request};
 use cql_protocol::{
     Batch, BatchBuilder, BatchKind, BatchQuery, Codec, Compression, Consistency, ErrorBody, ErrorKind, EventKinds,
     Execute, Options, Prepare, Query, QueryParams, Register, Request, Startup, Value, ValuesBuffer, Version, segment,
 };
 use internode::{Hello, PING, PONG, Verdict, Welcome, write_frame};
+use metadata::{DomainId, Entry, Fact, Part, Position, Record, Truncation};
 use mutation::{CellRef, ClusteringRef, Deletion, Expiry, Liveness, MutationEncoder, ReadCommand, RowBuilder, RowRef};
 use schema::{ColumnId, SchemaChange, TableId};
 use sstable::checksum::ChunkChecksums;
@@ -23,7 +23,7 @@ use sstable::own::{ComponentSum, LogSpan, Origin, OwnComponent};
 use sstable::statistics::FileFacts;
 use sstable::{Component, EncodingStats, Header, Marker};
 use storage::reader::{DataPageLimits, DataPageWriter};
-use storage::{DataSink, ReplayPosition};
+use storage::DataSink;
 use topology::{HostId, Token};
 
 use crate::every_form;
@@ -188,19 +188,19 @@ fn log_seeds() -> Vec<Vec<u8>> {
     let mutation = mutation_seed();
     let length = u16::try_from(mutation.len() + 1).expect("a small mutation");
     let record = [&length.to_be_bytes()[..], &[1], &mutation[..]].concat();
-    let position = ReplayPosition { boot: 1, shard: 2, sequence: 3 };
-    let metadata = [
-        MetadataRecord::HostId(HostId([9; 16])),
-        MetadataRecord::Boot(7),
-        MetadataRecord::Truncated { table: TableId([1; 16]), positions: vec![position] },
-        MetadataRecord::Schema(vec![SchemaChange::DropKeyspace("ks".into())]),
+    let position = Position { boot: 1, shard: 2, sequence: 3 };
+    let changes = schema::domain::encode(&[SchemaChange::DropKeyspace("ks".into())]);
+    let schema = Part { domain: DomainId::SCHEMA, version: schema::domain::VERSION, bytes: changes };
+    let other = Part { domain: DomainId(9), version: 1, bytes: vec![1, 2, 3] };
+    let metadata: [Record; 5] = [
+        Fact::HostId(HostId([9; 16])).into(),
+        Fact::Boot(7).into(),
+        Fact::Truncated(Truncation { table: [1; 16], positions: vec![position] }).into(),
+        Entry::of(schema.clone()).into(),
+        Entry::new(vec![schema, other]).into(),
     ];
-    let encode = |record: &MetadataRecord| {
-        let mut bytes = Vec::new();
-        record.encode(&mut bytes);
-        bytes
-    };
-    std::iter::once([&record[..], &record[..]].concat()).chain(metadata.iter().map(encode)).collect()
+    let records = metadata.iter().map(Record::to_bytes);
+    std::iter::once([&record[..], &record[..]].concat()).chain(records).collect()
 }
 
 /// Greetings and each kind of message, as they travel and as the target's sealed bodies.

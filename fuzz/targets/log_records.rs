@@ -4,8 +4,8 @@
 #[path = "../../crates/storage/src/commitlog/format.rs"]
 mod format;
 
-use cluster::metadata::MetadataRecord;
 use format::{BLOCK, GroupHead, RECORD_HEAD, RecordKind, SegmentHead, kind_of, mutations, records, salted_crc};
+use metadata::{DomainId, Record};
 use mutation::MutationRef;
 use planted::Planted;
 
@@ -51,6 +51,17 @@ fn sealed(mut bytes: &[u8]) -> (Vec<u8>, usize) {
     (group, count)
 }
 
+/// The changes of the schema in an entry, which the metadata log keeps as bytes.
+fn read_schema_changes(record: &Record) {
+    let Record::Entry(entry) = record else { return };
+    for part in entry.parts().iter().filter(|part| part.domain == DomainId::SCHEMA) {
+        if let Ok(changes) = schema::domain::decode(&part.bytes) {
+            let again = schema::domain::decode(&schema::domain::encode(&changes));
+            assert_eq!(again.expect("encoded changes decode"), changes);
+        }
+    }
+}
+
 /// Runs one input.
 pub fn run(data: &[u8]) {
     read_segment(data);
@@ -66,9 +77,8 @@ pub fn run(data: &[u8]) {
     // Cut anywhere, a group ends in a bad record or a whole one, never beyond its bytes.
     let cut = &group[..group.len().saturating_sub(data.len() % (RECORD_HEAD + 3))];
     assert!(records(SALT, 0, cut, Planted::NONE).filter(Result::is_ok).count() <= count);
-    if let Ok(record) = MetadataRecord::decode(data) {
-        let mut again = Vec::new();
-        record.encode(&mut again);
-        assert_eq!(MetadataRecord::decode(&again).expect("an encoded record decodes"), record);
+    if let Ok(record) = Record::decode(data) {
+        assert_eq!(Record::decode(&record.to_bytes()).expect("an encoded record decodes"), record);
+        read_schema_changes(&record);
     }
 }

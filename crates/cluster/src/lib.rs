@@ -1,11 +1,9 @@
-//! The coordinator, the replica that other nodes ask, Paxos and the metadata log: what makes shards and nodes one database.
+//! The coordinator, the replica that other nodes ask, and Paxos: what makes shards and nodes one database.
 
 // The bans of clippy.toml bind the product's code; tests beside it reach files and clocks as they like.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
 pub mod coordinator;
-
-pub mod metadata;
 
 pub mod paxos;
 

@@ -40,8 +40,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use cluster::coordinator::{Coordinator, CoordinatorParts, Unsynced};
-use cluster::metadata::MetadataLog;
-use runtime::sync::{Queue, Semaphore};
+use metadata::Proposer;
+use runtime::sync::Queue;
 use runtime::{Mesh, Runtime, TcpListener};
 use schema::{Schema, SchemaEvent};
 use storage::LogSequence;
@@ -91,10 +91,8 @@ struct Inner {
     held_back: Unsynced<HeldBack>,
     /// The session of such requests, whose own is on another shard.
     of_other_shards: Session,
-    /// On shard 0 only.
-    metadata_log: Option<MetadataLog>,
-    /// Schema changes and truncations are made one after the other.
-    ddl: Semaphore,
+    /// Of schema changes and truncations; on shard 0 only.
+    proposer: Option<Proposer>,
     counters: Counters,
     /// Bytes of long results that are in the making, and how many there may be.
     result_bytes: Cell<usize>,
@@ -153,7 +151,7 @@ pub struct EngineStats {
 impl Engine {
     /// Makes the shard's engine, which serves other shards from now on.
     pub async fn new(parts: EngineParts) -> Engine {
-        let EngineParts { runtime, seats, storage, schema, ring, internode, metadata_log, options, guardrails, node } =
+        let EngineParts { runtime, seats, storage, schema, ring, internode, proposer, options, guardrails, node } =
             parts;
         let coordinator = Coordinator::new(CoordinatorParts {
             runtime: runtime.clone(),
@@ -182,8 +180,7 @@ impl Engine {
                 scratch: RefCell::default(),
                 events: Queue::new(EVENTS_MAX),
                 control: OnceCell::new(),
-                metadata_log,
-                ddl: Semaphore::new(1),
+                proposer,
                 counters: Counters::default(),
                 result_bytes: Cell::new(0),
                 planned: RefCell::default(),

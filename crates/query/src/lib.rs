@@ -10,6 +10,7 @@ mod clients;
 mod clock;
 mod control;
 mod describe;
+mod domain;
 mod engine;
 mod error;
 mod execute;
@@ -26,6 +27,7 @@ pub mod system;
 mod trace;
 mod warnings;
 
+pub use domain::{SchemaDomain, truncations_of};
 pub use engine::{Asked, Engine, EngineStats};
 pub use guardrails::{ConsistencyLevels, Guardrails, Listed, Threshold, ThresholdUnit};
 pub use hand_over::HandedBack;

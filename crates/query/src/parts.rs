@@ -7,8 +7,8 @@
 use std::rc::Rc;
 
 use cluster::coordinator::{Internode, ReplicaReply, ReplicaRequest};
-use cluster::metadata::MetadataLog;
 use internode::PeerSocket;
+use metadata::Proposer;
 use runtime::{MeshSeat, Runtime};
 use schema::Schema;
 use topology::Ring;
@@ -77,8 +77,8 @@ pub struct EngineParts {
     pub ring: Rc<Ring>,
     /// How the ring's nodes reach each other; `None`: they do not.
     pub internode: Option<Internode>,
-    /// The metadata log; on shard 0 only.
-    pub metadata_log: Option<MetadataLog>,
+    /// The proposer of changes to the metadata log; on shard 0 only.
+    pub proposer: Option<Proposer>,
     /// Bounds.
     pub options: EngineOptions,
     /// What statements may do.

@@ -10,6 +10,7 @@ pub mod codec;
 pub mod column;
 pub mod compact;
 pub mod describe;
+pub mod domain;
 pub mod error;
 pub mod event;
 pub mod ids;

@@ -39,9 +39,11 @@ pub const TARGETS: [Target; 12] = [
         name: "log_records",
         covers: &[
             "crates/storage/src/commitlog/format.rs",
-            "crates/cluster/src/metadata.rs",
-            "crates/cluster/src/metadata",
+            "crates/metadata/src/cluster/entry.rs",
+            "crates/metadata/src/file",
+            "crates/metadata/src/local",
             "crates/schema/src/codec.rs",
+            "crates/schema/src/domain.rs",
             "crates/mutation/src",
         ],
     },

@@ -8,12 +8,13 @@ use super::Finding;
 use crate::source::Tree;
 
 /// From the bottom of the house to its roof.
-const ORDER: [&str; 23] = [
+const ORDER: [&str; 24] = [
     "planted",
     "stdx",
     "topology",
     "runtime",
     "internode",
+    "metadata",
     "cql-types",
     "functions",
     "cql-syntax",
@@ -46,8 +47,12 @@ const FORBIDDEN: [(&str, &[&str], &str); 12] = [
     ("functions", &["runtime"], "functions do no I/O and have no clock"),
     ("cql-syntax", &["runtime", "cql-protocol"], "the parser does no I/O"),
     ("cql-protocol", &["runtime", "cql-syntax"], "frames are bytes, not sockets"),
-    ("schema", &["runtime", "cql-protocol"], "a schema change is a pure function"),
-    ("storage", &["cql-syntax", "cql-protocol"], "the engine knows neither CQL text nor frames"),
+    ("schema", &["runtime", "metadata", "cql-protocol"], "a schema change is a pure function"),
+    (
+        "storage",
+        &["metadata", "cql-syntax", "cql-protocol"],
+        "the engine knows neither CQL text nor frames, and is given what the metadata log says",
+    ),
     ("cluster", &["cql-syntax", "cql-protocol"], "replicas exchange mutations, not CQL"),
     ("server", &["cql-syntax", "mutation", "storage", "cluster"], "the server carries requests and plans none"),
     ("admin", &["storage", "cluster", "query", "server"], "what operators ask knows nothing of the shards' insides"),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use cluster::metadata::MetadataError;
+use metadata::MetadataError;
 use server::ListenError;
 use thiserror::Error;
 

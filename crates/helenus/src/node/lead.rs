@@ -4,11 +4,11 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::time::Duration;
 
-use cluster::metadata::{FoundLog, MetadataLog, MetadataRecord};
+use metadata::{Domains, Fact, FoundLog, MetadataLog, Opened, Proposer};
 use planted::Bug;
-use query::NodeInfo;
+use query::{NodeInfo, SchemaDomain, truncations_of};
 use runtime::{FileLock, Group, Mesh, Runtime, ShardId, TcpListener};
-use schema::{Schema, SchemaChange};
+use schema::Schema;
 use server::{ListenError, Listeners};
 use storage::Truncations;
 use topology::{HostId, Token, token_of};
@@ -27,13 +27,18 @@ pub(super) struct Lead {
     pub(super) local: Handles,
 }
 
-/// What the metadata log said.
+/// The metadata log with this start in it, and what it states.
 struct Metadata {
     log: MetadataLog,
     host_id: HostId,
     boot: u64,
-    changes: Vec<SchemaChange>,
+    schema: Schema,
     truncations: Truncations,
+}
+
+/// The domains of the cluster's state that a node has.
+fn domains() -> Domains {
+    Domains::none().with::<SchemaDomain>()
 }
 
 impl Lead {
@@ -43,14 +48,14 @@ impl Lead {
             return Err(NodeError::FixedRing { problem });
         }
         let metadata = self.open_metadata().await?;
-        let Metadata { log, host_id, boot, changes, truncations } = metadata;
-        *self.local.metadata_log.borrow_mut() = Some(log);
+        let Metadata { log, host_id, boot, schema, truncations } = metadata;
+        *self.local.proposer.borrow_mut() = Some(Proposer::new(log));
         if self.config.import_sstables {
-            let schema = Schema::empty().with_all(&changes);
             let found = storage::find_files_at_start(&self.runtime, &self.config.data_dir, &schema).await;
             found.map_err(|error| NodeError::Shard { sentence: error.to_string() })?;
         }
-        self.all(&Command::Open { boot, host_id, changes, truncations }).await?;
+        self.all(&Command::Open { boot, host_id, changes: schema.as_changes(), truncations }).await?;
+        drop(schema);
 
         let listeners = Listeners::bind(&self.runtime, self.config.listen, self.config.listen_shard_aware).await?;
         let listening = listeners.listening();
@@ -108,7 +113,7 @@ impl Lead {
         let dir = &self.config.data_dir;
         let found = storage::find_data(&self.runtime, dir).await;
         let Some(data) = found.map_err(|source| NodeError::Folder { dir: dir.clone(), source })? else { return Ok(()) };
-        let problem = match MetadataLog::look(&self.runtime, dir).await {
+        let problem = match MetadataLog::look(&self.runtime, dir, &domains()).await {
             Ok(FoundLog::Missing) => "is missing",
             Ok(FoundLog::Headless) => "is empty or its first bytes are damaged",
             Ok(FoundLog::WithoutStart) => "contains no record",
@@ -122,7 +127,7 @@ impl Lead {
     /// refused unless the data is to be salvaged.
     async fn last_boot(&self) -> Result<u64, NodeError> {
         let dir = &self.config.data_dir;
-        let FoundLog::LastBoot(in_log) = MetadataLog::look(&self.runtime, dir).await? else { return Ok(0) };
+        let FoundLog::LastBoot(in_log) = MetadataLog::look(&self.runtime, dir, &domains()).await? else { return Ok(0) };
         let in_data = storage::last_boot_in_data(&self.runtime, dir).await;
         let in_data = in_data.map_err(|error| NodeError::Shard { sentence: error.to_string() })?;
         if in_data > in_log {
@@ -174,23 +179,10 @@ impl Lead {
     async fn open_metadata(&self) -> Result<Metadata, NodeError> {
         let (dir, planted) = (Path::new(&self.config.data_dir), self.config.planted);
         let last_boot = self.last_boot().await?;
-        let (log, records) = MetadataLog::open_planted(&self.runtime, dir, planted).await?;
-        let mut host_id = None;
-        let mut boot = 0;
-        let mut changes = Vec::new();
-        let mut truncations = Truncations::new();
-        for record in records {
-            match record {
-                MetadataRecord::HostId(id) => host_id = Some(id),
-                MetadataRecord::Boot(number) => boot = number,
-                MetadataRecord::Schema(more) => changes.extend(more),
-                MetadataRecord::Truncated { table, positions } => {
-                    truncations.entry(table).or_default().extend(positions);
-                }
-            }
-        }
+        let opened = MetadataLog::open_planted(&self.runtime, dir, &domains(), planted).await?;
+        let Opened { log, local, cluster } = opened;
         let given = self.config.fixed_ring.as_ref().map(|ring| ring.host_id);
-        let host_id = match host_id {
+        let host_id = match local.host_id {
             Some(id) => match given {
                 Some(given) if given != id => {
                     let problem =
@@ -201,16 +193,17 @@ impl Lead {
             },
             None => {
                 let id = given.unwrap_or_else(|| random_host_id(&self.runtime));
-                log.append(&MetadataRecord::HostId(id)).await?;
+                log.append(&Fact::HostId(id).into()).await?;
                 id
             }
         };
-        boot = boot.max(last_boot);
+        let mut boot = local.boot.unwrap_or(0).max(last_boot);
         if boot == 0 || !planted.is(Bug::BootNotAdvanced) {
             boot += 1;
         }
-        log.append(&MetadataRecord::Boot(boot)).await?;
-        Ok(Metadata { log, host_id, boot, changes, truncations })
+        log.append(&Fact::Boot(boot).into()).await?;
+        let (schema, truncations) = (cluster.of::<SchemaDomain>().clone(), truncations_of(&local));
+        Ok(Metadata { log, host_id, boot, schema, truncations })
     }
 
     fn node_info(&self, host_id: HostId, boot: u64, native: std::net::SocketAddr) -> NodeInfo {

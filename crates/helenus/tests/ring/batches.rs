@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use cluster::metadata::{MetadataLog, MetadataRecord};
 use cql_protocol::Consistency;
+use metadata::{Domains, Fact, MetadataLog};
 use mutation::MutationEncoder;
+use query::SchemaDomain;
 use runtime::{Options, Runtime};
 use schema::{ColumnId, Schema, SchemaChange, TableId};
 use storage::{Shard, StorageOptions, Truncations};
@@ -28,17 +29,11 @@ fn insert(key: i32) -> Vec<u8> {
 /// Counts one more start in the metadata log; gives its number and the changes of the schema.
 fn next_boot(dir: &Path) -> (u64, Vec<SchemaChange>) {
     let main = async move |runtime: Runtime| {
-        let (metadata, records) = MetadataLog::open(&runtime, dir).await.expect("the metadata log opens");
-        let mut changes = Vec::new();
-        let mut boot = 0;
-        for record in records {
-            match record {
-                MetadataRecord::Boot(number) => boot = number + 1,
-                MetadataRecord::Schema(more) => changes.extend(more),
-                MetadataRecord::HostId(_) | MetadataRecord::Truncated { .. } => {}
-            }
-        }
-        metadata.append(&MetadataRecord::Boot(boot)).await.expect("the log takes a record");
+        let domains = Domains::none().with::<SchemaDomain>();
+        let opened = MetadataLog::open(&runtime, dir, &domains).await.expect("the metadata log opens");
+        let boot = opened.local.boot.map_or(0, |number| number + 1);
+        let changes = opened.cluster.of::<SchemaDomain>().as_changes();
+        opened.log.append(&Fact::Boot(boot).into()).await.expect("the log takes a record");
         (boot, changes)
     };
     let mut results = runtime::run(Options::default(), vec![main]).expect("a shard starts");

@@ -1,20 +1,21 @@
-//! Schema changes and truncations: decided on shard 0, in its metadata log before any shard acts on them, and taken over
-//! by all shards before the client is answered.
+//! Schema changes and truncations: proposed on shard 0, durable in its metadata log before any shard acts on them, and applied
+//! by all shards before the client is answered. The order is that of `metadata::propose`; the steps are here.
 
-use std::collections::BTreeSet;
+mod rows;
+mod statement;
+
 use std::rc::Rc;
 
-use cluster::metadata::{MetadataLog, MetadataRecord};
 use cluster::paxos::with_state_table;
+use metadata::Proposer;
 use runtime::{Group, ShardId};
-use schema::{DdlContext, SchemaChange, SchemaEvent, TableId, plan_ddl, system_keyspaces};
-use storage::ReplayPosition;
+use schema::{SchemaChange, SchemaEvent, TableId};
 
 use super::Engine;
-use super::guarded_ddl::guard_drop_or_truncate;
 use crate::control::{ControlReply, ControlRequest, DdlOutcome};
-use crate::error::{QueryError, invalid};
-use crate::guardrails::Watch;
+use crate::error::QueryError;
+use rows::Truncate;
+use statement::SchemaStatement;
 
 /// The shard that holds the metadata log.
 const LEADER: ShardId = ShardId(0);
@@ -42,90 +43,24 @@ impl Engine {
 
     /// Carries out a schema statement, on shard 0.
     pub(super) async fn lead_ddl(&self, text: &str, keyspace: Option<&str>) -> Result<DdlOutcome, QueryError> {
-        let _turn = self.inner.ddl.acquire().await;
-        let mut watch = self.watch();
-        match self.carry_out(text, keyspace, &mut watch).await {
-            Ok((event, others)) => {
-                let mut warnings = watch.into_warnings();
-                warnings.extend(others);
-                Ok(DdlOutcome { event, warnings })
-            }
-            Err(error) => Err(error.with_warnings(watch.into_warnings())),
-        }
-    }
-
-    /// Carries out a schema statement. Gives what it changed, and what its client is warned of beside what guardrails say.
-    async fn carry_out(
-        &self,
-        text: &str,
-        keyspace: Option<&str>,
-        watch: &mut Watch<'_>,
-    ) -> Result<(Option<SchemaEvent>, Vec<String>), QueryError> {
-        let mut statement = cql_syntax::parse(text)?;
-        self.guard_ddl(watch, &mut statement, keyspace)?;
-        let ring = self.inner.coordinator.ring();
-        let datacenters: BTreeSet<String> = ring.nodes().iter().map(|node| node.datacenter.clone()).collect();
-        let context = DdlContext {
-            current_keyspace: keyspace,
-            new_id: TableId(self.inner.clock.time_uuid()),
-            datacenters: &datacenters,
-            node_count: ring.nodes().len(),
-            now_micros: self.inner.clock.wall_micros(),
-        };
-        let planned = plan_ddl(&self.schema(), &statement, &context)?;
-        self.guard_changes(watch, &statement, &planned.changes)?;
-        if !planned.changes.is_empty() {
-            for table in planned.changes.iter().filter_map(|change| self.reused_id(change, context.new_id)) {
-                self.forget_rows(table).await?;
-            }
-            let dropped = self.dropped_by(&planned.changes);
-            self.flush_for_snapshot(&dropped)
-                .await
-                .map_err(|what| QueryError::Server { message: format!("nothing was dropped: {what}") })?;
-            self.log(&MetadataRecord::Schema(planned.changes.clone())).await?;
-            self.on_all_shards(|| ControlRequest::ApplySchema { changes: planned.changes.clone() }).await?;
-            // A client that hears of the change may use any shard at once, so all must have it by then.
-            if let Some(event) = &planned.event {
-                self.on_all_shards(|| ControlRequest::Announce { event: event.clone() }).await?;
-            }
-            if !dropped.is_empty() {
-                let at = self.snapshot_time();
-                self.on_all_shards(|| ControlRequest::DiscardDropped { at: at.clone() }).await?;
-                self.sweep_shared().await;
-            }
-        }
-        Ok((planned.event, planned.warnings))
+        let turn = self.proposer().turn().await;
+        let mut statement = SchemaStatement::new(self, text, keyspace);
+        let result = turn.carry_out(&mut statement).await;
+        statement.outcome(result)
     }
 
     /// Empties a table, on shard 0.
     pub(super) async fn lead_truncate(&self, keyspace: &str, name: &str) -> Result<(), QueryError> {
-        let _turn = self.inner.ddl.acquire().await;
-        let found = self.catalog().find(Some(keyspace), name)?;
-        guard_drop_or_truncate(&mut self.watch())?;
-        if found.is_system && system_keyspaces::is_virtual(keyspace) {
-            return Err(invalid(format!("Truncation is not supported by table {keyspace}.{name}")));
-        }
-        if found.is_system {
-            return Err(invalid(format!("the tables of keyspace {keyspace} cannot be truncated")));
-        }
-        let failed = |error: QueryError| QueryError::Truncate { message: format!("Error during truncate: {error}") };
-        self.flush_for_snapshot(&[found.table.id]).await.map_err(|what| QueryError::Truncate {
-            message: format!("Error during truncate: nothing was truncated: {what}"),
-        })?;
-        self.forget_rows(found.table.id).await.map_err(failed)
+        let turn = self.proposer().turn().await;
+        turn.carry_out(&mut Truncate::new(self, keyspace, name)).await
     }
 
-    /// The tables that are there no more after `changes`.
-    fn dropped_by(&self, changes: &[SchemaChange]) -> Vec<TableId> {
-        // A table that takes another's place has its id.
-        if !changes.iter().any(SchemaChange::drops_tables) {
-            return Vec::new();
-        }
-        let (before, after) = (self.schema(), self.schema().with_all(changes));
-        before.tables().map(|table| table.id).filter(|id| after.table_by_id(*id).is_none()).collect()
+    /// Gives the turn to change the schema, and all that must not happen meanwhile.
+    pub(super) fn proposer(&self) -> &Proposer {
+        self.inner.proposer.as_ref().expect("shard 0 has the metadata log")
     }
 
-    /// Before tables are emptied or dropped: has all that memory has of them in files, which a snapshot is made of. Nothing where no
+    /// Writes all that memory has of the tables to files, of which a snapshot is made before they are emptied or dropped. Does nothing where no
     /// snapshots are kept.
     async fn flush_for_snapshot(&self, tables: &[TableId]) -> Result<(), String> {
         if tables.is_empty() || !self.inner.coordinator.storage().keeps_snapshots() {
@@ -142,65 +77,16 @@ impl Engine {
         }
     }
 
-    /// What stands in a snapshot's name: milliseconds since 1970, as in Cassandra.
+    /// The time in a snapshot's name: milliseconds since 1970, as in Cassandra.
     fn snapshot_time(&self) -> String {
         (self.inner.runtime.wall_clock_micros() / 1000).to_string()
     }
 
-    /// Takes away what no shard names any more, on shard 0.
+    /// Deletes shared files that no shard's manifest names as live, on shard 0.
     async fn sweep_shared(&self) {
         if let Err(error) = self.inner.coordinator.storage().sweep_shared().await {
-            tracing::warn!(%error, "files that do not count any more stay until the next start");
+            tracing::warn!(%error, "cannot delete obsolete shared sstables; retrying at next start");
         }
-    }
-
-    /// The id of a new table, if the statement gave it. A dropped table may have had it, and the commit logs its rows still:
-    /// a start would apply them to the new table, whose columns may be others.
-    fn reused_id(&self, change: &SchemaChange, new_id: TableId) -> Option<TableId> {
-        match change {
-            SchemaChange::PutTable(table) if table.id != new_id => {
-                self.schema().table_by_id(table.id).is_none().then_some(table.id)
-            }
-            _ => None,
-        }
-    }
-
-    /// Drops what memtables, files and commit logs hold under an id up to now, durably.
-    ///
-    /// Memory goes first: a position taken before it would let writes in between vanish now and come back at the next start. So a log
-    /// that is known to take no record is asked before, and if the record then fails after all, the error says what happened.
-    async fn forget_rows(&self, table: TableId) -> Result<(), QueryError> {
-        self.metadata_log().check().map_err(|error| QueryError::Server { message: error.to_string() })?;
-        let replies = self.on_all_shards(|| ControlRequest::TruncateHere { table }).await?;
-        let positions: Vec<(ShardId, ReplayPosition)> =
-            replies.into_iter().filter_map(|(shard, reply)| Some((shard, position(reply)?))).collect();
-        let record =
-            MetadataRecord::Truncated { table, positions: positions.iter().map(|(_, position)| *position).collect() };
-        self.metadata_log().append(&record).await.map_err(|error| {
-            let what = "the rows are gone from memory, and may be there again after the next start, since this could not be made durable";
-            QueryError::Server { message: format!("{what}: {error}") }
-        })?;
-        let at = self.snapshot_time();
-        for (shard, position) in positions {
-            let request = ControlRequest::TruncationIsDurable { table, position, at: at.clone() };
-            self.control()
-                .call(shard, request)
-                .await
-                .map_err(|gone| QueryError::Server { message: gone.to_string() })?;
-        }
-        self.sweep_shared().await;
-        Ok(())
-    }
-
-    fn metadata_log(&self) -> &MetadataLog {
-        self.inner.metadata_log.as_ref().expect("shard 0 holds the metadata log")
-    }
-
-    async fn log(&self, record: &MetadataRecord) -> Result<(), QueryError> {
-        self.metadata_log()
-            .append(record)
-            .await
-            .map_err(|error| QueryError::Server { message: format!("the change could not be made durable: {error}") })
     }
 
     /// Makes a call to every shard, this one too, and waits for all.
@@ -233,14 +119,7 @@ impl Engine {
     /// Hands a change to the server, for the clients that registered for it.
     pub(super) fn announce(&self, event: SchemaEvent) {
         if self.inner.events.try_push(event).is_err() {
-            tracing::warn!("a schema change is not pushed to clients: too many wait already");
+            tracing::warn!("dropped a schema change event: the queue to clients is full");
         }
-    }
-}
-
-fn position(reply: ControlReply) -> Option<ReplayPosition> {
-    match reply {
-        ControlReply::Position(position) => Some(position),
-        _ => None,
     }
 }

@@ -7,14 +7,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use cluster::metadata::{MetadataLog, MetadataRecord};
 use cql_protocol::request::{Batch, BatchBuilder, BatchKind, BatchQuery, Execute, Prepare, Query, Request};
 use cql_protocol::response::ResponsePrefix;
 use cql_protocol::{
     Consistency, ErrorBody, Flags, FrameHeader, HEADER_LENGTH, Prepared, QueryParams, Response, ResultBody, Value,
     ValuesBuffer, Version,
 };
-use query::{Engine, EngineOptions, EngineParts, EngineSeats, Guardrails, NodeInfo, Outcome, Session, engine_seats};
+use metadata::{Domains, Fact, MetadataLog, Opened, Proposer};
+use query::{
+    Engine, EngineOptions, EngineParts, EngineSeats, Guardrails, NodeInfo, Outcome, SchemaDomain, Session,
+    engine_seats, truncations_of,
+};
 use runtime::sync::oneshot;
 use runtime::{MeshSeat, Options, Runtime, ShardId};
 use schema::{Schema, SchemaChange};
@@ -144,7 +147,10 @@ where
     runtime.spawn(runtime::Group::Query, heed(runtime.clone(), seat.alarm));
     let shards = runtime.shard_count();
     let log = match runtime.shard() {
-        ShardId(0) => Some(MetadataLog::open(&runtime, &seat.dir).await.expect("the metadata log opens")),
+        ShardId(0) => {
+            let domains = Domains::none().with::<SchemaDomain>();
+            Some(MetadataLog::open(&runtime, &seat.dir, &domains).await.expect("the metadata log opens"))
+        }
         _ => None,
     };
     let inbox = runtime::sync::Queue::new(4);
@@ -153,10 +159,11 @@ where
         assert!(arriving.try_push((command, responder)).is_ok(), "commands come one by one");
     });
     let mut log_handle = None;
-    if let Some((log, records)) = log {
-        let boot = boot_of(&records);
-        log.append(&MetadataRecord::Boot(boot.number)).await.expect("the log takes a record");
-        log_handle = Some(log);
+    if let Some(opened) = log {
+        let boot = boot_of(&opened);
+        let log = opened.log;
+        log.append(&Fact::Boot(boot.number).into()).await.expect("the log takes a record");
+        log_handle = Some(Proposer::new(log));
         let (mesh, runtime) = (mesh.clone(), runtime.clone());
         let opener = runtime.clone();
         opener.spawn(runtime::Group::Query, async move {
@@ -179,7 +186,7 @@ where
                     schema: opened.1,
                     ring: Rc::new(ring()),
                     internode: None,
-                    metadata_log: log_handle.take(),
+                    proposer: log_handle.take(),
                     options: EngineOptions::default(),
                     guardrails: seat.guardrails.clone(),
                     node: node_info(boot.number),
@@ -243,19 +250,12 @@ fn tell_longest_poll(runtime: &Runtime) {
     assert!(!is_missed || !is_judged, "a turn of the loop took too long: {longest:?}");
 }
 
-fn boot_of(records: &[MetadataRecord]) -> Boot {
-    let mut boot = Boot { number: 1, ..Boot::default() };
-    for record in records {
-        match record {
-            MetadataRecord::HostId(_) => {}
-            MetadataRecord::Boot(number) => boot.number = number + 1,
-            MetadataRecord::Schema(changes) => boot.changes.extend(changes.iter().cloned()),
-            MetadataRecord::Truncated { table, positions } => {
-                boot.truncations.entry(*table).or_default().extend(positions.iter().copied());
-            }
-        }
+fn boot_of(opened: &Opened) -> Boot {
+    Boot {
+        number: opened.local.boot.map_or(1, |number| number + 1),
+        changes: opened.cluster.of::<SchemaDomain>().as_changes(),
+        truncations: truncations_of(&opened.local),
     }
-    boot
 }
 
 async fn open(runtime: &Runtime, dir: &Path, boot: &Boot) -> (Shard, Schema) {

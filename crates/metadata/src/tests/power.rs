@@ -1,4 +1,4 @@
-//! Power cuts at each boundary of a log that is condensed while it is open, and each of its disk calls failed once, on simulated machines.
+//! Power cuts at each boundary of a log that is compacted while it is open, and each of its disk calls failed once, on simulated machines.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -12,7 +12,7 @@ use super::*;
 const DATA: &str = "/data";
 /// Of the world's time.
 const AT_MOST: Duration = Duration::from_secs(3600);
-/// Two of them come before the log is condensed for the first time, and it is condensed twice.
+/// Two of them precede the first compaction, and there are two compactions.
 const APPENDS: u64 = 50;
 
 fn world(disk: Option<Disk>) -> (World<'static>, Machine) {
@@ -29,11 +29,7 @@ fn world(disk: Option<Disk>) -> (World<'static>, Machine) {
 /// The number of the last start that the log knows, 0 without any.
 async fn last(rt: &Runtime) -> u64 {
     let (_, records) = open_small(rt, Path::new(DATA)).await;
-    let boots = records.iter().filter_map(|record| match record {
-        MetadataRecord::Boot(number) => Some(*number),
-        _ => None,
-    });
-    let boots: Vec<u64> = boots.collect();
+    let boots = boots(&records);
     assert!(boots.is_sorted_by(|one, next| one + 1 == *next), "{boots:?}");
     boots.last().copied().unwrap_or(0)
 }
@@ -57,7 +53,7 @@ fn a_power_cut_loses_no_acknowledged_record() {
         begun.set(true);
         rt.yield_now().await;
         for number in 1..=APPENDS {
-            log.append(&MetadataRecord::Boot(number)).await.expect("a record is appended");
+            log.append(&boot(number)).await.expect("a record is appended");
             count.set(number);
             // So that no call of the disk begins before the test has seen it.
             rt.sleep(Duration::from_millis(1)).await;
@@ -94,7 +90,7 @@ fn a_power_cut_loses_no_acknowledged_record() {
     assert!(seen.len() as u64 > APPENDS, "{} images of {} boundaries", seen.len(), images.len());
 }
 
-/// What a run of a log came to, one of whose disk calls may have failed.
+/// Outcome of a run of a log, one of whose disk calls may have failed.
 struct Run {
     disk_calls: u64,
     has_opened: bool,
@@ -109,11 +105,11 @@ fn run_with(fault: Option<DiskFault>) -> Run {
     let (opened, acknowledged, refused) = <(Rc<Cell<bool>>, Rc<Cell<u64>>, Rc<Cell<u64>>)>::default();
     let (opens, counts, refuses) = (opened.clone(), acknowledged.clone(), refused.clone());
     let main = move |rt: Runtime| async move {
-        let opening = MetadataLog::open_bounded(&rt, Path::new(DATA), Planted::NONE, SMALL).await;
-        let Ok((log, _)) = opening else { return };
+        let opening = MetadataLog::open_bounded(&rt, Path::new(DATA), &domains(), SMALL).await;
+        let Ok(Opened { log, .. }) = opening else { return };
         opens.set(true);
         for _ in 0..APPENDS {
-            match log.append(&MetadataRecord::Boot(counts.get() + 1)).await {
+            match log.append(&boot(counts.get() + 1)).await {
                 Ok(()) => counts.set(counts.get() + 1),
                 Err(_) => refuses.set(refuses.get() + 1),
             }
@@ -143,6 +139,6 @@ fn each_call_of_the_disk_fails_once() {
             }
         }
     }
-    // Where only the condensing failed nobody was told.
+    // Where only the compaction failed no append was refused.
     assert!(refusing > 0 && going_on > 0, "{refusing} runs with appends that failed, {going_on} without");
 }

@@ -1,24 +1,24 @@
 //! The metadata log's bytes on disk: blocks, checksums, and how a torn end is told from damage.
 //!
 //! Each record begins at a block of its own, so that appending never rewrites a block that holds an earlier one: a power cut
-//! can tear the last record only. Its header is checksummed apart from its payload; thereby a record found *behind* a bad
+//! can tear the last record only. Its header is checksummed apart from its payload; thereby a record found *after* a bad
 //! one proves that the bad one was whole once, which is damage and not a torn end.
 
-/// What a disk writes as a unit, or more.
-pub(super) const BLOCK: usize = 4096;
+/// Bytes that a disk writes as a unit, or more.
+pub(crate) const BLOCK: usize = 4096;
 
 /// The format that this code writes, and the newest that it reads.
-pub(super) const FORMAT_VERSION: u32 = 1;
+pub(crate) const FORMAT_VERSION: u32 = 1;
 
 const FILE_MAGIC: [u8; 8] = *b"HELMETA\n";
 const RECORD_MAGIC: [u8; 4] = *b"HREC";
 
 /// `magic · u32 version · u32 crc of both`, then zeros to the block's end.
-pub(super) fn file_header() -> Vec<u8> {
+pub(crate) fn file_header() -> Vec<u8> {
     file_header_of(FORMAT_VERSION)
 }
 
-pub(super) fn file_header_of(version: u32) -> Vec<u8> {
+pub(crate) fn file_header_of(version: u32) -> Vec<u8> {
     let mut bytes = FILE_MAGIC.to_vec();
     bytes.extend_from_slice(&version.to_be_bytes());
     bytes.extend_from_slice(&crc32fast::hash(&bytes).to_be_bytes());
@@ -27,7 +27,7 @@ pub(super) fn file_header_of(version: u32) -> Vec<u8> {
 }
 
 /// The format version that a file's first bytes name; `None` when they are no metadata log's.
-pub(super) fn read_file_header(bytes: &[u8]) -> Option<u32> {
+pub(crate) fn read_file_header(bytes: &[u8]) -> Option<u32> {
     let mut reader = stdx::Reader::new(bytes);
     let checked = reader.bytes(12).ok()?;
     let (magic, version) = checked.split_first_chunk::<8>()?;
@@ -39,12 +39,12 @@ pub(super) fn read_file_header(bytes: &[u8]) -> Option<u32> {
 const RECORD_HEADER: usize = 24;
 
 /// The bytes that a record with a payload of `length` bytes takes.
-pub(super) fn framed_length(length: usize) -> usize {
+pub(crate) fn framed_length(length: usize) -> usize {
     (RECORD_HEADER + length).next_multiple_of(BLOCK)
 }
 
 /// A record as it is written: header, payload, zeros to the block's end.
-pub(super) fn frame_record(sequence: u64, payload: &[u8]) -> Vec<u8> {
+pub(crate) fn frame_record(sequence: u64, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).expect("the log bounds a record's length");
     let mut bytes = Vec::with_capacity(framed_length(payload.len()));
     bytes.extend_from_slice(&RECORD_MAGIC);
@@ -58,7 +58,7 @@ pub(super) fn frame_record(sequence: u64, payload: &[u8]) -> Vec<u8> {
 }
 
 /// A whole file of these records.
-pub(super) fn file_of(payloads: impl Iterator<Item = Vec<u8>>) -> Vec<u8> {
+pub(crate) fn file_of(payloads: impl Iterator<Item = Vec<u8>>) -> Vec<u8> {
     let mut bytes = file_header();
     for (payload, sequence) in payloads.zip(0u64..) {
         bytes.extend(frame_record(sequence, &payload));
@@ -67,14 +67,14 @@ pub(super) fn file_of(payloads: impl Iterator<Item = Vec<u8>>) -> Vec<u8> {
 }
 
 /// A record found in the file.
-pub(super) struct FoundRecord<'a> {
-    pub(super) payload: &'a [u8],
+pub(crate) struct FoundRecord<'a> {
+    pub(crate) payload: &'a [u8],
     /// Where the next record begins.
-    pub(super) end: usize,
+    pub(crate) end: usize,
 }
 
-/// What is at an offset of the file.
-pub(super) enum Found<'a> {
+/// Finding at an offset of the file.
+pub(crate) enum Found<'a> {
     Record(FoundRecord<'a>),
     /// Nothing more: the log's end.
     End,
@@ -85,7 +85,7 @@ pub(super) enum Found<'a> {
 }
 
 /// Reads the record with number `sequence` at `offset`, which is a multiple of [`BLOCK`].
-pub(super) fn find(file: &[u8], offset: usize, sequence: u64) -> Found<'_> {
+pub(crate) fn find(file: &[u8], offset: usize, sequence: u64) -> Found<'_> {
     let Some(bytes) = file.get(offset..).filter(|bytes| !bytes.is_empty()) else { return Found::End };
     match whole_record(bytes, offset) {
         Some((found, record)) if found == sequence => Found::Record(record),

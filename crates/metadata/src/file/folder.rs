@@ -1,13 +1,14 @@
-//! The metadata log as a whole file: read, and written anew.
+//! The metadata log as a whole file: read, and written again under another name first.
 
 use std::path::{Path, PathBuf};
 
 use runtime::{AlignedBuf, File, OpenOptions, Runtime};
-use schema::DecodeError;
 
-use crate::metadata::error::{MetadataError, io_error, too_large};
-use crate::metadata::layout::{self, BLOCK, Found};
-use crate::metadata::record::MetadataRecord;
+use super::history::History;
+use super::layout::{self, BLOCK, Found};
+use super::record::Record;
+use crate::cluster::Domains;
+use crate::error::{MetadataError, io_error, too_large};
 
 /// The log's name in the data folder.
 const FILE_NAME: &str = "metadata.log";
@@ -21,7 +22,7 @@ pub(super) fn path_in(dir: &Path) -> PathBuf {
     dir.join(FILE_NAME)
 }
 
-/// Writes a log under its provisional name, and has it on the disk. Nothing that counts has changed if that fails.
+/// Writes a log under its provisional name and syncs it. If that fails, nothing that counts has changed.
 pub(super) async fn write_new(rt: &Runtime, dir: &Path, bytes: &[u8], dsync: bool) -> Result<File, MetadataError> {
     let path = dir.join(NEW_FILE_NAME);
     let options =
@@ -77,38 +78,28 @@ pub(super) async fn read_all(file: &File, path: &Path, bytes_max: u64) -> Result
 }
 
 /// All whole records, and where the next one belongs.
-pub(super) fn read_records(bytes: &[u8], path: &Path) -> Result<(Vec<MetadataRecord>, usize), MetadataError> {
+pub(super) fn read_records(bytes: &[u8], path: &Path, domains: &Domains) -> Result<(History, usize), MetadataError> {
     let name = || path.display().to_string();
     match layout::read_file_header(bytes) {
-        None => return Err(MetadataError::NotALog { path: name() }),
+        None | Some(0) => return Err(MetadataError::NotALog { path: name() }),
         Some(layout::FORMAT_VERSION) => {}
-        Some(0) => return Err(MetadataError::NotALog { path: name() }),
         Some(found) => {
             return Err(MetadataError::NewerFormat { path: name(), found, supported: layout::FORMAT_VERSION });
         }
     }
-    let mut records = Vec::new();
+    let mut history = History::new(domains);
     let mut offset = BLOCK;
     loop {
-        let damaged = |problem: String| MetadataError::Damaged { path: name(), offset: offset as u64, problem };
-        let found = match layout::find(bytes, offset, records.len() as u64) {
+        let found = match layout::find(bytes, offset, history.count()) {
             Found::Record(found) => found,
-            Found::End | Found::TornTail => return Ok((records, offset)),
+            Found::End | Found::TornTail => return Ok((history, offset)),
             Found::Damage => {
-                return Err(damaged("a record's checksum or number is wrong, and records follow it".into()));
+                let problem = "a record's checksum or number is wrong, and records follow it".to_owned();
+                return Err(MetadataError::Damaged { path: name(), offset: offset as u64, problem });
             }
         };
-        match MetadataRecord::decode(found.payload) {
-            Ok(record) => records.push(record),
-            Err(DecodeError::NewerVersion { version, supported }) => {
-                return Err(MetadataError::NewerFormat {
-                    path: name(),
-                    found: u32::from(version),
-                    supported: u32::from(supported),
-                });
-            }
-            Err(error) => return Err(damaged(error.to_string())),
-        }
+        let pushed = Record::decode(found.payload).and_then(|record| history.push(record));
+        pushed.map_err(|error| MetadataError::of_record(path, offset as u64, &error))?;
         offset = found.end;
     }
 }

@@ -1,0 +1,72 @@
+//! A record of the log, as bytes: a kind and a body.
+//!
+//! ```text
+//! 1 host id:   16 bytes
+//! 2 boot:      u64
+//! 3 schema:    one change of domain 2 in version 1
+//! 4 truncated: 16 table id · varint count · (u64 boot · u16 shard · u64 sequence)*
+//! 6 entry:     u8 version · varint count · (u8 domain · u8 version · varint length · change)*
+//! ```
+//!
+//! Kinds 5, 7, 8 and 9 are reserved for the group of nodes that will share the cluster's state.
+
+use stdx::Reader;
+
+use crate::cluster::Entry;
+use crate::error::{DecodeError, invalid};
+use crate::local::Fact;
+
+/// One record of the metadata log. It counts whole or not at all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Record {
+    /// A fact of this node alone.
+    Local(Fact),
+    /// An entry of the cluster's log.
+    Entry(Entry),
+}
+
+impl From<Fact> for Record {
+    fn from(fact: Fact) -> Record {
+        Record::Local(fact)
+    }
+}
+
+impl From<Entry> for Record {
+    fn from(entry: Entry) -> Record {
+        Record::Entry(entry)
+    }
+}
+
+impl Record {
+    /// The record's encoding.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.encode(&mut bytes);
+        bytes
+    }
+
+    /// Appends the record's encoding to `out`.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            Record::Local(fact) => fact.encode(out),
+            Record::Entry(entry) => entry.encode(out),
+        }
+    }
+
+    /// The record that `bytes` are, all of them. The changes of an entry are bytes still: only their domains can tell if they are good.
+    pub fn decode(bytes: &[u8]) -> Result<Record, DecodeError> {
+        let mut reader = Reader::new(bytes);
+        let kind = reader.u8()?;
+        let record = match Fact::decode(kind, &mut reader)? {
+            Some(fact) => Record::Local(fact),
+            None => match Entry::decode(kind, &mut reader)? {
+                Some(entry) => Record::Entry(entry),
+                None => return Err(invalid(format!("the kind of record {kind} is unknown"))),
+            },
+        };
+        if !reader.is_empty() {
+            return Err(invalid(format!("{} bytes are left over", reader.remaining())));
+        }
+        Ok(record)
+    }
+}

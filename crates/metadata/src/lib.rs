@@ -1,0 +1,28 @@
+//! The metadata log: what a node must know before it opens its data, in order, each record synced before it counts.
+//!
+//! Four rooms:
+//! - [`local`]: facts of this node alone (identity, starts, positions of truncations);
+//! - [`cluster`]: the cluster's state, as entries whose parts are changes of domains. A domain's owner registers pure functions; its changes are
+//!   opaque bytes here;
+//! - [`file`]: the log on disk, `metadata.log`, written by shard 0 alone;
+//! - [`propose`]: the order of a change, from its plan to the moment when all shards have applied it.
+//!
+//! No table, role or volume is known here. Layout, guarantees and states: `docs/internals/metadata-log.md`.
+
+// The bans of clippy.toml bind the product's code; tests beside it reach files and clocks as they like.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
+
+pub mod cluster;
+pub mod error;
+pub mod file;
+pub mod local;
+pub mod propose;
+
+pub use cluster::{ClusterState, Domain, DomainId, Domains, Entry, Part};
+pub use error::{DecodeError, MetadataError};
+pub use file::{FoundLog, MetadataLog, Opened, Record};
+pub use local::{Fact, LocalState, Position, Truncation};
+pub use propose::{Proposer, Steps, Turn};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,9 @@
+//! This node's own facts: identity, starts, and the positions up to which tables were truncated. They are never sent to another node.
+
+mod fact;
+mod state;
+mod truncation;
+
+pub use fact::Fact;
+pub use state::LocalState;
+pub use truncation::{Position, TableKey, Truncation};
