@@ -22,7 +22,7 @@ pub fn write_type(out: &mut Vec<u8>, version: Version, ty: &CqlType) {
     }
     match ty {
         CqlType::Custom(class) => write_class(out, class),
-        CqlType::Vector { .. } => write_class(out, &class_name::of(ty)),
+        CqlType::Vector { .. } | CqlType::ByClass(_) | CqlType::Empty => write_class(out, &class_name::of(ty)),
         CqlType::List { element, .. } => {
             write_code(out, LIST);
             write_type(out, version, element);

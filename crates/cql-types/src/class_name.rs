@@ -4,7 +4,13 @@
 //! by the outermost `FrozenType(…)`; within it nothing says so again. Tuples never do. A class that no type of CQL stands
 //! for is kept as [`CqlType::Custom`].
 
-use crate::{CqlType, DIMENSION_MAX, Field, NESTING_DEPTH_MAX};
+mod parser;
+
+pub use parser::ClassError;
+
+use crate::by_class::{ByClass, Component};
+use crate::{CqlType, Field};
+use parser::Parser;
 
 /// The package of all of them.
 pub const PACKAGE: &str = "org.apache.cassandra.db.marshal.";
@@ -16,23 +22,43 @@ pub struct UnknownType {
     /// The text, or its beginning.
     pub text: String,
     /// What is wrong with it.
-    pub reason: &'static str,
+    pub reason: String,
 }
 
-/// The type that a class name stands for.
+/// The type that a class name stands for, as files and results have it. A class that no type of CQL stands for is a [`CqlType::Custom`].
 pub fn parse(text: &str) -> Result<CqlType, UnknownType> {
-    let mut parser = Parser { text, rest: text };
-    let ty = parser.ty(0)?;
-    parser.end()?;
-    Ok(ty)
+    let mut parser = Parser::new(text, true);
+    let unknown = |reason: String| UnknownType { text: text.chars().take(200).collect(), reason };
+    if text.trim().is_empty() {
+        return Err(unknown("a class is missing".to_owned()));
+    }
+    let ty = parser.class().map_err(|error| unknown(error.to_string()))?.ty;
+    if parser.is_at_end() { Ok(ty) } else { Err(unknown("text follows the type".to_owned())) }
 }
 
 /// The types that class names with commas between them stand for.
 pub fn parse_list(text: &str) -> Result<Vec<CqlType>, UnknownType> {
-    let mut parser = Parser { text, rest: text };
-    let types = parser.list(0, Parser::ty)?;
-    parser.end()?;
-    Ok(types)
+    let unknown = |reason: String| UnknownType { text: text.chars().take(200).collect(), reason };
+    let listed = format!("({text})");
+    let mut parser = Parser::new(&listed, true);
+    let types = parser.types().map_err(|error| unknown(error.to_string()))?;
+    if !parser.is_at_end() || types.is_empty() {
+        return Err(unknown("no list of types".to_owned()));
+    }
+    Ok(types.into_iter().map(|component| component.ty).collect())
+}
+
+/// The type that a class name in a statement stands for, and whether it is reversed, with all that Cassandra's parser lets through: what
+/// follows the first class is not looked at, and of nothing at all it makes a blob.
+pub fn of_statement(text: &str) -> Result<(CqlType, bool), ClassError> {
+    let component = component(text)?;
+    Ok((component.ty, component.is_reversed))
+}
+
+/// The same of the type of a composite's component.
+pub(crate) fn component(text: &str) -> Result<Component, ClassError> {
+    let mut parser = Parser::new(text, false);
+    if parser.begins_with_class() { parser.class() } else { Ok(Component::new(CqlType::Blob, false)) }
 }
 
 /// The class name of a type.
@@ -87,10 +113,51 @@ fn write(ty: &CqlType, is_inside_frozen: bool, out: &mut String) {
             out.push_str(&format!(" , {dimension})"));
         }
         CqlType::Custom(class) => out.push_str(class),
+        CqlType::ByClass(class) => write_by_class(class, out),
+        CqlType::Empty => out.push_str("EmptyType"),
         native => out.push_str(native.class().expect("every native type has a class")),
     }
     if says_so {
         out.push(')');
+    }
+}
+
+/// Appends the name with its parameters, the packages of these included, but not its own.
+fn write_by_class(class: &ByClass, out: &mut String) {
+    out.push_str(class.simple_name());
+    match class {
+        ByClass::LexicalUuid => {}
+        ByClass::Composite(components) => {
+            let names: Vec<String> = components.iter().map(Component::class_name).collect();
+            out.push_str(&format!("({})", names.join(",")));
+        }
+        ByClass::DynamicComposite(aliases) => {
+            let name =
+                |(alias, component): &(u8, Component)| format!("{}=>{}", char::from(*alias), component.class_name());
+            let names: Vec<String> = aliases.iter().map(name).collect();
+            out.push_str(&format!("({})", names.join(",")));
+        }
+    }
+}
+
+impl Component {
+    /// The name of its class, with packages.
+    pub fn class_name(&self) -> String {
+        let name = match self.alias_class {
+            Some(class) => format!("{PACKAGE}{class}"),
+            None => class_name(&self.ty),
+        };
+        if self.is_reversed { format!("{PACKAGE}ReversedType({name})") } else { name }
+    }
+
+    /// The names of classes by which components of different types are ordered: all but the last are `ReversedType`. Without packages and
+    /// parameters.
+    pub fn simple_class_name(&self) -> String {
+        let name = self.alias_class.map_or_else(|| class_name(&self.ty), str::to_owned);
+        let name = name.strip_prefix(PACKAGE).unwrap_or(&name);
+        // What is frozen has the class of what it is.
+        let name = name.strip_prefix("FrozenType(").and_then(|name| name.strip_prefix(PACKAGE)).unwrap_or(name);
+        name.split('(').next().unwrap_or_default().to_owned()
     }
 }
 
@@ -133,145 +200,6 @@ fn freeze(ty: CqlType) -> CqlType {
             CqlType::Udt { keyspace, name, fields, frozen }
         }
         other => other,
-    }
-}
-
-struct Parser<'t> {
-    text: &'t str,
-    rest: &'t str,
-}
-
-impl<'t> Parser<'t> {
-    fn unknown(&self, reason: &'static str) -> UnknownType {
-        UnknownType { text: self.text.chars().take(200).collect(), reason }
-    }
-
-    fn end(&mut self) -> Result<(), UnknownType> {
-        if self.rest.trim().is_empty() { Ok(()) } else { Err(self.unknown("text follows the type")) }
-    }
-
-    fn skip_symbol(&mut self, symbol: char) -> bool {
-        match self.rest.trim_start().strip_prefix(symbol) {
-            Some(rest) => {
-                self.rest = rest;
-                true
-            }
-            None => false,
-        }
-    }
-
-    fn expect(&mut self, symbol: char, reason: &'static str) -> Result<(), UnknownType> {
-        if self.skip_symbol(symbol) { Ok(()) } else { Err(self.unknown(reason)) }
-    }
-
-    /// Letters up to the next symbol.
-    fn word(&mut self) -> &'t str {
-        let rest = self.rest.trim_start();
-        let end = rest.find(|c: char| "(),: =>".contains(c)).unwrap_or(rest.len());
-        let (word, rest) = rest.split_at(end);
-        self.rest = rest;
-        word
-    }
-
-    /// One or more things with commas between them.
-    fn list<T>(
-        &mut self,
-        depth: usize,
-        one: impl Fn(&mut Self, usize) -> Result<T, UnknownType>,
-    ) -> Result<Vec<T>, UnknownType> {
-        let mut items = vec![one(self, depth)?];
-        while self.skip_symbol(',') {
-            items.push(one(self, depth)?);
-        }
-        Ok(items)
-    }
-
-    fn parameters<const N: usize>(&mut self, depth: usize) -> Result<[Box<CqlType>; N], UnknownType> {
-        self.expect('(', "a '(' is missing")?;
-        let types = self.list(depth + 1, |parser, depth| parser.ty(depth).map(Box::new))?;
-        self.expect(')', "a ')' is missing")?;
-        types.try_into().map_err(|_| self.unknown("it takes another number of parameters"))
-    }
-
-    fn ty(&mut self, depth: usize) -> Result<CqlType, UnknownType> {
-        if depth > NESTING_DEPTH_MAX {
-            return Err(self.unknown("it nests too deeply"));
-        }
-        let start = self.rest.trim_start();
-        let word = self.word();
-        if word.is_empty() {
-            return Err(self.unknown("a class is missing"));
-        }
-        let class = word.strip_prefix(PACKAGE).unwrap_or(word);
-        if let Some(ty) = CqlType::of_class(class) {
-            return Ok(ty);
-        }
-        match class {
-            "DateType" => Ok(CqlType::Timestamp),
-            "FrozenType" => self.parameters(depth).map(|[inner]| freeze(*inner)),
-            "ListType" => self.parameters(depth).map(|[element]| CqlType::List { element, frozen: false }),
-            "SetType" => self.parameters(depth).map(|[element]| CqlType::Set { element, frozen: false }),
-            "MapType" => self.parameters(depth).map(|[key, value]| CqlType::Map { key, value, frozen: false }),
-            "TupleType" => {
-                self.expect('(', "a '(' is missing")?;
-                let elements = self.list(depth + 1, |parser, depth| parser.ty(depth).map(freeze))?;
-                self.expect(')', "a ')' is missing")?;
-                Ok(CqlType::Tuple(elements))
-            }
-            "UserType" => self.user_type(depth),
-            "VectorType" => self.vector(depth),
-            _ => {
-                self.skip_parameters()?;
-                let length = start.len() - self.rest.len();
-                Ok(CqlType::Custom(start[..length].to_owned()))
-            }
-        }
-    }
-
-    fn user_type(&mut self, depth: usize) -> Result<CqlType, UnknownType> {
-        self.expect('(', "a '(' is missing")?;
-        let keyspace = self.word().to_owned();
-        self.expect(',', "a user-defined type's name is missing")?;
-        let name = from_hex(self.word()).ok_or_else(|| self.unknown("a name is not written in hexadecimal digits"))?;
-        let mut fields = Vec::new();
-        while self.skip_symbol(',') {
-            let name =
-                from_hex(self.word()).ok_or_else(|| self.unknown("a name is not written in hexadecimal digits"))?;
-            self.expect(':', "a field's type is missing")?;
-            fields.push(Field { name, ty: self.ty(depth + 1)? });
-        }
-        self.expect(')', "a ')' is missing")?;
-        Ok(CqlType::Udt { keyspace, name, fields, frozen: false })
-    }
-
-    fn vector(&mut self, depth: usize) -> Result<CqlType, UnknownType> {
-        self.expect('(', "a '(' is missing")?;
-        let element = Box::new(self.ty(depth + 1)?);
-        self.expect(',', "a vector's dimension is missing")?;
-        let dimension = self.word().parse().ok().filter(|dimension| (1..=DIMENSION_MAX).contains(dimension));
-        let dimension = dimension.ok_or_else(|| self.unknown("a vector's dimension is from 1 to 2147483647"))?;
-        self.expect(')', "a ')' is missing")?;
-        Ok(CqlType::Vector { element, dimension })
-    }
-
-    /// Goes past `(…)` with whatever stands in it.
-    fn skip_parameters(&mut self) -> Result<(), UnknownType> {
-        if !self.rest.starts_with('(') {
-            return Ok(());
-        }
-        let mut open = 0_usize;
-        for (at, c) in self.rest.char_indices() {
-            match c {
-                '(' => open += 1,
-                ')' => open -= 1,
-                _ => {}
-            }
-            if open == 0 {
-                self.rest = &self.rest[at + 1..];
-                return Ok(());
-            }
-        }
-        Err(self.unknown("a ')' is missing"))
     }
 }
 

@@ -13,11 +13,15 @@
 //! decimal                  01, sign, exponent (biased i64), digits + 1, 00; negative: all turned; 00 if empty
 //! list, set, map           01 before each element, 00 at the end
 //! vector                   01 before each element
+//! LexicalUUIDType          01, the 16 bytes, the sign of each half turned; 00 if empty
+//! CompositeType            01, 00 of what is static, else 01; 02, the component, its end with the sign turned, for each; 00. 00 if empty
+//! DynamicCompositeType     the same, before each component its class: text, and where that does not say all, its whole name
 //! tuple, UDT               01, then each field up to the last that is there: 02 and the field, 01 for null; then 00; 00 if empty
 //! ```
 //!
 //! A reversed column's bytes are all turned (`!`).
 
+mod by_class;
 mod decode;
 
 pub use decode::decode;
@@ -68,6 +72,7 @@ fn encode_at(ty: &CqlType, value: &[u8], out: &mut Vec<u8>, depth: usize) {
         CqlType::Tuple(elements) => fields(elements.iter(), value, out, depth),
         CqlType::Udt { fields: of, .. } => fields(of.iter().map(|field| &field.ty), value, out, depth),
         CqlType::Vector { element, dimension } => vector(element, *dimension, value, out, depth),
+        CqlType::ByClass(class) => by_class::encode(class, value, out, depth),
         _ if value.is_empty() => out.push(EMPTY),
         scalar => {
             out.push(PRESENT);

@@ -6,11 +6,13 @@
 // The bans of clippy.toml bind the product's code; tests beside it reach files and clocks as they like.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
+pub mod by_class;
 pub mod calendar;
 pub mod class_name;
 pub mod comparable;
 mod compare;
 mod compose;
+mod display;
 mod duration;
 mod element;
 mod error;
@@ -18,6 +20,7 @@ pub mod java_digits;
 pub mod json;
 mod literal;
 mod order;
+mod parse;
 mod print;
 #[cfg(any(test, feature = "samples"))]
 pub mod samples;
@@ -25,6 +28,7 @@ pub mod timeuuid;
 mod ty;
 mod validate;
 
+pub use by_class::{ByClass, Component};
 pub use calendar::timestamp_of_era;
 pub use compare::compare;
 pub use compose::{CollectionWriter, compose, fields_of, parts_of_collection, push_field};

@@ -7,7 +7,7 @@ use num_bigint::BigInt;
 
 use crate::calendar::Date;
 use crate::error::cut;
-use crate::{CqlType, Duration, ValueError, calendar};
+use crate::{CqlType, Duration, ValueError, by_class, calendar};
 
 /// The most digits that a varint or decimal constant may have, so that a hostile one costs no noticeable time.
 const DIGITS_MAX: usize = 10_000;
@@ -70,13 +70,13 @@ impl LiteralKind {
     /// Whether a constant of this look may stand for a value of that type, as Cassandra has it.
     pub fn fits(self, ty: &CqlType) -> bool {
         use CqlType as T;
-        // A tuple's components may be written as one constant, with colons between them.
-        if let T::Tuple(_) = ty {
+        // A tuple's components may be written as one constant, with colons between them; of a type that goes by its class the bytes tell.
+        if let T::Tuple(_) | T::ByClass(_) | T::Custom(_) = ty {
             return true;
         }
         match self {
             LiteralKind::String => {
-                matches!(ty, T::Ascii | T::Text | T::Inet | T::Timestamp | T::Date | T::Time | T::Custom(_))
+                matches!(ty, T::Ascii | T::Text | T::Inet | T::Timestamp | T::Date | T::Time)
             }
             LiteralKind::Integer => matches!(
                 ty,
@@ -136,7 +136,7 @@ impl LongValue {
 impl std::fmt::Display for Literal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.kind {
-            LiteralKind::String => f.write_str(&crate::print::quoted(&self.text)),
+            LiteralKind::String => f.write_str(&crate::display::quoted(&self.text)),
             _ => f.write_str(&self.text),
         }
     }
@@ -180,7 +180,8 @@ pub fn parse_literal(ty: &CqlType, literal: &Literal) -> Result<Vec<u8>, ValueEr
     if let (CqlType::Blob, Some(bytes)) = (ty, &literal.bytes) {
         return Ok(bytes.to_vec());
     }
-    if let (CqlType::Tuple(_) | CqlType::Tinyint, LiteralKind::Hex) = (ty, literal.kind) {
+    // Of a composite Cassandra does not look at them, and then stumbles over what is none: here no such value gets in.
+    if let (CqlType::Tuple(_) | CqlType::Tinyint | CqlType::ByClass(_), LiteralKind::Hex) = (ty, literal.kind) {
         let bytes = literal.bytes.as_ref().map_or_else(|| blob(text), |bytes| Ok(bytes.to_vec()))?;
         crate::validate(ty, &bytes)?;
         return Ok(bytes);
@@ -218,6 +219,7 @@ pub(crate) fn of_text(ty: &CqlType, text: &str) -> Result<Vec<u8>, ValueError> {
             bytes
         }
         CqlType::Tuple(types) => tuple(ty, types, text)?,
+        CqlType::ByClass(class) => by_class::text::value(class, text)?,
         other => {
             let reason = format!("values of type {other} cannot be written as constants");
             return Err(ValueError::Text { reason });
@@ -381,10 +383,14 @@ fn inet(text: &str) -> Result<Vec<u8>, ValueError> {
     }
 }
 
-fn blob(text: &str) -> Result<Vec<u8>, ValueError> {
-    let digits = text.strip_prefix("0x").or(text.strip_prefix("0X")).unwrap_or(text);
+/// Bytes in hexadecimal digits alone.
+pub(crate) fn blob_of_digits(digits: &str) -> Result<Vec<u8>, ValueError> {
     let reason = || format!("cannot parse '{}' as hex bytes", cut(digits));
     hex(digits).ok_or_else(|| ValueError::Text { reason: reason() })
+}
+
+fn blob(text: &str) -> Result<Vec<u8>, ValueError> {
+    blob_of_digits(text.strip_prefix("0x").or(text.strip_prefix("0X")).unwrap_or(text))
 }
 
 fn hex(digits: &str) -> Option<Vec<u8>> {

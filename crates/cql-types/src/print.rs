@@ -6,8 +6,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use num_bigint::BigInt;
 use stdx::Reader;
 
+use crate::display::{quoted, write_name};
 use crate::java_digits::{scientific_f32, scientific_f64};
-use crate::ty::write_name;
 use crate::{CqlType, Duration, NESTING_DEPTH_MAX, calendar, element};
 
 /// `value` as a CQL constant; an empty value of a type without an empty constant is `null`, bytes that are no value of
@@ -16,11 +16,6 @@ pub fn print(ty: &CqlType, value: &[u8]) -> String {
     let mut out = String::new();
     write_value(ty, value, &mut out, 0);
     out
-}
-
-/// `text` as a CQL string constant.
-pub(crate) fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "''"))
 }
 
 fn write_value(ty: &CqlType, value: &[u8], out: &mut String, depth: usize) {
@@ -50,7 +45,7 @@ fn print_scalar(ty: &CqlType, value: &[u8]) -> Option<String> {
     let mut reader = Reader::new(value);
     Some(match ty {
         CqlType::Ascii | CqlType::Text => quoted(std::str::from_utf8(value).ok()?),
-        CqlType::Blob | CqlType::Custom(_) => {
+        CqlType::Blob | CqlType::ByClass(_) | CqlType::Custom(_) => {
             let mut hex = String::new();
             write_hex(value, &mut hex);
             hex

@@ -15,7 +15,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use crate::class_name::PACKAGE;
-use crate::{CqlType, Duration, Field, compose};
+use crate::{ByClass, CqlType, Duration, Field, compose};
 
 /// A marshal class's name as Cassandra writes it in full, from one without its package: `ListType(Int32Type)`.
 pub fn full_class_name(text: &str) -> String {
@@ -55,7 +55,7 @@ pub const NATIVES: [&str; 19] = [
 ];
 
 /// Types of one cell that are put together of others: some of each kind.
-pub const FROZEN: [&str; 9] = [
+pub const FROZEN: [&str; 12] = [
     "frozen<list<int>>",
     "frozen<set<text>>",
     "frozen<map<int, text>>",
@@ -65,6 +65,9 @@ pub const FROZEN: [&str; 9] = [
     "vector<float, 2>",
     "vector<text, 2>",
     "vector<smallint, 2>",
+    "'LexicalUUIDType'",
+    "'CompositeType(UTF8Type,ReversedType(Int32Type),LexicalUUIDType)'",
+    "'DynamicCompositeType(s=>UTF8Type,i=>Int32Type,R=>ReversedType(Int32Type))'",
 ];
 
 /// How deep random types nest: a native type stands at most so deep in them.
@@ -247,11 +250,46 @@ pub fn value(ty: &CqlType) -> BoxedStrategy<Vec<u8>> {
                 })
                 .boxed()
         }
+        CqlType::ByClass(class) if **class != ByClass::LexicalUuid => composite(class),
         other => match other.fixed_len() {
             Some(length) => bytes(length),
             None => bytes(0..4),
         },
     }
+}
+
+/// Values of a composite, with fewer components than it has types too, and with classes by name.
+fn composite(class: &ByClass) -> BoxedStrategy<Vec<u8>> {
+    let part = |header: Vec<u8>, ty: &CqlType| {
+        value(ty)
+            .prop_map(move |value| [&header[..], &(value.len() as u16).to_be_bytes(), &value, &[0]].concat())
+            .boxed()
+    };
+    let parts = match class {
+        ByClass::LexicalUuid => return bytes(16),
+        ByClass::Composite(components) => {
+            let parts: Vec<_> = components.iter().map(|component| part(Vec::new(), &component.ty)).collect();
+            let count = parts.len();
+            (parts, 0..=count).prop_map(|(parts, count)| parts[..count].to_vec()).boxed()
+        }
+        ByClass::DynamicComposite(aliases) => {
+            let named = aliases.iter().flat_map(|(alias, component)| {
+                let name = component.class_name();
+                let by_name = [&(name.len() as u16).to_be_bytes()[..], name.as_bytes()].concat();
+                [part(vec![0x80, *alias], &component.ty), part(by_name, &component.ty)]
+            });
+            vec(proptest::strategy::Union::new(named.collect::<Vec<_>>()), 0..3).boxed()
+        }
+    };
+    (parts, select(&[0_u8, 1, 0xff][..]))
+        .prop_map(|(parts, end)| {
+            let mut value = parts.concat();
+            if let Some(last) = value.last_mut() {
+                *last = end;
+            }
+            value
+        })
+        .boxed()
 }
 
 fn fields<'t>(types: impl Iterator<Item = &'t CqlType>) -> BoxedStrategy<Vec<u8>> {

@@ -1,6 +1,6 @@
 //! The types: their names in CQL, and the codes that the native protocol gives them.
 
-use std::fmt;
+use crate::by_class::ByClass;
 
 /// How deep types may nest. Cassandra has no such bound; a type from outside that nests deeper is refused here, so that
 /// no recursion over a type overflows the stack.
@@ -95,7 +95,11 @@ pub enum CqlType {
         /// How many: up to [`DIMENSION_MAX`].
         dimension: u32,
     },
-    /// A type known by its Java class only.
+    /// A type without any value but the empty one: Cassandra's `EmptyType`, which statements can name by its class alone.
+    Empty,
+    /// A type that no name stands for, so that it goes by its Java class.
+    ByClass(Box<ByClass>),
+    /// A class of which nothing is known but its name: one that is not Cassandra's.
     Custom(String),
 }
 
@@ -186,6 +190,11 @@ impl CqlType {
         self.as_native().map(|native| native.class)
     }
 
+    /// The name of a native type.
+    pub(crate) fn name(&self) -> Option<&'static str> {
+        self.as_native().map(|native| native.name)
+    }
+
     fn as_native(&self) -> Option<&'static Native> {
         NATIVES.iter().find(|native| std::mem::discriminant(&native.ty) == std::mem::discriminant(self))
     }
@@ -193,7 +202,7 @@ impl CqlType {
     /// The code in the native protocol's `[option]`.
     pub fn protocol_code(&self) -> u16 {
         match self {
-            CqlType::Custom(_) | CqlType::Vector { .. } => 0x00,
+            CqlType::Custom(_) | CqlType::ByClass(_) | CqlType::Empty | CqlType::Vector { .. } => 0x00,
             CqlType::List { .. } => 0x20,
             CqlType::Map { .. } => 0x21,
             CqlType::Set { .. } => 0x22,
@@ -230,6 +239,8 @@ impl CqlType {
             CqlType::Smallint => Some(2),
             CqlType::Boolean | CqlType::Tinyint => Some(1),
             CqlType::Timeuuid | CqlType::Uuid => Some(16),
+            CqlType::ByClass(class) if **class == ByClass::LexicalUuid => Some(16),
+            CqlType::Empty => Some(0),
             _ => None,
         }
     }
@@ -278,7 +289,11 @@ impl CqlType {
 
     /// Whether an empty value of the type means nothing, so that a function takes it for null.
     pub fn has_meaningless_empty(&self) -> bool {
-        !matches!(self, CqlType::Ascii | CqlType::Text | CqlType::Blob | CqlType::Custom(_))
+        match self {
+            CqlType::Ascii | CqlType::Text | CqlType::Blob | CqlType::Custom(_) | CqlType::Empty => false,
+            CqlType::ByClass(class) => **class == ByClass::LexicalUuid,
+            _ => true,
+        }
     }
 
     /// Whether it is a list, set or map.
@@ -319,196 +334,6 @@ impl CqlType {
         }
         self
     }
-
-    /// The type that `text` names, written as CQL writes types: `map<text, frozen<list<int>>>`. A name that is no native
-    /// type's is a user-defined type, whose keyspace and fields the schema fills in.
-    pub fn parse(text: &str) -> Result<CqlType, TypeError> {
-        let mut parser = Parser { text, rest: text };
-        let ty = parser.ty(0)?;
-        parser.skip_space();
-        if parser.rest.is_empty() { Ok(ty) } else { Err(parser.malformed("text follows the type")) }
-    }
-}
-
-impl fmt::Display for CqlType {
-    /// As `system_schema.columns` shows it.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let frozen = match self {
-            CqlType::Tuple(_) => true,
-            CqlType::List { frozen, .. }
-            | CqlType::Set { frozen, .. }
-            | CqlType::Map { frozen, .. }
-            | CqlType::Udt { frozen, .. } => *frozen,
-            _ => false,
-        };
-        if frozen {
-            f.write_str("frozen<")?;
-        }
-        match self {
-            CqlType::List { element, .. } => write!(f, "list<{element}>")?,
-            CqlType::Set { element, .. } => write!(f, "set<{element}>")?,
-            CqlType::Map { key, value, .. } => write!(f, "map<{key}, {value}>")?,
-            CqlType::Tuple(elements) => {
-                f.write_str("tuple<")?;
-                for (i, element) in elements.iter().enumerate() {
-                    let comma = if i > 0 { ", " } else { "" };
-                    write!(f, "{comma}{element}")?;
-                }
-                f.write_str(">")?;
-            }
-            CqlType::Udt { name, .. } => write_name(f, name)?,
-            CqlType::Vector { element, dimension } => write!(f, "vector<{element}, {dimension}>")?,
-            CqlType::Custom(class) => f.write_str(&crate::print::quoted(class))?,
-            ty => f.write_str(ty.as_native().map_or("", |native| native.name))?,
-        }
-        if frozen {
-            f.write_str(">")?;
-        }
-        Ok(())
-    }
-}
-
-/// A name, in quotes unless its letters need none.
-pub(crate) fn write_name(f: &mut impl fmt::Write, name: &str) -> fmt::Result {
-    let plain = name.starts_with(|c: char| c.is_ascii_lowercase())
-        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
-        && CqlType::native(name).is_none();
-    // The words that are reserved everywhere are the syntax's matter; a type's name cannot be read wrongly here.
-    if plain { f.write_str(name) } else { write!(f, "\"{}\"", name.replace('"', "\"\"")) }
-}
-
-struct Parser<'a> {
-    text: &'a str,
-    rest: &'a str,
-}
-
-impl<'a> Parser<'a> {
-    fn malformed(&self, reason: &'static str) -> TypeError {
-        TypeError::Malformed { text: self.text.chars().take(200).collect(), reason }
-    }
-
-    fn skip_space(&mut self) {
-        self.rest = self.rest.trim_start();
-    }
-
-    fn expect(&mut self, symbol: char, reason: &'static str) -> Result<(), TypeError> {
-        self.skip_space();
-        self.rest = self.rest.strip_prefix(symbol).ok_or_else(|| self.malformed(reason))?;
-        Ok(())
-    }
-
-    fn ty(&mut self, depth: usize) -> Result<CqlType, TypeError> {
-        if depth > NESTING_DEPTH_MAX {
-            return Err(TypeError::TooDeep);
-        }
-        self.skip_space();
-        if self.rest.starts_with('\'') {
-            return Ok(CqlType::Custom(self.quoted('\'')?));
-        }
-        let quoted = self.rest.starts_with('"');
-        let name = self.name()?;
-        if let Some(rest) = self.rest.strip_prefix('.') {
-            self.rest = rest;
-            let keyspace = if quoted { name } else { name.to_ascii_lowercase() };
-            let quoted = self.rest.starts_with('"');
-            let name = self.name()?;
-            return Ok(user_type(keyspace, if quoted { name } else { name.to_ascii_lowercase() }));
-        }
-        if quoted {
-            return Ok(user_type(String::new(), name));
-        }
-        let lower = name.to_ascii_lowercase();
-        match lower.as_str() {
-            "frozen" => {
-                let mut inner = self.parameters(1, depth)?;
-                Ok(inner.remove(0).into_frozen())
-            }
-            "list" => {
-                let element = Box::new(self.parameters(1, depth)?.remove(0));
-                Ok(CqlType::List { element, frozen: false })
-            }
-            "set" => {
-                let element = Box::new(self.parameters(1, depth)?.remove(0));
-                Ok(CqlType::Set { element, frozen: false })
-            }
-            "map" => {
-                let mut both = self.parameters(2, depth)?;
-                let key = Box::new(both.remove(0));
-                Ok(CqlType::Map { key, value: Box::new(both.remove(0)), frozen: false })
-            }
-            "tuple" => Ok(CqlType::Tuple(self.parameters(0, depth)?)),
-            "vector" => self.vector(depth),
-            _ => Ok(CqlType::native(&lower).unwrap_or_else(|| user_type(String::new(), lower))),
-        }
-    }
-
-    /// `<a, b, …>`: exactly `count` types, or one and more when `count` is 0.
-    fn parameters(&mut self, count: usize, depth: usize) -> Result<Vec<CqlType>, TypeError> {
-        self.expect('<', "a '<' is missing")?;
-        let mut types = vec![self.ty(depth + 1)?];
-        loop {
-            self.skip_space();
-            match self.rest.strip_prefix(',') {
-                Some(rest) => {
-                    self.rest = rest;
-                    types.push(self.ty(depth + 1)?);
-                }
-                None => break,
-            }
-        }
-        self.expect('>', "a '>' is missing")?;
-        if count != 0 && types.len() != count {
-            return Err(self.malformed("it takes another number of parameters"));
-        }
-        Ok(types)
-    }
-
-    fn vector(&mut self, depth: usize) -> Result<CqlType, TypeError> {
-        self.expect('<', "a '<' is missing")?;
-        let element = Box::new(self.ty(depth + 1)?);
-        self.expect(',', "a vector's dimension is missing")?;
-        self.skip_space();
-        let digits = self.rest.bytes().take_while(u8::is_ascii_digit).count();
-        let dimension = self.rest[..digits].parse().ok().filter(|dimension| (1..=DIMENSION_MAX).contains(dimension));
-        let dimension = dimension.ok_or_else(|| self.malformed("a vector's dimension is from 1 to 2147483647"))?;
-        self.rest = &self.rest[digits..];
-        self.expect('>', "a '>' is missing")?;
-        Ok(CqlType::Vector { element, dimension })
-    }
-
-    /// Text between two of `quote`, in which a doubled one stands for one.
-    fn quoted(&mut self, quote: char) -> Result<String, TypeError> {
-        let mut characters = self.rest.char_indices().skip(1).peekable();
-        let mut text = String::new();
-        while let Some((at, c)) = characters.next() {
-            if c != quote {
-                text.push(c);
-            } else if characters.next_if(|&(_, next)| next == quote).is_some() {
-                text.push(quote);
-            } else {
-                self.rest = &self.rest[at + 1..];
-                return Ok(text);
-            }
-        }
-        Err(self.malformed("a quote is not closed"))
-    }
-
-    fn name(&mut self) -> Result<String, TypeError> {
-        if self.rest.starts_with('"') {
-            return self.quoted('"');
-        }
-        let end = self.rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(self.rest.len());
-        if end == 0 {
-            return Err(self.malformed("a name is missing"));
-        }
-        let (name, rest) = self.rest.split_at(end);
-        self.rest = rest;
-        Ok(name.to_owned())
-    }
-}
-
-fn user_type(keyspace: String, name: String) -> CqlType {
-    CqlType::Udt { keyspace, name, fields: Vec::new(), frozen: false }
 }
 
 #[cfg(test)]
@@ -524,29 +349,5 @@ mod tests {
             assert_eq!(ty.protocol_code(), *code);
             assert_eq!((CqlType::of_class(class).as_ref(), ty.class()), (Some(ty), Some(*class)));
         }
-        for text in [
-            "map<text, frozen<list<int>>>",
-            "frozen<tuple<int, text>>",
-            "set<frozen<address>>",
-            "vector<float, 3>",
-            "frozen<\"Odd \"\"Name\">",
-            "'org.example.Odd'",
-            "'it''s'",
-            "\"int\"",
-        ] {
-            assert_eq!(CqlType::parse(text).unwrap().to_string(), text);
-        }
-        assert_eq!(CqlType::parse("VarChar"), Ok(CqlType::Text));
-        let udt = CqlType::parse("Ks.\"Address\"").unwrap();
-        assert!(matches!(udt, CqlType::Udt { keyspace, name, .. } if keyspace == "ks" && name == "Address"));
-    }
-
-    #[test]
-    fn odd_text_is_refused() {
-        for text in ["", "list", "list<>", "list<int", "map<int>", "list<int>>", "\"a", "vector<int, 0>", "é"] {
-            assert!(CqlType::parse(text).is_err(), "{text}");
-        }
-        let deep = "list<".repeat(100_000);
-        assert_eq!(CqlType::parse(&deep), Err(TypeError::TooDeep));
     }
 }

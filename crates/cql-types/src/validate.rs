@@ -4,7 +4,7 @@
 
 use stdx::Reader;
 
-use crate::{CqlType, NESTING_DEPTH_MAX, ValueError};
+use crate::{CqlType, NESTING_DEPTH_MAX, ValueError, by_class};
 
 /// Refuses bytes that are no value of the type.
 #[inline]
@@ -47,6 +47,11 @@ fn validate_at(ty: &CqlType, value: &[u8], depth: usize) -> Result<(), ValueErro
         CqlType::Tuple(elements) => fields(elements.iter(), value, depth),
         CqlType::Udt { fields: of, .. } => fields(of.iter().map(|field| &field.ty), value, depth),
         CqlType::Vector { element, dimension } => vector(element, *dimension, value, depth),
+        CqlType::Empty if value.is_empty() => Ok(()),
+        CqlType::Empty => Err(ValueError::malformed("EmptyType only accept empty values")),
+        CqlType::ByClass(class) => {
+            by_class::values::validate(class, value, |component, value| validate_at(&component.ty, value, depth + 1))
+        }
     }
 }
 

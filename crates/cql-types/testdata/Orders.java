@@ -79,6 +79,67 @@ public class Orders
         write("frozen<map<frozen<address>, int>>", MapType.getInstance(address, Int32Type.instance, false), maps(address, addresses.subList(0, 10), ints));
         UserType person = type("person", "id timeuuid, home frozen<address>", TimeUUIDType.instance, address);
         write("frozen<person>", person, tuples(uuids(true), addresses));
+
+        byClass("LexicalUUIDType", uuids(false));
+        byClass("CompositeType(UTF8Type,Int32Type)", composites(true, words, ints));
+        byClass("CompositeType(ReversedType(Int32Type),LexicalUUIDType,DecimalType)", composites(true, ints, uuids(false), decimals().subList(0, 20)));
+        byClass("CompositeType(CompositeType(Int32Type),ListType(Int32Type))", composites(true, composites(false, ints), lists));
+        byClass("DynamicCompositeType(s=>UTF8Type,i=>Int32Type,R=>ReversedType(LongType),a=>AsciiType)", dynamic(words, ints));
+    }
+
+    /** A type that no name of CQL stands for. */
+    static void byClass(String name, List<ByteBuffer> values)
+    {
+        write("'" + name + "'", TypeParser.parse(name), values);
+    }
+
+    /** Composites of a value of each list, or of the first ones', with all ends; static ones as well. */
+    static List<ByteBuffer> composites(boolean statics, List<ByteBuffer>... parts)
+    {
+        List<ByteBuffer> out = new ArrayList<>();
+        out.add(bytes(""));
+        for (int i = 0; i < 32; i++)
+        {
+            ByteBuffer composite = ByteBuffer.allocate(1 << 12);
+            if (statics && i % 8 == 7)
+                composite.putShort((short) 0xffff);
+            int count = 1 + random.nextInt(parts.length);
+            for (int j = 0; j < count; j++)
+                component(composite, parts[j].get(random.nextInt(parts[j].size())), j + 1 < count ? 0 : i % 3 - 1);
+            out.add(ByteBuffer.wrap(Arrays.copyOf(composite.array(), composite.position())));
+        }
+        return out;
+    }
+
+    /** Dynamic composites of texts and numbers under aliases and by the names of classes. */
+    static List<ByteBuffer> dynamic(List<ByteBuffer> words, List<ByteBuffer> ints)
+    {
+        String[] names = { "UTF8Type", "org.apache.cassandra.db.marshal.Int32Type", "ReversedType(Int32Type)", "BytesType", "s", "i", "R", "a" };
+        List<ByteBuffer> out = new ArrayList<>();
+        out.add(bytes(""));
+        for (int i = 0; i < 40; i++)
+        {
+            ByteBuffer composite = ByteBuffer.allocate(1 << 12);
+            int count = 1 + random.nextInt(2);
+            for (int j = 0; j < count; j++)
+            {
+                String name = names[random.nextInt(names.length)];
+                if (name.length() == 1)
+                    composite.put((byte) 0x80).put((byte) name.charAt(0));
+                else
+                    composite.putShort((short) name.length()).put(name.getBytes(StandardCharsets.UTF_8));
+                boolean isLong = name.equals("R");
+                List<ByteBuffer> values = isLong ? hexes("0000000000000001", "ffffffffffffffff", "") : name.contains("32") || name.equals("i") ? ints : words;
+                component(composite, values.get(random.nextInt(values.size())), j + 1 < count ? 0 : i % 3 - 1);
+            }
+            out.add(ByteBuffer.wrap(Arrays.copyOf(composite.array(), composite.position())));
+        }
+        return out;
+    }
+
+    static void component(ByteBuffer composite, ByteBuffer value, int end)
+    {
+        composite.putShort((short) value.remaining()).put(value.duplicate()).put((byte) end);
     }
 
     /** A user-defined type, which the file says before the lines that name it. */

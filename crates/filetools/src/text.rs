@@ -1,6 +1,6 @@
 //! Values as Cassandra's tools show them: as JSON, and as the plain text that stands in keys and paths.
 
-use cql_types::{CqlType, NESTING_DEPTH_MAX, fields_of, parts_of_collection};
+use cql_types::{ByClass, CqlType, NESTING_DEPTH_MAX, fields_of, parts_of_collection};
 use stdx::Reader;
 
 /// Appends `text` as a JSON string.
@@ -45,7 +45,8 @@ fn json(ty: &CqlType, value: &[u8], out: &mut String, depth: usize) -> Option<()
     };
     match ty {
         CqlType::Ascii | CqlType::Text => write_string(std::str::from_utf8(value).ok()?, out),
-        CqlType::Blob | CqlType::Custom(_) => write_string(&format!("0x{}", hex(value)), out),
+        CqlType::ByClass(class) if **class == ByClass::LexicalUuid => write_string(&plain(ty, value), out),
+        CqlType::Blob | CqlType::ByClass(_) | CqlType::Custom(_) => write_string(&format!("0x{}", hex(value)), out),
         CqlType::List { element, .. } | CqlType::Set { element, .. } => {
             let parts: Vec<&[u8]> = parts_of_collection(ty, value).collect();
             list(&parts, out, |part, out| json(element, part, out, depth))?;
@@ -135,7 +136,11 @@ pub(crate) fn plain(ty: &CqlType, value: &[u8]) -> String {
         CqlType::Ascii | CqlType::Text => String::from_utf8_lossy(value).into_owned(),
         CqlType::Tuple(types) => joined(types.iter(), value),
         CqlType::Udt { fields, .. } => joined(fields.iter().map(|field| &field.ty), value),
+        CqlType::ByClass(class) if **class == ByClass::LexicalUuid && !value.is_empty() => {
+            scalar(&CqlType::Uuid, value)
+        }
         CqlType::Blob
+        | CqlType::ByClass(_)
         | CqlType::Custom(_)
         | CqlType::List { .. }
         | CqlType::Set { .. }

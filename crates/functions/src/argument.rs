@@ -106,7 +106,7 @@ pub fn fit_of_literal(kind: LiteralKind, text: &str, ty: &CqlType) -> Fit {
         CqlType::List { .. } | CqlType::Set { .. } | CqlType::Map { .. } => Fit::No,
         CqlType::Udt { .. } | CqlType::Vector { .. } => Fit::No,
         // One constant may stand for a whole tuple, which is looked at when its bytes are made.
-        CqlType::Tuple(_) | CqlType::Custom(_) => Fit::Weak,
+        CqlType::Tuple(_) | CqlType::ByClass(_) | CqlType::Custom(_) => Fit::Weak,
         _ if kind.natural_type(text) == *ty => Fit::Exact,
         _ if kind.fits(ty) => Fit::Weak,
         _ => Fit::No,

@@ -1,6 +1,6 @@
 //! Masks: what shows that there is a value, and not which.
 
-use cql_types::{CqlType, Duration, compose, timeuuid};
+use cql_types::{ByClass, CqlType, Duration, compose, timeuuid};
 use md5::{Digest, Md5};
 use sha1::Sha1;
 use sha2::{Sha224, Sha256, Sha384, Sha512, Sha512_224, Sha512_256};
@@ -203,8 +203,10 @@ fn masked(ty: &CqlType) -> Result<Vec<u8>, FunctionError> {
             }
             compose(ty, &vec![Some(&part[..]); count]).map_err(|error| FunctionError::invalid(error.to_string()))?
         }
-        CqlType::Custom(class) => {
-            return Err(FunctionError::server(format!("There isn't a defined masked value for type {class}")));
+        CqlType::Empty => Vec::new(),
+        CqlType::ByClass(class) if **class == ByClass::LexicalUuid => vec![0; 16],
+        CqlType::ByClass(_) | CqlType::Custom(_) => {
+            return Err(FunctionError::server(format!("There isn't a defined masked value for type {ty}")));
         }
     })
 }

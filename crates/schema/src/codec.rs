@@ -113,7 +113,7 @@ pub(crate) fn encode_type(ty: &UserType, out: &mut Vec<u8>) {
     varint::encode(ty.fields.len() as u64, out);
     for field in &ty.fields {
         put_str(&field.name, out);
-        put_str(&field.ty.to_string(), out);
+        put_str(&format!("{:#}", field.ty), out);
     }
 }
 
@@ -176,7 +176,7 @@ fn decode_table(reader: &mut Reader<'_>) -> Result<Table, DecodeError> {
 fn put_column(column: &Column, out: &mut Vec<u8>) {
     varint::encode(u64::from(column.id.0), out);
     put_str(&column.name, out);
-    put_str(&column.ty.to_string(), out);
+    put_str(&format!("{:#}", column.ty), out);
     out.push(match column.kind {
         ColumnKind::PartitionKey => 0,
         ColumnKind::Clustering => 1,

@@ -17,6 +17,9 @@
 //! varint                                 up to six bytes as bigint; else ff or 00 for the sign, vint of its bytes − 7, turned if negative, the bytes
 //! decimal                                80 for 0; else sign and length of the exponent of 100, that exponent, the digits of base 100 + 80, 00
 //! list, set, map, tuple, vector          (40 element, or 3e for none)* 38
+//! LexicalUUIDType                        the sign of each half turned
+//! CompositeType                          40, 3e if static (40 component, or 3e if it has no form, 40 end: sign turned)* 38
+//! DynamicCompositeType                   the same, before each component: (40 ReversedType)? 40 simple class name 40 class name
 //! ```
 //!
 //! A reversed column's values have all bits turned. (Source: Cassandra 5.0's `ByteComparable.md`, `ByteSource` and `AbstractType.asComparableBytes`,
@@ -28,6 +31,8 @@ use num_bigint::{BigInt, Sign};
 use schema::Column;
 use stdx::{Reader, varint};
 use topology::Token;
+
+mod by_class;
 
 const COMPONENT: u8 = 0x40;
 const EMPTY: u8 = 0x3f;
@@ -136,6 +141,7 @@ pub fn is_in_order(ty: &CqlType) -> bool {
             CqlType::List { element, .. } | CqlType::Set { element, .. } | CqlType::Vector { element, .. } => element,
             CqlType::Map { key, value, .. } if is_in_order(key) => value,
             CqlType::Map { .. } => return false,
+            CqlType::ByClass(class) => return by_class::is_in_order(class),
             _ => return true,
         }
     }
@@ -156,8 +162,11 @@ fn value_at(ty: &CqlType, value: &[u8], out: &mut Vec<u8>, depth: usize) -> bool
         escaped(value, out);
         return true;
     }
-    if value.is_empty() || depth > NESTING_DEPTH_MAX {
+    if depth > NESTING_DEPTH_MAX {
         return false;
+    }
+    if value.is_empty() {
+        return by_class::has_empty_form(ty) && by_class::empty(out);
     }
     match ty {
         CqlType::List { element, .. } | CqlType::Set { element, .. } => {
@@ -180,6 +189,7 @@ fn value_at(ty: &CqlType, value: &[u8], out: &mut Vec<u8>, depth: usize) -> bool
         },
         CqlType::Varint => integer(value, out),
         CqlType::Decimal => decimal(value, out),
+        CqlType::ByClass(class) => by_class::value(class, value, out, depth),
         CqlType::Uuid | CqlType::Timeuuid => uuid(value, matches!(ty, CqlType::Timeuuid), out),
         _ => signed(value, out),
     }

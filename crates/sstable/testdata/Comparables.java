@@ -31,7 +31,8 @@ public class Comparables
         file.println("# Byte-comparable forms (OSS50) of Cassandra 5.0.6 (cassandra-all-5.0.6.jar), written by Comparables.java.");
         file.println("# direction | type | value form, …: a clustering of that one column; - is the empty value.");
         for (String line : Files.readAllLines(Path.of(arguments[0])))
-            if (!line.startsWith("#"))
+            // User-defined types are only written where their fields are known.
+            if (!line.startsWith("#") && !line.startsWith("type") && !line.contains("address") && !line.contains("person"))
                 values(line);
         integers();
         decimals();

@@ -30,7 +30,7 @@ pub(super) fn shown(ty: &CqlType, value: &[u8], room: &mut Room) -> String {
             Ok(text) => cut(text, most, value.len()),
             Err(_) => hex(ty, value, most),
         },
-        CqlType::Blob | CqlType::Custom(_) => hex(ty, value, most),
+        CqlType::Blob | CqlType::ByClass(_) | CqlType::Custom(_) => hex(ty, value, most),
         _ if value.len() > PRINTED_MAX => format!("({} bytes)", value.len()),
         ty => cut(bare(ty, &print(ty, value)), most, value.len()),
     };
@@ -47,7 +47,7 @@ fn bare<'a>(ty: &CqlType, text: &'a str) -> &'a str {
 
 fn hex(ty: &CqlType, value: &[u8], most: usize) -> String {
     let kept = value.len().min(most / 2);
-    let blob = if matches!(ty, CqlType::Custom(_)) { ty } else { &CqlType::Blob };
+    let blob = if matches!(ty, CqlType::ByClass(_) | CqlType::Custom(_)) { ty } else { &CqlType::Blob };
     with_length(print(blob, &value[..kept]), kept < value.len(), value.len())
 }
 

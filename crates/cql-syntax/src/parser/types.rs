@@ -1,5 +1,6 @@
 //! Types of columns and casts.
 
+use cql_types::class_name::{self, ClassError};
 use cql_types::{CqlType, DIMENSION_MAX};
 
 use super::{Parser, Result};
@@ -11,14 +12,14 @@ use crate::lexer::TokenKind;
 const RESERVED_TYPE_NAMES: [&str; 6] = ["bitstring", "byte", "complex", "enum", "interval", "macaddr"];
 
 impl Parser<'_> {
-    /// A type: `int`, `map<text, frozen<list<int>>>`, `ks.address`, `'org.example.Type'`.
+    /// A type: `int`, `map<text, frozen<list<int>>>`, `ks.address`, `'LexicalUUIDType'`.
     pub(super) fn cql_type(&mut self) -> Result<CqlType> {
         self.nested(Self::cql_type_inside)
     }
 
     fn cql_type_inside(&mut self) -> Result<CqlType> {
         if self.token.kind == TokenKind::String {
-            return Ok(CqlType::Custom(self.advance()?.content().into_owned()));
+            return by_class(&self.advance()?.content());
         }
         let word =
             if self.token.kind == TokenKind::Word { self.token.text.to_ascii_lowercase() } else { String::new() };
@@ -50,7 +51,7 @@ impl Parser<'_> {
 
     fn frozen(&mut self) -> Result<CqlType> {
         let inner = self.parameters(1)?.remove(0);
-        if inner.is_native() {
+        if inner.is_native() || matches!(inner, CqlType::ByClass(_) | CqlType::Custom(_) | CqlType::Empty) {
             let message = "frozen<> is only allowed on collections, tuples, and user-defined types";
             return Err(Failure::without_place(format!("{message} (got {inner})")));
         }
@@ -101,6 +102,9 @@ impl Parser<'_> {
         self.advance()?;
         self.expect_symbol("<")?;
         let element = Box::new(self.cql_type()?);
+        if *element == CqlType::Empty {
+            return Err(Failure::invalid("vectors of empty values are not supported"));
+        }
         self.expect_symbol(",")?;
         // A dimension of 0 is refused with the schema, in other words.
         if self.token.kind == TokenKind::Integer && self.token.text.starts_with('-') {
@@ -115,6 +119,18 @@ impl Parser<'_> {
         self.advance()?;
         self.expect_symbol(">")?;
         Ok(CqlType::Vector { element, dimension })
+    }
+}
+
+/// The type of a class. A reversed one stays as it was written, since the order of a clustering column depends on that.
+fn by_class(text: &str) -> Result<CqlType> {
+    match class_name::of_statement(text) {
+        Ok((_, true)) => Ok(CqlType::Custom(text.to_owned())),
+        Ok((ty, false)) => Ok(ty),
+        Err(error @ ClassError::Syntax { .. }) => {
+            Err(Failure::without_place(format!("Cannot parse type {text}: {error}")))
+        }
+        Err(error) => Err(Failure::without_place(format!("Error setting type {text}: {error}"))),
     }
 }
 

@@ -86,6 +86,12 @@ fn native_type() -> impl Strategy<Value = CqlType> {
     proptest::sample::select(names.to_vec()).prop_map(|name| CqlType::native(name).unwrap())
 }
 
+fn by_class() -> impl Strategy<Value = CqlType> {
+    let classes =
+        ["LexicalUUIDType", "CompositeType(UTF8Type,ReversedType(Int32Type))", "DynamicCompositeType(a=>LongType)"];
+    proptest::sample::select(classes.to_vec()).prop_map(|class| cql_types::class_name::parse(class).unwrap())
+}
+
 fn ty() -> impl Strategy<Value = CqlType> {
     let udt = (option::of(name()), name()).prop_map(|(keyspace, name)| CqlType::Udt {
         keyspace: keyspace.unwrap_or_default(),
@@ -93,7 +99,7 @@ fn ty() -> impl Strategy<Value = CqlType> {
         fields: Vec::new(),
         frozen: false,
     });
-    let leaf = prop_oneof![native_type(), udt, Just(CqlType::Custom("org.example.It's".to_owned())),];
+    let leaf = prop_oneof![native_type(), udt, by_class()];
     leaf.prop_recursive(3, 12, 3, |inner| {
         let boxed = inner.clone().prop_map(Box::new);
         prop_oneof![
@@ -121,7 +127,7 @@ fn term() -> BoxedStrategy<Term> {
                 arguments
             }),
             // `('class') 1` would be a tuple.
-            (ty().prop_filter("a class", |ty| !matches!(ty, CqlType::Custom(_))), inner.clone())
+            (ty().prop_filter("a class", |ty| !matches!(ty, CqlType::ByClass(_))), inner.clone())
                 .prop_map(|(ty, term)| Term::Cast { ty: super::type_text(&ty), term: Box::new(simple(term)) }),
             vec(inner.clone(), 0..3).prop_map(Term::List),
             vec(inner.clone(), 0..3).prop_map(Term::Set),

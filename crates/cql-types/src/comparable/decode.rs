@@ -3,7 +3,7 @@
 use num_bigint::{BigInt, Sign};
 use stdx::Reader;
 
-use super::{EMPTY, FIELD, NULL_FIELD, PRESENT, is_signed_integer, turn};
+use super::{EMPTY, FIELD, NULL_FIELD, PRESENT, by_class, is_signed_integer, turn};
 use crate::{CollectionWriter, CqlType, NESTING_DEPTH_MAX, push_field};
 
 /// Appends a value whose form stands at the beginning of `form`, and gives the form's length; `None`: there is no form of the type.
@@ -23,7 +23,7 @@ pub fn decode(ty: &CqlType, form: &[u8], reversed: bool, out: &mut Vec<u8>) -> O
     Some(form.len() - reader.remaining())
 }
 
-fn decode_at(ty: &CqlType, reader: &mut Reader<'_>, out: &mut Vec<u8>, depth: usize) -> Option<()> {
+pub(super) fn decode_at(ty: &CqlType, reader: &mut Reader<'_>, out: &mut Vec<u8>, depth: usize) -> Option<()> {
     if depth > NESTING_DEPTH_MAX {
         return None;
     }
@@ -36,6 +36,7 @@ fn decode_at(ty: &CqlType, reader: &mut Reader<'_>, out: &mut Vec<u8>, depth: us
         CqlType::Tuple(elements) => fields(elements.iter(), reader, out, depth),
         CqlType::Udt { fields: of, .. } => fields(of.iter().map(|field| &field.ty), reader, out, depth),
         CqlType::Vector { element, dimension } => vector(element, *dimension, reader, out, depth),
+        CqlType::ByClass(class) => by_class::decode(class, reader, out, depth),
         scalar => match reader.u8().ok()? {
             EMPTY => Some(()),
             PRESENT => fixed(scalar, reader, out),
@@ -44,7 +45,7 @@ fn decode_at(ty: &CqlType, reader: &mut Reader<'_>, out: &mut Vec<u8>, depth: us
     }
 }
 
-fn unescape(reader: &mut Reader<'_>, out: &mut Vec<u8>) -> Option<()> {
+pub(super) fn unescape(reader: &mut Reader<'_>, out: &mut Vec<u8>) -> Option<()> {
     loop {
         let rest = reader.peek();
         let zero = rest.iter().position(|&byte| byte == 0)?;

@@ -6,7 +6,7 @@ use num_bigint::BigInt;
 
 use super::{Json, fold_names, parse};
 use crate::literal::of_text;
-use crate::{CqlType, Field, NESTING_DEPTH_MAX, ValueError, compose};
+use crate::{ByClass, CqlType, Field, NESTING_DEPTH_MAX, ValueError, compose};
 
 /// The value of that type that JSON other than `null` stands for. Errors are in Cassandra's words.
 pub fn from_json(ty: &CqlType, json: &Json) -> Result<Vec<u8>, ValueError> {
@@ -201,6 +201,11 @@ fn scalar(ty: &CqlType, json: &Json) -> Result<Vec<u8>, ValueError> {
         (CqlType::Timestamp, _) => Err(expected("a long or a datestring representation of a timestamp value", json)),
         (CqlType::Date | CqlType::Time | CqlType::Inet | CqlType::Duration, Json::String(given)) => text(given),
         (CqlType::Uuid | CqlType::Timeuuid, Json::String(given)) => text(given),
+        (CqlType::ByClass(class), _) if **class == ByClass::LexicalUuid => match json {
+            Json::String(given) => text(given),
+            _ => Err(described("a uuid")),
+        },
+        (CqlType::Empty, Json::String(given)) if given.is_empty() => Ok(Vec::new()),
         (CqlType::Date, _) => Err(described("a date value")),
         (CqlType::Time, _) => Err(described("a time value")),
         (CqlType::Inet, _) => Err(described("an inet value")),

@@ -2,7 +2,8 @@
 
 use stdx::Reader;
 
-use crate::{CqlType, NESTING_DEPTH_MAX, calendar, element};
+use crate::print::print_uuid;
+use crate::{ByClass, CqlType, NESTING_DEPTH_MAX, calendar, element};
 
 /// Appends a value, which [`crate::validate`] has accepted, as JSON. An empty value of a type that has one is `""`.
 pub fn to_json(ty: &CqlType, value: &[u8], out: &mut Vec<u8>) {
@@ -72,7 +73,11 @@ fn write_value(ty: &CqlType, value: &[u8], out: &mut Vec<u8>, depth: usize) {
 fn write_scalar(ty: &CqlType, value: &[u8], out: &mut Vec<u8>) {
     match ty {
         CqlType::Ascii | CqlType::Text => return quote(&String::from_utf8_lossy(value), out),
-        CqlType::Blob | CqlType::Custom(_) => return quote(&crate::print(ty, value), out),
+        CqlType::ByClass(class) if **class == ByClass::LexicalUuid => match value.first_chunk() {
+            Some(uuid) => return quote(&print_uuid(uuid), out),
+            None => return quote("", out),
+        },
+        CqlType::Blob | CqlType::ByClass(_) | CqlType::Custom(_) => return quote(&crate::print(ty, value), out),
         _ if value.is_empty() => return out.extend_from_slice(b"\"\""),
         _ => {}
     }

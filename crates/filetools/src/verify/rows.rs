@@ -135,6 +135,10 @@ impl<'w> Walk<'w> {
                 (reader.u8().ok()? == 0).then_some(value)
             };
             valid(ty, part().ok_or("a partition key lacks components")?)?;
+            // Of a composite that is a single column the last components may be missing.
+            if reader.is_empty() {
+                break;
+            }
         }
         Ok(())
     }

@@ -183,7 +183,12 @@ fn columns(
             columns.push(Column { kind, position, ..column });
         }
     }
-    set_orders(&mut columns[primary_key.partition.len()..], &statement.clustering_order)?;
+    let clustering = &mut columns[primary_key.partition.len()..];
+    set_orders(clustering, &statement.clustering_order)?;
+    let is_reversed = |column: &&mut Column| {
+        statement.columns.iter().any(|given| given.name == column.name && types::is_reversed(&given.ty))
+    };
+    clustering.iter_mut().filter(is_reversed).for_each(|column| column.order = Order::Desc);
     let has_statics =
         primary_key.clustering.is_empty() && rest.values().any(|column| column.kind == ColumnKind::Static);
     // WITH COMPACT STORAGE has its own words for them.

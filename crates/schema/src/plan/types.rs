@@ -46,10 +46,7 @@ pub(super) fn of_argument(keyspace: &str, types: &UserTypes, ty: &CqlType) -> Re
 }
 
 fn checked(keyspace: &str, types: &UserTypes, ty: CqlType) -> Result<CqlType, SchemaError> {
-    let ty = match &ty {
-        CqlType::Custom(class) => by_class(class).unwrap_or(ty),
-        _ => ty,
-    };
+    let ty = known(ty);
     check(keyspace, types, &ty)?;
     if !fits(&ty, keyspace, types) {
         return Err(too_large(&ty));
@@ -175,7 +172,18 @@ fn check_inner(keyspace: &str, types: &UserTypes, outer: &CqlType, inner: &CqlTy
     }
 }
 
-/// The native type that a class of Cassandra's implements, by its short or full name.
-fn by_class(class: &str) -> Option<CqlType> {
-    CqlType::of_class(class.strip_prefix(class_name::PACKAGE).unwrap_or(class))
+/// The type with all classes in it that were kept as they were written.
+fn known(ty: CqlType) -> CqlType {
+    match ty {
+        CqlType::Custom(class) => match class_name::of_statement(&class) {
+            Ok((ty, _)) => ty,
+            Err(_) => CqlType::Custom(class),
+        },
+        other => map_inner(other, &mut known),
+    }
+}
+
+/// True if a column's type says by its class that the greatest value comes first.
+pub(super) fn is_reversed(ty: &CqlType) -> bool {
+    matches!(ty, CqlType::Custom(class) if matches!(class_name::of_statement(class), Ok((_, true))))
 }

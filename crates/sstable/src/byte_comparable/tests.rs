@@ -1,5 +1,6 @@
 //! Forms against those that Cassandra made, and their order against ours.
 
+use cql_types::by_class::values::Parts;
 use schema::{ColumnId, ColumnKind, Order};
 
 use super::*;
@@ -181,7 +182,8 @@ fn is_odd_nan(ty: &CqlType, value: &[u8]) -> bool {
     }
 }
 
-/// Whether there is a tuple in it with a field that is there and empty: of most types that is the same as null in Cassandra's forms.
+/// True if there is a tuple in it with a field that is there and empty: of most types that is the same as null in Cassandra's forms; or a
+/// reversed component that is empty, whose form is not reversed.
 fn has_empty_field(ty: &CqlType, value: &[u8]) -> bool {
     match ty {
         CqlType::Tuple(types) => fields_of(value).zip(types).any(|(field, ty)| match field {
@@ -189,6 +191,16 @@ fn has_empty_field(ty: &CqlType, value: &[u8]) -> bool {
             None => false,
         }),
         CqlType::List { element, .. } => parts_of_collection(ty, value).any(|part| has_empty_field(element, part)),
+        CqlType::ByClass(class) if class.simple_name() != "LexicalUUIDType" => {
+            let mut parts = Parts::new(class, value);
+            while let Some((component, value)) = parts.read().expect("the file has values") {
+                if (component.is_reversed && value.is_empty()) || has_empty_field(&component.ty, value) {
+                    return true;
+                }
+                parts.end().expect("the file has values");
+            }
+            false
+        }
         _ => false,
     }
 }

@@ -131,7 +131,8 @@ pub(super) fn check_key(header: &Header, table: &Table) -> Result<(), UnknownCol
     let written: Vec<bool> = header.clustering.iter().map(|of| of.is_reversed).collect();
     let fits = |ty: &CqlType, column: &Column| marshal::fixed_length(ty) == marshal::fixed_length(&column.ty);
     let clusterings_fit = header.clustering.iter().zip(table.clustering()).all(|(of, column)| fits(&of.ty, column));
-    if reversed == written && clusterings_fit && header.partition_key.len() == table.partition_key().len() {
+    let key_count = marshal::partition_key_types(table.partition_key(), header.partition_key.len()).len();
+    if reversed == written && clusterings_fit && header.partition_key.len() == key_count {
         return Ok(());
     }
     Err(unfit_key(header, table))

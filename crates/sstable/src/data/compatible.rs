@@ -11,14 +11,16 @@ use schema::{ColumnKind, Table};
 
 use crate::data::columns::{UnknownColumn, unfit_key};
 use crate::header::{Header, HeaderColumn};
+use crate::marshal;
 
 /// Compares the types of all columns of `header` with those of `table`. Columns that were dropped may be of any type: their cells are read over.
 pub fn check_types(header: &Header, table: &Table) -> Result<(), UnknownColumn> {
-    let partition_key = header.partition_key.iter().zip(table.partition_key());
+    let key_types = marshal::partition_key_types(table.partition_key(), header.partition_key.len());
+    let partition_key = header.partition_key.iter().zip(&key_types);
     let clustering = header.clustering.iter().zip(table.clustering());
-    let fits = header.partition_key.len() == table.partition_key().len()
+    let fits = header.partition_key.len() == key_types.len()
         && header.clustering.len() == table.clustering().len()
-        && partition_key.into_iter().all(|(written, column)| takes(&column.ty, written))
+        && partition_key.into_iter().all(|(written, ty)| takes(ty, written))
         && clustering.into_iter().all(|(written, column)| orders_alike(&column.ty, &written.ty));
     if !fits {
         return Err(unfit_key(header, table));
