@@ -19,7 +19,7 @@ use schema::{ColumnId, SchemaChange, TableId};
 use sstable::checksum::ChunkChecksums;
 use sstable::compression::{ChunkEncoder, CompressionInfo, CompressionParams, Compressor};
 use sstable::data::DataWriter;
-use sstable::own::{ComponentSum, LogSpan, Origin, OwnComponent};
+use sstable::helenus_component::{ComponentSum, LogSpan, Origin, HelenusComponent};
 use sstable::statistics::FileFacts;
 use sstable::{Component, EncodingStats, Header, Marker};
 use storage::reader::{DataPageLimits, DataPageWriter};
@@ -321,7 +321,7 @@ fn sstable_file_seeds() -> Vec<Vec<u8>> {
     let sums = vec![ComponentSum { component: Component::Rows, length: 5000, crc: 9, pages }];
     let tokens = vec![(topology::Token(-1), topology::Token(1))];
     let log = vec![LogSpan { boot: 1, shard: 0, from: 2, to: 3 }];
-    let own = OwnComponent { origin: Origin { host: [1; 16], shard_count: 2, shard: 1, log }, tokens, sums }.encode();
+    let own = HelenusComponent { origin: Origin { host: [1; 16], shard_count: 2, shard: 1, log }, tokens, sums }.encode();
     seeds.extend([[&[6][..], &checksums.encode()].concat(), [&[7][..], &own[..own.len() - 4]].concat()]);
     seeds.push(b"\x08Data.db\nTOC.txt\n".to_vec());
     seeds

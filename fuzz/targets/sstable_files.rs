@@ -3,7 +3,7 @@
 use sstable::Version;
 use sstable::checksum::{ChunkChecksums, crc32, decode_digest};
 use sstable::compression::{ChunkDecoder, ChunkEncoder, CompressionInfo, CompressionParams, Compressor};
-use sstable::own::OwnComponent;
+use sstable::helenus_component::HelenusComponent;
 use sstable::toc;
 
 const CHUNK: u32 = 16 << 10;
@@ -76,7 +76,7 @@ pub fn run(data: &[u8]) {
         }
         7 => {
             let bytes = sealed(data);
-            if let Ok(own) = OwnComponent::decode(&bytes) {
+            if let Ok(own) = HelenusComponent::decode(&bytes) {
                 assert_eq!(own.encode(), bytes);
             }
         }

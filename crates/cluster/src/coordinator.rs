@@ -156,16 +156,16 @@ impl Coordinator {
         plan::check_all(replication, level)
     }
 
-    /// A request about a partition of this shard is to come: see [`storage::Shard::foresee`].
+    /// A request about a partition of this shard is to come: see [`storage::Shard::prefetch_partition`].
     #[inline]
-    pub fn foresee(&self, table: TableId, token: Token) {
-        self.storage().foresee(table, token);
+    pub fn prefetch_partition(&self, table: TableId, token: Token) {
+        self.storage().prefetch_partition(table, token);
     }
 
-    /// The same for a read, nearer to it: see [`storage::Shard::foresee_entry`].
+    /// The same for a read, nearer to it: see [`storage::Shard::prefetch_entry`].
     #[inline]
-    pub fn foresee_entry(&self, table: TableId, token: Token) {
-        self.storage().foresee_entry(table, token);
+    pub fn prefetch_entry(&self, table: TableId, token: Token) {
+        self.storage().prefetch_entry(table, token);
     }
 
     /// True if a node answers, as this shard sees it.

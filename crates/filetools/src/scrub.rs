@@ -24,7 +24,7 @@ use std::rc::Rc;
 use runtime::Runtime;
 use schema::{Table, TableOptions};
 use sstable::checksum::crc32;
-use sstable::own::{ComponentSum, Origin, OwnComponent};
+use sstable::helenus_component::{ComponentSum, HelenusComponent, Origin};
 use sstable::statistics::Statistics;
 use sstable::{Component, Corrupt, Format, Generation, Header};
 use storage::{Estimates, SstableWriter};
@@ -105,7 +105,7 @@ pub(crate) async fn scrub(files: &Files, place: &Place) -> Result<Scrubbed, Tool
 /// What is needed to read a damaged SSTable.
 struct Salvage<'s> {
     files: &'s Files,
-    own: Option<OwnComponent>,
+    own: Option<HelenusComponent>,
     header: Header,
     statistics: Option<Statistics>,
     table: Rc<Table>,
@@ -115,7 +115,7 @@ struct Salvage<'s> {
 impl<'s> Salvage<'s> {
     async fn open(files: &'s Files) -> Result<Salvage<'s>, ToolError> {
         let own = match files.read(Component::Helenus).await {
-            Ok(bytes) => OwnComponent::decode(&bytes).ok(),
+            Ok(bytes) => HelenusComponent::decode(&bytes).ok(),
             Err(_) => None,
         };
         let compression_info = files.read(Component::CompressionInfo).await;

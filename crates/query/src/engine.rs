@@ -4,7 +4,6 @@
 //! all. What must wait (another shard, a full log buffer, a long read, a schema change) is run as a task by
 //! [`Engine::run`], from a copy of its frame.
 
-mod asked;
 mod batch;
 mod call;
 mod conditional;
@@ -23,6 +22,7 @@ mod read;
 mod refresh;
 mod reply;
 mod run;
+mod statement_summary;
 mod texts;
 mod tombstones;
 mod traced;
@@ -30,8 +30,8 @@ mod virtual_read;
 mod virtual_result;
 mod write;
 
-pub use asked::Asked;
 use hand_over::HeldBack;
+pub use statement_summary::StatementSummary;
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;

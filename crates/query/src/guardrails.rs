@@ -4,8 +4,8 @@
 //! Here are the settings and the words. Where each is looked at: `engine/guarded.rs`.
 
 pub(crate) mod batch_size;
+mod check;
 mod settings;
-mod watch;
 
+pub(crate) use check::{GuardrailCheck, WatchLog, refused};
 pub use settings::{ConsistencyLevels, Guardrails, Listed, Threshold, ThresholdUnit};
-pub(crate) use watch::{Watch, WatchLog, refused};

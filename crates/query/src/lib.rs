@@ -28,7 +28,7 @@ mod trace;
 mod warnings;
 
 pub use domain::{SchemaDomain, truncations_of};
-pub use engine::{Asked, Engine, EngineStats};
+pub use engine::{Engine, EngineStats, StatementSummary};
 pub use guardrails::{ConsistencyLevels, Guardrails, Listed, Threshold, ThresholdUnit};
 pub use hand_over::HandedBack;
 pub use node::NodeInfo;

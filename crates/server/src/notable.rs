@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use cql_protocol::FrameHeader;
-use query::Asked;
+use query::StatementSummary;
 
 use crate::connection::Connection;
 use crate::requests::RequestKind;
@@ -20,7 +20,7 @@ pub struct NotableRequest {
     /// When it was answered, milliseconds since 1970.
     pub when_ms: i64,
     /// What it asked.
-    pub asked: Asked,
+    pub asked: StatementSummary,
     /// What it took, microseconds.
     pub micros: u64,
     /// Bytes of its reply, uncompressed.
@@ -83,17 +83,17 @@ impl Connection {
     /// Notes a request whose frame is at hand.
     #[cold]
     pub(crate) fn note_request(&self, answered: Answered, header: &FrameHeader, body: &[u8]) {
-        self.note(answered, self.server.engine.asked(&self.session, header, body));
+        self.note(answered, self.server.engine.summary(&self.session, header, body));
     }
 
     /// Notes a request of which the id of its statement is left, or not even that.
     #[cold]
     pub(crate) fn note_statement(&self, answered: Answered, id: Option<[u8; 16]>) {
         let id = id.as_ref().map_or(&[][..], |id| &id[..]);
-        self.note(answered, self.server.engine.asked_by_id(&self.session, id));
+        self.note(answered, self.server.engine.summary_by_id(&self.session, id));
     }
 
-    fn note(&self, answered: Answered, asked: Asked) {
+    fn note(&self, answered: Answered, asked: StatementSummary) {
         let Answered { kind, micros, reply_bytes } = answered;
         let server = &self.server;
         let limits = &server.budget.limits;
@@ -128,7 +128,7 @@ mod tests {
         for micros in 0..250 {
             let request = NotableRequest {
                 when_ms: 1,
-                asked: Asked::default(),
+                asked: StatementSummary::default(),
                 micros,
                 reply_bytes: 0,
                 client: String::new(),

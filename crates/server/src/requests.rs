@@ -94,7 +94,7 @@ enum Told {
 impl Requests {
     /// The kind of a request, told by its reply; an error is counted as such.
     #[inline]
-    pub(crate) fn tell(&mut self, request: Opcode, reply: &[u8]) -> RequestKind {
+    pub(crate) fn classify(&mut self, request: Opcode, reply: &[u8]) -> RequestKind {
         match told(request, reply) {
             Told::Kind(kind) => kind,
             Told::Error(place) => {
@@ -212,21 +212,21 @@ mod tests {
     fn a_reply_says_what_its_request_was() {
         let mut requests = Requests::default();
         let void = reply(|out| write_void(out, Version::V4, 1));
-        assert_eq!(requests.tell(Opcode::Execute, &void), RequestKind::Write);
-        assert_eq!(requests.tell(Opcode::Batch, &void), RequestKind::Batch);
+        assert_eq!(requests.classify(Opcode::Execute, &void), RequestKind::Write);
+        assert_eq!(requests.classify(Opcode::Batch, &void), RequestKind::Batch);
         let warned = reply(|out| {
             write_void(out, Version::V4, 1);
             insert_warnings(out, 0, &["one".to_owned(), "another".to_owned()]);
         });
-        assert_eq!(requests.tell(Opcode::Query, &warned), RequestKind::Write);
+        assert_eq!(requests.classify(Opcode::Query, &warned), RequestKind::Write);
         let used = reply(|out| write_set_keyspace(out, Version::V4, 1, "k"));
-        assert_eq!(requests.tell(Opcode::Query, &used), RequestKind::Other);
+        assert_eq!(requests.classify(Opcode::Query, &used), RequestKind::Other);
         let mut rows = void.clone();
         rows[HEADER_LENGTH + 3] = 2;
-        assert_eq!(requests.tell(Opcode::Execute, &rows), RequestKind::Read);
-        assert_eq!(requests.tell(Opcode::Prepare, &rows), RequestKind::Prepare);
+        assert_eq!(requests.classify(Opcode::Execute, &rows), RequestKind::Read);
+        assert_eq!(requests.classify(Opcode::Prepare, &rows), RequestKind::Prepare);
         for cut in 0..void.len() {
-            assert_eq!(requests.tell(Opcode::Execute, &void[..cut]), RequestKind::Other);
+            assert_eq!(requests.classify(Opcode::Execute, &void[..cut]), RequestKind::Other);
         }
         assert!(requests.errors().iter().all(|(_, count)| *count == 0));
     }
@@ -236,7 +236,7 @@ mod tests {
         let mut requests = Requests::default();
         for error in [ErrorBody::invalid("x"), ErrorBody::invalid("y"), ErrorBody::overloaded("z")] {
             let error = reply(|out| write_error(out, Version::V4, 1, &error));
-            assert_eq!(requests.tell(Opcode::Query, &error), RequestKind::Other);
+            assert_eq!(requests.classify(Opcode::Query, &error), RequestKind::Other);
         }
         let counted: Vec<_> = requests.errors().into_iter().filter(|(_, count)| *count > 0).collect();
         assert_eq!(counted, [("overloaded", 1), ("invalid", 2)]);

@@ -11,18 +11,18 @@ pub(crate) mod clustering;
 mod columns;
 mod compatible;
 mod element;
-mod fit;
 mod flags;
 mod reader;
 mod row_reader;
 mod row_writer;
+mod writable_check;
 mod writer;
 
 pub use columns::UnknownColumn;
 pub use compatible::check_types;
 pub use element::element_path;
-pub use fit::Fit;
 pub use reader::{DataReader, Item, Step};
+pub use writable_check::WritableCheck;
 pub use writer::DataWriter;
 
 #[cfg(test)]

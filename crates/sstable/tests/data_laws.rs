@@ -11,7 +11,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use schema::{ColumnId, Table};
-use sstable::data::{DataReader, DataWriter, Fit, Item, Step};
+use sstable::data::{DataReader, DataWriter, Item, Step, WritableCheck};
 use sstable::marshal::ClusteringType;
 use sstable::statistics::FileFacts;
 use sstable::{EncodingStats, Header, HeaderColumn, Version};
@@ -295,7 +295,7 @@ fn sstable() -> impl Strategy<Value = (Header, Table, Vec<Kept>)> {
     })
 }
 
-fn fits(fit: &Fit, item: &Kept) -> bool {
+fn fits(fit: &WritableCheck, item: &Kept) -> bool {
     let clustering_fits =
         |bytes: &[u8]| ClusteringRef::decode(bytes).is_ok_and(|clustering| fit.check_clustering(clustering).is_ok());
     match item {
@@ -306,7 +306,7 @@ fn fits(fit: &Fit, item: &Kept) -> bool {
     }
 }
 
-fn row_fits(fit: &Fit, row: &[u8]) -> bool {
+fn row_fits(fit: &WritableCheck, row: &[u8]) -> bool {
     RowRef::decode(row).is_ok_and(|row| fit.check_row(&row).is_ok())
 }
 
@@ -315,7 +315,7 @@ proptest! {
 
     #[test]
     fn what_is_written_is_read((header, table, items) in sstable()) {
-        let fit = Fit::of(&table);
+        let fit = WritableCheck::of(&table);
         prop_assert!(items.iter().all(|item| fits(&fit, item)), "{:?}", items);
         let mut writer = DataWriter::new(&table, &header).unwrap();
         let bytes = write_all(&mut writer, &items);
@@ -346,7 +346,7 @@ proptest! {
             // Small differences are more often still a row.
             bytes[at] = if byte < 128 { byte } else { bytes[at] ^ 1 << (byte % 8) };
         }
-        let fit = Fit::of(&table);
+        let fit = WritableCheck::of(&table);
         items.retain_mut(|item| match item {
             Kept::Partition { static_row, .. } => {
                 static_row.take_if(|row| !row_fits(&fit, row));

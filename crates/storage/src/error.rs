@@ -15,10 +15,10 @@ pub enum ApplyError {
         /// Why no flush makes room.
         why: &'static str,
     },
-    /// The memory budget is full until a flush has made room: [`crate::Waiting::after`] it.
+    /// The memory budget is full until a flush has made room: [`crate::WriteAdmission::after`] it.
     #[error("memtable memory of the shard is full until a flush completes")]
     MemoryBusy,
-    /// The commit log takes no more until the disk has caught up: [`crate::Waiting::after`] it.
+    /// The commit log takes no more until the disk has caught up: [`crate::WriteAdmission::after`] it.
     #[error("commit log buffer full")]
     LogBusy,
     /// The disk is full: a commit log segment could not be made. It is tried again in the background.
@@ -48,7 +48,7 @@ pub enum ApplyError {
 }
 
 impl ApplyError {
-    /// Whether the write only has to wait: [`crate::Waiting`].
+    /// Whether the write only has to wait: [`crate::WriteAdmission`].
     #[inline]
     pub fn is_busy(&self) -> bool {
         matches!(self, ApplyError::MemoryBusy | ApplyError::LogBusy)

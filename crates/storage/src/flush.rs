@@ -14,7 +14,7 @@ use planted::Bug;
 use runtime::Group;
 use runtime::sync::Notify;
 use schema::{Table, TableId};
-use sstable::own::{LogSpan, Origin};
+use sstable::helenus_component::{LogSpan, Origin};
 
 use crate::error::{ApplyError, FlushError, OpenError};
 use crate::generation::Generations;
@@ -22,7 +22,7 @@ use crate::manifest::{FileName, LiveRecord, Record};
 use crate::memtable::{FlushItem, FlushWalk, Memtable};
 use crate::options::ReplayPosition;
 use crate::shard::{Engine, LogSequence, Shard};
-use crate::space::{self, Taker};
+use crate::space::{self, DiskReservation};
 use crate::sstable::{Estimates, Sstable, SstableWriter, WriteError};
 use crate::tables::{FilesChange, Frozen, LiveFile};
 
@@ -459,7 +459,7 @@ impl Shard {
         let path = self.prepare_folder(&folder).await?;
         // Compressed it takes less.
         let (reserve, bytes) = (self.options().disk_reserve, job.frozen.memtable.bytes() as u64);
-        let room = space::require(self.runtime(), &path, reserve, Taker::Flush, bytes).await;
+        let room = space::require(self.runtime(), &path, reserve, DiskReservation::Flush, bytes).await;
         room.map_err(|error| FlushError::Write { what: format!("{}: {error}", path.display()) })?;
         let generation = self.flusher().generations.next(self.runtime());
         let descriptor = sstable::Descriptor { version: sstable::Version::DA, generation: generation.clone() };

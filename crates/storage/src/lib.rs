@@ -8,9 +8,10 @@
 
 mod batchlog;
 mod cache;
+mod chunked_apply;
 mod commitlog;
 mod compaction;
-mod counting;
+mod counter;
 mod discard;
 mod error;
 mod figures;
@@ -28,14 +29,14 @@ mod sink;
 mod snapshot;
 mod space;
 mod sstable;
-mod steps;
 mod tables;
-mod waiting;
+mod write_admission;
 
 pub use batchlog::{BatchId, UnfinishedBatch};
 pub use cache::CacheCounters;
+pub use chunked_apply::is_small;
 pub use compaction::{Compacted, CompactionError, Garbage, Scrubbed};
-pub use counting::CountError;
+pub use counter::CountError;
 pub use error::{ApplyError, FlushError, OpenError, SyncError};
 pub use figures::{Buckets, EndedCompaction, RunningCompaction, StorageLoad, TableFigures};
 pub use options::{ReplayPosition, StorageOptions, SyncMode, Truncations};
@@ -48,5 +49,4 @@ pub use sstable::{
     Estimates, FilterCounts, PageCache, ReadCounts, ReadError, ReadWindow, Sstable, SstableInfo, SstableWriter,
     WriteError,
 };
-pub use steps::is_small;
-pub use waiting::Waiting;
+pub use write_admission::WriteAdmission;

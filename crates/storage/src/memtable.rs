@@ -76,17 +76,17 @@ impl Memtable {
 
     /// A request about a partition is to come: asks for what it will read first, and has the index get on if it is being made.
     #[inline]
-    pub fn foresee(&mut self, pool: &mut ChunkPool, token: topology::Token) {
+    pub fn prefetch_partition(&mut self, pool: &mut ChunkPool, token: topology::Token) {
         if self.partitions.is_to_be_indexed() {
             self.partitions.index_some(&mut self.arena, pool);
         }
-        self.partitions.foresee(&self.arena, tree::flip(token.0));
+        self.partitions.prefetch_partition(&self.arena, tree::flip(token.0));
     }
 
-    /// Asks for what a read of a partition will read next. A hint, for when what [`Memtable::foresee`] asked for is there.
+    /// Asks for what a read of a partition will read next. A hint, for when what [`Memtable::prefetch_partition`] asked for is there.
     #[inline]
-    pub fn foresee_entry(&self, token: topology::Token) {
-        self.partitions.foresee_entry(&self.arena, tree::flip(token.0));
+    pub fn prefetch_entry(&self, token: topology::Token) {
+        self.partitions.prefetch_entry(&self.arena, tree::flip(token.0));
     }
 
     /// How many partitions there are, deleted ones among them.

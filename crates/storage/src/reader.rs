@@ -3,7 +3,6 @@
 //! A lane is what one replica answers, or one shard of it. See `docs/internals/read-path.md` and
 //! `docs/internals/coordinator.md`.
 
-mod alone;
 mod combine;
 mod data_page;
 mod direct;
@@ -13,6 +12,7 @@ mod merge;
 mod output;
 mod page_room;
 mod place;
+mod single_source;
 mod source;
 mod through;
 

@@ -18,7 +18,7 @@ use crate::commitlog::{
     CommitLog, FoundSegment, Ledger, damaged_path, io_error, log_folder, remove_lists_from, shard_folder, shard_folders,
 };
 use crate::compaction::{Compacted, Compactor};
-use crate::counting::Turns;
+use crate::counter::PartitionLocks;
 use crate::error::{ApplyError, OpenError, SyncError};
 use crate::flush::Flusher;
 use crate::latencies::TimedWrites;
@@ -106,7 +106,7 @@ struct Inner {
     flusher: Flusher,
     compactor: Compactor,
     /// Partitions whose counters a task is changing.
-    turns: Turns,
+    partition_locks: PartitionLocks,
     /// The last truncations of this process that are durable.
     durable_truncations: RefCell<BTreeMap<TableId, ReplayPosition>>,
     unfinished: RefCell<Unfinished>,
@@ -189,7 +189,7 @@ impl Shard {
             reads: Semaphore::new(READS_MAX),
             flusher,
             compactor,
-            turns: Turns::default(),
+            partition_locks: PartitionLocks::default(),
             durable_truncations: RefCell::default(),
             engine: RefCell::new(engine),
             log,
@@ -255,8 +255,8 @@ impl Shard {
         &self.inner.compactor
     }
 
-    pub(crate) fn turns(&self) -> &Turns {
-        &self.inner.turns
+    pub(crate) fn partition_locks(&self) -> &PartitionLocks {
+        &self.inner.partition_locks
     }
 
     pub(crate) fn durable_truncations(&self) -> RefMut<'_, BTreeMap<TableId, ReplayPosition>> {
@@ -293,19 +293,19 @@ impl Shard {
     /// A request about a partition is to come: what it will read first of the memtable is asked for, so that it is on its way from memory
     /// while other work is done. A hint; but a memtable that is being indexed gets on by it.
     #[inline]
-    pub fn foresee(&self, table: TableId, token: Token) {
+    pub fn prefetch_partition(&self, table: TableId, token: Token) {
         let mut engine = self.inner.engine.borrow_mut();
         let Engine { tables, pool, .. } = &mut *engine;
         if let Some(table) = tables.get_mut(table) {
-            table.memtable.foresee(pool, token);
+            table.memtable.prefetch_partition(pool, token);
         }
     }
 
-    /// The same for what a read looks at next, once what [`Shard::foresee`] asked for can be there.
+    /// The same for what a read looks at next, once what [`Shard::prefetch_partition`] asked for can be there.
     #[inline]
-    pub fn foresee_entry(&self, table: TableId, token: Token) {
+    pub fn prefetch_entry(&self, table: TableId, token: Token) {
         if let Some(table) = self.inner.engine.borrow().tables.get(table) {
-            table.memtable.foresee_entry(token);
+            table.memtable.prefetch_entry(token);
         }
     }
 
@@ -323,7 +323,7 @@ impl Shard {
             log.check(mutation.bytes().len())?;
         }
         let timed = self.begin_timed_write(&table.write_latencies, table.id);
-        let mut merge = table.memtable.approach(&mutation);
+        let mut merge = table.memtable.prefetch_path(&mutation);
         if table.is_durable {
             let sequence = log.append(table.id, &mut table.mark, mutation.bytes());
             if !log.acknowledges_at_once() {
@@ -454,7 +454,7 @@ impl Shard {
     pub fn read(&self, command: &ReadCommand<'_>, sink: &mut impl RowSink) -> Option<ReadEnd> {
         let engine = self.inner.engine.borrow();
         let Some(table) = engine.tables.get(command.table) else { return Some(ReadEnd::Complete) };
-        let alone = engine.served(table, command)?;
+        let alone = engine.single_source(table, command)?;
         Some(self.timed_read(table, command, alone.hit().is_some(), || alone.read(command, sink)))
     }
 
@@ -490,14 +490,14 @@ impl Shard {
     pub(crate) fn read_part(&self, command: &ReadCommand<'_>, sink: &mut impl RowSink) -> Option<ReadEnd> {
         let engine = self.inner.engine.borrow();
         let Some(table) = engine.tables.get(command.table) else { return Some(ReadEnd::Complete) };
-        Some(engine.served(table, command)?.read(command, sink))
+        Some(engine.single_source(table, command)?.read(command, sink))
     }
 
     /// [`Shard::read_data`], not counted: a part of a read that is.
     pub(crate) fn read_data_part(&self, command: &ReadCommand<'_>, sink: &mut impl DataSink) -> Option<ReadEnd> {
         let engine = self.inner.engine.borrow();
         let Some(table) = engine.tables.get(command.table) else { return Some(ReadEnd::Complete) };
-        Some(engine.served(table, command)?.read_data(command, sink))
+        Some(engine.single_source(table, command)?.read_data(command, sink))
     }
 
     /// Hands all that `command` asks for to `sink`, deletions too. Bounded: a long read pauses. `None`: the sink was given
@@ -505,7 +505,7 @@ impl Shard {
     pub fn read_data(&self, command: &ReadCommand<'_>, sink: &mut impl DataSink) -> Option<ReadEnd> {
         let engine = self.inner.engine.borrow();
         let Some(table) = engine.tables.get(command.table) else { return Some(ReadEnd::Complete) };
-        let alone = engine.served(table, command)?;
+        let alone = engine.single_source(table, command)?;
         Some(self.timed_read(table, command, alone.hit().is_some(), || alone.read_data(command, sink)))
     }
 

@@ -18,7 +18,7 @@ use runtime::Runtime;
 
 /// Who takes room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Taker {
+pub enum DiskReservation {
     /// A flush.
     Flush,
     /// A new segment of the commit log.
@@ -27,19 +27,25 @@ pub enum Taker {
     Compaction,
 }
 
-impl Taker {
+impl DiskReservation {
     /// How many reserves it leaves.
     fn reserves(self) -> u64 {
         match self {
-            Taker::Flush => 1,
-            Taker::CommitLog => 2,
-            Taker::Compaction => 3,
+            DiskReservation::Flush => 1,
+            DiskReservation::CommitLog => 2,
+            DiskReservation::Compaction => 3,
         }
     }
 }
 
 /// Fails as a full disk does if `taker` may not take `bytes` of the disk that holds `folder`.
-pub async fn require(runtime: &Runtime, folder: &Path, reserve: u64, taker: Taker, bytes: u64) -> io::Result<()> {
+pub async fn require(
+    runtime: &Runtime,
+    folder: &Path,
+    reserve: u64,
+    taker: DiskReservation,
+    bytes: u64,
+) -> io::Result<()> {
     if reserve == 0 {
         return Ok(());
     }

@@ -81,7 +81,7 @@ pub const TARGETS: [Target; 12] = [
             "crates/sstable/src/component.rs",
             "crates/sstable/src/compression.rs",
             "crates/sstable/src/compression",
-            "crates/sstable/src/own.rs",
+            "crates/sstable/src/helenus_component.rs",
             "crates/sstable/src/toc.rs",
             "crates/sstable/src/version.rs",
             LIBRARIES,

@@ -32,11 +32,11 @@ pub(crate) async fn apply_when_there_is_room(storage: &Shard, mutations: &[Vec<u
     if !is_small(mutations) {
         return storage.apply_in_steps(mutations).await;
     }
-    let mut waiting = storage.waiting();
+    let mut admission = storage.write_admission();
     loop {
         match apply_all(storage, mutations) {
             Ok(ack) => return Ok(ack),
-            Err(error) => waiting.after(error).await?,
+            Err(error) => admission.after(error).await?,
         }
     }
 }

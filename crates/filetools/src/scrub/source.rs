@@ -6,7 +6,7 @@ use runtime::{File, OpenOptions, Runtime};
 use sstable::Component;
 use sstable::checksum::{ChunkChecksums, PLAIN_CHUNK_BYTES, crc32, decode_digest};
 use sstable::data::{DataReader, Step};
-use sstable::own::OwnComponent;
+use sstable::helenus_component::HelenusComponent;
 use stdx::AlignedBuf;
 
 use crate::data::Chunks;
@@ -41,7 +41,7 @@ pub(super) struct Source {
 }
 
 impl Source {
-    pub(super) async fn open(files: &Files, own: Option<&OwnComponent>) -> Result<Source, ToolError> {
+    pub(super) async fn open(files: &Files, own: Option<&HelenusComponent>) -> Result<Source, ToolError> {
         let path = files.path(Component::Data);
         let options = OpenOptions { read: true, ..OpenOptions::default() };
         let file = files.runtime.open(&path, options).await.map_err(ToolError::read(&path))?;

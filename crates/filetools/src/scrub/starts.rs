@@ -6,7 +6,7 @@
 use mutation::{ClusteringRef, Deletion};
 use sstable::bti::{Partition, PartitionIndex, RowIndex};
 use sstable::byte_comparable::{self, Place};
-use sstable::own::OwnComponent;
+use sstable::helenus_component::HelenusComponent;
 use sstable::{Block, Component};
 
 use crate::error::ToolError;
@@ -46,7 +46,7 @@ pub(super) struct Starts {
 
 impl Starts {
     /// Reads Partitions.db, as far as it can be.
-    pub(super) async fn load(files: &Files, own: Option<&OwnComponent>) -> Starts {
+    pub(super) async fn load(files: &Files, own: Option<&HelenusComponent>) -> Starts {
         let sums = |component| own.and_then(|own| own.sum(component)).map(|sum| sum.pages.clone());
         let rows = PagedFile::open(&files.runtime, files, Component::Rows).await;
         let rows = rows.ok().map(|rows| rows.with_sums(sums(Component::Rows)));

@@ -1,7 +1,7 @@
 //! Components as files: are they there, and are their bytes those that were written.
 
 use runtime::{OpenOptions, Runtime};
-use sstable::own::OwnComponent;
+use sstable::helenus_component::HelenusComponent;
 use sstable::{Component, Corrupt, checksum, toc};
 use stdx::AlignedBuf;
 
@@ -35,7 +35,7 @@ pub(super) async fn verify(runtime: &Runtime, files: &Files) -> Result<(), ToolE
     }
     if files.has(Component::Helenus).await? {
         let bytes = files.read(Component::Helenus).await?;
-        let own = OwnComponent::decode(&bytes).map_err(ToolError::corrupt(&files.path(Component::Helenus)))?;
+        let own = HelenusComponent::decode(&bytes).map_err(ToolError::corrupt(&files.path(Component::Helenus)))?;
         for sum in &own.sums {
             let (crc, length) = crc_of(runtime, files, sum.component).await?;
             if (crc, length) != (sum.crc, sum.length) {

@@ -20,7 +20,7 @@ use crate::error::{QueryError, invalid, level};
 use crate::execute::bind::{check_count_in_batch, generate, replaced, with_ordered, with_replaced, with_values};
 use crate::execute::key::single_key;
 use crate::execute::modify::{WriteTime, using_timestamp};
-use crate::guardrails::Watch;
+use crate::guardrails::GuardrailCheck;
 use crate::plan::{Action, BatchPlan, Binds, Modification, check_counters};
 use crate::prepared::Prepared;
 use crate::trace::Trace;
@@ -126,7 +126,7 @@ impl Engine {
         trace: Option<&Trace<'_>>,
         out: &mut Vec<u8>,
     ) -> Result<(), QueryError> {
-        let mut watch = self.watch();
+        let mut watch = self.guardrail_check();
         let start = out.len();
         let done = self.run_batch(header, request, keyspace, trace, &mut watch, out).await;
         watch.tell(done, out, start)
@@ -139,7 +139,7 @@ impl Engine {
         request: &Batch<'_>,
         keyspace: Option<&str>,
         trace: Option<&Trace<'_>>,
-        watch: &mut Watch<'_>,
+        watch: &mut GuardrailCheck<'_>,
         out: &mut Vec<u8>,
     ) -> Result<Vec<String>, QueryError> {
         self.check_keyspace(request.params.keyspace)?;
@@ -227,7 +227,7 @@ impl Engine {
         batch: &BatchPlan,
         binds: &Binds<'_>,
         call: &Call<'_>,
-        watch: &mut Watch<'_>,
+        watch: &mut GuardrailCheck<'_>,
     ) -> Result<Vec<String>, QueryError> {
         let level = level(call.params.consistency);
         let time = self.write_time(batch.timestamp.as_ref(), binds, call.params)?;

@@ -19,7 +19,7 @@ use crate::error::{QueryError, invalid, level};
 use crate::execute::bind::{check_count_in_batch, generate, replaced, with_replaced, with_values};
 use crate::execute::conditional::{CurrentRows, Request};
 use crate::execute::modify::{MUTATION_BYTES_MAX, WriteTime, too_large};
-use crate::guardrails::Watch;
+use crate::guardrails::GuardrailCheck;
 use crate::plan::{BatchPlan, Binds, Modification, check_one_table};
 
 /// The levels of a conditional statement.
@@ -99,7 +99,7 @@ impl Engine {
         modification: &Modification,
         binds: Binds<'_>,
         call: &Call<'_>,
-        watch: &mut Watch<'_>,
+        watch: &mut GuardrailCheck<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), QueryError> {
         let mut request = Request::new(&modification.table, false);
@@ -113,7 +113,7 @@ impl Engine {
         batch: &BatchPlan,
         binds: Binds<'_>,
         call: &Call<'_>,
-        watch: &mut Watch<'_>,
+        watch: &mut GuardrailCheck<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), QueryError> {
         let first = batch.modifications.first().expect("one of them is conditional");
@@ -131,7 +131,7 @@ impl Engine {
         header: &FrameHeader,
         batch: &Batch<'_>,
         keyspace: Option<&str>,
-        watch: &mut Watch<'_>,
+        watch: &mut GuardrailCheck<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), QueryError> {
         let runtime = &self.inner.runtime;
@@ -179,7 +179,7 @@ impl Engine {
         request: &Request<'_>,
         params: &QueryParams<'_>,
         reply: ReplyTo<'_>,
-        watch: &mut Watch<'_>,
+        watch: &mut GuardrailCheck<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), QueryError> {
         let inner = &*self.inner;
@@ -248,7 +248,7 @@ impl Engine {
         current: &CurrentRows<'_>,
         attempt: &mut Attempt<'_>,
         (params, seconds): (&QueryParams<'_>, u32),
-        watch: &mut Watch<'_>,
+        watch: &mut GuardrailCheck<'_>,
     ) -> Result<Result<LogSequence, ReplicaError>, QueryError> {
         let ballot = self.inner.clock.ballot(attempt.latest());
         let time = write_time(ballot.micros(), params, seconds);

@@ -7,7 +7,7 @@ use super::Engine;
 use super::call::Call;
 use super::write::Planned;
 use crate::error::{QueryError, invalid, level};
-use crate::guardrails::Watch;
+use crate::guardrails::GuardrailCheck;
 use crate::plan::{Binds, Modification};
 
 impl Engine {
@@ -17,7 +17,7 @@ impl Engine {
         modification: &Modification,
         binds: &Binds<'_>,
         call: &Call<'_>,
-        watch: &mut Watch<'_>,
+        watch: &mut GuardrailCheck<'_>,
     ) -> Result<(), QueryError> {
         check_attributes(modification)?;
         let level = counter_level(modification, call.params.consistency)?;

@@ -12,15 +12,15 @@ use crate::error::{QueryError, invalid};
 use crate::execute::key::{combination_counts, keys};
 use crate::execute::modify::using_timestamp;
 use crate::guardrails::batch_size::{BatchSize, GROWTH_MAX, is_of_one_place};
-use crate::guardrails::{ConsistencyLevels, Threshold, Watch};
+use crate::guardrails::{ConsistencyLevels, GuardrailCheck, Threshold};
 use crate::plan::{Action, Binds, Change, Keys, Modification, Output, Select};
 use crate::warnings::{UnloggedBatch, in_order_of_buckets};
 
 impl Engine {
     /// Begins to look at a statement.
-    pub(super) fn watch(&self) -> Watch<'_> {
+    pub(super) fn guardrail_check(&self) -> GuardrailCheck<'_> {
         let inner = &*self.inner;
-        Watch::new(&inner.guardrails, &inner.watch_log, &inner.clock)
+        GuardrailCheck::new(&inner.guardrails, &inner.watch_log, &inner.clock)
     }
 
     /// Whether a statement that is about to be executed must be looked at.
@@ -35,7 +35,12 @@ impl Engine {
     }
 
     /// Looks at a statement that is about to be executed, but not at the values that it writes.
-    pub(super) fn guard(&self, watch: &mut Watch<'_>, call: &Call<'_>, binds: &Binds<'_>) -> Result<(), QueryError> {
+    pub(super) fn guard(
+        &self,
+        watch: &mut GuardrailCheck<'_>,
+        call: &Call<'_>,
+        binds: &Binds<'_>,
+    ) -> Result<(), QueryError> {
         if !self.is_guarded(&call.plan.action) {
             return Ok(());
         }
@@ -61,7 +66,7 @@ impl Engine {
     /// Looks at a statement about a single row that is about to be executed within a call. Whether its client is to be told anything, which
     /// is done where there is time for it. So is refusing its values: what is wrong with it otherwise comes first.
     pub(super) fn is_warned(&self, call: &Call<'_>, binds: &Binds<'_>) -> Result<bool, QueryError> {
-        let mut watch = self.watch();
+        let mut watch = self.guardrail_check();
         self.guard(&mut watch, call, binds)?;
         if let Action::Modify(modification) = &call.plan.action
             && self.inner.guards_values
@@ -75,7 +80,7 @@ impl Engine {
     /// Looks at an INSERT, UPDATE or DELETE, alone or in a batch.
     pub(super) fn guard_modification(
         &self,
-        watch: &mut Watch<'_>,
+        watch: &mut GuardrailCheck<'_>,
         modification: &Modification,
         binds: &Binds<'_>,
     ) -> Result<(), QueryError> {
@@ -98,7 +103,7 @@ impl Engine {
     }
 
     /// Looks at a timestamp that a statement gives.
-    fn guard_timestamp(&self, watch: &mut Watch<'_>, table: &str, timestamp: i64) -> Result<(), QueryError> {
+    fn guard_timestamp(&self, watch: &mut GuardrailCheck<'_>, table: &str, timestamp: i64) -> Result<(), QueryError> {
         let now = self.inner.clock.wall_micros();
         let rails = watch.rails;
         let around = |threshold: Threshold, sign: i64| {
@@ -121,7 +126,7 @@ impl Engine {
         if is_of_one_place(mutations.iter().copied()) {
             return Ok(Vec::new());
         }
-        let mut watch = self.watch();
+        let mut watch = self.guardrail_check();
         if self.may_be_large(mutations.iter().copied()) {
             let mut size = BatchSize::default();
             mutations.iter().for_each(|mutation| size.add(mutation));
@@ -144,7 +149,7 @@ impl Engine {
         if is_of_one_place(planned.bytes_of_each()) {
             return Ok(Vec::new());
         }
-        let mut watch = self.watch();
+        let mut watch = self.guardrail_check();
         let runtime = &self.inner.runtime;
         if self.may_be_large(planned.bytes_of_each()) {
             let mut size = BatchSize::default();
@@ -191,7 +196,7 @@ impl Engine {
         self.inner.guardrails.unlogged_batch_across_partitions.warn.and_then(|count| usize::try_from(count).ok())
     }
 
-    fn guard_size(&self, watch: &mut Watch<'_>, size: &BatchSize<'_>) -> Result<(), QueryError> {
+    fn guard_size(&self, watch: &mut GuardrailCheck<'_>, size: &BatchSize<'_>) -> Result<(), QueryError> {
         let threshold = watch.rails.batch_size;
         let bytes = i64::try_from(size.bytes()).unwrap_or(i64::MAX);
         let Some(warn) = threshold.warn.filter(|warn| bytes > *warn) else { return Ok(()) };
@@ -215,7 +220,7 @@ impl Engine {
         }
     }
 
-    fn guard_unlogged(&self, watch: &mut Watch<'_>, batch: &UnloggedBatch<'_>) {
+    fn guard_unlogged(&self, watch: &mut GuardrailCheck<'_>, batch: &UnloggedBatch<'_>) {
         if let Some(warning) = batch.warning(|id| self.name_of_table(id)) {
             watch.add("unlogged_batch_across_partitions", warning);
         }
@@ -240,7 +245,7 @@ fn list_operation(change: &Change) -> Option<&'static str> {
 
 /// Looks at a SELECT in Cassandra's order.
 fn guard_select(
-    watch: &mut Watch<'_>,
+    watch: &mut GuardrailCheck<'_>,
     select: &Select,
     params: &QueryParams<'_>,
     binds: &Binds<'_>,
@@ -282,7 +287,7 @@ fn guard_select(
 }
 
 /// Looks at how many values IN comes to, column after column.
-fn guard_products(watch: &mut Watch<'_>, what: &str, counts: &[usize]) -> Result<(), QueryError> {
+fn guard_products(watch: &mut GuardrailCheck<'_>, what: &str, counts: &[usize]) -> Result<(), QueryError> {
     let threshold = watch.rails.in_select_cartesian_product;
     for &count in counts {
         watch.at_most("in_select_cartesian_product", threshold, whole(count), |which, end| match which.is_failure() {
@@ -295,7 +300,7 @@ fn guard_products(watch: &mut Watch<'_>, what: &str, counts: &[usize]) -> Result
 
 /// Looks at the size of pages, if there can be a second one.
 fn guard_page_size(
-    watch: &mut Watch<'_>,
+    watch: &mut GuardrailCheck<'_>,
     select: &Select,
     params: &QueryParams<'_>,
     binds: &Binds<'_>,
@@ -314,7 +319,7 @@ fn guard_page_size(
 }
 
 /// Looks at the levels of a write. The serial one counts whether or not there is a condition.
-pub(super) fn guard_write_levels(watch: &mut Watch<'_>, params: &QueryParams<'_>) -> Result<(), QueryError> {
+pub(super) fn guard_write_levels(watch: &mut GuardrailCheck<'_>, params: &QueryParams<'_>) -> Result<(), QueryError> {
     let mut levels = [params.consistency, params.serial_consistency.unwrap_or(Consistency::Serial)];
     levels.sort_by_key(|level| level.code());
     let listed = &watch.rails.write_consistency_levels;
@@ -322,7 +327,7 @@ pub(super) fn guard_write_levels(watch: &mut Watch<'_>, params: &QueryParams<'_>
 }
 
 fn guard_levels(
-    watch: &mut Watch<'_>,
+    watch: &mut GuardrailCheck<'_>,
     guardrail: &'static str,
     listed: &ConsistencyLevels,
     levels: &[Consistency],

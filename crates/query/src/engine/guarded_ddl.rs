@@ -8,14 +8,14 @@ use topology::ReplicationStrategy;
 
 use super::Engine;
 use crate::error::QueryError;
-use crate::guardrails::Watch;
+use crate::guardrails::GuardrailCheck;
 use crate::warnings::in_order_of_buckets;
 
 impl Engine {
     /// Looks at a statement before it is planned, and takes properties that are ignored out of it.
     pub(super) fn guard_ddl(
         &self,
-        watch: &mut Watch<'_>,
+        watch: &mut GuardrailCheck<'_>,
         statement: &mut Statement,
         keyspace: Option<&str>,
     ) -> Result<(), QueryError> {
@@ -73,7 +73,7 @@ impl Engine {
     /// Looks at what a planned statement comes to.
     pub(super) fn guard_changes(
         &self,
-        watch: &mut Watch<'_>,
+        watch: &mut GuardrailCheck<'_>,
         statement: &Statement,
         changes: &[SchemaChange],
     ) -> Result<(), QueryError> {
@@ -111,13 +111,13 @@ impl Engine {
 }
 
 /// Looks at a DROP TABLE or TRUNCATE.
-pub(super) fn guard_drop_or_truncate(watch: &mut Watch<'_>) -> Result<(), QueryError> {
+pub(super) fn guard_drop_or_truncate(watch: &mut GuardrailCheck<'_>) -> Result<(), QueryError> {
     let is_enabled = watch.rails.drop_truncate_table_enabled;
     watch.enabled("drop_truncate_table_enabled", is_enabled, "DROP and TRUNCATE TABLE functionality")
 }
 
 /// Looks at the names of properties, and drops those that are ignored.
-fn guard_properties(watch: &mut Watch<'_>, properties: &mut Properties) -> Result<(), QueryError> {
+fn guard_properties(watch: &mut GuardrailCheck<'_>, properties: &mut Properties) -> Result<(), QueryError> {
     let rails = watch.rails;
     if !rails.table_properties.is_on() {
         return Ok(());
@@ -134,7 +134,7 @@ fn guard_properties(watch: &mut Watch<'_>, properties: &mut Properties) -> Resul
 
 /// Looks at whether a statement asks for windows of time, and for no end of the rows in them. What the table has already does not count, nor
 /// do values that no table can have, as in Cassandra.
-fn guard_windows(watch: &mut Watch<'_>, properties: &Properties) -> Result<(), QueryError> {
+fn guard_windows(watch: &mut GuardrailCheck<'_>, properties: &Properties) -> Result<(), QueryError> {
     let of = |wanted: &str| properties.iter().find(|(name, _)| name == wanted).map(|(_, value)| value);
     let Some(PropertyValue::Map(options)) = of("compaction") else { return Ok(()) };
     let class = options.iter().find(|(name, _)| name.text.as_str() == "class").map(|(_, class)| class.text.as_str());
@@ -152,7 +152,7 @@ fn guard_windows(watch: &mut Watch<'_>, properties: &Properties) -> Result<(), Q
     watch.recommended("zero_ttl_on_twcs", settings, feature)
 }
 
-fn guard_columns(watch: &mut Watch<'_>, table: &str, count: usize) -> Result<(), QueryError> {
+fn guard_columns(watch: &mut GuardrailCheck<'_>, table: &str, count: usize) -> Result<(), QueryError> {
     let threshold = watch.rails.columns_per_table;
     watch.at_most("columns_per_table", threshold, whole(count), |which, end| match which.is_failure() {
         false => format!("The table {table} has {count} columns, this exceeds the warning threshold of {end}."),
@@ -160,7 +160,7 @@ fn guard_columns(watch: &mut Watch<'_>, table: &str, count: usize) -> Result<(),
     })
 }
 
-fn guard_fields(watch: &mut Watch<'_>, name: &str, count: usize) -> Result<(), QueryError> {
+fn guard_fields(watch: &mut GuardrailCheck<'_>, name: &str, count: usize) -> Result<(), QueryError> {
     let threshold = watch.rails.fields_per_udt;
     watch.at_most("fields_per_udt", threshold, whole(count), |which, end| match which.is_failure() {
         false => format!("The user type {name} has {count} columns, this exceeds the warning threshold of {end}."),
@@ -169,7 +169,7 @@ fn guard_fields(watch: &mut Watch<'_>, name: &str, count: usize) -> Result<(), Q
 }
 
 /// Looks at a column's or a field's type: is it a vector, and how long?
-fn guard_type(watch: &mut Watch<'_>, kind: &str, name: &str, ty: &CqlType) -> Result<(), QueryError> {
+fn guard_type(watch: &mut GuardrailCheck<'_>, kind: &str, name: &str, ty: &CqlType) -> Result<(), QueryError> {
     let CqlType::Vector { dimension, .. } = ty else { return Ok(()) };
     let what = format!("{kind} {name}");
     watch.enabled("vector_type_enabled", watch.rails.vector_type_enabled, &what)?;
@@ -181,7 +181,7 @@ fn guard_type(watch: &mut Watch<'_>, kind: &str, name: &str, ty: &CqlType) -> Re
 }
 
 fn guard_compression(
-    watch: &mut Watch<'_>,
+    watch: &mut GuardrailCheck<'_>,
     compression: &std::collections::BTreeMap<String, String>,
 ) -> Result<(), QueryError> {
     let is_off = compression.get("enabled").is_some_and(|enabled| enabled == "false");
@@ -191,7 +191,7 @@ fn guard_compression(
 
 /// Looks at a keyspace's strategy, if the statement names it, and at how many replicas it asks for.
 fn guard_strategy(
-    watch: &mut Watch<'_>,
+    watch: &mut GuardrailCheck<'_>,
     keyspace: &str,
     strategy: &ReplicationStrategy,
     names_strategy: bool,

@@ -6,7 +6,7 @@ use cql_types::{CqlType, fields_of, parts_of_collection};
 
 use super::Engine;
 use crate::error::QueryError;
-use crate::guardrails::Watch;
+use crate::guardrails::GuardrailCheck;
 use crate::guardrails::batch_size::{CELL, FIELD_PATH, LIST_PATH};
 use crate::plan::{Assignment, Binds, Change, Modification};
 
@@ -14,7 +14,7 @@ impl Engine {
     /// Looks at the values that a modification writes to one partition, again for each of its rows.
     pub(super) async fn guard_values(
         &self,
-        watch: &mut Watch<'_>,
+        watch: &mut GuardrailCheck<'_>,
         modification: &Modification,
         binds: &Binds<'_>,
     ) -> Result<(), QueryError> {
@@ -32,7 +32,7 @@ impl Engine {
 /// Looks at the values of one row: first those of regular columns, then those of static ones, each in the order in which the statement
 /// has them.
 pub(super) fn guard_row(
-    watch: &mut Watch<'_>,
+    watch: &mut GuardrailCheck<'_>,
     modification: &Modification,
     binds: &Binds<'_>,
 ) -> Result<(), QueryError> {
@@ -49,7 +49,7 @@ pub(super) fn guard_row(
 
 /// The values of one column.
 struct Values<'w, 'g> {
-    watch: &'w mut Watch<'g>,
+    watch: &'w mut GuardrailCheck<'g>,
     column: &'w str,
 }
 

@@ -64,7 +64,7 @@ impl Engine {
             PlanPlace::Shard(shard) => return Ok(Outcome::OfShard(shard)),
             PlanPlace::OtherNodes => return Ok(Outcome::MustWait),
         }
-        inner.coordinator.foresee(select.table.id, token);
+        inner.coordinator.prefetch_partition(select.table.id, token);
         scratch.slices.fill(select, &binds)?;
         let only;
         let all;
@@ -81,7 +81,7 @@ impl Engine {
         let read = PreparedRead::new(select, call, binds, slices, inner.clock.wall_micros())?;
         let command = read.command(KeyRange::Partition { token, key });
         read.check_place(&command.keys)?;
-        inner.coordinator.foresee_entry(select.table.id, token);
+        inner.coordinator.prefetch_entry(select.table.id, token);
         let mut emitter = self.emitter(&read, &mut scratch.rows, out);
         let end = inner.coordinator.read_now(&plan, &command, &mut emitter);
         if emitter.wanted().is_some() || emitter.has_many_tombstones() {

@@ -16,7 +16,7 @@ use crate::control::DdlOutcome;
 use crate::describe;
 use crate::error::{QueryError, invalid};
 use crate::execute::bind::{check_count_of_text, generate, replaced, with_replaced, with_values};
-use crate::guardrails::Watch;
+use crate::guardrails::GuardrailCheck;
 use crate::plan::{Action, Binds};
 use crate::prepared::statement_id_in_steps;
 use crate::trace::Trace;
@@ -148,7 +148,7 @@ impl Engine {
         let values = with_replaced(&values, &replaced);
         let generated = generate(&call.plan.generators, &values, &self.inner.clock)?;
         let binds = Binds { values: &values, generated: &generated, long_texts_checked: true };
-        let mut watch = self.watch();
+        let mut watch = self.guardrail_check();
         let start = out.len();
         let done = self.run_bound(session, header, (call, binds), (text, keyspace), &mut watch, out).await;
         watch.tell(done, out, start)
@@ -161,7 +161,7 @@ impl Engine {
         header: &FrameHeader,
         (call, binds): (&Call<'_>, Binds<'_>),
         (text, keyspace): (&str, Option<&str>),
-        watch: &mut Watch<'_>,
+        watch: &mut GuardrailCheck<'_>,
         out: &mut Vec<u8>,
     ) -> Result<Vec<String>, QueryError> {
         self.guard(watch, call, &binds)?;

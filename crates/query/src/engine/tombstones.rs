@@ -39,7 +39,7 @@ impl Engine {
         found: &[ManyTombstones],
     ) -> Result<Vec<String>, QueryError> {
         let limits = shown_limits(select, binds, call)?;
-        let mut watch = self.watch();
+        let mut watch = self.guardrail_check();
         for ManyTombstones { live_rows, tombstones, token, key } in found {
             let keys = range.unwrap_or(KeyRange::Partition { token: *token, key });
             let query = ReadText { select, binds, keys, slices, limits }.to_cql();

@@ -15,7 +15,7 @@ use crate::error::{QueryError, invalid, level};
 use crate::execute::key::{keys, single_key};
 use crate::execute::lists::{KnownLists, ListReader, rows_to_read};
 use crate::execute::modify::{MUTATION_BYTES_MAX, WriteTime, too_large, using_timestamp};
-use crate::guardrails::Watch;
+use crate::guardrails::GuardrailCheck;
 use crate::plan::{Binds, Modification, Operand};
 
 /// A statement's or batch's mutations while they are collected.
@@ -61,7 +61,7 @@ impl Engine {
             PlanPlace::Shard(shard) => return Ok(Outcome::OfShard(shard)),
             PlanPlace::OtherNodes => return Ok(Outcome::MustWait),
         }
-        inner.coordinator.foresee(modification.table.id, token);
+        inner.coordinator.prefetch_partition(modification.table.id, token);
         let time = self.write_time(modification.timestamp.as_ref(), binds, call.params)?;
         scratch.mutation.clear();
         modification.encode_single(binds, key, token, time, &mut scratch.mutation)?;
@@ -89,7 +89,7 @@ impl Engine {
         modification: &Modification,
         binds: &Binds<'_>,
         call: &Call<'_>,
-        watch: &mut Watch<'_>,
+        watch: &mut GuardrailCheck<'_>,
     ) -> Result<(), QueryError> {
         if modification.counts {
             return self.count(modification, binds, call, watch).await;
@@ -113,7 +113,7 @@ impl Engine {
         binds: &Binds<'_>,
         time: WriteTime,
         level: ConsistencyLevel,
-        watch: &mut Watch<'_>,
+        watch: &mut GuardrailCheck<'_>,
         planned: &mut Planned,
     ) -> Result<u32, QueryError> {
         let mut required = 1;

@@ -79,7 +79,7 @@ impl Connection {
         let arrived = self.server.runtime.poll_start();
         let kind = match outcome {
             Outcome::MustWait | Outcome::OfShard(_) => RequestKind::Other,
-            _ => self.server.requests.borrow_mut().tell(header.opcode, reply),
+            _ => self.server.requests.borrow_mut().classify(header.opcode, reply),
         };
         match outcome {
             Outcome::Ready => {
@@ -214,7 +214,7 @@ impl Connection {
         let UnderWay { header, length, arrived } = under_way;
         let server = &self.server;
         let mut requests = server.requests.borrow_mut();
-        let kind = requests.tell(header.opcode, &reply);
+        let kind = requests.classify(header.opcode, &reply);
         let micros = requests.count(kind, arrived, server.runtime.now(), 1);
         drop(requests);
         let answered = Answered { kind, micros, reply_bytes: reply.len() };

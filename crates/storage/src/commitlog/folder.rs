@@ -10,7 +10,7 @@ use planted::{Bug, Planted};
 use runtime::{AlignedBuf, File, OpenOptions, Runtime};
 
 use crate::commitlog::format::{BLOCK, SegmentHead};
-use crate::space::{self, Taker};
+use crate::space::{self, DiskReservation};
 
 /// Zeros are written in pieces of this size, so that other writes get between.
 const FILL_BYTES: usize = 256 << 10;
@@ -102,7 +102,7 @@ impl Folder {
 
     /// Fails as a full disk does when a segment may not take so many bytes more.
     pub async fn require(&self, bytes: u64) -> io::Result<()> {
-        space::require(&self.runtime, &self.path, self.disk_reserve, Taker::CommitLog, bytes).await
+        space::require(&self.runtime, &self.path, self.disk_reserve, DiskReservation::CommitLog, bytes).await
     }
 
     async fn make_at(&self, head: &SegmentHead, making: &Path, is_new: bool, fill: bool) -> io::Result<File> {

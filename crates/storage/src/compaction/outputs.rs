@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use mutation::{ClusteringRef, Deletion, RowRef};
 use schema::Table;
-use sstable::own::Origin;
+use sstable::helenus_component::Origin;
 use sstable::{Descriptor, Marker, Version};
 use topology::Token;
 
@@ -13,7 +13,7 @@ use crate::compaction::strategy::Cut;
 use crate::compaction::task::CompactionError;
 use crate::manifest::{FileName, Record};
 use crate::shard::Shard;
-use crate::space::{self, Taker};
+use crate::space::{self, DiskReservation};
 use crate::sstable::{Estimates, SstableWriter, WriteError};
 
 /// What is written between two looks at what the disk has left, bytes.
@@ -132,7 +132,7 @@ impl Outputs {
             // Others take room too.
             self.looked_at = self.bytes;
             let (path, reserve) = (&self.folder.1, shard.options().disk_reserve);
-            let room = space::require(shard.runtime(), path, reserve, Taker::Compaction, 0).await;
+            let room = space::require(shard.runtime(), path, reserve, DiskReservation::Compaction, 0).await;
             room.map_err(WriteError::io(path))?;
         }
         shard.compactor().throttle(shard.runtime(), written).await;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use planted::Bug;
 use schema::Table;
-use sstable::own::{LogSpan, Origin};
+use sstable::helenus_component::{LogSpan, Origin};
 use topology::Token;
 
 use crate::compaction::merge::{Input, Merge};
@@ -18,7 +18,7 @@ use crate::compaction::strategy::{Cut, FILES_MAX, Task};
 use crate::manifest::{Destination, GoneRecord, LiveRecord, ManifestError, Record, ReplacedRecord};
 use crate::options::ReplayPosition;
 use crate::shard::Shard;
-use crate::space::{self, Taker};
+use crate::space::{self, DiskReservation};
 use crate::sstable::{Estimates, ReadError, Scan, Sstable, WriteError};
 use crate::tables::{FilesChange, LiveFile};
 
@@ -128,7 +128,9 @@ impl Shard {
         let prepared = self.prepare_folder(&folder).await;
         let path = prepared.map_err(|error| CompactionError::Folder(error.to_string()))?;
         let bytes = inputs.read.iter().map(|file| file.sstable.disk_bytes()).sum();
-        let room = space::require(self.runtime(), &path, self.options().disk_reserve, Taker::Compaction, bytes).await;
+        let room =
+            space::require(self.runtime(), &path, self.options().disk_reserve, DiskReservation::Compaction, bytes)
+                .await;
         room.map_err(WriteError::io(&path))?;
         let rules = self.rules(table, &inputs, only_purge_repaired).await?;
         let mut outputs = self.outputs(table, (folder, path.clone()), &inputs, task, &rules);

@@ -59,7 +59,7 @@ pub fn entry(arena: &Arena, handle: Handle) -> Entry<'_> {
 
 /// Asks for what is likely to be read of the entry that `handle` names. A hint.
 #[inline]
-pub fn foresee(arena: &Arena, handle: Handle) {
+pub fn prefetch_partition(arena: &Arena, handle: Handle) {
     prefetch(arena.block(handle), LINES);
 }
 

@@ -71,7 +71,7 @@ impl HashIndex {
 
     /// Asks for the bucket of a token.
     #[inline]
-    pub fn foresee(&self, arena: &Arena, prefix: u64) {
+    pub fn prefetch_partition(&self, arena: &Arena, prefix: u64) {
         prefetch(arena.block(self.bucket(tag_of(prefix))), 1);
     }
 

@@ -40,13 +40,13 @@ enum Index {
     Never,
 }
 
-/// On the way to where a partition is, or would be; see [`Partitions::approach`].
+/// On the way to where a partition is, or would be; see [`Partitions::prefetch_path`].
 #[derive(Debug)]
-pub enum Approach {
+pub enum Descent {
     /// Probably this one.
     Entry(Handle),
     /// Through the tree.
-    Tree(tree::Approach),
+    Tree(tree::Descent),
 }
 
 /// Where a partition is, or would be.
@@ -90,20 +90,20 @@ impl Partitions {
         }
     }
 
-    /// Asks for what [`Partitions::foresee_entry`], or whatever looks for the partition, will read. A hint.
+    /// Asks for what [`Partitions::prefetch_entry`], or whatever looks for the partition, will read. A hint.
     #[inline]
-    pub fn foresee(&self, arena: &Arena, prefix: u64) {
+    pub fn prefetch_partition(&self, arena: &Arena, prefix: u64) {
         match self.index_of(prefix) {
-            Some(index) => index.foresee(arena, prefix),
-            None => self.tree.foresee(arena, prefix),
+            Some(index) => index.prefetch_partition(arena, prefix),
+            None => self.tree.prefetch_partition(arena, prefix),
         }
     }
 
     /// Asks for what [`Partitions::get`] will read once it has found the partition. A hint.
     #[inline]
-    pub fn foresee_entry(&self, arena: &Arena, prefix: u64) {
+    pub fn prefetch_entry(&self, arena: &Arena, prefix: u64) {
         if let Some(entry) = self.index_of(prefix).and_then(|index| index.candidate(arena, prefix)) {
-            entry::foresee(arena, entry);
+            entry::prefetch_partition(arena, entry);
         }
     }
 
@@ -124,21 +124,21 @@ impl Partitions {
     /// The first part of the way to `key`. What is read next is not looked at yet, but asked for: with a million rows it is some 200 ns
     /// away, in which other work can be done.
     #[inline]
-    pub fn approach(&self, arena: &Arena, key: Key<'_>) -> Approach {
+    pub fn prefetch_path(&self, arena: &Arena, key: Key<'_>) -> Descent {
         if let Some(entry) = self.index_of(key.prefix).and_then(|index| index.candidate(arena, key.prefix)) {
-            entry::foresee(arena, entry);
-            return Approach::Entry(entry);
+            entry::prefetch_partition(arena, entry);
+            return Descent::Entry(entry);
         }
-        Approach::Tree(self.tree.approach(arena, key))
+        Descent::Tree(self.tree.prefetch_path(arena, key))
     }
 
     /// The rest of the way. Nothing was inserted since.
     #[inline]
-    pub fn arrive(&self, arena: &Arena, approach: Approach, key: Key<'_>) -> Place {
-        let place = match approach {
-            Approach::Entry(entry) if entry::key(arena, entry) == key.bytes => return Place::Entry(entry),
-            Approach::Entry(_) => self.tree.locate(arena, key),
-            Approach::Tree(approach) => self.tree.arrive(arena, approach, key),
+    pub fn locate_from(&self, arena: &Arena, prefetch_path: Descent, key: Key<'_>) -> Place {
+        let place = match prefetch_path {
+            Descent::Entry(entry) if entry::key(arena, entry) == key.bytes => return Place::Entry(entry),
+            Descent::Entry(_) => self.tree.locate(arena, key),
+            Descent::Tree(prefetch_path) => self.tree.locate_from(arena, prefetch_path, key),
         };
         if place.found.is_some() {
             self.count_lookup();
@@ -149,10 +149,10 @@ impl Partitions {
     /// Where `key` is or would be.
     #[inline]
     pub fn locate(&self, arena: &Arena, key: Key<'_>) -> Place {
-        self.arrive(arena, self.approach(arena, key), key)
+        self.locate_from(arena, self.prefetch_path(arena, key), key)
     }
 
-    /// Puts a partition where [`Partitions::arrive`] did not find its key.
+    /// Puts a partition where [`Partitions::locate_from`] did not find its key.
     #[inline]
     pub fn insert(&mut self, arena: &mut Arena, pool: &mut ChunkPool, place: &Place, key: Key<'_>, entry: Handle) {
         let Place::Tree(place) = place else { panic!("a partition is inserted where there is none") };

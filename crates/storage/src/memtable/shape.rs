@@ -2,7 +2,7 @@
 
 use cql_types::CqlType;
 use mutation::{BoundRef, ClusteringRef, Item, MutationRef};
-use sstable::data::Fit;
+use sstable::data::WritableCheck;
 
 /// The longest partition key, bytes: files write its length in sixteen bits.
 const KEY_LENGTH_MAX: usize = u16::MAX as usize;
@@ -13,14 +13,14 @@ pub struct TableShape {
     /// For each clustering column its type, and whether it orders largest first.
     pub clustering: Vec<(CqlType, bool)>,
     /// What the files' format asks of its rows.
-    pub fit: Fit,
+    pub fit: WritableCheck,
 }
 
 impl TableShape {
     /// The shape of `table`.
     pub fn of(table: &schema::Table) -> Self {
         let clustering = table.clustering().iter().map(|column| (column.ty.clone(), column.is_reversed()));
-        TableShape { clustering: clustering.collect(), fit: Fit::of(table) }
+        TableShape { clustering: clustering.collect(), fit: WritableCheck::of(table) }
     }
 
     /// Whether partitions have more than one row.

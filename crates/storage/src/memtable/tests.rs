@@ -468,7 +468,7 @@ fn rows_that_moved_are_found_by_their_keys_and_in_order() {
     let mut table = Memtable::new(TableShape::default());
     for round in 0..4i64 {
         for key in 0..COUNT {
-            table.foresee(&mut pool, token_of(&key.to_be_bytes()));
+            table.prefetch_partition(&mut pool, token_of(&key.to_be_bytes()));
             insert_single(&mut table, &mut pool, &key.to_be_bytes(), round, &vec![round as u8; 10 << round]);
         }
     }
@@ -499,7 +499,7 @@ fn a_large_row_that_moved_is_found() {
     let mut table = Memtable::new(TableShape::default());
     for round in 0..3 {
         for key in 0..COUNT {
-            table.foresee(&mut pool, token_of(&key.to_be_bytes()));
+            table.prefetch_partition(&mut pool, token_of(&key.to_be_bytes()));
             insert_single(&mut table, &mut pool, &key.to_be_bytes(), round, b"small");
         }
     }

@@ -78,9 +78,9 @@ pub struct Cursor {
     index: usize,
 }
 
-/// On the way to where a key is, or would be; see [`Tree::approach`].
+/// On the way to where a key is, or would be; see [`Tree::prefetch_path`].
 #[derive(Debug, Clone, Copy)]
-pub struct Approach {
+pub struct Descent {
     tree: Tree,
     path: [(Handle, u16); HEIGHT_MAX],
     leaf: Handle,
@@ -177,7 +177,7 @@ impl Tree {
 
     /// Asks for the leaf in which keys with `prefix` are or would be. A hint: of several leaves it is one.
     #[inline]
-    pub fn foresee(&self, arena: &Arena, prefix: u64) {
+    pub fn prefetch_partition(&self, arena: &Arena, prefix: u64) {
         let mut handle = self.root;
         if handle.is_null() {
             return;
@@ -193,17 +193,17 @@ impl Tree {
     /// Where `key` is or would be, with the way there.
     #[inline]
     pub fn locate(&self, arena: &Arena, key: Key<'_>) -> Place {
-        self.arrive(arena, self.approach(arena, key), key)
+        self.locate_from(arena, self.prefetch_path(arena, key), key)
     }
 
     /// The first part of [`Tree::locate`]: up to the leaf. The entry is not looked at yet, but asked for: with a million rows it is some
     /// 200 ns away, in which other work can be done.
     #[inline]
-    pub fn approach(&self, arena: &Arena, key: Key<'_>) -> Approach {
+    pub fn prefetch_path(&self, arena: &Arena, key: Key<'_>) -> Descent {
         let mut path = [(Handle::NULL, 0); HEIGHT_MAX];
         let mut leaf = self.root;
         if leaf.is_null() {
-            return Approach { tree: *self, path, leaf, first: 0, end: 0 };
+            return Descent { tree: *self, path, leaf, first: 0, end: 0 };
         }
         for step in &mut path[..self.height as usize] {
             let inner = Inner::at(arena, leaf);
@@ -212,13 +212,13 @@ impl Tree {
             leaf = inner.child(index);
         }
         let (first, end) = search_leaf(arena, leaf, key.prefix);
-        Approach { tree: *self, path, leaf, first, end }
+        Descent { tree: *self, path, leaf, first, end }
     }
 
     /// The rest of [`Tree::locate`]. Nothing was inserted since.
     #[inline]
-    pub fn arrive(&self, arena: &Arena, approach: Approach, key: Key<'_>) -> Place {
-        let Approach { tree, path, leaf, first, end } = approach;
+    pub fn locate_from(&self, arena: &Arena, prefetch_path: Descent, key: Key<'_>) -> Place {
+        let Descent { tree, path, leaf, first, end } = prefetch_path;
         assert!(tree == *self, "a tree that is approached is left alone until the arrival");
         if leaf.is_null() {
             return Place { path, cursor: Cursor { leaf, index: 0 }, found: None };
@@ -372,7 +372,7 @@ fn search_leaf(arena: &Arena, handle: Handle, prefix: u64) -> (usize, usize) {
     let leaf = Leaf::at(arena, handle);
     let (first, end) = leaf.search(prefix);
     if first < end {
-        entry::foresee(arena, leaf.entry(first));
+        entry::prefetch_partition(arena, leaf.entry(first));
     }
     (first, end)
 }

@@ -7,7 +7,7 @@ use mutation::{
 
 use crate::memtable::arena::{Arena, Handle};
 use crate::memtable::partition::PartitionHead;
-use crate::memtable::partitions::{Approach, Place};
+use crate::memtable::partitions::{Descent, Place};
 use crate::memtable::pool::ChunkPool;
 use crate::memtable::purge::Purge;
 use crate::memtable::tree::Key;
@@ -24,14 +24,14 @@ pub struct Merge<'m> {
     items: Items<'m>,
     is_begun: bool,
     /// On the way to its partition.
-    approach: Option<Approach>,
+    prefetch_path: Option<Descent>,
 }
 
 impl<'m> Merge<'m> {
     /// Nothing of `mutation` is merged yet.
     #[inline]
     pub fn of(mutation: &'m MutationRef<'m>) -> Self {
-        Merge { mutation, items: mutation.items(), is_begun: false, approach: None }
+        Merge { mutation, items: mutation.items(), is_begun: false, prefetch_path: None }
     }
 
     /// Whether there is anything left.
@@ -73,16 +73,16 @@ impl Memtable {
 
     /// A merge of `mutation` that is soon to come, before any other: the partition's entry is asked for.
     #[inline]
-    pub fn approach<'m>(&self, mutation: &'m MutationRef<'m>) -> Merge<'m> {
+    pub fn prefetch_path<'m>(&self, mutation: &'m MutationRef<'m>) -> Merge<'m> {
         let key = Key::of_partition(mutation.token(), mutation.key());
-        Merge { approach: Some(self.partitions.approach(&self.arena, key)), ..Merge::of(mutation) }
+        Merge { prefetch_path: Some(self.partitions.prefetch_path(&self.arena, key)), ..Merge::of(mutation) }
     }
 
-    /// Where a partition is or would be, to which there may be an approach already.
+    /// Where a partition is or would be, to which there may be an prefetch_path already.
     #[inline]
-    fn arrive(&self, key: Key<'_>, approach: &mut Option<Approach>) -> Place {
-        match approach.take() {
-            Some(approach) => self.partitions.arrive(&self.arena, approach, key),
+    fn locate_from(&self, key: Key<'_>, prefetch_path: &mut Option<Descent>) -> Place {
+        match prefetch_path.take() {
+            Some(prefetch_path) => self.partitions.locate_from(&self.arena, prefetch_path, key),
             None => self.partitions.locate(&self.arena, key),
         }
     }
@@ -111,12 +111,12 @@ impl Memtable {
             let mut builder = RowBuilder::begin(&scratch.deletion);
             builder.deletion(deletion);
             builder.finish(&mut scratch.deletion);
-            let place = self.arrive(key, &mut merge.approach);
+            let place = self.locate_from(key, &mut merge.prefetch_path);
             put_row(self, pool, &mut scratch.row, place, key, &RowRef::trusted(&scratch.deletion));
         }
         for item in merge.items.by_ref().take(items_max) {
             if let Item::Row(_, row) = item {
-                let place = self.arrive(key, &mut merge.approach);
+                let place = self.locate_from(key, &mut merge.prefetch_path);
                 put_row(self, pool, &mut scratch.row, place, key, &row);
             }
         }
@@ -131,7 +131,7 @@ impl Memtable {
     ) {
         let mutation = merge.mutation;
         let key = Key::of_partition(mutation.token(), mutation.key());
-        let place = self.arrive(key, &mut merge.approach);
+        let place = self.locate_from(key, &mut merge.prefetch_path);
         let partition = match place.found() {
             Some(partition) => partition,
             // A mutation that says nothing makes no partition, as in a table without clustering columns.

@@ -22,7 +22,7 @@ use std::rc::Rc;
 use runtime::{AlignedBuf, OpenOptions, Runtime};
 use schema::Table;
 use sstable::checksum::decode_digest;
-use sstable::own::OwnComponent;
+use sstable::helenus_component::HelenusComponent;
 use sstable::{Component, Descriptor, toc};
 
 use crate::commitlog::io_error;
@@ -147,7 +147,7 @@ impl Upload<'_> {
         let path = |component| self.upload.join(descriptor.file_name(component));
         let read = async |component| self.runtime.read_file(&path(component)).await.map_err(|error| error.to_string());
         if components.contains(&Component::Helenus) {
-            let own = OwnComponent::decode(&read(Component::Helenus).await?).map_err(|error| error.to_string())?;
+            let own = HelenusComponent::decode(&read(Component::Helenus).await?).map_err(|error| error.to_string())?;
             for sum in &own.sums {
                 let name = sum.component.name();
                 let found = self.sum_of(&path(sum.component)).await.map_err(|error| format!("{name}: {error}"))?;

@@ -5,7 +5,7 @@
 //! each read that could be asked of it is answered: the Bloom filter and the indexes must know each key and lead to it, and to nothing else; the
 //! index of a wide partition's rows must lead to both ends of each block.
 //!
-//! Values are compared with their types as far as the format depends on them ([`sstable::data::Fit`]); `helenus sstable verify` looks at all of them.
+//! Values are compared with their types as far as the format depends on them ([`sstable::data::WritableCheck`]); `helenus sstable verify` looks at all of them.
 
 use std::rc::Rc;
 

@@ -12,7 +12,7 @@ use sstable::big::{self, Summary};
 use sstable::checksum::ChunkChecksums;
 use sstable::compression::{ChunkDecoder, CompressionInfo};
 use sstable::data::DataReader;
-use sstable::own::{ComponentSum, OwnComponent};
+use sstable::helenus_component::{ComponentSum, HelenusComponent};
 use sstable::statistics::Statistics;
 use sstable::{Component, Corrupt, Descriptor, Filter, FilterDecoder, Format};
 use topology::token_of;
@@ -33,7 +33,7 @@ struct Components<'o> {
     pages: &'o Rc<PageCache>,
     folder: &'o Path,
     descriptor: &'o Descriptor,
-    own: Option<OwnComponent>,
+    own: Option<HelenusComponent>,
     disk_bytes: u64,
 }
 
@@ -47,7 +47,7 @@ impl Sstable {
         table: &Rc<Table>,
     ) -> Result<Rc<Sstable>, ReadError> {
         let mut components = Components { runtime, pages, folder, descriptor: &descriptor, own: None, disk_bytes: 0 };
-        components.own = components.read_decoded(Component::Helenus, OwnComponent::decode).await?;
+        components.own = components.read_decoded(Component::Helenus, HelenusComponent::decode).await?;
         let version = descriptor.version;
         let statistics =
             components.read_decoded(Component::Statistics, |bytes| Statistics::read(version, bytes)).await?;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use runtime::{AlignedBuf, File, Group, OpenOptions, Runtime, TaskHandle};
 use sstable::Component;
-use sstable::own::{ComponentSum, PAGE_BYTES, is_paged};
+use sstable::helenus_component::{ComponentSum, PAGE_BYTES, is_paged};
 use stdx::aligned_buf::ALIGNMENT;
 
 use crate::commitlog::open_direct;

@@ -16,7 +16,7 @@ use std::rc::Rc;
 use planted::Planted;
 use runtime::{AlignedBuf, File};
 use sstable::checksum::crc32;
-use sstable::own::PAGE_BYTES;
+use sstable::helenus_component::PAGE_BYTES;
 
 use crate::sstable::error::ReadError;
 

@@ -8,7 +8,7 @@ use planted::{Bug, Planted};
 use runtime::Runtime;
 use schema::Table;
 use sstable::data::DataReader;
-use sstable::own::OwnComponent;
+use sstable::helenus_component::HelenusComponent;
 use sstable::statistics::Statistics;
 use sstable::{Descriptor, Filter, KeyHash};
 use topology::Token;
@@ -28,7 +28,7 @@ pub struct Sstable {
     pub(super) runtime: Runtime,
     pub(super) descriptor: Descriptor,
     pub(super) statistics: Statistics,
-    pub(super) own: Option<OwnComponent>,
+    pub(super) own: Option<HelenusComponent>,
     pub(super) filter: Option<Filter>,
     pub(super) filter_counts: Cell<FilterCounts>,
     pub(super) index: Index,
@@ -95,7 +95,7 @@ impl Sstable {
     }
 
     /// What Helenus.db says; `None` for what Cassandra wrote.
-    pub fn own(&self) -> Option<&OwnComponent> {
+    pub fn own(&self) -> Option<&HelenusComponent> {
         self.own.as_ref()
     }
 

@@ -13,7 +13,7 @@ use mutation::{
 use runtime::Runtime;
 use runtime::sim::{DiskFault, Ended, World, WorldOptions};
 use schema::{Column, ColumnId, ColumnKind, Order, Table, TableId, TableOptions};
-use sstable::own::Origin;
+use sstable::helenus_component::Origin;
 use sstable::{Generation, Marker};
 use topology::{Token, token_of};
 

@@ -21,7 +21,7 @@ use sstable::byte_comparable::{self, Place};
 use sstable::checksum::{ChunkChecksums, PLAIN_CHUNK_BYTES, encode_digest};
 use sstable::compression::{ChunkEncoder, CompressionInfo, CompressionParams};
 use sstable::data::DataWriter;
-use sstable::own::{ComponentSum, Origin, OwnComponent};
+use sstable::helenus_component::{ComponentSum, HelenusComponent, Origin};
 use sstable::statistics::FileFacts;
 use sstable::{Component, Descriptor, EncodingStats, FilterBuilder, Generation, Header, KeyHash, Marker, Version, toc};
 use topology::Token;
@@ -374,7 +374,7 @@ impl SstableWriter {
         let digest = encode_digest(sums[0].crc);
         sums.push(files.make(Component::Digest, &[&digest]).await?.finish().await?);
         let disk_bytes: u64 = sums.iter().map(|sum| sum.length).sum();
-        let own = OwnComponent { origin: self.origin, tokens: vec![tokens], sums }.encode();
+        let own = HelenusComponent { origin: self.origin, tokens: vec![tokens], sums }.encode();
         let list = toc::encode(&components);
         let last = vec![files.make(Component::Helenus, &[&own]).await?, files.make(Component::Toc, &[&list]).await?];
         let last = sync_all(&self.runtime, last).await?;

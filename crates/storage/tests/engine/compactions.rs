@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use mutation::{Deletion, MutationEncoder};
-use sstable::own::OwnComponent;
+use sstable::helenus_component::HelenusComponent;
 use sstable::statistics::Statistics;
 use sstable::{Component, Descriptor};
 use storage::Shard;
@@ -283,7 +283,7 @@ fn levels(folder: &Folder) -> Vec<(u32, i64, i64)> {
         let (descriptor, _) = Descriptor::parse(&name).expect("a component's name");
         let own = path.with_file_name(descriptor.file_name(Component::Helenus));
         let statistics = Statistics::read(descriptor.version, &std::fs::read(&path).ok()?).expect("it is whole");
-        let own = OwnComponent::decode(&std::fs::read(own).ok()?).expect("it is whole");
+        let own = HelenusComponent::decode(&std::fs::read(own).ok()?).expect("it is whole");
         let (first, last) = own.tokens[0];
         Some((statistics.stats.level, first.0, last.0))
     };

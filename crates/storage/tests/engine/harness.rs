@@ -308,11 +308,11 @@ pub async fn apply(shard: &Shard, mutation: &[u8]) -> Ack {
 
 /// Applies a mutation as whoever serves requests does.
 pub async fn apply_or_wait(shard: &Shard, mutation: &[u8]) -> Result<Ack, ApplyError> {
-    let mut waiting = shard.waiting();
+    let mut admission = shard.write_admission();
     loop {
         match shard.apply(mutation) {
             Ok(ack) => return Ok(ack),
-            Err(error) => waiting.after(error).await?,
+            Err(error) => admission.after(error).await?,
         }
     }
 }

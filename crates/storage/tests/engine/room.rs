@@ -46,8 +46,8 @@ fn a_write_that_finds_memory_full_waits_for_the_flush() {
             let (error, number) = fill(&shard, next);
             assert_eq!(error, ApplyError::MemoryBusy);
             assert!(error.is_busy());
-            let mut waiting = shard.waiting();
-            waiting.after(error).await.expect("a flush makes room");
+            let mut admission = shard.write_admission();
+            admission.after(error).await.expect("a flush makes room");
             apply_or_wait(&shard, &row(number)).await.expect("a flush makes room");
             refused.push(number);
             next = number + 1;
@@ -204,7 +204,7 @@ fn reads_take_no_memory_for_data() {
         let before = shard.stats().memory_used;
         for number in 0..5000 {
             let key = key_of(number % 20);
-            shard.foresee(TABLE, token_of(&key));
+            shard.prefetch_partition(TABLE, token_of(&key));
             let command = ReadCommand::partition(TABLE, token_of(&key), &key, 1);
             assert!(shard.read(&command, &mut Nowhere).is_none(), "it is in a file");
         }

@@ -111,7 +111,7 @@ impl Steps for Truncate<'_> {
 
     fn check(&mut self) -> Result<(), QueryError> {
         let Truncate { keyspace, name, is_system, .. } = *self;
-        guard_drop_or_truncate(&mut self.engine.watch())?;
+        guard_drop_or_truncate(&mut self.engine.guardrail_check())?;
         if is_system && system_keyspaces::is_virtual(keyspace) {
             return Err(invalid(format!("Truncation is not supported by table {keyspace}.{name}")));
         }

@@ -11,14 +11,14 @@ use crate::control::{ControlRequest, DdlOutcome};
 use crate::domain::SchemaDomain;
 use crate::engine::Engine;
 use crate::error::QueryError;
-use crate::guardrails::Watch;
+use crate::guardrails::GuardrailCheck;
 
 /// A schema statement on its way.
 pub(super) struct SchemaStatement<'a> {
     engine: &'a Engine,
     text: &'a str,
     keyspace: Option<&'a str>,
-    watch: Watch<'a>,
+    watch: GuardrailCheck<'a>,
     planned: Option<Planned>,
 }
 
@@ -35,7 +35,7 @@ struct Planned {
 impl<'a> SchemaStatement<'a> {
     /// The statement `text` of a session in `keyspace`.
     pub(super) fn new(engine: &'a Engine, text: &'a str, keyspace: Option<&'a str>) -> SchemaStatement<'a> {
-        SchemaStatement { engine, text, keyspace, watch: engine.watch(), planned: None }
+        SchemaStatement { engine, text, keyspace, watch: engine.guardrail_check(), planned: None }
     }
 
     /// The answer to its client, once it was carried out.

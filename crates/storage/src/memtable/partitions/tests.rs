@@ -25,8 +25,8 @@ impl Made {
     fn put(&mut self, prefix: u64, bytes: &[u8]) {
         let Made { partitions, arena, pool, model } = self;
         let key = Key { prefix, bytes };
-        let approach = partitions.approach(arena, key);
-        let place = partitions.arrive(arena, approach, key);
+        let prefetch_path = partitions.prefetch_path(arena, key);
+        let place = partitions.locate_from(arena, prefetch_path, key);
         assert_eq!(place.found(), model.get(&(prefix, bytes.to_vec())).copied());
         let entry = match place.found() {
             None => {
@@ -51,8 +51,8 @@ impl Made {
         if partitions.is_to_be_indexed() {
             partitions.index_some(arena, pool);
         }
-        partitions.foresee(arena, prefix);
-        partitions.foresee_entry(arena, prefix);
+        partitions.prefetch_partition(arena, prefix);
+        partitions.prefetch_entry(arena, prefix);
         partitions.get(arena, Key { prefix, bytes })
     }
 
@@ -134,7 +134,7 @@ fn an_approach_to_another_of_the_same_tag_goes_through_the_tree() {
     }
     made.check();
     let key = Key { prefix: 5 | 1 << 32, bytes: b"one more" };
-    assert!(matches!(made.partitions.approach(&made.arena, key), Approach::Entry(_)));
+    assert!(matches!(made.partitions.prefetch_path(&made.arena, key), Descent::Entry(_)));
     made.put(key.prefix, key.bytes);
     made.check();
 }

@@ -64,11 +64,11 @@ fn an_approach_outlives_what_replaces_an_entry() {
     let mut pool = ChunkPool::new(usize::MAX);
     let bytes = [7; 3];
     let key = Key::of_comparable(&bytes);
-    let approach = tree.approach(&arena, key);
+    let prefetch_path = tree.prefetch_path(&arena, key);
     let other = entry::create(&mut arena, &mut pool, &bytes, &[], &[1]);
     tree.locate(&arena, key).set(&mut arena, other);
     assert_ne!(Some(other), model.get(&bytes[..]).copied());
-    assert_eq!(tree.arrive(&arena, approach, key).found, Some(other));
+    assert_eq!(tree.locate_from(&arena, prefetch_path, key).found, Some(other));
 }
 
 #[test]
@@ -77,11 +77,11 @@ fn an_approach_ends_with_an_insertion() {
     let (mut tree, mut arena, _) = insert_all((0..100u8).map(|number| vec![number; 3]));
     let mut pool = ChunkPool::new(usize::MAX);
     let (sought, new) = (Key::of_comparable(&[7; 3]), Key::of_comparable(&[7; 4]));
-    let approach = tree.approach(&arena, sought);
+    let prefetch_path = tree.prefetch_path(&arena, sought);
     let handle = entry::create(&mut arena, &mut pool, new.bytes, &[], &[]);
     let place = tree.locate(&arena, new);
     tree.insert(&mut arena, &mut pool, &place, new, handle);
-    tree.arrive(&arena, approach, sought);
+    tree.locate_from(&arena, prefetch_path, sought);
 }
 
 proptest! {

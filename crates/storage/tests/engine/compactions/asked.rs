@@ -52,7 +52,7 @@ fn memory_hides_nothing_from_the_collection_of_garbage() {
     .expect("the shard opens");
 }
 
-/// Turns a byte in the middle of a file over.
+/// PartitionLocks a byte in the middle of a file over.
 fn damage(path: &std::path::Path) {
     let mut bytes = std::fs::read(path).expect("it is there");
     let middle = bytes.len() / 2;

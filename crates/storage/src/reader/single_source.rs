@@ -9,34 +9,38 @@ use crate::sink::{DataSink, ReadEnd, RowSink};
 use crate::tables::TableState;
 
 /// One source of a read.
-pub(crate) enum Alone<'e> {
+pub(crate) enum SingleSource<'e> {
     Memtable(&'e Memtable),
     /// The same; that files have nothing of it was known to the cache.
     MemtableByEntry(&'e Memtable, Hit),
     Cached(CachedPartition<'e>, Hit),
 }
 
-impl Alone<'_> {
+impl SingleSource<'_> {
     #[inline]
     pub(crate) fn read(&self, command: &ReadCommand<'_>, sink: &mut impl RowSink) -> ReadEnd {
         match self {
-            Alone::Memtable(memtable) | Alone::MemtableByEntry(memtable, _) => memtable.read(command, sink),
-            Alone::Cached(cached, _) => cached.read(command, sink),
+            SingleSource::Memtable(memtable) | SingleSource::MemtableByEntry(memtable, _) => {
+                memtable.read(command, sink)
+            }
+            SingleSource::Cached(cached, _) => cached.read(command, sink),
         }
     }
 
     pub(crate) fn read_data(&self, command: &ReadCommand<'_>, sink: &mut impl DataSink) -> ReadEnd {
         match self {
-            Alone::Memtable(memtable) | Alone::MemtableByEntry(memtable, _) => memtable.read_data(command, sink),
-            Alone::Cached(cached, _) => cached.read_data(command, sink),
+            SingleSource::Memtable(memtable) | SingleSource::MemtableByEntry(memtable, _) => {
+                memtable.read_data(command, sink)
+            }
+            SingleSource::Cached(cached, _) => cached.read_data(command, sink),
         }
     }
 
     /// The entry of the cache that stands for the files.
     pub(crate) fn hit(&self) -> Option<Hit> {
         match self {
-            Alone::Memtable(_) => None,
-            Alone::MemtableByEntry(_, hit) | Alone::Cached(_, hit) => Some(*hit),
+            SingleSource::Memtable(_) => None,
+            SingleSource::MemtableByEntry(_, hit) | SingleSource::Cached(_, hit) => Some(*hit),
         }
     }
 }
@@ -44,16 +48,20 @@ impl Alone<'_> {
 impl Engine {
     /// What alone answers a read; `None`: what it asks for may lie in several places, or on the disk.
     #[inline]
-    pub(crate) fn alone<'e>(&'e self, table: &'e TableState, command: &ReadCommand<'_>) -> Option<Alone<'e>> {
+    pub(crate) fn alone<'e>(&'e self, table: &'e TableState, command: &ReadCommand<'_>) -> Option<SingleSource<'e>> {
         match table.files.is_empty() && table.frozen.is_empty() {
-            true => Some(Alone::Memtable(&table.memtable)),
-            false => self.alone_of_many(table, command),
+            true => Some(SingleSource::Memtable(&table.memtable)),
+            false => self.single_of_many(table, command),
         }
     }
 
     /// The same, for a read that is answered from it: counts it.
     #[inline]
-    pub(crate) fn served<'e>(&'e self, table: &'e TableState, command: &ReadCommand<'_>) -> Option<Alone<'e>> {
+    pub(crate) fn single_source<'e>(
+        &'e self,
+        table: &'e TableState,
+        command: &ReadCommand<'_>,
+    ) -> Option<SingleSource<'e>> {
         let alone = self.alone(table, command)?;
         if let Some(hit) = alone.hit() {
             self.cache.hit(hit);
@@ -61,17 +69,19 @@ impl Engine {
         Some(alone)
     }
 
-    fn alone_of_many<'e>(&'e self, table: &'e TableState, command: &ReadCommand<'_>) -> Option<Alone<'e>> {
+    fn single_of_many<'e>(&'e self, table: &'e TableState, command: &ReadCommand<'_>) -> Option<SingleSource<'e>> {
         match self.cache.find(&table.marks, command) {
             Found::Nothing => {
                 let is_in_files = table.files_that_may_hold(command).next().is_some();
-                if is_in_files { None } else { table.only_memtable(command).map(Alone::Memtable) }
+                if is_in_files { None } else { table.only_memtable(command).map(SingleSource::Memtable) }
             }
-            Found::Absent(hit) => table.only_memtable(command).map(|memtable| Alone::MemtableByEntry(memtable, hit)),
+            Found::Absent(hit) => {
+                table.only_memtable(command).map(|memtable| SingleSource::MemtableByEntry(memtable, hit))
+            }
             Found::Body(body, hit) => {
                 let KeyRange::Partition { token, .. } = command.keys else { return None };
                 let is_written = table.memtables().any(|memtable| memtable.may_hold(&command.keys));
-                (!is_written).then(|| Alone::Cached(CachedPartition::new(body, token), hit))
+                (!is_written).then(|| SingleSource::Cached(CachedPartition::new(body, token), hit))
             }
         }
     }

@@ -58,7 +58,7 @@ impl WatchLog {
 const WARNINGS_MAX: usize = 60_000;
 
 /// Looks at one statement, and gathers what its client is to be told.
-pub(crate) struct Watch<'g> {
+pub(crate) struct GuardrailCheck<'g> {
     /// The settings.
     pub(crate) rails: &'g Guardrails,
     log: &'g WatchLog,
@@ -66,9 +66,9 @@ pub(crate) struct Watch<'g> {
     warnings: Vec<String>,
 }
 
-impl<'g> Watch<'g> {
+impl<'g> GuardrailCheck<'g> {
     pub(crate) fn new(rails: &'g Guardrails, log: &'g WatchLog, clock: &'g TimestampClock) -> Self {
-        Watch { rails, log, clock, warnings: Vec::new() }
+        GuardrailCheck { rails, log, clock, warnings: Vec::new() }
     }
 
     /// What the client is warned of.

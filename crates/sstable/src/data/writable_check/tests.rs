@@ -12,7 +12,7 @@ fn column(ty: &str) -> ColumnId {
     ColumnId(u16::try_from(TYPES.iter().position(|known| *known == ty).expect(ty)).expect("few"))
 }
 
-fn fit(clustering: &[&str]) -> Fit {
+fn fit(clustering: &[&str]) -> WritableCheck {
     let ty = |text: &str| match text {
         "udt" => CqlType::Udt { keyspace: "ks".into(), name: "u".into(), fields: Vec::new(), frozen: false },
         text => CqlType::parse(text).expect(text),
@@ -24,7 +24,7 @@ fn fit(clustering: &[&str]) -> Fit {
         let position = if kind == ColumnKind::Clustering { id - TYPES.len() as u16 } else { 0 };
         Column::new(kind, ColumnId(id), format!("c{id}"), ty(text)).at(position)
     });
-    Fit::of(&Table::new(TableId([1; 16]), "ks", "t", columns.collect(), TableOptions::default()))
+    WritableCheck::of(&Table::new(TableId([1; 16]), "ks", "t", columns.collect(), TableOptions::default()))
 }
 
 fn check(ty: &str, path: &[u8], value: Option<&[u8]>) -> Result<(), &'static str> {

@@ -85,10 +85,10 @@ impl Drop for Reservation {
 }
 
 impl Shard {
-    /// Applies mutations as one record of the log, however large, letting others run in between. Waits for room as [`Waiting`]
+    /// Applies mutations as one record of the log, however large, letting others run in between. Waits for room as [`WriteAdmission`]
     /// does. To be awaited to its end.
     ///
-    /// [`Waiting`]: crate::Waiting
+    /// [`WriteAdmission`]: crate::WriteAdmission
     pub async fn apply_in_steps(&self, mutations: &[impl AsRef<[u8]>]) -> Result<Ack, ApplyError> {
         self.apply_steps(mutations, false).await
     }
@@ -103,12 +103,12 @@ impl Shard {
         let timed = if is_adopted { None } else { self.begin_timed_steps(mutations) };
         let checked = self.check_in_steps(mutations).await?;
         let length = checked.checksum.length();
-        let mut waiting = self.waiting();
+        let mut admission = self.write_admission();
         let (ack, contents, mut reservation) = loop {
             self.log().make_room(length).await;
             match self.begin(&checked, mutations, is_adopted) {
                 Ok(begun) => break begun,
-                Err(error) => waiting.after(error).await?,
+                Err(error) => admission.after(error).await?,
             }
         };
         for mutation in mutations {

@@ -13,7 +13,7 @@ const STATEMENT_CHARACTERS_MAX: usize = 200;
 
 /// What a request asked. Values that were bound are not part of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct StatementSummary {
     /// That of the statement's table, or else that of the session; empty if neither is known.
     pub keyspace: String,
     /// The statement, cut; of a batch how many they are, and the first. Empty if it is not known any more.
@@ -23,46 +23,48 @@ pub struct Asked {
 impl Engine {
     /// What the request in a frame asks.
     #[cold]
-    pub fn asked(&self, session: &Session, header: &FrameHeader, body: &[u8]) -> Asked {
+    pub fn summary(&self, session: &Session, header: &FrameHeader, body: &[u8]) -> StatementSummary {
         match Request::decode(header, body) {
-            Ok(Request::Query(request)) => self.asked_in_text(session, request.params.keyspace, request.text),
-            Ok(Request::Prepare(request)) => self.asked_in_text(session, request.keyspace, request.text),
-            Ok(Request::Execute(request)) => self.asked_by_id(session, request.id),
+            Ok(Request::Query(request)) => self.summary_of_text(session, request.params.keyspace, request.text),
+            Ok(Request::Prepare(request)) => self.summary_of_text(session, request.keyspace, request.text),
+            Ok(Request::Execute(request)) => self.summary_by_id(session, request.id),
             Ok(Request::Batch(request)) => {
                 let first = match request.statements().next().map(|statement| statement.query) {
-                    Some(BatchQuery::Prepared(id)) => self.asked_by_id(session, id),
-                    Some(BatchQuery::Text(text)) => self.asked_in_text(session, request.params.keyspace, text),
-                    None => Asked::default(),
+                    Some(BatchQuery::Prepared(id)) => self.summary_by_id(session, id),
+                    Some(BatchQuery::Text(text)) => self.summary_of_text(session, request.params.keyspace, text),
+                    None => StatementSummary::default(),
                 };
                 let statement = shown(&format!("BATCH of {}: {}", request.len(), first.statement));
-                Asked { statement, ..first }
+                StatementSummary { statement, ..first }
             }
-            _ => Asked::default(),
+            _ => StatementSummary::default(),
         }
     }
 
     /// What a prepared statement asks.
     #[cold]
-    pub fn asked_by_id(&self, session: &Session, id: &[u8]) -> Asked {
+    pub fn summary_by_id(&self, session: &Session, id: &[u8]) -> StatementSummary {
         let prepared = match <&[u8; 16]>::try_from(id) {
             Ok(id) => self.inner.prepared.borrow_mut().get(id).cloned(),
             Err(_) => None,
         };
-        let Some(prepared) = prepared else { return Asked { keyspace: of_session(session), ..Asked::default() } };
+        let Some(prepared) = prepared else {
+            return StatementSummary { keyspace: of_session(session), ..StatementSummary::default() };
+        };
         let keyspace = prepared.plan.keyspace().or(prepared.keyspace.as_deref());
-        Asked {
+        StatementSummary {
             keyspace: keyspace.map_or_else(|| of_session(session), str::to_owned),
             statement: shown(&prepared.text),
         }
     }
 
-    fn asked_in_text(&self, session: &Session, keyspace: Option<&str>, text: &str) -> Asked {
+    fn summary_of_text(&self, session: &Session, keyspace: Option<&str>, text: &str) -> StatementSummary {
         let of_session = of_session(session);
         let keyspace = keyspace.or(Some(of_session.as_str()).filter(|keyspace| !keyspace.is_empty()));
         // A longer text would take long to plan.
         let plan = (text.len() <= TEXT_NOW_BYTES_MAX).then(|| self.plan_text(text, keyspace));
         let of_table = plan.as_ref().and_then(|plan| plan.as_ref().ok()).and_then(Plan::keyspace);
-        Asked { keyspace: of_table.or(keyspace).unwrap_or_default().to_owned(), statement: shown(text) }
+        StatementSummary { keyspace: of_table.or(keyspace).unwrap_or_default().to_owned(), statement: shown(text) }
     }
 }
 

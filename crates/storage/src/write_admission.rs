@@ -22,13 +22,13 @@ const FLUSH_FAILS: &str = "flushes fail (see the log)";
 const FLUSH_SLOW: &str = "flushes do not keep up";
 
 /// One write that waits for room as often as it takes.
-pub struct Waiting {
+pub struct WriteAdmission {
     shard: Shard,
     /// When memory is not waited for any more.
     until: Option<Instant>,
 }
 
-impl Waiting {
+impl WriteAdmission {
     /// Waits until the write may be tried again after `refused`. Gives the refusal back where waiting is of no use.
     pub async fn after(&mut self, refused: ApplyError) -> Result<(), ApplyError> {
         match refused {
@@ -58,8 +58,8 @@ impl Waiting {
 
 impl Shard {
     /// For one write: waits for room where it is refused for lack of some.
-    pub fn waiting(&self) -> Waiting {
-        Waiting { shard: self.clone(), until: None }
+    pub fn write_admission(&self) -> WriteAdmission {
+        WriteAdmission { shard: self.clone(), until: None }
     }
 
     /// Whether memtables may take so many bytes more.

@@ -2,25 +2,25 @@
 //! comes to, so that a replay adds nothing twice. See `docs/internals/counters.md`.
 //!
 //! Between reading what this node has added so far and applying what it has added then, nobody else may change the counters of the
-//! partition: either both are one call, [`Shard::count_now`], or the task has the partition's turn, [`Shard::count`].
+//! partition: either both are one call, [`Shard::count_now`], or the task holds the partition's lock, [`Shard::count`].
 
 mod current;
+mod partition_locks;
 mod states;
-mod turns;
 
 use mutation::{CounterId, DecodeError, Item, MutationRef};
 use planted::Bug;
 use schema::TableId;
 
-use crate::counting::current::Current;
-use crate::counting::states::write_state;
+use crate::counter::current::Current;
+use crate::counter::states::write_state;
 use crate::error::ApplyError;
 use crate::shard::{Ack, Shard};
 use crate::sstable::ReadError;
 use crate::tables::Content;
 
-use turns::Turn;
-pub(crate) use turns::Turns;
+use partition_locks::PartitionLock;
+pub(crate) use partition_locks::PartitionLocks;
 
 /// A mutation of more items than these is counted by a task.
 const ITEMS_NOW_MAX: usize = 32;
@@ -60,7 +60,7 @@ impl Shard {
     /// be waited for what is there; [`Shard::count`] does.
     pub fn count_now(&self, id: CounterId, delta: &[u8]) -> Result<Option<Ack>, ApplyError> {
         let mutation = MutationRef::decode(delta)?;
-        if mutation.item_count() > ITEMS_NOW_MAX || self.turns().is_taken(mutation.table(), mutation.key()) {
+        if mutation.item_count() > ITEMS_NOW_MAX || self.partition_locks().is_locked(mutation.table(), mutation.key()) {
             return Ok(None);
         }
         let mut current = Current::of(self, id);
@@ -85,7 +85,7 @@ impl Shard {
             mutations.push(MutationRef::decode(delta)?);
             self.runtime().maybe_yield().await;
         }
-        let _turns = self.take_turns(&mutations).await?;
+        let _locks = self.lock_partitions(&mutations).await?;
         let (mut ack, mut states) = (Ack::Now, Vec::new());
         for pieces in rounds(&mutations) {
             match self.count_pieces(id, &pieces, &mut states).await? {
@@ -97,19 +97,19 @@ impl Shard {
         Ok((ack, states))
     }
 
-    /// The turns of all partitions, taken in one order by all.
-    async fn take_turns(&self, mutations: &[MutationRef<'_>]) -> Result<Vec<Turn>, CountError> {
+    /// The locks of all partitions, taken in one order by all.
+    async fn lock_partitions(&self, mutations: &[MutationRef<'_>]) -> Result<Vec<PartitionLock>, CountError> {
         let mut partitions: Vec<(TableId, &[u8])> = mutations.iter().map(|one| (one.table(), one.key())).collect();
         partitions.sort_unstable();
         partitions.dedup();
-        let mut turns = Vec::with_capacity(partitions.len());
+        let mut locks = Vec::with_capacity(partitions.len());
         if self.planted().is(Bug::TurnsIgnored) {
-            return Ok(turns);
+            return Ok(locks);
         }
         for (table, key) in partitions {
-            turns.push(self.turns().take(table, key).await.ok_or(CountError::Queue)?);
+            locks.push(self.partition_locks().lock(table, key).await.ok_or(CountError::Queue)?);
         }
-        Ok(turns)
+        Ok(locks)
     }
 
     async fn count_pieces(
@@ -118,7 +118,7 @@ impl Shard {
         pieces: &[Piece<'_>],
         states: &mut Vec<Vec<u8>>,
     ) -> Result<Ack, CountError> {
-        let mut waiting = self.waiting();
+        let mut admission = self.write_admission();
         loop {
             let contents = self.contents(pieces)?;
             let mut current = Current::of(self, id);
@@ -150,7 +150,7 @@ impl Shard {
                     return Ok(ack);
                 }
                 // By the time that there is room, what was read may be old.
-                Err(error) => waiting.after(error).await?,
+                Err(error) => admission.after(error).await?,
             }
         }
     }

@@ -81,7 +81,7 @@ pub struct ComponentSum {
 
 /// What Helenus.db says.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct OwnComponent {
+pub struct HelenusComponent {
     /// Who wrote it.
     pub origin: Origin,
     /// Between which tokens its partitions lie: first and last, both inside.
@@ -95,7 +95,7 @@ pub fn is_paged(component: Component) -> bool {
     matches!(component, Component::Partitions | Component::Rows)
 }
 
-impl OwnComponent {
+impl HelenusComponent {
     /// What it says of `component`.
     pub fn sum(&self, component: Component) -> Option<&ComponentSum> {
         self.sums.iter().find(|sum| sum.component == component)
@@ -134,7 +134,7 @@ impl OwnComponent {
         out
     }
 
-    /// Decodes what [`OwnComponent::encode`] wrote.
+    /// Decodes what [`HelenusComponent::encode`] wrote.
     pub fn decode(bytes: &[u8]) -> Result<Self, Corrupt> {
         let Some((body, stored)) = bytes.split_last_chunk::<4>() else {
             return Err(Corrupt::new(0, format!("{} bytes are too few", bytes.len())));
@@ -170,14 +170,14 @@ fn page_count(component: Component, length: u64) -> u64 {
     if is_paged(component) { length.div_ceil(PAGE_BYTES as u64) } else { 0 }
 }
 
-fn read(reader: &mut Reader<'_>) -> Result<OwnComponent, String> {
+fn read(reader: &mut Reader<'_>) -> Result<HelenusComponent, String> {
     fn short(error: stdx::ReadError) -> String {
         error.to_string()
     }
     if reader.array::<8>().map_err(short)?[..] != [&MAGIC[..], &[VERSION]].concat() {
         return Err("it is no Helenus.db".to_owned());
     }
-    let mut own = OwnComponent::default();
+    let mut own = HelenusComponent::default();
     own.origin.host = reader.array().map_err(short)?;
     own.origin.shard_count = reader.u16().map_err(short)?;
     own.origin.shard = reader.u16().map_err(short)?;
@@ -211,9 +211,9 @@ fn read(reader: &mut Reader<'_>) -> Result<OwnComponent, String> {
 mod tests {
     use super::*;
 
-    fn example() -> OwnComponent {
+    fn example() -> HelenusComponent {
         let span = LogSpan { boot: 3, shard: 1, from: 17, to: 1 << 40 };
-        OwnComponent {
+        HelenusComponent {
             origin: Origin { host: [9; 16], shard_count: 2, shard: 1, log: vec![span] },
             tokens: vec![(Token(i64::MIN), Token(-5)), (Token(0), Token(i64::MAX))],
             sums: vec![
@@ -225,8 +225,8 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        for own in [example(), OwnComponent::default()] {
-            assert_eq!(OwnComponent::decode(&own.encode()), Ok(own));
+        for own in [example(), HelenusComponent::default()] {
+            assert_eq!(HelenusComponent::decode(&own.encode()), Ok(own));
         }
     }
 
@@ -236,23 +236,23 @@ mod tests {
         for at in 0..bytes.len() {
             let mut changed = bytes.clone();
             changed[at] ^= 1;
-            OwnComponent::decode(&changed).expect_err("a flipped bit");
-            OwnComponent::decode(&bytes[..at]).expect_err("a shorter file");
+            HelenusComponent::decode(&changed).expect_err("a flipped bit");
+            HelenusComponent::decode(&bytes[..at]).expect_err("a shorter file");
         }
-        OwnComponent::decode(&[&bytes[..], &[0]].concat()).expect_err("a longer file");
+        HelenusComponent::decode(&[&bytes[..], &[0]].concat()).expect_err("a longer file");
     }
 
     #[test]
     fn a_newer_version_is_told_as_such() {
         let mut bytes = example().encode();
         bytes[7] = 2;
-        assert!(OwnComponent::decode(&bytes).expect_err("a newer version").what.contains("newer"));
+        assert!(HelenusComponent::decode(&bytes).expect_err("a newer version").what.contains("newer"));
     }
 
     #[test]
     fn counts_take_no_memory_that_is_not_there() {
         let mut bytes = [&MAGIC[..], &[VERSION, 0, 1, 0, 0], &[0xff; 4]].concat();
         bytes.extend_from_slice(&crc32(&bytes).to_be_bytes());
-        OwnComponent::decode(&bytes).expect_err("a count beyond the bytes");
+        HelenusComponent::decode(&bytes).expect_err("a count beyond the bytes");
     }
 }

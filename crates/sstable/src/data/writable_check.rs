@@ -15,7 +15,7 @@ use crate::marshal;
 
 /// What the rows of one table must be.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Fit {
+pub struct WritableCheck {
     clustering: Vec<Value>,
     /// By ascending id, static and regular ones.
     columns: Vec<(ColumnId, Form)>,
@@ -57,7 +57,7 @@ impl Form {
     }
 }
 
-impl Fit {
+impl WritableCheck {
     /// What the rows of `table` must be.
     pub fn of(table: &Table) -> Self {
         let clustering = table.clustering().iter().map(|column| Value::of(&column.ty)).collect();
@@ -66,7 +66,7 @@ impl Fit {
         columns.sort_unstable_by_key(|(id, _)| *id);
         let lengths = columns.iter().filter_map(|(id, form)| Some((*id, form.length()?))).collect();
         let has_counters = columns.iter().any(|(_, form)| *form == Form::Counter);
-        Fit { clustering, columns, lengths, has_counters }
+        WritableCheck { clustering, columns, lengths, has_counters }
     }
 
     /// Why a clustering, or the first values of one, cannot be written.
