@@ -76,13 +76,13 @@ fn published_start_lines() {
 fn more_than_there_is() {
     let refused = |line: &str| resolve(line).map(|_| ()).unwrap_err().to_string();
     let text = refused("--smp 177");
-    assert!(text.contains("177 shards") && text.contains("176 processors"), "{text}");
+    assert!(text.contains("--smp 177") && text.contains("176 processors"), "{text}");
     let text = refused("--memory 300G");
     assert!(text.contains("300 GiB") && text.contains("256 GiB"), "{text}");
     let text = refused("--cpuset 170-180");
     assert!(text.contains("processor 176"), "{text}");
     assert_eq!(resolve("--smp 200 --overprovisioned").unwrap().0.cpus, Vec::<usize>::new());
-    assert!(refused("--memory 1M").contains("too little"));
+    assert!(refused("--memory 1M").contains("too small"));
 }
 
 #[test]
