@@ -41,9 +41,15 @@ pub enum Strategy {
     Unified,
 }
 
+/// The units of the size estimate's options, below their help.
+const UNITS: &str = "\
+--rows, --ops and --partition-rows take the suffixes k, M, G and T; SIZE is in bytes or takes KiB, MiB, GiB, TiB, kB, MB, GB
+and TB; DURATION takes s, m, h, d and y; SHARE and RATIO are numbers or percentages.";
+
 /// The arguments of `helenus doctor size`. Counts take k, M, G and T; sizes KiB, MiB, GiB, TiB, or kB, MB, GB, TB.
 #[derive(Debug, Clone, Args)]
 #[command(group(ArgGroup::new("amount").required(true).args(["rows", "retention"])))]
+#[command(after_help = UNITS)]
 pub struct SizeArguments {
     /// Rows stored, for example 20M
     #[arg(long, value_name = "COUNT", value_parser = units::count)]

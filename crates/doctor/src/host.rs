@@ -20,10 +20,10 @@ pub use answers::Answers;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum NotKnown {
     /// The kernel does not have it, or the sandbox hides it.
-    #[error("there is no {path}")]
+    #[error("{path} does not exist")]
     Absent { path: String },
     /// It is there and is not shown to us.
-    #[error("{path} cannot be read: {reason}")]
+    #[error("cannot read {path}: {reason}")]
     Unreadable { path: String, reason: String },
     /// It is longer than any honest one.
     #[error("{path} is longer than {bytes_max} bytes")]

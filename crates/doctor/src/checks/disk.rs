@@ -118,13 +118,13 @@ fn kind(host: &Host) -> Result<Judgement, NotKnown> {
     if rotating.is_empty() {
         return Ok(Judgement::ok(format!("{names}, flash")));
     }
-    let mend = "take flash, best NVMe";
-    let found = format!("{}: said to rotate", rotating.join(", "));
+    let mend = "use flash, preferably NVMe";
+    let found = format!("{}: reported as rotational", rotating.join(", "));
     // The default of many hypervisors, whatever stands behind it.
     if is_virtual(host) {
         return Ok(Judgement::advice(
-            format!("{found}, as virtual disks often are without doing so"),
-            format!("{mend}, if it is true"),
+            format!("{found}, which virtual disks often report wrongly"),
+            format!("{mend}, if the report is right"),
         ));
     }
     Ok(Judgement::warning(found, mend))
@@ -168,7 +168,10 @@ fn read_ahead(host: &Host) -> Result<Judgement, NotKnown> {
     let is_refused = host.answers.disk.direct.is_err() && host.answers.disk.writes.is_ok();
     if is_refused && kibibytes > KIBIBYTES_MAX {
         let mend = format!("echo 16 > {}", disks[0].queue("read_ahead_kb"));
-        return Ok(Judgement::advice(format!("{found}, and files go through the page cache here"), mend));
+        return Ok(Judgement::advice(
+            format!("{found}, and files go through the page cache on this file system"),
+            mend,
+        ));
     }
     Ok(Judgement::ok(found))
 }
@@ -186,7 +189,9 @@ fn write_cache(host: &Host) -> Result<Judgement, NotKnown> {
     }
     let count = counted(disks.len(), "disk");
     Ok(match flushing {
-        0 => Judgement::ok(format!("none that forgets, says {count}")),
-        _ => Judgement::ok(format!("{flushing} of {count} must flush: see synced writes for what that takes")),
+        0 => Judgement::ok(format!("not volatile on {count}")),
+        _ => Judgement::ok(format!(
+            "volatile on {flushing} of {count}, so syncs must flush it; see synced writes for the cost"
+        )),
     })
 }

@@ -57,24 +57,24 @@ fn file_system(host: &Host) -> Result<Judgement, NotKnown> {
         shown(&mount.at.to_string_lossy()),
         shown(&host.answers.data_folder.to_string_lossy())
     );
-    let elsewhere = "put the data directory on xfs or ext4: --data-dir";
+    let elsewhere = "put the data directory on xfs or ext4 (--data-dir)";
     Ok(match mount.file_system.as_str() {
         "xfs" | "ext4" => Judgement::ok(found),
         memory if is_memory(memory) => {
-            Judgement::problem(format!("{found}: memory, which forgets all at the next start"), elsewhere)
+            Judgement::problem(format!("{found}: in memory, so all data is lost at reboot"), elsewhere)
         }
         layers if is_layered(layers) => Judgement::warning(
-            format!("{found}: the layers of a container, which go with it"),
-            "mount a volume at the data directory: docker run -v",
+            format!("{found}: a container layer, which is deleted with the container"),
+            "mount a volume at the data directory (docker run -v)",
         ),
         remote if is_remote(remote) => {
-            Judgement::warning(format!("{found}: each synced write is a journey over the network"), elsewhere)
+            Judgement::warning(format!("{found}: each synced write crosses the network"), elsewhere)
         }
         "btrfs" | "zfs" | "bcachefs" => Judgement::advice(
-            format!("{found}: it copies what is written over, which the commit log does all the time"),
+            format!("{found}: copy-on-write, which is slow for the commit log's overwrites"),
             elsewhere,
         ),
-        _ => Judgement::advice(format!("{found}: Helenus has not been tried on it"), elsewhere),
+        _ => Judgement::advice(format!("{found}: not tested with Helenus"), elsewhere),
     })
 }
 
@@ -111,15 +111,15 @@ fn mount_options(host: &Host) -> Result<Judgement, NotKnown> {
     let remount = format!("mount -o remount,noatime {place}, and in /etc/fstab");
     Ok(match () {
         () if has("noatime") => Judgement::ok("noatime"),
-        () if has("relatime") => Judgement::advice("relatime: accesses are noted once a day", remount),
-        () => Judgement::warning("each access is noted (strictatime)", remount),
+        () if has("relatime") => Judgement::advice("relatime: access times are updated once a day", remount),
+        () => Judgement::warning("strictatime: each access updates the access time", remount),
     })
 }
 
 fn free_space(host: &Host) -> Result<Judgement, NotKnown> {
     let space = host.answers.space.clone().map_err(NotKnown::because)?;
     if space.total_bytes == 0 {
-        return Err(NotKnown::because("the file system does not tell its size"));
+        return Err(NotKnown::because("the file system does not report its size"));
     }
     let part = space.free_bytes as f64 / space.total_bytes as f64;
     let found = format!(
@@ -128,7 +128,7 @@ fn free_space(host: &Host) -> Result<Judgement, NotKnown> {
         print_disk_bytes(space.total_bytes),
         part * 100.0
     );
-    let mend = "make room, or put the data directory on a larger disk: --data-dir";
+    let mend = "free disk space, or put the data directory on a larger disk (--data-dir)";
     Ok(match part {
         ..0.05 => Judgement::problem(found, mend),
         ..0.2 => Judgement::warning(found, mend),
@@ -144,14 +144,14 @@ fn direct(host: &Host) -> Result<Judgement, NotKnown> {
         (Err(reason), Err(other)) if reason == other => Err(NotKnown::because(reason.clone())),
         (Err(reason), _) => Ok(Judgement::warning(
             format!("refused: {}", shown(reason)),
-            "put the data directory on xfs or ext4: --data-dir",
+            "put the data directory on xfs or ext4 (--data-dir)",
         )),
     }
 }
 
 fn synced_writes(host: &Host) -> Result<Judgement, NotKnown> {
     if mount(host).is_ok_and(|mount| is_memory(&mount.file_system)) {
-        return Err(NotKnown::because("there is no disk to wait for"));
+        return Err(NotKnown::because("no disk to wait for"));
     }
     let times = host.answers.disk.writes.clone().map_err(NotKnown::because)?;
     let found = format!(
@@ -165,19 +165,19 @@ fn synced_writes(host: &Host) -> Result<Judgement, NotKnown> {
     // On a host without a free processor a write waits for one when it is done, in steps of the scheduler's.
     if is_slow && times.tenth_micros < MICROS_GOOD && is_busy(host)? {
         return Err(NotKnown::because(format!(
-            "{found}, a tenth within {} µs, on a host without a free processor: ask again when it is idle",
+            "{found}, a tenth within {} µs, on a host without an idle processor; repeat the check on an idle host",
             times.tenth_micros
         )));
     }
-    let lie = "turn the write cache of the hypervisor off for this disk (cache=none or directsync), and do not run under libeatmydata";
+    let lie = "disable the hypervisor's write cache for this disk (cache=none or directsync), and do not run under libeatmydata";
     Ok(match times.median_micros {
         ..MICROS_HONEST => Judgement::warning(
             format!("{found}: no disk is that quick, so writes are acknowledged before they are durable"),
             lie,
         ),
-        20_000.. => Judgement::warning(found, "take a disk with flash: each write waits that long"),
+        20_000.. => Judgement::warning(found, "use a flash disk: each write waits that long"),
         MICROS_GOOD.. => {
-            Judgement::advice(found, "take a disk that syncs faster, such as NVMe with protection against power loss")
+            Judgement::advice(found, "use a disk that syncs faster, for example NVMe with power loss protection")
         }
         _ => Judgement::ok(found),
     })

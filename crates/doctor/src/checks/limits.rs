@@ -43,7 +43,7 @@ fn open_files(host: &Host) -> Result<Judgement, NotKnown> {
 fn uring(host: &Host) -> Result<Judgement, NotKnown> {
     let disabled = host.number("/proc/sys/kernel/io_uring_disabled").unwrap_or(0);
     match &host.answers.uring {
-        Ok(()) => Ok(Judgement::ok("a ring of the shards' kind can be made")),
+        Ok(()) => Ok(Judgement::ok("available, with the features that shards use")),
         Err(reason) if disabled > 0 => {
             let found = format!("refused by kernel.io_uring_disabled = {disabled} ({})", shown(reason));
             Ok(Judgement::advice(found, "sysctl -w kernel.io_uring_disabled=0"))
@@ -69,18 +69,18 @@ fn linux_aio(host: &Host) -> Result<Judgement, NotKnown> {
         let found = format!("refused: {}", shown(reason));
         let mend = "let the container's seccomp profile allow io_setup, io_submit and io_getevents";
         return Ok(if needs_it {
-            Judgement::warning(format!("{found}; worker threads will write the log"), mend)
+            Judgement::warning(format!("{found}; worker threads will write the commit log"), mend)
         } else {
-            Judgement::ok(format!("{found}, and not needed beside io_uring"))
+            Judgement::ok(format!("{found}; not needed with io_uring"))
         });
     }
     let (most, used) = (host.number("/proc/sys/fs/aio-max-nr")?, host.number("/proc/sys/fs/aio-nr")?);
     let shards = super::processors::allowed(host)?.len() as u64;
     let needed = shards.saturating_mul(REQUESTS_PER_SHARD);
     let left = most.saturating_sub(used);
-    let found = format!("{left} of {most} requests left, {needed} would be taken");
+    let found = format!("{left} of {most} requests free, {needed} needed");
     if needs_it && left < needed {
         return Ok(Judgement::warning(found, "sysctl -w fs.aio-max-nr=1048576"));
     }
-    Ok(Judgement::ok(if needs_it { found } else { format!("{found}, and not needed beside io_uring") }))
+    Ok(Judgement::ok(if needs_it { found } else { format!("{found}; not needed with io_uring") }))
 }

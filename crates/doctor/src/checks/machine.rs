@@ -41,7 +41,7 @@ fn kernel(host: &Host) -> Result<Judgement, NotKnown> {
         (6, 1..) | (7.., _) => Judgement::ok(found),
         (4, 14..) | (5..=6, _) => Judgement::advice(found, upgrade),
         _ => Judgement::warning(
-            format!("{found}: without NOWAIT for linux-aio, so that worker threads write the log"),
+            format!("{found}: linux-aio lacks NOWAIT, so worker threads write the commit log"),
             upgrade,
         ),
     })
@@ -75,7 +75,7 @@ fn container(host: &Host) -> Result<Judgement, NotKnown> {
     if root.is_some_and(|root| root.file_system == "overlay") {
         return named("of some kind: its root is an overlay");
     }
-    Ok(Judgement::ok("none seen"))
+    Ok(Judgement::ok("none detected"))
 }
 
 fn virtual_machine(host: &Host) -> Result<Judgement, NotKnown> {
@@ -96,13 +96,13 @@ fn virtual_machine(host: &Host) -> Result<Judgement, NotKnown> {
     let stolen = if used == 0 { 0.0 } else { steal as f64 / used as f64 * 100.0 };
     let Some(kind) = kind else {
         return Ok(if steal == 0 {
-            Judgement::ok("none seen")
+            Judgement::ok("none detected")
         } else {
-            Judgement::ok(format!("none seen, {stolen:.1} % of the busy time stolen"))
+            Judgement::ok(format!("none detected, {stolen:.1} % of the busy time stolen since boot"))
         });
     };
-    let found = format!("{kind}; {stolen:.1} % of the busy time was given to others since the start");
-    let mend = "give the machine processors of its own: no overcommitment on the host, or pinned virtual processors";
+    let found = format!("{kind}; {stolen:.1} % of the busy time stolen since boot");
+    let mend = "use dedicated processors: no overcommitment on the host, or pinned virtual processors";
     // A machine that has just started has hardly been busy.
     const TIME_MIN: u64 = 1_000;
     Ok(match stolen {

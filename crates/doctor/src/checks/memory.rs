@@ -90,7 +90,7 @@ fn memory(host: &Host) -> Result<Judgement, NotKnown> {
         ));
     }
     if available < planned {
-        let mend = format!("end what else takes memory, or start with --memory {}M", (available / 2) >> 20);
+        let mend = format!("stop other processes that use memory, or start with --memory {}M", (available / 2) >> 20);
         return Ok(Judgement::warning(found, mend));
     }
     Ok(Judgement::ok(found))
@@ -101,7 +101,7 @@ fn memory_limit(host: &Host) -> Result<Judgement, NotKnown> {
     let info = host.text(MEMINFO)?;
     let total = amount(&info, "MemTotal")?;
     Ok(match limit.filter(|limit| *limit < total) {
-        None => Judgement::ok("none below the machine's memory"),
+        None => Judgement::ok("no limit below the machine's memory"),
         Some(limit) => Judgement::ok(format!("{} of the machine's {}", print_bytes(limit), print_bytes(total))),
     })
 }
@@ -124,7 +124,7 @@ fn swap(host: &Host) -> Result<Judgement, NotKnown> {
     let swappiness = host.number("/proc/sys/vm/swappiness");
     let tendency = swappiness.as_ref().map_or_else(|_| String::new(), |value| format!(", swappiness {value}"));
     let found = format!("{} on {}{tendency}", print_bytes(kibibytes.saturating_mul(1024)), names.join(", "));
-    let mend = "swapoff -a, and take it out of /etc/fstab";
+    let mend = "swapoff -a, and remove it from /etc/fstab";
     Ok(match swappiness {
         Ok(0..=1) => Judgement::advice(found, mend),
         _ => Judgement::warning(found, format!("{mend}; or at least sysctl -w vm.swappiness=1")),
@@ -136,15 +136,15 @@ fn huge_pages(host: &Host) -> Result<Judgement, NotKnown> {
     let text = host.value(PATH)?;
     let chosen = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     let (chosen, _) = chosen.ok_or_else(|| NotKnown::unexpected(PATH, &text))?;
-    Ok(Judgement::ok(format!("{}, which is all the same to Helenus", shown(chosen))))
+    Ok(Judgement::ok(format!("{}, which does not affect Helenus", shown(chosen))))
 }
 
 fn overcommit(host: &Host) -> Result<Judgement, NotKnown> {
     const PATH: &str = "/proc/sys/vm/overcommit_memory";
     Ok(match host.number(PATH)? {
-        0 => Judgement::ok("by the kernel's judgement (0)"),
-        1 => Judgement::ok("always granted (1)"),
-        2 => Judgement::warning("strictly accounted (2)", "sysctl -w vm.overcommit_memory=0"),
+        0 => Judgement::ok("heuristic (0)"),
+        1 => Judgement::ok("always (1)"),
+        2 => Judgement::warning("never (2)", "sysctl -w vm.overcommit_memory=0"),
         other => return Err(NotKnown::unexpected(PATH, &other.to_string())),
     })
 }

@@ -97,7 +97,7 @@ fn network_sources(host: &Host) -> Result<Sources, NotKnown> {
         }
     }
     if sources.devices.is_empty() {
-        return Err(NotKnown::because("no network interface has a device here, as is usual in a container"));
+        return Err(NotKnown::because("no network interface has a device, as is usual in a container"));
     }
     Ok(sources)
 }
@@ -156,7 +156,7 @@ fn spread(host: &Host, sources: &Sources) -> Result<Judgement, NotKnown> {
     if processors >= PROCESSORS_MANY {
         return Ok(Judgement::advice(
             found,
-            format!("leave processor {processor} to it: start Helenus with a --cpuset without it"),
+            format!("leave processor {processor} to the interrupts: start Helenus with a --cpuset without it"),
         ));
     }
     Ok(Judgement::ok(found))

@@ -47,13 +47,13 @@ fn balancing(host: &Host) -> Result<Judgement, NotKnown> {
     let value = match host.number("/proc/sys/kernel/numa_balancing") {
         Ok(value) => value,
         Err(NotKnown::Absent { .. }) if host.has("/proc/sys/kernel/osrelease") => {
-            return Ok(Judgement::ok("the kernel has none"));
+            return Ok(Judgement::ok("not supported by the kernel"));
         }
         Err(other) => return Err(other),
     };
     Ok(match (value, nodes) {
         (0, _) => Judgement::ok("off"),
-        (_, 1) => Judgement::ok("on, without effect on one node"),
+        (_, 1) => Judgement::ok("on, without effect on a single node"),
         _ => Judgement::warning(format!("on, over {}", counted(nodes, "node")), "sysctl -w kernel.numa_balancing=0"),
     })
 }
@@ -62,7 +62,7 @@ fn zone_reclaim(host: &Host) -> Result<Judgement, NotKnown> {
     let value = match host.number("/proc/sys/vm/zone_reclaim_mode") {
         Ok(value) => value,
         Err(NotKnown::Absent { .. }) if host.has("/proc/sys/vm/overcommit_memory") => {
-            return Ok(Judgement::ok("the kernel has none"));
+            return Ok(Judgement::ok("not supported by the kernel"));
         }
         Err(other) => return Err(other),
     };

@@ -78,17 +78,13 @@ fn threads_per_core(host: &Host) -> Result<Judgement, NotKnown> {
         } else {
             "echo on > /sys/devices/system/cpu/smt/control"
         };
-        return Ok(Judgement::advice("switched off, though the processor has them", command));
+        return Ok(Judgement::advice("switched off, although the processor supports them", command));
     }
     let usable = threads.iter().filter(|cpu| allowed.contains(cpu)).count();
     Ok(match threads.len() {
         threads if usable < threads => Judgement::ok(format!("{threads}, of which {usable} may be used")),
-        1 => Judgement::ok(if control == "forceoff" {
-            "1, switched off for good by the kernel's command line"
-        } else {
-            "1"
-        }),
-        threads => Judgement::ok(format!("{threads}, so that {threads} shards share a core")),
+        1 => Judgement::ok(if control == "forceoff" { "1, switched off by the kernel's command line" } else { "1" }),
+        threads => Judgement::ok(format!("{threads}, so {threads} shards share a core")),
     })
 }
 
@@ -96,7 +92,7 @@ fn governor(host: &Host) -> Result<Judgement, NotKnown> {
     const POLICIES: &str = "/sys/devices/system/cpu/cpufreq";
     let frequencies = |reason: NotKnown| match reason {
         NotKnown::Absent { .. } => {
-            NotKnown::because("the kernel controls no frequencies here, as is usual in a virtual machine")
+            NotKnown::because("the kernel does not control frequencies, as is usual in a virtual machine")
         }
         other => other,
     };
@@ -140,7 +136,7 @@ fn turbo(host: &Host) -> Result<Judgement, NotKnown> {
             Err(other) => return Err(other),
         }
     }
-    Err(NotKnown::because("the kernel shows no switch for it"))
+    Err(NotKnown::because("the kernel has no switch for it"))
 }
 
 fn quota(host: &Host) -> Result<Judgement, NotKnown> {
@@ -158,7 +154,7 @@ fn quota(host: &Host) -> Result<Judgement, NotKnown> {
     }
     let whole = (processors.floor() as usize).max(1);
     let flags = format!(
-        "give it whole processors instead (docker run --cpuset-cpus 0-{}), or start with --smp {whole}",
+        "assign whole processors instead (docker run --cpuset-cpus 0-{}), or start with --smp {whole}",
         whole.max(2) - 1
     );
     Ok(Judgement::warning(found, flags))
@@ -210,16 +206,16 @@ fn instructions(host: &Host) -> Result<Judgement, NotKnown> {
         other => {
             let model = colon_field(&info, "cpu").or_else(|| colon_field(&info, "model name"));
             let model = model.ok_or_else(|| NotKnown::unexpected(INFO, info.lines().next().unwrap_or_default()))?;
-            return Ok(Judgement::ok(format!("{} ({other}): checksums are made in portable code there", shown(model))));
+            return Ok(Judgement::ok(format!("{} ({other}): checksums use portable code", shown(model))));
         }
     };
     let flags = colon_field(&info, field).ok_or_else(|| NotKnown::because(format!("{INFO} has no '{field}'")))?;
     let has = |name: &str| flags.split_whitespace().any(|flag| flag == name);
     let missing: Vec<&str> = checksum.iter().copied().filter(|name| !has(name)).collect();
-    let encryption = if has(aes) { "AES too" } else { "no AES, which encrypted connections will want" };
+    let encryption = if has(aes) { "AES too" } else { "no AES for encrypted connections" };
     if missing.is_empty() {
         return Ok(Judgement::ok(format!("{} for CRC-32; {encryption}", checksum.join(", "))));
     }
-    let mend = "let the hypervisor pass the processor's features on (host-passthrough), or take another processor";
+    let mend = "pass the processor's features through the hypervisor (host-passthrough), or use another processor";
     Ok(Judgement::warning(format!("no {} for CRC-32; {encryption}", missing.join(", ")), mend))
 }

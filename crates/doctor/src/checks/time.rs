@@ -37,7 +37,7 @@ fn clock_source(host: &Host) -> Result<Judgement, NotKnown> {
         ),
         None => Judgement::warning(
             found,
-            "see what the kernel has against the processor's own (dmesg | grep -i clocksource); clocksource=tsc tsc=reliable on its command line, if it is wrong",
+            "check why the kernel rejects the tsc (dmesg | grep -i clocksource); boot with clocksource=tsc tsc=reliable if that is wrong",
         ),
     })
 }
@@ -55,7 +55,7 @@ fn synchronisation(host: &Host) -> Result<Judgement, NotKnown> {
     let found = format!("synchronised, off by at most {error:.1} ms");
     const ERROR_MILLIS_MAX: f64 = 100.0;
     if error > ERROR_MILLIS_MAX {
-        return Ok(Judgement::advice(found, "give chrony a server that is nearer"));
+        return Ok(Judgement::advice(found, "configure a nearer time server for chrony"));
     }
     Ok(Judgement::ok(found))
 }
