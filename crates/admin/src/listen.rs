@@ -16,7 +16,7 @@ pub struct Endpoint {
 
 /// Why the node does not start.
 #[derive(Debug, Error)]
-#[error("cannot listen on {address} for {what}: {source}; choose another port with {flag}, 0 disables it")]
+#[error("cannot listen on {address} for the {what}: {source}; choose another port with {flag}, 0 disables it")]
 pub struct ListenError {
     address: SocketAddr,
     what: &'static str,

@@ -52,6 +52,7 @@ pub struct VerifyArguments {
 #[derive(Debug, Args)]
 pub struct ScrubArguments {
     /// Table directory of a stopped node
+    #[arg(value_name = "DIR")]
     pub folder: PathBuf,
 }
 
@@ -59,6 +60,7 @@ pub struct ScrubArguments {
 #[derive(Debug, Args)]
 pub struct ImportArguments {
     /// Table or snapshot directory with the SSTables
+    #[arg(value_name = "DIR")]
     pub folder: PathBuf,
     /// Address of the server, on which the table must exist
     #[arg(long, default_value = "127.0.0.1:9042")]

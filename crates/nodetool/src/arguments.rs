@@ -322,7 +322,7 @@ pub(crate) struct ClearSnapshot {
     /// Name of the snapshot
     #[arg(short = 't')]
     pub(crate) tag: Option<String>,
-    /// All
+    /// Remove all snapshots
     #[arg(long)]
     pub(crate) all: bool,
     /// (not supported) Snapshots older than this duration
@@ -331,7 +331,7 @@ pub(crate) struct ClearSnapshot {
     /// (not supported) Snapshots older than this time
     #[arg(long)]
     pub(crate) older_than_timestamp: Option<String>,
-    /// Only of these keyspaces
+    /// Only snapshots of these keyspaces [default: all]
     pub(crate) keyspaces: Vec<String>,
 }
 
@@ -339,7 +339,7 @@ pub(crate) struct ClearSnapshot {
 pub(crate) struct Refresh {
     /// Keyspace of the table
     pub(crate) keyspace: String,
-    /// The table
+    /// Table
     pub(crate) table: String,
 }
 

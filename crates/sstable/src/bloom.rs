@@ -171,7 +171,7 @@ impl FilterDecoder {
         let filter = self.filter.as_mut().expect("it was just made");
         while !bytes.is_empty() {
             if self.whole == filter.pieces.len() {
-                return Err(Corrupt::new(self.taken - bytes.len() as u64, "bytes behind the filter"));
+                return Err(Corrupt::new(self.taken - bytes.len() as u64, "trailing bytes after the filter"));
             }
             let needed = filter.piece_length(self.whole);
             if self.piece.capacity() == 0 {

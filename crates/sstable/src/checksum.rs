@@ -110,7 +110,7 @@ pub fn encode_digest(crc: u32) -> Vec<u8> {
 pub fn decode_digest(bytes: &[u8]) -> Result<u32, Corrupt> {
     let text = std::str::from_utf8(bytes).ok().and_then(|text| text.lines().next());
     let crc = text.and_then(|line| line.trim().parse().ok());
-    crc.ok_or_else(|| Corrupt::new(0, "it is no checksum in decimal digits"))
+    crc.ok_or_else(|| Corrupt::new(0, "not a checksum in decimal digits"))
 }
 
 #[cfg(test)]

@@ -107,7 +107,7 @@ impl Header {
         let mut reader = Reader::new(bytes);
         let header = read(&mut reader).and_then(|header| match reader.remaining() {
             0 => Ok(header),
-            left => Err(format!("{left} bytes are left over behind the header")),
+            left => Err(format!("{left} trailing bytes after the header")),
         });
         header.map_err(|what| Corrupt::new((bytes.len() - reader.remaining()) as u64, what))
     }
@@ -166,7 +166,7 @@ fn check_names<'h>(columns: impl Iterator<Item = &'h HeaderColumn>) -> Result<()
     let mut names: Vec<&str> = columns.map(|column| column.name.as_str()).collect();
     names.sort_unstable();
     match names.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => Err(format!("the column {} is there twice", pair[0])),
+        Some(pair) => Err(format!("duplicate column {}", pair[0])),
         None if names.len() > usize::from(u16::MAX) => Err(format!("there are {} columns", names.len())),
         None => Ok(()),
     }
@@ -254,7 +254,7 @@ mod tests {
         header.regulars.push(header.statics[0].clone());
         let mut bytes = Vec::new();
         header.write(&mut bytes);
-        assert!(Header::read(&bytes).unwrap_err().what.contains("the column s is there twice"));
+        assert!(Header::read(&bytes).unwrap_err().what.contains("duplicate column s"));
     }
 
     #[test]

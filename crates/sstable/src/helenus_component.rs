@@ -156,7 +156,7 @@ impl HelenusComponent {
         let offset = (body.len() - reader.remaining()) as u64;
         match own {
             Ok(own) if reader.is_empty() => Ok(own),
-            Ok(_) => Err(Corrupt::new(offset, "bytes are left over")),
+            Ok(_) => Err(Corrupt::new(offset, "trailing bytes")),
             Err(what) => Err(Corrupt::new(offset, what)),
         }
     }
@@ -175,7 +175,7 @@ fn read(reader: &mut Reader<'_>) -> Result<HelenusComponent, String> {
         error.to_string()
     }
     if reader.array::<8>().map_err(short)?[..] != [&MAGIC[..], &[VERSION]].concat() {
-        return Err("it is no Helenus.db".to_owned());
+        return Err("not a Helenus.db".to_owned());
     }
     let mut own = HelenusComponent::default();
     own.origin.host = reader.array().map_err(short)?;

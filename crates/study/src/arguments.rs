@@ -18,11 +18,11 @@ pub struct Arguments {
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeats: Option<u32>,
 
-    /// Run only these systems
+    /// Run only these systems, separated by commas
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub systems: Vec<String>,
 
-    /// Run only these loads, in the study's order
+    /// Run only these loads, separated by commas, in the study's order
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub loads: Vec<String>,
 

@@ -17,7 +17,7 @@ impl Engine {
         if !files.is_empty() {
             let taken_in = self.take_in(&files).await;
             taken_in.map_err(|what| {
-                format!("{what}; what is not taken in will be by another refresh, or the next start")
+                format!("{what}; the remaining SSTables are imported by the next refresh, or at the next start")
             })?;
             storage.clear_files_taken_in(&files).await.map_err(sentence)?;
         }

@@ -183,12 +183,12 @@ impl<'a> Node<'a> {
             // A child cannot be its own parent: only dense nodes may say that there is none.
             return match self.shape {
                 Shape::Dense => Ok(None),
-                _ => Err(Corrupt::new(self.position, "a node leads to itself")),
+                _ => Err(Corrupt::new(self.position, "a node points to itself")),
             };
         }
         match self.position.checked_sub(distance) {
             Some(position) => Ok(Some(position)),
-            None => Err(Corrupt::new(self.position, "a node leads to before the file")),
+            None => Err(Corrupt::new(self.position, "a node points before the start of the file")),
         }
     }
 

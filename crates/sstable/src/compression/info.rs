@@ -132,7 +132,7 @@ impl CompressionInfo {
         let info = read(&mut reader, version, stored_length);
         let offset = (bytes.len() - reader.remaining()) as u64;
         match info {
-            Ok(_) if !reader.is_empty() => Err(Corrupt::new(offset, "bytes are left over")),
+            Ok(_) if !reader.is_empty() => Err(Corrupt::new(offset, "trailing bytes")),
             Ok(info) => Ok(info),
             Err(what) => Err(Corrupt::new(offset, what)),
         }

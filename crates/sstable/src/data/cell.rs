@@ -131,7 +131,7 @@ impl<'a> RawCell<'a> {
         let flags = reader.u8()?;
         let has = |bit: u8| flags & bit != 0;
         if flags & !flag::ALL != 0 || (has(flag::IS_DELETED) && has(flag::IS_EXPIRING)) {
-            return Err(Fault::Wrong("a cell's flags mean nothing"));
+            return Err(Fault::Wrong("invalid flags of a cell"));
         }
         let timestamp = match (has(flag::USE_ROW_TIMESTAMP), liveness) {
             (false, _) => times.read_timestamp(reader)?,

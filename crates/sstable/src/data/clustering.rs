@@ -86,7 +86,7 @@ impl BoundKind {
             bound::INCLUSIVE_END_EXCLUSIVE_START => (true, true, true),
             bound::INCLUSIVE_END => (true, true, false),
             bound::EXCLUSIVE_START => (true, false, true),
-            _ => return Err(Fault::Wrong("a bound is of no kind")),
+            _ => return Err(Fault::Wrong("unknown kind of bound")),
         };
         Ok(BoundKind { after, closes, opens })
     }

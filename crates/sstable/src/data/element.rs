@@ -46,7 +46,7 @@ pub(super) fn read<'s>(
         && let Elements::Set(ty) | Elements::Map(ty) = elements
         && validate(ty, path).is_err()
     {
-        return Err(Fault::Wrong("the path of a deleted element is no value of its type"));
+        return Err(Fault::Wrong("the path of a deleted element is not a value of its type"));
     }
     match elements {
         Elements::List => {

@@ -157,7 +157,7 @@ impl DataReader {
             if flags.has(unfiltered::IS_MARKER | unfiltered::END_OF_PARTITION)
                 || flags.extended & extended::IS_STATIC == 0
             {
-                return Err(Fault::Wrong("a partition has no static row where one must be"));
+                return Err(Fault::Wrong("a partition lacks its static row"));
             }
             self.row(reader, flags, true)?;
         }
@@ -173,13 +173,13 @@ impl DataReader {
         if flags.has(unfiltered::END_OF_PARTITION) {
             return match flags.flags {
                 unfiltered::END_OF_PARTITION => Ok(Found::End),
-                _ => Err(Fault::Wrong("the flags at a partition's end mean nothing")),
+                _ => Err(Fault::Wrong("invalid flags at a partition's end")),
             };
         }
         if flags.has(unfiltered::IS_MARKER) {
             return match flags.flags {
                 unfiltered::IS_MARKER => self.marker(reader),
-                _ => Err(Fault::Wrong("a marker's flags mean nothing")),
+                _ => Err(Fault::Wrong("invalid flags of a marker")),
             };
         }
         if flags.extended & extended::IS_STATIC != 0 {
@@ -242,7 +242,7 @@ fn read_flags(reader: &mut Reader<'_>) -> Result<RowFlags, Fault> {
     let flags = reader.u8()?;
     let extended = if flags & unfiltered::EXTENSION != 0 { reader.u8()? } else { 0 };
     if extended & !extended::ALL != 0 {
-        return Err(Fault::Wrong("a row's flags mean nothing"));
+        return Err(Fault::Wrong("invalid flags of a row"));
     }
     Ok(RowFlags { flags, extended })
 }

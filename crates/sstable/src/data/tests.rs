@@ -181,10 +181,10 @@ fn what_means_nothing_is_refused_with_its_place() {
     let cell_at = head + 1 + 3 + 2 + 9;
     assert_eq!(bytes[cell_at], flags::cell::USE_ROW_TIMESTAMP);
     for (at, byte, what) in [
-        (cell_at, 0x80, "a cell's flags mean nothing"),
+        (cell_at, 0x80, "invalid flags of a cell"),
         (cell_at, 0x18, "a cell has the ttl of a row that has none"),
         (head, flags::unfiltered::HAS_TTL, "a row has a ttl and no timestamp"),
-        (head, flags::unfiltered::IS_MARKER | 0x40, "a marker's flags mean nothing"),
+        (head, flags::unfiltered::IS_MARKER | 0x40, "invalid flags of a marker"),
         (head + 4, 16, "a row is shorter than it says"),
         (head + 4, 14, "a row or marker is longer than it says"),
     ] {

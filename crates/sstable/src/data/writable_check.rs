@@ -134,16 +134,16 @@ fn check_cell(form: &Form, cell: &CellRef<'_>) -> Result<(), &'static str> {
         // What is to be added to a counter is not what it comes to.
         Form::Counter if cell.is_counter || cell.is_tombstone() => Ok(()),
         Form::Counter => Err("a counter's value is not its state"),
-        _ if cell.is_counter => Err("a value that is no counter's is a counter's state"),
+        _ if cell.is_counter => Err("a counter state in a column that is not a counter"),
         form if cell.value.is_empty() || form.length().is_none_or(|length| cell.value.len() == length) => Ok(()),
-        _ => Err("a value has not its type's length"),
+        _ => Err("a value does not have its type's length"),
     }
 }
 
 fn check_element(elements: &Elements, cell: &CellRef<'_>) -> Result<(), &'static str> {
-    const UNFIT: &str = "an element's path is not that of its value";
+    const UNFIT: &str = "an element's path does not match its value";
     if cell.is_counter {
-        return Err("a value that is no counter's is a counter's state");
+        return Err("a counter state in a column that is not a counter");
     }
     if is_whole(cell) {
         return Ok(());

@@ -59,7 +59,7 @@ impl<'a> Cursor<'a> {
         match self.u8()? {
             0 => Ok(false),
             1 => Ok(true),
-            byte => Err(self.corrupt(format!("{byte} is neither yes nor no"))),
+            byte => Err(self.corrupt(format!("{byte} is not a boolean"))),
         }
     }
 
@@ -101,7 +101,7 @@ impl<'a> Cursor<'a> {
         let count = self.u32()? as usize;
         match count.checked_mul(length).filter(|&needed| needed <= self.remaining()) {
             Some(_) => Ok(count),
-            None => Err(self.corrupt(format!("{count} things in {} bytes", self.remaining()))),
+            None => Err(self.corrupt(format!("{count} entries in {} bytes", self.remaining()))),
         }
     }
 
@@ -109,7 +109,7 @@ impl<'a> Cursor<'a> {
     pub(super) fn end_of_padding(&self) -> Result<(), Corrupt> {
         match self.reader.peek().iter().position(|&byte| byte != 0) {
             None => Ok(()),
-            Some(_) => Err(self.corrupt("bytes that are not zero are left over")),
+            Some(_) => Err(self.corrupt("trailing bytes are not zero")),
         }
     }
 
@@ -117,7 +117,7 @@ impl<'a> Cursor<'a> {
     pub(super) fn end(&self) -> Result<(), Corrupt> {
         match self.remaining() {
             0 => Ok(()),
-            left => Err(self.corrupt(format!("{left} bytes are left over"))),
+            left => Err(self.corrupt(format!("{left} trailing bytes"))),
         }
     }
 }

@@ -299,13 +299,13 @@ fn fixed_lengths(types: &[ClusteringType]) -> Vec<Option<usize>> {
 fn read_covered(cursor: &mut Cursor<'_>, types: &[ClusteringType]) -> Result<(CoveredBound, CoveredBound), Corrupt> {
     let type_count = cursor.with(Reader::varint)?;
     if type_count != types.len() as u64 {
-        return Err(cursor.corrupt("the clustering columns are not those of the header"));
+        return Err(cursor.corrupt("the clustering columns differ from the header"));
     }
     for of in types {
         let class = cursor.vint_bytes()?;
         let class = std::str::from_utf8(class).map_err(|_| cursor.corrupt("a class name is not UTF-8"))?;
         if marshal::parse_clustering(class).ok().as_ref() != Some(of) {
-            return Err(cursor.corrupt("a clustering column's type is not that of the header"));
+            return Err(cursor.corrupt("a clustering column's type differs from the header"));
         }
     }
     let lengths = fixed_lengths(types);

@@ -106,7 +106,7 @@ fn bounds_of_other_types_than_the_headers_are_refused() {
     let part = |kind| (kind, parts.get(kind, "part").unwrap().1.to_vec());
     let joined = join(&[part(VALIDATION), part(COMPACTION), part(STATS), (HEADER, header)]);
     let error = Statistics::read(Version::DA, &joined).unwrap_err();
-    assert!(error.what.contains("is not that of the header"), "{error}");
+    assert!(error.what.contains("differs from the header"), "{error}");
 }
 
 #[test]
