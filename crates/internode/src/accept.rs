@@ -14,12 +14,12 @@ use crate::incoming::Incoming;
 
 /// Greetings under way on shard 0.
 const GREETINGS_MAX: usize = 64;
-/// How long a greeting may take.
+/// Timeout of a handshake.
 const GREETING_TIME: Duration = Duration::from_secs(2);
 /// The rest after an accept that failed: out of descriptors, most likely.
 const REST: Duration = Duration::from_millis(100);
 
-/// What the listening shard knows of its cluster.
+/// The cluster as the listening shard knows it.
 pub struct Listening {
     /// This node.
     pub local: HostId,
@@ -52,16 +52,16 @@ pub async fn listen_for_peers(
                     match met {
                         Ok(Ok((host_id, shard))) => hand_over(stream, from, host_id, shard, &mesh).await,
                         Ok(Err(error)) => {
-                            tracing::info!(%from, %error, "rejected a connection of another node; its handshake failed")
+                            tracing::info!(%from, %error, "rejected internode connection: handshake failed")
                         }
                         Err(_) => {
-                            tracing::info!(%from, "rejected a connection of another node; its handshake timed out")
+                            tracing::info!(%from, "rejected internode connection: handshake timed out")
                         }
                     }
                 });
             }
             Err(error) => {
-                tracing::warn!(%error, "cannot accept connections of other nodes; trying again");
+                tracing::warn!(%error, "cannot accept internode connection; retrying");
                 runtime.sleep(REST).await;
             }
         }
@@ -102,9 +102,9 @@ async fn hand_over(stream: TcpStream, from: SocketAddr, host_id: HostId, shard: 
     match stream.into_socket() {
         Ok(socket) => {
             if let Err(error) = mesh.call(shard, PeerSocket { socket, host_id }).await {
-                tracing::info!(%from, %error, "closed a node's connection; its shard has ended");
+                tracing::info!(%from, %error, "closed internode connection; its shard has stopped");
             }
         }
-        Err(error) => tracing::warn!(%from, %error, "closed a node's connection; it cannot be handed to its shard"),
+        Err(error) => tracing::warn!(%from, %error, "closed internode connection; cannot hand it to its shard"),
     }
 }

@@ -31,13 +31,13 @@ pub struct Frame<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// The head's checksum does not match.
-    #[error("a frame's head is damaged")]
+    #[error("frame header damaged")]
     Head,
     /// The body's checksum does not match.
-    #[error("a frame's body is damaged")]
+    #[error("frame body damaged")]
     Body,
     /// The body is longer than any may be.
-    #[error("a frame of {length} bytes is longer than {FRAME_BODY_MAX}")]
+    #[error("frame of {length} bytes exceeds the limit of {FRAME_BODY_MAX}")]
     TooLong {
         /// Its length.
         length: usize,

@@ -18,7 +18,7 @@ const HEAD: usize = 16;
 /// The most that a greeting's body may hold.
 const BODY_MAX: usize = 1024;
 
-/// What the dialling node says.
+/// Handshake message of the dialling node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hello {
     /// The version that it speaks.
@@ -27,19 +27,19 @@ pub struct Hello {
     pub shard: u16,
     /// How many shards its node has.
     pub shard_count: u16,
-    /// Who it is.
+    /// Its host id.
     pub host_id: HostId,
-    /// Whom it wants.
+    /// Host id of the node that it expects at the address.
     pub wanted: HostId,
     /// Its cluster.
     pub cluster_name: String,
 }
 
-/// Whether two nodes may talk.
+/// Outcome of a handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Verdict {
-    /// They may.
+    /// The connection is accepted.
     Welcome = 0,
     /// They are of different clusters.
     OtherCluster = 1,
@@ -56,16 +56,16 @@ impl Verdict {
         [Verdict::Welcome, Verdict::OtherCluster, Verdict::OtherVersion, Verdict::OtherNode, Verdict::Stranger];
 }
 
-/// What the node that was dialled says.
+/// Reply of the dialled node to a handshake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Welcome {
     /// The version that it speaks.
     pub version: u16,
-    /// Whether they may talk.
+    /// Outcome of the handshake.
     pub verdict: Verdict,
     /// How many shards it has.
     pub shard_count: u16,
-    /// Who it is.
+    /// Its host id.
     pub host_id: HostId,
     /// Its cluster.
     pub cluster_name: String,
@@ -75,23 +75,23 @@ pub struct Welcome {
 #[derive(Debug, thiserror::Error)]
 pub enum GreetingError {
     /// The connection failed.
-    #[error("the connection failed: {0}")]
+    #[error("connection failed: {0}")]
     Io(#[from] std::io::Error),
     /// The other end is something else.
-    #[error("the other end is no Helenus node, or the bytes are damaged")]
+    #[error("the peer is not a Helenus node, or its handshake is damaged")]
     NotAPeer,
     /// The other end hung up.
-    #[error("the connection was closed before the greeting was over")]
+    #[error("connection closed during the handshake")]
     Closed,
     /// The body is cut or holds what it must not.
-    #[error("malformed greeting: {0}")]
+    #[error("malformed handshake: {0}")]
     Malformed(#[from] ReadError),
     /// The other end refuses.
     #[error("refused ({verdict:?}) by host {host_id} of cluster '{cluster_name}', which speaks version {version}")]
     Refused {
         /// Why.
         verdict: Verdict,
-        /// Who it is.
+        /// Its host id.
         host_id: HostId,
         /// Its cluster.
         cluster_name: String,

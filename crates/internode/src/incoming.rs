@@ -15,7 +15,7 @@ use crate::frame::{Frame, FrameError, FrameReader};
 use crate::outbox::first;
 use crate::verbs::{Malformed, PING, PONG, Verbs, empty};
 
-/// How long the other end may take to close a connection that this node has ended.
+/// Time that the peer has to close a connection that this node has ended.
 const LINGER: Duration = Duration::from_millis(500);
 /// Bytes read at a time of what is not answered any more.
 const LINGER_BYTES: usize = 16 << 10;
@@ -115,9 +115,9 @@ impl Incoming {
         }
         match ended {
             Ended::Finished | Ended::Left | Ended::Closed | Ended::Io(_) => {
-                tracing::debug!(%ended, "a node's connection ended")
+                tracing::debug!(%ended, "internode connection closed")
             }
-            ended => tracing::warn!(%ended, "closed a node's connection; it dials again"),
+            ended => tracing::warn!(%ended, "closed internode connection; the peer reconnects"),
         }
     }
 }
@@ -150,17 +150,17 @@ enum Received {
 enum Ended {
     #[error("{0}")]
     Io(#[from] io::Error),
-    #[error("the other end closed the connection")]
+    #[error("the peer closed the connection")]
     Closed,
-    #[error("this node is ending")]
+    #[error("this node is shutting down")]
     Finished,
-    #[error("the other end left the ring")]
+    #[error("the peer left the ring")]
     Left,
     #[error("{0}")]
     Frame(#[from] FrameError),
-    #[error("a request cannot be decoded: a request's kind has the unknown value {verb}")]
+    #[error("cannot decode request: unknown verb {verb}")]
     UnknownVerb { verb: u8 },
-    #[error("a request cannot be decoded: {0}")]
+    #[error("cannot decode request: {0}")]
     Request(#[from] Malformed),
 }
 
@@ -196,7 +196,7 @@ async fn receive(
 /// Waits until the requests being served are answered, and the answers sent.
 async fn finish(runtime: &Runtime, connection: &Connection, patience: Duration) -> Ended {
     if runtime.timeout(patience, connection.answered()).await.is_err() {
-        tracing::warn!("requests of another node were still under way at the end; they are not answered");
+        tracing::warn!("dropped internode requests in flight at shutdown");
     }
     Ended::Finished
 }

@@ -17,7 +17,7 @@ use crate::verbs::{Malformed, PING, PONG, empty};
 
 /// Requests in flight to one node.
 const CALLS_MAX: usize = 1024;
-/// How long dialling and the greeting may take.
+/// Timeout of dialling and the handshake.
 const GREETING_TIME: Duration = Duration::from_secs(2);
 /// Silence after which a ping is sent.
 const PING_AFTER: Duration = Duration::from_secs(1);
@@ -27,7 +27,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(5);
 const REST_MIN: Duration = Duration::from_millis(50);
 const REST_MAX: Duration = Duration::from_secs(2);
 
-/// Who is dialled, and by whom.
+/// The dialled node, this node and the cluster of both.
 pub struct PeerParts {
     /// The other node's internode address.
     pub address: SocketAddr,
@@ -83,7 +83,7 @@ pub struct Answer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
     /// The connection ended, or there is none: whether the request was done is not known.
-    #[error("the node does not answer")]
+    #[error("the node does not respond")]
     Gone,
     /// The request's body is above what a frame holds; it was not sent.
     #[error("a request of {size} bytes is too large for the maximum size of {max}")]
@@ -111,13 +111,13 @@ impl Answer {
 enum Ended {
     #[error("{0}")]
     Io(#[from] std::io::Error),
-    #[error("the other end closed the connection")]
+    #[error("the peer closed the connection")]
     Closed,
-    #[error("it has been silent for {SILENCE_MAX:?}")]
+    #[error("no response for {SILENCE_MAX:?}")]
     Silent,
     #[error("{0}")]
     Frame(#[from] FrameError),
-    #[error("an answer cannot be decoded: {0}")]
+    #[error("cannot decode response: {0}")]
     Answer(#[from] Malformed),
 }
 
@@ -164,7 +164,7 @@ impl Peer {
         if let Some(task) = inner.task.take() {
             task.abort();
             inner.down();
-            tracing::info!(host = %inner.parts.host_id, address = %inner.parts.address, "ended the connection to a node");
+            tracing::info!(host = %inner.parts.host_id, address = %inner.parts.address, "closed connection to node");
         }
     }
 
@@ -173,7 +173,7 @@ impl Peer {
         self.inner.parts.address
     }
 
-    /// Whether the connection works, as far as is known.
+    /// True if the connection works, as far as is known.
     #[inline]
     pub fn is_up(&self) -> bool {
         self.inner.is_up.get()
@@ -227,16 +227,16 @@ impl Peer {
                     rest = REST_MIN;
                     last_reason.clear();
                     let ended = inner.talk(&stream, &welcome).await;
-                    tracing::info!(host = %inner.parts.host_id, reason = %ended, "a node is down; dialling it again");
+                    tracing::info!(host = %inner.parts.host_id, reason = %ended, "node is down; reconnecting");
                 }
                 outcome => {
                     let reason = match outcome {
                         Ok(Err(error)) => error.to_string(),
-                        _ => format!("no greeting within {GREETING_TIME:?}"),
+                        _ => format!("handshake timed out after {GREETING_TIME:?}"),
                     };
                     if reason != last_reason {
                         let (host, address) = (inner.parts.host_id, inner.parts.address);
-                        tracing::info!(%host, %address, %reason, "cannot reach a node; dialling it again");
+                        tracing::info!(%host, %address, %reason, "cannot connect to node; retrying");
                         last_reason = reason;
                     }
                 }
@@ -279,7 +279,7 @@ impl Inner {
         self.connection.set(self.connection.get() + 1);
         self.refuted.take();
         self.is_up.set(true);
-        tracing::info!(host = %self.parts.host_id, shards = welcome.shard_count, "a node is up");
+        tracing::info!(host = %self.parts.host_id, shards = welcome.shard_count, "node is up");
         let sending = async { Ended::from(self.outbox.send_all(stream).await) };
         let receiving = async {
             match self.receive(stream).await {

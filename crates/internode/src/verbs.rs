@@ -34,7 +34,7 @@ impl Malformed {
 pub(crate) fn empty(body: &[u8]) -> Result<(), Malformed> {
     match body.len() {
         0 => Ok(()),
-        count => Err(Malformed::new(format!("{count} bytes are left over"))),
+        count => Err(Malformed::new(format!("{count} trailing bytes"))),
     }
 }
 
