@@ -52,7 +52,7 @@ pub enum DecodeError {
     /// A result, error, event or change that is not defined.
     #[error("Unknown code {code:#06x} for {what}")]
     UnknownCode {
-        /// What the code names.
+        /// Subject of the code.
         what: &'static str,
         /// The code.
         code: u32,
@@ -60,7 +60,7 @@ pub enum DecodeError {
     /// A name that is not defined.
     #[error("Unknown name for {what}")]
     UnknownName {
-        /// What it names.
+        /// Subject of the name.
         what: &'static str,
     },
     /// A type inside a type inside a type, and so on.
@@ -75,7 +75,7 @@ pub enum DecodeError {
     /// A count that is negative, or more than the bytes can hold.
     #[error("The count of {what} is {count}, which the message cannot hold")]
     InvalidCount {
-        /// What is counted.
+        /// Subject of the count.
         what: &'static str,
         /// The count.
         count: i64,

@@ -10,13 +10,13 @@ pub enum DoctorError {
     Flag {
         /// The flag.
         flag: &'static str,
-        /// What is wrong and what is right.
+        /// Reason, with the valid values.
         reason: String,
     },
     /// No count of nodes that could be meant is enough.
     #[error("even {nodes} nodes are not enough for {what}; raise {flag}")]
     TooLarge {
-        /// What is too much.
+        /// The quantity that is too large.
         what: String,
         /// The most nodes that were tried.
         nodes: u64,

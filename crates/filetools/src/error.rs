@@ -18,7 +18,7 @@ pub enum ToolError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the kernel said.
+        /// Error of the system call.
         source: io::Error,
     },
     /// The path names nothing that can be looked at.
@@ -95,7 +95,7 @@ pub enum ToolError {
     Place {
         /// The file or folder.
         path: PathBuf,
-        /// What the kernel said.
+        /// Error of the system call.
         source: io::Error,
     },
     /// Some of what was to be scrubbed stays as it is, as was printed.
@@ -111,7 +111,7 @@ pub enum ToolError {
     Connection {
         /// The server.
         address: SocketAddr,
-        /// What the kernel said.
+        /// Error of the system call.
         source: io::Error,
     },
     /// The server refused something, or answered what is no answer to it.
@@ -119,7 +119,7 @@ pub enum ToolError {
     Refused {
         /// The server.
         address: SocketAddr,
-        /// What was asked.
+        /// The request.
         request: String,
         /// Why.
         reason: String,
@@ -155,13 +155,13 @@ pub enum ToolError {
     NoStatement {
         /// One of the files.
         path: PathBuf,
-        /// What.
+        /// The construct.
         what: String,
     },
-    /// What was asked for cannot be printed.
+    /// The output cannot be printed.
     #[error("cannot print: {source}")]
     Print {
-        /// What the kernel said.
+        /// Error of the system call.
         source: io::Error,
     },
 }

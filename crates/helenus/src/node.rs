@@ -65,7 +65,7 @@ pub fn seats_for_operators(shards: u16) -> (Vec<Seat>, Questions) {
 /// Commands under way from shard 0 to one shard. They come one after another.
 const COMMANDS_MAX: usize = 4;
 
-/// What is known when the node is ready.
+/// Facts that are known when the node is ready.
 #[derive(Debug, Clone)]
 pub struct Ready {
     /// The ports that were really taken.

@@ -36,10 +36,10 @@ pub enum DecodeError {
         /// The column.
         column: u16,
     },
-    /// What is flagged as a counter is none.
+    /// A cell flagged as counter does not hold one.
     #[error("cannot decode counter: {what}")]
     Counter {
-        /// What is wrong with it.
+        /// Reason.
         what: &'static str,
     },
     /// Bytes are left over where nothing may follow.

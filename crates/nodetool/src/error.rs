@@ -6,7 +6,7 @@ pub enum ToolError {
     /// The arguments make no sense together, or name what is not there.
     #[error("{sentence}")]
     Usage {
-        /// What is wrong with them.
+        /// Reason.
         sentence: String,
     },
     /// No connection.
@@ -16,49 +16,49 @@ pub enum ToolError {
         host: String,
         /// The port there.
         port: u16,
-        /// What the kernel or the name server said.
+        /// Error of the system or the name server.
         reason: String,
-        /// What may be the cause, or nothing.
+        /// Hint at the cause, or nothing.
         hint: &'static str,
     },
     /// A connection, and then no answer.
     #[error("{request} to {host}:{port} timed out after {seconds} s")]
     TimedOut {
-        /// Who was asked.
+        /// Host of the node.
         host: String,
         /// The port there.
         port: u16,
-        /// What was asked.
+        /// The request.
         request: String,
-        /// How long it was waited for.
+        /// Timeout.
         seconds: u64,
     },
     /// A connection that ended, or what is no HTTP.
     #[error("{request} to {host}:{port} failed: {reason}")]
     Broken {
-        /// Who was asked.
+        /// Host of the node.
         host: String,
         /// The port there.
         port: u16,
-        /// What was asked.
+        /// The request.
         request: String,
-        /// What came instead.
+        /// The response instead.
         reason: String,
     },
     /// More than any answer is.
     #[error("response to {request} exceeds {bytes_max} bytes")]
     TooLong {
-        /// What was asked.
+        /// The request.
         request: String,
-        /// How long an answer may be.
+        /// Limit of a response.
         bytes_max: u64,
     },
     /// An answer of another form than was expected.
     #[error("invalid response to {request}: {reason}")]
     Garbled {
-        /// What was asked.
+        /// The request.
         request: String,
-        /// What is wrong with it.
+        /// Reason.
         reason: String,
     },
     /// The node says no.

@@ -1,4 +1,4 @@
-//! What is wrong with a component's bytes.
+//! Errors of a component's bytes.
 
 /// The bytes are not what they should be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -6,7 +6,7 @@
 pub struct Corrupt {
     /// Where, bytes from the beginning of what was given to be read.
     pub offset: u64,
-    /// What is wrong there.
+    /// Reason.
     pub what: String,
 }
 

@@ -1,4 +1,4 @@
-//! What may go wrong in a shard's engine.
+//! Errors of a shard's engine.
 
 use std::path::PathBuf;
 
@@ -48,14 +48,14 @@ pub enum ApplyError {
 }
 
 impl ApplyError {
-    /// Whether the write only has to wait: [`crate::WriteAdmission`].
+    /// True if the write only has to wait: [`crate::WriteAdmission`].
     #[inline]
     pub fn is_busy(&self) -> bool {
         matches!(self, ApplyError::MemoryBusy | ApplyError::LogBusy)
     }
 }
 
-/// What was waited for is not on the disk, and whether it ever will be is not known.
+/// A write is not durable, and its outcome is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SyncError {
     /// The commit log's disk failed.
@@ -74,7 +74,7 @@ pub enum OpenError {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system call.
         source: std::io::Error,
     },
     /// A commit log segment is damaged before its end.
@@ -84,7 +84,7 @@ pub enum OpenError {
         path: PathBuf,
         /// Where.
         offset: u64,
-        /// What is wrong there.
+        /// Reason.
         what: String,
     },
     /// Commit log segments that must be there are not.
@@ -117,7 +117,7 @@ pub enum OpenError {
         path: PathBuf,
         /// Where.
         offset: u64,
-        /// What is wrong there.
+        /// Reason.
         what: String,
     },
     /// A manifest was written by a newer program.
@@ -135,7 +135,7 @@ pub enum OpenError {
     LiveFile {
         /// The table.
         table: String,
-        /// What is wrong with the file.
+        /// Reason.
         source: crate::sstable::ReadError,
     },
     /// A limit or size makes no sense.
@@ -144,7 +144,7 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// Whether a file was not there.
+    /// True if a file was not found.
     pub(crate) fn is_not_found(&self) -> bool {
         matches!(self, OpenError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound)
     }

@@ -24,7 +24,7 @@ pub enum StressError {
     Connect {
         /// The server.
         address: SocketAddr,
-        /// What the kernel said.
+        /// Error of the system call.
         source: io::Error,
     },
     /// A connection failed.
@@ -32,7 +32,7 @@ pub enum StressError {
     Connection {
         /// The server.
         address: SocketAddr,
-        /// What the kernel said.
+        /// Error of the system call.
         source: io::Error,
     },
     /// The server ended a connection.
@@ -54,9 +54,9 @@ pub enum StressError {
     /// The server refused what comes before the load.
     #[error("the server refused {request}: {error}")]
     Refused {
-        /// What was asked.
+        /// The request.
         request: String,
-        /// What it said.
+        /// Message.
         error: ErrorBody,
     },
     /// The server wants credentials, of which this client has none.
@@ -70,7 +70,7 @@ pub enum StressError {
     CpuTime {
         /// The process.
         pid: u32,
-        /// What the kernel said.
+        /// Error of the system call.
         source: io::Error,
     },
     /// The report cannot be written.
@@ -78,13 +78,13 @@ pub enum StressError {
     Report {
         /// Where to.
         path: PathBuf,
-        /// What the kernel said.
+        /// Error of the system call.
         source: io::Error,
     },
     /// The threads that the driver runs on could not be started.
     #[error("cannot start the driver's threads: {source}")]
     Threads {
-        /// What the kernel said.
+        /// Error of the system call.
         source: io::Error,
     },
     /// The file that names the nodes cannot be read.
@@ -92,7 +92,7 @@ pub enum StressError {
     Nodes {
         /// Which file.
         path: PathBuf,
-        /// What the kernel said.
+        /// Error of the system call.
         source: io::Error,
     },
     /// The file that describes a load cannot be read.
@@ -100,15 +100,15 @@ pub enum StressError {
     Profile {
         /// Which file.
         path: PathBuf,
-        /// What the kernel said.
+        /// Error of the system call.
         source: io::Error,
     },
     /// The driver could not do what comes before the load.
     #[error("cannot {action}: {reason}")]
     Driver {
-        /// What was to be done.
+        /// The step that failed.
         action: String,
-        /// What the driver said.
+        /// Error of the driver.
         reason: String,
     },
     /// An operation failed for good, which ended the load.
@@ -132,7 +132,7 @@ pub enum StressError {
         "--start-at was {:.3} s ago when this process was ready; use a later time, or no-warmup", late.as_secs_f64()
     )]
     TooLate {
-        /// How long ago it was.
+        /// Time since then.
         late: Duration,
     },
     /// No rate that a sweep tried held its bound.
@@ -141,12 +141,12 @@ pub enum StressError {
         /// The bound.
         bound: String,
     },
-    /// What several processes measured cannot be put together.
+    /// The logs of several processes cannot be merged.
     #[error("{}: {reason}", path.display())]
     Merge {
         /// The file of one of them.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Reason.
         reason: String,
     },
     /// The server has answered nothing for too long.
@@ -154,7 +154,7 @@ pub enum StressError {
     Silent {
         /// The server.
         address: SocketAddr,
-        /// How long.
+        /// Duration.
         time: Duration,
     },
     /// Operations failed.

@@ -46,7 +46,7 @@ impl Arguments {
         self.out.join(format!("{name}-{}.json", began.replace(':', "")))
     }
 
-    /// Whether a system or a load is wanted by that list.
+    /// True if that list wants a system or a load.
     pub(crate) fn wants(list: &[String], name: &str) -> bool {
         list.is_empty() || list.iter().any(|wanted| wanted == name)
     }

@@ -29,7 +29,7 @@ pub enum StudyError {
     File {
         /// Which.
         path: PathBuf,
-        /// What is wrong.
+        /// Reason.
         reason: String,
     },
     /// A file of raw data is none.
@@ -37,7 +37,7 @@ pub enum StudyError {
     Results {
         /// Which.
         path: PathBuf,
-        /// What is wrong.
+        /// Reason.
         reason: String,
     },
     /// A line has a variable that nobody has given a value.
@@ -45,7 +45,7 @@ pub enum StudyError {
     Variable {
         /// The line.
         line: String,
-        /// What is wrong.
+        /// Reason.
         reason: String,
     },
     /// A server does not start, answer or end.
@@ -53,17 +53,17 @@ pub enum StudyError {
     System {
         /// Whose.
         system: String,
-        /// What is wrong.
+        /// Reason.
         reason: String,
     },
-    /// What is to be done before the first load fails.
+    /// A preparation before the first load failed.
     #[error("system {system}: `{line}` failed: {reason}")]
     Preparation {
         /// Whose.
         system: String,
         /// The command.
         line: String,
-        /// What it said.
+        /// Message.
         reason: String,
     },
 }

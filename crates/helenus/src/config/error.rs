@@ -1,4 +1,4 @@
-//! What can be wrong with a configuration. Each message is one sentence for the person at the terminal.
+//! Errors of a configuration. Each message is one sentence for the person at the terminal.
 
 use std::net::IpAddr;
 

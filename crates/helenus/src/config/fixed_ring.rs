@@ -38,7 +38,7 @@ impl FixedRing {
         self.nodes.iter().enumerate().find(|(_, node)| node.host_id == self.host_id)
     }
 
-    /// What is wrong with it, as a sentence.
+    /// Reason why the ring is invalid, as a sentence.
     pub fn problem(&self) -> Option<String> {
         let mut tokens: Vec<Token> = self.nodes.iter().flat_map(|node| node.tokens.iter().copied()).collect();
         tokens.sort_unstable();

@@ -1,4 +1,4 @@
-//! What file and command line said, every item optional, and how it becomes a [`Config`].
+//! Settings of the file and the command line, every item optional, and how they become a [`Config`].
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;

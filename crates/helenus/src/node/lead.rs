@@ -1,4 +1,4 @@
-//! What shard 0 does beyond the other shards: folder, metadata log, ports, and the order of steps.
+//! Duties of shard 0 beyond the other shards: folder, metadata log, ports, and the order of steps.
 
 use std::io::{self, ErrorKind};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What a shard answers to operators: each [`admin::Question`] by what the shard's parts say and do.
+//! Admin requests as a shard answers them: each [`admin::Question`] by what the shard's parts say and do.
 //!
 //! A question is a task of its own in the group for maintenance. Whatever goes over tables pauses.
 
@@ -18,7 +18,7 @@ use schema::{Table, TableId};
 use server::Server;
 use storage::{Garbage, Shard, SnapshotError};
 
-/// How long requests under way may take to be answered when the node is drained.
+/// Limit of the time for requests in flight when the node is drained.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(10);
 
 /// One shard as operators see it. Clones are the same.
@@ -35,7 +35,7 @@ pub(super) struct Operator {
     pub(super) native: SocketAddr,
 }
 
-/// What is done, or why not.
+/// Outcome of an admin request.
 type Done = Result<Answer, Refusal>;
 
 impl Operator {

@@ -26,10 +26,10 @@ const PAGE_CACHE_PART: u64 = 4;
 /// The part for index pages where there is a row cache, and the one that the row cache has for itself.
 const PAGE_CACHE_PART_BESIDE_ROWS: u64 = 8;
 
-/// How long requests under way may take to be answered when the node ends.
+/// Limit of the time for requests in flight when the node shuts down.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(10);
 
-/// What results in the making may take on any shard: the longest one.
+/// Memory for results under construction that any shard has: the longest one fits.
 const RESULT_BYTES_MIN: usize = 72 << 20;
 
 /// A step of the node's life.
@@ -51,7 +51,7 @@ pub(super) enum Command {
     End,
 }
 
-/// What the lead on shard 0 shares with shard 0's own steps.
+/// Handles that the lead on shard 0 shares with shard 0's own steps.
 #[derive(Clone, Default)]
 pub(super) struct Handles {
     /// Put here by the lead before Serve.
@@ -268,7 +268,7 @@ impl ShardNode {
         storage.drain().await.map_err(|error| format!("final commit log sync failed: {error}"))
     }
 
-    /// What the shard did since its start, once, at its end. `crossed` says how well clients find the shards of their keys.
+    /// Logs the totals of the shard since its start, once, at its end. `crossed` says how well clients find the shards of their keys.
     fn report(&self, server: &Server) {
         let (shard, served) = (self.runtime.stats(), server.stats());
         tracing::info!(

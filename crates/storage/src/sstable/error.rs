@@ -1,4 +1,4 @@
-//! What may go wrong with an SSTable's files.
+//! Errors of reading and writing SSTables.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ pub enum ReadError {
         path: PathBuf,
         /// Where it was read.
         offset: u64,
-        /// What the system said.
+        /// Error of the system call.
         source: io::Error,
     },
     /// The bytes are not what was written.
@@ -25,7 +25,7 @@ pub enum ReadError {
         path: PathBuf,
         /// Where in the file, or in what its chunks hold.
         offset: u64,
-        /// What is wrong there.
+        /// Reason.
         what: String,
     },
 }
@@ -62,7 +62,7 @@ impl ReadError {
 pub struct WriteError {
     /// The file or folder.
     pub path: PathBuf,
-    /// What the system said.
+    /// Error of the system call.
     pub source: io::Error,
 }
 
@@ -71,7 +71,7 @@ impl WriteError {
         move |source| WriteError { path: path.to_owned(), source }
     }
 
-    /// Whether there is no room on the disk: with room, writing it again may do.
+    /// True if the disk is full: with free space, writing again may succeed.
     pub fn is_disk_full(&self) -> bool {
         crate::commitlog::is_disk_full(&self.source)
     }

@@ -242,13 +242,13 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
-    /// How long the server may answer nothing while requests wait. No option: tests wait less long.
+    /// Limit of the server's silence while requests wait. No option: tests wait less long.
     #[arg(skip = SILENCE_MAX)]
     pub(crate) silence_max: Duration,
 }
 
 impl Arguments {
-    /// What the order of uniform rows follows from.
+    /// Seed of the order of uniform rows.
     pub fn order_seed(&self) -> u64 {
         self.order_seed.unwrap_or(self.seed)
     }
@@ -268,7 +268,7 @@ impl Arguments {
         self.updates.unwrap_or(self.rows)
     }
 
-    /// Whether the table is that of updates.
+    /// True if the table is that of updates.
     pub(crate) fn is_of_updates(&self) -> bool {
         matches!(self.workload, Workload::Update | Workload::Check)
     }
