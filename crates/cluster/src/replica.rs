@@ -23,4 +23,4 @@ pub(crate) use answer::answer;
 pub(crate) use apply::{apply_error, apply_when_there_is_room, unreadable};
 pub(crate) use page::{PageItem, PageReader};
 pub(crate) use shards::{ByShard, Shards, add};
-pub(crate) use verbs::{ask, register, wrong_answer};
+pub(crate) use verbs::{ask_to_count, ask_to_read, ask_to_write, register};

@@ -13,22 +13,25 @@ pub(crate) fn unreadable(shard: u16, error: ReadError) -> ReplicaError {
 }
 
 /// Applies mutations as one record.
-pub(crate) fn apply_all(storage: &Shard, mutations: &[Vec<u8>]) -> Result<Ack, ApplyError> {
+pub(crate) fn apply_all(storage: &Shard, mutations: &[impl AsRef<[u8]>]) -> Result<Ack, ApplyError> {
     match mutations {
-        [mutation] => storage.apply(mutation),
+        [mutation] => storage.apply(mutation.as_ref()),
         mutations => {
-            let slices: Vec<&[u8]> = mutations.iter().map(Vec::as_slice).collect();
+            let slices: Vec<&[u8]> = mutations.iter().map(AsRef::as_ref).collect();
             storage.apply_batch(&slices)
         }
     }
 }
 
-pub(crate) fn is_small(mutations: &[Vec<u8>]) -> bool {
-    storage::is_small(mutations.len(), mutations.iter().map(Vec::len).sum())
+pub(crate) fn is_small(mutations: &[impl AsRef<[u8]>]) -> bool {
+    storage::is_small(mutations.len(), mutations.iter().map(|mutation| mutation.as_ref().len()).sum())
 }
 
 /// Applies mutations as one record, waiting for room as often as it takes and is of use; many or long ones in steps.
-pub(crate) async fn apply_when_there_is_room(storage: &Shard, mutations: &[Vec<u8>]) -> Result<Ack, ApplyError> {
+pub(crate) async fn apply_when_there_is_room(
+    storage: &Shard,
+    mutations: &[impl AsRef<[u8]>],
+) -> Result<Ack, ApplyError> {
     if !is_small(mutations) {
         return storage.apply_in_steps(mutations).await;
     }

@@ -9,7 +9,7 @@ use super::message::ReplicaError;
 use super::peer_message::{PeerAnswer, PeerRead, PeerRequest, PeerShard};
 
 /// What a frame's body is.
-mod kind {
+pub(super) mod kind {
     pub const WRITE: u8 = 1;
     pub const READ: u8 = 2;
     pub const COUNT: u8 = 4;
@@ -52,10 +52,11 @@ fn push_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(bytes);
 }
 
-fn push_mutations(mutations: &[Vec<u8>], out: &mut Vec<u8>) {
+/// Appends the body of a write or a count, from wherever its mutations lie.
+pub(super) fn push_mutations(mutations: &[impl AsRef<[u8]>], out: &mut Vec<u8>) {
     varint::encode(mutations.len() as u64, out);
     for mutation in mutations {
-        push_bytes(mutation, out);
+        push_bytes(mutation.as_ref(), out);
     }
 }
 
