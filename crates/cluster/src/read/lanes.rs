@@ -78,7 +78,7 @@ async fn fetch_from(
     match origin {
         Origin::Here(shard) => shards.fetch_data(shard, command, limits).await,
         Origin::There(node, of) => {
-            let Some(peer) = nodes.peer(node) else { return Err(ReplicaError::Gone { shard: 0 }) };
+            let Some(peer) = nodes.peer(node) else { return Err(ReplicaError::Gone { shard: nodes.shard_of(node) }) };
             ask_to_read(peer, PeerRead { of, rows: limits.rows, bytes: limits.bytes, command }).await
         }
     }
@@ -105,7 +105,8 @@ impl Source for Asked<'_> {
     }
 
     fn malformed(&self, problem: DecodeError) -> LaneError {
-        LaneError { node: self.node, error: ReplicaError::Malformed { shard: 0, problem: problem.to_string() } }
+        let (shard, problem) = (self.nodes.shard_of(self.node), problem.to_string());
+        LaneError { node: self.node, error: ReplicaError::Malformed { shard, problem } }
     }
 }
 

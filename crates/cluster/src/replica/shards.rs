@@ -9,7 +9,8 @@ use storage::{Ack, RowSink, Shard};
 use topology::Sharder;
 
 use super::apply::{apply_error, apply_when_there_is_room, count_here, needed_ack, unreadable};
-use super::message::{PageLimits, ReadRequest, ReplicaError, ReplicaReply, ReplicaRequest};
+use super::error::ReplicaError;
+use super::message::{PageLimits, ReadRequest, ReplicaReply, ReplicaRequest};
 use super::serve::serve;
 
 /// Encoded mutations by the shard that owns them.
@@ -51,7 +52,7 @@ impl Shards {
         match self.mesh.call(shard, request).await {
             Ok(ReplicaReply::Failed(error)) => Err(error),
             Ok(reply) => Ok(reply),
-            Err(gone) => Err(ReplicaError::Gone { shard: gone.shard.0 }),
+            Err(gone) => Err(ReplicaError::Gone { shard: gone.shard.into() }),
         }
     }
 
@@ -89,7 +90,7 @@ impl Shards {
             Ack::Now => Ok(()),
             Ack::When(sequence) => {
                 let synced = storage.wait_synced(sequence).await;
-                synced.map_err(|reason| ReplicaError::NotSynced { shard, reason })
+                synced.map_err(|reason| ReplicaError::NotSynced { shard: shard.into(), reason })
             }
         }
     }

@@ -101,7 +101,7 @@ impl Writes {
         if let Err(reason) = storage.wait_synced(sequence).await {
             // The record may get to the disk yet. Nothing was delivered and nothing will be, so it must not wait for that for ever.
             storage.finish_batch(id);
-            return Err(ReplicaError::NotSynced { shard, reason });
+            return Err(ReplicaError::NotSynced { shard: shard.into(), reason });
         }
         Ok(id)
     }
