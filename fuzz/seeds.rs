@@ -224,7 +224,7 @@ fn internode_seeds() -> Vec<Vec<u8>> {
         let mut body = Vec::new();
         bodies.push((encode_request(&request, &mut body), body));
     }
-    let refusal = ReplicaError::Malformed { shard: 1, problem: "words".to_owned() };
+    let refusal = ReplicaError::Malformed { shard: 1.into(), problem: "words".to_owned() };
     let page = Page { items: items.clone(), more_after: Some(position) };
     for answer in [PeerAnswer::Written, PeerAnswer::Page(page), PeerAnswer::Failed(refusal)] {
         let mut body = Vec::new();

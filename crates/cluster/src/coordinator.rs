@@ -27,7 +27,8 @@ pub use crate::outcome::{Failure, Refusal};
 pub use crate::paxos::Attempt;
 pub use crate::plan::{PlanPlace, ReplicaPlan, Replication, Unavailable};
 pub use crate::replica::{
-    PageLimits, PageWriter, ReadRequest, ReplicaError, ReplicaReply, ReplicaRequest, Unsynced, rebuild_row,
+    PageLimits, PageWriter, ReadRequest, ReplicaError, ReplicaReply, ReplicaRequest, ReplicaShard, Unsynced,
+    rebuild_row,
 };
 pub use crate::write::PlannedMutation;
 pub use storage::reader::{Page, ReadDone, row_position};

@@ -13,6 +13,16 @@ pub struct Refusal {
     pub error: ReplicaError,
 }
 
+impl std::fmt::Display for Refusal {
+    /// Names the node, once.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.error.names_node() {
+            true => self.error.fmt(f),
+            false => write!(f, "{} ({})", self.error, self.node),
+        }
+    }
+}
+
 /// Why a request failed whose plan was made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
@@ -42,6 +52,6 @@ pub enum Failure {
 }
 
 fn words(refusals: &[Refusal]) -> String {
-    let words: Vec<String> = refusals.iter().map(|refusal| format!("{} ({})", refusal.error, refusal.node)).collect();
+    let words: Vec<String> = refusals.iter().map(Refusal::to_string).collect();
     words.join(", ")
 }

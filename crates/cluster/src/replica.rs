@@ -5,6 +5,7 @@
 mod answer;
 mod apply;
 mod codec;
+mod error;
 mod message;
 mod page;
 mod peer_message;
@@ -14,7 +15,8 @@ mod unsynced;
 mod verbs;
 
 pub use codec::{decode_answer, decode_request, encode_answer, encode_request};
-pub use message::{PageLimits, ReadRequest, ReplicaError, ReplicaReply, ReplicaRequest};
+pub use error::{ReplicaError, ReplicaShard};
+pub use message::{PageLimits, ReadRequest, ReplicaReply, ReplicaRequest};
 pub use page::{PageWriter, rebuild_row};
 pub use peer_message::{PeerAnswer, PeerRead, PeerRequest, PeerShard};
 pub use unsynced::Unsynced;
@@ -23,4 +25,4 @@ pub(crate) use answer::answer;
 pub(crate) use apply::{apply_error, apply_when_there_is_room, unreadable};
 pub(crate) use page::{PageItem, PageReader};
 pub(crate) use shards::{ByShard, Shards, add};
-pub(crate) use verbs::{ask, register, wrong_answer};
+pub(crate) use verbs::{ask_to_count, ask_to_read, ask_to_write, register};

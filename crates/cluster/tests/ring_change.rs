@@ -68,8 +68,12 @@ fn strategy(replication_factor: u32) -> ReplicationStrategy {
 }
 
 fn planned(replication: &Rc<Replication>, key: &[u8]) -> PlannedMutation {
+    planned_in(TABLE, replication, key)
+}
+
+fn planned_in(table: TableId, replication: &Rc<Replication>, key: &[u8]) -> PlannedMutation {
     let mut mutation = Vec::new();
-    let mut encoder = MutationEncoder::begin(&mut mutation, TABLE, token_of(key), key);
+    let mut encoder = MutationEncoder::begin(&mut mutation, table, token_of(key), key);
     let mut row = encoder.row([&b"c"[..]]);
     row.cell(ColumnId(2), 1, None, b"value");
     encoder.finish();
@@ -237,6 +241,18 @@ fn a_ring_grows_and_shrinks_under_way() {
         assert_eq!(client.plan(&of_two, b"g", all), Ok(3));
         assert_eq!(client.write(vec![planned(&of_two, b"g")]).await, Ok(()));
         assert_eq!(client.scan(&of_two).await, Ok(7));
+    });
+}
+
+#[test]
+fn a_refusal_names_the_shard_and_the_node() {
+    on_three_nodes(async |client, _| {
+        client.until_up(1).await;
+        let unknown = planned_in(TableId([8; 16]), &client.replication(2), b"a");
+        let refused = client.coordinator.write_batch(vec![unknown], ConsistencyLevel::One).await;
+        let words = "shard 0 does not know the table (10.0.0.1), shard 0 of node 10.0.0.2:7000 does not know the table";
+        let expected = format!("Operation failed - received 0 responses and 2 failures: {words}");
+        assert_eq!(refused.expect_err("no node knows the table").to_string(), expected);
     });
 }
 

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use runtime::sync::{Notify, Semaphore, Sender, oneshot};
-use runtime::{Group, Instant, Runtime, ShardId, TaskHandle, TcpStream};
+use runtime::{Group, Instant, Runtime, TaskHandle, TcpStream};
 use topology::HostId;
 
 use crate::frame::{FRAME_BODY_MAX, FrameError, FrameReader, write_frame};
@@ -177,11 +177,6 @@ impl Peer {
     #[inline]
     pub fn is_up(&self) -> bool {
         self.inner.is_up.get()
-    }
-
-    /// This node's shard, which dials.
-    pub fn shard(&self) -> ShardId {
-        self.inner.runtime.shard()
     }
 
     /// How many shards the node has; 0 before it was greeted.

@@ -6,6 +6,8 @@ use std::rc::Rc;
 use internode::{Peer, Peers};
 use topology::{NodeIndex, Ring};
 
+use crate::replica::ReplicaShard;
+
 /// The nodes of one ring. An index of a node means something here and with no other ring's nodes.
 pub(crate) struct Nodes {
     ring: Rc<Ring>,
@@ -55,6 +57,14 @@ impl Nodes {
     /// How many shards another node has; 0 if that is not known.
     pub(crate) fn shard_count(&self, node: NodeIndex) -> u16 {
         self.peer(node).map_or(0, Peer::shard_count)
+    }
+
+    /// A node as a whole, as a refusal names it.
+    pub(crate) fn shard_of(&self, node: NodeIndex) -> ReplicaShard {
+        match node == self.local {
+            true => ReplicaShard::here(),
+            false => ReplicaShard::of_node(self.ring.node(node).internode),
+        }
     }
 
     /// Where a node's clients reach it.

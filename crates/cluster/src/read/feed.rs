@@ -15,7 +15,8 @@ pub(super) fn feed_page(
     now_in_seconds: u32,
     sink: &mut impl RowSink,
 ) -> Result<Option<Position>, ReplicaError> {
-    let malformed = |problem: DecodeError| ReplicaError::Malformed { shard, problem: problem.to_string() };
+    let malformed =
+        |problem: DecodeError| ReplicaError::Malformed { shard: shard.into(), problem: problem.to_string() };
     let mut feed = Feed::new(now_in_seconds);
     let mut reader = PageReader::new(&page.items);
     while let Some(item) = reader.next().map_err(malformed)? {

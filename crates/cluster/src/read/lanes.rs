@@ -10,9 +10,7 @@ use storage::reader::{Page, Source};
 use topology::NodeIndex;
 
 use crate::plan::Nodes;
-use crate::replica::{
-    PageLimits, PeerAnswer, PeerRead, PeerRequest, PeerShard, ReplicaError, Shards, ask, wrong_answer,
-};
+use crate::replica::{PageLimits, PeerRead, PeerShard, ReplicaError, Shards, ask_to_read};
 
 /// Bytes of one lane's page at most.
 const LANE_BYTES_MAX: u32 = 256 << 10;
@@ -80,12 +78,8 @@ async fn fetch_from(
     match origin {
         Origin::Here(shard) => shards.fetch_data(shard, command, limits).await,
         Origin::There(node, of) => {
-            let Some(peer) = nodes.peer(node) else { return Err(ReplicaError::Gone { shard: 0 }) };
-            let read = PeerRead { of, rows: limits.rows, bytes: limits.bytes, command };
-            match ask(peer, &PeerRequest::Read(read)).await? {
-                PeerAnswer::Page(page) => Ok(page),
-                _ => Err(wrong_answer()),
-            }
+            let Some(peer) = nodes.peer(node) else { return Err(ReplicaError::Gone { shard: nodes.shard_of(node) }) };
+            ask_to_read(peer, PeerRead { of, rows: limits.rows, bytes: limits.bytes, command }).await
         }
     }
 }
@@ -111,7 +105,8 @@ impl Source for Asked<'_> {
     }
 
     fn malformed(&self, problem: DecodeError) -> LaneError {
-        LaneError { node: self.node, error: ReplicaError::Malformed { shard: 0, problem: problem.to_string() } }
+        let (shard, problem) = (self.nodes.shard_of(self.node), problem.to_string());
+        LaneError { node: self.node, error: ReplicaError::Malformed { shard, problem } }
     }
 }
 

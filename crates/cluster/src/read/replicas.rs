@@ -78,7 +78,8 @@ impl Reads {
         for (lane, mutation) in repairs.into_mutations() {
             stdx::sometimes!("read repair");
             let place = Place::of(readers[lane], shard, nodes);
-            let write = place.write(Rc::clone(&self.shards), Rc::clone(nodes), vec![mutation], false);
+            let (shards, nodes) = (Rc::clone(&self.shards), Rc::clone(nodes));
+            let write = async move { place.write(&shards, &nodes, &[&mutation], false).await };
             running.push(self.shards.runtime.spawn(Group::Query, write));
         }
         let mut repaired = readers.to_vec();

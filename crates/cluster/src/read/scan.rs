@@ -201,5 +201,5 @@ fn give_partition(
 }
 
 fn malformed(shard: ShardId, problem: mutation::DecodeError) -> ReplicaError {
-    ReplicaError::Malformed { shard: shard.0, problem: problem.to_string() }
+    ReplicaError::Malformed { shard: shard.into(), problem: problem.to_string() }
 }

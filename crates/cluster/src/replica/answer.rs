@@ -7,7 +7,8 @@ use runtime::ShardId;
 use storage::reader::Page;
 use topology::{Token, token_of};
 
-use super::message::{PageLimits, ReplicaError};
+use super::error::ReplicaError;
+use super::message::PageLimits;
 use super::peer_message::{PeerAnswer, PeerRead, PeerRequest, PeerShard};
 use super::shards::{ByShard, Shards, add};
 
@@ -83,5 +84,5 @@ async fn read(shards: &Shards, read: PeerRead) -> Result<Page, ReplicaError> {
 }
 
 fn malformed(shards: &Shards, problem: String) -> ReplicaError {
-    ReplicaError::Malformed { shard: shards.here().0, problem }
+    ReplicaError::Malformed { shard: shards.here().into(), problem }
 }

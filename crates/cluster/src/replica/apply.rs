@@ -4,31 +4,34 @@ use mutation::CounterId;
 use runtime::ShardId;
 use storage::{Ack, ApplyError, CountError, ReadError, Shard};
 
-use super::message::ReplicaError;
+use super::error::ReplicaError;
 
 /// The error of a file that cannot be read. Which one and where stands in the log, since clients are not to know.
 pub(crate) fn unreadable(shard: u16, error: ReadError) -> ReplicaError {
     tracing::error!(shard, %error, "a read failed: a file of the data is damaged or cannot be read");
-    ReplicaError::Unreadable { shard }
+    ReplicaError::Unreadable { shard: shard.into() }
 }
 
 /// Applies mutations as one record.
-pub(crate) fn apply_all(storage: &Shard, mutations: &[Vec<u8>]) -> Result<Ack, ApplyError> {
+pub(crate) fn apply_all(storage: &Shard, mutations: &[impl AsRef<[u8]>]) -> Result<Ack, ApplyError> {
     match mutations {
-        [mutation] => storage.apply(mutation),
+        [mutation] => storage.apply(mutation.as_ref()),
         mutations => {
-            let slices: Vec<&[u8]> = mutations.iter().map(Vec::as_slice).collect();
+            let slices: Vec<&[u8]> = mutations.iter().map(AsRef::as_ref).collect();
             storage.apply_batch(&slices)
         }
     }
 }
 
-pub(crate) fn is_small(mutations: &[Vec<u8>]) -> bool {
-    storage::is_small(mutations.len(), mutations.iter().map(Vec::len).sum())
+pub(crate) fn is_small(mutations: &[impl AsRef<[u8]>]) -> bool {
+    storage::is_small(mutations.len(), mutations.iter().map(|mutation| mutation.as_ref().len()).sum())
 }
 
 /// Applies mutations as one record, waiting for room as often as it takes and is of use; many or long ones in steps.
-pub(crate) async fn apply_when_there_is_room(storage: &Shard, mutations: &[Vec<u8>]) -> Result<Ack, ApplyError> {
+pub(crate) async fn apply_when_there_is_room(
+    storage: &Shard,
+    mutations: &[impl AsRef<[u8]>],
+) -> Result<Ack, ApplyError> {
     if !is_small(mutations) {
         return storage.apply_in_steps(mutations).await;
     }
@@ -46,8 +49,9 @@ pub(crate) fn needed_ack(storage: &Shard, ack: Ack, durable: bool) -> Ack {
     if ack == Ack::Now && durable { Ack::When(storage.appended()) } else { ack }
 }
 
-/// What a storage's refusal on `shard` is called by the coordinator.
+/// The coordinator's error of a storage's refusal on `shard` of this node.
 pub(crate) fn apply_error(shard: u16, error: ApplyError) -> ReplicaError {
+    let shard = shard.into();
     match error {
         // Whoever waits for room does not come here with the latter two.
         ApplyError::Overloaded { .. } | ApplyError::LogBusy | ApplyError::MemoryBusy => {
@@ -74,11 +78,11 @@ pub(crate) async fn count_here(
     let (ack, states) = counted.map_err(|error| match error {
         CountError::Apply(error) => apply_error(shard.0, error),
         CountError::Read(error) => unreadable(shard.0, error),
-        CountError::Queue => ReplicaError::Overloaded { shard: shard.0, problem: error.to_string() },
+        CountError::Queue => ReplicaError::Overloaded { shard: shard.into(), problem: error.to_string() },
     })?;
     if let Ack::When(sequence) = ack {
         let synced = storage.wait_synced(sequence).await;
-        synced.map_err(|reason| ReplicaError::NotSynced { shard: shard.0, reason })?;
+        synced.map_err(|reason| ReplicaError::NotSynced { shard: shard.into(), reason })?;
     }
     Ok(states)
 }

@@ -5,11 +5,11 @@ use stdx::{Reader, varint};
 use storage::SyncError;
 use storage::reader::Page;
 
-use super::message::ReplicaError;
+use super::error::{ReplicaError, ReplicaShard};
 use super::peer_message::{PeerAnswer, PeerRead, PeerRequest, PeerShard};
 
 /// What a frame's body is.
-mod kind {
+pub(super) mod kind {
     pub const WRITE: u8 = 1;
     pub const READ: u8 = 2;
     pub const COUNT: u8 = 4;
@@ -52,10 +52,11 @@ fn push_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(bytes);
 }
 
-fn push_mutations(mutations: &[Vec<u8>], out: &mut Vec<u8>) {
+/// Appends the body of a write or a count, from wherever its mutations lie.
+pub(super) fn push_mutations(mutations: &[impl AsRef<[u8]>], out: &mut Vec<u8>) {
     varint::encode(mutations.len() as u64, out);
     for mutation in mutations {
-        push_bytes(mutation, out);
+        push_bytes(mutation.as_ref(), out);
     }
 }
 
@@ -163,17 +164,19 @@ fn finish(reader: &Reader<'_>) -> Result<(), DecodeError> {
 }
 
 fn encode_error(error: &ReplicaError, out: &mut Vec<u8>) {
+    // A node answers for its own shards: its name is not sent.
+    let number = |shard: &ReplicaShard| shard.shard.unwrap_or(0);
     let (reason, shard, a, b, words) = match error {
-        ReplicaError::Overloaded { shard, problem } => (1, *shard, 0, 0, problem.as_str()),
+        ReplicaError::Overloaded { shard, problem } => (1, number(shard), 0, 0, problem.as_str()),
         ReplicaError::TooLarge { size, max } => (2, 0, *size as u64, *max as u64, ""),
-        ReplicaError::Poisoned { shard } => (3, *shard, 0, 0, ""),
-        ReplicaError::UnknownTable { shard } => (4, *shard, 0, 0, ""),
-        ReplicaError::DiskFull { shard } => (5, *shard, 0, 0, ""),
-        ReplicaError::Malformed { shard, problem } => (6, *shard, 0, 0, problem.as_str()),
-        ReplicaError::Gone { shard } => (7, *shard, 0, 0, ""),
-        ReplicaError::NotSynced { shard, reason: SyncError::Poisoned } => (8, *shard, 0, 0, ""),
-        ReplicaError::NotSynced { shard, reason: SyncError::DiskFull } => (8, *shard, 1, 0, ""),
-        ReplicaError::Unreadable { shard } => (9, *shard, 0, 0, ""),
+        ReplicaError::Poisoned { shard } => (3, number(shard), 0, 0, ""),
+        ReplicaError::UnknownTable { shard } => (4, number(shard), 0, 0, ""),
+        ReplicaError::DiskFull { shard } => (5, number(shard), 0, 0, ""),
+        ReplicaError::Malformed { shard, problem } => (6, number(shard), 0, 0, problem.as_str()),
+        ReplicaError::Gone { shard } => (7, number(shard), 0, 0, ""),
+        ReplicaError::NotSynced { shard, reason: SyncError::Poisoned } => (8, number(shard), 0, 0, ""),
+        ReplicaError::NotSynced { shard, reason: SyncError::DiskFull } => (8, number(shard), 1, 0, ""),
+        ReplicaError::Unreadable { shard } => (9, number(shard), 0, 0, ""),
         ReplicaError::TooManyTombstones => (10, 0, 0, 0, ""),
     };
     out.push(reason);
@@ -189,7 +192,7 @@ fn encode_error(error: &ReplicaError, out: &mut Vec<u8>) {
 
 fn decode_error(reader: &mut Reader<'_>) -> Result<ReplicaError, DecodeError> {
     let reason = reader.u8()?;
-    let shard = reader.u16()?;
+    let shard = ReplicaShard::from(reader.u16()?);
     let (a, b) = (u64::from_be_bytes(reader.array()?), u64::from_be_bytes(reader.array()?));
     let words = String::from_utf8_lossy(reader.rest());
     let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);

@@ -4,6 +4,8 @@
 use mutation::CounterId;
 use storage::reader::Page;
 
+use super::error::ReplicaError;
+
 /// A request to the shard that owns the data.
 #[derive(Debug)]
 pub enum ReplicaRequest {
@@ -82,74 +84,4 @@ pub enum ReplicaReply {
     Page(Page),
     /// Nothing was done.
     Failed(ReplicaError),
-}
-
-/// Why a replica did not do what it was asked to.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ReplicaError {
-    /// It takes no more for now.
-    #[error("shard {shard} takes no more writes: {problem}")]
-    Overloaded {
-        /// The shard.
-        shard: u16,
-        /// What is used up.
-        problem: String,
-    },
-    /// The mutation is larger than a commit-log record may be.
-    #[error("Mutation of {size} bytes is too large for the maximum size of {max}")]
-    TooLarge {
-        /// Its size.
-        size: usize,
-        /// The most a record may hold.
-        max: usize,
-    },
-    /// Its disk failed: it takes no writes until the process is started again.
-    #[error("shard {shard} cannot write: its disk failed")]
-    Poisoned {
-        /// The shard.
-        shard: u16,
-    },
-    /// It has the write in memory, and could not make it durable.
-    #[error("shard {shard}: {reason}")]
-    NotSynced {
-        /// The shard.
-        shard: u16,
-        /// Why.
-        reason: storage::SyncError,
-    },
-    /// It does not know the table: it was dropped meanwhile.
-    #[error("shard {shard} does not know the table")]
-    UnknownTable {
-        /// The shard.
-        shard: u16,
-    },
-    /// Its disk is full.
-    #[error("shard {shard} has no room left on its disk")]
-    DiskFull {
-        /// The shard.
-        shard: u16,
-    },
-    /// A read met more tombstones than it may.
-    #[error("READ_TOO_MANY_TOMBSTONES")]
-    TooManyTombstones,
-    /// A file of its data is damaged or cannot be read; its log says which and where.
-    #[error("shard {shard} cannot read a file of its data")]
-    Unreadable {
-        /// The shard.
-        shard: u16,
-    },
-    /// The bytes that it got cannot be decoded, or do not fit the table.
-    #[error("shard {shard} got bytes that make no sense: {problem}")]
-    Malformed {
-        /// The shard.
-        shard: u16,
-        /// What is wrong.
-        problem: String,
-    },
-    /// It has ended.
-    #[error("shard {shard} does not answer")]
-    Gone {
-        /// The shard.
-        shard: u16,
-    },
 }

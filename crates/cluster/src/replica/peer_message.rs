@@ -2,7 +2,7 @@
 
 use storage::reader::Page;
 
-use super::message::ReplicaError;
+use super::error::ReplicaError;
 
 /// What one node asks another.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,7 +8,8 @@ use storage::reader::{DataPageLimits, DataPageWriter, Page, ReadDone};
 use storage::{Ack, ApplyError, ReadEnd, Shard, SyncError};
 
 use super::apply::{apply_all, apply_error, apply_when_there_is_room, count_here, is_small, needed_ack, unreadable};
-use super::message::{PageLimits, ReadRequest, ReplicaError, ReplicaReply, ReplicaRequest};
+use super::error::ReplicaError;
+use super::message::{PageLimits, ReadRequest, ReplicaReply, ReplicaRequest};
 use super::page::{PageSink, PageWriter};
 use super::unsynced::Unsynced;
 
@@ -27,7 +28,7 @@ pub(crate) fn serve(
     let acknowledge = move |responder: Responder<ReplicaReply>, synced: Result<(), SyncError>| {
         responder.reply(match synced {
             Ok(()) => ReplicaReply::Written,
-            Err(reason) => ReplicaReply::Failed(ReplicaError::NotSynced { shard, reason }),
+            Err(reason) => ReplicaReply::Failed(ReplicaError::NotSynced { shard: shard.into(), reason }),
         });
     };
     let unsynced = Unsynced::new(runtime, storage.clone(), acknowledge);
@@ -171,7 +172,7 @@ impl Replica {
     }
 
     fn malformed(&self, problem: mutation::DecodeError) -> ReplicaError {
-        ReplicaError::Malformed { shard: self.runtime.shard().0, problem: problem.to_string() }
+        ReplicaError::Malformed { shard: self.runtime.shard().into(), problem: problem.to_string() }
     }
 }
 

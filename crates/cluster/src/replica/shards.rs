@@ -9,7 +9,8 @@ use storage::{Ack, RowSink, Shard};
 use topology::Sharder;
 
 use super::apply::{apply_error, apply_when_there_is_room, count_here, needed_ack, unreadable};
-use super::message::{PageLimits, ReadRequest, ReplicaError, ReplicaReply, ReplicaRequest};
+use super::error::ReplicaError;
+use super::message::{PageLimits, ReadRequest, ReplicaReply, ReplicaRequest};
 use super::serve::serve;
 
 /// Encoded mutations by the shard that owns them.
@@ -51,7 +52,7 @@ impl Shards {
         match self.mesh.call(shard, request).await {
             Ok(ReplicaReply::Failed(error)) => Err(error),
             Ok(reply) => Ok(reply),
-            Err(gone) => Err(ReplicaError::Gone { shard: gone.shard.0 }),
+            Err(gone) => Err(ReplicaError::Gone { shard: gone.shard.into() }),
         }
     }
 
@@ -59,21 +60,42 @@ impl Shards {
     pub(crate) async fn write(
         &self,
         shard: ShardId,
-        mut mutations: Vec<Vec<u8>>,
+        mutations: Vec<Vec<u8>>,
         durable: bool,
     ) -> Result<(), ReplicaError> {
-        if shard == self.here() {
-            let storage = &self.storage;
-            let ack = apply_when_there_is_room(storage, &mutations).await;
-            let ack = ack.map_err(|error| apply_error(shard.0, error))?;
-            return match needed_ack(storage, ack, durable) {
-                Ack::Now => Ok(()),
-                Ack::When(sequence) => {
-                    let synced = storage.wait_synced(sequence).await;
-                    synced.map_err(|reason| ReplicaError::NotSynced { shard: shard.0, reason })
-                }
-            };
+        match shard == self.here() {
+            true => self.write_here(&mutations, durable).await,
+            false => self.send(shard, mutations, durable).await,
         }
+    }
+
+    /// The same with mutations that other replicas are sent too: they are copied for another shard only, whose thread frees what it gets.
+    pub(crate) async fn write_shared(
+        &self,
+        shard: ShardId,
+        mutations: &[&[u8]],
+        durable: bool,
+    ) -> Result<(), ReplicaError> {
+        match shard == self.here() {
+            true => self.write_here(mutations, durable).await,
+            false => self.send(shard, mutations.iter().map(|mutation| mutation.to_vec()).collect(), durable).await,
+        }
+    }
+
+    async fn write_here(&self, mutations: &[impl AsRef<[u8]>], durable: bool) -> Result<(), ReplicaError> {
+        let (storage, shard) = (&self.storage, self.here().0);
+        let ack = apply_when_there_is_room(storage, mutations).await;
+        let ack = ack.map_err(|error| apply_error(shard, error))?;
+        match needed_ack(storage, ack, durable) {
+            Ack::Now => Ok(()),
+            Ack::When(sequence) => {
+                let synced = storage.wait_synced(sequence).await;
+                synced.map_err(|reason| ReplicaError::NotSynced { shard: shard.into(), reason })
+            }
+        }
+    }
+
+    async fn send(&self, shard: ShardId, mut mutations: Vec<Vec<u8>>, durable: bool) -> Result<(), ReplicaError> {
         let request = match mutations.len() {
             1 if !durable => ReplicaRequest::Write { mutation: mutations.swap_remove(0) },
             _ => ReplicaRequest::WriteBatch { mutations, durable },

@@ -3,10 +3,11 @@
 use std::future::Future;
 
 use internode::{CallError, Malformed, Peer, Reply, Verbs};
+use storage::reader::Page;
 
-use super::codec::{self, VERBS, decode_answer, decode_request, encode_answer, encode_request};
-use super::message::ReplicaError;
-use super::peer_message::{PeerAnswer, PeerRequest};
+use super::codec::{self, VERBS, decode_answer, decode_request, encode_answer, encode_request, kind, push_mutations};
+use super::error::{ReplicaError, ReplicaShard};
+use super::peer_message::{PeerAnswer, PeerRead, PeerRequest};
 
 impl Reply for PeerAnswer {
     fn kind(&self) -> u8 {
@@ -34,19 +35,45 @@ where
     }
 }
 
-/// Asks another node, and turns its refusal into an error.
-pub(crate) async fn ask(peer: &Peer, request: &PeerRequest) -> Result<PeerAnswer, ReplicaError> {
-    let answer = peer.call(codec::verb(request), |out| _ = encode_request(request, out)).await;
+/// Asks another node to apply mutations, whose bytes are written into the frame from where they lie. `Ok`: it has.
+pub(crate) async fn ask_to_write(peer: &Peer, mutations: &[&[u8]]) -> Result<(), ReplicaError> {
+    match call(peer, kind::WRITE, |out| push_mutations(mutations, out)).await? {
+        PeerAnswer::Written => Ok(()),
+        _ => Err(wrong_answer(peer)),
+    }
+}
+
+/// Asks another node to count deltas. Gives the states.
+pub(crate) async fn ask_to_count(peer: &Peer, deltas: &[&[u8]]) -> Result<Vec<Vec<u8>>, ReplicaError> {
+    match call(peer, kind::COUNT, |out| push_mutations(deltas, out)).await? {
+        PeerAnswer::Counted { states } => Ok(states),
+        _ => Err(wrong_answer(peer)),
+    }
+}
+
+/// Asks another node for one page of data.
+pub(crate) async fn ask_to_read(peer: &Peer, read: PeerRead) -> Result<Page, ReplicaError> {
+    let request = PeerRequest::Read(read);
+    match call(peer, kind::READ, |out| _ = encode_request(&request, out)).await? {
+        PeerAnswer::Page(page) => Ok(page),
+        _ => Err(wrong_answer(peer)),
+    }
+}
+
+/// Calls another node, and turns its refusal into an error.
+async fn call(peer: &Peer, verb: u8, encode: impl FnOnce(&mut Vec<u8>)) -> Result<PeerAnswer, ReplicaError> {
+    let answer = peer.call(verb, encode).await;
     let decode = |kind: u8, body: Vec<u8>| decode_answer(kind, body).map_err(Malformed::new);
     match answer.and_then(|answer| answer.decode(decode)) {
-        Ok(PeerAnswer::Failed(error)) => Err(error),
+        Ok(PeerAnswer::Failed(error)) => Err(error.of_node(peer.address())),
         Ok(answer) => Ok(answer),
-        Err(CallError::Gone) => Err(ReplicaError::Gone { shard: peer.shard().0 }),
+        Err(CallError::Gone) => Err(ReplicaError::Gone { shard: ReplicaShard::of_node(peer.address()) }),
         Err(CallError::TooLarge { size, max }) => Err(ReplicaError::TooLarge { size, max }),
     }
 }
 
 /// The error of an answer to another kind of request.
-pub(crate) fn wrong_answer() -> ReplicaError {
-    ReplicaError::Malformed { shard: 0, problem: "the answer is to another kind of request".to_owned() }
+fn wrong_answer(peer: &Peer) -> ReplicaError {
+    let shard = ReplicaShard::of_node(peer.address());
+    ReplicaError::Malformed { shard, problem: "the answer is to another kind of request".to_owned() }
 }

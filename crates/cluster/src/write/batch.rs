@@ -38,11 +38,11 @@ impl Writes {
         }
         let id = self.log_batch(&planned).await.map_err(|error| Failure::BatchLog { error })?;
         let needs = planned.iter().map(|planned| planned.replication.required(level).clone()).collect();
-        let parts = self.copied(planned.iter()).await;
+        let planned = Rc::new(planned);
         if planted.is(Bug::BatchDoneBeforeDelivered) {
             self.shards.storage.finish_batch(id);
         }
-        match self.deliver(parts, needs).await {
+        match self.deliver(Rc::clone(&planned), needs).await {
             Ok(()) => {
                 self.shards.storage.finish_batch(id);
                 Ok(())
@@ -79,7 +79,7 @@ impl Writes {
     pub(crate) async fn finish_batch(self: &Rc<Self>, id: BatchId, planned: Vec<PlannedMutation>) {
         stdx::sometimes!("batch replay");
         if !self.try_to_finish(id, &planned).await {
-            self.deliver_in_background(id, planned);
+            self.deliver_in_background(id, Rc::new(planned));
         }
     }
 
@@ -101,7 +101,7 @@ impl Writes {
         if let Err(reason) = storage.wait_synced(sequence).await {
             // The record may get to the disk yet. Nothing was delivered and nothing will be, so it must not wait for that for ever.
             storage.finish_batch(id);
-            return Err(ReplicaError::NotSynced { shard, reason });
+            return Err(ReplicaError::NotSynced { shard: shard.into(), reason });
         }
         Ok(id)
     }
@@ -117,14 +117,18 @@ impl Writes {
     }
 
     /// Writes every part, synced on this node whatever the mode: the log is about to forget the batch.
-    async fn deliver(&self, planned: Vec<PlannedMutation>, needs: Vec<Required>) -> Result<(), Failure> {
-        match planned.iter().zip(&needs).all(|(planned, needs)| planned.is_local(needs)) {
-            true => Ok(self.shards.write_all(by_shard(planned), true).await?),
-            false => self.write_to_replicas(planned, needs, true).await,
+    async fn deliver(&self, planned: Rc<Vec<PlannedMutation>>, needs: Vec<Required>) -> Result<(), Failure> {
+        if !planned.iter().zip(&needs).all(|(planned, needs)| planned.is_local(needs)) {
+            return self.write_to_replicas(planned, needs, true).await;
         }
+        let planned = match Rc::try_unwrap(planned) {
+            Ok(planned) => planned,
+            Err(shared) => self.copied(shared.iter()).await,
+        };
+        Ok(self.shards.write_all(by_shard(planned), true).await?)
     }
 
-    fn deliver_in_background(self: &Rc<Self>, id: BatchId, planned: Vec<PlannedMutation>) {
+    fn deliver_in_background(self: &Rc<Self>, id: BatchId, planned: Rc<Vec<PlannedMutation>>) {
         let writes = Rc::clone(self);
         self.shards.runtime.spawn(Group::Maintenance, async move {
             loop {
@@ -145,7 +149,7 @@ impl Writes {
         onto_present_ring(&mut wanted, &self.placement);
         if !wanted.is_empty() {
             let needs = vec![Required::Total(1); wanted.len()];
-            if let Err(error) = self.deliver(wanted, needs).await {
+            if let Err(error) = self.deliver(Rc::new(wanted), needs).await {
                 tracing::info!(%error, "a logged batch is not delivered yet");
                 return false;
             }

@@ -12,7 +12,7 @@ use super::planned::{PlannedMutation, are_local, by_shard, onto_one_ring};
 use super::writes::Writes;
 use crate::outcome::{Failure, Refusal};
 use crate::plan::Nodes;
-use crate::replica::{PeerAnswer, PeerRequest, ReplicaError, apply_error, ask, wrong_answer};
+use crate::replica::{ReplicaError, apply_error, ask_to_count};
 
 impl Writes {
     /// Changes counters on this shard without waiting, if what is in memory allows that. `None`: nothing was done.
@@ -53,7 +53,7 @@ impl Writes {
             let planned = states.into_iter().filter_map(|state| as_planned(state, &planned)).collect::<Vec<_>>();
             // The leader is sent them again, which changes nothing there, and answers for itself.
             let needs = planned.iter().map(|planned| planned.replication.required(level).clone()).collect();
-            self.write_to_replicas(planned, needs, false).await?;
+            self.write_to_replicas(Rc::new(planned), needs, false).await?;
         }
         Ok(())
     }
@@ -72,16 +72,15 @@ impl Writes {
             }
             return Ok(states);
         }
-        let request = PeerRequest::Count { deltas: planned.iter().map(|planned| planned.mutation.clone()).collect() };
+        let deltas: Vec<&[u8]> = planned.iter().map(|planned| planned.mutation.as_slice()).collect();
         let node = nodes.address(leader);
         let failed = |error| Failure::Failed { received: 0, refusals: vec![Refusal { node, error }] };
         let Some(peer) = nodes.peer(leader) else { return Err(Failure::Timeout { received: 0 }) };
-        match self.shards.runtime.timeout(WRITE_TIME, ask(peer, &request)).await {
-            Ok(Ok(PeerAnswer::Counted { states })) => Ok(states),
+        match self.shards.runtime.timeout(WRITE_TIME, ask_to_count(peer, &deltas)).await {
+            Ok(Ok(states)) => Ok(states),
             // Whether it counted is not known.
             Err(runtime::Elapsed) | Ok(Err(ReplicaError::Gone { .. })) => Err(Failure::Timeout { received: 0 }),
             Ok(Err(error)) => Err(failed(error)),
-            Ok(Ok(_)) => Err(failed(wrong_answer())),
         }
     }
 }
@@ -90,6 +89,7 @@ impl Writes {
 fn as_planned(state: Vec<u8>, planned: &[PlannedMutation]) -> Option<PlannedMutation> {
     let of = |mutation: &[u8]| MutationRef::decode(mutation).map(|mutation| (mutation.table(), mutation.token())).ok();
     let made_of = of(&state)?;
-    let of = planned.iter().find(|planned| of(&planned.mutation) == Some(made_of))?;
-    Some(PlannedMutation { mutation: state, ..of.clone() })
+    let PlannedMutation { replication, token, shard, .. } =
+        planned.iter().find(|planned| of(&planned.mutation) == Some(made_of))?;
+    Some(PlannedMutation { replication: Rc::clone(replication), token: *token, shard: *shard, mutation: state })
 }

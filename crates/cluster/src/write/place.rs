@@ -1,6 +1,5 @@
 //! Where the parts of a write go, and what became of a part.
 
-use std::rc::Rc;
 use std::time::Duration;
 
 use runtime::ShardId;
@@ -8,7 +7,7 @@ use topology::NodeIndex;
 
 use super::tally::Answer;
 use crate::plan::Nodes;
-use crate::replica::{PeerAnswer, PeerRequest, ReplicaError, Shards, ask, wrong_answer};
+use crate::replica::{ReplicaError, Shards, ask_to_write};
 
 /// How long replicas have to answer a write. Cassandra's `write_request_timeout`.
 pub(super) const WRITE_TIME: Duration = Duration::from_secs(2);
@@ -31,29 +30,27 @@ impl Place {
     /// Writes a part, and gives the node with its answer.
     pub(crate) async fn write(
         self,
-        shards: Rc<Shards>,
-        nodes: Rc<Nodes>,
-        mutations: Vec<Vec<u8>>,
+        shards: &Shards,
+        nodes: &Nodes,
+        mutations: &[&[u8]],
         durable: bool,
     ) -> (NodeIndex, Answer) {
         match self {
             Place::Here(shard) => {
-                let written = shards.write(shard, mutations, durable).await;
+                let written = shards.write_shared(shard, mutations, durable).await;
                 (nodes.local(), written.map_or_else(Answer::Refused, |()| Answer::Written))
             }
-            Place::There(node) => (node, write_there(&shards, &nodes, node, mutations).await),
+            Place::There(node) => (node, write_there(shards, nodes, node, mutations).await),
         }
     }
 }
 
-async fn write_there(shards: &Shards, nodes: &Nodes, node: NodeIndex, mutations: Vec<Vec<u8>>) -> Answer {
+async fn write_there(shards: &Shards, nodes: &Nodes, node: NodeIndex, mutations: &[&[u8]]) -> Answer {
     let Some(peer) = nodes.peer(node) else { return Answer::Silent };
-    let request = PeerRequest::Write { mutations };
-    match shards.runtime.timeout(WRITE_TIME, ask(peer, &request)).await {
-        Ok(Ok(PeerAnswer::Written)) => Answer::Written,
+    match shards.runtime.timeout(WRITE_TIME, ask_to_write(peer, mutations)).await {
+        Ok(Ok(())) => Answer::Written,
         // The connection ended: whether the request got there is not known.
         Err(runtime::Elapsed) | Ok(Err(ReplicaError::Gone { .. })) => Answer::Silent,
         Ok(Err(error)) => Answer::Refused(error),
-        Ok(Ok(_)) => Answer::Refused(wrong_answer()),
     }
 }

@@ -165,7 +165,7 @@ mod tests {
             }
             tally.verdict(&ring)
         };
-        let refused = Answer::Refused(ReplicaError::Gone { shard: 0 });
+        let refused = Answer::Refused(ReplicaError::Gone { shard: 0.into() });
         assert_eq!(after(&[0], &[]), Verdict::Failed(Failure::Timeout { received: 0 }));
         assert_eq!(after(&[0], &[(0, Answer::Written)]), Verdict::Failed(Failure::Timeout { received: 1 }));
         assert_eq!(after(&[0, 1, 2], &[(0, Answer::Written), (1, refused.clone())]), Verdict::Open);

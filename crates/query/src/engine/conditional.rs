@@ -226,7 +226,7 @@ impl Engine {
     pub(super) async fn wait_for(&self, sequence: LogSequence) -> Result<(), ReplicaError> {
         let shard = self.inner.coordinator.shard().0;
         let synced = self.wait_synced(sequence).await;
-        synced.map_err(|reason| ReplicaError::NotSynced { shard, reason })
+        synced.map_err(|reason| ReplicaError::NotSynced { shard: shard.into(), reason })
     }
 
     async fn holds(&self, request: &Request<'_>, current: &CurrentRows<'_>) -> Result<bool, QueryError> {

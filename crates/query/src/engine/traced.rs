@@ -95,7 +95,7 @@ impl Engine {
                 if let Ack::When(sequence) = ack {
                     let shard = coordinator.shard().0;
                     let synced = coordinator.storage().wait_synced(sequence).await;
-                    synced.map_err(|reason| ReplicaError::NotSynced { shard, reason })?;
+                    synced.map_err(|reason| ReplicaError::NotSynced { shard: shard.into(), reason })?;
                     trace.step("The commit log is synced".to_owned());
                 }
                 return Ok(());

@@ -34,16 +34,16 @@ fn answers_round_trip() {
         PeerAnswer::Counted { states: vec![vec![3; 200]] },
         PeerAnswer::Page(Page { items: vec![7; 500], more_after: Some(position) }),
         PeerAnswer::Page(Page { items: vec![], more_after: None }),
-        PeerAnswer::Failed(ReplicaError::Overloaded { shard: 1, problem: "full".into() }),
+        PeerAnswer::Failed(ReplicaError::Overloaded { shard: 1.into(), problem: "full".into() }),
         PeerAnswer::Failed(ReplicaError::TooLarge { size: 10, max: 5 }),
-        PeerAnswer::Failed(ReplicaError::Poisoned { shard: 2 }),
-        PeerAnswer::Failed(ReplicaError::UnknownTable { shard: 3 }),
-        PeerAnswer::Failed(ReplicaError::DiskFull { shard: 4 }),
-        PeerAnswer::Failed(ReplicaError::Malformed { shard: 5, problem: "no".into() }),
-        PeerAnswer::Failed(ReplicaError::Gone { shard: 6 }),
-        PeerAnswer::Failed(ReplicaError::NotSynced { shard: 7, reason: SyncError::Poisoned }),
-        PeerAnswer::Failed(ReplicaError::NotSynced { shard: 8, reason: SyncError::DiskFull }),
-        PeerAnswer::Failed(ReplicaError::Unreadable { shard: 9 }),
+        PeerAnswer::Failed(ReplicaError::Poisoned { shard: 2.into() }),
+        PeerAnswer::Failed(ReplicaError::UnknownTable { shard: 3.into() }),
+        PeerAnswer::Failed(ReplicaError::DiskFull { shard: 4.into() }),
+        PeerAnswer::Failed(ReplicaError::Malformed { shard: 5.into(), problem: "no".into() }),
+        PeerAnswer::Failed(ReplicaError::Gone { shard: 6.into() }),
+        PeerAnswer::Failed(ReplicaError::NotSynced { shard: 7.into(), reason: SyncError::Poisoned }),
+        PeerAnswer::Failed(ReplicaError::NotSynced { shard: 8.into(), reason: SyncError::DiskFull }),
+        PeerAnswer::Failed(ReplicaError::Unreadable { shard: 9.into() }),
     ];
     for answer in answers {
         let mut body = Vec::new();
@@ -77,9 +77,12 @@ fn frames() -> Vec<(&'static str, Vec<u8>)> {
         ("written", answer(PeerAnswer::Written)),
         ("page", answer(PeerAnswer::Page(Page { items: b"items".to_vec(), more_after: Some(position) }))),
         ("last page", answer(PeerAnswer::Page(Page { items: b"items".to_vec(), more_after: None }))),
-        ("failed", answer(PeerAnswer::Failed(ReplicaError::Overloaded { shard: 1, problem: "full".into() }))),
+        ("failed", answer(PeerAnswer::Failed(ReplicaError::Overloaded { shard: 1.into(), problem: "full".into() }))),
         ("too large", answer(PeerAnswer::Failed(ReplicaError::TooLarge { size: 10, max: 5 }))),
-        ("not synced", answer(PeerAnswer::Failed(ReplicaError::NotSynced { shard: 8, reason: SyncError::DiskFull }))),
+        (
+            "not synced",
+            answer(PeerAnswer::Failed(ReplicaError::NotSynced { shard: 8.into(), reason: SyncError::DiskFull })),
+        ),
         ("counted", answer(PeerAnswer::Counted { states: vec![b"state".to_vec()] })),
     ]
 }
