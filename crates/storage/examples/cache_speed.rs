@@ -100,7 +100,7 @@ async fn read_here(runtime: &Runtime, shard: &Shard, rows: u64, what: &str) {
     for index in 0..reads {
         let key = key_of(index.wrapping_mul(2_654_435_761) % rows);
         let command = ReadCommand::partition(TABLE, token_of(&key), &key, 1);
-        assert_eq!(shard.read(&command, &mut sink), Some(ReadEnd::Complete));
+        assert_eq!(shard.read(&command, &mut sink).done(), Some(ReadEnd::Complete));
         if index % DEPTH == 0 {
             runtime.yield_now().await;
         }
@@ -115,7 +115,7 @@ async fn read_through(runtime: &Runtime, shard: &Shard, rows: u64, what: &str) {
     for index in 0..rows {
         let key = key_of(index.wrapping_mul(2_654_435_761) % rows);
         let command = ReadCommand::partition(TABLE, token_of(&key), &key, 1);
-        assert!(shard.read(&command, &mut sink).is_none());
+        assert!(shard.read(&command, &mut sink).would_block());
         let done = shard.read_through(&command, &mut sink).await.expect("the file can be read");
         assert_eq!(done, ReadDone::Complete);
         if index % DEPTH == 0 {

@@ -118,7 +118,7 @@ async fn read_all(runtime: &Runtime, shard: &Shard, rows: u64) {
         let number = index.wrapping_mul(2_654_435_761) % rows;
         let key = key_of(number);
         let command = ReadCommand::partition(TABLE, token_of(&key), &key, 1);
-        assert_eq!(shard.read(&command, &mut sink), Some(ReadEnd::Complete));
+        assert_eq!(shard.read(&command, &mut sink).done(), Some(ReadEnd::Complete));
         if index % DEPTH == 0 {
             runtime.yield_now().await;
         }
@@ -132,7 +132,7 @@ async fn scan(runtime: &Runtime, shard: &Shard, rows: u64) {
     let mut after: Option<Position> = None;
     loop {
         let command = ReadCommand { after: after.as_ref().map(Position::as_ref), ..ReadCommand::all(TABLE, 1) };
-        match shard.read(&command, &mut sink).expect("nothing was flushed") {
+        match shard.read(&command, &mut sink).done().expect("nothing was flushed") {
             ReadEnd::Complete => break,
             ReadEnd::Paused(position) | ReadEnd::Stopped(position) => after = Some(position),
         }

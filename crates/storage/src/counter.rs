@@ -18,6 +18,7 @@ use crate::error::ApplyError;
 use crate::shard::{Ack, Shard};
 use crate::sstable::ReadError;
 use crate::tables::Content;
+use crate::try_outcome::TryOutcome;
 
 use partition_locks::PartitionLock;
 pub(crate) use partition_locks::PartitionLocks;
@@ -56,23 +57,23 @@ struct Piece<'m> {
 }
 
 impl Shard {
-    /// Applies a mutation with deltas of a table of counters within the call; `id` is this node's. `None`: nothing was done, for it must
-    /// be waited for what is there; [`Shard::count`] does.
-    pub fn count_now(&self, id: CounterId, delta: &[u8]) -> Result<Option<Ack>, ApplyError> {
+    /// Applies a mutation with deltas of a table of counters within the call; `id` is this node's. Where what is there must be
+    /// waited for, [`Shard::count`] does.
+    pub fn count_now(&self, id: CounterId, delta: &[u8]) -> Result<TryOutcome<Ack>, ApplyError> {
         let mutation = MutationRef::decode(delta)?;
         if mutation.item_count() > ITEMS_NOW_MAX || self.partition_locks().is_locked(mutation.table(), mutation.key()) {
-            return Ok(None);
+            return Ok(TryOutcome::WouldBlock);
         }
         let mut current = Current::of(self, id);
         let piece = Piece { mutation, is_first: true, items: mutation.items().collect() };
         if !current.read_now(&piece)? {
-            return Ok(None);
+            return Ok(TryOutcome::WouldBlock);
         }
         let mut state = Vec::with_capacity(delta.len() + 64);
         write_state(&piece, id, &mut current, self.runtime().wall_clock_micros(), &mut state)?;
         match self.apply(&state) {
-            Ok(ack) => Ok(Some(ack)),
-            Err(error) if error.is_busy() => Ok(None),
+            Ok(ack) => Ok(TryOutcome::Done(ack)),
+            Err(error) if error.is_busy() => Ok(TryOutcome::WouldBlock),
             Err(error) => Err(error),
         }
     }

@@ -30,6 +30,7 @@ mod snapshot;
 mod space;
 mod sstable;
 mod tables;
+mod try_outcome;
 mod write_admission;
 
 pub use batchlog::{BatchId, UnfinishedBatch};
@@ -49,4 +50,5 @@ pub use sstable::{
     Estimates, FilterCounts, PageCache, ReadCounts, ReadError, ReadWindow, Sstable, SstableInfo, SstableWriter,
     WriteError,
 };
+pub use try_outcome::TryOutcome;
 pub use write_admission::WriteAdmission;

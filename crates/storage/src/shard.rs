@@ -31,6 +31,7 @@ use crate::sampling::Sampling;
 use crate::sink::{DataSink, ReadEnd, RowSink};
 use crate::sstable::PageCache;
 use crate::tables::{TableState, Tables};
+use crate::try_outcome::TryOutcome;
 
 /// The smallest segment: a few groups of the smallest size.
 const SEGMENT_BYTES_MIN: u64 = 64 << 10;
@@ -449,13 +450,13 @@ impl Shard {
     }
 
     /// Hands the live rows that `command` asks for to `sink`. Bounded: a long read pauses. Of a table that is not here there are
-    /// none. `None`: the sink was given nothing, for not all of it is in one memtable; [`Shard::read_through`] reads it.
+    /// none. Where not all of it is in one memtable the sink is given nothing, and [`Shard::read_through`] reads it.
     #[inline]
-    pub fn read(&self, command: &ReadCommand<'_>, sink: &mut impl RowSink) -> Option<ReadEnd> {
+    pub fn read(&self, command: &ReadCommand<'_>, sink: &mut impl RowSink) -> TryOutcome<ReadEnd> {
         let engine = self.inner.engine.borrow();
-        let Some(table) = engine.tables.get(command.table) else { return Some(ReadEnd::Complete) };
-        let alone = engine.single_source(table, command)?;
-        Some(self.timed_read(table, command, alone.hit().is_some(), || alone.read(command, sink)))
+        let Some(table) = engine.tables.get(command.table) else { return TryOutcome::Done(ReadEnd::Complete) };
+        let Some(source) = engine.single_source(table, command) else { return TryOutcome::WouldBlock };
+        TryOutcome::Done(self.timed_read(table, command, source.hit().is_some(), || source.read(command, sink)))
     }
 
     /// A read in one call, which is counted, and timed if it is one of those that are.

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use mutation::ReadCommand;
 use schema::{Table, TableId};
 use storage::reader::ReadDone;
-use storage::{Ack, BatchId, LogSequence, ReadEnd, RowSink};
+use storage::{Ack, BatchId, LogSequence, ReadEnd, RowSink, TryOutcome};
 use topology::{ConsistencyLevel, Token};
 
 use super::Coordinator;
@@ -16,15 +16,19 @@ use crate::replica::{PageLimits, ReplicaError};
 use crate::write::{PlannedMutation, are_local};
 
 impl Coordinator {
-    /// Writes without waiting, if the plan and the mutation's size allow that. `None`: nothing was done,
-    /// [`Coordinator::write_batch`] it.
+    /// Writes without waiting, if the plan and the mutation's size allow that. Otherwise
+    /// [`Coordinator::write_batch`] does.
     #[inline]
-    pub fn write_now(&self, plan: &ReplicaPlan<'_>, mutation: &[u8]) -> Result<Option<Ack>, ReplicaError> {
-        if self.place_of_write(plan) == PlanPlace::Here { self.inner.writes.write_now(mutation) } else { Ok(None) }
+    pub fn write_now(&self, plan: &ReplicaPlan<'_>, mutation: &[u8]) -> Result<TryOutcome<Ack>, ReplicaError> {
+        if self.place_of_write(plan) == PlanPlace::Here {
+            self.inner.writes.write_now(mutation)
+        } else {
+            Ok(TryOutcome::WouldBlock)
+        }
     }
 
     /// Writes several mutations as one log record without waiting. All of them have plans that are served here.
-    pub fn write_batch_now(&self, mutations: &[&[u8]]) -> Result<Option<Ack>, ReplicaError> {
+    pub fn write_batch_now(&self, mutations: &[&[u8]]) -> Result<TryOutcome<Ack>, ReplicaError> {
         self.inner.writes.write_batch_now(mutations)
     }
 
@@ -64,10 +68,14 @@ impl Coordinator {
         self.inner.writes.finish_batch(id, planned).await;
     }
 
-    /// Changes counters without waiting, if the plan and what is in memory allow that. `None`: nothing was done,
-    /// [`Coordinator::count`] it.
-    pub fn count_now(&self, plan: &ReplicaPlan<'_>, delta: &[u8]) -> Result<Option<Ack>, ReplicaError> {
-        if self.place_of_write(plan) == PlanPlace::Here { self.inner.writes.count_now(delta) } else { Ok(None) }
+    /// Changes counters without waiting, if the plan and what is in memory allow that. Otherwise
+    /// [`Coordinator::count`] does.
+    pub fn count_now(&self, plan: &ReplicaPlan<'_>, delta: &[u8]) -> Result<TryOutcome<Ack>, ReplicaError> {
+        if self.place_of_write(plan) == PlanPlace::Here {
+            self.inner.writes.count_now(delta)
+        } else {
+            Ok(TryOutcome::WouldBlock)
+        }
     }
 
     /// Changes counters by mutations with deltas, and waits until so many replicas of each have the states as `level` asks
@@ -76,16 +84,20 @@ impl Coordinator {
         self.inner.writes.count(planned, level).await
     }
 
-    /// Reads without waiting, if the plan allows that and memory has it. `None`: nothing was given to the sink,
-    /// [`Coordinator::read`] it.
+    /// Reads without waiting, if the plan allows that and memory has it. Otherwise nothing is given to the
+    /// sink, and [`Coordinator::read`] reads it.
     #[inline]
     pub fn read_now(
         &self,
         plan: &ReplicaPlan<'_>,
         command: &ReadCommand<'_>,
         sink: &mut impl RowSink,
-    ) -> Option<ReadEnd> {
-        if self.place_of_read(plan) == PlanPlace::Here { self.storage().read(command, sink) } else { None }
+    ) -> TryOutcome<ReadEnd> {
+        if self.place_of_read(plan) == PlanPlace::Here {
+            self.storage().read(command, sink)
+        } else {
+            TryOutcome::WouldBlock
+        }
     }
 
     /// Reads a partition, and waits as it must. `limits` bounds what another shard sends at once, not the read.

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use mutation::{ReadCommand, Slice};
 use planted::Bug;
 use schema::Table;
-use storage::{Ack, ApplyError, LogSequence, ReadEnd};
+use storage::{Ack, ApplyError, LogSequence, ReadEnd, TryOutcome};
 use topology::Token;
 
 use super::ballot::Ballot;
@@ -62,7 +62,7 @@ impl Rounds {
         let slices = [Slice::of_prefix(&clustering)];
         let command = state_command(&slices, token, key, now_in_seconds);
         let mut reader = StateReader::default();
-        match self.shards.storage.read(&command, &mut reader)? {
+        match self.shards.storage.read(&command, &mut reader).done()? {
             ReadEnd::Complete | ReadEnd::Stopped(_) => {}
             ReadEnd::Paused(_) => return None,
         }
@@ -119,20 +119,20 @@ impl Attempt<'_> {
         self.state.latest()
     }
 
-    /// Proposes and commits encoded mutations of the partition without waiting. Gives the sequence that the reply must wait for;
-    /// `None`: nothing was done, [`Attempt::commit`] them as one who may wait.
-    pub fn commit_now(&mut self, ballot: Ballot, mutations: &[&[u8]]) -> Result<Option<LogSequence>, ReplicaError> {
+    /// Proposes and commits encoded mutations of the partition without waiting. Gives the sequence that the reply must wait for.
+    /// Where it would have to wait, [`Attempt::commit`] does.
+    pub fn commit_now(&mut self, ballot: Ballot, mutations: &[&[u8]]) -> Result<TryOutcome<LogSequence>, ReplicaError> {
         let state = self.committed(ballot);
         let storage = &self.rounds.shards.storage;
         let mut all = Vec::with_capacity(mutations.len() + 1);
         all.extend_from_slice(mutations);
         all.push(&state);
         if !storage::is_small(all.len(), all.iter().map(|mutation| mutation.len()).sum()) {
-            return Ok(None);
+            return Ok(TryOutcome::WouldBlock);
         }
         match storage.apply_batch(&all) {
-            Ok(ack) => Ok(Some(self.to_wait_for(ack))),
-            Err(ApplyError::LogBusy | ApplyError::MemoryBusy) => Ok(None),
+            Ok(ack) => Ok(TryOutcome::Done(self.to_wait_for(ack))),
+            Err(ApplyError::LogBusy | ApplyError::MemoryBusy) => Ok(TryOutcome::WouldBlock),
             Err(error) => Err(apply_error(self.rounds.shards.here().0, error)),
         }
     }

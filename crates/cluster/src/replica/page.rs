@@ -167,7 +167,7 @@ impl PageSink for DataPageWriter {
 impl PageSink for PageWriter {
     fn read(&mut self, storage: &Shard, command: &ReadCommand<'_>) -> Option<ReadEnd> {
         self.begin_read(storage, command);
-        storage.read(command, self)
+        storage.read(command, self).done()
     }
 
     async fn read_through(&mut self, storage: &Shard, command: &ReadCommand<'_>) -> Result<ReadDone, ReadError> {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use mutation::ReadCommandBuf;
 use runtime::{Group, Mesh, MeshSeat, Responder, Runtime};
 use storage::reader::{DataPageLimits, DataPageWriter, Page, ReadDone};
-use storage::{Ack, ApplyError, ReadEnd, Shard, SyncError};
+use storage::{Ack, ApplyError, ReadEnd, Shard, SyncError, TryOutcome};
 
 use super::apply::{apply_all, apply_error, apply_when_there_is_room, count_here, is_small, needed_ack, unreadable};
 use super::error::ReplicaError;
@@ -51,7 +51,7 @@ impl Replica {
             ReplicaRequest::WriteBatch { mutations, durable } => self.write(mutations, durable, responder),
             ReplicaRequest::Count { id, deltas, wants_states } => {
                 if let ([delta], false) = (deltas.as_slice(), wants_states)
-                    && let Ok(Some(ack)) = self.storage.count_now(id, delta)
+                    && let Ok(TryOutcome::Done(ack)) = self.storage.count_now(id, delta)
                 {
                     return self.answer(Ok(ack), false, responder);
                 }

@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use mutation::MutationRef;
-use storage::Ack;
+use storage::{Ack, TryOutcome};
 use topology::{ConsistencyLevel, NodeIndex};
 
 use super::place::WRITE_TIME;
@@ -16,7 +16,7 @@ use crate::replica::{ReplicaError, apply_error, ask_to_count};
 
 impl Writes {
     /// Changes counters on this shard without waiting, if what is in memory allows that. `None`: nothing was done.
-    pub(crate) fn count_now(&self, delta: &[u8]) -> Result<Option<Ack>, ReplicaError> {
+    pub(crate) fn count_now(&self, delta: &[u8]) -> Result<TryOutcome<Ack>, ReplicaError> {
         let shards = &self.shards;
         shards.storage.count_now(shards.counter, delta).map_err(|error| apply_error(shards.here().0, error))
     }

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use runtime::{Group, ShardId};
-use storage::{Ack, ApplyError};
+use storage::{Ack, ApplyError, TryOutcome};
 use topology::{ConsistencyLevel, Required};
 
 use super::place::{Place, WRITE_TIME};
@@ -39,29 +39,29 @@ impl Writes {
         Rc::new(Writes { shards, placement })
     }
 
-    /// Writes on this shard without waiting, if the mutation's size allows that. `None`: nothing was done.
+    /// Writes on this shard without waiting, if the mutation's size allows that.
     #[inline]
-    pub(crate) fn write_now(&self, mutation: &[u8]) -> Result<Option<Ack>, ReplicaError> {
+    pub(crate) fn write_now(&self, mutation: &[u8]) -> Result<TryOutcome<Ack>, ReplicaError> {
         if !storage::is_small(1, mutation.len()) {
-            return Ok(None);
+            return Ok(TryOutcome::WouldBlock);
         }
         self.applied(self.shards.storage.apply(mutation))
     }
 
     /// Writes several mutations on this shard as one log record without waiting.
-    pub(crate) fn write_batch_now(&self, mutations: &[&[u8]]) -> Result<Option<Ack>, ReplicaError> {
+    pub(crate) fn write_batch_now(&self, mutations: &[&[u8]]) -> Result<TryOutcome<Ack>, ReplicaError> {
         let bytes = mutations.iter().map(|mutation| mutation.len()).sum();
         if !storage::is_small(mutations.len(), bytes) {
-            return Ok(None);
+            return Ok(TryOutcome::WouldBlock);
         }
         self.applied(self.shards.storage.apply_batch(mutations))
     }
 
     #[inline]
-    fn applied(&self, applied: Result<Ack, ApplyError>) -> Result<Option<Ack>, ReplicaError> {
+    fn applied(&self, applied: Result<Ack, ApplyError>) -> Result<TryOutcome<Ack>, ReplicaError> {
         match applied {
-            Ok(ack) => Ok(Some(ack)),
-            Err(error) if error.is_busy() => Ok(None),
+            Ok(ack) => Ok(TryOutcome::Done(ack)),
+            Err(error) if error.is_busy() => Ok(TryOutcome::WouldBlock),
             Err(error) => Err(apply_error(self.shards.here().0, error)),
         }
     }

@@ -8,6 +8,7 @@ use cluster::coordinator::PlanPlace;
 use cql_protocol::request::{Batch, BatchKind, BatchQuery, BatchStatement};
 use cql_protocol::response::insert_warnings;
 use cql_protocol::{FrameHeader, Value, WriteType, write_void};
+use storage::TryOutcome;
 use topology::{ConsistencyLevel, token_of};
 
 use super::call::Call;
@@ -107,8 +108,8 @@ impl Engine {
         }
         let write_type = write_type(request.kind);
         match written.map_err(|error| QueryError::Write { error: error.into(), level, required, write_type })? {
-            None => Ok(Outcome::MustWait),
-            Some(ack) => {
+            TryOutcome::WouldBlock => Ok(Outcome::MustWait),
+            TryOutcome::Done(ack) => {
                 let reply = out.len();
                 write_void(out, header.version, header.stream);
                 insert_warnings(out, reply, &warnings);

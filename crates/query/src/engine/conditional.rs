@@ -5,7 +5,7 @@ use cluster::coordinator::{Attempt, Failure, PlanPlace, ReplicaError, ReplicaPla
 use cql_protocol::request::{Batch, BatchQuery};
 use cql_protocol::{Consistency, FrameHeader, QueryParams, Value, WriteType};
 
-use storage::{LogSequence, ReadEnd};
+use storage::{LogSequence, ReadEnd, TryOutcome};
 use topology::{ConsistencyLevel, ReplicationStrategy, STRATEGY_PACKAGE};
 
 use super::Engine;
@@ -61,8 +61,8 @@ impl Engine {
         let mut current = request.reader(seconds);
         let slices = request.slices();
         match inner.coordinator.read_now(&plan, &request.command(&slices, seconds), &mut current) {
-            None | Some(ReadEnd::Paused(_)) => return Ok(Outcome::MustWait),
-            Some(ReadEnd::Complete | ReadEnd::Stopped(_)) => current.check_length()?,
+            TryOutcome::WouldBlock | TryOutcome::Done(ReadEnd::Paused(_)) => return Ok(Outcome::MustWait),
+            TryOutcome::Done(ReadEnd::Complete | ReadEnd::Stopped(_)) => current.check_length()?,
         }
         let sequence = match request.holds(&current)? {
             false => {
@@ -74,7 +74,7 @@ impl Engine {
                 let time = write_time(ballot.micros(), call.params, seconds);
                 let mutation = request.mutation(0, &current, time)?;
                 let committed = attempt.commit_now(ballot, &[&mutation]);
-                let Some(sequence) = committed.map_err(|error| failed(error.into(), levels, &plan))? else {
+                let TryOutcome::Done(sequence) = committed.map_err(|error| failed(error.into(), levels, &plan))? else {
                     return Ok(Outcome::MustWait);
                 };
                 request.write_result(None, (call.reply.version, call.reply.stream), out);

@@ -6,7 +6,7 @@ mod tokens;
 
 use cluster::coordinator::{PlanPlace, ReadDone, Unavailable};
 use mutation::{KeyRange, Position, ReadCommand, Slice};
-use storage::ReadEnd;
+use storage::{ReadEnd, TryOutcome};
 use topology::{ConsistencyLevel, Token, token_of};
 
 use super::Engine;
@@ -88,9 +88,9 @@ impl Engine {
             return Ok(Outcome::MustWait);
         }
         let ended_at = match end {
-            None | Some(ReadEnd::Paused(_)) => return Ok(Outcome::MustWait),
-            Some(ReadEnd::Complete) => last_group_end(&mut emitter, key),
-            Some(ReadEnd::Stopped(position)) => Some(position),
+            TryOutcome::WouldBlock | TryOutcome::Done(ReadEnd::Paused(_)) => return Ok(Outcome::MustWait),
+            TryOutcome::Done(ReadEnd::Complete) => last_group_end(&mut emitter, key),
+            TryOutcome::Done(ReadEnd::Stopped(position)) => Some(position),
         };
         finish(emitter, ended_at, select, call, &binds)?;
         match is_serial {

@@ -6,7 +6,7 @@ use cql_protocol::response::insert_tracing_id;
 use cql_protocol::{Flags, FrameHeader};
 use mutation::ReadCommand;
 use runtime::ShardId;
-use storage::Ack;
+use storage::{Ack, TryOutcome};
 use topology::ConsistencyLevel;
 
 use super::reply::replace_by_error;
@@ -90,7 +90,7 @@ impl Engine {
         if is_here {
             trace.step(format!("Writing {} mutations on this shard", planned.len()));
             let mutations: Vec<&[u8]> = planned.iter().map(|planned| planned.mutation.as_slice()).collect();
-            if let Some(ack) = coordinator.write_batch_now(&mutations)? {
+            if let TryOutcome::Done(ack) = coordinator.write_batch_now(&mutations)? {
                 trace.step("Appended to the commit log and merged into the memtable".to_owned());
                 if let Ack::When(sequence) = ack {
                     let shard = coordinator.shard().0;

@@ -3,7 +3,7 @@
 use cluster::coordinator::{PlanPlace, PlannedMutation, ReadDone, ReplicaPlan};
 use cql_protocol::{Consistency, WriteType, write_void};
 use mutation::{ReadCommand, Slice};
-use storage::Ack;
+use storage::{Ack, TryOutcome};
 use topology::{ConsistencyLevel, token_of};
 
 use super::call::Call;
@@ -75,8 +75,8 @@ impl Engine {
         let required = plan.required;
         let write_type = if counts { WriteType::Counter } else { WriteType::Simple };
         match written.map_err(|error| QueryError::Write { error: error.into(), level, required, write_type })? {
-            None => Ok(Outcome::MustWait),
-            Some(ack) => {
+            TryOutcome::WouldBlock => Ok(Outcome::MustWait),
+            TryOutcome::Done(ack) => {
                 write_void(out, call.reply.version, call.reply.stream);
                 Ok(acknowledged(ack))
             }

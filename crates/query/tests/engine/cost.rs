@@ -120,7 +120,7 @@ fn cost_of_the_query_layer() {
         let read = least(&runtime, "storage: read", |index| {
             let key = key(index);
             let command = ReadCommand::partition(table.id, token_of(&key), &key, 1_000_000_000);
-            assert_eq!(storage.read(&command, &mut Drop), Some(storage::ReadEnd::Complete));
+            assert_eq!(storage.read(&command, &mut Drop).done(), Some(storage::ReadEnd::Complete));
         })
         .await;
         let execute = least(&runtime, "engine: EXECUTE of a read", |index| run(&reads[index as usize % 20_000])).await;

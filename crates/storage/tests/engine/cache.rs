@@ -39,7 +39,7 @@ async fn value_of(shard: &Shard, number: u32) -> Option<Vec<u8>> {
     let key = key_of(number);
     let command = ReadCommand::partition(TABLE, token_of(&key), &key, 1);
     let mut values = Values::default();
-    if shard.read(&command, &mut values).is_none() {
+    if shard.read(&command, &mut values).would_block() {
         let done = shard.read_through(&command, &mut values).await.expect("the files can be read");
         assert_eq!(done, ReadDone::Complete);
     }

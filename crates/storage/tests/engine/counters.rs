@@ -7,7 +7,7 @@ use mutation::{ClusteringRef, CounterId, Deletion, LiveRow, MutationEncoder, Rea
 use runtime::{Group, Runtime};
 use schema::ColumnId;
 use storage::reader::ReadDone;
-use storage::{Ack, Flow, RowSink, Shard};
+use storage::{Ack, Flow, RowSink, Shard, TryOutcome};
 use topology::{Token, token_of};
 
 use crate::harness::*;
@@ -48,8 +48,8 @@ async fn synced(shard: &Shard, ack: Ack) {
 /// Adds as a coordinator does: within the call if it can be.
 async fn add(shard: &Shard, delta: &[u8]) {
     let ack = match shard.count_now(ID, delta).expect("the shard takes it") {
-        Some(ack) => ack,
-        None => shard.count(ID, &[delta.to_vec()]).await.expect("the shard takes it").0,
+        TryOutcome::Done(ack) => ack,
+        TryOutcome::WouldBlock => shard.count(ID, &[delta.to_vec()]).await.expect("the shard takes it").0,
     };
     synced(shard, ack).await;
 }
@@ -109,17 +109,20 @@ fn what_was_added_is_there_once_after_flushes_compactions_and_starts() {
     ];
     with_shard(&setup(&folder), async |_, shard| {
         for delta in &some {
-            assert!(shard.count_now(ID, delta).expect("taken").is_some(), "all there is lies in memory");
+            assert!(shard.count_now(ID, delta).expect("taken").done().is_some(), "all there is lies in memory");
         }
         assert_eq!(counts(&shard).await, first(1));
         shard.flush(COUNTERS).await.expect("the disk works");
         assert_eq!(counts(&shard).await, first(1));
-        assert_eq!(shard.count_now(ID, &some[0]), Ok(None), "what is there lies in a file");
+        assert_eq!(shard.count_now(ID, &some[0]), Ok(TryOutcome::WouldBlock), "what is there lies in a file");
         for delta in &some {
             add(&shard, delta).await;
         }
         assert_eq!(counts(&shard).await, first(2));
-        assert!(shard.count_now(ID, &delta(1, Some(5), 14, &[(N, 0)])).expect("taken").is_some(), "the memtable knows");
+        assert!(
+            shard.count_now(ID, &delta(1, Some(5), 14, &[(N, 0)])).expect("taken").done().is_some(),
+            "the memtable knows"
+        );
         shard.drain().await.expect("the disk works");
     })
     .expect("the shard opens");

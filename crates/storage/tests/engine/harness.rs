@@ -353,7 +353,7 @@ pub fn read_rows(shard: &Shard, table: TableId) -> Vec<u32> {
     let mut after: Option<Position> = None;
     loop {
         let command = ReadCommand { after: after.as_ref().map(Position::as_ref), ..ReadCommand::all(table, 1) };
-        match shard.read(&command, &mut sink).expect("nothing was flushed") {
+        match shard.read(&command, &mut sink).done().expect("nothing was flushed") {
             ReadEnd::Complete => break,
             ReadEnd::Paused(position) | ReadEnd::Stopped(position) => after = Some(position),
         }

@@ -193,7 +193,7 @@ async fn read_row(shard: &Shard, number: u32) -> usize {
     let key = key_of(number);
     let command = ReadCommand::partition(TABLE, token_of(&key), &key, 1);
     let mut rows = Count(0);
-    if shard.read(&command, &mut rows).is_none() {
+    if shard.read(&command, &mut rows).would_block() {
         let done = shard.read_through(&command, &mut rows).await.expect("the files can be read");
         assert_eq!(done, ReadDone::Complete);
     }
