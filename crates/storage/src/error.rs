@@ -120,6 +120,12 @@ pub enum OpenError {
         /// Reason.
         what: String,
     },
+    /// A manifest that must be there is not.
+    #[error("{}: the manifest is missing; it says which files hold the data, so nothing was opened or changed", path.display())]
+    MissingManifest {
+        /// The manifest.
+        path: PathBuf,
+    },
     /// A manifest was written by a newer program.
     #[error("{}: manifest format {found} was written by a newer Helenus; this one reads up to {known}", path.display())]
     NewerManifest {

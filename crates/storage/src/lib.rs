@@ -41,7 +41,9 @@ pub use counter::CountError;
 pub use error::{ApplyError, FlushError, OpenError, SyncError};
 pub use figures::{Buckets, EndedCompaction, RunningCompaction, StorageLoad, TableFigures};
 pub use options::{ReplayPosition, StorageOptions, SyncMode, Truncations};
-pub use recovery::{FilesToTakeIn, find_data, find_files_at_start, last_boot_in_data};
+pub use recovery::{
+    DoubtfulManifests, FilesToTakeIn, doubt_manifests, find_data, find_files_at_start, last_boot_in_data,
+};
 pub use sampling::{Sampled, SampledPartition};
 pub use shard::{Ack, LogSequence, Shard, StorageStats};
 pub use sink::{DataSink, Flow, ReadEnd, RowSink};

@@ -139,7 +139,10 @@ pub struct FoundManifest {
 
 /// Reads the manifest at `path`, which must be that of `head`.
 async fn read(runtime: &Runtime, path: &std::path::Path, head: Head) -> Result<FoundManifest, OpenError> {
-    let bytes = runtime.read_file(path).await.map_err(io_error(path))?;
+    let bytes = runtime.read_file(path).await.map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound => OpenError::MissingManifest { path: path.to_owned() },
+        _ => io_error(path)(source),
+    })?;
     let corrupt =
         |offset: usize, what: String| OpenError::DamagedManifest { path: path.to_owned(), offset: offset as u64, what };
     let found = layout::read(&bytes).map_err(|error| match error {

@@ -5,6 +5,7 @@
 mod files;
 mod foreign_files;
 mod list;
+mod lost_manifests;
 mod refresh;
 mod sets;
 mod survey;
@@ -29,6 +30,7 @@ use crate::shard::{Engine, Shard};
 
 pub(crate) use files::{CoveredElsewhere, FoundFiles};
 pub use foreign_files::find_files_at_start;
+pub use lost_manifests::{DoubtfulManifests, doubt_manifests};
 pub use refresh::FilesToTakeIn;
 pub use survey::{find_data, last_boot_in_data};
 

@@ -33,6 +33,13 @@ pub enum NodeError {
         dir.display()
     )]
     OldMetadata { dir: PathBuf, in_data: u64, in_log: u64 },
+    #[error(
+        "the data folder {} has lost its manifests, or a part of them: {problem}. They say which SSTables count; without them rows would be missing, so nothing was \
+         changed. Put manifest/ back from a backup of this folder; or copy the folder, move the SSTables of each table's folder into upload/ in it, \
+         remove manifest/, and start once with --import-sstables",
+        dir.display()
+    )]
+    LostManifests { dir: PathBuf, problem: String },
     #[error(transparent)]
     Listen(#[from] ListenError),
     #[error("{problem}")]

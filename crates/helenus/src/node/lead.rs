@@ -4,13 +4,14 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::time::Duration;
 
+use cluster::paxos::with_state_table;
 use metadata::{Domains, Fact, FoundLog, MetadataLog, Opened, Proposer};
 use planted::Bug;
 use query::{NodeInfo, SchemaDomain, truncations_of};
 use runtime::{FileLock, Group, Mesh, Runtime, ShardId, TcpListener};
 use schema::Schema;
 use server::{ListenError, Listeners};
-use storage::Truncations;
+use storage::{OpenError, Truncations};
 use topology::{HostId, Token, token_of};
 
 use super::shard::{Command, Handles};
@@ -139,6 +140,26 @@ impl Lead {
         Ok(in_log.max(in_data))
     }
 
+    /// Refuses a folder whose manifests are lost, before anything but the lock is written: SSTables that no manifest names would be passed
+    /// over, and their rows be missing.
+    async fn check_manifests(&self) -> Result<(), NodeError> {
+        let (runtime, dir) = (&self.runtime, &self.config.data_dir);
+        let lost = |problem: String| NodeError::LostManifests { dir: dir.clone(), problem };
+        let failed = |error: OpenError| match error {
+            OpenError::MissingManifest { .. } | OpenError::DamagedManifest { .. } => lost(error.to_string()),
+            error => NodeError::Shard { sentence: error.to_string() },
+        };
+        let Some(doubtful) = storage::doubt_manifests(runtime, dir).await.map_err(failed)? else { return Ok(()) };
+        let Some((local, cluster)) = MetadataLog::peek(runtime, dir, &domains()).await? else { return Ok(()) };
+        let Some(host) = local.host_id else { return Ok(()) };
+        let schema = with_state_table(cluster.of::<SchemaDomain>());
+        let forgotten = doubtful.forgotten(runtime, dir, &schema, host, self.config.import_sstables).await;
+        match forgotten.map_err(failed)? {
+            Some(file) => Err(lost(format!("{}, and no manifest names {}", doubtful.problem, file.display()))),
+            None => Ok(()),
+        }
+    }
+
     /// Makes the data folder and locks it against another process. A process that was killed is waited for a moment: the
     /// kernel may still be ending it when the next one starts.
     pub(super) async fn lock_folder(&self) -> Result<FileLock, NodeError> {
@@ -179,6 +200,7 @@ impl Lead {
     async fn open_metadata(&self) -> Result<Metadata, NodeError> {
         let (dir, planted) = (Path::new(&self.config.data_dir), self.config.planted);
         let last_boot = self.last_boot().await?;
+        self.check_manifests().await?;
         let opened = MetadataLog::open_planted(&self.runtime, dir, &domains(), planted).await?;
         let Opened { log, local, cluster } = opened;
         let given = self.config.fixed_ring.as_ref().map(|ring| ring.host_id);

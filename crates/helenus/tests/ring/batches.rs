@@ -27,7 +27,7 @@ fn insert(key: i32) -> Vec<u8> {
 }
 
 /// Counts one more start in the metadata log; gives its number and the changes of the schema.
-fn next_boot(dir: &Path) -> (u64, Vec<SchemaChange>) {
+pub fn next_boot(dir: &Path) -> (u64, Vec<SchemaChange>) {
     let main = async move |runtime: Runtime| {
         let domains = Domains::none().with::<SchemaDomain>();
         let opened = MetadataLog::open(&runtime, dir, &domains).await.expect("the metadata log opens");

@@ -87,7 +87,14 @@ impl Ring {
 
     /// Starts the only node of a ring of one, or says why it does not start.
     pub fn try_start(&self, salvage_commitlog: bool) -> Result<Node, String> {
-        Node::start(Config { salvage_commitlog, ..self.config(0, &[0]) })
+        self.try_start_as(|config| config.salvage_commitlog = salvage_commitlog)
+    }
+
+    /// [`Ring::try_start`] with another configuration.
+    pub fn try_start_as(&self, change: impl FnOnce(&mut Config)) -> Result<Node, String> {
+        let mut config = self.config(0, &[0]);
+        change(&mut config);
+        Node::start(config)
     }
 
     fn config(&self, index: usize, among: &[usize]) -> Config {

@@ -15,7 +15,7 @@ const HEADER_BYTES: usize = 4096;
 type Files<'a> = &'a [(&'a str, &'a [u8])];
 
 /// All that is in a folder: names, and the bytes of files.
-fn listing(folder: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
+pub fn listing(folder: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
     let mut all = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -31,14 +31,14 @@ fn listing(folder: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
     all
 }
 
-fn lay(folder: &Path, name: &str, bytes: &[u8]) {
+pub fn lay(folder: &Path, name: &str, bytes: &[u8]) {
     let path = folder.join(name);
     std::fs::create_dir_all(path.parent().expect("it is in the folder")).expect("a folder can be made");
     std::fs::write(path, bytes).expect("a file can be written");
 }
 
 /// Several starts, of which each is refused with these words and leaves the folder as it is.
-fn is_refused_every_time(ring: &Ring, words: &[&str], of: &str) {
+pub fn is_refused_every_time(ring: &Ring, words: &[&str], of: &str) {
     let before = listing(&ring.data_dir(0));
     for start in 1..=4 {
         let Err(sentence) = ring.try_start(false) else { panic!("{of}: start {start} is ready") };

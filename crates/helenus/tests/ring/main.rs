@@ -6,4 +6,5 @@ mod batches;
 mod divergence;
 mod harness;
 mod levels;
+mod lost_manifests;
 mod lost_metadata;

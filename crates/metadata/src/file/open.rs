@@ -8,6 +8,7 @@ use runtime::Runtime;
 
 use super::bounds::Bounds;
 use super::folder;
+use super::history::History;
 use super::layout;
 use super::log::{Inner, MetadataLog, Place};
 use crate::cluster::{ClusterState, Domains};
@@ -45,16 +46,22 @@ impl MetadataLog {
 
     /// Reads the log in `dir` and changes nothing.
     pub async fn look(rt: &Runtime, dir: &Path, domains: &Domains) -> Result<FoundLog, MetadataError> {
-        let path = folder::path_in(dir);
-        if !rt.exists(&path).await.map_err(|source| io_error("look for", &path, source))? {
-            return Ok(FoundLog::Missing);
-        }
-        let file = folder::open_to_read(rt, &path).await?;
-        let bytes = folder::read_all(&file, &path, Bounds::OF_A_NODE.read_bytes_max()).await?;
-        match folder::read_records(&bytes, &path, domains) {
+        match read(rt, dir, domains).await {
             Err(MetadataError::NotALog { .. }) => Ok(FoundLog::Headless),
-            read => Ok(read?.0.boot().map_or(FoundLog::WithoutStart, FoundLog::LastBoot)),
+            read => Ok(match read? {
+                Some(history) => history.boot().map_or(FoundLog::WithoutStart, FoundLog::LastBoot),
+                None => FoundLog::Missing,
+            }),
         }
+    }
+
+    /// The state that the records of the log in `dir` result in, without opening it: nothing is changed. `None` if there is no log.
+    pub async fn peek(
+        rt: &Runtime,
+        dir: &Path,
+        domains: &Domains,
+    ) -> Result<Option<(LocalState, ClusterState)>, MetadataError> {
+        Ok(read(rt, dir, domains).await?.map(History::finish))
     }
 
     /// Opens the log in `dir`, or makes it if it is not there, and applies all its records. A torn record at the end, which was never
@@ -84,6 +91,17 @@ impl MetadataLog {
     ) -> Result<Opened, MetadataError> {
         open(rt, dir, domains, Planted::NONE, bounds).await
     }
+}
+
+/// The records of the log in `dir`; `None` if there is none.
+async fn read(rt: &Runtime, dir: &Path, domains: &Domains) -> Result<Option<History>, MetadataError> {
+    let path = folder::path_in(dir);
+    if !rt.exists(&path).await.map_err(|source| io_error("look for", &path, source))? {
+        return Ok(None);
+    }
+    let file = folder::open_to_read(rt, &path).await?;
+    let bytes = folder::read_all(&file, &path, Bounds::OF_A_NODE.read_bytes_max()).await?;
+    Ok(Some(folder::read_records(&bytes, &path, domains)?.0))
 }
 
 async fn open(
