@@ -35,7 +35,7 @@ pub enum MetadataError {
         supported: u32,
     },
     /// The log has a change of a domain that no part of this process registered.
-    #[error("{path} holds a change of domain {domain}, which this Helenus does not know: a newer one wrote it")]
+    #[error("{path} contains a change of the unknown domain {domain}, written by a newer Helenus")]
     UnknownDomain {
         /// The file.
         path: String,
@@ -63,9 +63,7 @@ pub enum MetadataError {
         bytes_max: u64,
     },
     /// The log has no room for more of the cluster's state, even after compaction.
-    #[error(
-        "{path} would have {bytes} bytes with this change, and the schema may take {bytes_max}: drop what is not needed"
-    )]
+    #[error("{path} would grow to {bytes} bytes with this change, the limit is {bytes_max}; drop unused tables")]
     Full {
         /// The file.
         path: String,
@@ -75,7 +73,7 @@ pub enum MetadataError {
         bytes_max: u64,
     },
     /// An earlier append failed, and what the disk holds is not known.
-    #[error("{path} takes no more records: an earlier write to it failed")]
+    #[error("{path} refuses records after a failed write; restart the node")]
     Poisoned {
         /// The file.
         path: String,
@@ -110,10 +108,10 @@ pub(crate) fn too_large(path: &Path, bytes: u64, bytes_max: u64) -> MetadataErro
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// The bytes end early or a length is wrong.
-    #[error("a record is cut or damaged: {0}")]
+    #[error("record truncated or damaged: {0}")]
     Bytes(#[from] stdx::ReadError),
     /// A newer Helenus wrote it.
-    #[error("a record has format version {version}, and this Helenus reads up to {supported}")]
+    #[error("record of format version {version}; this Helenus reads up to {supported}")]
     NewerVersion {
         /// The version found.
         version: u8,
@@ -121,7 +119,7 @@ pub enum DecodeError {
         supported: u8,
     },
     /// A change of a domain that is not registered.
-    #[error("domain {domain} is unknown")]
+    #[error("unknown domain {domain}")]
     UnknownDomain {
         /// The domain's number.
         domain: u8,

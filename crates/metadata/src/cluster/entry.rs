@@ -105,7 +105,7 @@ impl Entry {
             parts.push(Part { domain, version, bytes: reader.varint_bytes()?.to_vec() });
         }
         if !ascends(&parts) {
-            return Err(invalid("an entry's parts are not in the order of their domains"));
+            return Err(invalid("parts of an entry are not ordered by domain"));
         }
         Ok(Entry { parts })
     }

@@ -94,7 +94,7 @@ pub(super) fn read_records(bytes: &[u8], path: &Path, domains: &Domains) -> Resu
             Found::Record(found) => found,
             Found::End | Found::TornTail => return Ok((history, offset)),
             Found::Damage => {
-                let problem = "a record's checksum or number is wrong, and records follow it".to_owned();
+                let problem = "invalid checksum or number of a record that others follow".to_owned();
                 return Err(MetadataError::Damaged { path: name(), offset: offset as u64, problem });
             }
         };

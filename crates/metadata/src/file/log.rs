@@ -203,7 +203,7 @@ impl Inner {
         let (history, end) = folder::read_records(&bytes, &self.path, &self.domains)?;
         // An acknowledged record that cannot be read must not be forgotten by a new file that looks whole.
         if (end as u64, history.count()) != (self.end.get(), self.sequence.get()) {
-            let problem = "acknowledged records are not there".to_owned();
+            let problem = "acknowledged records are missing".to_owned();
             return Err(MetadataError::Damaged { path: self.path.display().to_string(), offset: end as u64, problem });
         }
         Ok(history.finish())

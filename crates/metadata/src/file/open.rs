@@ -122,7 +122,7 @@ async fn open(
     let (history, end) = folder::read_records(&bytes, &path, domains)?;
     let mut reserved = bytes.len();
     if bytes.get(end..).is_some_and(|rest| rest.iter().any(|byte| *byte != 0)) {
-        tracing::warn!(path = %path.display(), offset = end, "the last write to the metadata log was interrupted; cutting off its record");
+        tracing::warn!(path = %path.display(), offset = end, "metadata log ends in an incomplete write; truncating it");
         file.set_len(end as u64).await.map_err(|source| io_error("cut the torn end of", &path, source))?;
         reserved = end;
     }

@@ -61,11 +61,11 @@ impl Record {
             Some(fact) => Record::Local(fact),
             None => match Entry::decode(kind, &mut reader)? {
                 Some(entry) => Record::Entry(entry),
-                None => return Err(invalid(format!("the kind of record {kind} is unknown"))),
+                None => return Err(invalid(format!("unknown record kind {kind}"))),
             },
         };
         if !reader.is_empty() {
-            return Err(invalid(format!("{} bytes are left over", reader.remaining())));
+            return Err(invalid(format!("{} trailing bytes", reader.remaining())));
         }
         Ok(record)
     }

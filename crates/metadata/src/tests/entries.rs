@@ -170,7 +170,7 @@ fn entries_that_cannot_be_applied_are_refused_in_one_sentence() {
     };
     let one = entry(&[notes(1, &[1])]);
     let unknown = refusal(&one, domains);
-    assert!(unknown.ends_with("holds a change of domain 200, which this Helenus does not know: a newer one wrote it"));
+    assert!(unknown.ends_with("contains a change of the unknown domain 200, written by a newer Helenus"));
     let newer = refusal(&entry(&[part_of(&schema_record(Vec::new())), notes(3, &[1])]), both);
     assert!(newer.ends_with("was written in format version 3 by a newer Helenus, and this one reads up to version 2"));
     let bad = refusal(&entry(&[notes(2, &[0])]), both);
@@ -187,12 +187,12 @@ fn entries_that_cannot_be_applied_are_refused_in_one_sentence() {
 fn bytes_that_are_no_entry_are_refused() {
     let problem = |bytes: &[u8]| Record::decode(bytes).expect_err("no entry").to_string();
     assert_eq!(problem(&[6, 0, 1, 200, 1, 0]), "an entry has format version 0");
-    assert_eq!(problem(&[6, 2, 1, 200, 1, 0]), "a record has format version 2, and this Helenus reads up to 1");
+    assert_eq!(problem(&[6, 2, 1, 200, 1, 0]), "record of format version 2; this Helenus reads up to 1");
     assert_eq!(problem(&[6, 1, 0]), "an entry has 0 parts");
-    assert_eq!(problem(&[6, 1, 2, 200, 1, 0, 200, 1, 0]), "an entry's parts are not in the order of their domains");
-    assert_eq!(problem(&[6, 1, 1, 200, 1, 0, 7]), "1 bytes are left over");
+    assert_eq!(problem(&[6, 1, 2, 200, 1, 0, 200, 1, 0]), "parts of an entry are not ordered by domain");
+    assert_eq!(problem(&[6, 1, 1, 200, 1, 0, 7]), "1 trailing bytes");
     for kind in [0, 5, 7, 8, 9, 10] {
-        assert_eq!(problem(&[kind, 1, 1]), format!("the kind of record {kind} is unknown"));
+        assert_eq!(problem(&[kind, 1, 1]), format!("unknown record kind {kind}"));
     }
 }
 

@@ -17,7 +17,7 @@ fn a_schema_that_would_fill_the_log_is_refused_and_what_gives_room_back_is_not()
             }
         };
         assert!(matches!(refusal, MetadataError::Full { bytes_max, .. } if bytes_max == SMALL.log_bytes_max / 2));
-        assert!(refusal.to_string().ends_with("drop what is not needed"), "{refusal}");
+        assert!(refusal.to_string().ends_with("drop unused tables"), "{refusal}");
         // 128 blocks, and nine and a half a keyspace when they are one record.
         assert_eq!(taken, 13);
         log.check().expect("it takes records");
