@@ -1,5 +1,6 @@
 //! Values as Cassandra's tools show them: as JSON, and as the plain text that stands in keys and paths.
 
+use cql_types::by_class::values::Parts;
 use cql_types::{ByClass, CqlType, NESTING_DEPTH_MAX, fields_of, parts_of_collection};
 use stdx::Reader;
 
@@ -139,6 +140,9 @@ pub(crate) fn plain(ty: &CqlType, value: &[u8]) -> String {
         CqlType::ByClass(class) if **class == ByClass::LexicalUuid && !value.is_empty() => {
             scalar(&CqlType::Uuid, value)
         }
+        CqlType::ByClass(class) if matches!(**class, ByClass::Composite(_)) => {
+            composite(class, value).unwrap_or_else(|| hex(value))
+        }
         CqlType::Blob
         | CqlType::ByClass(_)
         | CqlType::Custom(_)
@@ -149,6 +153,25 @@ pub(crate) fn plain(ty: &CqlType, value: &[u8]) -> String {
         _ if value.is_empty() => String::new(),
         _ => scalar(ty, value),
     }
+}
+
+/// The components of a composite with colons between; `!` and `_` are the places after and before all that begin so. `None`: it is none.
+fn composite(class: &ByClass, value: &[u8]) -> Option<String> {
+    let mut parts = Parts::new(class, value);
+    let mut out = String::new();
+    while let Some((component, value)) = parts.read().ok()? {
+        out.push_str(if out.is_empty() { "" } else { ":" });
+        let text = plain(&component.ty, value).replace(':', "\\:");
+        out.push_str(&text);
+        // So that it is not taken for a place.
+        out.push_str(if text.ends_with(['\\', '!']) { "!" } else { "" });
+        out.push_str(match parts.end().ok()?.cast_signed() {
+            0 => "",
+            1.. => ":!",
+            _ => ":_",
+        });
+    }
+    Some(out)
 }
 
 /// The fields of a tuple with colons between; `@` is null.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::oracle::{Session, is_answered_alike};
 use crate::sstables::Writer;
-use crate::sstables::corpus::{Chapter, chapters};
+use crate::sstables::corpus::{Chapter, chapters, chapters_of, major};
 use crate::sstables::folders;
 use crate::sstables::tools::{Job, Tools};
 
@@ -26,7 +26,8 @@ pub enum Kept {
 /// its files (`….json`); in the keyspace's folder lies its schema (`schema.cql`).
 pub fn fixtures(jars: &Path, folder: &Path, kept: Kept, writer: &Writer, names: &[&str]) -> Result<bool, String> {
     let tools = Tools::new(jars, &writer.folder.join("tools"))?;
-    let scripts = chapters(names)?;
+    let is_writable = |chapter: &Chapter| chapter.can_be_dumped() || major(&writer.version) > 3;
+    let scripts: Vec<Chapter> = chapters(names)?.into_iter().filter(is_writable).collect();
     let mut given = scripts.clone();
     if writer.is_serving() {
         write_tables(&tools, writer, &mut given)?;
@@ -37,7 +38,8 @@ pub fn fixtures(jars: &Path, folder: &Path, kept: Kept, writer: &Writer, names: 
         if target.exists() {
             std::fs::remove_dir_all(&target).map_err(|error| format!("cannot empty {}: {error}", target.display()))?;
         }
-        jobs.extend(copy_keyspace(&writer.data().join(&given.keyspace), &target)?);
+        let dumps = copy_keyspace(&writer.data().join(&given.keyspace), &target)?;
+        jobs.extend(if given.can_be_dumped() { dumps } else { Vec::new() });
         write(&target.join("schema.cql"), &(given.known_to(&writer.version).schema().join("\n\n") + "\n"))?;
         if kept == Kept::All {
             given.script.write_to(&target.join("script.cql"))?;
@@ -66,8 +68,8 @@ pub fn fixtures(jars: &Path, folder: &Path, kept: Kept, writer: &Writer, names: 
 /// Writes to `folder/keyspace.txt` what is to be written by a Cassandra 3, which is not asked over a socket.
 pub fn statements(folder: &Path) -> Result<bool, String> {
     std::fs::create_dir_all(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
-    for chapter in chapters(&[])? {
-        write(&folder.join(format!("{}.txt", chapter.keyspace)), &chapter.known_to("me").writes()?)?;
+    for chapter in chapters_of("me", &[])? {
+        write(&folder.join(format!("{}.txt", chapter.keyspace)), &chapter.writes()?)?;
     }
     Ok(true)
 }

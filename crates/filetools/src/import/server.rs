@@ -67,6 +67,7 @@ impl Server {
     /// The files' table with the server's names of its key.
     pub(super) fn named(&self, of_header: &Table, path: &Path) -> Result<Table, ToolError> {
         let mut columns = of_header.columns().to_vec();
+        self.join_composite_key(&mut columns);
         for column in columns.iter_mut().filter(|column| column.kind.is_key()) {
             let kind = column.kind.name();
             let place = i32::from(column.position);
@@ -75,6 +76,17 @@ impl Server {
             column.name.clone_from(name);
         }
         Ok(super::table_with(columns))
+    }
+
+    /// A header does not tell a key of one column that is a composite from one of several columns: the server does.
+    fn join_composite_key(&self, columns: &mut Vec<Column>) {
+        let mut key = self.columns.values().filter(|known| known.kind == ColumnKind::PartitionKey.name());
+        if let (Some(Known { ty: Some(ty @ CqlType::ByClass(_)), .. }), None) = (key.next(), key.next()) {
+            columns.retain(|column| column.kind != ColumnKind::PartitionKey || column.position == 0);
+            columns.iter_mut().filter(|column| column.kind == ColumnKind::PartitionKey).for_each(|column| {
+                column.ty = ty.clone();
+            });
+        }
     }
 
     /// Compares the types of a file's columns with the table's. Columns that the table does not have are left out when rows are sent.
