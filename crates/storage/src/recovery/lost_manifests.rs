@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use runtime::Runtime;
 use schema::{Schema, Table};
-use sstable::own::OwnComponent;
+use sstable::helenus_component::HelenusComponent;
 use sstable::{Component, Descriptor};
 use topology::HostId;
 
@@ -84,5 +84,5 @@ async fn is_of(runtime: &Runtime, folder: &Path, descriptor: &Descriptor, host: 
         return Ok(true);
     }
     let bytes = runtime.read_file(&path).await.map_err(io_error(&path))?;
-    Ok(OwnComponent::decode(&bytes).map_or(true, |own| own.origin.host == host.0))
+    Ok(HelenusComponent::decode(&bytes).map_or(true, |own| own.origin.host == host.0))
 }
