@@ -17,6 +17,7 @@ mod harness;
 mod limits;
 mod paging;
 mod requests;
+mod rings;
 mod scripts;
 mod tombstones;
 mod tracing;
