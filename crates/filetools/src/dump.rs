@@ -146,7 +146,7 @@ impl Dump<'_> {
         self.out.field("position");
         self.out.raw(&position.to_string());
         if let Some(clustering) = clustering {
-            self.clustering(clustering);
+            self.clustering(clustering, "null");
         }
         let liveness = row.liveness();
         if let Some(liveness) = liveness {
@@ -259,7 +259,7 @@ impl Dump<'_> {
             self.out.begin_object();
             self.out.field("type");
             self.out.string(if is_inclusive { "inclusive" } else { "exclusive" });
-            self.clustering(marker.prefix);
+            self.clustering(marker.prefix, "\"*\"");
             self.deletion(deletion);
             self.out.end_object();
         };
@@ -268,8 +268,8 @@ impl Dump<'_> {
         self.out.end_object();
     }
 
-    /// All of a row's clustering, or of a bound's the first values: the others are stars.
-    fn clustering(&mut self, clustering: ClusteringRef<'_>) {
+    /// All of a row's clustering, or of a bound's the first values. The others are of a row null, of a bound stars.
+    fn clustering(&mut self, clustering: ClusteringRef<'_>, missing: &str) {
         if clustering.is_empty() {
             return;
         }
@@ -281,7 +281,7 @@ impl Dump<'_> {
                 text::write_json(&of.ty, value, &mut json);
                 json
             }
-            None => "\"*\"".to_owned(),
+            None => missing.to_owned(),
         });
         self.out.compact_list(shown);
     }

@@ -15,6 +15,9 @@ impl Bound<'_> {
     pub const UNBOUNDED: Bound<'static> = Bound { prefix: &[], inclusive: true };
 }
 
+/// No component's form begins with a lesser byte, so that with it after a row's form all rows come that begin with that row's components.
+pub const ROW_END: u8 = 0;
+
 /// The rows between two bounds, in the table's clustering order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slice<'a> {
@@ -28,9 +31,16 @@ impl<'a> Slice<'a> {
     /// All rows.
     pub const ALL: Slice<'static> = Slice { start: Bound::UNBOUNDED, end: Bound::UNBOUNDED };
 
-    /// The rows that begin with `prefix`: one row if it is a whole clustering.
+    /// The rows that begin with `prefix`: one row if it is the form of values for all clustering columns.
     pub fn of_prefix(prefix: &'a [u8]) -> Self {
         Slice { start: Bound { prefix, inclusive: true }, end: Bound { prefix, inclusive: true } }
+    }
+
+    /// The row of these components alone, and no row that begins with them: `ended` is their form with [`ROW_END`] after it. It is how a row
+    /// is named whose last clustering columns are null.
+    pub fn of_row(ended: &'a [u8]) -> Self {
+        let place = ended.strip_suffix(&[ROW_END]).unwrap_or(ended);
+        Slice { start: Bound { prefix: place, inclusive: true }, end: Bound { prefix: ended, inclusive: false } }
     }
 
     /// Whether a row is inside whose whole clustering, in byte-comparable form, is this.
@@ -82,6 +92,16 @@ mod tests {
         assert_eq!(of(slice(b"ab", false, b"bb", false)), b"ba");
         assert_eq!(of(slice(b"ab", true, b"", true)), b"abbabbca");
         assert_eq!(of(slice(b"c", true, b"a", true)), b"");
+    }
+
+    #[test]
+    fn a_row_is_told_from_those_that_begin_with_it() {
+        let rows = [&b"a"[..], b"a\0", b"a\0\x01", b"a\x01b", b"b"];
+        let of = |slice: Slice<'_>| rows.into_iter().filter(|row| slice.has(row)).collect::<Vec<_>>();
+        assert_eq!(of(Slice::of_row(b"a\0")), [b"a"]);
+        assert_eq!(of(Slice::of_row(b"a\0\0")), [b"a\0"]);
+        assert_eq!(of(Slice::of_prefix(b"a")), rows[..4]);
+        assert!(!Slice::of_row(b"a\0").is_impossible());
     }
 
     #[test]

@@ -1,4 +1,7 @@
 //! A row's clustering as it is encoded: a count, then each component with its length.
+//!
+//! A row of a table with several clustering columns that is WITH COMPACT STORAGE may have fewer components than there are columns, but at least
+//! one: the last ones are null. It is another row than all that begin with its components, and comes before them.
 
 use stdx::{Reader, varint};
 

@@ -18,7 +18,7 @@ mod read_command;
 mod row;
 mod tombstones;
 
-pub use bound::{Bound, Slice};
+pub use bound::{Bound, ROW_END, Slice};
 pub use clustering::{ClusteringBound, ClusteringRef, Components};
 pub use counter::{CounterId, CounterRef};
 pub use decoder::{BoundRef, Item, Items, MutationRef, RangeTombstoneRef};

@@ -35,6 +35,12 @@ impl Table {
         self.options.compact_storage && !self.clustering().is_empty()
     }
 
+    /// True if a write may name a row by the first of several clustering columns alone: the others are null. Counters may not, since Cassandra does
+    /// not come back from such a write.
+    pub fn has_rows_of_prefixes(&self) -> bool {
+        self.is_dense() && self.clustering().len() > 1 && !self.is_counter()
+    }
+
     /// Whether an INSERT says that there is a row beside what it writes to the row. Of a table WITH COMPACT STORAGE that has columns outside
     /// of its key it does not: there a row is what lives in it.
     pub fn marks_rows(&self) -> bool {

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! key            40 token: 8, sign turned  40 key, as a blob  38
-//! clustering     (40 value, or 3f if it is empty and its type has no form for that; 41 in a reversed column)* end
+//! clustering     (40 value, or 3f if it is empty and its type has no form for that; 41 in a reversed column; 3e if a row has none)* end
 //! end            38 of a row, 20 before all that begins so, 60 behind it
 //!
 //! int, smallint, tinyint, timestamp     big-endian, sign turned
@@ -79,6 +79,10 @@ pub fn key(token: Token, key: &[u8], out: &mut Vec<u8>) {
 pub fn clustering(columns: &[Column], clustering: ClusteringRef<'_>, place: Place, out: &mut Vec<u8>) {
     for (column, value) in columns.iter().zip(clustering.components()) {
         component(column, value, out);
+    }
+    if place == Place::Row {
+        // Null comes before all values, in a reversed column too.
+        out.extend(columns.iter().skip(clustering.len()).map(|_| NULL));
     }
     out.push(place.end());
 }

@@ -156,7 +156,7 @@ impl<'s> Statements<'s> {
     }
 
     fn insert(&self, clustering: &[Vec<u8>], columns: (Vec<String>, Vec<Option<Vec<u8>>>), time: Time) -> Write {
-        let keys = self.table.partition_key().iter().chain(self.table.clustering());
+        let keys = self.table.partition_key().iter().chain(self.table.clustering().iter().take(clustering.len()));
         let names: Vec<String> =
             keys.map(|column| quote_identifier(&column.name).into_owned()).chain(columns.0).collect();
         let markers = vec!["?"; names.len()].join(", ");
@@ -181,7 +181,8 @@ impl<'s> Statements<'s> {
         let mut columns: Vec<&Column> = self.table.partition_key().iter().collect();
         let mut values = self.key.clone();
         if let Some(clustering) = clustering {
-            columns.extend(self.table.clustering());
+            // Of a row whose last values are null, those that it is named by.
+            columns.extend(self.table.clustering().iter().take(clustering.len()));
             values.extend(clustering.iter().cloned());
         }
         (equal(&columns), values)

@@ -7,9 +7,9 @@ mod compared;
 mod current;
 mod result;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use mutation::{ReadCommand, Slice};
+use mutation::{ROW_END, ReadCommand, Slice};
 use schema::{ColumnId, Table};
 use topology::{Token, token_of};
 
@@ -30,6 +30,8 @@ pub(crate) struct Request<'a> {
     on_static_row: Option<RowCondition<'a>>,
     /// By the row's clustering in byte-comparable form.
     on_rows: BTreeMap<Vec<u8>, RowCondition<'a>>,
+    /// The same rows for [`Slice::of_row`], where others may begin with all that a row is named by.
+    ended_rows: BTreeSet<Vec<u8>>,
     /// The conditions whose columns are shown; `None`: all columns are, since it is asked whether a row exists.
     shown: Option<Vec<&'a ColumnCondition>>,
     /// Whether a statement with conditions changes static columns.
@@ -55,6 +57,7 @@ impl<'a> Request<'a> {
             statements: Vec::new(),
             on_static_row: None,
             on_rows: BTreeMap::new(),
+            ended_rows: BTreeSet::new(),
             shown: Some(Vec::new()),
             changes_statics: false,
             changes_rows: false,
@@ -172,7 +175,12 @@ impl<'a> Request<'a> {
         let Some(known) = known else {
             match row {
                 None => self.on_static_row = Some(wanted),
-                Some(row) => _ = self.on_rows.insert(row, wanted),
+                Some(row) => {
+                    if self.table.has_rows_of_prefixes() {
+                        self.ended_rows.insert([&row[..], &[ROW_END]].concat());
+                    }
+                    self.on_rows.insert(row, wanted);
+                }
             }
             return Ok(());
         };
@@ -196,6 +204,9 @@ impl<'a> Request<'a> {
     pub(crate) fn slices(&self) -> Vec<Slice<'_>> {
         match self.on_rows.is_empty() {
             true => vec![Slice::ALL],
+            false if self.table.has_rows_of_prefixes() => {
+                self.ended_rows.iter().map(|row| Slice::of_row(row)).collect()
+            }
             false => self.on_rows.keys().map(|row| Slice::of_prefix(row)).collect(),
         }
     }

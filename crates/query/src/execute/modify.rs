@@ -273,7 +273,7 @@ impl Modification {
             return Ok(());
         }
         let expiry = self.expiry(binds, time.seconds)?;
-        if let ([[]], true) = (clustering, self.table.is_dense()) {
+        if matches!(clustering, [[]]) && self.table.is_dense() && self.table.clustering().len() == 1 {
             return Err(self.lacks_clustering());
         }
         let mut row = mutation.row(clustering.iter().copied());

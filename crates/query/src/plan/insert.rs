@@ -108,7 +108,11 @@ fn target(table: &Table, clustering: Vec<Option<Operand>>, only_statics: bool) -
     }
     let given = clustering.iter().enumerate().filter(|(_, operand)| operand.is_some());
     check_dense_prefix(table, given.map(|(position, _)| position))?;
-    let clustering = complete(clustering, table.clustering(), "clustering keys")?;
+    let names_prefix = table.has_rows_of_prefixes() && clustering.iter().any(Option::is_some);
+    let clustering = match names_prefix {
+        true => clustering.into_iter().flatten().collect(),
+        false => complete(clustering, table.clustering(), "clustering keys")?,
+    };
     Ok(Target::Rows(clustering.into_iter().map(ClusteringChoice::One).collect()))
 }
 

@@ -4,6 +4,9 @@
 //! for each 32 values: vint, two bits a value (01 empty, 10 null) │ each other value, its length before it unless fixed
 //! a bound: kind │ u16 count │ values
 //! ```
+//!
+//! Nulls are the last values of rows of tables WITH COMPACT STORAGE that were named by the first clustering columns alone. `mutation` has such a
+//! row without them.
 
 use mutation::{ClusteringRef, Deletion};
 use stdx::{Reader, varint};
@@ -16,8 +19,8 @@ const VALUES_PER_HEADER: usize = 32;
 const IS_EMPTY: u64 = 1;
 const IS_NULL: u64 = 2;
 
-/// Reads the values of the first `count` clustering columns into `out`, as `mutation` has them. A null, which only
-/// tables with COMPACT STORAGE had, is an empty value.
+/// Reads the values of the first clustering columns, as many as there are lengths, into `out`, as `mutation` has them: without the nulls at the end.
+/// A null before a value, which no program writes, is an empty value.
 #[inline]
 pub(crate) fn read_values(
     reader: &mut Reader<'_>,
@@ -27,6 +30,8 @@ pub(crate) fn read_values(
     out.clear();
     let count = u8::try_from(fixed_lengths.len()).map_err(|_| Fault::Wrong("there are too many clustering columns"))?;
     out.push(count);
+    // The end of the last value that is there, and how many there are up to it.
+    let (mut end, mut present, mut place) = (out.len(), 0, 0);
     for block in fixed_lengths.chunks(VALUES_PER_HEADER) {
         let mut header = reader.varint()?;
         for fixed_length in block {
@@ -35,15 +40,45 @@ pub(crate) fn read_values(
                 (0, None) => reader.varint_bytes()?,
                 _ => &[],
             };
-            header >>= 2;
             varint::encode(value.len() as u64, out);
             out.extend_from_slice(value);
+            place += 1;
+            if header & (IS_EMPTY | IS_NULL) != IS_NULL {
+                (end, present) = (out.len(), place);
+            }
+            header >>= 2;
         }
         if header != 0 {
             return Err(Fault::Wrong("a clustering has more values than the table has columns"));
         }
     }
+    if present < count {
+        // A row that has no value at all is none that could be named: of it the first is empty.
+        let kept = present.max(1).min(count);
+        out.truncate(if present == 0 { out.len().min(2) } else { end });
+        out[0] = kept;
+    }
     Ok(())
+}
+
+/// Appends a row's clustering, of which the columns for which it has no values are null.
+pub(crate) fn write_row_values(values: ClusteringRef<'_>, fixed_lengths: &[Option<usize>], out: &mut Vec<u8>) {
+    if values.len() == fixed_lengths.len() {
+        return write_values(values, fixed_lengths, out);
+    }
+    let mut values = values.components();
+    for block in fixed_lengths.chunks(VALUES_PER_HEADER) {
+        let of_block: Vec<&[u8]> = values.by_ref().take(block.len()).collect();
+        let flags = (0..block.len()).map(|place| match of_block.get(place) {
+            None => IS_NULL,
+            Some([]) => IS_EMPTY,
+            Some(_) => 0,
+        });
+        varint::encode(flags.enumerate().fold(0, |header, (place, flag)| header | flag << (place * 2)), out);
+        for (value, fixed_length) in of_block.into_iter().zip(block) {
+            write_value(value, *fixed_length, out);
+        }
+    }
 }
 
 /// Appends the values of a clustering or of a prefix of one.
@@ -59,14 +94,19 @@ pub(crate) fn write_values(values: ClusteringRef<'_>, fixed_lengths: &[Option<us
         });
         varint::encode(header, out);
         for (value, fixed_length) in values.by_ref().take(VALUES_PER_HEADER).zip(lengths.by_ref()) {
-            match fixed_length {
-                _ if value.is_empty() => {}
-                Some(length) => assert_eq!(value.len(), *length, "a value has its type's length"),
-                None => varint::encode(value.len() as u64, out),
-            }
-            out.extend_from_slice(value);
+            write_value(value, *fixed_length, out);
         }
     }
+}
+
+#[inline]
+fn write_value(value: &[u8], fixed_length: Option<usize>, out: &mut Vec<u8>) {
+    match fixed_length {
+        _ if value.is_empty() => {}
+        Some(length) => assert_eq!(value.len(), length, "a value has its type's length"),
+        None => varint::encode(value.len() as u64, out),
+    }
+    out.extend_from_slice(value);
 }
 
 /// A bound's kind: on which side of its prefix's rows it is, and what it does there.

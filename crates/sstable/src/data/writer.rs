@@ -5,7 +5,7 @@ use schema::{ColumnKind, Table};
 use stdx::varint;
 
 use crate::data::cell::Times;
-use crate::data::clustering::{BoundKind, write_values};
+use crate::data::clustering::{BoundKind, write_row_values, write_values};
 use crate::data::columns::{Columns, UnknownColumn, check_key};
 use crate::data::flags::{extended, unfiltered};
 use crate::data::row_writer::RowWriter;
@@ -95,10 +95,14 @@ impl DataWriter {
     /// [`DataWriter::row`] but for the row's body, which it gives: a long one may be appended piece by piece, before
     /// [`DataWriter::end_row`].
     pub fn begin_row(&mut self, out: &mut Vec<u8>, clustering: ClusteringRef<'_>, row: RowRef<'_>) -> &[u8] {
-        assert_eq!(clustering.len(), self.fixed_lengths.len(), "a row has a value for each clustering column");
+        let columns = self.fixed_lengths.len();
+        assert!(
+            clustering.len() == columns || (1..columns).contains(&clustering.len()),
+            "a row has a value for each clustering column, or for the first ones"
+        );
         let (flags, body) = self.row_writer.write(&row, &self.regulars, &self.times, &mut self.collector);
         out.push(flags);
-        write_values(clustering, &self.fixed_lengths, out);
+        write_row_values(clustering, &self.fixed_lengths, out);
         write_sizes(body.len(), self.length - self.last_start, out);
         body
     }

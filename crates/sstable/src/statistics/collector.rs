@@ -161,9 +161,9 @@ impl StatisticsCollector {
     /// Where a row is.
     pub(crate) fn place(&mut self, clustering: ClusteringRef<'_>) {
         if self.first_place.is_none() {
-            self.first_place = Some(CoveredBound::new(clustering, false));
+            self.first_place = Some(CoveredBound::of_row(clustering, self.header.clustering.len(), false));
         }
-        self.last_place.set(clustering, true);
+        self.last_place.set(clustering, self.header.clustering.len(), true);
     }
 
     /// Where a marker is. Its deletions are given on their own.
@@ -171,7 +171,7 @@ impl StatisticsCollector {
         if self.first_place.is_none() {
             self.first_place = Some(CoveredBound::new(marker.prefix, marker.after));
         }
-        self.last_place.set(marker.prefix, marker.after);
+        self.last_place.set(marker.prefix, marker.prefix.len(), marker.after);
     }
 
     /// The partition ends, after so many bytes.
@@ -275,6 +275,9 @@ fn order(header: &Header, a: &CoveredBound, b: &CoveredBound) -> Ordering {
     }
     match a.prefix().len().cmp(&b.prefix().len()) {
         Ordering::Equal => a.after.cmp(&b.after),
+        // Null comes before all values.
+        Ordering::Less if a.has_nulls() => Ordering::Less,
+        Ordering::Greater if b.has_nulls() => Ordering::Greater,
         // Rows with the shorter prefix begin before the longer one's place, or end behind it.
         Ordering::Less if a.after => Ordering::Greater,
         Ordering::Less => Ordering::Less,

@@ -17,7 +17,7 @@
 use mutation::ClusteringRef;
 use stdx::{Reader, varint};
 
-use crate::data::clustering::{BoundKind, read_prefix_lengths, read_values, write_values};
+use crate::data::clustering::{BoundKind, read_prefix_lengths, read_values, write_row_values};
 use crate::error::Corrupt;
 use crate::header::Header;
 use crate::marshal::{self, ClusteringType};
@@ -53,6 +53,8 @@ impl CommitLogPosition {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CoveredBound {
     prefix: Vec<u8>,
+    /// How many values it has with the nulls after those of the prefix, which only rows have.
+    width: usize,
     /// Whether it is behind the rows that begin with the prefix.
     pub after: bool,
 }
@@ -60,7 +62,17 @@ pub struct CoveredBound {
 impl CoveredBound {
     /// The place before or behind the rows that begin with `prefix`.
     pub fn new(prefix: ClusteringRef<'_>, after: bool) -> Self {
-        CoveredBound { prefix: prefix.bytes().to_vec(), after }
+        CoveredBound { prefix: prefix.bytes().to_vec(), width: prefix.len(), after }
+    }
+
+    /// The place before or after a row of a table with so many clustering columns.
+    pub(super) fn of_row(clustering: ClusteringRef<'_>, columns: usize, after: bool) -> Self {
+        CoveredBound { width: columns, ..CoveredBound::new(clustering, after) }
+    }
+
+    /// True if nulls follow the prefix.
+    pub(super) fn has_nulls(&self) -> bool {
+        self.width > self.prefix().len()
     }
 
     /// The prefix.
@@ -69,16 +81,17 @@ impl CoveredBound {
     }
 
     /// Takes the place of another, keeping the buffer.
-    pub(super) fn set(&mut self, prefix: ClusteringRef<'_>, after: bool) {
+    pub(super) fn set(&mut self, prefix: ClusteringRef<'_>, width: usize, after: bool) {
         self.prefix.clear();
         self.prefix.extend_from_slice(prefix.bytes());
+        self.width = width;
         self.after = after;
     }
 
     /// Whether its values may be the first of columns with values of these lengths.
     fn fits(&self, fixed_lengths: &[Option<usize>]) -> bool {
         let values = self.prefix().components().zip(fixed_lengths);
-        self.prefix().len() <= fixed_lengths.len()
+        self.prefix().len().max(self.width) <= fixed_lengths.len()
             && values
                 .into_iter()
                 .all(|(value, fixed)| value.is_empty() || fixed.is_none_or(|length| length == value.len()))
@@ -93,7 +106,7 @@ impl CoveredBound {
             varint::encode(value.len() as u64, &mut prefix);
             prefix.extend_from_slice(value);
         }
-        Ok(CoveredBound { prefix, after })
+        Ok(CoveredBound { prefix, width: count, after })
     }
 
     fn read(cursor: &mut Cursor<'_>, fixed_lengths: &[Option<usize>], is_start: bool) -> Result<Self, Corrupt> {
@@ -105,15 +118,15 @@ impl CoveredBound {
             let lengths = read_prefix_lengths(reader, fixed_lengths)?;
             let mut prefix = Vec::new();
             read_values(reader, lengths, &mut prefix)?;
-            Ok::<_, crate::data::cell::Fault>(CoveredBound { prefix, after: kind.after })
+            Ok::<_, crate::data::cell::Fault>(CoveredBound { prefix, width: lengths.len(), after: kind.after })
         })
     }
 
     fn write(&self, fixed_lengths: &[Option<usize>], is_start: bool, out: &mut Vec<u8>) {
         out.push(BoundKind { after: self.after, closes: !is_start, opens: is_start }.byte());
-        let count = u16::try_from(self.prefix().len()).expect("a clustering has at most 255 values");
+        let count = u16::try_from(self.width).expect("a clustering has at most 255 values");
         out.extend_from_slice(&count.to_be_bytes());
-        write_values(self.prefix(), fixed_lengths, out);
+        write_row_values(self.prefix(), &fixed_lengths[..self.width], out);
     }
 }
 

@@ -201,8 +201,13 @@ impl<'v, 'r, S: DataSink> Visit<'v, 'r, S> {
         self.row(clustering, row);
         match self.end() {
             Some(end) => (true, Taken::End(end)),
-            // Nothing else stands in a slice of one row.
-            None if self.slice.end.inclusive && self.place == self.slice.end.prefix => (true, Taken::SliceEnd),
+            // Nothing else stands in a slice of one row, unless its last values are null: then others begin with it.
+            None if self.slice.end.inclusive
+                && self.place == self.slice.end.prefix
+                && clustering.len() == self.shape.clustering.len() =>
+            {
+                (true, Taken::SliceEnd)
+            }
             None => (true, Taken::More),
         }
     }

@@ -8,8 +8,8 @@ use std::ops::Bound as TokenBound;
 
 use cql_types::CqlType;
 use mutation::{
-    Bound, ClusteringBound, ClusteringRef, Deletion, Expiry, KeyRange, LiveRow, MutationEncoder, Position, ReadCommand,
-    RowRef, Slice,
+    Bound, ClusteringBound, ClusteringRef, Deletion, Expiry, KeyRange, LiveRow, MutationEncoder, Position, ROW_END,
+    ReadCommand, RowRef, Slice,
 };
 use runtime::{Group, Runtime};
 use schema::{Column, ColumnId, ColumnKind, KeyspaceDef, Order, Schema, SchemaChange, Table, TableId, TableOptions};
@@ -138,7 +138,9 @@ fn mutation_of(seed: u64, table: TableId, has_clustering: bool) -> Vec<u8> {
         5 | 6 if has_clustering => write_row(&mut random, encoder.static_row(), &[STATIC]),
         _ => {
             let clustering = [int(random.below(8)), int(random.below(8))];
-            let clustering = clustering.iter().map(|value| &value[..]).take(if has_clustering { 2 } else { 0 });
+            // Now and then the second is null, as tables WITH COMPACT STORAGE have it.
+            let count = if has_clustering { 2 - usize::from(random.one_in(5)) } else { 0 };
+            let clustering = clustering.iter().map(|value| &value[..]).take(count);
             write_row(&mut random, encoder.row(clustering), &VALUES);
         }
     }
@@ -268,7 +270,7 @@ impl Asked {
             _ => TokenBound::Unbounded,
         };
         let tokens = (token(), token());
-        let slices = match random.below(4) {
+        let slices = match random.below(5) {
             _ if !has_clustering => vec![((vec![], true), (vec![], true))],
             0 | 1 => vec![((vec![], true), (vec![], true))],
             2 => {
@@ -277,6 +279,10 @@ impl Asked {
                     (comparable(&values), values.is_empty() || random.one_in(2))
                 };
                 vec![(end(), end())]
+            }
+            3 => {
+                let place = comparable(&[random.below(8)]);
+                vec![((place.clone(), true), ([&place[..], &[ROW_END]].concat(), false))]
             }
             _ => {
                 let mut points: Vec<Vec<u8>> =

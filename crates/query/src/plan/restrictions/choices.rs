@@ -15,7 +15,7 @@ pub(in crate::plan) struct RowChoices {
 }
 
 impl Restrictions {
-    /// Choices for all clustering columns, for a statement about whole rows.
+    /// Choices for all clustering columns, for a statement about whole rows, or for the first ones where that names a row.
     pub(in crate::plan) fn whole_clustering(
         &self,
         table: &Table,
@@ -32,7 +32,8 @@ impl Restrictions {
         let missing: Vec<&str> = missing.map(|(_, column)| column.name.as_str()).collect();
         let given = |position: &usize| covered(*position);
         check_dense_prefix(table, (0..table.clustering().len()).filter(given))?;
-        if !missing.is_empty() {
+        let names_prefix = missing.len() < table.clustering().len() && table.has_rows_of_prefixes();
+        if !missing.is_empty() && !names_prefix {
             return Err(invalid(format!("Some clustering keys are missing: {}", missing.join(", "))));
         }
         Ok(self.clustering.values().filter_map(ClusteringRestriction::choice).collect())
