@@ -44,7 +44,7 @@ pub enum Failure {
         refusals: Vec<Refusal>,
     },
     /// The log of a batch was not written: nothing was done.
-    #[error("the batch could not be logged: {error}")]
+    #[error("cannot write the batch log: {error}")]
     BatchLog {
         /// Why.
         error: ReplicaError,

@@ -6,11 +6,11 @@
 //!
 //! ```text
 //! Open    each shard builds the schema, opens its storage and replays its log
-//! (lead)  the ports are bound: their true numbers are part of what the next step tells clients
+//! (0)     the ports are bound: their true numbers are part of what the next step tells clients
 //! Serve   each shard makes its engine and its server
 //! Finish  logged batches that were not delivered are, before anyone can see them in part
 //! Retire  logs of another shard count are removed, now that every shard has made the records its own; operators are answered
-//! (lead)  accepts connections; the node is ready; waits for the signal to end; stops accepting
+//! (0)     accepts connections; the node is ready; waits for the signal to end; stops accepting
 //! Drain   each shard answers what is under way, clients first, then other nodes, and closes the connections
 //! Sync    each shard syncs its log, to which the others' last requests may have written
 //! End     each shard's main returns
@@ -18,8 +18,8 @@
 //!
 //! Everything goes through [`Runtime`]. A step that fails anywhere ends the node with one sentence.
 
+mod boot_sequence;
 mod error;
-mod lead;
 mod operator;
 mod shard;
 
@@ -32,7 +32,7 @@ use runtime::{Group, MeshSeat, Responder, Runtime, ShardId};
 use server::Listening;
 
 use crate::config::Config;
-use lead::Lead;
+use boot_sequence::BootSequence;
 use shard::{Command, ShardNode};
 
 /// A shard's answer to a command; the error is a whole sentence, since it may cross shards.
@@ -95,17 +95,17 @@ pub async fn run(runtime: Runtime, seat: Seat, config: Config, ready: impl FnOnc
     }
     let local = node.handles();
     let following = runtime.spawn(Group::Query, node.follow(commands));
-    let lead = Lead { runtime, config, mesh, local };
+    let sequence = BootSequence { runtime, config, mesh, local };
     // The folder is this process's until every shard has ended.
-    let lock = match lead.check_metadata().await {
-        Ok(()) => lead.lock_folder().await,
+    let lock = match sequence.check_metadata().await {
+        Ok(()) => sequence.lock_folder().await,
         Err(error) => Err(error),
     };
     let result = match &lock {
-        Ok(_) => lead.run(ready).await,
+        Ok(_) => sequence.run(ready).await,
         Err(_) => Ok(()),
     };
-    lead.end_all().await;
+    sequence.end_all().await;
     following.await;
     lock.and(result)
 }

@@ -33,7 +33,7 @@ pub fn decode(bytes: &[u8]) -> Result<Vec<SchemaChange>, DecodeError> {
     }
     match reader.remaining() {
         0 => Ok(changes),
-        rest => Err(DecodeError::Invalid { problem: format!("{rest} bytes are left over") }),
+        rest => Err(DecodeError::Invalid { problem: format!("{rest} bytes follow the last change") }),
     }
 }
 

@@ -8,7 +8,7 @@ use super::error::ReplicaError;
 
 /// The error of a file that cannot be read. Which one and where stands in the log, since clients are not to know.
 pub(crate) fn unreadable(shard: u16, error: ReadError) -> ReplicaError {
-    tracing::error!(shard, %error, "a read failed: a file of the data is damaged or cannot be read");
+    tracing::error!(shard, %error, "read failed; an sstable is damaged or cannot be read");
     ReplicaError::Unreadable { shard: shard.into() }
 }
 

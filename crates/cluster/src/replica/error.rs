@@ -53,7 +53,7 @@ impl fmt::Display for ReplicaShard {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReplicaError {
     /// It takes no more for now.
-    #[error("{shard} takes no more writes: {problem}")]
+    #[error("{shard} is overloaded: {problem}")]
     Overloaded {
         /// The replica.
         shard: ReplicaShard,
@@ -69,7 +69,7 @@ pub enum ReplicaError {
         max: usize,
     },
     /// Its disk failed: it takes no writes until the process is started again.
-    #[error("{shard} cannot write: its disk failed")]
+    #[error("{shard} refuses writes: its disk failed")]
     Poisoned {
         /// The replica.
         shard: ReplicaShard,
@@ -89,7 +89,7 @@ pub enum ReplicaError {
         shard: ReplicaShard,
     },
     /// Its disk is full.
-    #[error("{shard} has no room left on its disk")]
+    #[error("{shard}: disk full")]
     DiskFull {
         /// The replica.
         shard: ReplicaShard,
@@ -98,13 +98,13 @@ pub enum ReplicaError {
     #[error("READ_TOO_MANY_TOMBSTONES")]
     TooManyTombstones,
     /// A file of its data is damaged or cannot be read; its log says which and where.
-    #[error("{shard} cannot read a file of its data")]
+    #[error("{shard} cannot read an sstable")]
     Unreadable {
         /// The replica.
         shard: ReplicaShard,
     },
     /// The bytes that it got cannot be decoded, or do not fit the table.
-    #[error("{shard} got bytes that make no sense: {problem}")]
+    #[error("{shard} received a malformed request: {problem}")]
     Malformed {
         /// The replica.
         shard: ReplicaShard,

@@ -53,7 +53,7 @@ impl Writes {
                 Err(match failure {
                     // Some part may be done, and the rest will be: that is what a time-out of a batch means.
                     Failure::Refused(error) => {
-                        tracing::info!(%error, "a logged batch was not delivered whole; it will be tried again");
+                        tracing::info!(%error, "logged batch not delivered to all shards; retrying");
                         Failure::Timeout { received: 0 }
                     }
                     failure => failure,
@@ -150,7 +150,7 @@ impl Writes {
         if !wanted.is_empty() {
             let needs = vec![Required::Total(1); wanted.len()];
             if let Err(error) = self.deliver(Rc::new(wanted), needs).await {
-                tracing::info!(%error, "a logged batch is not delivered yet");
+                tracing::info!(%error, "logged batch not delivered; retrying");
                 return false;
             }
         }

@@ -51,10 +51,10 @@ pub(super) enum Command {
     End,
 }
 
-/// Handles that the lead on shard 0 shares with shard 0's own steps.
+/// Handles that the boot sequence on shard 0 shares with shard 0's own steps.
 #[derive(Clone, Default)]
 pub(super) struct Handles {
-    /// Put here by the lead before Serve.
+    /// Put here by the boot sequence before Serve.
     pub(super) proposer: Rc<RefCell<Option<Proposer>>>,
     /// Put here by Serve.
     pub(super) server: Rc<RefCell<Option<Server>>>,
@@ -222,12 +222,12 @@ impl ShardNode {
     async fn retire(&mut self) -> Answer {
         let Some((storage, _)) = &self.opened else { return Ok(()) };
         storage.retire_old_segments().await.map_err(|error| error.to_string())?;
-        self.let_operators_in();
+        self.start_admin();
         Ok(())
     }
 
     /// From here on operators are answered.
-    fn let_operators_in(&mut self) {
+    fn start_admin(&mut self) {
         let (engine, server) = (self.handles.engine.borrow().clone(), self.handles.server.borrow().clone());
         let parts = self.question_seat.take().zip(self.opened.clone()).zip(engine.zip(server));
         let Some(((seat, (storage, _)), (engine, server))) = parts else { return };

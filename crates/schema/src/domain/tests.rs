@@ -44,7 +44,7 @@ fn bytes_after_the_last_change_are_refused() {
     let mut bytes = encode(&[keyspace("ks")]);
     bytes.push(0);
     let error = decode(&bytes).expect_err("a byte is left over").to_string();
-    assert_eq!(error, "a schema change is damaged: 1 bytes are left over");
+    assert_eq!(error, "a schema change is damaged: 1 bytes follow the last change");
     bytes.truncate(bytes.len() - 2);
     assert!(matches!(decode(&bytes), Err(DecodeError::Bytes(_))));
 }

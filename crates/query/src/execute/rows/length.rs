@@ -101,7 +101,7 @@ impl<'e> ResultLength<'e> {
     #[cold]
     pub(super) fn count(&mut self, frame: usize, out: &mut Vec<u8>) -> Result<bool, QueryError> {
         if !self.long.count(frame) {
-            let message = "Too many bytes of results are in the making on this shard".to_owned();
+            let message = "Too many result bytes are under construction on this shard".to_owned();
             return Err(QueryError::Overloaded { message });
         }
         self.counted_at = frame + LENGTH_STEP;

@@ -21,7 +21,8 @@ use crate::config::{Config, FixedRing};
 /// The file whose lock says that a process uses the data folder.
 const LOCK_FILE: &str = "helenus.lock";
 
-pub(super) struct Lead {
+/// Start, service and end of a node, step by step on all shards, driven from shard 0.
+pub(super) struct BootSequence {
     pub(super) runtime: Runtime,
     pub(super) config: Config,
     pub(super) mesh: Mesh<Command, Answer>,
@@ -42,7 +43,7 @@ fn domains() -> Domains {
     Domains::none().with::<SchemaDomain>()
 }
 
-impl Lead {
+impl BootSequence {
     /// With the folder locked: starts the node, serves until the process is told to end, and ends in order.
     pub(super) async fn run(&self, ready: impl FnOnce(Ready)) -> Result<(), NodeError> {
         if let Some(problem) = self.config.fixed_ring.as_ref().and_then(|ring| ring.problem()) {
