@@ -47,6 +47,7 @@ pub fn hunt(planted: Planted) -> (Enumerated, Option<Totals>) {
         first_seed: 1,
         seeds: SEEDS,
         at_most: AT_MOST,
+        until_marks: false,
         threads: 1,
         twice_every: u64::MAX,
         failures_max: 1,

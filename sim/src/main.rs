@@ -10,7 +10,7 @@ use sim::each_call::{EachCall, each_call};
 use sim::enumerate::{Course, EnumerateOptions, Enumerated, enumerate};
 use sim::flips::flips;
 use sim::hunt::hunt;
-use sim::random::{MARKS, RandomOptions, Totals, random};
+use sim::random::{RandomOptions, Totals, random};
 use sim::run::run;
 use sim::scenario::{BUILT_IN, Scenario};
 use sim::witness::{WITNESSES, Witness};
@@ -212,6 +212,7 @@ fn main() -> ExitCode {
                         first_seed,
                         seeds,
                         at_most,
+                        until_marks: all_marks,
                         threads,
                         twice_every,
                         failures_max: FAILURES_MAX,
@@ -290,7 +291,7 @@ fn report(totals: &Totals, all_marks: bool) -> Result<(), String> {
     println!("rows {}, acknowledged {}, refused {:?}", totals.written, totals.acknowledged, totals.refused);
     println!("starts {}, faults {:?}", totals.starts, totals.faults);
     println!("marks {:?}", totals.marks);
-    let unreached: Vec<_> = MARKS.into_iter().filter(|mark| !totals.marks.contains_key(mark)).collect();
+    let unreached = totals.unreached();
     if !unreached.is_empty() {
         println!("no run came by {unreached:?}");
     }

@@ -16,8 +16,11 @@ pub struct RandomOptions {
     pub first_seed: u64,
     /// At most so many seeds.
     pub seeds: u64,
-    /// At most so long.
+    /// At most so long, but for `until_marks`.
     pub at_most: Duration,
+    /// When that time is over, and a mark of [`MARKS`] was not reached, go on for up to [`SEEDS_FOR_MARKS`] seeds in all: a slow machine must
+    /// not fail for having run few.
+    pub until_marks: bool,
     /// Threads.
     pub threads: usize,
     /// One seed of so many is run twice, and must give the same trace.
@@ -25,6 +28,9 @@ pub struct RandomOptions {
     /// After so many failures no further seed is begun.
     pub failures_max: usize,
 }
+
+/// Seeds that reach every mark of [`MARKS`] many times over.
+const SEEDS_FOR_MARKS: u64 = 1000;
 
 /// What came of them.
 #[derive(Debug, Clone, Default)]
@@ -54,6 +60,11 @@ pub struct Totals {
 }
 
 impl Totals {
+    /// The marks of [`MARKS`] that no run came by.
+    pub fn unreached(&self) -> Vec<&'static str> {
+        MARKS.into_iter().filter(|mark| !self.marks.contains_key(mark)).collect()
+    }
+
     fn add(&mut self, scenario: &Scenario, seed: u64, outcome: Outcome, is_twice: bool) {
         self.seeds += 1;
         self.twice += u64::from(is_twice);
@@ -108,8 +119,10 @@ pub fn random(options: &RandomOptions) -> Totals {
         loop {
             let seed = {
                 let mut shared = shared.lock().expect("runs catch their panics");
-                let is_over = shared.0 - options.first_seed >= options.seeds
-                    || began.elapsed() >= options.at_most
+                let begun = shared.0 - options.first_seed;
+                let lacks_marks = options.until_marks && begun < SEEDS_FOR_MARKS && !shared.1.unreached().is_empty();
+                let is_over = begun >= options.seeds
+                    || (began.elapsed() >= options.at_most && !lacks_marks)
                     || shared.1.failures.len() >= options.failures_max;
                 if is_over {
                     return;

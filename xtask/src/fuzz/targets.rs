@@ -97,6 +97,7 @@ pub const TARGETS: [Target; 12] = [
             "crates/sstable/src/bti.rs",
             "crates/sstable/src/bti",
             "crates/sstable/src/byte_comparable.rs",
+            "crates/sstable/src/byte_comparable",
             "crates/sstable/src/pages.rs",
             "crates/cql-types/src/comparable.rs",
             "crates/cql-types/src/comparable",
