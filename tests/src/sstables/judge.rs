@@ -181,9 +181,13 @@ pub fn peers(jars: &Path, fixtures: &Path, version: &str, reader: &Writer, names
 pub fn theirs(fixtures: &Path, versions: &[&str], names: &[&str]) -> Result<bool, String> {
     let mut is_right = true;
     for version in versions {
+        let expected: Vec<Chapter> = chapters_of(version, names)?;
+        // That version cannot write those that are asked for.
+        if expected.is_empty() {
+            continue;
+        }
         for (reactor, shards) in SUBJECTS {
             let mut tally = Tally::default();
-            let expected: Vec<Chapter> = chapters_of(version, names)?;
             let mut subject = Subject::start(reactor, shards);
             subject.make(&expected)?;
             subject.take_in(&fixtures.join(version), &expected)?;
