@@ -4,7 +4,7 @@
 use std::future::Future;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, Ordering::SeqCst};
 use std::time::Duration;
 
 use cql_types::CqlType;
@@ -32,7 +32,10 @@ impl Folder {
     pub fn new(name: &str) -> Self {
         let given = std::env::var_os("HELENUS_SCRATCH").map(PathBuf::from);
         let scratch = given.unwrap_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")));
-        let path = scratch.join(format!("{name}-{}", std::process::id()));
+        // Two tests beside each other may give one name.
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = scratch.join(format!("{name}-{}-{number}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).expect("the folder for tests can be written");
         Folder { path }

