@@ -72,7 +72,7 @@ def test_the_servers_own_count_of_crossings(aware):
             session.execute(insert, (index, index))
             assert session.execute(select, (index,)).one().b == index
         cluster.shutdown()
-    crossed = sum(int(found.group(1)) for line in server.lines if (found := re.search(r" served .*crossed=(\d+)", line)))
+    crossed = sum(int(found.group(1)) for line in server.lines if (found := re.search(r" shard totals at shutdown .*crossed=(\d+)", line)))
     if aware:
         assert crossed < REQUESTS / 20, f"{crossed} calls crossed"
     else:

@@ -82,7 +82,12 @@ impl Engine {
         let command = read.command(KeyRange::Partition { token, key });
         read.check_place(&command.keys)?;
         inner.coordinator.prefetch_entry(select.table.id, token);
-        let mut emitter = self.emitter(&read, &mut scratch.rows, out);
+        // Made here, not by a function of both ways: it has some six hundred bytes, which would be copied at its return.
+        let values = (binds, &inner.clock);
+        let reply = read.reply(LongResult::new(&inner.result_bytes, inner.result_bytes_max), out);
+        let mut emitter = RowEmitter::new(select, values, read.limits, read.now_in_seconds, &mut scratch.rows, reply);
+        self.watch_tombstones(&mut emitter, select, call);
+        read.resume(&mut emitter);
         let end = inner.coordinator.read_now(&plan, &command, &mut emitter);
         if emitter.wanted().is_some() || emitter.has_many_tombstones() {
             return Ok(Outcome::MustWait);
@@ -135,7 +140,11 @@ impl Engine {
         check_merged_pages(select, call.params, keys.is_empty())?;
         let command = read.command(KeyRange::ALL);
         let mut buffer = RowBuffer::default();
-        let mut emitter = self.emitter(&read, &mut buffer, out);
+        let values = (binds, &self.inner.clock);
+        let reply = read.reply(LongResult::new(&self.inner.result_bytes, self.inner.result_bytes_max), out);
+        let mut emitter = RowEmitter::new(select, values, read.limits, read.now_in_seconds, &mut buffer, reply);
+        self.watch_tombstones(&mut emitter, select, call);
+        read.resume(&mut emitter);
         emitter.set_room(room);
         let mut scanned = None;
         let ended_at = match &select.keys {
@@ -186,20 +195,6 @@ impl Engine {
         warnings.extend(told);
         call.step(|| "Read what was asked for".to_owned());
         Ok(None)
-    }
-
-    /// The writer of a read's rows. A read that goes on begins where the page before ended.
-    #[inline]
-    fn emitter<'e>(
-        &'e self,
-        read: &PreparedRead<'e>,
-        buffer: &'e mut RowBuffer,
-        out: &'e mut Vec<u8>,
-    ) -> RowEmitter<'e> {
-        let long = LongResult::new(&self.inner.result_bytes, self.inner.result_bytes_max);
-        let mut emitter = read.emitter(&self.inner.clock, long, buffer, out);
-        self.watch_tombstones(&mut emitter, read.select, read.call);
-        emitter
     }
 
     /// Whether nobody is at the partition with a conditional statement, or has left one unfinished.

@@ -5,11 +5,10 @@ use cql_protocol::RowsWriter;
 use mutation::{KeyRange, ReadCommand, Slice};
 
 use super::limits::{paging_state, row_limits};
-use crate::clock::TimestampClock;
 use crate::engine::call::Call;
 use crate::engine::write::seconds;
 use crate::error::QueryError;
-use crate::execute::rows::{LongResult, RowBuffer, RowEmitter, RowLimits, RowsReply};
+use crate::execute::rows::{LongResult, RowEmitter, RowLimits, RowsReply};
 use crate::paging::PagingState;
 use crate::plan::{Binds, Order, Select};
 
@@ -17,19 +16,19 @@ use crate::plan::{Binds, Order, Select};
 pub(super) struct PreparedRead<'a> {
     pub(super) select: &'a Select,
     pub(super) call: &'a Call<'a>,
-    binds: Binds<'a>,
     /// The rows of each partition that are asked for.
     slices: &'a [Slice<'a>],
     /// The end of the page before, if this is not the first.
     state: Option<PagingState>,
-    limits: RowLimits,
+    pub(super) limits: RowLimits,
     /// The second at which expiry is judged.
-    now_in_seconds: u32,
+    pub(super) now_in_seconds: u32,
 }
 
 impl<'a> PreparedRead<'a> {
     /// Prepares a read at the time `now_micros`. An error is for the client: of the paging state, or of LIMIT's value.
-    #[inline]
+    // It is made in place: as a call of its own it would be copied to where it is used.
+    #[inline(always)]
     pub(super) fn new(
         select: &'a Select,
         call: &'a Call<'a>,
@@ -39,15 +38,7 @@ impl<'a> PreparedRead<'a> {
     ) -> Result<Self, QueryError> {
         let state = paging_state(select, call, &binds)?;
         let limits = row_limits(select, &binds, call, state.as_ref())?;
-        Ok(PreparedRead {
-            select,
-            call,
-            binds,
-            slices,
-            state,
-            limits,
-            now_in_seconds: seconds(now_micros, call.params),
-        })
+        Ok(PreparedRead { select, call, slices, state, limits, now_in_seconds: seconds(now_micros, call.params) })
     }
 
     /// Refuses a paging state whose place is not among `keys`.
@@ -57,7 +48,7 @@ impl<'a> PreparedRead<'a> {
     }
 
     /// The command for replicas that reads `keys`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn command<'s>(&'s self, keys: KeyRange<'s>) -> ReadCommand<'s> {
         ReadCommand {
             table: self.select.table.id,
@@ -71,21 +62,17 @@ impl<'a> PreparedRead<'a> {
 
     /// Begins the reply's rows in `out`.
     #[inline]
-    pub(super) fn emitter(
-        &self,
-        clock: &'a TimestampClock,
-        long: LongResult<'a>,
-        buffer: &'a mut RowBuffer,
-        out: &'a mut Vec<u8>,
-    ) -> RowEmitter<'a> {
+    pub(super) fn reply<'o>(&self, long: LongResult<'o>, out: &'o mut Vec<u8>) -> RowsReply<'o> {
         let reply = &self.call.reply;
         let writer = RowsWriter::begin(out, reply.version, reply.stream, &reply.head(&self.select.columns));
-        let reply = RowsReply { out, writer, long };
-        let mut emitter =
-            RowEmitter::new(self.select, (self.binds, clock), self.limits, self.now_in_seconds, buffer, reply);
+        RowsReply { out, writer, long }
+    }
+
+    /// Has the emitter of a later page go on where the page before ended.
+    #[inline]
+    pub(super) fn resume(&self, emitter: &mut RowEmitter<'_>) {
         if let Some(state) = &self.state {
             emitter.resume(&state.position, state.rows_left_in_partition);
         }
-        emitter
     }
 }
