@@ -86,7 +86,7 @@ impl Script {
 }
 
 impl Block {
-    fn parse(piece: &str) -> Result<Block, String> {
+    pub fn parse(piece: &str) -> Result<Block, String> {
         let mut block = Block::default();
         for line in piece.lines() {
             let (marker, rest) = line.split_once(' ').unwrap_or((line, ""));
