@@ -101,7 +101,7 @@ impl Manifest {
     }
 
     /// Writes the manifest anew, as short as it can be.
-    pub async fn condense(&self) -> Result<(), ManifestError> {
+    pub async fn compact(&self) -> Result<(), ManifestError> {
         let _turn = self.turn.acquire().await;
         let contents = self.contents.borrow().clone();
         self.write_anew(&contents).await

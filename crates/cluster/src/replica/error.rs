@@ -166,9 +166,9 @@ mod tests {
     fn a_refusal_names_shard_and_node() {
         let node: SocketAddr = ([10, 0, 0, 2], 7000).into();
         let here = ReplicaError::DiskFull { shard: 3.into() };
-        assert_eq!((here.to_string(), here.names_node()), ("shard 3 has no room left on its disk".to_owned(), false));
+        assert_eq!((here.to_string(), here.names_node()), ("shard 3: disk full".to_owned(), false));
         let there = here.of_node(node);
-        let words = "shard 3 of node 10.0.0.2:7000 has no room left on its disk";
+        let words = "shard 3 of node 10.0.0.2:7000: disk full";
         assert_eq!((there.to_string(), there.names_node()), (words.to_owned(), true));
         let gone = ReplicaError::Gone { shard: ReplicaShard::of_node(node) };
         assert_eq!(gone.to_string(), "node 10.0.0.2:7000 does not answer");

@@ -95,7 +95,7 @@ fn data_without_a_metadata_log_is_refused_every_time() {
     std::fs::remove_file(folder.join("helenus.lock")).expect("it is there");
     is_refused_every_time(&ring, &lost, "neither log nor lock");
     lay(&folder, "metadata.log.new", &log);
-    is_refused_every_time(&ring, &lost, "a log that was being condensed");
+    is_refused_every_time(&ring, &lost, "a log that was being compacted");
     std::fs::remove_file(folder.join("metadata.log.new")).expect("it is there");
     for part in ["manifest", "data"] {
         std::fs::remove_dir_all(folder.join(part)).expect("it is there");

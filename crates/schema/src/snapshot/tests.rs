@@ -175,7 +175,7 @@ fn columns_have_the_fields_of_their_types() {
     // A table that was altered is the same as one made so.
     let longer = run(&[&before[..], &["ALTER TABLE t ADD d frozen<inner>", "ALTER TABLE t DROP d"]].concat());
     assert_eq!(fields(&longer), "x int, l frozen<list<text>>");
-    // What a log is condensed to has the types too.
+    // What a log is compacted to has the types too.
     let again = Schema::empty().with_all(&altered.as_changes());
     assert_eq!((again.version(), fields(&again)), (altered.version(), fields(&altered)));
     assert_eq!(again.as_changes(), altered.as_changes());

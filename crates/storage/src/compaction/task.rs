@@ -447,7 +447,7 @@ impl Shard {
     /// Writes the manifest anew, until it is known not to hold a record that was refused.
     async fn settle(&self) {
         let mut rest = RETRY_FIRST;
-        while self.manifest().condense().await.is_err() {
+        while self.manifest().compact().await.is_err() {
             self.runtime().sleep(rest).await;
             rest = (rest * 2).min(RETRY_MAX);
         }

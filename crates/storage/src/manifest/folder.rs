@@ -152,7 +152,7 @@ impl Manifests {
         let path = manifest_path(&self.data, self.head);
         let manifest = Manifest::new(&self.runtime, path.clone(), self.head, found.contents);
         if found.is_worn {
-            manifest.condense().await.map_err(|error| io_error(&path)(error.source))?;
+            manifest.compact().await.map_err(|error| io_error(&path)(error.source))?;
             return Ok(manifest);
         }
         let options = OpenOptions { write: true, dsync: true, ..OpenOptions::default() };
@@ -169,7 +169,7 @@ impl Manifests {
     pub async fn make(&self, contents: Contents) -> Result<Manifest, OpenError> {
         let path = manifest_path(&self.data, self.head);
         let manifest = Manifest::new(&self.runtime, path.clone(), self.head, contents);
-        manifest.condense().await.map_err(|error| io_error(&path)(error.source))?;
+        manifest.compact().await.map_err(|error| io_error(&path)(error.source))?;
         Ok(manifest)
     }
 
