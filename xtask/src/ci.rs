@@ -36,7 +36,6 @@ const LANES: [&[Description]; 2] = [
         ("planted", 100, planted_bugs),
         ("speed", 60, speed),
         ("fuzz", 100, fuzz::phase),
-        ("operators", 110, tests::operators),
     ],
 ];
 
