@@ -9,7 +9,7 @@ pub enum MetadataError {
     /// The file system refused something.
     #[error("cannot {action} {path}: {source}")]
     Io {
-        /// What was tried.
+        /// Operation that failed.
         action: &'static str,
         /// On which file.
         path: String,

@@ -46,7 +46,7 @@ pub(super) fn ranges(
     pieces.into_iter().map(|(start, end, readers)| (KeyRange::Tokens { start, end }, readers)).collect()
 }
 
-/// Whether `token` is behind the end of a range.
+/// True if `token` lies after the end of a range.
 pub(super) fn is_behind(token: Token, end: TokenBound<Token>) -> bool {
     match end {
         TokenBound::Unbounded => false,

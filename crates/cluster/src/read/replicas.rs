@@ -25,7 +25,7 @@ use crate::plan::{Nodes, ReplicaPlan, Replication, readers};
 use crate::replica::{PageLimits, PeerShard, ReplicaError};
 use crate::write::{Answer, Place};
 
-/// How long replicas have to answer a read of a partition. Cassandra's `read_request_timeout`.
+/// Time-out of replicas' answers to a read of a partition. Cassandra's `read_request_timeout`.
 const READ_TIME: Duration = Duration::from_secs(5);
 /// The same for a scan. Cassandra's `range_request_timeout`.
 const SCAN_TIME: Duration = Duration::from_secs(10);
@@ -182,7 +182,7 @@ impl Reads {
                 }
             }
             Err(Elapsed) => {
-                // All may have sent a page and one not the next: then too the client is told that one is missing.
+                // All may have sent a page, and one of them not the next: the client's error counts that one as missing too.
                 let answered = count(readers.iter().filter(|reader| heard.contains(reader)));
                 let received = answered.min(count(readers.iter()).saturating_sub(1));
                 Err(Failure::Timeout { received })

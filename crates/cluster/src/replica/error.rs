@@ -57,7 +57,7 @@ pub enum ReplicaError {
     Overloaded {
         /// The replica.
         shard: ReplicaShard,
-        /// What is used up.
+        /// The resource that is used up.
         problem: String,
     },
     /// The mutation is larger than a commit-log record may be.
@@ -108,7 +108,7 @@ pub enum ReplicaError {
     Malformed {
         /// The replica.
         shard: ReplicaShard,
-        /// What is wrong.
+        /// The defect.
         problem: String,
     },
     /// It has ended.

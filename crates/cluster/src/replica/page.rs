@@ -113,7 +113,7 @@ impl PageWriter {
     }
 }
 
-/// What a read fills until it is full.
+/// A page that a read fills.
 pub(super) trait PageSink {
     /// Reads for as long as one call may take. `None`: it must be waited for.
     fn read(&mut self, storage: &Shard, command: &ReadCommand<'_>) -> Option<ReadEnd>;
@@ -125,7 +125,7 @@ pub(super) trait PageSink {
         command: &ReadCommand<'_>,
     ) -> impl Future<Output = Result<ReadDone, ReadError>>;
 
-    /// Whether it holds as much as it may.
+    /// True if the page holds as much as it may.
     fn is_full(&self) -> bool;
 
     /// The memory that it must have for a long row. What it holds then is of no use.
@@ -134,7 +134,7 @@ pub(super) trait PageSink {
     /// Begins again with memory as [`Runtime::touched`] makes it.
     fn begin_again(&mut self, memory: Vec<u8>);
 
-    /// What it holds.
+    /// The page's items.
     fn into_items(self) -> Vec<u8>;
 }
 

@@ -1,4 +1,4 @@
-//! What one node asks another to do with data, and its answer: the messages under this crate's verbs.
+//! Requests of one node to another about data, and their answers: the messages under this crate's verbs.
 
 use storage::reader::Page;
 

@@ -23,7 +23,7 @@ pub(crate) struct Shards {
     pub(crate) sharder: Sharder,
     /// This shard's own.
     pub(crate) storage: Shard,
-    /// What this node's parts of counters are known by: its host id.
+    /// Identity of this node's parts of counters: its host id.
     pub(crate) counter: CounterId,
     mesh: Mesh<ReplicaRequest, ReplicaReply>,
 }

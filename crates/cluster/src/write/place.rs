@@ -9,7 +9,7 @@ use super::tally::Answer;
 use crate::plan::Nodes;
 use crate::replica::{ReplicaError, Shards, ask_to_write};
 
-/// How long replicas have to answer a write. Cassandra's `write_request_timeout`.
+/// Time-out of replicas' answers to a write. Cassandra's `write_request_timeout`.
 pub(super) const WRITE_TIME: Duration = Duration::from_secs(2);
 
 /// Where a part of a write goes.
