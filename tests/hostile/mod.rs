@@ -18,10 +18,11 @@ const ATTACKERS: usize = 8;
 /// An honest request beside eight attackers on a machine of two cores. It catches a shard that is held, not a busy one.
 const HONEST_TIME_AIM: Duration = Duration::from_secs(2);
 
-/// How much memory may grow: by what `docs/internals/server.md` lets requests and replies in flight take, a tenth, by the buffers that each shard
-/// keeps for later ones, and by something for the connections.
+/// How much memory may grow: by what `docs/internals/server.md` lets requests and replies in flight take, a tenth, by as much again that was
+/// freed and that the allocator gives back once a second, by the buffers that each shard keeps for later ones, and by something for the
+/// connections.
 fn growth_max(shards: u16) -> u64 {
-    MEMORY / 10 + u64::from(shards) * (16 << 20) + (4 << 20)
+    2 * (MEMORY / 10) + u64::from(shards) * (16 << 20) + (4 << 20)
 }
 
 /// How much of that may be left when all inputs are over and what was held has been let go.

@@ -1,9 +1,10 @@
 //! Starts on a log whose files show that records are missing: refused with how much, or opened with an error line that says it.
 #![allow(clippy::disallowed_methods)]
 
+use std::cell::RefCell;
 use std::fmt::{Debug, Write as _};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Once;
 
 use runtime::{Options, Runtime};
 use storage::{OpenError, Shard};
@@ -16,15 +17,20 @@ use crate::harness::*;
 
 const BLOCK: usize = 4096;
 
-/// The lines of at least this level that are logged on one thread.
-struct Lines {
-    least: Level,
-    lines: Arc<Mutex<Vec<String>>>,
+static COLLECTOR: Once = Once::new();
+
+thread_local! {
+    /// What this thread logged as errors or warnings, while [`collect_lines`] runs on it.
+    static LINES: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
 }
 
-impl tracing::Subscriber for Lines {
+/// Collects lines on each thread that asks for it. It is the process's subscriber and not one of a thread: a place that logs first on a thread
+/// without a subscriber is taken for one that nobody listens to, on all threads.
+struct Collector;
+
+impl tracing::Subscriber for Collector {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        *metadata.level() <= self.least
+        *metadata.level() <= Level::WARN
     }
 
     fn new_span(&self, _: &Attributes<'_>) -> Id {
@@ -42,9 +48,12 @@ impl tracing::Subscriber for Lines {
                 write!(self.0, " {}={value:?}", field.name()).expect("a string takes it");
             }
         }
-        let mut line = Line(event.metadata().level().to_string());
-        event.record(&mut line);
-        self.lines.lock().expect("no panic before").push(line.0);
+        LINES.with_borrow_mut(|lines| {
+            let Some(lines) = lines else { return };
+            let mut line = Line(event.metadata().level().to_string());
+            event.record(&mut line);
+            lines.push(line.0);
+        });
     }
 
     fn enter(&self, _: &Id) {}
@@ -52,20 +61,46 @@ impl tracing::Subscriber for Lines {
     fn exit(&self, _: &Id) {}
 }
 
+/// The future's output, and the lines of level WARN or ERROR that this thread logged meanwhile.
+async fn collect_lines<T>(work: impl Future<Output = T>) -> (T, Vec<String>) {
+    COLLECTOR.call_once(|| tracing::subscriber::set_global_default(Collector).expect("no other test sets one"));
+    LINES.set(Some(Vec::new()));
+    let output = work.await;
+    (output, LINES.take().expect("set above"))
+}
+
 /// Opens one shard: its rows, and the lines that were logged as errors or warnings.
 fn open_with(setup: &Setup) -> (Result<Vec<u32>, OpenError>, Vec<String>) {
-    let (setup, lines) = (setup.clone(), Arc::default());
-    let collected = Arc::clone(&lines);
-    let main = move |runtime: Runtime| async move {
-        let _guard = tracing::subscriber::set_default(Lines { least: Level::WARN, lines: collected });
-        let schema = setup.schema();
-        let shard = Shard::open(&runtime, setup.options, Sharder::new(1), &schema, &setup.truncations).await?;
-        shard.retire_old_segments().await?;
-        Ok(read_all_rows(&shard, TABLE).await)
+    let setup = setup.clone();
+    let main = move |runtime: Runtime| {
+        collect_lines(async move {
+            let schema = setup.schema();
+            let shard = Shard::open(&runtime, setup.options, Sharder::new(1), &schema, &setup.truncations).await?;
+            shard.retire_old_segments().await?;
+            Ok(read_all_rows(&shard, TABLE).await)
+        })
     };
-    let rows = runtime::run(Options::default(), vec![main]).expect("a shard starts").remove(0);
-    let lines = std::mem::take(&mut *lines.lock().expect("no panic before"));
-    (rows, lines)
+    runtime::run(Options::default(), vec![main]).expect("a shard starts").remove(0)
+}
+
+#[test]
+fn a_line_is_collected_wherever_its_place_logged_first() {
+    let log = || tracing::error!("the line");
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let (go_on, told) = std::sync::mpsc::channel::<()>();
+    let main = move |_: Runtime| {
+        collect_lines(async move {
+            sender.send(()).expect("the other end is there");
+            told.recv().expect("the other thread has logged");
+            log();
+        })
+    };
+    let collecting =
+        std::thread::spawn(|| runtime::run(Options::default(), vec![main]).expect("a shard starts").remove(0).1);
+    receiver.recv().expect("lines are collected");
+    std::thread::spawn(log).join().expect("no panic");
+    go_on.send(()).expect("the other end is there");
+    assert_eq!(collecting.join().expect("no panic").len(), 1);
 }
 
 fn errors(lines: &[String]) -> Vec<&String> {
