@@ -12,28 +12,12 @@ use sim::client::{Client, ClientError, Row, Statement};
 use sim::cluster::{Cluster, NodeOptions, native_address};
 use sim::each_call::each_call;
 use sim::enumerate::{Course, EnumerateOptions, enumerate};
-use sim::run::{ask, read_all, run};
-use sim::scenario::{BUILT_IN, Scenario};
+use sim::run::{ask, read_all};
 use sim::workload::{RowsOptions, Shared, prepare, work};
 
 use planted::Planted;
 use runtime::sim::Keep;
 use runtime::{Group, Runtime};
-
-#[test]
-fn each_scenario_holds_and_is_the_same_twice() {
-    for (name, _) in BUILT_IN {
-        let scenario = Scenario::built_in(name).expect("it is built in");
-        for seed in 1..=2 {
-            let outcome = run(&scenario, seed);
-            assert_eq!(outcome.violations, Vec::<String>::new(), "{name}, seed {seed}");
-            assert!(outcome.acknowledged > 50, "{name}, seed {seed}: {outcome:?}");
-            if seed == 1 {
-                assert_eq!(run(&scenario, seed).trace_hash, outcome.trace_hash, "{name}, seed {seed}");
-            }
-        }
-    }
-}
 
 /// As many images of the course as are asked for hold, and its courses come to these marks.
 fn images_of_a_course_hold(course: Course, images: u64, first_seed: u64, marks: &[&str]) {

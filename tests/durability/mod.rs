@@ -98,11 +98,11 @@ async fn compare_all(session: Arc<Session>, select: PreparedStatement, rows: u64
 
 #[test]
 fn every_row_is_read_back_before_and_after_a_restart() {
-    let rows = pick(1_000_000, 3_000_000);
+    let rows = pick(250_000, 3_000_000);
     println!("{} settings: {rows} rows", effort());
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("tokio starts");
-    let builder = Builder::new("uring", 2).with(&["--memory", pick("2G", "10G")]);
+    let builder = Builder::new("uring", 2).with(&["--memory", pick("512M", "10G")]);
     let server = builder.start();
     runtime.block_on(async {
         let session = connect(&server).await;

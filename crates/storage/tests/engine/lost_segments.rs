@@ -20,12 +20,12 @@ const BLOCK: usize = 4096;
 static COLLECTOR: Once = Once::new();
 
 thread_local! {
-    /// What this thread logged as errors or warnings, while [`collect_lines`] runs on it.
+    /// Errors and warnings of this thread, while [`collect_lines`] runs on it.
     static LINES: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
 }
 
-/// Collects lines on each thread that asks for it. It is the process's subscriber and not one of a thread: a place that logs first on a thread
-/// without a subscriber is taken for one that nobody listens to, on all threads.
+/// Collects the lines of each thread that asks for them. It is the subscriber of the process, not of a thread: tracing takes a place that logs
+/// first on a thread without a subscriber for disabled, on all threads.
 struct Collector;
 
 impl tracing::Subscriber for Collector {
