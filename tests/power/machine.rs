@@ -72,7 +72,8 @@ impl Machine {
     pub fn start(&mut self) {
         let image = self.folder.join("disk").join(self.disk.file_name());
         let mut mount = Command::new("mount");
-        mount.args(["-t", "ext4", "-o", "loop,noatime"]).arg(image).arg(self.data());
+        // By itself ext4 would commit every five seconds, which flushes the disk and hides that the server does not.
+        mount.args(["-t", "ext4", "-o", "loop,noatime,commit=3600"]).arg(image).arg(self.data());
         let output = mount.output().expect("mount was found");
         assert!(output.status.success(), "{}\n{NEEDS}", String::from_utf8_lossy(&output.stderr));
         self.is_mounted = true;

@@ -56,7 +56,7 @@ pub fn simulation(budget: Duration, effort: Effort) -> Result<Passed, String> {
     let began = Instant::now();
     let binary = built::program("helenus-sim", BUILD_TIME)?;
     let (images, upkeep, refresh, calls, flips, seconds) = match effort {
-        Effort::Ci => ("1000", "200", "600", "150", "150", 30),
+        Effort::Ci => ("800", "200", "500", "150", "150", 24),
         Effort::Soak => ("100000", "40000", "20000", "1000000", "20000", 3600),
     };
     let seconds = seconds.to_string();
