@@ -11,6 +11,8 @@ pub enum Suite {
     Storage,
     /// `sim/`: nodes on simulated machines, alone and in a ring of two.
     Simulation,
+    /// `crates/raft/tests/consensus/`: the core of consensus alone.
+    Consensus,
 }
 
 /// What is said of a bug.
@@ -162,6 +164,12 @@ bugs! {
         "Read repair writes to a replica what that replica has itself, not what all came to.";
     LwtReplyBeforeSync, "lwt-reply-before-sync", Simulation, "slow-conditional-cut",
         "A conditional statement is answered before what it saw and wrote is on the disk.";
+    OldTermCommittedByCount, "old-term-committed-by-count", Consensus, "bugs::an_entry_of_an_earlier_term_is_not_committed_by_its_copies",
+        "A leader commits an entry of an earlier term as soon as a majority has it.";
+    OneMajorityOfJoint, "one-majority-of-joint", Consensus, "bugs::a_joint_configuration_commits_by_both_halves",
+        "While the voters change, a majority of the new ones commits.";
+    CommittedCutOff, "committed-cut-off", Consensus, "bugs::what_is_committed_is_not_cut_off",
+        "A follower lets a leader replace what is committed.";
     ConditionReadUnclaimed, "condition-read-unclaimed", Simulation, "conditions-from-files",
         "Conditions are judged by what was read before another conditional statement wrote.";
 }

@@ -1,0 +1,28 @@
+//! Consensus as a state machine: the voters of a cluster agree on one log of entries.
+//!
+//! The core has no clock, no I/O and no randomness. Its driver gives it ticks, messages and proposals, and carries out what [`Raft::take`] gives:
+//! entries and a vote to make durable, messages to send after that, committed entries to apply. Equal inputs give equal states.
+//!
+//! Roles and their transitions, messages and invariants: `docs/internals/consensus.md`. (Source: Ongaro and Ousterhout, 2014; Ongaro's thesis, 2014.)
+
+// The bans of clippy.toml bind the product's code; tests beside it reach files and clocks as they like.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
+
+mod configuration;
+mod election;
+mod entry;
+mod log;
+mod message;
+mod progress;
+mod raft;
+mod read;
+mod ready;
+mod replication;
+
+pub use configuration::{Configuration, ConfigurationError};
+pub use entry::{Entry, Index, NodeId, Payload, Term};
+pub use log::{Log, LogError, Origin};
+pub use message::{Envelope, Message};
+pub use raft::{Options, Raft, Restart, RoleName, Vote};
+pub use read::BarrierId;
+pub use ready::{ProposeError, Ready, Trouble};
