@@ -29,7 +29,8 @@ const MEMORY_FOLDER: &str = "/dev/shm";
 /// It waits for what a planted bug keeps from coming about, as the test of the full disk does.
 const RESERVE_TEST: &str = "a_nearly_full_disk_keeps_its_reserve";
 /// The suites that run one after the other; the lanes run at once. Most of the time of the power tests a server starts.
-const LANES: [[Suite; 2]; 2] = [[Suite::Simulation, Suite::Storage], [Suite::Power, Suite::Faults]];
+const LANES: [&[Suite]; 2] =
+    [&[Suite::Consensus, Suite::Simulation, Suite::Storage], &[Suite::Power, Suite::Faults]];
 /// Runs whole suites too.
 const WHOLE: &str = "--whole";
 
@@ -38,6 +39,7 @@ struct Built {
     helenus: PathBuf,
     power: PathBuf,
     engine: PathBuf,
+    consensus: PathBuf,
     simulator: PathBuf,
 }
 
@@ -70,7 +72,7 @@ pub fn phase(budget: Duration, only: &[String], effort: Effort) -> Result<Passed
             let (built, bugs) = (&built, &bugs);
             let of = |suite| bugs.iter().copied().filter(move |bug| bug.suite == suite);
             let run_lane = move || {
-                let found = suites.into_iter().map(|suite| catch_all(built, suite, of(suite), effort));
+                let found = suites.iter().map(|&suite| catch_all(built, suite, of(suite), effort));
                 Ok::<_, String>(found.collect::<Result<Vec<Vec<Found>>, _>>()?.concat())
             };
             scope.spawn(move || in_lane(name, run_lane))
@@ -195,11 +197,12 @@ fn names() -> String {
 fn run_part(built: &Built, suite: Suite, part: &Part<'_>, bug: Option<&str>) -> Result<Output, String> {
     let mut command = match suite {
         Suite::Storage => Command::new(&built.engine),
+        Suite::Consensus => Command::new(&built.consensus),
         Suite::Power | Suite::Faults => Command::new(&built.power),
         Suite::Simulation => Command::new(&built.simulator),
     };
     match (suite, part) {
-        (Suite::Storage, Part::Witnesses(names)) => {
+        (Suite::Storage | Suite::Consensus, Part::Witnesses(names)) => {
             command.args(names);
         }
         (Suite::Power | Suite::Faults, Part::Witnesses(names)) => {
@@ -212,6 +215,7 @@ fn run_part(built: &Built, suite: Suite, part: &Part<'_>, bug: Option<&str>) -> 
         (Suite::Storage, Part::Whole) => {
             command.args(["--skip", LONG_TEST]);
         }
+        (Suite::Consensus, Part::Whole) => {}
         (Suite::Power, Part::Whole) => {
             command.args(["power::what_was_acknowledged", "--test-threads=1"]);
         }
@@ -241,7 +245,7 @@ fn run_part(built: &Built, suite: Suite, part: &Part<'_>, bug: Option<&str>) -> 
     };
     // Unprinted: that tests fail is what is hoped for, and no reader of the whole run should take them for its own.
     // The first test that fails has caught it. A suite with a disk of its own is left to clear that away.
-    let is_enough = |line: &str| suite == Suite::Storage && is_failed_test(line);
+    let is_enough = |line: &str| matches!(suite, Suite::Storage | Suite::Consensus) && is_failed_test(line);
     let output = process::run_unprinted_until(&mut command, RUN_TIME_MAX, &is_enough);
     // Its own alone: the other lane's suites end while this one's files are in use.
     if suite == Suite::Storage {
@@ -257,6 +261,7 @@ fn build(budget: Duration) -> Result<Built, String> {
         helenus: built::program("helenus", budget)?,
         simulator: built::program("helenus-sim", budget)?,
         engine: built::test("crates/storage/tests", "engine", budget)?.program,
+        consensus: built::test("crates/raft", "consensus", budget)?.program,
         power: built::test("tests", "recovery", budget)?.program,
     })
 }
@@ -283,6 +288,7 @@ mod tests_of_the_list {
         for bug in BUGS {
             let folder = match bug.suite {
                 Suite::Storage => "crates/storage/tests/engine",
+                Suite::Consensus => "crates/raft/tests/consensus",
                 Suite::Power | Suite::Faults => "tests/power",
                 // Its own tests look for these.
                 Suite::Simulation => continue,

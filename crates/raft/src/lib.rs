@@ -11,6 +11,7 @@
 mod configuration;
 mod election;
 mod entry;
+mod fingerprint;
 mod log;
 mod message;
 mod progress;
@@ -21,6 +22,7 @@ mod replication;
 
 pub use configuration::{Configuration, ConfigurationError};
 pub use entry::{Entry, Index, NodeId, Payload, Term};
+pub use fingerprint::Name;
 pub use log::{Log, LogError, Origin};
 pub use message::{Envelope, Message};
 pub use raft::{Options, Raft, Restart, RoleName, Vote};

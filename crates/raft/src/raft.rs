@@ -1,7 +1,6 @@
 //! One voter's state, its inputs and its outputs.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{Hash, Hasher};
 
 use planted::Planted;
 
@@ -218,11 +217,10 @@ impl Raft {
         self.is_lost
     }
 
-    /// Hashes all that later steps depend on, but for how long ago something was: two voters that hash alike act alike.
-    pub fn hash_state(&self, state: &mut impl Hasher) {
-        (self.id, &self.vote, &self.log, &self.role, self.leader).hash(state);
-        (self.commit, self.applied, self.durable, &self.durable_vote).hash(state);
-        (self.is_lost, &self.ready, self.is_busy).hash(state);
+    /// True if there is nothing to take, and what was taken is done.
+    pub fn is_at_rest(&self) -> bool {
+        let is_durable = self.vote == self.durable_vote && self.durable == self.log.last_index();
+        !self.is_busy && self.ready.is_empty() && is_durable && self.applied == self.commit
     }
 
     /// A unit of time has passed.

@@ -8,10 +8,11 @@ use super::Finding;
 use crate::source::Tree;
 
 /// From the bottom of the house to its roof.
-const ORDER: [&str; 24] = [
+const ORDER: [&str; 25] = [
     "planted",
     "stdx",
     "topology",
+    "raft",
     "runtime",
     "internode",
     "metadata",
