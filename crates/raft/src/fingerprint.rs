@@ -3,7 +3,7 @@
 //! For searches that look at each state once. What they cannot see is left out: how long ago something was, and what has been taken and done.
 
 use std::collections::BTreeSet;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{Hash, Hasher};
 
 use crate::configuration::Configuration;
 use crate::entry::{Entry, NodeId, Payload};
@@ -13,15 +13,6 @@ use crate::raft::{Ballots, Leading, Raft, Role};
 
 /// What a node is called in a fingerprint.
 pub type Name<'n> = &'n dyn Fn(NodeId) -> u8;
-
-/// Members in any order: the sum of their hashes.
-fn sum<T>(members: impl Iterator<Item = T>, hash: impl Fn(T, &mut DefaultHasher)) -> u64 {
-    members.fold(0, |sum, member| {
-        let mut hasher = DefaultHasher::new();
-        hash(member, &mut hasher);
-        sum.wrapping_add(hasher.finish())
-    })
-}
 
 fn nodes(nodes: &BTreeSet<NodeId>, name: Name<'_>) -> u64 {
     nodes.iter().fold(0, |names, node| names | 1 << name(*node))
@@ -52,7 +43,9 @@ fn ballots(of: &Ballots, name: Name<'_>, state: &mut impl Hasher) {
 }
 
 fn leading(of: &Leading, name: Name<'_>, state: &mut impl Hasher) {
-    sum(of.progress.iter(), |(node, progress), hasher| (name(*node), progress).hash(hasher)).hash(state);
+    let mut progress: Vec<_> = of.progress.iter().map(|(node, progress)| (name(*node), progress)).collect();
+    progress.sort_unstable_by_key(|(name, _)| *name);
+    progress.hash(state);
     (&of.barriers, of.transfer.map(|(to, _)| name(to))).hash(state);
 }
 

@@ -61,10 +61,19 @@ pub enum Message {
         /// The follower's term at the hint, if it knows.
         hint_term: Term,
     },
+    /// What the follower acknowledged to this leader is committed up to here. Unanswered.
+    Committed {
+        /// The lower of the commit index and what the follower acknowledged to this leader; 0 says nothing.
+        commit: Index,
+        /// The entry's term.
+        commit_term: Term,
+    },
     /// The leader is there.
     Heartbeat {
-        /// The lower of the commit index and what the follower acknowledged to this leader.
+        /// As in `Committed`.
         commit: Index,
+        /// As in `Committed`.
+        commit_term: Term,
         /// The leader's barriers so far.
         round: u64,
     },

@@ -2,9 +2,8 @@
 
 use std::collections::VecDeque;
 
-use crate::entry::{Index, NodeId};
+use crate::entry::Index;
 use crate::message::Message;
-use crate::progress::Progress;
 use crate::raft::{Raft, Role};
 use crate::ready::ProposeError;
 
@@ -81,18 +80,11 @@ impl Raft {
 
     /// Sends a heartbeat to each other voter.
     pub(crate) fn broadcast_heartbeats(&mut self) {
-        let commit = self.commit_index();
         let Role::Leader(leading) = &mut self.role else { return };
         leading.heartbeat_elapsed = 0;
         let round = leading.barriers.round;
-        let beat = |(node, of): (&NodeId, &mut Progress)| {
-            let commit = commit.min(of.matched);
-            of.told = of.told.max(commit);
-            (*node, commit)
-        };
-        let beats: Vec<_> = leading.progress.iter_mut().map(beat).collect();
-        for (to, commit) in beats {
-            self.send(to, Message::Heartbeat { commit, round });
+        for (to, commit, commit_term) in self.commits_to_tell() {
+            self.send(to, Message::Heartbeat { commit, commit_term, round });
         }
     }
 }

@@ -27,7 +27,8 @@ impl Raft {
         // A granted pre-vote carries the term that has not begun.
         let is_grant_of_pre = matches!(message, Message::VoteReply { pre: true, granted: true });
         if term > self.vote.term && !is_grant_of_pre {
-            let leads = matches!(message, Message::Append { .. } | Message::Heartbeat { .. });
+            let leads =
+                matches!(message, Message::Append { .. } | Message::Committed { .. } | Message::Heartbeat { .. });
             self.become_follower(term, leads.then_some(from));
         }
         match message {
@@ -37,9 +38,16 @@ impl Raft {
                     self.append_of_leader(from, (previous_index, previous_term), entries, commit);
                 }
             }
-            Message::Heartbeat { commit, round } => {
+            Message::Committed { commit, commit_term } => {
                 if self.follow(from) {
-                    self.heartbeat_of_leader(from, commit, round);
+                    self.commit_what_was_acknowledged(commit, commit_term);
+                }
+            }
+            Message::Heartbeat { commit, commit_term, round } => {
+                if self.follow(from) {
+                    self.commit_what_was_acknowledged(commit, commit_term);
+                    let (commit, lost) = (self.commit_index(), self.is_lost);
+                    self.send(from, Message::HeartbeatReply { round, commit, lost });
                 }
             }
             Message::Appended { matched } => self.appended(from, matched),
@@ -118,15 +126,18 @@ impl Raft {
         (hint, self.log.term(hint).unwrap_or_default())
     }
 
-    fn heartbeat_of_leader(&mut self, from: NodeId, commit: Index, round: u64) {
-        let last = self.log.last_index();
-        if commit > last && !self.is_lost {
-            self.is_lost = true;
-            self.trouble(Trouble::LostOwnLog { last, acknowledged: commit });
+    /// Commits up to a place that this node acknowledged to its leader. Where its log has another entry there, or none, the log was lost since, or is
+    /// an older one.
+    fn commit_what_was_acknowledged(&mut self, commit: Index, commit_term: Term) {
+        if self.is_lost || commit == Index(0) {
+            return;
         }
-        self.commit_to(commit);
-        let (commit, lost) = (self.commit_index(), self.is_lost);
-        self.send(from, Message::HeartbeatReply { round, commit, lost });
+        let is_in_snapshot = commit < self.log.origin().index;
+        if is_in_snapshot || self.log.term(commit) == Some(commit_term) {
+            return self.commit_to(commit);
+        }
+        self.is_lost = true;
+        self.trouble(Trouble::LostOwnLog { last: self.log.last_index(), acknowledged: commit });
     }
 
     fn progress_of(&mut self, node: NodeId) -> Option<&mut Progress> {
@@ -145,21 +156,35 @@ impl Raft {
         progress.is_active = true;
         progress.has(matched);
         self.commit_what_is_matched();
-        self.tell_commit(from);
+        self.tell_commits();
         self.go_on_with_transfer(from);
         self.send_append_if_behind(from);
     }
 
-    /// Has a follower that got its entries after others hear at once that they are committed.
-    fn tell_commit(&mut self, to: NodeId) {
-        let commit = self.commit_index();
-        let Role::Leader(leading) = &mut self.role else { return };
-        let round = leading.barriers.round();
-        let Some(progress) = leading.progress.get_mut(&to) else { return };
-        let commit = commit.min(progress.matched);
-        if commit > progress.told {
-            progress.told = commit;
-            self.send(to, Message::Heartbeat { commit, round });
+    /// For each other voter, the place up to which it is known to have what is committed. Counts as told.
+    pub(crate) fn commits_to_tell(&mut self) -> Vec<(NodeId, Index, Term)> {
+        let (commit, log) = (self.commit, &self.log);
+        let Role::Leader(leading) = &mut self.role else { return Vec::new() };
+        let place = |(node, of): (&NodeId, &mut Progress)| {
+            let index = commit.min(of.matched);
+            of.told = of.told.max(index);
+            // Of a follower that is far behind the leader's snapshot nothing can be said.
+            log.term(index).map_or((*node, Index(0), Term(0)), |term| (*node, index, term))
+        };
+        leading.progress.iter_mut().map(place).collect()
+    }
+
+    /// Has followers hear at once what is committed of what they have.
+    fn tell_commits(&mut self) {
+        let commit = self.commit;
+        let Role::Leader(leading) = &self.role else { return };
+        let news = leading.progress.iter().filter(|(_, of)| commit.min(of.matched) > of.told);
+        let news: Vec<NodeId> = news.map(|(node, _)| *node).collect();
+        if news.is_empty() {
+            return;
+        }
+        for (to, commit, commit_term) in self.commits_to_tell().into_iter().filter(|(to, ..)| news.contains(to)) {
+            self.send(to, Message::Committed { commit, commit_term });
         }
     }
 
@@ -270,9 +295,9 @@ impl Raft {
             return;
         }
         self.commit_to(matched);
+        self.tell_commits();
         self.pass_barriers();
         self.settle_configuration();
-        self.broadcast_heartbeats();
     }
 
     /// Ends a joint configuration that is committed; and leads no more where the voters are without this node.
@@ -284,7 +309,6 @@ impl Raft {
             let settled = self.configuration().settled();
             self.append_own(Payload::Voters(settled));
         } else if !self.configuration().has(self.id()) {
-            self.broadcast_heartbeats();
             self.become_follower(self.vote.term, None);
         }
     }

@@ -8,7 +8,7 @@ use raft::{Entry, Envelope, Index, Message, NodeId, Options, Payload, Term};
 use crate::world::{World, voters};
 
 /// The bug that `HELENUS_PLANT` names, where bugs are compiled in.
-fn planted() -> Planted {
+pub fn planted() -> Planted {
     #[cfg(feature = "planted")]
     if let Ok(name) = std::env::var("HELENUS_PLANT") {
         return Planted::named(&name).expect("a bug of the list");

@@ -59,7 +59,10 @@ fn told(envelope: &Envelope) -> String {
         Message::Diverged { previous_index, hint, hint_term } => {
             format!("Diverged at {previous_index} hint {hint}.{hint_term}")
         }
-        Message::Heartbeat { commit, round } => format!("Heartbeat commit {commit} round {round}"),
+        Message::Committed { commit, commit_term } => format!("Committed {commit}.{commit_term}"),
+        Message::Heartbeat { commit, commit_term, round } => {
+            format!("Heartbeat commit {commit}.{commit_term} round {round}")
+        }
         Message::HeartbeatReply { round, commit, lost } => {
             format!("HeartbeatReply commit {commit} round {round}{}", if *lost { " lost" } else { "" })
         }
@@ -140,7 +143,7 @@ impl History {
                 self.world.work(NodeId(number(id)));
             }
             ["forget", id, last] => {
-                let node = self.world.nodes.get_mut(&NodeId(number(id))).expect("there is such a node");
+                let node = self.world.node(NodeId(number(id)));
                 assert!(node.raft.is_none(), "the process is down");
                 node.disk.entries.retain(|entry| entry.index <= index(last));
                 node.disk.commit = node.disk.commit.min(index(last));
@@ -151,7 +154,7 @@ impl History {
                     writeln!(out, "refused: {error}").expect("a text takes all");
                 }
                 let origin = self.world.raft(id).log().origin().clone();
-                let disk = &mut self.world.nodes.get_mut(&id).expect("there is such a node").disk;
+                let disk = &mut self.world.node(id).disk;
                 disk.entries.retain(|entry| entry.index > origin.index);
                 disk.origin = origin;
             }
@@ -161,7 +164,7 @@ impl History {
                 log.compact(commit).expect("it is there");
                 let id = NodeId(number(id));
                 self.world.raft(id).restore(log.origin().clone()).expect("it is later");
-                let disk = &mut self.world.nodes.get_mut(&id).expect("there is such a node").disk;
+                let disk = &mut self.world.node(id).disk;
                 disk.entries.retain(|entry| entry.index > log.origin().index);
                 (disk.commit, disk.origin) = (commit, log.origin().clone());
                 self.world.work(id);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::rc::Rc;
 
 use raft::{
     BarrierId, Configuration, Entry, Envelope, Index, Log, NodeId, Options, Origin, Payload, Raft, Ready, Restart,
@@ -28,11 +29,12 @@ pub struct Node {
 /// All voters, and the messages under way in the order of their sending.
 #[derive(Debug, Clone)]
 pub struct World {
-    pub nodes: BTreeMap<NodeId, Node>,
+    /// Shared by the copies of a world until they differ.
+    pub nodes: BTreeMap<NodeId, Rc<Node>>,
     pub messages: Vec<Envelope>,
     pub options: Options,
     /// Everything that was ever committed, by index: it must be the same everywhere.
-    pub committed: BTreeMap<Index, Entry>,
+    pub committed: Rc<BTreeMap<Index, Entry>>,
     /// The leader of each term that was seen.
     pub leaders: BTreeMap<Term, NodeId>,
     /// Barriers that were passed and that failed, with their nodes.
@@ -66,27 +68,31 @@ impl World {
             nodes: BTreeMap::new(),
             messages: Vec::new(),
             options,
-            committed: BTreeMap::new(),
+            committed: Rc::default(),
             leaders: BTreeMap::new(),
             barriers: Vec::new(),
             troubles: Vec::new(),
         };
         for id in all {
             let disk = Disk::new(configuration.clone());
-            world.nodes.insert(id, Node { raft: None, disk });
+            world.nodes.insert(id, Rc::new(Node { raft: None, disk }));
             world.start(id);
         }
         world
     }
 
     pub fn raft(&mut self, id: NodeId) -> &mut Raft {
-        self.nodes.get_mut(&id).and_then(|node| node.raft.as_mut()).expect("the node runs")
+        self.node(id).raft.as_mut().expect("the node runs")
+    }
+
+    pub fn node(&mut self, id: NodeId) -> &mut Node {
+        Rc::make_mut(self.nodes.get_mut(&id).expect("there is such a node"))
     }
 
     /// Starts the process from what its disk has.
     pub fn start(&mut self, id: NodeId) {
         let options = self.options;
-        let node = self.nodes.get_mut(&id).expect("there is such a node");
+        let node = self.node(id);
         let Disk { vote, origin, entries, commit, is_lost } = node.disk.clone();
         let log = Log::new(origin, entries).expect("the disk has a log");
         node.raft = Some(Raft::restart(Restart { id, vote, log, commit, is_lost }, options));
@@ -95,7 +101,7 @@ impl World {
 
     /// Ends the process: what is not on the disk is gone.
     pub fn stop(&mut self, id: NodeId) {
-        self.nodes.get_mut(&id).expect("there is such a node").raft = None;
+        self.node(id).raft = None;
     }
 
     /// Does all that the node wants done.
@@ -107,13 +113,12 @@ impl World {
     }
 
     pub fn take(&mut self, id: NodeId) -> Option<Ready> {
-        self.look(id);
-        self.nodes.get_mut(&id)?.raft.as_mut()?.take()
+        self.node(id).raft.as_mut()?.take()
     }
 
     /// Entries and vote are durable.
     pub fn persist(&mut self, id: NodeId, ready: &Ready) {
-        let disk = &mut self.nodes.get_mut(&id).expect("there is such a node").disk;
+        let disk = &mut self.node(id).disk;
         if let Some(vote) = ready.vote {
             assert!(vote.term >= disk.vote.term, "node {id}: the term fell");
             let may = vote.term > disk.vote.term || disk.vote.voted_for.is_none_or(|old| vote.voted_for == Some(old));
@@ -129,23 +134,23 @@ impl World {
         self.barriers.extend(ready.passed.iter().map(|(barrier, index)| (id, *barrier, Some(*index))));
         self.barriers.extend(ready.failed.iter().map(|barrier| (id, *barrier, None)));
         self.troubles.extend(ready.troubles.iter().cloned().map(|trouble| (id, trouble)));
-        let node = self.nodes.get_mut(&id).expect("there is such a node");
+        let node = self.node(id);
         node.disk.is_lost |= ready.troubles.iter().any(|trouble| matches!(trouble, Trouble::LostOwnLog { .. }));
         if let Some(commit) = ready.commit {
             node.disk.commit = node.disk.commit.max(commit);
         }
+        node.raft.as_mut().expect("it was asked").advance(&ready);
         for entry in &ready.committed {
-            let known = self.committed.entry(entry.index).or_insert_with(|| entry.clone());
+            let known = Rc::make_mut(&mut self.committed).entry(entry.index).or_insert_with(|| entry.clone());
             assert_eq!(known, entry, "node {id} applies another entry at {}", entry.index);
         }
-        node.raft.as_mut().expect("it was asked").advance(&ready);
         self.look(id);
     }
 
     /// A message arrives, or is gone where its receiver is down.
     pub fn deliver(&mut self, place: usize) {
         let envelope = self.messages.remove(place);
-        if let Some(raft) = self.nodes.get_mut(&envelope.to).and_then(|node| node.raft.as_mut()) {
+        if let Some(raft) = self.node(envelope.to).raft.as_mut() {
             let to = envelope.to;
             raft.step(envelope);
             self.look(to);
@@ -172,7 +177,7 @@ impl World {
         if raft.role() == raft::RoleName::Leader {
             let known = *self.leaders.entry(raft.term()).or_insert(changed);
             assert_eq!(known, changed, "two leaders in term {}", raft.term());
-            for (index, entry) in &self.committed {
+            for (index, entry) in &*self.committed {
                 // A leader of an earlier term may still think that it leads.
                 let is_later = entry.term < raft.term() && *index > raft.log().origin().index;
                 assert!(!is_later || raft.log().entry(*index) == Some(entry), "leader {changed} lacks {index}");
