@@ -1,13 +1,14 @@
 //! All that can happen in a group of three voters within bounds: every order of steps is tried, and each state looked at once.
 //!
-//! A step is a time-out, a proposal, a change of the voters, the arrival of the next message of a link, or the end of a process: at rest, or
-//! when a message has arrived, before or after it wrote what comes of it and before its messages left; it starts again at once. Messages of a link arrive in
+//! A step is a time-out, a proposal, a change of the voters, the arrival of the next message of a link, or the end of a process: at rest, or when a
+//! message has arrived, before or after it wrote what comes of it and before its messages left; it starts again at once. Messages of a link arrive in
 //! their order, as a connection delivers them; one that is lost is lost when it is sent. What the world asserts (`world.rs`) and the core asserts of
 //! itself holds in every state.
 //!
-//! Three reductions leave nothing out that could break. Two states that differ in who is who alone count as one. A message that can change nothing any
-//! more is taken away. And where no other node can send to a node before that node acts, its steps alone are tried: those of the others commute with them
-//! (an ample set of partial-order reduction; Clarke, Grumberg, Peled: *Model Checking*, 1999, chapter 10). No history comes back to an earlier state, so nothing is put off for ever.
+//! Three reductions leave nothing out that could break. Two states that differ in who is who alone count as one. A message that can change nothing
+//! any more is taken away. And where no other node can send to a node before that node acts, its steps alone are tried: those of the others commute
+//! with them (an ample set of partial-order reduction; Clarke, Grumberg, Peled: *Model Checking*, 1999, chapter 10). No history comes back to an
+//! earlier state, so nothing is put off for ever.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::{BuildHasherDefault, Hash, Hasher};
@@ -62,7 +63,7 @@ struct Step {
     lost: Option<usize>,
 }
 
-/// What a search came by.
+/// The states that a search reached, counted.
 #[derive(Debug, Default)]
 struct Found {
     states: AtomicUsize,
@@ -147,7 +148,7 @@ fn fingerprint(state: &State) -> u64 {
 
 const PERMUTATIONS: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
 
-/// What can be seen of a node without a name.
+/// A node as it looks without any name.
 fn looks(raft: &Raft, state: &State) -> u64 {
     let mut hasher = Quick::default();
     let is_self = |node: NodeId| u8::from(node == raft.id());
@@ -198,7 +199,7 @@ fn is_dead(envelope: &Envelope, state: &State) -> bool {
             is_of_before || (envelope.term == to.term() && is_last_term && to.role() != RoleName::Candidate)
         }
         Message::Appended { .. } | Message::Diverged { .. } | Message::HeartbeatReply { .. } => {
-            // Nobody begins to lead a term once its answers are under way.
+            // No node begins to lead a term once its answers are under way.
             is_of_before || (envelope.term == to.term() && to.role() != RoleName::Leader)
         }
         Message::Committed { .. } | Message::TransferNow => is_of_before,
@@ -226,7 +227,7 @@ fn may_send(state: &State, other: NodeId, node: NodeId) -> bool {
     }
     let is_quiet = |role| matches!(role, RoleName::Follower);
     match raft.role() {
-        // It answers alone, and nobody but a leader or a candidate asks it.
+        // It only answers, and only a leader or a candidate asks it.
         RoleName::Follower => false,
         RoleName::Leader => {
             let answers = is_under_way(third, other) || is_under_way(other, third);
@@ -265,7 +266,7 @@ fn steps_of(state: &State, node: NodeId) -> Vec<(NodeId, Action)> {
     actions.into_iter().map(|action| (node, action)).collect()
 }
 
-/// The steps to try: those of a node to which nobody sends before it acts, or all.
+/// The steps to try: those of a node to which no other node sends before it acts, or all.
 fn steps(state: &State) -> Vec<(NodeId, Action)> {
     let nodes = || state.world.nodes.keys().copied();
     let is_ample = |node: &NodeId| {
@@ -392,7 +393,7 @@ fn first(bounds: Bounds) -> State {
     State { world, left: bounds.left }
 }
 
-/// [`after`], whose panic is told with the steps to it.
+/// [`after`], whose panic becomes an error that names the steps to it.
 fn looked_at(state: &State, way: &[Step], action: (NodeId, Action)) -> Result<Vec<(Step, State)>, String> {
     let made = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| after(state, action)));
     made.map_err(|_| format!("{way:?}\nthen {action:?}\nfrom\n{}", state.world.status()))
@@ -412,7 +413,7 @@ struct Search<'s> {
     states_max: usize,
     known: Known,
     found: &'s Found,
-    /// Beginnings whose continuations nobody has looked at.
+    /// Beginnings whose continuations are still to be looked at.
     beginnings: Mutex<Vec<Vec<Step>>>,
     is_over: AtomicBool,
 }
@@ -439,7 +440,7 @@ impl Search<'_> {
         Ok(true)
     }
 
-    /// The states after this one that nobody has looked at.
+    /// The states after this one that were not looked at yet.
     fn next(&self, state: &State, way: &[Step]) -> Result<Vec<(Step, State)>, String> {
         let mut all = Vec::new();
         for action in steps(state) {
