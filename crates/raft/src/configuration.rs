@@ -1,4 +1,7 @@
-//! Who votes: one set of voters, or two halves while the voters change.
+//! The voters: one set, or two halves while they change.
+//!
+//! A configuration says which nodes make a majority, by any question that is asked of each; it has a voter. It knows neither the log that it is
+//! written in nor whether it is committed.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -1,4 +1,7 @@
-//! The log's entries, and the numbers that name them.
+//! The log's entries, and the numbers that name nodes, terms and places.
+//!
+//! Numbers end at their largest value: there `next` gives the same one again, and nothing overflows. The core looks into the payload of its own
+//! entries alone.
 
 use std::fmt;
 use std::rc::Rc;
@@ -57,7 +60,7 @@ impl fmt::Display for Index {
     }
 }
 
-/// What an entry says.
+/// An entry's content.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Payload {
     /// The first entry of a term: this node leads it.
@@ -75,14 +78,14 @@ pub struct Entry {
     pub term: Term,
     /// Its place.
     pub index: Index,
-    /// What it says.
+    /// Its content.
     pub payload: Payload,
 }
 
 impl Entry {
     /// The bytes that it counts for in a message.
     pub fn bytes(&self) -> usize {
-        /// What an entry takes beside its payload.
+        /// An entry's bytes beside its payload.
         const HEAD: usize = 32;
         HEAD + match &self.payload {
             Payload::Lead(_) => size_of::<NodeId>(),

@@ -7,11 +7,14 @@ use std::hash::{Hash, Hasher};
 
 use crate::configuration::Configuration;
 use crate::entry::{Entry, NodeId, Payload};
+use crate::leading::Leading;
 use crate::log::Log;
 use crate::message::{Envelope, Message};
-use crate::raft::{Ballots, Leading, Raft, Role};
+use crate::raft::Raft;
+use crate::role::Role;
+use crate::tally::Tally;
 
-/// What a node is called in a fingerprint.
+/// A node's name in a fingerprint.
 pub type Name<'n> = &'n dyn Fn(NodeId) -> u8;
 
 fn nodes(nodes: &BTreeSet<NodeId>, name: Name<'_>) -> u64 {
@@ -38,30 +41,30 @@ fn log(of: &Log, name: Name<'_>, state: &mut impl Hasher) {
     of.entries().iter().for_each(|of| entry(of, name, state));
 }
 
-fn ballots(of: &Ballots, name: Name<'_>, state: &mut impl Hasher) {
-    (nodes(&of.granted, name), nodes(&of.refused, name)).hash(state);
+fn tally(of: &Tally, name: Name<'_>, state: &mut impl Hasher) {
+    (nodes(of.granted(), name), nodes(of.refused(), name)).hash(state);
 }
 
 fn leading(of: &Leading, name: Name<'_>, state: &mut impl Hasher) {
-    let mut progress: Vec<_> = of.progress.iter().map(|(node, progress)| (name(*node), progress)).collect();
+    let mut progress: Vec<_> = of.followers().iter().map(|(node, progress)| (name(node), progress)).collect();
     progress.sort_unstable_by_key(|(name, _)| *name);
     progress.hash(state);
-    (&of.barriers, of.transfer.map(|(to, _)| name(to))).hash(state);
+    (of.barriers(), of.heir().map(name)).hash(state);
 }
 
 impl Raft {
     /// Hashes all that later steps depend on, but for times; what was to be done is done.
     pub fn fingerprint(&self, name: Name<'_>, state: &mut impl Hasher) {
         assert!(self.is_at_rest(), "what was to be done is done");
-        (name(self.id()), self.vote.term, self.vote.voted_for.map(name)).hash(state);
-        log(&self.log, name, state);
-        (self.leader().map(name), self.commit, self.is_lost).hash(state);
+        (name(self.id()), self.term(), self.vote().voted_for.map(name)).hash(state);
+        log(self.log(), name, state);
+        (self.leader().map(name), self.commit_index(), self.is_lost()).hash(state);
         match &self.role {
             Role::Follower => 0.hash(state),
-            Role::PreCandidate(of) => ballots(of, name, state),
+            Role::PreCandidate(of) => tally(of, name, state),
             Role::Candidate(of) => {
                 1.hash(state);
-                ballots(of, name, state);
+                tally(of, name, state);
             }
             Role::Leader(of) => leading(of, name, state),
         }

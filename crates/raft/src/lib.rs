@@ -8,23 +8,35 @@
 // The bans of clippy.toml bind the product's code; tests beside it reach files and clocks as they like.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
+mod barriers;
 mod configuration;
 mod election;
 mod entry;
 mod fingerprint;
+mod followers;
+mod leading;
 mod log;
 mod message;
+mod messages;
+mod options;
+mod orders;
+mod outbox;
 mod progress;
 mod raft;
-mod read;
 mod ready;
-mod replication;
+mod replicated_log;
+mod role;
+mod tally;
+mod vote;
 
+pub use barriers::BarrierId;
 pub use configuration::{Configuration, ConfigurationError};
 pub use entry::{Entry, Index, NodeId, Payload, Term};
 pub use fingerprint::Name;
 pub use log::{Log, LogError, Origin};
 pub use message::{Envelope, Message};
-pub use raft::{Options, Raft, Restart, RoleName, Vote};
-pub use read::BarrierId;
+pub use options::{Options, Restart};
+pub use raft::Raft;
 pub use ready::{ProposeError, Ready, Trouble};
+pub use role::RoleName;
+pub use vote::Vote;

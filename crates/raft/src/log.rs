@@ -1,4 +1,7 @@
-//! A voter's log: what a snapshot stands for, and the entries after it.
+//! The entries of a log: those that a snapshot stands for, and those after it.
+//!
+//! Entries follow each other without gaps, and their terms never fall; no input makes it panic. The log does not know what is committed or durable:
+//! see `replicated_log.rs`.
 
 use std::fmt;
 
@@ -10,7 +13,7 @@ use crate::entry::{Entry, Index, NodeId, Payload, Term};
 pub struct Origin {
     /// The last index that it stands for.
     pub index: Index,
-    /// That entry's term.
+    /// The last entry's term.
     pub term: Term,
     /// The leader of that term; none before the first.
     pub leader: Option<NodeId>,
@@ -161,6 +164,16 @@ impl Log {
     pub fn is_behind_or_level(&self, last_index: Index, last_term: Term) -> bool {
         (last_term, last_index) >= (self.last_term(), self.last_index())
     }
+}
+
+/// True if the entries follow `previous` without gaps, and their terms neither fall nor pass the leader's.
+pub(crate) fn is_sequence(previous: (Index, Term), entries: &[Entry], leader_term: Term) -> bool {
+    let mut before = previous;
+    entries.iter().all(|entry| {
+        let follows = entry.index == before.0.next() && entry.term >= before.1 && entry.term <= leader_term;
+        before = (entry.index, entry.term);
+        follows
+    })
 }
 
 #[cfg(test)]

@@ -1,4 +1,7 @@
 //! Messages between the voters of a group.
+//!
+//! Each carries its sender's term; who may send it, and in which role it is heeded, is said at the kinds. There is no encoding here: a driver has its
+//! own.
 
 use crate::entry::{Entry, Index, NodeId, Term};
 
@@ -61,7 +64,7 @@ pub enum Message {
         /// The follower's term at the hint, if it knows.
         hint_term: Term,
     },
-    /// What the follower acknowledged to this leader is committed up to here. Unanswered.
+    /// The follower's log, as it acknowledged it to this leader, is committed up to here. Unanswered.
     Committed {
         /// The lower of the commit index and what the follower acknowledged to this leader; 0 says nothing.
         commit: Index,
@@ -81,7 +84,7 @@ pub enum Message {
     HeartbeatReply {
         /// As in the heartbeat.
         round: u64,
-        /// The follower's commit index: its log is the leader's up to there, however it came to it.
+        /// The follower's commit index: its log is the leader's up to there, by whatever way it got it.
         commit: Index,
         /// The follower's log ends below what it had acknowledged: it has lost its log.
         lost: bool,
@@ -90,4 +93,16 @@ pub enum Message {
     TransferNow,
     /// The sender knows a later term than the receiver.
     Outdated,
+}
+
+impl Message {
+    /// True of a candidate's question. Its term may not have begun.
+    pub(crate) fn is_of_candidate(&self) -> bool {
+        matches!(self, Message::Vote { .. })
+    }
+
+    /// True of an order of the leader of its term, which whoever gets it follows from then on.
+    pub(crate) fn is_of_leader(&self) -> bool {
+        matches!(self, Message::Append { .. } | Message::Committed { .. } | Message::Heartbeat { .. })
+    }
 }

@@ -1,11 +1,14 @@
-//! What the core wants done, and what it refuses.
+//! The core's output: work for its driver, troubles for an operator, and refusals of proposals.
+//!
+//! Plain data. The order of the work is part of the contract: a message that leaves before the vote and the entries are durable breaks the safety of
+//! the group.
 
 use std::fmt;
 
+use crate::barriers::BarrierId;
 use crate::entry::{Entry, Index, NodeId, Term};
 use crate::message::Envelope;
-use crate::raft::Vote;
-use crate::read::BarrierId;
+use crate::vote::Vote;
 
 /// The outcome of some steps. The driver makes vote and entries durable, then sends the messages, then makes the commit index durable and applies
 /// what is committed, and then calls `advance`. Whatever is empty needs no work.
@@ -25,7 +28,7 @@ pub struct Ready {
     pub passed: Vec<(BarrierId, Index)>,
     /// Barriers that failed: another node may lead.
     pub failed: Vec<BarrierId>,
-    /// What an operator should hear of.
+    /// News for an operator.
     pub troubles: Vec<Trouble>,
 }
 
@@ -47,12 +50,12 @@ pub enum Trouble {
     LostOwnLog {
         /// Where the log ends.
         last: Index,
-        /// What was acknowledged.
+        /// The place that was acknowledged.
         acknowledged: Index,
     },
     /// A leader asks to replace what is committed here: one of the two logs is of another group, or damaged.
     Conflict {
-        /// Who asks.
+        /// The leader that asks.
         leader: NodeId,
         /// The first entry that differs.
         index: Index,

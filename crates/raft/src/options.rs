@@ -1,0 +1,43 @@
+//! A voter's settings, and its state at a start as its disk has it.
+//!
+//! Plain data; nothing here is checked.
+
+use planted::Planted;
+
+use crate::entry::{Index, NodeId};
+use crate::log::Log;
+use crate::vote::Vote;
+
+/// How often a leader is heard, and how long its silence is borne, in ticks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// Between two heartbeats.
+    pub heartbeat_ticks: u32,
+    /// The least election timeout; it is at most twice that.
+    pub election_ticks: u32,
+    /// Bytes of entries in one message, but for a longer entry alone.
+    pub append_bytes_max: usize,
+    /// A mistake, in a build with mistakes.
+    pub planted: Planted,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { heartbeat_ticks: 1, election_ticks: 10, append_bytes_max: 256 << 10, planted: Planted::NONE }
+    }
+}
+
+/// A voter's state as its disk has it at a start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Restart {
+    /// The node.
+    pub id: NodeId,
+    /// Its term and vote.
+    pub vote: Vote,
+    /// Its log.
+    pub log: Log,
+    /// The commit index, as far as it knew durably.
+    pub commit: Index,
+    /// It was found before that its log was lost ([`Trouble::LostOwnLog`](crate::Trouble::LostOwnLog)).
+    pub is_lost: bool,
+}
