@@ -16,7 +16,7 @@ impl Raft {
     pub(crate) fn stand(&mut self, transfer: bool) {
         self.elapsed = 0;
         self.leader = None;
-        let term = self.vote.next_term();
+        let Some(term) = self.vote.next_term() else { return };
         if self.is_lost() || !self.configuration().has(self.id()) {
             return;
         }
@@ -54,7 +54,7 @@ impl Raft {
         let (is_won, is_over) = (tally.is_won(self.configuration()), tally.is_over(self.configuration()));
         match &self.role {
             Role::PreCandidate(_) if is_won => {
-                let term = self.vote.next_term();
+                let term = self.vote.next_term().expect("it was asked for");
                 self.campaign(term, false);
             }
             _ if is_won => self.lead(),

@@ -56,7 +56,7 @@ impl Raft {
         let mut raft = Raft {
             id,
             options,
-            vote: TermAndVote::at_start(vote),
+            vote: TermAndVote::at_start(vote, log.last_term()),
             log: ReplicatedLog::at_start(log, commit, is_lost, options.planted),
             role: Role::Follower,
             leader: None,

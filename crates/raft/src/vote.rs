@@ -23,9 +23,12 @@ pub(crate) struct TermAndVote {
 }
 
 impl TermAndVote {
-    /// Term and vote at a start.
-    pub(crate) fn at_start(durable: Vote) -> TermAndVote {
-        TermAndVote { latest: durable, durable }
+    /// Term and vote at a start. A disk may have entries of a later term than its vote: the process ended after it wrote the entries of a `Ready`
+    /// and before it wrote the vote. In that term the node has not voted, since a vote is durable before a message tells of it.
+    pub(crate) fn at_start(durable: Vote, last_term: Term) -> TermAndVote {
+        let mut vote = TermAndVote { latest: durable, durable };
+        vote.enter(last_term.max(durable.term));
+        vote
     }
 
     /// The latest term and the vote in it.
@@ -38,9 +41,10 @@ impl TermAndVote {
         self.latest.term
     }
 
-    /// The term that an election would begin.
-    pub(crate) fn next_term(&self) -> Term {
-        self.latest.term.next()
+    /// The term that an election would begin. After the last number there is none: in that term a node might vote twice.
+    pub(crate) fn next_term(&self) -> Option<Term> {
+        let next = self.latest.term.next();
+        (next > self.latest.term).then_some(next)
     }
 
     /// Enters a term, without a vote in it if it is a later one.
@@ -79,5 +83,32 @@ impl TermAndVote {
             let voted = self.durable.voted_for;
             assert!(voted.is_none() || voted == self.latest.voted_for, "one vote in a term");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_later_term_of_the_log_is_entered_without_a_vote() {
+        let durable = Vote { term: Term(3), voted_for: Some(NodeId(1)) };
+        let vote = TermAndVote::at_start(durable, Term(3));
+        assert_eq!((vote.latest(), vote.to_write()), (durable, None));
+        let later = Vote { term: Term(4), voted_for: None };
+        let vote = TermAndVote::at_start(durable, Term(4));
+        assert_eq!((vote.latest(), vote.to_write()), (later, Some(later)));
+        vote.check();
+    }
+
+    #[test]
+    fn a_vote_of_a_term_is_given_once() {
+        let mut vote = TermAndVote::at_start(Vote::default(), Term(0));
+        vote.enter(Term(2));
+        vote.grant(NodeId(1));
+        assert!(vote.may_grant(NodeId(1)) && !vote.may_grant(NodeId(2)));
+        assert_eq!(vote.next_term(), Some(Term(3)));
+        vote.enter(Term(u64::MAX));
+        assert!(vote.may_grant(NodeId(2)) && vote.next_term().is_none());
     }
 }

@@ -2,5 +2,6 @@
 
 mod bugs;
 mod histories;
+mod hostile;
 mod search;
 mod world;
