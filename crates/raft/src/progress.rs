@@ -102,10 +102,11 @@ impl Progress {
         self.has(matched);
     }
 
-    /// Its log differs at `previous`; it may agree at `hint`. An old answer changes nothing.
+    /// Its log differs at `previous`; it may agree at `hint`. An old answer changes nothing. One that denies what the follower acknowledged does not
+    /// either: it would be sent the same again and again, where a heartbeat's answer lets it be sent once.
     pub(crate) fn diverged(&mut self, previous: Index, hint: Index) {
         self.is_active = true;
-        if previous < self.matched || previous.next() != self.next {
+        if previous <= self.matched || previous.next() != self.next {
             return;
         }
         self.is_under_way = false;
@@ -174,6 +175,16 @@ mod tests {
         assert_eq!(progress.next, Index(2), "an old answer");
         progress.diverged(Index(1), Index(9));
         assert_eq!(progress.next, Index(1), "each answer leads to an earlier place");
+    }
+
+    #[test]
+    fn a_follower_that_denies_what_it_acknowledged_is_not_sent_it_at_once() {
+        let mut progress = of_three(2);
+        (progress.next, progress.is_under_way) = (Index(3), true);
+        progress.diverged(Index(2), Index(1));
+        assert!(progress.is_under_way && progress.next == Index(3));
+        progress.answered(1);
+        assert!(!progress.is_under_way);
     }
 
     #[test]
