@@ -209,7 +209,8 @@ impl ReplicatedLog {
     pub(crate) fn restore(&mut self, origin: Origin) -> Result<bool, LogError> {
         let index = origin.index;
         let fits = self.log.term(index) == Some(origin.term);
-        if index < self.commit {
+        let replaces_committed = index == self.commit && !fits && index > Index(0);
+        if index < self.commit || replaces_committed {
             return Err(LogError { index });
         }
         if fits {
@@ -284,10 +285,10 @@ mod tests {
     }
 
     #[test]
-    fn a_new_beginning_keeps_what_fits() {
+    fn a_new_beginning_replaces_nothing_that_is_committed() {
         let mut log = log();
-        let mut origin = log.log().origin().clone();
-        assert_eq!(log.restore(origin.clone()), Err(LogError { index: Index(0) }));
+        let mut origin = Origin { index: Index(1), term: Term(2), ..log.log().origin().clone() };
+        assert_eq!(log.restore(origin.clone()), Err(LogError { index: Index(1) }));
         (origin.index, origin.term) = place(2, 1);
         assert_eq!(log.restore(origin.clone()), Ok(false));
         assert_eq!((log.commit(), log.last_index()), (Index(2), Index(3)));
