@@ -226,7 +226,7 @@ impl Leading {
     }
 
     /// A unit of time has passed: heartbeats, the check of the quorum, a hand-over that takes too long.
-    pub(crate) fn ticked(&mut self, log: &ReplicatedLog, orders: &mut Orders) {
+    pub(crate) fn elapse(&mut self, log: &ReplicatedLog, orders: &mut Orders) {
         let (heartbeat, election) = (self.options.heartbeat_ticks.max(1), self.options.election_ticks.max(1));
         let waited = self.transfer.map(|(to, ticks)| (to, ticks.saturating_add(1)));
         self.transfer = waited.filter(|(_, ticks)| *ticks < election);

@@ -122,9 +122,9 @@ impl Raft {
     }
 
     /// A unit of time has passed.
-    pub fn tick(&mut self) {
+    pub fn elapse(&mut self) {
         if self.role.is_leader() {
-            self.as_leader(|leading, log, orders| leading.ticked(log, orders));
+            self.as_leader(|leading, log, orders| leading.elapse(log, orders));
         } else {
             self.elapsed = self.elapsed.saturating_add(1);
             let timeout = tally::election_timeout(self.options.election_ticks, self.id, self.term(), self.attempts);

@@ -30,10 +30,10 @@ fn elect(world: &mut World, id: u128, quietly: bool) {
         let others: Vec<NodeId> =
             world.nodes.iter().filter(|(_, node)| node.raft.is_some()).map(|(id, _)| *id).collect();
         for other in others.into_iter().filter(|other| *other != NodeId(id)) {
-            (0..5).for_each(|_| world.raft(other).tick());
+            (0..5).for_each(|_| world.raft(other).elapse());
         }
         while world.raft(NodeId(id)).role() == raft::RoleName::Follower {
-            world.raft(NodeId(id)).tick();
+            world.raft(NodeId(id)).elapse();
         }
         // What the others ask meanwhile is lost.
         let is_question = |envelope: &Envelope| matches!(envelope.message, Message::Vote { .. });
@@ -85,7 +85,7 @@ fn a_joint_configuration_commits_by_both_halves() {
     let is_of_old = |envelope: &Envelope| [2, 3].contains(&envelope.to.0);
     world.settle(|envelope| !is_of_old(envelope));
     for _ in 0..3 {
-        world.raft(NodeId(1)).tick();
+        world.raft(NodeId(1)).elapse();
         world.settle(|envelope| !is_of_old(envelope));
     }
     assert!(world.raft(NodeId(4)).log().last_index() >= index, "the new ones have it");

@@ -1,24 +1,4 @@
 //! Histories: texts in `testdata/`, each a sequence of commands with what they print. `HELENUS_EXPECT=write` writes what is printed now.
-//!
-//! ```text
-//! group 1 2 3 [+ 4 5]      voters with empty logs, and nodes that may become voters
-//! stand 1                  ticks until the node asks for votes
-//! tick 1 [N]               ticks of one node, and what it wants done
-//! propose 1 text           a change, at a leader
-//! voters 1 = 2 3 4         a change of the voters, at a leader
-//! barrier 1 7              a barrier named 7
-//! transfer 1 2             hand-over
-//! settle                   deliver all messages, until none is left
-//! cut 1-2 1>3              from now on messages between these are lost: both ways, or one
-//! heal                     no message is lost any more
-//! stop 1 · start 1         a process ends, and begins from its disk
-//! forget 1 N               a disk loses its entries after N; the process must be down
-//! compact 1 N              a snapshot stands for the log up to N
-//! restore 1 from 2         the node gets another's committed log as a snapshot
-//! messages                 prints what is under way
-//! deliver N · drop N       one message of those printed, from 0 on
-//! status                   prints all nodes
-//! ```
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -27,6 +7,27 @@ use std::path::Path;
 use raft::{BarrierId, Envelope, Index, Log, Message, NodeId, Options, RoleName};
 
 use crate::world::{World, shown, voters};
+
+/// The commands, as a wrong one is answered.
+const COMMANDS: &str = "
+group 1 2 3 [+ 4 5]      voters with empty logs, and nodes that may become voters
+stand 1                  ticks until the node asks for votes
+tick 1 [N]               ticks of one node, and what it wants done
+propose 1 text           a change, at a leader
+voters 1 = 2 3 4         a change of the voters, at a leader
+barrier 1 7              a barrier named 7
+transfer 1 2             hand-over
+settle                   deliver all messages, until none is left
+cut 1-2 1>3              from now on messages between these are lost: both ways, or one
+heal                     no message is lost any more
+stop 1 · start 1         a process ends, and begins from its disk
+forget 1 N               a disk loses its entries after N; the process must be down
+compact 1 N              a snapshot stands for the log up to N
+restore 1 from 2         the node gets another's committed log as a snapshot
+messages                 prints what is under way
+deliver N · drop N       one message of those printed, from 0 on
+status                   prints all nodes
+";
 
 struct History {
     world: World,
@@ -87,7 +88,7 @@ impl History {
             ["stand", id] => {
                 let id = NodeId(number(id));
                 for _ in 0..10 * self.world.options.election_ticks {
-                    self.world.raft(id).tick();
+                    self.world.raft(id).elapse();
                     if self.world.raft(id).role() != RoleName::Follower {
                         break;
                     }
@@ -96,7 +97,7 @@ impl History {
             }
             ["tick", id, ref times @ ..] => {
                 for _ in 0..times.first().map_or(1, |times| number(times)) {
-                    self.world.raft(NodeId(number(id))).tick();
+                    self.world.raft(NodeId(number(id))).elapse();
                     self.world.work(NodeId(number(id)));
                 }
             }
@@ -185,7 +186,7 @@ impl History {
                 drop(self.world.messages.remove(place));
             }
             ["status"] => out += &self.world.status(),
-            _ => panic!("'{line}' is no command"),
+            _ => panic!("'{line}' is no command. These are:\n{COMMANDS}"),
         }
         for (node, barrier, index) in self.world.barriers.drain(..) {
             let outcome = index.map_or("failed".to_owned(), |index| format!("passed at {index}"));

@@ -14,7 +14,7 @@ fn message(term: Term, message: Message) -> Envelope {
 fn elected() -> World {
     let mut world = World::new(&voters([1, 2, 3]), &[], Options::default());
     while world.raft(NodeId(1)).role() != RoleName::PreCandidate {
-        world.raft(NodeId(1)).tick();
+        world.raft(NodeId(1)).elapse();
     }
     world.settle(|envelope| envelope.to != NodeId(3) || !matches!(envelope.message, Message::Vote { .. }));
     world
@@ -30,7 +30,7 @@ fn no_node_stands_after_the_last_term() {
         world.raft(NodeId(1)).step(message(LAST_TERM, order));
         world.work(NodeId(1));
     }
-    (0..100).for_each(|_| world.raft(NodeId(1)).tick());
+    (0..100).for_each(|_| world.raft(NodeId(1)).elapse());
     let node = world.raft(NodeId(1));
     assert_eq!((node.role(), node.term()), (RoleName::Follower, LAST_TERM));
     assert_eq!(node.vote().voted_for, Some(NodeId(2)));

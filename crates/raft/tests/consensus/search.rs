@@ -298,7 +298,7 @@ fn act(state: &mut State, node: NodeId, action: Action) -> bool {
     match action {
         Action::TimeOut => {
             left.timeouts -= 1;
-            world.raft(node).tick();
+            world.raft(node).elapse();
         }
         Action::Propose => {
             left.proposals -= 1;
@@ -387,7 +387,7 @@ fn first(bounds: Bounds) -> State {
     let options = Options { heartbeat_ticks: 1, election_ticks: 1, planted: planted(), ..Options::default() };
     let mut world = World::new(&voters([1, 2, 3]), &[], options);
     if bounds.has_leader {
-        world.raft(NodeId(1)).tick();
+        world.raft(NodeId(1)).elapse();
         world.settle(|_| true);
     }
     State { world, left: bounds.left }
