@@ -9,6 +9,7 @@ mod log;
 mod open;
 mod record;
 
+pub use history::LogState;
 pub use log::MetadataLog;
 pub use open::{FoundLog, Opened};
 pub use record::Record;

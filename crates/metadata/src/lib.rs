@@ -1,9 +1,10 @@
 //! The metadata log: what a node must know before it opens its data, in order, each record synced before it counts.
 //!
-//! Four rooms:
+//! Five rooms:
 //! - [`local`]: facts of this node alone (identity, starts, positions of truncations);
 //! - [`cluster`]: the cluster's state, as entries whose parts are changes of domains. A domain's owner registers pure functions; its changes are
 //!   opaque bytes here;
+//! - [`group`]: the group of nodes that share that state, as each of them keeps its log;
 //! - [`file`]: the log on disk, `metadata.log`, written by shard 0 alone;
 //! - [`propose`]: the order of a change, from its plan to the moment when all shards have applied it.
 //!
@@ -15,12 +16,13 @@
 pub mod cluster;
 pub mod error;
 pub mod file;
+pub mod group;
 pub mod local;
 pub mod propose;
 
 pub use cluster::{ClusterState, Domain, DomainId, Domains, Entry, Part};
 pub use error::{DecodeError, MetadataError};
-pub use file::{FoundLog, MetadataLog, Opened, Record};
+pub use file::{FoundLog, LogState, MetadataLog, Opened, Record};
 pub use local::{Fact, LocalState, Position, Truncation};
 pub use propose::{Proposer, Steps, Turn};
 

@@ -6,6 +6,7 @@ mod compaction;
 mod entries;
 mod full;
 mod golden;
+mod group;
 mod power;
 mod proposing;
 mod reading;
@@ -153,7 +154,7 @@ fn boots(records: &[Record]) -> Vec<u64> {
 fn schema_of(records: &[Record]) -> Schema {
     let parts = records.iter().flat_map(|record| match record {
         Record::Entry(entry) => entry.parts(),
-        Record::Local(_) => &[],
+        Record::Local(_) | Record::Group(_) => &[],
     });
     let changes = parts.flat_map(|part| schema::domain::decode(&part.bytes).expect("changes of the schema"));
     Schema::empty().with_all(&changes.collect::<Vec<_>>())

@@ -4,7 +4,7 @@
 //! entries alone.
 
 use std::fmt;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::configuration::Configuration;
 
@@ -66,7 +66,7 @@ pub enum Payload {
     /// The first entry of a term: this node leads it.
     Lead(NodeId),
     /// A change of the cluster's state, which the core does not look into.
-    Change(Rc<[u8]>),
+    Change(Arc<[u8]>),
     /// The voters from here on.
     Voters(Configuration),
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use cluster::paxos::with_state_table;
-use metadata::{Domains, Fact, FoundLog, MetadataLog, Opened, Proposer};
+use metadata::{Domains, Fact, FoundLog, LogState, MetadataLog, Opened, Proposer};
 use planted::Bug;
 use query::{NodeInfo, SchemaDomain, truncations_of};
 use runtime::{FileLock, Group, Mesh, Runtime, ShardId, TcpListener};
@@ -151,7 +151,8 @@ impl BootSequence {
             error => NodeError::Shard { sentence: error.to_string() },
         };
         let Some(doubtful) = storage::doubt_manifests(runtime, dir).await.map_err(failed)? else { return Ok(()) };
-        let Some((local, cluster)) = MetadataLog::peek(runtime, dir, &domains()).await? else { return Ok(()) };
+        let Some(state) = MetadataLog::peek(runtime, dir, &domains()).await? else { return Ok(()) };
+        let LogState { local, cluster, .. } = state;
         let Some(host) = local.host_id else { return Ok(()) };
         let schema = with_state_table(cluster.of::<SchemaDomain>());
         let forgotten = doubtful.forgotten(runtime, dir, &schema, host, self.config.import_sstables).await;
@@ -203,7 +204,7 @@ impl BootSequence {
         let last_boot = self.last_boot().await?;
         self.check_manifests().await?;
         let opened = MetadataLog::open_planted(&self.runtime, dir, &domains(), planted).await?;
-        let Opened { log, local, cluster } = opened;
+        let Opened { log, state: LogState { local, cluster, .. } } = opened;
         let given = self.config.fixed_ring.as_ref().map(|ring| ring.host_id);
         let host_id = match local.host_id {
             Some(id) => match given {

@@ -85,6 +85,12 @@ impl Domains {
         (domain.decode)(part.version, &part.bytes)
     }
 
+    /// A domain's state after changes that [`Domains::decode`] gave.
+    pub(super) fn apply(&self, id: DomainId, state: &dyn Any, changes: Vec<Opaque>) -> Opaque {
+        let domain = self.by_id.get(&id).expect("what decodes a change is registered");
+        (domain.apply)(state, changes)
+    }
+
     /// True if all parts of the entry give room back.
     ///
     /// Panics if a part is no change of a registered domain: what is proposed was encoded by its domain.
@@ -95,6 +101,11 @@ impl Domains {
             (Err(error), _) => panic!("a proposed change of domain {} cannot be decoded: {error}", part.domain),
             (Ok(_), None) => panic!("domain {} is not registered", part.domain),
         })
+    }
+
+    /// Fails if the part is no change of its domain.
+    pub(crate) fn check(&self, part: &Part) -> Result<(), DecodeError> {
+        self.decode(part).map(drop)
     }
 
     /// The part that makes a domain's `state` of its default state.

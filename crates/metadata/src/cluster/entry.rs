@@ -7,11 +7,14 @@ use crate::error::{DecodeError, invalid};
 
 /// An entry that is one change of the schema, in its first version: `change`. Records of this kind were there before there were domains.
 const SCHEMA: u8 = 3;
-/// Any other entry: `u8 version · varint count · (u8 domain · u8 version · varint length · change)*`.
+/// Any other entry without a place in a group's log: `u8 version (1) · varint count · (u8 domain · u8 version · varint length · change)*`. In version 2
+/// it has one ([`crate::group`]).
 const ENTRY: u8 = 6;
 
-/// The version of [`ENTRY`] that this code writes, and the newest that it reads.
+/// The version of [`ENTRY`] that this code writes.
 const ENTRY_VERSION: u8 = 1;
+/// The newest version of [`ENTRY`] that this code reads.
+const ENTRY_VERSION_MAX: u8 = 2;
 /// The version of the changes in records of kind [`SCHEMA`].
 const SCHEMA_VERSION: u8 = 1;
 
@@ -66,6 +69,11 @@ impl Entry {
             return;
         }
         out.extend([ENTRY, ENTRY_VERSION]);
+        self.encode_parts(out);
+    }
+
+    /// Appends `varint count · (u8 domain · u8 version · varint length · change)*`.
+    pub(crate) fn encode_parts(&self, out: &mut Vec<u8>) {
         varint::encode(self.parts.len() as u64, out);
         for part in &self.parts {
             out.extend([part.domain.0, part.version]);
@@ -81,19 +89,17 @@ impl Entry {
                 let bytes = reader.rest().to_vec();
                 Ok(Some(Entry::of(Part { domain: DomainId::SCHEMA, version: SCHEMA_VERSION, bytes })))
             }
-            ENTRY => Entry::decode_parts(reader).map(Some),
+            ENTRY => match reader.u8()? {
+                ENTRY_VERSION => Entry::decode_parts(reader).map(Some),
+                0 => Err(invalid("an entry has format version 0")),
+                version => Err(DecodeError::NewerVersion { version, supported: ENTRY_VERSION_MAX }),
+            },
             _ => Ok(None),
         }
     }
 
-    fn decode_parts(reader: &mut Reader<'_>) -> Result<Entry, DecodeError> {
-        match reader.u8()? {
-            0 => return Err(invalid("an entry has format version 0")),
-            version if version > ENTRY_VERSION => {
-                return Err(DecodeError::NewerVersion { version, supported: ENTRY_VERSION });
-            }
-            _ => {}
-        }
+    /// The entry whose parts [`Entry::encode_parts`] wrote.
+    pub(crate) fn decode_parts(reader: &mut Reader<'_>) -> Result<Entry, DecodeError> {
         let count = reader.varint()?;
         // No more than there are domains, so that a few bytes take no memory for many parts.
         if count == 0 || count > u64::from(u8::MAX) + 1 {

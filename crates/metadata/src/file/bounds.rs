@@ -1,7 +1,10 @@
 //! How long a log may be.
 
+use raft::Payload;
+
 use super::record::Record;
 use crate::cluster::Domains;
+use crate::group::{GroupRecord, Proposal};
 use crate::local::Fact;
 
 /// The most bytes that one record may have.
@@ -59,6 +62,23 @@ impl Claim {
             Record::Local(Fact::Truncated(_)) => Claim::GivesBack,
             Record::Entry(entry) if domains.gives_room_back(entry) => Claim::GivesBack,
             Record::Entry(_) => Claim::Takes,
+            Record::Group(record) => Claim::of_group(record, domains),
+        }
+    }
+
+    /// A vote and a commit index are a block each, and the group waits for them. A node without a group has no state that could be full.
+    fn of_group(record: &GroupRecord, domains: &Domains) -> Claim {
+        match record {
+            GroupRecord::Group(_) => Claim::Identity,
+            GroupRecord::Vote { .. } | GroupRecord::Commit(_) => Claim::GivesBack,
+            GroupRecord::Snapshot(_) => Claim::Takes,
+            GroupRecord::Entry { entry, .. } => match &entry.payload {
+                Payload::Lead(_) | Payload::Voters(_) => Claim::GivesBack,
+                Payload::Change(bytes) => match Proposal::decode(bytes) {
+                    Ok(proposal) if domains.gives_room_back(&proposal.entry) => Claim::GivesBack,
+                    _ => Claim::Takes,
+                },
+            },
         }
     }
 

@@ -12,11 +12,12 @@ use runtime::{AlignedBuf, File, Runtime};
 use super::bounds::{Bounds, Claim, RECORD_BYTES_MAX, RESERVE_BYTES};
 use super::compact::compact;
 use super::folder::{self, aligned};
+use super::history::LogState;
 use super::layout;
 use super::record::Record;
-use crate::cluster::{ClusterState, Domains};
+use crate::cluster::Domains;
 use crate::error::{MetadataError, io_error, too_large};
-use crate::local::{Fact, LocalState};
+use crate::local::Fact;
 
 /// The open metadata log. Clones append to the same file, one after the other.
 #[derive(Clone)]
@@ -189,7 +190,7 @@ impl Inner {
         }
         self.compacted_to.set(end);
         match self.read_back().await {
-            Ok((local, cluster)) => self.compact(&local, &cluster, end - 1).await,
+            Ok(state) => self.compact(&state, end - 1).await,
             Err(error) => {
                 self.warn_uncompacted(&error);
                 Ok(())
@@ -198,7 +199,7 @@ impl Inner {
     }
 
     /// The state that the log's records on the disk result in.
-    async fn read_back(&self) -> Result<(LocalState, ClusterState), MetadataError> {
+    async fn read_back(&self) -> Result<LogState, MetadataError> {
         let bytes = folder::read_all(&self.file(), &self.path, self.bounds.read_bytes_max()).await?;
         let (history, end) = folder::read_records(&bytes, &self.path, &self.domains)?;
         // An acknowledged record that cannot be read must not be forgotten by a new file that looks whole.
@@ -206,18 +207,13 @@ impl Inner {
             let problem = "acknowledged records are missing".to_owned();
             return Err(MetadataError::Damaged { path: self.path.display().to_string(), offset: end as u64, problem });
         }
-        Ok(history.finish())
+        history.finish().map_err(|error| MetadataError::of_record(&self.path, 0, &error))
     }
 
     /// Writes the log again and shorter, from the state that all its records result in. Leaves it alone if it would take more than `bytes_max`, or if
     /// the new file could not be written: the old one is as good. Fails when it is not known which of the two files has the name.
-    pub(super) async fn compact(
-        &self,
-        local: &LocalState,
-        cluster: &ClusterState,
-        bytes_max: u64,
-    ) -> Result<(), MetadataError> {
-        let records = compact(local, cluster);
+    pub(super) async fn compact(&self, state: &LogState, bytes_max: u64) -> Result<(), MetadataError> {
+        let records = compact(state);
         let mut bytes = layout::file_of(records.iter().map(Record::to_bytes));
         let end = bytes.len() as u64;
         if end > bytes_max {

@@ -8,12 +8,11 @@ use runtime::Runtime;
 
 use super::bounds::Bounds;
 use super::folder;
-use super::history::History;
+use super::history::{History, LogState};
 use super::layout;
 use super::log::{Inner, MetadataLog, Place};
-use crate::cluster::{ClusterState, Domains};
+use crate::cluster::Domains;
 use crate::error::{MetadataError, io_error};
-use crate::local::LocalState;
 
 /// The state of a data folder's metadata log, as found without a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,10 +31,8 @@ pub enum FoundLog {
 pub struct Opened {
     /// The log.
     pub log: MetadataLog,
-    /// Facts of this node.
-    pub local: LocalState,
-    /// States of all registered domains.
-    pub cluster: ClusterState,
+    /// Facts of this node, and states of all registered domains.
+    pub state: LogState,
 }
 
 impl MetadataLog {
@@ -60,8 +57,9 @@ impl MetadataLog {
         rt: &Runtime,
         dir: &Path,
         domains: &Domains,
-    ) -> Result<Option<(LocalState, ClusterState)>, MetadataError> {
-        Ok(read(rt, dir, domains).await?.map(History::finish))
+    ) -> Result<Option<LogState>, MetadataError> {
+        let Some(history) = read(rt, dir, domains).await? else { return Ok(None) };
+        history.finish().map(Some).map_err(|error| MetadataError::of_record(&folder::path_in(dir), 0, &error))
     }
 
     /// Opens the log in `dir`, or makes it if it is not there, and applies all its records. A torn record at the end, which was never
@@ -132,12 +130,12 @@ async fn open(
     }
     drop(bytes);
     let (records, end) = (history.count(), end as u64);
-    let (local, cluster) = history.finish();
+    let state = history.finish().map_err(|error| MetadataError::of_record(&path, 0, &error))?;
     let place = Place { runtime: rt.clone(), dir: dir.to_owned(), path, bounds, domains: domains.clone(), planted };
     let inner = Inner::new(place, file, records, end, reserved as u64);
     if end > bounds.compact_bytes {
-        inner.compact(&local, &cluster, end / 2).await?;
+        inner.compact(&state, end / 2).await?;
     }
     inner.keep_reserve(inner.end()).await?;
-    Ok(Opened { log: MetadataLog::new(inner), local, cluster })
+    Ok(Opened { log: MetadataLog::new(inner), state })
 }

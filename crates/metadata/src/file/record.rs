@@ -5,15 +5,16 @@
 //! 2 boot:      u64
 //! 3 schema:    one change of domain 2 in version 1
 //! 4 truncated: 16 table id · varint count · (u64 boot · u16 shard · u64 sequence)*
-//! 6 entry:     u8 version · varint count · (u8 domain · u8 version · varint length · change)*
+//! 6 entry:     u8 version (1) · varint count · (u8 domain · u8 version · varint length · change)*
 //! ```
 //!
-//! Kinds 5, 7, 8 and 9 are reserved for the group of nodes that will share the cluster's state.
+//! Kind 6 in version 2, and kinds 5, 7, 8 and 9: of the group of nodes that share the cluster's state ([`crate::group`]).
 
 use stdx::Reader;
 
 use crate::cluster::Entry;
 use crate::error::{DecodeError, invalid};
+use crate::group::GroupRecord;
 use crate::local::Fact;
 
 /// One record of the metadata log. It counts whole or not at all.
@@ -23,6 +24,8 @@ pub enum Record {
     Local(Fact),
     /// An entry of the cluster's log.
     Entry(Entry),
+    /// A record of this node's part in a group.
+    Group(GroupRecord),
 }
 
 impl From<Fact> for Record {
@@ -34,6 +37,12 @@ impl From<Fact> for Record {
 impl From<Entry> for Record {
     fn from(entry: Entry) -> Record {
         Record::Entry(entry)
+    }
+}
+
+impl From<GroupRecord> for Record {
+    fn from(record: GroupRecord) -> Record {
+        Record::Group(record)
     }
 }
 
@@ -50,6 +59,7 @@ impl Record {
         match self {
             Record::Local(fact) => fact.encode(out),
             Record::Entry(entry) => entry.encode(out),
+            Record::Group(record) => record.encode(out),
         }
     }
 
@@ -57,12 +67,14 @@ impl Record {
     pub fn decode(bytes: &[u8]) -> Result<Record, DecodeError> {
         let mut reader = Reader::new(bytes);
         let kind = reader.u8()?;
-        let record = match Fact::decode(kind, &mut reader)? {
-            Some(fact) => Record::Local(fact),
-            None => match Entry::decode(kind, &mut reader)? {
-                Some(entry) => Record::Entry(entry),
-                None => return Err(invalid(format!("unknown record kind {kind}"))),
-            },
+        let record = if let Some(fact) = Fact::decode(kind, &mut reader)? {
+            Record::Local(fact)
+        } else if let Some(record) = GroupRecord::decode(kind, &mut reader)? {
+            Record::Group(record)
+        } else if let Some(entry) = Entry::decode(kind, &mut reader)? {
+            Record::Entry(entry)
+        } else {
+            return Err(invalid(format!("unknown record kind {kind}")));
         };
         if !reader.is_empty() {
             return Err(invalid(format!("{} trailing bytes", reader.remaining())));

@@ -30,8 +30,7 @@ fn compacted(records: &[Record]) -> Vec<Record> {
     for record in records {
         history.push(record.clone()).expect("a good record");
     }
-    let (local, cluster) = history.finish();
-    compact(&local, &cluster)
+    compact(&history.finish().expect("good records"))
 }
 
 #[test]

@@ -83,7 +83,7 @@ fn notes(version: u8, bytes: &[u8]) -> Part {
 fn part_of(record: &Record) -> Part {
     match record {
         Record::Entry(entry) => entry.parts()[0].clone(),
-        Record::Local(_) => panic!("{record:?} is no entry"),
+        Record::Local(_) | Record::Group(_) => panic!("{record:?} is no entry"),
     }
 }
 
@@ -95,9 +95,9 @@ fn entry(parts: &[Part]) -> Record {
 fn outcome(folder: &Folder, domains: fn() -> Domains) -> Result<(NotesState, Vec<String>, usize), String> {
     on_runtime(|rt| async move {
         let opened = MetadataLog::open(&rt, &folder.0, &domains()).await.map_err(|error| error.to_string())?;
-        let keyspaces = opened.cluster.of::<SchemaDomain>().keyspaces().keys().map(|name| name.to_string());
+        let keyspaces = opened.state.cluster.of::<SchemaDomain>().keyspaces().keys().map(|name| name.to_string());
         let keyspaces = keyspaces.collect();
-        Ok((opened.cluster.of::<Notes>().clone(), keyspaces, opened.local.truncations().count()))
+        Ok((opened.state.cluster.of::<Notes>().clone(), keyspaces, opened.state.local.truncations().count()))
     })
 }
 

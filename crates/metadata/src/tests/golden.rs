@@ -70,10 +70,10 @@ fn the_first_format_is_read_to_the_same_meaning() {
     assert_eq!(open(&folder.0), Ok(golden_records()));
     let (local, schema) = on_runtime(|rt| async move {
         let opened = MetadataLog::open(&rt, &folder.0, &domains()).await.expect("the log opens");
-        let schema = opened.cluster.of::<SchemaDomain>();
+        let schema = opened.state.cluster.of::<SchemaDomain>();
         let keyspaces: Vec<_> = schema.keyspaces().keys().map(|name| name.to_string()).collect();
         let comment = schema.table("k", "t").map(|table| table.options.comment.clone());
-        (opened.local, (keyspaces, comment))
+        (opened.state.local, (keyspaces, comment))
     });
     assert_eq!((local.host_id, local.boot), (Some(HostId([7; 16])), Some(2)));
     let positions =

@@ -252,9 +252,9 @@ fn tell_longest_poll(runtime: &Runtime) {
 
 fn boot_of(opened: &Opened) -> Boot {
     Boot {
-        number: opened.local.boot.map_or(1, |number| number + 1),
-        changes: opened.cluster.of::<SchemaDomain>().as_changes(),
-        truncations: truncations_of(&opened.local),
+        number: opened.state.local.boot.map_or(1, |number| number + 1),
+        changes: opened.state.cluster.of::<SchemaDomain>().as_changes(),
+        truncations: truncations_of(&opened.state.local),
     }
 }
 

@@ -1,0 +1,18 @@
+//! The group of nodes that share the cluster's state: its log, as each node keeps it.
+//!
+//! The consensus core ([`raft`]) orders entries and knows nothing of them. Here is their meaning: a [`Proposal`] on its way into the log, [`GroupState`] as
+//! the pure function of all entries, the records by which a node keeps its part ([`GroupRecord`]), and what a start restores of them ([`FoundGroup`]).
+//!
+//! States, invariants and bytes: `docs/internals/metadata.md`.
+
+mod found;
+mod ids;
+mod proposal;
+mod record;
+mod state;
+
+pub use found::{FoundGroup, founding};
+pub use ids::{GroupId, ProposalId, host_id, node_id};
+pub use proposal::{PROPOSALS_REMEMBERED, Proposal};
+pub use record::{GroupRecord, Snapshot};
+pub use state::{Effect, GroupState};

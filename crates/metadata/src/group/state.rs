@@ -1,0 +1,112 @@
+//! The cluster's state at one epoch, and its next: a pure function of the entries before.
+//!
+//! Nodes with equal logs have equal states. The epoch is the index of the last entry that was applied, be it a change, a leader's first entry or a
+//! configuration. Outcomes of proposals (applied, repeated, too late) follow from the state alone, so all nodes agree on them.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use raft::{Entry as LogEntry, Index, Payload};
+
+use super::ids::ProposalId;
+use super::proposal::{PROPOSALS_REMEMBERED, Proposal};
+use crate::cluster::{ClusterState, Domains, Entry};
+use crate::error::DecodeError;
+
+/// The effect of one entry of the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Effect {
+    /// A leader's first entry, or a configuration of voters: no domain has changed.
+    None,
+    /// The changes of this proposal were applied.
+    Applied(ProposalId, Entry),
+    /// The proposal was applied before, at that epoch.
+    Repeated(ProposalId, Index),
+    /// The proposal came too many changes after it was asked for.
+    TooLate(ProposalId),
+}
+
+/// The cluster's state at an epoch.
+pub struct GroupState {
+    epoch: Index,
+    cluster: ClusterState,
+    /// The proposals that were applied last, oldest first, with their epochs.
+    recent: VecDeque<(ProposalId, Index)>,
+}
+
+impl fmt::Debug for GroupState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GroupState").field("epoch", &self.epoch).field("recent", &self.recent.len()).finish()
+    }
+}
+
+impl GroupState {
+    /// The state of a cluster without an entry.
+    pub fn new(domains: &Domains) -> GroupState {
+        GroupState { epoch: Index(0), cluster: ClusterState::empty(domains), recent: VecDeque::new() }
+    }
+
+    /// A state as a snapshot has it.
+    pub fn of_snapshot(epoch: Index, cluster: ClusterState, recent: Vec<(ProposalId, Index)>) -> GroupState {
+        GroupState { epoch, cluster, recent: recent.into() }
+    }
+
+    /// The index of the last entry that was applied.
+    pub fn epoch(&self) -> Index {
+        self.epoch
+    }
+
+    /// States of the domains.
+    pub fn cluster(&self) -> &ClusterState {
+        &self.cluster
+    }
+
+    /// The proposals that are remembered, oldest first.
+    pub fn recent(&self) -> impl Iterator<Item = (ProposalId, Index)> + '_ {
+        self.recent.iter().copied()
+    }
+
+    /// The epoch at which a proposal was applied, if that is remembered.
+    pub fn applied_at(&self, id: ProposalId) -> Option<Index> {
+        self.recent.iter().rev().find(|(known, _)| *known == id).map(|(_, epoch)| *epoch)
+    }
+
+    /// Applies the next entries. Fails, and changes nothing, where a part cannot be decoded: this code is older than the cluster's agreement.
+    pub fn apply<'e>(&mut self, entries: impl IntoIterator<Item = &'e LogEntry>) -> Result<Vec<Effect>, DecodeError> {
+        let mut next = GroupState { epoch: self.epoch, cluster: self.cluster.clone(), recent: self.recent.clone() };
+        let effects = entries.into_iter().map(|entry| next.pass(entry)).collect::<Result<Vec<_>, _>>()?;
+        let applied = effects.iter().filter_map(|effect| match effect {
+            Effect::Applied(_, entry) => Some(entry),
+            _ => None,
+        });
+        next.cluster.apply_all(applied)?;
+        *self = next;
+        Ok(effects)
+    }
+
+    /// Passes to the next epoch, with the entry's effect: whether its changes apply does not depend on the domains.
+    fn pass(&mut self, entry: &LogEntry) -> Result<Effect, DecodeError> {
+        assert_eq!(entry.index, self.epoch.next(), "entries are applied in order, each once");
+        let effect = match &entry.payload {
+            Payload::Lead(_) | Payload::Voters(_) => Effect::None,
+            Payload::Change(bytes) => self.judge(entry.index, Proposal::decode(bytes)?),
+        };
+        self.epoch = entry.index;
+        Ok(effect)
+    }
+
+    fn judge(&mut self, index: Index, proposal: Proposal) -> Effect {
+        if let Some(epoch) = self.applied_at(proposal.id) {
+            return Effect::Repeated(proposal.id, epoch);
+        }
+        if !proposal.may_apply_at(index) {
+            return Effect::TooLate(proposal.id);
+        }
+        self.recent.push_back((proposal.id, index));
+        while self.recent.front().is_some_and(|(_, epoch)| index.0 - epoch.0 >= PROPOSALS_REMEMBERED) {
+            self.recent.pop_front();
+        }
+        assert!(self.recent.len() as u64 <= PROPOSALS_REMEMBERED, "one id for each remembered epoch at most");
+        Effect::Applied(proposal.id, proposal.entry)
+    }
+}
