@@ -13,17 +13,19 @@ use cql_protocol::{
     Execute, Options, Prepare, Query, QueryParams, Register, Request, Startup, Value, ValuesBuffer, Version, segment,
 };
 use internode::{Hello, PING, PONG, Verdict, Welcome, write_frame};
+use metadata::group::{GroupId, GroupRecord, Proposal, ProposalId, Snapshot};
 use metadata::{DomainId, Entry, Fact, Part, Position, Record, Truncation};
 use mutation::{CellRef, ClusteringRef, Deletion, Expiry, Liveness, MutationEncoder, ReadCommand, RowBuilder, RowRef};
+use raft::{Configuration, Index, NodeId, Payload, Term, Vote};
 use schema::{ColumnId, SchemaChange, TableId};
 use sstable::checksum::ChunkChecksums;
 use sstable::compression::{ChunkEncoder, CompressionInfo, CompressionParams, Compressor};
 use sstable::data::DataWriter;
-use sstable::helenus_component::{ComponentSum, LogSpan, Origin, HelenusComponent};
+use sstable::helenus_component::{ComponentSum, HelenusComponent, LogSpan, Origin};
 use sstable::statistics::FileFacts;
 use sstable::{Component, EncodingStats, Header, Marker};
-use storage::reader::{DataPageLimits, DataPageWriter};
 use storage::DataSink;
+use storage::reader::{DataPageLimits, DataPageWriter};
 use topology::{HostId, Token};
 
 use crate::every_form;
@@ -192,6 +194,24 @@ fn log_seeds() -> Vec<Vec<u8>> {
     let changes = schema::domain::encode(&[SchemaChange::DropKeyspace("ks".into())]);
     let schema = Part { domain: DomainId::SCHEMA, version: schema::domain::VERSION, bytes: changes };
     let other = Part { domain: DomainId(9), version: 1, bytes: vec![1, 2, 3] };
+    let proposal = Proposal { id: ProposalId(5), first: Index(2), entry: Entry::of(schema.clone()) };
+    let configuration = Configuration::new([NodeId(1), NodeId(2)]).expect("there are voters");
+    let joint = Configuration::of_halves([NodeId(1)], [NodeId(2)]).expect("there are voters");
+    let placed = |payload| GroupRecord::Entry {
+        entry: raft::Entry { term: Term(3), index: Index(4), payload },
+        is_committed: false,
+    };
+    let origin = raft::Origin { index: Index(4), term: Term(3), leader: Some(NodeId(1)), configuration };
+    let (recent, parts) = (vec![(ProposalId(5), Index(3))], vec![schema.clone()]);
+    let group: [GroupRecord; 7] = [
+        GroupRecord::Vote { vote: Vote { term: Term(3), voted_for: Some(NodeId(1)) }, is_lost: false },
+        placed(Payload::Lead(NodeId(1))),
+        placed(Payload::Change(proposal.to_bytes().into())),
+        placed(Payload::Voters(joint)),
+        GroupRecord::Snapshot(Snapshot { origin, recent, parts }),
+        GroupRecord::Group(GroupId { id: 9, incarnation: 8 }),
+        GroupRecord::Commit(Index(4)),
+    ];
     let metadata: [Record; 5] = [
         Fact::HostId(HostId([9; 16])).into(),
         Fact::Boot(7).into(),
@@ -199,7 +219,7 @@ fn log_seeds() -> Vec<Vec<u8>> {
         Entry::of(schema.clone()).into(),
         Entry::new(vec![schema, other]).into(),
     ];
-    let records = metadata.iter().map(Record::to_bytes);
+    let records = metadata.into_iter().chain(group.map(Record::Group)).map(|record| record.to_bytes());
     std::iter::once([&record[..], &record[..]].concat()).chain(records).collect()
 }
 
@@ -321,7 +341,8 @@ fn sstable_file_seeds() -> Vec<Vec<u8>> {
     let sums = vec![ComponentSum { component: Component::Rows, length: 5000, crc: 9, pages }];
     let tokens = vec![(topology::Token(-1), topology::Token(1))];
     let log = vec![LogSpan { boot: 1, shard: 0, from: 2, to: 3 }];
-    let own = HelenusComponent { origin: Origin { host: [1; 16], shard_count: 2, shard: 1, log }, tokens, sums }.encode();
+    let own =
+        HelenusComponent { origin: Origin { host: [1; 16], shard_count: 2, shard: 1, log }, tokens, sums }.encode();
     seeds.extend([[&[6][..], &checksums.encode()].concat(), [&[7][..], &own[..own.len() - 4]].concat()]);
     seeds.push(b"\x08Data.db\nTOC.txt\n".to_vec());
     seeds

@@ -5,9 +5,11 @@
 mod format;
 
 use format::{BLOCK, GroupHead, RECORD_HEAD, RecordKind, SegmentHead, kind_of, mutations, records, salted_crc};
+use metadata::group::{GroupRecord, Proposal};
 use metadata::{DomainId, Record};
 use mutation::MutationRef;
 use planted::Planted;
+use raft::Payload;
 
 const SALT: u64 = 77;
 
@@ -62,6 +64,15 @@ fn read_schema_changes(record: &Record) {
     }
 }
 
+/// The proposal in an entry of a group's log, which the record keeps as bytes.
+fn read_proposal(record: &Record) {
+    let Record::Group(GroupRecord::Entry { entry, .. }) = record else { return };
+    let Payload::Change(bytes) = &entry.payload else { return };
+    if let Ok(proposal) = Proposal::decode(bytes) {
+        assert_eq!(Proposal::decode(&proposal.to_bytes()), Ok(proposal));
+    }
+}
+
 /// Runs one input.
 pub fn run(data: &[u8]) {
     read_segment(data);
@@ -80,5 +91,6 @@ pub fn run(data: &[u8]) {
     if let Ok(record) = Record::decode(data) {
         assert_eq!(Record::decode(&record.to_bytes()).expect("an encoded record decodes"), record);
         read_schema_changes(&record);
+        read_proposal(&record);
     }
 }

@@ -29,8 +29,7 @@ const MEMORY_FOLDER: &str = "/dev/shm";
 /// It waits for what a planted bug keeps from coming about, as the test of the full disk does.
 const RESERVE_TEST: &str = "a_nearly_full_disk_keeps_its_reserve";
 /// The suites that run one after the other; the lanes run at once. Most of the time of the power tests a server starts.
-const LANES: [&[Suite]; 2] =
-    [&[Suite::Consensus, Suite::Simulation, Suite::Storage], &[Suite::Power, Suite::Faults]];
+const LANES: [&[Suite]; 2] = [&[Suite::Consensus, Suite::Simulation, Suite::Storage], &[Suite::Power, Suite::Faults]];
 /// Runs whole suites too.
 const WHOLE: &str = "--whole";
 

@@ -4,7 +4,6 @@
 //! entries alone.
 
 use std::fmt;
-use std::sync::Arc;
 
 use crate::configuration::Configuration;
 
@@ -66,7 +65,7 @@ pub enum Payload {
     /// The first entry of a term: this node leads it.
     Lead(NodeId),
     /// A change of the cluster's state, which the core does not look into.
-    Change(Arc<[u8]>),
+    Change(Box<[u8]>),
     /// The voters from here on.
     Voters(Configuration),
 }

@@ -38,6 +38,8 @@ pub struct Restart {
     pub log: Log,
     /// The commit index, as far as it knew durably.
     pub commit: Index,
+    /// Entries up to here are part of the driver's state: at least up to the log's beginning, at most up to the commit index.
+    pub applied: Index,
     /// It was found before that its log was lost ([`Trouble::LostOwnLog`](crate::Trouble::LostOwnLog)).
     pub is_lost: bool,
 }

@@ -44,7 +44,14 @@ impl Raft {
         let origin = Origin { index: Index(0), term, leader: Some(id), configuration };
         let log = Log::new(origin, Vec::new()).expect("nothing cannot be out of order");
         Raft::restart(
-            Restart { id, vote: Vote { term, voted_for: None }, log, commit: Index(0), is_lost: false },
+            Restart {
+                id,
+                vote: Vote { term, voted_for: None },
+                log,
+                commit: Index(0),
+                applied: Index(0),
+                is_lost: false,
+            },
             options,
         )
     }
@@ -52,12 +59,12 @@ impl Raft {
     /// A start. A node that is alone in its group, and led its last term, leads at once and without a change of its state: it has committed
     /// whatever it has durably.
     pub fn restart(restart: Restart, options: Options) -> Raft {
-        let Restart { id, vote, log, commit, is_lost } = restart;
+        let Restart { id, vote, log, commit, applied, is_lost } = restart;
         let mut raft = Raft {
             id,
             options,
             vote: TermAndVote::at_start(vote, log.last_term()),
-            log: ReplicatedLog::at_start(log, commit, is_lost, options.planted),
+            log: ReplicatedLog::at_start(log, (commit, applied), is_lost, options.planted),
             role: Role::Follower,
             leader: None,
             elapsed: 0,

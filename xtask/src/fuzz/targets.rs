@@ -41,6 +41,7 @@ pub const TARGETS: [Target; 12] = [
             "crates/storage/src/commitlog/format.rs",
             "crates/metadata/src/cluster/entry.rs",
             "crates/metadata/src/file",
+            "crates/metadata/src/group",
             "crates/metadata/src/local",
             "crates/schema/src/codec.rs",
             "crates/schema/src/domain.rs",

@@ -213,8 +213,8 @@ mod tests {
         let found = |map: &str| messages((MAP, map));
         assert_eq!(found(&map), Vec::<String>::new());
         assert!(found(&map.replace(&row("helenus"), ""))[0].contains("lacks `helenus`"));
-        let swapped = map.replace(&row("topology"), "").replace(&row("runtime"), &(row("runtime") + &row("topology")));
-        assert!(found(&swapped)[0].contains("`runtime` stands where the order of the crates has `topology`"));
+        let swapped = map.replace(&row("raft"), "").replace(&row("runtime"), &(row("runtime") + &row("raft")));
+        assert!(found(&swapped)[0].contains("`runtime` stands where the order of the crates has `raft`"));
     }
 
     #[test]

@@ -31,8 +31,8 @@ pub fn next_boot(dir: &Path) -> (u64, Vec<SchemaChange>) {
     let main = async move |runtime: Runtime| {
         let domains = Domains::none().with::<SchemaDomain>();
         let opened = MetadataLog::open(&runtime, dir, &domains).await.expect("the metadata log opens");
-        let boot = opened.local.boot.map_or(0, |number| number + 1);
-        let changes = opened.cluster.of::<SchemaDomain>().as_changes();
+        let boot = opened.state.local.boot.map_or(0, |number| number + 1);
+        let changes = opened.state.cluster.of::<SchemaDomain>().as_changes();
         opened.log.append(&Fact::Boot(boot).into()).await.expect("the log takes a record");
         (boot, changes)
     };

@@ -53,11 +53,7 @@ impl MetadataLog {
     }
 
     /// The state that the records of the log in `dir` result in, without opening it: nothing is changed. `None` if there is no log.
-    pub async fn peek(
-        rt: &Runtime,
-        dir: &Path,
-        domains: &Domains,
-    ) -> Result<Option<LogState>, MetadataError> {
+    pub async fn peek(rt: &Runtime, dir: &Path, domains: &Domains) -> Result<Option<LogState>, MetadataError> {
         let Some(history) = read(rt, dir, domains).await? else { return Ok(None) };
         history.finish().map(Some).map_err(|error| MetadataError::of_record(&folder::path_in(dir), 0, &error))
     }

@@ -1,6 +1,6 @@
 //! A node's part in a group as its log's records state it together: what a start restores.
 
-use raft::{Entry as LogEntry, Index, Log, NodeId, Origin, Raft, Restart, Term, Vote};
+use raft::{Entry as PlacedEntry, Index, Log, NodeId, Origin, Raft, Restart, Term, Vote};
 
 use super::ids::GroupId;
 use super::record::{GroupRecord, Snapshot};
@@ -16,7 +16,7 @@ pub struct FoundGroup {
     vote: Vote,
     is_lost: bool,
     snapshot: Option<Snapshot>,
-    entries: Vec<LogEntry>,
+    entries: Vec<PlacedEntry>,
     commit: Index,
 }
 
@@ -44,7 +44,7 @@ impl FoundGroup {
         Ok(())
     }
 
-    fn push_entry(&mut self, entry: LogEntry, is_committed: bool) -> Result<(), DecodeError> {
+    fn push_entry(&mut self, entry: PlacedEntry, is_committed: bool) -> Result<(), DecodeError> {
         let index = entry.index;
         if index <= self.commit {
             return Err(invalid(format!("entry {index} replaces what is committed up to {}", self.commit)));
@@ -109,17 +109,22 @@ impl FoundGroup {
     }
 
     /// The state of the consensus core, and the cluster's state with all that is committed. `None` for a node that never had a snapshot: it is of no group.
-    pub fn restore(self, id: NodeId, options: raft::Options, domains: &Domains) -> Result<Option<(Raft, GroupState)>, DecodeError> {
+    pub fn restore(
+        self,
+        id: NodeId,
+        options: raft::Options,
+        domains: &Domains,
+    ) -> Result<Option<(Raft, GroupState)>, DecodeError> {
         let Some(state) = self.state(domains)? else { return Ok(None) };
         let Some(Snapshot { origin, .. }) = self.snapshot else { return Ok(None) };
         let log = Log::new(origin, self.entries).map_err(|error| invalid(error.to_string()))?;
         let last_term = log.last_term();
-        // A founder's term is that of its snapshot: it writes no vote.
+        // A founder has voted for no node: its term is that of its snapshot, and a start has nothing to write.
         let vote = match self.vote.term < last_term {
             true => Vote { term: last_term, voted_for: None },
             false => self.vote,
         };
-        let restart = Restart { id, vote, log, commit: self.commit, is_lost: self.is_lost };
+        let restart = Restart { id, vote, log, commit: self.commit, applied: self.commit, is_lost: self.is_lost };
         Ok(Some((Raft::restart(restart, options), state)))
     }
 

@@ -52,7 +52,7 @@ impl Proposal {
         }
     }
 
-    /// False where so many changes lie between asking and `index` that a repetition could not be told from a new proposal.
+    /// False where so many changes lie between asking and `index` that a repetition could pass for a new proposal.
     pub fn may_apply_at(&self, index: Index) -> bool {
         index >= self.first && index.0 - self.first.0 < PROPOSALS_REMEMBERED
     }

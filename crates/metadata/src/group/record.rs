@@ -11,7 +11,7 @@
 //! configuration: varint count · (16 node)* incoming · varint count · (16 node)* outgoing
 //! ```
 
-use raft::{Configuration, Entry as LogEntry, Index, NodeId, Origin, Payload, Term, Vote};
+use raft::{Configuration, Entry as PlacedEntry, Index, NodeId, Origin, Payload, Term, Vote};
 use stdx::{Reader, varint};
 
 use super::ids::{GroupId, ProposalId};
@@ -58,7 +58,7 @@ pub enum GroupRecord {
     /// An entry of the log. It replaces all entries from its index on.
     Entry {
         /// Its place and payload.
-        entry: LogEntry,
+        entry: PlacedEntry,
         /// It is committed by being written: the node was alone in its group.
         is_committed: bool,
     },
@@ -74,7 +74,7 @@ impl GroupRecord {
     /// Fails where a part is no change of its domain, or of a newer version. At its own place in the log, before the state is made of all records.
     pub(crate) fn check(&self, domains: &Domains) -> Result<(), DecodeError> {
         let proposal = match self {
-            GroupRecord::Entry { entry: LogEntry { payload: Payload::Change(bytes), .. }, .. } => {
+            GroupRecord::Entry { entry: PlacedEntry { payload: Payload::Change(bytes), .. }, .. } => {
                 Some(Proposal::decode(bytes)?)
             }
             _ => None,
@@ -134,14 +134,16 @@ impl GroupRecord {
                 GroupRecord::Entry { entry, is_committed }
             }
             SNAPSHOT => GroupRecord::Snapshot(Snapshot::decode(reader)?),
-            GROUP => GroupRecord::Group(GroupId { id: u128::from_be_bytes(reader.array()?), incarnation: reader.u64()? }),
+            GROUP => {
+                GroupRecord::Group(GroupId { id: u128::from_be_bytes(reader.array()?), incarnation: reader.u64()? })
+            }
             _ => GroupRecord::Commit(Index(reader.u64()?)),
         }))
     }
 }
 
 /// Appends `u64 term · u64 index · u8 flags · u8 payload · payload`, as records and messages have it.
-pub(super) fn encode_entry(entry: &LogEntry, is_committed: bool, out: &mut Vec<u8>) {
+pub(super) fn encode_entry(entry: &PlacedEntry, is_committed: bool, out: &mut Vec<u8>) {
     put(out, entry.term.0);
     put(out, entry.index.0);
     out.push(u8::from(is_committed));
@@ -162,7 +164,7 @@ pub(super) fn encode_entry(entry: &LogEntry, is_committed: bool, out: &mut Vec<u
 }
 
 /// The entry that all of the bytes are.
-pub(super) fn decode_entry(reader: &mut Reader<'_>) -> Result<(LogEntry, bool), DecodeError> {
+pub(super) fn decode_entry(reader: &mut Reader<'_>) -> Result<(PlacedEntry, bool), DecodeError> {
     let (term, index) = (Term(reader.u64()?), Index(reader.u64()?));
     if index == Index(0) {
         return Err(invalid("an entry has index 0"));
@@ -174,7 +176,7 @@ pub(super) fn decode_entry(reader: &mut Reader<'_>) -> Result<(LogEntry, bool), 
         2 => Payload::Voters(decode_voters(reader)?),
         tag => return Err(invalid(format!("an entry has the unknown payload {tag}"))),
     };
-    Ok((LogEntry { term, index, payload }, is_committed))
+    Ok((PlacedEntry { term, index, payload }, is_committed))
 }
 
 impl Snapshot {

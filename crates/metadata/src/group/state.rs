@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 
-use raft::{Entry as LogEntry, Index, Payload};
+use raft::{Entry as PlacedEntry, Index, Payload};
 
 use super::ids::ProposalId;
 use super::proposal::{PROPOSALS_REMEMBERED, Proposal};
@@ -72,7 +72,10 @@ impl GroupState {
     }
 
     /// Applies the next entries. Fails, and changes nothing, where a part cannot be decoded: this code is older than the cluster's agreement.
-    pub fn apply<'e>(&mut self, entries: impl IntoIterator<Item = &'e LogEntry>) -> Result<Vec<Effect>, DecodeError> {
+    pub fn apply<'e>(
+        &mut self,
+        entries: impl IntoIterator<Item = &'e PlacedEntry>,
+    ) -> Result<Vec<Effect>, DecodeError> {
         let mut next = GroupState { epoch: self.epoch, cluster: self.cluster.clone(), recent: self.recent.clone() };
         let effects = entries.into_iter().map(|entry| next.pass(entry)).collect::<Result<Vec<_>, _>>()?;
         let applied = effects.iter().filter_map(|effect| match effect {
@@ -85,7 +88,7 @@ impl GroupState {
     }
 
     /// Passes to the next epoch, with the entry's effect: whether its changes apply does not depend on the domains.
-    fn pass(&mut self, entry: &LogEntry) -> Result<Effect, DecodeError> {
+    fn pass(&mut self, entry: &PlacedEntry) -> Result<Effect, DecodeError> {
         assert_eq!(entry.index, self.epoch.next(), "entries are applied in order, each once");
         let effect = match &entry.payload {
             Payload::Lead(_) | Payload::Voters(_) => Effect::None,
@@ -96,6 +99,9 @@ impl GroupState {
     }
 
     fn judge(&mut self, index: Index, proposal: Proposal) -> Effect {
+        while self.recent.front().is_some_and(|(_, epoch)| index.0 - epoch.0 >= PROPOSALS_REMEMBERED) {
+            self.recent.pop_front();
+        }
         if let Some(epoch) = self.applied_at(proposal.id) {
             return Effect::Repeated(proposal.id, epoch);
         }
@@ -103,9 +109,6 @@ impl GroupState {
             return Effect::TooLate(proposal.id);
         }
         self.recent.push_back((proposal.id, index));
-        while self.recent.front().is_some_and(|(_, epoch)| index.0 - epoch.0 >= PROPOSALS_REMEMBERED) {
-            self.recent.pop_front();
-        }
         assert!(self.recent.len() as u64 <= PROPOSALS_REMEMBERED, "one id for each remembered epoch at most");
         Effect::Applied(proposal.id, proposal.entry)
     }

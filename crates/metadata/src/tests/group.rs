@@ -1,10 +1,13 @@
 //! A node's part in a group as its log keeps it: bytes there and back, what a start restores, what compaction keeps, proposals that come twice or late.
 
 use proptest::prelude::*;
-use raft::{Configuration, Entry as LogEntry, Index, NodeId, Origin, Payload, RoleName, Term, Vote};
+use raft::{Configuration, Entry as PlacedEntry, Index, NodeId, Origin, Payload, RoleName, Term, Vote};
 
 use super::*;
-use crate::group::*;
+use crate::file::History;
+use crate::group::{
+    Effect, GroupId, GroupRecord, GroupState, PROPOSALS_REMEMBERED, Proposal, ProposalId, Snapshot, founding, node_id,
+};
 
 const ID: GroupId = GroupId { id: 0x0102_0304, incarnation: 7 };
 const NODE: HostId = HostId([7; 16]);
@@ -18,20 +21,20 @@ fn proposal(id: u128, first: u64, changes: Vec<SchemaChange>) -> Proposal {
     Proposal { id: ProposalId(id), first: Index(first), entry }
 }
 
-fn change(term: u64, index: u64, proposal: &Proposal) -> LogEntry {
-    LogEntry { term: Term(term), index: Index(index), payload: Payload::Change(proposal.to_bytes().into()) }
+fn change(term: u64, index: u64, proposal: &Proposal) -> PlacedEntry {
+    PlacedEntry { term: Term(term), index: Index(index), payload: Payload::Change(proposal.to_bytes().into()) }
 }
 
 /// The entry that puts a keyspace, by a proposal of its own index.
-fn put(term: u64, index: u64, name: &str) -> LogEntry {
+fn put(term: u64, index: u64, name: &str) -> PlacedEntry {
     change(term, index, &proposal(u128::from(index), index, vec![keyspace(name)]))
 }
 
-fn entry(entry: LogEntry) -> Record {
+fn entry(entry: PlacedEntry) -> Record {
     GroupRecord::Entry { entry, is_committed: false }.into()
 }
 
-fn committed(entry: LogEntry) -> Record {
+fn committed(entry: PlacedEntry) -> Record {
     GroupRecord::Entry { entry, is_committed: true }.into()
 }
 
@@ -87,13 +90,16 @@ fn refusal(records: &[Record]) -> String {
 #[test]
 fn each_record_has_these_bytes_and_is_read_back() {
     let joint = Configuration::of_halves([NodeId(1), NodeId(2)], [NodeId(1)]).expect("there are voters");
-    let lead = LogEntry { term: Term(2), index: Index(3), payload: Payload::Lead(NodeId(9)) };
-    let change = LogEntry { term: Term(2), index: Index(4), payload: Payload::Change([5, 6].into()) };
+    let lead = PlacedEntry { term: Term(2), index: Index(3), payload: Payload::Lead(NodeId(9)) };
+    let change = PlacedEntry { term: Term(2), index: Index(4), payload: Payload::Change([5, 6].into()) };
     let origin = Origin { index: Index(3), term: Term(2), leader: None, configuration: voters(&[1]) };
     let (recent, part) = (vec![(ProposalId(8), Index(3))], Part { domain: DomainId(2), version: 1, bytes: vec![1, 2] });
     let one = "00000000000000000000000000000001";
     let lines: [(GroupRecord, String); 9] = [
-        (GroupRecord::Vote { vote: Vote { term: Term(5), voted_for: None }, is_lost: true }, "0501 0000000000000005 02".into()),
+        (
+            GroupRecord::Vote { vote: Vote { term: Term(5), voted_for: None }, is_lost: true },
+            "0501 0000000000000005 02".into(),
+        ),
         (
             GroupRecord::Vote { vote: Vote { term: Term(5), voted_for: Some(NodeId(1)) }, is_lost: false },
             format!("0501 0000000000000005 01 {one}"),
@@ -108,7 +114,7 @@ fn each_record_has_these_bytes_and_is_read_back() {
         ),
         (
             GroupRecord::Entry {
-                entry: LogEntry { term: Term(2), index: Index(5), payload: Payload::Voters(joint) },
+                entry: PlacedEntry { term: Term(2), index: Index(5), payload: Payload::Voters(joint) },
                 is_committed: false,
             },
             format!("0602 0000000000000002 0000000000000005 00 02 02 {one} 00000000000000000000000000000002 01 {one}"),
@@ -155,7 +161,10 @@ fn a_founder_leads_at_each_start_without_a_record() {
     assert_eq!(keyspaces_of(&states(&records).expect("good records")), ["old"]);
     records.extend([committed(put(1, 2, "a")), boot(2), committed(put(1, 3, "b"))]);
     let (mut raft, state) = restored(&records);
-    assert_eq!((raft.role(), raft.term(), raft.commit_index(), state.epoch()), (RoleName::Leader, Term(1), Index(3), Index(3)));
+    assert_eq!(
+        (raft.role(), raft.term(), raft.commit_index(), state.epoch()),
+        (RoleName::Leader, Term(1), Index(3), Index(3))
+    );
     assert!(raft.take().is_none(), "a start of a lone node writes nothing");
     assert_eq!(keyspaces_of(&states(&records).expect("good records")), ["a", "b", "old"]);
 }
@@ -167,7 +176,10 @@ fn a_voter_applies_what_is_committed_and_keeps_the_rest() {
     records.extend([vote(3, 2), entry(put(3, 3, "b")), entry(put(3, 4, "c"))]);
     let (raft, state) = restored(&records);
     assert_eq!((raft.role(), raft.vote().voted_for, raft.term()), (RoleName::Follower, Some(NodeId(2)), Term(3)));
-    assert_eq!((raft.commit_index(), raft.log().last_index(), raft.log().term(Index(3))), (Index(2), Index(4), Some(Term(3))));
+    assert_eq!(
+        (raft.commit_index(), raft.log().last_index(), raft.log().term(Index(3))),
+        (Index(2), Index(4), Some(Term(3)))
+    );
     assert_eq!(state.epoch(), Index(2), "what is not committed is not applied");
     assert_eq!(keyspaces_of(&states(&records).expect("good records")), ["a"]);
     records.push(commit(4));
@@ -210,15 +222,18 @@ fn compaction_keeps_vote_group_state_and_what_is_not_committed() {
     let mut records = voter();
     records.extend([entry(put(2, 2, "a")), entry(put(2, 3, "b")), entry(put(2, 4, "c")), commit(3), vote(4, 2)]);
     let state = states(&records).expect("good records");
-    let compacted = super::super::file::compact(&state);
+    let compacted = crate::file::compact(&state);
     assert_eq!(compacted.len(), 6, "{compacted:?}");
     let again = states(&compacted).expect("good records");
     assert_eq!(keyspaces_of(&again), ["a", "b"]);
     let ((one, before), (two, after)) = (restored(&records), restored(&compacted));
-    assert_eq!((one.vote(), one.commit_index(), one.log().last_index()), (two.vote(), two.commit_index(), two.log().last_index()));
+    assert_eq!(
+        (one.vote(), one.commit_index(), one.log().last_index()),
+        (two.vote(), two.commit_index(), two.log().last_index())
+    );
     assert_eq!(one.log().entry(Index(4)), two.log().entry(Index(4)));
     assert_eq!((before.epoch(), before.applied_at(ProposalId(3))), (after.epoch(), after.applied_at(ProposalId(3))));
-    assert_eq!(super::super::file::compact(&again), compacted, "compacted already");
+    assert_eq!(crate::file::compact(&again), compacted, "compacted already");
 }
 
 #[test]
@@ -243,31 +258,46 @@ fn a_log_of_a_group_is_opened_and_compacted_on_disk() {
 #[test]
 fn a_proposal_has_the_effect_of_once_and_not_too_late() {
     let mut state = GroupState::new(&domains());
-    let asked = proposal(77, 1, vec![keyspace("once")]);
-    let mut apply = |entry: LogEntry| state.apply([&entry]).expect("good entries").remove(0);
+    let asked = proposal(7777, 1, vec![keyspace("once")]);
+    let mut apply = |entry: PlacedEntry| state.apply([&entry]).expect("good entries").remove(0);
     assert_eq!(apply(change(1, 1, &asked)), Effect::Applied(asked.id, asked.entry.clone()));
-    assert_eq!(apply(put(1, 2, "other")), Effect::Applied(ProposalId(2), proposal(2, 2, vec![keyspace("other")]).entry));
+    assert_eq!(
+        apply(put(1, 2, "other")),
+        Effect::Applied(ProposalId(2), proposal(2, 2, vec![keyspace("other")]).entry)
+    );
     assert_eq!(apply(change(1, 3, &asked)), Effect::Repeated(asked.id, Index(1)));
-    assert_eq!(apply(LogEntry { term: Term(2), index: Index(4), payload: Payload::Lead(NodeId(1)) }), Effect::None);
+    assert_eq!(apply(PlacedEntry { term: Term(2), index: Index(4), payload: Payload::Lead(NodeId(1)) }), Effect::None);
     for index in 5..=PROPOSALS_REMEMBERED {
         apply(put(2, index, "other"));
     }
-    assert_eq!(apply(change(2, PROPOSALS_REMEMBERED + 1, &asked)), Effect::TooLate(asked.id), "it is forgotten, and too late");
-    let early = proposal(78, PROPOSALS_REMEMBERED + 9, vec![keyspace("early")]);
-    assert_eq!(apply(change(2, PROPOSALS_REMEMBERED + 2, &early)), Effect::TooLate(early.id), "no epoch before its own");
+    assert_eq!(
+        apply(change(2, PROPOSALS_REMEMBERED + 1, &asked)),
+        Effect::TooLate(asked.id),
+        "it is forgotten, and too late"
+    );
+    let early = proposal(7778, PROPOSALS_REMEMBERED + 9, vec![keyspace("early")]);
+    assert_eq!(
+        apply(change(2, PROPOSALS_REMEMBERED + 2, &early)),
+        Effect::TooLate(early.id),
+        "no epoch before its own"
+    );
 }
 
 /// Entries of few proposals, many of them repeated or old.
-fn entries() -> impl Strategy<Value = Vec<LogEntry>> {
+fn entries() -> impl Strategy<Value = Vec<PlacedEntry>> {
     let one = (0_u128..12, 1_u64..1400, 0_u8..5);
     proptest::collection::vec(one, 1..60).prop_map(|all| {
         // Two stretches with a gap of epochs between them, which lead entries fill.
-        let filled = (1..=1100).map(|index| LogEntry { term: Term(1), index: Index(index), payload: Payload::Lead(NodeId(1)) });
-        let mut entries: Vec<LogEntry> = Vec::new();
+        let filled = (1..=1100).map(|index| PlacedEntry {
+            term: Term(1),
+            index: Index(index),
+            payload: Payload::Lead(NodeId(1)),
+        });
+        let mut entries: Vec<PlacedEntry> = Vec::new();
         for (place, (id, first, name)) in all.into_iter().enumerate() {
             if place == 20 {
                 let next = entries.len() as u64;
-                entries.extend(filled.clone().map(|entry| LogEntry { index: Index(entry.index.0 + next), ..entry }));
+                entries.extend(filled.clone().map(|entry| PlacedEntry { index: Index(entry.index.0 + next), ..entry }));
             }
             let asked = proposal(id, first, vec![keyspace(&format!("k{name}"))]);
             entries.push(change(1, entries.len() as u64 + 1, &asked));

@@ -95,7 +95,7 @@ impl World {
         let node = self.node(id);
         let Disk { vote, origin, entries, commit, is_lost } = node.disk.clone();
         let log = Log::new(origin, entries).expect("the disk has a log");
-        node.raft = Some(Raft::restart(Restart { id, vote, log, commit, is_lost }, options));
+        node.raft = Some(Raft::restart(Restart { id, vote, log, commit, applied: Index(0), is_lost }, options));
         self.look(id);
     }
 
