@@ -7,12 +7,17 @@
 
 mod found;
 mod ids;
+mod lead;
+mod member;
+mod message;
 mod proposal;
 mod record;
 mod state;
 
 pub use found::{FoundGroup, founding};
 pub use ids::{GroupId, ProposalId, host_id, node_id};
+pub use member::{Member, MemberOptions, Plan, Planner, Work};
+pub use message::{Answer, GroupMessage};
 pub use proposal::{PROPOSALS_REMEMBERED, Proposal};
 pub use record::{GroupRecord, Snapshot};
 pub use state::{Effect, GroupState};

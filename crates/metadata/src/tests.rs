@@ -7,6 +7,7 @@ mod entries;
 mod full;
 mod golden;
 mod group;
+mod members;
 mod power;
 mod proposing;
 mod reading;

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use crate::barriers::BarrierId;
 use crate::configuration::Configuration;
-use crate::entry::{Index, NodeId, Term};
+use crate::entry::{Entry, Index, NodeId, Term};
 use crate::leading::Leading;
 use crate::log::{Log, LogError, Origin};
 use crate::message::{Envelope, Message};
@@ -197,6 +197,20 @@ impl Raft {
         self.log.written(&ready.entries);
         self.as_leader(|leading, log, orders| leading.commit_matched(log, orders));
         self.check();
+    }
+
+    /// Takes entries that are known to be committed, from whichever node has them; they follow its entry at `previous`. Fails, and changes nothing, where
+    /// this log has no such entry: the node asks for the entries after its own commit index.
+    pub fn learn(&mut self, previous: (Index, Term), entries: Vec<Entry>) -> Result<(), LogError> {
+        let (before, last_term) = (self.log.commit(), entries.last().map_or(previous.1, |entry| entry.term));
+        self.log.learn(previous, entries, last_term.max(self.term()))?;
+        if last_term > self.term() {
+            self.become_follower(last_term, None);
+        } else if self.log.commit() > before {
+            self.as_leader(|leading, log, orders| leading.committed(log, orders));
+        }
+        self.check();
+        Ok(())
     }
 
     /// Gives the log a new beginning: a snapshot, or entries known to be committed, were got by other means. What the log has after `origin`

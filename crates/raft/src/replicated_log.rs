@@ -135,6 +135,28 @@ impl ReplicatedLog {
         Accepted::Appended { matched: end }
     }
 
+    /// Accepts entries that are committed, which follow the entry at `previous`, up to a last one of at most `term`.
+    pub(crate) fn learn(
+        &mut self,
+        previous: (Index, Term),
+        mut entries: Vec<Entry>,
+        term: Term,
+    ) -> Result<(), LogError> {
+        let mut previous = previous;
+        if previous.0 < self.commit {
+            // Up to the commit index the log is the same everywhere.
+            entries.retain(|entry| entry.index > self.commit);
+            previous = (self.commit, self.log.term(self.commit).expect("the commit index is within the log"));
+        }
+        let end = entries.last().map_or(previous.0, |entry| entry.index);
+        match self.accept(previous, entries, end, term) {
+            Accepted::Appended { .. } => Ok(()),
+            Accepted::Diverged { .. } | Accepted::Conflict { .. } | Accepted::Ignored => {
+                Err(LogError { index: self.commit })
+            }
+        }
+    }
+
     /// The last place before `index` whose term is not after `term`: there this log may agree with one that has `term` at `index`.
     fn hint(&self, index: Index, term: Term) -> Accepted {
         let mut hint = index.previous().min(self.log.last_index());
@@ -217,6 +239,8 @@ impl ReplicatedLog {
         }
         if fits {
             self.commit_to(index);
+            // The state has them, and on the disk a snapshot stands for them.
+            (self.applied, self.durable) = (self.applied.max(index), self.durable.max(index));
             return Ok(false);
         }
         self.log = Log::new(origin, Vec::new())?;
@@ -287,6 +311,20 @@ mod tests {
     }
 
     #[test]
+    fn committed_entries_of_any_node_are_accepted_where_they_follow() {
+        let mut log = log();
+        assert_eq!(log.learn(place(3, 3), vec![entry(4, 3)], Term(3)), Err(LogError { index: Index(1) }));
+        assert_eq!(log.learn(place(9, 1), vec![entry(10, 3)], Term(3)), Err(LogError { index: Index(1) }));
+        // What is committed already is passed over; the entry of term 2 was not.
+        assert_eq!(log.learn(place(0, 0), vec![entry(1, 1), entry(2, 1), entry(3, 3)], Term(3)), Ok(()));
+        assert_eq!((log.log().term(Index(3)), log.commit(), log.durable()), (Some(Term(3)), Index(3), Index(2)));
+        assert_eq!(log.learn(place(1, 1), vec![entry(2, 1)], Term(3)), Ok(()));
+        assert_eq!(log.learn(place(3, 3), vec![entry(5, 3)], Term(3)), Err(LogError { index: Index(3) }));
+        assert_eq!((log.last_index(), log.commit()), (Index(3), Index(3)));
+        log.check(Term(3));
+    }
+
+    #[test]
     fn a_new_beginning_replaces_nothing_that_is_committed() {
         let mut log = log();
         let mut origin = Origin { index: Index(1), term: Term(2), ..log.log().origin().clone() };
@@ -294,6 +332,7 @@ mod tests {
         (origin.index, origin.term) = place(2, 1);
         assert_eq!(log.restore(origin.clone()), Ok(false));
         assert_eq!((log.commit(), log.last_index()), (Index(2), Index(3)));
+        assert_eq!((log.commit_to_apply(), log.to_apply()), (None, &[][..]), "the snapshot's state has it");
         (origin.index, origin.term) = place(3, 3);
         assert_eq!(log.restore(origin), Ok(true));
         assert_eq!((log.commit(), log.last_index(), log.durable()), (Index(3), Index(3), Index(3)));

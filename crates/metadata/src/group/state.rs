@@ -26,7 +26,8 @@ pub enum Effect {
     TooLate(ProposalId),
 }
 
-/// The cluster's state at an epoch.
+/// The cluster's state at an epoch. A clone shares it until one of the two goes on.
+#[derive(Clone)]
 pub struct GroupState {
     epoch: Index,
     cluster: ClusterState,
@@ -76,7 +77,7 @@ impl GroupState {
         &mut self,
         entries: impl IntoIterator<Item = &'e PlacedEntry>,
     ) -> Result<Vec<Effect>, DecodeError> {
-        let mut next = GroupState { epoch: self.epoch, cluster: self.cluster.clone(), recent: self.recent.clone() };
+        let mut next = self.clone();
         let effects = entries.into_iter().map(|entry| next.pass(entry)).collect::<Result<Vec<_>, _>>()?;
         let applied = effects.iter().filter_map(|effect| match effect {
             Effect::Applied(_, entry) => Some(entry),
