@@ -32,5 +32,5 @@ fn hash_of(scenario: &Scenario, seed: u64) -> u64 {
 
 fn resident_mib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux tells of each process");
-    stdx::procfs::resident_bytes(&status).expect("its memory is told") >> 20
+    stdx::procfs::resident_bytes(&status).expect("it has a resident size") >> 20
 }

@@ -89,7 +89,7 @@ impl FoundGroup {
         self.entries.last().map_or(self.first(), |entry| entry.index)
     }
 
-    /// What is committed, as far as the node knew durably.
+    /// The commit index, as far as the node knew durably.
     pub fn commit(&self) -> Index {
         self.commit
     }
