@@ -5,6 +5,7 @@
 //!
 //! States, invariants and bytes: `docs/internals/metadata.md`.
 
+mod driver;
 mod found;
 mod ids;
 mod lead;
@@ -14,10 +15,12 @@ mod proposal;
 mod record;
 mod state;
 
+pub use driver::{Applier, Driver};
 pub use found::{FoundGroup, founding};
 pub use ids::{GroupId, ProposalId, host_id, node_id};
 pub use member::{Member, MemberOptions, Plan, Planner, Work};
 pub use message::{Answer, GroupMessage};
 pub use proposal::{PROPOSALS_REMEMBERED, Proposal};
+pub use raft::NodeId;
 pub use record::{GroupRecord, Snapshot};
 pub use state::{Effect, GroupState};

@@ -94,7 +94,7 @@ impl Turn<'_> {
         sequence.pass(Stage::Prepared);
         let before = self.log.acknowledged();
         self.log.append(&record).await.map_err(|error| steps.not_durable(error))?;
-        assert_eq!(self.log.acknowledged(), before + 1, "a change is one record, and its turn excludes all others");
+        assert!(self.log.acknowledged() > before, "a change is durable before it is applied");
         sequence.pass(Stage::Durable);
         steps.apply_on_all().await?;
         sequence.pass(Stage::Applied);

@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "a test makes and damages its files outside of the shards")]
 
 mod compaction;
+mod driver;
 mod entries;
 mod full;
 mod golden;
@@ -155,7 +156,7 @@ fn boots(records: &[Record]) -> Vec<u64> {
 fn schema_of(records: &[Record]) -> Schema {
     let parts = records.iter().flat_map(|record| match record {
         Record::Entry(entry) => entry.parts(),
-        Record::Local(_) | Record::Group(_) => &[],
+        Record::Local(_) | Record::Group(_) | Record::Several(_) => &[],
     });
     let changes = parts.flat_map(|part| schema::domain::decode(&part.bytes).expect("changes of the schema"));
     Schema::empty().with_all(&changes.collect::<Vec<_>>())

@@ -30,17 +30,19 @@ mod virtual_read;
 mod virtual_result;
 mod write;
 
+use ddl::EngineApplier;
 use hand_over::HeldBack;
 pub use statement_summary::StatementSummary;
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
 use cluster::coordinator::{Coordinator, CoordinatorParts, Unsynced};
-use metadata::Proposer;
+use metadata::group::{Driver, ProposalId};
+use metadata::{MetadataParts, Proposer};
 use runtime::sync::Queue;
 use runtime::{Mesh, Runtime, TcpListener};
 use schema::{Schema, SchemaEvent};
@@ -93,6 +95,10 @@ struct Inner {
     of_other_shards: Session,
     /// Of schema changes and truncations; on shard 0 only.
     proposer: Option<Proposer>,
+    /// The driver of this node's part in the metadata group, which needs the engine first; on shard 0 only.
+    group: OnceCell<Driver<EngineApplier>>,
+    /// The events of this node's own proposals, as they were applied.
+    own_events: RefCell<BTreeMap<ProposalId, Option<SchemaEvent>>>,
     counters: Counters,
     /// Bytes of long results that are in the making, and how many there may be.
     result_bytes: Cell<usize>,
@@ -151,7 +157,7 @@ pub struct EngineStats {
 impl Engine {
     /// Makes the shard's engine, which serves other shards from now on.
     pub async fn new(parts: EngineParts) -> Engine {
-        let EngineParts { runtime, seats, storage, schema, ring, internode, proposer, options, guardrails, node } =
+        let EngineParts { runtime, seats, storage, schema, ring, internode, metadata, options, guardrails, node } =
             parts;
         let coordinator = Coordinator::new(CoordinatorParts {
             runtime: runtime.clone(),
@@ -180,7 +186,9 @@ impl Engine {
                 scratch: RefCell::default(),
                 events: Queue::new(EVENTS_MAX),
                 control: OnceCell::new(),
-                proposer,
+                proposer: metadata.as_ref().map(|parts| Proposer::new(parts.log.clone())),
+                group: OnceCell::new(),
+                own_events: RefCell::default(),
                 counters: Counters::default(),
                 result_bytes: Cell::new(0),
                 planned: RefCell::default(),
@@ -203,6 +211,10 @@ impl Engine {
         let serve = move |_, request, responder| serving.serve_handed_over(request, responder);
         let mesh = seats.handed_over.open(&runtime, serve);
         engine.inner.handed_over.set(mesh).ok().expect("the seat is opened once");
+        if let Some(MetadataParts { log, member }) = metadata {
+            let driver = Driver::start(&runtime, log, member, EngineApplier::new(&engine));
+            engine.inner.group.set(driver).ok().expect("it is started once");
+        }
         engine
     }
 

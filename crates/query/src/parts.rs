@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use cluster::coordinator::{Internode, ReplicaReply, ReplicaRequest};
 use internode::PeerSocket;
-use metadata::Proposer;
+use metadata::MetadataParts;
 use runtime::{MeshSeat, Runtime};
 use schema::Schema;
 use topology::Ring;
@@ -77,8 +77,8 @@ pub struct EngineParts {
     pub ring: Rc<Ring>,
     /// How the ring's nodes reach each other; `None`: they do not.
     pub internode: Option<Internode>,
-    /// The proposer of changes to the metadata log; on shard 0 only.
-    pub proposer: Option<Proposer>,
+    /// The metadata log, and this node's part in the metadata group; on shard 0 only.
+    pub metadata: Option<MetadataParts>,
     /// Bounds.
     pub options: EngineOptions,
     /// What statements may do.

@@ -199,6 +199,15 @@ impl Raft {
         self.check();
     }
 
+    /// Takes back the changes that could not be made durable. Only a node that is alone in its group may: no other has seen them. False, and nothing is
+    /// taken back, for all other nodes, and where an entry is more than a change.
+    pub fn withdraw(&mut self) -> bool {
+        let is_lone = self.role.is_leader() && self.configuration().is_only(self.id);
+        let is_withdrawn = is_lone && self.log.withdraw();
+        self.check();
+        is_withdrawn
+    }
+
     /// Takes entries that are known to be committed, from whichever node has them; they follow its entry at `previous`. Fails, and changes nothing, where
     /// this log has no such entry: the node asks for the entries after its own commit index.
     pub fn learn(&mut self, previous: (Index, Term), entries: Vec<Entry>) -> Result<(), LogError> {

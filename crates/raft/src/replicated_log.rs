@@ -173,6 +173,16 @@ impl ReplicatedLog {
         self.durable = self.durable.min(index.previous());
     }
 
+    /// Cuts off what is not durable, if those are changes alone. False, and nothing is cut off, otherwise.
+    pub(crate) fn withdraw(&mut self) -> bool {
+        let is_change = |entry: &Entry| matches!(entry.payload, Payload::Change(_));
+        let may = self.commit <= self.durable && self.to_write().iter().all(is_change);
+        if may && self.durable < self.log.last_index() {
+            self.cut(self.durable.next());
+        }
+        may
+    }
+
     /// Raises the commit index to one within the log. True if it rose.
     pub(crate) fn commit_to(&mut self, index: Index) -> bool {
         let before = self.commit;

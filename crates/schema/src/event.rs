@@ -1,5 +1,8 @@
 //! What clients are told about a schema change.
 
+use crate::change::SchemaChange;
+use crate::snapshot::Schema;
+
 /// What happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangeType {
@@ -55,4 +58,36 @@ pub struct SchemaEvent {
     pub keyspace: String,
     /// The table's or type's name; empty for a keyspace.
     pub name: String,
+}
+
+impl SchemaEvent {
+    /// The event of one change of `before`.
+    pub fn of(before: &Schema, change: &SchemaChange) -> SchemaEvent {
+        let put = |is_known: bool| if is_known { ChangeType::Updated } else { ChangeType::Created };
+        let event = |change, target, keyspace: &str, name: &str| SchemaEvent {
+            change,
+            target,
+            keyspace: keyspace.to_owned(),
+            name: name.to_owned(),
+        };
+        match change {
+            SchemaChange::PutKeyspace(of) => {
+                event(put(before.keyspace(&of.name).is_some()), ChangeTarget::Keyspace, &of.name, "")
+            }
+            SchemaChange::DropKeyspace(name) => event(ChangeType::Dropped, ChangeTarget::Keyspace, name, ""),
+            SchemaChange::PutTable(of) => {
+                let is_known = before.table(&of.keyspace, &of.name).is_some();
+                event(put(is_known), ChangeTarget::Table, &of.keyspace, &of.name)
+            }
+            SchemaChange::DropTable { keyspace, name, .. } => {
+                event(ChangeType::Dropped, ChangeTarget::Table, keyspace, name)
+            }
+            SchemaChange::PutType(of) => {
+                let is_known =
+                    before.keyspace(&of.keyspace).is_some_and(|keyspace| keyspace.types.get(&of.name).is_some());
+                event(put(is_known), ChangeTarget::Type, &of.keyspace, &of.name)
+            }
+            SchemaChange::DropType { keyspace, name } => event(ChangeType::Dropped, ChangeTarget::Type, keyspace, name),
+        }
+    }
 }

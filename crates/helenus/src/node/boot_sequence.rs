@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use cluster::paxos::with_state_table;
-use metadata::{Domains, Fact, FoundLog, LogState, MetadataLog, Opened, Proposer};
+use metadata::{Domains, FoundLog, LogState, MetadataLog, MetadataParts, Opened, Start, Started};
 use planted::Bug;
 use query::{NodeInfo, SchemaDomain, truncations_of};
 use runtime::{FileLock, Group, Mesh, Runtime, ShardId, TcpListener};
@@ -31,7 +31,7 @@ pub(super) struct BootSequence {
 
 /// The metadata log with this start in it, and what it states.
 struct Metadata {
-    log: MetadataLog,
+    parts: MetadataParts,
     host_id: HostId,
     boot: u64,
     schema: Schema,
@@ -50,8 +50,8 @@ impl BootSequence {
             return Err(NodeError::FixedRing { problem });
         }
         let metadata = self.open_metadata().await?;
-        let Metadata { log, host_id, boot, schema, truncations } = metadata;
-        *self.local.proposer.borrow_mut() = Some(Proposer::new(log));
+        let Metadata { parts, host_id, boot, schema, truncations } = metadata;
+        *self.local.metadata.borrow_mut() = Some(parts);
         if self.config.import_sstables {
             let found = storage::find_files_at_start(&self.runtime, &self.config.data_dir, &schema).await;
             found.map_err(|error| NodeError::Shard { sentence: error.to_string() })?;
@@ -197,37 +197,31 @@ impl BootSequence {
         Ok(())
     }
 
-    /// Reads the metadata log; the first start makes the node's identity, and each start counts itself before anything
+    /// Reads the metadata log; the first start makes the node's identity and founds its group, and each start counts itself before anything
     /// else is written, so that positions of different starts are never taken for each other.
     async fn open_metadata(&self) -> Result<Metadata, NodeError> {
         let (dir, planted) = (Path::new(&self.config.data_dir), self.config.planted);
         let last_boot = self.last_boot().await?;
         self.check_manifests().await?;
         let opened = MetadataLog::open_planted(&self.runtime, dir, &domains(), planted).await?;
-        let Opened { log, state: LogState { local, cluster, .. } } = opened;
+        let Opened { state: LogState { local, .. }, .. } = &opened;
         let given = self.config.fixed_ring.as_ref().map(|ring| ring.host_id);
-        let host_id = match local.host_id {
-            Some(id) => match given {
-                Some(given) if given != id => {
-                    let problem =
-                        format!("fixed ring: host id {given} does not match host id {id} of the data directory");
-                    return Err(NodeError::FixedRing { problem });
-                }
-                _ => id,
-            },
-            None => {
-                let id = given.unwrap_or_else(|| random_host_id(&self.runtime));
-                log.append(&Fact::HostId(id).into()).await?;
-                id
+        let host_id = match (local.host_id, given) {
+            (Some(id), Some(given)) if given != id => {
+                let problem = format!("fixed ring: host id {given} does not match host id {id} of the data directory");
+                return Err(NodeError::FixedRing { problem });
             }
+            (known, given) => known.or(given).unwrap_or_else(|| random_host_id(&self.runtime)),
         };
         let mut boot = local.boot.unwrap_or(0).max(last_boot);
         if boot == 0 || !planted.is(Bug::BootNotAdvanced) {
             boot += 1;
         }
-        log.append(&Fact::Boot(boot).into()).await?;
+        let draw = || u128::from(self.runtime.random_u64());
+        let start = Start::new(host_id, boot, draw() << 64 | draw());
+        let Started { parts, local, cluster } = opened.start(start, &domains()).await?;
         let (schema, truncations) = (cluster.of::<SchemaDomain>().clone(), truncations_of(&local));
-        Ok(Metadata { log, host_id, boot, schema, truncations })
+        Ok(Metadata { parts, host_id, boot, schema, truncations })
     }
 
     fn node_info(&self, host_id: HostId, boot: u64, native: std::net::SocketAddr) -> NodeInfo {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use cluster::coordinator::Internode;
 use cluster::paxos::with_state_table;
-use metadata::Proposer;
+use metadata::MetadataParts;
 use query::{Engine, EngineOptions, EngineParts, EngineSeats, NodeInfo};
 use runtime::sync::Queue;
 use runtime::{Responder, Runtime};
@@ -55,7 +55,7 @@ pub(super) enum Command {
 #[derive(Clone, Default)]
 pub(super) struct Handles {
     /// Put here by the boot sequence before Serve.
-    pub(super) proposer: Rc<RefCell<Option<Proposer>>>,
+    pub(super) metadata: Rc<RefCell<Option<MetadataParts>>>,
     /// Put here by Serve.
     pub(super) server: Rc<RefCell<Option<Server>>>,
     /// The same.
@@ -187,7 +187,7 @@ impl ShardNode {
         // A tenth of the shard's memory is to spare; a single result may always be made.
         let spare = self.config.memory_bytes / u64::from(self.runtime.shard_count()) / 10;
         options.result_bytes_max = usize::try_from(spare).unwrap_or(usize::MAX).max(RESULT_BYTES_MIN);
-        let proposer = self.handles.proposer.borrow_mut().take();
+        let metadata = self.handles.metadata.borrow_mut().take();
         let engine = Engine::new(EngineParts {
             runtime: self.runtime.clone(),
             seats,
@@ -199,7 +199,7 @@ impl ShardNode {
                 .fixed_ring
                 .as_ref()
                 .map(|_| Internode { cluster_name: self.config.cluster_name.clone() }),
-            proposer,
+            metadata,
             options,
             guardrails: self.config.guardrails.clone(),
             node,

@@ -63,6 +63,10 @@ impl Claim {
             Record::Entry(entry) if domains.gives_room_back(entry) => Claim::GivesBack,
             Record::Entry(_) => Claim::Takes,
             Record::Group(record) => Claim::of_group(record, domains),
+            Record::Several(records) => {
+                let claims = records.iter().map(|record| Claim::of(record, domains));
+                claims.reduce(Claim::together).unwrap_or(Claim::Takes)
+            }
         }
     }
 
@@ -79,6 +83,16 @@ impl Claim {
                     _ => Claim::Takes,
                 },
             },
+        }
+    }
+
+    /// The claim of two records that count together: a start takes along what it needs, all else is as good as its weaker part.
+    fn together(self, other: Claim) -> Claim {
+        match (self, other) {
+            (Claim::Start, _) | (_, Claim::Start) => Claim::Start,
+            (Claim::Takes, _) | (_, Claim::Takes) => Claim::Takes,
+            (Claim::Identity, other) => other,
+            (claim, _) => claim,
         }
     }
 

@@ -12,6 +12,7 @@ pub(crate) struct History {
     local: LocalState,
     cluster: Replay,
     group: FoundGroup,
+    entries: u64,
     count: u64,
 }
 
@@ -23,6 +24,8 @@ pub struct LogState {
     pub cluster: ClusterState,
     /// This node's part in a group. Without one, the cluster's state is this node's alone.
     pub group: FoundGroup,
+    /// Entries from before the node was of a group.
+    pub(crate) entries: u64,
     /// The same state as the group has it.
     pub(crate) group_state: Option<GroupState>,
 }
@@ -30,18 +33,26 @@ pub struct LogState {
 impl History {
     pub(crate) fn new(domains: &Domains) -> History {
         let (local, cluster, group) = (LocalState::default(), Replay::new(domains), FoundGroup::default());
-        History { domains: domains.clone(), local, cluster, group, count: 0 }
+        History { domains: domains.clone(), local, cluster, group, entries: 0, count: 0 }
     }
 
-    /// Takes the next record; after an error it is not taken.
+    /// Takes the next record. After an error it is not to be used any more.
     pub(crate) fn push(&mut self, record: Record) -> Result<(), DecodeError> {
+        self.take(record)?;
+        self.count += 1;
+        Ok(())
+    }
+
+    fn take(&mut self, record: Record) -> Result<(), DecodeError> {
         match record {
+            Record::Several(records) => return records.into_iter().try_for_each(|record| self.take(record)),
             Record::Local(fact) => self.local.push(fact),
             Record::Entry(_) if self.group.group.is_some() => {
                 return Err(invalid("an entry without a place in the group's log"));
             }
             Record::Entry(entry) => {
                 self.cluster.push(&entry)?;
+                self.entries += 1;
                 self.local.pass_entry();
             }
             Record::Group(record) => {
@@ -50,7 +61,6 @@ impl History {
                 self.local.pass_entry();
             }
         }
-        self.count += 1;
         Ok(())
     }
 
@@ -66,12 +76,12 @@ impl History {
 
     /// The state that all records result in.
     pub(crate) fn finish(self) -> Result<LogState, DecodeError> {
-        let History { domains, local, cluster, group, .. } = self;
+        let History { domains, local, cluster, group, entries, .. } = self;
         let group_state = group.state(&domains)?;
         let cluster = match &group_state {
             Some(state) => state.cluster().clone(),
             None => cluster.finish(),
         };
-        Ok(LogState { local, cluster, group, group_state })
+        Ok(LogState { local, cluster, group, entries, group_state })
     }
 }

@@ -16,7 +16,7 @@ use super::history::LogState;
 use super::layout;
 use super::record::Record;
 use crate::cluster::Domains;
-use crate::error::{MetadataError, io_error, too_large};
+use crate::error::{DecodeError, MetadataError, io_error, too_large};
 use crate::local::Fact;
 
 /// The open metadata log. Clones append to the same file, one after the other.
@@ -61,6 +61,11 @@ impl MetadataLog {
             true => Err(MetadataError::Poisoned { path: self.inner.path.display().to_string() }),
             false => Ok(()),
         }
+    }
+
+    /// The error of a log whose records do not go together.
+    pub(crate) fn damaged(&self, error: &DecodeError) -> MetadataError {
+        MetadataError::of_record(&self.inner.path, 0, error)
     }
 
     /// Appends acknowledged since the log was opened.

@@ -6,11 +6,12 @@
 //! 3 schema:    one change of domain 2 in version 1
 //! 4 truncated: 16 table id · varint count · (u64 boot · u16 shard · u64 sequence)*
 //! 6 entry:     u8 version (1) · varint count · (u8 domain · u8 version · varint length · change)*
+//! 10 several:  u8 version (1) · varint count · (varint length · record)*, of which none is of kind 10
 //! ```
 //!
 //! Kind 6 in version 2, and kinds 5, 7, 8 and 9: of the group of nodes that share the cluster's state ([`crate::group`]).
 
-use stdx::Reader;
+use stdx::{Reader, varint};
 
 use crate::cluster::Entry;
 use crate::error::{DecodeError, invalid};
@@ -26,7 +27,13 @@ pub enum Record {
     Entry(Entry),
     /// A record of this node's part in a group.
     Group(GroupRecord),
+    /// Records that count together or not at all: they are one write. None of them is of this kind.
+    Several(Vec<Record>),
 }
+
+const SEVERAL: u8 = 10;
+/// The version of [`SEVERAL`].
+const SEVERAL_VERSION: u8 = 1;
 
 impl From<Fact> for Record {
     fn from(fact: Fact) -> Record {
@@ -60,11 +67,45 @@ impl Record {
             Record::Local(fact) => fact.encode(out),
             Record::Entry(entry) => entry.encode(out),
             Record::Group(record) => record.encode(out),
+            Record::Several(records) => {
+                out.extend([SEVERAL, SEVERAL_VERSION]);
+                varint::encode(records.len() as u64, out);
+                for record in records {
+                    assert!(!matches!(record, Record::Several(_)), "records that count together are of other kinds");
+                    let bytes = record.to_bytes();
+                    varint::encode(bytes.len() as u64, out);
+                    out.extend_from_slice(&bytes);
+                }
+            }
         }
     }
 
     /// The record that `bytes` are, all of them. The changes of an entry are bytes still: only their domains can tell if they are good.
     pub fn decode(bytes: &[u8]) -> Result<Record, DecodeError> {
+        match bytes.first() {
+            Some(&SEVERAL) => Record::decode_several(&mut Reader::new(&bytes[1..])),
+            _ => Record::decode_one(bytes),
+        }
+    }
+
+    fn decode_several(reader: &mut Reader<'_>) -> Result<Record, DecodeError> {
+        match reader.u8()? {
+            0 => return Err(invalid("several records have format version 0")),
+            SEVERAL_VERSION => {}
+            version => return Err(DecodeError::NewerVersion { version, supported: SEVERAL_VERSION }),
+        }
+        let count = reader.varint()?;
+        let mut records = Vec::new();
+        for _ in 0..count {
+            records.push(Record::decode_one(reader.varint_bytes()?)?);
+        }
+        match reader.is_empty() {
+            true => Ok(Record::Several(records)),
+            false => Err(invalid(format!("{} trailing bytes", reader.remaining()))),
+        }
+    }
+
+    fn decode_one(bytes: &[u8]) -> Result<Record, DecodeError> {
         let mut reader = Reader::new(bytes);
         let kind = reader.u8()?;
         let record = if let Some(fact) = Fact::decode(kind, &mut reader)? {

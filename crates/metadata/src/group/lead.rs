@@ -124,6 +124,20 @@ impl Lead {
         answers
     }
 
+    /// Entries from `first` on were taken back: the proposals there have failed, and what comes next is planned on `state`.
+    pub(super) fn withdrawn(&mut self, first: Index, state: GroupState, reason: &str) -> Vec<Addressed> {
+        self.ahead = state;
+        let mut answers = Vec::new();
+        self.waiting.retain(|id, waiting| match waiting.stage {
+            Stage::Logged(index) if index >= first => {
+                answers.push((waiting.asker, *id, Answer::Failed { reason: reason.to_owned() }));
+                false
+            }
+            _ => true,
+        });
+        answers
+    }
+
     /// The node leads no more: all askers are to ask the next leader.
     pub(super) fn end(self, leader: Option<NodeId>) -> Vec<Addressed> {
         let answers = self.waiting.into_iter();

@@ -29,6 +29,13 @@ pub struct MemberOptions {
     pub resend_ticks: u32,
 }
 
+impl Default for MemberOptions {
+    /// For units of 100 ms: 10 s, and 1 s.
+    fn default() -> Self {
+        MemberOptions { apply_ticks_max: 100, resend_ticks: 10 }
+    }
+}
+
 /// The plan of a proposal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Plan {
@@ -275,6 +282,29 @@ impl Member {
         }
         self.follow_role();
         self.answer_what_is_due();
+    }
+
+    /// The records of this work could not be made durable. A node that is alone in its group takes its changes back: their proposals have failed, and the rest
+    /// of the work is to be done. False for all other nodes, which try again.
+    pub fn withdraw(&mut self, work: &mut Work, reason: &str) -> bool {
+        assert!(self.is_busy, "something was taken");
+        let is_entry = |record: &GroupRecord| matches!(record, GroupRecord::Entry { .. });
+        if !work.records.iter().all(is_entry) || !self.raft.withdraw() {
+            return false;
+        }
+        work.records.clear();
+        if let Some(ready) = &mut work.ready {
+            ready.entries.clear();
+        }
+        let end = self.raft.log().last_index();
+        self.written_committed = self.written_committed.min(end);
+        // What waits to be applied is in the log still.
+        if let Some(lead) = &mut self.lead {
+            let answers = lead.withdrawn(end.next(), self.state.clone(), reason);
+            self.send_answers(answers);
+        }
+        self.follow_role();
+        true
     }
 
     /// Has a snapshot stand for the log up to what is applied, as the driver's compaction has written.

@@ -69,6 +69,11 @@ pub enum Answer {
         /// Nodes that are up and have not applied it in time.
         lagging: Vec<NodeId>,
     },
+    /// The leader, alone in its group, could not make the change durable, and has taken it back.
+    Failed {
+        /// The log's error.
+        reason: String,
+    },
     /// More than 1,023 entries were logged since it was asked for: it applies no more.
     TooLate,
 }

@@ -83,7 +83,7 @@ fn notes(version: u8, bytes: &[u8]) -> Part {
 fn part_of(record: &Record) -> Part {
     match record {
         Record::Entry(entry) => entry.parts()[0].clone(),
-        Record::Local(_) | Record::Group(_) => panic!("{record:?} is no entry"),
+        Record::Local(_) | Record::Group(_) | Record::Several(_) => panic!("{record:?} is no entry"),
     }
 }
 
@@ -191,7 +191,11 @@ fn bytes_that_are_no_entry_are_refused() {
     assert_eq!(problem(&[6, 1, 0]), "an entry has 0 parts");
     assert_eq!(problem(&[6, 1, 2, 200, 1, 0, 200, 1, 0]), "parts of an entry are not ordered by domain");
     assert_eq!(problem(&[6, 1, 1, 200, 1, 0, 7]), "1 trailing bytes");
-    for kind in [0, 10] {
+    assert_eq!(problem(&[10, 0, 0]), "several records have format version 0");
+    assert_eq!(problem(&[10, 2, 0]), "record of format version 2; this Helenus reads up to 1");
+    assert_eq!(problem(&[10, 1, 1, 2, 10, 1]), "unknown record kind 10", "none within itself");
+    assert_eq!(problem(&[10, 1, 0, 7]), "1 trailing bytes");
+    for kind in [0, 11] {
         assert_eq!(problem(&[kind, 1, 1]), format!("unknown record kind {kind}"));
     }
 }

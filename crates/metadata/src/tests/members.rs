@@ -238,7 +238,7 @@ impl World {
                     let takes = |(other, at): &(u8, Option<Index>)| *other == name && at.is_some_and(|at| at <= *epoch);
                     assert!(self.proposals.values().any(takes), "{id:?} was refused at {epoch}");
                 }
-                Answer::TooLate => assert_eq!(applied, None, "{id:?} was too late"),
+                Answer::TooLate | Answer::Failed { .. } => assert_eq!(applied, None, "{id:?} was not logged"),
                 Answer::NotLeader { .. } => panic!("{id:?}: that is no answer for an asker"),
             }
         }

@@ -1,6 +1,8 @@
 //! Schema changes and truncations: proposed on shard 0, durable in its metadata log before any shard acts on them, and applied
 //! by all shards before the client is answered. The order is that of `metadata::propose`; the steps are here.
 
+mod applier;
+mod intention;
 mod rows;
 mod statement;
 
@@ -8,6 +10,7 @@ use std::rc::Rc;
 
 use cluster::paxos::with_state_table;
 use metadata::Proposer;
+use metadata::group::Driver;
 use runtime::{Group, ShardId};
 use schema::{SchemaChange, SchemaEvent, TableId};
 
@@ -15,7 +18,8 @@ use super::Engine;
 use crate::control::{ControlReply, ControlRequest, DdlOutcome};
 use crate::error::QueryError;
 use rows::Truncate;
-use statement::SchemaStatement;
+
+pub(crate) use applier::EngineApplier;
 
 /// The shard that holds the metadata log.
 const LEADER: ShardId = ShardId(0);
@@ -41,23 +45,20 @@ impl Engine {
         }
     }
 
-    /// Carries out a schema statement, on shard 0.
-    pub(super) async fn lead_ddl(&self, text: &str, keyspace: Option<&str>) -> Result<DdlOutcome, QueryError> {
-        let turn = self.proposer().turn().await;
-        let mut statement = SchemaStatement::new(self, text, keyspace);
-        let result = turn.carry_out(&mut statement).await;
-        statement.outcome(result)
-    }
-
     /// Empties a table, on shard 0.
     pub(super) async fn lead_truncate(&self, keyspace: &str, name: &str) -> Result<(), QueryError> {
         let turn = self.proposer().turn().await;
         turn.carry_out(&mut Truncate::new(self, keyspace, name)).await
     }
 
-    /// Gives the turn to change the schema, and all that must not happen meanwhile.
+    /// Gives the turn to ask for a schema change, and all that must not happen meanwhile.
     pub(super) fn proposer(&self) -> &Proposer {
         self.inner.proposer.as_ref().expect("shard 0 has the metadata log")
+    }
+
+    /// This node's part in the metadata group.
+    pub(super) fn group(&self) -> &Driver<EngineApplier> {
+        self.inner.group.get().expect("shard 0 has the metadata log")
     }
 
     /// Writes all that memory has of the tables to files, of which a snapshot is made before they are emptied or dropped. Does nothing where no

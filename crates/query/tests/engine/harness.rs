@@ -13,7 +13,7 @@ use cql_protocol::{
     Consistency, ErrorBody, Flags, FrameHeader, HEADER_LENGTH, Prepared, QueryParams, Response, ResultBody, Value,
     ValuesBuffer, Version,
 };
-use metadata::{Domains, Fact, MetadataLog, Opened, Proposer};
+use metadata::{Domains, MetadataLog, Opened, Start};
 use query::{
     Engine, EngineOptions, EngineParts, EngineSeats, Guardrails, NodeInfo, Outcome, SchemaDomain, Session,
     engine_seats, truncations_of,
@@ -158,12 +158,12 @@ where
     let mesh = seat.commands.open(&runtime, move |_, command, responder| {
         assert!(arriving.try_push((command, responder)).is_ok(), "commands come one by one");
     });
-    let mut log_handle = None;
+    let mut metadata = None;
     if let Some(opened) = log {
         let boot = boot_of(&opened);
-        let log = opened.log;
-        log.append(&Fact::Boot(boot.number).into()).await.expect("the log takes a record");
-        log_handle = Some(Proposer::new(log));
+        let domains = Domains::none().with::<SchemaDomain>();
+        let start = Start::new(node_info(0).host_id, boot.number, 7);
+        metadata = Some(opened.start(start, &domains).await.expect("the log takes a record").parts);
         let (mesh, runtime) = (mesh.clone(), runtime.clone());
         let opener = runtime.clone();
         opener.spawn(runtime::Group::Query, async move {
@@ -186,7 +186,7 @@ where
                     schema: opened.1,
                     ring: Rc::new(ring()),
                     internode: None,
-                    proposer: log_handle.take(),
+                    metadata: metadata.take(),
                     options: EngineOptions::default(),
                     guardrails: seat.guardrails.clone(),
                     node: node_info(boot.number),

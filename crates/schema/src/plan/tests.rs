@@ -35,6 +35,9 @@ impl Session {
         match plan_ddl(&self.schema, &statement, &context) {
             Ok(plan) => {
                 assert_eq!(plan.changes.is_empty(), plan.event.is_none(), "{text}");
+                let told: Vec<SchemaEvent> =
+                    plan.changes.iter().map(|change| SchemaEvent::of(&self.schema, change)).collect();
+                assert_eq!(told, Vec::from_iter(plan.event), "{text}: all nodes tell their clients what this one does");
                 assert_changes_survive_encoding(&plan.changes);
                 self.schema = self.schema.with_all(&plan.changes);
                 let mut lines = vec!["ok".to_owned()];

@@ -1,135 +1,134 @@
-//! The steps of a schema statement. Their order is `metadata`'s.
+//! A schema statement on the node that was asked: checked here, planned by the leader of the metadata group, and answered when all shards have it.
+//!
+//! | from | event | to |
+//! |---|---|---|
+//! | asked | the guardrails of this node refuse it | answered: the refusal |
+//! | asked | its rows under a reused id are forgotten, and the snapshots of what it drops are made | proposed |
+//! | proposed | the group applied it | answered: the event, with warnings |
+//! | proposed | the leader refused it: this node, whose state is as late, plans it itself | answered: the refusal, or that nothing changes |
+//! | proposed | the same, and by then it can be carried out | asked |
+//! | proposed | it could not be made durable | answered: the error |
 
-use std::collections::BTreeSet;
+use metadata::Turn;
+use metadata::group::Answer;
+use schema::{DdlPlan, Schema, SchemaChange, TableId};
 
-use cql_syntax::Statement;
-use metadata::{MetadataError, Record, Steps, Turn};
-use schema::{DdlContext, DdlPlan, Schema, SchemaChange, TableId, plan_ddl};
-
+use super::applier::dropped_by;
+use super::intention::{Intention, property_names};
 use super::rows::ForgottenRows;
-use crate::control::{ControlRequest, DdlOutcome};
-use crate::domain::SchemaDomain;
+use crate::control::DdlOutcome;
 use crate::engine::Engine;
 use crate::error::QueryError;
 use crate::guardrails::GuardrailCheck;
 
-/// A schema statement on its way.
-pub(super) struct SchemaStatement<'a> {
-    engine: &'a Engine,
-    text: &'a str,
-    keyspace: Option<&'a str>,
-    watch: GuardrailCheck<'a>,
-    planned: Option<Planned>,
-}
+/// Times that a statement is proposed again because others changed the schema meanwhile.
+const TRIES_MAX: u32 = 16;
 
-/// A statement's plan, and the tables that it concerns beyond its changes.
-struct Planned {
-    statement: Statement,
-    plan: DdlPlan,
-    /// New tables with ids that the statement gave.
-    reused: Vec<TableId>,
-    /// Tables that do not exist after it.
-    dropped: Vec<TableId>,
-}
-
-impl<'a> SchemaStatement<'a> {
-    /// The statement `text` of a session in `keyspace`.
-    pub(super) fn new(engine: &'a Engine, text: &'a str, keyspace: Option<&'a str>) -> SchemaStatement<'a> {
-        SchemaStatement { engine, text, keyspace, watch: engine.guardrail_check(), planned: None }
-    }
-
-    /// The answer to its client, once it was carried out.
-    pub(super) fn outcome(self, result: Result<(), QueryError>) -> Result<DdlOutcome, QueryError> {
-        let mut warnings = self.watch.into_warnings();
-        match (result, self.planned) {
-            (Ok(()), Some(Planned { plan, .. })) => {
-                warnings.extend(plan.warnings);
-                Ok(DdlOutcome { event: plan.event, warnings })
+impl Engine {
+    /// Carries out a schema statement, on shard 0 of the node that was asked.
+    pub(in crate::engine) async fn lead_ddl(
+        &self,
+        text: &str,
+        keyspace: Option<&str>,
+    ) -> Result<DdlOutcome, QueryError> {
+        let turn = self.proposer().turn().await;
+        let mut watch = self.guardrail_check();
+        let result = self.propose_ddl(&turn, &mut watch, text, keyspace).await;
+        let mut warnings = watch.into_warnings();
+        match result {
+            Ok(outcome) => {
+                warnings.extend(outcome.warnings);
+                Ok(DdlOutcome { event: outcome.event, warnings })
             }
-            (Ok(()), None) => panic!("a statement is planned before it is carried out"),
-            (Err(error), _) => Err(error.with_warnings(warnings)),
+            Err(error) => Err(error.with_warnings(warnings)),
         }
     }
 
-    fn planned(&self) -> &Planned {
-        self.planned.as_ref().expect("the plan precedes all other steps")
+    async fn propose_ddl(
+        &self,
+        turn: &Turn<'_>,
+        watch: &mut GuardrailCheck<'_>,
+        text: &str,
+        keyspace: Option<&str>,
+    ) -> Result<DdlOutcome, QueryError> {
+        let mut statement = cql_syntax::parse(text)?;
+        let mut ignored = property_names(&mut statement);
+        self.guard_ddl(watch, &mut statement, keyspace)?;
+        let kept = property_names(&mut statement);
+        ignored.retain(|name| !kept.contains(name));
+        for _ in 0..TRIES_MAX {
+            let intention = Intention {
+                new_id: TableId(self.inner.clock.time_uuid()),
+                now_micros: self.inner.clock.wall_micros(),
+                keyspace: keyspace.map(str::to_owned),
+                ignored: ignored.clone(),
+                text: text.to_owned(),
+            };
+            let schema = self.schema();
+            let planned = intention.plan(&schema, &self.inner.coordinator.ring());
+            if let Ok(plan) = &planned {
+                self.guard_changes(watch, &statement, &plan.changes)?;
+                self.precede(turn, &schema, plan, intention.new_id).await?;
+            }
+            match (self.propose(&intention).await, planned) {
+                (Answered::Applied { event }, planned) => {
+                    let DdlPlan { warnings, event: as_planned, .. } = planned.unwrap_or_default();
+                    return Ok(DdlOutcome { event: event.or(as_planned), warnings });
+                }
+                (Answered::Refused, planned) => {
+                    // What was planned on this node's state and refused by the leader, or the other way round, depends on changes in between.
+                    let plan = planned?;
+                    if plan.changes.is_empty() {
+                        return Ok(DdlOutcome { event: None, warnings: plan.warnings });
+                    }
+                }
+                (Answered::Again, _) => {}
+                (Answered::Failed(message), _) => return Err(QueryError::Server { message }),
+            }
+        }
+        Err(QueryError::Server { message: "the schema changed too often meanwhile; try again".to_owned() })
+    }
+
+    /// Does what must precede a change on the node that was asked.
+    async fn precede(
+        &self,
+        turn: &Turn<'_>,
+        schema: &Schema,
+        plan: &DdlPlan,
+        new_id: TableId,
+    ) -> Result<(), QueryError> {
+        for table in plan.changes.iter().filter_map(|change| reused_id(schema, change, new_id)) {
+            turn.carry_out(&mut ForgottenRows::new(self, table)).await?;
+        }
+        let flushed = self.flush_for_snapshot(&dropped_by(schema, &plan.changes)).await;
+        flushed.map_err(|what| QueryError::Server { message: format!("nothing was dropped: {what}") })
+    }
+
+    /// Proposes the statement, and waits for the outcome.
+    async fn propose(&self, intention: &Intention) -> Answered {
+        let group = self.group();
+        let id = group.new_id();
+        self.inner.own_events.borrow_mut().insert(id, None);
+        let answer = group.propose(id, intention.to_bytes()).await;
+        let event = self.inner.own_events.borrow_mut().remove(&id).flatten();
+        match answer {
+            Answer::Applied { .. } => Answered::Applied { event },
+            Answer::Refused { .. } => Answered::Refused,
+            Answer::TooLate | Answer::NotLeader { .. } => Answered::Again,
+            Answer::Failed { reason } => Answered::Failed(format!("the change could not be made durable: {reason}")),
+        }
     }
 }
 
-impl Steps for SchemaStatement<'_> {
-    type Error = QueryError;
-
-    fn plan(&mut self) -> Result<bool, QueryError> {
-        let engine = self.engine;
-        let mut statement = cql_syntax::parse(self.text)?;
-        engine.guard_ddl(&mut self.watch, &mut statement, self.keyspace)?;
-        let ring = engine.inner.coordinator.ring();
-        let datacenters: BTreeSet<String> = ring.nodes().iter().map(|node| node.datacenter.clone()).collect();
-        let context = DdlContext {
-            current_keyspace: self.keyspace,
-            new_id: TableId(engine.inner.clock.time_uuid()),
-            datacenters: &datacenters,
-            node_count: ring.nodes().len(),
-            now_micros: engine.inner.clock.wall_micros(),
-        };
-        let schema = engine.schema();
-        let plan = plan_ddl(&schema, &statement, &context)?;
-        let is_change = !plan.changes.is_empty();
-        let reused = plan.changes.iter().filter_map(|change| reused_id(&schema, change, context.new_id)).collect();
-        let dropped = dropped_by(&schema, &plan.changes);
-        self.planned = Some(Planned { statement, plan, reused, dropped });
-        Ok(is_change)
-    }
-
-    fn check(&mut self) -> Result<(), QueryError> {
-        let Planned { statement, plan, .. } = self.planned.as_ref().expect("the plan precedes all other steps");
-        self.engine.guard_changes(&mut self.watch, statement, &plan.changes)
-    }
-
-    async fn prepare(&mut self, turn: &Turn<'_>) -> Result<Record, QueryError> {
-        let (engine, planned) = (self.engine, self.planned());
-        for table in &planned.reused {
-            turn.carry_out(&mut ForgottenRows::new(engine, *table)).await?;
-        }
-        engine
-            .flush_for_snapshot(&planned.dropped)
-            .await
-            .map_err(|what| QueryError::Server { message: format!("nothing was dropped: {what}") })?;
-        Ok(SchemaDomain::entry(&planned.plan.changes).into())
-    }
-
-    fn not_durable(&self, error: MetadataError) -> QueryError {
-        QueryError::Server { message: format!("the change could not be made durable: {error}") }
-    }
-
-    async fn apply_on_all(&mut self) -> Result<(), QueryError> {
-        let changes = &self.planned().plan.changes;
-        self.engine.on_all_shards(|| ControlRequest::ApplySchema { changes: changes.clone() }).await.map(drop)
-    }
-
-    async fn finish(&mut self) -> Result<(), QueryError> {
-        let (engine, Planned { plan, dropped, .. }) = (self.engine, self.planned());
-        // A client that hears of the change may use any shard at once, so all must have it by then.
-        if let Some(event) = &plan.event {
-            engine.on_all_shards(|| ControlRequest::Announce { event: event.clone() }).await?;
-        }
-        if !dropped.is_empty() {
-            let at = engine.snapshot_time();
-            engine.on_all_shards(|| ControlRequest::DiscardDropped { at: at.clone() }).await?;
-            engine.sweep_shared().await;
-        }
-        Ok(())
-    }
-}
-
-/// The tables that do not exist any more after `changes`.
-fn dropped_by(before: &Schema, changes: &[SchemaChange]) -> Vec<TableId> {
-    // A table that takes another's place has its id.
-    if !changes.iter().any(SchemaChange::drops_tables) {
-        return Vec::new();
-    }
-    let after = before.with_all(changes);
-    before.tables().map(|table| table.id).filter(|id| after.table_by_id(*id).is_none()).collect()
+/// The group's answer, as the statement needs it.
+enum Answered {
+    /// The change is applied; the event is what clients were told, unless this node got the state as a whole.
+    Applied {
+        event: Option<schema::SchemaEvent>,
+    },
+    Refused,
+    Again,
+    Failed(String),
 }
 
 /// The id of a new table, if the statement gave it. A dropped table may have had it, and the commit logs its rows still:

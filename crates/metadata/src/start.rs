@@ -1,0 +1,84 @@
+//! A start of a node: its record, and its part in a group as the log restores it.
+//!
+//! A start of a node that is of a group writes one record, Boot. A node that is of none founds one, alone, in the same write: a new node, and one whose log
+//! is from before there were groups, whose state becomes the group's first snapshot.
+
+use raft::Index;
+use topology::HostId;
+
+use crate::cluster::{ClusterState, Domains};
+use crate::error::MetadataError;
+use crate::file::{LogState, MetadataLog, Opened, Record};
+use crate::group::{GroupId, Member, MemberOptions, founding, node_id};
+use crate::local::{Fact, LocalState};
+
+/// A start, as its record states it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Start {
+    /// The node.
+    pub host_id: HostId,
+    /// The number of the start.
+    pub boot: u64,
+    /// Random bits, for the id of a group that is founded.
+    pub group: u128,
+    /// Settings of the consensus core.
+    pub options: raft::Options,
+    /// Settings of the member.
+    pub member: MemberOptions,
+}
+
+impl Start {
+    /// A start with the usual settings.
+    pub fn new(host_id: HostId, boot: u64, group: u128) -> Start {
+        Start { host_id, boot, group, options: raft::Options::default(), member: MemberOptions::default() }
+    }
+}
+
+/// The log and the member that it restored: what shard 0 changes the cluster's state with.
+pub struct MetadataParts {
+    /// The log.
+    pub log: MetadataLog,
+    /// The node's part in its group.
+    pub member: Member,
+}
+
+/// A node that has started.
+pub struct Started {
+    /// For the one who proposes changes.
+    pub parts: MetadataParts,
+    /// Facts of this node from before the start.
+    pub local: LocalState,
+    /// The cluster's state, as far as this node knows it to be committed.
+    pub cluster: ClusterState,
+}
+
+impl Opened {
+    /// Writes the start's record, and restores the node's part in its group.
+    pub async fn start(self, start: Start, domains: &Domains) -> Result<Started, MetadataError> {
+        let Opened { log, state: LogState { local, cluster, mut group, entries, group_state } } = self;
+        let node = node_id(start.host_id);
+        let mut records = Vec::new();
+        if local.host_id.is_none() {
+            records.push(Fact::HostId(start.host_id).into());
+        }
+        if group.group.is_none() || group_state.is_none() {
+            let id = GroupId { id: start.group, incarnation: 0 };
+            // Index 0 would be no place of a log.
+            let founding = founding(id, node, Index(entries.max(1)), &cluster);
+            for record in founding {
+                group.push(record.clone()).expect("nothing is before the beginning of a group");
+                records.push(Record::Group(record));
+            }
+            tracing::info!(group = %id, "founded a metadata group of one node");
+        }
+        records.push(Fact::Boot(start.boot).into());
+        let record = if records.len() == 1 { records.remove(0) } else { Record::Several(records) };
+        log.append(&record).await?;
+        let id = group.group.expect("it was founded, or found");
+        let restored = group.restore(node, start.options, domains).map_err(|error| log.damaged(&error))?;
+        let restored = restored.expect("a group begins with a snapshot");
+        let member = Member::new(id, restored, domains.clone(), start.member);
+        let cluster = member.state().cluster().clone();
+        Ok(Started { parts: MetadataParts { log, member }, local, cluster })
+    }
+}

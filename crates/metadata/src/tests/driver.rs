@@ -1,0 +1,167 @@
+//! Starts and the driver on a real file: what a node alone writes for a start and for a change, and what a failed write leaves.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use raft::{Index, NodeId};
+
+use super::*;
+use crate::group::{Answer, Applier, Driver, GroupMessage, Plan, Planner, ProposalId, node_id};
+
+const HOST: HostId = HostId([7; 16]);
+
+/// Makes a keyspace of each intention, once, and notes what shards would apply.
+#[derive(Clone, Default)]
+struct Keyspaces {
+    applied: Rc<RefCell<Vec<Entry>>>,
+}
+
+fn put(intention: &[u8]) -> Entry {
+    let change = keyspace(std::str::from_utf8(intention).expect("a name"));
+    let Record::Entry(entry) = schema_record(vec![change]) else { panic!("a change is an entry") };
+    entry
+}
+
+impl Planner for Keyspaces {
+    fn plan(&self, state: &ClusterState, intention: &[u8]) -> Plan {
+        let name = std::str::from_utf8(intention).expect("a name");
+        match state.of::<SchemaDomain>().keyspace(name) {
+            Some(_) => Plan::Refused(b"it exists".to_vec()),
+            None => Plan::Change(put(intention)),
+        }
+    }
+}
+
+impl Applier for Keyspaces {
+    async fn apply(&self, _: ProposalId, entry: Entry) {
+        self.applied.borrow_mut().push(entry);
+    }
+
+    async fn replace(&self, _: ClusterState) {
+        panic!("there is no other node");
+    }
+
+    fn send(&self, to: NodeId, _: GroupMessage) {
+        panic!("there is no node {to}");
+    }
+}
+
+async fn open(rt: &Runtime, folder: &Folder) -> Opened {
+    MetadataLog::open_bounded(rt, &folder.0, &domains(), SMALL).await.expect("the log opens")
+}
+
+async fn start(rt: &Runtime, folder: &Folder, boot: u64) -> Started {
+    let start = Start::new(HOST, boot, 9);
+    open(rt, folder).await.start(start, &domains()).await.expect("the start is recorded")
+}
+
+async fn drive(rt: &Runtime, folder: &Folder, boot: u64) -> (MetadataLog, Driver<Keyspaces>, Keyspaces) {
+    let MetadataParts { log, member } = start(rt, folder, boot).await.parts;
+    let applier = Keyspaces::default();
+    (log.clone(), Driver::start(rt, log, member, applier.clone()), applier)
+}
+
+async fn propose(driver: &Driver<Keyspaces>, name: &str) -> Answer {
+    driver.propose(driver.new_id(), name.as_bytes().to_vec()).await
+}
+
+fn blocks(folder: &Folder) -> usize {
+    records_of(folder).len() / BLOCK - 1
+}
+
+#[test]
+fn a_first_start_is_one_record_and_so_is_each_other() {
+    let folder = Folder::new("starts-alone");
+    for boot in 1..4 {
+        let (before, group) = (boot as usize, 9);
+        on_runtime(|rt| async {
+            let rt = rt;
+            let Started { parts, local, cluster } = start(&rt, &folder, boot).await;
+            assert_eq!(local.boot, Some(boot - 1).filter(|boot| *boot > 0));
+            assert_eq!((parts.member.group().id, parts.member.state().epoch()), (group, Index(1)));
+            assert_eq!(parts.member.raft().leader(), Some(node_id(HOST)), "alone, it leads at once");
+            assert!(cluster.of::<SchemaDomain>().keyspaces().is_empty());
+        });
+        assert_eq!(blocks(&folder), before, "one block a start");
+    }
+}
+
+#[test]
+fn a_log_from_before_there_were_groups_founds_one_with_its_state() {
+    let folder = Folder::new("founds");
+    std::fs::write(folder.log(), layout::file_of(some_records().iter().map(Record::to_bytes)))
+        .expect("it can be written");
+    let before = blocks(&folder);
+    for boot in [2, 3] {
+        on_runtime(|rt| async {
+            let rt = rt;
+            let Started { parts, local, cluster } = start(&rt, &folder, boot).await;
+            assert_eq!(parts.member.state().epoch(), Index(2), "as many as there were entries");
+            assert_eq!(cluster.of::<SchemaDomain>().keyspaces().len(), 2);
+            assert_eq!((local.host_id, local.truncations().count()), (Some(HOST), 1));
+        });
+    }
+    // The snapshot has the long name in it.
+    assert_eq!(blocks(&folder) - before, 3 + 1);
+}
+
+#[test]
+fn a_change_of_a_node_alone_is_one_record_and_refusals_are_none() {
+    let folder = Folder::new("changes-alone");
+    on_runtime(|rt| async {
+        let rt = rt;
+        let (_, driver, applier) = drive(&rt, &folder, 1).await;
+        let before = blocks(&folder);
+        let applied = |epoch| Answer::Applied { epoch: Index(epoch), lagging: Vec::new() };
+        assert_eq!(propose(&driver, "one").await, applied(2));
+        assert_eq!(propose(&driver, "two").await, applied(3));
+        let refused = Answer::Refused { epoch: Index(3), reason: b"it exists".to_vec() };
+        assert_eq!(propose(&driver, "one").await, refused);
+        assert_eq!(blocks(&folder) - before, 2);
+        assert_eq!(*applier.applied.borrow(), [put(b"one"), put(b"two")]);
+        driver.with_member(|member, _| assert!(member.raft().log().entries().is_empty(), "a snapshot stands for them"));
+    });
+    on_runtime(|rt| async {
+        let rt = rt;
+        let (_, driver, applier) = drive(&rt, &folder, 2).await;
+        driver.with_member(|member, _| {
+            let names = member.state().cluster().of::<SchemaDomain>().keyspaces();
+            assert_eq!((names.len(), member.state().epoch()), (2, Index(3)));
+        });
+        assert!(matches!(propose(&driver, "one").await, Answer::Refused { .. }));
+        assert!(applier.applied.borrow().is_empty(), "what a start restores is not applied again");
+    });
+}
+
+#[test]
+fn a_change_that_finds_no_room_is_taken_back_and_what_follows_does_not_know_it() {
+    let folder = Folder::new("taken-back");
+    on_runtime(|rt| async {
+        let rt = rt;
+        let (log, driver, applier) = drive(&rt, &folder, 1).await;
+        let mut kept = 0;
+        let refusal = loop {
+            assert!(kept < 100, "the log is full some time");
+            match propose(&driver, &format!("{kept}{}", "long".repeat(10 * BLOCK / 4))).await {
+                Answer::Applied { .. } => kept += 1,
+                other => break other,
+            }
+        };
+        let Answer::Failed { reason } = &refusal else { panic!("{refusal:?}") };
+        assert!(reason.ends_with("drop unused tables"), "{reason}");
+        log.check().expect("it takes records");
+        assert_eq!(applier.applied.borrow().len(), kept);
+        // The state is as without it: a short one is not refused for being there, and finds its place.
+        for name in ["short", "shorter"] {
+            driver.with_member(|member, _| {
+                assert_eq!(member.raft().log().last_index(), member.state().epoch(), "nothing waits to be written");
+            });
+            let _ = propose(&driver, name).await;
+        }
+        let epoch = driver.with_member(|member, _| member.state().epoch());
+        let again = open(&rt, &folder).await;
+        let found = again.state.group.state(&domains()).expect("it can be read").expect("it is of a group");
+        assert_eq!(found.epoch(), epoch);
+        assert_eq!(found.cluster().of::<SchemaDomain>().keyspaces().len(), applier.applied.borrow().len());
+    });
+}
