@@ -26,6 +26,8 @@ pub struct OpenOptions {
     pub direct: bool,
     /// A write is done when its bytes are on the disk.
     pub dsync: bool,
+    /// Its owner alone may read and write it, from now on (mode 0600).
+    pub is_private: bool,
 }
 
 /// An open file. Clones share the descriptor, which closes with the last of them. A future of its methods that is

@@ -25,8 +25,15 @@ pub(super) fn path_in(dir: &Path) -> PathBuf {
 /// Writes a log under its provisional name and syncs it. If that fails, nothing that counts has changed.
 pub(super) async fn write_new(rt: &Runtime, dir: &Path, bytes: &[u8], dsync: bool) -> Result<File, MetadataError> {
     let path = dir.join(NEW_FILE_NAME);
-    let options =
-        OpenOptions { read: true, write: true, create: true, truncate: true, dsync, ..OpenOptions::default() };
+    let options = OpenOptions {
+        read: true,
+        write: true,
+        create: true,
+        truncate: true,
+        dsync,
+        is_private: true,
+        ..OpenOptions::default()
+    };
     let file = rt.open(&path, options).await.map_err(|source| io_error("create", &path, source))?;
     let (result, _) = file.write_at(aligned(bytes), 0).await;
     result.map_err(|source| io_error("write", &path, source))?;
@@ -49,7 +56,7 @@ pub(super) async fn put_in_place(rt: &Runtime, dir: &Path) -> Result<(), Metadat
 }
 
 pub(super) async fn open(rt: &Runtime, path: &Path, dsync: bool) -> Result<File, MetadataError> {
-    let options = OpenOptions { read: true, write: true, dsync, ..OpenOptions::default() };
+    let options = OpenOptions { read: true, write: true, dsync, is_private: true, ..OpenOptions::default() };
     rt.open(path, options).await.map_err(|source| io_error("open", path, source))
 }
 

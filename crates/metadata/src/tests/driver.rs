@@ -165,3 +165,22 @@ fn a_change_that_finds_no_room_is_taken_back_and_what_follows_does_not_know_it()
         assert_eq!(found.cluster().of::<SchemaDomain>().keyspaces().len(), applier.applied.borrow().len());
     });
 }
+
+#[test]
+fn the_file_is_its_owners_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new("private");
+    let mode = || std::fs::metadata(folder.log()).expect("it is there").permissions().mode() & 0o777;
+    on_runtime(|rt| async {
+        let rt = rt;
+        drop(start(&rt, &folder, 1).await);
+    });
+    assert_eq!(mode(), 0o600);
+    // As earlier versions made it.
+    std::fs::set_permissions(folder.log(), std::fs::Permissions::from_mode(0o644)).expect("it can be set");
+    on_runtime(|rt| async {
+        let rt = rt;
+        drop(start(&rt, &folder, 2).await);
+    });
+    assert_eq!(mode(), 0o600);
+}

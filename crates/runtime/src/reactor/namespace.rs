@@ -6,7 +6,7 @@
 use std::fs;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::descriptor::Descriptor;
@@ -62,6 +62,10 @@ impl NamespaceCall {
     }
 }
 
+/// Modes of new files; of the usual one the process's mask takes bits.
+const USUAL: u32 = 0o666;
+const PRIVATE: u32 = 0o600;
+
 fn open(path: &Path, options: OpenOptions) -> io::Result<Descriptor> {
     let mut flags = 0;
     if options.direct {
@@ -77,7 +81,12 @@ fn open(path: &Path, options: OpenOptions) -> io::Result<Descriptor> {
         .create_new(options.create_new)
         .truncate(options.truncate)
         .custom_flags(flags)
+        .mode(if options.is_private { PRIVATE } else { USUAL })
         .open(path)?;
+    if options.is_private && file.metadata()?.permissions().mode() & 0o777 != PRIVATE {
+        // It was there before, or the process has another mask.
+        file.set_permissions(fs::Permissions::from_mode(PRIVATE))?;
+    }
     Ok(Descriptor::from(OwnedFd::from(file)))
 }
 
