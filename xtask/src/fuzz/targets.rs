@@ -45,6 +45,7 @@ pub const TARGETS: [Target; 12] = [
             "crates/metadata/src/local",
             "crates/schema/src/codec.rs",
             "crates/schema/src/domain.rs",
+            "crates/topology/src/nodes",
             "crates/mutation/src",
         ],
     },
