@@ -1,4 +1,4 @@
-//! Tokens, the ring, replication strategies, which shard owns a token, and the registry of a cluster's nodes.
+//! Tokens, the ring, replication strategies, which shard owns a token, the registry of a cluster's nodes, and which of them vote.
 //!
 //! Pure functions and values: nothing here reads a clock, a file or a socket. See `docs/internals/topology.md`.
 
@@ -13,6 +13,7 @@ pub mod ring;
 pub mod sharder;
 pub mod strategy;
 pub mod token;
+pub mod voters;
 
 pub use consistency::{ConsistencyLevel, Required, required};
 pub use nodes::{NodeChange, RegisteredNode, Registry};
