@@ -8,7 +8,7 @@ use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
 
 use super::*;
-use crate::ring::HostId;
+use crate::ring::{Epoch, HostId, Node, NodeIndex, Ring};
 use crate::token::Token;
 
 fn start(number: u64) -> Start {
@@ -197,6 +197,11 @@ fn there_is_a_bound_on_nodes() {
     assert_eq!(of(many).nodes().len(), NODES_MAX);
 }
 
+fn ring_node((host_id, node): (HostId, &RegisteredNode)) -> Node {
+    let RegisteredNode { datacenter, rack, tokens, start, .. } = node.clone();
+    Node { host_id, address: start.native.into(), internode: start.internode.into(), datacenter, rack, tokens }
+}
+
 fn any_address() -> impl Strategy<Value = Address> {
     (any::<IpAddr>(), any::<u16>()).prop_map(|(ip, port)| Address::new(ip, port))
 }
@@ -269,6 +274,11 @@ proptest! {
                 prop_assert!(!node.start.boot.is_older_than(before), "{} after {before}", node.start.boot);
             }
             prop_assert!(registry.left().all(|id| next.has_left(id)));
+            if next.nodes().len() > 0 {
+                // It panics if a node or a token is there twice.
+                let ring = Ring::new(Epoch::FIRST, next.nodes().map(ring_node).collect(), NodeIndex(0));
+                prop_assert_eq!(ring.owners().len(), tokens.len());
+            }
             registry = next;
         }
         prop_assert_eq!(of(changes), registry, "one by one is as all at once");
