@@ -14,6 +14,7 @@ use cql_protocol::{
     Execute, Options, Prepare, Query, QueryParams, Register, Request, Startup, Value, ValuesBuffer, Version, segment,
 };
 use internode::{Hello, PING, PONG, Verdict, Welcome, write_frame};
+use membership::TopologyDomain;
 use metadata::group::{GroupId, GroupRecord, Proposal, ProposalId, Snapshot};
 use metadata::{DomainId, Entry, Fact, Part, Position, Record, Truncation};
 use mutation::{CellRef, ClusteringRef, Deletion, Expiry, Liveness, MutationEncoder, ReadCommand, RowBuilder, RowRef};
@@ -195,7 +196,8 @@ fn log_seeds() -> Vec<Vec<u8>> {
     let position = Position { boot: 1, shard: 2, sequence: 3 };
     let changes = schema::domain::encode(&[SchemaChange::DropKeyspace("ks".into())]);
     let schema = Part { domain: DomainId::SCHEMA, version: schema::domain::VERSION, bytes: changes };
-    let nodes = Part { domain: DomainId::TOPOLOGY, version: topology::nodes::VERSION, bytes: nodes_seed() };
+    let of_nodes = node_changes();
+    let (nodes, node) = (TopologyDomain::part(&of_nodes), TopologyDomain::part(&of_nodes[1..2]));
     let other = Part { domain: DomainId(9), version: 1, bytes: vec![1, 2, 3] };
     let proposal = Proposal { id: ProposalId(5), first: Index(2), entry: Entry::of(schema.clone()) };
     let configuration = Configuration::new([NodeId(1), NodeId(2)]).expect("there are voters");
@@ -215,19 +217,20 @@ fn log_seeds() -> Vec<Vec<u8>> {
         GroupRecord::Group(GroupId { id: 9, incarnation: 8 }),
         GroupRecord::Commit(Index(4)),
     ];
-    let metadata: [Record; 5] = [
+    let metadata: [Record; 6] = [
         Fact::HostId(HostId([9; 16])).into(),
         Fact::Boot(7).into(),
         Fact::Truncated(Truncation { table: [1; 16], positions: vec![position] }).into(),
         Entry::of(schema.clone()).into(),
         Entry::new(vec![nodes, schema, other]).into(),
+        Entry::of(node).into(),
     ];
     let records = metadata.into_iter().chain(group.map(Record::Group)).map(|record| record.to_bytes());
     std::iter::once([&record[..], &record[..]].concat()).chain(records).collect()
 }
 
 /// Each kind of change of the registry of nodes.
-fn nodes_seed() -> Vec<u8> {
+fn node_changes() -> [NodeChange; 4] {
     let internode = SocketAddr::from(([10, 0, 0, 1], 7000)).into();
     let start = Start {
         boot: Boot { number: 3, word: 77 },
@@ -240,12 +243,12 @@ fn nodes_seed() -> Vec<u8> {
     let (datacenter, rack) = ("datacenter1".to_owned(), "rack1".to_owned());
     let tokens = vec![Token(-5), Token(5)];
     let node = RegisteredNode { state: NodeState::Normal, datacenter, rack, tokens, start };
-    topology::nodes::encode(&[
+    [
         NodeChange::Remove(HostId([1; 16])),
         NodeChange::Put(HostId([2; 16]), node.into()),
         NodeChange::Started(HostId([2; 16]), start),
         NodeChange::SetState(HostId([2; 16]), NodeState::Regressed),
-    ])
+    ]
 }
 
 /// Greetings and each kind of message, as they travel and as the target's sealed bodies.

@@ -5,6 +5,7 @@
 mod format;
 
 use format::{BLOCK, GroupHead, RECORD_HEAD, RecordKind, SegmentHead, kind_of, mutations, records, salted_crc};
+use membership::Request;
 use metadata::group::{GroupRecord, Proposal};
 use metadata::{DomainId, Record};
 use mutation::MutationRef;
@@ -73,10 +74,13 @@ fn read_schema_changes(bytes: &[u8]) {
     }
 }
 
-/// Changes of the registry of nodes, and what they and a snapshot make of it.
+/// Changes of the registry of nodes, what they and a snapshot make of it, and the request that one of them is.
 fn read_node_changes(bytes: &[u8]) {
     if let Ok(changes) = nodes::decode(bytes) {
         assert_eq!(nodes::decode(&nodes::encode(&changes)).expect("encoded changes decode"), changes);
+        if let Ok(request) = Request::decode(bytes) {
+            assert_eq!(Request::decode(&request.to_bytes()), Ok(request));
+        }
         let registry = Registry::default().apply(changes);
         assert_eq!(Registry::default().apply(registry.as_changes()), registry);
     }

@@ -39,6 +39,7 @@ pub const TARGETS: [Target; 12] = [
         name: "log_records",
         covers: &[
             "crates/storage/src/commitlog/format.rs",
+            "crates/membership/src/request.rs",
             "crates/metadata/src/cluster/entry.rs",
             "crates/metadata/src/file",
             "crates/metadata/src/group",
