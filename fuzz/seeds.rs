@@ -4,6 +4,7 @@
 mod index;
 
 use std::fs;
+use std::net::{Ipv6Addr, SocketAddr};
 use std::path::Path;
 
 use cluster::coordinator::{Page, ReplicaError};
@@ -13,6 +14,7 @@ use cql_protocol::{
     Execute, Options, Prepare, Query, QueryParams, Register, Request, Startup, Value, ValuesBuffer, Version, segment,
 };
 use internode::{Hello, PING, PONG, Verdict, Welcome, write_frame};
+use membership::TopologyDomain;
 use metadata::group::{GroupId, GroupRecord, Proposal, ProposalId, Snapshot};
 use metadata::{DomainId, Entry, Fact, Part, Position, Record, Truncation};
 use mutation::{CellRef, ClusteringRef, Deletion, Expiry, Liveness, MutationEncoder, ReadCommand, RowBuilder, RowRef};
@@ -26,7 +28,8 @@ use sstable::statistics::FileFacts;
 use sstable::{Component, EncodingStats, Header, Marker};
 use storage::DataSink;
 use storage::reader::{DataPageLimits, DataPageWriter};
-use topology::{HostId, Token};
+use topology::nodes::{Boot, Features, NodeState, Release, Start};
+use topology::{HostId, NodeChange, RegisteredNode, Token};
 
 use crate::every_form;
 
@@ -193,6 +196,8 @@ fn log_seeds() -> Vec<Vec<u8>> {
     let position = Position { boot: 1, shard: 2, sequence: 3 };
     let changes = schema::domain::encode(&[SchemaChange::DropKeyspace("ks".into())]);
     let schema = Part { domain: DomainId::SCHEMA, version: schema::domain::VERSION, bytes: changes };
+    let of_nodes = node_changes();
+    let (nodes, node) = (TopologyDomain::part(&of_nodes), TopologyDomain::part(&of_nodes[1..2]));
     let other = Part { domain: DomainId(9), version: 1, bytes: vec![1, 2, 3] };
     let proposal = Proposal { id: ProposalId(5), first: Index(2), entry: Entry::of(schema.clone()) };
     let configuration = Configuration::new([NodeId(1), NodeId(2)]).expect("there are voters");
@@ -212,15 +217,38 @@ fn log_seeds() -> Vec<Vec<u8>> {
         GroupRecord::Group(GroupId { id: 9, incarnation: 8 }),
         GroupRecord::Commit(Index(4)),
     ];
-    let metadata: [Record; 5] = [
+    let metadata: [Record; 6] = [
         Fact::HostId(HostId([9; 16])).into(),
         Fact::Boot(7).into(),
         Fact::Truncated(Truncation { table: [1; 16], positions: vec![position] }).into(),
         Entry::of(schema.clone()).into(),
-        Entry::new(vec![schema, other]).into(),
+        Entry::new(vec![nodes, schema, other]).into(),
+        Entry::of(node).into(),
     ];
     let records = metadata.into_iter().chain(group.map(Record::Group)).map(|record| record.to_bytes());
     std::iter::once([&record[..], &record[..]].concat()).chain(records).collect()
+}
+
+/// Each kind of change of the registry of nodes.
+fn node_changes() -> [NodeChange; 4] {
+    let internode = SocketAddr::from(([10, 0, 0, 1], 7000)).into();
+    let start = Start {
+        boot: Boot { number: 3, word: 77 },
+        internode,
+        native: SocketAddr::from((Ipv6Addr::LOCALHOST, 9042)).into(),
+        shard_count: 2,
+        release: Release { major: 0, minor: 1, patch: 0 },
+        features: Features(1),
+    };
+    let (datacenter, rack) = ("datacenter1".to_owned(), "rack1".to_owned());
+    let tokens = vec![Token(-5), Token(5)];
+    let node = RegisteredNode { state: NodeState::Normal, datacenter, rack, tokens, start };
+    [
+        NodeChange::Remove(HostId([1; 16])),
+        NodeChange::Put(HostId([2; 16]), node.into()),
+        NodeChange::Started(HostId([2; 16]), start),
+        NodeChange::SetState(HostId([2; 16]), NodeState::Regressed),
+    ]
 }
 
 /// Greetings and each kind of message, as they travel and as the target's sealed bodies.

@@ -5,11 +5,13 @@
 mod format;
 
 use format::{BLOCK, GroupHead, RECORD_HEAD, RecordKind, SegmentHead, kind_of, mutations, records, salted_crc};
+use membership::Request;
 use metadata::group::{GroupRecord, Proposal};
 use metadata::{DomainId, Record};
 use mutation::MutationRef;
 use planted::Planted;
 use raft::Payload;
+use topology::{Registry, nodes};
 
 const SALT: u64 = 77;
 
@@ -53,14 +55,34 @@ fn sealed(mut bytes: &[u8]) -> (Vec<u8>, usize) {
     (group, count)
 }
 
-/// The changes of the schema in an entry, which the metadata log keeps as bytes.
-fn read_schema_changes(record: &Record) {
+/// The domains' changes in an entry, which the metadata log keeps as bytes.
+fn read_changes(record: &Record) {
     let Record::Entry(entry) = record else { return };
-    for part in entry.parts().iter().filter(|part| part.domain == DomainId::SCHEMA) {
-        if let Ok(changes) = schema::domain::decode(&part.bytes) {
-            let again = schema::domain::decode(&schema::domain::encode(&changes));
-            assert_eq!(again.expect("encoded changes decode"), changes);
+    for part in entry.parts() {
+        match part.domain {
+            DomainId::SCHEMA => read_schema_changes(&part.bytes),
+            DomainId::TOPOLOGY => read_node_changes(&part.bytes),
+            _ => {}
         }
+    }
+}
+
+fn read_schema_changes(bytes: &[u8]) {
+    if let Ok(changes) = schema::domain::decode(bytes) {
+        let again = schema::domain::decode(&schema::domain::encode(&changes));
+        assert_eq!(again.expect("encoded changes decode"), changes);
+    }
+}
+
+/// Changes of the registry of nodes, what they and a snapshot make of it, and the request that one of them is.
+fn read_node_changes(bytes: &[u8]) {
+    if let Ok(changes) = nodes::decode(bytes) {
+        assert_eq!(nodes::decode(&nodes::encode(&changes)).expect("encoded changes decode"), changes);
+        if let Ok(request) = Request::decode(bytes) {
+            assert_eq!(Request::decode(&request.to_bytes()), Ok(request));
+        }
+        let registry = Registry::default().apply(changes);
+        assert_eq!(Registry::default().apply(registry.as_changes()), registry);
     }
 }
 
@@ -90,7 +112,7 @@ pub fn run(data: &[u8]) {
     assert!(records(SALT, 0, cut, Planted::NONE).filter(Result::is_ok).count() <= count);
     if let Ok(record) = Record::decode(data) {
         assert_eq!(Record::decode(&record.to_bytes()).expect("an encoded record decodes"), record);
-        read_schema_changes(&record);
+        read_changes(&record);
         read_proposal(&record);
     }
 }

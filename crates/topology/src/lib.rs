@@ -1,4 +1,4 @@
-//! Tokens, the ring, replication strategies, and which shard owns a token.
+//! Tokens, the ring, replication strategies, which shard owns a token, the registry of a cluster's nodes, and which of them vote.
 //!
 //! Pure functions and values: nothing here reads a clock, a file or a socket. See `docs/internals/topology.md`.
 
@@ -7,13 +7,16 @@
 
 pub mod consistency;
 pub mod murmur3;
+pub mod nodes;
 pub mod replicas;
 pub mod ring;
 pub mod sharder;
 pub mod strategy;
 pub mod token;
+pub mod voters;
 
 pub use consistency::{ConsistencyLevel, Required, required};
+pub use nodes::{NodeChange, RegisteredNode, Registry};
 pub use replicas::{ReplicaMap, replicas};
 pub use ring::{Epoch, HostId, Node, NodeIndex, Ring};
 pub use sharder::Sharder;

@@ -8,7 +8,7 @@ use super::Finding;
 use crate::source::Tree;
 
 /// From the bottom of the house to its roof.
-const ORDER: [&str; 25] = [
+const ORDER: [&str; 26] = [
     "planted",
     "stdx",
     "topology",
@@ -16,6 +16,7 @@ const ORDER: [&str; 25] = [
     "runtime",
     "internode",
     "metadata",
+    "membership",
     "cql-types",
     "functions",
     "cql-syntax",

@@ -1,0 +1,79 @@
+//! A request to change the registry, as it travels to the leader.
+
+use std::rc::Rc;
+
+use metadata::DecodeError;
+use topology::nodes::{self, NodeChange, NodeState, RegisteredNode, Start};
+use topology::{HostId, Token};
+
+use crate::domain::decode_error;
+
+/// A request of a node or an operator.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Request {
+    /// A node has started: it joins, or tells the facts of its start.
+    Register(Registration),
+    /// The node's state is to become another.
+    SetState(HostId, NodeState),
+    /// The node is to leave.
+    Remove(HostId),
+}
+
+/// A node's facts at its start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Registration {
+    /// Its identity.
+    pub host_id: HostId,
+    /// Its datacenter.
+    pub datacenter: String,
+    /// Its rack within the datacenter.
+    pub rack: String,
+    /// The tokens that it is to own if it joins, in any order. A node of the cluster keeps those that it has.
+    pub tokens: Vec<Token>,
+    /// Facts of the start.
+    pub start: Start,
+}
+
+impl Request {
+    /// The bytes of an intention: of changes of the registry ([`nodes::encode`]) the one that is asked for. Joining and starting are one Put.
+    ///
+    /// Panics where [`Registration::check`] fails.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let change = match self {
+            Request::Register(registration) => {
+                NodeChange::Put(registration.host_id, Rc::new(registration.clone().into_node()))
+            }
+            Request::SetState(id, state) => NodeChange::SetState(*id, *state),
+            Request::Remove(id) => NodeChange::Remove(*id),
+        };
+        nodes::encode(&[change])
+    }
+
+    /// The request that [`Request::to_bytes`] wrote, tokens in ascending order.
+    pub fn decode(bytes: &[u8]) -> Result<Request, DecodeError> {
+        let invalid = |problem: &str| DecodeError::Invalid { problem: problem.to_owned() };
+        let changes = nodes::decode(bytes).map_err(decode_error)?;
+        let Ok([change]) = <[NodeChange; 1]>::try_from(changes) else {
+            return Err(invalid("a request is one change of the nodes"));
+        };
+        match change {
+            NodeChange::Put(host_id, node) if node.state == NodeState::Normal => {
+                let RegisteredNode { datacenter, rack, tokens, start, .. } = Rc::unwrap_or_clone(node);
+                Ok(Request::Register(Registration { host_id, datacenter, rack, tokens, start }))
+            }
+            NodeChange::SetState(id, state) => Ok(Request::SetState(id, state)),
+            NodeChange::Remove(id) => Ok(Request::Remove(id)),
+            NodeChange::Put(..) => Err(invalid("a node registers in another state than Normal")),
+            NodeChange::Started(..) => Err(invalid("a node registers with all of its facts")),
+        }
+    }
+}
+
+impl Registration {
+    /// The node that it is when it has joined.
+    pub(crate) fn into_node(mut self) -> RegisteredNode {
+        self.tokens.sort_unstable();
+        let Registration { datacenter, rack, tokens, start, .. } = self;
+        RegisteredNode { state: NodeState::Normal, datacenter, rack, tokens, start }
+    }
+}

@@ -1,0 +1,31 @@
+//! A change of the registry.
+
+use std::rc::Rc;
+
+use super::facts::{NodeState, RegisteredNode, Start};
+use crate::ring::HostId;
+
+/// One change of the registry. Each that does not fit the state it is applied to changes nothing ([`super::Registry::apply`]).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NodeChange {
+    /// The node is of the cluster, with these facts in place of those that it had.
+    Put(HostId, Rc<RegisteredNode>),
+    /// The node has started: its place, tokens and state stay.
+    Started(HostId, Start),
+    /// The node passes to another state.
+    SetState(HostId, NodeState),
+    /// The node is of the cluster no more, and its host id is never accepted again.
+    Remove(HostId),
+}
+
+impl NodeChange {
+    /// The node that it concerns.
+    pub fn host_id(&self) -> HostId {
+        match self {
+            NodeChange::Put(id, _)
+            | NodeChange::Started(id, _)
+            | NodeChange::SetState(id, _)
+            | NodeChange::Remove(id) => *id,
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! The registry as a state: which nodes there are, and which host ids have left.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use super::change::NodeChange;
+use super::facts::{Features, RegisteredNode};
+use super::{NODES_MAX, address::Address, codec};
+use crate::ring::HostId;
+use crate::token::Token;
+
+/// The nodes of a cluster. The default has none.
+///
+/// Immutable: changes make another one, which shares the nodes that they do not concern. Whatever the changes: a token has one owner, a host id that
+/// has left is not a node's, a node's registered boot does not get older, and there are [`NODES_MAX`] nodes at most.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Registry {
+    nodes: BTreeMap<HostId, Rc<RegisteredNode>>,
+    left: Rc<BTreeSet<HostId>>,
+}
+
+/// The owner of each token, made when the first change needs it: among 16,000 tokens one is found faster than all are walked.
+type Owners = BTreeMap<Token, HostId>;
+
+impl Registry {
+    /// The nodes, in the order of their host ids.
+    pub fn nodes(&self) -> impl ExactSizeIterator<Item = (HostId, &RegisteredNode)> {
+        self.nodes.iter().map(|(id, node)| (*id, &**node))
+    }
+
+    /// A node by its host id.
+    pub fn node(&self, id: HostId) -> Option<&RegisteredNode> {
+        self.nodes.get(&id).map(Rc::as_ref)
+    }
+
+    /// True if the host id has left: it is never accepted again.
+    pub fn has_left(&self, id: HostId) -> bool {
+        self.left.contains(&id)
+    }
+
+    /// The host ids that have left, ascending.
+    pub fn left(&self) -> impl ExactSizeIterator<Item = HostId> {
+        self.left.iter().copied()
+    }
+
+    /// The node that other nodes reach at this address, the one with the lowest host id if several have registered it: of two nodes that exchange
+    /// their addresses one starts first.
+    pub fn at(&self, internode: Address) -> Option<HostId> {
+        self.nodes().find(|(_, node)| node.start.internode == internode).map(|(id, _)| id)
+    }
+
+    /// The owner of a token.
+    pub fn owner(&self, token: Token) -> Option<HostId> {
+        self.nodes().find(|(_, node)| node.tokens.binary_search(&token).is_ok()).map(|(id, _)| id)
+    }
+
+    /// The features that the programs of all nodes know; all features if there is no node.
+    pub fn features(&self) -> Features {
+        Features(self.nodes().fold(u64::MAX, |all, (_, node)| all & node.start.features.0))
+    }
+
+    /// The registry after `changes`, in order. A change that does not fit changes nothing: its planner saw this state, so it would have refused it.
+    #[must_use]
+    pub fn apply(&self, changes: impl IntoIterator<Item = NodeChange>) -> Registry {
+        let mut next = self.clone();
+        let mut owners = None;
+        changes.into_iter().for_each(|change| next.pass(change, &mut owners));
+        next
+    }
+
+    fn pass(&mut self, change: NodeChange, owners: &mut Option<Owners>) {
+        match change {
+            NodeChange::Put(id, node) => self.put(id, node, owners.get_or_insert_with(|| self.owners())),
+            NodeChange::Started(id, start) => self.alter(id, |node| {
+                if !start.boot.is_older_than(node.start.boot) {
+                    node.start = start;
+                }
+            }),
+            NodeChange::SetState(id, state) => self.alter(id, |node| {
+                if node.state.may_become(state) {
+                    node.state = state;
+                }
+            }),
+            NodeChange::Remove(id) => {
+                let node = self.nodes.remove(&id);
+                if let (Some(node), Some(owners)) = (node, owners) {
+                    release(owners, &node);
+                }
+                Rc::make_mut(&mut self.left).insert(id);
+            }
+        }
+    }
+
+    fn put(&mut self, id: HostId, node: Rc<RegisteredNode>, owners: &mut Owners) {
+        let known = self.nodes.get(&id);
+        let is_stale = known.is_some_and(|known| node.start.boot.is_older_than(known.start.boot));
+        let is_too_many = known.is_none() && self.nodes.len() >= NODES_MAX;
+        let is_taken = node.tokens.iter().any(|token| owners.get(token).is_some_and(|owner| *owner != id));
+        if self.has_left(id) || is_stale || is_too_many || is_taken {
+            return;
+        }
+        if let Some(known) = known {
+            release(owners, known);
+        }
+        for token in &node.tokens {
+            let other = owners.insert(*token, id);
+            assert_eq!(other, None, "a token has one owner");
+        }
+        self.nodes.insert(id, node);
+    }
+
+    fn alter(&mut self, id: HostId, alter: impl FnOnce(&mut RegisteredNode)) {
+        if let Some(node) = self.nodes.get_mut(&id) {
+            alter(Rc::make_mut(node));
+        }
+    }
+
+    fn owners(&self) -> Owners {
+        self.nodes().flat_map(|(id, node)| node.tokens.iter().map(move |token| (*token, id))).collect()
+    }
+
+    /// The changes that make this registry of an empty one: the fewest, in one order.
+    pub fn as_changes(&self) -> Vec<NodeChange> {
+        let left = self.left.iter().copied().map(NodeChange::Remove);
+        let nodes = self.nodes.iter().map(|(id, node)| NodeChange::Put(*id, node.clone()));
+        left.chain(nodes).collect()
+    }
+
+    /// The bytes of these changes; `None` if there are none.
+    pub fn snapshot(&self) -> Option<Vec<u8>> {
+        let changes = self.as_changes();
+        (!changes.is_empty()).then(|| codec::encode(&changes))
+    }
+}
+
+fn release(owners: &mut Owners, node: &RegisteredNode) {
+    for token in &node.tokens {
+        let owner = owners.remove(token);
+        assert!(owner.is_some(), "a node's tokens have an owner");
+    }
+}
