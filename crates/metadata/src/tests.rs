@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "a test makes and damages its files outside of the shards")]
 
+mod asking;
 mod compaction;
 mod entries;
 mod full;
