@@ -39,12 +39,20 @@ pub(crate) enum Accepted {
 }
 
 impl ReplicatedLog {
-    /// A log as the disk has it, and up to where it is known to be committed and applied.
-    pub(crate) fn at_start(log: Log, known: (Index, Index), is_lost: bool, planted: Planted) -> ReplicatedLog {
+    /// A log as the disk has it, and up to where it is known to be committed and applied. A commit index beyond the log's end is a trouble: the disk has
+    /// lost entries that the node acknowledged.
+    pub(crate) fn at_start(
+        log: Log,
+        known: (Index, Index),
+        is_lost: bool,
+        planted: Planted,
+    ) -> (ReplicatedLog, Option<Trouble>) {
         let (first, last) = (log.origin().index, log.last_index());
+        let trouble = (known.0 > last && !is_lost).then_some(Trouble::LostOwnLog { last, acknowledged: known.0 });
         let commit = known.0.max(first).min(last);
         let applied = known.1.max(first).min(commit);
-        ReplicatedLog { commit, applied, durable: last, is_lost, planted, log }
+        let is_lost = is_lost || trouble.is_some();
+        (ReplicatedLog { commit, applied, durable: last, is_lost, planted, log }, trouble)
     }
 
     pub(crate) fn log(&self) -> &Log {
@@ -275,7 +283,7 @@ mod tests {
         let configuration = Configuration::new([NodeId(1)]).expect("there is a voter");
         let origin = Origin { index: Index(0), term: Term(0), leader: None, configuration };
         let log = Log::new(origin, vec![entry(1, 1), entry(2, 1), entry(3, 2)]).expect("they follow each other");
-        ReplicatedLog::at_start(log, (Index(1), Index(0)), false, Planted::NONE)
+        ReplicatedLog::at_start(log, (Index(1), Index(0)), false, Planted::NONE).0
     }
 
     fn entry(index: u64, term: u64) -> Entry {
