@@ -6,7 +6,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use raft::{BarrierId, Entry as PlacedEntry, Index, NodeId, ProposeError, Raft, Ready, RoleName, Term, Trouble};
+use planted::{Bug, Planted};
+use raft::{
+    BarrierId, Configuration, Entry as PlacedEntry, Index, NodeId, ProposeError, Raft, Ready, RoleName, Term, Trouble,
+};
 
 use super::ask::{Asking, Copy, Elapsed, Next};
 use super::ids::{GroupId, ProposalId};
@@ -21,7 +24,7 @@ use crate::error::DecodeError;
 /// Bytes of entries in one answer to [`GroupMessage::Since`], but for a longer entry alone.
 const ENTRIES_BYTES_MAX: usize = 256 << 10;
 
-/// Times that a node waits, in units of its time.
+/// Times that a node waits, in units of its time, and a mistake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemberOptions {
     /// For the nodes that are up to apply a change, before its asker is answered all the same.
@@ -30,6 +33,8 @@ pub struct MemberOptions {
     pub resend_ticks: u32,
     /// For the answer to a proposal, before this node gives it up. More than `apply_ticks_max`.
     pub give_up_ticks: u32,
+    /// A mistake, in a build with mistakes.
+    pub planted: Planted,
 }
 
 /// The plan of a proposal.
@@ -124,7 +129,7 @@ impl Member {
             options,
             domains,
             raft,
-            state,
+            state: state.planted(options.planted),
             applied: commit,
             peers: BTreeMap::new(),
             lead: None,
@@ -303,10 +308,13 @@ impl Member {
             self.written_committed = last.index;
         }
         self.next.messages.extend(ready.messages.iter().map(|of| (of.to, GroupMessage::Raft(of.clone()))));
-        self.next.commit = ready.commit.filter(|commit| *commit > self.written_committed).map(GroupRecord::Commit);
+        let planted = self.options.planted;
+        let is_kept = |commit: &Index| *commit > self.written_committed && !planted.is(Bug::CommitIndexNotKept);
+        self.next.commit = ready.commit.filter(is_kept).map(GroupRecord::Commit);
         let first = self.state.epoch().next();
         let effects = self.state.apply(&ready.committed)?;
-        self.next.effects.extend((first.0..).map(Index).zip(effects));
+        let skipped = if planted.is(Bug::EpochSkipped) { effects.len().saturating_sub(1) } else { 0 };
+        self.next.effects.extend((first.0..).map(Index).zip(effects).skip(skipped));
         if let Some(lead) = &mut self.lead {
             ready.passed.iter().for_each(|(barrier, _)| lead.passed(*barrier));
             let has_failed = ready.failed.iter().any(|barrier| lead.waits_for(*barrier));
@@ -413,8 +421,12 @@ impl Member {
 
     fn answer_what_is_due(&mut self) {
         let (own, applied, peers) = (self.id, self.applied, &self.peers);
+        let is_early = self.options.planted.is(Bug::SchemaAnsweredEarly);
         let Some(lead) = &mut self.lead else { return };
         let lagging = |epoch: Index| {
+            if is_early {
+                return Vec::new();
+            }
             let others = peers.iter().filter(|(_, peer)| peer.is_up && peer.epoch < epoch).map(|(node, _)| *node);
             (applied < epoch).then_some(own).into_iter().chain(others).collect()
         };
@@ -513,8 +525,11 @@ impl Member {
     fn snapshot(&self) -> Snapshot {
         let mut log = self.raft.log().clone();
         log.compact(self.state.epoch()).expect("what is applied is in the log");
-        let parts = self.state.cluster().snapshot_parts();
-        Snapshot { origin: log.origin().clone(), recent: self.state.recent().collect(), parts }
+        let mut origin = log.origin().clone();
+        if self.options.planted.is(Bug::SnapshotForgetsVoters) {
+            origin.configuration = Configuration::new([self.id]).expect("there is a voter");
+        }
+        Snapshot { origin, recent: self.state.recent().collect(), parts: self.state.cluster().snapshot_parts() }
     }
 
     /// Puts another node's state in place of this one's, which is older.
@@ -528,7 +543,8 @@ impl Member {
         if self.raft.restore(snapshot.origin.clone()).is_err() {
             return;
         }
-        self.state = GroupState::of_snapshot(index, cluster, snapshot.recent.clone());
+        let state = GroupState::of_snapshot(index, cluster, snapshot.recent.clone());
+        self.state = state.planted(self.options.planted);
         self.next.effects.clear();
         self.next.records.push(GroupRecord::Snapshot(snapshot));
         self.next.is_replaced = true;

@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 
+use planted::{Bug, Planted};
 use raft::{Entry as PlacedEntry, Index, Payload};
 
 use super::ids::ProposalId;
@@ -46,6 +47,7 @@ pub struct GroupState {
     cluster: ClusterState,
     /// The proposals that were applied or cancelled last, oldest first.
     recent: VecDeque<Remembered>,
+    planted: Planted,
 }
 
 impl fmt::Debug for GroupState {
@@ -57,12 +59,17 @@ impl fmt::Debug for GroupState {
 impl GroupState {
     /// The state of a cluster without an entry.
     pub fn new(domains: &Domains) -> GroupState {
-        GroupState { epoch: Index(0), cluster: ClusterState::empty(domains), recent: VecDeque::new() }
+        GroupState::of_snapshot(Index(0), ClusterState::empty(domains), Vec::new())
     }
 
     /// A state as a snapshot has it.
     pub fn of_snapshot(epoch: Index, cluster: ClusterState, recent: Vec<Remembered>) -> GroupState {
-        GroupState { epoch, cluster, recent: recent.into() }
+        GroupState { epoch, cluster, recent: recent.into(), planted: Planted::NONE }
+    }
+
+    /// The same with a mistake, in a build with mistakes.
+    pub(super) fn planted(self, planted: Planted) -> GroupState {
+        GroupState { planted, ..self }
     }
 
     /// The index of the last entry that was applied.
@@ -82,7 +89,8 @@ impl GroupState {
 
     /// The proposal of that name, if it is remembered.
     pub fn find(&self, id: ProposalId) -> Option<Remembered> {
-        self.recent.iter().rev().find(|known| known.id == id).copied()
+        let known = self.recent.iter().rev().find(|known| known.id == id).copied();
+        known.filter(|_| !self.planted.is(Bug::ProposalAppliedTwice))
     }
 
     /// Applies the next entries. Fails, and changes nothing, where a part cannot be decoded: this code is older than the cluster's agreement.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use planted::Planted;
 use proptest::prelude::*;
 use raft::{Configuration, Index, NodeId, Origin, RoleName, Term};
 
@@ -13,7 +14,17 @@ use crate::group::{
 };
 
 const GROUP: GroupId = GroupId { id: 9, incarnation: 0 };
-pub(super) const OPTIONS: MemberOptions = MemberOptions { apply_ticks_max: 40, resend_ticks: 7, give_up_ticks: 100 };
+pub(super) const OPTIONS: MemberOptions =
+    MemberOptions { apply_ticks_max: 40, resend_ticks: 7, give_up_ticks: 100, planted: Planted::NONE };
+
+/// The bug that `HELENUS_PLANT` names, where bugs are compiled in.
+fn planted() -> Planted {
+    #[cfg(feature = "planted")]
+    if let Ok(name) = std::env::var("HELENUS_PLANT") {
+        return Planted::named(&name).expect("a bug of the list");
+    }
+    Planted::NONE
+}
 
 /// A domain of names that are taken and given back, in the order of that.
 pub(super) struct Names;
@@ -66,6 +77,8 @@ pub(super) struct Node {
     pub(super) member: Option<Member>,
     /// Its records that are synced.
     pub(super) disk: Vec<Record>,
+    /// Its shards were handed all effects up to here.
+    handed: Index,
 }
 
 /// Nodes 1 to n, the messages under way, and what was ever agreed on.
@@ -103,7 +116,7 @@ impl World {
                 _ => [GroupRecord::Group(GROUP), GroupRecord::Snapshot(follower.clone())],
             };
             let disk = [Record::from(Fact::HostId(host_of(id)))].into_iter().chain(records.map(Record::Group));
-            world.nodes.insert(id, Node { member: None, disk: disk.collect() });
+            world.nodes.insert(id, Node { member: None, disk: disk.collect(), handed: Index(0) });
         }
         (1..=count).for_each(|id| world.start(NodeId(id)));
         world
@@ -120,9 +133,11 @@ impl World {
         let mut history = History::new(&names());
         node.disk.iter().for_each(|record| history.push(record.clone()).expect("its own records"));
         let group: FoundGroup = history.finish().expect("its own records").group;
-        let options = raft::Options { election_ticks: 5, ..raft::Options::default() };
+        let options = raft::Options { election_ticks: 5, planted: planted(), ..raft::Options::default() };
         let restored = group.restore(id, options, &names()).expect("its own records").expect("it is of a group");
-        let mut member = Member::new(GROUP, restored, names(), OPTIONS);
+        let mut member = Member::new(GROUP, restored, names(), MemberOptions { planted: planted(), ..OPTIONS });
+        assert!(member.state().epoch() >= node.handed, "{id:?}: a start has what the shards were handed");
+        node.handed = member.state().epoch();
         member.set_peers(ids.into_iter().map(|id| (id, true)));
         node.member = Some(member);
     }
@@ -168,6 +183,12 @@ impl World {
             member.advance(&work);
             member.applied_on_all(epoch);
             self.look(epoch, &taken, &work.effects);
+            let node = self.nodes.get_mut(&id).expect("there is such a node");
+            let handed: Vec<Index> = work.effects.iter().map(|(at, _)| *at).collect();
+            let before = if work.is_replaced { Index(epoch.0 - handed.len() as u64) } else { node.handed };
+            let each = (before.0 + 1..=epoch.0).map(Index);
+            assert_eq!(handed, each.collect::<Vec<_>>(), "{id:?}: shards get each epoch, in order");
+            node.handed = epoch;
         }
     }
 
@@ -425,7 +446,7 @@ fn live(seed: u64, steps: u32) -> World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn whatever_happens_there_is_one_sequence(seed in any::<u64>()) {
