@@ -81,6 +81,14 @@ impl ReplicatedLog {
         self.log.configuration_index() <= self.commit
     }
 
+    /// True if the node votes in the last configuration that is committed, or in a later one. A node that has the end of its own vote in its log alone may
+    /// be the only one that can lead: others need its vote, and have the earlier log (Ongaro's thesis, §4.2.2).
+    pub(crate) fn may_need(&self, node: NodeId) -> bool {
+        let later = self.log.from(self.commit.next()).unwrap_or_default();
+        let is_of = |entry: &Entry| matches!(&entry.payload, Payload::Voters(voters) if voters.has(node));
+        self.log.configuration_at(self.commit).has(node) || later.iter().any(is_of)
+    }
+
     /// True if an entry of the term is committed: its leader knows all that was committed before.
     pub(crate) fn has_committed_of(&self, term: Term) -> bool {
         self.log.term(self.commit) == Some(term)
