@@ -15,7 +15,7 @@ use cql_protocol::{
 };
 use internode::{Hello, PING, PONG, Verdict, Welcome, write_frame};
 use membership::TopologyDomain;
-use metadata::group::{GroupId, GroupRecord, Proposal, ProposalId, Snapshot};
+use metadata::group::{GroupId, GroupRecord, Proposal, ProposalId, Remembered, Snapshot};
 use metadata::{DomainId, Entry, Fact, Part, Position, Record, Truncation};
 use mutation::{CellRef, ClusteringRef, Deletion, Expiry, Liveness, MutationEncoder, ReadCommand, RowBuilder, RowRef};
 use raft::{Configuration, Index, NodeId, Payload, Term, Vote};
@@ -199,7 +199,8 @@ fn log_seeds() -> Vec<Vec<u8>> {
     let of_nodes = node_changes();
     let (nodes, node) = (TopologyDomain::part(&of_nodes), TopologyDomain::part(&of_nodes[1..2]));
     let other = Part { domain: DomainId(9), version: 1, bytes: vec![1, 2, 3] };
-    let proposal = Proposal { id: ProposalId(5), first: Index(2), entry: Entry::of(schema.clone()) };
+    let proposal = Proposal { id: ProposalId(5), first: Index(2), entry: Some(Entry::of(schema.clone())) };
+    let cancelled = Proposal { entry: None, ..proposal.clone() };
     let configuration = Configuration::new([NodeId(1), NodeId(2)]).expect("there are voters");
     let joint = Configuration::of_halves([NodeId(1)], [NodeId(2)]).expect("there are voters");
     let placed = |payload| GroupRecord::Entry {
@@ -207,11 +208,12 @@ fn log_seeds() -> Vec<Vec<u8>> {
         is_committed: false,
     };
     let origin = raft::Origin { index: Index(4), term: Term(3), leader: Some(NodeId(1)), configuration };
-    let (recent, parts) = (vec![(ProposalId(5), Index(3))], vec![schema.clone()]);
-    let group: [GroupRecord; 7] = [
+    let (recent, parts) = (vec![Remembered { id: ProposalId(5), epoch: Index(3), is_cancelled: true }], vec![schema.clone()]);
+    let group: [GroupRecord; 8] = [
         GroupRecord::Vote { vote: Vote { term: Term(3), voted_for: Some(NodeId(1)) }, is_lost: false },
         placed(Payload::Lead(NodeId(1))),
         placed(Payload::Change(proposal.to_bytes().into())),
+        placed(Payload::Change(cancelled.to_bytes().into())),
         placed(Payload::Voters(joint)),
         GroupRecord::Snapshot(Snapshot { origin, recent, parts }),
         GroupRecord::Group(GroupId { id: 9, incarnation: 8 }),

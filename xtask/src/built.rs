@@ -68,6 +68,22 @@ pub fn test(folder: &str, target: &str, budget: Duration) -> Result<TestBinary, 
     found.ok_or_else(|| format!("cargo built no test target {target} in {folder}"))
 }
 
+/// The tests beside the code of the package in `folder`, which is called `package`, built if they are not yet. Alone they are built with their own
+/// feature, not with all of the workspace's tests.
+pub fn unit_tests(folder: &str, package: &str, budget: Duration) -> Result<TestBinary, String> {
+    let wanted = workspace::root().join(folder);
+    let is_wanted = |binary: &&TestBinary| binary.package == wanted;
+    let found = match ALL.get() {
+        Some(binaries) => binaries.iter().find(is_wanted).cloned(),
+        None => {
+            let mut command = workspace::cargo();
+            command.args(["test", "--no-run", "--lib", "--package", package, "--features", "planted"]);
+            run(command, budget)?.iter().find(is_wanted).cloned()
+        }
+    };
+    found.ok_or_else(|| format!("cargo built no tests of {package}"))
+}
+
 /// A program of the tests' build.
 pub fn program(name: &str, budget: Duration) -> Result<PathBuf, String> {
     if ALL.get().is_none() {
@@ -79,6 +95,11 @@ pub fn program(name: &str, budget: Duration) -> Result<PathBuf, String> {
 fn build(targets: &[&str], budget: Duration) -> Result<Vec<TestBinary>, String> {
     let mut command = workspace::cargo();
     command.args(["build", "--profile", "test", "--workspace", "--features", FEATURES]).args(targets);
+    run(command, budget)
+}
+
+/// Runs cargo, and gives the test binaries that it built.
+fn run(mut command: Command, budget: Duration) -> Result<Vec<TestBinary>, String> {
     command.arg("--message-format=json-render-diagnostics");
     let output = process::run_without(&mut command, budget, &|line| line.starts_with('{'))?;
     if !output.success {

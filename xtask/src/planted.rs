@@ -23,13 +23,16 @@ const RUN_TIME_MAX: Duration = Duration::from_secs(300);
 const CUTS: &str = "25";
 /// Operations of the engine's model test.
 const MODEL_OPERATIONS: &str = "1000";
+/// The tests of a group's nodes, among those of their crate.
+const GROUP_TESTS: [&str; 3] = ["tests::asking", "tests::bugs", "tests::members"];
 const LONG_TEST: &str = "reads::memtables_and_files_read_as_one_memtable";
 /// Where files are kept in memory.
 const MEMORY_FOLDER: &str = "/dev/shm";
 /// It waits for what a planted bug keeps from coming about, as the test of the full disk does.
 const RESERVE_TEST: &str = "a_nearly_full_disk_keeps_its_reserve";
 /// The suites that run one after the other; the lanes run at once. Most of the time of the power tests a server starts.
-const LANES: [&[Suite]; 2] = [&[Suite::Consensus, Suite::Simulation, Suite::Storage], &[Suite::Power, Suite::Faults]];
+const LANES: [&[Suite]; 2] =
+    [&[Suite::Consensus, Suite::Group, Suite::Simulation, Suite::Storage], &[Suite::Power, Suite::Faults]];
 /// Runs whole suites too.
 const WHOLE: &str = "--whole";
 
@@ -39,6 +42,7 @@ struct Built {
     power: PathBuf,
     engine: PathBuf,
     consensus: PathBuf,
+    group: PathBuf,
     simulator: PathBuf,
 }
 
@@ -197,11 +201,12 @@ fn run_part(built: &Built, suite: Suite, part: &Part<'_>, bug: Option<&str>) -> 
     let mut command = match suite {
         Suite::Storage => Command::new(&built.engine),
         Suite::Consensus => Command::new(&built.consensus),
+        Suite::Group => Command::new(&built.group),
         Suite::Power | Suite::Faults => Command::new(&built.power),
         Suite::Simulation => Command::new(&built.simulator),
     };
     match (suite, part) {
-        (Suite::Storage | Suite::Consensus, Part::Witnesses(names)) => {
+        (Suite::Storage | Suite::Consensus | Suite::Group, Part::Witnesses(names)) => {
             command.args(names);
         }
         (Suite::Power | Suite::Faults, Part::Witnesses(names)) => {
@@ -215,6 +220,9 @@ fn run_part(built: &Built, suite: Suite, part: &Part<'_>, bug: Option<&str>) -> 
             command.args(["--skip", LONG_TEST]);
         }
         (Suite::Consensus, Part::Whole) => {}
+        (Suite::Group, Part::Whole) => {
+            command.args(GROUP_TESTS);
+        }
         (Suite::Power, Part::Whole) => {
             command.args(["power::what_was_acknowledged", "--test-threads=1"]);
         }
@@ -244,7 +252,8 @@ fn run_part(built: &Built, suite: Suite, part: &Part<'_>, bug: Option<&str>) -> 
     };
     // Unprinted: that tests fail is what is hoped for, and no reader of the whole run should take them for its own.
     // The first test that fails has caught it. A suite with a disk of its own is left to clear that away.
-    let is_enough = |line: &str| matches!(suite, Suite::Storage | Suite::Consensus) && is_failed_test(line);
+    let is_enough =
+        |line: &str| matches!(suite, Suite::Storage | Suite::Consensus | Suite::Group) && is_failed_test(line);
     let output = process::run_unprinted_until(&mut command, RUN_TIME_MAX, &is_enough);
     // Its own alone: the other lane's suites end while this one's files are in use.
     if suite == Suite::Storage {
@@ -261,6 +270,7 @@ fn build(budget: Duration) -> Result<Built, String> {
         simulator: built::program("helenus-sim", budget)?,
         engine: built::test("crates/storage/tests", "engine", budget)?.program,
         consensus: built::test("crates/raft", "consensus", budget)?.program,
+        group: built::unit_tests("crates/metadata", "helenus-metadata", budget)?.program,
         power: built::test("tests", "recovery", budget)?.program,
     })
 }
@@ -288,6 +298,7 @@ mod tests_of_the_list {
             let folder = match bug.suite {
                 Suite::Storage => "crates/storage/tests/engine",
                 Suite::Consensus => "crates/raft/tests/consensus",
+                Suite::Group => "crates/metadata/src",
                 Suite::Power | Suite::Faults => "tests/power",
                 // Its own tests look for these.
                 Suite::Simulation => continue,

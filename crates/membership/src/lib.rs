@@ -2,6 +2,7 @@
 //!
 //! - [`TopologyDomain`]: the registry of nodes as a domain of the cluster's state;
 //! - [`judge`]: a node that says hello, against the registry: known, unknown, or refused;
+//! - [`Search`]: the decision of a node without a group to found one, to join one, or to wait;
 //! - [`plan`]: a request of a node or an operator, as changes of the registry or a refusal.
 //!
 //! All of them are pure functions. Tables and invariants: `docs/internals/membership.md`.
@@ -11,6 +12,7 @@
 
 mod domain;
 mod fence;
+mod founding;
 mod plan;
 mod request;
 
@@ -19,5 +21,6 @@ mod examples;
 
 pub use domain::TopologyDomain;
 pub use fence::{Greeting, Refusal, Standing, judge};
+pub use founding::{Decision, Introduction, Search};
 pub use plan::{PlanError, plan};
 pub use request::{Registration, Request};

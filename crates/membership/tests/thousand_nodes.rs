@@ -31,7 +31,6 @@ const SIGNS: u64 = 10;
 const SIGN_UNITS: u64 = 5;
 /// One message of so many is lost.
 const LOSS: u64 = 100;
-const OPTIONS: MemberOptions = MemberOptions { apply_ticks_max: 100, resend_ticks: 4 };
 
 fn domains() -> Domains {
     Domains::none().with::<TopologyDomain>()
@@ -85,7 +84,7 @@ fn founded() -> GroupState {
         NodeChange::Put(host_id, Rc::new(node))
     });
     let entry = Entry::of(TopologyDomain::part(&put.collect::<Vec<_>>()));
-    let proposal = Proposal { id: ProposalId(0), first: Index(1), entry };
+    let proposal = Proposal { id: ProposalId(0), first: Index(1), entry: Some(entry) };
     let payload = Payload::Change(proposal.to_bytes().into());
     let mut state = GroupState::new(&domains());
     state.apply(&[PlacedEntry { term: Term(1), index: Index(1), payload }]).expect("it is readable");
@@ -150,7 +149,7 @@ impl Cluster {
             let vote = raft::Vote { term: Term(1), voted_for: None };
             let restart = Restart { id: *id, vote, log, commit: Index(1), applied: Index(1), is_lost: false };
             let raft = Raft::restart(restart, raft::Options::default());
-            let mut member = Member::new(GROUP, (raft, state.clone()), domains(), OPTIONS);
+            let mut member = Member::new(GROUP, (raft, state.clone()), domains(), MemberOptions::default());
             member.set_peers(ids.iter().map(|id| (*id, true)));
             cluster.nodes.insert(*id, (member, None));
             let first = cluster.random(UNIT);

@@ -5,6 +5,8 @@
 //!
 //! States, invariants and bytes: `docs/internals/metadata.md`.
 
+mod ask;
+mod bounds;
 mod driver;
 mod found;
 mod ids;
@@ -19,8 +21,8 @@ pub use driver::{Applier, Driver};
 pub use found::{FoundGroup, founding};
 pub use ids::{GroupId, ProposalId, host_id, node_id};
 pub use member::{Member, MemberOptions, Plan, Planner, Work};
-pub use message::{Answer, GroupMessage};
+pub use message::{Answer, GroupMessage, Reply, Request};
 pub use proposal::{PROPOSALS_REMEMBERED, Proposal};
 pub use raft::NodeId;
 pub use record::{GroupRecord, Snapshot};
-pub use state::{Effect, GroupState};
+pub use state::{Effect, GroupState, Remembered};

@@ -2,6 +2,8 @@
 
 #![expect(clippy::disallowed_methods, reason = "a test makes and damages its files outside of the shards")]
 
+mod asking;
+mod bugs;
 mod compaction;
 mod driver;
 mod entries;

@@ -13,6 +13,8 @@ pub enum Suite {
     Simulation,
     /// `crates/raft/tests/consensus/`: the core of consensus alone.
     Consensus,
+    /// `crates/metadata/src/tests/`: nodes of a group whose disks are lists of records.
+    Group,
 }
 
 /// What is said of a bug.
@@ -170,6 +172,16 @@ bugs! {
         "While the voters change, a majority of the new ones commits.";
     CommittedCutOff, "committed-cut-off", Consensus, "bugs::what_is_committed_is_not_cut_off",
         "A follower lets a leader replace what is committed.";
+    ProposalAppliedTwice, "proposal-applied-twice", Group, "tests::bugs::a_proposal_that_is_sent_again_is_applied_once",
+        "A proposal that was applied is logged and applied again when it is sent again.";
+    EpochSkipped, "epoch-skipped", Group, "tests::bugs::shards_get_each_epoch_in_order",
+        "Of several entries that are committed at once the shards get the last one alone.";
+    SchemaAnsweredEarly, "schema-answered-early", Group, "tests::bugs::a_change_waits_for_all_nodes_that_are_up",
+        "A change is answered when the leader has applied it, whoever else is up.";
+    SnapshotForgetsVoters, "snapshot-forgets-voters", Group, "tests::bugs::a_snapshot_names_the_voters",
+        "A snapshot for a node that lags names its sender as the only voter.";
+    CommitIndexNotKept, "commit-index-not-kept", Group, "tests::bugs::a_start_has_what_was_committed_and_no_more",
+        "The commit index is not written, so that a start forgets what was committed.";
     ConditionReadUnclaimed, "condition-read-unclaimed", Simulation, "conditions-from-files",
         "Conditions are judged by what was read before another conditional statement wrote.";
 }

@@ -17,7 +17,7 @@ impl Raft {
         self.elapsed = 0;
         self.leader = None;
         let Some(term) = self.vote.next_term() else { return };
-        if self.is_lost() || !self.configuration().has(self.id()) {
+        if self.is_lost() || !self.log.may_need(self.id()) {
             return;
         }
         self.attempts = self.attempts.saturating_add(1);

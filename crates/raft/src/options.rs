@@ -36,7 +36,7 @@ pub struct Restart {
     pub vote: Vote,
     /// Its log.
     pub log: Log,
-    /// The commit index, as far as it knew durably.
+    /// The commit index, as far as it knew durably. Beyond the log's end it says that the disk has lost a part of the log.
     pub commit: Index,
     /// Entries up to here are part of the driver's state: at least up to the log's beginning, at most up to the commit index.
     pub applied: Index,

@@ -60,17 +60,20 @@ impl Raft {
     /// whatever it has durably.
     pub fn restart(restart: Restart, options: Options) -> Raft {
         let Restart { id, vote, log, commit, applied, is_lost } = restart;
+        let vote = TermAndVote::at_start(vote, log.last_term());
+        let (log, trouble) = ReplicatedLog::at_start(log, (commit, applied), is_lost, options.planted);
         let mut raft = Raft {
             id,
             options,
-            vote: TermAndVote::at_start(vote, log.last_term()),
-            log: ReplicatedLog::at_start(log, (commit, applied), is_lost, options.planted),
+            vote,
+            log,
             role: Role::Follower,
             leader: None,
             elapsed: 0,
             attempts: 0,
             outbox: Outbox::new(id),
         };
+        trouble.into_iter().for_each(|trouble| raft.outbox.report(trouble));
         if raft.log.is_of_lone_leader(id, raft.term()) {
             raft.lead();
         }

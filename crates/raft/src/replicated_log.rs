@@ -39,12 +39,20 @@ pub(crate) enum Accepted {
 }
 
 impl ReplicatedLog {
-    /// A log as the disk has it, and up to where it is known to be committed and applied.
-    pub(crate) fn at_start(log: Log, known: (Index, Index), is_lost: bool, planted: Planted) -> ReplicatedLog {
+    /// A log as the disk has it, and up to where it is known to be committed and applied. A commit index beyond the log's end is a trouble: the disk has
+    /// lost entries that the node acknowledged.
+    pub(crate) fn at_start(
+        log: Log,
+        known: (Index, Index),
+        is_lost: bool,
+        planted: Planted,
+    ) -> (ReplicatedLog, Option<Trouble>) {
         let (first, last) = (log.origin().index, log.last_index());
+        let trouble = (known.0 > last && !is_lost).then_some(Trouble::LostOwnLog { last, acknowledged: known.0 });
         let commit = known.0.max(first).min(last);
         let applied = known.1.max(first).min(commit);
-        ReplicatedLog { commit, applied, durable: last, is_lost, planted, log }
+        let is_lost = is_lost || trouble.is_some();
+        (ReplicatedLog { commit, applied, durable: last, is_lost, planted, log }, trouble)
     }
 
     pub(crate) fn log(&self) -> &Log {
@@ -71,6 +79,14 @@ impl ReplicatedLog {
     /// True if the last change of the voters is committed.
     pub(crate) fn is_configuration_committed(&self) -> bool {
         self.log.configuration_index() <= self.commit
+    }
+
+    /// True if the node votes in the last configuration that is committed, or in a later one. A node that has the end of its own vote in its log alone may
+    /// be the only one that can lead: others need its vote, and have the earlier log (Ongaro's thesis, §4.2.2).
+    pub(crate) fn may_need(&self, node: NodeId) -> bool {
+        let later = self.log.from(self.commit.next()).unwrap_or_default();
+        let is_of = |entry: &Entry| matches!(&entry.payload, Payload::Voters(voters) if voters.has(node));
+        self.log.configuration_at(self.commit).has(node) || later.iter().any(is_of)
     }
 
     /// True if an entry of the term is committed: its leader knows all that was committed before.
@@ -285,7 +301,7 @@ mod tests {
         let configuration = Configuration::new([NodeId(1)]).expect("there is a voter");
         let origin = Origin { index: Index(0), term: Term(0), leader: None, configuration };
         let log = Log::new(origin, vec![entry(1, 1), entry(2, 1), entry(3, 2)]).expect("they follow each other");
-        ReplicatedLog::at_start(log, (Index(1), Index(0)), false, Planted::NONE)
+        ReplicatedLog::at_start(log, (Index(1), Index(0)), false, Planted::NONE).0
     }
 
     fn entry(index: u64, term: u64) -> Entry {

@@ -20,7 +20,7 @@ fn entries_make_the_registry_of_a_cluster() {
     let all = [vec![put(1, BOOT), put(2, BOOT)], vec![NodeChange::Remove(host(1))]];
     for (index, changes) in (1..).map(Index).zip(&all) {
         let entry = Entry::of(TopologyDomain::part(changes));
-        let proposal = Proposal { id: ProposalId(u128::from(index.0)), first: index, entry };
+        let proposal = Proposal { id: ProposalId(u128::from(index.0)), first: index, entry: Some(entry) };
         let payload = Payload::Change(proposal.to_bytes().into());
         let effects = state.apply(&[PlacedEntry { term: Term(1), index, payload }]).expect("it is readable");
         assert!(matches!(effects[..], [Effect::Applied(..)]), "{effects:?}");

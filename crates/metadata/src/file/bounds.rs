@@ -78,8 +78,9 @@ impl Claim {
             GroupRecord::Snapshot(_) => Claim::Takes,
             GroupRecord::Entry { entry, .. } => match &entry.payload {
                 Payload::Lead(_) | Payload::Voters(_) => Claim::GivesBack,
+                // A cancelled proposal is a block, and takes none of the state's room.
                 Payload::Change(bytes) => match Proposal::decode(bytes) {
-                    Ok(proposal) if domains.gives_room_back(&proposal.entry) => Claim::GivesBack,
+                    Ok(of) if of.entry.as_ref().is_none_or(|entry| domains.gives_room_back(entry)) => Claim::GivesBack,
                     _ => Claim::Takes,
                 },
             },

@@ -238,7 +238,7 @@ impl<A: Applier> Driver<A> {
             match step {
                 Step::Replace(_, state) => inner.applier.replace(state).await,
                 Step::Apply(_, Effect::Applied(id, entry)) => inner.applier.apply(id, entry).await,
-                Step::Apply(_, Effect::None | Effect::Repeated(..) | Effect::TooLate(_)) => {}
+                Step::Apply(_, Effect::None | Effect::Repeated(..) | Effect::Cancelled(_) | Effect::TooLate(_)) => {}
             }
             self.with_member(|member, _| {
                 member.applied_on_all(epoch);

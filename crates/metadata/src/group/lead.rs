@@ -1,84 +1,125 @@
-//! A leader's bookkeeping: proposals on their way to their answers.
+//! A leader's bookkeeping: proposals on their way to their replies.
 //!
 //! | from | event | to |
 //! |---|---|---|
-//! | asked | planned as a change | logged: its entry is in the log, committed or not |
+//! | asked | as many wait as there is room for | replied: busy |
+//! | asked | planned as a change, or to be cancelled | logged: its entry is in the log, committed or not |
 //! | asked | refused, or nothing to change | refused: waits until the entries that the plan saw are committed, and for a barrier |
-//! | logged | its entry is applied here | applied: waits for all nodes that are up |
-//! | applied | all of them have applied it, or time is over | answered |
-//! | refused | both have come | answered |
-//! | any | the node leads no more | answered: not the leader |
+//! | refused | it is to be cancelled | logged |
+//! | logged | its entry is applied here, and changes something | applied: waits for all nodes that are up |
+//! | logged | its entry is applied here, and cancels | replied: cancelled |
+//! | applied | all of them have applied it, or time is over | replied: applied |
+//! | refused | both have come | replied: refused |
+//! | logged, applied, refused | the node leads no more | replied: leads no more |
 //!
 //! A refusal must not rest on an entry that another leader may replace, nor come from a leader that another one has followed already.
 
 use std::collections::BTreeMap;
 
-use raft::{BarrierId, Index, NodeId};
+use raft::{BarrierId, Index, NodeId, Term};
 
+use super::bounds::Bounds;
 use super::ids::ProposalId;
-use super::message::Answer;
-use super::state::GroupState;
+use super::message::Reply;
+use super::state::{GroupState, Remembered};
 
-/// A proposal that has no answer yet.
+/// A proposal that has no reply yet.
 #[derive(Debug)]
 struct Waiting {
     asker: NodeId,
+    /// Its first copy that has arrived.
+    copy: u32,
+    /// Of its intention.
+    bytes: usize,
     stage: Stage,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 enum Stage {
-    Logged(Index),
+    Logged { index: Index, is_cancelled: bool },
     Applied { epoch: Index, ticks: u32 },
-    Refused { seen: Index, barrier: Option<BarrierId>, passed: Option<Index>, reason: Vec<u8> },
+    Refused { seen: Index, barrier: Option<BarrierId>, reason: Vec<u8> },
 }
 
-/// The leader's view of the cluster's state and of the proposals.
+/// A copy of a proposal that has arrived, with the bytes of its intention.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Arrived {
+    pub(super) asker: NodeId,
+    pub(super) id: ProposalId,
+    pub(super) copy: u32,
+    pub(super) bytes: usize,
+}
+
+/// The leader's view of the cluster's state and of the proposals. It lasts for one term.
 #[derive(Debug)]
 pub(super) struct Lead {
+    pub(super) term: Term,
     /// The state with all entries of the log: what the next proposal is planned on.
     pub(super) ahead: GroupState,
     waiting: BTreeMap<ProposalId, Waiting>,
-    barriers: u64,
+    bounds: Bounds,
 }
 
-/// An answer on its way to its asker.
-pub(super) type Addressed = (NodeId, ProposalId, Answer);
+/// A reply on its way to its asker.
+pub(super) type Addressed = (NodeId, ProposalId, u32, Reply);
 
 impl Lead {
     /// Begins with the state of all entries in the log.
-    pub(super) fn begin(ahead: GroupState) -> Lead {
-        Lead { ahead, waiting: BTreeMap::new(), barriers: 0 }
+    pub(super) fn begin(term: Term, ahead: GroupState) -> Lead {
+        Lead { term, ahead, waiting: BTreeMap::new(), bounds: Bounds::default() }
     }
 
-    /// True if the proposal waits for its answer: one that is sent again is not planned again, nor does it wait longer.
+    /// True if the proposal waits for its reply: one that is sent again is not planned again, nor does it wait longer.
     pub(super) fn has(&self, id: ProposalId) -> bool {
         self.waiting.contains_key(&id)
     }
 
-    /// The proposal is in the log at an index, by this leader or by an earlier one.
-    pub(super) fn logged(&mut self, id: ProposalId, asker: NodeId, index: Index) {
-        self.waiting.insert(id, Waiting { asker, stage: Stage::Logged(index) });
+    /// True if one more proposal with an intention of so many bytes may wait.
+    pub(super) fn has_room(&self, bytes: usize) -> bool {
+        self.bounds.has_room(bytes)
     }
 
-    /// The proposal was refused on the state of all entries in the log. Gives the barrier to ask for.
-    pub(super) fn refused(&mut self, id: ProposalId, asker: NodeId, reason: Vec<u8>) -> BarrierId {
-        self.barriers += 1;
-        let barrier = BarrierId(self.barriers);
-        let stage = Stage::Refused { seen: self.ahead.epoch(), barrier: Some(barrier), passed: None, reason };
-        self.waiting.insert(id, Waiting { asker, stage });
-        barrier
+    /// The proposal is in the log, by this leader or by an earlier one.
+    pub(super) fn logged(&mut self, arrived: Arrived, Remembered { epoch, is_cancelled, .. }: Remembered) {
+        self.wait(arrived, Stage::Logged { index: epoch, is_cancelled });
     }
 
-    /// A barrier is passed, with its commit index.
-    pub(super) fn passed(&mut self, of: BarrierId, index: Index) {
+    /// The proposal was refused on the state of all entries in the log; the barrier is asked for.
+    pub(super) fn refused(&mut self, arrived: Arrived, barrier: BarrierId, reason: Vec<u8>) {
+        self.wait(arrived, Stage::Refused { seen: self.ahead.epoch(), barrier: Some(barrier), reason });
+    }
+
+    fn wait(&mut self, Arrived { asker, id, copy, bytes }: Arrived, stage: Stage) {
+        assert!(self.bounds.take(bytes), "there was room");
+        let before = self.waiting.insert(id, Waiting { asker, copy, bytes, stage });
+        assert!(before.is_none(), "a proposal waits once");
+    }
+
+    /// Drops the refusal of a proposal that is to be cancelled.
+    pub(super) fn drop_refusal(&mut self, id: ProposalId) {
+        if matches!(self.waiting.get(&id), Some(Waiting { stage: Stage::Refused { .. }, .. }))
+            && let Some(waiting) = self.waiting.remove(&id)
+        {
+            self.bounds.give_back(waiting.bytes);
+        }
+    }
+
+    /// A barrier is passed.
+    pub(super) fn passed(&mut self, of: BarrierId) {
         for waiting in self.waiting.values_mut() {
-            if let Stage::Refused { barrier, passed, .. } = &mut waiting.stage
+            if let Stage::Refused { barrier, .. } = &mut waiting.stage
                 && *barrier == Some(of)
             {
-                (*barrier, *passed) = (None, Some(index));
+                *barrier = None;
             }
         }
+    }
+
+    /// True if a refusal waits for the barrier.
+    pub(super) fn waits_for(&self, of: BarrierId) -> bool {
+        let is_of =
+            |waiting: &Waiting| matches!(waiting.stage, Stage::Refused { barrier: Some(barrier), .. } if barrier == of);
+        self.waiting.values().any(is_of)
     }
 
     /// A unit of time has passed.
@@ -90,57 +131,67 @@ impl Lead {
         }
     }
 
-    /// The answers that are due: this node has applied up to `epoch`, and `lagging` gives the nodes that are up and have not applied up to an index.
-    pub(super) fn answers(
+    /// The replies that are due: this node has applied up to `epoch`, and `lagging` gives the nodes that are up and have not applied up to an index.
+    pub(super) fn replies(
         &mut self,
         epoch: Index,
         ticks_max: u32,
         lagging: impl Fn(Index) -> Vec<NodeId>,
     ) -> Vec<Addressed> {
-        let mut answers = Vec::new();
+        let mut replies = Vec::new();
         self.waiting.retain(|id, waiting| {
-            if let Stage::Logged(index) = waiting.stage
-                && index <= epoch
-            {
-                waiting.stage = Stage::Applied { epoch: index, ticks: 0 };
-            }
-            let answer = match &mut waiting.stage {
-                Stage::Logged(_) => return true,
-                Stage::Applied { epoch, ticks } => {
-                    let lagging = lagging(*epoch);
-                    if !lagging.is_empty() && *ticks < ticks_max {
-                        return true;
-                    }
-                    Answer::Applied { epoch: *epoch, lagging }
-                }
-                Stage::Refused { seen, passed: Some(passed), reason, .. } if *seen <= epoch => {
-                    Answer::Refused { epoch: (*seen).max(*passed), reason: std::mem::take(reason) }
-                }
-                Stage::Refused { .. } => return true,
-            };
-            answers.push((waiting.asker, *id, answer));
+            let Some(reply) = waiting.stage.reply(epoch, ticks_max, &lagging) else { return true };
+            self.bounds.give_back(waiting.bytes);
+            replies.push((waiting.asker, *id, waiting.copy, reply));
             false
         });
-        answers
+        replies
     }
 
     /// Entries from `first` on were taken back: the proposals there have failed, and what comes next is planned on `state`.
     pub(super) fn withdrawn(&mut self, first: Index, state: GroupState, reason: &str) -> Vec<Addressed> {
         self.ahead = state;
-        let mut answers = Vec::new();
+        let mut replies = Vec::new();
         self.waiting.retain(|id, waiting| match waiting.stage {
-            Stage::Logged(index) if index >= first => {
-                answers.push((waiting.asker, *id, Answer::Failed { reason: reason.to_owned() }));
+            Stage::Logged { index, .. } if index >= first => {
+                self.bounds.give_back(waiting.bytes);
+                replies.push((waiting.asker, *id, waiting.copy, Reply::Failed { reason: reason.to_owned() }));
                 false
             }
             _ => true,
         });
-        answers
+        replies
     }
 
     /// The node leads no more: all askers are to ask the next leader.
     pub(super) fn end(self, leader: Option<NodeId>) -> Vec<Addressed> {
-        let answers = self.waiting.into_iter();
-        answers.map(|(id, waiting)| (waiting.asker, id, Answer::NotLeader { leader })).collect()
+        let waiting = self.waiting.into_iter();
+        waiting.map(|(id, waiting)| (waiting.asker, id, waiting.copy, Reply::LeadsNoMore { leader })).collect()
+    }
+}
+
+impl Stage {
+    /// Goes on to the next stage, if it is time, and gives the reply, if it is due.
+    fn reply(&mut self, own: Index, ticks_max: u32, lagging: impl Fn(Index) -> Vec<NodeId>) -> Option<Reply> {
+        if let Stage::Logged { index: epoch, is_cancelled } = *self
+            && epoch <= own
+        {
+            if is_cancelled {
+                return Some(Reply::Cancelled { epoch });
+            }
+            *self = Stage::Applied { epoch, ticks: 0 };
+        }
+        match self {
+            Stage::Applied { epoch, ticks } => {
+                let lagging = lagging(*epoch);
+                let is_due = lagging.is_empty() || *ticks >= ticks_max;
+                is_due.then_some(Reply::Applied { epoch: *epoch, lagging })
+            }
+            // The state at the end of the log that the plan saw is the latest at some moment since it was asked for.
+            Stage::Refused { seen, barrier: None, reason } if *seen <= own => {
+                Some(Reply::Refused { epoch: *seen, reason: std::mem::take(reason) })
+            }
+            Stage::Logged { .. } | Stage::Refused { .. } => None,
+        }
     }
 }

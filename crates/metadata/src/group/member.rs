@@ -6,33 +6,41 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use raft::{Entry as PlacedEntry, Index, NodeId, ProposeError, Raft, Ready, RoleName, Term, Trouble};
+use planted::{Bug, Planted};
+use raft::{
+    BarrierId, Configuration, Entry as PlacedEntry, Index, NodeId, ProposeError, Raft, Ready, RoleName, Term, Trouble,
+};
 
+use super::ask::{Asking, Copy, Elapsed, Next};
 use super::ids::{GroupId, ProposalId};
-use super::lead::{Addressed, Lead};
-use super::message::{Answer, GroupMessage};
+use super::lead::{Addressed, Arrived, Lead};
+use super::message::{Answer, GroupMessage, Reply, Request};
 use super::proposal::Proposal;
 use super::record::{GroupRecord, Snapshot};
-use super::state::{Effect, GroupState};
+use super::state::{Effect, GroupState, Remembered};
 use crate::cluster::{ClusterState, Domains, Entry};
 use crate::error::DecodeError;
 
 /// Bytes of entries in one answer to [`GroupMessage::Since`], but for a longer entry alone.
 const ENTRIES_BYTES_MAX: usize = 256 << 10;
 
-/// Times that a node waits, in units of its time.
+/// Times that a node waits, in units of its time, and a mistake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemberOptions {
     /// For the nodes that are up to apply a change, before its asker is answered all the same.
     pub apply_ticks_max: u32,
-    /// For an answer to a proposal, before it is sent again.
+    /// For a reply to a proposal, before it is sent again.
     pub resend_ticks: u32,
+    /// For the answer to a proposal, before this node gives it up. More than `apply_ticks_max`.
+    pub give_up_ticks: u32,
+    /// A mistake, in a build with mistakes.
+    pub planted: Planted,
 }
 
 impl Default for MemberOptions {
-    /// For units of 100 ms: 10 s, and 1 s.
+    /// For units of 100 ms: 10 s, 0.4 s and 20 s.
     fn default() -> Self {
-        MemberOptions { apply_ticks_max: 100, resend_ticks: 10 }
+        MemberOptions { apply_ticks_max: 100, resend_ticks: 4, give_up_ticks: 200, planted: Planted::NONE }
     }
 }
 
@@ -57,17 +65,6 @@ struct Peer {
     is_up: bool,
     /// All its shards have applied up to here.
     epoch: Index,
-}
-
-/// A proposal of this node that has no answer yet.
-#[derive(Debug)]
-struct Asked {
-    first: Index,
-    intention: Vec<u8>,
-    ticks: u32,
-    tries: usize,
-    /// It was sent on to the leader that another node named, in this unit of time. Two nodes may name each other.
-    is_sent_on: bool,
 }
 
 /// Work for the driver, in the order of the fields.
@@ -109,7 +106,9 @@ pub struct Member {
     applied: Index,
     peers: BTreeMap<NodeId, Peer>,
     lead: Option<Lead>,
-    asked: BTreeMap<ProposalId, Asked>,
+    /// Barriers that this node has asked for, which name the next one: one name for each, whichever terms it leads.
+    barriers: u64,
+    asking: Asking,
     /// Entries up to here were written as committed.
     written_committed: Index,
     /// The node that sent committed entries last: to one that does not vote, that is the leader usually.
@@ -129,17 +128,20 @@ impl Member {
         let (raft, state) = restored;
         let commit = raft.commit_index();
         assert_eq!(state.epoch(), commit, "a start has applied what is committed");
+        let waits_longer = options.give_up_ticks > options.apply_ticks_max;
+        assert!(waits_longer, "an asker waits longer than the leader waits for nodes that lag");
         let mut member = Member {
             id: raft.id(),
             group,
             options,
             domains,
             raft,
-            state,
+            state: state.planted(options.planted),
             applied: commit,
             peers: BTreeMap::new(),
             lead: None,
-            asked: BTreeMap::new(),
+            barriers: 0,
+            asking: Asking::default(),
             written_committed: commit,
             sent_entries: None,
             has_asked_since: false,
@@ -196,21 +198,17 @@ impl Member {
         }
         self.follow_role();
         self.answer_what_is_due();
-        let late = self.asked.iter_mut().filter_map(|(id, asked)| {
-            asked.ticks += 1;
-            asked.is_sent_on = false;
-            (asked.ticks >= self.options.resend_ticks).then_some(*id)
-        });
-        let late: Vec<ProposalId> = late.collect();
+        let Elapsed { late, given_up } = self.asking.elapse(self.options.resend_ticks, self.options.give_up_ticks);
+        self.next.answers.extend(given_up);
         late.into_iter().for_each(|id| self.ask(id, planner));
     }
 
-    /// Asks for a change, under an id that no other proposal has.
+    /// Asks for a change, under an id that no other proposal has. Answered in [`Work::answers`], within `give_up_ticks`.
     pub fn propose(&mut self, id: ProposalId, intention: Vec<u8>, planner: &dyn Planner) {
-        let asked = Asked { first: self.state.epoch().next(), intention, ticks: 0, tries: 0, is_sent_on: false };
-        let before = self.asked.insert(id, asked);
-        assert!(before.is_none(), "ids of proposals are drawn once");
-        self.ask(id, planner);
+        match self.asking.begin(id, self.state.epoch().next(), intention) {
+            true => self.ask(id, planner),
+            false => self.next.answers.push((id, Answer::Busy)),
+        }
     }
 
     /// A message has arrived.
@@ -234,10 +232,23 @@ impl Member {
                     self.ask_since(from);
                 }
             }
-            GroupMessage::Propose { id, first, intention } => {
-                self.lead_proposal((from, id), first, &intention, planner);
+            GroupMessage::Propose { id, first, copy, request } => {
+                self.lead_proposal((from, id), Copy { first, copy, request }, planner);
             }
-            GroupMessage::Answer { id, answer } => self.answered(id, answer, planner),
+            GroupMessage::Reply { id, copy, reply } => {
+                if let Some(to) = self.replied(from, id, copy, reply) {
+                    self.ask_of(id, to, planner);
+                }
+            }
+            GroupMessage::WhoLeads { id } => {
+                let leader = self.raft.leader();
+                self.send(from, GroupMessage::Leads { id, leader });
+            }
+            GroupMessage::Leads { id, leader } => {
+                if let Some(leader) = self.asking.named(id, leader) {
+                    self.ask_of(id, leader, planner);
+                }
+            }
         }
         self.follow_role();
         self.answer_what_is_due();
@@ -300,8 +311,8 @@ impl Member {
         self.written_committed = self.written_committed.min(end);
         // What waits to be applied is in the log still.
         if let Some(lead) = &mut self.lead {
-            let answers = lead.withdrawn(end.next(), self.state.clone(), reason);
-            self.send_answers(answers);
+            let replies = lead.withdrawn(end.next(), self.state.clone(), reason);
+            self.reply_all(replies);
         }
         self.follow_role();
         true
@@ -327,12 +338,17 @@ impl Member {
             self.written_committed = last.index;
         }
         self.next.messages.extend(ready.messages.iter().map(|of| (of.to, GroupMessage::Raft(of.clone()))));
-        self.next.commit = ready.commit.filter(|commit| *commit > self.written_committed).map(GroupRecord::Commit);
+        let planted = self.options.planted;
+        let is_kept = |commit: &Index| *commit > self.written_committed && !planted.is(Bug::CommitIndexNotKept);
+        self.next.commit = ready.commit.filter(is_kept).map(GroupRecord::Commit);
         let first = self.state.epoch().next();
         let effects = self.state.apply(&ready.committed)?;
-        self.next.effects.extend((first.0..).map(Index).zip(effects));
+        let skipped = if planted.is(Bug::EpochSkipped) { effects.len().saturating_sub(1) } else { 0 };
+        self.next.effects.extend((first.0..).map(Index).zip(effects).skip(skipped));
         if let Some(lead) = &mut self.lead {
-            ready.passed.iter().for_each(|(barrier, index)| lead.passed(*barrier, *index));
+            ready.passed.iter().for_each(|(barrier, _)| lead.passed(*barrier));
+            let has_failed = ready.failed.iter().any(|barrier| lead.waits_for(*barrier));
+            assert!(!has_failed, "barriers fail when the leader's part ends, and its proposals with it");
         }
         self.push(&ready.committed);
         self.next.troubles.extend(ready.troubles.iter().cloned());
@@ -355,13 +371,14 @@ impl Member {
     fn follow_role(&mut self) {
         let leads = self.raft.role() == RoleName::Leader;
         if leads && self.lead.is_none() {
-            self.lead = Some(Lead::begin(self.state.clone()));
+            self.lead = Some(Lead::begin(self.raft.term(), self.state.clone()));
         }
         if !leads && let Some(lead) = self.lead.take() {
-            let answers = lead.end(self.raft.leader());
-            self.send_answers(answers);
+            let replies = lead.end(self.raft.leader());
+            self.reply_all(replies);
         }
         let Some(lead) = &mut self.lead else { return };
+        assert_eq!(lead.term, self.raft.term(), "a leader's part ends with its term");
         let following = self.raft.log().from(lead.ahead.epoch().next()).unwrap_or_default();
         if let Err(error) = lead.ahead.apply(following) {
             self.unreadable = Some(error);
@@ -369,93 +386,106 @@ impl Member {
     }
 
     /// Plans and logs a proposal, or refuses it.
-    fn lead_proposal(
-        &mut self,
-        (asker, id): (NodeId, ProposalId),
-        first: Index,
-        intention: &[u8],
-        planner: &dyn Planner,
-    ) {
+    fn lead_proposal(&mut self, (asker, id): (NodeId, ProposalId), copy: Copy, planner: &dyn Planner) {
         self.follow_role();
+        let Copy { first, copy, request } = copy;
+        let bytes = if let Request::Plan(intention) = &request { intention.len() } else { 0 };
+        let arrived = Arrived { asker, id, copy, bytes };
         let leader = self.raft.leader().filter(|leader| *leader != self.id);
-        let not_leader = Answer::NotLeader { leader };
-        let Some(lead) = &mut self.lead else { return self.answer(asker, id, not_leader) };
+        let not_leader = Reply::NotLeader { leader };
+        let Some(lead) = &mut self.lead else { return self.reply(asker, id, copy, not_leader) };
+        if request == Request::Cancel {
+            lead.drop_refusal(id);
+        }
         if lead.has(id) {
             return;
         }
-        if let Some(index) = lead.ahead.applied_at(id) {
-            return lead.logged(id, asker, index);
+        if !lead.has_room(bytes) {
+            return self.reply(asker, id, copy, Reply::Busy);
+        }
+        if let Some(known) = lead.ahead.find(id) {
+            return lead.logged(arrived, known);
         }
         let next = lead.ahead.epoch().next();
         if first > next {
             // The asker has applied what this node lacks: another one leads.
-            return self.answer(asker, id, not_leader);
+            return self.reply(asker, id, copy, not_leader);
         }
-        match planner.plan(lead.ahead.cluster(), intention) {
+        // Judged before it is planned: it may have been applied and forgotten, and a planner would refuse it for its own changes.
+        if !(Proposal { id, first, entry: None }).may_apply_at(next) {
+            return self.reply(asker, id, copy, Reply::TooLate);
+        }
+        let plan = match &request {
+            Request::Plan(intention) => planner.plan(lead.ahead.cluster(), intention),
+            Request::Cancel => return self.log(arrived, first, None),
+        };
+        match plan {
             Plan::Change(entry) => {
                 let is_readable = entry.parts().iter().all(|part| self.domains.check(part).is_ok());
                 assert!(is_readable, "a planner makes changes of registered domains");
-                let proposal = Proposal { id, first, entry };
-                if !proposal.may_apply_at(next) {
-                    return self.answer(asker, id, Answer::TooLate);
-                }
-                match self.raft.propose(&proposal.to_bytes()) {
-                    Ok((_, index)) => lead.logged(id, asker, index),
-                    Err(_) => self.answer(asker, id, not_leader),
-                }
-                self.follow_role();
+                self.log(arrived, first, Some(entry));
             }
             Plan::Refused(reason) => {
-                let barrier = lead.refused(id, asker, reason);
-                // It leads: a barrier fails with the leader's part alone.
-                let _ = self.raft.barrier(barrier);
+                self.barriers += 1;
+                let barrier = BarrierId(self.barriers);
+                lead.refused(arrived, barrier, reason);
+                self.raft.barrier(barrier).expect("it leads");
             }
         }
+    }
+
+    /// Appends the entry of a proposal, which the leader's log does not have yet.
+    fn log(&mut self, arrived: Arrived, first: Index, entry: Option<Entry>) {
+        let Arrived { asker, id, copy, .. } = arrived;
+        let is_cancelled = entry.is_none();
+        match self.raft.propose(&Proposal { id, first, entry }.to_bytes()) {
+            Ok((_, epoch)) => {
+                let lead = self.lead.as_mut().expect("it leads");
+                lead.logged(arrived, Remembered { id, epoch, is_cancelled });
+            }
+            // It hands over.
+            Err(_) => self.reply(asker, id, copy, Reply::NotLeader { leader: None }),
+        }
+        self.follow_role();
     }
 
     fn answer_what_is_due(&mut self) {
         let (own, applied, peers) = (self.id, self.applied, &self.peers);
+        let is_early = self.options.planted.is(Bug::SchemaAnsweredEarly);
         let Some(lead) = &mut self.lead else { return };
         let lagging = |epoch: Index| {
+            if is_early {
+                return Vec::new();
+            }
             let others = peers.iter().filter(|(_, peer)| peer.is_up && peer.epoch < epoch).map(|(node, _)| *node);
             (applied < epoch).then_some(own).into_iter().chain(others).collect()
         };
-        let answers = lead.answers(self.state.epoch(), self.options.apply_ticks_max, lagging);
-        self.send_answers(answers);
+        let replies = lead.replies(self.state.epoch(), self.options.apply_ticks_max, lagging);
+        self.reply_all(replies);
     }
 
-    fn send_answers(&mut self, answers: Vec<Addressed>) {
-        answers.into_iter().for_each(|(asker, id, answer)| self.answer(asker, id, answer));
+    fn reply_all(&mut self, replies: Vec<Addressed>) {
+        replies.into_iter().for_each(|(asker, id, copy, reply)| self.reply(asker, id, copy, reply));
     }
 
-    fn answer(&mut self, asker: NodeId, id: ProposalId, answer: Answer) {
-        match (asker == self.id, answer) {
-            (false, answer) => self.send(asker, GroupMessage::Answer { id, answer }),
-            // It is asked again at the next leader, in its time.
-            (true, Answer::NotLeader { .. }) => {}
-            (true, answer) => self.finish(id, answer),
+    fn reply(&mut self, asker: NodeId, id: ProposalId, copy: u32, reply: Reply) {
+        if asker != self.id {
+            return self.send(asker, GroupMessage::Reply { id, copy, reply });
+        }
+        if self.replied(self.id, id, copy, reply).is_some() {
+            self.asking.hurry(id);
         }
     }
 
-    /// An answer to a proposal of this node has come.
-    fn answered(&mut self, id: ProposalId, answer: Answer, planner: &dyn Planner) {
-        match answer {
-            Answer::NotLeader { leader } => {
-                let Some(asked) = self.asked.get_mut(&id) else { return };
-                match leader.filter(|_| !std::mem::replace(&mut asked.is_sent_on, true)) {
-                    Some(leader) if leader != self.id => self.ask_of(id, leader),
-                    Some(_) => self.ask(id, planner),
-                    None => {}
-                }
+    /// A node has replied to a copy of this node's proposal. Gives the node that it is to be sent to next.
+    fn replied(&mut self, from: NodeId, id: ProposalId, copy: u32, reply: Reply) -> Option<NodeId> {
+        match self.asking.replied(from, id, copy, reply) {
+            Next::Wait => None,
+            Next::Send(to) => Some(to),
+            Next::Answer(answer) => {
+                self.next.answers.push((id, answer));
+                None
             }
-            answer => self.finish(id, answer),
-        }
-    }
-
-    fn finish(&mut self, id: ProposalId, answer: Answer) {
-        // A proposal that was sent twice is answered twice.
-        if self.asked.remove(&id).is_some() {
-            self.next.answers.push((id, answer));
         }
     }
 
@@ -464,29 +494,29 @@ impl Member {
         self.raft.leader().or(self.sent_entries)
     }
 
-    /// Asks the leader, or some voter that may know it.
+    /// Asks the leader. Where none is known, asks some voter who leads: a copy goes to a node that leads or is said to, so that none is under way
+    /// while there is no leader.
     fn ask(&mut self, id: ProposalId, planner: &dyn Planner) {
-        let Some(asked) = self.asked.get_mut(&id) else { return };
-        (asked.ticks, asked.tries) = (0, asked.tries + 1);
-        let (first, tries) = (asked.first, asked.tries);
-        if self.lead.is_some() {
-            let intention = asked.intention.clone();
-            return self.lead_proposal((self.id, id), first, &intention, planner);
+        let Some(tries) = self.asking.try_again(id) else { return };
+        let leader = if self.lead.is_some() { Some(self.id) } else { self.leader() };
+        // The leader that was known first; then one voter after the other.
+        if let Some(leader) = leader.filter(|leader| *leader == self.id || tries % 2 == 1) {
+            return self.ask_of(id, leader, planner);
         }
         let voters: Vec<NodeId> = self.raft.configuration().voters().filter(|node| *node != self.id).collect();
-        // The leader that was known first; then one after the other.
-        let known = self.leader().filter(|_| tries % 2 == 1);
-        let other = voters.get(tries / 2 % voters.len().max(1)).copied();
-        if let Some(to) = known.or(other) {
-            self.ask_of(id, to);
+        if let Some(to) = voters.get(tries / 2 % voters.len().max(1)) {
+            self.send(*to, GroupMessage::WhoLeads { id });
         }
     }
 
-    fn ask_of(&mut self, id: ProposalId, to: NodeId) {
-        let Some(asked) = self.asked.get_mut(&id) else { return };
-        asked.ticks = 0;
-        let (first, intention) = (asked.first, asked.intention.clone());
-        self.send(to, GroupMessage::Propose { id, first, intention });
+    /// Sends a copy of the proposal to that node, which may be this one.
+    fn ask_of(&mut self, id: ProposalId, to: NodeId, planner: &dyn Planner) {
+        let Some(copy) = self.asking.copy(id) else { return };
+        if to == self.id {
+            return self.lead_proposal((self.id, id), copy, planner);
+        }
+        let Copy { first, copy, request } = copy;
+        self.send(to, GroupMessage::Propose { id, first, copy, request });
     }
 
     /// Asks a node that is ahead for what this one lacks, once in a unit of time.
@@ -525,8 +555,11 @@ impl Member {
     fn snapshot(&self) -> Snapshot {
         let mut log = self.raft.log().clone();
         log.compact(self.state.epoch()).expect("what is applied is in the log");
-        let parts = self.state.cluster().snapshot_parts();
-        Snapshot { origin: log.origin().clone(), recent: self.state.recent().collect(), parts }
+        let mut origin = log.origin().clone();
+        if self.options.planted.is(Bug::SnapshotForgetsVoters) {
+            origin.configuration = Configuration::new([self.id]).expect("there is a voter");
+        }
+        Snapshot { origin, recent: self.state.recent().collect(), parts: self.state.cluster().snapshot_parts() }
     }
 
     /// Puts another node's state in place of this one's, which is older.
@@ -540,7 +573,8 @@ impl Member {
         if self.raft.restore(snapshot.origin.clone()).is_err() {
             return;
         }
-        self.state = GroupState::of_snapshot(index, cluster, snapshot.recent.clone());
+        let state = GroupState::of_snapshot(index, cluster, snapshot.recent.clone());
+        self.state = state.planted(self.options.planted);
         self.next.effects.clear();
         self.next.records.push(GroupRecord::Snapshot(snapshot));
         self.next.is_replaced = true;

@@ -1,7 +1,7 @@
-//! A proposal as the log keeps it: its id, the first epoch at which it may apply, and the entry of domains' changes.
+//! A proposal as the log keeps it: its id, the first epoch at which it may apply, and the entry of domains' changes, or none where its asker cancels it.
 
 use raft::Index;
-use stdx::Reader;
+use stdx::{Reader, varint};
 
 use super::ids::ProposalId;
 use crate::cluster::Entry;
@@ -21,17 +21,20 @@ pub struct Proposal {
     pub id: ProposalId,
     /// The first epoch at which it may apply: one after the epoch of the node that asked, when it asked.
     pub first: Index,
-    /// The changes.
-    pub entry: Entry,
+    /// The changes. None cancels the proposal: a copy of it that is logged later has no effect.
+    pub entry: Option<Entry>,
 }
 
 impl Proposal {
-    /// `u8 version · 16 id · u64 first · parts`, with parts as in records of kind 6.
+    /// `u8 version · 16 id · u64 first · parts`, with parts as in records of kind 6, but for a count of 0 where it is cancelled.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = vec![VERSION];
         out.extend_from_slice(&self.id.0.to_be_bytes());
         out.extend_from_slice(&self.first.0.to_be_bytes());
-        self.entry.encode_parts(&mut out);
+        match &self.entry {
+            Some(entry) => entry.encode_parts(&mut out),
+            None => varint::encode(0, &mut out),
+        }
         out
     }
 
@@ -45,7 +48,10 @@ impl Proposal {
         }
         let id = ProposalId(u128::from_be_bytes(reader.array()?));
         let first = Index(reader.u64()?);
-        let entry = Entry::decode_parts(&mut reader)?;
+        let entry = match reader.peek() {
+            [0, ..] => reader.u8().map(|_| None)?,
+            _ => Some(Entry::decode_parts(&mut reader)?),
+        };
         match reader.is_empty() {
             true => Ok(Proposal { id, first, entry }),
             false => Err(invalid(format!("{} trailing bytes in a proposal", reader.remaining()))),

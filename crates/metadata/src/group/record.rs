@@ -5,7 +5,7 @@
 //! 6 entry:    u8 version (2) · u64 term · u64 index · u8 flags (1 committed) · u8 payload · payload
 //!             payload 0, a leader's first entry: 16 node · 1, a change: a proposal's bytes · 2, voters: configuration
 //! 7 snapshot: u8 version (1) · u64 index · u64 term · u8 flags (1 the term's leader is known) · 16 leader, if it is · configuration
-//!             · varint count · (16 proposal · u64 epoch)* · varint count · (u8 domain · u8 version · varint length · change)*
+//!             · varint count · (16 proposal · u64 epoch · u8 flags (1 cancelled))* · varint count · (u8 domain · u8 version · varint length · change)*
 //! 8 group:    u8 version (1) · 16 group · u64 incarnation
 //! 9 commit:   u8 version (1) · u64 index
 //! configuration: varint count · (16 node)* incoming · varint count · (16 node)* outgoing
@@ -16,6 +16,7 @@ use stdx::{Reader, varint};
 
 use super::ids::{GroupId, ProposalId};
 use super::proposal::{PROPOSALS_REMEMBERED, Proposal};
+use super::state::Remembered;
 use crate::cluster::{Domains, Entry, Part};
 use crate::error::{DecodeError, invalid};
 
@@ -39,8 +40,8 @@ const RECENT_MAX: u64 = 2 * PROPOSALS_REMEMBERED;
 pub struct Snapshot {
     /// Index, term and voters.
     pub origin: Origin,
-    /// The proposals that were applied last, oldest first.
-    pub recent: Vec<(ProposalId, Index)>,
+    /// The proposals that were applied or cancelled last, oldest first.
+    pub recent: Vec<Remembered>,
     /// The change of each domain that makes its state of the default one.
     pub parts: Vec<Part>,
 }
@@ -81,7 +82,7 @@ impl GroupRecord {
         };
         let parts = match self {
             GroupRecord::Snapshot(snapshot) => &snapshot.parts[..],
-            _ => proposal.as_ref().map_or(&[][..], |proposal| proposal.entry.parts()),
+            _ => proposal.as_ref().and_then(|proposal| proposal.entry.as_ref()).map_or(&[][..], Entry::parts),
         };
         parts.iter().try_for_each(|part| domains.check(part))
     }
@@ -189,9 +190,10 @@ impl Snapshot {
         leader.iter().for_each(|node| put_node(out, *node));
         encode_voters(configuration, out);
         varint::encode(self.recent.len() as u64, out);
-        for (id, epoch) in &self.recent {
+        for Remembered { id, epoch, is_cancelled } in &self.recent {
             out.extend_from_slice(&id.0.to_be_bytes());
             put(out, epoch.0);
+            out.push(u8::from(*is_cancelled));
         }
         match self.parts.is_empty() {
             true => varint::encode(0, out),
@@ -211,10 +213,10 @@ impl Snapshot {
         let mut recent = Vec::new();
         for _ in 0..count {
             let id = ProposalId(u128::from_be_bytes(reader.array()?));
-            recent.push((id, Index(reader.u64()?)));
+            recent.push(Remembered { id, epoch: Index(reader.u64()?), is_cancelled: flags(reader, 1)? > 0 });
         }
-        let is_in_order = recent.windows(2).all(|pair| pair[0].1 < pair[1].1);
-        if !is_in_order || recent.last().is_some_and(|(_, epoch)| *epoch > index) {
+        let is_in_order = recent.windows(2).all(|pair| pair[0].epoch < pair[1].epoch);
+        if !is_in_order || recent.last().is_some_and(|known| known.epoch > index) {
             return Err(invalid("the proposals of a snapshot are not in the order of their epochs"));
         }
         let parts = match reader.peek().first() {

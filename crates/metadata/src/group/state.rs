@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 
+use planted::{Bug, Planted};
 use raft::{Entry as PlacedEntry, Index, Payload};
 
 use super::ids::ProposalId;
@@ -20,10 +21,23 @@ pub enum Effect {
     None,
     /// The changes of this proposal were applied.
     Applied(ProposalId, Entry),
-    /// The proposal was applied before, at that epoch.
+    /// The proposal was applied or cancelled before, at that epoch.
     Repeated(ProposalId, Index),
+    /// The proposal was cancelled: a later copy of it has no effect.
+    Cancelled(ProposalId),
     /// The proposal came too many changes after it was asked for.
     TooLate(ProposalId),
+}
+
+/// A proposal that was applied or cancelled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Remembered {
+    /// Its name.
+    pub id: ProposalId,
+    /// The epoch at which that was.
+    pub epoch: Index,
+    /// It was cancelled: it has changed nothing, and will not.
+    pub is_cancelled: bool,
 }
 
 /// The cluster's state at an epoch. A clone shares it until one of the two goes on.
@@ -31,8 +45,9 @@ pub enum Effect {
 pub struct GroupState {
     epoch: Index,
     cluster: ClusterState,
-    /// The proposals that were applied last, oldest first, with their epochs.
-    recent: VecDeque<(ProposalId, Index)>,
+    /// The proposals that were applied or cancelled last, oldest first.
+    recent: VecDeque<Remembered>,
+    planted: Planted,
 }
 
 impl fmt::Debug for GroupState {
@@ -44,12 +59,17 @@ impl fmt::Debug for GroupState {
 impl GroupState {
     /// The state of a cluster without an entry.
     pub fn new(domains: &Domains) -> GroupState {
-        GroupState { epoch: Index(0), cluster: ClusterState::empty(domains), recent: VecDeque::new() }
+        GroupState::of_snapshot(Index(0), ClusterState::empty(domains), Vec::new())
     }
 
     /// A state as a snapshot has it.
-    pub fn of_snapshot(epoch: Index, cluster: ClusterState, recent: Vec<(ProposalId, Index)>) -> GroupState {
-        GroupState { epoch, cluster, recent: recent.into() }
+    pub fn of_snapshot(epoch: Index, cluster: ClusterState, recent: Vec<Remembered>) -> GroupState {
+        GroupState { epoch, cluster, recent: recent.into(), planted: Planted::NONE }
+    }
+
+    /// The same with a mistake, in a build with mistakes.
+    pub(super) fn planted(self, planted: Planted) -> GroupState {
+        GroupState { planted, ..self }
     }
 
     /// The index of the last entry that was applied.
@@ -63,13 +83,14 @@ impl GroupState {
     }
 
     /// The proposals that are remembered, oldest first.
-    pub fn recent(&self) -> impl Iterator<Item = (ProposalId, Index)> + '_ {
+    pub fn recent(&self) -> impl Iterator<Item = Remembered> + '_ {
         self.recent.iter().copied()
     }
 
-    /// The epoch at which a proposal was applied, if that is remembered.
-    pub fn applied_at(&self, id: ProposalId) -> Option<Index> {
-        self.recent.iter().rev().find(|(known, _)| *known == id).map(|(_, epoch)| *epoch)
+    /// The proposal of that name, if it is remembered.
+    pub fn find(&self, id: ProposalId) -> Option<Remembered> {
+        let known = self.recent.iter().rev().find(|known| known.id == id).copied();
+        known.filter(|_| !self.planted.is(Bug::ProposalAppliedTwice))
     }
 
     /// Applies the next entries. Fails, and changes nothing, where a part cannot be decoded: this code is older than the cluster's agreement.
@@ -100,17 +121,20 @@ impl GroupState {
     }
 
     fn judge(&mut self, index: Index, proposal: Proposal) -> Effect {
-        while self.recent.front().is_some_and(|(_, epoch)| index.0 - epoch.0 >= PROPOSALS_REMEMBERED) {
+        while self.recent.front().is_some_and(|known| index.0 - known.epoch.0 >= PROPOSALS_REMEMBERED) {
             self.recent.pop_front();
         }
-        if let Some(epoch) = self.applied_at(proposal.id) {
-            return Effect::Repeated(proposal.id, epoch);
+        if let Some(known) = self.find(proposal.id) {
+            return Effect::Repeated(proposal.id, known.epoch);
         }
         if !proposal.may_apply_at(index) {
             return Effect::TooLate(proposal.id);
         }
-        self.recent.push_back((proposal.id, index));
+        self.recent.push_back(Remembered { id: proposal.id, epoch: index, is_cancelled: proposal.entry.is_none() });
         assert!(self.recent.len() as u64 <= PROPOSALS_REMEMBERED, "one id for each remembered epoch at most");
-        Effect::Applied(proposal.id, proposal.entry)
+        match proposal.entry {
+            Some(entry) => Effect::Applied(proposal.id, entry),
+            None => Effect::Cancelled(proposal.id),
+        }
     }
 }

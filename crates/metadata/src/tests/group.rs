@@ -6,7 +6,8 @@ use raft::{Configuration, Entry as PlacedEntry, Index, NodeId, Origin, Payload, 
 use super::*;
 use crate::file::History;
 use crate::group::{
-    Effect, GroupId, GroupRecord, GroupState, PROPOSALS_REMEMBERED, Proposal, ProposalId, Snapshot, founding, node_id,
+    Effect, GroupId, GroupRecord, GroupState, PROPOSALS_REMEMBERED, Proposal, ProposalId, Remembered, Snapshot,
+    founding, node_id,
 };
 
 const ID: GroupId = GroupId { id: 0x0102_0304, incarnation: 7 };
@@ -18,7 +19,7 @@ fn voters(ids: &[u128]) -> Configuration {
 
 fn proposal(id: u128, first: u64, changes: Vec<SchemaChange>) -> Proposal {
     let Record::Entry(entry) = schema_record(changes) else { panic!("the schema's changes are an entry") };
-    Proposal { id: ProposalId(id), first: Index(first), entry }
+    Proposal { id: ProposalId(id), first: Index(first), entry: Some(entry) }
 }
 
 fn change(term: u64, index: u64, proposal: &Proposal) -> PlacedEntry {
@@ -93,7 +94,8 @@ fn each_record_has_these_bytes_and_is_read_back() {
     let lead = PlacedEntry { term: Term(2), index: Index(3), payload: Payload::Lead(NodeId(9)) };
     let change = PlacedEntry { term: Term(2), index: Index(4), payload: Payload::Change([5, 6].into()) };
     let origin = Origin { index: Index(3), term: Term(2), leader: None, configuration: voters(&[1]) };
-    let (recent, part) = (vec![(ProposalId(8), Index(3))], Part { domain: DomainId(2), version: 1, bytes: vec![1, 2] });
+    let recent = vec![Remembered { id: ProposalId(8), epoch: Index(3), is_cancelled: true }];
+    let part = Part { domain: DomainId(2), version: 1, bytes: vec![1, 2] };
     let one = "00000000000000000000000000000001";
     let lines: [(GroupRecord, String); 9] = [
         (
@@ -122,7 +124,7 @@ fn each_record_has_these_bytes_and_is_read_back() {
         (
             GroupRecord::Snapshot(Snapshot { origin: origin.clone(), recent, parts: vec![part] }),
             format!(
-                "0701 0000000000000003 0000000000000002 00 01 {one} 00 01 00000000000000000000000000000008 0000000000000003 01 02 01 02 0102"
+                "0701 0000000000000003 0000000000000002 00 01 {one} 00 01 00000000000000000000000000000008 0000000000000003 01 01 02 01 02 0102"
             ),
         ),
         (
@@ -197,7 +199,7 @@ fn records_that_cannot_follow_each_other_are_refused() {
     assert!(after(&[snapshot(0, 0, voters(&[1]), Vec::new())]).contains("a snapshot of index 0"));
     assert!(after(&[schema_record(vec![keyspace("k")])]).contains("without a place"));
     let unknown = Part { domain: DomainId(99), version: 1, bytes: Vec::new() };
-    let stranger = Proposal { id: ProposalId(1), first: Index(2), entry: Entry::of(unknown.clone()) };
+    let stranger = Proposal { id: ProposalId(1), first: Index(2), entry: Some(Entry::of(unknown.clone())) };
     assert!(after(&[entry(change(2, 2, &stranger))]).contains("unknown domain 99"));
     assert!(after(&[snapshot(5, 2, voters(&[1]), vec![unknown])]).contains("unknown domain 99"));
 }
@@ -232,7 +234,7 @@ fn compaction_keeps_vote_group_state_and_what_is_not_committed() {
         (two.vote(), two.commit_index(), two.log().last_index())
     );
     assert_eq!(one.log().entry(Index(4)), two.log().entry(Index(4)));
-    assert_eq!((before.epoch(), before.applied_at(ProposalId(3))), (after.epoch(), after.applied_at(ProposalId(3))));
+    assert_eq!((before.epoch(), before.find(ProposalId(3))), (after.epoch(), after.find(ProposalId(3))));
     assert_eq!(crate::file::compact(&again), compacted, "compacted already");
 }
 
@@ -260,11 +262,12 @@ fn a_proposal_has_the_effect_of_once_and_not_too_late() {
     let mut state = GroupState::new(&domains());
     let asked = proposal(7777, 1, vec![keyspace("once")]);
     let mut apply = |entry: PlacedEntry| state.apply([&entry]).expect("good entries").remove(0);
-    assert_eq!(apply(change(1, 1, &asked)), Effect::Applied(asked.id, asked.entry.clone()));
     assert_eq!(
-        apply(put(1, 2, "other")),
-        Effect::Applied(ProposalId(2), proposal(2, 2, vec![keyspace("other")]).entry)
+        apply(change(1, 1, &asked)),
+        Effect::Applied(asked.id, asked.entry.clone().expect("it changes something"))
     );
+    let other = proposal(2, 2, vec![keyspace("other")]).entry.expect("it changes something");
+    assert_eq!(apply(put(1, 2, "other")), Effect::Applied(ProposalId(2), other));
     assert_eq!(apply(change(1, 3, &asked)), Effect::Repeated(asked.id, Index(1)));
     assert_eq!(apply(PlacedEntry { term: Term(2), index: Index(4), payload: Payload::Lead(NodeId(1)) }), Effect::None);
     for index in 5..=PROPOSALS_REMEMBERED {
@@ -281,6 +284,20 @@ fn a_proposal_has_the_effect_of_once_and_not_too_late() {
         Effect::TooLate(early.id),
         "no epoch before its own"
     );
+}
+
+#[test]
+fn a_cancelled_proposal_changes_nothing_from_then_on() {
+    let mut state = GroupState::new(&domains());
+    let asked = proposal(7, 1, vec![keyspace("never")]);
+    let cancelled = Proposal { entry: None, ..asked.clone() };
+    let bytes = cancelled.to_bytes();
+    assert_eq!((bytes.last(), Proposal::decode(&bytes)), (Some(&0), Ok(cancelled.clone())));
+    let effects = state.apply(&[change(1, 1, &cancelled), change(1, 2, &asked), change(1, 3, &cancelled)]);
+    let repeated = Effect::Repeated(asked.id, Index(1));
+    assert_eq!(effects, Ok(vec![Effect::Cancelled(asked.id), repeated.clone(), repeated]));
+    let remembered = Remembered { id: asked.id, epoch: Index(1), is_cancelled: true };
+    assert_eq!((state.find(asked.id), state.cluster().snapshot_parts()), (Some(remembered), Vec::new()));
 }
 
 /// Entries of few proposals, many of them repeated or old.

@@ -21,7 +21,8 @@ settle                   deliver all messages, until none is left
 cut 1-2 1>3              from now on messages between these are lost: both ways, or one
 heal                     no message is lost any more
 stop 1 · start 1         a process ends, and begins from its disk
-forget 1 N               a disk loses its entries after N; the process must be down
+forget 1 N               a disk loses its entries after N, and the commit index; the process must be down
+damage 1 N               a disk loses its entries after N, and keeps the commit index; the process must be down
 compact 1 N              a snapshot stands for the log up to N
 restore 1 from 2         the node gets another's committed log as a snapshot
 messages                 prints what is under way
@@ -143,11 +144,13 @@ impl History {
                 self.world.start(NodeId(number(id)));
                 self.world.work(NodeId(number(id)));
             }
-            ["forget", id, last] => {
+            [loss @ ("forget" | "damage"), id, last] => {
                 let node = self.world.node(NodeId(number(id)));
                 assert!(node.raft.is_none(), "the process is down");
                 node.disk.entries.retain(|entry| entry.index <= index(last));
-                node.disk.commit = node.disk.commit.min(index(last));
+                if loss == "forget" {
+                    node.disk.commit = node.disk.commit.min(index(last));
+                }
             }
             ["compact", id, last] => {
                 let id = NodeId(number(id));

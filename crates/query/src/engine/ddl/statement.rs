@@ -24,6 +24,10 @@ use crate::guardrails::GuardrailCheck;
 /// Times that a statement is proposed again because others changed the schema meanwhile.
 const TRIES_MAX: u32 = 16;
 
+const NO_LEADER: &str = "the cluster's metadata has no leader, since no majority of its voters answers; nothing was changed. If they are lost for good: helenus --recover-metadata";
+const UNKNOWN: &str =
+    "no answer of the cluster's metadata leader in time; the change may have been applied, or may be yet";
+
 impl Engine {
     /// Carries out a schema statement, on shard 0 of the node that was asked.
     pub(in crate::engine) async fn lead_ddl(
@@ -114,8 +118,11 @@ impl Engine {
         match answer {
             Answer::Applied { .. } => Answered::Applied { event },
             Answer::Refused { .. } => Answered::Refused,
-            Answer::TooLate | Answer::NotLeader { .. } => Answered::Again,
+            Answer::TooLate => Answered::Again,
             Answer::Failed { reason } => Answered::Failed(format!("the change could not be made durable: {reason}")),
+            Answer::Busy => Answered::Failed("too many schema changes wait; try again".to_owned()),
+            Answer::NoLeader => Answered::Failed(NO_LEADER.to_owned()),
+            Answer::Unknown => Answered::Failed(UNKNOWN.to_owned()),
         }
     }
 }
