@@ -78,7 +78,7 @@ impl Chance {
                 self.world.is_cut = !self.world.is_cut;
                 self.faults += usize::from(self.world.is_cut);
             }
-            9 if self.random(10) == 0 => self.world.member(id).expect("it runs").compact(),
+            9 if self.random(10) == 0 && self.world.nodes[&id].under_way.is_none() => self.world.compact(id),
             10 => {
                 let epoch = self.world.member(id).expect("it runs").state().epoch();
                 let to = self.node();

@@ -254,6 +254,16 @@ impl World {
         id
     }
 
+    /// Compacts a node's log, on the disk and in memory. It has no work under way.
+    pub(super) fn compact(&mut self, id: NodeId) {
+        let node = self.nodes.get_mut(&id).expect("there is such a node");
+        assert!(node.under_way.is_none(), "its disk is at rest");
+        let mut history = History::new(&names());
+        node.disk.iter().for_each(|record| history.push(record.clone()).expect("its own records"));
+        node.disk = crate::file::compact(&history.finish().expect("its own records"));
+        node.member.as_mut().expect("it runs").compact();
+    }
+
     /// A unit of time passes for one node.
     pub(super) fn elapse(&mut self, id: NodeId) {
         self.member(id).expect("it runs").elapse(&TakeOnce);
