@@ -208,7 +208,8 @@ fn log_seeds() -> Vec<Vec<u8>> {
         is_committed: false,
     };
     let origin = raft::Origin { index: Index(4), term: Term(3), leader: Some(NodeId(1)), configuration };
-    let (recent, parts) = (vec![Remembered { id: ProposalId(5), epoch: Index(3), is_cancelled: true }], vec![schema.clone()]);
+    let (recent, parts) =
+        (vec![Remembered { id: ProposalId(5), epoch: Index(3), is_cancelled: true }], vec![schema.clone()]);
     let group: [GroupRecord; 8] = [
         GroupRecord::Vote { vote: Vote { term: Term(3), voted_for: Some(NodeId(1)) }, is_lost: false },
         placed(Payload::Lead(NodeId(1))),

@@ -4,6 +4,7 @@
 
 mod asking;
 mod bugs;
+mod chance;
 mod compaction;
 mod driver;
 mod entries;

@@ -1,4 +1,5 @@
-//! Messages between the nodes of a group. How they travel is the transport's affair.
+//! Messages between the nodes of a group. How they travel is the transport's affair: any may be lost or late, and [`GroupMessage::Propose`] must not
+//! arrive twice, since its asker counts the copies.
 
 use raft::{Entry as PlacedEntry, Envelope, Index, NodeId, Term};
 

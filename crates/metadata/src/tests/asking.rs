@@ -1,6 +1,6 @@
 //! Directed histories of askers: copies that arrive late, leaders that are gone or full, and the truth of each answer.
 
-use raft::NodeId;
+use raft::{Message, NodeId};
 
 use super::members::{BACK, Names, OPTIONS, World};
 use crate::group::{Answer, GroupMessage, ProposalId, Reply};
@@ -134,6 +134,33 @@ fn a_refusal_whose_barrier_fails_is_asked_for_again() {
     others.iter().for_each(|id| world.start(*id));
     world.settle(40);
     assert!(matches!(world.answer_of(id), Some(Answer::Refused { .. })), "{:?}", world.answers);
+    world.check_answers();
+}
+
+/// The leader is confirmed by a majority, and the entry for which it refuses is in its log alone: another leader may replace that.
+#[test]
+fn a_refusal_waits_for_the_entries_that_its_plan_saw() {
+    let (mut world, leader, others) = voters();
+    let (taken, id) = (world.propose(leader, b'a'), world.propose(leader, b'a'));
+    world.work(leader, None);
+    let is_append = |message: &GroupMessage| matches!(message, GroupMessage::Raft(envelope) if matches!(envelope.message, Message::Append { .. }));
+    for _ in 0..6 {
+        world.elapse(leader);
+        while !world.messages.is_empty() {
+            world.messages.retain(|(_, _, message)| !is_append(message));
+            if !world.messages.is_empty() {
+                let to = world.deliver(0);
+                world.work(to, None);
+            }
+        }
+    }
+    assert_eq!((world.leader(), world.answer_of(id)), (Some(leader), None), "it leads, and may not say so");
+    world.stop(leader);
+    world.settle(40);
+    assert_eq!(names(&mut world, others[0]), [], "the entry is gone");
+    world.start(leader);
+    world.settle(20);
+    assert_eq!((world.answer_of(taken), world.answer_of(id)), (None, None), "they ended with their asker");
     world.check_answers();
 }
 
