@@ -13,10 +13,12 @@ use cql_protocol::{
     Execute, Options, Prepare, Query, QueryParams, Register, Request, Startup, Value, ValuesBuffer, Version, segment,
 };
 use internode::{Hello, PING, PONG, Verdict, Welcome, write_frame};
-use metadata::group::{GroupId, GroupRecord, Proposal, ProposalId, Snapshot};
+use metadata::group::{
+    Answer, GroupId, GroupMessage, GroupRecord, GroupWire, Heartbeat, Proposal, ProposalId, Snapshot,
+};
 use metadata::{DomainId, Entry, Fact, Part, Position, Record, Truncation};
 use mutation::{CellRef, ClusteringRef, Deletion, Expiry, Liveness, MutationEncoder, ReadCommand, RowBuilder, RowRef};
-use raft::{Configuration, Index, NodeId, Payload, Term, Vote};
+use raft::{Configuration, Envelope, Index, Message, NodeId, Payload, Term, Vote};
 use schema::{ColumnId, SchemaChange, TableId};
 use sstable::checksum::ChunkChecksums;
 use sstable::compression::{ChunkEncoder, CompressionInfo, CompressionParams, Compressor};
@@ -70,6 +72,9 @@ pub fn write_all(folder: &Path) {
     }
     for (number, record) in [mutation_seed(), elements_seed(), read_seed()].iter().enumerate() {
         write(folder, "mutations", number, record);
+    }
+    for (number, bytes) in group_message_seeds().iter().enumerate() {
+        write(folder, "group_messages", number, bytes);
     }
     for (number, bytes) in internode_seeds().iter().enumerate() {
         write(folder, "internode", number, bytes);
@@ -221,6 +226,57 @@ fn log_seeds() -> Vec<Vec<u8>> {
     ];
     let records = metadata.into_iter().chain(group.map(Record::Group)).map(|record| record.to_bytes());
     std::iter::once([&record[..], &record[..]].concat()).chain(records).collect()
+}
+
+/// Each kind of message between nodes of a group, and of messages between voters; and all of them in a row, as that target reads them.
+fn group_message_seeds() -> Vec<Vec<u8>> {
+    let (one, two, id) = (NodeId(1), NodeId(2), ProposalId(3));
+    let (index, term) = (Index(4), Term(5));
+    let entry = |index, payload| raft::Entry { term: Term(5), index: Index(index), payload };
+    let entries = vec![entry(5, Payload::Lead(one)), entry(6, Payload::Change([7, 8].into()))];
+    let append =
+        Message::Append { previous_index: index, previous_term: term, entries: entries.clone(), commit: Index(2) };
+    let raft = [
+        Message::Vote { pre: true, transfer: false, last_index: index, last_term: term },
+        Message::VoteReply { pre: false, granted: true },
+        append,
+        Message::Appended { matched: index },
+        Message::Diverged { previous_index: index, hint: Index(3), hint_term: Term(2) },
+        Message::Committed { commit: index, commit_term: term },
+        Message::Heartbeat { commit: index, commit_term: term, round: 6 },
+        Message::HeartbeatReply { round: 6, commit: index, lost: true },
+        Message::TransferNow,
+        Message::Outdated,
+    ];
+    let raft = raft.map(|message| GroupMessage::Raft(Envelope { from: one, to: two, term, message }));
+    let configuration = Configuration::new([one, two]).expect("there are voters");
+    let origin = raft::Origin { index, term, leader: Some(one), configuration };
+    let parts = vec![Part { domain: DomainId(2), version: 1, bytes: vec![7; 9] }];
+    let snapshot = Snapshot { origin, recent: vec![(id, Index(3))], parts };
+    let answers = [
+        Answer::NotLeader { leader: Some(one) },
+        Answer::Refused { epoch: index, reason: b"no".to_vec() },
+        Answer::Applied { epoch: index, lagging: vec![two] },
+        Answer::TooLate,
+    ];
+    let others = [
+        GroupMessage::Entries { previous: (index, term), entries },
+        GroupMessage::Since { epoch: index },
+        GroupMessage::Snapshot(snapshot),
+        GroupMessage::Applied { epoch: index },
+        GroupMessage::Propose { id, first: index, intention: b"intention".to_vec() },
+    ];
+    let answers = answers.map(|answer| GroupMessage::Answer { id, answer });
+    let bodies = raft.into_iter().chain(others).chain(answers);
+    let encode = |message: GroupMessage| GroupWire::new().encode(two, &message).expect("it is short");
+    let mut seeds: Vec<Vec<u8>> = bodies.flat_map(encode).collect();
+    let row = |bodies: &[Vec<u8>]| -> Vec<u8> {
+        let length = |body: &Vec<u8>| u16::try_from(body.len()).expect("it is short").to_be_bytes();
+        bodies.iter().flat_map(|body| [&length(body)[..], body].concat()).collect()
+    };
+    seeds.push(row(&seeds));
+    seeds.push(Heartbeat { epoch: index, last: index, boot: 2, positions: vec![3, 4] }.to_bytes());
+    seeds
 }
 
 /// Greetings and each kind of message, as they travel and as the target's sealed bodies.

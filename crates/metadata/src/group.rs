@@ -6,6 +6,7 @@
 //! States, invariants and bytes: `docs/internals/metadata.md`.
 
 mod found;
+mod heartbeat;
 mod ids;
 mod lead;
 mod member;
@@ -13,11 +14,16 @@ mod message;
 mod proposal;
 mod record;
 mod state;
+mod transfer;
+mod wire;
 
 pub use found::{FoundGroup, founding};
+pub use heartbeat::Heartbeat;
 pub use ids::{GroupId, ProposalId, host_id, node_id};
 pub use member::{Member, MemberOptions, Plan, Planner, Work};
 pub use message::{Answer, GroupMessage};
 pub use proposal::{PROPOSALS_REMEMBERED, Proposal};
 pub use record::{GroupRecord, Snapshot};
 pub use state::{Effect, GroupState};
+pub use transfer::{Arrived, GroupWire, TooLong};
+pub use wire::MESSAGE_BYTES_MAX;

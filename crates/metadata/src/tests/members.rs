@@ -178,7 +178,7 @@ impl World {
     fn deliver(&mut self, place: usize) -> NodeId {
         let (from, to, message) = self.messages.remove(place);
         if let Some(member) = self.member(to) {
-            member.receive(from, message, &TakeOnce);
+            member.receive(from, super::wire::carried(&message), &TakeOnce);
         }
         to
     }
