@@ -12,7 +12,7 @@ use cql_protocol::{
     Batch, BatchBuilder, BatchKind, BatchQuery, Codec, Compression, Consistency, ErrorBody, ErrorKind, EventKinds,
     Execute, Options, Prepare, Query, QueryParams, Register, Request, Startup, Value, ValuesBuffer, Version, segment,
 };
-use internode::{Hello, PING, PONG, Verdict, Welcome, write_frame};
+use internode::{Boot, GroupTag, Hello, PING, PONG, Purpose, Verdict, Welcome, write_frame};
 use metadata::group::{
     Answer, GroupId, GroupMessage, GroupRecord, GroupWire, Heartbeat, Proposal, ProposalId, Snapshot,
 };
@@ -283,8 +283,37 @@ fn group_message_seeds() -> Vec<Vec<u8>> {
 fn internode_seeds() -> Vec<Vec<u8>> {
     let (host_id, wanted) = (HostId([1; 16]), HostId([2; 16]));
     let cluster_name = "Test Cluster".to_owned();
-    let hello = Hello { version: 1, shard: 0, shard_count: 2, host_id, wanted, cluster_name: cluster_name.clone() };
-    let welcome = Welcome { version: 1, verdict: Verdict::Welcome, shard_count: 2, host_id, cluster_name };
+    let (group, boot) = (GroupTag { id: 3, incarnation: 4 }, Boot { number: 5, word: 6 });
+    let hello = Hello {
+        version: 2,
+        version_min: 2,
+        purpose: Purpose::Requests,
+        has_secret: true,
+        shard: 0,
+        shard_count: 2,
+        host_id,
+        wanted,
+        group,
+        boot,
+        epoch: 7,
+        random: [8; 16],
+        cluster_name: cluster_name.clone(),
+    };
+    let welcome = Welcome {
+        version: 2,
+        verdict: Verdict::Welcome,
+        shard_count: 2,
+        host_id,
+        group,
+        boot,
+        epoch: 7,
+        random: [9; 16],
+        cluster_name,
+        proof: Some([10; 32]),
+    };
+    // The greetings' bodies as that target seals them.
+    let bodies_of = |greeting: Vec<u8>| greeting[16..].to_vec();
+    let greetings = [hello.encode(), welcome.encode()].map(bodies_of);
     let mut page = DataPageWriter::new(DataPageLimits { items: 9, bytes: 9000 });
     page.partition(Token(5), b"key", Some(Deletion { timestamp: 4, local_deletion_time: 3 }), None);
     page.range(Some(b"place"), None);
@@ -307,6 +336,7 @@ fn internode_seeds() -> Vec<Vec<u8>> {
         bodies.push((encode_answer(&answer, &mut body), body));
     }
     let mut seeds = vec![hello.encode(), welcome.encode(), items];
+    seeds.extend(greetings);
     let (mut frames, mut sealed) = (Vec::new(), Vec::new());
     for (kind, body) in bodies {
         write_frame(&mut frames, 1, kind, |out| out.extend_from_slice(&body)).expect("it is short");

@@ -11,8 +11,11 @@ use runtime::{Group, Instant, Runtime, TaskHandle, TcpStream};
 use topology::HostId;
 
 use crate::frame::{FRAME_BODY_MAX, FrameError, FrameReader, write_frame};
-use crate::handshake::{self, GreetingError, Hello, VERSION, Verdict, Welcome};
+use crate::greeting;
+use crate::handshake::{GreetingError, Welcome};
+use crate::local_node::LocalNode;
 use crate::outbox::{Outbox, first};
+use crate::purpose::Purpose;
 use crate::verbs::{Malformed, PING, PONG, empty};
 
 /// Requests in flight to one node.
@@ -27,16 +30,16 @@ const SILENCE_MAX: Duration = Duration::from_secs(5);
 const REST_MIN: Duration = Duration::from_millis(50);
 const REST_MAX: Duration = Duration::from_secs(2);
 
-/// The dialled node, this node and the cluster of both.
+/// The dialled node, this node, and what their connection is for.
 pub struct PeerParts {
     /// The other node's internode address.
     pub address: SocketAddr,
     /// The other node.
     pub host_id: HostId,
     /// This node.
-    pub local: HostId,
-    /// The cluster of both.
-    pub cluster_name: String,
+    pub local: LocalNode,
+    /// The connection's purpose.
+    pub purpose: Purpose,
 }
 
 /// An answer's kind and body.
@@ -249,21 +252,7 @@ impl Inner {
     async fn meet(&self) -> Result<(TcpStream, Welcome), GreetingError> {
         let parts = &self.parts;
         let stream = self.runtime.connect(parts.address).await?;
-        let hello = Hello {
-            version: VERSION,
-            shard: self.runtime.shard().0,
-            shard_count: self.runtime.shard_count(),
-            host_id: parts.local,
-            wanted: parts.host_id,
-            cluster_name: parts.cluster_name.clone(),
-        };
-        let (result, _) = stream.write_all(hello.encode()).await;
-        result?;
-        let welcome = handshake::receive(&stream, Welcome::decode).await?;
-        if welcome.verdict != Verdict::Welcome || welcome.host_id != parts.host_id || welcome.shard_count == 0 {
-            let Welcome { version, verdict, host_id, cluster_name, .. } = welcome;
-            return Err(GreetingError::Refused { verdict, host_id, cluster_name, version });
-        }
+        let welcome = greeting::greet(&self.runtime, &stream, &parts.local, (parts.host_id, parts.purpose)).await?;
         Ok((stream, welcome))
     }
 

@@ -172,6 +172,7 @@ impl Settings {
             // Who else is on the shard's processor may be the one that asks.
             idle_poll: self.idle_poll.unwrap_or(if self.overprovisioned { Duration::ZERO } else { IDLE_POLL }),
             fixed_ring: None,
+            internode_secret: None,
             commitlog_sync: self.commitlog_sync.unwrap_or(CommitLogSync::Group),
             commitlog_sync_period: period,
             commitlog_segment_bytes: segment_bytes,
