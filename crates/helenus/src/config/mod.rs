@@ -14,6 +14,7 @@ mod keys;
 mod machine;
 mod place;
 mod refused;
+mod secret_file;
 mod seeds;
 mod settings;
 mod shown;
