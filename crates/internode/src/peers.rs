@@ -8,6 +8,7 @@ use runtime::Runtime;
 use topology::HostId;
 
 use crate::local_node::LocalNode;
+use crate::news::Watch;
 use crate::peer::{Peer, PeerParts};
 use crate::purpose::Purpose;
 
@@ -15,13 +16,20 @@ use crate::purpose::Purpose;
 pub struct Peers {
     runtime: Runtime,
     local: LocalNode,
+    purpose: Purpose,
+    watch: Option<Watch>,
     by_host: RefCell<BTreeMap<HostId, Peer>>,
 }
 
 impl Peers {
-    /// No node is dialled yet.
+    /// Connections for requests. No node is dialled yet.
     pub fn new(runtime: &Runtime, local: LocalNode) -> Self {
-        Peers { runtime: runtime.clone(), local, by_host: RefCell::default() }
+        Peers::of_purpose(runtime, local, Purpose::Requests, None)
+    }
+
+    /// The same for another purpose. `watch` receives their news.
+    pub fn of_purpose(runtime: &Runtime, local: LocalNode, purpose: Purpose, watch: Option<Watch>) -> Self {
+        Peers { runtime: runtime.clone(), local, purpose, watch, by_host: RefCell::default() }
     }
 
     /// Follows a change of membership: a connection to a node that stays is kept, a new node is dialled, and the connection to one that
@@ -53,7 +61,7 @@ impl Peers {
     }
 
     fn dial(&self, host_id: HostId, address: SocketAddr) -> Peer {
-        let (local, purpose) = (self.local.clone(), Purpose::Requests);
-        Peer::start(&self.runtime, PeerParts { address, host_id, local, purpose })
+        let (local, watch) = (self.local.clone(), self.watch.clone());
+        Peer::start(&self.runtime, PeerParts { address, host_id, local, purpose: self.purpose, watch })
     }
 }

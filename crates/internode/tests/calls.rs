@@ -105,7 +105,7 @@ fn listening(local: HostId, incoming: Incoming, requests: Mesh<PeerSocket, ()>) 
 
 fn start(runtime: &Runtime) -> Peer {
     let (local, purpose) = (node(CLIENT), Purpose::Requests);
-    Peer::start(runtime, PeerParts { address: address(), host_id: SERVER, local, purpose })
+    Peer::start(runtime, PeerParts { address: address(), host_id: SERVER, local, purpose, watch: None })
 }
 
 /// Runs a client's `work` against the server.

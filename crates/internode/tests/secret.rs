@@ -83,7 +83,7 @@ fn node(host_id: HostId, secret: Option<&[u8]>) -> LocalNode {
 
 fn start(runtime: &Runtime, at: &str, secret: Option<&[u8]>) -> Peer {
     let (address, local, purpose) = (address(at), node(CLIENT, secret), Purpose::Requests);
-    Peer::start(runtime, PeerParts { address, host_id: SERVER, local, purpose })
+    Peer::start(runtime, PeerParts { address, host_id: SERVER, local, purpose, watch: None })
 }
 
 async fn until_up(runtime: &Runtime, peer: &Peer) {

@@ -68,6 +68,16 @@ impl Verdict {
     }
 }
 
+impl GreetingError {
+    /// The verdict of either end, if there is one.
+    pub fn verdict(&self) -> Option<Verdict> {
+        match self {
+            GreetingError::Refused { verdict, .. } | GreetingError::Rejected { verdict } => Some(*verdict),
+            _ => None,
+        }
+    }
+}
+
 /// Why two nodes did not meet.
 #[derive(Debug, thiserror::Error)]
 pub enum GreetingError {
