@@ -13,12 +13,14 @@ use cql_protocol::{
     Batch, BatchBuilder, BatchKind, BatchQuery, Codec, Compression, Consistency, ErrorBody, ErrorKind, EventKinds,
     Execute, Options, Prepare, Query, QueryParams, Register, Request, Startup, Value, ValuesBuffer, Version, segment,
 };
-use internode::{Hello, PING, PONG, Verdict, Welcome, write_frame};
+use internode::{Boot as StartBoot, GroupTag, Hello, PING, PONG, Purpose, Verdict, Welcome, write_frame};
 use membership::TopologyDomain;
-use metadata::group::{GroupId, GroupRecord, Proposal, ProposalId, Remembered, Snapshot};
+use metadata::group::{
+    GroupId, GroupMessage, GroupRecord, GroupWire, Heartbeat, Proposal, ProposalId, Remembered, Reply, Request as GroupRequest, Snapshot,
+};
 use metadata::{DomainId, Entry, Fact, Part, Position, Record, Truncation};
 use mutation::{CellRef, ClusteringRef, Deletion, Expiry, Liveness, MutationEncoder, ReadCommand, RowBuilder, RowRef};
-use raft::{Configuration, Index, NodeId, Payload, Term, Vote};
+use raft::{Configuration, Envelope, Index, Message, NodeId, Payload, Term, Vote};
 use schema::{ColumnId, SchemaChange, TableId};
 use sstable::checksum::ChunkChecksums;
 use sstable::compression::{ChunkEncoder, CompressionInfo, CompressionParams, Compressor};
@@ -73,6 +75,9 @@ pub fn write_all(folder: &Path) {
     }
     for (number, record) in [mutation_seed(), elements_seed(), read_seed()].iter().enumerate() {
         write(folder, "mutations", number, record);
+    }
+    for (number, bytes) in group_message_seeds().iter().enumerate() {
+        write(folder, "group_messages", number, bytes);
     }
     for (number, bytes) in internode_seeds().iter().enumerate() {
         write(folder, "internode", number, bytes);
@@ -254,12 +259,100 @@ fn node_changes() -> [NodeChange; 4] {
     ]
 }
 
+/// Each kind of message between nodes of a group, and of messages between voters; and all of them in a row, as that target reads them.
+fn group_message_seeds() -> Vec<Vec<u8>> {
+    let (one, two, id) = (NodeId(1), NodeId(2), ProposalId(3));
+    let (index, term) = (Index(4), Term(5));
+    let entry = |index, payload| raft::Entry { term: Term(5), index: Index(index), payload };
+    let entries = vec![entry(5, Payload::Lead(one)), entry(6, Payload::Change([7, 8].into()))];
+    let append =
+        Message::Append { previous_index: index, previous_term: term, entries: entries.clone(), commit: Index(2) };
+    let raft = [
+        Message::Vote { pre: true, transfer: false, last_index: index, last_term: term },
+        Message::VoteReply { pre: false, granted: true },
+        append,
+        Message::Appended { matched: index },
+        Message::Diverged { previous_index: index, hint: Index(3), hint_term: Term(2) },
+        Message::Committed { commit: index, commit_term: term },
+        Message::Heartbeat { commit: index, commit_term: term, round: 6 },
+        Message::HeartbeatReply { round: 6, commit: index, lost: true },
+        Message::TransferNow,
+        Message::Outdated,
+    ];
+    let raft = raft.map(|message| GroupMessage::Raft(Envelope { from: one, to: two, term, message }));
+    let configuration = Configuration::new([one, two]).expect("there are voters");
+    let origin = raft::Origin { index, term, leader: Some(one), configuration };
+    let parts = vec![Part { domain: DomainId(2), version: 1, bytes: vec![7; 9] }];
+    let snapshot = Snapshot { origin, recent: vec![Remembered { id, epoch: Index(3), is_cancelled: false }], parts };
+    let replies = [
+        Reply::NotLeader { leader: Some(one) },
+        Reply::LeadsNoMore { leader: None },
+        Reply::Refused { epoch: index, reason: b"no".to_vec() },
+        Reply::Applied { epoch: index, lagging: vec![two] },
+        Reply::Cancelled { epoch: index },
+        Reply::Failed { reason: "full".to_owned() },
+        Reply::TooLate,
+        Reply::Busy,
+    ];
+    let propose = |request| GroupMessage::Propose { id, first: index, copy: 1, request };
+    let others = [
+        GroupMessage::Entries { previous: (index, term), entries },
+        GroupMessage::Since { epoch: index },
+        GroupMessage::Snapshot(snapshot),
+        GroupMessage::Applied { epoch: index },
+        propose(GroupRequest::Plan(b"intention".to_vec())),
+        propose(GroupRequest::Cancel),
+        GroupMessage::WhoLeads { id },
+        GroupMessage::Leads { id, leader: Some(one) },
+    ];
+    let replies = replies.map(|reply| GroupMessage::Reply { id, copy: 1, reply });
+    let bodies = raft.into_iter().chain(others).chain(replies);
+    let encode = |message: GroupMessage| GroupWire::new().encode(two, &message).expect("it is short");
+    let mut seeds: Vec<Vec<u8>> = bodies.flat_map(encode).collect();
+    let row = |bodies: &[Vec<u8>]| -> Vec<u8> {
+        let length = |body: &Vec<u8>| u16::try_from(body.len()).expect("it is short").to_be_bytes();
+        bodies.iter().flat_map(|body| [&length(body)[..], body].concat()).collect()
+    };
+    seeds.push(row(&seeds));
+    seeds.push(Heartbeat { epoch: index, last: index, boot: 2, positions: vec![3, 4] }.to_bytes());
+    seeds
+}
+
 /// Greetings and each kind of message, as they travel and as the target's sealed bodies.
 fn internode_seeds() -> Vec<Vec<u8>> {
     let (host_id, wanted) = (HostId([1; 16]), HostId([2; 16]));
     let cluster_name = "Test Cluster".to_owned();
-    let hello = Hello { version: 1, shard: 0, shard_count: 2, host_id, wanted, cluster_name: cluster_name.clone() };
-    let welcome = Welcome { version: 1, verdict: Verdict::Welcome, shard_count: 2, host_id, cluster_name };
+    let (group, boot) = (GroupTag { id: 3, incarnation: 4 }, StartBoot { number: 5, word: 6 });
+    let hello = Hello {
+        version: 2,
+        version_min: 2,
+        purpose: Purpose::Requests,
+        has_secret: true,
+        shard: 0,
+        shard_count: 2,
+        host_id,
+        wanted,
+        group,
+        boot,
+        epoch: 7,
+        random: [8; 16],
+        cluster_name: cluster_name.clone(),
+    };
+    let welcome = Welcome {
+        version: 2,
+        verdict: Verdict::Welcome,
+        shard_count: 2,
+        host_id,
+        group,
+        boot,
+        epoch: 7,
+        random: [9; 16],
+        cluster_name,
+        proof: Some([10; 32]),
+    };
+    // The greetings' bodies as that target seals them.
+    let bodies_of = |greeting: Vec<u8>| greeting[16..].to_vec();
+    let greetings = [hello.encode(), welcome.encode()].map(bodies_of);
     let mut page = DataPageWriter::new(DataPageLimits { items: 9, bytes: 9000 });
     page.partition(Token(5), b"key", Some(Deletion { timestamp: 4, local_deletion_time: 3 }), None);
     page.range(Some(b"place"), None);
@@ -282,6 +375,7 @@ fn internode_seeds() -> Vec<Vec<u8>> {
         bodies.push((encode_answer(&answer, &mut body), body));
     }
     let mut seeds = vec![hello.encode(), welcome.encode(), items];
+    seeds.extend(greetings);
     let (mut frames, mut sealed) = (Vec::new(), Vec::new());
     for (kind, body) in bodies {
         write_frame(&mut frames, 1, kind, |out| out.extend_from_slice(&body)).expect("it is short");

@@ -2,6 +2,7 @@
 
 mod cql_text;
 mod decompression;
+mod group_messages;
 mod internode;
 mod log_records;
 mod mutations;
@@ -17,9 +18,10 @@ mod sstable_statistics;
 pub type Target = fn(&[u8]);
 
 /// Every target. `xtask/src/fuzz/targets.rs` lists the same names, with the files that each covers.
-const TARGETS: [(&str, Target); 12] = [
+const TARGETS: [(&str, Target); 13] = [
     ("cql_text", cql_text::run),
     ("decompression", decompression::run),
+    ("group_messages", group_messages::run),
     ("internode", internode::run),
     ("log_records", log_records::run),
     ("mutations", mutations::run),

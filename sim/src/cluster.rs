@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::enumerate::Boundary;
 use admin::Questions;
-use helenus::config::{CommitLogSync, Config, FixedNode, FixedRing, Guardrails};
+use helenus::config::{CommitLogSync, Config, FixedNode, FixedRing, Guardrails, Secret};
 use helenus::node::{self, NodeError, Ready};
 use planted::Planted;
 use runtime::sim::{Disk, Ended, HostId, Started, World, WorldOptions};
@@ -161,6 +161,7 @@ impl Cluster {
             reactor: None,
             idle_poll: Duration::ZERO,
             fixed_ring: self.fixed_ring(index),
+            internode_secret: Some(Secret::new(b"the secret of a simulation").expect("it is long enough")),
             commitlog_sync: self.options.sync,
             commitlog_sync_period: self.options.sync_period,
             commitlog_segment_bytes: self.options.segment_bytes,

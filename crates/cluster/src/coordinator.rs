@@ -11,7 +11,7 @@ mod requests;
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 
-use internode::{Incoming, PeerSocket, Peers};
+use internode::{Incoming, LocalNode, PeerSocket, Peers};
 use mutation::CounterId;
 use runtime::{Mesh, MeshSeat, Runtime, ShardId, TaskHandle};
 use schema::TableId;
@@ -52,13 +52,8 @@ struct Inner {
     accepting: RefCell<Option<TaskHandle<()>>>,
     /// Connections of other nodes that came to this shard.
     incoming: Incoming,
-}
-
-/// How the nodes of a ring reach each other.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Internode {
-    /// The cluster that they all say to be of.
-    pub cluster_name: String,
+    /// This node, as it greets others.
+    internode: Option<LocalNode>,
 }
 
 /// What a coordinator is made of.
@@ -75,8 +70,8 @@ pub struct CoordinatorParts {
     pub seat: MeshSeat<ReplicaRequest, ReplicaReply>,
     /// The shard's seat for connections of other nodes.
     pub peer_seat: MeshSeat<PeerSocket, ()>,
-    /// How other nodes are reached; `None`: they are not.
-    pub internode: Option<Internode>,
+    /// This node, as it greets others; `None`: it reaches none.
+    pub internode: Option<LocalNode>,
     /// Range scans under way at once.
     pub scans_max: usize,
 }
@@ -87,7 +82,7 @@ impl Coordinator {
         let CoordinatorParts { runtime, ring, sharder, storage, seat, peer_seat, internode, scans_max } = parts;
         let local = ring.local_node().host_id;
         let shards = Shards::new(runtime.clone(), sharder, storage, CounterId(local.0), seat);
-        let peers = internode.map(|internode| Peers::new(&runtime, local, internode.cluster_name));
+        let peers = internode.clone().map(|internode| Peers::new(&runtime, internode));
         let incoming = Incoming::default();
         incoming.follow(ring.others().map(|node| node.host_id));
         let placement = Placement::new(ring, peers);
@@ -100,6 +95,7 @@ impl Coordinator {
             peer_sockets: OnceCell::new(),
             accepting: RefCell::default(),
             incoming,
+            internode,
         };
         let coordinator = Coordinator { inner: Rc::new(inner) };
         coordinator.open_peers(peer_seat);

@@ -8,10 +8,11 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use cluster::coordinator::{
-    Coordinator, CoordinatorParts, Failure, Internode, PageLimits, PlannedMutation, ReadDone, Replication, Unavailable,
+    Coordinator, CoordinatorParts, Failure, PageLimits, PlannedMutation, ReadDone, Replication, Unavailable,
 };
 use cluster::paxos::with_state_table;
 use cql_types::CqlType;
+use internode::{Boot, LocalNode};
 use mutation::{ClusteringRef, LiveRow, MutationEncoder, ReadCommand};
 use runtime::sim::{World, WorldOptions};
 use runtime::{Group, Runtime};
@@ -104,6 +105,7 @@ async fn open(runtime: &Runtime, first: Rc<Ring>) -> Coordinator {
     let options = StorageOptions::new("/data", 1, 16 << 20);
     let storage = Shard::open(runtime, options, sharder, &schema(), &Truncations::default()).await.expect("it opens");
     let local = first.local_node().internode;
+    let internode = LocalNode::new(first.local_node().host_id, NAME.into(), Boot::default(), None);
     let coordinator = Coordinator::new(CoordinatorParts {
         runtime: runtime.clone(),
         ring: first,
@@ -111,11 +113,11 @@ async fn open(runtime: &Runtime, first: Rc<Ring>) -> Coordinator {
         storage,
         seat: runtime::mesh(1, 8).remove(0),
         peer_seat: runtime::mesh(1, 8).remove(0),
-        internode: Some(Internode { cluster_name: NAME.into() }),
+        internode: Some(internode),
         scans_max: 4,
     });
     let listener = runtime.listen(local).await.expect("the address is this machine's");
-    coordinator.accept_peers(listener, NAME);
+    coordinator.accept_peers(listener);
     coordinator
 }
 

@@ -6,11 +6,14 @@ use std::time::Duration;
 
 use runtime::sync::Semaphore;
 use runtime::{Group, Mesh, Runtime, ShardId, TcpListener, TcpStream};
-use topology::HostId;
 
 use crate::connection::PeerSocket;
-use crate::handshake::{self, GreetingError, Hello, VERSION, Verdict, Welcome};
+use crate::greeting;
+use crate::handshake::{GreetingError, Hello, Verdict};
 use crate::incoming::Incoming;
+use crate::local_node::LocalNode;
+use crate::purpose::Purpose;
+use crate::verbs::Verbs;
 
 /// Greetings under way on shard 0.
 const GREETINGS_MAX: usize = 64;
@@ -19,23 +22,31 @@ const GREETING_TIME: Duration = Duration::from_secs(2);
 /// The rest after an accept that failed: out of descriptors, most likely.
 const REST: Duration = Duration::from_millis(100);
 
+/// The owner's verdict on a hello that fits this node and its cluster. It has no effect but its answer: the dialler has not proven the secret yet.
+pub type Judge = Rc<dyn Fn(&Hello) -> Verdict>;
+
 /// The cluster as the listening shard knows it.
 pub struct Listening {
     /// This node.
-    pub local: HostId,
-    /// The shard's connections of other nodes, which know the nodes that may dial.
+    pub local: LocalNode,
+    /// Judges all hellos.
+    pub judge: Judge,
+    /// Sends connections of purpose requests to their shards.
+    pub requests: Mesh<PeerSocket, ()>,
+    /// Answers on connections of purpose control; `None`: there are none.
+    pub control: Option<Answering>,
+}
+
+/// Verbs for connections that the listening shard itself answers on.
+pub struct Answering {
+    /// Its connections.
     pub incoming: Incoming,
-    /// The cluster.
-    pub cluster_name: String,
+    /// Its verbs.
+    pub verbs: Rc<Verbs>,
 }
 
 /// Accepts connections of other nodes, greets each, and hands it to its shard, until it is dropped.
-pub async fn listen_for_peers(
-    runtime: Runtime,
-    listener: TcpListener,
-    listening: Listening,
-    mesh: Mesh<PeerSocket, ()>,
-) {
+pub async fn listen_for_peers(runtime: Runtime, listener: TcpListener, listening: Listening) {
     let listening = Rc::new(listening);
     let greetings = Semaphore::new(GREETINGS_MAX);
     loop {
@@ -43,17 +54,17 @@ pub async fn listen_for_peers(
             Ok((socket, from)) => {
                 // Without a permit the socket is dropped, which closes it: the other end dials again.
                 let Some(permit) = greetings.try_acquire() else { continue };
-                let (runtime, listening, mesh) = (runtime.clone(), listening.clone(), mesh.clone());
+                let (runtime, listening) = (runtime.clone(), listening.clone());
                 let greeter = runtime.clone();
                 greeter.spawn(Group::Query, async move {
                     let stream = runtime.adopt(socket);
-                    let met = runtime.timeout(GREETING_TIME, meet(&runtime, &stream, &listening)).await;
+                    let judge = |hello: &Hello| listening.judge(hello);
+                    let meeting = greeting::meet(&runtime, &stream, &listening.local, judge);
+                    let met = runtime.timeout(GREETING_TIME, meeting).await;
                     drop(permit);
                     match met {
-                        Ok(Ok((host_id, shard))) => hand_over(stream, from, host_id, shard, &mesh).await,
-                        Ok(Err(error)) => {
-                            tracing::info!(%from, %error, "rejected internode connection: handshake failed")
-                        }
+                        Ok(Ok(hello)) => listening.hand_over(&runtime, stream, from, &hello).await,
+                        Ok(Err(error)) => log(from, &error),
                         Err(_) => {
                             tracing::info!(%from, "rejected internode connection: handshake timed out")
                         }
@@ -68,43 +79,47 @@ pub async fn listen_for_peers(
     }
 }
 
-/// The greeting. Gives the node that dials, and the shard that is to have the connection.
-async fn meet(
-    runtime: &Runtime,
-    stream: &TcpStream,
-    listening: &Listening,
-) -> Result<(HostId, ShardId), GreetingError> {
-    let hello = handshake::receive(stream, Hello::decode).await?;
-    let verdict = match () {
-        () if hello.version != VERSION => Verdict::OtherVersion,
-        () if hello.cluster_name != listening.cluster_name => Verdict::OtherCluster,
-        () if hello.wanted != listening.local => Verdict::OtherNode,
-        () if !listening.incoming.is_member(hello.host_id) => Verdict::Stranger,
-        () => Verdict::Welcome,
-    };
-    let welcome = Welcome {
-        version: VERSION,
-        verdict,
-        shard_count: runtime.shard_count(),
-        host_id: listening.local,
-        cluster_name: listening.cluster_name.clone(),
-    };
-    let (result, _) = stream.write_all(welcome.encode()).await;
-    result?;
-    if verdict != Verdict::Welcome {
-        let Hello { host_id, cluster_name, version, .. } = hello;
-        return Err(GreetingError::Refused { verdict, host_id, cluster_name, version });
+fn log(from: SocketAddr, error: &GreetingError) {
+    match error {
+        GreetingError::Rejected { verdict: Verdict::NotProven } => {
+            tracing::warn!(%from, "rejected internode connection: {error}");
+        }
+        GreetingError::Rejected { .. } => tracing::info!(%from, "rejected internode connection: {error}"),
+        error => tracing::info!(%from, %error, "rejected internode connection: handshake failed"),
     }
-    Ok((hello.host_id, ShardId(hello.shard % runtime.shard_count())))
 }
 
-async fn hand_over(stream: TcpStream, from: SocketAddr, host_id: HostId, shard: ShardId, mesh: &Mesh<PeerSocket, ()>) {
-    match stream.into_socket() {
-        Ok(socket) => {
-            if let Err(error) = mesh.call(shard, PeerSocket { socket, host_id }).await {
-                tracing::info!(%from, %error, "closed internode connection; its shard has stopped");
+impl Listening {
+    fn judge(&self, hello: &Hello) -> Verdict {
+        let is_served = match hello.purpose {
+            Purpose::Requests => true,
+            Purpose::Control => self.control.is_some(),
+            Purpose::Bulk | Purpose::Other(_) => false,
+        };
+        match is_served {
+            true => (self.judge)(hello),
+            false => Verdict::OtherPurpose,
+        }
+    }
+
+    async fn hand_over(&self, runtime: &Runtime, stream: TcpStream, from: SocketAddr, hello: &Hello) {
+        let socket = match stream.into_socket() {
+            Ok(socket) => PeerSocket { socket, host_id: hello.host_id },
+            Err(error) => {
+                tracing::warn!(%from, %error, "closed internode connection; cannot hand it to its shard");
+                return;
+            }
+        };
+        match &self.control {
+            Some(control) if hello.purpose == Purpose::Control => {
+                control.incoming.answer(runtime, socket, &control.verbs);
+            }
+            _ => {
+                let shard = ShardId(hello.shard % runtime.shard_count());
+                if let Err(error) = self.requests.call(shard, socket).await {
+                    tracing::info!(%from, %error, "closed internode connection; its shard has stopped");
+                }
             }
         }
-        Err(error) => tracing::warn!(%from, %error, "closed internode connection; cannot hand it to its shard"),
     }
 }

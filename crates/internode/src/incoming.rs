@@ -77,9 +77,14 @@ impl Incoming {
     pub fn open(&self, runtime: &Runtime, seat: MeshSeat<PeerSocket, ()>, verbs: Verbs) -> Mesh<PeerSocket, ()> {
         let (incoming, verbs, spawner) = (self.clone(), Rc::new(verbs), runtime.clone());
         seat.open(runtime, move |_, socket, responder| {
-            spawner.spawn(Group::Query, incoming.clone().serve(spawner.clone(), socket, Rc::clone(&verbs)));
+            incoming.answer(&spawner, socket, &verbs);
             responder.reply(());
         })
+    }
+
+    /// Answers on a greeted connection at this shard.
+    pub(crate) fn answer(&self, runtime: &Runtime, socket: PeerSocket, verbs: &Rc<Verbs>) {
+        runtime.spawn(Group::Query, self.clone().serve(runtime.clone(), socket, Rc::clone(verbs)));
     }
 
     /// Answers what comes on a connection, until it ends.
@@ -100,7 +105,7 @@ impl Incoming {
         let connection = Connection::new(runtime);
         let sending = async { Ended::from(connection.outbox.send_all(&stream).await) };
         let receiving = async {
-            let received = async { Received::Ended(receive(runtime, &connection, &stream, verbs).await) };
+            let received = async { Received::Ended(receive(runtime, &connection, &stream, (host_id, verbs)).await) };
             match first(received, self.ending(host_id)).await {
                 Received::Ended(Ok(())) => Ended::Closed,
                 Received::Ended(Err(ended)) => ended,
@@ -169,7 +174,7 @@ async fn receive(
     runtime: &Runtime,
     connection: &Rc<Connection>,
     stream: &TcpStream,
-    verbs: &Verbs,
+    (host_id, verbs): (HostId, &Verbs),
 ) -> Result<(), Ended> {
     let mut frames = FrameReader::new();
     loop {
@@ -187,7 +192,7 @@ async fn receive(
             let verb = verbs.get(kind).ok_or(Ended::UnknownVerb { verb: kind })?;
             let ticket = connection.ticket(number, body.len()).await;
             runtime.label(verb.name);
-            verb.handle(body, ticket)?;
+            verb.handle(host_id, body, ticket)?;
             runtime.maybe_yield().await;
         }
     }

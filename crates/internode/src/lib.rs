@@ -9,21 +9,35 @@
 
 mod accept;
 mod connection;
+mod control;
 mod frame;
+mod greeting;
 mod handshake;
+mod identity;
 mod incoming;
+mod local_node;
+mod news;
 mod outbox;
 mod peer;
 mod peers;
+mod purpose;
+mod secret;
+mod send_queue;
 mod verbs;
 
-pub use accept::{Listening, listen_for_peers};
+pub use accept::{Answering, Judge, Listening, listen_for_peers};
 pub use connection::{PeerSocket, Reply};
+pub use control::{Control, GROUP, HEARTBEAT, control_verbs};
 pub use frame::{FRAME_BODY_MAX, Frame, FrameError, FrameReader, write_frame};
-pub use handshake::{GreetingError, Hello, VERSION, Verdict, Welcome};
+pub use handshake::{GreetingError, Hello, VERSION, VERSION_MIN, Verdict, Welcome};
+pub use identity::{Boot, GroupTag};
 pub use incoming::Incoming;
+pub use local_node::LocalNode;
+pub use news::{News, Watch};
 pub use peer::{Answer, CallError, Peer, PeerParts};
 pub use peers::Peers;
+pub use purpose::Purpose;
+pub use secret::{PROOF_BYTES, Secret, ShortSecret};
 pub use verbs::{Malformed, PING, PONG, Verbs};
 
 #[cfg(test)]

@@ -11,8 +11,12 @@ use runtime::{Group, Instant, Runtime, TaskHandle, TcpStream};
 use topology::HostId;
 
 use crate::frame::{FRAME_BODY_MAX, FrameError, FrameReader, write_frame};
-use crate::handshake::{self, GreetingError, Hello, VERSION, Verdict, Welcome};
+use crate::greeting;
+use crate::handshake::{GreetingError, Welcome};
+use crate::local_node::LocalNode;
+use crate::news::{News, Watch};
 use crate::outbox::{Outbox, first};
+use crate::purpose::Purpose;
 use crate::verbs::{Malformed, PING, PONG, empty};
 
 /// Requests in flight to one node.
@@ -23,20 +27,26 @@ const GREETING_TIME: Duration = Duration::from_secs(2);
 const PING_AFTER: Duration = Duration::from_secs(1);
 /// Silence after which the connection counts as dead.
 const SILENCE_MAX: Duration = Duration::from_secs(5);
-/// The rest after a failed dial: it doubles from one to the other.
+/// The rest after a connection has failed, which doubles from one to the other: a node that is back is to serve soon.
 const REST_MIN: Duration = Duration::from_millis(50);
 const REST_MAX: Duration = Duration::from_secs(2);
+/// The same for control connections, each time: of which a cluster has many, and a founder waits for longer than this.
+const CONTROL_REST: Duration = Duration::from_secs(2);
+/// Seconds without a request after which the other end is shown that this one is there, though it gives bytes.
+const QUIET_MAX: u32 = 3;
 
-/// The dialled node, this node and the cluster of both.
+/// The dialled node, this node, and what their connection is for.
 pub struct PeerParts {
     /// The other node's internode address.
     pub address: SocketAddr,
     /// The other node.
     pub host_id: HostId,
     /// This node.
-    pub local: HostId,
-    /// The cluster of both.
-    pub cluster_name: String,
+    pub local: LocalNode,
+    /// The connection's purpose.
+    pub purpose: Purpose,
+    /// Receives the peer's news.
+    pub watch: Option<Watch>,
 }
 
 /// An answer's kind and body.
@@ -206,9 +216,28 @@ impl Peer {
         }
     }
 
+    /// Makes a request without waiting for its answer, once the connection has room. Without a connection it is dropped.
+    pub(crate) async fn post(&self, verb: u8, body: &[u8]) {
+        let inner = &*self.inner;
+        inner.outbox.room().await;
+        if !inner.is_up.get() {
+            return;
+        }
+        let number = inner.next_number.get();
+        inner.next_number.set(number + 1);
+        let written = inner.outbox.put(|out| write_frame(out, number, verb, |out| out.extend_from_slice(body)));
+        if let Err(size) = written {
+            tracing::warn!(host = %inner.parts.host_id, size, "dropped message to node; it exceeds the frame limit");
+        }
+    }
+
     async fn stay_connected(self) {
         let inner = &*self.inner;
-        let mut rest = REST_MIN;
+        let (rest_min, rest_max) = match inner.parts.purpose {
+            Purpose::Control => (CONTROL_REST, CONTROL_REST),
+            _ => (REST_MIN, REST_MAX),
+        };
+        let mut rest = rest_min;
         // A refusal is logged once, not at each try.
         let mut last_reason = String::new();
         let mut was_up = false;
@@ -219,27 +248,28 @@ impl Peer {
                         stdx::sometimes!("node back");
                     }
                     was_up = true;
-                    rest = REST_MIN;
+                    rest = rest_min;
                     last_reason.clear();
                     let ended = inner.talk(&stream, &welcome).await;
                     tracing::info!(host = %inner.parts.host_id, reason = %ended, "node is down; reconnecting");
                 }
                 outcome => {
-                    let reason = match outcome {
-                        Ok(Err(error)) => error.to_string(),
-                        _ => format!("handshake timed out after {GREETING_TIME:?}"),
+                    let (reason, verdict) = match outcome {
+                        Ok(Err(error)) => (error.to_string(), error.verdict()),
+                        _ => (format!("handshake timed out after {GREETING_TIME:?}"), None),
                     };
                     if reason != last_reason {
                         let (host, address) = (inner.parts.host_id, inner.parts.address);
                         tracing::info!(%host, %address, %reason, "cannot connect to node; retrying");
                         last_reason = reason;
+                        verdict.iter().for_each(|verdict| inner.tell(News::Refused(*verdict)));
                     }
                 }
             }
             let spread = u64::try_from(rest.as_micros() / 2).unwrap_or(u64::MAX).max(1);
             let more = Duration::from_micros(inner.runtime.random_u64() % spread);
             inner.runtime.sleep(rest + more).await;
-            rest = (rest * 2).min(REST_MAX);
+            rest = (rest * 2).min(rest_max);
         }
     }
 }
@@ -249,21 +279,7 @@ impl Inner {
     async fn meet(&self) -> Result<(TcpStream, Welcome), GreetingError> {
         let parts = &self.parts;
         let stream = self.runtime.connect(parts.address).await?;
-        let hello = Hello {
-            version: VERSION,
-            shard: self.runtime.shard().0,
-            shard_count: self.runtime.shard_count(),
-            host_id: parts.local,
-            wanted: parts.host_id,
-            cluster_name: parts.cluster_name.clone(),
-        };
-        let (result, _) = stream.write_all(hello.encode()).await;
-        result?;
-        let welcome = handshake::receive(&stream, Welcome::decode).await?;
-        if welcome.verdict != Verdict::Welcome || welcome.host_id != parts.host_id || welcome.shard_count == 0 {
-            let Welcome { version, verdict, host_id, cluster_name, .. } = welcome;
-            return Err(GreetingError::Refused { verdict, host_id, cluster_name, version });
-        }
+        let welcome = greeting::greet(&self.runtime, &stream, &parts.local, (parts.host_id, parts.purpose)).await?;
         Ok((stream, welcome))
     }
 
@@ -274,6 +290,7 @@ impl Inner {
         self.connection.set(self.connection.get() + 1);
         self.refuted.take();
         self.is_up.set(true);
+        self.tell(News::Up(welcome));
         tracing::info!(host = %self.parts.host_id, shards = welcome.shard_count, "node is up");
         let sending = async { Ended::from(self.outbox.send_all(stream).await) };
         let receiving = async {
@@ -290,10 +307,19 @@ impl Inner {
 
     /// The connection has ended: all calls on it are gone.
     fn down(&self) {
-        self.is_up.set(false);
+        let was_up = self.is_up.replace(false);
         self.outbox.clear();
         let waiting = std::mem::take(&mut *self.waiting.borrow_mut());
         drop(waiting);
+        if was_up {
+            self.tell(News::Down);
+        }
+    }
+
+    fn tell(&self, news: News<'_>) {
+        if let Some(watch) = &self.parts.watch {
+            watch(self.parts.host_id, news);
+        }
     }
 
     async fn receive(&self, stream: &TcpStream) -> Result<std::convert::Infallible, Ended> {
@@ -320,20 +346,25 @@ impl Inner {
 
     /// Pings when nothing comes; ends when nothing comes even then.
     async fn watch(&self) -> Ended {
+        let (mut last_number, mut quiet) = (self.next_number.get(), 0);
         loop {
             self.runtime.sleep(PING_AFTER).await;
+            quiet = if last_number == self.next_number.get() { quiet + 1 } else { 0 };
             let silence = self.runtime.now() - self.heard.get();
             if silence >= SILENCE_MAX {
                 return Ended::Silent;
             }
-            if silence >= PING_AFTER {
+            if silence >= PING_AFTER || quiet >= QUIET_MAX {
+                quiet = 0;
                 let number = self.next_number.get();
                 self.next_number.set(number + 1);
                 let put = self.outbox.put(|out| write_frame(out, number, PING, |_| {}));
                 assert!(put.is_ok(), "a ping has no body");
             }
+            last_number = self.next_number.get();
         }
     }
+
     /// Waits for an answer that cannot be decoded.
     async fn refuted(&self) -> Ended {
         loop {

@@ -7,20 +7,29 @@ use std::net::SocketAddr;
 use runtime::Runtime;
 use topology::HostId;
 
+use crate::local_node::LocalNode;
+use crate::news::Watch;
 use crate::peer::{Peer, PeerParts};
+use crate::purpose::Purpose;
 
 /// The other nodes that this shard keeps connections to.
 pub struct Peers {
     runtime: Runtime,
-    local: HostId,
-    cluster_name: String,
+    local: LocalNode,
+    purpose: Purpose,
+    watch: Option<Watch>,
     by_host: RefCell<BTreeMap<HostId, Peer>>,
 }
 
 impl Peers {
-    /// No node is dialled yet.
-    pub fn new(runtime: &Runtime, local: HostId, cluster_name: String) -> Self {
-        Peers { runtime: runtime.clone(), local, cluster_name, by_host: RefCell::default() }
+    /// Connections for requests. No node is dialled yet.
+    pub fn new(runtime: &Runtime, local: LocalNode) -> Self {
+        Peers::of_purpose(runtime, local, Purpose::Requests, None)
+    }
+
+    /// The same for another purpose. `watch` receives their news.
+    pub fn of_purpose(runtime: &Runtime, local: LocalNode, purpose: Purpose, watch: Option<Watch>) -> Self {
+        Peers { runtime: runtime.clone(), local, purpose, watch, by_host: RefCell::default() }
     }
 
     /// Follows a change of membership: a connection to a node that stays is kept, a new node is dialled, and the connection to one that
@@ -29,7 +38,7 @@ impl Peers {
         let mut before = self.by_host.take();
         let mut after = BTreeMap::new();
         for (host_id, address) in others {
-            assert_ne!(host_id, self.local, "a node is no peer of itself");
+            assert_ne!(host_id, self.local.host_id(), "a node is no peer of itself");
             let peer = match before.remove(&host_id) {
                 Some(peer) if peer.address() == address => peer,
                 moved => {
@@ -52,7 +61,7 @@ impl Peers {
     }
 
     fn dial(&self, host_id: HostId, address: SocketAddr) -> Peer {
-        let cluster_name = self.cluster_name.clone();
-        Peer::start(&self.runtime, PeerParts { address, host_id, local: self.local, cluster_name })
+        let (local, watch) = (self.local.clone(), self.watch.clone());
+        Peer::start(&self.runtime, PeerParts { address, host_id, local, purpose: self.purpose, watch })
     }
 }

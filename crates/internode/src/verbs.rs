@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 
+use topology::HostId;
+
 use crate::connection::{Reply, Ticket};
 
 /// The request that every connection answers with [`PONG`]. Its body is empty.
@@ -38,7 +40,7 @@ pub(crate) fn empty(body: &[u8]) -> Result<(), Malformed> {
     }
 }
 
-type Handler = Box<dyn Fn(&[u8], Ticket) -> Result<(), Malformed>>;
+type Handler = Box<dyn Fn(HostId, &[u8], Ticket) -> Result<(), Malformed>>;
 
 /// A registered verb.
 pub(crate) struct Verb {
@@ -49,8 +51,8 @@ pub(crate) struct Verb {
 
 impl Verb {
     /// Decodes the request; its answer is sent by a task of its own.
-    pub(crate) fn handle(&self, body: &[u8], ticket: Ticket) -> Result<(), Malformed> {
-        (self.handler)(body, ticket)
+    pub(crate) fn handle(&self, from: HostId, body: &[u8], ticket: Ticket) -> Result<(), Malformed> {
+        (self.handler)(from, body, ticket)
     }
 }
 
@@ -76,10 +78,22 @@ impl Verbs {
         F: Fn(&[u8]) -> Result<Fut, Malformed> + 'static,
         Fut: Future<Output: Reply> + 'static,
     {
+        self.register_by_host(verb, name, move |_, body| handler(body));
+    }
+
+    /// The same, for a handler that is to know which node asks.
+    ///
+    /// # Panics
+    /// As [`Verbs::register`].
+    pub fn register_by_host<F, Fut>(&mut self, verb: u8, name: &'static str, handler: F)
+    where
+        F: Fn(HostId, &[u8]) -> Result<Fut, Malformed> + 'static,
+        Fut: Future<Output: Reply> + 'static,
+    {
         assert!(verb < ANSWERS_FROM, "verb {verb} ({name}) is the kind of an answer");
         assert_ne!(verb, PING, "ping belongs to the connection: {name} needs another verb");
-        let handle = move |body: &[u8], ticket: Ticket| {
-            let work = handler(body)?;
+        let handle = move |from: HostId, body: &[u8], ticket: Ticket| {
+            let work = handler(from, body)?;
             ticket.answer_with(work);
             Ok(())
         };

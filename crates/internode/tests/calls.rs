@@ -1,14 +1,15 @@
 //! Simulated machines: some register verbs and listen, another dials and calls.
 
 use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
 use std::time::Duration;
 
 use internode::{
-    CallError, FRAME_BODY_MAX, Incoming, Listening, Malformed, Peer, PeerParts, PeerSocket, Peers, Reply, Verbs,
-    listen_for_peers,
+    Boot, CallError, FRAME_BODY_MAX, Hello, Incoming, Listening, LocalNode, Malformed, Peer, PeerParts, PeerSocket,
+    Peers, Purpose, Reply, Verbs, Verdict, listen_for_peers,
 };
 use runtime::sim::{World, WorldOptions};
-use runtime::{Group, MeshSeat, Runtime};
+use runtime::{Group, Mesh, MeshSeat, Runtime};
 use topology::HostId;
 
 const SERVER: HostId = HostId([1; 16]);
@@ -86,8 +87,25 @@ async fn serve(runtime: Runtime, seat: MeshSeat<PeerSocket, ()>, local: HostId, 
     incoming.follow([CLIENT]);
     let mesh = incoming.open(&runtime, seat, verbs(&runtime));
     let listener = runtime.listen(at).await.expect("the address is this machine's");
-    let listening = Listening { local, incoming, cluster_name: "Test Cluster".into() };
-    listen_for_peers(runtime, listener, listening, mesh).await;
+    listen_for_peers(runtime, listener, listening(local, incoming, mesh)).await;
+}
+
+fn node(host_id: HostId) -> LocalNode {
+    LocalNode::new(host_id, "Test Cluster".into(), Boot::default(), None)
+}
+
+/// Where members alone are accepted.
+fn listening(local: HostId, incoming: Incoming, requests: Mesh<PeerSocket, ()>) -> Listening {
+    let judge = move |hello: &Hello| match incoming.is_member(hello.host_id) {
+        true => Verdict::Welcome,
+        false => Verdict::Stranger,
+    };
+    Listening { local: node(local), judge: Rc::new(judge), requests, control: None }
+}
+
+fn start(runtime: &Runtime) -> Peer {
+    let (local, purpose) = (node(CLIENT), Purpose::Requests);
+    Peer::start(runtime, PeerParts { address: address(), host_id: SERVER, local, purpose, watch: None })
 }
 
 /// Runs a client's `work` against the server.
@@ -101,9 +119,7 @@ where
     let seat = runtime::mesh(1, 8).remove(0);
     world.start(server, false, vec![|runtime| serve(runtime, seat, SERVER, address())]);
     let main = |runtime: Runtime| async move {
-        let parts =
-            PeerParts { address: address(), host_id: SERVER, local: CLIENT, cluster_name: "Test Cluster".into() };
-        let peer = Peer::start(&runtime, parts);
+        let peer = start(&runtime);
         work(runtime, peer).await;
     };
     let asking = world.start(client, false, vec![main]);
@@ -186,7 +202,7 @@ fn peers_follow_membership_and_keep_the_connections_that_stay() {
     }
     let [first, second] = servers;
     let main = move |runtime: Runtime| async move {
-        let peers = Peers::new(&runtime, CLIENT, "Test Cluster".into());
+        let peers = Peers::new(&runtime, node(CLIENT));
         peers.follow([first]);
         let kept = peers.get(SERVER).expect("it is followed");
         assert!(peers.get(OTHER).is_none());
@@ -240,8 +256,8 @@ fn the_connections_of_a_node_that_left_are_closed_and_it_is_refused() {
         incoming.follow([CLIENT]);
         let mesh = incoming.open(&runtime, seat, verbs(&runtime));
         let listener = runtime.listen(address()).await.expect("the address is this machine's");
-        let listening = Listening { local: SERVER, incoming, cluster_name: "Test Cluster".into() };
-        runtime.spawn(Group::Query, listen_for_peers(runtime.clone(), listener, listening, mesh));
+        let listening = listening(SERVER, incoming, mesh);
+        runtime.spawn(Group::Query, listen_for_peers(runtime.clone(), listener, listening));
         for is_member in [false, true] {
             runtime.sleep(Duration::from_secs(10)).await;
             members.follow(is_member.then_some(CLIENT));
@@ -250,9 +266,7 @@ fn the_connections_of_a_node_that_left_are_closed_and_it_is_refused() {
     };
     world.start(server, false, vec![main]);
     let main = |runtime: Runtime| async move {
-        let cluster_name = "Test Cluster".into();
-        let peer =
-            Peer::start(&runtime, PeerParts { address: address(), host_id: SERVER, local: CLIENT, cluster_name });
+        let peer = start(&runtime);
         until(&runtime, &peer, true).await;
         until(&runtime, &peer, false).await;
         runtime.sleep(Duration::from_secs(5)).await;

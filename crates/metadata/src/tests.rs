@@ -15,6 +15,7 @@ mod members;
 mod power;
 mod proposing;
 mod reading;
+mod wire;
 
 use std::collections::BTreeSet;
 use std::future::Future;

@@ -227,7 +227,7 @@ impl Engine {
 
     /// Lets the ring's other nodes in. On shard 0, when every shard has its engine.
     pub fn accept_peers(&self, listener: TcpListener) {
-        self.inner.coordinator.accept_peers(listener, &self.inner.node.cluster_name);
+        self.inner.coordinator.accept_peers(listener);
     }
 
     /// Lets no further connections of other nodes in; for shard 0, before the shards end theirs.

@@ -6,8 +6,8 @@
 
 use std::rc::Rc;
 
-use cluster::coordinator::{Internode, ReplicaReply, ReplicaRequest};
-use internode::PeerSocket;
+use cluster::coordinator::{ReplicaReply, ReplicaRequest};
+use internode::{LocalNode, PeerSocket};
 use metadata::MetadataParts;
 use runtime::{MeshSeat, Runtime};
 use schema::Schema;
@@ -75,8 +75,8 @@ pub struct EngineParts {
     pub schema: Schema,
     /// The cluster's ring.
     pub ring: Rc<Ring>,
-    /// How the ring's nodes reach each other; `None`: they do not.
-    pub internode: Option<Internode>,
+    /// This node, as it greets the ring's others; `None`: it reaches none.
+    pub internode: Option<LocalNode>,
     /// The metadata log, and this node's part in the metadata group; on shard 0 only.
     pub metadata: Option<MetadataParts>,
     /// Bounds.

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use internode::{Listening, PeerSocket, Verbs, listen_for_peers};
+use internode::{Hello, Listening, PeerSocket, Verbs, Verdict, listen_for_peers};
 use runtime::{Group, MeshSeat, TcpListener};
 
 use super::Coordinator;
@@ -20,12 +20,20 @@ impl Coordinator {
     }
 
     /// Accepts connections of the ring's other nodes. On shard 0, when every shard has its coordinator.
-    pub fn accept_peers(&self, listener: TcpListener, cluster_name: &str) {
-        let (local, incoming) = (self.ring().local_node().host_id, self.inner.incoming.clone());
-        let listening = Listening { local, incoming, cluster_name: cluster_name.to_owned() };
-        let mesh = self.inner.peer_sockets.get().expect("it is set when the coordinator is made").clone();
+    ///
+    /// # Panics
+    /// If the coordinator was made without a way to other nodes.
+    pub fn accept_peers(&self, listener: TcpListener) {
+        let incoming = self.inner.incoming.clone();
+        let judge = move |hello: &Hello| match incoming.is_member(hello.host_id) {
+            true => Verdict::Welcome,
+            false => Verdict::Stranger,
+        };
+        let local = self.inner.internode.clone().expect("a node that listens for others says who it is");
+        let requests = self.inner.peer_sockets.get().expect("it is set when the coordinator is made").clone();
+        let listening = Listening { local, judge: Rc::new(judge), requests, control: None };
         let runtime = &self.inner.shards.runtime;
-        let accepting = runtime.spawn(Group::Query, listen_for_peers(runtime.clone(), listener, listening, mesh));
+        let accepting = runtime.spawn(Group::Query, listen_for_peers(runtime.clone(), listener, listening));
         *self.inner.accepting.borrow_mut() = Some(accepting);
     }
 

@@ -62,6 +62,10 @@ pub struct Arguments {
     #[arg(long, help_heading = "Network")]
     pub insecure: bool,
 
+    /// File with the secret that the nodes of a cluster prove to each other: 16 bytes or more, the same on all nodes
+    #[arg(long, value_name = "FILE", help_heading = "Network")]
+    pub internode_secret_file: Option<PathBuf>,
+
     /// Number of shards, one core each [default: one per processor available to this process]
     #[arg(long, value_name = "COUNT", help_heading = "Resources")]
     pub smp: Option<u16>,

@@ -41,6 +41,8 @@ pub enum ConfigError {
          seeds, or list only this node's listen_address"
     )]
     ForeignSeed { place: String, seed: String },
+    #[error("cannot use internode_secret_file {file}: {reason}")]
+    SecretFile { file: String, reason: String },
     #[error("{reason}")]
     Guardrail { reason: String },
     #[error("{key} must be between {least} and {most}, got {value}")]

@@ -22,7 +22,7 @@ pub struct FixedRing {
 pub struct FixedNode {
     /// Its identity.
     pub host_id: HostId,
-    /// Where it listens for the other nodes; its port is not 0. There is neither authentication nor encryption.
+    /// Where it listens for the other nodes; its port is not 0. Without a secret it is on loopback, unless the network is trusted.
     pub internode: SocketAddr,
     /// Its datacenter.
     pub datacenter: String,
@@ -38,8 +38,18 @@ impl FixedRing {
         self.nodes.iter().enumerate().find(|(_, node)| node.host_id == self.host_id)
     }
 
-    /// Reason why the ring is invalid, as a sentence.
-    pub fn problem(&self) -> Option<String> {
+    /// Reason why the ring is invalid, as a sentence. `is_trusted`: nodes prove a secret to each other, or were started with `--insecure`.
+    pub fn problem(&self, is_trusted: bool) -> Option<String> {
+        if let Some((_, local)) = self.local()
+            && !is_trusted
+            && !local.internode.ip().is_loopback()
+        {
+            return Some(format!(
+                "fixed ring: internode address {} is not loopback and there is no internode_secret_file: any host that reaches the port could \
+                 read and change all data; give all nodes the same secret, or start with --insecure if the network is trusted",
+                local.internode.ip()
+            ));
+        }
         let mut tokens: Vec<Token> = self.nodes.iter().flat_map(|node| node.tokens.iter().copied()).collect();
         tokens.sort_unstable();
         let mut ids: Vec<HostId> = self.nodes.iter().map(|node| node.host_id).collect();
@@ -56,5 +66,29 @@ impl FixedRing {
             () if ids.windows(2).any(|pair| pair[0] == pair[1]) => Some("fixed ring: duplicate host id".to_owned()),
             () => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ring(address: &str) -> FixedRing {
+        let node = FixedNode {
+            host_id: HostId([1; 16]),
+            internode: address.parse().expect("an address"),
+            datacenter: "datacenter1".to_owned(),
+            rack: "rack1".to_owned(),
+            tokens: vec![Token(0)],
+        };
+        FixedRing { host_id: node.host_id, nodes: vec![node] }
+    }
+
+    #[test]
+    fn an_address_beyond_loopback_needs_a_secret_or_trust() {
+        assert_eq!(ring("127.0.0.1:7000").problem(false), None);
+        assert_eq!(ring("10.0.0.1:7000").problem(true), None);
+        let problem = ring("10.0.0.1:7000").problem(false).expect("it is open to the world");
+        assert!(problem.contains("10.0.0.1 is not loopback") && problem.contains("--insecure"), "{problem}");
     }
 }

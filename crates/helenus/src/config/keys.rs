@@ -1,19 +1,19 @@
 //! The names a configuration file may hold: every key of Cassandra 5.0.6's configuration class, the keys of ScyllaDB's
-//! file that its users have in theirs, and the names both used before units moved from the key into the value.
+//! file that its users have in theirs, and the names both used before units moved from the key into the value. Keys of Helenus alone are few.
 //!
 //! Which of them Helenus acts on is decided in `file.rs`; here a name is merely known, so that a file written for another
 //! server starts this one, while a misspelt key is still an error.
 
 use super::units::Unit;
 
-/// Whether a key is one that Cassandra or ScyllaDB knows (under its present name).
+/// True if the key is one of Cassandra's or ScyllaDB's (under its present name), or Helenus' own.
 pub fn is_known(name: &str) -> bool {
-    KNOWN.split_ascii_whitespace().any(|known| known == name)
+    names().any(|known| known == name)
 }
 
 /// All present names, for suggestions.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    KNOWN.split_ascii_whitespace()
+    KNOWN.split_ascii_whitespace().chain(OWN)
 }
 
 /// The present name of a key that was renamed, and the unit a bare number had under the old name (`None` where the value
@@ -21,6 +21,9 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 pub fn renamed(old: &str) -> Option<(&'static str, Option<Unit>)> {
     RENAMED.iter().find(|(name, ..)| *name == old).map(|(_, new, unit)| (*new, *unit))
 }
+
+/// Keys of Helenus alone.
+const OWN: [&str; 1] = ["internode_secret_file"];
 
 /// Present names, in one string because a list of 500 quoted names is harder to read and to compare.
 const KNOWN: &str = "

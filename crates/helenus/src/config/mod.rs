@@ -14,6 +14,7 @@ mod keys;
 mod machine;
 mod place;
 mod refused;
+mod secret_file;
 mod seeds;
 mod settings;
 mod shown;
@@ -34,6 +35,7 @@ pub use arguments::{Arguments, Reactor};
 pub use commitlog_sync::CommitLogSync;
 pub use error::ConfigError;
 pub use fixed_ring::{FixedNode, FixedRing};
+pub use internode::Secret;
 pub use machine::Machine;
 pub use query::Guardrails;
 pub use settings::{MEMTABLE_BYTES_MAX, Settings};
@@ -71,6 +73,8 @@ pub struct Config {
     /// A ring of several nodes, written by hand: for tests and the simulator, and no key or flag sets it. `None`: the
     /// node is a ring of one, and no internode port is opened. See [`FixedRing`].
     pub fixed_ring: Option<FixedRing>,
+    /// The secret that nodes prove to each other; `None`: they prove none.
+    pub internode_secret: Option<Secret>,
     /// When writes are acknowledged.
     pub commitlog_sync: CommitLogSync,
     /// Time between syncs in [`CommitLogSync::Periodic`].

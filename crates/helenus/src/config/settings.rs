@@ -16,7 +16,7 @@ use super::guardrails;
 use super::machine::{Machine, parse_cpu_list};
 use super::seeds::Seeds;
 use super::units::print_size;
-use super::{CommitLogSync, Config, ConfigError, address};
+use super::{CommitLogSync, Config, ConfigError, address, secret_file};
 
 /// Least memory a shard can work with.
 const SHARD_MEMORY_BYTES_MIN: u64 = 64 << 20;
@@ -46,6 +46,7 @@ pub struct Settings {
     pub prometheus_address: Option<IpAddr>,
     pub prometheus_port: Option<u16>,
     pub insecure: bool,
+    pub internode_secret_file: Option<PathBuf>,
     pub smp: Option<u16>,
     pub cpuset: Option<Vec<usize>>,
     pub overprovisioned: bool,
@@ -106,6 +107,7 @@ impl Settings {
         self.port = given.port.or(self.port);
         self.shard_aware_port = given.shard_aware_port.or(self.shard_aware_port);
         self.insecure |= given.insecure;
+        self.internode_secret_file = given.internode_secret_file.or(self.internode_secret_file.take());
         self.smp = given.smp.or(self.smp);
         self.overprovisioned |= given.overprovisioned.unwrap_or(false);
         self.memory_bytes = given.memory.or(self.memory_bytes);
@@ -172,6 +174,7 @@ impl Settings {
             // Who else is on the shard's processor may be the one that asks.
             idle_poll: self.idle_poll.unwrap_or(if self.overprovisioned { Duration::ZERO } else { IDLE_POLL }),
             fixed_ring: None,
+            internode_secret: self.internode_secret_file.as_deref().map(secret_file::read).transpose()?,
             commitlog_sync: self.commitlog_sync.unwrap_or(CommitLogSync::Group),
             commitlog_sync_period: period,
             commitlog_segment_bytes: segment_bytes,

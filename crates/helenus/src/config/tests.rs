@@ -42,6 +42,15 @@ fn without_arguments() {
 }
 
 #[test]
+fn the_secret_s_file_is_named_by_key_or_flag() {
+    let refused = "cannot use internode_secret_file /nowhere/secret: No such file or directory (os error 2)";
+    assert_eq!(file_error("internode_secret_file: /nowhere/secret"), refused);
+    let error = resolve("--internode-secret-file /nowhere/secret").map(|_| ()).unwrap_err();
+    assert_eq!(error.to_string(), refused);
+    assert_eq!(resolve("").unwrap().0.internode_secret, None);
+}
+
+#[test]
 fn files_are_imported_by_either_name_of_the_flag() {
     assert!(!resolve("").unwrap().0.import_sstables);
     for flag in ["--import-sstables", "--take-in-sstables"] {

@@ -46,7 +46,8 @@ fn domains() -> Domains {
 impl BootSequence {
     /// With the folder locked: starts the node, serves until the process is told to end, and ends in order.
     pub(super) async fn run(&self, ready: impl FnOnce(Ready)) -> Result<(), NodeError> {
-        if let Some(problem) = self.config.fixed_ring.as_ref().and_then(|ring| ring.problem()) {
+        let trusts_network = self.config.insecure || self.config.internode_secret.is_some();
+        if let Some(problem) = self.config.fixed_ring.as_ref().and_then(|ring| ring.problem(trusts_network)) {
             return Err(NodeError::FixedRing { problem });
         }
         let metadata = self.open_metadata().await?;
@@ -62,7 +63,8 @@ impl BootSequence {
         let listeners = Listeners::bind(&self.runtime, self.config.listen, self.config.listen_shard_aware).await?;
         let listening = listeners.listening();
         let for_peers = self.listen_for_peers().await?;
-        self.all(&Command::Serve(self.node_info(host_id, boot, listening.native))).await?;
+        let (node, boot_word) = (self.node_info(host_id, boot, listening.native), self.runtime.random_u64());
+        self.all(&Command::Serve { node, boot_word }).await?;
         self.all(&Command::FinishBatches).await?;
         self.all(&Command::Retire).await?;
         let server = self.local.server.borrow().clone();

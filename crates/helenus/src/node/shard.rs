@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
-use cluster::coordinator::Internode;
 use cluster::paxos::with_state_table;
+use internode::{Boot, LocalNode};
 use metadata::MetadataParts;
 use query::{Engine, EngineOptions, EngineParts, EngineSeats, NodeInfo};
 use runtime::sync::Queue;
@@ -37,8 +37,8 @@ const RESULT_BYTES_MIN: usize = 72 << 20;
 pub(super) enum Command {
     /// Build the schema, open storage.
     Open { boot: u64, host_id: HostId, changes: Vec<SchemaChange>, truncations: Truncations },
-    /// Make the engine and the server.
-    Serve(NodeInfo),
+    /// Make the engine and the server. The word is the start's, on all shards the same.
+    Serve { node: NodeInfo, boot_word: u64 },
     /// Deliver the logged batches that the log held.
     FinishBatches,
     /// Remove logs of another shard count.
@@ -101,7 +101,7 @@ impl ShardNode {
                 Command::Open { boot, host_id, changes, truncations } => {
                     self.open(boot, host_id, &changes, &truncations).await
                 }
-                Command::Serve(node) => self.serve(node).await,
+                Command::Serve { node, boot_word } => self.serve(node, boot_word).await,
                 Command::FinishBatches => self.finish_batches().await,
                 Command::Retire => self.retire().await,
                 Command::Drain => self.drain().await,
@@ -173,7 +173,7 @@ impl ShardNode {
         bytes(given.unwrap_or(self.shard_memory() / 8 * 3))
     }
 
-    async fn serve(&mut self, node: NodeInfo) -> Answer {
+    async fn serve(&mut self, node: NodeInfo, boot_word: u64) -> Answer {
         let (Some((storage, schema)), Some(seats), Some(server_seat)) =
             (self.opened.clone(), self.engine_seats.take(), self.server_seat.take())
         else {
@@ -194,11 +194,7 @@ impl ShardNode {
             storage,
             schema,
             ring: Rc::new(ring_of(&node, self.config.fixed_ring.as_ref())),
-            internode: self
-                .config
-                .fixed_ring
-                .as_ref()
-                .map(|_| Internode { cluster_name: self.config.cluster_name.clone() }),
+            internode: self.config.fixed_ring.as_ref().map(|_| self.local_node(&node, boot_word)),
             metadata,
             options,
             guardrails: self.config.guardrails.clone(),
@@ -209,6 +205,12 @@ impl ShardNode {
         let server = Server::start(&self.runtime, server_seat, engine, self.config.limits.clone());
         *self.handles.server.borrow_mut() = Some(server);
         Ok(())
+    }
+
+    /// This node, as it greets others.
+    fn local_node(&self, node: &NodeInfo, boot_word: u64) -> LocalNode {
+        let boot = Boot { number: node.boot, word: boot_word };
+        LocalNode::new(node.host_id, self.config.cluster_name.clone(), boot, self.config.internode_secret.clone())
     }
 
     async fn finish_batches(&self) -> Answer {

@@ -114,6 +114,7 @@ impl Ring {
             reactor: None,
             idle_poll: Duration::ZERO,
             fixed_ring: Some(FixedRing { host_id: host_id(index), nodes }),
+            internode_secret: None,
             commitlog_sync: CommitLogSync::Group,
             commitlog_sync_period: Duration::from_secs(10),
             commitlog_segment_bytes: 1 << 20,

@@ -151,7 +151,7 @@ fn a_node_of_another_cluster_is_not_let_in() {
 
 /// A node that greets and then says nothing: what a peer is that hangs.
 fn hang(listener: std::net::TcpListener) {
-    use internode::{Hello, Verdict, Welcome};
+    use internode::{Boot, GroupTag, Hello, Verdict, Welcome};
     use std::io::{Read, Write};
     for stream in listener.incoming() {
         let Ok(mut stream) = stream else { return };
@@ -165,7 +165,18 @@ fn hang(listener: std::net::TcpListener) {
                 bytes.extend_from_slice(&piece[..count]);
                 if let Ok(Some((hello, _))) = Hello::decode(&bytes) {
                     let Hello { version, wanted: host_id, cluster_name, .. } = hello;
-                    let welcome = Welcome { version, verdict: Verdict::Welcome, shard_count: 2, host_id, cluster_name };
+                    let welcome = Welcome {
+                        version,
+                        verdict: Verdict::Welcome,
+                        shard_count: 2,
+                        host_id,
+                        group: GroupTag::default(),
+                        boot: Boot::default(),
+                        epoch: 0,
+                        random: [0; 16],
+                        cluster_name,
+                        proof: None,
+                    };
                     stream.write_all(&welcome.encode()).expect("the dialler waits for it");
                     bytes.clear();
                 }

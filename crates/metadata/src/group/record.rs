@@ -239,22 +239,22 @@ fn check_version(version: u8) -> Result<(), DecodeError> {
 }
 
 /// A byte of flags, of which no unknown one is set.
-fn flags(reader: &mut Reader<'_>, known: u8) -> Result<u8, DecodeError> {
+pub(super) fn flags(reader: &mut Reader<'_>, known: u8) -> Result<u8, DecodeError> {
     match reader.u8()? {
         flags if flags & !known == 0 => Ok(flags),
         flags => Err(invalid(format!("unknown flags {flags:#04x}"))),
     }
 }
 
-fn put(out: &mut Vec<u8>, number: u64) {
+pub(super) fn put(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(&number.to_be_bytes());
 }
 
-fn put_node(out: &mut Vec<u8>, NodeId(node): NodeId) {
+pub(super) fn put_node(out: &mut Vec<u8>, NodeId(node): NodeId) {
     out.extend_from_slice(&node.to_be_bytes());
 }
 
-fn node(reader: &mut Reader<'_>) -> Result<NodeId, DecodeError> {
+pub(super) fn node(reader: &mut Reader<'_>) -> Result<NodeId, DecodeError> {
     Ok(NodeId(u128::from_be_bytes(reader.array()?)))
 }
 

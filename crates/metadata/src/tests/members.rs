@@ -274,7 +274,7 @@ impl World {
         let (from, to, message) = self.messages.remove(place);
         let is_lost = self.is_cut && from.0 % 2 != to.0 % 2;
         if let Some(member) = self.member(to).filter(|_| !is_lost) {
-            member.receive(from, message, &TakeOnce);
+            member.receive(from, super::wire::carried(&message), &TakeOnce);
         }
         to
     }

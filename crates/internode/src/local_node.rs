@@ -1,0 +1,112 @@
+//! This node's word about itself in greetings.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use runtime::Runtime;
+use topology::HostId;
+
+use crate::handshake::{Hello, VERSION, VERSION_MIN, Verdict, Welcome};
+use crate::identity::{Boot, GroupTag};
+use crate::purpose::Purpose;
+use crate::secret::Secret;
+
+/// This node. Clones are the same.
+#[derive(Debug, Clone)]
+pub struct LocalNode {
+    inner: Rc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    host_id: HostId,
+    cluster_name: String,
+    boot: Boot,
+    secret: Option<Secret>,
+    group: Cell<GroupTag>,
+    epoch: Cell<u64>,
+}
+
+impl LocalNode {
+    /// A node of no group. With a secret, it talks only to nodes that prove the same one.
+    pub fn new(host_id: HostId, cluster_name: String, boot: Boot, secret: Option<Secret>) -> LocalNode {
+        let (group, epoch) = (Cell::default(), Cell::default());
+        LocalNode { inner: Rc::new(Inner { host_id, cluster_name, boot, secret, group, epoch }) }
+    }
+
+    /// Its host id.
+    pub fn host_id(&self) -> HostId {
+        self.inner.host_id
+    }
+
+    /// Its cluster.
+    pub fn cluster_name(&self) -> &str {
+        &self.inner.cluster_name
+    }
+
+    /// Its group.
+    pub fn group(&self) -> GroupTag {
+        self.inner.group.get()
+    }
+
+    /// Greetings name this group from now on.
+    pub fn set_group(&self, group: GroupTag) {
+        self.inner.group.set(group);
+    }
+
+    /// Greetings name this epoch from now on.
+    pub fn set_epoch(&self, epoch: u64) {
+        self.inner.epoch.set(epoch);
+    }
+
+    pub(crate) fn secret(&self) -> Option<&Secret> {
+        self.inner.secret.as_ref()
+    }
+
+    /// The hello of a connection to `wanted`.
+    pub(crate) fn hello(&self, runtime: &Runtime, wanted: HostId, purpose: Purpose) -> Hello {
+        Hello {
+            version: VERSION,
+            version_min: VERSION_MIN,
+            purpose,
+            has_secret: self.secret().is_some(),
+            shard: runtime.shard().0,
+            shard_count: runtime.shard_count(),
+            host_id: self.host_id(),
+            wanted,
+            group: self.group(),
+            boot: self.inner.boot,
+            epoch: self.inner.epoch.get(),
+            random: self.random(runtime),
+            cluster_name: self.cluster_name().to_owned(),
+        }
+    }
+
+    /// The welcome to a hello, without a proof.
+    pub(crate) fn welcome(&self, runtime: &Runtime, version: u16, verdict: Verdict) -> Welcome {
+        Welcome {
+            version,
+            verdict,
+            shard_count: runtime.shard_count(),
+            host_id: self.host_id(),
+            group: self.group(),
+            boot: self.inner.boot,
+            epoch: self.inner.epoch.get(),
+            random: self.random(runtime),
+            cluster_name: self.cluster_name().to_owned(),
+            proof: None,
+        }
+    }
+
+    /// Bytes that no greeting had before; with a secret, that none without it foresees.
+    fn random(&self, runtime: &Runtime) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        let (high, low) = bytes.split_at_mut(8);
+        high.copy_from_slice(&runtime.random_u64().to_be_bytes());
+        low.copy_from_slice(&runtime.random_u64().to_be_bytes());
+        match self.secret() {
+            Some(secret) => secret.unforeseen(&bytes),
+            None => bytes,
+        }
+    }
+}
