@@ -3,9 +3,10 @@
 use std::cell::Cell;
 use std::future::Future;
 use std::rc::Rc;
+use std::time::Duration;
 
 use runtime::sync::{Notify, Permit, Semaphore};
-use runtime::{Group, Runtime, Socket};
+use runtime::{Group, Instant, Runtime, Socket};
 use topology::HostId;
 
 use crate::frame::{FRAME_BODY_MAX, write_frame};
@@ -15,6 +16,11 @@ use crate::outbox::Outbox;
 const REQUESTS_MAX: usize = 256;
 /// Bytes of the requests being served of one connection; a larger one is served alone.
 const REQUEST_BYTES_MAX: usize = 16 << 20;
+
+/// Silence after which a connection counts as dead.
+pub(crate) const SILENCE_MAX: Duration = Duration::from_secs(10);
+/// Time between looks for silence.
+const SILENCE_CHECK: Duration = Duration::from_secs(2);
 
 /// A greeted connection on its way to the shard that answers on it.
 #[derive(Debug)]
@@ -45,6 +51,8 @@ pub(crate) struct Connection {
     /// One was served.
     served: Notify,
     is_open: Cell<bool>,
+    /// Since when it has been read without a byte; `None`: it is not read, since there is no room.
+    reading_since: Cell<Option<Instant>>,
 }
 
 /// A request's place among those being served; dropped, it gives the place back.
@@ -64,6 +72,7 @@ impl Connection {
             bytes: Cell::new(0),
             served: Notify::new(),
             is_open: Cell::new(true),
+            reading_since: Cell::new(None),
         })
     }
 
@@ -93,11 +102,32 @@ impl Connection {
         self.outbox.clear();
     }
 
-    /// Puts a frame with a body of its own making, which is short.
-    pub(crate) fn put(&self, number: u64, kind: u8) {
+    /// Answers a ping. At most one pong waits, for the latest ping: a dialler that reads none takes no memory by its pings.
+    pub(crate) fn pong(&self, number: u64, kind: u8) {
         if self.is_open.get() {
-            let put = self.outbox.put(|out| write_frame(out, number, kind, |_| {}));
+            let put = self.outbox.put_latest(|out| write_frame(out, number, kind, |_| {}));
             assert!(put.is_ok(), "an empty body is short");
+        }
+    }
+
+    /// The connection is being read since now, or is not read until what came is served.
+    pub(crate) fn set_reading(&self, is_reading: bool) {
+        self.reading_since.set(is_reading.then(|| self.runtime.poll_start()));
+    }
+
+    /// Waits until it has been read for so long that its dialler is gone: one that is there pings.
+    pub(crate) async fn silent(&self) {
+        loop {
+            let before = self.runtime.now();
+            self.runtime.sleep(SILENCE_CHECK).await;
+            // A shard whose own turn came late has not read what may be there.
+            if self.runtime.now() - before > 2 * SILENCE_CHECK {
+                continue;
+            }
+            let is_silent = |since| self.runtime.now() - since >= SILENCE_MAX;
+            if self.reading_since.get().is_some_and(is_silent) {
+                return;
+            }
         }
     }
 

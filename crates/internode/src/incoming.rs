@@ -10,7 +10,7 @@ use runtime::sync::Notify;
 use runtime::{Group, Mesh, MeshSeat, Runtime, TcpStream};
 use topology::HostId;
 
-use crate::connection::{Connection, PeerSocket};
+use crate::connection::{Connection, PeerSocket, SILENCE_MAX};
 use crate::frame::{Frame, FrameError, FrameReader};
 use crate::outbox::first;
 use crate::verbs::{Malformed, PING, PONG, Verbs, empty};
@@ -105,7 +105,13 @@ impl Incoming {
         let connection = Connection::new(runtime);
         let sending = async { Ended::from(connection.outbox.send_all(&stream).await) };
         let receiving = async {
-            let received = async { Received::Ended(receive(runtime, &connection, &stream, (host_id, verbs)).await) };
+            let silent = async {
+                connection.silent().await;
+                Err(Ended::Silent)
+            };
+            let received = async {
+                Received::Ended(first(receive(runtime, &connection, &stream, (host_id, verbs)), silent).await)
+            };
             match first(received, self.ending(host_id)).await {
                 Received::Ended(Ok(())) => Ended::Closed,
                 Received::Ended(Err(ended)) => ended,
@@ -157,6 +163,8 @@ enum Ended {
     Io(#[from] io::Error),
     #[error("the peer closed the connection")]
     Closed,
+    #[error("no message for {SILENCE_MAX:?}")]
+    Silent,
     #[error("this node is shutting down")]
     Finished,
     #[error("the peer left the ring")]
@@ -178,7 +186,9 @@ async fn receive(
 ) -> Result<(), Ended> {
     let mut frames = FrameReader::new();
     loop {
+        connection.set_reading(true);
         let (result, buffer) = stream.read(frames.take_for_read()).await;
+        connection.set_reading(false);
         frames.put_back(buffer);
         if result? == 0 {
             return Ok(());
@@ -186,7 +196,7 @@ async fn receive(
         while let Some(Frame { number, kind, body }) = frames.next_frame()? {
             if kind == PING {
                 empty(body)?;
-                connection.put(number, PONG);
+                connection.pong(number, PONG);
                 continue;
             }
             let verb = verbs.get(kind).ok_or(Ended::UnknownVerb { verb: kind })?;

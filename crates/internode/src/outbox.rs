@@ -18,6 +18,8 @@ const BYTES_KEPT: usize = 256 << 10;
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     bytes: RefCell<Vec<u8>>,
+    /// A frame that takes the place of the one before it.
+    latest: RefCell<Vec<u8>>,
     /// Bytes that were put before are being sent.
     is_sending: Cell<bool>,
     wake: Notify,
@@ -45,15 +47,24 @@ impl Outbox {
         result
     }
 
+    /// Puts what `write` appends in place of what was put so before, if that still waits: however many come, one is sent.
+    pub(crate) fn put_latest<T>(&self, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+        let mut latest = self.latest.borrow_mut();
+        latest.clear();
+        self.wake.notify();
+        write(&mut latest)
+    }
+
     /// Forgets what waits: the connection is gone.
     pub(crate) fn clear(&self) {
         *self.bytes.borrow_mut() = Vec::new();
+        self.latest.borrow_mut().clear();
         self.room.notify_all();
     }
 
     /// Waits until all that was put is sent. For one who waits.
     pub(crate) async fn sent(&self) {
-        while self.is_sending.get() || !self.bytes.borrow().is_empty() {
+        while self.is_sending.get() || !self.bytes.borrow().is_empty() || !self.latest.borrow().is_empty() {
             self.idle.notified().await;
         }
     }
@@ -63,6 +74,7 @@ impl Outbox {
         let mut buffer = Vec::new();
         loop {
             std::mem::swap(&mut *self.bytes.borrow_mut(), &mut buffer);
+            buffer.append(&mut self.latest.borrow_mut());
             self.is_sending.set(!buffer.is_empty());
             if buffer.is_empty() {
                 self.idle.notify();

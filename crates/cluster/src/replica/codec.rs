@@ -1,7 +1,7 @@
 //! The bodies of this crate's requests, answers and refusals. `docs/rfcs/0001-messages-between-nodes.md` draws them.
 
 use mutation::{DecodeError, PositionRef};
-use stdx::{Reader, varint};
+use stdx::{ReadError, Reader, varint};
 use storage::SyncError;
 use storage::reader::Page;
 
@@ -21,6 +21,9 @@ pub(super) mod kind {
 
 /// A read's shard that means the owner of the token.
 const OWNER: u16 = u16::MAX;
+/// The fewest bytes of a mutation: version, flags, table and token, and the length of its key. A vector of mutations takes 24 bytes for each, so a
+/// frame of shorter ones would grow by being read.
+const MUTATION_BYTES_MIN: usize = 27;
 /// The longest sentence that a refusal carries.
 const WORDS_MAX: usize = 512;
 
@@ -62,11 +65,17 @@ pub(super) fn push_mutations(mutations: &[impl AsRef<[u8]>], out: &mut Vec<u8>) 
 
 fn read_mutations(reader: &mut Reader<'_>) -> Result<Vec<Vec<u8>>, DecodeError> {
     let count = reader.varint()?;
-    // A mutation has at least its length's byte: memory is taken for what is there.
-    let room = usize::try_from(count).unwrap_or(usize::MAX).min(reader.remaining());
-    let mut mutations = Vec::with_capacity(room.min(1024));
+    let (wanted, left) = (usize::try_from(count).unwrap_or(usize::MAX), reader.remaining());
+    if wanted > left / (1 + MUTATION_BYTES_MIN) {
+        return Err(ReadError::Truncated { wanted: wanted.saturating_mul(1 + MUTATION_BYTES_MIN), left }.into());
+    }
+    let mut mutations = Vec::with_capacity(wanted.min(1024));
     for _ in 0..count {
-        mutations.push(reader.varint_bytes()?.to_vec());
+        let mutation = reader.varint_bytes()?;
+        if mutation.len() < MUTATION_BYTES_MIN {
+            return Err(ReadError::Truncated { wanted: MUTATION_BYTES_MIN, left: mutation.len() }.into());
+        }
+        mutations.push(mutation.to_vec());
     }
     Ok(mutations)
 }

@@ -10,8 +10,8 @@ use internode::write_frame;
 fn requests_round_trip() {
     let read = |of| PeerRequest::Read(PeerRead { of, rows: 5, bytes: 6, command: vec![9; 40] });
     let requests = [
-        PeerRequest::Write { mutations: vec![vec![1; 300], vec![], vec![2]] },
-        PeerRequest::Count { deltas: vec![vec![1; 300], vec![2]] },
+        PeerRequest::Write { mutations: vec![vec![1; 300], vec![2; 27], vec![3; 28]] },
+        PeerRequest::Count { deltas: vec![vec![1; 300], vec![2; 27]] },
         read(PeerShard::Owner),
         read(PeerShard::One { shard: 3, count: 4 }),
     ];
@@ -24,6 +24,19 @@ fn requests_round_trip() {
     }
     assert!(decode_request(kind::WRITTEN, &[]).is_err());
     assert!(decode_request(kind::WRITE, &[0xff; 9]).is_err(), "a count that cannot be takes no memory");
+}
+
+/// They would take 24 times the frame's bytes before a mutation is looked at.
+#[test]
+fn more_mutations_than_a_frame_can_hold_take_no_memory() {
+    let mut body = Vec::new();
+    push_mutations(&[[0; 0]; 1000], &mut body);
+    assert!(decode_request(kind::WRITE, &body).is_err());
+    assert!(decode_request(kind::COUNT, &body).is_err());
+    assert!(decode_answer(kind::COUNTED, body).is_err());
+    let mut body = Vec::new();
+    push_mutations(&[[0; 26], [0; 26]], &mut body);
+    assert!(decode_request(kind::WRITE, &body).is_err(), "a mutation has 27 bytes");
 }
 
 #[test]
