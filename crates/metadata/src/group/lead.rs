@@ -131,16 +131,22 @@ impl Lead {
         }
     }
 
-    /// The replies that are due: this node has applied up to `epoch`, and `lagging` gives the nodes that are up and have not applied up to an index.
+    /// True if no proposal waits.
+    pub(super) fn is_idle(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// The replies that are due: this node has applied up to the first of `epochs`, all nodes that are up up to the second, and `lagging` gives those of
+    /// them that have not applied up to an index.
     pub(super) fn replies(
         &mut self,
-        epoch: Index,
+        epochs: (Index, Index),
         ticks_max: u32,
         lagging: impl Fn(Index) -> Vec<NodeId>,
     ) -> Vec<Addressed> {
         let mut replies = Vec::new();
         self.waiting.retain(|id, waiting| {
-            let Some(reply) = waiting.stage.reply(epoch, ticks_max, &lagging) else { return true };
+            let Some(reply) = waiting.stage.reply(epochs, ticks_max, &lagging) else { return true };
             self.bounds.give_back(waiting.bytes);
             replies.push((waiting.asker, *id, waiting.copy, reply));
             false
@@ -172,7 +178,12 @@ impl Lead {
 
 impl Stage {
     /// Goes on to the next stage, if it is time, and gives the reply, if it is due.
-    fn reply(&mut self, own: Index, ticks_max: u32, lagging: impl Fn(Index) -> Vec<NodeId>) -> Option<Reply> {
+    fn reply(
+        &mut self,
+        (own, all): (Index, Index),
+        ticks_max: u32,
+        lagging: impl Fn(Index) -> Vec<NodeId>,
+    ) -> Option<Reply> {
         if let Stage::Logged { index: epoch, is_cancelled } = *self
             && epoch <= own
         {
@@ -183,9 +194,8 @@ impl Stage {
         }
         match self {
             Stage::Applied { epoch, ticks } => {
-                let lagging = lagging(*epoch);
-                let is_due = lagging.is_empty() || *ticks >= ticks_max;
-                is_due.then_some(Reply::Applied { epoch: *epoch, lagging })
+                let is_due = *epoch <= all || *ticks >= ticks_max;
+                is_due.then(|| Reply::Applied { epoch: *epoch, lagging: lagging(*epoch) })
             }
             // The state at the end of the log that the plan saw is the latest at some moment since it was asked for.
             Stage::Refused { seen, barrier: None, reason } if *seen <= own => {

@@ -451,16 +451,17 @@ impl Member {
 
     fn answer_what_is_due(&mut self) {
         let (own, applied, peers) = (self.id, self.applied, &self.peers);
-        let is_early = self.options.planted.is(Bug::SchemaAnsweredEarly);
-        let Some(lead) = &mut self.lead else { return };
+        let Some(lead) = self.lead.as_mut().filter(|lead| !lead.is_idle()) else { return };
+        let up = || peers.iter().filter(|(_, peer)| peer.is_up);
         let lagging = |epoch: Index| {
-            if is_early {
-                return Vec::new();
-            }
-            let others = peers.iter().filter(|(_, peer)| peer.is_up && peer.epoch < epoch).map(|(node, _)| *node);
+            let others = up().filter(|(_, peer)| peer.epoch < epoch).map(|(node, _)| *node);
             (applied < epoch).then_some(own).into_iter().chain(others).collect()
         };
-        let replies = lead.replies(self.state.epoch(), self.options.apply_ticks_max, lagging);
+        let all = match self.options.planted.is(Bug::SchemaAnsweredEarly) {
+            true => applied,
+            false => up().map(|(_, peer)| peer.epoch).fold(applied, Index::min),
+        };
+        let replies = lead.replies((self.state.epoch(), all), self.options.apply_ticks_max, lagging);
         self.reply_all(replies);
     }
 

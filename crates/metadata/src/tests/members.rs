@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use planted::Planted;
-use raft::{Configuration, Index, NodeId, Origin, RoleName, Term};
+use raft::{Configuration, Index, NodeId, Origin, RoleName, Term, Trouble};
 
 use super::*;
 use crate::file::History;
@@ -209,6 +209,8 @@ impl World {
             assert!(self.asked.remove(of) == Some(id), "{of:?} is answered once, where it was asked");
             self.answers.push((*of, answer.clone()));
         }
+        let is_of_lag = |trouble: &Trouble| matches!(trouble, Trouble::Behind(_));
+        assert!(work.troubles.iter().all(is_of_lag), "no disk lost what was synced: {:?}", work.troubles);
         let are_shards_slow = self.are_shards_slow;
         let node = self.nodes.get_mut(&id).expect("there is such a node");
         let member = node.member.as_mut().expect("it runs");
