@@ -164,6 +164,7 @@ const NEW: OpenOptions = OpenOptions {
     truncate: false,
     direct: false,
     dsync: false,
+    is_private: false,
 };
 
 /// Writes two files, of which one is synced with its name, and one has only its bytes synced.

@@ -32,6 +32,7 @@ const NEW: OpenOptions = OpenOptions {
     truncate: false,
     direct: false,
     dsync: false,
+    is_private: false,
 };
 
 fn pattern(length: usize) -> AlignedBuf {

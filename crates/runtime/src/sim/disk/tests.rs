@@ -10,6 +10,7 @@ const WRITE: OpenOptions = OpenOptions {
     truncate: false,
     direct: false,
     dsync: false,
+    is_private: false,
 };
 
 fn with_file() -> (Disk, Inode) {
