@@ -1,12 +1,13 @@
 //! Simulated machines: some register verbs and listen, another dials and calls.
 
+use std::cell::Cell;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::time::Duration;
 
 use internode::{
-    Boot, CallError, FRAME_BODY_MAX, Hello, Incoming, Listening, LocalNode, Malformed, Peer, PeerParts, PeerSocket,
-    Peers, Purpose, Reply, Verbs, Verdict, listen_for_peers,
+    Boot, CallError, FRAME_BODY_MAX, FrameReader, Hello, Incoming, Listening, LocalNode, Malformed, PING, PONG, Peer,
+    PeerParts, PeerSocket, Peers, Purpose, Reply, Verbs, Verdict, Welcome, listen_for_peers, write_frame,
 };
 use runtime::sim::{World, WorldOptions};
 use runtime::{Group, Mesh, MeshSeat, Runtime};
@@ -231,6 +232,57 @@ fn peers_follow_membership_and_keep_the_connections_that_stay() {
     let asking = world.start(hosts[2], false, vec![main]);
     world.run_until(|_| asking.is_over(), AT_MOST);
     assert!(asking.is_over(), "the client's work ends");
+}
+
+/// Greets the client, gives it a frame again and again, and counts its pings.
+async fn trickle(runtime: Runtime, pings: Rc<Cell<u32>>) {
+    let listener = runtime.listen(address()).await.expect("the address is this machine's");
+    let (socket, _) = listener.accept().await.expect("the client dials");
+    let stream = Rc::new(runtime.adopt(socket));
+    let (_, bytes) = stream.read(Vec::with_capacity(2048)).await;
+    let hello = Hello::decode(&bytes).expect("the bytes are right").expect("they come as one").0;
+    let Hello { version, wanted: host_id, group, boot, epoch, random, cluster_name, .. } = hello;
+    let (verdict, shard_count, proof) = (Verdict::Welcome, 1, None);
+    let welcome = Welcome { version, verdict, shard_count, host_id, group, boot, epoch, random, cluster_name, proof };
+    stream.write_all(welcome.encode()).await.0.expect("the client reads");
+    let giving = Rc::clone(&stream);
+    let clock = runtime.clone();
+    let _giving = runtime.spawn(Group::Query, async move {
+        loop {
+            let mut pong = Vec::new();
+            write_frame(&mut pong, u64::MAX, PONG, |_| {}).expect("it is short");
+            giving.write_all(pong).await.0.expect("the client reads");
+            clock.sleep(Duration::from_millis(400)).await;
+        }
+    });
+    let mut frames = FrameReader::new();
+    loop {
+        let (result, buffer) = stream.read(frames.take_for_read()).await;
+        frames.put_back(buffer);
+        assert_ne!(result.expect("the connection works"), 0);
+        while let Some(frame) = frames.next_frame().expect("the bytes are right") {
+            assert_eq!(frame.kind, PING);
+            pings.set(pings.get() + 1);
+        }
+    }
+}
+
+#[test]
+fn a_dialler_that_only_hears_shows_that_it_is_there() {
+    let mut world = World::new(WorldOptions::new(13));
+    let (server, client) = (world.add_host(&[ip("10.0.0.1")]), world.add_host(&[ip("10.0.0.2")]));
+    let pings = Rc::new(Cell::new(0));
+    let counting = Rc::clone(&pings);
+    world.start(server, false, vec![|runtime| trickle(runtime, counting)]);
+    let main = |runtime: Runtime| async move {
+        let peer = start(&runtime);
+        until(&runtime, &peer, true).await;
+        runtime.sleep(Duration::from_secs(30)).await;
+        assert!(peer.is_up());
+    };
+    let asking = world.start(client, false, vec![main]);
+    world.run_until(|_| asking.is_over(), AT_MOST);
+    assert!(asking.is_over() && (7..15).contains(&pings.get()), "{} pings", pings.get());
 }
 
 #[test]

@@ -31,6 +31,7 @@ pub const TARGETS: [Target; 13] = [
         covers: &[
             "crates/internode/src/frame.rs",
             "crates/internode/src/handshake.rs",
+            "crates/internode/src/handshake",
             "crates/cluster/src/replica",
             "crates/storage/src/reader/data_page.rs",
             "crates/mutation/src",
