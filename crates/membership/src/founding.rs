@@ -11,7 +11,7 @@
 //! | nodes of different groups answered | refuse: two clusters, both are named |
 //! | the seed list names this node alone | found |
 //! | this node is no seed, or a seed with a lower id is of no group | wait |
-//! | all others answered, and none calls itself a seed | refuse: nobody can found, the setting is named |
+//! | all others answered, and none calls itself a seed | refuse: no node can found, the setting is named |
 //! | this node has the lowest id of the seeds, and a node has not answered | wait, and name it; found if `found_without_silent` is set and it has had its time |
 //! | the same, and all have answered | found |
 
@@ -21,7 +21,7 @@ use std::net::SocketAddr;
 use metadata::group::GroupId;
 use topology::HostId;
 
-/// What a node says of itself, with a question and with an answer.
+/// A node's word about itself, with a question and with an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Introduction {
     /// The node.
@@ -66,7 +66,7 @@ pub enum Decision {
         /// Their addresses.
         silent: Vec<SocketAddr>,
     },
-    /// Nobody can found: no node calls itself a seed.
+    /// No node can found: none calls itself a seed.
     NoSeed,
     /// Nodes of two groups answered.
     TwoGroups(GroupId, GroupId),

@@ -20,14 +20,14 @@ mod state;
 mod transfer;
 mod wire;
 
-pub use driver::{Applier, Driver};
+pub use driver::{Applier, Applying, Driver};
 pub use found::{FoundGroup, founding};
 pub use heartbeat::Heartbeat;
 pub use ids::{GroupId, ProposalId, host_id, node_id};
 pub use member::{Member, MemberOptions, Plan, Planner, Work};
 pub use message::{Answer, GroupMessage, Reply, Request};
 pub use proposal::{PROPOSALS_REMEMBERED, Proposal};
-pub use raft::NodeId;
+pub use raft::{Index, NodeId};
 pub use record::{GroupRecord, Snapshot};
 pub use state::{Effect, GroupState, Remembered};
 pub use transfer::{Arrived, GroupWire, TooLong};

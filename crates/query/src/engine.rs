@@ -30,7 +30,6 @@ mod virtual_read;
 mod virtual_result;
 mod write;
 
-use ddl::EngineApplier;
 use hand_over::HeldBack;
 pub use statement_summary::StatementSummary;
 
@@ -41,8 +40,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use cluster::coordinator::{Coordinator, CoordinatorParts, Unsynced};
+use metadata::Proposer;
 use metadata::group::{Driver, ProposalId};
-use metadata::{MetadataParts, Proposer};
 use runtime::sync::Queue;
 use runtime::{Mesh, Runtime, TcpListener};
 use schema::{Schema, SchemaEvent};
@@ -96,7 +95,7 @@ struct Inner {
     /// Of schema changes and truncations; on shard 0 only.
     proposer: Option<Proposer>,
     /// The driver of this node's part in the metadata group, which needs the engine first; on shard 0 only.
-    group: OnceCell<Driver<EngineApplier>>,
+    group: OnceCell<Driver>,
     /// The events of this node's own proposals, as they were applied.
     own_events: RefCell<BTreeMap<ProposalId, Option<SchemaEvent>>>,
     counters: Counters,
@@ -211,9 +210,8 @@ impl Engine {
         let serve = move |_, request, responder| serving.serve_handed_over(request, responder);
         let mesh = seats.handed_over.open(&runtime, serve);
         engine.inner.handed_over.set(mesh).ok().expect("the seat is opened once");
-        if let Some(MetadataParts { log, member }) = metadata {
-            let driver = Driver::start(&runtime, log, member, EngineApplier::new(&engine));
-            engine.inner.group.set(driver).ok().expect("it is started once");
+        if let Some(parts) = metadata {
+            engine.start_group(parts);
         }
         engine
     }

@@ -10,6 +10,7 @@ mod clients;
 mod clock;
 mod control;
 mod describe;
+mod discarded;
 mod domain;
 mod engine;
 mod error;

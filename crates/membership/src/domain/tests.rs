@@ -39,7 +39,7 @@ fn a_snapshot_is_one_change_that_makes_the_state() {
 }
 
 #[test]
-fn a_newer_version_is_told_from_damage() {
+fn a_newer_version_is_no_damage() {
     let newer = TopologyDomain::decode(1, &[2, 0]);
     assert_eq!(newer, Err(DecodeError::NewerVersion { version: 2, supported: 1 }));
     let problem = "a change of the nodes is damaged: 9 changes in 0 bytes".to_owned();

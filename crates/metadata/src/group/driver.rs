@@ -10,6 +10,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -31,13 +32,16 @@ const WRITE_AGAIN: Duration = Duration::from_secs(1);
 /// Entries that are kept in memory for nodes that lag, besides those that are not applied.
 const ENTRIES_KEPT: usize = 1024;
 
+/// A step of the shards under way.
+pub type Applying<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
+
 /// The node around a driver.
-pub trait Applier: Planner + 'static {
+pub trait Applier: Planner {
     /// Has all shards apply the changes of an entry. Called in the order of epochs, one after the other, and for each entry that changes something.
-    fn apply(&self, id: ProposalId, entry: Entry) -> impl Future<Output = ()>;
+    fn apply(&self, epoch: Index, id: ProposalId, entry: Entry) -> Applying<'_>;
 
     /// Has all shards replace their states by this one, which another node had.
-    fn replace(&self, state: ClusterState) -> impl Future<Output = ()>;
+    fn replace(&self, epoch: Index, state: ClusterState) -> Applying<'_>;
 
     /// Sends a message to another node; it is lost where that node cannot be reached.
     fn send(&self, to: NodeId, message: GroupMessage);
@@ -58,20 +62,15 @@ impl Step {
 }
 
 /// A running member. Clones are the same one.
-pub struct Driver<A> {
-    inner: Rc<Inner<A>>,
+#[derive(Clone)]
+pub struct Driver {
+    inner: Rc<Inner>,
 }
 
-impl<A> Clone for Driver<A> {
-    fn clone(&self) -> Self {
-        Driver { inner: self.inner.clone() }
-    }
-}
-
-struct Inner<A> {
+struct Inner {
     runtime: Runtime,
     log: MetadataLog,
-    applier: A,
+    applier: Box<dyn Applier>,
     member: RefCell<Member>,
     /// Something happened that may make work.
     has_news: Notify,
@@ -82,9 +81,9 @@ struct Inner<A> {
     ended_by: RefCell<Option<String>>,
 }
 
-impl<A: Applier> Driver<A> {
+impl Driver {
     /// Runs the member on the log that restored it.
-    pub fn start(runtime: &Runtime, log: MetadataLog, member: Member, applier: A) -> Driver<A> {
+    pub fn start(runtime: &Runtime, log: MetadataLog, member: Member, applier: Box<dyn Applier>) -> Driver {
         let inner = Inner {
             runtime: runtime.clone(),
             log,
@@ -136,7 +135,7 @@ impl<A: Applier> Driver<A> {
 
     /// Looks at the member, or changes what only it knows; its work is then carried out.
     pub fn with_member<T>(&self, act: impl FnOnce(&mut Member, &dyn Planner) -> T) -> T {
-        let outcome = act(&mut self.inner.member.borrow_mut(), &self.inner.applier);
+        let outcome = act(&mut self.inner.member.borrow_mut(), &*self.inner.applier);
         self.inner.has_news.notify();
         outcome
     }
@@ -236,8 +235,8 @@ impl<A: Applier> Driver<A> {
             };
             let epoch = step.epoch();
             match step {
-                Step::Replace(_, state) => inner.applier.replace(state).await,
-                Step::Apply(_, Effect::Applied(id, entry)) => inner.applier.apply(id, entry).await,
+                Step::Replace(_, state) => inner.applier.replace(epoch, state).await,
+                Step::Apply(_, Effect::Applied(id, entry)) => inner.applier.apply(epoch, id, entry).await,
                 Step::Apply(_, Effect::None | Effect::Repeated(..) | Effect::Cancelled(_) | Effect::TooLate(_)) => {}
             }
             self.with_member(|member, _| {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use raft::{Index, NodeId};
 
 use super::*;
-use crate::group::{Answer, Applier, Driver, GroupMessage, Plan, Planner, ProposalId, node_id};
+use crate::group::{Answer, Applier, Applying, Driver, GroupMessage, Plan, Planner, ProposalId, node_id};
 
 const HOST: HostId = HostId([7; 16]);
 
@@ -33,11 +33,11 @@ impl Planner for Keyspaces {
 }
 
 impl Applier for Keyspaces {
-    async fn apply(&self, _: ProposalId, entry: Entry) {
-        self.applied.borrow_mut().push(entry);
+    fn apply(&self, _: Index, _: ProposalId, entry: Entry) -> Applying<'_> {
+        Box::pin(async move { self.applied.borrow_mut().push(entry) })
     }
 
-    async fn replace(&self, _: ClusterState) {
+    fn replace(&self, _: Index, _: ClusterState) -> Applying<'_> {
         panic!("there is no other node");
     }
 
@@ -55,13 +55,13 @@ async fn start(rt: &Runtime, folder: &Folder, boot: u64) -> Started {
     open(rt, folder).await.start(start, &domains()).await.expect("the start is recorded")
 }
 
-async fn drive(rt: &Runtime, folder: &Folder, boot: u64) -> (MetadataLog, Driver<Keyspaces>, Keyspaces) {
+async fn drive(rt: &Runtime, folder: &Folder, boot: u64) -> (MetadataLog, Driver, Keyspaces) {
     let MetadataParts { log, member } = start(rt, folder, boot).await.parts;
     let applier = Keyspaces::default();
-    (log.clone(), Driver::start(rt, log, member, applier.clone()), applier)
+    (log.clone(), Driver::start(rt, log, member, Box::new(applier.clone())), applier)
 }
 
-async fn propose(driver: &Driver<Keyspaces>, name: &str) -> Answer {
+async fn propose(driver: &Driver, name: &str) -> Answer {
     driver.propose(driver.new_id(), name.as_bytes().to_vec()).await
 }
 

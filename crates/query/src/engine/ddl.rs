@@ -9,8 +9,8 @@ mod statement;
 use std::rc::Rc;
 
 use cluster::paxos::with_state_table;
-use metadata::Proposer;
 use metadata::group::Driver;
+use metadata::{MetadataParts, Proposer};
 use runtime::{Group, ShardId};
 use schema::{SchemaChange, SchemaEvent, TableId};
 
@@ -18,8 +18,9 @@ use super::Engine;
 use crate::control::{ControlReply, ControlRequest, DdlOutcome};
 use crate::error::QueryError;
 use rows::Truncate;
+use statement::SchemaStatement;
 
-pub(crate) use applier::EngineApplier;
+use applier::EngineApplier;
 
 /// The shard that holds the metadata log.
 const LEADER: ShardId = ShardId(0);
@@ -56,9 +57,16 @@ impl Engine {
         self.inner.proposer.as_ref().expect("shard 0 has the metadata log")
     }
 
-    /// This node's part in the metadata group.
-    pub(super) fn group(&self) -> &Driver<EngineApplier> {
-        self.inner.group.get().expect("shard 0 has the metadata log")
+    /// Begins this node's part in the metadata group, on shard 0.
+    pub(super) fn start_group(&self, MetadataParts { log, member }: MetadataParts) {
+        let driver = Driver::start(&self.inner.runtime, log, member, Box::new(EngineApplier::new(self)));
+        self.inner.group.set(driver).ok().expect("it is started once");
+    }
+
+    /// Carries out a schema statement, on shard 0 of the node that was asked.
+    pub(super) async fn lead_ddl(&self, text: &str, keyspace: Option<&str>) -> Result<DdlOutcome, QueryError> {
+        let turn = self.proposer().turn().await;
+        SchemaStatement::new(self, turn, text, keyspace).run().await
     }
 
     /// Writes all that memory has of the tables to files, of which a snapshot is made before they are emptied or dropped. Does nothing where no
@@ -76,11 +84,6 @@ impl Engine {
             Some(error) => Err(format!("the snapshot before it, which auto_snapshot asks for, failed: {error}")),
             None => Ok(()),
         }
-    }
-
-    /// The time in a snapshot's name: milliseconds since 1970, as in Cassandra.
-    fn snapshot_time(&self) -> String {
-        (self.inner.runtime.wall_clock_micros() / 1000).to_string()
     }
 
     /// Deletes shared files that no shard's manifest names as live, on shard 0.

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::rc::{Rc, Weak};
 
-use metadata::group::{Applier, GroupMessage, NodeId, Plan, Planner, ProposalId};
+use metadata::group::{Applier, Applying, GroupMessage, Index, NodeId, Plan, Planner, ProposalId};
 use metadata::{ClusterState, Domain, Entry};
 use schema::{Schema, SchemaChange, SchemaEvent, TableId};
 
 use super::intention::Intention;
 use crate::control::ControlRequest;
+use crate::discarded::snapshot_time;
 use crate::domain::SchemaDomain;
 use crate::engine::{Engine, Inner};
 use crate::error::QueryError;
@@ -42,22 +43,27 @@ impl Planner for EngineApplier {
 }
 
 impl Applier for EngineApplier {
-    async fn apply(&self, id: ProposalId, entry: Entry) {
-        let Some(engine) = self.engine() else { return };
-        for part in entry.parts().iter().filter(|part| part.domain == SchemaDomain::ID) {
-            let changes = SchemaDomain::decode(part.version, &part.bytes).expect("the group's state has applied it");
-            if let Err(error) = engine.carry_out(id, &changes).await {
-                tracing::error!(%error, "schema change not applied by all shards");
+    fn apply(&self, _epoch: Index, id: ProposalId, entry: Entry) -> Applying<'_> {
+        Box::pin(async move {
+            let Some(engine) = self.engine() else { return };
+            for part in entry.parts().iter().filter(|part| part.domain == SchemaDomain::ID) {
+                let changes =
+                    SchemaDomain::decode(part.version, &part.bytes).expect("the group's state has applied it");
+                if let Err(error) = apply_to_shards(&engine, id, &changes).await {
+                    tracing::error!(%error, "schema change not applied by all shards");
+                }
             }
-        }
+        })
     }
 
-    async fn replace(&self, state: ClusterState) {
-        let Some(engine) = self.engine() else { return };
-        let changes = replacing(&engine.schema(), state.of::<SchemaDomain>());
-        if let Err(error) = engine.carry_out(ProposalId(0), &changes).await {
-            tracing::error!(%error, "schema of another node not applied by all shards");
-        }
+    fn replace(&self, _epoch: Index, state: ClusterState) -> Applying<'_> {
+        Box::pin(async move {
+            let Some(engine) = self.engine() else { return };
+            let changes = replacing(&engine.schema(), state.of::<SchemaDomain>());
+            if let Err(error) = apply_to_shards(&engine, ProposalId(0), &changes).await {
+                tracing::error!(%error, "schema of another node not applied by all shards");
+            }
+        })
     }
 
     fn send(&self, _to: NodeId, _message: GroupMessage) {
@@ -73,30 +79,28 @@ fn replacing(before: &Schema, after: &Schema) -> Vec<SchemaChange> {
     drops.chain(puts).collect()
 }
 
-impl Engine {
-    /// Has all shards apply a schema change that is durable, then does what may follow only then: announcements, deletions.
-    async fn carry_out(&self, id: ProposalId, changes: &[SchemaChange]) -> Result<(), QueryError> {
-        let before = self.schema();
-        let events: Vec<SchemaEvent> = changes.iter().map(|change| SchemaEvent::of(&before, change)).collect();
-        let dropped = dropped_by(&before, changes);
-        if let Err(error) = self.flush_for_snapshot(&dropped).await {
-            tracing::warn!(%error, "snapshot of a dropped table lacks its last writes");
-        }
-        self.on_all_shards(|| ControlRequest::ApplySchema { changes: changes.to_vec() }).await?;
-        // A client that hears of the change may use any shard at once, so all must have it by then.
-        for event in &events {
-            self.on_all_shards(|| ControlRequest::Announce { event: event.clone() }).await?;
-        }
-        if let Some(event) = self.inner.own_events.borrow_mut().get_mut(&id) {
-            *event = events.into_iter().next();
-        }
-        if !dropped.is_empty() {
-            let at = self.snapshot_time();
-            self.on_all_shards(|| ControlRequest::DiscardDropped { at: at.clone() }).await?;
-            self.sweep_shared().await;
-        }
-        Ok(())
+/// Has all shards apply a schema change that is durable, then does what may follow only then: announcements, deletions.
+async fn apply_to_shards(engine: &Engine, id: ProposalId, changes: &[SchemaChange]) -> Result<(), QueryError> {
+    let before = engine.schema();
+    let events: Vec<SchemaEvent> = changes.iter().map(|change| SchemaEvent::of(&before, change)).collect();
+    let dropped = dropped_by(&before, changes);
+    if let Err(error) = engine.flush_for_snapshot(&dropped).await {
+        tracing::warn!(%error, "snapshot of a dropped table lacks its last writes");
     }
+    engine.on_all_shards(|| ControlRequest::ApplySchema { changes: changes.to_vec() }).await?;
+    // A client that hears of the change may use any shard at once, so all must have it by then.
+    for event in &events {
+        engine.on_all_shards(|| ControlRequest::Announce { event: event.clone() }).await?;
+    }
+    if let Some(event) = engine.inner.own_events.borrow_mut().get_mut(&id) {
+        *event = events.into_iter().next();
+    }
+    if !dropped.is_empty() {
+        let at = snapshot_time(&engine.inner.runtime);
+        engine.on_all_shards(|| ControlRequest::DiscardDropped { at: at.clone() }).await?;
+        engine.sweep_shared().await;
+    }
+    Ok(())
 }
 
 /// The tables that do not exist any more after `changes`.

@@ -6,6 +6,7 @@ use schema::{TableId, system_keyspaces};
 use storage::ReplayPosition;
 
 use crate::control::{ControlReply, ControlRequest};
+use crate::discarded::snapshot_time;
 use crate::domain::truncation;
 use crate::engine::Engine;
 use crate::engine::guarded_ddl::guard_drop_or_truncate;
@@ -53,7 +54,7 @@ impl Steps for ForgottenRows<'_> {
     }
 
     async fn apply_on_all(&mut self) -> Result<(), QueryError> {
-        let at = self.engine.snapshot_time();
+        let at = snapshot_time(&self.engine.inner.runtime);
         for &(shard, position) in &self.positions {
             let request = ControlRequest::TruncationIsDurable { table: self.table, position, at: at.clone() };
             let answered = self.engine.control().call(shard, request).await;

@@ -28,17 +28,26 @@ const NO_LEADER: &str = "the cluster's metadata has no leader, since no majority
 const UNKNOWN: &str =
     "no answer of the cluster's metadata leader in time; the change may have been applied, or may be yet";
 
-impl Engine {
-    /// Carries out a schema statement, on shard 0 of the node that was asked.
-    pub(in crate::engine) async fn lead_ddl(
-        &self,
-        text: &str,
-        keyspace: Option<&str>,
-    ) -> Result<DdlOutcome, QueryError> {
-        let turn = self.proposer().turn().await;
-        let mut watch = self.guardrail_check();
-        let result = self.propose_ddl(&turn, &mut watch, text, keyspace).await;
-        let mut warnings = watch.into_warnings();
+/// A schema statement on its way.
+pub(super) struct SchemaStatement<'a> {
+    engine: &'a Engine,
+    /// One statement of this node at a time.
+    turn: Turn<'a>,
+    text: &'a str,
+    keyspace: Option<&'a str>,
+    watch: GuardrailCheck<'a>,
+}
+
+impl<'a> SchemaStatement<'a> {
+    /// The statement `text` of a session in `keyspace`.
+    pub(super) fn new(engine: &'a Engine, turn: Turn<'a>, text: &'a str, keyspace: Option<&'a str>) -> Self {
+        SchemaStatement { engine, turn, text, keyspace, watch: engine.guardrail_check() }
+    }
+
+    /// Carries it out. Warnings of guardrails come with an error too.
+    pub(super) async fn run(mut self) -> Result<DdlOutcome, QueryError> {
+        let result = self.propose().await;
+        let mut warnings = self.watch.into_warnings();
         match result {
             Ok(outcome) => {
                 warnings.extend(outcome.warnings);
@@ -48,39 +57,34 @@ impl Engine {
         }
     }
 
-    async fn propose_ddl(
-        &self,
-        turn: &Turn<'_>,
-        watch: &mut GuardrailCheck<'_>,
-        text: &str,
-        keyspace: Option<&str>,
-    ) -> Result<DdlOutcome, QueryError> {
-        let mut statement = cql_syntax::parse(text)?;
+    async fn propose(&mut self) -> Result<DdlOutcome, QueryError> {
+        let engine = self.engine;
+        let mut statement = cql_syntax::parse(self.text)?;
         let mut ignored = property_names(&mut statement);
-        self.guard_ddl(watch, &mut statement, keyspace)?;
+        engine.guard_ddl(&mut self.watch, &mut statement, self.keyspace)?;
         let kept = property_names(&mut statement);
         ignored.retain(|name| !kept.contains(name));
         for _ in 0..TRIES_MAX {
             let intention = Intention {
-                new_id: TableId(self.inner.clock.time_uuid()),
-                now_micros: self.inner.clock.wall_micros(),
-                keyspace: keyspace.map(str::to_owned),
+                new_id: TableId(engine.inner.clock.time_uuid()),
+                now_micros: engine.inner.clock.wall_micros(),
+                keyspace: self.keyspace.map(str::to_owned),
                 ignored: ignored.clone(),
-                text: text.to_owned(),
+                text: self.text.to_owned(),
             };
-            let schema = self.schema();
-            let planned = intention.plan(&schema, &self.inner.coordinator.ring());
+            let schema = engine.schema();
+            let planned = intention.plan(&schema, &engine.inner.coordinator.ring());
             if let Ok(plan) = &planned {
-                self.guard_changes(watch, &statement, &plan.changes)?;
-                self.precede(turn, &schema, plan, intention.new_id).await?;
+                engine.guard_changes(&mut self.watch, &statement, &plan.changes)?;
+                self.precede(&schema, plan, intention.new_id).await?;
             }
-            match (self.propose(&intention).await, planned) {
+            match (self.ask(&intention).await, planned) {
                 (Answered::Applied { event }, planned) => {
                     let DdlPlan { warnings, event: as_planned, .. } = planned.unwrap_or_default();
                     return Ok(DdlOutcome { event: event.or(as_planned), warnings });
                 }
                 (Answered::Refused, planned) => {
-                    // What was planned on this node's state and refused by the leader, or the other way round, depends on changes in between.
+                    // Where the leader refuses what this node could plan, others have changed the schema in between: it is planned again.
                     let plan = planned?;
                     if plan.changes.is_empty() {
                         return Ok(DdlOutcome { event: None, warnings: plan.warnings });
@@ -94,27 +98,22 @@ impl Engine {
     }
 
     /// Does what must precede a change on the node that was asked.
-    async fn precede(
-        &self,
-        turn: &Turn<'_>,
-        schema: &Schema,
-        plan: &DdlPlan,
-        new_id: TableId,
-    ) -> Result<(), QueryError> {
+    async fn precede(&self, schema: &Schema, plan: &DdlPlan, new_id: TableId) -> Result<(), QueryError> {
         for table in plan.changes.iter().filter_map(|change| reused_id(schema, change, new_id)) {
-            turn.carry_out(&mut ForgottenRows::new(self, table)).await?;
+            self.turn.carry_out(&mut ForgottenRows::new(self.engine, table)).await?;
         }
-        let flushed = self.flush_for_snapshot(&dropped_by(schema, &plan.changes)).await;
+        let flushed = self.engine.flush_for_snapshot(&dropped_by(schema, &plan.changes)).await;
         flushed.map_err(|what| QueryError::Server { message: format!("nothing was dropped: {what}") })
     }
 
     /// Proposes the statement, and waits for the outcome.
-    async fn propose(&self, intention: &Intention) -> Answered {
-        let group = self.group();
+    async fn ask(&self, intention: &Intention) -> Answered {
+        let own_events = &self.engine.inner.own_events;
+        let group = self.engine.inner.group.get().expect("shard 0 has the metadata log");
         let id = group.new_id();
-        self.inner.own_events.borrow_mut().insert(id, None);
+        own_events.borrow_mut().insert(id, None);
         let answer = group.propose(id, intention.to_bytes()).await;
-        let event = self.inner.own_events.borrow_mut().remove(&id).flatten();
+        let event = own_events.borrow_mut().remove(&id).flatten();
         match answer {
             Answer::Applied { .. } => Answered::Applied { event },
             Answer::Refused { .. } => Answered::Refused,
