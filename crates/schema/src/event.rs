@@ -84,7 +84,7 @@ impl SchemaEvent {
             }
             SchemaChange::PutType(of) => {
                 let is_known =
-                    before.keyspace(&of.keyspace).is_some_and(|keyspace| keyspace.types.get(&of.name).is_some());
+                    before.keyspace(&of.keyspace).is_some_and(|keyspace| keyspace.types.contains_key(&of.name));
                 event(put(is_known), ChangeTarget::Type, &of.keyspace, &of.name)
             }
             SchemaChange::DropType { keyspace, name } => event(ChangeType::Dropped, ChangeTarget::Type, keyspace, name),

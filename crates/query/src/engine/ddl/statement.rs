@@ -128,7 +128,7 @@ impl<'a> SchemaStatement<'a> {
 
 /// The group's answer, as the statement needs it.
 enum Answered {
-    /// The change is applied; the event is what clients were told, unless this node got the state as a whole.
+    /// The change is applied; the event is what clients received, unless this node got the state as a whole.
     Applied {
         event: Option<schema::SchemaEvent>,
     },
