@@ -1,5 +1,6 @@
 //! The listening shard: accepts connections of other nodes, greets each, and hands it to the shard that answers on it.
 
+use std::cell::OnceCell;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
@@ -31,8 +32,8 @@ pub struct Listening {
     pub local: LocalNode,
     /// Judges all hellos.
     pub judge: Judge,
-    /// Sends connections of purpose requests to their shards.
-    pub requests: Mesh<PeerSocket, ()>,
+    /// Sends connections of purpose requests to their shards; not set: this node serves none yet.
+    pub requests: Rc<OnceCell<Mesh<PeerSocket, ()>>>,
     /// Answers on connections of purpose control; `None`: there are none.
     pub control: Option<Answering>,
 }
@@ -92,7 +93,7 @@ fn log(from: SocketAddr, error: &GreetingError) {
 impl Listening {
     fn judge(&self, hello: &Hello) -> Verdict {
         let is_served = match hello.purpose {
-            Purpose::Requests => true,
+            Purpose::Requests => self.requests.get().is_some(),
             Purpose::Control => self.control.is_some(),
             Purpose::Bulk | Purpose::Other(_) => false,
         };
@@ -116,7 +117,8 @@ impl Listening {
             }
             _ => {
                 let shard = ShardId(hello.shard % runtime.shard_count());
-                if let Err(error) = self.requests.call(shard, socket).await {
+                let Some(requests) = self.requests.get() else { return };
+                if let Err(error) = requests.call(shard, socket).await {
                     tracing::info!(%from, %error, "closed internode connection; its shard has stopped");
                 }
             }

@@ -4,6 +4,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::future::Future;
 use std::net::SocketAddr;
 use std::rc::Rc;
 
@@ -13,7 +14,7 @@ use topology::HostId;
 use crate::connection::Reply;
 use crate::local_node::LocalNode;
 use crate::news::{News, Watch};
-use crate::peer::CallError;
+use crate::peer::{CallError, Peer};
 use crate::peers::Peers;
 use crate::purpose::Purpose;
 use crate::send_queue::SendQueue;
@@ -23,33 +24,27 @@ use crate::verbs::{Malformed, Verbs};
 pub const GROUP: u8 = 16;
 /// A sign of life. Its body and its answer are the owner's.
 pub const HEARTBEAT: u8 = 17;
-/// The answer to [`GROUP`].
-const DONE: u8 = 144;
-/// The answer to [`HEARTBEAT`].
-const HEARTBEAT_ANSWER: u8 = 145;
+/// The kind of an answer, beside its request's.
+const ANSWER: u8 = 128;
 
 /// An answer on a control connection.
-enum ControlReply {
-    Done,
-    Heartbeat(Vec<u8>),
+struct ControlReply {
+    verb: u8,
+    body: Vec<u8>,
 }
 
 impl Reply for ControlReply {
     fn kind(&self) -> u8 {
-        match self {
-            ControlReply::Done => DONE,
-            ControlReply::Heartbeat(_) => HEARTBEAT_ANSWER,
-        }
+        ANSWER + self.verb
     }
 
     fn encode(&self, out: &mut Vec<u8>) {
-        if let ControlReply::Heartbeat(body) = self {
-            out.extend_from_slice(body);
-        }
+        out.extend_from_slice(&self.body);
     }
 
+    /// An answer of the wrong kind, which ends the connection: no owner answers with so much.
     fn too_large(_size: usize, _max: usize) -> Self {
-        ControlReply::Done
+        ControlReply { verb: GROUP, body: Vec::new() }
     }
 }
 
@@ -61,12 +56,33 @@ pub fn control_verbs(
     let mut verbs = Verbs::new();
     verbs.register_by_host(GROUP, "a message of the group", move |from, body| {
         group(from, body)?;
-        Ok(std::future::ready(ControlReply::Done))
+        Ok(std::future::ready(ControlReply { verb: GROUP, body: Vec::new() }))
     });
-    verbs.register_by_host(HEARTBEAT, "a heartbeat", move |from, body| {
-        Ok(std::future::ready(ControlReply::Heartbeat(heartbeat(from, body)?)))
+    register_asked(&mut verbs, HEARTBEAT, "a heartbeat", move |from, body| {
+        Ok(std::future::ready(heartbeat(from, body)?))
     });
     verbs
+}
+
+/// Has `handler` answer requests of kind `verb` on control connections, with a body of its own, as [`Verbs::register_by_host`] says.
+pub fn register_asked<F, Fut>(verbs: &mut Verbs, verb: u8, name: &'static str, handler: F)
+where
+    F: Fn(HostId, &[u8]) -> Result<Fut, Malformed> + 'static,
+    Fut: Future<Output = Vec<u8>> + 'static,
+{
+    verbs.register_by_host(verb, name, move |from, body| {
+        let answer = handler(from, body)?;
+        Ok(async move { ControlReply { verb, body: answer.await } })
+    });
+}
+
+/// Makes such a request of a node, and gives the answer's body.
+pub async fn ask(peer: &Peer, verb: u8, body: &[u8]) -> Result<Vec<u8>, CallError> {
+    let answer = peer.call(verb, |out| out.extend_from_slice(body)).await?;
+    answer.decode(|kind, body| match kind.checked_sub(ANSWER) {
+        Some(of) if of == verb => Ok(body),
+        _ => Err(Malformed::new(format!("kind {kind} is no answer to verb {verb}"))),
+    })
 }
 
 /// Messages on their way to one node.
@@ -135,11 +151,7 @@ impl Control {
     /// Sends a heartbeat, and gives its answer.
     pub async fn heartbeat(&self, to: HostId, body: &[u8]) -> Result<Vec<u8>, CallError> {
         let peer = self.peers.get(to).ok_or(CallError::Gone)?;
-        let answer = peer.call(HEARTBEAT, |out| out.extend_from_slice(body)).await?;
-        answer.decode(|kind, body| match kind {
-            HEARTBEAT_ANSWER => Ok(body),
-            kind => Err(Malformed::new(format!("kind {kind} is no answer to a heartbeat"))),
-        })
+        ask(&peer, HEARTBEAT, body).await
     }
 
     /// True if the connection to the node works, as far as is known.

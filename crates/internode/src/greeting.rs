@@ -13,6 +13,7 @@ use runtime::{Runtime, TcpStream};
 use topology::HostId;
 
 use crate::handshake::{self, Confirmation, GreetingError, Hello, VERSION, Verdict, Welcome};
+use crate::identity::ANY_NODE;
 use crate::local_node::LocalNode;
 use crate::purpose::Purpose;
 use crate::secret::{Exchanged, Secret, Side};
@@ -56,7 +57,7 @@ fn accept(local: &LocalNode, wanted: HostId, welcome: &Welcome) -> Result<(), Gr
     }
     let verdict = match () {
         () if welcome.version != VERSION => Verdict::OtherVersion,
-        () if welcome.host_id != wanted || welcome.shard_count == 0 => Verdict::OtherNode,
+        () if (welcome.host_id != wanted && wanted != ANY_NODE) || welcome.shard_count == 0 => Verdict::OtherNode,
         () if welcome.cluster_name != local.cluster_name() => Verdict::OtherCluster,
         () => return Ok(()),
     };
@@ -110,7 +111,9 @@ pub(crate) async fn meet(
 fn fits(local: &LocalNode, hello: &Hello) -> Option<Verdict> {
     match () {
         () if hello.cluster_name != local.cluster_name() => Some(Verdict::OtherCluster),
-        () if hello.wanted != local.host_id() || hello.host_id == local.host_id() => Some(Verdict::OtherNode),
+        () if hello.host_id == local.host_id() => Some(Verdict::OtherNode),
+        () if hello.wanted == ANY_NODE && hello.purpose == Purpose::Control => None,
+        () if hello.wanted != local.host_id() => Some(Verdict::OtherNode),
         () => None,
     }
 }

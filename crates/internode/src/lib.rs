@@ -27,10 +27,10 @@ mod verbs;
 
 pub use accept::{Answering, Judge, Listening, listen_for_peers};
 pub use connection::{PeerSocket, Reply};
-pub use control::{Control, GROUP, HEARTBEAT, control_verbs};
+pub use control::{Control, GROUP, HEARTBEAT, ask, control_verbs, register_asked};
 pub use frame::{FRAME_BODY_MAX, Frame, FrameError, FrameReader, write_frame};
 pub use handshake::{GreetingError, Hello, VERSION, VERSION_MIN, Verdict, Welcome};
-pub use identity::{Boot, GroupTag};
+pub use identity::{ANY_NODE, Boot, GroupTag};
 pub use incoming::Incoming;
 pub use local_node::LocalNode;
 pub use news::{News, Watch};

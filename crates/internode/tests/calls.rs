@@ -1,6 +1,6 @@
 //! Simulated machines: some register verbs and listen, another dials and calls.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::time::Duration;
@@ -101,7 +101,7 @@ fn listening(local: HostId, incoming: Incoming, requests: Mesh<PeerSocket, ()>) 
         true => Verdict::Welcome,
         false => Verdict::Stranger,
     };
-    Listening { local: node(local), judge: Rc::new(judge), requests, control: None }
+    Listening { local: node(local), judge: Rc::new(judge), requests: Rc::new(OnceCell::from(requests)), control: None }
 }
 
 fn start(runtime: &Runtime) -> Peer {

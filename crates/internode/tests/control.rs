@@ -1,5 +1,6 @@
 //! Control connections between simulated machines: messages and heartbeats, who is up, and connections that are dialled again.
 
+use std::cell::OnceCell;
 use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
@@ -75,7 +76,12 @@ impl Server {
         let requests = requests.open(&runtime, seat, Verbs::new());
         let control = Answering { incoming: self.incoming.clone(), verbs: Rc::new(self.verbs()) };
         let judge = Rc::new(move |_: &Hello| *self.verdict.borrow());
-        let listening = Listening { local, judge, requests, control: self.has_control.then_some(control) };
+        let listening = Listening {
+            local,
+            judge,
+            requests: Rc::new(OnceCell::from(requests)),
+            control: self.has_control.then_some(control),
+        };
         let listener = runtime.listen(address()).await.expect("the address is this machine's");
         listen_for_peers(runtime, listener, listening).await;
     }

@@ -1,5 +1,6 @@
 //! Connections of a dialler that keeps to the greeting and to nothing else: the node that was dialled stays within its bounds.
 
+use std::cell::OnceCell;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::time::Duration;
@@ -27,7 +28,12 @@ async fn serve(runtime: Runtime) {
     let local = LocalNode::new(SERVER, "Test Cluster".into(), Boot::default(), None);
     let judge = Rc::new(|_: &Hello| Verdict::Welcome);
     let listener = runtime.listen(address()).await.expect("the address is this machine's");
-    listen_for_peers(runtime, listener, Listening { local, judge, requests, control: None }).await;
+    listen_for_peers(
+        runtime,
+        listener,
+        Listening { local, judge, requests: Rc::new(OnceCell::from(requests)), control: None },
+    )
+    .await;
 }
 
 /// Runs `work` with a connection to the server.

@@ -1,6 +1,6 @@
 //! Nodes with a shared secret on simulated machines: those that prove it meet, and all others are refused with a line in the log.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::fmt::{Debug, Write as _};
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
@@ -110,7 +110,12 @@ where
         let requests = incoming.open(&runtime, seat, Verbs::new());
         let listener = runtime.listen(address(ADDRESS)).await.expect("the address is this machine's");
         let judge = Rc::new(|_: &Hello| Verdict::Welcome);
-        let listening = Listening { local: node(SERVER, secret), judge, requests, control: None };
+        let listening = Listening {
+            local: node(SERVER, secret),
+            judge,
+            requests: Rc::new(OnceCell::from(requests)),
+            control: None,
+        };
         listen_for_peers(runtime, listener, listening).await;
     };
     world.start(server, false, vec![main]);

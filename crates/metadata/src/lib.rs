@@ -27,7 +27,7 @@ pub use error::{DecodeError, MetadataError};
 pub use file::{FoundLog, LogState, MetadataLog, Opened, Record};
 pub use local::{Fact, LocalState, Position, Truncation};
 pub use propose::{Proposer, Steps, Turn};
-pub use start::{MetadataParts, Start, Started};
+pub use start::{MetadataParts, Start, Started, Way};
 
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,7 @@ use topology::HostId;
 use crate::cluster::{ClusterState, Domains};
 use crate::error::MetadataError;
 use crate::file::{LogState, MetadataLog, Opened, Record};
-use crate::group::{GroupId, Member, MemberOptions, founding, node_id};
+use crate::group::{GroupId, GroupRecord, Member, MemberOptions, Snapshot, founding, node_id};
 use crate::local::{Fact, LocalState};
 
 /// A start, as its record states it.
@@ -52,29 +52,48 @@ pub struct Started {
     pub cluster: ClusterState,
 }
 
+/// A node's way into its group.
+pub enum Way {
+    /// The one that its log names, or else one that it founds.
+    OwnOrFounded,
+    /// One that a member has accepted it to, with the state as that member has it.
+    Joined(GroupId, Snapshot),
+}
+
 impl Opened {
+    /// The group that the log names, unless the node may leave it for another: it is alone there, and `is_empty` says that the state has nothing of a user's.
+    pub fn group_to_keep(&self, is_empty: impl FnOnce(&ClusterState) -> bool) -> Option<GroupId> {
+        let LogState { local, cluster, group, .. } = &self.state;
+        let is_alone = local.host_id.is_some_and(|host_id| group.is_alone(node_id(host_id)));
+        group.group.filter(|_| !(is_alone && is_empty(cluster)))
+    }
+
     /// Writes the start's record, and restores the node's part in its group.
-    pub async fn start(self, start: Start, domains: &Domains) -> Result<Started, MetadataError> {
+    pub async fn start(self, start: Start, way: Way, domains: &Domains) -> Result<Started, MetadataError> {
         let Opened { log, state: LogState { local, cluster, mut group, entries, group_state } } = self;
         let node = node_id(start.host_id);
         let mut records = Vec::new();
         if local.host_id.is_none() {
             records.push(Fact::HostId(start.host_id).into());
         }
-        if group.group.is_none() || group_state.is_none() {
-            let id = GroupId { id: start.group, incarnation: 0 };
-            // Index 0 would be no place of a log.
-            let founding = founding(id, node, Index(entries.max(1)), &cluster);
-            for record in founding {
-                group.push(record.clone()).expect("nothing is before the beginning of a group");
-                records.push(Record::Group(record));
+        let beginning = match way {
+            Way::Joined(id, snapshot) => Some([GroupRecord::Group(id), GroupRecord::Snapshot(snapshot)]),
+            Way::OwnOrFounded if group.group.is_none() || group_state.is_none() => {
+                let id = GroupId { id: start.group, incarnation: 0 };
+                tracing::info!(group = %id, "founding a metadata group of one node");
+                // Index 0 would be no place of a log.
+                Some(founding(id, node, Index(entries.max(1)), &cluster))
             }
-            tracing::info!(group = %id, "founded a metadata group of one node");
+            Way::OwnOrFounded => None,
+        };
+        for record in beginning.into_iter().flatten() {
+            record.check(domains).and_then(|()| group.push(record.clone())).map_err(|error| log.damaged(&error))?;
+            records.push(Record::Group(record));
         }
         records.push(Fact::Boot(start.boot).into());
         let record = if records.len() == 1 { records.remove(0) } else { Record::Several(records) };
         log.append(&record).await?;
-        let id = group.group.expect("it was founded, or found");
+        let id = group.group.expect("it was founded, joined or found");
         let restored = group.restore(node, start.options, domains).map_err(|error| log.damaged(&error))?;
         let restored = restored.expect("a group begins with a snapshot");
         let member = Member::new(id, restored, domains.clone(), start.member);

@@ -1,10 +1,11 @@
 //! The coordinator's end of connections that other nodes dial: which are accepted, and what answers on them.
 
+use std::cell::OnceCell;
 use std::rc::Rc;
 use std::time::Duration;
 
 use internode::{Hello, Listening, PeerSocket, Verbs, Verdict, listen_for_peers};
-use runtime::{Group, MeshSeat, TcpListener};
+use runtime::{Group, Mesh, MeshSeat, TcpListener};
 
 use super::Coordinator;
 use crate::replica::{answer, register};
@@ -30,11 +31,16 @@ impl Coordinator {
             false => Verdict::Stranger,
         };
         let local = self.inner.internode.clone().expect("a node that listens for others says who it is");
-        let requests = self.inner.peer_sockets.get().expect("it is set when the coordinator is made").clone();
+        let requests = Rc::new(OnceCell::from(self.peer_sockets()));
         let listening = Listening { local, judge: Rc::new(judge), requests, control: None };
         let runtime = &self.inner.shards.runtime;
         let accepting = runtime.spawn(Group::Query, listen_for_peers(runtime.clone(), listener, listening));
         *self.inner.accepting.borrow_mut() = Some(accepting);
+    }
+
+    /// The way of greeted connections for requests to their shards.
+    pub fn peer_sockets(&self) -> Mesh<PeerSocket, ()> {
+        self.inner.peer_sockets.get().expect("it is set when the coordinator is made").clone()
     }
 
     /// Accepts no further connections of other nodes; for shard 0, before the shards end theirs.

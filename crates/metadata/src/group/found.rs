@@ -1,6 +1,6 @@
 //! A node's part in a group as its log's records state it together: what a start restores.
 
-use raft::{Entry as PlacedEntry, Index, Log, NodeId, Origin, Raft, Restart, Term, Vote};
+use raft::{Entry as PlacedEntry, Index, Log, NodeId, Origin, Payload, Raft, Restart, Term, Vote};
 
 use super::ids::GroupId;
 use super::record::{GroupRecord, Snapshot};
@@ -24,7 +24,11 @@ impl FoundGroup {
     /// Takes the next record; after an error it is not taken.
     pub(crate) fn push(&mut self, record: GroupRecord) -> Result<(), DecodeError> {
         match record {
-            GroupRecord::Group(group) => self.group = Some(group),
+            // The node was alone in the group before, or this one is a recovery of it: what was of that group is gone.
+            GroupRecord::Group(group) if self.group != Some(group) => {
+                *self = FoundGroup { group: Some(group), ..FoundGroup::default() };
+            }
+            GroupRecord::Group(_) => {}
             GroupRecord::Vote { vote, is_lost } => {
                 if vote.term < self.vote.term {
                     return Err(invalid(format!("the term falls from {} to {}", self.vote.term, vote.term)));
@@ -87,6 +91,13 @@ impl FoundGroup {
     /// The last index.
     fn last(&self) -> Index {
         self.entries.last().map_or(self.first(), |entry| entry.index)
+    }
+
+    /// True if the node is the only voter, and was the only one at the last snapshot.
+    pub(crate) fn is_alone(&self, node: NodeId) -> bool {
+        let Some(snapshot) = &self.snapshot else { return false };
+        let is_voters = |entry: &PlacedEntry| matches!(entry.payload, Payload::Voters(_));
+        snapshot.origin.configuration.is_only(node) && !self.entries.iter().any(is_voters)
     }
 
     /// The commit index, as far as the node knew durably.

@@ -553,7 +553,7 @@ impl Member {
     }
 
     /// The state with all that is applied.
-    fn snapshot(&self) -> Snapshot {
+    pub fn snapshot(&self) -> Snapshot {
         let mut log = self.raft.log().clone();
         log.compact(self.state.epoch()).expect("what is applied is in the log");
         let mut origin = log.origin().clone();

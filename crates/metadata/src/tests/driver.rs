@@ -52,7 +52,7 @@ async fn open(rt: &Runtime, folder: &Folder) -> Opened {
 
 async fn start(rt: &Runtime, folder: &Folder, boot: u64) -> Started {
     let start = Start::new(HOST, boot, 9);
-    open(rt, folder).await.start(start, &domains()).await.expect("the start is recorded")
+    open(rt, folder).await.start(start, Way::OwnOrFounded, &domains()).await.expect("the start is recorded")
 }
 
 async fn drive(rt: &Runtime, folder: &Folder, boot: u64) -> (MetadataLog, Driver, Keyspaces) {

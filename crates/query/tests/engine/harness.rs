@@ -13,7 +13,7 @@ use cql_protocol::{
     Consistency, ErrorBody, Flags, FrameHeader, HEADER_LENGTH, Prepared, QueryParams, Response, ResultBody, Value,
     ValuesBuffer, Version,
 };
-use metadata::{Domains, MetadataLog, Opened, Start};
+use metadata::{Domains, MetadataLog, Opened, Start, Way};
 use query::{
     Engine, EngineOptions, EngineParts, EngineSeats, Guardrails, NodeInfo, Outcome, SchemaDomain, Session,
     engine_seats, truncations_of,
@@ -163,7 +163,7 @@ where
         let boot = boot_of(&opened);
         let domains = Domains::none().with::<SchemaDomain>();
         let start = Start::new(node_info(0).host_id, boot.number, 7);
-        metadata = Some(opened.start(start, &domains).await.expect("the log takes a record").parts);
+        metadata = Some(opened.start(start, Way::OwnOrFounded, &domains).await.expect("the log takes a record").parts);
         let (mesh, runtime) = (mesh.clone(), runtime.clone());
         let opener = runtime.clone();
         opener.spawn(runtime::Group::Query, async move {
