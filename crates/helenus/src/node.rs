@@ -19,6 +19,7 @@
 //! Everything goes through [`Runtime`]. A step that fails anywhere ends the node with one sentence.
 
 mod boot_sequence;
+mod cluster;
 mod error;
 mod operator;
 mod shard;

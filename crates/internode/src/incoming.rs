@@ -28,8 +28,9 @@ pub struct Incoming {
 
 #[derive(Debug, Default)]
 struct IncomingState {
-    /// The nodes that may dial.
+    /// The nodes that may dial; with `is_for_all` those may that the owner has judged, members or not.
     members: RefCell<BTreeSet<HostId>>,
+    is_for_all: Cell<bool>,
     /// All are to end, and may take so long for the requests that are being served.
     patience: Cell<Option<Duration>>,
     ending: Notify,
@@ -39,6 +40,13 @@ struct IncomingState {
 }
 
 impl Incoming {
+    /// Connections of members, and of nodes that look for their cluster.
+    pub fn for_all() -> Incoming {
+        let incoming = Incoming::default();
+        incoming.state.is_for_all.set(true);
+        incoming
+    }
+
     /// Reads no further requests, waits until those being served are answered, at most `patience`, and closes the connections. From then
     /// on nothing is answered any more, on no connection.
     pub async fn end(&self, patience: Duration) {
@@ -57,7 +65,7 @@ impl Incoming {
 
     /// True if the node may dial.
     pub fn is_member(&self, host_id: HostId) -> bool {
-        self.state.members.borrow().contains(&host_id)
+        self.state.is_for_all.get() || self.state.members.borrow().contains(&host_id)
     }
 
     /// Waits until the connections of a node are to end.

@@ -13,6 +13,7 @@ use topology::HostId;
 use crate::frame::{FRAME_BODY_MAX, FrameError, FrameReader, write_frame};
 use crate::greeting;
 use crate::handshake::{GreetingError, Welcome};
+use crate::identity::ANY_NODE;
 use crate::local_node::LocalNode;
 use crate::news::{News, Watch};
 use crate::outbox::{Outbox, first};
@@ -234,7 +235,8 @@ impl Peer {
     async fn stay_connected(self) {
         let inner = &*self.inner;
         let (rest_min, rest_max) = match inner.parts.purpose {
-            Purpose::Control => (CONTROL_REST, CONTROL_REST),
+            // A node that looks for its cluster waits for nothing else.
+            Purpose::Control if inner.parts.host_id != ANY_NODE => (CONTROL_REST, CONTROL_REST),
             _ => (REST_MIN, REST_MAX),
         };
         let mut rest = rest_min;

@@ -15,11 +15,15 @@
 //! | this node has the lowest id of the seeds, and a node has not answered | wait, and name it; found if `found_without_silent` is set and it has had its time |
 //! | the same, and all have answered | found |
 
+mod codec;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
 use metadata::group::GroupId;
 use topology::HostId;
+
+pub use codec::JoinAnswer;
 
 /// A node's word about itself, with a question and with an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

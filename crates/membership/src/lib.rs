@@ -21,6 +21,6 @@ mod examples;
 
 pub use domain::TopologyDomain;
 pub use fence::{Greeting, Refusal, Standing, judge};
-pub use founding::{Decision, Introduction, Search};
+pub use founding::{Decision, Introduction, JoinAnswer, Search};
 pub use plan::{PlanError, plan};
 pub use request::{Registration, Request};

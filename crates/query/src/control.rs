@@ -5,6 +5,7 @@
 
 use schema::{SchemaChange, SchemaEvent, TableId};
 use storage::{FilesToTakeIn, ReplayPosition};
+use topology::{Epoch, Node, NodeIndex};
 
 use crate::clients::ClientInfo;
 use crate::error::QueryError;
@@ -31,6 +32,15 @@ pub(crate) enum ControlRequest {
     ApplySchema {
         /// The changes, in order.
         changes: Vec<SchemaChange>,
+    },
+    /// From shard 0: plan by this ring from now on.
+    InstallRing {
+        /// Its epoch, later than that of the one before.
+        epoch: Epoch,
+        /// The nodes.
+        nodes: Vec<Node>,
+        /// This node among them.
+        local: NodeIndex,
     },
     /// From shard 0, once all shards have taken a change over: tell the clients that registered for it.
     Announce {

@@ -40,6 +40,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use cluster::coordinator::{Coordinator, CoordinatorParts, Unsynced};
+use internode::PeerSocket;
 use metadata::Proposer;
 use metadata::group::{Driver, ProposalId};
 use runtime::sync::Queue;
@@ -156,8 +157,19 @@ pub struct EngineStats {
 impl Engine {
     /// Makes the shard's engine, which serves other shards from now on.
     pub async fn new(parts: EngineParts) -> Engine {
-        let EngineParts { runtime, seats, storage, schema, ring, internode, metadata, options, guardrails, node } =
-            parts;
+        let EngineParts {
+            runtime,
+            seats,
+            storage,
+            schema,
+            ring,
+            internode,
+            metadata,
+            links,
+            options,
+            guardrails,
+            node,
+        } = parts;
         let coordinator = Coordinator::new(CoordinatorParts {
             runtime: runtime.clone(),
             ring,
@@ -211,7 +223,7 @@ impl Engine {
         let mesh = seats.handed_over.open(&runtime, serve);
         engine.inner.handed_over.set(mesh).ok().expect("the seat is opened once");
         if let Some(parts) = metadata {
-            engine.start_group(parts);
+            engine.start_group(parts, links);
         }
         engine
     }
@@ -221,6 +233,11 @@ impl Engine {
         self.inner.coordinator.install_ring(ring);
         let catalog = self.catalog().on_present_ring(&self.inner.coordinator);
         *self.inner.catalog.borrow_mut() = Rc::new(catalog);
+    }
+
+    /// The way of other nodes' connections for requests to this node's shards. On shard 0, when every shard has its engine.
+    pub fn peer_sockets(&self) -> Mesh<PeerSocket, ()> {
+        self.inner.coordinator.peer_sockets()
     }
 
     /// Lets the ring's other nodes in. On shard 0, when every shard has its engine.

@@ -9,9 +9,11 @@ use std::rc::Rc;
 use cluster::coordinator::{ReplicaReply, ReplicaRequest};
 use internode::{LocalNode, PeerSocket};
 use metadata::MetadataParts;
+use metadata::group::{GroupMessage, Index, NodeId};
 use runtime::{MeshSeat, Runtime};
 use schema::Schema;
 use topology::Ring;
+use topology::nodes::Registry;
 
 use crate::control::{ControlReply, ControlRequest};
 use crate::hand_over::{HandedBack, HandedOver};
@@ -63,6 +65,15 @@ const CONTROL_CREDITS: usize = 32;
 /// The same for connections of other nodes on their way to their shard.
 const PEER_CREDITS: usize = 32;
 
+/// The way from a node's part in the metadata group to the group's other nodes.
+pub trait GroupLinks {
+    /// Sends a message; it is lost where the node cannot be reached.
+    fn send(&self, to: NodeId, message: GroupMessage);
+
+    /// Follows the nodes of the cluster, as they are from an epoch on.
+    fn follow(&self, epoch: Index, registry: &Registry);
+}
+
 /// All that [`crate::Engine::new`] needs.
 pub struct EngineParts {
     /// The shard's door to the world.
@@ -79,6 +90,8 @@ pub struct EngineParts {
     pub internode: Option<LocalNode>,
     /// The metadata log, and this node's part in the metadata group; on shard 0 only.
     pub metadata: Option<MetadataParts>,
+    /// The way to the group's other nodes; on shard 0 of a node that has one.
+    pub links: Option<Rc<dyn GroupLinks>>,
     /// Bounds.
     pub options: EngineOptions,
     /// What statements may do.

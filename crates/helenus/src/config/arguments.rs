@@ -8,7 +8,6 @@ use std::time::Duration;
 use clap::{ArgAction, Args};
 use runtime::ReactorKind;
 
-use super::seeds::Seeds;
 use super::{CommitLogSync, units};
 
 /// Flags of `helenus serve`.
@@ -65,6 +64,34 @@ pub struct Arguments {
     /// File with the secret that the nodes of a cluster prove to each other: 16 bytes or more, the same on all nodes
     #[arg(long, value_name = "FILE", help_heading = "Network")]
     pub internode_secret_file: Option<PathBuf>,
+
+    /// Addresses of nodes of the cluster to join, with commas; this node's own among them allows it to found one [default: none, a node alone]
+    #[arg(long, value_name = "ADDRESSES", help_heading = "Cluster")]
+    pub seeds: Option<String>,
+
+    /// Listen address for other nodes; a non-loopback address needs a secret [default: 127.0.0.1]
+    #[arg(long, value_name = "ADDRESS", help_heading = "Cluster")]
+    pub listen_address: Option<String>,
+
+    /// Address advertised to other nodes, if they cannot connect to --listen-address
+    #[arg(long, value_name = "ADDRESS", help_heading = "Cluster")]
+    pub broadcast_address: Option<String>,
+
+    /// Port for other nodes, and of seeds without one [default: 7000]
+    #[arg(long, value_name = "PORT", help_heading = "Cluster")]
+    pub storage_port: Option<u16>,
+
+    /// Datacenter of this node [default: datacenter1]
+    #[arg(long, value_name = "NAME", help_heading = "Cluster")]
+    pub datacenter: Option<String>,
+
+    /// Rack of this node within its datacenter [default: rack1]
+    #[arg(long, value_name = "NAME", help_heading = "Cluster")]
+    pub rack: Option<String>,
+
+    /// Found a cluster although other seeds do not answer; only for the first start of a cluster
+    #[arg(long, help_heading = "Cluster")]
+    pub found_cluster: bool,
 
     /// Number of shards, one core each [default: one per processor available to this process]
     #[arg(long, value_name = "COUNT", help_heading = "Resources")]
@@ -161,13 +188,7 @@ pub struct Pointless {
     #[arg(long, hide = true)]
     load_balance: Option<String>,
     #[arg(long, hide = true)]
-    listen_address: Option<String>,
-    #[arg(long, hide = true)]
-    broadcast_address: Option<String>,
-    #[arg(long, hide = true)]
     seed_provider_parameters: Option<String>,
-    #[arg(long, hide = true)]
-    seeds: Option<String>,
     #[arg(long, hide = true)]
     log_to_syslog: Option<String>,
     #[arg(long, hide = true)]
@@ -189,17 +210,9 @@ pub struct Pointless {
 }
 
 impl Pointless {
-    /// Records the seeds that were given and this node's own addresses: seeds that name another node are refused.
-    pub(super) fn name_seeds(&self, seeds: &mut Seeds) {
-        for address in [&self.listen_address, &self.broadcast_address].into_iter().flatten() {
-            seeds.own(address);
-        }
-        if let Some(parameters) = &self.seed_provider_parameters {
-            seeds.name("--seed-provider-parameters".to_owned(), parameters.trim_start_matches("seeds="));
-        }
-        if let Some(named) = &self.seeds {
-            seeds.name("--seeds".to_owned(), named);
-        }
+    /// Seeds as ScyllaDB's older flag has them.
+    pub(super) fn seed_provider_parameters(&self) -> Option<&str> {
+        self.seed_provider_parameters.as_deref()
     }
 
     /// The flags that were given, as they are written.
@@ -216,10 +229,7 @@ impl Pointless {
             ("--background-writer-scheduling-quota", &self.background_writer_scheduling_quota),
             ("--auto-adjust-flush-quota", &self.auto_adjust_flush_quota),
             ("--load-balance", &self.load_balance),
-            ("--listen-address", &self.listen_address),
-            ("--broadcast-address", &self.broadcast_address),
             ("--seed-provider-parameters", &self.seed_provider_parameters),
-            ("--seeds", &self.seeds),
             ("--log-to-syslog", &self.log_to_syslog),
             ("--logger-log-level", &self.logger_log_level),
             ("--reactor-backend", &self.reactor_backend),

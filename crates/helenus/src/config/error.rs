@@ -36,11 +36,13 @@ pub enum ConfigError {
          trusted"
     )]
     OpenToTheWorld { address: IpAddr },
+    #[error("{place}: {reason}")]
+    UnknownSeed { place: String, reason: String },
     #[error(
-        "{place}: seed {seed} is another node, and clusters of several nodes are not supported yet; remove the \
-         seeds, or list only this node's listen_address"
+        "listen_address {address} is not loopback and there is no internode_secret_file: any host that reaches the port could join the cluster, \
+         read and change all data; give all nodes the same secret, or start with --insecure if the network is trusted"
     )]
-    ForeignSeed { place: String, seed: String },
+    OpenCluster { address: std::net::IpAddr },
     #[error("cannot use internode_secret_file {file}: {reason}")]
     SecretFile { file: String, reason: String },
     #[error("{reason}")]

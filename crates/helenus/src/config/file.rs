@@ -44,6 +44,8 @@ fn apply(place: &Place<'_>, entry: &Entry, settings: &mut Settings) -> Result<bo
         "api_port" => settings.api_port = Some(place.number(value)?),
         "prometheus_address" => settings.prometheus_address = Some(place.address(value)?),
         "prometheus_port" => settings.prometheus_port = Some(place.number(value)?),
+        "storage_port" => settings.storage_port = Some(place.number(value)?),
+        "num_tokens" => settings.num_tokens = Some(place.number(value)?),
         "internode_secret_file" => settings.internode_secret_file = Some(PathBuf::from(place.text(value)?)),
         "workdir" => settings.data_dir = Some(PathBuf::from(place.text(value)?)),
         "data_file_directories" => settings.data_dir = Some(one_directory(place, value)?),

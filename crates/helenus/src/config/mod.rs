@@ -5,6 +5,7 @@
 
 mod address;
 mod arguments;
+mod cluster;
 mod commitlog_sync;
 mod error;
 mod file;
@@ -32,6 +33,7 @@ use runtime::ReactorKind;
 use server::Limits;
 
 pub use arguments::{Arguments, Reactor};
+pub use cluster::ClusterConfig;
 pub use commitlog_sync::CommitLogSync;
 pub use error::ConfigError;
 pub use fixed_ring::{FixedNode, FixedRing};
@@ -75,6 +77,8 @@ pub struct Config {
     pub fixed_ring: Option<FixedRing>,
     /// The secret that nodes prove to each other; `None`: they prove none.
     pub internode_secret: Option<Secret>,
+    /// The cluster that the node is to be of. `None`: it is alone, and opens no port for other nodes.
+    pub cluster: Option<ClusterConfig>,
     /// When writes are acknowledged.
     pub commitlog_sync: CommitLogSync,
     /// Time between syncs in [`CommitLogSync::Periodic`].

@@ -1,7 +1,8 @@
-//! Seeds: the nodes that a cluster is entered through. A node is a cluster of its own yet, so that seeds may name it alone: a node that
-//! started beside the cluster that it was meant for would take writes which that cluster never sees.
+//! Seeds: the nodes that a cluster is entered through. Seeds that name this node alone, on loopback and in a file, as every `cassandra.yaml` has
+//! them, are of a node that is to be alone.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::collections::BTreeSet;
+use std::net::{IpAddr, SocketAddr};
 
 use super::place::Place;
 use super::yaml::Node;
@@ -13,8 +14,11 @@ pub struct Seeds {
     /// The key or flag, with its place.
     place: String,
     named: Vec<String>,
-    /// Addresses between nodes: those that seeds are compared with first.
-    own: Vec<String>,
+    /// They were named on the command line.
+    is_flag: bool,
+    /// The node's addresses between nodes, and where they are written.
+    listen: Option<(String, String)>,
+    broadcast: Option<(String, String)>,
 }
 
 impl Seeds {
@@ -30,10 +34,11 @@ impl Seeds {
                 }
             }
             ("seeds", Node::Text(seeds)) => self.name(place.to_string(), seeds),
-            ("listen_address" | "broadcast_address", Node::Text(address)) => self.own.push(address.clone()),
+            ("listen_address", Node::Text(address)) => self.listen = Some((place.to_string(), address.clone())),
+            ("broadcast_address", Node::Text(address)) => self.broadcast = Some((place.to_string(), address.clone())),
             _ => {}
         }
-        Ok(matches!(key, "seed_provider" | "seeds"))
+        Ok(matches!(key, "seed_provider" | "seeds" | "listen_address" | "broadcast_address"))
     }
 
     /// Takes the seeds that `place` names, separated by commas, instead of those before.
@@ -42,26 +47,45 @@ impl Seeds {
         self.named = seeds.split(',').map(|seed| seed.trim().to_owned()).filter(|seed| !seed.is_empty()).collect();
     }
 
-    /// Adds an address of this node.
-    pub(super) fn own(&mut self, address: &str) {
-        self.own.push(address.to_owned());
+    /// The same for a flag.
+    pub(super) fn name_by_flag(&mut self, flag: &str, seeds: &str) {
+        self.name(flag.to_owned(), seeds);
+        self.is_flag = true;
     }
 
-    /// Refuses seeds that name another node. `client_addresses` are those that clients reach this one at.
-    pub(super) fn check(&self, client_addresses: &[IpAddr]) -> Result<(), ConfigError> {
-        let own: Vec<IpAddr> = self.own.iter().filter_map(|name| address_of(name)).collect();
-        let is_own = |address: IpAddr| {
-            own.contains(&address)
-                || (self.own.is_empty() && client_addresses.contains(&address))
-                // A node that has no loopback address of its own means itself by any.
-                || (address.is_loopback() && !own.iter().any(IpAddr::is_loopback))
-        };
+    /// Takes the addresses of flags, where they are given.
+    pub(super) fn addresses_of_flags(&mut self, listen: Option<&String>, broadcast: Option<&String>) {
+        let of = |flag: &str, text: &String| (flag.to_owned(), text.clone());
+        self.listen = listen.map(|text| of("--listen-address", text)).or(self.listen.take());
+        self.broadcast = broadcast.map(|text| of("--broadcast-address", text)).or(self.broadcast.take());
+    }
+
+    /// The seeds' addresses; none if the node is to be alone. `listen` is its address between nodes, and `port` that of seeds without one.
+    pub(super) fn addresses(&self, listen: IpAddr, port: u16) -> Result<BTreeSet<SocketAddr>, ConfigError> {
+        let mut seeds = BTreeSet::new();
         for seed in &self.named {
-            if !self.own.contains(seed) && !address_of(seed).is_some_and(is_own) {
-                return Err(ConfigError::ForeignSeed { place: self.place.clone(), seed: seed.clone() });
-            }
+            let unknown = |reason| ConfigError::UnknownSeed { place: self.place.clone(), reason };
+            seeds.insert(address_of(seed, port).map_err(unknown)?);
         }
-        Ok(())
+        let is_own = |seed: &SocketAddr| seed.ip() == listen && seed.port() == port;
+        let is_alone = listen.is_loopback() && !self.is_flag && seeds.iter().all(is_own);
+        Ok(if is_alone { BTreeSet::new() } else { seeds })
+    }
+
+    /// The node's address between nodes, if one was given.
+    pub(super) fn listen_address(&self) -> Result<Option<IpAddr>, ConfigError> {
+        let parse = |(place, text): &(String, String)| {
+            address::parse(text).map_err(|reason| ConfigError::UnknownSeed { place: place.clone(), reason })
+        };
+        self.listen.as_ref().map(parse).transpose()
+    }
+
+    /// The address that other nodes reach it at, if it is another than the one that it listens on.
+    pub(super) fn broadcast_address(&self) -> Result<Option<IpAddr>, ConfigError> {
+        let parse = |(place, text): &(String, String)| {
+            address::parse(text).map_err(|reason| ConfigError::UnknownSeed { place: place.clone(), reason })
+        };
+        self.broadcast.as_ref().map(parse).transpose()
     }
 }
 
@@ -78,16 +102,16 @@ fn entry<'n>(node: &'n Node, name: &str) -> Option<&'n Node> {
 }
 
 /// The address of a seed, which a port may follow.
-fn address_of(seed: &str) -> Option<IpAddr> {
+fn address_of(seed: &str, port: u16) -> Result<SocketAddr, String> {
     if let Ok(address) = seed.parse::<SocketAddr>() {
-        return Some(address.ip());
+        return Ok(address);
     }
-    if let Ok(address) = seed.parse() {
-        return Some(address);
+    if let Ok(address) = seed.parse::<IpAddr>() {
+        return Ok(SocketAddr::new(address, port));
     }
-    let host = match seed.rsplit_once(':') {
-        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
-        _ => seed,
+    let (host, port) = match seed.rsplit_once(':') {
+        Some((host, given)) => (host, given.parse().map_err(|_| format!("'{given}' is no port of a seed"))?),
+        None => (seed, port),
     };
-    if host == "localhost" { Some(IpAddr::V4(Ipv4Addr::LOCALHOST)) } else { address::parse(host).ok() }
+    address::parse(host).map(|address| SocketAddr::new(address, port))
 }

@@ -12,6 +12,7 @@ use server::Limits;
 use storage::StorageOptions;
 
 use super::arguments::{Arguments, Reactor};
+use super::cluster::{ClusterConfig, NUM_TOKENS, STORAGE_PORT};
 use super::guardrails;
 use super::machine::{Machine, parse_cpu_list};
 use super::seeds::Seeds;
@@ -73,6 +74,11 @@ pub struct Settings {
     pub prepared_bytes_max: Option<u64>,
     pub guardrails: Guardrails,
     pub seeds: Seeds,
+    pub storage_port: Option<u16>,
+    pub num_tokens: Option<u16>,
+    pub datacenter: Option<String>,
+    pub rack: Option<String>,
+    pub found_cluster: bool,
     pub log_level: Option<tracing::Level>,
     pub log_to_stdout: bool,
     pub planted: Planted,
@@ -100,7 +106,17 @@ impl Settings {
         if let Some(Reactor::Forced(kind)) = arguments.reactor {
             self.reactor = Some(kind);
         }
-        arguments.pointless.name_seeds(&mut self.seeds);
+        self.seeds.addresses_of_flags(arguments.listen_address.as_ref(), arguments.broadcast_address.as_ref());
+        if let Some(parameters) = arguments.pointless.seed_provider_parameters() {
+            self.seeds.name_by_flag("--seed-provider-parameters", parameters.trim_start_matches("seeds="));
+        }
+        if let Some(seeds) = &arguments.seeds {
+            self.seeds.name_by_flag("--seeds", seeds);
+        }
+        self.storage_port = arguments.storage_port.or(self.storage_port);
+        self.datacenter = arguments.datacenter.clone().or(self.datacenter.take());
+        self.rack = arguments.rack.clone().or(self.rack.take());
+        self.found_cluster |= arguments.found_cluster;
         let given = arguments.clone();
         self.cluster_name = given.cluster_name.or(self.cluster_name.take());
         self.data_dir = given.data_dir.or(self.data_dir.take());
@@ -133,8 +149,7 @@ impl Settings {
         if !address.is_loopback() && !self.insecure {
             return Err(ConfigError::OpenToTheWorld { address });
         }
-        let reached_at: Vec<IpAddr> = self.broadcast.into_iter().chain([address]).collect();
-        self.seeds.check(&reached_at)?;
+        let cluster = self.cluster()?;
         let (shards, cpus) = self.shards(machine)?;
         let memory_bytes = self.memory(machine, shards)?;
         let period = self.commitlog_sync_period.unwrap_or(Duration::from_secs(10));
@@ -174,6 +189,7 @@ impl Settings {
             // Who else is on the shard's processor may be the one that asks.
             idle_poll: self.idle_poll.unwrap_or(if self.overprovisioned { Duration::ZERO } else { IDLE_POLL }),
             fixed_ring: None,
+            cluster,
             internode_secret: self.internode_secret_file.as_deref().map(secret_file::read).transpose()?,
             commitlog_sync: self.commitlog_sync.unwrap_or(CommitLogSync::Group),
             commitlog_sync_period: period,
@@ -198,6 +214,32 @@ impl Settings {
             log_to_stdout: self.log_to_stdout,
             planted: self.planted,
         })
+    }
+
+    /// The cluster that the node is to be of.
+    fn cluster(&self) -> Result<Option<ClusterConfig>, ConfigError> {
+        let ip = self.seeds.listen_address()?.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        let port = self.storage_port.unwrap_or(STORAGE_PORT);
+        let seeds = self.seeds.addresses(ip, port)?;
+        if seeds.is_empty() {
+            return Ok(None);
+        }
+        if !ip.is_loopback() && self.internode_secret_file.is_none() && !self.insecure {
+            return Err(ConfigError::OpenCluster { address: ip });
+        }
+        in_range("storage_port", port, 1, u16::MAX, |port| port.to_string())?;
+        let num_tokens = self.num_tokens.unwrap_or(NUM_TOKENS);
+        in_range("num_tokens", num_tokens, 1, 1536, |count| count.to_string())?;
+        let name = |given: &Option<String>, usual: &str| given.clone().unwrap_or_else(|| usual.to_owned());
+        Ok(Some(ClusterConfig {
+            listen: SocketAddr::new(ip, port),
+            broadcast: SocketAddr::new(self.seeds.broadcast_address()?.unwrap_or(ip), port),
+            seeds,
+            datacenter: name(&self.datacenter, "datacenter1"),
+            rack: name(&self.rack, "rack1"),
+            num_tokens,
+            found_without_silent: self.found_cluster,
+        }))
     }
 
     /// How many shards, and on which processors.

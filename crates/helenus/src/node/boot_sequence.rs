@@ -1,20 +1,27 @@
 //! Duties of shard 0 beyond the other shards: folder, metadata log, ports, and the order of steps.
 
+use std::future::{Future, poll_fn};
 use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
 use std::path::Path;
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use cluster::paxos::with_state_table;
-use metadata::{Domains, FoundLog, LogState, MetadataLog, MetadataParts, Opened, Start, Started};
+use internode::Boot;
+use membership::TopologyDomain;
+use metadata::{ClusterState, Domains, FoundLog, LogState, MetadataLog, MetadataParts, Opened, Start, Started, Way};
 use planted::Bug;
-use query::{NodeInfo, SchemaDomain, truncations_of};
+use query::{NodeInfo, SchemaDomain, nodes_of_ring, truncations_of};
 use runtime::{FileLock, Group, Mesh, Runtime, ShardId, TcpListener};
 use schema::Schema;
 use server::{ListenError, Listeners};
 use storage::{OpenError, Truncations};
-use topology::{HostId, Token, token_of};
+use topology::{Epoch, HostId, Token, token_of};
 
-use super::shard::{Command, Handles};
+use super::cluster::Cluster;
+use super::shard::{Command, Handles, RingParts};
 use super::{Answer, NodeError, Ready};
 use crate::config::{Config, FixedRing};
 
@@ -33,14 +40,18 @@ pub(super) struct BootSequence {
 struct Metadata {
     parts: MetadataParts,
     host_id: HostId,
-    boot: u64,
+    boot: Boot,
+    /// The node's part in a cluster of several.
+    cluster: Option<Cluster>,
+    /// The cluster's ring, if this node is in it.
+    ring: Option<RingParts>,
     schema: Schema,
     truncations: Truncations,
 }
 
 /// The domains of the cluster's state that a node has.
 fn domains() -> Domains {
-    Domains::none().with::<SchemaDomain>()
+    Domains::none().with::<TopologyDomain>().with::<SchemaDomain>()
 }
 
 impl BootSequence {
@@ -51,20 +62,22 @@ impl BootSequence {
             return Err(NodeError::FixedRing { problem });
         }
         let metadata = self.open_metadata().await?;
-        let Metadata { parts, host_id, boot, schema, truncations } = metadata;
+        let Metadata { parts, host_id, boot, cluster, ring, schema, truncations } = metadata;
         *self.local.metadata.borrow_mut() = Some(parts);
+        self.local.cluster.borrow_mut().clone_from(&cluster);
         if self.config.import_sstables {
             let found = storage::find_files_at_start(&self.runtime, &self.config.data_dir, &schema).await;
             found.map_err(|error| NodeError::Shard { sentence: error.to_string() })?;
         }
-        self.all(&Command::Open { boot, host_id, changes: schema.as_changes(), truncations }).await?;
+        self.all(&Command::Open { boot: boot.number, host_id, changes: schema.as_changes(), truncations }).await?;
         drop(schema);
 
         let listeners = Listeners::bind(&self.runtime, self.config.listen, self.config.listen_shard_aware).await?;
         let listening = listeners.listening();
         let for_peers = self.listen_for_peers().await?;
-        let (node, boot_word) = (self.node_info(host_id, boot, listening.native), self.runtime.random_u64());
-        self.all(&Command::Serve { node, boot_word }).await?;
+        let node = self.node_info(host_id, boot.number, ring.as_ref(), listening.native);
+        let native = node.native_address;
+        self.all(&Command::Serve { node, boot_word: boot.word, ring }).await?;
         self.all(&Command::FinishBatches).await?;
         self.all(&Command::Retire).await?;
         let server = self.local.server.borrow().clone();
@@ -73,17 +86,37 @@ impl BootSequence {
         if let (Some(listener), Some(engine)) = (for_peers, &engine) {
             engine.accept_peers(listener);
         }
+        if let (Some(cluster), Some(engine)) = (&cluster, &engine) {
+            cluster.serve(engine.group(), engine.peer_sockets(), native);
+            cluster.register().await?;
+        }
         server.accept(listeners);
-        ready(Ready { listening, reactor: self.runtime.reactor_name(), shards: self.runtime.shard_count(), boot });
+        let (reactor, shards) = (self.runtime.reactor_name(), self.runtime.shard_count());
+        ready(Ready { listening, reactor, shards, boot: boot.number });
 
-        let signal = self.runtime.termination().await;
-        tracing::info!(?signal, "shutting down; completing requests in flight, then syncing the commit log");
+        let failed = self.ended(cluster.as_ref()).await;
         server.stop_accepting();
+        if let Some(cluster) = cluster {
+            cluster.stop_accepting();
+        }
         if let Some(engine) = engine {
             engine.stop_accepting_peers();
         }
         let drained = self.all(&Command::Drain).await;
-        drained.and(self.all(&Command::Sync).await)
+        failed.and(drained.and(self.all(&Command::Sync).await))
+    }
+
+    /// Waits until the node is to end: by a signal, or since its cluster does not accept it.
+    async fn ended(&self, cluster: Option<&Cluster>) -> Result<(), NodeError> {
+        let signalled = async {
+            let signal = self.runtime.termination().await;
+            tracing::info!(?signal, "shutting down; completing requests in flight, then syncing the commit log");
+            Ok(())
+        };
+        match cluster {
+            None => signalled.await,
+            Some(cluster) => first(signalled, async { Err(cluster.failed().await) }).await,
+        }
     }
 
     /// Lets every other shard's main return, and the own steps end.
@@ -219,27 +252,65 @@ impl BootSequence {
         if boot == 0 || !planted.is(Bug::BootNotAdvanced) {
             boot += 1;
         }
+        let boot = Boot { number: boot, word: self.runtime.random_u64() };
         let draw = || u128::from(self.runtime.random_u64());
-        let start = Start::new(host_id, boot, draw() << 64 | draw());
-        let Started { parts, local, cluster } = opened.start(start, &domains()).await?;
+        let start = Start::new(host_id, boot.number, draw() << 64 | draw());
+        let (node, way) = self.enter_cluster(&opened, (host_id, boot), start.group).await?;
+        let Started { parts, local, cluster } = opened.start(start, way, &domains()).await?;
+        if let Some(node) = &node {
+            node.set_group(parts.member.group());
+        }
+        let nodes = nodes_of_ring(cluster.of::<TopologyDomain>(), host_id);
+        let epoch = Epoch(parts.member.state().epoch().0);
+        let ring = nodes.filter(|_| node.is_some()).map(|(nodes, local)| RingParts { epoch, nodes, local });
         let (schema, truncations) = (cluster.of::<SchemaDomain>().clone(), truncations_of(&local));
-        Ok(Metadata { parts, host_id, boot, schema, truncations })
+        Ok(Metadata { parts, host_id, boot, cluster: node, ring, schema, truncations })
     }
 
-    fn node_info(&self, host_id: HostId, boot: u64, native: std::net::SocketAddr) -> NodeInfo {
+    /// Finds the cluster that the node is to be of, if it is to be of one with others.
+    async fn enter_cluster(
+        &self,
+        opened: &Opened,
+        identity: (HostId, Boot),
+        group: u128,
+    ) -> Result<(Option<Cluster>, Way), NodeError> {
+        let Some(config) = &self.config.cluster else { return Ok((None, Way::OwnOrFounded)) };
+        let cluster = Cluster::open(&self.runtime, &self.config, config, identity).await?;
+        let is_empty = |state: &ClusterState| {
+            let others = state.of::<TopologyDomain>().nodes().filter(|(id, _)| *id != identity.0).count();
+            others == 0 && state.of::<SchemaDomain>().keyspaces().is_empty()
+        };
+        let is_only_seed = config.seeds.iter().all(|seed| *seed == config.broadcast);
+        let way = match opened.group_to_keep(|state| is_empty(state) && !is_only_seed) {
+            Some(_) => Way::OwnOrFounded,
+            None => cluster.find_group(group).await?,
+        };
+        Ok((Some(cluster), way))
+    }
+
+    fn node_info(&self, host_id: HostId, boot: u64, ring: Option<&RingParts>, native: SocketAddr) -> NodeInfo {
         let mut native_address = native;
         if let Some(address) = self.config.broadcast {
             native_address.set_ip(address);
         }
         let fixed = self.config.fixed_ring.as_ref().and_then(FixedRing::local).map(|(_, node)| node);
+        let cluster = self.config.cluster.as_ref();
+        let place = fixed.map(|node| (&node.datacenter, &node.rack));
+        let place = place.or(cluster.map(|cluster| (&cluster.datacenter, &cluster.rack)));
+        let (datacenter, rack) = place.map_or_else(
+            || ("datacenter1".to_owned(), "rack1".to_owned()),
+            |(datacenter, rack)| (datacenter.clone(), rack.clone()),
+        );
+        let tokens = fixed.map(|node| node.tokens.clone()).or(ring.map(|ring| ring.local_node().tokens.clone()));
+        let internode = fixed.map(|node| node.internode).or(cluster.map(|cluster| cluster.broadcast));
         NodeInfo {
             cluster_name: self.config.cluster_name.clone(),
-            datacenter: fixed.map_or_else(|| "datacenter1".to_owned(), |node| node.datacenter.clone()),
-            rack: fixed.map_or_else(|| "rack1".to_owned(), |node| node.rack.clone()),
+            datacenter,
+            rack,
             host_id,
-            tokens: fixed.map_or_else(|| vec![token_of_host(host_id)], |node| node.tokens.clone()),
+            tokens: tokens.unwrap_or_else(|| vec![token_of_host(host_id)]),
             native_address,
-            listen_address: fixed.map_or(native, |node| node.internode),
+            listen_address: internode.unwrap_or(native),
             boot,
             settings: self.config.shown(),
         }
@@ -254,6 +325,16 @@ impl BootSequence {
             Err(source) => Err(NodeError::Listen(ListenError::Refused { address, source })),
         }
     }
+}
+
+/// The outcome of whichever ends first.
+async fn first<T>(one: impl Future<Output = T>, other: impl Future<Output = T>) -> T {
+    let (mut one, mut other) = (pin!(one), pin!(other));
+    poll_fn(|context| match one.as_mut().poll(context) {
+        Poll::Ready(outcome) => Poll::Ready(outcome),
+        Poll::Pending => other.as_mut().poll(context),
+    })
+    .await
 }
 
 /// A random UUID, version 4.

@@ -45,5 +45,7 @@ pub enum NodeError {
     #[error("{problem}")]
     FixedRing { problem: String },
     #[error("{sentence}")]
+    Cluster { sentence: String },
+    #[error("{sentence}")]
     Shard { sentence: String },
 }

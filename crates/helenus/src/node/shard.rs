@@ -8,7 +8,7 @@ use std::time::Duration;
 use cluster::paxos::with_state_table;
 use internode::{Boot, LocalNode};
 use metadata::MetadataParts;
-use query::{Engine, EngineOptions, EngineParts, EngineSeats, NodeInfo};
+use query::{Engine, EngineOptions, EngineParts, EngineSeats, GroupLinks, NodeInfo};
 use runtime::sync::Queue;
 use runtime::{Responder, Runtime};
 use schema::{Schema, SchemaChange};
@@ -16,6 +16,7 @@ use server::Server;
 use storage::{OpenError, Shard, StorageOptions, SyncMode, Truncations};
 use topology::{Epoch, HostId, Node, NodeIndex, Ring, Sharder};
 
+use super::cluster::Cluster;
 use super::operator::Operator;
 use super::{Answer, QuestionSeat};
 use crate::config::{CommitLogSync, Config, FixedRing, MEMTABLE_BYTES_MAX};
@@ -38,7 +39,7 @@ pub(super) enum Command {
     /// Build the schema, open storage.
     Open { boot: u64, host_id: HostId, changes: Vec<SchemaChange>, truncations: Truncations },
     /// Make the engine and the server. The word is the start's, on all shards the same.
-    Serve { node: NodeInfo, boot_word: u64 },
+    Serve { node: NodeInfo, boot_word: u64, ring: Option<RingParts> },
     /// Deliver the logged batches that the log held.
     FinishBatches,
     /// Remove logs of another shard count.
@@ -51,11 +52,27 @@ pub(super) enum Command {
     End,
 }
 
+/// A ring, on its way to all shards.
+#[derive(Debug, Clone)]
+pub(super) struct RingParts {
+    pub(super) epoch: Epoch,
+    pub(super) nodes: Vec<Node>,
+    pub(super) local: NodeIndex,
+}
+
+impl RingParts {
+    pub(super) fn local_node(&self) -> &Node {
+        &self.nodes[usize::from(self.local.0)]
+    }
+}
+
 /// Handles that the boot sequence on shard 0 shares with shard 0's own steps.
 #[derive(Clone, Default)]
 pub(super) struct Handles {
     /// Put here by the boot sequence before Serve.
     pub(super) metadata: Rc<RefCell<Option<MetadataParts>>>,
+    /// The node's part in a cluster of several; put here by the boot sequence before Serve.
+    pub(super) cluster: Rc<RefCell<Option<Cluster>>>,
     /// Put here by Serve.
     pub(super) server: Rc<RefCell<Option<Server>>>,
     /// The same.
@@ -101,7 +118,7 @@ impl ShardNode {
                 Command::Open { boot, host_id, changes, truncations } => {
                     self.open(boot, host_id, &changes, &truncations).await
                 }
-                Command::Serve { node, boot_word } => self.serve(node, boot_word).await,
+                Command::Serve { node, boot_word, ring } => self.serve(node, boot_word, ring).await,
                 Command::FinishBatches => self.finish_batches().await,
                 Command::Retire => self.retire().await,
                 Command::Drain => self.drain().await,
@@ -173,7 +190,7 @@ impl ShardNode {
         bytes(given.unwrap_or(self.shard_memory() / 8 * 3))
     }
 
-    async fn serve(&mut self, node: NodeInfo, boot_word: u64) -> Answer {
+    async fn serve(&mut self, node: NodeInfo, boot_word: u64, ring: Option<RingParts>) -> Answer {
         let (Some((storage, schema)), Some(seats), Some(server_seat)) =
             (self.opened.clone(), self.engine_seats.take(), self.server_seat.take())
         else {
@@ -188,14 +205,19 @@ impl ShardNode {
         let spare = self.config.memory_bytes / u64::from(self.runtime.shard_count()) / 10;
         options.result_bytes_max = usize::try_from(spare).unwrap_or(usize::MAX).max(RESULT_BYTES_MIN);
         let metadata = self.handles.metadata.borrow_mut().take();
+        let has_peers = self.config.fixed_ring.is_some() || self.config.cluster.is_some();
         let engine = Engine::new(EngineParts {
             runtime: self.runtime.clone(),
             seats,
             storage,
             schema,
-            ring: Rc::new(ring_of(&node, self.config.fixed_ring.as_ref())),
-            internode: self.config.fixed_ring.as_ref().map(|_| self.local_node(&node, boot_word)),
+            ring: Rc::new(match ring {
+                Some(RingParts { epoch, nodes, local }) => Ring::new(epoch, nodes, local),
+                None => ring_of(&node, self.config.fixed_ring.as_ref()),
+            }),
+            internode: has_peers.then(|| self.local_node(&node, boot_word)),
             metadata,
+            links: self.handles.cluster.borrow().clone().map(|cluster| Rc::new(cluster) as Rc<dyn GroupLinks>),
             options,
             guardrails: self.config.guardrails.clone(),
             node,

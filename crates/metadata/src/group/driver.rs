@@ -76,6 +76,8 @@ struct Inner {
     has_news: Notify,
     steps: RefCell<VecDeque<Step>>,
     has_steps: Notify,
+    /// A snapshot that waits for the work under way.
+    snapshot: RefCell<Option<(NodeId, GroupMessage)>>,
     askers: RefCell<BTreeMap<ProposalId, Sender<Answer>>>,
     /// The error that ended the driver.
     ended_by: RefCell<Option<String>>,
@@ -92,6 +94,7 @@ impl Driver {
             has_news: Notify::new(),
             steps: RefCell::default(),
             has_steps: Notify::new(),
+            snapshot: RefCell::default(),
             askers: RefCell::default(),
             ended_by: RefCell::new(None),
         };
@@ -125,6 +128,11 @@ impl Driver {
 
     /// A message of another node has arrived.
     pub fn receive(&self, from: NodeId, message: GroupMessage) {
+        if let GroupMessage::Snapshot(_) = message {
+            // The member has no use for one while its work is under way.
+            *self.inner.snapshot.borrow_mut() = Some((from, message));
+            return self.inner.has_news.notify();
+        }
         self.with_member(|member, planner| member.receive(from, message, planner));
     }
 
@@ -143,6 +151,10 @@ impl Driver {
     /// Carries out work, until the log takes no more.
     async fn work(&self) {
         loop {
+            let snapshot = self.inner.snapshot.borrow_mut().take();
+            if let Some((from, message)) = snapshot {
+                self.inner.member.borrow_mut().receive(from, message, &*self.inner.applier);
+            }
             let taken = self.inner.member.borrow_mut().take();
             let done = match taken {
                 Ok(None) => {

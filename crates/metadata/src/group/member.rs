@@ -163,6 +163,16 @@ impl Member {
         &self.raft
     }
 
+    /// This node's shards have applied up to here.
+    pub fn applied(&self) -> Index {
+        self.applied
+    }
+
+    /// Another node's shards have applied up to here, as far as is known.
+    pub fn epoch_of(&self, node: NodeId) -> Index {
+        self.peers.get(&node).map_or(Index(0), |peer| peer.epoch)
+    }
+
     /// The cluster's state with all that is applied.
     pub fn state(&self) -> &GroupState {
         &self.state

@@ -1,6 +1,9 @@
 //! What a shard does when another calls it about anything but data.
 
+use std::rc::Rc;
+
 use runtime::{Group, Responder};
+use topology::Ring;
 
 use super::Engine;
 use crate::control::{ControlReply, ControlRequest};
@@ -25,6 +28,10 @@ impl Engine {
             }
             ControlRequest::ApplySchema { changes } => {
                 self.apply_schema(&changes);
+                responder.reply(ControlReply::Done);
+            }
+            ControlRequest::InstallRing { epoch, nodes, local } => {
+                self.install_ring(Rc::new(Ring::new(epoch, nodes, local)));
                 responder.reply(ControlReply::Done);
             }
             ControlRequest::Announce { event } => {

@@ -9,6 +9,7 @@ mod statement;
 use std::rc::Rc;
 
 use cluster::paxos::with_state_table;
+use membership::TopologyDomain;
 use metadata::group::Driver;
 use metadata::{MetadataParts, Proposer};
 use runtime::{Group, ShardId};
@@ -17,6 +18,7 @@ use schema::{SchemaChange, SchemaEvent, TableId};
 use super::Engine;
 use crate::control::{ControlReply, ControlRequest, DdlOutcome};
 use crate::error::QueryError;
+use crate::parts::GroupLinks;
 use rows::Truncate;
 use statement::SchemaStatement;
 
@@ -58,9 +60,16 @@ impl Engine {
     }
 
     /// Begins this node's part in the metadata group, on shard 0.
-    pub(super) fn start_group(&self, MetadataParts { log, member }: MetadataParts) {
-        let driver = Driver::start(&self.inner.runtime, log, member, Box::new(EngineApplier::new(self)));
+    pub(super) fn start_group(&self, MetadataParts { log, member }: MetadataParts, links: Option<Rc<dyn GroupLinks>>) {
+        let registry = member.state().cluster().of::<TopologyDomain>().clone();
+        let applier = EngineApplier::new(self, links, registry);
+        let driver = Driver::start(&self.inner.runtime, log, member, Box::new(applier));
         self.inner.group.set(driver).ok().expect("it is started once");
+    }
+
+    /// This node's part in the metadata group. On shard 0.
+    pub fn group(&self) -> &Driver {
+        self.inner.group.get().expect("shard 0 has the metadata log")
     }
 
     /// Carries out a schema statement, on shard 0 of the node that was asked.

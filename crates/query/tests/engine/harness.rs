@@ -13,6 +13,7 @@ use cql_protocol::{
     Consistency, ErrorBody, Flags, FrameHeader, HEADER_LENGTH, Prepared, QueryParams, Response, ResultBody, Value,
     ValuesBuffer, Version,
 };
+use membership::TopologyDomain;
 use metadata::{Domains, MetadataLog, Opened, Start, Way};
 use query::{
     Engine, EngineOptions, EngineParts, EngineSeats, Guardrails, NodeInfo, Outcome, SchemaDomain, Session,
@@ -148,7 +149,7 @@ where
     let shards = runtime.shard_count();
     let log = match runtime.shard() {
         ShardId(0) => {
-            let domains = Domains::none().with::<SchemaDomain>();
+            let domains = Domains::none().with::<TopologyDomain>().with::<SchemaDomain>();
             Some(MetadataLog::open(&runtime, &seat.dir, &domains).await.expect("the metadata log opens"))
         }
         _ => None,
@@ -161,7 +162,7 @@ where
     let mut metadata = None;
     if let Some(opened) = log {
         let boot = boot_of(&opened);
-        let domains = Domains::none().with::<SchemaDomain>();
+        let domains = Domains::none().with::<TopologyDomain>().with::<SchemaDomain>();
         let start = Start::new(node_info(0).host_id, boot.number, 7);
         metadata = Some(opened.start(start, Way::OwnOrFounded, &domains).await.expect("the log takes a record").parts);
         let (mesh, runtime) = (mesh.clone(), runtime.clone());
@@ -187,6 +188,7 @@ where
                     ring: Rc::new(ring()),
                     internode: None,
                     metadata: metadata.take(),
+                    links: None,
                     options: EngineOptions::default(),
                     guardrails: seat.guardrails.clone(),
                     node: node_info(boot.number),

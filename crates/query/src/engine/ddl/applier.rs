@@ -1,11 +1,15 @@
 //! The engine as the metadata group sees it: it plans what a statement asks for, and has all shards apply what was agreed on.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::{Rc, Weak};
 
+use membership::{Request, TopologyDomain};
 use metadata::group::{Applier, Applying, GroupMessage, Index, NodeId, Plan, Planner, ProposalId};
-use metadata::{ClusterState, Domain, Entry};
+use metadata::{ClusterState, Domain, Entry, Part};
 use schema::{Schema, SchemaChange, SchemaEvent, TableId};
+use topology::nodes::Registry;
+use topology::{Epoch, HostId};
 
 use super::intention::Intention;
 use crate::control::ControlRequest;
@@ -13,25 +17,67 @@ use crate::discarded::snapshot_time;
 use crate::domain::SchemaDomain;
 use crate::engine::{Engine, Inner};
 use crate::error::QueryError;
+use crate::nodes::{MEMBERSHIP, nodes_of_ring};
+use crate::parts::GroupLinks;
 
-/// Shard 0's engine, as long as it is there.
+/// Shard 0's engine, as long as it is there, and the way to other nodes.
 pub(crate) struct EngineApplier {
     engine: Weak<Inner>,
+    links: Option<Rc<dyn GroupLinks>>,
+    /// The nodes of the cluster, as all shards know them.
+    registry: RefCell<Registry>,
 }
 
 impl EngineApplier {
-    pub(crate) fn new(engine: &Engine) -> EngineApplier {
-        EngineApplier { engine: Rc::downgrade(&engine.inner) }
+    pub(crate) fn new(engine: &Engine, links: Option<Rc<dyn GroupLinks>>, registry: Registry) -> EngineApplier {
+        EngineApplier { engine: Rc::downgrade(&engine.inner), links, registry: RefCell::new(registry) }
     }
 
     fn engine(&self) -> Option<Engine> {
         self.engine.upgrade().map(|inner| Engine { inner })
+    }
+
+    async fn apply_part(
+        &self,
+        engine: &Engine,
+        (epoch, id): (Index, ProposalId),
+        part: &Part,
+    ) -> Result<(), QueryError> {
+        const APPLIED: &str = "the group's state has applied it";
+        match part.domain {
+            TopologyDomain::ID => {
+                let changes = TopologyDomain::decode(part.version, &part.bytes).expect(APPLIED);
+                let registry = self.registry.borrow().apply(changes);
+                self.follow(engine, epoch, registry).await
+            }
+            SchemaDomain::ID => {
+                let changes = SchemaDomain::decode(part.version, &part.bytes).expect(APPLIED);
+                apply_to_shards(engine, id, &changes).await
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Has all shards plan by the nodes as they are now. A node that is not among them yet goes on alone.
+    async fn follow(&self, engine: &Engine, epoch: Index, registry: Registry) -> Result<(), QueryError> {
+        self.registry.replace(registry.clone());
+        if let Some((nodes, local)) = nodes_of_ring(&registry, engine.inner.node.host_id) {
+            let install = || ControlRequest::InstallRing { epoch: Epoch(epoch.0), nodes: nodes.clone(), local };
+            engine.on_all_shards(install).await?;
+        }
+        if let Some(links) = &self.links {
+            links.follow(epoch, &registry);
+        }
+        Ok(())
     }
 }
 
 impl Planner for EngineApplier {
     fn plan(&self, state: &ClusterState, intention: &[u8]) -> Plan {
         let Some(engine) = self.engine() else { return Plan::Refused(Vec::new()) };
+        if let Some((&MEMBERSHIP, request)) = intention.split_first() {
+            return plan_membership(state, request);
+        }
         let ring = engine.inner.coordinator.ring();
         let planned = Intention::decode(intention).map(|of| of.plan(state.of::<SchemaDomain>(), &ring));
         match planned {
@@ -42,32 +88,56 @@ impl Planner for EngineApplier {
     }
 }
 
+/// Plans a request of a node or an operator. A refusal has its sentence; none if all is so already.
+fn plan_membership(state: &ClusterState, request: &[u8]) -> Plan {
+    let registry = state.of::<TopologyDomain>();
+    let refused = |error: &dyn std::fmt::Display| Plan::Refused(error.to_string().into_bytes());
+    let request = match Request::decode(request) {
+        Ok(request) => request,
+        Err(error) => return refused(&error),
+    };
+    let is_new = |id: HostId| registry.nodes().len() > 0 && registry.node(id).is_none() && !registry.has_left(id);
+    if matches!(&request, Request::Register(of) if is_new(of.host_id))
+        && state.of::<SchemaDomain>().tables().count() > 0
+    {
+        return refused(
+            &"a node can join only while the cluster has no table: copying data to new nodes is not supported yet",
+        );
+    }
+    match membership::plan(registry, &request) {
+        Ok(changes) if changes.is_empty() => Plan::Refused(Vec::new()),
+        Ok(changes) => Plan::Change(Entry::of(TopologyDomain::part(&changes))),
+        Err(error) => refused(&error),
+    }
+}
+
 impl Applier for EngineApplier {
-    fn apply(&self, _epoch: Index, id: ProposalId, entry: Entry) -> Applying<'_> {
+    fn apply(&self, epoch: Index, id: ProposalId, entry: Entry) -> Applying<'_> {
         Box::pin(async move {
             let Some(engine) = self.engine() else { return };
-            for part in entry.parts().iter().filter(|part| part.domain == SchemaDomain::ID) {
-                let changes =
-                    SchemaDomain::decode(part.version, &part.bytes).expect("the group's state has applied it");
-                if let Err(error) = apply_to_shards(&engine, id, &changes).await {
-                    tracing::error!(%error, "schema change not applied by all shards");
+            for part in entry.parts() {
+                if let Err(error) = self.apply_part(&engine, (epoch, id), part).await {
+                    tracing::error!(%error, "change of the cluster's state not applied by all shards");
                 }
             }
         })
     }
 
-    fn replace(&self, _epoch: Index, state: ClusterState) -> Applying<'_> {
+    fn replace(&self, epoch: Index, state: ClusterState) -> Applying<'_> {
         Box::pin(async move {
             let Some(engine) = self.engine() else { return };
             let changes = replacing(&engine.schema(), state.of::<SchemaDomain>());
-            if let Err(error) = apply_to_shards(&engine, ProposalId(0), &changes).await {
-                tracing::error!(%error, "schema of another node not applied by all shards");
+            let followed = self.follow(&engine, epoch, state.of::<TopologyDomain>().clone()).await;
+            if let Err(error) = followed.and(apply_to_shards(&engine, ProposalId(0), &changes).await) {
+                tracing::error!(%error, "state of another node not applied by all shards");
             }
         })
     }
 
-    fn send(&self, _to: NodeId, _message: GroupMessage) {
-        // A node is alone in its group until nodes can join.
+    fn send(&self, to: NodeId, message: GroupMessage) {
+        if let Some(links) = &self.links {
+            links.send(to, message);
+        }
     }
 }
 

@@ -109,7 +109,7 @@ impl<'a> SchemaStatement<'a> {
     /// Proposes the statement, and waits for the outcome.
     async fn ask(&self, intention: &Intention) -> Answered {
         let own_events = &self.engine.inner.own_events;
-        let group = self.engine.inner.group.get().expect("shard 0 has the metadata log");
+        let group = self.engine.group();
         let id = group.new_id();
         own_events.borrow_mut().insert(id, None);
         let answer = group.propose(id, intention.to_bytes()).await;

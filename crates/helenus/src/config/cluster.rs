@@ -1,0 +1,28 @@
+//! A node's place in a cluster of several: where it meets the others, and where it stands.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+
+/// Tokens of a node, as in Cassandra.
+pub const NUM_TOKENS: u16 = 16;
+/// The port between nodes, as in Cassandra.
+pub const STORAGE_PORT: u16 = 7000;
+
+/// A node that looks for others, or is looked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClusterConfig {
+    /// Where it listens for other nodes; the port is not 0.
+    pub listen: SocketAddr,
+    /// Where the others reach it.
+    pub broadcast: SocketAddr,
+    /// The nodes that it asks for its cluster; this one among them may found one.
+    pub seeds: BTreeSet<SocketAddr>,
+    /// Its datacenter.
+    pub datacenter: String,
+    /// Its rack.
+    pub rack: String,
+    /// The tokens that it owns when it has joined.
+    pub num_tokens: u16,
+    /// Found a cluster although seeds do not answer.
+    pub found_without_silent: bool,
+}

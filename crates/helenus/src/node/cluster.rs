@@ -1,0 +1,296 @@
+//! This node among the others of its cluster, on shard 0: it finds its group, and keeps the connections by which the group agrees.
+//!
+//! The decisions are made elsewhere: to found, join or wait by [`membership::Search`], who may be talked to by [`membership::judge`], the voters by
+//! [`topology::voters`], and the order of changes by the group's member, whose driver is the engine's. Here is what carries them out: the port for other
+//! nodes and its verbs (`answers.rs`), the search (`search.rs`), and what is done at intervals (`upkeep.rs`).
+
+mod answers;
+mod search;
+mod upkeep;
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::{Rc, Weak};
+use std::time::Duration;
+
+use internode::{Boot, Control, GroupTag, Incoming, LocalNode, News, PeerSocket, Verdict, listen_for_peers};
+use membership::{Registration, Request, Search};
+use metadata::group::{Answer, Driver, GroupId, GroupMessage, GroupWire, Index, NodeId, host_id, node_id};
+use query::{GroupLinks, MEMBERSHIP};
+use runtime::sync::Notify;
+use runtime::{Group, Instant, Mesh, Runtime, TaskHandle};
+use server::ListenError;
+use topology::nodes::{self, Registry};
+use topology::{HostId, Token};
+
+use super::NodeError;
+use crate::config::{ClusterConfig, Config};
+
+/// Between two tries of a registration.
+const AGAIN: Duration = Duration::from_millis(500);
+
+/// The node's part in its cluster. Clones are the same.
+#[derive(Clone)]
+pub(super) struct Cluster {
+    inner: Rc<Inner>,
+}
+
+struct Inner {
+    runtime: Runtime,
+    config: ClusterConfig,
+    local: LocalNode,
+    boot: Boot,
+    /// Where clients reach the node, as far as that is known before its port is open.
+    native: Cell<std::net::SocketAddr>,
+    control: Control,
+    incoming: Incoming,
+    wire: RefCell<GroupWire>,
+    /// Ends when the node has a group.
+    search: RefCell<Search>,
+    group: Cell<Option<GroupId>>,
+    driver: OnceCell<Driver>,
+    registry: RefCell<Registry>,
+    up: RefCell<BTreeSet<HostId>>,
+    /// When nodes that are down were last up, or this node started.
+    down_since: RefCell<BTreeMap<HostId, Instant>>,
+    requests: Rc<OnceCell<Mesh<PeerSocket, ()>>>,
+    accepting: RefCell<Option<TaskHandle<()>>>,
+    /// The sentence that ends the node.
+    fatal: RefCell<Option<String>>,
+    is_fatal: Notify,
+}
+
+impl Cluster {
+    /// Opens the port for other nodes. The node is of no group yet, or of one that its log names.
+    pub(super) async fn open(
+        runtime: &Runtime,
+        config: &Config,
+        cluster: &ClusterConfig,
+        (host_id, boot): (HostId, Boot),
+    ) -> Result<Cluster, NodeError> {
+        let address = cluster.listen;
+        let listener = runtime.listen(address).await;
+        let listener = listener.map_err(|source| NodeError::Listen(ListenError::Refused { address, source }))?;
+        let local = LocalNode::new(host_id, config.cluster_name.clone(), boot, config.internode_secret.clone());
+        let mut native = config.listen;
+        native.set_ip(config.broadcast.unwrap_or(native.ip()));
+        let inner = Rc::new_cyclic(|of: &Weak<Inner>| {
+            let watching = of.clone();
+            let watch = move |host_id, news: News<'_>| {
+                if let Some(inner) = watching.upgrade() {
+                    inner.hear(host_id, news);
+                }
+            };
+            Inner {
+                runtime: runtime.clone(),
+                config: cluster.clone(),
+                local: local.clone(),
+                boot,
+                native: Cell::new(native),
+                control: Control::new(runtime, local, Rc::new(watch)),
+                incoming: Incoming::for_all(),
+                wire: RefCell::new(GroupWire::new()),
+                search: RefCell::new(Search::new(host_id, cluster.broadcast, cluster.seeds.clone())),
+                group: Cell::new(None),
+                driver: OnceCell::new(),
+                registry: RefCell::default(),
+                up: RefCell::default(),
+                down_since: RefCell::default(),
+                requests: Rc::default(),
+                accepting: RefCell::default(),
+                fatal: RefCell::default(),
+                is_fatal: Notify::new(),
+            }
+        });
+        let listening = inner.listening();
+        let accepting = runtime.spawn(Group::Query, listen_for_peers(runtime.clone(), listener, listening));
+        *inner.accepting.borrow_mut() = Some(accepting);
+        Ok(Cluster { inner })
+    }
+
+    /// The node is of this group, as its greetings say from now on.
+    pub(super) fn set_group(&self, group: GroupId) {
+        self.inner.group.set(Some(group));
+        self.inner.local.set_group(GroupTag { id: group.id, incarnation: group.incarnation });
+    }
+
+    /// The engine runs: messages of the group have a receiver, and connections for requests have shards.
+    pub(super) fn serve(&self, driver: &Driver, requests: Mesh<PeerSocket, ()>, native: std::net::SocketAddr) {
+        let inner = &self.inner;
+        inner.native.set(native);
+        inner.driver.set(driver.clone()).ok().expect("the engine is made once");
+        inner.requests.set(requests).ok().expect("the engine is made once");
+        let (epoch, registry) = driver.with_member(|member, _| {
+            let state = member.state();
+            (state.epoch(), state.cluster().of::<membership::TopologyDomain>().clone())
+        });
+        inner.follow(epoch, &registry);
+        upkeep::begin(inner);
+    }
+
+    /// Registers this start. Waits for it where the cluster does not know the node yet, since it owns nothing until then.
+    pub(super) async fn register(&self) -> Result<(), NodeError> {
+        let is_known = self.inner.registry.borrow().node(self.inner.local.host_id()).is_some();
+        let inner = Rc::clone(&self.inner);
+        let registering = self.inner.runtime.spawn(Group::Query, async move {
+            let result = inner.register().await;
+            if let Err(sentence) = &result {
+                inner.fail(sentence.clone());
+            }
+            result
+        });
+        match is_known {
+            true => Ok(()),
+            false => registering.await.map_err(|sentence| NodeError::Cluster { sentence }),
+        }
+    }
+
+    /// Waits for a reason for which the node must end.
+    pub(super) async fn failed(&self) -> NodeError {
+        loop {
+            if let Some(sentence) = self.inner.fatal.borrow().clone() {
+                return NodeError::Cluster { sentence };
+            }
+            self.inner.is_fatal.notified().await;
+        }
+    }
+
+    /// Accepts no further connections of other nodes.
+    pub(super) fn stop_accepting(&self) {
+        if let Some(accepting) = self.inner.accepting.take() {
+            accepting.abort();
+        }
+    }
+}
+
+impl GroupLinks for Cluster {
+    fn send(&self, to: NodeId, message: GroupMessage) {
+        self.inner.send(to, &message);
+    }
+
+    fn follow(&self, epoch: Index, registry: &Registry) {
+        self.inner.follow(epoch, registry);
+    }
+}
+
+impl Inner {
+    fn send(&self, to: NodeId, message: &GroupMessage) {
+        let bodies = self.wire.borrow_mut().encode(to, message);
+        match bodies {
+            Ok(bodies) => bodies.into_iter().for_each(|body| self.control.send(host_id(to), body)),
+            Err(error) => tracing::error!(host = %host_id(to), %error, "metadata message not sent"),
+        }
+    }
+
+    /// Follows the nodes of the cluster: dials those that are new.
+    fn follow(&self, epoch: Index, registry: &Registry) {
+        self.local.set_epoch(epoch.0);
+        self.registry.replace(registry.clone());
+        let own = self.local.host_id();
+        let others = registry.nodes().filter(|(id, _)| *id != own);
+        let others: Vec<_> = others.map(|(id, node)| (id, node.start.internode.into())).collect();
+        let now = self.runtime.now();
+        let mut down_since = self.down_since.borrow_mut();
+        down_since.retain(|id, _| registry.node(*id).is_some());
+        for (id, _) in &others {
+            down_since.entry(*id).or_insert(now);
+        }
+        drop(down_since);
+        self.up.borrow_mut().retain(|id| registry.node(*id).is_some());
+        self.control.follow(others);
+        self.set_peers();
+    }
+
+    /// Gives the member the other nodes, and which of them are up.
+    fn set_peers(&self) {
+        let Some(driver) = self.driver.get() else { return };
+        let up = self.up.borrow();
+        let peers: Vec<(NodeId, bool)> =
+            self.registry.borrow().nodes().map(|(id, _)| (node_id(id), up.contains(&id))).collect();
+        drop(up);
+        driver.with_member(|member, _| member.set_peers(peers));
+    }
+
+    /// News of a node that this one dials.
+    fn hear(&self, host_id: HostId, news: News<'_>) {
+        match news {
+            News::Up(_) => {
+                tracing::info!(host = %host_id, "node is up");
+                self.up.borrow_mut().insert(host_id);
+            }
+            News::Down => {
+                if self.up.borrow_mut().remove(&host_id) {
+                    tracing::warn!(host = %host_id, "node is down");
+                }
+                self.down_since.borrow_mut().insert(host_id, self.runtime.now());
+                self.wire.borrow_mut().disconnected(node_id(host_id));
+            }
+            News::Refused(verdict) => return self.refused(host_id, verdict),
+        }
+        self.set_peers();
+    }
+
+    fn refused(&self, host_id: HostId, verdict: Verdict) {
+        match verdict {
+            Verdict::Removed => self.fail(
+                "this node was removed from the cluster and is never accepted again; to join as a new node, start with an empty data directory"
+                    .to_owned(),
+            ),
+            Verdict::OldDisk => self.fail(
+                "the data of this node is older than the cluster knows it: its disk was restored from a copy; start with an empty data directory"
+                    .to_owned(),
+            ),
+            Verdict::OtherGroup => tracing::error!(
+                host = %host_id, group = %self.group.get().unwrap_or(GroupId { id: 0, incarnation: 0 }),
+                "node is of another metadata group; two clusters never merge"
+            ),
+            verdict => tracing::warn!(host = %host_id, ?verdict, "connection to node refused; retrying"),
+        }
+    }
+
+    fn fail(&self, sentence: String) {
+        self.fatal.borrow_mut().get_or_insert(sentence);
+        self.is_fatal.notify_all();
+    }
+
+    /// This start, as the registry has it.
+    fn registration(&self) -> Registration {
+        let tokens = (0..self.config.num_tokens).map(|_| Token(self.runtime.random_u64() as i64)).collect();
+        Registration {
+            host_id: self.local.host_id(),
+            datacenter: self.config.datacenter.clone(),
+            rack: self.config.rack.clone(),
+            tokens,
+            start: nodes::Start {
+                boot: nodes::Boot { number: self.boot.number, word: self.boot.word },
+                internode: self.config.broadcast.into(),
+                native: self.native.get().into(),
+                shard_count: self.runtime.shard_count(),
+                release: nodes::Release { major: 0, minor: 1, patch: 0 },
+                features: nodes::Features::default(),
+            },
+        }
+    }
+
+    /// Registers this start with the group, however long that takes. Fails where it is refused.
+    async fn register(&self) -> Result<(), String> {
+        let registration = self.registration();
+        registration.check().map_err(|error| error.to_string())?;
+        loop {
+            match self.propose(&Request::Register(registration.clone())).await {
+                Answer::Applied { .. } => return Ok(()),
+                Answer::Refused { reason, .. } if reason.is_empty() => return Ok(()),
+                Answer::Refused { reason, .. } => return Err(String::from_utf8_lossy(&reason).into_owned()),
+                answer => tracing::warn!(?answer, "registration of this start not answered; retrying"),
+            }
+            self.runtime.sleep(AGAIN).await;
+        }
+    }
+
+    /// Proposes a change of the nodes.
+    async fn propose(&self, request: &Request) -> Answer {
+        let driver = self.driver.get().expect("the engine runs");
+        let intention = [&[MEMBERSHIP][..], &request.to_bytes()].concat();
+        driver.propose(driver.new_id(), intention).await
+    }
+}

@@ -1,0 +1,167 @@
+//! Answers to other nodes on control connections, and the judgement of those that dial.
+
+use std::future::Future;
+use std::net::Ipv4Addr;
+use std::rc::{Rc, Weak};
+
+use internode::{
+    ANY_NODE, Answering, Hello, Listening, Malformed, Purpose, Verbs, Verdict, control_verbs, register_asked,
+};
+use membership::{Greeting, Introduction, JoinAnswer, Refusal, Request, Standing};
+use metadata::group::{Answer, GroupMessage, Heartbeat, Index, node_id};
+use topology::HostId;
+use topology::nodes::{Address, Boot};
+
+use super::Inner;
+
+/// Asks a node for its group; body and answer are introductions.
+pub(super) const DISCOVER: u8 = 18;
+/// Asks a member to register the asking node; the body is the request.
+pub(super) const JOIN: u8 = 19;
+
+/// More snapshot than one answer has room for.
+const STATE_BYTES_MAX: usize = 8 << 20;
+
+impl Inner {
+    /// The port's part: who is accepted, and which verbs are answered.
+    pub(super) fn listening(self: &Rc<Self>) -> Listening {
+        let of = Rc::downgrade(self);
+        let judge = move |hello: &Hello| of.upgrade().map_or(Verdict::Stranger, |inner| inner.judge(hello));
+        let control = Answering { incoming: self.incoming.clone(), verbs: Rc::new(verbs(&Rc::downgrade(self))) };
+        Listening {
+            local: self.local.clone(),
+            judge: Rc::new(judge),
+            requests: Rc::clone(&self.requests),
+            control: Some(control),
+        }
+    }
+
+    fn judge(&self, hello: &Hello) -> Verdict {
+        let (own, other) = (self.local.group(), hello.group);
+        if own.id != 0 && other.id != 0 && own != other {
+            return Verdict::OtherGroup;
+        }
+        let registry = self.registry.borrow();
+        let boot = Boot { number: hello.boot.number, word: hello.boot.word };
+        // The hello has no address; that of a node that asks to join is judged with its request.
+        let nowhere = Address::new(Ipv4Addr::UNSPECIFIED.into(), 0);
+        match membership::judge(&registry, &Greeting { host_id: hello.host_id, boot, internode: nowhere }) {
+            Ok(Standing::Known) => Verdict::Welcome,
+            // One that looks for its cluster, or that joined it a moment ago.
+            Ok(Standing::Unknown)
+                if hello.purpose == Purpose::Control && (hello.wanted == ANY_NODE || other == own) =>
+            {
+                Verdict::Welcome
+            }
+            Ok(Standing::Unknown) => Verdict::Stranger,
+            Err(Refusal::Removed { .. }) => Verdict::Removed,
+            Err(Refusal::OldDisk { .. }) => Verdict::OldDisk,
+            Err(Refusal::AddressTaken { .. }) => Verdict::AddressTaken,
+        }
+    }
+
+    /// A message of the group has come. Those of nodes that are not of it are dropped.
+    fn receive(&self, from: HostId, body: &[u8]) -> Result<(), Malformed> {
+        let Some(driver) = self.driver.get() else { return Ok(()) };
+        if self.registry.borrow().node(from).is_none() {
+            return Ok(());
+        }
+        let arrived = self.wire.borrow_mut().receive(node_id(from), body).map_err(Malformed::new)?;
+        arrived.replies.into_iter().for_each(|reply| self.control.send(from, reply));
+        if let Some(message) = arrived.message {
+            driver.receive(node_id(from), message);
+        }
+        Ok(())
+    }
+
+    /// A sign of life has come, with a request or as an answer.
+    pub(super) fn hear_heartbeat(&self, from: HostId, body: &[u8]) -> Result<(), Malformed> {
+        let heartbeat = Heartbeat::decode(body).map_err(Malformed::new)?;
+        let is_member = self.registry.borrow().node(from).is_some();
+        if let (true, Some(driver)) = (is_member, self.driver.get()) {
+            driver.receive(node_id(from), GroupMessage::Applied { epoch: heartbeat.epoch });
+        }
+        Ok(())
+    }
+
+    /// This node's sign of life.
+    pub(super) fn heartbeat(&self) -> Heartbeat {
+        let (epoch, last) = match self.driver.get() {
+            Some(driver) => driver.with_member(|member, _| (member.applied(), member.raft().log().last_index())),
+            None => (Index(0), Index(0)),
+        };
+        Heartbeat { epoch, last, boot: self.boot.number, positions: Vec::new() }
+    }
+
+    /// This node's word about itself, to one that asks.
+    fn introduce(&self, asker: &Introduction) -> Introduction {
+        let mut search = self.search.borrow_mut();
+        let group = self.group.get();
+        if group.is_none() {
+            search.asked_by(asker);
+        }
+        Introduction { group, ..search.introduction() }
+    }
+
+    /// Has the group register a node that asks to join.
+    async fn accept(self: Rc<Self>, request: Vec<u8>) -> JoinAnswer {
+        let not_now = |reason: &str| JoinAnswer::NotNow(reason.to_owned());
+        let Ok(request) = Request::decode(&request) else { return JoinAnswer::Refused("malformed request".to_owned()) };
+        let Request::Register(registration) = &request else {
+            return JoinAnswer::Refused("a node asks to be registered, and for nothing else".to_owned());
+        };
+        let (Some(group), Some(driver)) = (self.group.get(), self.driver.get()) else {
+            return not_now("this node is starting");
+        };
+        match self.propose(&request).await {
+            Answer::Applied { .. } => {}
+            Answer::Refused { reason, .. } if reason.is_empty() => {}
+            Answer::Refused { reason, .. } => {
+                return JoinAnswer::Refused(String::from_utf8_lossy(&reason).into_owned());
+            }
+            _ => return not_now("the metadata group has no leader now"),
+        }
+        let snapshot = driver.with_member(|member, _| {
+            let registry = member.state().cluster().of::<membership::TopologyDomain>();
+            registry.node(registration.host_id).map(|_| member.snapshot())
+        });
+        let Some(snapshot) = snapshot else { return not_now("the asked member lags") };
+        let bytes: usize = snapshot.parts.iter().map(|part| part.bytes.len()).sum();
+        match bytes > STATE_BYTES_MAX {
+            true => {
+                JoinAnswer::Refused(format!("the cluster's state of {bytes} bytes is too large for a node to join"))
+            }
+            false => JoinAnswer::Accepted(group, snapshot.into()),
+        }
+    }
+}
+
+fn verbs(of: &Weak<Inner>) -> Verbs {
+    let inner = of.clone();
+    let group = move |from, body: &[u8]| inner.upgrade().map_or(Ok(()), |inner| inner.receive(from, body));
+    let inner = of.clone();
+    let heartbeat = move |from, body: &[u8]| {
+        let Some(inner) = inner.upgrade() else { return Ok(Vec::new()) };
+        inner.hear_heartbeat(from, body)?;
+        Ok(inner.heartbeat().to_bytes())
+    };
+    let mut verbs = control_verbs(group, heartbeat);
+    let inner = of.clone();
+    register_asked(&mut verbs, DISCOVER, "a question for the group", move |_, body| {
+        let asker = Introduction::decode(body).map_err(Malformed::new)?;
+        let answer = inner.upgrade().map(|inner| inner.introduce(&asker).to_bytes());
+        Ok(std::future::ready(answer.unwrap_or_default()))
+    });
+    let inner = of.clone();
+    register_asked(&mut verbs, JOIN, "a request to join", move |_, body| Ok(joined(inner.clone(), body.to_vec())));
+    verbs
+}
+
+fn joined(of: Weak<Inner>, request: Vec<u8>) -> impl Future<Output = Vec<u8>> {
+    async move {
+        match of.upgrade() {
+            Some(inner) => inner.accept(request).await.to_bytes(),
+            None => JoinAnswer::NotNow("this node is ending".to_owned()).to_bytes(),
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! What a node of a cluster does at intervals: it lets time pass for the group, shows the others that it lives, and keeps the right voters if it leads.
+
+use std::collections::BTreeSet;
+use std::rc::{Rc, Weak};
+use std::time::Duration;
+
+use metadata::group::{host_id, node_id};
+use raft::RoleName;
+use runtime::Group;
+use topology::HostId;
+use topology::voters::{candidates, choose};
+
+use super::Inner;
+
+/// The unit of time of the group.
+const UNIT: Duration = Duration::from_millis(100);
+/// Between two signs of life.
+const HEARTBEAT: Duration = Duration::from_millis(500);
+/// Between two looks at the voters.
+const VOTERS: Duration = Duration::from_millis(500);
+/// A node that is down keeps its vote for so long.
+const VOTES_DOWN: Duration = Duration::from_secs(60);
+/// Entries that a node may lack and get a vote all the same.
+const LAG_MAX: u64 = 64;
+
+/// Begins all of it. It ends with the node.
+pub(super) fn begin(inner: &Rc<Inner>) {
+    every(inner, UNIT, |inner| {
+        inner.wire.borrow_mut().elapse();
+        if let Some(driver) = inner.driver.get() {
+            driver.elapse();
+        }
+    });
+    every(inner, HEARTBEAT, show_life);
+    every(inner, VOTERS, keep_voters);
+}
+
+fn every(inner: &Rc<Inner>, interval: Duration, act: impl Fn(&Rc<Inner>) + 'static) {
+    let (runtime, of): (_, Weak<Inner>) = (inner.runtime.clone(), Rc::downgrade(inner));
+    let sleeper = runtime.clone();
+    drop(runtime.spawn(Group::Query, async move {
+        loop {
+            sleeper.sleep(interval).await;
+            let Some(inner) = of.upgrade() else { return };
+            act(&inner);
+        }
+    }));
+}
+
+/// Sends each node that is up a sign of life, and takes its own from the answer.
+fn show_life(inner: &Rc<Inner>) {
+    let body = inner.heartbeat().to_bytes();
+    let up: Vec<HostId> = inner.up.borrow().iter().copied().collect();
+    for to in up {
+        let (inner, body) = (Rc::clone(inner), body.clone());
+        let runtime = inner.runtime.clone();
+        drop(runtime.spawn(Group::Query, async move {
+            if let Ok(answer) = inner.control.heartbeat(to, &body).await
+                && let Err(error) = inner.hear_heartbeat(to, &answer)
+            {
+                tracing::warn!(host = %to, %error, "heartbeat not understood");
+            }
+        }));
+    }
+}
+
+/// Changes the voters where others are better, one change at a time, if this node leads.
+fn keep_voters(inner: &Rc<Inner>) {
+    let Some(driver) = inner.driver.get() else { return };
+    let registry = inner.registry.borrow();
+    let (up, now) = (inner.up.borrow(), inner.runtime.now());
+    let down_since = inner.down_since.borrow();
+    let is_live = |id: &HostId| {
+        up.contains(id) || *id == inner.local.host_id() || down_since.get(id).is_some_and(|at| now - *at < VOTES_DOWN)
+    };
+    let live: BTreeSet<HostId> = registry.nodes().map(|(id, _)| id).filter(is_live).collect();
+    driver.with_member(|member, _| {
+        let configuration = member.raft().configuration();
+        if member.raft().role() != RoleName::Leader || configuration.is_joint() {
+            return;
+        }
+        let present: BTreeSet<HostId> = configuration.voters().map(host_id).collect();
+        let aim = choose(&candidates(&registry, &live, &present), None);
+        if aim.is_empty() || aim == present {
+            return;
+        }
+        let has_log = |id: &HostId| {
+            let epoch = member.epoch_of(node_id(*id));
+            *id == inner.local.host_id() || (up.contains(id) && epoch.0 + LAG_MAX >= member.state().epoch().0)
+        };
+        if !aim.difference(&present).all(has_log) {
+            return;
+        }
+        match member.change_voters(&aim.iter().copied().map(node_id).collect()) {
+            Ok(_) => tracing::info!(voters = ?aim.iter().map(HostId::to_string).collect::<Vec<_>>(), "changing the voters of the metadata group"),
+            Err(error) => tracing::debug!(%error, "voters not changed now"),
+        }
+    });
+}
