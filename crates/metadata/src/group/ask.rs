@@ -108,13 +108,14 @@ impl Asking {
         true
     }
 
-    /// A unit of time has passed.
-    pub(super) fn elapse(&mut self, resend_ticks: u32, give_up_ticks: u32) -> Elapsed {
+    /// A unit of time has passed. A proposal of which no copy is open is given up after `unsent_ticks` already: there may be no leader for long.
+    pub(super) fn elapse(&mut self, resend_ticks: u32, give_up_ticks: u32, unsent_ticks: u32) -> Elapsed {
         let mut elapsed = Elapsed::default();
         for (id, asked) in &mut self.proposals {
             (asked.age, asked.ticks) = (asked.age.saturating_add(1), asked.ticks.saturating_add(1));
             asked.is_sent_on = false;
-            if asked.age >= give_up_ticks {
+            let is_unsent = asked.open.is_empty() && asked.refusal.is_none();
+            if asked.age >= give_up_ticks || (is_unsent && asked.age >= unsent_ticks) {
                 let answer = if asked.open.is_empty() { Answer::NoLeader } else { Answer::Unknown };
                 elapsed.given_up.push((*id, answer));
             } else if asked.ticks >= resend_ticks {

@@ -38,9 +38,9 @@ pub struct MemberOptions {
 }
 
 impl Default for MemberOptions {
-    /// For units of 100 ms: 10 s, 0.4 s and 20 s.
+    /// For units of 100 ms: 10 s, 0.4 s and 12 s.
     fn default() -> Self {
-        MemberOptions { apply_ticks_max: 100, resend_ticks: 4, give_up_ticks: 200, planted: Planted::NONE }
+        MemberOptions { apply_ticks_max: 100, resend_ticks: 4, give_up_ticks: 120, planted: Planted::NONE }
     }
 }
 
@@ -208,7 +208,9 @@ impl Member {
         }
         self.follow_role();
         self.answer_what_is_due();
-        let Elapsed { late, given_up } = self.asking.elapse(self.options.resend_ticks, self.options.give_up_ticks);
+        let MemberOptions { resend_ticks, give_up_ticks, .. } = self.options;
+        let unsent_ticks = if self.has_quorum() { give_up_ticks } else { give_up_ticks / 4 };
+        let Elapsed { late, given_up } = self.asking.elapse(resend_ticks, give_up_ticks, unsent_ticks);
         self.next.answers.extend(given_up);
         late.into_iter().for_each(|id| self.ask(id, planner));
     }
@@ -403,6 +405,10 @@ impl Member {
         let arrived = Arrived { asker, id, copy, bytes };
         let leader = self.raft.leader().filter(|leader| *leader != self.id);
         let not_leader = Reply::NotLeader { leader };
+        if !self.has_quorum() {
+            // It would be logged and not committed, and whether it is one day would not be known.
+            return self.reply(asker, id, copy, not_leader);
+        }
         let Some(lead) = &mut self.lead else { return self.reply(asker, id, copy, not_leader) };
         if request == Request::Cancel {
             lead.drop_refusal(id);
@@ -500,9 +506,16 @@ impl Member {
         }
     }
 
-    /// The leader, or the node that is most likely to be it.
+    /// The leader, or the node that is most likely to be it, if it is up.
     fn leader(&self) -> Option<NodeId> {
-        self.raft.leader().or(self.sent_entries)
+        let is_up = |node: &NodeId| *node == self.id || self.peers.get(node).is_none_or(|peer| peer.is_up);
+        self.raft.leader().filter(is_up).or(self.sent_entries.filter(is_up))
+    }
+
+    /// True if as many voters are up as make a majority of each half: without them nothing can be decided.
+    fn has_quorum(&self) -> bool {
+        let is_up = |node: NodeId| node == self.id || self.peers.get(&node).is_some_and(|peer| peer.is_up);
+        self.raft.configuration().is_quorum(is_up)
     }
 
     /// Asks the leader. Where none is known, asks some voter who leads: a copy goes to a node that leads or is said to, so that none is under way

@@ -100,6 +100,25 @@ fn without_a_leader_no_copy_is_sent_and_nothing_can_be_logged() {
     world.check_answers();
 }
 
+/// The leader knows that no majority is up, before the core has noticed it.
+#[test]
+fn a_leader_logs_nothing_while_no_majority_is_up_and_its_own_asker_is_answered_early() {
+    let (mut world, leader, others) = voters();
+    let up = |is_up: bool| others.iter().map(move |id| (*id, is_up)).collect::<Vec<_>>();
+    others.iter().for_each(|id| world.stop(*id));
+    world.member(leader).expect("it runs").set_peers(up(false));
+    let last = world.member(leader).expect("it runs").raft().log().last_index();
+    let id = world.propose(leader, b'z');
+    world.settle(OPTIONS.give_up_ticks / 4 + 1);
+    assert_eq!(world.answer_of(id), Some(&Answer::NoLeader));
+    assert_eq!(world.member(leader).expect("it runs").raft().log().last_index(), last);
+    others.iter().for_each(|id| world.start(*id));
+    world.member(leader).expect("it runs").set_peers(up(true));
+    world.settle(60);
+    assert!(names(&mut world, leader).is_empty(), "nor later");
+    world.check_answers();
+}
+
 /// The leader has the proposal in its log, and hears no majority.
 #[test]
 fn what_may_be_in_a_log_is_given_up_as_unknown() {
