@@ -58,6 +58,8 @@ pub enum Way {
     OwnOrFounded,
     /// One that a member has accepted it to, with the state as that member has it.
     Joined(GroupId, Snapshot),
+    /// The next incarnation of its own, which it begins alone: a majority of the voters is lost for good. With random bits for its name.
+    Recovered(u64),
 }
 
 impl Opened {
@@ -78,6 +80,9 @@ impl Opened {
         }
         let beginning = match way {
             Way::Joined(id, snapshot) => Some([GroupRecord::Group(id), GroupRecord::Snapshot(snapshot)]),
+            Way::Recovered(incarnation) => {
+                group.recovery(node, incarnation, domains).map_err(|error| log.damaged(&error))?
+            }
             Way::OwnOrFounded if group.group.is_none() || group_state.is_none() => {
                 let id = GroupId { id: start.group, incarnation: 0 };
                 tracing::info!(group = %id, "founding a metadata group of one node");

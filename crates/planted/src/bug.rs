@@ -15,6 +15,8 @@ pub enum Suite {
     Consensus,
     /// `crates/metadata/src/tests/`: nodes of a group whose disks are lists of records.
     Group,
+    /// `crates/membership/src/`: who may be a node, found a group or recover one.
+    Membership,
 }
 
 /// What is said of a bug.
@@ -35,7 +37,7 @@ pub struct Description {
 macro_rules! bugs {
     ($($bug:ident, $name:literal, $suite:ident, $witness:literal, $sentence:literal;)*) => {
         /// A bug that can be planted.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Bug {
             $(#[doc = $sentence] $bug,)*
         }
@@ -182,6 +184,12 @@ bugs! {
         "A snapshot for a node that lags names its sender as the only voter.";
     CommitIndexNotKept, "commit-index-not-kept", Group, "tests::bugs::a_start_has_what_was_committed_and_no_more",
         "The commit index is not written, so that a start forgets what was committed.";
+    TwoFoundings, "two-foundings", Membership, "founding::tests::two_nodes_found_one_group_in_all_orders",
+        "A node without a group does not take note of those that ask it before it founds one.";
+    OldDiskLetIn, "old-disk-let-in", Membership, "fence::tests::a_lower_boot_and_the_same_boot_with_another_word_are_an_old_disk",
+        "A node whose boot is below the registered one is accepted.";
+    RecoveryFromTheShorter, "recovery-from-the-shorter", Membership, "recovery::tests::only_the_latest_log_recovers",
+        "A node begins a recovery although another that answers has a later log.";
     ConditionReadUnclaimed, "condition-read-unclaimed", Simulation, "conditions-from-files",
         "Conditions are judged by what was read before another conditional statement wrote.";
 }

@@ -23,7 +23,7 @@ use topology::{Epoch, HostId, Token, token_of};
 use super::cluster::Cluster;
 use super::shard::{Command, Handles, RingParts};
 use super::{Answer, NodeError, Ready};
-use crate::config::{Config, FixedRing};
+use crate::config::{Config, FixedRing, Recover};
 
 /// The file whose lock says that a process uses the data folder.
 const LOCK_FILE: &str = "helenus.lock";
@@ -281,9 +281,14 @@ impl BootSequence {
             others == 0 && state.of::<SchemaDomain>().keyspaces().is_empty()
         };
         let is_only_seed = config.seeds.iter().all(|seed| *seed == config.broadcast);
-        let way = match opened.group_to_keep(|state| is_empty(state) && !is_only_seed) {
-            Some(_) => Way::OwnOrFounded,
-            None => cluster.find_group(group).await?,
+        let LogState { cluster: state, group: found, .. } = &opened.state;
+        let way = match config.recover {
+            Some(Recover::Begin) => cluster.recover(found, state, self.runtime.random_u64()).await?,
+            Some(Recover::Follow(at)) => cluster.follow_recovery(found, at).await?,
+            None => match opened.group_to_keep(|state| is_empty(state) && !is_only_seed) {
+                Some(_) => Way::OwnOrFounded,
+                None => cluster.find_group(group).await?,
+            },
         };
         Ok((Some(cluster), way))
     }

@@ -2,9 +2,10 @@
 //!
 //! The decisions are made elsewhere: to found, join or wait by [`membership::Search`], who may be talked to by [`membership::judge`], the voters by
 //! [`topology::voters`], and the order of changes by the group's member, whose driver is the engine's. Here is what carries them out: the port for other
-//! nodes and its verbs (`answers.rs`), the search (`search.rs`), and what is done at intervals (`upkeep.rs`).
+//! nodes and its verbs (`answers.rs`), the search (`search.rs`), recovery (`recover.rs`), and what is done at intervals (`upkeep.rs`).
 
 mod answers;
+mod recover;
 mod search;
 mod upkeep;
 
@@ -14,8 +15,9 @@ use std::rc::{Rc, Weak};
 use std::time::Duration;
 
 use internode::{Boot, Control, GroupTag, Incoming, LocalNode, News, PeerSocket, Verdict, listen_for_peers};
-use membership::{Registration, Request, Search};
+use membership::{LogEnd, Registration, Request, Search};
 use metadata::group::{Answer, Driver, GroupId, GroupMessage, GroupWire, Index, NodeId, host_id, node_id};
+use planted::Planted;
 use query::{GroupLinks, MEMBERSHIP};
 use runtime::sync::Notify;
 use runtime::{Group, Instant, Mesh, Runtime, TaskHandle};
@@ -48,7 +50,10 @@ struct Inner {
     /// Ends when the node has a group.
     search: RefCell<Search>,
     group: Cell<Option<GroupId>>,
+    /// The end of the log, while the node recovers.
+    log_end: Cell<Option<LogEnd>>,
     driver: OnceCell<Driver>,
+    planted: Planted,
     registry: RefCell<Registry>,
     up: RefCell<BTreeSet<HostId>>,
     /// When nodes that are down were last up, or this node started.
@@ -92,7 +97,9 @@ impl Cluster {
                 wire: RefCell::new(GroupWire::new()),
                 search: RefCell::new(Search::new(host_id, cluster.broadcast, cluster.seeds.clone())),
                 group: Cell::new(None),
+                log_end: Cell::new(None),
                 driver: OnceCell::new(),
+                planted: config.planted,
                 registry: RefCell::default(),
                 up: RefCell::default(),
                 down_since: RefCell::default(),
@@ -240,10 +247,13 @@ impl Inner {
                 "the data of this node is older than the cluster knows it: its disk was restored from a copy; start with an empty data directory"
                     .to_owned(),
             ),
-            Verdict::OtherGroup => tracing::error!(
-                host = %host_id, group = %self.group.get().unwrap_or(GroupId { id: 0, incarnation: 0 }),
-                "node is of another metadata group; two clusters never merge"
-            ),
+            Verdict::OtherGroup => {
+                let group = self.group.get().map_or_else(String::new, |group| group.to_string());
+                tracing::error!(
+                    host = %host_id, group,
+                    "node is of another metadata group, or of another incarnation of this one; clusters never merge: if the group was recovered, start the others with --recover-metadata"
+                );
+            }
             verdict => tracing::warn!(host = %host_id, ?verdict, "connection to node refused; retrying"),
         }
     }

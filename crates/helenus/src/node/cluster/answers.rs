@@ -13,6 +13,7 @@ use topology::HostId;
 use topology::nodes::{Address, Boot};
 
 use super::Inner;
+use super::recover::{FOLLOW, LOG_END};
 
 /// Asks a node for its group; body and answer are introductions.
 pub(super) const DISCOVER: u8 = 18;
@@ -41,13 +42,17 @@ impl Inner {
         if own.id != 0 && other.id != 0 && own != other {
             return Verdict::OtherGroup;
         }
+        if hello.wanted == ANY_NODE {
+            // It looks for its cluster, or for what became of it; what it asks for is judged with its request.
+            return Verdict::Welcome;
+        }
         let registry = self.registry.borrow();
         let boot = Boot { number: hello.boot.number, word: hello.boot.word };
         // The hello has no address; that of a node that asks to join is judged with its request.
         let nowhere = Address::new(Ipv4Addr::UNSPECIFIED.into(), 0);
         match membership::judge(&registry, &Greeting { host_id: hello.host_id, boot, internode: nowhere }) {
             Ok(Standing::Known) => Verdict::Welcome,
-            // One that looks for its cluster, or that joined it a moment ago.
+            // One that joined a moment ago, or that knows this node's group before it does.
             Ok(Standing::Unknown)
                 if hello.purpose == Purpose::Control && (hello.wanted == ANY_NODE || other == own) =>
             {
@@ -150,6 +155,16 @@ fn verbs(of: &Weak<Inner>) -> Verbs {
     register_asked(&mut verbs, DISCOVER, "a question for the group", move |_, body| {
         let asker = Introduction::decode(body).map_err(Malformed::new)?;
         let answer = inner.upgrade().map(|inner| inner.introduce(&asker).to_bytes());
+        Ok(std::future::ready(answer.unwrap_or_default()))
+    });
+    let inner = of.clone();
+    register_asked(&mut verbs, LOG_END, "a question for the log's end", move |_, _| {
+        let end = inner.upgrade().map_or(Ok(Vec::new()), |inner| inner.log_end())?;
+        Ok(std::future::ready(end))
+    });
+    let inner = of.clone();
+    register_asked(&mut verbs, FOLLOW, "a request to follow a recovery", move |from, _| {
+        let answer = inner.upgrade().map(|inner| inner.recovered_state(from).to_bytes());
         Ok(std::future::ready(answer.unwrap_or_default()))
     });
     let inner = of.clone();
