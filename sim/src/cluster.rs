@@ -160,6 +160,7 @@ impl Cluster {
             memory_bytes: self.options.memory_bytes,
             reactor: None,
             idle_poll: Duration::ZERO,
+            cluster: None,
             fixed_ring: self.fixed_ring(index),
             internode_secret: Some(Secret::new(b"the secret of a simulation").expect("it is long enough")),
             commitlog_sync: self.options.sync,

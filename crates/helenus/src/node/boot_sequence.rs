@@ -97,6 +97,7 @@ impl BootSequence {
         let failed = self.ended(cluster.as_ref()).await;
         server.stop_accepting();
         if let Some(cluster) = cluster {
+            cluster.hand_over().await;
             cluster.stop_accepting();
         }
         if let Some(engine) = engine {

@@ -19,6 +19,7 @@ use membership::{LogEnd, Registration, Request, Search};
 use metadata::group::{Answer, Driver, GroupId, GroupMessage, GroupWire, Index, NodeId, host_id, node_id};
 use planted::Planted;
 use query::{GroupLinks, MEMBERSHIP};
+use raft::RoleName;
 use runtime::sync::Notify;
 use runtime::{Group, Instant, Mesh, Runtime, TaskHandle};
 use server::ListenError;
@@ -28,6 +29,8 @@ use topology::{HostId, Token};
 use super::NodeError;
 use crate::config::{ClusterConfig, Config};
 
+/// Limit of the time in which another node takes over leadership at this one's end.
+const HAND_OVER: Duration = Duration::from_millis(500);
 /// Between two tries of a registration.
 const AGAIN: Duration = Duration::from_millis(500);
 
@@ -159,6 +162,23 @@ impl Cluster {
                 return NodeError::Cluster { sentence };
             }
             self.inner.is_fatal.notified().await;
+        }
+    }
+
+    /// Hands leadership of the group to another voter, if this node leads, and waits a moment for that: the others need not notice its end first.
+    pub(super) async fn hand_over(&self) {
+        let inner = &self.inner;
+        let Some(driver) = inner.driver.get() else { return };
+        let up = inner.up.borrow().clone();
+        let begun = driver.with_member(|member, _| {
+            let voters = member.raft().configuration().voters();
+            let heir = voters.filter(|voter| up.contains(&host_id(*voter))).max_by_key(|voter| member.epoch_of(*voter));
+            heir.is_some_and(|heir| member.transfer(heir).is_ok())
+        });
+        let leads = || driver.with_member(|member, _| member.raft().role() == RoleName::Leader);
+        let until = inner.runtime.now() + HAND_OVER;
+        while begun && leads() && inner.runtime.now() < until {
+            inner.runtime.sleep(HAND_OVER / 50).await;
         }
     }
 

@@ -113,6 +113,7 @@ impl Ring {
             memory_bytes: u64::from(self.shards[index]) * (64 << 20),
             reactor: None,
             idle_poll: Duration::ZERO,
+            cluster: None,
             fixed_ring: Some(FixedRing { host_id: host_id(index), nodes }),
             internode_secret: None,
             commitlog_sync: CommitLogSync::Group,
