@@ -84,10 +84,10 @@ impl BootSequence {
         let server = server.ok_or_else(|| NodeError::Shard { sentence: "shard 0 has no CQL server".to_owned() })?;
         let engine = self.local.engine.borrow().clone();
         if let (Some(listener), Some(engine)) = (for_peers, &engine) {
-            engine.accept_peers(listener);
+            engine.coordinator().accept_peers(listener);
         }
         if let (Some(cluster), Some(engine)) = (&cluster, &engine) {
-            cluster.serve(engine.group(), engine.peer_sockets(), native);
+            cluster.serve(engine.group(), engine.coordinator().peer_sockets(), native);
             cluster.register().await?;
         }
         server.accept(listeners);
@@ -101,7 +101,7 @@ impl BootSequence {
             cluster.stop_accepting();
         }
         if let Some(engine) = engine {
-            engine.stop_accepting_peers();
+            engine.coordinator().stop_accepting_peers();
         }
         let drained = self.all(&Command::Drain).await;
         failed.and(drained.and(self.all(&Command::Sync).await))

@@ -278,7 +278,7 @@ impl ShardNode {
         // After the clients: where two nodes end at once, each may need the other for what its clients have asked.
         let engine = self.handles.engine.borrow().clone();
         if let Some(engine) = engine {
-            engine.end_peers(DRAIN_PATIENCE).await;
+            engine.coordinator().end_peers(DRAIN_PATIENCE).await;
         }
         Ok(())
     }
