@@ -255,7 +255,7 @@ impl BootSequence {
         }
         let boot = Boot { number: boot, word: self.runtime.random_u64() };
         let draw = || u128::from(self.runtime.random_u64());
-        let start = Start::new(host_id, boot.number, draw() << 64 | draw());
+        let start = Start::new(host_id, boot.number, draw() << 64 | draw()).planted(planted);
         let (node, way) = self.enter_cluster(&opened, (host_id, boot), start.group).await?;
         let Started { parts, local, cluster } = opened.start(start, way, &domains()).await?;
         if let Some(node) = &node {

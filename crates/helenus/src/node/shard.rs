@@ -205,6 +205,8 @@ impl ShardNode {
         let spare = self.config.memory_bytes / u64::from(self.runtime.shard_count()) / 10;
         options.result_bytes_max = usize::try_from(spare).unwrap_or(usize::MAX).max(RESULT_BYTES_MIN);
         let metadata = self.handles.metadata.borrow_mut().take();
+        let cluster = self.handles.cluster.borrow().clone();
+        let links = cluster.map(|cluster| Rc::new(cluster) as Rc<dyn GroupLinks>);
         let has_peers = self.config.fixed_ring.is_some() || self.config.cluster.is_some();
         let engine = Engine::new(EngineParts {
             runtime: self.runtime.clone(),
@@ -217,7 +219,7 @@ impl ShardNode {
             }),
             internode: has_peers.then(|| self.local_node(&node, boot_word)),
             metadata,
-            links: self.handles.cluster.borrow().clone().map(|cluster| Rc::new(cluster) as Rc<dyn GroupLinks>),
+            links,
             options,
             guardrails: self.config.guardrails.clone(),
             node,

@@ -1,6 +1,5 @@
 //! Answers to other nodes on control connections, and the judgement of those that dial.
 
-use std::future::Future;
 use std::net::Ipv4Addr;
 use std::rc::{Rc, Weak};
 
@@ -172,11 +171,9 @@ fn verbs(of: &Weak<Inner>) -> Verbs {
     verbs
 }
 
-fn joined(of: Weak<Inner>, request: Vec<u8>) -> impl Future<Output = Vec<u8>> {
-    async move {
-        match of.upgrade() {
-            Some(inner) => inner.accept(request).await.to_bytes(),
-            None => JoinAnswer::NotNow("this node is ending".to_owned()).to_bytes(),
-        }
+async fn joined(of: Weak<Inner>, request: Vec<u8>) -> Vec<u8> {
+    match of.upgrade() {
+        Some(inner) => inner.accept(request).await.to_bytes(),
+        None => JoinAnswer::NotNow("this node is ending".to_owned()).to_bytes(),
     }
 }
