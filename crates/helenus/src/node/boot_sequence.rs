@@ -77,7 +77,8 @@ impl BootSequence {
         let for_peers = self.listen_for_peers().await?;
         let node = self.node_info(host_id, boot.number, ring.as_ref(), listening.native);
         let native = node.native_address;
-        self.all(&Command::Serve { node, boot_word: boot.word, ring }).await?;
+        let group = cluster.as_ref().map(Cluster::group).unwrap_or_default();
+        self.all(&Command::Serve { node, boot_word: boot.word, group, ring }).await?;
         self.all(&Command::FinishBatches).await?;
         self.all(&Command::Retire).await?;
         let server = self.local.server.borrow().clone();

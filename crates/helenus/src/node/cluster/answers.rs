@@ -38,7 +38,9 @@ impl Inner {
 
     fn judge(&self, hello: &Hello) -> Verdict {
         let (own, other) = (self.local.group(), hello.group);
-        if own.id != 0 && other.id != 0 && own != other {
+        // Reads and writes of another group's plans are none of this one's.
+        let is_named = other.id != 0 || hello.purpose != Purpose::Control;
+        if own.id != 0 && is_named && own != other {
             return Verdict::OtherGroup;
         }
         if hello.wanted == ANY_NODE {
