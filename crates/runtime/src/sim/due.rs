@@ -21,6 +21,7 @@ impl Due {
     /// The shard could run.
     pub(super) fn add(&mut self, shard: usize) {
         if self.stopped.contains(&shard) {
+            stdx::sometimes!("paused process late");
             self.waiting.insert(shard);
         } else if let Err(place) = self.ready.binary_search(&shard) {
             self.ready.insert(place, shard);

@@ -156,6 +156,8 @@ pub(crate) struct State {
     pub(super) events: BinaryHeap<Scheduled>,
     /// What a cut link holds back, in order.
     pub(super) held: Vec<(HostId, HostId, Event)>,
+    /// How often a cut link held something back so far.
+    pub(super) held_count: u64,
     sequence: u64,
 }
 
@@ -183,6 +185,7 @@ impl Shared {
             default_link: Link::default(),
             events: BinaryHeap::new(),
             held: Vec::new(),
+            held_count: 0,
             sequence: 0,
         };
         // Not zero: code may take a moment before its start for one that was long ago.

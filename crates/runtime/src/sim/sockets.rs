@@ -99,6 +99,9 @@ impl State {
     fn latency(&mut self, link: Link) -> u64 {
         let latency = self.between(link.latency_min_nanos, link.latency_max_nanos);
         let is_lost = link.lost_per_million > 0 && self.random.next() % 1_000_000 < u64::from(link.lost_per_million);
+        if is_lost {
+            stdx::sometimes!("segment lost");
+        }
         latency + if is_lost { link.held_up_nanos } else { 0 }
     }
 
@@ -172,6 +175,7 @@ impl State {
             _ => false,
         });
         self.held.push((from, to, event));
+        self.held_count += 1;
         if is_first {
             self.schedule(now + PATIENCE_NANOS, Event::GiveUp { end });
         }
@@ -328,6 +332,7 @@ impl State {
         self.end(peer).expect("it was just there").unread += count;
         self.trace.note(count as u64);
         if self.is_reset_on_the_way(host, peer) {
+            stdx::sometimes!("connection reset on the way");
             // What was sent before arrives, and then both ends learn of it, each by a packet of its own.
             let far = self.end(peer).map_or(host, |peer| peer.host);
             self.dispatch(now, host, peer, Packet::Reset);

@@ -268,7 +268,7 @@ impl<'w> World<'w> {
             if is_ready {
                 self.due.add(number);
             }
-            self.due.set_timer(number, self.first_timer(&core, host));
+            self.due.set_timer(number, first_timer(&self.shared, &core, host));
             return;
         }
         let shard = self.shards.remove(index);
@@ -280,12 +280,6 @@ impl<'w> World<'w> {
             let now = self.shared.time();
             self.shared.state().close_all(now, process);
         }
-    }
-
-    /// The world's time of the shard's first timer.
-    fn first_timer(&self, core: &Core, host: HostId) -> Option<u64> {
-        let timer = core.timers.borrow().next()?;
-        Some(self.shared.state().hosts[host.0].clocks.world(timer.as_nanos()))
     }
 
     /// Ends the shard: its tasks are dropped, and can do nothing any more if it is not alive.
@@ -343,6 +337,12 @@ impl<'w> World<'w> {
             self.processes[process.0].running = 0;
         }
     }
+}
+
+/// The world's time of a shard's first timer.
+fn first_timer(shared: &Shared, core: &Core, host: HostId) -> Option<u64> {
+    let timer = core.timers.borrow().next()?;
+    Some(shared.state().hosts[host.0].clocks.world(timer.as_nanos()))
 }
 
 impl Drop for World<'_> {

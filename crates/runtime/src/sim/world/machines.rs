@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::World;
+use super::{World, first_timer};
 use crate::sim::disk::{Disk, Keep};
 use crate::sim::fault::DiskFault;
 use crate::sim::network::{Link, Object};
@@ -140,6 +140,9 @@ impl World<'_> {
     /// Sets how far the machine's wall clock is from the world's time, microseconds, at once and for all its processes. Its rate stays.
     pub fn set_wall_clock_skew(&mut self, host: HostId, micros: i64) {
         let now = self.shared.time();
+        if self.is_running(host) {
+            stdx::sometimes!("wall clock jumped under a process");
+        }
         let mut state = self.shared.state();
         state.trace.note(micros as u64);
         state.hosts[host.0].clocks.set_skew(now, micros);
@@ -148,6 +151,9 @@ impl World<'_> {
     /// Has the machine's wall clock jump, forwards or back, as when an operator or a time server sets it. The monotonic clock, and so each
     /// timer, stays as it is.
     pub fn jump_wall_clock(&mut self, host: HostId, micros: i64) {
+        if self.is_running(host) {
+            stdx::sometimes!("wall clock jumped under a process");
+        }
         let mut state = self.shared.state();
         state.trace.note(micros as u64);
         state.hosts[host.0].clocks.jump(micros);
@@ -164,7 +170,11 @@ impl World<'_> {
             state.hosts[host.0].clocks.set_rate(now, ppm);
         }
         let on_host = self.shards.iter().filter(|shard| self.processes[shard.process.0].host == host);
-        let timers: Vec<_> = on_host.map(|shard| (shard.number, self.first_timer(&shard.core, host))).collect();
+        let timers: Vec<_> =
+            on_host.map(|shard| (shard.number, first_timer(&self.shared, &shard.core, host))).collect();
+        if timers.iter().any(|(_, timer)| timer.is_some()) {
+            stdx::sometimes!("timer at another rate");
+        }
         for (shard, timer) in timers {
             self.due.set_timer(shard, timer);
         }
@@ -190,6 +200,11 @@ impl World<'_> {
         let mut state = self.shared.state();
         state.default_link = link;
         state.release_held(now);
+    }
+
+    /// How often a cut held something back so far, in all of the world.
+    pub fn held_count(&self) -> u64 {
+        self.shared.state().held_count
     }
 
     /// Resets all connections between the two machines.
