@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use metadata::Turn;
 use metadata::group::Answer;
-use schema::{DdlPlan, Schema, SchemaChange, TableId};
+use schema::{DdlPlan, Schema, SchemaChange, SchemaEvent, TableId};
 
 use super::applier::dropped_by;
 use super::intention::{Intention, property_names};
@@ -85,12 +85,13 @@ impl<'a> SchemaStatement<'a> {
             }
             match (self.ask(&intention).await, planned) {
                 (Answered::Applied { event }, planned) => {
-                    let DdlPlan { warnings, event: as_planned, .. } = planned.unwrap_or_default();
-                    return Ok(DdlOutcome { event: event.or(as_planned), warnings });
+                    // A node that got the state as a whole has seen no event.
+                    let event = event.or_else(|| SchemaEvent::of_statement(&statement, self.keyspace));
+                    return Ok(DdlOutcome { event, warnings: planned.unwrap_or_default().warnings });
                 }
-                (Answered::Refused, planned) => {
-                    // Where the leader refuses what this node could plan, others have changed the schema in between: it is planned again.
-                    let plan = planned?;
+                (Answered::Refused, _) => {
+                    // The state is as late as the refusal now. Where it can be carried out after all, others have changed the schema since.
+                    let plan = intention.plan(&engine.schema(), &engine.inner.coordinator.ring())?;
                     if plan.changes.is_empty() {
                         return Ok(DdlOutcome { event: None, warnings: plan.warnings });
                     }
@@ -143,7 +144,7 @@ impl<'a> SchemaStatement<'a> {
 enum Answered {
     /// The change is applied; the event is what clients received, unless this node got the state as a whole.
     Applied {
-        event: Option<schema::SchemaEvent>,
+        event: Option<SchemaEvent>,
     },
     Refused,
     Again,
