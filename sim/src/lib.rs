@@ -15,6 +15,7 @@ pub mod each_call;
 pub mod enumerate;
 pub mod fault;
 pub mod flips;
+pub mod group;
 pub mod hunt;
 pub mod nemesis;
 pub mod random;
