@@ -150,44 +150,7 @@ impl Cluster {
     }
 
     fn config(&self, index: usize, shards: u16) -> Config {
-        let listen = native_address(index);
-        Config {
-            cluster_name: "simulation".to_owned(),
-            data_dir: PathBuf::from(DATA),
-            listen,
-            listen_shard_aware: Some(SocketAddr::new(listen.ip(), 19042)),
-            api: None,
-            metrics: None,
-            insecure: false,
-            broadcast: None,
-            shards,
-            cpus: Vec::new(),
-            memory_bytes: self.options.memory_bytes,
-            reactor: None,
-            idle_poll: Duration::ZERO,
-            cluster: None,
-            fixed_ring: self.fixed_ring(index),
-            internode_secret: Some(Secret::new(b"the secret of a simulation").expect("it is long enough")),
-            commitlog_sync: self.options.sync,
-            commitlog_sync_period: self.options.sync_period,
-            commitlog_segment_bytes: self.options.segment_bytes,
-            commitlog_total_bytes: self.options.log_bytes.map(|bytes| bytes * u64::from(shards)),
-            memtable_bytes: None,
-            row_cache_bytes: None,
-            // As fast as the disk: there is little data, and time is virtual.
-            compaction_throughput: 0,
-            disk_reserve: self.options.disk_reserve,
-            auto_snapshot: self.options.auto_snapshot,
-            flush_on_drain: self.options.flush_on_drain,
-            import_sstables: self.options.takes_in_sstables,
-            prepared_bytes_max: None,
-            guardrails: large_batches(),
-            limits: server::Limits::default(),
-            log_level: tracing::Level::INFO,
-            log_to_stdout: false,
-            planted: self.options.planted,
-            salvage_commitlog: false,
-        }
+        Config { fixed_ring: self.fixed_ring(index), ..config(self.options, native_address(index), shards) }
     }
 
     /// Starts the node, as `helenus serve` does, without waiting for it. What it says when it is ready appears in the cell.
@@ -369,6 +332,47 @@ fn empty_disk() -> Disk {
     let mut disk = Disk::default();
     disk.prepare_directory(DATA);
     disk
+}
+
+/// The configuration of a node alone that clients reach at `listen`.
+pub(crate) fn config(options: NodeOptions, listen: SocketAddr, shards: u16) -> Config {
+    Config {
+        cluster_name: "simulation".to_owned(),
+        data_dir: PathBuf::from(DATA),
+        listen,
+        listen_shard_aware: Some(SocketAddr::new(listen.ip(), 19042)),
+        api: None,
+        metrics: None,
+        insecure: false,
+        broadcast: None,
+        shards,
+        cpus: Vec::new(),
+        memory_bytes: options.memory_bytes,
+        reactor: None,
+        idle_poll: Duration::ZERO,
+        cluster: None,
+        fixed_ring: None,
+        internode_secret: Some(Secret::new(b"the secret of a simulation").expect("it is long enough")),
+        commitlog_sync: options.sync,
+        commitlog_sync_period: options.sync_period,
+        commitlog_segment_bytes: options.segment_bytes,
+        commitlog_total_bytes: options.log_bytes.map(|bytes| bytes * u64::from(shards)),
+        memtable_bytes: None,
+        row_cache_bytes: None,
+        // As fast as the disk: there is little data, and time is virtual.
+        compaction_throughput: 0,
+        disk_reserve: options.disk_reserve,
+        auto_snapshot: options.auto_snapshot,
+        flush_on_drain: options.flush_on_drain,
+        import_sstables: options.takes_in_sstables,
+        prepared_bytes_max: None,
+        guardrails: large_batches(),
+        limits: server::Limits::default(),
+        log_level: tracing::Level::INFO,
+        log_to_stdout: false,
+        planted: options.planted,
+        salvage_commitlog: false,
+    }
 }
 
 fn node_id(index: usize) -> NodeId {

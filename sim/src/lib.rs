@@ -16,6 +16,7 @@ pub mod enumerate;
 pub mod fault;
 pub mod flips;
 pub mod group;
+pub mod group_site;
 pub mod hunt;
 pub mod nemesis;
 pub mod random;

@@ -24,7 +24,7 @@ const CUTS: &str = "25";
 /// Operations of the engine's model test.
 const MODEL_OPERATIONS: &str = "1000";
 /// The tests of a group's nodes, among those of their crate.
-const GROUP_TESTS: [&str; 4] = ["tests::asking", "tests::bugs", "tests::chance", "tests::members"];
+const GROUP_TESTS: [&str; 5] = ["tests::asking", "tests::bugs", "tests::chance", "tests::driver", "tests::members"];
 const LONG_TEST: &str = "reads::memtables_and_files_read_as_one_memtable";
 /// Where files are kept in memory.
 const MEMORY_FOLDER: &str = "/dev/shm";

@@ -3,6 +3,7 @@
 //! A start of a node that is of a group writes one record, Boot. A node that is of none founds one, alone, in the same write: a new node, and one whose log
 //! is from before there were groups, whose state becomes the group's first snapshot.
 
+use planted::Planted;
 use raft::Index;
 use topology::HostId;
 
@@ -31,6 +32,13 @@ impl Start {
     /// A start with the usual settings.
     pub fn new(host_id: HostId, boot: u64, group: u128) -> Start {
         Start { host_id, boot, group, options: raft::Options::default(), member: MemberOptions::default() }
+    }
+
+    /// The same with a bug that was planted on purpose.
+    #[must_use]
+    pub fn planted(mut self, planted: Planted) -> Start {
+        (self.options.planted, self.member.planted) = (planted, planted);
+        self
     }
 }
 

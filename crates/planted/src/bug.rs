@@ -184,6 +184,10 @@ bugs! {
         "A snapshot for a node that lags names its sender as the only voter.";
     CommitIndexNotKept, "commit-index-not-kept", Group, "tests::bugs::a_start_has_what_was_committed_and_no_more",
         "The commit index is not written, so that a start forgets what was committed.";
+    VoteNotSynced, "vote-not-synced", Group, "tests::bugs::a_vote_outlives_a_restart",
+        "A vote is answered without a record of it, so that a restart forgets it.";
+    EntryAckedBeforeSync, "entry-acked-before-sync", Group, "tests::driver::an_entry_is_acknowledged_when_it_is_on_the_disk",
+        "The driver sends messages before the records that they rest on are written.";
     TwoFoundings, "two-foundings", Membership, "founding::tests::two_nodes_found_one_group_in_all_orders",
         "A node without a group does not take note of those that ask it before it founds one.";
     OldDiskLetIn, "old-disk-let-in", Membership, "fence::tests::a_lower_boot_and_the_same_boot_with_another_word_are_an_old_disk",

@@ -209,8 +209,8 @@ fn old_names_with_their_units() {
 
 #[test]
 fn known_keys_without_effect_are_collected() {
-    let (_, pointless) = with_file("num_tokens: 16\nlisten_address: 10.0.0.1\ninitial_token:\n").unwrap();
-    assert_eq!(pointless, ["num_tokens", "listen_address"]);
+    let (_, pointless) = with_file("concurrent_reads: 16\nlisten_address: 10.0.0.1\ninitial_token:\n").unwrap();
+    assert_eq!(pointless, ["concurrent_reads"]);
 }
 
 #[test]

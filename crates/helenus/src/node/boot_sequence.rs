@@ -77,17 +77,18 @@ impl BootSequence {
         let for_peers = self.listen_for_peers().await?;
         let node = self.node_info(host_id, boot.number, ring.as_ref(), listening.native);
         let native = node.native_address;
-        self.all(&Command::Serve { node, boot_word: boot.word, ring }).await?;
+        let group = cluster.as_ref().map(Cluster::group).unwrap_or_default();
+        self.all(&Command::Serve { node, boot_word: boot.word, group, ring }).await?;
         self.all(&Command::FinishBatches).await?;
         self.all(&Command::Retire).await?;
         let server = self.local.server.borrow().clone();
         let server = server.ok_or_else(|| NodeError::Shard { sentence: "shard 0 has no CQL server".to_owned() })?;
         let engine = self.local.engine.borrow().clone();
         if let (Some(listener), Some(engine)) = (for_peers, &engine) {
-            engine.accept_peers(listener);
+            engine.coordinator().accept_peers(listener);
         }
         if let (Some(cluster), Some(engine)) = (&cluster, &engine) {
-            cluster.serve(engine.group(), engine.peer_sockets(), native);
+            cluster.serve(engine.group(), engine.coordinator().peer_sockets(), native);
             cluster.register().await?;
         }
         server.accept(listeners);
@@ -101,7 +102,7 @@ impl BootSequence {
             cluster.stop_accepting();
         }
         if let Some(engine) = engine {
-            engine.stop_accepting_peers();
+            engine.coordinator().stop_accepting_peers();
         }
         let drained = self.all(&Command::Drain).await;
         failed.and(drained.and(self.all(&Command::Sync).await))
@@ -255,7 +256,7 @@ impl BootSequence {
         }
         let boot = Boot { number: boot, word: self.runtime.random_u64() };
         let draw = || u128::from(self.runtime.random_u64());
-        let start = Start::new(host_id, boot.number, draw() << 64 | draw());
+        let start = Start::new(host_id, boot.number, draw() << 64 | draw()).planted(planted);
         let (node, way) = self.enter_cluster(&opened, (host_id, boot), start.group).await?;
         let Started { parts, local, cluster } = opened.start(start, way, &domains()).await?;
         if let Some(node) = &node {

@@ -124,6 +124,11 @@ impl Cluster {
         self.inner.local.set_group(GroupTag { id: group.id, incarnation: group.incarnation });
     }
 
+    /// The node's group, as greetings have it.
+    pub(super) fn group(&self) -> GroupTag {
+        self.inner.local.group()
+    }
+
     /// The engine runs: messages of the group have a receiver, and connections for requests have shards.
     pub(super) fn serve(&self, driver: &Driver, requests: Mesh<PeerSocket, ()>, native: std::net::SocketAddr) {
         let inner = &self.inner;

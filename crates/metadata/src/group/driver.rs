@@ -14,6 +14,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::time::Duration;
 
+use planted::{Bug, Planted};
 use raft::{Index, NodeId};
 use runtime::sync::{Notify, Sender, oneshot};
 use runtime::{Group, Runtime};
@@ -71,6 +72,7 @@ struct Inner {
     runtime: Runtime,
     log: MetadataLog,
     applier: Box<dyn Applier>,
+    planted: Planted,
     member: RefCell<Member>,
     /// Something happened that may make work.
     has_news: Notify,
@@ -90,6 +92,7 @@ impl Driver {
             runtime: runtime.clone(),
             log,
             applier,
+            planted: member.planted(),
             member: RefCell::new(member),
             has_news: Notify::new(),
             steps: RefCell::default(),
@@ -178,9 +181,11 @@ impl Driver {
 
     async fn carry_out(&self, mut work: Work) -> Result<(), MetadataError> {
         let inner = &*self.inner;
+        if inner.planted.is(Bug::EntryAckedBeforeSync) {
+            self.send(&mut work);
+        }
         self.write(&mut work).await?;
-        let messages = std::mem::take(&mut work.messages);
-        messages.into_iter().for_each(|(to, message)| inner.applier.send(to, message));
+        self.send(&mut work);
         if let Some(commit) = work.commit.take() {
             self.write_until_it_is_there(vec![commit]).await?;
         }
@@ -196,6 +201,11 @@ impl Driver {
         }
         inner.member.borrow_mut().advance(&work);
         Ok(())
+    }
+
+    fn send(&self, work: &mut Work) {
+        let messages = std::mem::take(&mut work.messages);
+        messages.into_iter().for_each(|(to, message)| self.inner.applier.send(to, message));
     }
 
     /// Makes the work's records durable, as one write, or has them taken back.

@@ -153,6 +153,11 @@ impl Member {
         member
     }
 
+    /// A mistake, in a build with mistakes.
+    pub(crate) fn planted(&self) -> Planted {
+        self.options.planted
+    }
+
     /// The group.
     pub fn group(&self) -> GroupId {
         self.group
@@ -340,7 +345,8 @@ impl Member {
     fn take_ready(&mut self, ready: Ready) -> Result<(), DecodeError> {
         let is_lost = self.raft.is_lost();
         let has_lost = ready.troubles.iter().any(|trouble| matches!(trouble, Trouble::LostOwnLog { .. }));
-        if ready.vote.is_some() || has_lost {
+        let is_kept = !self.options.planted.is(Bug::VoteNotSynced);
+        if (ready.vote.is_some() && is_kept) || has_lost {
             self.next.records.push(GroupRecord::Vote { vote: self.raft.vote(), is_lost });
         }
         let is_committed = self.raft.configuration().is_only(self.id);

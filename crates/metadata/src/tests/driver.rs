@@ -3,10 +3,13 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use raft::{Index, NodeId};
+use raft::{Configuration, Entry as PlacedEntry, Envelope, Index, Message, NodeId, Origin, Payload, Term};
 
+use super::members::planted;
 use super::*;
-use crate::group::{Answer, Applier, Applying, Driver, GroupMessage, Plan, Planner, ProposalId, node_id};
+use crate::group::{
+    Answer, Applier, Applying, Driver, GroupId, GroupMessage, Plan, Planner, ProposalId, Snapshot, node_id,
+};
 
 const HOST: HostId = HostId([7; 16]);
 
@@ -14,6 +17,9 @@ const HOST: HostId = HostId([7; 16]);
 #[derive(Clone, Default)]
 struct Keyspaces {
     applied: Rc<RefCell<Vec<Entry>>>,
+    /// Messages to other nodes, with the blocks of the log at that moment.
+    sent: Rc<RefCell<Vec<(GroupMessage, usize)>>>,
+    log: std::path::PathBuf,
 }
 
 fn put(intention: &[u8]) -> Entry {
@@ -41,8 +47,9 @@ impl Applier for Keyspaces {
         panic!("there is no other node");
     }
 
-    fn send(&self, to: NodeId, _: GroupMessage) {
-        panic!("there is no node {to}");
+    fn send(&self, _: NodeId, message: GroupMessage) {
+        let bytes = std::fs::read(&self.log).expect("the log can be read");
+        self.sent.borrow_mut().push((message, used_blocks(&bytes)));
     }
 }
 
@@ -57,7 +64,7 @@ async fn start(rt: &Runtime, folder: &Folder, boot: u64) -> Started {
 
 async fn drive(rt: &Runtime, folder: &Folder, boot: u64) -> (MetadataLog, Driver, Keyspaces) {
     let MetadataParts { log, member } = start(rt, folder, boot).await.parts;
-    let applier = Keyspaces::default();
+    let applier = Keyspaces { log: folder.log(), ..Keyspaces::default() };
     (log.clone(), Driver::start(rt, log, member, Box::new(applier.clone())), applier)
 }
 
@@ -67,6 +74,11 @@ async fn propose(driver: &Driver, name: &str) -> Answer {
 
 fn blocks(folder: &Folder) -> usize {
     records_of(folder).len() / BLOCK - 1
+}
+
+/// The same of a log's bytes.
+fn used_blocks(bytes: &[u8]) -> usize {
+    bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last / BLOCK)
 }
 
 #[test]
@@ -183,4 +195,41 @@ fn the_file_is_its_owners_alone() {
         drop(start(&rt, &folder, 2).await);
     });
     assert_eq!(mode(), 0o600);
+}
+
+/// A voter of three gets an entry of the leader of the next term.
+#[test]
+fn an_entry_is_acknowledged_when_it_is_on_the_disk() {
+    let folder = Folder::new("acknowledged");
+    on_runtime(|rt| async {
+        let rt = rt;
+        let (own, leader) = (node_id(HOST), NodeId(2));
+        let configuration = Configuration::new([own, leader, NodeId(3)]).expect("there are voters");
+        let origin = Origin { index: Index(1), term: Term(1), leader: Some(leader), configuration };
+        let snapshot = Snapshot { origin, recent: Vec::new(), parts: Vec::new() };
+        let start = Start::new(HOST, 1, 9).planted(planted());
+        let way = Way::Joined(GroupId { id: 9, incarnation: 0 }, snapshot);
+        let MetadataParts { log, member } =
+            open(&rt, &folder).await.start(start, way, &domains()).await.expect("the start is recorded").parts;
+        let applier = Keyspaces { log: folder.log(), ..Keyspaces::default() };
+        let driver = Driver::start(&rt, log, member, Box::new(applier.clone()));
+        let before = blocks(&folder);
+        let entry = PlacedEntry { term: Term(2), index: Index(2), payload: Payload::Lead(leader) };
+        let message = Message::Append {
+            previous_index: Index(1),
+            previous_term: Term(1),
+            entries: vec![entry],
+            commit: Index(1),
+        };
+        driver.receive(leader, GroupMessage::Raft(Envelope { from: leader, to: own, term: Term(2), message }));
+        while applier.sent.borrow().is_empty() {
+            rt.yield_now().await;
+        }
+        let sent = applier.sent.borrow();
+        let acknowledges = |message: &GroupMessage| {
+            matches!(message, GroupMessage::Raft(Envelope { message: Message::Appended { matched: Index(2) }, .. }))
+        };
+        let (_, at) = sent.iter().find(|(message, _)| acknowledges(message)).expect("it is acknowledged");
+        assert!(*at > before, "the record is there when the answer leaves");
+    });
 }

@@ -1,6 +1,5 @@
 //! Answers to other nodes on control connections, and the judgement of those that dial.
 
-use std::future::Future;
 use std::net::Ipv4Addr;
 use std::rc::{Rc, Weak};
 
@@ -39,7 +38,9 @@ impl Inner {
 
     fn judge(&self, hello: &Hello) -> Verdict {
         let (own, other) = (self.local.group(), hello.group);
-        if own.id != 0 && other.id != 0 && own != other {
+        // Reads and writes of another group's plans are none of this one's.
+        let is_named = other.id != 0 || hello.purpose != Purpose::Control;
+        if own.id != 0 && is_named && own != other {
             return Verdict::OtherGroup;
         }
         if hello.wanted == ANY_NODE {
@@ -172,11 +173,9 @@ fn verbs(of: &Weak<Inner>) -> Verbs {
     verbs
 }
 
-fn joined(of: Weak<Inner>, request: Vec<u8>) -> impl Future<Output = Vec<u8>> {
-    async move {
-        match of.upgrade() {
-            Some(inner) => inner.accept(request).await.to_bytes(),
-            None => JoinAnswer::NotNow("this node is ending".to_owned()).to_bytes(),
-        }
+async fn joined(of: Weak<Inner>, request: Vec<u8>) -> Vec<u8> {
+    match of.upgrade() {
+        Some(inner) => inner.accept(request).await.to_bytes(),
+        None => JoinAnswer::NotNow("this node is ending".to_owned()).to_bytes(),
     }
 }
