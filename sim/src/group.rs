@@ -39,7 +39,7 @@ const PROBE: &str = "CREATE KEYSPACE IF NOT EXISTS probe WITH replication = \
 pub struct GroupOptions {
     /// The clients' work.
     pub schema: SchemaOptions,
-    /// What is done to the cluster meanwhile.
+    /// Faults and operators' steps meanwhile.
     pub plan: Plan,
 }
 
@@ -106,9 +106,9 @@ impl<S: Site> GroupRun<'_, S> {
     fn make_ready(&mut self, when: &str) -> Result<(), String> {
         let nodes = self.site.nodes();
         let deadline = self.site.world().now() + READY_AT_MOST;
-        for node in 0..nodes.len() {
+        for (node, host) in nodes.iter().enumerate() {
             self.note_refusal(node, when);
-            if !self.site.world().is_running(nodes[node]) {
+            if !self.site.world().is_running(*host) {
                 self.site.begin_start(node);
             }
         }

@@ -36,9 +36,19 @@ pub fn judge(history: &SchemaHistory, views: &[(usize, SchemaView)]) -> Vec<Stri
 /// Judges whether the history of each keyspace has an order.
 fn orders(history: &SchemaHistory) -> Vec<String> {
     let of_keyspace = |(keyspace, statements): (&KeyspaceNumber, &Vec<SchemaStatement>)| {
-        linear::check(statements).err().map(|what| format!("keyspace g{keyspace}: {what}"))
+        linear::check(statements).err().map(|what| format!("keyspace g{keyspace}: {what}; of\n{}", listed(statements)))
     };
     history.statements.iter().filter_map(of_keyspace).collect()
+}
+
+/// The statements, one a line, with their times in milliseconds: an order that is not there is found by a person who sees all of them.
+fn listed(statements: &[SchemaStatement]) -> String {
+    let millis = |nanos: u64| nanos / 1_000_000;
+    let line = |one: &SchemaStatement| {
+        let end = one.end.map_or("never".to_owned(), |end| millis(end).to_string());
+        format!("{} to {end}, node {}: {:?}: {:?}", millis(one.start), one.node, one.asked, one.told)
+    };
+    statements.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// Notes in the history the keyspaces as a node shows them: looks, sent and answered at these times.

@@ -1,6 +1,7 @@
 //! Schema statements of several clients through all nodes: CREATE, ALTER and DROP of keyspaces and tables, some with IF EXISTS or IF NOT EXISTS.
 //! Some keyspaces are shared, so that the same name is made and dropped by several clients at once; each client has one of its own too.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -47,7 +48,16 @@ impl Default for SchemaOptions {
 pub async fn work_schema(runtime: Runtime, options: SchemaOptions, addresses: Vec<SocketAddr>, history: SharedSchema) {
     let client = |number: u16| {
         let (runtime, addresses, history) = (runtime.clone(), addresses.clone(), history.clone());
-        Worker { runtime, options, addresses, history, own: options.shared + number, connection: None }.run()
+        Worker {
+            runtime,
+            options,
+            addresses,
+            history,
+            own: options.shared + number,
+            missing: BTreeSet::new(),
+            connection: None,
+        }
+        .run()
     };
     let clients: Vec<_> = (0..options.clients).map(|number| runtime.spawn(Group::Query, client(number))).collect();
     for client in clients {
@@ -63,6 +73,8 @@ struct Worker {
     history: SharedSchema,
     /// The keyspace that no other client uses.
     own: KeyspaceNumber,
+    /// Keyspaces of which the last answer was that they, or a table of theirs, are missing.
+    missing: BTreeSet<KeyspaceNumber>,
     connection: Option<(usize, Client)>,
 }
 
@@ -78,7 +90,7 @@ impl Worker {
                 0 if self.options.shared > 0 => self.below(u64::from(self.options.shared)) as KeyspaceNumber,
                 _ => self.own,
             };
-            let asked = self.choose();
+            let asked = self.choose(keyspace);
             self.ask(keyspace, asked).await;
         }
     }
@@ -93,10 +105,12 @@ impl Worker {
         history.tags
     }
 
-    fn choose(&self) -> SchemaAsked {
+    fn choose(&self, keyspace: KeyspaceNumber) -> SchemaAsked {
         let is_conditional = self.below(2) == 0;
         let table = self.below(TABLES) as TableNumber;
-        match self.below(20) {
+        // Clients that only chance upon what is there are refused most of the time.
+        let bound = if self.missing.contains(&keyspace) { 12 } else { 20 };
+        match self.below(bound) {
             0..4 => SchemaAsked::CreateKeyspace { if_not_exists: is_conditional },
             4 | 5 => SchemaAsked::AlterKeyspace { durable_writes: self.below(2) == 0 },
             6 => SchemaAsked::DropKeyspace { if_exists: is_conditional },
@@ -135,6 +149,11 @@ impl Worker {
             }
             Ok(Err(ClientError::Connection(_) | ClientError::Closed)) | Err(_) => SchemaTold::Nothing,
         };
+        if told == SchemaTold::Missing {
+            self.missing.insert(keyspace);
+        } else {
+            self.missing.remove(&keyspace);
+        }
         history.answered(keyspace, place, told, end);
     }
 
