@@ -100,8 +100,10 @@ bugs! {
         "A truncation position of one shard is held against records of another.";
     TruncationIgnored, "truncation-ignored", Storage, "restart::truncated_and_dropped_tables_do_not_come_back",
         "Replay applies what was truncated.";
-    OpenTruncationCovered, "open-truncation-covered", Storage, "flushes::a_flush_behind_an_open_truncation_leaves_the_log_what_memory_had",
-        "A flush has the log forget what a truncation took from memory, before the truncation is durable.";
+    TruncatedAgainAtStart, "truncated-again-at-start", Simulation, "truncated-and-started-twice",
+        "A start truncates again what it has truncated, with what was written since.";
+    TruncationEmptiesEarly, "truncation-empties-early", Storage, "truncations::truncate_crash",
+        "TRUNCATE empties memory before its position is durable: the next start takes what was written meanwhile.";
     RetiredBeforeSynced, "retired-before-synced", Storage, "reshard::records_are_taken_over_whatever_the_keyspace_asks_for_today",
         "Segments of the old shard count go before their records are on the disk anew.";
     DurabilityOfToday, "durability-of-today", Storage, "reshard::records_are_taken_over_whatever_the_keyspace_asks_for_today",

@@ -91,7 +91,7 @@ struct Inner {
     held_back: Unsynced<HeldBack>,
     /// The session of such requests, whose own is on another shard.
     of_other_shards: Session,
-    /// Of schema changes and truncations; on shard 0 only.
+    /// The turn to ask for schema changes and truncations; on shard 0 only.
     proposer: Option<Proposer>,
     /// The driver of this node's part in the metadata group, which needs the engine first; on shard 0 only.
     group: OnceCell<Driver>,
@@ -195,7 +195,7 @@ impl Engine {
                 scratch: RefCell::default(),
                 events: Queue::new(EVENTS_MAX),
                 control: OnceCell::new(),
-                proposer: metadata.as_ref().map(|parts| Proposer::new(parts.log.clone())),
+                proposer: metadata.as_ref().map(|_| Proposer::default()),
                 group: OnceCell::new(),
                 own_events: RefCell::default(),
                 counters: Counters::default(),

@@ -13,7 +13,7 @@ use internode::Boot;
 use membership::TopologyDomain;
 use metadata::{ClusterState, Domains, FoundLog, LogState, MetadataLog, MetadataParts, Opened, Start, Started, Way};
 use planted::Bug;
-use query::{NodeInfo, SchemaDomain, nodes_of_ring, truncations_of};
+use query::{NodeInfo, SchemaDomain, TruncationsDomain, nodes_of_ring, pending_truncations, truncations_of};
 use runtime::{FileLock, Group, Mesh, Runtime, ShardId, TcpListener};
 use schema::Schema;
 use server::{ListenError, Listeners};
@@ -51,7 +51,7 @@ struct Metadata {
 
 /// The domains of the cluster's state that a node has.
 fn domains() -> Domains {
-    Domains::none().with::<TopologyDomain>().with::<SchemaDomain>()
+    Domains::none().with::<TopologyDomain>().with::<SchemaDomain>().with::<TruncationsDomain>()
 }
 
 impl BootSequence {
@@ -258,7 +258,9 @@ impl BootSequence {
         let draw = || u128::from(self.runtime.random_u64());
         let start = Start::new(host_id, boot.number, draw() << 64 | draw()).planted(planted);
         let (node, way) = self.enter_cluster(&opened, (host_id, boot), start.group).await?;
-        let Started { parts, local, cluster } = opened.start(start, way, &domains()).await?;
+        let mut started = opened.start(start, way, &domains()).await?;
+        self.truncate_what_is_pending(&mut started, boot.number).await?;
+        let Started { parts, local, cluster } = started;
         if let Some(node) = &node {
             node.set_group(parts.member.group());
         }
@@ -267,6 +269,20 @@ impl BootSequence {
         let ring = nodes.filter(|_| node.is_some()).map(|(nodes, local)| RingParts { epoch, nodes, local });
         let (schema, truncations) = (cluster.of::<SchemaDomain>().clone(), truncations_of(&local));
         Ok(Metadata { parts, host_id, boot, cluster: node, ring, schema, truncations })
+    }
+
+    /// Makes truncations durable that were decided while the node was down, or which it had no time to carry out, before any data is read.
+    async fn truncate_what_is_pending(&self, started: &mut Started, boot: u64) -> Result<(), NodeError> {
+        let dir = &self.config.data_dir;
+        let found = storage::shards_in_data(&self.runtime, dir).await;
+        let mut shards = found.map_err(|source| NodeError::Folder { dir: dir.clone(), source })?;
+        shards.extend(0..self.runtime.shard_count());
+        let pending = pending_truncations(&started.cluster, &started.local, (boot, &shards), self.config.planted);
+        if !pending.is_empty() {
+            tracing::info!(tables = pending.len(), "truncating tables, as was decided before this start");
+            started.truncate(pending).await?;
+        }
+        Ok(())
     }
 
     /// Finds the cluster that the node is to be of, if it is to be of one with others.

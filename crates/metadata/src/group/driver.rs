@@ -160,12 +160,25 @@ impl Driver {
         outcome
     }
 
+    /// Ends the driver: the node cannot do what was agreed on before its next start. For an [`Applier`] that cannot apply an entry, which then counts as not
+    /// applied.
+    pub fn end(&self, reason: String) {
+        tracing::error!(%reason, "metadata changes stopped; restart the node");
+        *self.inner.ended_by.borrow_mut() = Some(reason);
+        // Their receivers hear that no answer comes.
+        self.inner.askers.borrow_mut().clear();
+        self.inner.has_news.notify();
+    }
+
     /// Carries out work, until the log takes no more.
     async fn work(&self) {
         loop {
             let snapshot = self.inner.snapshot.borrow_mut().take();
             if let Some((from, message)) = snapshot {
                 self.inner.member.borrow_mut().receive(from, message, &*self.inner.applier);
+            }
+            if self.inner.ended_by.borrow().is_some() {
+                return;
             }
             let taken = self.inner.member.borrow_mut().take();
             let done = match taken {
@@ -179,11 +192,7 @@ impl Driver {
                 }
             };
             if let Err(reason) = done {
-                tracing::error!(%reason, "metadata changes stopped; restart the node");
-                *self.inner.ended_by.borrow_mut() = Some(reason);
-                // Their receivers hear that no answer comes.
-                self.inner.askers.borrow_mut().clear();
-                return;
+                self.end(reason);
             }
         }
     }
@@ -269,6 +278,9 @@ impl Driver {
                 Step::Replace(_, state) => inner.applier.replace(epoch, state).await,
                 Step::Apply(_, Effect::Applied(id, entry)) => inner.applier.apply(epoch, id, entry).await,
                 Step::Apply(_, Effect::None | Effect::Repeated(..) | Effect::Cancelled(_) | Effect::TooLate(_)) => {}
+            }
+            if inner.ended_by.borrow().is_some() {
+                return;
             }
             self.with_member(|member, _| {
                 member.applied_on_all(epoch);

@@ -168,6 +168,16 @@ impl Member {
         &self.raft
     }
 
+    /// The number of the cluster's nodes, and of those that are up, this one among them.
+    pub fn nodes_up(&self) -> (usize, usize) {
+        (1 + self.peers.len(), 1 + self.peers.values().filter(|peer| peer.is_up).count())
+    }
+
+    /// The number of nodes that have not applied an epoch, as far as this one knows.
+    pub fn lagging(&self, epoch: Index) -> usize {
+        usize::from(self.applied < epoch) + self.peers.values().filter(|peer| peer.epoch < epoch).count()
+    }
+
     /// This node's shards have applied up to here.
     pub fn applied(&self) -> Index {
         self.applied
@@ -476,7 +486,8 @@ impl Member {
         let Some(lead) = self.lead.as_mut().filter(|lead| !lead.is_idle()) else { return };
         let up = || peers.iter().filter(|(_, peer)| peer.is_up);
         let lagging = |epoch: Index| {
-            let others = up().filter(|(_, peer)| peer.epoch < epoch).map(|(node, _)| *node);
+            // One that is down has not applied it either, and some askers need all.
+            let others = peers.iter().filter(|(_, peer)| peer.epoch < epoch).map(|(node, _)| *node);
             (applied < epoch).then_some(own).into_iter().chain(others).collect()
         };
         let all = match self.options.planted.is(Bug::SchemaAnsweredEarly) {

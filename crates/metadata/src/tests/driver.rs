@@ -63,7 +63,7 @@ async fn start(rt: &Runtime, folder: &Folder, boot: u64) -> Started {
 }
 
 async fn drive(rt: &Runtime, folder: &Folder, boot: u64) -> (MetadataLog, Driver, Keyspaces) {
-    let MetadataParts { log, member } = start(rt, folder, boot).await.parts;
+    let MetadataParts { log, member, .. } = start(rt, folder, boot).await.parts;
     let applier = Keyspaces { log: folder.log(), ..Keyspaces::default() };
     (log.clone(), Driver::start(rt, log, member, Box::new(applier.clone())), applier)
 }
@@ -115,6 +115,55 @@ fn a_log_from_before_there_were_groups_founds_one_with_its_state() {
     }
     // The snapshot has the long name in it.
     assert_eq!(blocks(&folder) - before, 3 + 1);
+}
+
+/// Truncations that the cluster decided and the node did not carry out are one record more, and only once.
+#[test]
+fn a_start_makes_truncations_durable_before_the_data_is_read() {
+    let folder = Folder::new("truncates-at-start");
+    let position = |shard| Position { boot: 1, shard, sequence: u64::MAX };
+    let of = |table, shards: Vec<u16>| Truncation {
+        table,
+        positions: shards.into_iter().map(position).collect(),
+        mark: Some(Mark([5; 16])),
+    };
+    let decided = [of(TABLE, vec![0, 3]), of([2; 16], vec![0])];
+    on_runtime(|rt| async {
+        let rt = rt;
+        let mut started = start(&rt, &folder, 2).await;
+        let before = blocks(&folder);
+        started.truncate(Vec::new()).await.expect("there is nothing to write");
+        assert_eq!(blocks(&folder), before);
+        started.truncate(decided.to_vec()).await.expect("it is written");
+        assert_eq!(blocks(&folder), before + 1);
+        assert_eq!(started.local.mark(TABLE), Some(Mark([5; 16])));
+        assert_eq!(started.parts.truncated.len(), 2);
+    });
+    on_runtime(|rt| async {
+        let rt = rt;
+        let started = start(&rt, &folder, 3).await;
+        let mut found: Vec<Truncation> = started.local.truncations().collect();
+        found.sort_by_key(|of| of.table != TABLE);
+        assert_eq!(found, decided);
+        assert_eq!(started.parts.truncated, decided.iter().map(|of| (of.table, Mark([5; 16]))).collect());
+    });
+}
+
+/// A node that cannot apply an entry ends: the entry does not count as applied, and its asker hears why.
+#[test]
+fn a_driver_that_is_ended_answers_its_askers_and_takes_no_more() {
+    let folder = Folder::new("ended");
+    on_runtime(|rt| async {
+        let rt = rt;
+        let (_, driver, _) = drive(&rt, &folder, 1).await;
+        let asking = driver.clone();
+        let asked = rt.spawn(runtime::Group::Query, async move { propose(&asking, "one").await });
+        rt.yield_now().await;
+        driver.end("the shards are gone".to_owned());
+        let failed = Answer::Failed { reason: "the shards are gone".to_owned() };
+        assert_eq!(asked.await, failed);
+        assert_eq!(propose(&driver, "two").await, failed);
+    });
 }
 
 #[test]
@@ -209,7 +258,7 @@ fn an_entry_is_acknowledged_when_it_is_on_the_disk() {
         let snapshot = Snapshot { origin, recent: Vec::new(), parts: Vec::new() };
         let start = Start::new(HOST, 1, 9).planted(planted());
         let way = Way::Joined(GroupId { id: 9, incarnation: 0 }, snapshot);
-        let MetadataParts { log, member } =
+        let MetadataParts { log, member, .. } =
             open(&rt, &folder).await.start(start, way, &domains()).await.expect("the start is recorded").parts;
         let applier = Keyspaces { log: folder.log(), ..Keyspaces::default() };
         let driver = Driver::start(&rt, log, member, Box::new(applier.clone()));
