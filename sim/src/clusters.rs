@@ -14,7 +14,7 @@ use crate::workload::SchemaOptions;
 
 /// Nodes of each datacenter.
 const SHAPES: [&[usize]; 6] = [&[3], &[5], &[2, 2], &[3, 2], &[1, 1, 1], &[3, 2, 2]];
-/// Shapes of clusters, which successive seeds take in turn.
+/// Shapes of clusters, of which each seed has the next.
 pub const SHAPE_COUNT: u64 = SHAPES.len() as u64;
 /// The fewest changes that clients know of, and the fewest troubles, of each seed: a run with fewer shows nothing.
 const CHANGES_MIN: usize = 20;
