@@ -11,6 +11,7 @@
 pub mod checker;
 pub mod client;
 pub mod cluster;
+pub mod clusters;
 pub mod each_call;
 pub mod enumerate;
 pub mod fault;

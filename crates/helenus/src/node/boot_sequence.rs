@@ -21,7 +21,7 @@ use storage::{OpenError, Truncations};
 use topology::{Epoch, HostId, Token, token_of};
 
 use super::cluster::Cluster;
-use super::shard::{Command, Handles, RingParts};
+use super::shard::{Command, Handles, RingParts, Serving};
 use super::{Answer, NodeError, Ready};
 use crate::config::{Config, FixedRing, Recover};
 
@@ -78,7 +78,7 @@ impl BootSequence {
         let node = self.node_info(host_id, boot.number, ring.as_ref(), listening.native);
         let native = node.native_address;
         let group = cluster.as_ref().map(Cluster::group).unwrap_or_default();
-        self.all(&Command::Serve { node, boot_word: boot.word, group, ring }).await?;
+        self.all(&Command::Serve(Serving { node, boot_word: boot.word, group, ring }.into())).await?;
         self.all(&Command::FinishBatches).await?;
         self.all(&Command::Retire).await?;
         let server = self.local.server.borrow().clone();

@@ -38,8 +38,8 @@ const RESULT_BYTES_MIN: usize = 72 << 20;
 pub(super) enum Command {
     /// Build the schema, open storage.
     Open { boot: u64, host_id: HostId, changes: Vec<SchemaChange>, truncations: Truncations },
-    /// Make the engine and the server. The word is the start's, on all shards the same.
-    Serve { node: NodeInfo, boot_word: u64, group: GroupTag, ring: Option<RingParts> },
+    /// Make the engine and the server.
+    Serve(Box<Serving>),
     /// Deliver the logged batches that the log held.
     FinishBatches,
     /// Remove logs of another shard count.
@@ -50,6 +50,18 @@ pub(super) enum Command {
     Sync,
     /// Return from the shard's main.
     End,
+}
+
+/// All that an engine is made of, beside what the shard has.
+#[derive(Debug, Clone)]
+pub(super) struct Serving {
+    pub(super) node: NodeInfo,
+    /// The start's, on all shards the same.
+    pub(super) boot_word: u64,
+    /// The node's group, where it has others.
+    pub(super) group: GroupTag,
+    /// The cluster's ring, if this node is in it.
+    pub(super) ring: Option<RingParts>,
 }
 
 /// A ring, on its way to all shards.
@@ -118,7 +130,7 @@ impl ShardNode {
                 Command::Open { boot, host_id, changes, truncations } => {
                     self.open(boot, host_id, &changes, &truncations).await
                 }
-                Command::Serve { node, boot_word, group, ring } => self.serve(node, (boot_word, group), ring).await,
+                Command::Serve(serving) => self.serve(*serving).await,
                 Command::FinishBatches => self.finish_batches().await,
                 Command::Retire => self.retire().await,
                 Command::Drain => self.drain().await,
@@ -190,7 +202,8 @@ impl ShardNode {
         bytes(given.unwrap_or(self.shard_memory() / 8 * 3))
     }
 
-    async fn serve(&mut self, node: NodeInfo, start: (u64, GroupTag), ring: Option<RingParts>) -> Answer {
+    async fn serve(&mut self, serving: Serving) -> Answer {
+        let Serving { node, boot_word, group, ring } = serving;
         let (Some((storage, schema)), Some(seats), Some(server_seat)) =
             (self.opened.clone(), self.engine_seats.take(), self.server_seat.take())
         else {
@@ -217,7 +230,7 @@ impl ShardNode {
                 Some(RingParts { epoch, nodes, local }) => Ring::new(epoch, nodes, local),
                 None => ring_of(&node, self.config.fixed_ring.as_ref()),
             }),
-            internode: has_peers.then(|| self.local_node(&node, start)),
+            internode: has_peers.then(|| self.local_node(&node, (boot_word, group))),
             metadata,
             links,
             options,

@@ -78,6 +78,7 @@ struct Inner {
     has_news: Notify,
     steps: RefCell<VecDeque<Step>>,
     has_steps: Notify,
+    has_applied: Notify,
     /// A snapshot that waits for the work under way.
     snapshot: RefCell<Option<(NodeId, GroupMessage)>>,
     askers: RefCell<BTreeMap<ProposalId, Sender<Answer>>>,
@@ -97,6 +98,7 @@ impl Driver {
             has_news: Notify::new(),
             steps: RefCell::default(),
             has_steps: Notify::new(),
+            has_applied: Notify::new(),
             snapshot: RefCell::default(),
             askers: RefCell::default(),
             ended_by: RefCell::new(None),
@@ -126,6 +128,13 @@ impl Driver {
         match answer.await {
             Ok(answer) => answer,
             Err(_) => Answer::Failed { reason: inner.ended_by.borrow().clone().unwrap_or_default() },
+        }
+    }
+
+    /// Waits until all shards of this node have applied up to an epoch. An answer names one, which this node may not have reached.
+    pub async fn applied(&self, epoch: Index) {
+        while self.inner.member.borrow().applied() < epoch {
+            self.inner.has_applied.notified().await;
         }
     }
 
@@ -268,6 +277,7 @@ impl Driver {
                     member.compact();
                 }
             });
+            inner.has_applied.notify_all();
         }
     }
 }

@@ -9,9 +9,11 @@
 //! | proposed | the same, and by then it can be carried out | asked |
 //! | proposed | it could not be made durable | answered: the error |
 
+use std::time::Duration;
+
 use metadata::Turn;
 use metadata::group::Answer;
-use schema::{DdlPlan, Schema, SchemaChange, TableId};
+use schema::{DdlPlan, Schema, SchemaChange, SchemaEvent, TableId};
 
 use super::applier::dropped_by;
 use super::intention::{Intention, property_names};
@@ -24,6 +26,9 @@ use crate::guardrails::GuardrailCheck;
 /// Times that a statement is proposed again because others changed the schema meanwhile.
 const TRIES_MAX: u32 = 16;
 
+/// Time in which this node applies what the group has.
+const APPLY_TIME: Duration = Duration::from_secs(10);
+const LAGS: &str = "this node does not reach the cluster's metadata group, and lags; the change may have been applied";
 const NO_LEADER: &str = "the cluster's metadata has no leader, since no majority of its voters answers; nothing was changed. If they are lost for good: helenus --recover-metadata";
 const UNKNOWN: &str =
     "no answer of the cluster's metadata leader in time; the change may have been applied, or may be yet";
@@ -80,12 +85,13 @@ impl<'a> SchemaStatement<'a> {
             }
             match (self.ask(&intention).await, planned) {
                 (Answered::Applied { event }, planned) => {
-                    let DdlPlan { warnings, event: as_planned, .. } = planned.unwrap_or_default();
-                    return Ok(DdlOutcome { event: event.or(as_planned), warnings });
+                    // A node that got the state as a whole has seen no event.
+                    let event = event.or_else(|| SchemaEvent::of_statement(&statement, self.keyspace));
+                    return Ok(DdlOutcome { event, warnings: planned.unwrap_or_default().warnings });
                 }
-                (Answered::Refused, planned) => {
-                    // Where the leader refuses what this node could plan, others have changed the schema in between: it is planned again.
-                    let plan = planned?;
+                (Answered::Refused, _) => {
+                    // The state is as late as the refusal now. Where it can be carried out after all, others have changed the schema since.
+                    let plan = intention.plan(&engine.schema(), &engine.inner.coordinator.ring())?;
                     if plan.changes.is_empty() {
                         return Ok(DdlOutcome { event: None, warnings: plan.warnings });
                     }
@@ -113,6 +119,14 @@ impl<'a> SchemaStatement<'a> {
         let id = group.new_id();
         own_events.borrow_mut().insert(id, None);
         let answer = group.propose(id, intention.to_bytes()).await;
+        if let Answer::Applied { epoch, .. } | Answer::Refused { epoch, .. } = answer {
+            // The leader waits for nodes that it sees up, of which this one may be none; its state must be as late as the answer.
+            let is_late = self.engine.inner.runtime.timeout(APPLY_TIME, group.applied(epoch)).await.is_err();
+            if is_late {
+                own_events.borrow_mut().remove(&id);
+                return Answered::Failed(LAGS.to_owned());
+            }
+        }
         let event = own_events.borrow_mut().remove(&id).flatten();
         match answer {
             Answer::Applied { .. } => Answered::Applied { event },
@@ -130,7 +144,7 @@ impl<'a> SchemaStatement<'a> {
 enum Answered {
     /// The change is applied; the event is what clients received, unless this node got the state as a whole.
     Applied {
-        event: Option<schema::SchemaEvent>,
+        event: Option<SchemaEvent>,
     },
     Refused,
     Again,
