@@ -11,7 +11,7 @@ use crate::scenario::Scenario;
 
 /// Images of the fixed workload, of the fixed upkeep, and of a refresh, with the seed of each. That of the refresh has images between its listing
 /// the files and the first shard's naming them.
-const IMAGES: [(Course, u64, u64); 3] = [(Course::Writes, 300, 1), (Course::Upkeep, 150, 1), (Course::Refresh, 150, 8)];
+const IMAGES: [(Course, u64, u64); 3] = [(Course::Writes, 300, 1), (Course::Upkeep, 150, 1), (Course::Refresh, 150, 2)];
 /// Seeds, over these scenarios.
 const SEEDS: u64 = 160;
 const SCENARIOS: [&str; 9] =

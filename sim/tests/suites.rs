@@ -54,7 +54,7 @@ fn images_of_compactions_and_snapshots_hold() {
 #[test]
 fn images_of_a_refresh_hold() {
     let marks = ["upload brought in", "file taken in while running", "refresh gone on with"];
-    images_of_a_course_hold(Course::Refresh, 200, 8, &marks);
+    images_of_a_course_hold(Course::Refresh, 200, 2, &marks);
 }
 
 #[test]
