@@ -1,10 +1,39 @@
-//! Nodes that meet and are not of one cluster: other secrets, or none.
+//! Nodes that meet and are not of one cluster: two groups, and other secrets.
 
 use std::os::unix::fs::PermissionsExt;
 
 use helenus_tests::Server;
 
-use super::nodes::{Net, says};
+use super::nodes::{KEYSPACE_OF_ONE, Net, connect, says};
+
+/// Both go on serving, and each has a line that names a group.
+#[test]
+fn two_clusters_never_merge() {
+    let (one, other) = (Net::new(), Net::new());
+    let moved = one.node(1, &[1]);
+    let mut servers = [moved.start(), one.node(2, &[1]).start(), other.node(1, &[1]).start()];
+    // A cluster without a keyspace and without another node would be left for another.
+    servers.iter().for_each(|server| {
+        connect(server).query(KEYSPACE_OF_ONE).expect("a majority is up");
+    });
+    let [first, second, mut stranger] = servers;
+    first.stop();
+    let seeds = format!("{},{}", one.seed(1), other.seed(1));
+    let mut first = one.with_seeds(1, moved, &seeds).start();
+    first.wait_for_line(&["seed is of another metadata group", "group=", "two clusters never merge"]);
+    stranger.wait_for_line(&["rejected internode connection", "group=", "two clusters never merge"]);
+    servers = [first, second, stranger];
+    for server in &servers {
+        connect(server).query("CREATE TABLE lone.t (k int PRIMARY KEY)").map(drop).unwrap_or_else(|error| {
+            // Two of them are of one cluster.
+            assert!(error.to_string().contains("already existing"), "{error}");
+        });
+    }
+    for server in servers {
+        let said = server.kill_without_judging();
+        assert!(!said.iter().any(|line| line.contains("panicked")), "{said:?}");
+    }
+}
 
 /// A file with a secret, beside the data of a node.
 fn secret_file(of: &helenus_tests::Builder, secret: &str) -> String {

@@ -6,4 +6,5 @@ mod agreement;
 mod founding;
 mod majority;
 mod meeting;
+mod moving;
 mod nodes;

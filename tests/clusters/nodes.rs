@@ -135,6 +135,9 @@ pub const KEYSPACE_OF_ONE: &str =
 /// In the line of a node that founds a cluster.
 pub const FOUNDING: &str = "founding a metadata group";
 
+/// In the line of a node whose start the cluster knows.
+pub const REGISTERED: &str = "registered this start with the cluster";
+
 /// True if the node has said so by now.
 pub fn says(server: &Server, words: &str) -> bool {
     server.lines().iter().any(|line| line.contains(words))

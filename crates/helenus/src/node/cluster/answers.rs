@@ -94,13 +94,13 @@ impl Inner {
     }
 
     /// This node's word about itself, to one that asks.
-    fn introduce(&self, asker: &Introduction) -> Introduction {
-        let mut search = self.search.borrow_mut();
-        let group = self.group.get();
-        if group.is_none() {
-            search.asked_by(asker);
+    fn introduce(&self, from: HostId, asker: &Introduction) -> Introduction {
+        if self.group.get().is_none() {
+            self.search.borrow_mut().asked_by(asker);
+        } else if from == asker.host_id {
+            self.hear_address(from, asker.address);
         }
-        Introduction { group, ..search.introduction() }
+        self.own_introduction()
     }
 
     /// Has the group register a node that asks to join.
@@ -147,9 +147,9 @@ fn verbs(of: &Weak<Inner>) -> Verbs {
     };
     let mut verbs = control_verbs(group, heartbeat);
     let inner = of.clone();
-    register_asked(&mut verbs, DISCOVER, "a question for the group", move |_, body| {
+    register_asked(&mut verbs, DISCOVER, "a question for the group", move |from, body| {
         let asker = Introduction::decode(body).map_err(Malformed::new)?;
-        let answer = inner.upgrade().map(|inner| inner.introduce(&asker).to_bytes());
+        let answer = inner.upgrade().map(|inner| inner.introduce(from, &asker).to_bytes());
         Ok(std::future::ready(answer.unwrap_or_default()))
     });
     let inner = of.clone();
