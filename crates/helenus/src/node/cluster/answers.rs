@@ -77,8 +77,12 @@ impl Inner {
     /// A sign of life has come, with a request or as an answer.
     pub(super) fn hear_heartbeat(&self, from: HostId, body: &[u8]) -> Result<(), Malformed> {
         let heartbeat = Heartbeat::decode(body).map_err(Malformed::new)?;
-        let is_member = self.registry.borrow().node(from).is_some();
-        if let (true, Some(driver)) = (is_member, self.driver.get()) {
+        let registered = self.registry.borrow().node(from).map(|node| node.start.boot.number);
+        if registered.is_some_and(|registered| heartbeat.boot < registered) {
+            // It was accepted before a later start of this host id registered. When it dials again it is refused, and ends.
+            return Err(Malformed::new("a later start of the node is registered"));
+        }
+        if let (Some(_), Some(driver)) = (registered, self.driver.get()) {
             driver.receive(node_id(from), GroupMessage::Applied { epoch: heartbeat.epoch });
         }
         Ok(())
