@@ -2,9 +2,30 @@
 
 use std::path::{Path, PathBuf};
 
-use helenus_tests::Builder;
+use helenus_tests::{Builder, Server};
 
 use super::nodes::{Net, REGISTERED};
+
+/// Of two nodes, of which the founder alone votes: with and without a leader.
+#[test]
+fn a_wiped_node_at_the_address_of_a_member_is_refused_and_its_message_names_replace() {
+    let net = Net::new();
+    let builders = [net.node(1, &[1, 2]), net.node(2, &[1, 2])];
+    let mut servers = builders.each_ref().map(|node| Some(node.launch()));
+    servers.iter_mut().flatten().for_each(Server::wait_until_ready);
+    for wiped in [0, 1] {
+        servers[wiped].take().expect("it runs").stop();
+        let data = builders[wiped].data();
+        let copy = copy_of(&data, "-copy");
+        replace(&data, None);
+        let said = builders[wiped].launch().lines_after_failure().join("\n");
+        assert!(said.contains("cannot join the cluster") && said.contains("start with --replace"), "{said}");
+        replace(&data, Some(&copy));
+        std::fs::remove_dir_all(&copy).expect("the folder is the test's");
+        servers[wiped] = Some(builders[wiped].start());
+    }
+    servers.into_iter().flatten().for_each(Server::stop);
+}
 
 /// In the sentence of a node that is refused for it.
 const OLD_DISK: &str = "its disk was restored from a copy";

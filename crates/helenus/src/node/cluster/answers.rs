@@ -7,7 +7,7 @@ use std::rc::{Rc, Weak};
 use internode::{
     ANY_NODE, Answering, Hello, Listening, Malformed, Purpose, Verbs, Verdict, control_verbs, register_asked,
 };
-use membership::{Greeting, Introduction, JoinAnswer, Refusal, Request, Standing};
+use membership::{Greeting, Introduction, JoinAnswer, PlanError, Refusal, Request, Standing};
 use metadata::group::{Answer, GroupMessage, Heartbeat, Index, node_id};
 use topology::HostId;
 use topology::nodes::{Address, Boot};
@@ -123,7 +123,13 @@ impl Inner {
             Answer::Refused { reason, .. } => {
                 return JoinAnswer::Refused(String::from_utf8_lossy(&reason).into_owned());
             }
-            _ => return not_now("the metadata group has no leader now"),
+            // A leader has the last word; without one, what this member knows is more use to an operator than a wait.
+            _ => {
+                return match membership::plan(&self.registry.borrow(), &request) {
+                    Err(PlanError::Refused(refusal)) => JoinAnswer::Refused(refusal.to_string()),
+                    _ => not_now("the metadata group has no leader now"),
+                };
+            }
         }
         let snapshot = driver.with_member(|member, _| {
             let registry = member.state().cluster().of::<membership::TopologyDomain>();
