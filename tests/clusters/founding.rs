@@ -3,6 +3,17 @@
 use super::nodes::{FOUNDING, KEYSPACE_OF_ONE, Net, connect, has, says};
 
 #[test]
+fn where_no_node_calls_itself_a_seed_all_end_and_name_the_setting() {
+    let net = Net::new();
+    let nodes = [(1, [2]), (2, [3]), (3, [1])].map(|(number, seeds)| net.node(number, &seeds).launch());
+    for node in nodes {
+        let said = node.lines_after_failure().join("\n");
+        assert!(said.contains("no node of the seed lists calls itself a seed"), "{said}");
+        assert!(said.contains("--seeds"), "the setting: {said}");
+    }
+}
+
+#[test]
 fn a_seed_that_does_not_answer_is_named_and_waited_for() {
     let net = Net::new();
     let mut first = net.node(1, &[1, 2]).launch();
