@@ -1,5 +1,6 @@
-//! Data after a restart, a kill, a power cut and on a failing disk.
+//! Data after a restart, a kill, a power cut and on a failing disk; and clusters of several nodes.
 
+mod clusters;
 mod crash;
 mod durability;
 mod power;

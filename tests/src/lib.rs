@@ -21,5 +21,5 @@ pub use http::{HttpAnswer, http, http_json, http_raw, http_with};
 pub use process::{resident_bytes, share_of_a_core};
 pub use random::Random;
 pub use raw::{Connection, Frame, query_frame, startup_frame};
-pub use server::{Builder, Server, configurations};
+pub use server::{Builder, Server, configurations, free_port};
 pub use verdict::{complaints, hand_over_stalls, stalls_count};

@@ -3,8 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::verdict::{complaints, hand_over_stalls, stalls_count};
@@ -28,6 +27,8 @@ pub struct Builder {
     reactor: String,
     shards: u16,
     arguments: Vec<String>,
+    /// Where clients find it.
+    ip: String,
     ports: (u16, u16),
     /// For operators and for metrics; 0 is none.
     admin_ports: (u16, u16),
@@ -58,7 +59,8 @@ impl Builder {
         std::fs::create_dir_all(&folder).expect("the temporary folder can be written");
         let folder = Folder(Arc::new(FolderPath(folder)));
         let (ports, admin_ports) = ((0, 0), (0, 0));
-        Builder { folder, reactor: reactor.to_string(), shards, arguments: Vec::new(), ports, admin_ports, data: None }
+        let (reactor, ip) = (reactor.to_string(), "127.0.0.1".to_string());
+        Builder { folder, reactor, shards, arguments: Vec::new(), ip, ports, admin_ports, data: None }
     }
 
     /// The same folder, started on another reactor and shard count.
@@ -74,9 +76,27 @@ impl Builder {
         self
     }
 
+    /// With these arguments instead of those that were given before.
+    pub fn with_only(mut self, arguments: &[&str]) -> Builder {
+        self.arguments.clear();
+        self.with(arguments)
+    }
+
     /// The next starts take these ports again: a driver that reconnects must find the server where it was.
     pub fn on_ports_of(mut self, server: &Server) -> Builder {
         self.ports = (server.port, server.shard_aware_port);
+        self
+    }
+
+    /// Listening for clients on these ports; the second is for those that choose the shard, and 0 is any.
+    pub fn on_ports(mut self, native: u16, shard_aware: u16) -> Builder {
+        self.ports = (native, shard_aware);
+        self
+    }
+
+    /// Listening for clients at this address of loopback.
+    pub fn listening_on(mut self, ip: &str) -> Builder {
+        self.ip = ip.to_string();
         self
     }
 
@@ -111,40 +131,9 @@ impl Builder {
 
     /// Starts it and waits for the ready line.
     pub fn start(&self) -> Server {
-        let binary = binary();
-        let is_refused = self.reactor == REFUSED;
-        let mut command = if is_refused { refused(&binary) } else { Command::new(&binary) };
-        let reactor = if is_refused { "auto" } else { &self.reactor };
-        command.arg("serve").arg("--data-dir").arg(self.data()).current_dir(&self.folder.0.0);
-        command.arg("--port").arg(self.ports.0.to_string()).arg("--shard-aware-port").arg(self.ports.1.to_string());
-        command.arg("--api-port").arg(self.admin_ports.0.to_string());
-        command.arg("--prometheus-port").arg(self.admin_ports.1.to_string());
-        command.args(["--reactor", reactor, "--smp", &self.shards.to_string(), "--overprovisioned", "1"]);
-        command.args(&self.arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let began = Instant::now();
-        let mut child = command.spawn().unwrap_or_else(|error| panic!("cannot start {}: {error}", binary.display()));
-        let lines = Arc::new(Mutex::new(Vec::new()));
-        let (sender, ready) = channel();
-        let readers = vec![
-            read(child.stdout.take().expect("piped above"), Arc::clone(&lines), sender.clone()),
-            read(child.stderr.take().expect("piped above"), Arc::clone(&lines), sender),
-        ];
-        let mut server = Server {
-            child,
-            configuration: format!("{}-{}", self.reactor, self.shards),
-            lines,
-            readers,
-            port: 0,
-            shard_aware_port: 0,
-            api_port: self.admin_ports.0,
-            metrics_port: self.admin_ports.1,
-            began,
-            ready_after: Duration::ZERO,
-            _folder: self.folder.clone(),
-        };
-        (server.port, server.shard_aware_port) = server.wait_until_ready(&ready);
-        server.ready_after = began.elapsed();
-        if is_refused {
+        let mut server = self.launch();
+        server.wait_until_ready();
+        if self.reactor == REFUSED {
             let said = ["io_uring is refused", "Operation not permitted", "linux-aio"];
             let says_so = |line: &String| said.iter().all(|words| line.contains(words));
             assert!(
@@ -154,6 +143,42 @@ impl Builder {
             );
         }
         server
+    }
+
+    /// Starts it. Its ports are not known until it is [ready](Server::wait_until_ready).
+    pub fn launch(&self) -> Server {
+        let binary = binary();
+        let is_refused = self.reactor == REFUSED;
+        let mut command = if is_refused { refused(&binary) } else { Command::new(&binary) };
+        let reactor = if is_refused { "auto" } else { &self.reactor };
+        command.arg("serve").arg("--data-dir").arg(self.data()).current_dir(&self.folder.0.0);
+        command.args(["--listen", &self.ip]);
+        command.arg("--port").arg(self.ports.0.to_string()).arg("--shard-aware-port").arg(self.ports.1.to_string());
+        command.arg("--api-port").arg(self.admin_ports.0.to_string());
+        command.arg("--prometheus-port").arg(self.admin_ports.1.to_string());
+        command.args(["--reactor", reactor, "--smp", &self.shards.to_string(), "--overprovisioned", "1"]);
+        command.args(&self.arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let began = Instant::now();
+        let mut child = command.spawn().unwrap_or_else(|error| panic!("cannot start {}: {error}", binary.display()));
+        let said = Arc::new(Said::default());
+        let readers = vec![
+            read(child.stdout.take().expect("piped above"), Arc::clone(&said)),
+            read(child.stderr.take().expect("piped above"), Arc::clone(&said)),
+        ];
+        Server {
+            child,
+            configuration: format!("{}-{}", self.reactor, self.shards),
+            said,
+            readers,
+            ip: self.ip.clone(),
+            port: 0,
+            shard_aware_port: 0,
+            api_port: self.admin_ports.0,
+            metrics_port: self.admin_ports.1,
+            began,
+            ready_after: Duration::ZERO,
+            _folder: self.folder.clone(),
+        }
     }
 }
 
@@ -166,7 +191,7 @@ fn refused(binary: &Path) -> Command {
 }
 
 /// A port that nobody listens on now.
-fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("there is a free port");
     listener.local_addr().expect("it is bound").port()
 }
@@ -189,20 +214,20 @@ fn binary() -> PathBuf {
     binary
 }
 
-/// Keeps a stream's lines, and sends each that speaks of readiness.
-fn read(
-    stream: impl Read + Send + 'static,
-    lines: Arc<Mutex<Vec<String>>>,
-    ready: Sender<String>,
-) -> std::thread::JoinHandle<()> {
+/// The lines of a process, and a signal at each.
+#[derive(Default)]
+struct Said {
+    lines: Mutex<Vec<String>>,
+    more: Condvar,
+}
+
+/// Keeps a stream's lines.
+fn read(stream: impl Read + Send + 'static, said: Arc<Said>) -> std::thread::JoinHandle<()> {
     std::thread::spawn(move || {
         for line in BufReader::new(stream).lines() {
             let Ok(line) = line else { return };
-            if line.contains("is ready") {
-                // Nobody listens once the server is known to be ready.
-                let _ = ready.send(line.clone());
-            }
-            lines.lock().expect("no reader panics").push(line);
+            said.lines.lock().expect("no reader panics").push(line);
+            said.more.notify_all();
         }
     })
 }
@@ -212,8 +237,9 @@ pub struct Server {
     child: Child,
     /// Reactor and shards, for whoever judges stalls.
     configuration: String,
-    lines: Arc<Mutex<Vec<String>>>,
+    said: Arc<Said>,
     readers: Vec<std::thread::JoinHandle<()>>,
+    ip: String,
     /// Where it listens for CQL.
     pub port: u16,
     /// Where the client's source port chooses the shard.
@@ -230,9 +256,9 @@ pub struct Server {
 }
 
 impl Server {
-    /// `127.0.0.1:port`.
+    /// Where it listens for CQL, as `address:port`.
     pub fn address(&self) -> String {
-        format!("127.0.0.1:{}", self.port)
+        format!("{}:{}", self.ip, self.port)
     }
 
     /// Its process.
@@ -242,7 +268,28 @@ impl Server {
 
     /// What it has said so far.
     pub fn lines(&self) -> Vec<String> {
-        self.lines.lock().expect("no reader panics").clone()
+        self.said.lines.lock().expect("no reader panics").clone()
+    }
+
+    /// Waits for a line that has all of these words, said already or not, and gives it.
+    pub fn wait_for_line(&mut self, words: &[&str]) -> String {
+        let deadline = Instant::now() + START_TIME_MAX;
+        loop {
+            // Looked at before the lines: all that an ended process said is among them.
+            let is_over = !self.is_alive() || Instant::now() >= deadline;
+            if !self.is_alive() {
+                self.join_readers();
+            }
+            let lines = self.said.lines.lock().expect("no reader panics");
+            if let Some(line) = lines.iter().find(|line| words.iter().all(|words| line.contains(words))) {
+                return line.clone();
+            }
+            if is_over {
+                drop(lines);
+                panic!("no line has {words:?}");
+            }
+            drop(self.said.more.wait_timeout(lines, Duration::from_millis(50)));
+        }
     }
 
     /// Whether it still runs.
@@ -264,6 +311,16 @@ impl Server {
         let status = status.unwrap_or_else(|| panic!("no end within {STOP_TIME_MAX:?} of SIGTERM:\n{said}"));
         assert!(status.success(), "ended with {status}:\n{said}");
         self.assert_no_complaints();
+        self.lines()
+    }
+
+    /// Waits until the process ends by itself, with another code than 0, and gives all that it has said.
+    pub fn lines_after_failure(mut self) -> Vec<String> {
+        let status = self.wait(START_TIME_MAX);
+        let said = self.lines().join("\n");
+        let status = status.unwrap_or_else(|| panic!("it does not end by itself:\n{said}"));
+        assert_eq!(status.code(), Some(1), "ended with {status}:\n{said}");
+        assert!(!said.contains("panicked"), "{said}");
         self.lines()
     }
 
@@ -304,26 +361,25 @@ impl Server {
             }
         };
         if status.is_some() {
-            for reader in self.readers.drain(..) {
-                reader.join().expect("a reader does not panic");
-            }
+            self.join_readers();
         }
         status
     }
 
-    fn wait_until_ready(&mut self, ready: &Receiver<String>) -> (u16, u16) {
-        let deadline = Instant::now() + START_TIME_MAX;
-        loop {
-            match ready.recv_timeout(Duration::from_millis(50)) {
-                Ok(line) => {
-                    let mut ports = line.split("127.0.0.1:").skip(1).map(leading_number);
-                    let native = ports.next().unwrap_or_else(|| panic!("the ready line names no port: {line}"));
-                    return (native, ports.next().unwrap_or(0));
-                }
-                Err(RecvTimeoutError::Timeout) if Instant::now() < deadline && self.is_alive() => {}
-                Err(_) => panic!("no ready line:\n{}", self.lines().join("\n")),
-            }
+    fn join_readers(&mut self) {
+        for reader in self.readers.drain(..) {
+            reader.join().expect("a reader does not panic");
         }
+    }
+
+    /// Waits for the ready line, which names the ports.
+    pub fn wait_until_ready(&mut self) {
+        let line = self.wait_for_line(&["Helenus is ready"]);
+        self.ready_after = self.began.elapsed();
+        let before = format!("{}:", self.ip);
+        let mut ports = line.split(&before).skip(1).map(leading_number);
+        self.port = ports.next().unwrap_or_else(|| panic!("the ready line names no port: {line}"));
+        self.shard_aware_port = ports.next().unwrap_or(0);
     }
 }
 

@@ -33,7 +33,7 @@ const LANES: [&[Description]; 3] = [
     &[
         ("simulation", 330, tests::simulation),
         ("hostile", 50, tests::hostile),
-        ("crash", 230, tests::crash),
+        ("crash", 300, tests::crash),
         ("planted", 35, planted_bugs),
         ("speed", 10, speed),
     ],

@@ -44,10 +44,10 @@ pub fn require_power() -> Result<(), String> {
     tools::require_devices(&["/dev/fuse", "/dev/loop-control"])
 }
 
-/// Loads, kills, power cuts and restarts, then what was acknowledged read back.
+/// Clusters of several nodes; loads, kills, power cuts and restarts, then what was acknowledged read back.
 pub fn crash(budget: Duration, effort: Effort) -> Result<Passed, String> {
     require_power()?;
-    run_black_box("recovery", &["durability::", "crash::", "power::"], budget, effort)
+    run_black_box("recovery", &["clusters::", "durability::", "crash::", "power::"], budget, effort)
 }
 
 /// Nodes on simulated machines: images of the disk at every boundary, disk calls that fail one by one, clusters under troubles, and random seeds.

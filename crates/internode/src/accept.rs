@@ -65,7 +65,7 @@ pub async fn listen_for_peers(runtime: Runtime, listener: TcpListener, listening
                     drop(permit);
                     match met {
                         Ok(Ok(hello)) => listening.hand_over(&runtime, stream, from, &hello).await,
-                        Ok(Err(error)) => log(from, &error),
+                        Ok(Err(error)) => log(from, &error, &listening.local),
                         Err(_) => {
                             tracing::info!(%from, "rejected internode connection: handshake timed out")
                         }
@@ -80,8 +80,12 @@ pub async fn listen_for_peers(runtime: Runtime, listener: TcpListener, listening
     }
 }
 
-fn log(from: SocketAddr, error: &GreetingError) {
+fn log(from: SocketAddr, error: &GreetingError, local: &LocalNode) {
     match error {
+        GreetingError::Rejected { verdict: Verdict::OtherGroup } => {
+            let group = format!("{:032x}", local.group().id);
+            tracing::warn!(%from, group, "rejected internode connection: the node is of another metadata group; two clusters never merge");
+        }
         GreetingError::Rejected { verdict: Verdict::NotProven } => {
             tracing::warn!(%from, "rejected internode connection: {error}");
         }

@@ -150,8 +150,13 @@ impl Control {
 
     /// Sends a heartbeat, and gives its answer.
     pub async fn heartbeat(&self, to: HostId, body: &[u8]) -> Result<Vec<u8>, CallError> {
+        self.ask(to, HEARTBEAT, body).await
+    }
+
+    /// Makes a request of kind `verb` of a node that is followed, as [`ask`].
+    pub async fn ask(&self, to: HostId, verb: u8, body: &[u8]) -> Result<Vec<u8>, CallError> {
         let peer = self.peers.get(to).ok_or(CallError::Gone)?;
-        ask(&peer, HEARTBEAT, body).await
+        ask(&peer, verb, body).await
     }
 
     /// True if the connection to the node works, as far as is known.

@@ -2,9 +2,12 @@
 //!
 //! The decisions are made elsewhere: to found, join or wait by [`membership::Search`], who may be talked to by [`membership::judge`], the voters by
 //! [`topology::voters`], and the order of changes by the group's member, whose driver is the engine's. Here is what carries them out: the port for other
-//! nodes and its verbs (`answers.rs`), the search (`search.rs`), recovery (`recover.rs`), and what is done at intervals (`upkeep.rs`).
+//! nodes and its verbs (`answers.rs`), the search (`search.rs`), the addresses of nodes that move (`contact.rs`, `moved.rs`), recovery (`recover.rs`), and
+//! what is done at intervals (`upkeep.rs`).
 
 mod answers;
+mod contact;
+mod moved;
 mod recover;
 mod search;
 mod upkeep;
@@ -26,6 +29,7 @@ use server::ListenError;
 use topology::nodes::{self, Registry};
 use topology::{HostId, Token};
 
+use self::moved::Moved;
 use super::NodeError;
 use crate::config::{ClusterConfig, Config};
 
@@ -41,6 +45,8 @@ pub(super) struct Cluster {
 }
 
 struct Inner {
+    /// Itself, for tasks that outlive a call.
+    own: Weak<Inner>,
     runtime: Runtime,
     config: ClusterConfig,
     local: LocalNode,
@@ -58,6 +64,7 @@ struct Inner {
     driver: OnceCell<Driver>,
     planted: Planted,
     registry: RefCell<Registry>,
+    moved: RefCell<Moved>,
     up: RefCell<BTreeSet<HostId>>,
     /// When nodes that are down were last up, or this node started.
     down_since: RefCell<BTreeMap<HostId, Instant>>,
@@ -90,6 +97,7 @@ impl Cluster {
                 }
             };
             Inner {
+                own: of.clone(),
                 runtime: runtime.clone(),
                 config: cluster.clone(),
                 local: local.clone(),
@@ -104,6 +112,7 @@ impl Cluster {
                 driver: OnceCell::new(),
                 planted: config.planted,
                 registry: RefCell::default(),
+                moved: RefCell::default(),
                 up: RefCell::default(),
                 down_since: RefCell::default(),
                 requests: Rc::default(),
@@ -140,6 +149,7 @@ impl Cluster {
             (state.epoch(), state.cluster().of::<membership::TopologyDomain>().clone())
         });
         inner.follow(epoch, &registry);
+        inner.ask_seeds();
         upkeep::begin(inner);
     }
 
@@ -218,19 +228,27 @@ impl Inner {
     fn follow(&self, epoch: Index, registry: &Registry) {
         self.local.set_epoch(epoch.0);
         self.registry.replace(registry.clone());
-        let own = self.local.host_id();
-        let others = registry.nodes().filter(|(id, _)| *id != own);
-        let others: Vec<_> = others.map(|(id, node)| (id, node.start.internode.into())).collect();
+        self.moved.borrow_mut().follow(registry);
         let now = self.runtime.now();
         let mut down_since = self.down_since.borrow_mut();
         down_since.retain(|id, _| registry.node(*id).is_some());
-        for (id, _) in &others {
-            down_since.entry(*id).or_insert(now);
+        for (id, _) in registry.nodes().filter(|(id, _)| *id != self.local.host_id()) {
+            down_since.entry(id).or_insert(now);
         }
         drop(down_since);
         self.up.borrow_mut().retain(|id| registry.node(*id).is_some());
-        self.control.follow(others);
+        self.dial();
         self.set_peers();
+    }
+
+    /// Dials the other nodes, each where it was last known to be.
+    fn dial(&self) {
+        let (registry, moved) = (self.registry.borrow(), self.moved.borrow());
+        let others = registry.nodes().filter(|(id, _)| *id != self.local.host_id());
+        let at = |id, registered| moved.address_of(id).unwrap_or(registered);
+        let others: Vec<_> = others.map(|(id, node)| (id, at(id, node.start.internode.into()))).collect();
+        drop((registry, moved));
+        self.control.follow(others);
     }
 
     /// Gives the member the other nodes, and which of them are up.
@@ -249,6 +267,9 @@ impl Inner {
             News::Up(_) => {
                 tracing::info!(host = %host_id, "node is up");
                 self.up.borrow_mut().insert(host_id);
+                if let Some(inner) = self.own.upgrade() {
+                    inner.tell_address(host_id);
+                }
             }
             News::Down => {
                 if self.up.borrow_mut().remove(&host_id) {
@@ -313,13 +334,15 @@ impl Inner {
         registration.check().map_err(|error| error.to_string())?;
         loop {
             match self.propose(&Request::Register(registration.clone())).await {
-                Answer::Applied { .. } => return Ok(()),
-                Answer::Refused { reason, .. } if reason.is_empty() => return Ok(()),
+                Answer::Applied { .. } => break,
+                Answer::Refused { reason, .. } if reason.is_empty() => break,
                 Answer::Refused { reason, .. } => return Err(String::from_utf8_lossy(&reason).into_owned()),
                 answer => tracing::warn!(?answer, "registration of this start not answered; retrying"),
             }
             self.runtime.sleep(AGAIN).await;
         }
+        tracing::info!(boot = self.boot.number, address = %self.config.broadcast, "registered this start with the cluster");
+        Ok(())
     }
 
     /// Proposes a change of the nodes.

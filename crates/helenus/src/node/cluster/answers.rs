@@ -6,7 +6,7 @@ use std::rc::{Rc, Weak};
 use internode::{
     ANY_NODE, Answering, Hello, Listening, Malformed, Purpose, Verbs, Verdict, control_verbs, register_asked,
 };
-use membership::{Greeting, Introduction, JoinAnswer, Refusal, Request, Standing};
+use membership::{Greeting, Introduction, JoinAnswer, PlanError, Refusal, Request, Standing};
 use metadata::group::{Answer, GroupMessage, Heartbeat, Index, node_id};
 use topology::HostId;
 use topology::nodes::{Address, Boot};
@@ -83,8 +83,12 @@ impl Inner {
     /// A sign of life has come, with a request or as an answer.
     pub(super) fn hear_heartbeat(&self, from: HostId, body: &[u8]) -> Result<(), Malformed> {
         let heartbeat = Heartbeat::decode(body).map_err(Malformed::new)?;
-        let is_member = self.registry.borrow().node(from).is_some();
-        if let (true, Some(driver)) = (is_member, self.driver.get()) {
+        let registered = self.registry.borrow().node(from).map(|node| node.start.boot.number);
+        if registered.is_some_and(|registered| heartbeat.boot < registered) {
+            // It was accepted before a later start of this host id registered. When it dials again it is refused, and ends.
+            return Err(Malformed::new("a later start of the node is registered"));
+        }
+        if let (Some(_), Some(driver)) = (registered, self.driver.get()) {
             driver.receive(node_id(from), GroupMessage::Applied { epoch: heartbeat.epoch });
         }
         Ok(())
@@ -100,13 +104,13 @@ impl Inner {
     }
 
     /// This node's word about itself, to one that asks.
-    fn introduce(&self, asker: &Introduction) -> Introduction {
-        let mut search = self.search.borrow_mut();
-        let group = self.group.get();
-        if group.is_none() {
-            search.asked_by(asker);
+    fn introduce(&self, from: HostId, asker: &Introduction) -> Introduction {
+        if self.group.get().is_none() {
+            self.search.borrow_mut().asked_by(asker);
+        } else if from == asker.host_id {
+            self.hear_address(from, asker.address);
         }
-        Introduction { group, ..search.introduction() }
+        self.own_introduction()
     }
 
     /// Has the group register a node that asks to join.
@@ -125,7 +129,13 @@ impl Inner {
             Answer::Refused { reason, .. } => {
                 return JoinAnswer::Refused(String::from_utf8_lossy(&reason).into_owned());
             }
-            _ => return not_now("the metadata group has no leader now"),
+            // A leader has the last word; without one, what this member knows is more use to an operator than a wait.
+            _ => {
+                return match membership::plan(&self.registry.borrow(), &request) {
+                    Err(PlanError::Refused(refusal)) => JoinAnswer::Refused(refusal.to_string()),
+                    _ => not_now("the metadata group has no leader now"),
+                };
+            }
         }
         let snapshot = driver.with_member(|member, _| {
             let registry = member.state().cluster().of::<membership::TopologyDomain>();
@@ -153,9 +163,9 @@ fn verbs(of: &Weak<Inner>) -> Verbs {
     };
     let mut verbs = control_verbs(group, heartbeat);
     let inner = of.clone();
-    register_asked(&mut verbs, DISCOVER, "a question for the group", move |_, body| {
+    register_asked(&mut verbs, DISCOVER, "a question for the group", move |from, body| {
         let asker = Introduction::decode(body).map_err(Malformed::new)?;
-        let answer = inner.upgrade().map(|inner| inner.introduce(&asker).to_bytes());
+        let answer = inner.upgrade().map(|inner| inner.introduce(from, &asker).to_bytes());
         Ok(std::future::ready(answer.unwrap_or_default()))
     });
     let inner = of.clone();

@@ -21,8 +21,10 @@ const ROUND: Duration = Duration::from_millis(50);
 const ANSWER_TIME: Duration = Duration::from_secs(1);
 /// For an answer to a request to join.
 const JOIN_TIME: Duration = Duration::from_secs(30);
-/// Time in which seeds may answer, where the operator does not wait for them.
+/// Time in which seeds may answer, where the operator does not wait for them; and in which others hear that there is no seed.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// The sentence of a node that finds no seed.
+const NO_SEED: &str = "no node of the seed lists calls itself a seed, so none can found the cluster; list this node's own address in --seeds of one of them";
 /// Between two lines about the same state.
 const REPORT: Duration = Duration::from_secs(10);
 
@@ -32,7 +34,7 @@ impl Cluster {
         let inner = &self.inner;
         let mut seeds = Seeds { inner, peers: BTreeMap::new() };
         let begun = inner.runtime.now();
-        let mut reported = None;
+        let (mut reported, mut without_seed) = (None, None);
         loop {
             seeds.ask_all().await;
             let is_patient_no_more = inner.config.found_without_silent && inner.runtime.now() - begun >= PATIENCE;
@@ -51,10 +53,8 @@ impl Cluster {
                         return Ok(way);
                     }
                 }
-                Decision::NoSeed => {
-                    let sentence = "no node of the seed lists calls itself a seed, so none can found the cluster; list this node's own address in --seeds of one of them";
-                    return Err(NodeError::Cluster { sentence: sentence.to_owned() });
-                }
+                // The others have yet to hear from this node that it is none, or they would wait for its answer for ever.
+                Decision::NoSeed => _ = without_seed.get_or_insert(inner.runtime.now()),
                 Decision::TwoGroups(one, other) => {
                     let sentence = format!(
                         "the seeds are of two clusters, metadata groups {one} and {other}; list seeds of one alone"
@@ -63,6 +63,8 @@ impl Cluster {
                 }
                 Decision::Wait { silent } => {
                     let now = inner.runtime.now();
+                    // All have answered, so one of them is a seed.
+                    without_seed = without_seed.filter(|_| !silent.is_empty());
                     if reported.is_none_or(|at| now - at >= REPORT) {
                         reported = Some(now);
                         tracing::info!(
@@ -71,6 +73,9 @@ impl Cluster {
                         );
                     }
                 }
+            }
+            if without_seed.is_some_and(|since| inner.runtime.now() - since >= PATIENCE) {
+                return Err(NodeError::Cluster { sentence: NO_SEED.to_owned() });
             }
             inner.runtime.sleep(ROUND).await;
         }

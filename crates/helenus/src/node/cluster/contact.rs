@@ -1,0 +1,103 @@
+//! Where nodes of the cluster are. The log has the address of each registered start; a node that starts at another one cannot register it before others
+//! reach it there, since a leader's words go to the address that the log has. So it tells them by itself, and they dial it there until the log has its start.
+//!
+//! | a node of a group | |
+//! |---|---|
+//! | has a connection to a member, and the log has another address of its own | tells that member its address |
+//! | starts | asks each of its seeds who it is, and tells it its address: all nodes may have moved, and the seed list alone be right |
+//! | meets a node of another group so | says so, on both sides, and goes on: clusters never merge |
+//!
+//! An address that was heard is a way to a node and no more: the handshake on it asks for the host id, and the registry stays as the log has it.
+
+use std::cell::Cell;
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+use internode::{ANY_NODE, News, Peer, PeerParts, Purpose, Verdict, ask};
+use membership::Introduction;
+use runtime::Group;
+use runtime::sync::Notify;
+use topology::HostId;
+
+use super::Inner;
+use super::answers::DISCOVER;
+
+impl Inner {
+    /// A node has told where it is.
+    pub(super) fn hear_address(&self, host_id: HostId, address: SocketAddr) {
+        if host_id == self.local.host_id() {
+            return;
+        }
+        let is_news = self.moved.borrow_mut().note(&self.registry.borrow(), host_id, address);
+        if is_news {
+            tracing::info!(host = %host_id, %address, "node is at another address than its registered start; dialling it there");
+            self.dial();
+        }
+    }
+
+    /// Tells a member this node's address, where the log has another one.
+    pub(super) fn tell_address(self: &Rc<Self>, to: HostId) {
+        let own = self.registry.borrow().node(self.local.host_id()).map(|node| SocketAddr::from(node.start.internode));
+        if own.is_none_or(|registered| registered == self.config.broadcast) {
+            return;
+        }
+        let (inner, body) = (Rc::clone(self), self.own_introduction().to_bytes());
+        drop(self.runtime.spawn(Group::Query, async move {
+            // A connection that ends meanwhile is made again, and then this is, too.
+            let _ = inner.control.ask(to, DISCOVER, &body).await;
+        }));
+    }
+
+    /// This node's word about itself.
+    pub(super) fn own_introduction(&self) -> Introduction {
+        Introduction { group: self.group.get(), ..self.search.borrow().introduction() }
+    }
+
+    /// Asks each seed once, however long it takes to answer. For a node of a group.
+    pub(super) fn ask_seeds(self: &Rc<Self>) {
+        for seed in self.config.seeds.iter().copied().filter(|seed| *seed != self.config.broadcast) {
+            let of = Rc::downgrade(self);
+            drop(self.runtime.spawn(Group::Query, async move {
+                let Some(inner) = of.upgrade() else { return };
+                inner.ask_seed(seed).await;
+            }));
+        }
+    }
+
+    async fn ask_seed(&self, seed: SocketAddr) {
+        let state = Rc::new((Cell::new(false), Notify::new()));
+        let (watched, group) = (Rc::clone(&state), self.group.get());
+        let watch = move |_, news: News<'_>| {
+            match news {
+                // This node itself, at another of its addresses.
+                News::Refused(Verdict::OtherNode) => watched.0.set(true),
+                News::Refused(Verdict::OtherGroup) => {
+                    let group = group.map(|group| group.to_string()).unwrap_or_default();
+                    tracing::error!(%seed, %group, "seed is of another metadata group; two clusters never merge: correct the seed list");
+                    watched.0.set(true);
+                }
+                News::Refused(_) | News::Up(_) | News::Down => {}
+            }
+            watched.1.notify_all();
+        };
+        let (local, purpose) = (self.local.clone(), Purpose::Control);
+        let parts = PeerParts { address: seed, host_id: ANY_NODE, local, purpose, watch: Some(Rc::new(watch)) };
+        let peer = Peer::start(&self.runtime, parts);
+        let body = self.own_introduction().to_bytes();
+        let (is_over, has_news) = &*state;
+        while !is_over.get() {
+            match ask(&peer, DISCOVER, &body).await {
+                Ok(answer) => {
+                    match Introduction::decode(&answer) {
+                        Ok(answer) => self.hear_address(answer.host_id, answer.address),
+                        Err(error) => tracing::warn!(%seed, %error, "seed's answer not understood"),
+                    }
+                    is_over.set(true);
+                }
+                // Not connected now.
+                Err(_) => has_news.notified().await,
+            }
+        }
+        peer.end();
+    }
+}

@@ -1,0 +1,11 @@
+//! Clusters of real processes: nodes find each other by their seeds, agree on the schema, and keep out those that must not be of the cluster.
+//!
+//! Each test has addresses of its own on loopback, so tests run beside each other. They wait for conditions and for lines of logs, never for a time.
+
+mod agreement;
+mod copies;
+mod founding;
+mod majority;
+mod meeting;
+mod moving;
+mod nodes;
