@@ -14,10 +14,11 @@ mod upkeep;
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 
-use internode::{Boot, Control, GroupTag, Incoming, LocalNode, News, PeerSocket, Verdict, listen_for_peers};
+use internode::{ANY_NODE, Boot, Control, GroupTag, Incoming, LocalNode, News, PeerSocket, Verdict, listen_for_peers};
 use membership::{LogEnd, Registration, Request, Search};
 use metadata::group::{Answer, Driver, GroupId, GroupMessage, GroupWire, Index, NodeId, host_id, node_id};
 use planted::Planted;
@@ -52,7 +53,7 @@ struct Inner {
     local: LocalNode,
     boot: Boot,
     /// Where clients reach the node, as far as that is known before its port is open.
-    native: Cell<std::net::SocketAddr>,
+    native: Cell<SocketAddr>,
     control: Control,
     incoming: Incoming,
     wire: RefCell<GroupWire>,
@@ -139,7 +140,7 @@ impl Cluster {
     }
 
     /// The engine runs: messages of the group have a receiver, and connections for requests have shards.
-    pub(super) fn serve(&self, driver: &Driver, requests: Mesh<PeerSocket, ()>, native: std::net::SocketAddr) {
+    pub(super) fn serve(&self, driver: &Driver, requests: Mesh<PeerSocket, ()>, native: SocketAddr) {
         let inner = &self.inner;
         inner.native.set(native);
         inner.driver.set(driver.clone()).ok().expect("the engine is made once");
@@ -301,6 +302,19 @@ impl Inner {
                 );
             }
             verdict => tracing::warn!(host = %host_id, ?verdict, "connection to node refused; retrying"),
+        }
+    }
+
+    /// A node that is asked for its cluster refuses this one.
+    fn refused_by_seed(&self, at: SocketAddr, verdict: Verdict) {
+        match verdict {
+            // By this name it has dialled itself.
+            Verdict::OtherNode => {
+                let mut search = self.search.borrow_mut();
+                let own = search.introduction();
+                search.answered_by(at, &own);
+            }
+            verdict => self.refused(ANY_NODE, verdict),
         }
     }
 

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
-use internode::{ANY_NODE, CallError, News, Peer, PeerParts, Purpose, Verdict, ask};
+use internode::{ANY_NODE, CallError, News, Peer, PeerParts, Purpose, ask};
 use membership::{Decision, Introduction, JoinAnswer, Request};
 use metadata::Way;
 use metadata::group::GroupId;
@@ -163,19 +163,5 @@ impl Seeds<'_> {
 
     fn end(self) {
         self.peers.into_values().for_each(|peer| peer.end());
-    }
-}
-
-impl Inner {
-    fn refused_by_seed(&self, at: SocketAddr, verdict: Verdict) {
-        match verdict {
-            // By this name it has dialled itself.
-            Verdict::OtherNode => {
-                let mut search = self.search.borrow_mut();
-                let own = search.introduction();
-                search.answered_by(at, &own);
-            }
-            verdict => self.refused(ANY_NODE, verdict),
-        }
     }
 }

@@ -378,7 +378,7 @@ async fn carry_out(runtime: Runtime, folders: &[Folder; 2], seed: u64, operation
                 let tasks = twins.read_beside(&mut random, now);
                 runtime.yield_now().await;
                 for shard in &*twins.shards {
-                    let position = truncate(&shard, TABLE);
+                    let position = truncate(shard, TABLE);
                     shard.discard_truncated(TABLE, position, "1").await;
                 }
                 for task in tasks {
