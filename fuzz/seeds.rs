@@ -16,11 +16,13 @@ use cql_protocol::{
 use internode::{Boot as StartBoot, GroupTag, Hello, PING, PONG, Purpose, Verdict, Welcome, write_frame};
 use membership::TopologyDomain;
 use metadata::group::{
-    GroupId, GroupMessage, GroupRecord, GroupWire, Heartbeat, Proposal, ProposalId, Remembered, Reply, Request as GroupRequest, Snapshot,
+    GroupId, GroupMessage, GroupRecord, GroupWire, Heartbeat, Proposal, ProposalId, Remembered, Reply,
+    Request as GroupRequest, Snapshot,
 };
-use metadata::{DomainId, Entry, Fact, Part, Position, Record, Truncation};
+use metadata::{DomainId, Entry, Fact, Mark, Part, Position, Record, Truncation};
 use mutation::{CellRef, ClusteringRef, Deletion, Expiry, Liveness, MutationEncoder, ReadCommand, RowBuilder, RowRef};
 use raft::{Configuration, Envelope, Index, Message, NodeId, Payload, Term, Vote};
+use schema::truncations::{self, TruncationChange};
 use schema::{ColumnId, SchemaChange, TableId};
 use sstable::checksum::ChunkChecksums;
 use sstable::compression::{ChunkEncoder, CompressionInfo, CompressionParams, Compressor};
@@ -203,6 +205,10 @@ fn log_seeds() -> Vec<Vec<u8>> {
     let schema = Part { domain: DomainId::SCHEMA, version: schema::domain::VERSION, bytes: changes };
     let of_nodes = node_changes();
     let (nodes, node) = (TopologyDomain::part(&of_nodes), TopologyDomain::part(&of_nodes[1..2]));
+    let (mark, table) = (truncations::Mark([6; 16]), TableId([1; 16]));
+    let changes = [TruncationChange::Truncate(table, mark), TruncationChange::Forget(table)];
+    let bytes = truncations::encode(&changes);
+    let emptied = Part { domain: DomainId::TRUNCATIONS, version: truncations::VERSION, bytes };
     let other = Part { domain: DomainId(9), version: 1, bytes: vec![1, 2, 3] };
     let proposal = Proposal { id: ProposalId(5), first: Index(2), entry: Some(Entry::of(schema.clone())) };
     let cancelled = Proposal { entry: None, ..proposal.clone() };
@@ -225,12 +231,15 @@ fn log_seeds() -> Vec<Vec<u8>> {
         GroupRecord::Group(GroupId { id: 9, incarnation: 8 }),
         GroupRecord::Commit(Index(4)),
     ];
-    let metadata: [Record; 6] = [
+    let truncated = Truncation { table: [1; 16], positions: vec![position], mark: None };
+    let marked = Truncation { mark: Some(Mark([6; 16])), ..truncated.clone() };
+    let metadata: [Record; 7] = [
         Fact::HostId(HostId([9; 16])).into(),
         Fact::Boot(7).into(),
-        Fact::Truncated(Truncation { table: [1; 16], positions: vec![position] }).into(),
+        Fact::Truncated(truncated).into(),
+        Fact::Truncated(marked).into(),
         Entry::of(schema.clone()).into(),
-        Entry::new(vec![nodes, schema, other]).into(),
+        Entry::new(vec![nodes, schema, emptied, other]).into(),
         Entry::of(node).into(),
     ];
     let records = metadata.into_iter().chain(group.map(Record::Group)).map(|record| record.to_bytes());

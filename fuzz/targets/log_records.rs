@@ -11,6 +11,7 @@ use metadata::{DomainId, Record};
 use mutation::MutationRef;
 use planted::Planted;
 use raft::Payload;
+use schema::truncations::{self, TableTruncations};
 use topology::{Registry, nodes};
 
 const SALT: u64 = 77;
@@ -62,6 +63,7 @@ fn read_changes(record: &Record) {
         match part.domain {
             DomainId::SCHEMA => read_schema_changes(&part.bytes),
             DomainId::TOPOLOGY => read_node_changes(&part.bytes),
+            DomainId::TRUNCATIONS => read_truncations(&part.bytes),
             _ => {}
         }
     }
@@ -71,6 +73,15 @@ fn read_schema_changes(bytes: &[u8]) {
     if let Ok(changes) = schema::domain::decode(bytes) {
         let again = schema::domain::decode(&schema::domain::encode(&changes));
         assert_eq!(again.expect("encoded changes decode"), changes);
+    }
+}
+
+fn read_truncations(bytes: &[u8]) {
+    if let Ok(changes) = truncations::decode(bytes) {
+        assert_eq!(truncations::decode(&truncations::encode(&changes)).expect("encoded changes decode"), changes);
+        let state = TableTruncations::default().with_all(changes);
+        let again = state.snapshot().map(|bytes| truncations::decode(&bytes).expect("a snapshot is a change"));
+        assert_eq!(TableTruncations::default().with_all(again.into_iter().flatten()), state);
     }
 }
 

@@ -69,6 +69,7 @@ struct Answer {
     rows: Vec<Row>,
     paging_state: Option<Vec<u8>>,
     prepared: Option<Vec<u8>>,
+    is_schema_change: bool,
 }
 
 impl Client {
@@ -93,6 +94,12 @@ impl Client {
         let buffer = statement.buffer();
         let params = QueryParams { values: buffer.values(), timestamp, ..QueryParams::new(self.consistency) };
         self.ask(statement, params).await.map(|answer| answer.rows)
+    }
+
+    /// Runs a schema statement. True if the node says that the schema changed.
+    pub async fn change(&mut self, text: &str) -> Result<bool, ClientError> {
+        let params = QueryParams::new(self.consistency);
+        self.call(&Request::Query(Query { text, params })).await.map(|answer| answer.is_schema_change)
     }
 
     /// Sends a statement with its values, by its id or as text.
@@ -200,11 +207,12 @@ impl Client {
                     row.map(|value| value.map(<[u8]>::to_vec)).collect::<Row>()
                 };
                 let paging_state = rows.paging_state.map(<[u8]>::to_vec);
-                Ok(Answer { rows: rows.iter().map(own).collect(), paging_state, prepared: None })
+                Ok(Answer { rows: rows.iter().map(own).collect(), paging_state, ..Answer::default() })
             }
             Response::Result(ResultBody::Prepared(prepared)) => {
                 Ok(Answer { prepared: Some(prepared.id.to_vec()), ..Answer::default() })
             }
+            Response::Result(ResultBody::SchemaChange(_)) => Ok(Answer { is_schema_change: true, ..Answer::default() }),
             _ => Ok(Answer::default()),
         }
     }

@@ -1,6 +1,6 @@
 //! Machines that run nodes, and one that runs their clients.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -8,6 +8,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use crate::enumerate::Boundary;
+use crate::site::Site;
 use admin::Questions;
 use helenus::config::{CommitLogSync, Config, FixedNode, FixedRing, Guardrails, Secret};
 use helenus::node::{self, NodeError, Ready};
@@ -17,12 +18,16 @@ use topology::{HostId as NodeId, Token};
 
 /// The first node's address.
 pub const NODE: SocketAddr = native_address(0);
+/// The clients' address.
+const CLIENTS: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 255, 0, 1));
 /// The node's data folder, which is the whole of its disk.
 pub const DATA: &str = "/data";
 /// The longest that a start may take by the world's clock, from a disk that answers.
 const START_AT_MOST: Duration = Duration::from_secs(120);
 /// The longest that an orderly end may take: its patience with clients, and some.
 const END_AT_MOST: Duration = Duration::from_secs(60);
+/// Shards of a node that a nemesis starts.
+const SITE_SHARDS: u16 = 2;
 
 /// Where clients reach a node.
 pub const fn native_address(index: usize) -> SocketAddr {
@@ -30,7 +35,8 @@ pub const fn native_address(index: usize) -> SocketAddr {
 }
 
 const fn machine_address(index: usize) -> IpAddr {
-    IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1 + index as u8))
+    // The first of them is 10.0.0.1, and there is room for millions before the clients'.
+    IpAddr::V4(Ipv4Addr::from_bits(0x0a00_0001 + index as u32))
 }
 
 /// What a node is told, beside its number of shards.
@@ -101,6 +107,8 @@ pub struct Cluster {
     pub clients: HostId,
     options: NodeOptions,
     running: Vec<Option<Started<Result<(), NodeError>>>>,
+    /// True once the node that was started last has said that it is ready.
+    is_ready: Vec<Rc<Cell<bool>>>,
     /// Where operators ask the nodes that were started last.
     questions: Vec<Option<Questions>>,
     boundaries: Option<Vec<Boundary>>,
@@ -113,18 +121,15 @@ impl Cluster {
         let mut given = disk;
         let nodes: Vec<HostId> = (0..usize::from(options.nodes))
             .map(|index| {
-                let disk = given.take().unwrap_or_else(|| {
-                    let mut disk = Disk::default();
-                    disk.prepare_directory(DATA);
-                    disk
-                });
+                let disk = given.take().unwrap_or_else(empty_disk);
                 world.add_host_with(&[machine_address(index)], disk)
             })
             .collect();
-        let clients = world.add_host(&[IpAddr::V4(Ipv4Addr::new(10, 0, 1, 9))]);
+        let clients = world.add_host(&[CLIENTS]);
         let running = nodes.iter().map(|_| None).collect();
         let questions = nodes.iter().map(|_| None).collect();
-        Cluster { world, node: nodes[0], nodes, clients, options, running, questions, boundaries: None }
+        let is_ready = nodes.iter().map(|_| Rc::default()).collect();
+        Cluster { world, node: nodes[0], nodes, clients, options, running, is_ready, questions, boundaries: None }
     }
 
     /// The ring of several nodes, as each of them is given it. Their tokens take turns.
@@ -145,43 +150,7 @@ impl Cluster {
     }
 
     fn config(&self, index: usize, shards: u16) -> Config {
-        let listen = native_address(index);
-        Config {
-            cluster_name: "simulation".to_owned(),
-            data_dir: PathBuf::from(DATA),
-            listen,
-            listen_shard_aware: Some(SocketAddr::new(listen.ip(), 19042)),
-            api: None,
-            metrics: None,
-            insecure: false,
-            broadcast: None,
-            shards,
-            cpus: Vec::new(),
-            memory_bytes: self.options.memory_bytes,
-            reactor: None,
-            idle_poll: Duration::ZERO,
-            fixed_ring: self.fixed_ring(index),
-            internode_secret: Some(Secret::new(b"the secret of a simulation").expect("it is long enough")),
-            commitlog_sync: self.options.sync,
-            commitlog_sync_period: self.options.sync_period,
-            commitlog_segment_bytes: self.options.segment_bytes,
-            commitlog_total_bytes: self.options.log_bytes.map(|bytes| bytes * u64::from(shards)),
-            memtable_bytes: None,
-            row_cache_bytes: None,
-            // As fast as the disk: there is little data, and time is virtual.
-            compaction_throughput: 0,
-            disk_reserve: self.options.disk_reserve,
-            auto_snapshot: self.options.auto_snapshot,
-            flush_on_drain: self.options.flush_on_drain,
-            import_sstables: self.options.takes_in_sstables,
-            prepared_bytes_max: None,
-            guardrails: large_batches(),
-            limits: server::Limits::default(),
-            log_level: tracing::Level::INFO,
-            log_to_stdout: false,
-            planted: self.options.planted,
-            salvage_commitlog: false,
-        }
+        Config { fixed_ring: self.fixed_ring(index), ..config(self.options, native_address(index), shards) }
     }
 
     /// Starts the node, as `helenus serve` does, without waiting for it. What it says when it is ready appears in the cell.
@@ -194,11 +163,17 @@ impl Cluster {
         let config = self.config(index, shards);
         let (seats, questions) = node::seats_for_operators(shards);
         self.questions[index] = Some(questions);
+        let is_ready: Rc<Cell<bool>> = Rc::default();
+        self.is_ready[index] = is_ready.clone();
         let mains = seats
             .into_iter()
             .map(|seat| {
-                let (config, said) = (config.clone(), said.clone());
-                move |runtime| node::run(runtime, seat, config, move |ready| *said.borrow_mut() = Some(ready))
+                let (config, said, is_ready) = (config.clone(), said.clone(), is_ready.clone());
+                let say = move |ready| {
+                    *said.borrow_mut() = Some(ready);
+                    is_ready.set(true);
+                };
+                move |runtime| node::run(runtime, seat, config, say)
             })
             .collect();
         self.running[index] = Some(self.world.start(self.nodes[index], true, mains));
@@ -312,8 +287,99 @@ impl Cluster {
     }
 }
 
+/// One cluster of one node, or of a ring that is fixed by hand. All are in one datacenter.
+impl Site for Cluster {
+    fn world(&mut self) -> &mut World<'static> {
+        &mut self.world
+    }
+
+    fn nodes(&self) -> Vec<HostId> {
+        self.nodes.clone()
+    }
+
+    fn clients(&self) -> HostId {
+        self.clients
+    }
+
+    fn datacenter(&self, _: usize) -> usize {
+        0
+    }
+
+    fn native_address(&self, node: usize) -> SocketAddr {
+        native_address(node)
+    }
+
+    fn empty_disk(&self) -> Disk {
+        empty_disk()
+    }
+
+    fn begin_start(&mut self, node: usize) {
+        self.begin_start_at(node, SITE_SHARDS);
+    }
+
+    fn is_ready(&self, node: usize) -> bool {
+        self.is_running(node) && self.is_ready[node].get()
+    }
+
+    fn take_refusal(&mut self, node: usize) -> Option<String> {
+        let running = self.running[node].take_if(|running| running.is_over())?;
+        let outputs = running.take_outputs().unwrap_or_default();
+        outputs.into_iter().find_map(Result::err).map(|error| error.to_string())
+    }
+}
+
+fn empty_disk() -> Disk {
+    let mut disk = Disk::default();
+    disk.prepare_directory(DATA);
+    disk
+}
+
+/// The configuration of a node alone that clients reach at `listen`.
+pub(crate) fn config(options: NodeOptions, listen: SocketAddr, shards: u16) -> Config {
+    Config {
+        cluster_name: "simulation".to_owned(),
+        data_dir: PathBuf::from(DATA),
+        listen,
+        listen_shard_aware: Some(SocketAddr::new(listen.ip(), 19042)),
+        api: None,
+        metrics: None,
+        insecure: false,
+        broadcast: None,
+        shards,
+        cpus: Vec::new(),
+        memory_bytes: options.memory_bytes,
+        reactor: None,
+        idle_poll: Duration::ZERO,
+        cluster: None,
+        fixed_ring: None,
+        internode_secret: Some(Secret::new(b"the secret of a simulation").expect("it is long enough")),
+        commitlog_sync: options.sync,
+        commitlog_sync_period: options.sync_period,
+        commitlog_segment_bytes: options.segment_bytes,
+        commitlog_total_bytes: options.log_bytes.map(|bytes| bytes * u64::from(shards)),
+        memtable_bytes: None,
+        row_cache_bytes: None,
+        // As fast as the disk: there is little data, and time is virtual.
+        compaction_throughput: 0,
+        disk_reserve: options.disk_reserve,
+        auto_snapshot: options.auto_snapshot,
+        flush_on_drain: options.flush_on_drain,
+        import_sstables: options.takes_in_sstables,
+        prepared_bytes_max: None,
+        guardrails: large_batches(),
+        limits: server::Limits::default(),
+        log_level: tracing::Level::INFO,
+        log_to_stdout: false,
+        planted: options.planted,
+        salvage_commitlog: false,
+    }
+}
+
 fn node_id(index: usize) -> NodeId {
-    NodeId([1 + index as u8; 16])
+    let mut id = [(index as u8).wrapping_add(1); 16];
+    // Of the first ones all bytes are the same, as they have always been.
+    id[0] = id[0].wrapping_add((index >> 8) as u8);
+    NodeId(id)
 }
 
 /// Scenarios send batches that are long enough to be written in steps, which the default refuses.

@@ -14,6 +14,7 @@ use sim::random::{RandomOptions, Totals, random};
 use sim::run::run;
 use sim::scenario::{BUILT_IN, Scenario};
 use sim::witness::{WITNESSES, Witness};
+use sim::{clusters, nemesis};
 
 /// Failures after which nothing further is begun.
 const FAILURES_MAX: usize = 10;
@@ -60,6 +61,21 @@ enum Command {
         #[arg(long, default_value_t = 100)]
         twice_every: u64,
         /// Fail if a mark was never reached.
+        #[arg(long)]
+        all_marks: bool,
+    },
+    /// Clusters that agree on their schema, under all troubles: the scenario `group`.
+    Group {
+        #[arg(long, default_value_t = u64::MAX)]
+        seeds: u64,
+        #[arg(long, default_value_t = 60)]
+        seconds: u64,
+        #[arg(long, default_value_t = 1)]
+        first_seed: u64,
+        /// One seed of so many runs twice.
+        #[arg(long, default_value_t = 100)]
+        twice_every: u64,
+        /// Fail if a mark of the plans' steps was never reached.
         #[arg(long)]
         all_marks: bool,
     },
@@ -197,6 +213,9 @@ fn main() -> ExitCode {
         }
         Command::Faults { each_call: false, .. } => Err("say --each-call".to_owned()),
         Command::Faults { seed, threads, only, calls, .. } => each_called(seed, &each_call(seed, threads, only, calls)),
+        Command::Group { seeds, seconds, first_seed, twice_every, all_marks } => {
+            grouped(&clusters::random(first_seed, seeds, Duration::from_secs(seconds), twice_every, planted), all_marks)
+        }
         Command::Random { scenario, seeds, seconds, first_seed, threads, twice_every, all_marks } => {
             let scenarios = if scenario.is_empty() {
                 BUILT_IN.iter().filter_map(|(name, _)| Scenario::built_in(name)).map(Ok).collect()
@@ -250,6 +269,25 @@ fn witnessed(names: &[String], seeds: std::ops::Range<u64>, planted: planted::Pl
         }
     }
     counted(runs, failed)
+}
+
+fn grouped(totals: &clusters::Totals, all_marks: bool) -> Result<(), String> {
+    for (seed, violations) in &totals.failures {
+        println!("FAILED: group, seed {seed}");
+        violations.iter().for_each(|what| println!("  {what}"));
+        println!("  again: cargo run -p helenus-sim -- group --first-seed {seed} --seeds 1 --log info");
+    }
+    println!("{} clusters ({} of them twice)", totals.seeds, totals.twice);
+    println!("{} changes, {} troubles, refused {:?}", totals.changed, totals.troubles, totals.refused);
+    println!("a change worked {:?} after healing at most; marks {:?}", totals.healed_at_most, totals.marks);
+    // No disk is exchanged in this scenario.
+    let is_due = |mark: &&&str| !mark.starts_with("start on an");
+    let unreached: Vec<&str> =
+        nemesis::MARKS.iter().filter(is_due).filter(|mark| !totals.marks.contains_key(**mark)).copied().collect();
+    if !unreached.is_empty() {
+        println!("no run came by {unreached:?}");
+    }
+    counted(totals.seeds, totals.failures.len() + if all_marks { unreached.len() } else { 0 })
 }
 
 fn load(name: &str) -> Result<Scenario, String> {

@@ -24,15 +24,17 @@ const CUTS: &str = "25";
 /// Operations of the engine's model test.
 const MODEL_OPERATIONS: &str = "1000";
 /// The tests of a group's nodes, among those of their crate.
-const GROUP_TESTS: [&str; 4] = ["tests::asking", "tests::bugs", "tests::chance", "tests::members"];
+const GROUP_TESTS: [&str; 5] = ["tests::asking", "tests::bugs", "tests::chance", "tests::driver", "tests::members"];
 const LONG_TEST: &str = "reads::memtables_and_files_read_as_one_memtable";
 /// Where files are kept in memory.
 const MEMORY_FOLDER: &str = "/dev/shm";
 /// It waits for what a planted bug keeps from coming about, as the test of the full disk does.
 const RESERVE_TEST: &str = "a_nearly_full_disk_keeps_its_reserve";
 /// The suites that run one after the other; the lanes run at once. Most of the time of the power tests a server starts.
-const LANES: [&[Suite]; 2] =
-    [&[Suite::Consensus, Suite::Group, Suite::Simulation, Suite::Storage], &[Suite::Power, Suite::Faults]];
+const LANES: [&[Suite]; 2] = [
+    &[Suite::Consensus, Suite::Group, Suite::Membership, Suite::Simulation, Suite::Storage],
+    &[Suite::Power, Suite::Faults],
+];
 /// Runs whole suites too.
 const WHOLE: &str = "--whole";
 
@@ -43,6 +45,7 @@ struct Built {
     engine: PathBuf,
     consensus: PathBuf,
     group: PathBuf,
+    membership: PathBuf,
     simulator: PathBuf,
 }
 
@@ -202,11 +205,12 @@ fn run_part(built: &Built, suite: Suite, part: &Part<'_>, bug: Option<&str>) -> 
         Suite::Storage => Command::new(&built.engine),
         Suite::Consensus => Command::new(&built.consensus),
         Suite::Group => Command::new(&built.group),
+        Suite::Membership => Command::new(&built.membership),
         Suite::Power | Suite::Faults => Command::new(&built.power),
         Suite::Simulation => Command::new(&built.simulator),
     };
     match (suite, part) {
-        (Suite::Storage | Suite::Consensus | Suite::Group, Part::Witnesses(names)) => {
+        (Suite::Storage | Suite::Consensus | Suite::Group | Suite::Membership, Part::Witnesses(names)) => {
             command.args(names);
         }
         (Suite::Power | Suite::Faults, Part::Witnesses(names)) => {
@@ -219,7 +223,7 @@ fn run_part(built: &Built, suite: Suite, part: &Part<'_>, bug: Option<&str>) -> 
         (Suite::Storage, Part::Whole) => {
             command.args(["--skip", LONG_TEST]);
         }
-        (Suite::Consensus, Part::Whole) => {}
+        (Suite::Consensus | Suite::Membership, Part::Whole) => {}
         (Suite::Group, Part::Whole) => {
             command.args(GROUP_TESTS);
         }
@@ -252,8 +256,9 @@ fn run_part(built: &Built, suite: Suite, part: &Part<'_>, bug: Option<&str>) -> 
     };
     // Unprinted: that tests fail is what is hoped for, and no reader of the whole run should take them for its own.
     // The first test that fails has caught it. A suite with a disk of its own is left to clear that away.
-    let is_enough =
-        |line: &str| matches!(suite, Suite::Storage | Suite::Consensus | Suite::Group) && is_failed_test(line);
+    let is_enough = |line: &str| {
+        matches!(suite, Suite::Storage | Suite::Consensus | Suite::Group | Suite::Membership) && is_failed_test(line)
+    };
     let output = process::run_unprinted_until(&mut command, RUN_TIME_MAX, &is_enough);
     // Its own alone: the other lane's suites end while this one's files are in use.
     if suite == Suite::Storage {
@@ -271,6 +276,7 @@ fn build(budget: Duration) -> Result<Built, String> {
         engine: built::test("crates/storage/tests", "engine", budget)?.program,
         consensus: built::test("crates/raft", "consensus", budget)?.program,
         group: built::unit_tests("crates/metadata", "helenus-metadata", budget)?.program,
+        membership: built::unit_tests("crates/membership", "helenus-membership", budget)?.program,
         power: built::test("tests", "recovery", budget)?.program,
     })
 }
@@ -299,6 +305,7 @@ mod tests_of_the_list {
                 Suite::Storage => "crates/storage/tests/engine",
                 Suite::Consensus => "crates/raft/tests/consensus",
                 Suite::Group => "crates/metadata/src",
+                Suite::Membership => "crates/membership/src",
                 Suite::Power | Suite::Faults => "tests/power",
                 // Its own tests look for these.
                 Suite::Simulation => continue,

@@ -50,7 +50,7 @@ pub fn crash(budget: Duration, effort: Effort) -> Result<Passed, String> {
     run_black_box("recovery", &["clusters::", "durability::", "crash::", "power::"], budget, effort)
 }
 
-/// Nodes on simulated machines: images of the disk at every boundary, disk calls that fail one by one, and random seeds.
+/// Nodes on simulated machines: images of the disk at every boundary, disk calls that fail one by one, clusters under troubles, and random seeds.
 pub fn simulation(budget: Duration, effort: Effort) -> Result<Passed, String> {
     const THREADS: [&str; 2] = ["--threads", "2"];
     let began = Instant::now();
@@ -69,7 +69,11 @@ pub fn simulation(budget: Duration, effort: Effort) -> Result<Passed, String> {
     let faults = [&["faults", "--each-call", "--calls", calls], &THREADS[..]].concat();
     let upkeep = [&["enumerate", "--course", "upkeep", "--images", upkeep], &THREADS[..]].concat();
     let refresh = [&["enumerate", "--course", "refresh", "--images", refresh], &THREADS[..]].concat();
-    let suites = [enumerate, upkeep, refresh, faults, vec!["flips", "--count", flips], random];
+    let group = match effort {
+        Effort::Ci => vec!["group", "--seconds", "6", "--twice-every", "4"],
+        Effort::Soak => vec!["group", "--seconds", &seconds, "--all-marks"],
+    };
+    let suites = [enumerate, upkeep, refresh, faults, vec!["flips", "--count", flips], group, random];
     let mut all = Passed::held();
     for suite in suites {
         let left = budget.saturating_sub(began.elapsed());

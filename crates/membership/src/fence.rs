@@ -3,6 +3,7 @@
 //! A refusal of [`Refusal::Removed`] or [`Refusal::OldDisk`] is for good: a removed host id stays removed, and a registered boot does not get older. So a
 //! node whose registry is older may accept what the others refuse, never the reverse.
 
+use planted::{Bug, Planted};
 use topology::HostId;
 use topology::nodes::{Address, Boot, Registry};
 
@@ -65,13 +66,18 @@ pub enum Refusal {
 
 /// Judges a greeting by the registry. Identity is the host id: a node of the cluster is known at whatever address.
 pub fn judge(registry: &Registry, greeting: &Greeting) -> Result<Standing, Refusal> {
+    judge_planted(registry, greeting, Planted::NONE)
+}
+
+/// [`judge`], with a bug that was planted on purpose.
+pub fn judge_planted(registry: &Registry, greeting: &Greeting, planted: Planted) -> Result<Standing, Refusal> {
     let Greeting { host_id, boot, internode } = *greeting;
     if registry.has_left(host_id) {
         return Err(Refusal::Removed { host_id });
     }
     if let Some(node) = registry.node(host_id) {
         let registered = node.start.boot;
-        return match boot.is_older_than(registered) {
+        return match boot.is_older_than(registered) && !planted.is(Bug::OldDiskLetIn) {
             true => Err(Refusal::OldDisk { host_id, boot, registered }),
             false => Ok(Standing::Known),
         };

@@ -21,6 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
 use metadata::group::GroupId;
+use planted::{Bug, Planted};
 use topology::HostId;
 
 pub use codec::JoinAnswer;
@@ -54,6 +55,8 @@ pub struct Search {
     host_id: HostId,
     address: SocketAddr,
     seeds: BTreeSet<SocketAddr>,
+    /// A mistake, in a build with mistakes.
+    planted: Planted,
     /// All others that are known of; `None` for one that has not answered, or is to be asked again.
     others: BTreeMap<SocketAddr, Option<Other>>,
 }
@@ -80,7 +83,13 @@ impl Search {
     /// The search of a node that others reach at `address`.
     pub fn new(host_id: HostId, address: SocketAddr, seeds: BTreeSet<SocketAddr>) -> Search {
         let others = seeds.iter().filter(|seed| **seed != address).map(|seed| (*seed, None)).collect();
-        Search { host_id, address, seeds, others }
+        Search { host_id, address, seeds, planted: Planted::NONE, others }
+    }
+
+    /// The same with a bug that was planted on purpose.
+    #[must_use]
+    pub fn planted(self, planted: Planted) -> Search {
+        Search { planted, ..self }
     }
 
     /// The node's word to others, while it is of no group.
@@ -98,7 +107,7 @@ impl Search {
     /// Another node asks, and gets this node's introduction as the answer: from now on that node may rely on it, so it is asked before this node founds.
     pub fn asked_by(&mut self, asker: &Introduction) {
         self.hear_of(&asker.knows);
-        if asker.address == self.address || asker.host_id == self.host_id {
+        if asker.address == self.address || asker.host_id == self.host_id || self.planted.is(Bug::TwoFoundings) {
             return;
         }
         let other = Other { host_id: asker.host_id, is_seed: asker.is_seed, group: asker.group };

@@ -3,6 +3,7 @@
 //! - [`TopologyDomain`]: the registry of nodes as a domain of the cluster's state;
 //! - [`judge`]: a node that says hello, against the registry: known, unknown, or refused;
 //! - [`Search`]: the decision of a node without a group to found one, to join one, or to wait;
+//! - [`may_recover`]: the decision to begin a group again whose majority is lost;
 //! - [`plan`]: a request of a node or an operator, as changes of the registry or a refusal.
 //!
 //! All of them are pure functions. Tables and invariants: `docs/internals/membership.md`.
@@ -14,13 +15,25 @@ mod domain;
 mod fence;
 mod founding;
 mod plan;
+mod recovery;
 mod request;
 
 #[cfg(test)]
 mod examples;
 
 pub use domain::TopologyDomain;
-pub use fence::{Greeting, Refusal, Standing, judge};
+pub use fence::{Greeting, Refusal, Standing, judge, judge_planted};
 pub use founding::{Decision, Introduction, JoinAnswer, Search};
 pub use plan::{PlanError, plan};
+pub use recovery::{LogEnd, RecoveryError, may_recover};
 pub use request::{Registration, Request};
+
+/// The bug that `HELENUS_PLANT` names, where bugs are compiled in.
+#[cfg(test)]
+fn planted_by_test() -> planted::Planted {
+    #[cfg(feature = "planted")]
+    if let Ok(name) = std::env::var("HELENUS_PLANT") {
+        return planted::Planted::named(&name).expect("a bug of the list");
+    }
+    planted::Planted::NONE
+}

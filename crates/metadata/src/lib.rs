@@ -7,7 +7,7 @@
 //! - [`group`]: the group of nodes that share that state, as each of them keeps its log;
 //! - [`file`]: the log on disk, `metadata.log`, written by shard 0 alone;
 //! - [`start`]: a node's start, which founds a group where there is none;
-//! - [`propose`]: the order of a change, from its plan to the moment when all shards have applied it.
+//! - [`propose`]: the turn to ask for a change.
 //!
 //! No table, role or volume is known here. Layout, guarantees and states: `docs/internals/metadata-log.md`.
 
@@ -25,8 +25,8 @@ pub mod start;
 pub use cluster::{ClusterState, Domain, DomainId, Domains, Entry, Part};
 pub use error::{DecodeError, MetadataError};
 pub use file::{FoundLog, LogState, MetadataLog, Opened, Record};
-pub use local::{Fact, LocalState, Position, Truncation};
-pub use propose::{Proposer, Steps, Turn};
+pub use local::{Fact, LocalState, Mark, Position, TableKey, Truncation};
+pub use propose::{Proposer, Turn};
 pub use start::{MetadataParts, Start, Started, Way};
 
 #[cfg(test)]

@@ -6,4 +6,4 @@ mod truncation;
 
 pub use fact::Fact;
 pub use state::LocalState;
-pub use truncation::{Position, TableKey, Truncation};
+pub use truncation::{Mark, Position, TableKey, Truncation};

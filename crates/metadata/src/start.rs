@@ -1,8 +1,11 @@
 //! A start of a node: its record, and its part in a group as the log restores it.
 //!
 //! A start of a node that is of a group writes one record, Boot. A node that is of none founds one, alone, in the same write: a new node, and one whose log
-//! is from before there were groups, whose state becomes the group's first snapshot.
+//! is from before there were groups, whose state becomes the group's first snapshot. Truncations that were decided and not carried out are one more.
 
+use std::collections::BTreeMap;
+
+use planted::Planted;
 use raft::Index;
 use topology::HostId;
 
@@ -10,7 +13,7 @@ use crate::cluster::{ClusterState, Domains};
 use crate::error::MetadataError;
 use crate::file::{LogState, MetadataLog, Opened, Record};
 use crate::group::{GroupId, GroupRecord, Member, MemberOptions, Snapshot, founding, node_id};
-use crate::local::{Fact, LocalState};
+use crate::local::{Fact, LocalState, Mark, TableKey, Truncation};
 
 /// A start, as its record states it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +35,13 @@ impl Start {
     pub fn new(host_id: HostId, boot: u64, group: u128) -> Start {
         Start { host_id, boot, group, options: raft::Options::default(), member: MemberOptions::default() }
     }
+
+    /// The same with a bug that was planted on purpose.
+    #[must_use]
+    pub fn planted(mut self, planted: Planted) -> Start {
+        (self.options.planted, self.member.planted) = (planted, planted);
+        self
+    }
 }
 
 /// The log and the member that it restored: what shard 0 changes the cluster's state with.
@@ -40,6 +50,8 @@ pub struct MetadataParts {
     pub log: MetadataLog,
     /// The node's part in its group.
     pub member: Member,
+    /// The last truncation of each table that this node has carried out.
+    pub truncated: BTreeMap<TableKey, Mark>,
 }
 
 /// A node that has started.
@@ -58,6 +70,8 @@ pub enum Way {
     OwnOrFounded,
     /// One that a member has accepted it to, with the state as that member has it.
     Joined(GroupId, Snapshot),
+    /// The next incarnation of its own, which it begins alone: a majority of the voters is lost for good. With random bits for its name.
+    Recovered(u64),
 }
 
 impl Opened {
@@ -78,6 +92,9 @@ impl Opened {
         }
         let beginning = match way {
             Way::Joined(id, snapshot) => Some([GroupRecord::Group(id), GroupRecord::Snapshot(snapshot)]),
+            Way::Recovered(incarnation) => {
+                group.recovery(node, incarnation, domains).map_err(|error| log.damaged(&error))?
+            }
             Way::OwnOrFounded if group.group.is_none() || group_state.is_none() => {
                 let id = GroupId { id: start.group, incarnation: 0 };
                 tracing::info!(group = %id, "founding a metadata group of one node");
@@ -98,6 +115,26 @@ impl Opened {
         let restored = restored.expect("a group begins with a snapshot");
         let member = Member::new(id, restored, domains.clone(), start.member);
         let cluster = member.state().cluster().clone();
-        Ok(Started { parts: MetadataParts { log, member }, local, cluster })
+        let truncated = local.truncations().filter_map(|of| Some((of.table, of.mark?))).collect();
+        Ok(Started { parts: MetadataParts { log, member, truncated }, local, cluster })
+    }
+}
+
+impl Started {
+    /// Makes truncations durable that the cluster's state has decided and this node has not carried out: their positions are this node's facts from
+    /// here on. To be called before its data is read.
+    pub async fn truncate(&mut self, truncations: Vec<Truncation>) -> Result<(), MetadataError> {
+        let facts = || truncations.iter().cloned().map(Fact::Truncated);
+        let mut records: Vec<Record> = facts().map(Record::Local).collect();
+        let record = match records.len() {
+            0 => return Ok(()),
+            1 => records.remove(0),
+            _ => Record::Several(records),
+        };
+        self.parts.log.append(&record).await?;
+        facts().for_each(|fact| self.local.push(fact));
+        let marks = truncations.iter().filter_map(|of| Some((of.table, of.mark?)));
+        self.parts.truncated.extend(marks);
+        Ok(())
     }
 }

@@ -13,7 +13,6 @@ mod golden;
 mod group;
 mod members;
 mod power;
-mod proposing;
 mod reading;
 mod wire;
 
@@ -129,7 +128,7 @@ fn schema_record(changes: Vec<SchemaChange>) -> Record {
 }
 
 fn truncated(positions: Vec<Position>) -> Record {
-    Fact::Truncated(Truncation { table: TABLE, positions }).into()
+    Fact::Truncated(Truncation { table: TABLE, positions, mark: None }).into()
 }
 
 fn truncation(sequence: u64) -> Record {

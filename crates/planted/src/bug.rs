@@ -15,6 +15,8 @@ pub enum Suite {
     Consensus,
     /// `crates/metadata/src/tests/`: nodes of a group whose disks are lists of records.
     Group,
+    /// `crates/membership/src/`: who may be a node, found a group or recover one.
+    Membership,
 }
 
 /// What is said of a bug.
@@ -35,7 +37,7 @@ pub struct Description {
 macro_rules! bugs {
     ($($bug:ident, $name:literal, $suite:ident, $witness:literal, $sentence:literal;)*) => {
         /// A bug that can be planted.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Bug {
             $(#[doc = $sentence] $bug,)*
         }
@@ -98,8 +100,10 @@ bugs! {
         "A truncation position of one shard is held against records of another.";
     TruncationIgnored, "truncation-ignored", Storage, "restart::truncated_and_dropped_tables_do_not_come_back",
         "Replay applies what was truncated.";
-    OpenTruncationCovered, "open-truncation-covered", Storage, "flushes::a_flush_behind_an_open_truncation_leaves_the_log_what_memory_had",
-        "A flush has the log forget what a truncation took from memory, before the truncation is durable.";
+    TruncatedAgainAtStart, "truncated-again-at-start", Simulation, "truncated-and-started-twice",
+        "A start truncates again what it has truncated, with what was written since.";
+    TruncationEmptiesEarly, "truncation-empties-early", Storage, "truncations::truncate_crash",
+        "TRUNCATE empties memory before its position is durable: the next start takes what was written meanwhile.";
     RetiredBeforeSynced, "retired-before-synced", Storage, "reshard::records_are_taken_over_whatever_the_keyspace_asks_for_today",
         "Segments of the old shard count go before their records are on the disk anew.";
     DurabilityOfToday, "durability-of-today", Storage, "reshard::records_are_taken_over_whatever_the_keyspace_asks_for_today",
@@ -182,6 +186,16 @@ bugs! {
         "A snapshot for a node that lags names its sender as the only voter.";
     CommitIndexNotKept, "commit-index-not-kept", Group, "tests::bugs::a_start_has_what_was_committed_and_no_more",
         "The commit index is not written, so that a start forgets what was committed.";
+    VoteNotSynced, "vote-not-synced", Group, "tests::bugs::a_vote_outlives_a_restart",
+        "A vote is answered without a record of it, so that a restart forgets it.";
+    EntryAckedBeforeSync, "entry-acked-before-sync", Group, "tests::driver::an_entry_is_acknowledged_when_it_is_on_the_disk",
+        "The driver sends messages before the records that they rest on are written.";
+    TwoFoundings, "two-foundings", Membership, "founding::tests::two_nodes_found_one_group_in_all_orders",
+        "A node without a group does not take note of those that ask it before it founds one.";
+    OldDiskLetIn, "old-disk-let-in", Membership, "fence::tests::a_lower_boot_and_the_same_boot_with_another_word_are_an_old_disk",
+        "A node whose boot is below the registered one is accepted.";
+    RecoveryFromTheShorter, "recovery-from-the-shorter", Membership, "recovery::tests::only_the_latest_log_recovers",
+        "A node begins a recovery although another that answers has a later log.";
     ConditionReadUnclaimed, "condition-read-unclaimed", Simulation, "conditions-from-files",
         "Conditions are judged by what was read before another conditional statement wrote.";
 }

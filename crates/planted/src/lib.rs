@@ -17,7 +17,7 @@ mod bug;
 pub use bug::{BUGS, Bug, Description, Suite};
 
 /// The bug that a process, a shard or a simulated node was started with, if any.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Planted {
     #[cfg(feature = "planted")]
     bug: Option<Bug>,

@@ -52,12 +52,17 @@ pub(crate) enum ControlRequest {
         /// The tables.
         tables: Vec<TableId>,
     },
-    /// From shard 0: drop the table's rows and say where the log stands.
-    TruncateHere {
+    /// From shard 0: give the position of a truncation that is committed.
+    BeginTruncation {
         /// The table.
         table: TableId,
     },
-    /// From shard 0: the metadata log holds the truncation.
+    /// From shard 0: the position is not durable, and another one will be asked for.
+    AbandonTruncation {
+        /// The table.
+        table: TableId,
+    },
+    /// From shard 0: the metadata log holds the position; drop what lies before it.
     TruncationIsDurable {
         /// The table.
         table: TableId,
@@ -108,7 +113,7 @@ pub(crate) enum ControlReply {
     Flushed(Result<(), String>),
     /// What came of a step with files that are taken in.
     TakenIn(Result<(), String>),
-    /// Where the shard's log stood when it dropped a table's rows.
+    /// The shard's position of a truncation.
     Position(ReplayPosition),
     /// The shard's clients.
     Clients(Vec<ClientInfo>),

@@ -37,14 +37,12 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::time::Duration;
 
 use cluster::coordinator::{Coordinator, CoordinatorParts, Unsynced};
-use internode::PeerSocket;
 use metadata::Proposer;
 use metadata::group::{Driver, ProposalId};
 use runtime::sync::Queue;
-use runtime::{Mesh, Runtime, TcpListener};
+use runtime::{Mesh, Runtime};
 use schema::{Schema, SchemaEvent};
 use storage::LogSequence;
 use topology::{Ring, Sharder};
@@ -93,7 +91,7 @@ struct Inner {
     held_back: Unsynced<HeldBack>,
     /// The session of such requests, whose own is on another shard.
     of_other_shards: Session,
-    /// Of schema changes and truncations; on shard 0 only.
+    /// The turn to ask for schema changes and truncations; on shard 0 only.
     proposer: Option<Proposer>,
     /// The driver of this node's part in the metadata group, which needs the engine first; on shard 0 only.
     group: OnceCell<Driver>,
@@ -197,7 +195,7 @@ impl Engine {
                 scratch: RefCell::default(),
                 events: Queue::new(EVENTS_MAX),
                 control: OnceCell::new(),
-                proposer: metadata.as_ref().map(|parts| Proposer::new(parts.log.clone())),
+                proposer: metadata.as_ref().map(|_| Proposer::default()),
                 group: OnceCell::new(),
                 own_events: RefCell::default(),
                 counters: Counters::default(),
@@ -233,26 +231,6 @@ impl Engine {
         self.inner.coordinator.install_ring(ring);
         let catalog = self.catalog().on_present_ring(&self.inner.coordinator);
         *self.inner.catalog.borrow_mut() = Rc::new(catalog);
-    }
-
-    /// The way of other nodes' connections for requests to this node's shards. On shard 0, when every shard has its engine.
-    pub fn peer_sockets(&self) -> Mesh<PeerSocket, ()> {
-        self.inner.coordinator.peer_sockets()
-    }
-
-    /// Lets the ring's other nodes in. On shard 0, when every shard has its engine.
-    pub fn accept_peers(&self, listener: TcpListener) {
-        self.inner.coordinator.accept_peers(listener);
-    }
-
-    /// Lets no further connections of other nodes in; for shard 0, before the shards end theirs.
-    pub fn stop_accepting_peers(&self) {
-        self.inner.coordinator.stop_accepting_peers();
-    }
-
-    /// Answers what other nodes have asked this shard, within `patience`, and closes their connections.
-    pub async fn end_peers(&self, patience: Duration) {
-        self.inner.coordinator.end_peers(patience).await;
     }
 
     /// The session of a client that has connected to this shard.

@@ -29,7 +29,7 @@ pub mod system;
 mod trace;
 mod warnings;
 
-pub use domain::{SchemaDomain, truncations_of};
+pub use domain::{SchemaDomain, TruncationsDomain, pending_truncations, truncations_of};
 pub use engine::{Engine, EngineStats, StatementSummary};
 pub use guardrails::{ConsistencyLevels, Guardrails, Listed, Threshold, ThresholdUnit};
 pub use hand_over::HandedBack;

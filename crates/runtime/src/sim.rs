@@ -4,7 +4,9 @@
 //! See `docs/internals/simulation.md`.
 
 mod alone;
+mod clocks;
 mod disk;
+mod due;
 mod fault;
 mod machine;
 mod network;

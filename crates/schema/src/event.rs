@@ -1,5 +1,7 @@
 //! What clients are told about a schema change.
 
+use cql_syntax::{Statement, TableName, TypeName};
+
 use crate::change::SchemaChange;
 use crate::snapshot::Schema;
 
@@ -89,5 +91,27 @@ impl SchemaEvent {
             }
             SchemaChange::DropType { keyspace, name } => event(ChangeType::Dropped, ChangeTarget::Type, keyspace, name),
         }
+    }
+
+    /// The event of a statement that has changed something, in a session of `keyspace`; `None` for a statement that is no schema change.
+    pub fn of_statement(statement: &Statement, keyspace: Option<&str>) -> Option<SchemaEvent> {
+        use ChangeType::{Created, Dropped, Updated};
+        let of_keyspace = |change, name: &str| (change, ChangeTarget::Keyspace, Some(name.to_owned()), String::new());
+        let of_table = |change, of: &TableName| (change, ChangeTarget::Table, of.keyspace.clone(), of.table.clone());
+        let of_type = |change, of: &TypeName| (change, ChangeTarget::Type, of.keyspace.clone(), of.name.clone());
+        let (change, target, named, name) = match statement {
+            Statement::CreateKeyspace(of) => of_keyspace(Created, &of.keyspace),
+            Statement::AlterKeyspace(of) => of_keyspace(Updated, &of.keyspace),
+            Statement::DropKeyspace(of) => of_keyspace(Dropped, &of.keyspace),
+            Statement::CreateTable(of) => of_table(Created, &of.table),
+            Statement::AlterTable(of) => of_table(Updated, &of.table),
+            Statement::DropTable(of) => of_table(Dropped, &of.table),
+            Statement::CreateType(of) => of_type(Created, &of.name),
+            Statement::AlterType(of) => of_type(Updated, &of.name),
+            Statement::DropType(of) => of_type(Dropped, &of.name),
+            _ => return None,
+        };
+        let keyspace = named.or(keyspace.map(str::to_owned))?;
+        Some(SchemaEvent { change, target, keyspace, name })
     }
 }

@@ -1,4 +1,4 @@
-//! Keyspaces, tables, columns and user-defined types; a schema change as a pure function; DESCRIBE's text.
+//! Keyspaces, tables, columns and user-defined types; a schema change as a pure function; DESCRIBE's text. And which truncation of a table is the last.
 //!
 //! Nothing here reads a clock, a file or a socket. See `docs/internals/schema.md`.
 
@@ -22,6 +22,7 @@ mod properties;
 pub mod snapshot;
 pub mod system_keyspaces;
 pub mod table;
+pub mod truncations;
 pub mod user_type;
 
 pub use change::{DecodeError, SchemaChange};

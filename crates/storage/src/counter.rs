@@ -121,6 +121,11 @@ impl Shard {
     ) -> Result<Ack, CountError> {
         let mut admission = self.write_admission();
         loop {
+            // What is read while a truncation is not done would be counted on after it.
+            let locks = self.partition_locks();
+            while let Some(piece) = pieces.iter().find(|piece| locks.is_closed(piece.mutation.table())) {
+                locks.wait_open(piece.mutation.table()).await;
+            }
             let contents = self.contents(pieces)?;
             let mut current = Current::of(self, id);
             for piece in pieces {

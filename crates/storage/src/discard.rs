@@ -1,20 +1,26 @@
-//! Files that do not count any more: removed, or put aside as a snapshot. What a truncation or a drop takes along, and what
+//! Truncations, and files that do not count any more: removed, or put aside as a snapshot. What a truncation or a drop takes along, and what
 //! flushes that did not come to their end leave behind.
 //!
-//! What decides is durable before anything here is called: a truncation's positions or a schema without the table. So each step may be
+//! What decides is durable before anything is taken away: a truncation's positions or a schema without the table. So each step may be
 //! done at any later time, and a start does what was left. `docs/internals/manifest.md` has the order.
+//!
+//! Goal of a truncation's order: no reader misses what it takes along before its position is durable. A start that finds the truncation decided and no
+//! position of it truncates at the log's end; were the table seen empty before, and written to, those writes would be lost. So the memtable is frozen at
+//! the position, and memory and files are read as before until the position is durable. Rejected: emptying at once, and having writes to the table wait,
+//! which costs each write a look.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use planted::Bug;
 use schema::{Table, TableId};
 use sstable::Component;
 
 use crate::error::OpenError;
 use crate::manifest::{Destination, FileName, GoneRecord, LiveRecord, Record};
 use crate::options::{ReplayPosition, StorageOptions};
-use crate::shard::Shard;
+use crate::shard::{Engine, LogSequence, Shard};
 
 /// The folder of the tables' files below the data folder.
 pub(crate) const DATA: &str = "data";
@@ -50,9 +56,57 @@ impl Shard {
         table_folder(table)
     }
 
-    /// Takes away the table's files that end at or before `position`, as [`Shard::truncate`] gave it. When that is durable.
-    pub(crate) async fn discard_truncated(&self, table: TableId, position: ReplayPosition, at: &str) {
-        let is_taken = |live: &LiveRecord| live.name.table == table && is_before(&live.end, &position);
+    /// Gives the position of a truncation: all that was written to the table so far lies at or before it. What is written later has a memtable of its
+    /// own. Nothing is gone yet: the caller makes the position durable, and then calls [`Shard::truncation_is_durable`], or else
+    /// [`Shard::abandon_truncation`]. Until then the table is not flushed, and tasks that change its counters wait.
+    ///
+    /// A large write that is being merged ends here: its record lies before the position.
+    pub fn begin_truncation(&self, table: TableId) -> ReplayPosition {
+        let position = self.log().position();
+        {
+            let mut engine = self.engine();
+            let covered = engine.merging.iter().map(|begun| begun.0).fold(position.sequence, u64::min);
+            if let Some(table) = engine.tables.get_mut(table) {
+                table.content.truncations += 1;
+                table.is_truncation_open = true;
+                if !table.memtable.is_empty() {
+                    let covered = ReplayPosition { sequence: covered, ..position };
+                    table.freeze(self.flusher().next_number(), position, covered);
+                }
+            }
+        }
+        self.partition_locks().close(table);
+        self.note_truncation(position.sequence);
+        self.unfinished().truncate(table, LogSequence(position.sequence));
+        if self.planted().is(Bug::TruncationEmptiesEarly) {
+            empty(self, table, position);
+        }
+        position
+    }
+
+    /// Drops what the table held up to `position`, as [`Shard::begin_truncation`] gave it, now that it is durable: what is in memory, and what is
+    /// read of files, which stay for now. The log may forget it.
+    pub fn truncation_is_durable(&self, table: TableId, position: ReplayPosition) {
+        empty(self, table, position);
+        self.log().truncated(table, position);
+        self.durable_truncations().insert(table, position);
+        self.partition_locks().open(table);
+        self.flusher().truncation_ended();
+    }
+
+    /// Goes on with the table as it is: the position could not be made durable.
+    pub fn abandon_truncation(&self, table: TableId) {
+        if let Some(table) = self.engine().tables.get_mut(table) {
+            table.is_truncation_open = false;
+        }
+        self.partition_locks().open(table);
+        self.flusher().truncation_ended();
+    }
+
+    /// Takes away the table's files that end at or before `position`. When [`Shard::truncation_is_durable`] was called on this shard; `at` is in the
+    /// snapshot's name, the same on all shards.
+    pub async fn discard_truncated(&self, table: TableId, position: ReplayPosition, at: &str) {
+        let is_taken = |live: &LiveRecord| live.name.table == table && live.end.is_before(&position);
         self.discard(is_taken, Discarded::Truncated, at).await;
     }
 
@@ -67,7 +121,7 @@ impl Shard {
         let position = self.durable_truncations().get(&live.name.table).copied();
         let is_dropped = self.engine().tables.get(live.name.table).is_none();
         let at = (self.runtime().wall_clock_micros() / 1000).to_string();
-        if position.is_some_and(|position| is_before(&live.end, &position)) {
+        if position.is_some_and(|position| live.end.is_before(&position)) {
             self.discard(|other| other.name == live.name, Discarded::Truncated, &at).await;
         } else if is_dropped {
             self.discard(|other| other.name == live.name, Discarded::Dropped, &at).await;
@@ -209,6 +263,16 @@ impl Shard {
     }
 }
 
+/// Drops what a truncated table has at or before the position.
+fn empty(shard: &Shard, table: TableId, position: ReplayPosition) {
+    {
+        let mut engine = shard.engine();
+        let Engine { tables, pool, .. } = &mut *engine;
+        tables.truncate(table, &position, pool);
+    }
+    shard.trim_in_background();
+}
+
 /// What is to be said of a file that does not count any more.
 pub(crate) fn gone(options: &StorageOptions, live: &LiveRecord, by: Discarded, at: &str) -> GoneRecord {
     let name = live.name.clone();
@@ -217,11 +281,6 @@ pub(crate) fn gone(options: &StorageOptions, live: &LiveRecord, by: Discarded, a
         false => Destination::Removed,
     };
     GoneRecord { name, is_shared: live.is_shared, destination }
-}
-
-/// Whether a truncation at `position` takes along what ends at `end`. Places of different shards are not compared.
-pub(crate) fn is_before(end: &ReplayPosition, position: &ReplayPosition) -> bool {
-    end.shard == position.shard && (end.boot, end.sequence) <= (position.boot, position.sequence)
 }
 
 /// A table's folder below the folder of all tables' folders.

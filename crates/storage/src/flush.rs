@@ -99,6 +99,20 @@ impl Flusher {
         self.failing.borrow().contains_key(&Some(table))
     }
 
+    /// The number of the next frozen memtable.
+    pub(crate) fn next_number(&self) -> u64 {
+        let number = self.next_number.get();
+        self.next_number.set(number + 1);
+        number
+    }
+
+    /// A truncation has ended: the table's flushes go on, and memory may have been given back.
+    pub(crate) fn truncation_ended(&self) {
+        self.wake.notify();
+        self.ended.notify_all();
+        self.room.notify_all();
+    }
+
     /// Whether flushes make no room at present.
     pub(crate) fn is_failing(&self) -> bool {
         self.is_failing.get()
@@ -212,8 +226,7 @@ impl Shard {
             return Ok(table.frozen.back().map(|frozen| frozen.number));
         }
         let end = self.end_behind_truncations()?;
-        let number = self.flusher().next_number.get();
-        self.flusher().next_number.set(number + 1);
+        let number = self.flusher().next_number();
         let mut covered = end;
         if let Some(LogSequence(begun)) = oldest_merge {
             stdx::sometimes!("flush beside a large write");
@@ -341,7 +354,6 @@ impl Shard {
     /// Freezes memtables for the sake of the log, or one for that of the memory.
     fn freeze_what_is_due(&self) -> Result<(), FlushError> {
         if self.log().bytes_kept() > self.options().log_bytes_max {
-            // A flush that covers nothing makes no room there.
             let oldest = self.log().oldest_tables().into_iter().filter(|&table| !self.is_truncation_open(table));
             for table in oldest.filter(|table| !self.flusher().has_failed(*table)) {
                 stdx::sometimes!("flush for the log's sake");
@@ -353,7 +365,7 @@ impl Shard {
         let largest = {
             let engine = self.engine();
             let is_due = engine.pool.used() >= engine.pool.budget() / MEMORY_PART || self.flusher().waiting.get() > 0;
-            let written = engine.tables.iter().filter(|table| !table.memtable.is_empty());
+            let written = engine.tables.iter().filter(|table| !table.memtable.is_empty() && !table.is_truncation_open);
             let flushable = written.filter(|table| !self.flusher().has_failed(table.id));
             flushable.max_by_key(|table| table.memtable.bytes()).map(|table| table.id).filter(|_| is_due)
         };
@@ -370,8 +382,8 @@ impl Shard {
     fn next_frozen(&self, failing: Failing) -> Option<Job> {
         let engine = self.engine();
         let has_failed = |table| self.flusher().has_failed(table);
-        let frozen =
-            engine.tables.iter().filter_map(|table| Some((table, table.frozen.front()?, has_failed(table.id))));
+        let flushable = engine.tables.iter().filter(|table| !table.is_truncation_open);
+        let frozen = flushable.filter_map(|table| Some((table, table.frozen.front()?, has_failed(table.id))));
         let meant = frozen.filter(|(.., has_failed)| failing == Failing::Last || !has_failed);
         let (table, frozen, _) = meant.min_by_key(|(_, frozen, has_failed)| (*has_failed, frozen.number))?;
         Some(Job { table: table.definition.clone(), frozen: frozen.clone() })
@@ -386,11 +398,8 @@ impl Shard {
             // Rows that say nothing, of an UPDATE whose values are all unset: there is no file of no partition. What the log has of
             // them says as little when it is replayed.
             stdx::sometimes!("flush of nothing");
-            let covered = self.covered_by(&job);
-            if self.swap(&job, None)
-                && let Some(covered) = covered
-            {
-                self.log().flushed(job.table.id, covered);
+            if self.swap(&job, None) {
+                self.log().flushed(job.table.id, job.frozen.covered);
             }
             return Ok(());
         }
@@ -426,17 +435,7 @@ impl Shard {
         Ok(())
     }
 
-    /// Up to where the log has nothing of the table that is not in files when the job is done. `None`: nothing more than before, since what
-    /// a truncation took from memory is nowhere else, and must come back if the truncation does not come to be durable.
-    fn covered_by(&self, job: &Job) -> Option<ReplayPosition> {
-        let is_open = self.is_truncation_open(job.table.id) && !self.planted().is(Bug::OpenTruncationCovered);
-        if is_open {
-            stdx::sometimes!("flush behind an open truncation");
-        }
-        (!is_open).then_some(job.frozen.covered)
-    }
-
-    /// Whether a truncation of the table is not durable yet.
+    /// True if a truncation of the table has a position that is not durable yet.
     fn is_truncation_open(&self, table: TableId) -> bool {
         self.engine().tables.get(table).is_some_and(|table| table.is_truncation_open)
     }
@@ -467,7 +466,7 @@ impl Shard {
         let failed = |what: String| FlushError::Write { what };
         let begun = self.manifest().append(Record::Begun(name.clone())).await;
         begun.map_err(|error| failed(error.to_string()))?;
-        let covered = self.covered_by(job);
+        let covered = Some(job.frozen.covered);
         let live = LiveRecord { name: name.clone(), is_shared: false, end: job.frozen.end, covered };
         if self.planted().is(Bug::ManifestBeforeData) {
             let early = self.manifest().append(Record::Live(live.clone())).await;

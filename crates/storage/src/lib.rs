@@ -43,6 +43,7 @@ pub use figures::{Buckets, EndedCompaction, RunningCompaction, StorageLoad, Tabl
 pub use options::{ReplayPosition, StorageOptions, SyncMode, Truncations};
 pub use recovery::{
     DoubtfulManifests, FilesToTakeIn, doubt_manifests, find_data, find_files_at_start, last_boot_in_data,
+    shards_in_data,
 };
 pub use sampling::{Sampled, SampledPartition};
 pub use shard::{Ack, LogSequence, Shard, StorageStats};

@@ -35,6 +35,18 @@ pub struct ReplayPosition {
     pub sequence: u64,
 }
 
+impl ReplayPosition {
+    /// The place after all that was written before the start number `boot`, for `shard`.
+    pub fn before_boot(boot: u64, shard: u16) -> ReplayPosition {
+        ReplayPosition { boot: boot.saturating_sub(1), shard, sequence: u64::MAX }
+    }
+
+    /// True if a truncation at `position` takes along what ends here. Places of different shards are not compared.
+    pub(crate) fn is_before(&self, position: &ReplayPosition) -> bool {
+        self.shard == position.shard && (self.boot, self.sequence) <= (position.boot, position.sequence)
+    }
+}
+
 /// For each truncated table the places before which its records no longer count, at most one per shard and boot; later
 /// ones of a shard replace earlier ones.
 pub type Truncations = BTreeMap<TableId, Vec<ReplayPosition>>;

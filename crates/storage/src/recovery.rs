@@ -32,7 +32,7 @@ pub(crate) use files::{CoveredElsewhere, FoundFiles};
 pub use foreign_files::find_files_at_start;
 pub use lost_manifests::{DoubtfulManifests, doubt_manifests};
 pub use refresh::FilesToTakeIn;
-pub use survey::{find_data, last_boot_in_data};
+pub use survey::{find_data, last_boot_in_data, shards_in_data};
 
 /// Records between two looks at the clock.
 const RECORDS_PER_LOOK: usize = 32;

@@ -536,32 +536,6 @@ impl Shard {
         self.trim_in_background();
     }
 
-    /// Drops the table's data: what is in memory, and what is read of files, which stay for now. The caller makes the position durable,
-    /// so that a start leaves the data out, and then calls [`Shard::truncation_is_durable`].
-    pub fn truncate(&self, table: TableId) -> ReplayPosition {
-        {
-            let mut engine = self.inner.engine.borrow_mut();
-            let Engine { tables, pool, .. } = &mut *engine;
-            tables.truncate(table, pool);
-        }
-        self.trim_in_background();
-        let position = self.inner.log.position();
-        self.note_truncation(position.sequence);
-        self.unfinished().truncate(table, LogSequence(position.sequence));
-        position
-    }
-
-    /// Lets the log forget what the table held before `position`, and takes its files away. `at` is in the snapshot's name: the same
-    /// on all shards.
-    pub async fn truncation_is_durable(&self, table: TableId, position: ReplayPosition, at: &str) {
-        self.inner.log.truncated(table, position);
-        self.durable_truncations().insert(table, position);
-        if let Some(table) = self.engine().tables.get_mut(table) {
-            table.is_truncation_open = false;
-        }
-        self.discard_truncated(table, position, at).await;
-    }
-
     /// Removes the segments of other shard counts that lie in this shard's care: in its own folder, and for shard 0 in
     /// the folders of shards that are no more. To be called on every shard when all are open, and awaited before
     /// anything is served.

@@ -19,7 +19,7 @@ use crate::sstable::{FilterCounts, Sstable};
 pub struct Content {
     /// Counts the tables that were made on this shard: an id may be that of a table that was dropped.
     pub table: u64,
-    /// Counts the table's truncations.
+    /// Counts the table's truncations that have begun.
     pub truncations: u64,
 }
 
@@ -86,7 +86,8 @@ pub struct TableState {
     files_version: u64,
     /// Whether its writes go through the log.
     pub is_durable: bool,
-    /// Whether it was truncated and that is not durable yet: a crash would bring back what it held, all of it.
+    /// True between the moment at which a truncation has its position and the one at which that is durable. Meanwhile no flush begins: a file
+    /// must not hold both what the truncation takes along and what came after it.
     pub is_truncation_open: bool,
     /// The group of the log it was noted in last.
     pub mark: u64,
@@ -225,6 +226,15 @@ impl TableState {
         self.files_changed(FilesChange::Other);
         std::mem::take(&mut self.frozen)
     }
+
+    /// Forgets what lies at or before `position`, in memory and in files; no flush has begun since. The frozen memtables are given to the caller.
+    fn forget_before(&mut self, position: &ReplayPosition) -> VecDeque<Frozen> {
+        let (gone, kept) = std::mem::take(&mut self.frozen).into_iter().partition(|of| of.end.is_before(position));
+        self.frozen = kept;
+        self.remove_files(|_| true);
+        self.files_changed(FilesChange::Other);
+        gone
+    }
 }
 
 /// What another schema came to.
@@ -316,12 +326,11 @@ impl Tables {
         self.orphan(table.forget(pool), pool);
     }
 
-    /// Empties a table. Whoever makes that durable says so by `is_truncation_open`.
-    pub fn truncate(&mut self, id: TableId, pool: &mut ChunkPool) {
+    /// Empties a table of what lies at or before `position`, which is durable.
+    pub fn truncate(&mut self, id: TableId, position: &ReplayPosition, pool: &mut ChunkPool) {
         let Some(table) = self.get_mut(id) else { return };
-        table.content.truncations += 1;
-        table.is_truncation_open = true;
-        let frozen = table.forget(pool);
+        table.is_truncation_open = false;
+        let frozen = table.forget_before(position);
         self.orphan(frozen, pool);
     }
 

@@ -3,6 +3,7 @@
 pub mod counts;
 pub mod linear;
 pub mod replicated;
+pub mod schema;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -23,6 +23,7 @@ const AWAY: Duration = Duration::from_secs(30);
 const INSERT_REGISTER: &str = "INSERT INTO sim.registers (p, c, v) VALUES (1, 0, 1)";
 const SET_REGISTER: &str = "UPDATE sim.registers SET v = ? WHERE p = 1 AND c = 0 IF v = 1";
 const INSERT: &str = "INSERT INTO ring.rows (p, c, v, pad) VALUES (1, ?, ?, ?)";
+const INSERT_AFTER: &str = "INSERT INTO sim.rows (p, c, v) VALUES (?, 0, 1)";
 const SELECT: &str = "SELECT c, v FROM ring.rows WHERE p = 1";
 const DELETE_RANGE: &str = "DELETE FROM ring.rows WHERE p = 1 AND c >= 0 AND c < 40";
 const ROWS: Range<i64> = 0..80;
@@ -67,6 +68,28 @@ pub(super) fn truncated_under_another_count(seed: u64, planted: Planted) -> Held
         Ok(rows) => vec![format!("{} rows were truncated, and are back", rows.len())],
         Err(what) => vec![what],
     })
+}
+
+/// A TRUNCATE, then two starts, each with a row written before it: neither takes one along.
+pub(super) fn truncated_and_started_twice(seed: u64, planted: Planted) -> Held {
+    let options = NodeOptions { planted, ..NodeOptions::default() };
+    let mut cluster = Cluster::new(seed, options, None);
+    cluster.start(2).map_err(|error| error.to_string())?;
+    let made = ask(&mut cluster, prepare).ok_or("the table was not made in time")?;
+    made.map_err(|error| error.to_string())?;
+    on_node(&mut cluster, 0, Consistency::One, async |client| client.execute("TRUNCATE sim.rows").await)?;
+    for (written, shards) in [(1i32, 2), (2, 1)] {
+        let insert = Statement { text: INSERT_AFTER, values: vec![written.to_be_bytes().to_vec()] };
+        let inserted = async move |client: &mut Client| client.run(&insert, None).await.map(drop);
+        on_node(&mut cluster, 0, Consistency::One, inserted)?;
+        cluster.world.crash(cluster.node, Keep::Nothing);
+        cluster.start(shards).map_err(|error| error.to_string())?;
+        let rows = read_all(&mut cluster)?;
+        if rows.len() != written as usize {
+            return Ok(vec![format!("{written} rows were written after a TRUNCATE, and {} are there", rows.len())]);
+        }
+    }
+    Ok(Vec::new())
 }
 
 /// Clients that compare and set one register at once, of a value that is in a file on a slow disk: one of them is right.

@@ -6,6 +6,8 @@ mod history;
 mod replicated;
 mod replicated_history;
 mod rows;
+mod schema;
+mod schema_history;
 
 pub use conditional::{
     Asked, Conditionals, Operation, Registers, SharedConditionals, Told, prepare_conditional, read_conditional,
@@ -16,3 +18,8 @@ pub use history::{Batched, History, Key, Restore, Shared, Truncate, Write, paddi
 pub use replicated::{SELECT_PARTITION, prepare_replicated, read_row, work_replicated};
 pub use replicated_history::{Change, Effect, Extent, Replicated, Seen, SharedReplicated};
 pub use rows::{RowsOptions, SELECT_ALL, prepare, work};
+pub use schema::{SchemaOptions, look_at_schema, work_schema};
+pub use schema_history::{
+    KeyspaceNumber, KeyspaceState, SchemaAsked, SchemaHistory, SchemaStatement, SchemaTold, SchemaView, SharedSchema,
+    TableNumber, TableState, Tag,
+};

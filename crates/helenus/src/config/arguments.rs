@@ -93,6 +93,10 @@ pub struct Arguments {
     #[arg(long, help_heading = "Cluster")]
     pub found_cluster: bool,
 
+    /// A majority of the metadata voters is lost for good: begin their group again on this node; on the other nodes, once each, with its address
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "", help_heading = "Cluster")]
+    pub recover_metadata: Option<String>,
+
     /// Number of shards, one core each [default: one per processor available to this process]
     #[arg(long, value_name = "COUNT", help_heading = "Resources")]
     pub smp: Option<u16>,

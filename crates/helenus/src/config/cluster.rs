@@ -25,4 +25,15 @@ pub struct ClusterConfig {
     pub num_tokens: u16,
     /// Found a cluster although seeds do not answer.
     pub found_without_silent: bool,
+    /// A majority of the metadata group is lost for good.
+    pub recover: Option<Recover>,
+}
+
+/// The way to recover a group whose majority is lost for good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recover {
+    /// This node begins the group again.
+    Begin,
+    /// This node follows the one at the address, which began it again.
+    Follow(SocketAddr),
 }

@@ -102,7 +102,7 @@ fn entry<'n>(node: &'n Node, name: &str) -> Option<&'n Node> {
 }
 
 /// The address of a seed, which a port may follow.
-fn address_of(seed: &str, port: u16) -> Result<SocketAddr, String> {
+pub(super) fn address_of(seed: &str, port: u16) -> Result<SocketAddr, String> {
     if let Ok(address) = seed.parse::<SocketAddr>() {
         return Ok(address);
     }

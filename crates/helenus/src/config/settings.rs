@@ -12,10 +12,10 @@ use server::Limits;
 use storage::StorageOptions;
 
 use super::arguments::{Arguments, Reactor};
-use super::cluster::{ClusterConfig, NUM_TOKENS, STORAGE_PORT};
+use super::cluster::{ClusterConfig, NUM_TOKENS, Recover, STORAGE_PORT};
 use super::guardrails;
 use super::machine::{Machine, parse_cpu_list};
-use super::seeds::Seeds;
+use super::seeds::{self, Seeds};
 use super::units::print_size;
 use super::{CommitLogSync, Config, ConfigError, address, secret_file};
 
@@ -79,6 +79,7 @@ pub struct Settings {
     pub datacenter: Option<String>,
     pub rack: Option<String>,
     pub found_cluster: bool,
+    pub recover_metadata: Option<String>,
     pub log_level: Option<tracing::Level>,
     pub log_to_stdout: bool,
     pub planted: Planted,
@@ -117,6 +118,7 @@ impl Settings {
         self.datacenter = arguments.datacenter.clone().or(self.datacenter.take());
         self.rack = arguments.rack.clone().or(self.rack.take());
         self.found_cluster |= arguments.found_cluster;
+        self.recover_metadata = arguments.recover_metadata.clone().or(self.recover_metadata.take());
         let given = arguments.clone();
         self.cluster_name = given.cluster_name.or(self.cluster_name.take());
         self.data_dir = given.data_dir.or(self.data_dir.take());
@@ -222,8 +224,24 @@ impl Settings {
         let port = self.storage_port.unwrap_or(STORAGE_PORT);
         let seeds = self.seeds.addresses(ip, port)?;
         if seeds.is_empty() {
-            return Ok(None);
+            return match self.recover_metadata {
+                Some(_) => Err(ConfigError::FlagValue {
+                    flag: "--recover-metadata",
+                    reason: "this node is alone: it has no seeds".to_owned(),
+                }),
+                None => Ok(None),
+            };
         }
+        let recover = match self.recover_metadata.as_deref() {
+            None => None,
+            Some("") => Some(Recover::Begin),
+            Some(node) => {
+                let address = seeds::address_of(node, port);
+                let address =
+                    address.map_err(|reason| ConfigError::FlagValue { flag: "--recover-metadata", reason })?;
+                Some(Recover::Follow(address))
+            }
+        };
         if !ip.is_loopback() && self.internode_secret_file.is_none() && !self.insecure {
             return Err(ConfigError::OpenCluster { address: ip });
         }
@@ -239,6 +257,7 @@ impl Settings {
             rack: name(&self.rack, "rack1"),
             num_tokens,
             found_without_silent: self.found_cluster,
+            recover,
         }))
     }
 

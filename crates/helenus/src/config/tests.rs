@@ -209,8 +209,8 @@ fn old_names_with_their_units() {
 
 #[test]
 fn known_keys_without_effect_are_collected() {
-    let (_, pointless) = with_file("num_tokens: 16\nlisten_address: 10.0.0.1\ninitial_token:\n").unwrap();
-    assert_eq!(pointless, ["num_tokens", "listen_address"]);
+    let (_, pointless) = with_file("concurrent_reads: 16\nlisten_address: 10.0.0.1\ninitial_token:\n").unwrap();
+    assert_eq!(pointless, ["concurrent_reads"]);
 }
 
 #[test]
@@ -311,44 +311,52 @@ fn what_is_off_is_accepted_silently() {
 }
 
 #[test]
-fn seeds_name_this_node_or_none() {
+fn seeds_make_a_node_one_of_a_cluster() {
     let provider = |seeds: &str| {
         format!(
             "seed_provider:\n  - class_name: org.apache.cassandra.locator.SimpleSeedProvider\n    parameters:\n      - seeds: \"{seeds}\"\n"
         )
     };
-    for (more, seeds) in [
-        ("", "127.0.0.1"),
-        ("listen_address: localhost\n", "127.0.0.1:7000"),
-        ("listen_address: 10.0.0.7\n", "10.0.0.7"),
-        ("listen_address: 10.0.0.7\n", "127.0.0.1"),
-        ("broadcast_address: 10.0.0.7\n", " 10.0.0.7:7000 , "),
-        ("listen_address: fd00::7\n", "[fd00::7]:7000"),
-        ("listen_address: first.nodes.invalid\n", "first.nodes.invalid"),
-        ("broadcast_rpc_address: 10.0.0.7\n", "10.0.0.7"),
-        ("", ""),
+    let addresses = |config: Config| {
+        let cluster = config.cluster?;
+        Some((cluster.listen.to_string(), cluster.seeds.iter().map(ToString::to_string).collect::<Vec<_>>()))
+    };
+    // Every `cassandra.yaml` has these: a node alone.
+    for (more, seeds) in [("", "127.0.0.1"), ("listen_address: localhost\n", "127.0.0.1:7000"), ("", "")] {
+        let (config, _) = with_file(&format!("{}{more}", provider(seeds))).unwrap();
+        assert_eq!(config.cluster, None, "{more}{seeds}");
+    }
+    for (line, listen, seeds) in [
+        ("--seeds 127.0.0.1", "127.0.0.1:7000", &["127.0.0.1:7000"][..]),
+        (
+            "--seeds 127.0.0.1:7001,127.0.0.2 --storage-port 7002",
+            "127.0.0.1:7002",
+            &["127.0.0.1:7001", "127.0.0.2:7002"],
+        ),
+        (
+            "--seed-provider-parameters seeds=127.0.0.3 --listen-address 127.0.0.2",
+            "127.0.0.2:7000",
+            &["127.0.0.3:7000"],
+        ),
+        ("--seeds [fd00::7]:7000 --listen-address fd00::8 --insecure", "[fd00::8]:7000", &["[fd00::7]:7000"]),
     ] {
-        let file = format!("{}{more}", provider(seeds));
-        assert!(with_file(&file).is_ok(), "{file}: {}", file_error(&file));
+        let (config, _) = resolve(line).unwrap();
+        let seeds = seeds.iter().map(ToString::to_string).collect();
+        assert_eq!(addresses(config), Some((listen.to_owned(), seeds)), "{line}");
     }
-    for (more, seeds, other) in [
-        ("", "10.0.0.7", "10.0.0.7"),
-        ("listen_address: 10.0.0.7\n", "10.0.0.7,10.0.0.8", "10.0.0.8"),
-        ("listen_address: 127.0.0.2\n", "127.0.0.1", "127.0.0.1"),
-        ("", "other.nodes.invalid:7000", "other.nodes.invalid:7000"),
-    ] {
-        assert_eq!(
-            file_error(&format!("{}{more}", provider(seeds))),
-            format!(
-                "helenus.yaml, line 1: seed_provider: seed {other} is another node, and clusters of several nodes are not supported \
-                 yet; remove the seeds, or list only this node's listen_address"
-            )
-        );
-    }
-    for line in ["--seeds 10.0.0.8", "--seed-provider-parameters seeds=10.0.0.8"] {
-        assert!(resolve(line).unwrap_err().to_string().contains("10.0.0.8 is another node"), "{line}");
-        assert!(resolve(&format!("{line} --listen-address 10.0.0.8")).is_ok(), "{line}");
-    }
+    let refused = |line: &str| resolve(line).map(|_| ()).unwrap_err().to_string();
+    assert!(refused("--seeds 10.0.0.7 --listen-address 10.0.0.7").contains("there is no internode_secret_file"));
+    assert_eq!(
+        refused("--seeds other.nodes.invalid"),
+        "--seeds: 'other.nodes.invalid' is neither an IP address nor a resolvable name"
+    );
+    assert!(refused("--recover-metadata").contains("it has no seeds"));
+    let recover = |line: &str| resolve(line).unwrap().0.cluster.unwrap().recover;
+    assert_eq!(recover("--seeds 127.0.0.2 --recover-metadata"), Some(Recover::Begin));
+    assert_eq!(
+        recover("--seeds 127.0.0.2 --recover-metadata 127.0.0.3"),
+        Some(Recover::Follow("127.0.0.3:7000".parse().unwrap()))
+    );
 }
 
 #[test]

@@ -13,7 +13,7 @@ use internode::Boot;
 use membership::TopologyDomain;
 use metadata::{ClusterState, Domains, FoundLog, LogState, MetadataLog, MetadataParts, Opened, Start, Started, Way};
 use planted::Bug;
-use query::{NodeInfo, SchemaDomain, nodes_of_ring, truncations_of};
+use query::{NodeInfo, SchemaDomain, TruncationsDomain, nodes_of_ring, pending_truncations, truncations_of};
 use runtime::{FileLock, Group, Mesh, Runtime, ShardId, TcpListener};
 use schema::Schema;
 use server::{ListenError, Listeners};
@@ -21,9 +21,9 @@ use storage::{OpenError, Truncations};
 use topology::{Epoch, HostId, Token, token_of};
 
 use super::cluster::Cluster;
-use super::shard::{Command, Handles, RingParts};
+use super::shard::{Command, Handles, RingParts, Serving};
 use super::{Answer, NodeError, Ready};
-use crate::config::{Config, FixedRing};
+use crate::config::{Config, FixedRing, Recover};
 
 /// The file whose lock says that a process uses the data folder.
 const LOCK_FILE: &str = "helenus.lock";
@@ -51,7 +51,7 @@ struct Metadata {
 
 /// The domains of the cluster's state that a node has.
 fn domains() -> Domains {
-    Domains::none().with::<TopologyDomain>().with::<SchemaDomain>()
+    Domains::none().with::<TopologyDomain>().with::<SchemaDomain>().with::<TruncationsDomain>()
 }
 
 impl BootSequence {
@@ -77,17 +77,18 @@ impl BootSequence {
         let for_peers = self.listen_for_peers().await?;
         let node = self.node_info(host_id, boot.number, ring.as_ref(), listening.native);
         let native = node.native_address;
-        self.all(&Command::Serve { node, boot_word: boot.word, ring }).await?;
+        let group = cluster.as_ref().map(Cluster::group).unwrap_or_default();
+        self.all(&Command::Serve(Serving { node, boot_word: boot.word, group, ring }.into())).await?;
         self.all(&Command::FinishBatches).await?;
         self.all(&Command::Retire).await?;
         let server = self.local.server.borrow().clone();
         let server = server.ok_or_else(|| NodeError::Shard { sentence: "shard 0 has no CQL server".to_owned() })?;
         let engine = self.local.engine.borrow().clone();
         if let (Some(listener), Some(engine)) = (for_peers, &engine) {
-            engine.accept_peers(listener);
+            engine.coordinator().accept_peers(listener);
         }
         if let (Some(cluster), Some(engine)) = (&cluster, &engine) {
-            cluster.serve(engine.group(), engine.peer_sockets(), native);
+            cluster.serve(engine.group(), engine.coordinator().peer_sockets(), native);
             cluster.register().await?;
         }
         server.accept(listeners);
@@ -97,10 +98,11 @@ impl BootSequence {
         let failed = self.ended(cluster.as_ref()).await;
         server.stop_accepting();
         if let Some(cluster) = cluster {
+            cluster.hand_over().await;
             cluster.stop_accepting();
         }
         if let Some(engine) = engine {
-            engine.stop_accepting_peers();
+            engine.coordinator().stop_accepting_peers();
         }
         let drained = self.all(&Command::Drain).await;
         failed.and(drained.and(self.all(&Command::Sync).await))
@@ -254,9 +256,11 @@ impl BootSequence {
         }
         let boot = Boot { number: boot, word: self.runtime.random_u64() };
         let draw = || u128::from(self.runtime.random_u64());
-        let start = Start::new(host_id, boot.number, draw() << 64 | draw());
+        let start = Start::new(host_id, boot.number, draw() << 64 | draw()).planted(planted);
         let (node, way) = self.enter_cluster(&opened, (host_id, boot), start.group).await?;
-        let Started { parts, local, cluster } = opened.start(start, way, &domains()).await?;
+        let mut started = opened.start(start, way, &domains()).await?;
+        self.truncate_what_is_pending(&mut started, boot.number).await?;
+        let Started { parts, local, cluster } = started;
         if let Some(node) = &node {
             node.set_group(parts.member.group());
         }
@@ -265,6 +269,20 @@ impl BootSequence {
         let ring = nodes.filter(|_| node.is_some()).map(|(nodes, local)| RingParts { epoch, nodes, local });
         let (schema, truncations) = (cluster.of::<SchemaDomain>().clone(), truncations_of(&local));
         Ok(Metadata { parts, host_id, boot, cluster: node, ring, schema, truncations })
+    }
+
+    /// Makes truncations durable that were decided while the node was down, or which it had no time to carry out, before any data is read.
+    async fn truncate_what_is_pending(&self, started: &mut Started, boot: u64) -> Result<(), NodeError> {
+        let dir = &self.config.data_dir;
+        let found = storage::shards_in_data(&self.runtime, dir).await;
+        let mut shards = found.map_err(|source| NodeError::Folder { dir: dir.clone(), source })?;
+        shards.extend(0..self.runtime.shard_count());
+        let pending = pending_truncations(&started.cluster, &started.local, (boot, &shards), self.config.planted);
+        if !pending.is_empty() {
+            tracing::info!(tables = pending.len(), "truncating tables, as was decided before this start");
+            started.truncate(pending).await?;
+        }
+        Ok(())
     }
 
     /// Finds the cluster that the node is to be of, if it is to be of one with others.
@@ -281,9 +299,14 @@ impl BootSequence {
             others == 0 && state.of::<SchemaDomain>().keyspaces().is_empty()
         };
         let is_only_seed = config.seeds.iter().all(|seed| *seed == config.broadcast);
-        let way = match opened.group_to_keep(|state| is_empty(state) && !is_only_seed) {
-            Some(_) => Way::OwnOrFounded,
-            None => cluster.find_group(group).await?,
+        let LogState { cluster: state, group: found, .. } = &opened.state;
+        let way = match config.recover {
+            Some(Recover::Begin) => cluster.recover(found, state, self.runtime.random_u64()).await?,
+            Some(Recover::Follow(at)) => cluster.follow_recovery(found, at).await?,
+            None => match opened.group_to_keep(|state| is_empty(state) && !is_only_seed) {
+                Some(_) => Way::OwnOrFounded,
+                None => cluster.find_group(group).await?,
+            },
         };
         Ok((Some(cluster), way))
     }

@@ -2,11 +2,13 @@
 //!
 //! The decisions are made elsewhere: to found, join or wait by [`membership::Search`], who may be talked to by [`membership::judge`], the voters by
 //! [`topology::voters`], and the order of changes by the group's member, whose driver is the engine's. Here is what carries them out: the port for other
-//! nodes and its verbs (`answers.rs`), the search (`search.rs`), the addresses of nodes that move (`contact.rs`, `moved.rs`), and what is done at intervals (`upkeep.rs`).
+//! nodes and its verbs (`answers.rs`), the search (`search.rs`), recovery (`recover.rs`), the addresses of nodes that move (`contact.rs`, `moved.rs`), and
+//! what is done at intervals (`upkeep.rs`).
 
 mod answers;
 mod contact;
 mod moved;
+mod recover;
 mod search;
 mod upkeep;
 
@@ -16,9 +18,11 @@ use std::rc::{Rc, Weak};
 use std::time::Duration;
 
 use internode::{Boot, Control, GroupTag, Incoming, LocalNode, News, PeerSocket, Verdict, listen_for_peers};
-use membership::{Registration, Request, Search};
+use membership::{LogEnd, Registration, Request, Search};
 use metadata::group::{Answer, Driver, GroupId, GroupMessage, GroupWire, Index, NodeId, host_id, node_id};
+use planted::Planted;
 use query::{GroupLinks, MEMBERSHIP};
+use raft::RoleName;
 use runtime::sync::Notify;
 use runtime::{Group, Instant, Mesh, Runtime, TaskHandle};
 use server::ListenError;
@@ -29,6 +33,8 @@ use self::moved::Moved;
 use super::NodeError;
 use crate::config::{ClusterConfig, Config};
 
+/// Limit of the time in which another node takes over leadership at this one's end.
+const HAND_OVER: Duration = Duration::from_millis(500);
 /// Between two tries of a registration.
 const AGAIN: Duration = Duration::from_millis(500);
 
@@ -53,7 +59,10 @@ struct Inner {
     /// Ends when the node has a group.
     search: RefCell<Search>,
     group: Cell<Option<GroupId>>,
+    /// The end of the log, while the node recovers.
+    log_end: Cell<Option<LogEnd>>,
     driver: OnceCell<Driver>,
+    planted: Planted,
     registry: RefCell<Registry>,
     moved: RefCell<Moved>,
     up: RefCell<BTreeSet<HostId>>,
@@ -99,7 +108,9 @@ impl Cluster {
                 wire: RefCell::new(GroupWire::new()),
                 search: RefCell::new(Search::new(host_id, cluster.broadcast, cluster.seeds.clone())),
                 group: Cell::new(None),
+                log_end: Cell::new(None),
                 driver: OnceCell::new(),
+                planted: config.planted,
                 registry: RefCell::default(),
                 moved: RefCell::default(),
                 up: RefCell::default(),
@@ -122,6 +133,11 @@ impl Cluster {
         self.inner.local.set_group(GroupTag { id: group.id, incarnation: group.incarnation });
     }
 
+    /// The node's group, as greetings have it.
+    pub(super) fn group(&self) -> GroupTag {
+        self.inner.local.group()
+    }
+
     /// The engine runs: messages of the group have a receiver, and connections for requests have shards.
     pub(super) fn serve(&self, driver: &Driver, requests: Mesh<PeerSocket, ()>, native: std::net::SocketAddr) {
         let inner = &self.inner;
@@ -133,7 +149,7 @@ impl Cluster {
             (state.epoch(), state.cluster().of::<membership::TopologyDomain>().clone())
         });
         inner.follow(epoch, &registry);
-        inner.ask_seeds();
+        contact::ask_seeds(inner);
         upkeep::begin(inner);
     }
 
@@ -161,6 +177,23 @@ impl Cluster {
                 return NodeError::Cluster { sentence };
             }
             self.inner.is_fatal.notified().await;
+        }
+    }
+
+    /// Hands leadership of the group to another voter, if this node leads, and waits a moment for that: the others need not notice its end first.
+    pub(super) async fn hand_over(&self) {
+        let inner = &self.inner;
+        let Some(driver) = inner.driver.get() else { return };
+        let up = inner.up.borrow().clone();
+        let begun = driver.with_member(|member, _| {
+            let voters = member.raft().configuration().voters();
+            let heir = voters.filter(|voter| up.contains(&host_id(*voter))).max_by_key(|voter| member.epoch_of(*voter));
+            heir.is_some_and(|heir| member.transfer(heir).is_ok())
+        });
+        let leads = || driver.with_member(|member, _| member.raft().role() == RoleName::Leader);
+        let until = inner.runtime.now() + HAND_OVER;
+        while begun && leads() && inner.runtime.now() < until {
+            inner.runtime.sleep(HAND_OVER / 50).await;
         }
     }
 
@@ -235,7 +268,7 @@ impl Inner {
                 tracing::info!(host = %host_id, "node is up");
                 self.up.borrow_mut().insert(host_id);
                 if let Some(inner) = self.own.upgrade() {
-                    inner.tell_address(host_id);
+                    contact::tell_address(&inner, host_id);
                 }
             }
             News::Down => {
@@ -260,10 +293,13 @@ impl Inner {
                 "the data of this node is older than the cluster knows it: its disk was restored from a copy; start with an empty data directory"
                     .to_owned(),
             ),
-            Verdict::OtherGroup => tracing::error!(
-                host = %host_id, group = %self.group.get().unwrap_or(GroupId { id: 0, incarnation: 0 }),
-                "node is of another metadata group; two clusters never merge"
-            ),
+            Verdict::OtherGroup => {
+                let group = self.group.get().map_or_else(String::new, |group| group.to_string());
+                tracing::error!(
+                    host = %host_id, group,
+                    "node is of another metadata group, or of another incarnation of this one; clusters never merge: if the group was recovered, start the others with --recover-metadata"
+                );
+            }
             verdict => tracing::warn!(host = %host_id, ?verdict, "connection to node refused; retrying"),
         }
     }

@@ -169,11 +169,11 @@ impl Operator {
         match step {
             DrainStep::StopAccepting => {
                 self.server.stop_accepting();
-                self.engine.stop_accepting_peers();
+                self.engine.coordinator().stop_accepting_peers();
             }
             DrainStep::Answer => {
                 self.server.drain(DRAIN_PATIENCE).await;
-                self.engine.end_peers(DRAIN_PATIENCE).await;
+                self.engine.coordinator().end_peers(DRAIN_PATIENCE).await;
             }
             DrainStep::Flush => {
                 let flushed = self.storage.flush_at_end(true).await;

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use cluster::paxos::with_state_table;
-use internode::{Boot, LocalNode};
+use internode::{Boot, GroupTag, LocalNode};
 use metadata::MetadataParts;
 use query::{Engine, EngineOptions, EngineParts, EngineSeats, GroupLinks, NodeInfo};
 use runtime::sync::Queue;
@@ -38,8 +38,8 @@ const RESULT_BYTES_MIN: usize = 72 << 20;
 pub(super) enum Command {
     /// Build the schema, open storage.
     Open { boot: u64, host_id: HostId, changes: Vec<SchemaChange>, truncations: Truncations },
-    /// Make the engine and the server. The word is the start's, on all shards the same.
-    Serve { node: NodeInfo, boot_word: u64, ring: Option<RingParts> },
+    /// Make the engine and the server.
+    Serve(Box<Serving>),
     /// Deliver the logged batches that the log held.
     FinishBatches,
     /// Remove logs of another shard count.
@@ -50,6 +50,18 @@ pub(super) enum Command {
     Sync,
     /// Return from the shard's main.
     End,
+}
+
+/// All that an engine is made of, beside what the shard has.
+#[derive(Debug, Clone)]
+pub(super) struct Serving {
+    pub(super) node: NodeInfo,
+    /// The start's, on all shards the same.
+    pub(super) boot_word: u64,
+    /// The node's group, where it has others.
+    pub(super) group: GroupTag,
+    /// The cluster's ring, if this node is in it.
+    pub(super) ring: Option<RingParts>,
 }
 
 /// A ring, on its way to all shards.
@@ -118,7 +130,7 @@ impl ShardNode {
                 Command::Open { boot, host_id, changes, truncations } => {
                     self.open(boot, host_id, &changes, &truncations).await
                 }
-                Command::Serve { node, boot_word, ring } => self.serve(node, boot_word, ring).await,
+                Command::Serve(serving) => self.serve(*serving).await,
                 Command::FinishBatches => self.finish_batches().await,
                 Command::Retire => self.retire().await,
                 Command::Drain => self.drain().await,
@@ -190,7 +202,8 @@ impl ShardNode {
         bytes(given.unwrap_or(self.shard_memory() / 8 * 3))
     }
 
-    async fn serve(&mut self, node: NodeInfo, boot_word: u64, ring: Option<RingParts>) -> Answer {
+    async fn serve(&mut self, serving: Serving) -> Answer {
+        let Serving { node, boot_word, group, ring } = serving;
         let (Some((storage, schema)), Some(seats), Some(server_seat)) =
             (self.opened.clone(), self.engine_seats.take(), self.server_seat.take())
         else {
@@ -205,6 +218,8 @@ impl ShardNode {
         let spare = self.config.memory_bytes / u64::from(self.runtime.shard_count()) / 10;
         options.result_bytes_max = usize::try_from(spare).unwrap_or(usize::MAX).max(RESULT_BYTES_MIN);
         let metadata = self.handles.metadata.borrow_mut().take();
+        let cluster = self.handles.cluster.borrow().clone();
+        let links = cluster.map(|cluster| Rc::new(cluster) as Rc<dyn GroupLinks>);
         let has_peers = self.config.fixed_ring.is_some() || self.config.cluster.is_some();
         let engine = Engine::new(EngineParts {
             runtime: self.runtime.clone(),
@@ -215,9 +230,9 @@ impl ShardNode {
                 Some(RingParts { epoch, nodes, local }) => Ring::new(epoch, nodes, local),
                 None => ring_of(&node, self.config.fixed_ring.as_ref()),
             }),
-            internode: has_peers.then(|| self.local_node(&node, boot_word)),
+            internode: has_peers.then(|| self.local_node(&node, (boot_word, group))),
             metadata,
-            links: self.handles.cluster.borrow().clone().map(|cluster| Rc::new(cluster) as Rc<dyn GroupLinks>),
+            links,
             options,
             guardrails: self.config.guardrails.clone(),
             node,
@@ -230,9 +245,11 @@ impl ShardNode {
     }
 
     /// This node, as it greets others.
-    fn local_node(&self, node: &NodeInfo, boot_word: u64) -> LocalNode {
-        let boot = Boot { number: node.boot, word: boot_word };
-        LocalNode::new(node.host_id, self.config.cluster_name.clone(), boot, self.config.internode_secret.clone())
+    fn local_node(&self, node: &NodeInfo, (word, group): (u64, GroupTag)) -> LocalNode {
+        let (name, secret) = (self.config.cluster_name.clone(), self.config.internode_secret.clone());
+        let local = LocalNode::new(node.host_id, name, Boot { number: node.boot, word }, secret);
+        local.set_group(group);
+        local
     }
 
     async fn finish_batches(&self) -> Answer {
@@ -278,7 +295,7 @@ impl ShardNode {
         // After the clients: where two nodes end at once, each may need the other for what its clients have asked.
         let engine = self.handles.engine.borrow().clone();
         if let Some(engine) = engine {
-            engine.end_peers(DRAIN_PATIENCE).await;
+            engine.coordinator().end_peers(DRAIN_PATIENCE).await;
         }
         Ok(())
     }

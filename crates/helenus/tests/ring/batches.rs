@@ -5,7 +5,7 @@ use std::path::Path;
 use cql_protocol::Consistency;
 use metadata::{Domains, Fact, MetadataLog};
 use mutation::MutationEncoder;
-use query::SchemaDomain;
+use query::{SchemaDomain, TruncationsDomain};
 use runtime::{Options, Runtime};
 use schema::{ColumnId, Schema, SchemaChange, TableId};
 use storage::{Shard, StorageOptions, Truncations};
@@ -29,7 +29,7 @@ fn insert(key: i32) -> Vec<u8> {
 /// Counts one more start in the metadata log; gives its number and the changes of the schema.
 pub fn next_boot(dir: &Path) -> (u64, Vec<SchemaChange>) {
     let main = async move |runtime: Runtime| {
-        let domains = Domains::none().with::<SchemaDomain>();
+        let domains = Domains::none().with::<SchemaDomain>().with::<TruncationsDomain>();
         let opened = MetadataLog::open(&runtime, dir, &domains).await.expect("the metadata log opens");
         let boot = opened.state.local.boot.map_or(0, |number| number + 1);
         let changes = opened.state.cluster.of::<SchemaDomain>().as_changes();

@@ -12,7 +12,7 @@ use cql_protocol::response::ResultBody;
 use cql_protocol::{
     Consistency, ErrorBody, FrameHeader, HEADER_LENGTH, Query, QueryParams, Request, Response, Startup, Version,
 };
-use helenus::config::{CommitLogSync, Config, FixedNode, FixedRing};
+use helenus::config::{ClusterConfig, CommitLogSync, Config, FixedNode, FixedRing};
 use helenus::node;
 use runtime::Options;
 use server::Limits;
@@ -85,6 +85,24 @@ impl Ring {
         Node::start(self.config(index, among)).expect("the node starts")
     }
 
+    /// Starts a node that finds the others by the first one, which founds their cluster.
+    pub fn start_by_seed(&self, index: usize) -> Node {
+        let mut config = self.config(index, &[index]);
+        let address = self.nodes[index].internode;
+        config.fixed_ring = None;
+        config.cluster = Some(ClusterConfig {
+            listen: address,
+            broadcast: address,
+            seeds: [self.nodes[0].internode].into(),
+            datacenter: "datacenter1".to_owned(),
+            rack: "rack1".to_owned(),
+            num_tokens: 4,
+            found_without_silent: false,
+            recover: None,
+        });
+        Node::start(config).expect("the node starts")
+    }
+
     /// Starts the only node of a ring of one, or says why it does not start.
     pub fn try_start(&self, salvage_commitlog: bool) -> Result<Node, String> {
         self.try_start_as(|config| config.salvage_commitlog = salvage_commitlog)
@@ -113,6 +131,7 @@ impl Ring {
             memory_bytes: u64::from(self.shards[index]) * (64 << 20),
             reactor: None,
             idle_poll: Duration::ZERO,
+            cluster: None,
             fixed_ring: Some(FixedRing { host_id: host_id(index), nodes }),
             internode_secret: None,
             commitlog_sync: CommitLogSync::Group,

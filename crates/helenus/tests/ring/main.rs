@@ -1,5 +1,6 @@
 //! Two nodes of a ring that was fixed by hand, RF 2: what is written at ALL is read at ALL and at ONE from either; what
-//! differs between them is reconciled; and a logged batch is whole. And a ring of one node on folders from which files are missing.
+//! differs between them is reconciled; and a logged batch is whole. A ring of one node on folders from which files are missing. And three nodes that found
+//! their cluster by a seed, whose tables are truncated.
 #![allow(clippy::disallowed_methods)]
 
 mod batches;
@@ -8,3 +9,4 @@ mod harness;
 mod levels;
 mod lost_manifests;
 mod lost_metadata;
+mod truncations;

@@ -71,7 +71,9 @@ impl World {
             match state {
                 Node::Down => {
                     let mut next = self.clone();
-                    next.nodes[node] = Node::Searching(Search::new(host_id(node), address(node), seeds(lists[node])));
+                    next.nodes[node] = Node::Searching(
+                        Search::new(host_id(node), address(node), seeds(lists[node])).planted(crate::planted_by_test()),
+                    );
                     all.push(next);
                 }
                 Node::Searching(search) => {
@@ -215,7 +217,7 @@ fn what_is_known_decides() {
 
 #[test]
 fn a_node_that_answered_one_of_a_lower_id_asks_it_before_it_founds() {
-    let mut search = Search::new(host_id(1), address(1), seeds(&[1, 2]));
+    let mut search = Search::new(host_id(1), address(1), seeds(&[1, 2])).planted(crate::planted_by_test());
     search.answered_by(address(2), &word(2, true, None, &[]));
     search.asked_by(&word(0, true, None, &[1]));
     assert_eq!(search.decide(false), Decision::Wait { silent: vec![address(0)] });

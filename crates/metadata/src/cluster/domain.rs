@@ -15,6 +15,8 @@ impl DomainId {
     pub const TOPOLOGY: DomainId = DomainId(1);
     /// Keyspaces, tables and types.
     pub const SCHEMA: DomainId = DomainId(2);
+    /// The last truncation of each table.
+    pub const TRUNCATIONS: DomainId = DomainId(3);
 }
 
 impl fmt::Display for DomainId {
@@ -26,7 +28,7 @@ impl fmt::Display for DomainId {
 /// Pure functions of a domain: from its changes to its state, and back to the one change that makes the state.
 ///
 /// Nodes with equal logs have equal states, so none of them may read a clock, a file or a setting. There is no `plan` among them: it needs the
-/// statement, the guardrails and the warnings of the one who asks, and is a step of the proposal ([`crate::Steps::plan`]).
+/// settings of the leader, and the owners of several domains may have a part in it ([`crate::group::Planner`]).
 pub trait Domain: 'static {
     /// Its number in entries.
     const ID: DomainId;

@@ -41,8 +41,6 @@ pub(super) struct Inner {
     reserved: Cell<u64>,
     /// The next record's number.
     sequence: Cell<u64>,
-    /// Appends acknowledged since the log was opened.
-    acknowledged: Cell<u64>,
     /// Where the log ended when compaction was last tried, or when it was opened.
     compacted_to: Cell<u64>,
     /// Set when an append failed: the end of the file is then unknown, and going on could put a record after a torn one.
@@ -68,11 +66,6 @@ impl MetadataLog {
         MetadataError::of_record(&self.inner.path, 0, error)
     }
 
-    /// Appends acknowledged since the log was opened.
-    pub(crate) fn acknowledged(&self) -> u64 {
-        self.inner.acknowledged.get()
-    }
-
     /// Appends a record; it is on the disk when this returns.
     ///
     /// Appends are carried out in the order of their calls. One that finds the disk full fails and changes nothing, unless it is
@@ -83,7 +76,6 @@ impl MetadataLog {
     pub async fn append(&self, record: &Record) -> Result<(), MetadataError> {
         let inner = &*self.inner;
         if inner.planted.is(Bug::TruncationNotLogged) && matches!(record, Record::Local(Fact::Truncated(_))) {
-            inner.acknowledged.set(inner.acknowledged.get() + 1);
             return Ok(());
         }
         let claim = Claim::of(record, &inner.domains);
@@ -121,7 +113,6 @@ impl MetadataLog {
         }
         inner.end.set(end);
         inner.sequence.set(inner.sequence.get() + 1);
-        inner.acknowledged.set(inner.acknowledged.get() + 1);
         inner.is_poisoned.set(false);
         Ok(())
     }
@@ -142,7 +133,6 @@ impl Inner {
             end: Cell::new(end),
             reserved: Cell::new(reserved),
             sequence: Cell::new(records),
-            acknowledged: Cell::new(0),
             compacted_to: Cell::new(end),
             is_poisoned: Cell::new(false),
             planted,

@@ -6,6 +6,7 @@
 //! 3 schema:    one change of domain 2 in version 1
 //! 4 truncated: 16 table id · varint count · (u64 boot · u16 shard · u64 sequence)*
 //! 6 entry:     u8 version (1) · varint count · (u8 domain · u8 version · varint length · change)*
+//! 11 truncated: u8 version (1) · 16 mark · as kind 4
 //! 10 several:  u8 version (1) · varint count · (varint length · record)*, of which none is of kind 10
 //! ```
 //!

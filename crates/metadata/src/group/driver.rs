@@ -14,6 +14,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::time::Duration;
 
+use planted::{Bug, Planted};
 use raft::{Index, NodeId};
 use runtime::sync::{Notify, Sender, oneshot};
 use runtime::{Group, Runtime};
@@ -71,11 +72,13 @@ struct Inner {
     runtime: Runtime,
     log: MetadataLog,
     applier: Box<dyn Applier>,
+    planted: Planted,
     member: RefCell<Member>,
     /// Something happened that may make work.
     has_news: Notify,
     steps: RefCell<VecDeque<Step>>,
     has_steps: Notify,
+    has_applied: Notify,
     /// A snapshot that waits for the work under way.
     snapshot: RefCell<Option<(NodeId, GroupMessage)>>,
     askers: RefCell<BTreeMap<ProposalId, Sender<Answer>>>,
@@ -90,10 +93,12 @@ impl Driver {
             runtime: runtime.clone(),
             log,
             applier,
+            planted: member.planted(),
             member: RefCell::new(member),
             has_news: Notify::new(),
             steps: RefCell::default(),
             has_steps: Notify::new(),
+            has_applied: Notify::new(),
             snapshot: RefCell::default(),
             askers: RefCell::default(),
             ended_by: RefCell::new(None),
@@ -126,6 +131,13 @@ impl Driver {
         }
     }
 
+    /// Waits until all shards of this node have applied up to an epoch. An answer names one, which this node may not have reached.
+    pub async fn applied(&self, epoch: Index) {
+        while self.inner.member.borrow().applied() < epoch {
+            self.inner.has_applied.notified().await;
+        }
+    }
+
     /// A message of another node has arrived.
     pub fn receive(&self, from: NodeId, message: GroupMessage) {
         if let GroupMessage::Snapshot(_) = message {
@@ -148,12 +160,25 @@ impl Driver {
         outcome
     }
 
+    /// Ends the driver: the node cannot do what was agreed on before its next start. For an [`Applier`] that cannot apply an entry, which then counts as not
+    /// applied.
+    pub fn end(&self, reason: String) {
+        tracing::error!(%reason, "metadata changes stopped; restart the node");
+        *self.inner.ended_by.borrow_mut() = Some(reason);
+        // Their receivers hear that no answer comes.
+        self.inner.askers.borrow_mut().clear();
+        self.inner.has_news.notify();
+    }
+
     /// Carries out work, until the log takes no more.
     async fn work(&self) {
         loop {
             let snapshot = self.inner.snapshot.borrow_mut().take();
             if let Some((from, message)) = snapshot {
                 self.inner.member.borrow_mut().receive(from, message, &*self.inner.applier);
+            }
+            if self.inner.ended_by.borrow().is_some() {
+                return;
             }
             let taken = self.inner.member.borrow_mut().take();
             let done = match taken {
@@ -167,20 +192,18 @@ impl Driver {
                 }
             };
             if let Err(reason) = done {
-                tracing::error!(%reason, "metadata changes stopped; restart the node");
-                *self.inner.ended_by.borrow_mut() = Some(reason);
-                // Their receivers hear that no answer comes.
-                self.inner.askers.borrow_mut().clear();
-                return;
+                self.end(reason);
             }
         }
     }
 
     async fn carry_out(&self, mut work: Work) -> Result<(), MetadataError> {
         let inner = &*self.inner;
+        if inner.planted.is(Bug::EntryAckedBeforeSync) {
+            self.send(&mut work);
+        }
         self.write(&mut work).await?;
-        let messages = std::mem::take(&mut work.messages);
-        messages.into_iter().for_each(|(to, message)| inner.applier.send(to, message));
+        self.send(&mut work);
         if let Some(commit) = work.commit.take() {
             self.write_until_it_is_there(vec![commit]).await?;
         }
@@ -196,6 +219,11 @@ impl Driver {
         }
         inner.member.borrow_mut().advance(&work);
         Ok(())
+    }
+
+    fn send(&self, work: &mut Work) {
+        let messages = std::mem::take(&mut work.messages);
+        messages.into_iter().for_each(|(to, message)| self.inner.applier.send(to, message));
     }
 
     /// Makes the work's records durable, as one write, or has them taken back.
@@ -251,6 +279,9 @@ impl Driver {
                 Step::Apply(_, Effect::Applied(id, entry)) => inner.applier.apply(epoch, id, entry).await,
                 Step::Apply(_, Effect::None | Effect::Repeated(..) | Effect::Cancelled(_) | Effect::TooLate(_)) => {}
             }
+            if inner.ended_by.borrow().is_some() {
+                return;
+            }
             self.with_member(|member, _| {
                 member.applied_on_all(epoch);
                 let is_lone = member.raft().configuration().is_only(member.raft().id());
@@ -258,6 +289,7 @@ impl Driver {
                     member.compact();
                 }
             });
+            inner.has_applied.notify_all();
         }
     }
 }

@@ -93,6 +93,32 @@ impl FoundGroup {
         self.entries.last().map_or(self.first(), |entry| entry.index)
     }
 
+    /// Where the log ends: the term of its last entry, and its index.
+    pub fn end(&self) -> (Term, Index) {
+        let term = self.entries.last().map(|entry| entry.term);
+        let of_snapshot = self.snapshot.as_ref().map(|snapshot| snapshot.origin.term);
+        (term.or(of_snapshot).unwrap_or_default(), self.last())
+    }
+
+    /// The records by which this node begins the next incarnation of its group, after a majority of the voters was lost for good: alone, with all that its
+    /// log has, committed or not, since what it has later than others may have been committed by those that are lost. `None` for a node of no group.
+    pub(crate) fn recovery(
+        &self,
+        node: NodeId,
+        incarnation: u64,
+        domains: &Domains,
+    ) -> Result<Option<[GroupRecord; 2]>, DecodeError> {
+        let (Some(group), Some(own)) = (self.group, &self.snapshot) else { return Ok(None) };
+        let cluster = ClusterState::of_parts(domains, own.parts.clone())?;
+        let mut state = GroupState::of_snapshot(own.origin.index, cluster, own.recent.clone());
+        state.apply(&self.entries)?;
+        let configuration = raft::Configuration::new([node]).expect("there is a voter");
+        let term = self.vote.term.max(self.end().0).next();
+        let origin = Origin { index: state.epoch(), term, leader: Some(node), configuration };
+        let snapshot = Snapshot { origin, recent: state.recent().collect(), parts: state.cluster().snapshot_parts() };
+        Ok(Some([GroupRecord::Group(GroupId { incarnation, ..group }), GroupRecord::Snapshot(snapshot)]))
+    }
+
     /// True if the node is the only voter, and was the only one at the last snapshot.
     pub(crate) fn is_alone(&self, node: NodeId) -> bool {
         let Some(snapshot) = &self.snapshot else { return false };

@@ -153,6 +153,11 @@ impl Member {
         member
     }
 
+    /// A mistake, in a build with mistakes.
+    pub(crate) fn planted(&self) -> Planted {
+        self.options.planted
+    }
+
     /// The group.
     pub fn group(&self) -> GroupId {
         self.group
@@ -161,6 +166,16 @@ impl Member {
     /// The consensus core.
     pub fn raft(&self) -> &Raft {
         &self.raft
+    }
+
+    /// The number of the cluster's nodes, and of those that are up, this one among them.
+    pub fn nodes_up(&self) -> (usize, usize) {
+        (1 + self.peers.len(), 1 + self.peers.values().filter(|peer| peer.is_up).count())
+    }
+
+    /// The number of nodes that have not applied an epoch, as far as this one knows.
+    pub fn lagging(&self, epoch: Index) -> usize {
+        usize::from(self.applied < epoch) + self.peers.values().filter(|peer| peer.epoch < epoch).count()
     }
 
     /// This node's shards have applied up to here.
@@ -340,7 +355,8 @@ impl Member {
     fn take_ready(&mut self, ready: Ready) -> Result<(), DecodeError> {
         let is_lost = self.raft.is_lost();
         let has_lost = ready.troubles.iter().any(|trouble| matches!(trouble, Trouble::LostOwnLog { .. }));
-        if ready.vote.is_some() || has_lost {
+        let is_kept = !self.options.planted.is(Bug::VoteNotSynced);
+        if (ready.vote.is_some() && is_kept) || has_lost {
             self.next.records.push(GroupRecord::Vote { vote: self.raft.vote(), is_lost });
         }
         let is_committed = self.raft.configuration().is_only(self.id);
@@ -470,7 +486,8 @@ impl Member {
         let Some(lead) = self.lead.as_mut().filter(|lead| !lead.is_idle()) else { return };
         let up = || peers.iter().filter(|(_, peer)| peer.is_up);
         let lagging = |epoch: Index| {
-            let others = up().filter(|(_, peer)| peer.epoch < epoch).map(|(node, _)| *node);
+            // One that is down has not applied it either, and some askers need all.
+            let others = peers.iter().filter(|(_, peer)| peer.epoch < epoch).map(|(node, _)| *node);
             (applied < epoch).then_some(own).into_iter().chain(others).collect()
         };
         let all = match self.options.planted.is(Bug::SchemaAnsweredEarly) {

@@ -99,7 +99,7 @@ pub enum Reply {
     Applied {
         /// The epoch.
         epoch: Index,
-        /// Nodes that are up and have not applied it in time.
+        /// Nodes that have not applied it: they are down, or were too late.
         lagging: Vec<NodeId>,
     },
     /// The proposal was cancelled at this epoch: nothing was changed, nor will be.
@@ -130,7 +130,7 @@ pub enum Answer {
     Applied {
         /// The epoch.
         epoch: Index,
-        /// Nodes that are up and have not applied it in time.
+        /// Nodes that have not applied it: they are down, or were too late.
         lagging: Vec<NodeId>,
     },
     /// The leader, alone in its group, could not make the change durable, and has taken it back.

@@ -9,6 +9,8 @@ use crate::error::DecodeError;
 const HOST_ID: u8 = 1;
 const BOOT: u8 = 2;
 const TRUNCATED: u8 = 4;
+/// The same with the mark of the truncation.
+const TRUNCATED_AT_MARK: u8 = 11;
 
 /// One fact of this node alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +36,7 @@ impl Fact {
                 out.extend_from_slice(&number.to_be_bytes());
             }
             Fact::Truncated(truncation) => {
-                out.push(TRUNCATED);
+                out.push(if truncation.mark.is_some() { TRUNCATED_AT_MARK } else { TRUNCATED });
                 truncation.encode(out);
             }
         }
@@ -46,6 +48,7 @@ impl Fact {
             HOST_ID => Fact::HostId(HostId(reader.array()?)),
             BOOT => Fact::Boot(reader.u64()?),
             TRUNCATED => Fact::Truncated(Truncation::decode(reader)?),
+            TRUNCATED_AT_MARK => Fact::Truncated(Truncation::decode_marked(reader)?),
             _ => return Ok(None),
         }))
     }

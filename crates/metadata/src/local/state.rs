@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use topology::HostId;
 
 use super::fact::Fact;
-use super::truncation::{Position, TableKey, Truncation};
+use super::truncation::{Mark, Position, TableKey, Truncation};
 
 /// All facts of a log. Later ones replace earlier ones: of starts the last counts, of truncations the last of each shard for each table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -14,18 +14,32 @@ pub struct LocalState {
     pub host_id: Option<HostId>,
     /// Number of the last start; `None` in a new log.
     pub boot: Option<u64>,
-    truncations: BTreeMap<TableKey, BTreeMap<u16, Position>>,
+    truncations: BTreeMap<TableKey, LastTruncation>,
     /// Tables truncated after the last entry of the cluster's log.
     truncated_last: BTreeSet<TableKey>,
+}
+
+/// The last truncation of a table.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct LastTruncation {
+    mark: Option<Mark>,
+    /// By shard.
+    positions: BTreeMap<u16, Position>,
 }
 
 impl LocalState {
     /// The last truncations, by table, with one position per shard.
     pub fn truncations(&self) -> impl Iterator<Item = Truncation> + '_ {
-        let positions = |positions: &BTreeMap<u16, Position>| positions.values().copied().collect();
-        self.truncations
-            .iter()
-            .map(move |(table, of_table)| Truncation { table: *table, positions: positions(of_table) })
+        self.truncations.iter().map(|(table, LastTruncation { mark, positions })| Truncation {
+            table: *table,
+            positions: positions.values().copied().collect(),
+            mark: *mark,
+        })
+    }
+
+    /// The mark of a table's last truncation on this node.
+    pub fn mark(&self, table: TableKey) -> Option<Mark> {
+        self.truncations.get(&table).and_then(|last| last.mark)
     }
 
     /// Takes the next record's fact.
@@ -33,10 +47,11 @@ impl LocalState {
         match fact {
             Fact::HostId(id) => self.host_id = Some(id),
             Fact::Boot(number) => self.boot = Some(number),
-            Fact::Truncated(Truncation { table, positions }) => {
+            Fact::Truncated(Truncation { table, positions, mark }) => {
                 self.truncated_last.insert(table);
-                let of_table = self.truncations.entry(table).or_default();
-                of_table.extend(positions.iter().map(|position| (position.shard, *position)));
+                let last = self.truncations.entry(table).or_default();
+                last.mark = mark.or(last.mark);
+                last.positions.extend(positions.iter().map(|position| (position.shard, *position)));
             }
         }
     }
@@ -46,8 +61,8 @@ impl LocalState {
         self.truncated_last.clear();
     }
 
-    /// The fewest facts with the same outcome. Of tables, those in `live` count. A table whose id is used again is truncated first, and
-    /// the entry that makes it may follow: truncations after the last entry stay.
+    /// The fewest facts with the same outcome. Of tables, those in `live` count. In logs of earlier versions a table whose id is used again is truncated
+    /// first, and the entry that makes it may follow: truncations after the last entry stay.
     pub(crate) fn compacted(&self, live: &BTreeSet<TableKey>) -> (Vec<Fact>, Vec<Fact>) {
         let who = self.host_id.map(Fact::HostId).into_iter().chain(self.boot.map(Fact::Boot)).collect();
         let counts = |table: &TableKey| live.contains(table) || self.truncated_last.contains(table);

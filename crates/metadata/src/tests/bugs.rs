@@ -97,3 +97,21 @@ fn a_start_has_what_was_committed_and_no_more() {
     assert_eq!(member.raft().log().last_index(), epoch.next(), "it has the entry");
     assert_eq!((member.state().epoch(), member.state().cluster().of::<Names>()), (epoch, &b"a".to_vec()));
 }
+
+/// A voter restarts after it has voted for the next leader.
+#[test]
+fn a_vote_outlives_a_restart() {
+    let mut world = World::new(3, 1);
+    world.settle(2);
+    world.vote_by(&[1, 2, 3]);
+    let before = world.leader().expect("a node leads");
+    world.stop(before);
+    world.settle(40);
+    let leader = world.leader().expect("another node leads");
+    let voter = world.nodes.keys().copied().find(|id| *id != leader && *id != before).expect("there are three");
+    let vote = world.member(voter).expect("it runs").raft().vote();
+    assert_eq!(vote.voted_for, Some(leader), "the third one is down");
+    world.stop(voter);
+    world.start(voter);
+    assert_eq!(world.member(voter).expect("it runs").raft().vote(), vote);
+}

@@ -89,3 +89,27 @@ fn compaction_keeps_the_truncation_before_a_table_that_is_made_again() {
     assert_eq!(compacted(&[before.clone(), schema.clone(), after.clone()]), [schema.clone(), after]);
     assert_eq!(compacted(&[before, schema.clone()]), [schema]);
 }
+
+/// The mark of a table's last truncation is kept, whichever shards had it, and a truncation from before there were marks takes none away.
+#[test]
+fn compaction_keeps_the_mark_of_the_last_truncation() {
+    let position = |shard, sequence| Position { boot: 1, shard, sequence };
+    let of = |shard, mark: Option<u8>| -> Record {
+        let mark = mark.map(|mark| Mark([mark; 16]));
+        Fact::Truncated(Truncation { table: TABLE, positions: vec![position(shard, 7)], mark }).into()
+    };
+    let both = |mark| -> Record {
+        let positions = vec![position(0, 7), position(1, 7)];
+        Fact::Truncated(Truncation { table: TABLE, positions, mark: Some(Mark([mark; 16])) }).into()
+    };
+    assert_eq!(compacted(&[of(0, Some(1)), of(1, Some(2))]), [both(2)]);
+    assert_eq!(compacted(&[of(0, Some(1)), of(1, None)]), [both(1)]);
+    for record in [of(0, None), both(9)] {
+        let bytes = record.to_bytes();
+        assert_eq!(Record::decode(&bytes), Ok(record));
+        (0..bytes.len()).for_each(|length| assert!(Record::decode(&bytes[..length]).is_err(), "cut to {length}"));
+    }
+    let mut newer = both(9).to_bytes();
+    newer[1] = 2;
+    assert_eq!(Record::decode(&newer), Err(DecodeError::NewerVersion { version: 2, supported: 1 }));
+}

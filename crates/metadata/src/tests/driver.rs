@@ -3,10 +3,13 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use raft::{Index, NodeId};
+use raft::{Configuration, Entry as PlacedEntry, Envelope, Index, Message, NodeId, Origin, Payload, Term};
 
+use super::members::planted;
 use super::*;
-use crate::group::{Answer, Applier, Applying, Driver, GroupMessage, Plan, Planner, ProposalId, node_id};
+use crate::group::{
+    Answer, Applier, Applying, Driver, GroupId, GroupMessage, Plan, Planner, ProposalId, Snapshot, node_id,
+};
 
 const HOST: HostId = HostId([7; 16]);
 
@@ -14,6 +17,9 @@ const HOST: HostId = HostId([7; 16]);
 #[derive(Clone, Default)]
 struct Keyspaces {
     applied: Rc<RefCell<Vec<Entry>>>,
+    /// Messages to other nodes, with the blocks of the log at that moment.
+    sent: Rc<RefCell<Vec<(GroupMessage, usize)>>>,
+    log: std::path::PathBuf,
 }
 
 fn put(intention: &[u8]) -> Entry {
@@ -41,8 +47,9 @@ impl Applier for Keyspaces {
         panic!("there is no other node");
     }
 
-    fn send(&self, to: NodeId, _: GroupMessage) {
-        panic!("there is no node {to}");
+    fn send(&self, _: NodeId, message: GroupMessage) {
+        let bytes = std::fs::read(&self.log).expect("the log can be read");
+        self.sent.borrow_mut().push((message, used_blocks(&bytes)));
     }
 }
 
@@ -56,8 +63,8 @@ async fn start(rt: &Runtime, folder: &Folder, boot: u64) -> Started {
 }
 
 async fn drive(rt: &Runtime, folder: &Folder, boot: u64) -> (MetadataLog, Driver, Keyspaces) {
-    let MetadataParts { log, member } = start(rt, folder, boot).await.parts;
-    let applier = Keyspaces::default();
+    let MetadataParts { log, member, .. } = start(rt, folder, boot).await.parts;
+    let applier = Keyspaces { log: folder.log(), ..Keyspaces::default() };
     (log.clone(), Driver::start(rt, log, member, Box::new(applier.clone())), applier)
 }
 
@@ -67,6 +74,11 @@ async fn propose(driver: &Driver, name: &str) -> Answer {
 
 fn blocks(folder: &Folder) -> usize {
     records_of(folder).len() / BLOCK - 1
+}
+
+/// The same of a log's bytes.
+fn used_blocks(bytes: &[u8]) -> usize {
+    bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last / BLOCK)
 }
 
 #[test]
@@ -103,6 +115,55 @@ fn a_log_from_before_there_were_groups_founds_one_with_its_state() {
     }
     // The snapshot has the long name in it.
     assert_eq!(blocks(&folder) - before, 3 + 1);
+}
+
+/// Truncations that the cluster decided and the node did not carry out are one record more, and only once.
+#[test]
+fn a_start_makes_truncations_durable_before_the_data_is_read() {
+    let folder = Folder::new("truncates-at-start");
+    let position = |shard| Position { boot: 1, shard, sequence: u64::MAX };
+    let of = |table, shards: Vec<u16>| Truncation {
+        table,
+        positions: shards.into_iter().map(position).collect(),
+        mark: Some(Mark([5; 16])),
+    };
+    let decided = [of(TABLE, vec![0, 3]), of([2; 16], vec![0])];
+    on_runtime(|rt| async {
+        let rt = rt;
+        let mut started = start(&rt, &folder, 2).await;
+        let before = blocks(&folder);
+        started.truncate(Vec::new()).await.expect("there is nothing to write");
+        assert_eq!(blocks(&folder), before);
+        started.truncate(decided.to_vec()).await.expect("it is written");
+        assert_eq!(blocks(&folder), before + 1);
+        assert_eq!(started.local.mark(TABLE), Some(Mark([5; 16])));
+        assert_eq!(started.parts.truncated.len(), 2);
+    });
+    on_runtime(|rt| async {
+        let rt = rt;
+        let started = start(&rt, &folder, 3).await;
+        let mut found: Vec<Truncation> = started.local.truncations().collect();
+        found.sort_by_key(|of| of.table != TABLE);
+        assert_eq!(found, decided);
+        assert_eq!(started.parts.truncated, decided.iter().map(|of| (of.table, Mark([5; 16]))).collect());
+    });
+}
+
+/// A node that cannot apply an entry ends: the entry does not count as applied, and its asker hears why.
+#[test]
+fn a_driver_that_is_ended_answers_its_askers_and_takes_no_more() {
+    let folder = Folder::new("ended");
+    on_runtime(|rt| async {
+        let rt = rt;
+        let (_, driver, _) = drive(&rt, &folder, 1).await;
+        let asking = driver.clone();
+        let asked = rt.spawn(runtime::Group::Query, async move { propose(&asking, "one").await });
+        rt.yield_now().await;
+        driver.end("the shards are gone".to_owned());
+        let failed = Answer::Failed { reason: "the shards are gone".to_owned() };
+        assert_eq!(asked.await, failed);
+        assert_eq!(propose(&driver, "two").await, failed);
+    });
 }
 
 #[test]
@@ -183,4 +244,41 @@ fn the_file_is_its_owners_alone() {
         drop(start(&rt, &folder, 2).await);
     });
     assert_eq!(mode(), 0o600);
+}
+
+/// A voter of three gets an entry of the leader of the next term.
+#[test]
+fn an_entry_is_acknowledged_when_it_is_on_the_disk() {
+    let folder = Folder::new("acknowledged");
+    on_runtime(|rt| async {
+        let rt = rt;
+        let (own, leader) = (node_id(HOST), NodeId(2));
+        let configuration = Configuration::new([own, leader, NodeId(3)]).expect("there are voters");
+        let origin = Origin { index: Index(1), term: Term(1), leader: Some(leader), configuration };
+        let snapshot = Snapshot { origin, recent: Vec::new(), parts: Vec::new() };
+        let start = Start::new(HOST, 1, 9).planted(planted());
+        let way = Way::Joined(GroupId { id: 9, incarnation: 0 }, snapshot);
+        let MetadataParts { log, member, .. } =
+            open(&rt, &folder).await.start(start, way, &domains()).await.expect("the start is recorded").parts;
+        let applier = Keyspaces { log: folder.log(), ..Keyspaces::default() };
+        let driver = Driver::start(&rt, log, member, Box::new(applier.clone()));
+        let before = blocks(&folder);
+        let entry = PlacedEntry { term: Term(2), index: Index(2), payload: Payload::Lead(leader) };
+        let message = Message::Append {
+            previous_index: Index(1),
+            previous_term: Term(1),
+            entries: vec![entry],
+            commit: Index(1),
+        };
+        driver.receive(leader, GroupMessage::Raft(Envelope { from: leader, to: own, term: Term(2), message }));
+        while applier.sent.borrow().is_empty() {
+            rt.yield_now().await;
+        }
+        let sent = applier.sent.borrow();
+        let acknowledges = |message: &GroupMessage| {
+            matches!(message, GroupMessage::Raft(Envelope { message: Message::Appended { matched: Index(2) }, .. }))
+        };
+        let (_, at) = sent.iter().find(|(message, _)| acknowledges(message)).expect("it is acknowledged");
+        assert!(*at > before, "the record is there when the answer leaves");
+    });
 }

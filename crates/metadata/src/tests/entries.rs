@@ -139,7 +139,7 @@ fn an_entry_has_these_bytes() {
 fn a_long_log_of_several_domains_is_compacted_to_one_entry_each() {
     let folder = Folder::new("several-long");
     let [gone, kept] = [[1; 16], [2; 16]];
-    let truncated = |table| Record::from(Fact::Truncated(Truncation { table, positions: Vec::new() }));
+    let truncated = |table| Record::from(Fact::Truncated(Truncation { table, positions: Vec::new(), mark: None }));
     let mut records = vec![host_id(), boot(1), truncated(gone), truncated(kept)];
     records.push(entry(&[notes(2, &[&kept[..], &[3]].concat())]));
     records.push(schema_record(vec![keyspace("k")]));
@@ -195,7 +195,7 @@ fn bytes_that_are_no_entry_are_refused() {
     assert_eq!(problem(&[10, 2, 0]), "record of format version 2; this Helenus reads up to 1");
     assert_eq!(problem(&[10, 1, 1, 2, 10, 1]), "unknown record kind 10", "none within itself");
     assert_eq!(problem(&[10, 1, 0, 7]), "1 trailing bytes");
-    for kind in [0, 11] {
+    for kind in [0, 12] {
         assert_eq!(problem(&[kind, 1, 1]), format!("unknown record kind {kind}"));
     }
 }

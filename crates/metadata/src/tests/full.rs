@@ -37,6 +37,20 @@ fn a_schema_that_would_fill_the_log_is_refused_and_what_gives_room_back_is_not()
 }
 
 #[test]
+fn a_record_too_large_is_refused_and_the_next_one_taken() {
+    let folder = Folder::new("too-large");
+    on_runtime(|rt| async {
+        let rt = rt;
+        let (log, _) = open_log(&rt, &folder.0).await.expect("the log opens");
+        let refused = log.append(&schema_record(vec![keyspace(&"x".repeat(65 << 20))])).await;
+        let sentence = refused.expect_err("it is longer than 64 MiB").to_string();
+        assert!(sentence.contains("exceed the limit of 67108864"), "{sentence}");
+        log.append(&schema_record(vec![keyspace("b")])).await.expect("it is small");
+        assert_eq!(records_on(&rt, &folder.0).await, [schema_record(vec![keyspace("b")])]);
+    });
+}
+
+#[test]
 fn starts_are_taken_and_read_past_all_bounds() {
     let folder = Folder::new("starts");
     // As a log that no version may write any more.

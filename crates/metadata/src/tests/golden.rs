@@ -78,6 +78,6 @@ fn the_first_format_is_read_to_the_same_meaning() {
     assert_eq!((local.host_id, local.boot), (Some(HostId([7; 16])), Some(2)));
     let positions =
         vec![Position { boot: 1, shard: 0, sequence: 77 }, Position { boot: 1, shard: 3, sequence: 1 << 40 }];
-    assert_eq!(local.truncations().collect::<Vec<_>>(), [Truncation { table: TABLE, positions }]);
+    assert_eq!(local.truncations().collect::<Vec<_>>(), [Truncation { table: TABLE, positions, mark: None }]);
     assert_eq!(schema, (vec!["k".to_owned()], Some("as it was".to_owned())));
 }

@@ -17,7 +17,7 @@ pub(super) const OPTIONS: MemberOptions =
     MemberOptions { apply_ticks_max: 40, resend_ticks: 7, give_up_ticks: 100, planted: Planted::NONE };
 
 /// The bug that `HELENUS_PLANT` names, where bugs are compiled in.
-fn planted() -> Planted {
+pub(super) fn planted() -> Planted {
     #[cfg(feature = "planted")]
     if let Ok(name) = std::env::var("HELENUS_PLANT") {
         return Planted::named(&name).expect("a bug of the list");

@@ -38,9 +38,13 @@ impl Engine {
                 self.announce(event);
                 responder.reply(ControlReply::Done);
             }
-            ControlRequest::TruncateHere { table } => {
-                let position = self.inner.coordinator.storage().truncate(table);
+            ControlRequest::BeginTruncation { table } => {
+                let position = self.inner.coordinator.storage().begin_truncation(table);
                 responder.reply(ControlReply::Position(position));
+            }
+            ControlRequest::AbandonTruncation { table } => {
+                self.inner.coordinator.storage().abandon_truncation(table);
+                responder.reply(ControlReply::Done);
             }
             ControlRequest::Flush { tables } => {
                 let storage = self.inner.coordinator.storage().clone();
@@ -54,8 +58,9 @@ impl Engine {
             }
             ControlRequest::TruncationIsDurable { table, position, at } => {
                 let storage = self.inner.coordinator.storage().clone();
+                storage.truncation_is_durable(table, position);
                 self.inner.runtime.spawn(Group::Query, async move {
-                    storage.truncation_is_durable(table, position, &at).await;
+                    storage.discard_truncated(table, position, &at).await;
                     responder.reply(ControlReply::Done);
                 });
             }

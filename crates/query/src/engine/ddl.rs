@@ -1,7 +1,8 @@
 //! Schema changes and truncations: proposed on shard 0, durable in its metadata log before any shard acts on them, and applied
-//! by all shards before the client is answered. The order is that of `metadata::propose`; the steps are here.
+//! by all shards of all nodes before the client is answered. The order is that of the metadata group; what its entries do on a node is here.
 
 mod applier;
+mod asked;
 mod intention;
 mod rows;
 mod statement;
@@ -19,7 +20,7 @@ use super::Engine;
 use crate::control::{ControlReply, ControlRequest, DdlOutcome};
 use crate::error::QueryError;
 use crate::parts::GroupLinks;
-use rows::Truncate;
+use rows::{NodeTruncations, TruncateStatement};
 use statement::SchemaStatement;
 
 use applier::EngineApplier;
@@ -50,8 +51,8 @@ impl Engine {
 
     /// Empties a table, on shard 0.
     pub(super) async fn lead_truncate(&self, keyspace: &str, name: &str) -> Result<(), QueryError> {
-        let turn = self.proposer().turn().await;
-        turn.carry_out(&mut Truncate::new(self, keyspace, name)).await
+        let _turn = self.proposer().turn().await;
+        TruncateStatement::new(self, keyspace, name).run().await
     }
 
     /// Gives the turn to ask for a schema change, and all that must not happen meanwhile.
@@ -60,9 +61,11 @@ impl Engine {
     }
 
     /// Begins this node's part in the metadata group, on shard 0.
-    pub(super) fn start_group(&self, MetadataParts { log, member }: MetadataParts, links: Option<Rc<dyn GroupLinks>>) {
+    pub(super) fn start_group(&self, parts: MetadataParts, links: Option<Rc<dyn GroupLinks>>) {
+        let MetadataParts { log, member, truncated } = parts;
         let registry = member.state().cluster().of::<TopologyDomain>().clone();
-        let applier = EngineApplier::new(self, links, registry);
+        let truncations = NodeTruncations::new(log.clone(), truncated);
+        let applier = EngineApplier::new(self, links, registry, truncations);
         let driver = Driver::start(&self.inner.runtime, log, member, Box::new(applier));
         self.inner.group.set(driver).ok().expect("it is started once");
     }

@@ -9,7 +9,8 @@ impl Engine {
     /// Takes in the files that a person laid into a table's folder, or into its `upload/`. On shard 0. The error says what could not be done, or
     /// what was left alone beside files that are taken in.
     pub async fn refresh(&self, keyspace: &str, table: &str) -> Result<(), String> {
-        let _turn = self.proposer().turn().await;
+        // No statement of this node, nor a change that another one has asked for, comes between the steps.
+        let _turns = (self.proposer().turn().await, self.proposer().turn_of_shards().await);
         let found = self.catalog().find(Some(keyspace), table).map_err(|error| error.to_string())?;
         let storage = self.inner.coordinator.storage();
         let sentence = |error: OpenError| error.to_string();

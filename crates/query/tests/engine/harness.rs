@@ -14,10 +14,11 @@ use cql_protocol::{
     ValuesBuffer, Version,
 };
 use membership::TopologyDomain;
-use metadata::{Domains, MetadataLog, Opened, Start, Way};
+use metadata::{Domains, MetadataLog, Opened, Start, Started, Way};
+use planted::Planted;
 use query::{
     Engine, EngineOptions, EngineParts, EngineSeats, Guardrails, NodeInfo, Outcome, SchemaDomain, Session,
-    engine_seats, truncations_of,
+    TruncationsDomain, engine_seats, pending_truncations, truncations_of,
 };
 use runtime::sync::oneshot;
 use runtime::{MeshSeat, Options, Runtime, ShardId};
@@ -148,10 +149,7 @@ where
     runtime.spawn(runtime::Group::Query, heed(runtime.clone(), seat.alarm));
     let shards = runtime.shard_count();
     let log = match runtime.shard() {
-        ShardId(0) => {
-            let domains = Domains::none().with::<TopologyDomain>().with::<SchemaDomain>();
-            Some(MetadataLog::open(&runtime, &seat.dir, &domains).await.expect("the metadata log opens"))
-        }
+        ShardId(0) => Some(MetadataLog::open(&runtime, &seat.dir, &domains()).await.expect("the metadata log opens")),
         _ => None,
     };
     let inbox = runtime::sync::Queue::new(4);
@@ -161,10 +159,9 @@ where
     });
     let mut metadata = None;
     if let Some(opened) = log {
-        let boot = boot_of(&opened);
-        let domains = Domains::none().with::<TopologyDomain>().with::<SchemaDomain>();
-        let start = Start::new(node_info(0).host_id, boot.number, 7);
-        metadata = Some(opened.start(start, Way::OwnOrFounded, &domains).await.expect("the log takes a record").parts);
+        let started = start(&runtime, &seat.dir, opened).await;
+        let boot = boot_of(&started);
+        metadata = Some(started.parts);
         let (mesh, runtime) = (mesh.clone(), runtime.clone());
         let opener = runtime.clone();
         opener.spawn(runtime::Group::Query, async move {
@@ -252,11 +249,41 @@ fn tell_longest_poll(runtime: &Runtime) {
     assert!(!is_missed || !is_judged, "a turn of the loop took too long: {longest:?}");
 }
 
-fn boot_of(opened: &Opened) -> Boot {
+/// The domains of a node.
+pub fn domains() -> Domains {
+    Domains::none().with::<TopologyDomain>().with::<SchemaDomain>().with::<TruncationsDomain>()
+}
+
+/// A node's start, as far as the metadata log has a part in it.
+async fn start(runtime: &Runtime, dir: &Path, opened: Opened) -> Started {
+    let boot = opened.state.local.boot.map_or(1, |number| number + 1);
+    let start = Start::new(node_info(0).host_id, boot, 7);
+    let mut started = opened.start(start, Way::OwnOrFounded, &domains()).await.expect("the log takes a record");
+    let mut shards = storage::shards_in_data(runtime, dir).await.expect("the folder can be read");
+    shards.extend(0..runtime.shard_count());
+    let pending = pending_truncations(&started.cluster, &started.local, (boot, &shards), Planted::NONE);
+    started.truncate(pending).await.expect("the log takes a record");
+    started
+}
+
+/// A start of a node on one shard that is not served: `change` is given what its metadata log restored.
+pub fn with_metadata<T: Send, Fut: Future<Output = T>>(dir: &Path, change: impl FnOnce(Started) -> Fut + Send) -> T {
+    let main = async move |runtime: Runtime| {
+        let opened = MetadataLog::open(&runtime, dir, &domains()).await.expect("the metadata log opens");
+        let boot = opened.state.local.boot.map_or(1, |number| number + 1);
+        let start = Start::new(node_info(0).host_id, boot, 7);
+        let started = opened.start(start, Way::OwnOrFounded, &domains()).await.expect("the log takes a record");
+        change(started).await
+    };
+    let mut results = runtime::run(Options::default(), vec![main]).expect("a shard starts");
+    results.pop().expect("one shard, one result")
+}
+
+fn boot_of(started: &Started) -> Boot {
     Boot {
-        number: opened.state.local.boot.map_or(1, |number| number + 1),
-        changes: opened.state.cluster.of::<SchemaDomain>().as_changes(),
-        truncations: truncations_of(&opened.state.local),
+        number: started.local.boot.map_or(1, |number| number + 1),
+        changes: started.cluster.of::<SchemaDomain>().as_changes(),
+        truncations: truncations_of(&started.local),
     }
 }
 

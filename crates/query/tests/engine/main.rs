@@ -21,3 +21,4 @@ mod rings;
 mod scripts;
 mod tombstones;
 mod tracing;
+mod truncations;

@@ -95,7 +95,7 @@ impl Machine {
 
     /// Has the shard look at its operations in its next turn.
     pub(crate) fn notify(&self) {
-        self.shared.state().shards[self.shard].is_notified = true;
+        self.shared.state().notify(self.shard);
     }
 
     pub(crate) fn listen(&self, address: SocketAddr) -> io::Result<SimDescriptor> {
@@ -104,12 +104,12 @@ impl Machine {
     }
 
     pub(crate) fn open_socket(&self) -> SimDescriptor {
-        let id = self.shared.state().add_descriptor(self.process, Object::End(End::new(self.host)));
+        let id = self.shared.state().descriptors.add(self.process, Object::End(End::new(self.host)));
         self.descriptor(id)
     }
 
     pub(crate) fn open_signals(&self) -> SimDescriptor {
-        let id = self.shared.state().add_descriptor(self.process, Object::Signals { reader: None, pending: 0 });
+        let id = self.shared.state().descriptors.add(self.process, Object::Signals { reader: None, pending: 0 });
         self.descriptor(id)
     }
 
@@ -120,7 +120,7 @@ impl Machine {
 
     pub(crate) fn receive_signal(&self, token: Token, id: DescriptorId) -> Attempt<Vec<u8>> {
         let waiter = self.waiter(token);
-        match self.shared.state().descriptors.get_mut(&id).map(|owned| &mut owned.object) {
+        match self.shared.state().descriptors.get_mut(id).map(|owned| &mut owned.object) {
             Some(Object::Signals { reader, pending }) if *pending == 0 => {
                 *reader = Some(waiter);
                 Attempt::Waits
@@ -174,7 +174,7 @@ impl Machine {
     }
 
     fn file(state: &State, id: DescriptorId) -> Result<(Inode, OpenOptions), i32> {
-        match state.descriptors.get(&id).map(|owned| &owned.object) {
+        match state.descriptors.get(id).map(|owned| &owned.object) {
             Some(Object::File { inode, options, .. }) => Ok((*inode, *options)),
             _ => Err(libc::EBADF),
         }
@@ -348,7 +348,7 @@ impl Machine {
 
     fn open(&self, state: &mut State, path: &Path, options: OpenOptions) -> Begun {
         let (inode, change) = state.hosts[self.host.0].disk.open(&normal(path), options)?;
-        let id = state.add_descriptor(self.process, Object::File { host: self.host, inode, options });
+        let id = state.descriptors.add(self.process, Object::File { host: self.host, inode, options });
         Ok((Outcome::Opened(id), Commit::Ended(change.into_iter().collect())))
     }
 
@@ -356,14 +356,14 @@ impl Machine {
         let options = OpenOptions { read: true, write: true, create: true, ..OpenOptions::default() };
         let (inode, change) = state.hosts[self.host.0].disk.open(&normal(path), options)?;
         let commit = Commit::Ended(change.into_iter().collect());
-        let is_held = state.descriptors.values().any(|owned| match owned.object {
+        let is_held = state.descriptors.iter().any(|(_, owned)| match owned.object {
             Object::Lock { host, inode: held } => host == self.host && held == inode,
             _ => false,
         });
         if is_held {
             return Ok((Outcome::Locked(None), commit));
         }
-        let id = state.add_descriptor(self.process, Object::Lock { host: self.host, inode });
+        let id = state.descriptors.add(self.process, Object::Lock { host: self.host, inode });
         Ok((Outcome::Locked(Some(id)), commit))
     }
 }

@@ -1,7 +1,7 @@
 //! Connections between machines. Inside a living connection bytes come whole and in order, as TCP promises: what a bad
 //! network does is delay, and in the end reset. A lost segment is one that comes late.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
 use super::shared::{DescriptorId, HostId, ProcessId, Waiter};
@@ -82,6 +82,72 @@ pub(super) struct Owned {
     pub(super) object: Object,
 }
 
+/// All that is open in a world.
+#[derive(Debug, Default)]
+pub(super) struct Descriptors {
+    all: BTreeMap<DescriptorId, Owned>,
+    of_process: BTreeMap<ProcessId, BTreeSet<DescriptorId>>,
+    /// Sockets that listen, by machine and port, the oldest first.
+    listeners: BTreeMap<(HostId, u16), Vec<DescriptorId>>,
+    next: u64,
+}
+
+impl Descriptors {
+    pub(super) fn add(&mut self, process: ProcessId, object: Object) -> DescriptorId {
+        let id = DescriptorId(self.next);
+        self.next += 1;
+        if let Object::Listener(listener) = &object {
+            self.listeners.entry((listener.host, listener.address.port())).or_default().push(id);
+        }
+        self.all.insert(id, Owned { process, object });
+        self.of_process.entry(process).or_default().insert(id);
+        id
+    }
+
+    pub(super) fn remove(&mut self, id: DescriptorId) -> Option<Owned> {
+        let owned = self.all.remove(&id)?;
+        if let Some(open) = self.of_process.get_mut(&owned.process) {
+            open.remove(&id);
+        }
+        if let Object::Listener(listener) = &owned.object
+            && let Some(listeners) = self.listeners.get_mut(&(listener.host, listener.address.port()))
+        {
+            listeners.retain(|listening| *listening != id);
+        }
+        Some(owned)
+    }
+
+    pub(super) fn get(&self, id: DescriptorId) -> Option<&Owned> {
+        self.all.get(&id)
+    }
+
+    pub(super) fn get_mut(&mut self, id: DescriptorId) -> Option<&mut Owned> {
+        self.all.get_mut(&id)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (DescriptorId, &Owned)> {
+        self.all.iter().map(|(id, owned)| (*id, owned))
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Owned> {
+        self.all.values_mut()
+    }
+
+    /// All that a process has open, for its end.
+    pub(super) fn take_of(&mut self, process: ProcessId) -> BTreeSet<DescriptorId> {
+        self.of_process.remove(&process).unwrap_or_default()
+    }
+
+    /// The sockets of a machine that listen at a port, the oldest first.
+    pub(super) fn listeners_at(&self, host: HostId, port: u16) -> impl Iterator<Item = (DescriptorId, &Listener)> {
+        let ids = self.listeners.get(&(host, port)).into_iter().flatten();
+        ids.filter_map(|id| match &self.get(*id)?.object {
+            Object::Listener(listener) => Some((*id, listener)),
+            _ => None,
+        })
+    }
+}
+
 /// What travels to an end.
 #[derive(Debug)]
 pub(super) enum Packet {
@@ -107,6 +173,8 @@ pub struct Link {
     pub lost_per_million: u32,
     /// How much later.
     pub held_up_nanos: u64,
+    /// Of a million segments, how many are lost with their connection: both ends find it reset.
+    pub reset_per_million: u32,
     /// Nothing passes in this direction.
     pub is_cut: bool,
 }
@@ -118,6 +186,7 @@ impl Default for Link {
             latency_max_nanos: 200_000,
             lost_per_million: 0,
             held_up_nanos: 200_000_000,
+            reset_per_million: 0,
             is_cut: false,
         }
     }

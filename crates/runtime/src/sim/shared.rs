@@ -4,14 +4,15 @@
 //! Nothing that closes itself when dropped is kept in here.
 #![allow(clippy::disallowed_types)]
 
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use super::clocks::Clocks;
 use super::disk::{ChangeId, Disk, Inode, Numbers};
 use super::fault::{self, DiskCall, DiskError, DiskFault};
-use super::network::{Link, Object, Owned, Packet};
+use super::network::{Descriptors, Link, Object, Packet};
 use super::trace::Trace;
 use crate::DirEntry;
 use crate::reactor::Token;
@@ -126,8 +127,7 @@ pub(super) struct Host {
     pub(super) disk_calls: u64,
     /// Power cuts so far: what was under way in one is not in the next.
     pub(super) epoch: u64,
-    /// Microseconds by which the wall clock is wrong.
-    pub(super) wall_clock_skew: i64,
+    pub(super) clocks: Arc<Clocks>,
     pub(super) next_port: u16,
     /// Forks of the disk at each boundary, when wanted.
     pub(super) boundaries: Option<Vec<Disk>>,
@@ -136,8 +136,6 @@ pub(super) struct Host {
 
 pub(super) struct ShardState {
     pub(super) is_alive: bool,
-    /// Something happened that it should look at.
-    pub(super) is_notified: bool,
     pub(super) outcomes: Vec<(Token, Outcome)>,
     /// Operations on sockets that may get further now.
     pub(super) retries: Vec<Token>,
@@ -147,15 +145,20 @@ pub(crate) struct State {
     pub(super) random: Numbers,
     pub(super) trace: Trace,
     pub(super) hosts: Vec<Host>,
+    /// The machine of each address.
+    pub(super) host_of: BTreeMap<IpAddr, HostId>,
     pub(super) shards: Vec<ShardState>,
-    pub(super) descriptors: BTreeMap<DescriptorId, Owned>,
+    /// Shards that something happened to since the last step.
+    pub(super) notified: BTreeSet<usize>,
+    pub(super) descriptors: Descriptors,
     pub(super) links: BTreeMap<(HostId, HostId), Link>,
     pub(super) default_link: Link,
     pub(super) events: BinaryHeap<Scheduled>,
     /// What a cut link holds back, in order.
     pub(super) held: Vec<(HostId, HostId, Event)>,
+    /// How often a cut link held something back so far.
+    pub(super) held_count: u64,
     sequence: u64,
-    next_descriptor: u64,
 }
 
 /// What all parts of a world share.
@@ -174,14 +177,16 @@ impl Shared {
             random: Numbers { state: seed },
             trace: Trace::default(),
             hosts: Vec::new(),
+            host_of: BTreeMap::new(),
             shards: Vec::new(),
-            descriptors: BTreeMap::new(),
+            notified: BTreeSet::new(),
+            descriptors: Descriptors::default(),
             links: BTreeMap::new(),
             default_link: Link::default(),
             events: BinaryHeap::new(),
             held: Vec::new(),
+            held_count: 0,
             sequence: 0,
-            next_descriptor: 0,
         };
         // Not zero: code may take a moment before its start for one that was long ago.
         Arc::new(Shared { state: Mutex::new(state), time: AtomicU64::new(1_000_000_000), salt: seed })
@@ -210,20 +215,17 @@ impl Shared {
 #[derive(Clone)]
 pub(crate) struct SimClock {
     shared: Arc<Shared>,
-    wall_clock_skew: i64,
+    clocks: Arc<Clocks>,
 }
 
-/// Microseconds of the epoch at the origin of every world: 14 November 2023.
-const ORIGIN_MICROS: i64 = 1_700_000_000_000_000;
-
 impl SimClock {
-    pub(super) fn new(shared: Arc<Shared>, wall_clock_skew: i64) -> Self {
-        SimClock { shared, wall_clock_skew }
+    pub(super) fn new(shared: Arc<Shared>, clocks: Arc<Clocks>) -> Self {
+        SimClock { shared, clocks }
     }
 
     /// Asking takes a little time, so that who waits for the clock to go on is not waiting for ever.
     pub(crate) fn now(&self) -> Instant {
-        Instant::from_nanos(self.shared.advance_by(ASKING_NANOS))
+        Instant::from_nanos(self.clocks.monotonic(self.shared.advance_by(ASKING_NANOS)))
     }
 
     /// A poll takes half a microsecond to four, and one of 64 up to sixty.
@@ -231,11 +233,11 @@ impl SimClock {
         let mut numbers = Numbers { state: self.shared.salt ^ self.shared.time() };
         let (kind, number) = (numbers.next() % 64, numbers.next());
         let nanos = if kind == 0 { 4_000 + number % 56_000 } else { 500 + number % 3_500 };
-        Instant::from_nanos(self.shared.advance_by(nanos))
+        Instant::from_nanos(self.clocks.monotonic(self.shared.advance_by(nanos)))
     }
 
     pub(crate) fn wall_clock_micros(&self) -> i64 {
-        ORIGIN_MICROS + (self.shared.time() / 1_000) as i64 + self.wall_clock_skew
+        self.clocks.wall_micros(self.shared.time())
     }
 }
 
@@ -252,8 +254,7 @@ impl Waking {
     }
 
     pub(crate) fn wake(&self, index: usize) -> bool {
-        let mut state = self.shared.state();
-        !std::mem::replace(&mut state.shards[self.first_shard + index].is_notified, true)
+        self.shared.state().notify(self.first_shard + index)
     }
 }
 
@@ -268,11 +269,19 @@ impl State {
         self.events.push(Scheduled { at, tie, sequence: self.sequence, event });
     }
 
-    pub(super) fn add_descriptor(&mut self, process: ProcessId, object: Object) -> DescriptorId {
-        let id = DescriptorId(self.next_descriptor);
-        self.next_descriptor += 1;
-        self.descriptors.insert(id, Owned { process, object });
-        id
+    /// Has the shard look, in its next turn, at what happened to it. False if it was to do so already, or has ended.
+    pub(super) fn notify(&mut self, shard: usize) -> bool {
+        self.shards[shard].is_alive && self.notified.insert(shard)
+    }
+
+    /// The machine is reached at these addresses from now on, and at no other but the loopback ones.
+    pub(super) fn give_addresses(&mut self, host: HostId, addresses: &[IpAddr]) {
+        self.host_of.retain(|_, of| *of != host);
+        for address in addresses {
+            let of = self.host_of.insert(*address, host);
+            assert!(of.is_none(), "{address} is the address of another machine");
+        }
+        self.hosts[host.0].addresses = addresses.to_vec();
     }
 
     /// Has the shard try the operation again.
@@ -281,7 +290,7 @@ impl State {
         let shard = &mut self.shards[waiter.shard];
         if shard.is_alive {
             shard.retries.push(waiter.token);
-            shard.is_notified = true;
+            self.notified.insert(waiter.shard);
         }
     }
 
@@ -334,15 +343,15 @@ impl State {
         let shard = &mut self.shards[waiter.shard];
         if shard.is_alive {
             shard.outcomes.push((waiter.token, outcome));
-            shard.is_notified = true;
+            self.notified.insert(waiter.shard);
         }
     }
 
     fn forget_unreachable(&mut self, host: HostId) {
         let open: Vec<Inode> = self
             .descriptors
-            .values()
-            .filter_map(|owned| match owned.object {
+            .iter()
+            .filter_map(|(_, owned)| match owned.object {
                 Object::File { host: of, inode, .. } | Object::Lock { host: of, inode } if of == host => Some(inode),
                 _ => None,
             })

@@ -26,14 +26,14 @@ fn error(number: i32) -> io::Error {
 
 impl State {
     fn end(&mut self, id: DescriptorId) -> Option<&mut End> {
-        match &mut self.descriptors.get_mut(&id)?.object {
+        match &mut self.descriptors.get_mut(id)?.object {
             Object::End(end) => Some(end),
             _ => None,
         }
     }
 
     pub(super) fn local_address(&self, id: DescriptorId) -> io::Result<SocketAddr> {
-        match self.descriptors.get(&id).map(|owned| &owned.object) {
+        match self.descriptors.get(id).map(|owned| &owned.object) {
             Some(Object::End(End { local: Some(address), .. })) => Ok(*address),
             Some(Object::Listener(listener)) => Ok(listener.address),
             _ => Err(error(libc::ENOTCONN)),
@@ -41,7 +41,7 @@ impl State {
     }
 
     pub(super) fn peer_address(&self, id: DescriptorId) -> io::Result<SocketAddr> {
-        match self.descriptors.get(&id).map(|owned| &owned.object) {
+        match self.descriptors.get(id).map(|owned| &owned.object) {
             Some(Object::End(End { remote: Some(address), error: None, .. })) => Ok(*address),
             _ => Err(error(libc::ENOTCONN)),
         }
@@ -66,24 +66,22 @@ impl State {
         if address.port() == 0 {
             address.set_port(self.free_port(host));
         }
-        let is_taken = self.descriptors.values().any(|owned| match &owned.object {
-            Object::Listener(other) => {
-                other.host == host && (is_meant(other.address, address) || is_meant(address, other.address))
-            }
-            _ => false,
-        });
+        let is_taken = self
+            .descriptors
+            .listeners_at(host, address.port())
+            .any(|(_, other)| is_meant(other.address, address) || is_meant(address, other.address));
         if is_taken {
             return Err(error(libc::EADDRINUSE));
         }
         let listener = Listener { host, address, waiting: Default::default(), acceptor: None };
-        Ok(self.add_descriptor(process, Object::Listener(listener)))
+        Ok(self.descriptors.add(process, Object::Listener(listener)))
     }
 
     fn host_of(&self, from: HostId, address: IpAddr) -> Option<HostId> {
         if address.is_loopback() || is_any(address) {
             return Some(from);
         }
-        self.hosts.iter().position(|host| host.addresses.contains(&address)).map(HostId)
+        self.host_of.get(&address).copied()
     }
 
     fn link(&self, from: HostId, to: HostId) -> Link {
@@ -101,6 +99,9 @@ impl State {
     fn latency(&mut self, link: Link) -> u64 {
         let latency = self.between(link.latency_min_nanos, link.latency_max_nanos);
         let is_lost = link.lost_per_million > 0 && self.random.next() % 1_000_000 < u64::from(link.lost_per_million);
+        if is_lost {
+            stdx::sometimes!("segment lost");
+        }
         latency + if is_lost { link.held_up_nanos } else { 0 }
     }
 
@@ -145,23 +146,21 @@ impl State {
             self.hold(now, host, target, from, Event::Knock { from, address });
             return;
         }
-        let listener = self.descriptors.iter().find_map(|(id, owned)| match &owned.object {
-            Object::Listener(listener) if listener.host == target && is_meant(listener.address, address) => {
-                Some((*id, owned.process, listener.waiting.len() < BACKLOG))
-            }
-            _ => None,
+        let listener = self.descriptors.listeners_at(target, address.port()).find_map(|(id, listener)| {
+            let process = self.descriptors.get(id)?.process;
+            is_meant(listener.address, address).then_some((id, process, listener.waiting.len() < BACKLOG))
         });
         let Some((listener, process, true)) = listener else {
             self.dispatch(now, target, from, Packet::Refused);
             return;
         };
         let other = End { local: Some(address), remote: local, peer: Some(from), ..End::new(target) };
-        let other = self.add_descriptor(process, Object::End(other));
+        let other = self.descriptors.add(process, Object::End(other));
         if let Some(end) = self.end(from) {
             end.peer = Some(other);
         }
         self.dispatch(now, target, from, Packet::Accepted);
-        if let Some(Owned { object: Object::Listener(listener), .. }) = self.descriptors.get_mut(&listener) {
+        if let Some(Owned { object: Object::Listener(listener), .. }) = self.descriptors.get_mut(listener) {
             listener.waiting.push_back(other);
             let acceptor = listener.acceptor.take();
             self.retry(acceptor);
@@ -176,6 +175,7 @@ impl State {
             _ => false,
         });
         self.held.push((from, to, event));
+        self.held_count += 1;
         if is_first {
             self.schedule(now + PATIENCE_NANOS, Event::GiveUp { end });
         }
@@ -331,8 +331,22 @@ impl State {
         let count = self.perhaps_less(bytes.len().min(room));
         self.end(peer).expect("it was just there").unread += count;
         self.trace.note(count as u64);
-        self.dispatch(now, host, peer, Packet::Data(bytes[..count].to_vec()));
+        if self.is_reset_on_the_way(host, peer) {
+            stdx::sometimes!("connection reset on the way");
+            // What was sent before arrives, and then both ends learn of it, each by a packet of its own.
+            let far = self.end(peer).map_or(host, |peer| peer.host);
+            self.dispatch(now, host, peer, Packet::Reset);
+            self.dispatch(now, far, id, Packet::Reset);
+        } else {
+            self.dispatch(now, host, peer, Packet::Data(bytes[..count].to_vec()));
+        }
         Attempt::Done(count)
+    }
+
+    fn is_reset_on_the_way(&mut self, from: HostId, to: DescriptorId) -> bool {
+        let Some(host) = self.end(to).map(|end| end.host) else { return false };
+        let per_million = self.link(from, host).reset_per_million;
+        per_million > 0 && self.random.next() % 1_000_000 < u64::from(per_million)
     }
 
     /// Looks whether the connection is there.
@@ -349,7 +363,7 @@ impl State {
     }
 
     pub(super) fn accept(&mut self, id: DescriptorId, waiter: Waiter) -> Attempt<DescriptorId> {
-        match self.descriptors.get_mut(&id).map(|owned| &mut owned.object) {
+        match self.descriptors.get_mut(id).map(|owned| &mut owned.object) {
             Some(Object::Listener(listener)) => match listener.waiting.pop_front() {
                 Some(accepted) => Attempt::Done(accepted),
                 None if listener.acceptor.is_some_and(|other| other != waiter) => Attempt::Failed(libc::EBUSY),
@@ -364,7 +378,7 @@ impl State {
 
     /// The waiter waits no longer.
     pub(super) fn forget_waiter(&mut self, id: DescriptorId, waiter: Waiter) {
-        let Some(owned) = self.descriptors.get_mut(&id) else { return };
+        let Some(owned) = self.descriptors.get_mut(id) else { return };
         let places: Vec<&mut Option<Waiter>> = match &mut owned.object {
             Object::End(end) => vec![&mut end.reader, &mut end.writer],
             Object::Listener(listener) => vec![&mut listener.acceptor],
@@ -386,7 +400,7 @@ impl State {
 
     /// Closes a descriptor.
     pub(super) fn close(&mut self, now: u64, id: DescriptorId) {
-        let Some(owned) = self.descriptors.remove(&id) else { return };
+        let Some(owned) = self.descriptors.remove(id) else { return };
         match owned.object {
             Object::End(end) => {
                 let Some(peer) = end.peer else { return };
@@ -414,7 +428,7 @@ impl State {
     fn reset(&mut self, now: u64, id: DescriptorId) {
         if let Some(end) = self.end(id) {
             let (host, peer) = (end.host, end.peer);
-            self.descriptors.remove(&id);
+            self.descriptors.remove(id);
             if let Some(peer) = peer {
                 self.dispatch(now, host, peer, Packet::Reset);
             }
@@ -424,11 +438,11 @@ impl State {
     /// Resets all connections between two machines.
     pub(super) fn reset_between(&mut self, one: HostId, other: HostId) {
         let mut ids = Vec::new();
-        for (id, owned) in &self.descriptors {
+        for (id, owned) in self.descriptors.iter() {
             let Object::End(End { host, peer: Some(peer), .. }) = &owned.object else { continue };
-            let Some(Owned { object: Object::End(far), .. }) = self.descriptors.get(peer) else { continue };
+            let Some(Owned { object: Object::End(far), .. }) = self.descriptors.get(*peer) else { continue };
             if (*host, far.host) == (one, other) || (*host, far.host) == (other, one) {
-                ids.push(*id);
+                ids.push(id);
             }
         }
         for id in ids {
@@ -438,11 +452,10 @@ impl State {
 
     /// Takes away all that a process had open; its connections are reset.
     pub(super) fn close_all(&mut self, now: u64, process: ProcessId) {
-        let ids: Vec<DescriptorId> =
-            self.descriptors.iter().filter(|(_, owned)| owned.process == process).map(|(id, _)| *id).collect();
+        let ids = self.descriptors.take_of(process);
         for id in ids {
             self.reset(now, id);
-            self.descriptors.remove(&id);
+            self.descriptors.remove(id);
         }
     }
 }

@@ -1,6 +1,9 @@
 //! The world: its machines, the processes on them, and the one loop that drives all their shards.
 
+mod machines;
+
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -9,10 +12,10 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
-use super::disk::{Disk, Keep};
-use super::fault::DiskFault;
+use super::clocks::Clocks;
+use super::disk::Disk;
+use super::due::Due;
 use super::machine::Machine;
-use super::network::{Link, Object};
 use super::shared::{DiskSpeed, Event, Host, HostId, ProcessId, Scheduled, ShardState, Shared, SimClock, Waking};
 use crate::core::{Core, CoreParts};
 use crate::executor::Task;
@@ -55,23 +58,24 @@ struct Shard<'w> {
     main_task: Rc<Task>,
     main: Option<Main<'w>>,
     woken: Vec<Waker>,
-    is_ready: bool,
 }
 
-impl Shard<'_> {
-    fn next_timer(&self) -> Option<u64> {
-        self.core.timers.borrow().next().map(Instant::as_nanos)
-    }
+/// One run of a program.
+struct Process {
+    host: HostId,
+    /// Shards that still run.
+    running: usize,
+    is_paused: bool,
 }
 
 /// A world. Dropped, all its processes are gone.
 pub struct World<'w> {
     options: WorldOptions,
     shared: Arc<Shared>,
-    /// Those that run.
+    /// Those that run, by number.
     shards: Vec<Shard<'w>>,
-    /// Where each process runs, and how many of its shards still do.
-    processes: Vec<(HostId, usize)>,
+    due: Due,
+    processes: Vec<Process>,
 }
 
 /// A process that was started: where its mains' results will be.
@@ -99,7 +103,13 @@ impl<T> Started<T> {
 impl<'w> World<'w> {
     /// An empty world.
     pub fn new(options: WorldOptions) -> Self {
-        World { options, shared: Shared::new(options.seed), shards: Vec::new(), processes: Vec::new() }
+        World {
+            options,
+            shared: Shared::new(options.seed),
+            shards: Vec::new(),
+            due: Due::default(),
+            processes: Vec::new(),
+        }
     }
 
     /// Adds a machine with these addresses, besides the loopback ones, and an empty disk.
@@ -107,23 +117,25 @@ impl<'w> World<'w> {
         self.add_host_with(addresses, Disk::default())
     }
 
-    /// Adds a machine with this disk.
+    /// Adds a machine with this disk. Machines may be added at any time; no two have the same address.
     pub fn add_host_with(&mut self, addresses: &[IpAddr], disk: Disk) -> HostId {
         let host = Host {
-            addresses: addresses.to_vec(),
+            addresses: Vec::new(),
             disk,
             speed: DiskSpeed::default(),
             faults: Vec::new(),
             disk_calls: 0,
             epoch: 0,
-            wall_clock_skew: 0,
+            clocks: Arc::new(Clocks::new()),
             next_port: 32_768,
             boundaries: None,
             faults_hit: 0,
         };
         let mut state = self.shared.state();
         state.hosts.push(host);
-        HostId(state.hosts.len() - 1)
+        let host = HostId(state.hosts.len() - 1);
+        state.give_addresses(host, addresses);
+        host
     }
 
     /// Starts a process on the machine: one shard per entry of `mains`, as [`crate::run`] would. The process ends when all
@@ -136,13 +148,14 @@ impl<'w> World<'w> {
     {
         let process = ProcessId(self.processes.len());
         let count = mains.len();
-        self.processes.push((host, count));
-        let (first_shard, skew) = {
+        self.processes.push(Process { host, running: count, is_paused: false });
+        let (first_shard, clocks) = {
             let mut state = self.shared.state();
             let first = state.shards.len();
-            let fresh = || ShardState { is_alive: true, is_notified: true, outcomes: Vec::new(), retries: Vec::new() };
+            let fresh = || ShardState { is_alive: true, outcomes: Vec::new(), retries: Vec::new() };
             state.shards.extend((0..count).map(|_| fresh()));
-            (first, state.hosts[host.0].wall_clock_skew)
+            state.notified.extend(first..first + count);
+            (first, state.hosts[host.0].clocks.clone())
         };
         let peers = Peers::simulated(count, Waking::new(self.shared.clone(), first_shard));
         let outputs = Rc::new(RefCell::new((0..count).map(|_| None).collect::<Vec<Option<T>>>()));
@@ -155,7 +168,7 @@ impl<'w> World<'w> {
                 reactor: Reactor::simulated(machine),
                 peers: peers.clone(),
                 handle_signals,
-                clock: Clock::simulated(SimClock::new(self.shared.clone(), skew)),
+                clock: Clock::simulated(SimClock::new(self.shared.clone(), clocks.clone())),
                 random: Random::from_seed(seed),
                 idle_poll: Duration::ZERO,
             }));
@@ -169,7 +182,7 @@ impl<'w> World<'w> {
             });
             let main_task = core.scheduler.spawn_main();
             let (main, woken) = (Some(main), Vec::new());
-            self.shards.push(Shard { number, process, core, main_task, main, woken, is_ready: true });
+            self.shards.push(Shard { number, process, core, main_task, main, woken });
         }
         Started { process, outputs }
     }
@@ -181,7 +194,7 @@ impl<'w> World<'w> {
 
     /// Whether any process runs on the machine.
     pub fn is_running(&self, host: HostId) -> bool {
-        self.processes.iter().any(|(on, shards)| *on == host && *shards > 0)
+        self.processes.iter().any(|process| process.host == host && process.running > 0)
     }
 
     /// A number that two runs of equal seeds have equal at every step, and others hardly ever.
@@ -222,49 +235,46 @@ impl<'w> World<'w> {
     fn step(&mut self, deadline: u64) -> bool {
         self.happen();
         let now = self.shared.time();
-        let mut next_timer = u64::MAX;
-        let mut ready = Vec::new();
-        {
-            let state = self.shared.state();
-            for (index, shard) in self.shards.iter().enumerate() {
-                let timer = shard.next_timer().unwrap_or(u64::MAX);
-                if shard.is_ready || state.shards[shard.number].is_notified || timer <= now {
-                    ready.push(index);
-                }
-                next_timer = next_timer.min(timer);
-            }
+        for shard in std::mem::take(&mut self.shared.state().notified) {
+            self.due.add(shard);
         }
+        let ready = self.due.at(now);
         if ready.is_empty() {
             let next_event = self.shared.state().events.peek().map_or(u64::MAX, |scheduled| scheduled.at);
-            let next = next_event.min(next_timer);
+            let next = next_event.min(self.due.next_timer().unwrap_or(u64::MAX));
             self.shared.advance_to(next.min(deadline));
             return next < u64::MAX;
         }
         let chosen = {
             let mut state = self.shared.state();
             let chosen = ready[state.random.next() as usize % ready.len()];
-            let number = self.shards[chosen].number;
-            state.shards[number].is_notified = false;
-            state.trace.note(number as u64);
+            state.trace.note(chosen as u64);
             state.trace.note(now);
             chosen
         };
+        self.due.take(chosen);
         self.turn(chosen);
         true
     }
 
-    fn turn(&mut self, index: usize) {
+    fn turn(&mut self, number: usize) {
+        let index = self.shards.binary_search_by_key(&number, |shard| shard.number).expect("an ended shard is not due");
         let shard = &mut self.shards[index];
         let main = shard.main.as_mut().expect("a shard runs until its main ends");
         let poll = shard.core.turn(&shard.main_task, Pin::new(main), &mut shard.woken);
         if poll.is_pending() {
-            shard.is_ready = shard.core.scheduler.has_ready() || shard.core.has_messages();
+            let is_ready = shard.core.scheduler.has_ready() || shard.core.has_messages();
+            let (core, host) = (shard.core.clone(), self.processes[shard.process.0].host);
+            if is_ready {
+                self.due.add(number);
+            }
+            self.due.set_timer(number, first_timer(&self.shared, &core, host));
             return;
         }
         let shard = self.shards.remove(index);
         let process = shard.process;
         self.end_shard(shard);
-        let (_, running) = &mut self.processes[process.0];
+        let running = &mut self.processes[process.0].running;
         *running -= 1;
         if *running == 0 {
             let now = self.shared.time();
@@ -276,7 +286,10 @@ impl<'w> World<'w> {
     fn end_shard(&mut self, mut shard: Shard<'w>) {
         shard.main = None;
         shard.core.shut_down();
-        self.shared.state().shards[shard.number].is_alive = false;
+        let mut state = self.shared.state();
+        state.shards[shard.number].is_alive = false;
+        state.notified.remove(&shard.number);
+        self.due.forget(shard.number);
     }
 
     /// Lets happen what is due.
@@ -299,17 +312,17 @@ impl<'w> World<'w> {
         }
     }
 
-    /// Ends all processes on the machine at once. Nothing of them runs any more; their connections are reset.
-    fn end_processes(&mut self, host: HostId) {
+    /// Ends all processes on the machines at once. Nothing of them runs any more; their connections are reset.
+    fn end_processes(&mut self, is_meant: impl Fn(HostId) -> bool) {
         let now = self.shared.time();
-        let ended: Vec<ProcessId> =
-            (0..self.processes.len()).filter(|index| self.processes[*index].0 == host).map(ProcessId).collect();
+        let processes = self.processes.iter().enumerate().filter(|(_, process)| is_meant(process.host));
+        let ended: BTreeSet<ProcessId> = processes.map(|(index, _)| ProcessId(index)).collect();
         {
             let mut state = self.shared.state();
             for shard in self.shards.iter().filter(|shard| ended.contains(&shard.process)) {
                 state.shards[shard.number].is_alive = false;
             }
-            for process in &ended {
+            for process in ended.iter().filter(|process| self.processes[process.0].running > 0) {
                 state.close_all(now, *process);
             }
         }
@@ -321,120 +334,20 @@ impl<'w> World<'w> {
             self.end_shard(shard);
         }
         for process in ended {
-            self.processes[process.0].1 = 0;
+            self.processes[process.0].running = 0;
         }
     }
+}
 
-    /// SIGKILL: the processes on the machine are gone, and what they wrote is in its page cache.
-    pub fn kill(&mut self, host: HostId) {
-        self.end_processes(host);
-        let mut state = self.shared.state();
-        state.trace.note(0x6b69_6c6c);
-        state.hosts[host.0].disk.all_ended();
-    }
-
-    /// A power cut, after which the machine is there again with what its disk kept.
-    pub fn crash(&mut self, host: HostId, keep: Keep) {
-        self.end_processes(host);
-        let mut state = self.shared.state();
-        state.trace.note(0x0063_7261_7368);
-        let host = &mut state.hosts[host.0];
-        host.epoch += 1;
-        host.disk = host.disk.after_power_cut(keep);
-    }
-
-    /// SIGTERM to the processes on the machine that asked to handle it.
-    pub fn terminate(&mut self, host: HostId) {
-        let processes = self.processes.clone();
-        let mut state = self.shared.state();
-        let mut readers = Vec::new();
-        for owned in state.descriptors.values_mut() {
-            if processes[owned.process.0].0 == host
-                && let Object::Signals { reader, pending } = &mut owned.object
-            {
-                *pending += 1;
-                readers.push(reader.take());
-            }
-        }
-        for reader in readers {
-            state.retry(reader);
-        }
-    }
-
-    /// Looks at, or changes, a machine's disk.
-    pub fn with_disk<R>(&mut self, host: HostId, work: impl FnOnce(&mut Disk) -> R) -> R {
-        work(&mut self.shared.state().hosts[host.0].disk)
-    }
-
-    /// A fork of the machine's disk as it is now, pending changes included.
-    pub fn fork_disk(&self, host: HostId) -> Disk {
-        self.shared.state().hosts[host.0].disk.clone()
-    }
-
-    /// From now on a fork of the disk is kept at each boundary: when an operation has begun, and when one has changed what
-    /// is durable.
-    pub fn keep_boundaries(&mut self, host: HostId) {
-        self.shared.state().hosts[host.0].boundaries.get_or_insert_default();
-    }
-
-    /// The forks since the last call.
-    pub fn take_boundaries(&mut self, host: HostId) -> Vec<Disk> {
-        self.shared.state().hosts[host.0].boundaries.as_mut().map(std::mem::take).unwrap_or_default()
-    }
-
-    /// Disk operations begun on the machine so far.
-    pub fn disk_calls(&self, host: HostId) -> u64 {
-        self.shared.state().hosts[host.0].disk_calls
-    }
-
-    /// Disk operations that failed because they were told to.
-    pub fn disk_faults_hit(&self, host: HostId) -> u64 {
-        self.shared.state().hosts[host.0].faults_hit
-    }
-
-    /// What goes wrong on the machine's disk from now on.
-    pub fn set_disk_faults(&mut self, host: HostId, faults: Vec<DiskFault>) {
-        self.shared.state().hosts[host.0].faults = faults;
-    }
-
-    /// How fast the machine's disk is from now on.
-    pub fn set_disk_speed(&mut self, host: HostId, speed: DiskSpeed) {
-        self.shared.state().hosts[host.0].speed = speed;
-    }
-
-    /// By how many microseconds the wall clock of the machine's next processes is wrong.
-    pub fn set_wall_clock_skew(&mut self, host: HostId, micros: i64) {
-        self.shared.state().hosts[host.0].wall_clock_skew = micros;
-    }
-
-    /// How one machine reaches another from now on. What a cut held back passes once the link is whole.
-    pub fn set_link(&mut self, from: HostId, to: HostId, link: Link) {
-        let now = self.shared.time();
-        let mut state = self.shared.state();
-        state.links.insert((from, to), link);
-        state.release_held(now);
-    }
-
-    /// How machines reach each other where nothing else was said.
-    pub fn set_default_link(&mut self, link: Link) {
-        let now = self.shared.time();
-        let mut state = self.shared.state();
-        state.default_link = link;
-        state.release_held(now);
-    }
-
-    /// Resets all connections between the two machines.
-    pub fn reset_connections(&mut self, one: HostId, other: HostId) {
-        self.shared.state().reset_between(one, other);
-    }
+/// The world's time of a shard's first timer.
+fn first_timer(shared: &Shared, core: &Core, host: HostId) -> Option<u64> {
+    let timer = core.timers.borrow().next()?;
+    Some(shared.state().hosts[host.0].clocks.world(timer.as_nanos()))
 }
 
 impl Drop for World<'_> {
     fn drop(&mut self) {
         // Tasks and their shard refer to each other, so each shard is ended by hand.
-        let hosts = self.shared.state().hosts.len();
-        for host in 0..hosts {
-            self.end_processes(HostId(host));
-        }
+        self.end_processes(|_| true);
     }
 }

@@ -37,7 +37,14 @@ impl Session {
                 assert_eq!(plan.changes.is_empty(), plan.event.is_none(), "{text}");
                 let told: Vec<SchemaEvent> =
                     plan.changes.iter().map(|change| SchemaEvent::of(&self.schema, change)).collect();
-                assert_eq!(told, Vec::from_iter(plan.event), "{text}: all nodes tell their clients what this one does");
+                assert_eq!(
+                    told,
+                    Vec::from_iter(plan.event.clone()),
+                    "{text}: all nodes tell their clients what this one does"
+                );
+                if let Some(event) = told.first() {
+                    assert_eq!(SchemaEvent::of_statement(&statement, None).as_ref(), Some(event), "{text}");
+                }
                 assert_changes_survive_encoding(&plan.changes);
                 self.schema = self.schema.with_all(&plan.changes);
                 let mut lines = vec!["ok".to_owned()];

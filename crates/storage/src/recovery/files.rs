@@ -6,7 +6,7 @@ use runtime::Runtime;
 use schema::TableId;
 
 use crate::commitlog::{SegmentHead, io_error};
-use crate::discard::{Discarded, gone, is_before};
+use crate::discard::{Discarded, gone};
 use crate::error::OpenError;
 use crate::manifest::{Contents, FileName, GoneRecord, InForce, LiveRecord, Manifest, Manifests, Record};
 use crate::options::{ReplayPosition, StorageOptions, Truncations};
@@ -106,7 +106,7 @@ fn take_over(
 
 fn is_truncated(live: &LiveRecord, truncations: &Truncations) -> bool {
     let positions = truncations.get(&live.name.table).map_or(&[][..], Vec::as_slice);
-    positions.iter().any(|position| is_before(&live.end, position))
+    positions.iter().any(|position| live.end.is_before(position))
 }
 
 /// What stands in a snapshot's name that a start had to make: the same on all shards.

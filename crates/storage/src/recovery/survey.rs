@@ -3,6 +3,7 @@
 //! The metadata log is made, and holds the node's first start, before anything that counts as data here. So data without a
 //! start in the metadata log is that of a node whose log was lost, at whatever point its first start was interrupted.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -36,6 +37,18 @@ pub async fn find_data(runtime: &Runtime, dir: &Path) -> io::Result<Option<PathB
 /// that cannot be read say nothing here: opening them says what is wrong.
 pub async fn last_boot_in_data(runtime: &Runtime, dir: &Path) -> Result<u64, OpenError> {
     Ok(commitlog::last_boot(runtime, dir).await?.max(manifest::last_boot(runtime, dir).await?))
+}
+
+/// The numbers of the shards that have a commit log or a manifest, of whatever shard count.
+pub async fn shards_in_data(runtime: &Runtime, dir: &Path) -> io::Result<BTreeSet<u16>> {
+    let mut shards = BTreeSet::new();
+    for folder in FOLDERS.iter().filter(|name| **name != "data") {
+        let entries = entries_of(runtime, &dir.join(folder)).await?;
+        // `shard-N`, and `shard-n-of-count`.
+        let number = |name: &str| name.strip_prefix("shard-")?.split('-').next()?.parse::<u16>().ok();
+        shards.extend(entries.iter().filter_map(|entry| number(&entry.name)));
+    }
+    Ok(shards)
 }
 
 async fn entries_of(runtime: &Runtime, folder: &Path) -> io::Result<Vec<DirEntry>> {

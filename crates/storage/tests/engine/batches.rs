@@ -89,7 +89,7 @@ fn what_was_truncated_or_dropped_since_is_not_delivered() {
     let position: ReplayPosition = with_shard(&setup, async |_, shard: Shard| {
         let id = log(&shard, &both()).await;
         assert!(shard.is_batch_wanted(id, &both()[0]) && shard.is_batch_wanted(id, &both()[1]));
-        let position = shard.truncate(TABLE);
+        let position = truncate(&shard, TABLE);
         assert!(!shard.is_batch_wanted(id, &both()[0]), "it was logged before");
         assert!(shard.is_batch_wanted(id, &both()[1]));
         let later = log(&shard, &batch(7..8)).await;

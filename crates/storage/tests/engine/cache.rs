@@ -11,7 +11,7 @@ use storage::reader::ReadDone;
 use storage::{CacheCounters, Flow, RowSink, Shard};
 use topology::{Token, token_of};
 
-use crate::harness::{Folder, Setup, TABLE, apply, key_of, mutation, with_shard, write_rows};
+use crate::harness::{Folder, Setup, TABLE, apply, key_of, mutation, truncate, with_shard, write_rows};
 
 /// A setup whose tables are cached.
 fn setup(folder: &Folder) -> Setup {
@@ -129,7 +129,7 @@ fn a_fill_under_way_is_dropped_when_the_files_change() {
             runtime.yield_now().await;
         }
         // Some have begun, and wait for the device.
-        let position = shard.truncate(TABLE);
+        let position = truncate(&shard, TABLE);
         for task in tasks {
             task.await;
         }
@@ -137,7 +137,7 @@ fn a_fill_under_way_is_dropped_when_the_files_change() {
             assert_eq!(value_of(&shard, number).await, None, "row {number} was truncated");
         }
         assert!(shard.cache_counters().refused > 0, "a fill was under way");
-        shard.truncation_is_durable(TABLE, position, "1").await;
+        shard.discard_truncated(TABLE, position, "1").await;
     })
     .expect("the shard opens");
 }

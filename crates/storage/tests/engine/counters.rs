@@ -287,14 +287,38 @@ fn what_was_truncated_meanwhile_is_not_counted_on() {
             for _ in 0..turns {
                 runtime.sleep(Duration::from_micros(50)).await;
             }
-            let position = shard.truncate(COUNTERS);
+            let position = truncate(&shard, COUNTERS);
             runtime.timeout(AT_MOST, adding).await.expect("the task ends");
             let left = counts(&shard).await.get(&(1, Some(1), 1)).copied();
             assert!(matches!(left, None | Some(1)), "{left:?}");
-            shard.truncation_is_durable(COUNTERS, position, "test").await;
-            let position = shard.truncate(COUNTERS);
-            shard.truncation_is_durable(COUNTERS, position, "test").await;
+            shard.discard_truncated(COUNTERS, position, "test").await;
+            let position = truncate(&shard, COUNTERS);
+            shard.discard_truncated(COUNTERS, position, "test").await;
         }
+    })
+    .expect("the shard opens");
+}
+
+/// Between a truncation's position and its end: what is counted waits, and is counted from nothing.
+#[test]
+fn what_is_about_to_be_truncated_is_not_counted_on() {
+    let folder = Folder::new("counters-truncation-open");
+    with_shard(&setup(&folder), async |runtime: Runtime, shard| {
+        add(&shard, &delta(1, Some(1), 10, &[(N, 1000)])).await;
+        let position = shard.begin_truncation(COUNTERS);
+        let now = shard.count_now(ID, &delta(1, Some(1), 11, &[(N, 1)]));
+        assert!(matches!(now, Ok(TryOutcome::WouldBlock)), "{now:?}");
+        let counting = shard.clone();
+        let adding = runtime.spawn(Group::Query, async move {
+            counting.count(ID, &[delta(1, Some(1), 11, &[(N, 1)])]).await.expect("the shard takes it");
+        });
+        runtime.sleep(Duration::from_millis(2)).await;
+        assert_eq!(counts(&shard).await.get(&(1, Some(1), 1)), Some(&1000));
+        shard.truncation_is_durable(COUNTERS, position);
+        runtime.timeout(AT_MOST, adding).await.expect("the task ends");
+        assert_eq!(counts(&shard).await.get(&(1, Some(1), 1)), Some(&1));
+        let now = shard.count_now(ID, &delta(1, Some(1), 12, &[(N, 1)]));
+        assert!(matches!(now, Ok(TryOutcome::Done(_))), "{now:?}");
     })
     .expect("the shard opens");
 }

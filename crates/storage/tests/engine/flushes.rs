@@ -275,9 +275,9 @@ fn a_table_that_went_with_its_last_group_does_not_keep_the_log() {
             if is_dropped {
                 shard.update_schema(&without.schema());
             } else {
-                let position = shard.truncate(OTHER);
+                let position = truncate(&shard, OTHER);
                 shard.apply(&mutation(TABLE, 0, 1, b"v")).expect("there is room");
-                shard.truncation_is_durable(OTHER, position, "17").await;
+                shard.discard_truncated(OTHER, position, "17").await;
             }
             for round in 0..10 {
                 write_rows(&shard, TABLE, round * 1000..round * 1000 + 1000, &[1; 300]).await;
@@ -300,9 +300,9 @@ fn a_truncation_takes_files_along_and_keeps_them_as_a_snapshot() {
             shard.flush(TABLE).await.expect("it is flushed");
             write_rows(&shard, TABLE, 100..200, b"v").await;
             shard.flush(TABLE).await.expect("it is flushed");
-            let position = shard.truncate(TABLE);
+            let position = truncate(&shard, TABLE);
             assert!(read_all_rows(&shard, TABLE).await.is_empty());
-            shard.truncation_is_durable(TABLE, position, "17").await;
+            shard.discard_truncated(TABLE, position, "17").await;
             write_rows(&shard, TABLE, 500..510, b"v").await;
             shard.flush(TABLE).await.expect("it is flushed");
             assert_eq!(read_all_rows(&shard, TABLE).await, (500..510).collect::<Vec<_>>());
@@ -327,7 +327,7 @@ fn a_start_takes_away_what_was_truncated() {
     let position = with_shard(&setup, async |_, shard| {
         write_rows(&shard, TABLE, 0..100, b"v").await;
         shard.flush(TABLE).await.expect("it is flushed");
-        let position = shard.truncate(TABLE);
+        let position = truncate(&shard, TABLE);
         write_rows(&shard, TABLE, 500..510, b"v").await;
         shard.flush(TABLE).await.expect("it is flushed");
         position
@@ -345,40 +345,6 @@ fn a_start_takes_away_what_was_truncated() {
         assert_eq!(rows.expect("the shard opens"), (500..510).collect::<Vec<_>>());
         assert_eq!((data_files(&folder, false).len(), data_files(&folder, true).len()), (1, 1));
     }
-}
-
-/// A power cut comes between the truncation and its record: all is back as it was written last, and not what files had of it only.
-#[test]
-fn a_flush_behind_an_open_truncation_leaves_the_log_what_memory_had() {
-    let folder = Folder::new("flush-truncate-open");
-    let setup = Setup::new(&folder, 1);
-    with_shard(&setup, async |_, shard| {
-        for timestamp in [1, 2] {
-            for number in 0..20 {
-                apply(&shard, &mutation(TABLE, number, timestamp, &[timestamp as u8])).await;
-            }
-            if timestamp == 1 {
-                shard.flush(TABLE).await.expect("it is flushed");
-            }
-        }
-        shard.drain().await.expect("the disk works");
-        shard.truncate(TABLE);
-        for numbers in [500..520, 520..540] {
-            write_rows(&shard, TABLE, numbers, b"v").await;
-            shard.flush(TABLE).await.expect("it is flushed");
-        }
-    })
-    .expect("the shard opens");
-    let values = with_shard(&setup.boot(2), async |_, shard| {
-        let mut all = Values::default();
-        let read = shard.read_through(&ReadCommand::all(TABLE, 1), &mut all).await;
-        assert_eq!(read.expect("the files can be read"), ReadDone::Complete);
-        all.values.sort();
-        all.values
-    });
-    let rewritten = (0..20).map(|number| (number, vec![2]));
-    let expected: Vec<_> = rewritten.chain((500..540).map(|number| (number, b"v".to_vec()))).collect();
-    assert_eq!(values.expect("the shard opens"), expected);
 }
 
 #[test]
@@ -413,8 +379,8 @@ fn a_table_that_is_not_logged_keeps_what_came_after_a_truncation() {
     let position = with_shard(&setup, async |_, shard| {
         write_rows(&shard, TABLE, 0..100, b"v").await;
         shard.flush(TABLE).await.expect("it is flushed");
-        let position = shard.truncate(TABLE);
-        shard.truncation_is_durable(TABLE, position, "1").await;
+        let position = truncate(&shard, TABLE);
+        shard.discard_truncated(TABLE, position, "1").await;
         write_rows(&shard, TABLE, 500..510, b"v").await;
         shard.flush_at_end(false).await.expect("it is flushed");
         position
@@ -434,8 +400,8 @@ fn a_truncation_during_a_flush_is_whole() {
         let flushing = shard.clone();
         let flush = runtime.spawn(runtime::Group::Query, async move { flushing.flush(TABLE).await });
         runtime.sleep(Duration::from_millis(2)).await;
-        let position = shard.truncate(TABLE);
-        shard.truncation_is_durable(TABLE, position, "1").await;
+        let position = truncate(&shard, TABLE);
+        shard.discard_truncated(TABLE, position, "1").await;
         write_rows(&shard, TABLE, 5000..5010, b"v").await;
         flush.await.expect("what was truncated need not be flushed");
         shard.flush(TABLE).await.expect("it is flushed");
@@ -519,8 +485,8 @@ fn files_of_another_shard_count_are_every_shards() {
     assert_eq!(data_files(&folder, false).len(), 5);
     // Shared files go when all shards have let them go.
     let positions = with_shards(&setup.boot(8), 2, true, async |_, shard| {
-        let position = shard.truncate(TABLE);
-        shard.truncation_is_durable(TABLE, position, "9").await;
+        let position = truncate(&shard, TABLE);
+        shard.discard_truncated(TABLE, position, "9").await;
         position
     });
     assert_eq!(data_files(&folder, false).len(), 5);

@@ -237,8 +237,8 @@ fn a_truncation_takes_along_what_was_taken_in_before_it_alone() {
     let laid = &folder;
     let body = |_, shard: storage::Shard| async move {
         let truncated = async || {
-            let position = shard.truncate(TABLE);
-            shard.truncation_is_durable(TABLE, position, "1").await;
+            let position = truncate(&shard, TABLE);
+            shard.discard_truncated(TABLE, position, "1").await;
             position
         };
         write_rows(&shard, TABLE, 0..10, b"value").await;
@@ -254,8 +254,8 @@ fn a_truncation_takes_along_what_was_taken_in_before_it_alone() {
     again.truncations.insert(TABLE, vec![first]);
     let body = |_, shard: storage::Shard| async move {
         assert_eq!(read_all_rows(&shard, TABLE).await, (100..110).collect::<Vec<_>>());
-        let position = shard.truncate(TABLE);
-        shard.truncation_is_durable(TABLE, position, "2").await;
+        let position = truncate(&shard, TABLE);
+        shard.discard_truncated(TABLE, position, "2").await;
         position
     };
     let second = with_shard(&again, body).expect("it opens");

@@ -12,7 +12,9 @@ use mutation::{ClusteringRef, LiveRow, MutationEncoder, Position, ReadCommand};
 use runtime::{Options, Runtime};
 use schema::{Column, ColumnId, ColumnKind, KeyspaceDef, Schema, SchemaChange, Table, TableId, TableOptions};
 use storage::reader::ReadDone;
-use storage::{Ack, ApplyError, Flow, OpenError, ReadEnd, RowSink, Shard, StorageOptions, SyncMode, Truncations};
+use storage::{
+    Ack, ApplyError, Flow, OpenError, ReadEnd, ReplayPosition, RowSink, Shard, StorageOptions, SyncMode, Truncations,
+};
 use topology::{ReplicationStrategy, Sharder, Token, token_of};
 
 pub const TABLE: TableId = TableId([1; 16]);
@@ -348,6 +350,13 @@ impl RowSink for Keys {
         assert!(row.cell(ColumnId(1)).is_some());
         Flow::Continue
     }
+}
+
+/// A truncation whose position is durable at once: for tests of what comes after, which hand it to the next start.
+pub fn truncate(shard: &Shard, table: TableId) -> ReplayPosition {
+    let position = shard.begin_truncation(table);
+    shard.truncation_is_durable(table, position);
+    position
 }
 
 /// The numbers of all rows in the table, ascending.

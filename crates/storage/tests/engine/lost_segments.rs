@@ -208,8 +208,8 @@ fn released_segments_are_not_missed() {
             shard.flush(TABLE).await.expect("there is room");
             write_rows(&shard, TABLE, 3000..4500, &[5; 300]).await;
             if boot % 2 == 0 {
-                let position = shard.truncate(OTHER);
-                shard.truncation_is_durable(OTHER, position, "t").await;
+                let position = truncate(&shard, OTHER);
+                shard.discard_truncated(OTHER, position, "t").await;
                 return Some(position);
             }
             runtime.sleep(std::time::Duration::from_millis(20)).await;

@@ -19,3 +19,4 @@ mod reshard;
 mod restart;
 mod room;
 mod steps;
+mod truncations;

@@ -13,7 +13,7 @@ use storage::reader::ReadDone;
 use storage::{Ack, ApplyError, Flow, Garbage, ReplayPosition, RowSink, Shard, StorageOptions, Truncations};
 use topology::{ReplicationStrategy, Sharder, Token, token_of};
 
-use crate::harness::{Folder, Meeting, planted};
+use crate::harness::{Folder, Meeting, planted, truncate};
 
 const TABLE: TableId = TableId([5; 16]);
 const STATIC: ColumnId = ColumnId(2);
@@ -326,10 +326,10 @@ async fn carry_out(runtime: Runtime, shard: Shard, steps: &[Step], seed: u64) ->
             }
             Step::Flush => shard.flush(TABLE).await.unwrap_or_else(|error| panic!("{}: {error}", context())),
             Step::Truncate => {
-                let position = shard.truncate(TABLE);
+                let position = truncate(&shard, TABLE);
                 // Half of them are left to the next start.
                 if place % 2 == 0 {
-                    shard.truncation_is_durable(TABLE, position, "1").await;
+                    shard.discard_truncated(TABLE, position, "1").await;
                 }
                 positions.push(position);
             }

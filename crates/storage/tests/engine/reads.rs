@@ -383,8 +383,8 @@ async fn compare(runtime: &Runtime, shard: &Shard, (flushed, in_memory): (TableI
         }
         if seed % 20 == 19 {
             // Not too many files at once.
-            shard.truncate(flushed);
-            shard.truncate(in_memory);
+            truncate(&shard, flushed);
+            truncate(&shard, in_memory);
         }
     }
 }

@@ -41,7 +41,7 @@ fn every_row_is_there_once_after_each_change_and_none_comes_back() {
     with_shards(&setup.boot(4), 2, false, async |_, _| ());
     assert_eq!(all_rows(&setup.boot(5), 2), expected);
     assert_eq!(all_rows(&setup.boot(6), 2), expected);
-    let positions = with_shards(&setup.boot(7), 2, true, async |_, shard| shard.truncate(TABLE));
+    let positions = with_shards(&setup.boot(7), 2, true, async |_, shard| truncate(&shard, TABLE));
     let mut truncated = setup.clone();
     truncated.truncations.insert(TABLE, positions);
     assert!(all_rows(&truncated.boot(8), 3).is_empty());
@@ -78,7 +78,7 @@ fn a_truncation_position_speaks_of_one_shard() {
         if runtime.shard().0 == 0 {
             write_rows(&shard, TABLE, mine(), &[1; 500]).await;
         }
-        let position = shard.truncate(TABLE);
+        let position = truncate(&shard, TABLE);
         write_rows(&shard, TABLE, mine().take(5), b"v").await;
         position
     });

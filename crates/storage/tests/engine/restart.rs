@@ -145,7 +145,7 @@ fn limits_refuse_before_anything_is_kept() {
         let stats = shard.stats();
         assert!(stats.memory_used <= stats.memory_budget, "{stats:?}");
         assert!(!read_all_rows(&shard, TABLE).await.contains(&number));
-        shard.truncate(TABLE);
+        truncate(&shard, TABLE);
         apply(&shard, &mutation(TABLE, number, 1, &[0; 1000])).await;
         shard.drain().await.expect("the disk works");
     })
@@ -175,7 +175,7 @@ fn truncated_and_dropped_tables_do_not_come_back() {
     let position = with_shard(&setup, async |_, shard| {
         write_rows(&shard, TABLE, 0..500, &[1; 300]).await;
         write_rows(&shard, OTHER, 0..10, b"v").await;
-        let position = shard.truncate(TABLE);
+        let position = truncate(&shard, TABLE);
         assert!(read_rows(&shard, TABLE).is_empty());
         write_rows(&shard, TABLE, 600..610, b"v").await;
         position
@@ -196,8 +196,8 @@ fn segments_of_dropped_tables_are_used_again() {
     with_shard(&setup, async |runtime, shard| {
         for round in 0..12u32 {
             write_rows(&shard, TABLE, round * 1000..round * 1000 + 1000, &[1; 300]).await;
-            let position = shard.truncate(TABLE);
-            shard.truncation_is_durable(TABLE, position, "1").await;
+            let position = truncate(&shard, TABLE);
+            shard.discard_truncated(TABLE, position, "1").await;
             runtime.yield_now().await;
         }
         write_rows(&shard, TABLE, 7..8, b"v").await;
@@ -236,11 +236,11 @@ fn a_recycled_segment_has_one_life_only() {
     let folder = Folder::new("recycled");
     let mut setup = Setup::new(&folder, 1);
     let position = with_shard(&setup, async |runtime, shard| {
-        let mut position = shard.truncate(TABLE);
+        let mut position = truncate(&shard, TABLE);
         for round in 0..8u32 {
             write_rows(&shard, TABLE, round * 1000..round * 1000 + 1000, &[1; 300]).await;
-            position = shard.truncate(TABLE);
-            shard.truncation_is_durable(TABLE, position, "1").await;
+            position = truncate(&shard, TABLE);
+            shard.discard_truncated(TABLE, position, "1").await;
             runtime.sleep(std::time::Duration::from_millis(20)).await;
         }
         // Into a recycled segment, and not far.
@@ -261,8 +261,8 @@ fn a_torn_group_may_be_the_first_that_is_left() {
     let setup = Setup::new(&folder, 1);
     with_shard(&setup, async |runtime, shard| {
         write_rows(&shard, TABLE, 0..3000, &[1; 300]).await;
-        let position = shard.truncate(TABLE);
-        shard.truncation_is_durable(TABLE, position, "1").await;
+        let position = truncate(&shard, TABLE);
+        shard.discard_truncated(TABLE, position, "1").await;
         until(&runtime, "one segment is left", || folder.segments(0).len() == 1).await;
     })
     .expect("the shard opens");
@@ -281,12 +281,12 @@ fn segments_stay_while_any_table_needs_them() {
     let folder = Folder::new("needed");
     let mut setup = Setup::new(&folder, 1);
     let position = with_shard(&setup, async |runtime, shard| {
-        let mut position = shard.truncate(TABLE);
+        let mut position = truncate(&shard, TABLE);
         for round in 0..8u32 {
             write_rows(&shard, OTHER, round * 10..round * 10 + 10, b"v").await;
             write_rows(&shard, TABLE, round * 1000..round * 1000 + 1000, &[1; 300]).await;
-            position = shard.truncate(TABLE);
-            shard.truncation_is_durable(TABLE, position, "1").await;
+            position = truncate(&shard, TABLE);
+            shard.discard_truncated(TABLE, position, "1").await;
             runtime.sleep(std::time::Duration::from_millis(20)).await;
         }
         position

@@ -7,7 +7,7 @@ use schema::ColumnId;
 use storage::{Ack, ApplyError, Shard};
 use topology::token_of;
 
-use crate::harness::{Folder, OTHER, Setup, TABLE, key_of, mutation, read_rows, schema_of, with_shard};
+use crate::harness::{Folder, OTHER, Setup, TABLE, key_of, mutation, read_rows, schema_of, truncate, with_shard};
 
 /// Rows of a batch that takes many steps.
 const ROWS: u32 = 50_000;
@@ -113,7 +113,7 @@ fn what_was_truncated_or_dropped_between_two_steps_stays_so() {
         while read_rows(&shard, TABLE).is_empty() {
             runtime.yield_now().await;
         }
-        let position = shard.truncate(TABLE);
+        let position = truncate(&shard, TABLE);
         shard.update_schema(&schema_of(&[TABLE], true));
         let seen = read_rows(&shard, TABLE).len();
         wrote.await.expect("it was begun");
@@ -184,7 +184,7 @@ fn a_batch_of_tiny_rows_fits_a_small_budget() {
                 Err(error) => break error,
             }
             assert!(written < 100, "the budget is never met");
-            shard.truncate(OTHER);
+            truncate(&shard, OTHER);
             shard.drain().await.expect("the disk works");
             let again = (0..14).map(|number| mutation(TABLE, 100_000 + written * 14 + number, 2, &vec![1; 1 << 20]));
             if let Err(error) = shard.apply_in_steps(&again.collect::<Vec<_>>()).await {

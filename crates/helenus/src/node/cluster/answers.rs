@@ -1,6 +1,5 @@
 //! Answers to other nodes on control connections, and the judgement of those that dial.
 
-use std::future::Future;
 use std::net::Ipv4Addr;
 use std::rc::{Rc, Weak};
 
@@ -12,10 +11,10 @@ use metadata::group::{Answer, GroupMessage, Heartbeat, Index, node_id};
 use topology::HostId;
 use topology::nodes::{Address, Boot};
 
-use super::Inner;
+use super::contact::DISCOVER;
+use super::recover::{FOLLOW, LOG_END};
+use super::{Inner, contact};
 
-/// Asks a node for its group; body and answer are introductions.
-pub(super) const DISCOVER: u8 = 18;
 /// Asks a member to register the asking node; the body is the request.
 pub(super) const JOIN: u8 = 19;
 
@@ -38,8 +37,14 @@ impl Inner {
 
     fn judge(&self, hello: &Hello) -> Verdict {
         let (own, other) = (self.local.group(), hello.group);
-        if own.id != 0 && other.id != 0 && own != other {
+        // Reads and writes of another group's plans are none of this one's.
+        let is_named = other.id != 0 || hello.purpose != Purpose::Control;
+        if own.id != 0 && is_named && own != other {
             return Verdict::OtherGroup;
+        }
+        if hello.wanted == ANY_NODE {
+            // It looks for its cluster, or for what became of it; what it asks for is judged with its request.
+            return Verdict::Welcome;
         }
         let registry = self.registry.borrow();
         let boot = Boot { number: hello.boot.number, word: hello.boot.word };
@@ -47,7 +52,7 @@ impl Inner {
         let nowhere = Address::new(Ipv4Addr::UNSPECIFIED.into(), 0);
         match membership::judge(&registry, &Greeting { host_id: hello.host_id, boot, internode: nowhere }) {
             Ok(Standing::Known) => Verdict::Welcome,
-            // One that looks for its cluster, or that joined it a moment ago.
+            // One that joined a moment ago, or that knows this node's group before it does.
             Ok(Standing::Unknown)
                 if hello.purpose == Purpose::Control && (hello.wanted == ANY_NODE || other == own) =>
             {
@@ -97,12 +102,17 @@ impl Inner {
         Heartbeat { epoch, last, boot: self.boot.number, positions: Vec::new() }
     }
 
+    /// This node's word about itself.
+    pub(super) fn own_introduction(&self) -> Introduction {
+        Introduction { group: self.group.get(), ..self.search.borrow().introduction() }
+    }
+
     /// This node's word about itself, to one that asks.
     fn introduce(&self, from: HostId, asker: &Introduction) -> Introduction {
         if self.group.get().is_none() {
             self.search.borrow_mut().asked_by(asker);
         } else if from == asker.host_id {
-            self.hear_address(from, asker.address);
+            contact::hear_address(self, from, asker.address);
         }
         self.own_introduction()
     }
@@ -163,15 +173,23 @@ fn verbs(of: &Weak<Inner>) -> Verbs {
         Ok(std::future::ready(answer.unwrap_or_default()))
     });
     let inner = of.clone();
+    register_asked(&mut verbs, LOG_END, "a question for the log's end", move |_, _| {
+        let end = inner.upgrade().map_or(Ok(Vec::new()), |inner| inner.log_end())?;
+        Ok(std::future::ready(end))
+    });
+    let inner = of.clone();
+    register_asked(&mut verbs, FOLLOW, "a request to follow a recovery", move |from, _| {
+        let answer = inner.upgrade().map(|inner| inner.recovered_state(from).to_bytes());
+        Ok(std::future::ready(answer.unwrap_or_default()))
+    });
+    let inner = of.clone();
     register_asked(&mut verbs, JOIN, "a request to join", move |_, body| Ok(joined(inner.clone(), body.to_vec())));
     verbs
 }
 
-fn joined(of: Weak<Inner>, request: Vec<u8>) -> impl Future<Output = Vec<u8>> {
-    async move {
-        match of.upgrade() {
-            Some(inner) => inner.accept(request).await.to_bytes(),
-            None => JoinAnswer::NotNow("this node is ending".to_owned()).to_bytes(),
-        }
+async fn joined(of: Weak<Inner>, request: Vec<u8>) -> Vec<u8> {
+    match of.upgrade() {
+        Some(inner) => inner.accept(request).await.to_bytes(),
+        None => JoinAnswer::NotNow("this node is ending".to_owned()).to_bytes(),
     }
 }

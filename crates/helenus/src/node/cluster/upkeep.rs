@@ -1,4 +1,4 @@
-//! What a node of a cluster does at intervals: it lets time pass for the group, shows the others that it lives, and keeps the right voters if it leads.
+//! Duties of a node of a cluster at intervals: it lets time pass for the group, shows the others that it lives, and keeps the right voters if it leads.
 
 use std::collections::BTreeSet;
 use std::rc::{Rc, Weak};

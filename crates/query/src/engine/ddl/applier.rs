@@ -9,12 +9,13 @@ use metadata::group::{Applier, Applying, GroupMessage, Index, NodeId, Plan, Plan
 use metadata::{ClusterState, Domain, Entry, Part};
 use schema::{Schema, SchemaChange, SchemaEvent, TableId};
 use topology::nodes::Registry;
-use topology::{Epoch, HostId};
+use topology::{Epoch, HostId, Ring};
 
-use super::intention::Intention;
+use super::intention::{self, Intention, TruncateIntention, truncations_beside};
+use super::rows::NodeTruncations;
 use crate::control::ControlRequest;
 use crate::discarded::snapshot_time;
-use crate::domain::SchemaDomain;
+use crate::domain::{SchemaDomain, TruncationsDomain};
 use crate::engine::{Engine, Inner};
 use crate::error::QueryError;
 use crate::nodes::{MEMBERSHIP, nodes_of_ring};
@@ -26,11 +27,17 @@ pub(crate) struct EngineApplier {
     links: Option<Rc<dyn GroupLinks>>,
     /// The nodes of the cluster, as all shards know them.
     registry: RefCell<Registry>,
+    truncations: NodeTruncations,
 }
 
 impl EngineApplier {
-    pub(crate) fn new(engine: &Engine, links: Option<Rc<dyn GroupLinks>>, registry: Registry) -> EngineApplier {
-        EngineApplier { engine: Rc::downgrade(&engine.inner), links, registry: RefCell::new(registry) }
+    pub(super) fn new(
+        engine: &Engine,
+        links: Option<Rc<dyn GroupLinks>>,
+        registry: Registry,
+        truncations: NodeTruncations,
+    ) -> EngineApplier {
+        EngineApplier { engine: Rc::downgrade(&engine.inner), links, registry: RefCell::new(registry), truncations }
     }
 
     fn engine(&self) -> Option<Engine> {
@@ -78,14 +85,32 @@ impl Planner for EngineApplier {
         if let Some((&MEMBERSHIP, request)) = intention.split_first() {
             return plan_membership(state, request);
         }
-        let ring = engine.inner.coordinator.ring();
-        let planned = Intention::decode(intention).map(|of| of.plan(state.of::<SchemaDomain>(), &ring));
-        match planned {
-            Ok(Ok(plan)) if !plan.changes.is_empty() => Plan::Change(SchemaDomain::entry(&plan.changes)),
-            // The asker plans it on the same state, and finds the reason by itself.
-            _ => Plan::Refused(Vec::new()),
-        }
+        let planned = match intention.first() {
+            Some(&intention::TRUNCATE) => plan_truncate(state, intention),
+            _ => plan_statement(state, intention, &engine.inner.coordinator.ring()),
+        };
+        // The asker plans it on the same state, and finds the reason by itself.
+        planned.map_or_else(|| Plan::Refused(Vec::new()), Plan::Change)
     }
+}
+
+fn plan_truncate(state: &ClusterState, intention: &[u8]) -> Option<Entry> {
+    let change = TruncateIntention::decode(intention).ok()?.plan(state.of::<SchemaDomain>())?;
+    Some(Entry::of(TruncationsDomain::part(&[change])))
+}
+
+fn plan_statement(state: &ClusterState, intention: &[u8], ring: &Ring) -> Option<Entry> {
+    let (schema, truncations) = (state.of::<SchemaDomain>(), state.of::<TruncationsDomain>());
+    let intention = Intention::decode(intention).ok()?;
+    let changes = intention.plan(schema, ring).ok()?.changes;
+    let dropped = dropped_by(schema, &changes);
+    let beside = truncations_beside((schema, truncations), &changes, &dropped, intention.new_id);
+    let parts = [
+        (!changes.is_empty()).then(|| SchemaDomain::part(&changes)),
+        (!beside.is_empty()).then(|| TruncationsDomain::part(&beside)),
+    ];
+    let parts: Vec<Part> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| Entry::new(parts))
 }
 
 /// Plans a request of a node or an operator. A refusal has its sentence; none if all is so already.
@@ -115,6 +140,11 @@ impl Applier for EngineApplier {
     fn apply(&self, epoch: Index, id: ProposalId, entry: Entry) -> Applying<'_> {
         Box::pin(async move {
             let Some(engine) = self.engine() else { return };
+            let _turn = engine.proposer().turn_of_shards().await;
+            let is_own = engine.inner.own_events.borrow().contains_key(&id);
+            if let Err(reason) = self.truncations.apply(&engine, &entry, is_own).await {
+                return engine.group().end(reason);
+            }
             for part in entry.parts() {
                 if let Err(error) = self.apply_part(&engine, (epoch, id), part).await {
                     tracing::error!(%error, "change of the cluster's state not applied by all shards");
@@ -126,6 +156,10 @@ impl Applier for EngineApplier {
     fn replace(&self, epoch: Index, state: ClusterState) -> Applying<'_> {
         Box::pin(async move {
             let Some(engine) = self.engine() else { return };
+            let _turn = engine.proposer().turn_of_shards().await;
+            if let Err(reason) = self.truncations.catch_up(&engine, state.of::<TruncationsDomain>()).await {
+                return engine.group().end(reason);
+            }
             let changes = replacing(&engine.schema(), state.of::<SchemaDomain>());
             let followed = self.follow(&engine, epoch, state.of::<TopologyDomain>().clone()).await;
             if let Err(error) = followed.and(apply_to_shards(&engine, ProposalId(0), &changes).await) {

@@ -1,7 +1,9 @@
-//! A schema statement on its way to the leader of the metadata group, and what the leader makes of it.
+//! A statement on its way to the leader of the metadata group, and what the leader makes of it. The first byte says which kind of intention it is; those of
+//! nodes ([`crate::nodes::MEMBERSHIP`]) are 128.
 //!
 //! ```text
-//! u8 version (1) · 16 id for a new table · i64 microseconds since 1970
+//! TRUNCATE: u8 2 · u8 version (1) · 16 table · 16 mark
+//! schema:   u8 1, which is its version too · 16 id for a new table · i64 microseconds since 1970
 //!     · varint length · keyspace of the session, or empty · varint count · (varint length · ignored property)* · statement
 //! ```
 
@@ -9,13 +11,72 @@ use std::collections::BTreeSet;
 
 use cql_syntax::{AlterTableAction, Properties, Statement};
 use metadata::DecodeError;
-use schema::{DdlContext, DdlPlan, Schema, TableId, plan_ddl};
+use schema::truncations::{Mark, TableTruncations, TruncationChange};
+use schema::{DdlContext, DdlPlan, Schema, SchemaChange, TableId, plan_ddl};
 use stdx::{Reader, varint};
 use topology::Ring;
 
 use crate::error::QueryError;
 
 const VERSION: u8 = 1;
+/// The first byte of a [`TruncateIntention`].
+pub(super) const TRUNCATE: u8 = 2;
+const TRUNCATE_VERSION: u8 = 1;
+
+/// A TRUNCATE, of a table that the asking node knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TruncateIntention {
+    pub(super) table: TableId,
+    /// The truncation's name: a fresh UUID.
+    pub(super) mark: Mark,
+}
+
+impl TruncateIntention {
+    pub(super) fn to_bytes(self) -> Vec<u8> {
+        [&[TRUNCATE, TRUNCATE_VERSION][..], &self.table.0, &self.mark.0].concat()
+    }
+
+    pub(super) fn decode(bytes: &[u8]) -> Result<TruncateIntention, DecodeError> {
+        let mut reader = Reader::new(bytes);
+        let kind = reader.u8()?;
+        assert_eq!(kind, TRUNCATE, "the planner tells intentions apart");
+        match reader.u8()? {
+            TRUNCATE_VERSION => {}
+            version => return Err(DecodeError::NewerVersion { version, supported: TRUNCATE_VERSION }),
+        }
+        let intention = TruncateIntention { table: TableId(reader.array()?), mark: Mark(reader.array()?) };
+        match reader.is_empty() {
+            true => Ok(intention),
+            false => Err(DecodeError::Invalid { problem: "trailing bytes in a TRUNCATE".to_owned() }),
+        }
+    }
+
+    /// Plans it on a state: nothing, if there is no such table.
+    pub(super) fn plan(self, schema: &Schema) -> Option<TruncationChange> {
+        schema.table_by_id(self.table)?;
+        Some(TruncationChange::Truncate(self.table, self.mark))
+    }
+}
+
+/// The truncations that take effect with changes of the schema. A new table may have the id of a dropped one, whose rows commit logs have still: they are
+/// truncated with it, since a start would apply them to the new table, whose columns may be others. Those of tables that `dropped` names are forgotten.
+pub(super) fn truncations_beside(
+    (before, truncations): (&Schema, &TableTruncations),
+    changes: &[SchemaChange],
+    dropped: &[TableId],
+    new_id: TableId,
+) -> Vec<TruncationChange> {
+    let is_known = |table: &&TableId| truncations.mark(**table).is_some();
+    let forgotten = dropped.iter().filter(is_known).map(|table| TruncationChange::Forget(*table));
+    let reused = changes.iter().filter_map(|change| match change {
+        // The statement gave the id.
+        SchemaChange::PutTable(table) if table.id != new_id && before.table_by_id(table.id).is_none() => {
+            Some(TruncationChange::Truncate(table.id, Mark(new_id.0)))
+        }
+        _ => None,
+    });
+    forgotten.chain(reused).collect()
+}
 
 /// A schema statement with all that its plan depends on beside the state, so that whoever plans it on that state makes the same of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,6 +169,18 @@ fn string(bytes: &[u8]) -> Result<String, DecodeError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_truncate_is_the_same_after_its_way() {
+        let intention = TruncateIntention { table: TableId([7; 16]), mark: Mark([8; 16]) };
+        let bytes = intention.to_bytes();
+        assert_eq!(TruncateIntention::decode(&bytes), Ok(intention));
+        (1..bytes.len()).for_each(|length| assert!(TruncateIntention::decode(&bytes[..length]).is_err()));
+        assert!(TruncateIntention::decode(&[&bytes[..], &[0]].concat()).is_err());
+        let newer = TruncateIntention::decode(&[&[TRUNCATE, 2], &bytes[2..]].concat());
+        assert_eq!(newer, Err(DecodeError::NewerVersion { version: 2, supported: 1 }));
+        assert_eq!(intention.plan(&Schema::empty()), None, "there is no such table");
+    }
 
     #[test]
     fn an_intention_is_the_same_after_its_way() {

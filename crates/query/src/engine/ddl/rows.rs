@@ -1,71 +1,194 @@
-//! The steps by which all rows of a table are forgotten, and of TRUNCATE, which does no more. Their order is `metadata`'s.
+//! All rows of a table go: a TRUNCATE on the node that was asked, and a truncation as every node carries it out.
+//!
+//! | from | event | to |
+//! |---|---|---|
+//! | asked | the table is unknown, or may not be truncated; a node is down | answered: the error |
+//! | asked | the snapshot of what it empties is made | proposed |
+//! | proposed | the leader knows no such table any more | asked |
+//! | proposed | the group applied it, on all nodes | answered |
+//! | proposed | a node has not applied it in time, or it could not be made durable | answered: the error |
+//!
+//! On each node, once it is committed: every shard gives its position; the positions are made durable, with the truncation's mark; every shard drops what
+//! lies before them. A node that dies on the way finds another mark in the cluster's state at its start than in its last fact, and truncates
+//! before it reads its data ([`crate::pending_truncations`]).
 
-use metadata::{Fact, MetadataError, Record, Steps, Turn};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use metadata::group::Index;
+use metadata::{Entry, Fact, Mark, MetadataLog, TableKey};
 use runtime::ShardId;
+use schema::truncations::{self, TruncationChange};
 use schema::{TableId, system_keyspaces};
 use storage::ReplayPosition;
 
+use super::asked::{Answered, TRIES_MAX, ask};
+use super::intention::TruncateIntention;
 use crate::control::{ControlReply, ControlRequest};
 use crate::discarded::snapshot_time;
-use crate::domain::truncation;
+use crate::domain::{TruncationsDomain, truncation};
 use crate::engine::Engine;
 use crate::engine::guarded_ddl::guard_drop_or_truncate;
 use crate::error::{QueryError, invalid};
 
-/// Drops what memtables, files and commit logs hold under an id up to now, durably.
-///
-/// Memory is emptied in preparation: a position taken before that would let writes in between vanish now and come back at the next start. So a log
-/// that is known to take no record is asked before, and if the record then fails after all, the error says what happened.
-pub(super) struct ForgottenRows<'a> {
+/// Between two looks whether all nodes have applied a truncation, of which they tell each other at intervals.
+const LOOK: Duration = Duration::from_millis(50);
+/// Looks before the statement is given up: 10 s.
+const LOOKS_MAX: u32 = 200;
+/// Between two tries to make positions durable.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// A TRUNCATE on the node that was asked.
+pub(super) struct TruncateStatement<'a> {
     engine: &'a Engine,
-    table: TableId,
-    /// Where each shard's log stood when it emptied its memory.
-    positions: Vec<(ShardId, ReplayPosition)>,
+    keyspace: &'a str,
+    name: &'a str,
 }
 
-impl<'a> ForgottenRows<'a> {
-    pub(super) fn new(engine: &'a Engine, table: TableId) -> ForgottenRows<'a> {
-        ForgottenRows { engine, table, positions: Vec::new() }
+fn failed(what: &str) -> QueryError {
+    QueryError::Truncate { message: format!("Error during truncate: {what}") }
+}
+
+impl<'a> TruncateStatement<'a> {
+    /// For the table `name` of `keyspace`.
+    pub(super) fn new(engine: &'a Engine, keyspace: &'a str, name: &'a str) -> Self {
+        TruncateStatement { engine, keyspace, name }
+    }
+
+    /// Carries it out, in this node's turn.
+    pub(super) async fn run(self) -> Result<(), QueryError> {
+        let engine = self.engine;
+        for _ in 0..TRIES_MAX {
+            let table = self.find()?;
+            let (nodes, up) = engine.group().with_member(|member, _| member.nodes_up());
+            if up < nodes {
+                return Err(failed("Cannot achieve consistency level ALL"));
+            }
+            let flushed = engine.flush_for_snapshot(&[table]).await;
+            flushed.map_err(|what| failed(&format!("nothing was truncated: {what}")))?;
+            let intention = TruncateIntention { table, mark: truncations::Mark(engine.inner.clock.time_uuid()) };
+            match ask(engine, intention.to_bytes()).await {
+                Answered::Applied { is_on_all: true, .. } => return Ok(()),
+                Answered::Applied { epoch, .. } => return self.wait_for_all(epoch, nodes).await,
+                // It was dropped meanwhile, and may be there again with another id.
+                Answered::Refused | Answered::Again => {}
+                Answered::Failed(message) => return Err(failed(&message)),
+            }
+        }
+        Err(failed("the schema changed too often meanwhile; try again"))
+    }
+
+    /// Waits until all nodes have applied an epoch. The leader does not wait for those that it takes for down, nor for others without end; where one of
+    /// them is only late, it would take rows along that are written after the answer.
+    async fn wait_for_all(&self, epoch: Index, nodes: usize) -> Result<(), QueryError> {
+        let mut lagging = nodes;
+        for _ in 0..LOOKS_MAX {
+            lagging = self.engine.group().with_member(|member, _| member.lagging(epoch));
+            if lagging == 0 {
+                return Ok(());
+            }
+            self.engine.inner.runtime.sleep(LOOK).await;
+        }
+        let received = nodes.saturating_sub(lagging);
+        Err(failed(&format!("Truncate timed out - received only {received} responses")))
+    }
+
+    /// The table, if it may be truncated.
+    fn find(&self) -> Result<TableId, QueryError> {
+        let (keyspace, name) = (self.keyspace, self.name);
+        let found = self.engine.catalog().find(Some(keyspace), name)?;
+        guard_drop_or_truncate(&mut self.engine.guardrail_check())?;
+        if found.is_system && system_keyspaces::is_virtual(keyspace) {
+            return Err(invalid(format!("Truncation is not supported by table {keyspace}.{name}")));
+        }
+        if found.is_system {
+            return Err(invalid(format!("the tables of keyspace {keyspace} cannot be truncated")));
+        }
+        Ok(found.table.id)
     }
 }
 
-impl Steps for ForgottenRows<'_> {
-    type Error = QueryError;
+/// Carries truncations out on this node. On shard 0.
+pub(super) struct NodeTruncations {
+    log: MetadataLog,
+    /// The last one of each table that this node has carried out.
+    done: RefCell<BTreeMap<TableKey, Mark>>,
+}
 
-    fn plan(&mut self) -> Result<bool, QueryError> {
-        Ok(true)
+impl NodeTruncations {
+    /// With those that the log names as carried out.
+    pub(super) fn new(log: MetadataLog, done: BTreeMap<TableKey, Mark>) -> NodeTruncations {
+        NodeTruncations { log, done: RefCell::new(done) }
     }
 
-    fn check(&mut self) -> Result<(), QueryError> {
-        Ok(())
-    }
-
-    async fn prepare(&mut self, turn: &Turn<'_>) -> Result<Record, QueryError> {
-        turn.check_log().map_err(|error| QueryError::Server { message: error.to_string() })?;
-        let table = self.table;
-        let replies = self.engine.on_all_shards(|| ControlRequest::TruncateHere { table }).await?;
-        self.positions = replies.into_iter().filter_map(|(shard, reply)| Some((shard, position(reply)?))).collect();
-        Ok(Fact::Truncated(truncation(table, self.positions.iter().map(|(_, position)| *position))).into())
-    }
-
-    fn not_durable(&self, error: MetadataError) -> QueryError {
-        let what = "the rows are gone from memory, and may be there again after the next start, since this could not be made durable";
-        QueryError::Server { message: format!("{what}: {error}") }
-    }
-
-    async fn apply_on_all(&mut self) -> Result<(), QueryError> {
-        let at = snapshot_time(&self.engine.inner.runtime);
-        for &(shard, position) in &self.positions {
-            let request = ControlRequest::TruncationIsDurable { table: self.table, position, at: at.clone() };
-            let answered = self.engine.control().call(shard, request).await;
-            answered.map_err(|gone| QueryError::Server { message: gone.to_string() })?;
+    /// Carries out those of an entry, before the rest of it is applied: a table that is made under an id of before must find nothing there. `is_own`: a
+    /// statement of this node asked for it, which has made the snapshot.
+    ///
+    /// An error ends the node's part in the group: what is written until the next start goes with it.
+    pub(super) async fn apply(&self, engine: &Engine, entry: &Entry, is_own: bool) -> Result<(), String> {
+        for change in TruncationsDomain::changes_of(entry) {
+            match change {
+                TruncationChange::Truncate(table, mark) => {
+                    self.carry_out(engine, table, Mark(mark.0), is_own).await?;
+                }
+                TruncationChange::Forget(table) => _ = self.done.borrow_mut().remove(&table.0),
+            }
         }
         Ok(())
     }
 
-    async fn finish(&mut self) -> Result<(), QueryError> {
-        self.engine.sweep_shared().await;
+    /// Carries out those that another node's state has and this one has not carried out.
+    pub(super) async fn catch_up(&self, engine: &Engine, state: &truncations::TableTruncations) -> Result<(), String> {
+        for (table, mark) in state.iter() {
+            if self.done.borrow().get(&table.0) != Some(&Mark(mark.0)) {
+                self.carry_out(engine, table, Mark(mark.0), false).await?;
+            }
+        }
+        self.done.borrow_mut().retain(|table, _| state.mark(TableId(*table)).is_some());
         Ok(())
+    }
+
+    async fn carry_out(&self, engine: &Engine, table: TableId, mark: Mark, is_own: bool) -> Result<(), String> {
+        if !is_own
+            && engine.schema().table_by_id(table).is_some()
+            && let Err(error) = engine.flush_for_snapshot(&[table]).await
+        {
+            tracing::warn!(%error, "snapshot of a truncated table lacks its last writes");
+        }
+        let positions = self.take_positions(engine, table, mark).await?;
+        let at = snapshot_time(&engine.inner.runtime);
+        for &(shard, position) in &positions {
+            let request = ControlRequest::TruncationIsDurable { table, position, at: at.clone() };
+            engine.control().call(shard, request).await.map_err(|gone| gone.to_string())?;
+        }
+        self.done.borrow_mut().insert(table.0, mark);
+        engine.sweep_shared().await;
+        Ok(())
+    }
+
+    /// Has all shards give their positions, and makes them durable. A full disk is tried again: the truncation is decided.
+    async fn take_positions(
+        &self,
+        engine: &Engine,
+        table: TableId,
+        mark: Mark,
+    ) -> Result<Vec<(ShardId, ReplayPosition)>, String> {
+        let said = |error: QueryError| error.to_string();
+        loop {
+            let replies = engine.on_all_shards(|| ControlRequest::BeginTruncation { table }).await.map_err(said)?;
+            let positions: Vec<_> =
+                replies.into_iter().filter_map(|(shard, reply)| Some((shard, position(reply)?))).collect();
+            let fact = truncation(table, positions.iter().map(|(_, position)| *position), mark);
+            let Err(error) = self.log.append(&Fact::Truncated(fact).into()).await else { return Ok(positions) };
+            engine.on_all_shards(|| ControlRequest::AbandonTruncation { table }).await.map_err(said)?;
+            if self.log.check().is_err() {
+                let what = "the table is truncated at the next start of this node, with what is written until then";
+                return Err(format!("{what}, since its truncation could not be made durable: {error}"));
+            }
+            tracing::warn!(%error, "positions of a truncation not durable; retrying");
+            engine.inner.runtime.sleep(AGAIN).await;
+        }
     }
 }
 
@@ -73,73 +196,5 @@ fn position(reply: ControlReply) -> Option<ReplayPosition> {
     match reply {
         ControlReply::Position(position) => Some(position),
         _ => None,
-    }
-}
-
-/// A TRUNCATE on its way.
-pub(super) struct Truncate<'a> {
-    engine: &'a Engine,
-    keyspace: &'a str,
-    name: &'a str,
-    /// Of the table, once it is found.
-    rows: Option<ForgottenRows<'a>>,
-    is_system: bool,
-}
-
-impl<'a> Truncate<'a> {
-    pub(super) fn new(engine: &'a Engine, keyspace: &'a str, name: &'a str) -> Truncate<'a> {
-        Truncate { engine, keyspace, name, rows: None, is_system: false }
-    }
-
-    fn rows(&mut self) -> &mut ForgottenRows<'a> {
-        self.rows.as_mut().expect("the plan precedes all other steps")
-    }
-}
-
-fn failed(error: &QueryError) -> QueryError {
-    QueryError::Truncate { message: format!("Error during truncate: {error}") }
-}
-
-impl Steps for Truncate<'_> {
-    type Error = QueryError;
-
-    fn plan(&mut self) -> Result<bool, QueryError> {
-        let found = self.engine.catalog().find(Some(self.keyspace), self.name)?;
-        self.is_system = found.is_system;
-        self.rows = Some(ForgottenRows::new(self.engine, found.table.id));
-        Ok(true)
-    }
-
-    fn check(&mut self) -> Result<(), QueryError> {
-        let Truncate { keyspace, name, is_system, .. } = *self;
-        guard_drop_or_truncate(&mut self.engine.guardrail_check())?;
-        if is_system && system_keyspaces::is_virtual(keyspace) {
-            return Err(invalid(format!("Truncation is not supported by table {keyspace}.{name}")));
-        }
-        if is_system {
-            return Err(invalid(format!("the tables of keyspace {keyspace} cannot be truncated")));
-        }
-        Ok(())
-    }
-
-    async fn prepare(&mut self, turn: &Turn<'_>) -> Result<Record, QueryError> {
-        let table = self.rows().table;
-        self.engine.flush_for_snapshot(&[table]).await.map_err(|what| QueryError::Truncate {
-            message: format!("Error during truncate: nothing was truncated: {what}"),
-        })?;
-        self.rows().prepare(turn).await.map_err(|error| failed(&error))
-    }
-
-    fn not_durable(&self, error: MetadataError) -> QueryError {
-        let rows = self.rows.as_ref().expect("the plan precedes all other steps");
-        failed(&rows.not_durable(error))
-    }
-
-    async fn apply_on_all(&mut self) -> Result<(), QueryError> {
-        self.rows().apply_on_all().await.map_err(|error| failed(&error))
-    }
-
-    async fn finish(&mut self) -> Result<(), QueryError> {
-        self.rows().finish().await.map_err(|error| failed(&error))
     }
 }

@@ -17,7 +17,7 @@ use storage::reader::{DataPageLimits, DataPageWriter, Lane, Page, ReadDone, Sour
 use storage::{ApplyError, Flow, RowSink, Shard, StorageOptions, Truncations};
 use topology::{ReplicationStrategy, Sharder, Token, token_of};
 
-use crate::harness::{Folder, planted};
+use crate::harness::{Folder, planted, truncate};
 
 pub const TABLE: TableId = TableId([6; 16]);
 const STATIC: ColumnId = ColumnId(3);
@@ -378,8 +378,8 @@ async fn carry_out(runtime: Runtime, folders: &[Folder; 2], seed: u64, operation
                 let tasks = twins.read_beside(&mut random, now);
                 runtime.yield_now().await;
                 for shard in &*twins.shards {
-                    let position = shard.truncate(TABLE);
-                    shard.truncation_is_durable(TABLE, position, "1").await;
+                    let position = truncate(&shard, TABLE);
+                    shard.discard_truncated(TABLE, position, "1").await;
                 }
                 for task in tasks {
                     task.await;

@@ -34,8 +34,8 @@ fn what_is_truncated_meanwhile_does_not_come_back() {
     let setup = slowly(&folder);
     let position = with_shard(&setup, async |runtime, shard| {
         begin_slowly(&runtime, &shard).await;
-        let position = shard.truncate(TABLE);
-        shard.truncation_is_durable(TABLE, position, "1").await;
+        let position = truncate(&shard, TABLE);
+        shard.discard_truncated(TABLE, position, "1").await;
         write_rows(&shard, TABLE, 5000..5010, b"v").await;
         flush(&shard).await;
         until_given_up(&runtime, &shard).await;
@@ -62,7 +62,7 @@ fn a_truncation_takes_what_a_compaction_made_of_older_files() {
         }
         shard.compact(TABLE).await.expect("they are compacted");
         // Durable, and the node ends before anything is done about it.
-        shard.truncate(TABLE)
+        truncate(&shard, TABLE)
     });
     let mut setup = setup.boot(2);
     setup.truncations.insert(TABLE, vec![position.expect("the shard opens")]);
@@ -143,8 +143,8 @@ fn a_snapshot_holds_the_inputs_of_a_compaction_that_runs() {
     setup.options.auto_snapshot = true;
     with_shard(&setup, async |runtime, shard| {
         begin_slowly(&runtime, &shard).await;
-        let position = shard.truncate(TABLE);
-        shard.truncation_is_durable(TABLE, position, "1").await;
+        let position = truncate(&shard, TABLE);
+        shard.discard_truncated(TABLE, position, "1").await;
         until_given_up(&runtime, &shard).await;
         until(&runtime, "neither inputs nor outputs are left", || components(&folder, "-Data.db").is_empty()).await;
     })

@@ -1,0 +1,123 @@
+//! A cluster of nodes that find each other by seeds and agree by their metadata group, on simulated machines.
+
+use std::cell::RefCell;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::rc::Rc;
+
+use helenus::config::{ClusterConfig, Config};
+use helenus::node::{self, NodeError, Ready};
+use runtime::sim::{Disk, HostId, Started, World, WorldOptions};
+
+use crate::cluster::{DATA, NodeOptions, config};
+use crate::site::Site;
+
+/// The port between nodes.
+const STORAGE_PORT: u16 = 7000;
+
+/// Machines of a cluster, each with a node's folder, and one of the clients'.
+pub struct GroupSite {
+    world: World<'static>,
+    nodes: Vec<HostId>,
+    clients: HostId,
+    /// The number of each node's datacenter.
+    datacenters: Vec<usize>,
+    options: NodeOptions,
+    shards: u16,
+    running: Vec<Option<Started<Result<(), NodeError>>>>,
+    said: Vec<Rc<RefCell<Option<Ready>>>>,
+}
+
+fn address(node: usize) -> IpAddr {
+    let number = u16::try_from(node + 1).expect("a world has fewer machines");
+    IpAddr::V4(Ipv4Addr::new(10, 1, (number >> 8) as u8, number as u8))
+}
+
+impl GroupSite {
+    /// A cluster on which nothing runs, with so many nodes in each datacenter.
+    pub fn new(seed: u64, datacenters: &[usize], shards: u16, options: NodeOptions) -> GroupSite {
+        let mut world = World::new(WorldOptions::new(seed));
+        let datacenters: Vec<usize> =
+            datacenters.iter().enumerate().flat_map(|(number, nodes)| vec![number; *nodes]).collect();
+        let nodes: Vec<HostId> =
+            (0..datacenters.len()).map(|node| world.add_host_with(&[address(node)], empty_disk())).collect();
+        let clients = world.add_host(&[IpAddr::V4(Ipv4Addr::new(10, 2, 0, 1))]);
+        let running = nodes.iter().map(|_| None).collect();
+        let said = nodes.iter().map(|_| Rc::default()).collect();
+        GroupSite { world, nodes, clients, datacenters, options, shards, running, said }
+    }
+
+    fn config(&self, node: usize) -> Config {
+        let internode = SocketAddr::new(address(node), STORAGE_PORT);
+        // Two seeds, of two datacenters where there are more.
+        let second = (1..self.nodes.len()).find(|other| self.datacenters[*other] != self.datacenters[0]).unwrap_or(1);
+        let seeds = [0, second.min(self.nodes.len() - 1)].map(|seed| SocketAddr::new(address(seed), STORAGE_PORT));
+        let cluster = ClusterConfig {
+            listen: internode,
+            broadcast: internode,
+            seeds: seeds.into(),
+            datacenter: format!("datacenter{}", self.datacenters[node]),
+            rack: format!("rack{node}"),
+            num_tokens: 4,
+            found_without_silent: false,
+            recover: None,
+        };
+        Config { cluster: Some(cluster), ..config(self.options, self.native_address(node), self.shards) }
+    }
+}
+
+fn empty_disk() -> Disk {
+    let mut disk = Disk::default();
+    disk.prepare_directory(DATA);
+    disk
+}
+
+impl Site for GroupSite {
+    fn world(&mut self) -> &mut World<'static> {
+        &mut self.world
+    }
+
+    fn nodes(&self) -> Vec<HostId> {
+        self.nodes.clone()
+    }
+
+    fn clients(&self) -> HostId {
+        self.clients
+    }
+
+    fn datacenter(&self, node: usize) -> usize {
+        self.datacenters[node]
+    }
+
+    fn native_address(&self, node: usize) -> SocketAddr {
+        SocketAddr::new(address(node), 9042)
+    }
+
+    fn empty_disk(&self) -> Disk {
+        empty_disk()
+    }
+
+    fn begin_start(&mut self, node: usize) {
+        let said = Rc::new(RefCell::new(None));
+        let config = self.config(node);
+        let (seats, _) = node::seats_for_operators(self.shards);
+        let mains = seats
+            .into_iter()
+            .map(|seat| {
+                let (config, said) = (config.clone(), said.clone());
+                move |runtime| node::run(runtime, seat, config, move |ready| *said.borrow_mut() = Some(ready))
+            })
+            .collect();
+        self.running[node] = Some(self.world.start(self.nodes[node], true, mains));
+        self.said[node] = said;
+    }
+
+    fn is_ready(&self, node: usize) -> bool {
+        self.said[node].borrow().is_some()
+    }
+
+    fn take_refusal(&mut self, node: usize) -> Option<String> {
+        let is_over = self.running[node].as_ref().is_some_and(Started::is_over);
+        let outputs = if is_over { self.running[node].take()?.take_outputs()? } else { return None };
+        outputs.into_iter().find_map(Result::err).map(|error| error.to_string())
+    }
+}

@@ -1,0 +1,323 @@
+//! Plans from a seed: troubles begin and end in any order, and in the end all is healed.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::{Cut, Exchange, Plan, Shape, Step, Timed};
+use crate::fault::any_keep;
+
+/// A kind of trouble.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// SIGKILL, and a start later.
+    Kill,
+    /// A power cut, and a start later.
+    PowerCut,
+    /// SIGTERM, and a start later.
+    Terminate,
+    /// SIGSTOP, and SIGCONT later.
+    Pause,
+    /// Jumps of the wall clock, up to ten minutes forwards or back.
+    Skew,
+    /// Clocks that run up to 5 % faster or slower.
+    Rate,
+    /// A power cut, and a start with an empty disk.
+    EmptyDisk,
+    /// A power cut, and a start with the disk of an earlier moment.
+    OlderDisk,
+    /// Cuts of one direction: between two nodes, or of all that a node sends or hears.
+    OneWay,
+    /// One node cut off.
+    Isolated,
+    /// One datacenter cut off.
+    Datacenter,
+    /// Two halves cut off from each other.
+    Halves,
+    /// A–B–C.
+    Chain,
+    /// Lossy links of a node.
+    Lossy,
+    /// Resets of a node's connections.
+    Reset,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Kind; 15] = [
+        Kind::Kill,
+        Kind::PowerCut,
+        Kind::Terminate,
+        Kind::Pause,
+        Kind::Skew,
+        Kind::Rate,
+        Kind::EmptyDisk,
+        Kind::OlderDisk,
+        Kind::OneWay,
+        Kind::Isolated,
+        Kind::Datacenter,
+        Kind::Halves,
+        Kind::Chain,
+        Kind::Lossy,
+        Kind::Reset,
+    ];
+}
+
+/// Bounds of a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanOptions {
+    /// Each node's datacenter, by number.
+    pub datacenters: Vec<usize>,
+    /// Steps before all is healed.
+    pub steps: usize,
+    /// Kinds of trouble, each as likely as the others; one that stands here twice is twice as likely.
+    pub kinds: Vec<Kind>,
+    /// The least time from one step to the next.
+    pub gap_min: Duration,
+    /// The most.
+    pub gap_max: Duration,
+    /// Nodes that are down at the same time, at most.
+    pub down_max: usize,
+    /// Disks that are exchanged in all, at most: more than the replicas can bear loses what was acknowledged, as it must.
+    pub exchanged_max: usize,
+}
+
+/// Ten minutes, microseconds.
+const SKEW_MICROS_MAX: i64 = 600_000_000;
+/// 5 %.
+const RATE_PPM_MAX: i32 = 50_000;
+
+/// The plan of that seed.
+pub fn generate(options: &PlanOptions, seed: u64) -> Plan {
+    let mut maker = Maker {
+        options,
+        random: seed,
+        down: BTreeSet::new(),
+        paused: BTreeSet::new(),
+        skewed: BTreeSet::new(),
+        rated: BTreeSet::new(),
+        lossy: BTreeSet::new(),
+        remembered: BTreeSet::new(),
+        exchanged: 0,
+        is_cut: false,
+        plan: Plan::default(),
+    };
+    // Bounded, as there may be options by which nothing can begin.
+    for _ in 0..options.steps * 20 {
+        // As often an end of something as a beginning.
+        if maker.below(2) == 0 || !maker.begin() {
+            maker.end();
+        }
+        if maker.plan.steps.len() >= options.steps {
+            break;
+        }
+    }
+    maker.heal();
+    maker.plan
+}
+
+struct Maker<'a> {
+    options: &'a PlanOptions,
+    random: u64,
+    down: BTreeSet<usize>,
+    paused: BTreeSet<usize>,
+    skewed: BTreeSet<usize>,
+    rated: BTreeSet<usize>,
+    lossy: BTreeSet<usize>,
+    remembered: BTreeSet<usize>,
+    exchanged: usize,
+    is_cut: bool,
+    plan: Plan,
+}
+
+impl Maker<'_> {
+    /// SplitMix64.
+    fn next(&mut self) -> u64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.random ^ (self.random >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound.max(1) as u64) as usize
+    }
+
+    fn within(&mut self, most: i64) -> i64 {
+        (self.next() % (2 * most as u64 + 1)) as i64 - most
+    }
+
+    fn pick(&mut self, from: &BTreeSet<usize>) -> Option<usize> {
+        let place = self.below(from.len());
+        from.iter().nth(place).copied()
+    }
+
+    /// A node that runs and is not paused.
+    fn running(&mut self) -> Option<usize> {
+        let all = 0..self.options.datacenters.len();
+        let running = all.filter(|node| !self.down.contains(node) && !self.paused.contains(node)).collect();
+        self.pick(&running)
+    }
+
+    fn push(&mut self, step: Step) {
+        let span = (self.options.gap_max.saturating_sub(self.options.gap_min)).as_micros() as usize;
+        let after = self.options.gap_min + Duration::from_micros(self.below(span + 1) as u64);
+        self.plan.steps.push(Timed { after, step });
+    }
+
+    /// Steps that follow the one before at once.
+    fn push_at_once(&mut self, step: Step) {
+        self.plan.steps.push(Timed { after: Duration::ZERO, step });
+    }
+
+    /// Begins a trouble; false if the one that was chosen is not possible now.
+    fn begin(&mut self) -> bool {
+        let place = self.below(self.options.kinds.len());
+        let Some(kind) = self.options.kinds.get(place).copied() else { return false };
+        match kind {
+            Kind::Kill | Kind::PowerCut | Kind::Terminate => self.begin_down(kind),
+            Kind::EmptyDisk | Kind::OlderDisk => self.begin_exchange(kind),
+            Kind::OneWay | Kind::Isolated | Kind::Datacenter | Kind::Halves | Kind::Chain => self.begin_cut(kind),
+            Kind::Pause | Kind::Skew | Kind::Rate | Kind::Lossy | Kind::Reset => self.begin_of_process(kind),
+        }
+    }
+
+    fn begin_down(&mut self, kind: Kind) -> bool {
+        if self.down.len() >= self.options.down_max {
+            return false;
+        }
+        let Some(node) = self.running() else { return false };
+        let step = match kind {
+            Kind::Kill => Step::Kill(node),
+            Kind::Terminate => Step::Terminate(node),
+            _ => Step::PowerCut(node, any_keep(self.next())),
+        };
+        self.down.insert(node);
+        self.push(step);
+        true
+    }
+
+    fn begin_exchange(&mut self, kind: Kind) -> bool {
+        let Some(node) = self.running() else { return false };
+        if kind == Kind::OlderDisk && !self.remembered.contains(&node) {
+            self.remembered.insert(node);
+            self.push(Step::Remember(node));
+            return true;
+        }
+        if self.exchanged >= self.options.exchanged_max || self.down.len() >= self.options.down_max {
+            return false;
+        }
+        let with = match kind {
+            Kind::OlderDisk => Exchange::Earlier(any_keep(self.next())),
+            _ => Exchange::Empty,
+        };
+        let keep = any_keep(self.next());
+        self.exchanged += 1;
+        self.down.insert(node);
+        self.push(Step::PowerCut(node, keep));
+        self.push_at_once(Step::ExchangeDisk(node, with));
+        true
+    }
+
+    fn begin_cut(&mut self, kind: Kind) -> bool {
+        let count = self.options.datacenters.len();
+        let node = self.below(count);
+        let other = (node + 1 + self.below(count.saturating_sub(1))) % count;
+        let shape = match (kind, self.below(3)) {
+            _ if count < 2 => return false,
+            (Kind::OneWay, 0) => Shape::OneWay { from: node, to: other },
+            (Kind::OneWay, 1) => Shape::Mute { node },
+            (Kind::OneWay, _) => Shape::Deaf { node },
+            (Kind::Isolated, _) => Shape::Isolated { node },
+            (Kind::Datacenter, _) if self.options.datacenters.iter().collect::<BTreeSet<_>>().len() > 1 => {
+                Shape::Datacenter { number: self.options.datacenters[node] }
+            }
+            (Kind::Datacenter, _) => return false,
+            (Kind::Chain, _) if count < 3 => return false,
+            (Kind::Chain, _) => Shape::Chain { order: self.shuffled(count) },
+            _ => {
+                let size = 1 + self.below(count - 1);
+                let mut first = self.shuffled(count);
+                first.truncate(size);
+                Shape::Halves { first }
+            }
+        };
+        let parts_clients = self.below(3) == 0;
+        self.is_cut = true;
+        self.push(Step::Cut(Cut { shape, parts_clients }));
+        true
+    }
+
+    fn shuffled(&mut self, count: usize) -> Vec<usize> {
+        let mut all: Vec<usize> = (0..count).collect();
+        for place in (1..count).rev() {
+            let other = self.below(place + 1);
+            all.swap(place, other);
+        }
+        all
+    }
+
+    fn begin_of_process(&mut self, kind: Kind) -> bool {
+        let Some(node) = self.running() else { return false };
+        let step = match kind {
+            Kind::Pause => {
+                self.paused.insert(node);
+                Step::Pause(node)
+            }
+            Kind::Skew => {
+                self.skewed.insert(node);
+                Step::Skew(node, self.within(SKEW_MICROS_MAX))
+            }
+            Kind::Rate => {
+                self.rated.insert(node);
+                self.skewed.insert(node);
+                Step::Rate(node, self.within(i64::from(RATE_PPM_MAX)) as i32)
+            }
+            Kind::Lossy => {
+                self.lossy.insert(node);
+                Step::Lossy(node)
+            }
+            _ => Step::Reset(node),
+        };
+        self.push(step);
+        true
+    }
+
+    /// Ends one of the troubles, if there is any.
+    fn end(&mut self) {
+        let mut ends: Vec<Step> = self.down.iter().map(|node| Step::Start(*node)).collect();
+        ends.extend(self.paused.iter().map(|node| Step::Resume(*node)));
+        ends.extend(self.rated.iter().map(|node| Step::Rate(*node, 0)));
+        // A clock with a rate would not stay right.
+        let steady = self.skewed.difference(&self.rated);
+        ends.extend(steady.map(|node| Step::Skew(*node, 0)));
+        ends.extend(self.lossy.iter().map(|node| Step::Lossless(*node)));
+        ends.extend(self.is_cut.then_some(Step::Join));
+        let place = self.below(ends.len());
+        if let Some(step) = ends.into_iter().nth(place) {
+            self.ended(&step);
+            self.push(step);
+        }
+    }
+
+    fn ended(&mut self, step: &Step) {
+        match step {
+            Step::Start(node) => self.down.remove(node),
+            Step::Resume(node) => self.paused.remove(node),
+            Step::Rate(node, _) => self.rated.remove(node),
+            Step::Skew(node, _) => self.skewed.remove(node),
+            Step::Lossless(node) => self.lossy.remove(node),
+            _ => std::mem::replace(&mut self.is_cut, false),
+        };
+    }
+
+    /// Ends all that is left: first the network and the clocks, then paused processes, then nodes that are down.
+    fn heal(&mut self) {
+        self.push(Step::Join);
+        let mut ends: Vec<Step> = self.lossy.iter().map(|node| Step::Lossless(*node)).collect();
+        ends.extend(self.rated.iter().map(|node| Step::Rate(*node, 0)));
+        ends.extend(self.skewed.iter().map(|node| Step::Skew(*node, 0)));
+        ends.extend(self.paused.iter().map(|node| Step::Resume(*node)));
+        ends.extend(self.down.iter().map(|node| Step::Start(*node)));
+        ends.into_iter().for_each(|step| self.push_at_once(step));
+    }
+}
