@@ -2,7 +2,7 @@
 //!
 //! The decisions are made elsewhere: to found, join or wait by [`membership::Search`], who may be talked to by [`membership::judge`], the voters by
 //! [`topology::voters`], and the order of changes by the group's member, whose driver is the engine's. Here is what carries them out: the port for other
-//! nodes and its verbs (`answers.rs`), the search (`search.rs`), the addresses of nodes that move (`contact.rs`, `moved.rs`), recovery (`recover.rs`), and
+//! nodes and its verbs (`answers.rs`), the search (`search.rs`), recovery (`recover.rs`), the addresses of nodes that move (`contact.rs`, `moved.rs`), and
 //! what is done at intervals (`upkeep.rs`).
 
 mod answers;
@@ -150,7 +150,7 @@ impl Cluster {
             (state.epoch(), state.cluster().of::<membership::TopologyDomain>().clone())
         });
         inner.follow(epoch, &registry);
-        inner.ask_seeds();
+        contact::ask_seeds(inner);
         upkeep::begin(inner);
     }
 
@@ -269,7 +269,7 @@ impl Inner {
                 tracing::info!(host = %host_id, "node is up");
                 self.up.borrow_mut().insert(host_id);
                 if let Some(inner) = self.own.upgrade() {
-                    inner.tell_address(host_id);
+                    contact::tell_address(&inner, host_id);
                 }
             }
             News::Down => {

@@ -11,11 +11,10 @@ use metadata::group::{Answer, GroupMessage, Heartbeat, Index, node_id};
 use topology::HostId;
 use topology::nodes::{Address, Boot};
 
-use super::Inner;
+use super::contact::DISCOVER;
 use super::recover::{FOLLOW, LOG_END};
+use super::{Inner, contact};
 
-/// Asks a node for its group; body and answer are introductions.
-pub(super) const DISCOVER: u8 = 18;
 /// Asks a member to register the asking node; the body is the request.
 pub(super) const JOIN: u8 = 19;
 
@@ -103,12 +102,17 @@ impl Inner {
         Heartbeat { epoch, last, boot: self.boot.number, positions: Vec::new() }
     }
 
+    /// This node's word about itself.
+    pub(super) fn own_introduction(&self) -> Introduction {
+        Introduction { group: self.group.get(), ..self.search.borrow().introduction() }
+    }
+
     /// This node's word about itself, to one that asks.
     fn introduce(&self, from: HostId, asker: &Introduction) -> Introduction {
         if self.group.get().is_none() {
             self.search.borrow_mut().asked_by(asker);
         } else if from == asker.host_id {
-            self.hear_address(from, asker.address);
+            contact::hear_address(self, from, asker.address);
         }
         self.own_introduction()
     }

@@ -20,84 +20,79 @@ use runtime::sync::Notify;
 use topology::HostId;
 
 use super::Inner;
-use super::answers::DISCOVER;
 
-impl Inner {
-    /// A node has told where it is.
-    pub(super) fn hear_address(&self, host_id: HostId, address: SocketAddr) {
-        if host_id == self.local.host_id() {
-            return;
-        }
-        let is_news = self.moved.borrow_mut().note(&self.registry.borrow(), host_id, address);
-        if is_news {
-            tracing::info!(host = %host_id, %address, "node is at another address than its registered start; dialling it there");
-            self.dial();
-        }
+/// Asks a node for its group; body and answer are introductions.
+pub(super) const DISCOVER: u8 = 18;
+
+/// A node has told where it is.
+pub(super) fn hear_address(inner: &Inner, host_id: HostId, address: SocketAddr) {
+    if host_id == inner.local.host_id() {
+        return;
     }
+    let is_news = inner.moved.borrow_mut().note(&inner.registry.borrow(), host_id, address);
+    if is_news {
+        tracing::info!(host = %host_id, %address, "node is at another address than its registered start; dialling it there");
+        inner.dial();
+    }
+}
 
-    /// Tells a member this node's address, where the log has another one.
-    pub(super) fn tell_address(self: &Rc<Self>, to: HostId) {
-        let own = self.registry.borrow().node(self.local.host_id()).map(|node| SocketAddr::from(node.start.internode));
-        if own.is_none_or(|registered| registered == self.config.broadcast) {
-            return;
-        }
-        let (inner, body) = (Rc::clone(self), self.own_introduction().to_bytes());
-        drop(self.runtime.spawn(Group::Query, async move {
-            // A connection that ends meanwhile is made again, and then this is, too.
-            let _ = inner.control.ask(to, DISCOVER, &body).await;
+/// Tells a member this node's address, where the log has another one.
+pub(super) fn tell_address(inner: &Rc<Inner>, to: HostId) {
+    let own = inner.registry.borrow().node(inner.local.host_id()).map(|node| SocketAddr::from(node.start.internode));
+    if own.is_none_or(|registered| registered == inner.config.broadcast) {
+        return;
+    }
+    let (asking, body) = (Rc::clone(inner), inner.own_introduction().to_bytes());
+    drop(inner.runtime.spawn(Group::Query, async move {
+        // A connection that ends meanwhile is made again, and then this is, too.
+        let _ = asking.control.ask(to, DISCOVER, &body).await;
+    }));
+}
+
+/// Asks each seed once, however long it takes to answer. For a node of a group.
+pub(super) fn ask_seeds(inner: &Rc<Inner>) {
+    for seed in inner.config.seeds.iter().copied().filter(|seed| *seed != inner.config.broadcast) {
+        let of = Rc::downgrade(inner);
+        drop(inner.runtime.spawn(Group::Query, async move {
+            let Some(inner) = of.upgrade() else { return };
+            ask_seed(&inner, seed).await;
         }));
     }
+}
 
-    /// This node's word about itself.
-    pub(super) fn own_introduction(&self) -> Introduction {
-        Introduction { group: self.group.get(), ..self.search.borrow().introduction() }
-    }
-
-    /// Asks each seed once, however long it takes to answer. For a node of a group.
-    pub(super) fn ask_seeds(self: &Rc<Self>) {
-        for seed in self.config.seeds.iter().copied().filter(|seed| *seed != self.config.broadcast) {
-            let of = Rc::downgrade(self);
-            drop(self.runtime.spawn(Group::Query, async move {
-                let Some(inner) = of.upgrade() else { return };
-                inner.ask_seed(seed).await;
-            }));
+async fn ask_seed(inner: &Inner, seed: SocketAddr) {
+    let state = Rc::new((Cell::new(false), Notify::new()));
+    let (watched, group) = (Rc::clone(&state), inner.group.get());
+    let watch = move |_, news: News<'_>| {
+        match news {
+            // This node itself, at another of its addresses.
+            News::Refused(Verdict::OtherNode) => watched.0.set(true),
+            News::Refused(Verdict::OtherGroup) => {
+                let group = group.map(|group| group.to_string()).unwrap_or_default();
+                tracing::error!(%seed, %group, "seed is of another metadata group; two clusters never merge: correct the seed list");
+                watched.0.set(true);
+            }
+            News::Refused(_) | News::Up(_) | News::Down => {}
+        }
+        watched.1.notify_all();
+    };
+    let (local, purpose) = (inner.local.clone(), Purpose::Control);
+    let parts = PeerParts { address: seed, host_id: ANY_NODE, local, purpose, watch: Some(Rc::new(watch)) };
+    let peer = Peer::start(&inner.runtime, parts);
+    let body = inner.own_introduction().to_bytes();
+    let (is_over, has_news) = &*state;
+    while !is_over.get() {
+        match ask(&peer, DISCOVER, &body).await {
+            Ok(answer) => {
+                match Introduction::decode(&answer) {
+                    Ok(answer) => hear_address(inner, answer.host_id, answer.address),
+                    Err(error) => tracing::warn!(%seed, %error, "seed's answer not understood"),
+                }
+                is_over.set(true);
+            }
+            // Not connected now.
+            Err(_) => has_news.notified().await,
         }
     }
-
-    async fn ask_seed(&self, seed: SocketAddr) {
-        let state = Rc::new((Cell::new(false), Notify::new()));
-        let (watched, group) = (Rc::clone(&state), self.group.get());
-        let watch = move |_, news: News<'_>| {
-            match news {
-                // This node itself, at another of its addresses.
-                News::Refused(Verdict::OtherNode) => watched.0.set(true),
-                News::Refused(Verdict::OtherGroup) => {
-                    let group = group.map(|group| group.to_string()).unwrap_or_default();
-                    tracing::error!(%seed, %group, "seed is of another metadata group; two clusters never merge: correct the seed list");
-                    watched.0.set(true);
-                }
-                News::Refused(_) | News::Up(_) | News::Down => {}
-            }
-            watched.1.notify_all();
-        };
-        let (local, purpose) = (self.local.clone(), Purpose::Control);
-        let parts = PeerParts { address: seed, host_id: ANY_NODE, local, purpose, watch: Some(Rc::new(watch)) };
-        let peer = Peer::start(&self.runtime, parts);
-        let body = self.own_introduction().to_bytes();
-        let (is_over, has_news) = &*state;
-        while !is_over.get() {
-            match ask(&peer, DISCOVER, &body).await {
-                Ok(answer) => {
-                    match Introduction::decode(&answer) {
-                        Ok(answer) => self.hear_address(answer.host_id, answer.address),
-                        Err(error) => tracing::warn!(%seed, %error, "seed's answer not understood"),
-                    }
-                    is_over.set(true);
-                }
-                // Not connected now.
-                Err(_) => has_news.notified().await,
-            }
-        }
-        peer.end();
-    }
+    peer.end();
 }

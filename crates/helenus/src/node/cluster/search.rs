@@ -11,7 +11,8 @@ use metadata::Way;
 use metadata::group::GroupId;
 use runtime::Group;
 
-use super::answers::{DISCOVER, JOIN};
+use super::answers::JOIN;
+use super::contact::DISCOVER;
 use super::{Cluster, Inner};
 use crate::node::NodeError;
 
