@@ -72,7 +72,9 @@ pub fn test(folder: &str, target: &str, budget: Duration) -> Result<TestBinary, 
 /// feature, not with all of the workspace's tests.
 pub fn unit_tests(folder: &str, package: &str, budget: Duration) -> Result<TestBinary, String> {
     let wanted = workspace::root().join(folder);
-    let is_wanted = |binary: &&TestBinary| binary.package == wanted;
+    // The library has the folder's name; targets in `tests/` have others.
+    let library = folder.rsplit('/').next().unwrap_or(folder).replace('-', "_");
+    let is_wanted = |binary: &&TestBinary| binary.package == wanted && binary.target == library;
     let found = match ALL.get() {
         Some(binaries) => binaries.iter().find(is_wanted).cloned(),
         None => {
