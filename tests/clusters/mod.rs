@@ -9,3 +9,4 @@ mod majority;
 mod meeting;
 mod moving;
 mod nodes;
+mod recovery;
