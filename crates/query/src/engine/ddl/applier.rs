@@ -177,10 +177,27 @@ impl Applier for EngineApplier {
 
 /// The changes that make a schema of another.
 fn replacing(before: &Schema, after: &Schema) -> Vec<SchemaChange> {
-    let puts = after.as_changes();
     let gone = before.keyspaces().keys().filter(|name| after.keyspace(name).is_none());
-    let drops = gone.map(|name| SchemaChange::DropKeyspace(name.to_string()));
-    drops.chain(puts).collect()
+    let mut changes: Vec<SchemaChange> = gone.map(|name| SchemaChange::DropKeyspace(name.to_string())).collect();
+    // A keyspace that is put keeps the tables and types that it has.
+    let kept = before.keyspaces().values().filter(|keyspace| after.keyspace(keyspace.name()).is_some());
+    let mut types_gone = Vec::new();
+    for keyspace in kept {
+        let tables = keyspace.tables.values().filter(|table| after.table_by_id(table.id).is_none());
+        changes.extend(tables.map(|table| SchemaChange::DropTable {
+            keyspace: table.keyspace.clone(),
+            name: table.name.clone(),
+            id: table.id,
+        }));
+        let is_there = |name: &str| after.keyspace(keyspace.name()).is_some_and(|of| of.types.contains_key(name));
+        let types = keyspace.types.keys().filter(|name| !is_there(name));
+        types_gone.extend(
+            types.map(|name| SchemaChange::DropType { keyspace: keyspace.name().to_owned(), name: name.to_string() }),
+        );
+    }
+    changes.extend(after.as_changes());
+    changes.extend(types_gone);
+    changes
 }
 
 /// Has all shards apply a schema change that is durable, then does what may follow only then: announcements, deletions.
@@ -216,4 +233,64 @@ pub(super) fn dropped_by(before: &Schema, changes: &[SchemaChange]) -> Vec<Table
     let after = before.with_all(changes);
     let kept: BTreeSet<TableId> = after.tables().map(|table| table.id).collect();
     before.tables().map(|table| table.id).filter(|id| !kept.contains(id)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use cql_syntax::parse;
+    use schema::{DdlContext, plan_ddl};
+
+    use super::*;
+
+    fn run(schema: &Schema, number: &mut u8, text: &str) -> Schema {
+        *number += 1;
+        let context = DdlContext {
+            current_keyspace: None,
+            new_id: TableId([*number; 16]),
+            datacenters: &BTreeSet::from(["datacenter1".to_owned()]),
+            node_count: 1,
+            now_micros: 1,
+        };
+        let plan = plan_ddl(schema, &parse(text).expect("a statement"), &context).expect("it can be done");
+        schema.with_all(&plan.changes)
+    }
+
+    /// A node that lagged gets the state as a whole: what was dropped meanwhile is gone there too.
+    #[test]
+    fn a_replaced_schema_is_the_other_one() {
+        let keyspace = |name: &str| {
+            format!("CREATE KEYSPACE {name} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}")
+        };
+        let mut number = 0;
+        let mut states = vec![Schema::empty()];
+        for text in [
+            &keyspace("a"),
+            &keyspace("b"),
+            "CREATE TABLE a.kept (k int PRIMARY KEY)",
+            "CREATE TABLE a.gone (k int PRIMARY KEY)",
+            "CREATE TYPE a.used (f int)",
+            "CREATE TYPE a.unused (f int)",
+            "CREATE TABLE a.uses (k int PRIMARY KEY, u frozen<used>)",
+            "ALTER TABLE a.kept ADD v int",
+            "DROP TABLE a.gone",
+            "DROP TYPE a.unused",
+            "CREATE TABLE a.gone (k text PRIMARY KEY)",
+            "DROP TABLE a.uses",
+            "DROP TYPE a.used",
+            "ALTER TABLE a.kept DROP v",
+            "DROP KEYSPACE b",
+            "DROP KEYSPACE a",
+            &keyspace("a"),
+        ] {
+            let next = run(states.last().expect("there is one"), &mut number, text);
+            states.push(next);
+        }
+        for before in &states {
+            for after in &states {
+                let replaced = before.with_all(&replacing(before, after));
+                assert_eq!(replaced.as_changes(), after.as_changes());
+                assert_eq!(replaced.version(), after.version());
+            }
+        }
+    }
 }
