@@ -1,7 +1,7 @@
 //! Truncations, and files that do not count any more: removed, or put aside as a snapshot. What a truncation or a drop takes along, and what
 //! flushes that did not come to their end leave behind.
 //!
-//! What decides is durable before anything is taken away: a truncation's positions or a schema without the table. So each step may be
+//! The decision is durable before any file is removed: a truncation's positions or a schema without the table. So each step may be
 //! done at any later time, and a start does what was left. `docs/internals/manifest.md` has the order.
 //!
 //! Goal of a truncation's order: no reader misses what it takes along before its position is durable. A start that finds the truncation decided and no

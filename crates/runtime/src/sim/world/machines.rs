@@ -127,7 +127,7 @@ impl World<'_> {
         self.shared.state().hosts[host.0].faults_hit
     }
 
-    /// What goes wrong on the machine's disk from now on.
+    /// Faults of the machine's disk from now on.
     pub fn set_disk_faults(&mut self, host: HostId, faults: Vec<DiskFault>) {
         self.shared.state().hosts[host.0].faults = faults;
     }
