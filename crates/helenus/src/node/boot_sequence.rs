@@ -88,7 +88,7 @@ impl BootSequence {
             engine.coordinator().accept_peers(listener);
         }
         if let (Some(cluster), Some(engine)) = (&cluster, &engine) {
-            cluster.serve(engine.group(), engine.coordinator().peer_sockets(), native);
+            cluster.serve(engine, native).await;
             cluster.register().await?;
         }
         server.accept(listeners);
