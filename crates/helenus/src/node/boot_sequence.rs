@@ -23,7 +23,7 @@ use topology::{Epoch, HostId, Token, token_of};
 use super::cluster::Cluster;
 use super::shard::{Command, Handles, RingParts, Serving};
 use super::{Answer, NodeError, Ready};
-use crate::config::{Config, FixedRing, Recover};
+use crate::config::{Config, FixedRing, Recover, STORAGE_PORT};
 
 /// The file whose lock says that a process uses the data folder.
 const LOCK_FILE: &str = "helenus.lock";
@@ -333,7 +333,8 @@ impl BootSequence {
             host_id,
             tokens: tokens.unwrap_or_else(|| vec![token_of_host(host_id)]),
             native_address,
-            listen_address: internode.unwrap_or(native),
+            // A node that is alone has no port for others; Cassandra shows one all the same.
+            listen_address: internode.unwrap_or(SocketAddr::new(native.ip(), STORAGE_PORT)),
             boot,
             settings: self.config.shown(),
         }
