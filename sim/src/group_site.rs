@@ -1,10 +1,11 @@
 //! A cluster of nodes that find each other by seeds and agree by their metadata group, on simulated machines.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::rc::Rc;
 
-use helenus::config::{ClusterConfig, Config};
+use helenus::config::{ClusterConfig, Config, Recover};
 use helenus::node::{self, NodeError, Ready};
 use runtime::sim::{Disk, HostId, Started, World, WorldOptions};
 
@@ -21,6 +22,10 @@ pub struct GroupSite {
     clients: HostId,
     /// The number of each node's datacenter.
     datacenters: Vec<usize>,
+    /// The seed list of each node, by number.
+    seeds: Vec<BTreeSet<usize>>,
+    /// The recovery of a lost majority by each node's next starts.
+    recover: Vec<Option<Recover>>,
     options: NodeOptions,
     shards: u16,
     running: Vec<Option<Started<Result<(), NodeError>>>>,
@@ -33,7 +38,7 @@ fn address(node: usize) -> IpAddr {
 }
 
 impl GroupSite {
-    /// A cluster on which nothing runs, with so many nodes in each datacenter.
+    /// A cluster on which nothing runs, with so many nodes in each datacenter. Two nodes are all nodes' seeds, of two datacenters where there are more.
     pub fn new(seed: u64, datacenters: &[usize], shards: u16, options: NodeOptions) -> GroupSite {
         let mut world = World::new(WorldOptions::new(seed));
         let datacenters: Vec<usize> =
@@ -43,23 +48,38 @@ impl GroupSite {
         let clients = world.add_host(&[IpAddr::V4(Ipv4Addr::new(10, 2, 0, 1))]);
         let running = nodes.iter().map(|_| None).collect();
         let said = nodes.iter().map(|_| Rc::default()).collect();
-        GroupSite { world, nodes, clients, datacenters, options, shards, running, said }
+        let second = (1..nodes.len()).find(|other| datacenters[*other] != datacenters[0]).unwrap_or(1);
+        let seeds = vec![BTreeSet::from([0, second.min(nodes.len() - 1)]); nodes.len()];
+        let recover = vec![None; nodes.len()];
+        GroupSite { world, nodes, clients, datacenters, seeds, recover, options, shards, running, said }
+    }
+
+    /// The seed list of a node's next starts.
+    pub fn set_seeds(&mut self, node: usize, seeds: &[usize]) {
+        self.seeds[node] = seeds.iter().copied().collect();
+    }
+
+    /// The recovery of a lost majority by a node's next starts.
+    pub fn set_recover(&mut self, node: usize, recover: Option<Recover>) {
+        self.recover[node] = recover;
+    }
+
+    /// Where other nodes reach a node.
+    pub fn internode_address(&self, node: usize) -> SocketAddr {
+        SocketAddr::new(address(node), STORAGE_PORT)
     }
 
     fn config(&self, node: usize) -> Config {
-        let internode = SocketAddr::new(address(node), STORAGE_PORT);
-        // Two seeds, of two datacenters where there are more.
-        let second = (1..self.nodes.len()).find(|other| self.datacenters[*other] != self.datacenters[0]).unwrap_or(1);
-        let seeds = [0, second.min(self.nodes.len() - 1)].map(|seed| SocketAddr::new(address(seed), STORAGE_PORT));
+        let internode = self.internode_address(node);
         let cluster = ClusterConfig {
             listen: internode,
             broadcast: internode,
-            seeds: seeds.into(),
+            seeds: self.seeds[node].iter().map(|seed| self.internode_address(*seed)).collect(),
             datacenter: format!("datacenter{}", self.datacenters[node]),
             rack: format!("rack{node}"),
             num_tokens: 4,
             found_without_silent: false,
-            recover: None,
+            recover: self.recover[node],
         };
         Config { cluster: Some(cluster), ..config(self.options, self.native_address(node), self.shards) }
     }
