@@ -89,7 +89,7 @@ fn meanwhile(course: &mut Course) -> Result<(), String> {
             course.start(&[B]);
             start_late(course);
         }
-        // None founds without C, whose answers come to both at the same moment. A's word of B is of before the wipe as long as A rests between two
+        // None founds without C, whose answers reach both at the same moment. A's word of B is of before the wipe as long as A rests between two
         // tries to reach B again.
         _ => {
             ALL.into_iter().for_each(|node| course.site.set_seeds(node, &ALL));
