@@ -30,6 +30,8 @@ pub struct GroupSite {
     shards: u16,
     running: Vec<Option<Started<Result<(), NodeError>>>>,
     said: Vec<Rc<RefCell<Option<Ready>>>>,
+    /// Sentences of earlier starts, which nothing has taken.
+    refused: Vec<Option<String>>,
 }
 
 fn address(node: usize) -> IpAddr {
@@ -51,7 +53,8 @@ impl GroupSite {
         let second = (1..nodes.len()).find(|other| datacenters[*other] != datacenters[0]).unwrap_or(1);
         let seeds = vec![BTreeSet::from([0, second.min(nodes.len() - 1)]); nodes.len()];
         let recover = vec![None; nodes.len()];
-        GroupSite { world, nodes, clients, datacenters, seeds, recover, options, shards, running, said }
+        let refused = vec![None; nodes.len()];
+        GroupSite { world, nodes, clients, datacenters, seeds, recover, options, shards, running, said, refused }
     }
 
     /// The seed list of a node's next starts.
@@ -117,6 +120,8 @@ impl Site for GroupSite {
     }
 
     fn begin_start(&mut self, node: usize) {
+        // A sentence of the start before is not lost.
+        self.refused[node] = self.take_refusal(node);
         let said = Rc::new(RefCell::new(None));
         let config = self.config(node);
         let (seats, _) = node::seats_for_operators(self.shards);
@@ -132,10 +137,13 @@ impl Site for GroupSite {
     }
 
     fn is_ready(&self, node: usize) -> bool {
-        self.said[node].borrow().is_some()
+        self.world.is_running(self.nodes[node]) && self.said[node].borrow().is_some()
     }
 
     fn take_refusal(&mut self, node: usize) -> Option<String> {
+        if let Some(sentence) = self.refused[node].take() {
+            return Some(sentence);
+        }
         let is_over = self.running[node].as_ref().is_some_and(Started::is_over);
         let outputs = if is_over { self.running[node].take()?.take_outputs()? } else { return None };
         outputs.into_iter().find_map(Result::err).map(|error| error.to_string())
