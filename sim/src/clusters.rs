@@ -16,6 +16,8 @@ use crate::workload::SchemaOptions;
 const SHAPES: [&[usize]; 6] = [&[3], &[5], &[2, 2], &[3, 2], &[1, 1, 1], &[3, 2, 2]];
 /// Shapes of clusters, of which each seed has the next.
 pub const SHAPE_COUNT: u64 = SHAPES.len() as u64;
+/// The fewest nodes where a disk is exchanged.
+const NODES_MIN_OF_EXCHANGE: usize = 3;
 /// The fewest changes that clients know of, and the fewest troubles, of each seed: a run with fewer shows nothing.
 const CHANGES_MIN: usize = 20;
 const TROUBLES_MIN: usize = 3;
@@ -33,6 +35,8 @@ pub struct Outcome {
     pub troubles: usize,
     /// The world's time from the end of the plan until a change worked.
     pub healed_after: Duration,
+    /// Nodes that were refused since their disk had been exchanged.
+    pub out: usize,
     /// Refusals, each sentence with its count.
     pub refused: BTreeMap<String, u64>,
     /// The marks that were reached.
@@ -48,18 +52,28 @@ pub fn run(seed: u64, planted: Planted) -> Outcome {
         &PlanOptions {
             datacenters: (0..site.nodes().len()).map(|node| site.datacenter(node)).collect(),
             steps: 20,
-            // A wiped or restored disk is refused, which ends its node: that is no trouble that a plan heals.
-            kinds: Kind::ALL.into_iter().filter(|kind| !matches!(kind, Kind::EmptyDisk | Kind::OlderDisk)).collect(),
+            // A restored disk is not always found out.
+            kinds: Kind::ALL.into_iter().filter(|kind| *kind != Kind::OlderDisk).collect(),
             gap_min: Duration::from_millis(50),
             gap_max: Duration::from_secs(4),
             down_max: 2,
-            exchanged_max: 0,
+            // Its node is refused, and a majority must be left.
+            exchanged_max: usize::from(site.nodes().len() >= NODES_MIN_OF_EXCHANGE),
         },
         seed,
     );
     let is_trouble = |step: &Step| {
         let is_right_again = matches!(step, Step::Skew(_, 0) | Step::Rate(_, 0));
-        let is_end = matches!(step, Step::Start(_) | Step::Resume(_) | Step::Join | Step::Lossless(_));
+        let is_end = matches!(
+            step,
+            Step::Start(_)
+                | Step::Resume(_)
+                | Step::Join
+                | Step::Lossless(_)
+                | Step::FastDisk(_)
+                | Step::FreeDisk(_)
+                | Step::ExchangeDisk(..)
+        );
         !is_right_again && !is_end && !matches!(step, Step::Remember(_))
     };
     let troubles = plan.steps.iter().filter(|timed| is_trouble(&timed.step)).count();
@@ -74,6 +88,7 @@ pub fn run(seed: u64, planted: Planted) -> Outcome {
         changed: group.changed,
         troubles,
         healed_after: group.healed_after,
+        out: group.out.len(),
         refused: group.refused,
         marks: stdx::marks::take(),
     }
@@ -90,6 +105,8 @@ pub struct Totals {
     pub changed: usize,
     /// Troubles of all.
     pub troubles: usize,
+    /// Nodes that were refused since their disk had been exchanged.
+    pub out: usize,
     /// The longest from the end of a plan until a change worked.
     pub healed_at_most: Duration,
     /// Refusals of all.
@@ -119,6 +136,7 @@ pub fn random(first: u64, count: u64, at_most: Duration, twice_every: u64, plant
         totals.seeds += 1;
         totals.changed += outcome.changed;
         totals.troubles += outcome.troubles;
+        totals.out += outcome.out;
         totals.healed_at_most = totals.healed_at_most.max(outcome.healed_after);
         outcome.refused.into_iter().for_each(|(name, count)| *totals.refused.entry(name).or_default() += count);
         outcome.marks.into_iter().for_each(|(name, count)| *totals.marks.entry(name).or_default() += count);

@@ -5,7 +5,15 @@
 //! all nodes ready ─▶ clients change the schema, a plan goes on beside them and heals ─▶ all nodes ready again ─▶ a change works
 //!   ─▶ all nodes show the same ─▶ power cut of all, start ─▶ all nodes show the same ─▶ the history is judged
 //! ```
+//!
+//! A node that ends by itself is a violation, but for two reasons that a plan can give it:
+//!
+//! | its disk | it may end with | then |
+//! |---|---|---|
+//! | was exchanged | the sentence about such a disk | it is out: it is not started again, asked, or judged. An empty disk must be refused |
+//! | was full | the error of the file system | it is started again when the plan has healed |
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use runtime::Instant;
@@ -14,7 +22,7 @@ use runtime::sim::{Ended, Keep, World};
 use crate::checker::schema::{differences, judge, note_look};
 use crate::client::{Client, ClientError};
 use crate::fault::any_keep;
-use crate::nemesis::{Nemesis, Plan};
+use crate::nemesis::{Exchange, Nemesis, Plan, Step};
 use crate::site::Site;
 use crate::workload::{SchemaOptions, SchemaView, SharedSchema, look_at_schema, work_schema};
 
@@ -33,6 +41,9 @@ const AGAIN: Duration = Duration::from_millis(500);
 /// A change that works in a cluster with a leader, whatever was done before. Not one of the workload's names.
 const PROBE: &str = "CREATE KEYSPACE IF NOT EXISTS probe WITH replication = \
     {'class': 'SimpleStrategy', 'replication_factor': 1}";
+
+/// Time in which a new cluster gets all its voters: no disk is exchanged before, since the only vote might be on it.
+const VOTERS_CHANGE: Duration = Duration::from_secs(5);
 
 /// The course of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -53,14 +64,60 @@ pub struct GroupOutcome {
     /// Statements that changed the schema, as their clients know.
     pub changed: usize,
     /// Refusals, each sentence with its count.
-    pub refused: std::collections::BTreeMap<String, u64>,
+    pub refused: BTreeMap<String, u64>,
     /// World's time from the end of the plan until a change worked.
     pub healed_after: Duration,
+    /// Nodes that were refused since their disk had been exchanged.
+    pub out: BTreeSet<usize>,
+}
+
+/// The sentence with which a node with such a disk may end by itself, and whether it must.
+fn refusal(exchange: Exchange) -> (&'static str, bool) {
+    match exchange {
+        Exchange::Empty => ("--replace", true),
+        Exchange::Earlier(_) => ("its disk was restored from a copy", false),
+    }
+}
+
+/// In the error of a file system without room.
+const NO_ROOM: &str = "No space left on device";
+
+/// Reasons that a plan gives nodes to end by themselves.
+#[derive(Debug, Default)]
+struct Reasons {
+    exchanged: BTreeMap<usize, Exchange>,
+    filled: BTreeSet<usize>,
+}
+
+impl Reasons {
+    fn of(plan: &Plan) -> Reasons {
+        let mut reasons = Reasons::default();
+        for timed in &plan.steps {
+            match timed.step {
+                Step::ExchangeDisk(node, with) => _ = reasons.exchanged.insert(node, with),
+                Step::FillDisk(node, _) => _ = reasons.filled.insert(node),
+                _ => {}
+            }
+        }
+        reasons
+    }
+
+    /// True if the node must be refused.
+    fn must_refuse(&self, node: usize) -> bool {
+        self.exchanged.get(&node).is_some_and(|with| refusal(*with).1)
+    }
 }
 
 /// Runs it.
 pub fn run_group(site: &mut impl Site, options: &GroupOptions) -> GroupOutcome {
-    let mut run = GroupRun { site, history: SharedSchema::default(), outcome: GroupOutcome::default() };
+    let reasons = Reasons::of(&options.plan);
+    let mut run = GroupRun {
+        site,
+        reasons,
+        is_plan_over: false,
+        history: SharedSchema::default(),
+        outcome: GroupOutcome::default(),
+    };
     if let Err(what) = run.stages(options) {
         run.outcome.violations.push(what);
     }
@@ -76,6 +133,8 @@ pub fn run_group(site: &mut impl Site, options: &GroupOptions) -> GroupOutcome {
 
 struct GroupRun<'a, S> {
     site: &'a mut S,
+    reasons: Reasons,
+    is_plan_over: bool,
     history: SharedSchema,
     outcome: GroupOutcome,
 }
@@ -83,6 +142,7 @@ struct GroupRun<'a, S> {
 impl<S: Site> GroupRun<'_, S> {
     fn stages(&mut self, options: &GroupOptions) -> Result<(), String> {
         self.make_ready("at the beginning")?;
+        self.site.world().run_for(VOTERS_CHANGE);
         self.load(options)?;
         self.make_ready("after the plan")?;
         self.change_works()?;
@@ -90,36 +150,48 @@ impl<S: Site> GroupRun<'_, S> {
         let judged = judge(&self.history.borrow(), &views);
         self.outcome.violations.extend(judged.into_iter().map(|what| format!("after healing: {what}")));
 
-        for host in self.site.nodes() {
+        for node in self.nodes() {
             let keep: Keep = any_keep(self.site.world().random());
+            let host = self.site.nodes()[node];
             self.site.world().crash(host, keep);
         }
         self.make_ready("after a power cut of all")?;
         views = self.agree("after a power cut of all")?;
         let judged = judge(&self.history.borrow(), &views);
         self.outcome.violations.extend(judged.into_iter().map(|what| format!("after a power cut of all: {what}")));
+        self.nodes().into_iter().for_each(|node| self.note_refusal(node, "in the end"));
         Ok(())
     }
 
-    /// Starts the nodes that do not run, and waits until all are ready. A node that ended by itself meanwhile is a violation, and is started again
+    /// The nodes that are not out.
+    fn nodes(&self) -> Vec<usize> {
+        (0..self.site.nodes().len()).filter(|node| !self.outcome.out.contains(node)).collect()
+    }
+
+    fn is_running(&mut self, node: usize) -> bool {
+        let host = self.site.nodes()[node];
+        self.site.world().is_running(host)
+    }
+
+    /// Starts the nodes that do not run, and waits until all are ready, or out. A node that ended by itself meanwhile is a violation, and is started again
     /// once.
     fn make_ready(&mut self, when: &str) -> Result<(), String> {
-        let nodes = self.site.nodes();
         let deadline = self.site.world().now() + READY_AT_MOST;
-        for (node, host) in nodes.iter().enumerate() {
+        for node in self.nodes() {
             self.note_refusal(node, when);
-            if !self.site.world().is_running(*host) {
+            if !self.outcome.out.contains(&node) && !self.is_running(node) {
                 self.site.begin_start(node);
             }
         }
         loop {
-            let late: Vec<usize> = (0..nodes.len()).filter(|node| !self.site.is_ready(*node)).collect();
-            if late.is_empty() {
-                return Ok(());
+            // The one that is to be refused by the others may need them all.
+            let waits_for = |run: &Self, node: &usize| !run.site.is_ready(*node) || run.has_wrong_disk(*node);
+            let late: Vec<usize> = self.nodes().into_iter().filter(|node| waits_for(self, node)).collect();
+            for node in &late {
+                self.look_at_late(*node, when)?;
             }
-            if let Some(node) = late.iter().find(|node| !self.site.world().is_running(nodes[**node])) {
-                self.note_refusal(*node, when);
-                return Err(format!("{when} node {node} does not start"));
+            if self.nodes().iter().all(|node| !waits_for(self, node)) {
+                return Ok(());
             }
             if self.site.world().now() >= deadline {
                 return Err(format!("{when} nodes {late:?} are not ready within {READY_AT_MOST:?}"));
@@ -128,8 +200,31 @@ impl<S: Site> GroupRun<'_, S> {
         }
     }
 
+    /// True if the node has a disk with which it must be refused, and runs.
+    fn has_wrong_disk(&self, node: usize) -> bool {
+        self.is_plan_over && self.reasons.must_refuse(node)
+    }
+
+    fn look_at_late(&mut self, node: usize, when: &str) -> Result<(), String> {
+        if self.has_wrong_disk(node) && self.site.is_ready(node) {
+            return Err(format!("{when} node {node}, whose disk was exchanged, is ready"));
+        }
+        if !self.is_running(node) {
+            self.note_refusal(node, when);
+            if !self.outcome.out.contains(&node) {
+                return Err(format!("{when} node {node} does not start"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Judges the sentence of a node that has ended by itself.
     fn note_refusal(&mut self, node: usize, when: &str) {
-        if let Some(sentence) = self.site.take_refusal(node) {
+        let Some(sentence) = self.site.take_refusal(node) else { return };
+        let exchanged = self.reasons.exchanged.get(&node).map(|with| refusal(*with).0);
+        if exchanged.is_some_and(|words| sentence.contains(words)) {
+            self.outcome.out.insert(node);
+        } else if !(self.reasons.filled.contains(&node) && sentence.contains(NO_ROOM)) {
             self.outcome.violations.push(format!("{when} node {node} has ended by itself: {sentence}"));
         }
     }
@@ -142,6 +237,7 @@ impl<S: Site> GroupRun<'_, S> {
         let working = self.site.world().start(clients, false, vec![main]);
         let mut nemesis = Nemesis::new(options.plan.clone(), self.site.world());
         nemesis.run(self.site)?;
+        self.is_plan_over = true;
         match self.site.world().run_until(|_| working.is_over(), WORKLOAD_AT_MOST) {
             Ended::Condition => Ok(()),
             ended => Err(format!("clients still wait for answers: {ended:?} after {WORKLOAD_AT_MOST:?}")),
@@ -153,7 +249,7 @@ impl<S: Site> GroupRun<'_, S> {
         let began = self.site.world().now();
         let mut last = String::new();
         while self.site.world().now() < began + HEALED_AT_MOST {
-            for node in 0..self.site.nodes().len() {
+            for node in self.nodes() {
                 let address = self.site.native_address(node);
                 let changed = self.ask(async move |runtime: runtime::Runtime| -> Result<bool, ClientError> {
                     Client::connect(&runtime, address).await?.change(PROBE).await
@@ -193,7 +289,7 @@ impl<S: Site> GroupRun<'_, S> {
 
     fn look_at_all(&mut self) -> Result<Vec<(usize, SchemaView)>, String> {
         let mut views = Vec::new();
-        for node in 0..self.site.nodes().len() {
+        for node in self.nodes() {
             let address = self.site.native_address(node);
             match self.ask(move |runtime| look_at_schema(runtime, address)) {
                 Some(Ok(view)) => views.push((node, view)),

@@ -1,10 +1,11 @@
 //! A cluster of nodes that find each other by seeds and agree by their metadata group, on simulated machines.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::rc::Rc;
 
-use helenus::config::{ClusterConfig, Config};
+use helenus::config::{ClusterConfig, Config, Recover};
 use helenus::node::{self, NodeError, Ready};
 use runtime::sim::{Disk, HostId, Started, World, WorldOptions};
 
@@ -21,10 +22,16 @@ pub struct GroupSite {
     clients: HostId,
     /// The number of each node's datacenter.
     datacenters: Vec<usize>,
+    /// The seed list of each node, by number.
+    seeds: Vec<BTreeSet<usize>>,
+    /// The recovery of a lost majority by each node's next starts.
+    recover: Vec<Option<Recover>>,
     options: NodeOptions,
     shards: u16,
     running: Vec<Option<Started<Result<(), NodeError>>>>,
     said: Vec<Rc<RefCell<Option<Ready>>>>,
+    /// Sentences of earlier starts, which nothing has taken.
+    refused: Vec<Option<String>>,
 }
 
 fn address(node: usize) -> IpAddr {
@@ -33,7 +40,7 @@ fn address(node: usize) -> IpAddr {
 }
 
 impl GroupSite {
-    /// A cluster on which nothing runs, with so many nodes in each datacenter.
+    /// A cluster on which nothing runs, with so many nodes in each datacenter. Two nodes are all nodes' seeds, of two datacenters where there are more.
     pub fn new(seed: u64, datacenters: &[usize], shards: u16, options: NodeOptions) -> GroupSite {
         let mut world = World::new(WorldOptions::new(seed));
         let datacenters: Vec<usize> =
@@ -43,23 +50,39 @@ impl GroupSite {
         let clients = world.add_host(&[IpAddr::V4(Ipv4Addr::new(10, 2, 0, 1))]);
         let running = nodes.iter().map(|_| None).collect();
         let said = nodes.iter().map(|_| Rc::default()).collect();
-        GroupSite { world, nodes, clients, datacenters, options, shards, running, said }
+        let second = (1..nodes.len()).find(|other| datacenters[*other] != datacenters[0]).unwrap_or(1);
+        let seeds = vec![BTreeSet::from([0, second.min(nodes.len() - 1)]); nodes.len()];
+        let recover = vec![None; nodes.len()];
+        let refused = vec![None; nodes.len()];
+        GroupSite { world, nodes, clients, datacenters, seeds, recover, options, shards, running, said, refused }
+    }
+
+    /// The seed list of a node's next starts.
+    pub fn set_seeds(&mut self, node: usize, seeds: &[usize]) {
+        self.seeds[node] = seeds.iter().copied().collect();
+    }
+
+    /// The recovery of a lost majority by a node's next starts.
+    pub fn set_recover(&mut self, node: usize, recover: Option<Recover>) {
+        self.recover[node] = recover;
+    }
+
+    /// Where other nodes reach a node.
+    pub fn internode_address(&self, node: usize) -> SocketAddr {
+        SocketAddr::new(address(node), STORAGE_PORT)
     }
 
     fn config(&self, node: usize) -> Config {
-        let internode = SocketAddr::new(address(node), STORAGE_PORT);
-        // Two seeds, of two datacenters where there are more.
-        let second = (1..self.nodes.len()).find(|other| self.datacenters[*other] != self.datacenters[0]).unwrap_or(1);
-        let seeds = [0, second.min(self.nodes.len() - 1)].map(|seed| SocketAddr::new(address(seed), STORAGE_PORT));
+        let internode = self.internode_address(node);
         let cluster = ClusterConfig {
             listen: internode,
             broadcast: internode,
-            seeds: seeds.into(),
+            seeds: self.seeds[node].iter().map(|seed| self.internode_address(*seed)).collect(),
             datacenter: format!("datacenter{}", self.datacenters[node]),
             rack: format!("rack{node}"),
             num_tokens: 4,
             found_without_silent: false,
-            recover: None,
+            recover: self.recover[node],
         };
         Config { cluster: Some(cluster), ..config(self.options, self.native_address(node), self.shards) }
     }
@@ -97,6 +120,8 @@ impl Site for GroupSite {
     }
 
     fn begin_start(&mut self, node: usize) {
+        // A sentence of the start before is not lost.
+        self.refused[node] = self.take_refusal(node);
         let said = Rc::new(RefCell::new(None));
         let config = self.config(node);
         let (seats, _) = node::seats_for_operators(self.shards);
@@ -112,10 +137,13 @@ impl Site for GroupSite {
     }
 
     fn is_ready(&self, node: usize) -> bool {
-        self.said[node].borrow().is_some()
+        self.world.is_running(self.nodes[node]) && self.said[node].borrow().is_some()
     }
 
     fn take_refusal(&mut self, node: usize) -> Option<String> {
+        if let Some(sentence) = self.refused[node].take() {
+            return Some(sentence);
+        }
         let is_over = self.running[node].as_ref().is_some_and(Started::is_over);
         let outputs = if is_over { self.running[node].take()?.take_outputs()? } else { return None };
         outputs.into_iter().find_map(Result::err).map(|error| error.to_string())

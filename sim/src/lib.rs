@@ -23,6 +23,7 @@ pub mod nemesis;
 pub mod random;
 pub mod run;
 pub mod scenario;
+pub mod sequences;
 pub mod site;
 pub mod witness;
 pub mod workload;

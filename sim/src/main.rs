@@ -13,6 +13,7 @@ use sim::hunt::hunt;
 use sim::random::{RandomOptions, Totals, random};
 use sim::run::run;
 use sim::scenario::{BUILT_IN, Scenario};
+use sim::sequences::{SEQUENCES, Sequence};
 use sim::witness::{WITNESSES, Witness};
 use sim::{clusters, nemesis};
 
@@ -78,6 +79,15 @@ enum Command {
         /// Fail if a mark of the plans' steps was never reached.
         #[arg(long)]
         all_marks: bool,
+    },
+    /// The sequences that break careless versions of the metadata group.
+    Sequences {
+        /// Their names; otherwise all.
+        names: Vec<String>,
+        #[arg(long, default_value_t = 1)]
+        first_seed: u64,
+        #[arg(long, default_value_t = 10)]
+        seeds: u64,
     },
     /// Starts from images of the disk at every boundary of a workload.
     Enumerate {
@@ -216,6 +226,9 @@ fn main() -> ExitCode {
         Command::Group { seeds, seconds, first_seed, twice_every, all_marks } => {
             grouped(&clusters::random(first_seed, seeds, Duration::from_secs(seconds), twice_every, planted), all_marks)
         }
+        Command::Sequences { names, first_seed, seeds } => {
+            sequenced(&names, first_seed..first_seed.saturating_add(seeds), planted)
+        }
         Command::Random { scenario, seeds, seconds, first_seed, threads, twice_every, all_marks } => {
             let scenarios = if scenario.is_empty() {
                 BUILT_IN.iter().filter_map(|(name, _)| Scenario::built_in(name)).map(Ok).collect()
@@ -271,6 +284,27 @@ fn witnessed(names: &[String], seeds: std::ops::Range<u64>, planted: planted::Pl
     counted(runs, failed)
 }
 
+/// Every sequence with every seed. A seed that does not bring its sequence about fails too.
+fn sequenced(names: &[String], seeds: std::ops::Range<u64>, planted: planted::Planted) -> Result<(), String> {
+    let find = |name: &String| Sequence::named(name).ok_or_else(|| format!("there is no sequence {name}"));
+    let found = names.iter().map(find).collect::<Result<Vec<_>, _>>()?;
+    let (mut runs, mut failed) = (0, 0);
+    for sequence in if found.is_empty() { SEQUENCES.to_vec() } else { found } {
+        for seed in seeds.clone() {
+            runs += 1;
+            let violations = sequence.run(seed, planted).unwrap_or_else(|what| vec![what]);
+            if violations.is_empty() {
+                continue;
+            }
+            failed += 1;
+            println!("FAILED: {}, seed {seed}", sequence.name);
+            violations.iter().for_each(|what| println!("  {what}"));
+            println!("  again: cargo run -p helenus-sim -- sequences {} --first-seed {seed} --seeds 1", sequence.name);
+        }
+    }
+    counted(runs, failed)
+}
+
 fn grouped(totals: &clusters::Totals, all_marks: bool) -> Result<(), String> {
     for (seed, violations) in &totals.failures {
         println!("FAILED: group, seed {seed}");
@@ -280,8 +314,9 @@ fn grouped(totals: &clusters::Totals, all_marks: bool) -> Result<(), String> {
     println!("{} clusters ({} of them twice)", totals.seeds, totals.twice);
     println!("{} changes, {} troubles, refused {:?}", totals.changed, totals.troubles, totals.refused);
     println!("a change worked {:?} after healing at most; marks {:?}", totals.healed_at_most, totals.marks);
-    // No disk is exchanged in this scenario.
-    let is_due = |mark: &&&str| !mark.starts_with("start on an");
+    println!("{} nodes were refused with an exchanged disk", totals.out);
+    // None is exchanged for an older one in this scenario.
+    let is_due = |mark: &&&str| **mark != "start on an older disk";
     let unreached: Vec<&str> =
         nemesis::MARKS.iter().filter(is_due).filter(|mark| !totals.marks.contains_key(**mark)).copied().collect();
     if !unreached.is_empty() {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use runtime::Instant;
-use runtime::sim::{Disk, Link, World};
+use runtime::sim::{Disk, DiskSpeed, Link, World};
 
 use super::links::End;
 use super::{Cut, Exchange, Plan, Step, Timed};
@@ -26,6 +26,8 @@ pub struct Nemesis {
     /// The world's count of what cuts held back, when the present one began.
     held_before: u64,
     lossy: BTreeSet<usize>,
+    /// Machines with a slow disk, and the operations before it became slow.
+    slow: BTreeMap<usize, u64>,
     /// Steps done so far.
     pub done: Vec<Step>,
 }
@@ -44,6 +46,7 @@ impl Nemesis {
             cut: None,
             held_before: 0,
             lossy: BTreeSet::new(),
+            slow: BTreeMap::new(),
             done: Vec::new(),
         }
     }
@@ -107,6 +110,21 @@ impl Nemesis {
                 site.world().exchange_disk(nodes[*node], disk);
                 self.exchanged.insert(*node, *with);
             }
+            Step::SlowDisk(node) => {
+                self.slow.insert(*node, site.world().disk_calls(nodes[*node]));
+                site.world().set_disk_speed(nodes[*node], SLOW);
+            }
+            Step::FastDisk(node) => {
+                let before = self.slow.remove(node);
+                if before.is_some_and(|before| site.world().disk_calls(nodes[*node]) > before) {
+                    stdx::sometimes!("slow disk used");
+                }
+                site.world().set_disk_speed(nodes[*node], DiskSpeed::default());
+            }
+            Step::FillDisk(node, room) => {
+                site.world().with_disk(nodes[*node], |disk| disk.set_capacity(Some(disk.used() + room)));
+            }
+            Step::FreeDisk(node) => site.world().with_disk(nodes[*node], |disk| disk.set_capacity(None)),
             Step::Cut(cut) => {
                 self.end_cut(site);
                 self.held_before = site.world().held_count();
@@ -169,6 +187,8 @@ const LOSSY: Link = Link {
     reset_per_million: 500,
     is_cut: false,
 };
+
+const SLOW: DiskSpeed = DiskSpeed { latency_min_nanos: 1_000_000, latency_max_nanos: 300_000_000 };
 
 fn terminate(site: &mut impl Site, node: usize) -> Result<(), String> {
     let host = site.nodes()[node];

@@ -25,6 +25,10 @@ pub enum Kind {
     EmptyDisk,
     /// A power cut, and a start with the disk of an earlier moment.
     OlderDisk,
+    /// A disk whose operations take up to 300 ms.
+    SlowDisk,
+    /// A disk that is full, or nearly so.
+    FullDisk,
     /// Cuts of one direction: between two nodes, or of all that a node sends or hears.
     OneWay,
     /// One node cut off.
@@ -43,7 +47,7 @@ pub enum Kind {
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 15] = [
+    pub const ALL: [Kind; 17] = [
         Kind::Kill,
         Kind::PowerCut,
         Kind::Terminate,
@@ -52,6 +56,8 @@ impl Kind {
         Kind::Rate,
         Kind::EmptyDisk,
         Kind::OlderDisk,
+        Kind::SlowDisk,
+        Kind::FullDisk,
         Kind::OneWay,
         Kind::Isolated,
         Kind::Datacenter,
@@ -77,12 +83,15 @@ pub struct PlanOptions {
     pub gap_max: Duration,
     /// Nodes that are down at the same time, at most.
     pub down_max: usize,
-    /// Disks that are exchanged in all, at most: more than the replicas can bear loses what was acknowledged, as it must.
+    /// Disks that are exchanged in all, at most: more than the replicas can bear loses what was acknowledged, as it must. A node whose disk was
+    /// exchanged is left alone when it has been started again.
     pub exchanged_max: usize,
 }
 
 /// Ten minutes, microseconds.
 const SKEW_MICROS_MAX: i64 = 600_000_000;
+/// Room of a disk that is filled, bytes, at most.
+const ROOM_BYTES_MAX: usize = 64 << 10;
 /// 5 %.
 const RATE_PPM_MAX: i32 = 50_000;
 
@@ -96,8 +105,10 @@ pub fn generate(options: &PlanOptions, seed: u64) -> Plan {
         skewed: BTreeSet::new(),
         rated: BTreeSet::new(),
         lossy: BTreeSet::new(),
+        slow: BTreeSet::new(),
+        full: BTreeSet::new(),
         remembered: BTreeSet::new(),
-        exchanged: 0,
+        exchanged: BTreeSet::new(),
         is_cut: false,
         plan: Plan::default(),
     };
@@ -123,8 +134,10 @@ struct Maker<'a> {
     skewed: BTreeSet<usize>,
     rated: BTreeSet<usize>,
     lossy: BTreeSet<usize>,
+    slow: BTreeSet<usize>,
+    full: BTreeSet<usize>,
     remembered: BTreeSet<usize>,
-    exchanged: usize,
+    exchanged: BTreeSet<usize>,
     is_cut: bool,
     plan: Plan,
 }
@@ -151,10 +164,15 @@ impl Maker<'_> {
         from.iter().nth(place).copied()
     }
 
+    /// Nodes that have the disk they began with.
+    fn present(&self) -> Vec<usize> {
+        (0..self.options.datacenters.len()).filter(|node| !self.exchanged.contains(node)).collect()
+    }
+
     /// A node that runs and is not paused.
     fn running(&mut self) -> Option<usize> {
-        let all = 0..self.options.datacenters.len();
-        let running = all.filter(|node| !self.down.contains(node) && !self.paused.contains(node)).collect();
+        let present = self.present().into_iter();
+        let running = present.filter(|node| !self.down.contains(node) && !self.paused.contains(node)).collect();
         self.pick(&running)
     }
 
@@ -177,7 +195,9 @@ impl Maker<'_> {
             Kind::Kill | Kind::PowerCut | Kind::Terminate => self.begin_down(kind),
             Kind::EmptyDisk | Kind::OlderDisk => self.begin_exchange(kind),
             Kind::OneWay | Kind::Isolated | Kind::Datacenter | Kind::Halves | Kind::Chain => self.begin_cut(kind),
-            Kind::Pause | Kind::Skew | Kind::Rate | Kind::Lossy | Kind::Reset => self.begin_of_process(kind),
+            Kind::Pause | Kind::Skew | Kind::Rate | Kind::Lossy | Kind::Reset | Kind::SlowDisk | Kind::FullDisk => {
+                self.begin_of_process(kind)
+            }
         }
     }
 
@@ -203,7 +223,7 @@ impl Maker<'_> {
             self.push(Step::Remember(node));
             return true;
         }
-        if self.exchanged >= self.options.exchanged_max || self.down.len() >= self.options.down_max {
+        if self.exchanged.len() >= self.options.exchanged_max || self.down.len() >= self.options.down_max {
             return false;
         }
         let with = match kind {
@@ -211,7 +231,7 @@ impl Maker<'_> {
             _ => Exchange::Empty,
         };
         let keep = any_keep(self.next());
-        self.exchanged += 1;
+        self.exchanged.insert(node);
         self.down.insert(node);
         self.push(Step::PowerCut(node, keep));
         self.push_at_once(Step::ExchangeDisk(node, with));
@@ -219,11 +239,9 @@ impl Maker<'_> {
     }
 
     fn begin_cut(&mut self, kind: Kind) -> bool {
-        let count = self.options.datacenters.len();
-        let node = self.below(count);
-        let other = (node + 1 + self.below(count.saturating_sub(1))) % count;
+        let present = self.shuffled();
+        let [node, other, ..] = present[..] else { return false };
         let shape = match (kind, self.below(3)) {
-            _ if count < 2 => return false,
             (Kind::OneWay, 0) => Shape::OneWay { from: node, to: other },
             (Kind::OneWay, 1) => Shape::Mute { node },
             (Kind::OneWay, _) => Shape::Deaf { node },
@@ -232,13 +250,11 @@ impl Maker<'_> {
                 Shape::Datacenter { number: self.options.datacenters[node] }
             }
             (Kind::Datacenter, _) => return false,
-            (Kind::Chain, _) if count < 3 => return false,
-            (Kind::Chain, _) => Shape::Chain { order: self.shuffled(count) },
+            (Kind::Chain, _) if present.len() < 3 => return false,
+            (Kind::Chain, _) => Shape::Chain { order: present },
             _ => {
-                let size = 1 + self.below(count - 1);
-                let mut first = self.shuffled(count);
-                first.truncate(size);
-                Shape::Halves { first }
+                let size = 1 + self.below(present.len() - 1);
+                Shape::Halves { first: present[..size].to_vec() }
             }
         };
         let parts_clients = self.below(3) == 0;
@@ -247,9 +263,10 @@ impl Maker<'_> {
         true
     }
 
-    fn shuffled(&mut self, count: usize) -> Vec<usize> {
-        let mut all: Vec<usize> = (0..count).collect();
-        for place in (1..count).rev() {
+    /// The nodes of [`Maker::present`] in any order.
+    fn shuffled(&mut self) -> Vec<usize> {
+        let mut all = self.present();
+        for place in (1..all.len()).rev() {
             let other = self.below(place + 1);
             all.swap(place, other);
         }
@@ -276,6 +293,15 @@ impl Maker<'_> {
                 self.lossy.insert(node);
                 Step::Lossy(node)
             }
+            Kind::SlowDisk => {
+                self.slow.insert(node);
+                Step::SlowDisk(node)
+            }
+            Kind::FullDisk => {
+                self.full.insert(node);
+                let room = if self.below(2) == 0 { 0 } else { self.below(ROOM_BYTES_MAX) };
+                Step::FillDisk(node, room as u64)
+            }
             _ => Step::Reset(node),
         };
         self.push(step);
@@ -291,6 +317,8 @@ impl Maker<'_> {
         let steady = self.skewed.difference(&self.rated);
         ends.extend(steady.map(|node| Step::Skew(*node, 0)));
         ends.extend(self.lossy.iter().map(|node| Step::Lossless(*node)));
+        ends.extend(self.slow.iter().map(|node| Step::FastDisk(*node)));
+        ends.extend(self.full.iter().map(|node| Step::FreeDisk(*node)));
         ends.extend(self.is_cut.then_some(Step::Join));
         let place = self.below(ends.len());
         if let Some(step) = ends.into_iter().nth(place) {
@@ -306,14 +334,18 @@ impl Maker<'_> {
             Step::Rate(node, _) => self.rated.remove(node),
             Step::Skew(node, _) => self.skewed.remove(node),
             Step::Lossless(node) => self.lossy.remove(node),
+            Step::FastDisk(node) => self.slow.remove(node),
+            Step::FreeDisk(node) => self.full.remove(node),
             _ => std::mem::replace(&mut self.is_cut, false),
         };
     }
 
-    /// Ends all that is left: first the network and the clocks, then paused processes, then nodes that are down.
+    /// Ends all that is left: first the network, disks and clocks, then paused processes, then nodes that are down.
     fn heal(&mut self) {
         self.push(Step::Join);
         let mut ends: Vec<Step> = self.lossy.iter().map(|node| Step::Lossless(*node)).collect();
+        ends.extend(self.slow.iter().map(|node| Step::FastDisk(*node)));
+        ends.extend(self.full.iter().map(|node| Step::FreeDisk(*node)));
         ends.extend(self.rated.iter().map(|node| Step::Rate(*node, 0)));
         ends.extend(self.skewed.iter().map(|node| Step::Skew(*node, 0)));
         ends.extend(self.paused.iter().map(|node| Step::Resume(*node)));

@@ -98,6 +98,14 @@ pub enum Step {
     Remember(usize),
     /// Exchange of the disk of a node that is down.
     ExchangeDisk(usize, Exchange),
+    /// A slow disk: operations take up to 300 ms.
+    SlowDisk(usize),
+    /// The same disk with its usual speed.
+    FastDisk(usize),
+    /// A disk that has room for so many bytes more.
+    FillDisk(usize, u64),
+    /// The same disk with room for all.
+    FreeDisk(usize),
     /// Cut of links, in place of the cut before.
     Cut(Cut),
     /// End of the cut.
@@ -133,17 +141,19 @@ impl fmt::Display for Plan {
 }
 
 /// The marks of steps that took effect: many plans of all kinds reach each of them.
-pub const MARKS: [&str; 14] = [
+pub const MARKS: [&str; 16] = [
     "chain held",
     "connection reset on the way",
     "cut of one direction held",
     "deaf node held",
+    "disk full",
     "halves held",
     "isolated datacenter held",
     "isolated node held",
     "mute node held",
     "paused process late",
     "segment lost",
+    "slow disk used",
     "start on an empty disk",
     "start on an older disk",
     "timer at another rate",

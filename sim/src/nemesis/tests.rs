@@ -68,9 +68,11 @@ async fn node(runtime: Runtime, me: usize, count: usize, heard: Heard) {
     let beating = runtime.clone();
     runtime.spawn(Group::Query, async move {
         loop {
-            log.write_at(AlignedBuf::from(&b"x"[..]), length).await.0.expect("it is written");
-            log.sync_data().await.expect("it is synced");
-            length += 1;
+            // Not on a full disk.
+            if log.write_at(AlignedBuf::from(&b"x"[..]), length).await.0.is_ok() {
+                log.sync_data().await.expect("it is synced");
+                length += 1;
+            }
             beating.sleep(BEAT).await;
         }
     });
@@ -322,6 +324,16 @@ fn assert_heals(plan: &Plan, options: &PlanOptions, seed: u64) {
                 true
             }
             Step::Lossless(node) => wrong.remove(&("lossy", *node)),
+            Step::SlowDisk(node) => {
+                wrong.insert(("slow", *node));
+                true
+            }
+            Step::FastDisk(node) => wrong.remove(&("slow", *node)),
+            Step::FillDisk(node, _) => {
+                wrong.insert(("full", *node));
+                true
+            }
+            Step::FreeDisk(node) => wrong.remove(&("full", *node)),
             Step::Reset(_) => true,
         };
         assert!(
@@ -356,14 +368,16 @@ fn plans_are_possible_and_heal() {
             }
         }
     }
-    assert_eq!(kinds.len(), 15 + 7, "{kinds:?}");
+    assert_eq!(kinds.len(), 19 + 7, "{kinds:?}");
     let nothing = PlanOptions { kinds: Vec::new(), ..options };
     assert_eq!(generate(&nothing, 1).steps.len(), 1, "there is nothing to begin with");
 }
 
 fn troubled(seed: u64) -> u64 {
     let mut beating = Beating::new(seed, 5);
-    let plan = generate(&options(5, Kind::ALL.to_vec()), seed);
+    // Which takes two steps.
+    let kinds = [&Kind::ALL[..], &[Kind::OlderDisk; 3]].concat();
+    let plan = generate(&options(5, kinds), seed);
     Nemesis::new(plan.clone(), &beating.world).run(&mut beating).unwrap_or_else(|what| {
         panic!(
             "{what}

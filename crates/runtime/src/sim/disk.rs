@@ -231,7 +231,10 @@ impl Disk {
 
     fn room(&self, growth: u64) -> Answer<()> {
         match self.capacity {
-            Some(capacity) if growth > 0 && self.used() + growth > capacity => Err(libc::ENOSPC),
+            Some(capacity) if growth > 0 && self.used() + growth > capacity => {
+                stdx::sometimes!("disk full");
+                Err(libc::ENOSPC)
+            }
             _ => Ok(()),
         }
     }

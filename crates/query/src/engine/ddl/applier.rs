@@ -122,15 +122,16 @@ fn plan_membership(state: &ClusterState, request: &[u8]) -> Plan {
         Err(error) => return refused(&error),
     };
     let is_new = |id: HostId| registry.nodes().len() > 0 && registry.node(id).is_none() && !registry.has_left(id);
-    if matches!(&request, Request::Register(of) if is_new(of.host_id))
-        && state.of::<SchemaDomain>().tables().count() > 0
-    {
-        return refused(
-            &"a node can join only while the cluster has no table: copying data to new nodes is not supported yet",
-        );
-    }
+    let is_too_late = || {
+        matches!(&request, Request::Register(of) if is_new(of.host_id))
+            && state.of::<SchemaDomain>().tables().count() > 0
+    };
     match membership::plan(registry, &request) {
         Ok(changes) if changes.is_empty() => Plan::Refused(Vec::new()),
+        // After the fences: a wiped member needs the sentence that names `--replace`.
+        Ok(_) if is_too_late() => refused(
+            &"a node can join only while the cluster has no table: copying data to new nodes is not supported yet",
+        ),
         Ok(changes) => Plan::Change(Entry::of(TopologyDomain::part(&changes))),
         Err(error) => refused(&error),
     }

@@ -1,0 +1,48 @@
+//! Sequences of events that break careless versions of the metadata group, each a scenario by its name. All are of whole nodes on simulated machines.
+//!
+//! | name | sequence | what must hold |
+//! |---|---|---|
+//! | `commit-index` | a voter whose log ends in an uncommitted TRUNCATE restarts without a majority | it truncates nothing and keeps the committed schema; later all nodes agree |
+//! | `truncate-crash` | power of all nodes is cut while a TRUNCATE is applied beside writes | what was written after the table was seen empty is there |
+//! | `two-founders` | two nodes, one of them wiped, start at once beside a third one that answers late | one group; a wiped member is refused |
+//! | `two-recoveries` | two halves of a cluster are recovered, each by an operator of its own | they never merge, and both say so |
+//! | `recovery-cut-short` | power of the recovering node is cut at any moment of its recovery | the same command begins it again, and others follow |
+//!
+//! A scenario gives its violations. A step that does not work at all ends it early, with an error.
+
+mod commit_index;
+mod course;
+mod founders;
+mod recoveries;
+mod truncate_crash;
+
+use planted::Planted;
+
+/// A sequence as a scenario.
+#[derive(Debug, Clone, Copy)]
+pub struct Sequence {
+    /// The name.
+    pub name: &'static str,
+    run: fn(u64, Planted) -> Result<Vec<String>, String>,
+}
+
+impl Sequence {
+    /// Runs one seed: sentences about what does not hold. An error says which step did not work.
+    pub fn run(&self, seed: u64, planted: Planted) -> Result<Vec<String>, String> {
+        (self.run)(seed, planted)
+    }
+
+    /// The sequence of that name.
+    pub fn named(name: &str) -> Option<Sequence> {
+        SEQUENCES.into_iter().find(|sequence| sequence.name == name)
+    }
+}
+
+/// All of them.
+pub const SEQUENCES: [Sequence; 5] = [
+    Sequence { name: "commit-index", run: commit_index::run },
+    Sequence { name: "truncate-crash", run: truncate_crash::run },
+    Sequence { name: "two-founders", run: founders::run },
+    Sequence { name: "two-recoveries", run: recoveries::halves },
+    Sequence { name: "recovery-cut-short", run: recoveries::cut_short },
+];

@@ -1,0 +1,48 @@
+//! The sequences that break careless versions of the metadata group, some seeds of each.
+
+use std::collections::BTreeMap;
+
+use planted::Planted;
+use sim::sequences::Sequence;
+
+/// Runs so many seeds of a sequence, in a soak fifty times as many, and gives the marks that they reached.
+fn run(name: &str, seeds: u64) -> BTreeMap<&'static str, u64> {
+    let sequence = Sequence::named(name).expect("it is of the list");
+    let seeds = 1..1 + seeds * if std::env::var_os("HELENUS_SOAK").is_some() { 50 } else { 1 };
+    stdx::marks::take();
+    let outcomes = seeds.map(|seed| (seed, sequence.run(seed, Planted::default())));
+    let failures: Vec<_> = outcomes.filter(|(_, outcome)| *outcome != Ok(Vec::new())).collect();
+    assert!(failures.is_empty(), "{name}: {failures:#?}");
+    stdx::marks::take()
+}
+
+fn reached(marks: &BTreeMap<&'static str, u64>, names: &[&str]) {
+    let missing: Vec<&&str> = names.iter().filter(|name| !marks.contains_key(**name)).collect();
+    assert!(missing.is_empty(), "no seed came by {missing:?}");
+}
+
+#[test]
+fn commit_index() {
+    reached(&run("commit-index", 8), &["uncommitted truncate committed later", "uncommitted truncate replaced"]);
+}
+
+#[test]
+fn truncate_crash() {
+    reached(&run("truncate-crash", 8), &["written after the table was seen empty, before the cut"]);
+}
+
+#[test]
+fn two_founders() {
+    let cases = ["wiped before it was a member", "wiped when it was a member"];
+    reached(&run("two-founders", 24), &[&["A has the lower id", "B has the lower id"][..], &cases].concat());
+}
+
+#[test]
+fn two_recoveries() {
+    run("two-recoveries", 4);
+}
+
+#[test]
+fn recovery_cut_short() {
+    reached(&run("recovery-cut-short", 8), &["power cut within a recovery"]);
+}
