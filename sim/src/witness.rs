@@ -4,7 +4,6 @@
 //! some steps with a name, or the images of every boundary of such steps.
 
 mod directed;
-mod restored;
 
 use std::time::Duration;
 
@@ -52,7 +51,7 @@ pub const WITNESSES: [Witness; 15] = [
     Witness { name: "batches-cut-short", does: Does::Images(Course::Batches) },
     Witness { name: "truncated-under-another-count", does: Does::Steps(directed::truncated_under_another_count) },
     Witness { name: "truncated-and-started-twice", does: Does::Steps(directed::truncated_and_started_twice) },
-    Witness { name: "all-peers-restart", does: Does::Steps(restored::all_peers_restart) },
+    Witness { name: "all-peers-restart", does: Does::Steps(crate::sequences::all_peers_restart::run) },
     Witness { name: "snapshot-cut-short", does: Does::Steps(snapshot_cut_short) },
     Witness { name: "refresh-cut-short", does: Does::Steps(refresh_cut_short) },
     Witness { name: "written-at-all-to-one", does: Does::Steps(directed::written_at_all_to_one) },

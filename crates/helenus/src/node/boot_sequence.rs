@@ -305,7 +305,7 @@ impl BootSequence {
             Some(Recover::Follow(at)) => cluster.follow_recovery(found, at).await?,
             None => match opened.group_to_keep(|state| is_empty(state) && !is_only_seed) {
                 Some(_) => Way::OwnOrFounded,
-                None => cluster.find_group(group).await?,
+                None => cluster.find_group(opened, group).await?,
             },
         };
         Ok((Some(cluster), way))
