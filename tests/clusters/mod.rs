@@ -11,3 +11,4 @@ mod moving;
 mod nodes;
 mod peers;
 mod recovery;
+mod snitch;

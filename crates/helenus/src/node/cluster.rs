@@ -52,6 +52,8 @@ struct Inner {
     own: Weak<Inner>,
     runtime: Runtime,
     config: ClusterConfig,
+    /// Datacenter and rack.
+    place: (String, String),
     local: LocalNode,
     boot: Boot,
     /// Where clients reach the node, as far as that is known before its port is open.
@@ -109,6 +111,7 @@ impl Cluster {
                 own: of.clone(),
                 runtime: runtime.clone(),
                 config: cluster.clone(),
+                place: (config.datacenter.clone(), config.rack.clone()),
                 local: local.clone(),
                 boot,
                 native: Cell::new(native),
@@ -361,8 +364,8 @@ impl Inner {
         let tokens = (0..self.config.num_tokens).map(|_| Token(self.runtime.random_u64() as i64)).collect();
         Registration {
             host_id: self.local.host_id(),
-            datacenter: self.config.datacenter.clone(),
-            rack: self.config.rack.clone(),
+            datacenter: self.place.0.clone(),
+            rack: self.place.1.clone(),
             tokens,
             start: nodes::Start {
                 boot: nodes::Boot { number: self.boot.number, word: self.boot.word },
