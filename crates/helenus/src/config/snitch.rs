@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
+use super::ConfigError;
 use super::place::Place;
 use super::yaml::Node;
-use super::{ConfigError, Settings};
 
 /// The file that names datacenter and rack.
 const FILE_NAME: &str = "cassandra-rackdc.properties";
@@ -23,11 +23,11 @@ const READ_FILE: [&str; 8] = [
     "CloudMetadataSnitch",
 ];
 
-/// Takes datacenter and rack from where `endpoint_snitch` says that they are.
-pub(super) fn read(place: &Place<'_>, node: &Node, settings: &mut Settings) -> Result<(), ConfigError> {
+/// Datacenter and rack, from where `endpoint_snitch` says that they are; `None`: the usual ones.
+pub(super) fn read(place: &Place<'_>, node: &Node) -> Result<Option<(String, String)>, ConfigError> {
     let class = place.class(node)?;
     if class == SIMPLE {
-        return Ok(());
+        return Ok(None);
     }
     if !READ_FILE.contains(&class) {
         let known = READ_FILE.join(", ");
@@ -42,9 +42,7 @@ pub(super) fn read(place: &Place<'_>, node: &Node, settings: &mut Settings) -> R
         );
     };
     let suffix = property(&text, "dc_suffix").unwrap_or_default();
-    settings.datacenter = Some(format!("{datacenter}{suffix}"));
-    settings.rack = Some(rack.to_owned());
-    Ok(())
+    Ok(Some((format!("{datacenter}{suffix}"), rack.to_owned())))
 }
 
 /// A property of Java's format, without its escapes; the last of several counts.

@@ -56,7 +56,7 @@ fn domains() -> Domains {
 }
 
 impl BootSequence {
-    /// With the folder locked: starts the node, serves until the process is told to end, and ends in order.
+    /// With the folder locked: starts the node, serves until the process has to end, and ends in order.
     pub(super) async fn run(&self, ready: impl FnOnce(Ready)) -> Result<(), NodeError> {
         let trusts_network = self.config.insecure || self.config.internode_secret.is_some();
         if let Some(problem) = self.config.fixed_ring.as_ref().and_then(|ring| ring.problem(trusts_network)) {
@@ -131,7 +131,7 @@ impl BootSequence {
         }
     }
 
-    /// Waits for other nodes; `None` if the process is told to end before.
+    /// Waits for other nodes; `None` if the process has to end before.
     async fn unless_terminated<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let signalled = async {
             let signal = self.runtime.termination().await;
@@ -269,7 +269,7 @@ impl BootSequence {
 
     /// Reads the metadata log; the first start makes the node's identity and founds its group, and each start counts itself before anything
     /// else is written, so that positions of different starts are never taken for each other. `None` if the
-    /// process is told to end before the node has a group.
+    /// process has to end before the node has a group.
     async fn open_metadata(&self) -> Result<Option<Metadata>, NodeError> {
         let (dir, planted) = (Path::new(&self.config.data_dir), self.config.planted);
         let last_boot = self.last_boot().await?;

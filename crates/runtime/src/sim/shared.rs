@@ -151,6 +151,8 @@ pub(crate) struct State {
     /// Shards that something happened to since the last step.
     pub(super) notified: BTreeSet<usize>,
     pub(super) descriptors: Descriptors,
+    /// Processes with a signal that none of their tasks has received.
+    pub(super) signalled: BTreeSet<ProcessId>,
     pub(super) links: BTreeMap<(HostId, HostId), Link>,
     pub(super) default_link: Link,
     pub(super) events: BinaryHeap<Scheduled>,
@@ -181,6 +183,7 @@ impl Shared {
             shards: Vec::new(),
             notified: BTreeSet::new(),
             descriptors: Descriptors::default(),
+            signalled: BTreeSet::new(),
             links: BTreeMap::new(),
             default_link: Link::default(),
             events: BinaryHeap::new(),

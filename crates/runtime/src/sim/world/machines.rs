@@ -6,7 +6,7 @@ use super::{World, first_timer};
 use crate::sim::disk::{Disk, Keep};
 use crate::sim::fault::DiskFault;
 use crate::sim::network::{Link, Object};
-use crate::sim::shared::{DiskSpeed, HostId};
+use crate::sim::shared::{DiskSpeed, HostId, ProcessId};
 
 impl World<'_> {
     /// SIGKILL: the processes on the machine are gone, and what they wrote is in its page cache.
@@ -27,15 +27,17 @@ impl World<'_> {
         host.disk = host.disk.after_power_cut(keep);
     }
 
-    /// SIGTERM to the processes on the machine that asked to handle it.
+    /// SIGTERM to the processes on the machine that handle it. It waits for one that does not look for it yet.
     pub fn terminate(&mut self, host: HostId) {
         let mut state = self.shared.state();
+        let processes = self.processes.iter().enumerate();
+        let running = processes.filter(|(_, process)| process.host == host && process.running > 0);
+        state.signalled.extend(running.map(|(number, _)| ProcessId(number)));
         let mut readers = Vec::new();
         for owned in state.descriptors.iter_mut() {
             if self.processes[owned.process.0].host == host
-                && let Object::Signals { reader, pending } = &mut owned.object
+                && let Object::Signals { reader } = &mut owned.object
             {
-                *pending += 1;
                 readers.push(reader.take());
             }
         }
