@@ -109,7 +109,10 @@ impl Machine {
     }
 
     pub(crate) fn open_signals(&self) -> SimDescriptor {
-        let id = self.shared.state().descriptors.add(self.process, Object::Signals { reader: None, pending: 0 });
+        let mut state = self.shared.state();
+        let pending = state.signals.remove(&self.process).unwrap_or(0);
+        let id = state.descriptors.add(self.process, Object::Signals { reader: None, pending });
+        drop(state);
         self.descriptor(id)
     }
 

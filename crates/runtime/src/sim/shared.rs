@@ -158,6 +158,8 @@ pub(crate) struct State {
     pub(super) held: Vec<(HostId, HostId, Event)>,
     /// How often a cut link held something back so far.
     pub(super) held_count: u64,
+    /// Signals to processes that have not asked for any yet.
+    pub(super) signals: BTreeMap<ProcessId, u32>,
     sequence: u64,
 }
 
@@ -186,6 +188,7 @@ impl Shared {
             events: BinaryHeap::new(),
             held: Vec::new(),
             held_count: 0,
+            signals: BTreeMap::new(),
             sequence: 0,
         };
         // Not zero: code may take a moment before its start for one that was long ago.

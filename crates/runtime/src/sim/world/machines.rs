@@ -1,12 +1,13 @@
 //! A world's machines, changed from outside: their processes, disks, clocks and links.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use super::{World, first_timer};
 use crate::sim::disk::{Disk, Keep};
 use crate::sim::fault::DiskFault;
 use crate::sim::network::{Link, Object};
-use crate::sim::shared::{DiskSpeed, HostId};
+use crate::sim::shared::{DiskSpeed, HostId, ProcessId};
 
 impl World<'_> {
     /// SIGKILL: the processes on the machine are gone, and what they wrote is in its page cache.
@@ -27,20 +28,27 @@ impl World<'_> {
         host.disk = host.disk.after_power_cut(keep);
     }
 
-    /// SIGTERM to the processes on the machine that asked to handle it.
+    /// SIGTERM to the processes on the machine that handle it. One that has not asked for signals yet gets it when it does.
     pub fn terminate(&mut self, host: HostId) {
         let mut state = self.shared.state();
-        let mut readers = Vec::new();
+        let (mut readers, mut asked) = (Vec::new(), BTreeSet::new());
         for owned in state.descriptors.iter_mut() {
             if self.processes[owned.process.0].host == host
                 && let Object::Signals { reader, pending } = &mut owned.object
             {
                 *pending += 1;
                 readers.push(reader.take());
+                asked.insert(owned.process);
             }
         }
         for reader in readers {
             state.retry(reader);
+        }
+        for (number, process) in self.processes.iter().enumerate() {
+            let id = ProcessId(number);
+            if process.host == host && process.running > 0 && process.handles_signals && !asked.contains(&id) {
+                *state.signals.entry(id).or_default() += 1;
+            }
         }
     }
 
