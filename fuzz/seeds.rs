@@ -323,7 +323,8 @@ fn group_message_seeds() -> Vec<Vec<u8>> {
         bodies.iter().flat_map(|body| [&length(body)[..], body].concat()).collect()
     };
     seeds.push(row(&seeds));
-    seeds.push(Heartbeat { epoch: index, last: index, boot: 2, positions: vec![3, 4] }.to_bytes());
+    let position = Position { boot: 2, shard: 0, sequence: 4 };
+    seeds.push(Heartbeat { is_whole: true, older: Some(index), epoch: index, boot: 2, positions: vec![position] }.to_bytes());
     seeds
 }
 

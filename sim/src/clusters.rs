@@ -1,6 +1,6 @@
 //! The scenario `group`: clusters of three to seven nodes in one to three datacenters, whose schema changes under troubles of links, nodes and clocks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use planted::Planted;
@@ -16,6 +16,8 @@ use crate::workload::SchemaOptions;
 const SHAPES: [&[usize]; 6] = [&[3], &[5], &[2, 2], &[3, 2], &[1, 1, 1], &[3, 2, 2]];
 /// Shapes of clusters, of which each seed has the next.
 pub const SHAPE_COUNT: u64 = SHAPES.len() as u64;
+/// In one round of so many over the shapes the last node joins while the plan goes on, beside changes of keyspaces alone.
+const JOINED_EVERY: u64 = 4;
 /// The fewest nodes where a disk is exchanged.
 const NODES_MIN_OF_EXCHANGE: usize = 3;
 /// The fewest changes that clients know of, and the fewest troubles, of each seed: a run with fewer shows nothing.
@@ -48,17 +50,23 @@ pub fn run(seed: u64, planted: Planted) -> Outcome {
     stdx::marks::take();
     let shape = SHAPES[(seed % SHAPE_COUNT) as usize];
     let mut site = GroupSite::new(seed, shape, 1, NodeOptions { planted, ..NodeOptions::default() });
+    let nodes = site.nodes().len();
+    let round = seed / SHAPE_COUNT;
+    let joins = round.is_multiple_of(JOINED_EVERY) && nodes > NODES_MIN_OF_EXCHANGE;
+    let absent: BTreeSet<usize> = if joins { [nodes - 1].into() } else { BTreeSet::new() };
+    let other_disk = if round.is_multiple_of(2) { Kind::OlderDisk } else { Kind::EmptyDisk };
     let plan = generate(
         &PlanOptions {
             datacenters: (0..site.nodes().len()).map(|node| site.datacenter(node)).collect(),
             steps: 20,
-            // A restored disk is not always found out.
-            kinds: Kind::ALL.into_iter().filter(|kind| *kind != Kind::OlderDisk).collect(),
+            // One disk is exchanged at most, and an empty one is at hand sooner.
+            kinds: Kind::ALL.into_iter().filter(|kind| *kind != other_disk).collect(),
             gap_min: Duration::from_millis(50),
             gap_max: Duration::from_secs(4),
             down_max: 2,
-            // Its node is refused, and a majority must be left.
-            exchanged_max: usize::from(site.nodes().len() >= NODES_MIN_OF_EXCHANGE),
+            absent: absent.clone(),
+            // Its node has no vote any more, and a majority must be left.
+            exchanged_max: usize::from(nodes >= NODES_MIN_OF_EXCHANGE),
         },
         seed,
     );
@@ -77,7 +85,8 @@ pub fn run(seed: u64, planted: Planted) -> Outcome {
         !is_right_again && !is_end && !matches!(step, Step::Remember(_))
     };
     let troubles = plan.steps.iter().filter(|timed| is_trouble(&timed.step)).count();
-    let group = run_group(&mut site, &GroupOptions { schema: SchemaOptions::default(), plan });
+    let schema = SchemaOptions { without_tables: joins, ..SchemaOptions::default() };
+    let group = run_group(&mut site, &GroupOptions { schema, plan, absent });
     let mut violations = group.violations;
     if group.changed < CHANGES_MIN || troubles < TROUBLES_MIN {
         violations.push(format!("{} changes and {troubles} troubles show nothing", group.changed));

@@ -52,6 +52,8 @@ pub struct GroupOptions {
     pub schema: SchemaOptions,
     /// Faults and operators' steps meanwhile.
     pub plan: Plan,
+    /// Nodes that the plan starts for the first time.
+    pub absent: BTreeSet<usize>,
 }
 
 /// The outcome of a run.
@@ -115,6 +117,7 @@ pub fn run_group(site: &mut impl Site, options: &GroupOptions) -> GroupOutcome {
         site,
         reasons,
         is_plan_over: false,
+        absent: BTreeSet::new(),
         history: SharedSchema::default(),
         outcome: GroupOutcome::default(),
     };
@@ -135,15 +138,19 @@ struct GroupRun<'a, S> {
     site: &'a mut S,
     reasons: Reasons,
     is_plan_over: bool,
+    /// Nodes that have not started yet.
+    absent: BTreeSet<usize>,
     history: SharedSchema,
     outcome: GroupOutcome,
 }
 
 impl<S: Site> GroupRun<'_, S> {
     fn stages(&mut self, options: &GroupOptions) -> Result<(), String> {
+        self.absent.clone_from(&options.absent);
         self.make_ready("at the beginning")?;
         self.site.world().run_for(VOTERS_CHANGE);
         self.load(options)?;
+        self.absent.clear();
         self.make_ready("after the plan")?;
         self.change_works()?;
         let mut views = self.agree("after healing")?;
@@ -163,9 +170,10 @@ impl<S: Site> GroupRun<'_, S> {
         Ok(())
     }
 
-    /// The nodes that are not out.
+    /// The nodes that are of the cluster, and not out.
     fn nodes(&self) -> Vec<usize> {
-        (0..self.site.nodes().len()).filter(|node| !self.outcome.out.contains(node)).collect()
+        let is_there = |node: &usize| !self.outcome.out.contains(node) && !self.absent.contains(node);
+        (0..self.site.nodes().len()).filter(is_there).collect()
     }
 
     fn is_running(&mut self, node: usize) -> bool {
@@ -231,7 +239,7 @@ impl<S: Site> GroupRun<'_, S> {
 
     /// Clients work and the plan goes on, until both are done.
     fn load(&mut self, options: &GroupOptions) -> Result<(), String> {
-        let addresses = (0..self.site.nodes().len()).map(|node| self.site.native_address(node)).collect();
+        let addresses = self.nodes().into_iter().map(|node| self.site.native_address(node)).collect();
         let (schema, history, clients) = (options.schema, self.history.clone(), self.site.clients());
         let main = move |runtime| work_schema(runtime, schema, addresses, history);
         let working = self.site.world().start(clients, false, vec![main]);

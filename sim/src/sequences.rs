@@ -6,11 +6,13 @@
 //! | `truncate-crash` | power of all nodes is cut while a TRUNCATE is applied beside writes | what was written after the table was seen empty is there |
 //! | `two-founders` | two nodes, one of them wiped, start at once beside a third one that answers late | one group; a wiped member is refused |
 //! | `two-recoveries` | two halves of a cluster are recovered, each by an operator of its own | they never merge, and both say so |
+//! | `all-peers-restart` | a node comes back on an image of its disk after all others have restarted | it is found out, and follows without a vote |
 //! | `recovery-cut-short` | power of the recovering node is cut at any moment of its recovery | the same command begins it again, and others follow |
 //! | `recovery-from-the-shorter` | a node begins the group again while one with a later log is started to follow it | it is refused |
 //!
 //! A scenario gives its violations. A step that does not work at all ends it early, with an error.
 
+pub(crate) mod all_peers_restart;
 mod commit_index;
 mod course;
 mod founders;
@@ -40,7 +42,8 @@ impl Sequence {
 }
 
 /// All of them.
-pub const SEQUENCES: [Sequence; 6] = [
+pub const SEQUENCES: [Sequence; 7] = [
+    Sequence { name: "all-peers-restart", run: all_peers_restart::run },
     Sequence { name: "commit-index", run: commit_index::run },
     Sequence { name: "truncate-crash", run: truncate_crash::run },
     Sequence { name: "two-founders", run: founders::run },

@@ -25,11 +25,13 @@ fn of_one_node(seed: u64) -> (GroupOutcome, u64) {
         ],
         gap_min: Duration::from_millis(20),
         gap_max: Duration::from_secs(1),
+        absent: Default::default(),
         down_max: 1,
         exchanged_max: 0,
     };
     let schema = SchemaOptions { statements: 60, ..SchemaOptions::default() };
-    let outcome = run_group(&mut cluster, &GroupOptions { schema, plan: generate(&plan, seed) });
+    let outcome =
+        run_group(&mut cluster, &GroupOptions { schema, plan: generate(&plan, seed), ..GroupOptions::default() });
     (outcome, cluster.world.trace_hash())
 }
 

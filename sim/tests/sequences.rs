@@ -22,6 +22,11 @@ fn reached(marks: &BTreeMap<&'static str, u64>, names: &[&str]) {
 }
 
 #[test]
+fn all_peers_restart() {
+    reached(&run("all-peers-restart", 8), &["image lacks changes", "image lacks rows", "regressed node noted"]);
+}
+
+#[test]
 fn commit_index() {
     reached(&run("commit-index", 8), &["uncommitted truncate committed later", "uncommitted truncate replaced"]);
 }

@@ -1,10 +1,11 @@
 //! Disks that are not what the cluster knows of them: wiped ones, restored ones, copied ones.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use helenus_tests::{Builder, Server};
+use helenus_tests::{Builder, Connection, Server};
 
-use super::nodes::{Net, REGISTERED};
+use super::nodes::{KEYSPACE, KEYSPACE_OF_ONE, Net, REGISTERED, Three, has, until};
 
 /// Of two nodes, of which the founder alone votes: with and without a leader.
 #[test]
@@ -73,6 +74,84 @@ fn of_two_processes_with_one_host_id_one_ends() {
     copied.stop();
     std::fs::remove_dir_all(&copy).expect("the folder is the test's");
     first.stop();
+}
+
+/// An image of the last registered start begins the next one: its number and word are in order, and its log of the cluster ends early. All others have
+/// restarted meanwhile.
+#[test]
+fn an_image_of_the_last_start_is_found_out_although_all_others_have_restarted() {
+    let mut three = Three::start();
+    let (restored, others) = three.restored_and_others();
+    let mut client = three.connect(restored);
+    let kept = three.kept_by(others, &mut client, EPOCH);
+    until("what the node has is kept by the others", || kept().iter().all(Option::is_some));
+    let (copy, before) = (copy_of(&three.builders[restored].data(), "-copy"), kept());
+    client.query(KEYSPACE_OF_ONE).expect("all are up");
+    until("what it has since is kept too", || kept().iter().zip(&before).all(|(now, before)| now != before));
+    three.servers.iter_mut().for_each(|server| server.take().expect("it runs").stop());
+    replace(&three.builders[restored].data(), Some(&copy));
+    let mut servers = others.map(|node| three.builders[node].launch());
+    servers.iter_mut().for_each(Server::wait_until_ready);
+    others.into_iter().zip(servers).for_each(|(node, server)| three.servers[node] = Some(server));
+    goes_on_as_regressed(three, restored, &copy);
+}
+
+/// The image has the cluster's log to its end, and lacks a row.
+#[test]
+fn an_image_that_lacks_a_row_is_found_out() {
+    let mut three = Three::start();
+    let (restored, others) = three.restored_and_others();
+    let mut client = three.connect(restored);
+    for text in [KEYSPACE, "CREATE TABLE ks.t (k int PRIMARY KEY)", "INSERT INTO ks.t (k) VALUES (1)"] {
+        client.query(text).expect("all are up");
+    }
+    three.agreed("SELECT keyspace_name FROM system_schema.keyspaces");
+    let kept = three.kept_by(others, &mut client, END);
+    until("what the node has is kept by the others", || kept().iter().all(Option::is_some));
+    let (copy, before) = (copy_of(&three.builders[restored].data(), "-copy"), kept());
+    client.query("INSERT INTO ks.t (k) VALUES (2)").expect("all are up");
+    until("what it has since is kept too", || kept().iter().zip(&before).all(|(now, before)| now != before));
+    three.kill(restored);
+    replace(&three.builders[restored].data(), Some(&copy));
+    goes_on_as_regressed(three, restored, &copy);
+}
+
+/// Where a node's epoch is in what others keep of it, after its host id, flags and boot.
+const EPOCH: Range<usize> = 9..17;
+/// The same of the end of its commit log, of a node with one shard that has written in its first boot: count, boot, shard and sequence.
+const END: Range<usize> = 17..36;
+
+impl Three {
+    /// A look at what the others have on disk of the client's node.
+    fn kept_by(
+        &self,
+        others: [usize; 2],
+        client: &mut Connection,
+        part: Range<usize>,
+    ) -> impl Fn() -> [Option<Vec<u8>>; 2] + use<> {
+        let answer = client.query("SELECT host_id FROM system.local").expect("a local read").body;
+        // The value is all that follows the metadata of the rows.
+        let host_id = answer[answer.len() - 16..].to_vec();
+        let data = others.map(|node| self.builders[node].data());
+        move || {
+            data.each_ref().map(|data| {
+                let file = std::fs::read(data.join("peer-positions")).ok()?;
+                let at = file.windows(host_id.len()).position(|bytes| bytes == host_id)? + host_id.len();
+                Some(file.get(at + part.start..at + part.end)?.to_vec())
+            })
+        }
+    }
+}
+
+/// Starts the node on its image: the cluster notes it, goes on, and takes it along.
+fn goes_on_as_regressed(mut three: Three, restored: usize, copy: &Path) {
+    three.restart(restored);
+    three.server(restored).wait_for_line(&["this node is noted as regressed"]);
+    three.connect(restored).query(KEYSPACE_OF_ONE).expect("the others are a majority");
+    assert!(has(&three.agreed("SELECT keyspace_name FROM system_schema.keyspaces"), "lone"));
+    // Errors say what is wrong with its disk.
+    three.servers.into_iter().flatten().for_each(|server| _ = server.kill_without_judging());
+    std::fs::remove_dir_all(copy).expect("the folder is the test's");
 }
 
 /// Copies a data folder to one that no other test has.

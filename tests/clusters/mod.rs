@@ -9,4 +9,5 @@ mod majority;
 mod meeting;
 mod moving;
 mod nodes;
+mod peers;
 mod recovery;

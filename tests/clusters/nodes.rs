@@ -88,6 +88,12 @@ impl Three {
         Three { net, builders, servers: servers.map(Some), founder }
     }
 
+    /// A node whose disk is to be an older one, which is no founder, and the others.
+    pub fn restored_and_others(&self) -> (usize, [usize; 2]) {
+        let restored = (self.founder + 1) % 3;
+        (restored, [(restored + 1) % 3, (restored + 2) % 3])
+    }
+
     /// A node that runs.
     pub fn server(&mut self, node: usize) -> &mut Server {
         self.servers[node].as_mut().expect("the node runs")

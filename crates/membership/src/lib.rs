@@ -2,11 +2,12 @@
 //!
 //! - [`TopologyDomain`]: the registry of nodes as a domain of the cluster's state;
 //! - [`judge`]: a node that says hello, against the registry: known, unknown, or refused;
+//! - [`Heard`]: what nodes have reported of their disks, which is never less later;
 //! - [`Search`]: the decision of a node without a group to found one, to join one, or to wait;
 //! - [`may_recover`]: the decision to begin a group again whose majority is lost;
 //! - [`plan`]: a request of a node or an operator, as changes of the registry or a refusal.
 //!
-//! All of them are pure functions. Tables and invariants: `docs/internals/membership.md`.
+//! All of them do no I/O. Tables and invariants: `docs/internals/membership.md`.
 
 // The bans of clippy.toml bind the product's code; tests beside it reach files and clocks as they like.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
@@ -14,6 +15,7 @@
 mod domain;
 mod fence;
 mod founding;
+mod heard;
 mod plan;
 mod recovery;
 mod request;
@@ -24,6 +26,7 @@ mod examples;
 pub use domain::TopologyDomain;
 pub use fence::{Greeting, Refusal, Standing, judge, judge_planted};
 pub use founding::{Decision, Introduction, JoinAnswer, Search};
+pub use heard::{Finding, Heard};
 pub use plan::{PlanError, plan};
 pub use recovery::{LogEnd, RecoveryError, may_recover};
 pub use request::{Registration, Request};

@@ -57,6 +57,12 @@ pub enum PlanError {
         /// The host id.
         host_id: HostId,
     },
+    /// One node at a time passes to state Regressed by itself: after a power cut all disks may have lost something.
+    #[error("host {other} is regressed already; a second node is not noted as regressed by itself")]
+    AnotherRegressed {
+        /// The regressed node.
+        other: HostId,
+    },
     /// The last node cannot leave.
     #[error("host {host_id} is the only node of the cluster and cannot be removed")]
     LastNode {
@@ -116,11 +122,13 @@ fn join(registry: &Registry, registration: &Registration) -> Result<Vec<NodeChan
 
 fn set_state(registry: &Registry, host_id: HostId, to: NodeState) -> Result<Vec<NodeChange>, PlanError> {
     let node = registry.node(host_id).ok_or(PlanError::UnknownHost { host_id })?;
-    match (node.state, to) {
-        (NodeState::Normal, NodeState::Regressed) | (NodeState::Regressed, NodeState::Normal) => {
-            Ok(vec![NodeChange::SetState(host_id, to)])
-        }
-        (NodeState::Normal, NodeState::Normal) | (NodeState::Regressed, NodeState::Regressed) => Ok(Vec::new()),
+    if node.state == to {
+        return Ok(Vec::new());
+    }
+    let mut regressed = registry.nodes().filter(|(_, node)| node.state == NodeState::Regressed);
+    match (to, regressed.next()) {
+        (NodeState::Regressed, Some((other, _))) => Err(PlanError::AnotherRegressed { other }),
+        (NodeState::Regressed, None) | (NodeState::Normal, _) => Ok(vec![NodeChange::SetState(host_id, to)]),
     }
 }
 

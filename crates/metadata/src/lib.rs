@@ -25,7 +25,7 @@ pub mod start;
 pub use cluster::{ClusterState, Domain, DomainId, Domains, Entry, Part};
 pub use error::{DecodeError, MetadataError};
 pub use file::{FoundLog, LogState, MetadataLog, Opened, Record};
-pub use local::{Fact, LocalState, Mark, Position, TableKey, Truncation};
+pub use local::{Fact, LocalState, Mark, Position, TableKey, Truncation, decode_positions, encode_positions};
 pub use propose::{Proposer, Turn};
 pub use start::{MetadataParts, Start, Started, Way};
 

@@ -1,6 +1,7 @@
 //! A start of a node: its record, and its part in a group as the log restores it.
 //!
-//! A start of a node that is of a group writes one record, Boot. A node that is of none founds one, alone, in the same write: a new node, and one whose log
+//! A start of a node that is of a group writes one record, Boot. A node that asks to join one writes identity and Boot before, and the group's with its answer.
+//! A node that is of none founds one, alone, in the same write: a new node, and one whose log
 //! is from before there were groups, whose state becomes the group's first snapshot. Truncations that were decided and not carried out are one more.
 
 use std::collections::BTreeMap;
@@ -82,12 +83,23 @@ impl Opened {
         group.group.filter(|_| !(is_alone && is_empty(cluster)))
     }
 
+    /// Makes the node's identity and the start's number durable, before the node asks a group to register them: a node that dies before it has the group's
+    /// answer is the same one at its next start, and not a wiped one at its own address.
+    pub async fn count_start(&self, host_id: HostId, boot: u64) -> Result<(), MetadataError> {
+        if self.is_counted.replace(true) {
+            return Ok(());
+        }
+        let host_id = self.state.local.host_id.is_none().then_some(Fact::HostId(host_id));
+        let facts = host_id.into_iter().chain([Fact::Boot(boot)]).map(Record::Local).collect();
+        self.log.append(&one(facts)).await
+    }
+
     /// Writes the start's record, and restores the node's part in its group.
     pub async fn start(self, start: Start, way: Way, domains: &Domains) -> Result<Started, MetadataError> {
-        let Opened { log, state: LogState { local, cluster, mut group, entries, group_state } } = self;
+        let Opened { log, state: LogState { local, cluster, mut group, entries, group_state }, is_counted } = self;
         let node = node_id(start.host_id);
         let mut records = Vec::new();
-        if local.host_id.is_none() {
+        if local.host_id.is_none() && !is_counted.get() {
             records.push(Fact::HostId(start.host_id).into());
         }
         let beginning = match way {
@@ -107,9 +119,12 @@ impl Opened {
             record.check(domains).and_then(|()| group.push(record.clone())).map_err(|error| log.damaged(&error))?;
             records.push(Record::Group(record));
         }
-        records.push(Fact::Boot(start.boot).into());
-        let record = if records.len() == 1 { records.remove(0) } else { Record::Several(records) };
-        log.append(&record).await?;
+        if !is_counted.get() {
+            records.push(Fact::Boot(start.boot).into());
+        }
+        if !records.is_empty() {
+            log.append(&one(records)).await?;
+        }
         let id = group.group.expect("it was founded, joined or found");
         let restored = group.restore(node, start.options, domains).map_err(|error| log.damaged(&error))?;
         let restored = restored.expect("a group begins with a snapshot");
@@ -125,16 +140,18 @@ impl Started {
     /// here on. To be called before its data is read.
     pub async fn truncate(&mut self, truncations: Vec<Truncation>) -> Result<(), MetadataError> {
         let facts = || truncations.iter().cloned().map(Fact::Truncated);
-        let mut records: Vec<Record> = facts().map(Record::Local).collect();
-        let record = match records.len() {
-            0 => return Ok(()),
-            1 => records.remove(0),
-            _ => Record::Several(records),
-        };
-        self.parts.log.append(&record).await?;
+        if truncations.is_empty() {
+            return Ok(());
+        }
+        self.parts.log.append(&one(facts().map(Record::Local).collect())).await?;
         facts().for_each(|fact| self.local.push(fact));
         let marks = truncations.iter().filter_map(|of| Some((of.table, of.mark?)));
         self.parts.truncated.extend(marks);
         Ok(())
     }
+}
+
+/// Records, at least one, that count together.
+fn one(mut records: Vec<Record>) -> Record {
+    if records.len() == 1 { records.remove(0) } else { Record::Several(records) }
 }

@@ -95,6 +95,8 @@ pub(crate) enum ControlRequest {
     },
     /// Say who the shard's clients are.
     Clients,
+    /// From shard 0: give the ends of the commit log.
+    LogEnds,
     /// Say what the shard keeps of traced requests.
     Traces {
         /// Of this one alone.
@@ -117,6 +119,8 @@ pub(crate) enum ControlReply {
     Position(ReplayPosition),
     /// The shard's clients.
     Clients(Vec<ClientInfo>),
+    /// To [`ControlRequest::LogEnds`].
+    LogEnds(Vec<ReplayPosition>),
     /// What the shard keeps of traced requests.
     Traces(Vec<Traced>),
     /// Done.

@@ -2,7 +2,7 @@
 //! `DescribeStatement`, which gives the results' columns.)
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 
 use cluster::coordinator::Replication;
@@ -20,7 +20,7 @@ use crate::catalog::Catalog;
 use crate::error::{QueryError, invalid};
 use crate::paging::{InvalidPagingState, PagingKey, PagingState};
 use crate::prepared::StatementId;
-use crate::system::{STORAGE_PORT, value};
+use crate::system::value;
 
 /// A result: the columns' names, and rows of values.
 struct Description {
@@ -180,7 +180,7 @@ impl Describer<'_> {
         let texts = [node.cluster_name.as_str(), "Murmur3Partitioner", "DynamicEndpointSnitch"];
         let mut row: Row = texts.iter().map(|text| text.as_bytes().to_vec()).collect();
         let replication = self.keyspace.and_then(|keyspace| self.catalog.replication(keyspace));
-        row.extend(replication.map(|replication| range_ownership(node, replication)));
+        row.extend(replication.map(|replication| range_ownership(&replication)));
         Description { columns: &CLUSTER_COLUMNS[..row.len()], rows: vec![row] }
     }
 
@@ -315,14 +315,10 @@ fn range_ownership_type() -> CqlType {
 }
 
 /// The ends of the ring's ranges as text, in the order of texts, each with the addresses of those who hold its data.
-fn range_ownership(node: &NodeInfo, replication: &Replication) -> Vec<u8> {
+fn range_ownership(replication: &Replication) -> Vec<u8> {
     let ring = replication.ring();
-    let address = |index| match index == ring.local() {
-        true => node.listen_address.ip(),
-        false => ring.node(index).address.ip(),
-    };
     let holders = |nodes: &[NodeIndex]| {
-        let shown: Vec<String> = nodes.iter().map(|&index| storage_address(address(index))).collect();
+        let shown: Vec<String> = nodes.iter().map(|&index| storage_address(ring.node(index).internode)).collect();
         value::texts(shown.iter().map(String::as_str)).unwrap_or_default()
     };
     let ends = ring.owners().iter().map(|&(end, _)| (end.to_string(), holders(replication.replicas(end))));
@@ -331,12 +327,13 @@ fn range_ownership(node: &NodeInfo, replication: &Replication) -> Vec<u8> {
 }
 
 /// A node's address for other nodes as Cassandra shows it: one that no name was looked up for, and in Java's form.
-fn storage_address(address: IpAddr) -> String {
-    match address {
-        IpAddr::V4(address) => format!("/{address}:{STORAGE_PORT}"),
+fn storage_address(address: SocketAddr) -> String {
+    let port = address.port();
+    match address.ip() {
+        IpAddr::V4(address) => format!("/{address}:{port}"),
         IpAddr::V6(address) => {
             let groups = address.segments().map(|group| format!("{group:x}"));
-            format!("/[{}]:{STORAGE_PORT}", groups.join(":"))
+            format!("/[{}]:{port}", groups.join(":"))
         }
     }
 }
@@ -348,7 +345,7 @@ mod tests {
     #[test]
     fn addresses_are_shown_in_javas_form() {
         let shown = |text: &str| storage_address(text.parse().expect("an address"));
-        assert_eq!(shown("127.0.0.1"), "/127.0.0.1:7000");
-        assert_eq!(shown("::1"), "/[0:0:0:0:0:0:0:1]:7000");
+        assert_eq!(shown("127.0.0.1:7000"), "/127.0.0.1:7000");
+        assert_eq!(shown("[::1]:7000"), "/[0:0:0:0:0:0:0:1]:7000");
     }
 }

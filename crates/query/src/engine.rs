@@ -15,6 +15,7 @@ mod guarded;
 mod guarded_ddl;
 mod guarded_values;
 mod hand_over;
+mod log_ends;
 mod long;
 mod now;
 mod prepare;
@@ -31,6 +32,7 @@ mod virtual_result;
 mod write;
 
 use hand_over::HeldBack;
+pub use log_ends::log_ends;
 pub use statement_summary::StatementSummary;
 
 use std::cell::{Cell, OnceCell, RefCell};

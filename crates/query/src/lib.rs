@@ -30,7 +30,7 @@ mod trace;
 mod warnings;
 
 pub use domain::{SchemaDomain, TruncationsDomain, pending_truncations, truncations_of};
-pub use engine::{Engine, EngineStats, StatementSummary};
+pub use engine::{Engine, EngineStats, StatementSummary, log_ends};
 pub use guardrails::{ConsistencyLevels, Guardrails, Listed, Threshold, ThresholdUnit};
 pub use hand_over::HandedBack;
 pub use node::NodeInfo;

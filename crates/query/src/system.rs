@@ -5,6 +5,7 @@
 
 mod definitions;
 mod local;
+mod peers;
 mod rows;
 mod schema_rows;
 mod traces;
@@ -14,11 +15,11 @@ mod views;
 use std::rc::Rc;
 
 use schema::{Keyspace, Schema, Table, system_keyspaces};
+use topology::{Node, Ring};
 
 use crate::clients::ClientInfo;
 use crate::node::NodeInfo;
 use crate::trace::Traced;
-pub(crate) use local::STORAGE_PORT;
 pub use local::{CQL_VERSION, NATIVE_PROTOCOL_VERSION, PARTITIONER, RELEASE_VERSION};
 use rows::Rows;
 pub use rows::VirtualRow;
@@ -53,13 +54,13 @@ impl SystemTables {
     /// in the order of [`PartitionOrder::of`] and rows by clustering key, as Cassandra gives them. They come part by part, each made
     /// when it is asked for: all of a large schema's at once would take long.
     ///
-    /// `user` is the shard's schema, `gathered` is what all shards told. With a
+    /// `user` is the shard's schema, `ring` its ring, `gathered` is what all shards told. With a
     /// `partition`, its key, only its rows are made; a full schema is much to make up for a driver that asks after one keyspace.
     /// (No table that has rows here has a key of several columns.)
     pub(crate) fn parts<'a>(
         &'a self,
         table: &'a Table,
-        user: &'a Schema,
+        (user, ring): (&'a Schema, &'a Ring),
         gathered: &'a Gathered,
         partition: Option<&'a [u8]>,
     ) -> Parts<'a> {
@@ -69,7 +70,16 @@ impl SystemTables {
         let virtual_tables = |push| of_tables(table, self.virtual_keyspaces(partition), push);
         match (table.keyspace.as_str(), table.name.as_str()) {
             ("system", "local") if partition.is_none_or(|key| key == b"local") => {
-                Box::new(std::iter::once_with(|| local::rows(table, &self.node, user)))
+                Box::new(std::iter::once_with(|| local::rows(table, &self.node, ring, user)))
+            }
+            ("system", "peers" | "peers_v2") => {
+                let push: fn(&mut Rows<'_>, &Node, &Schema) =
+                    if table.name == "peers" { peers::push } else { peers::push_v2 };
+                let wanted = move |node: &&Node| partition.is_none_or(|key| peers::is_of(node, key));
+                let nodes = ring.others().filter(wanted);
+                Box::new(std::iter::once_with(move || {
+                    part(table, move |rows| nodes.for_each(|node| push(rows, node, user)))
+                }))
             }
             ("system_schema", "keyspaces") => stored(schema_rows::push_keyspace),
             ("system_schema", "types") => stored(schema_rows::push_types),

@@ -34,6 +34,7 @@ impl Raft {
                 self.vote_for(from, term, (last_index, last_term), pre, transfer);
             }
             Message::VoteReply { pre, granted } => self.voted(from, term, pre, granted),
+            Message::Append { .. } if self.is_lost() => {}
             Message::Append { previous_index, previous_term, entries, commit } => {
                 let accepted = self.log.accept((previous_index, previous_term), entries, commit, self.term());
                 match accepted {

@@ -14,7 +14,7 @@ use crate::message::{Envelope, Message};
 use crate::options::{Options, Restart};
 use crate::orders::Orders;
 use crate::outbox::Outbox;
-use crate::ready::{ProposeError, Ready};
+use crate::ready::{ProposeError, Ready, Trouble};
 use crate::replicated_log::ReplicatedLog;
 use crate::role::{Role, RoleName};
 use crate::tally;
@@ -124,6 +124,16 @@ impl Raft {
     /// True if it has lost its log, and neither votes nor acknowledges.
     pub fn is_lost(&self) -> bool {
         self.log.is_lost()
+    }
+
+    /// Another node knows this one's disk to be older than it was: what it voted for and acknowledged since is not there. From now on it neither votes nor
+    /// acknowledges nor leads, and follows what is committed.
+    pub fn lose(&mut self) {
+        if self.log.lose() {
+            self.outbox.report(Trouble::OlderDisk);
+            self.become_follower(self.term(), None);
+        }
+        self.check();
     }
 
     /// True if there is nothing to take, and what was taken is done.

@@ -53,6 +53,8 @@ pub enum Trouble {
         /// The place that was acknowledged.
         acknowledged: Index,
     },
+    /// The driver knows that this node's disk is older than it was.
+    OlderDisk,
     /// A leader asks to replace what is committed here: one of the two logs is of another group, or damaged.
     Conflict {
         /// The leader that asks.

@@ -1,8 +1,8 @@
 //! A voter's copy of the replicated log: its entries, and up to where they are committed, applied and durable.
 //!
 //! It is where a leader's entries are accepted or refused. Invariants: the commit index is within the log and never falls; an entry at or below it is
-//! never cut off; no entry is applied before it is committed; once the log is known to be lost, it accepts and commits nothing. It does not know who
-//! leads or who else has an entry: whoever raises the commit index answers for the majority.
+//! never cut off; no entry is applied before it is committed; once the log is known to be lost, it accepts nothing of a leader, and learns what is
+//! committed alone. It does not know who leads or who else has an entry: whoever raises the commit index answers for the majority.
 
 use planted::{Bug, Planted};
 
@@ -20,7 +20,7 @@ pub(crate) struct ReplicatedLog {
     applied: Index,
     /// Entries up to here are on the disk.
     durable: Index,
-    /// The log ends below what the node once acknowledged.
+    /// The log is not the one that the node acknowledged: it ends earlier, or its disk is older than it was.
     is_lost: bool,
     planted: Planted,
 }
@@ -34,7 +34,7 @@ pub(crate) enum Accepted {
     Diverged { hint: Index, hint_term: Term },
     /// The leader asks to replace what is committed, from here on.
     Conflict { index: Index, term: Term },
-    /// The entries are no part of a log, or this log is lost.
+    /// The entries are no part of a log.
     Ignored,
 }
 
@@ -98,6 +98,11 @@ impl ReplicatedLog {
         self.is_lost
     }
 
+    /// The log is an older one than the node had. False if that was known.
+    pub(crate) fn lose(&mut self) -> bool {
+        !std::mem::replace(&mut self.is_lost, true)
+    }
+
     /// True if the node led the term in which its log ends, and needs no other voter to go on.
     pub(crate) fn is_of_lone_leader(&self, node: NodeId, term: Term) -> bool {
         let led = self.log.last_term() == term && self.log.leader_of_last_term() == Some(node);
@@ -120,9 +125,6 @@ impl ReplicatedLog {
         commit: Index,
         term: Term,
     ) -> Accepted {
-        if self.is_lost {
-            return Accepted::Ignored;
-        }
         let (previous_index, previous_term) = previous;
         let known = self.log.term(previous_index);
         if known.is_none() && previous_index < self.commit {

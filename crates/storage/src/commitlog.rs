@@ -13,6 +13,7 @@ mod segment_list;
 mod writer;
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -38,7 +39,7 @@ pub use format::{RecordKind, kind_of, mutations};
 pub use ledger::{Ledger, LedgerEntry};
 pub(crate) use replay::io_error;
 pub use replay::{SegmentStream, streams};
-pub use segment_list::{Listed, ListedSegment, SegmentList, remove_lists_from};
+pub use segment_list::{BOOTS_KEPT, Listed, ListedSegment, SegmentList, remove_lists_from};
 
 /// In `periodic`, a group of this size is written without waiting for more.
 const PERIODIC_WRITE_BYTES: usize = 256 << 10;
@@ -100,6 +101,8 @@ struct State {
     is_disk_full: bool,
     written: u64,
     synced: u64,
+    /// Where what earlier boots wrote ends on the disk, by boot: of [`BOOTS_KEPT`] boots that wrote.
+    ends: BTreeMap<u64, u64>,
     /// Someone waits for this to be synced sooner than the period asks for.
     sync_wanted: u64,
     unsynced_files: Vec<(u64, File)>,
@@ -163,6 +166,7 @@ impl CommitLog {
             is_disk_full: false,
             written: 0,
             synced: 0,
+            ends: list.listed().map(|listed| listed.ends()).unwrap_or_default(),
             sync_wanted: 0,
             unsynced_files: Vec::new(),
             next_segment,
@@ -518,7 +522,7 @@ impl CommitLog {
                 is_cut: false,
             });
             let segments = state.ledger.listed().chain(state.kept.iter().copied()).chain(unused).collect();
-            Listed { segments, boot: shared.head.boot, synced: state.synced }
+            Listed { segments, boot: shared.head.boot, synced: state.synced, earlier: state.ends.clone() }
         };
         shared.list.write(listed).await
     }
@@ -534,6 +538,27 @@ impl CommitLog {
         removed.inspect_err(|error| {
             tracing::warn!(%error, "cannot remove the list of commit log segments; keeping obsolete segments until the next start");
         })
+    }
+
+    /// Notes that what a boot wrote reaches up to this sequence at least.
+    pub fn note_end(&self, boot: u64, sequence: u64) {
+        let mut state = self.shared.state.borrow_mut();
+        let end = state.ends.entry(boot).or_default();
+        *end = (*end).max(sequence);
+        while state.ends.len() > BOOTS_KEPT {
+            state.ends.pop_first();
+        }
+    }
+
+    /// Where what this boot and earlier ones wrote ends on the disk, in the order of boots; the last one is how far the log is synced. A later start of the
+    /// same disk finds none of them lower: segments that are gone are off the list, which says then how far the log was synced. Empty where nothing was
+    /// written, or the list is lost.
+    pub fn ends(&self) -> Vec<ReplayPosition> {
+        let state = self.shared.state.borrow();
+        let SegmentHead { boot, shard, .. } = self.shared.head;
+        let current = (state.synced > 0).then_some((boot, state.synced));
+        let ends = state.ends.iter().map(|(boot, end)| (*boot, *end)).chain(current);
+        ends.map(|(boot, sequence)| ReplayPosition { boot, shard, sequence }).collect()
     }
 
     /// Segments of another shard count stay in this shard's folder, until none is named here any more.

@@ -46,7 +46,7 @@ pub use recovery::{
     shards_in_data,
 };
 pub use sampling::{Sampled, SampledPartition};
-pub use shard::{Ack, LogSequence, Shard, StorageStats};
+pub use shard::{Ack, LogSequence, Shard, StorageStats, log_ends};
 pub use sink::{DataSink, Flow, ReadEnd, RowSink};
 pub use snapshot::{SnapshotError, SnapshotFigures};
 pub use sstable::{

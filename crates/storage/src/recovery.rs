@@ -121,6 +121,7 @@ impl Shard {
             let mut stream = SegmentStream::new(self.runtime(), segments, self.options());
             while let Some(group) = stream.next().await? {
                 let segment = group.segment;
+                self.log().note_end(segment.head.boot, group.end);
                 let index = segments.iter().position(|other| other.head.segment == segment.head.segment);
                 let entry = &mut entries[index.expect("a group's segment is one of the stream's")];
                 for (index, record) in group.records().enumerate() {
@@ -211,6 +212,9 @@ impl Shard {
             let mut stream = SegmentStream::new(self.runtime(), segments, self.options());
             while let Some(group) = stream.next().await? {
                 let segment = group.segment;
+                if segment.folder_shard == shard {
+                    self.log().note_end(segment.head.boot, group.end);
+                }
                 for (index, record) in group.records().enumerate() {
                     let (sequence, record) = match record {
                         Ok(record) => record,

@@ -647,6 +647,12 @@ impl Shard {
     }
 }
 
+/// Where what this boot and earlier ones wrote to the shard's commit log ends on the disk, in the order of boots. A later start finds none of them lower,
+/// unless its disk is older than this one. Empty where nothing was written, or it is not known.
+pub fn log_ends(shard: &Shard) -> Vec<ReplayPosition> {
+    shard.log().ends()
+}
+
 fn check_options(mut options: StorageOptions) -> Result<StorageOptions, OpenError> {
     if !(SEGMENT_BYTES_MIN..=SEGMENT_BYTES_MAX).contains(&options.segment_bytes) {
         let what = format!(

@@ -81,7 +81,9 @@ pub struct PlanOptions {
     pub gap_min: Duration,
     /// The most.
     pub gap_max: Duration,
-    /// Nodes that are down at the same time, at most.
+    /// Nodes that have never started: the plan starts them, each at any time.
+    pub absent: BTreeSet<usize>,
+    /// Nodes that are down at the same time, at most, beside the absent ones.
     pub down_max: usize,
     /// Disks that are exchanged in all, at most: more than the replicas can bear loses what was acknowledged, as it must. A node whose disk was
     /// exchanged is left alone when it has been started again.
@@ -100,7 +102,8 @@ pub fn generate(options: &PlanOptions, seed: u64) -> Plan {
     let mut maker = Maker {
         options,
         random: seed,
-        down: BTreeSet::new(),
+        down: options.absent.clone(),
+        absent: options.absent.clone(),
         paused: BTreeSet::new(),
         skewed: BTreeSet::new(),
         rated: BTreeSet::new(),
@@ -130,6 +133,7 @@ struct Maker<'a> {
     options: &'a PlanOptions,
     random: u64,
     down: BTreeSet<usize>,
+    absent: BTreeSet<usize>,
     paused: BTreeSet<usize>,
     skewed: BTreeSet<usize>,
     rated: BTreeSet<usize>,
@@ -171,9 +175,13 @@ impl Maker<'_> {
 
     /// A node that runs and is not paused.
     fn running(&mut self) -> Option<usize> {
-        let present = self.present().into_iter();
-        let running = present.filter(|node| !self.down.contains(node) && !self.paused.contains(node)).collect();
+        let running = self.all_running();
         self.pick(&running)
+    }
+
+    fn all_running(&self) -> BTreeSet<usize> {
+        let present = self.present().into_iter();
+        present.filter(|node| !self.down.contains(node) && !self.paused.contains(node)).collect()
     }
 
     fn push(&mut self, step: Step) {
@@ -202,7 +210,7 @@ impl Maker<'_> {
     }
 
     fn begin_down(&mut self, kind: Kind) -> bool {
-        if self.down.len() >= self.options.down_max {
+        if self.down.len() - self.absent.len() >= self.options.down_max {
             return false;
         }
         let Some(node) = self.running() else { return false };
@@ -217,13 +225,19 @@ impl Maker<'_> {
     }
 
     fn begin_exchange(&mut self, kind: Kind) -> bool {
-        let Some(node) = self.running() else { return false };
+        let mut running = self.all_running();
+        if kind == Kind::OlderDisk && !running.is_disjoint(&self.remembered) {
+            running.retain(|node| self.remembered.contains(node));
+        }
+        let Some(node) = self.pick(&running) else { return false };
         if kind == Kind::OlderDisk && !self.remembered.contains(&node) {
             self.remembered.insert(node);
             self.push(Step::Remember(node));
             return true;
         }
-        if self.exchanged.len() >= self.options.exchanged_max || self.down.len() >= self.options.down_max {
+        if self.exchanged.len() >= self.options.exchanged_max
+            || self.down.len() - self.absent.len() >= self.options.down_max
+        {
             return false;
         }
         let with = match kind {
@@ -329,7 +343,10 @@ impl Maker<'_> {
 
     fn ended(&mut self, step: &Step) {
         match step {
-            Step::Start(node) => self.down.remove(node),
+            Step::Start(node) => {
+                self.absent.remove(node);
+                self.down.remove(node)
+            }
             Step::Resume(node) => self.paused.remove(node),
             Step::Rate(node, _) => self.rated.remove(node),
             Step::Skew(node, _) => self.skewed.remove(node),

@@ -186,6 +186,7 @@ fn options(count: usize, kinds: Vec<Kind>) -> PlanOptions {
         kinds,
         gap_min: Duration::from_millis(10),
         gap_max: Duration::from_secs(2),
+        absent: Default::default(),
         down_max: 2,
         exchanged_max: 1,
     }

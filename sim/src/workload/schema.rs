@@ -36,11 +36,13 @@ pub struct SchemaOptions {
     pub shared: u16,
     /// The longest pause between two statements.
     pub pause_micros: u64,
+    /// Keyspaces alone: nodes can join.
+    pub without_tables: bool,
 }
 
 impl Default for SchemaOptions {
     fn default() -> Self {
-        SchemaOptions { clients: 4, statements: 40, shared: 2, pause_micros: 400_000 }
+        SchemaOptions { clients: 4, statements: 40, shared: 2, pause_micros: 400_000, without_tables: false }
     }
 }
 
@@ -110,7 +112,8 @@ impl Worker {
         let table = self.below(TABLES) as TableNumber;
         // Clients that only chance upon what is there are refused most of the time.
         let bound = if self.missing.contains(&keyspace) { 12 } else { 20 };
-        match self.below(bound) {
+        let kinds = if self.options.without_tables { 7 } else { bound };
+        match self.below(kinds) {
             0..4 => SchemaAsked::CreateKeyspace { if_not_exists: is_conditional },
             4 | 5 => SchemaAsked::AlterKeyspace { durable_writes: self.below(2) == 0 },
             6 => SchemaAsked::DropKeyspace { if_exists: is_conditional },

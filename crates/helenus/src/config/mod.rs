@@ -33,7 +33,7 @@ use runtime::ReactorKind;
 use server::Limits;
 
 pub use arguments::{Arguments, Reactor};
-pub use cluster::{ClusterConfig, Recover};
+pub use cluster::{ClusterConfig, Recover, STORAGE_PORT};
 pub use commitlog_sync::CommitLogSync;
 pub use error::ConfigError;
 pub use fixed_ring::{FixedNode, FixedRing};

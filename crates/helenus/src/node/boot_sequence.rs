@@ -23,7 +23,7 @@ use topology::{Epoch, HostId, Token, token_of};
 use super::cluster::Cluster;
 use super::shard::{Command, Handles, RingParts, Serving};
 use super::{Answer, NodeError, Ready};
-use crate::config::{Config, FixedRing, Recover};
+use crate::config::{Config, FixedRing, Recover, STORAGE_PORT};
 
 /// The file whose lock says that a process uses the data folder.
 const LOCK_FILE: &str = "helenus.lock";
@@ -88,7 +88,7 @@ impl BootSequence {
             engine.coordinator().accept_peers(listener);
         }
         if let (Some(cluster), Some(engine)) = (&cluster, &engine) {
-            cluster.serve(engine.group(), engine.coordinator().peer_sockets(), native);
+            cluster.serve(engine, native).await;
             cluster.register().await?;
         }
         server.accept(listeners);
@@ -305,7 +305,7 @@ impl BootSequence {
             Some(Recover::Follow(at)) => cluster.follow_recovery(found, at).await?,
             None => match opened.group_to_keep(|state| is_empty(state) && !is_only_seed) {
                 Some(_) => Way::OwnOrFounded,
-                None => cluster.find_group(group).await?,
+                None => cluster.find_group(opened, group).await?,
             },
         };
         Ok((Some(cluster), way))
@@ -333,7 +333,8 @@ impl BootSequence {
             host_id,
             tokens: tokens.unwrap_or_else(|| vec![token_of_host(host_id)]),
             native_address,
-            listen_address: internode.unwrap_or(native),
+            // A node that is alone has no port for others; Cassandra shows one all the same.
+            listen_address: internode.unwrap_or(SocketAddr::new(native.ip(), STORAGE_PORT)),
             boot,
             settings: self.config.shown(),
         }

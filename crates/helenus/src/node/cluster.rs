@@ -2,11 +2,12 @@
 //!
 //! The decisions are made elsewhere: to found, join or wait by [`membership::Search`], who may be talked to by [`membership::judge`], the voters by
 //! [`topology::voters`], and the order of changes by the group's member, whose driver is the engine's. Here is what carries them out: the port for other
-//! nodes and its verbs (`answers.rs`), the search (`search.rs`), recovery (`recover.rs`), the addresses of nodes that move (`contact.rs`, `moved.rs`), and
-//! what is done at intervals (`upkeep.rs`).
+//! nodes and its verbs (`answers.rs`), the search (`search.rs`), recovery (`recover.rs`), the addresses of nodes that move (`contact.rs`, `moved.rs`),
+//! disks that are older than they were (`disks.rs`), and what is done at intervals (`upkeep.rs`).
 
 mod answers;
 mod contact;
+mod disks;
 mod moved;
 mod recover;
 mod search;
@@ -22,14 +23,15 @@ use internode::{ANY_NODE, Boot, Control, GroupTag, Incoming, LocalNode, News, Pe
 use membership::{LogEnd, Registration, Request, Search};
 use metadata::group::{Answer, Driver, GroupId, GroupMessage, GroupWire, Index, NodeId, host_id, node_id};
 use planted::Planted;
-use query::{GroupLinks, MEMBERSHIP};
+use query::{Engine, GroupLinks, MEMBERSHIP, log_ends};
 use raft::RoleName;
 use runtime::sync::Notify;
 use runtime::{Group, Instant, Mesh, Runtime, TaskHandle};
 use server::ListenError;
-use topology::nodes::{self, Registry};
+use topology::nodes::{self, NodeState, Registry};
 use topology::{HostId, Token};
 
+use self::disks::Disks;
 use self::moved::Moved;
 use super::NodeError;
 use crate::config::{ClusterConfig, Config};
@@ -63,9 +65,15 @@ struct Inner {
     /// The end of the log, while the node recovers.
     log_end: Cell<Option<LogEnd>>,
     driver: OnceCell<Driver>,
+    engine: OnceCell<Engine>,
+    disks: Disks,
+    is_reporting: Cell<bool>,
     planted: Planted,
     registry: RefCell<Registry>,
     moved: RefCell<Moved>,
+    /// Nodes to which there is a connection.
+    greeted: RefCell<BTreeSet<HostId>>,
+    /// Those of them whose heartbeat on it was heard: what they say of their disks comes before all else.
     up: RefCell<BTreeSet<HostId>>,
     /// When nodes that are down were last up, or this node started.
     down_since: RefCell<BTreeMap<HostId, Instant>>,
@@ -111,9 +119,13 @@ impl Cluster {
                 group: Cell::new(None),
                 log_end: Cell::new(None),
                 driver: OnceCell::new(),
+                engine: OnceCell::new(),
+                disks: Disks::new(&config.data_dir, config.planted),
+                is_reporting: Cell::new(false),
                 planted: config.planted,
                 registry: RefCell::default(),
                 moved: RefCell::default(),
+                greeted: RefCell::default(),
                 up: RefCell::default(),
                 down_since: RefCell::default(),
                 requests: Rc::default(),
@@ -140,11 +152,14 @@ impl Cluster {
     }
 
     /// The engine runs: messages of the group have a receiver, and connections for requests have shards.
-    pub(super) fn serve(&self, driver: &Driver, requests: Mesh<PeerSocket, ()>, native: SocketAddr) {
-        let inner = &self.inner;
+    pub(super) async fn serve(&self, engine: &Engine, native: SocketAddr) {
+        let (inner, driver) = (&self.inner, engine.group());
         inner.native.set(native);
+        inner.engine.set(engine.clone()).ok().expect("the engine is made once");
+        inner.requests.set(engine.coordinator().peer_sockets()).ok().expect("the engine is made once");
+        inner.disks.load(&inner.runtime, inner.local.group().id).await;
+        inner.look_at_own_disk().await;
         inner.driver.set(driver.clone()).ok().expect("the engine is made once");
-        inner.requests.set(requests).ok().expect("the engine is made once");
         let (epoch, registry) = driver.with_member(|member, _| {
             let state = member.state();
             (state.epoch(), state.cluster().of::<membership::TopologyDomain>().clone())
@@ -185,6 +200,7 @@ impl Cluster {
     pub(super) async fn hand_over(&self) {
         let inner = &self.inner;
         let Some(driver) = inner.driver.get() else { return };
+        inner.keep_reports().await;
         let up = inner.up.borrow().clone();
         let begun = driver.with_member(|member, _| {
             let voters = member.raft().configuration().voters();
@@ -218,6 +234,9 @@ impl GroupLinks for Cluster {
 
 impl Inner {
     fn send(&self, to: NodeId, message: &GroupMessage) {
+        if !self.up.borrow().contains(&host_id(to)) {
+            return;
+        }
         let bodies = self.wire.borrow_mut().encode(to, message);
         match bodies {
             Ok(bodies) => bodies.into_iter().for_each(|body| self.control.send(host_id(to), body)),
@@ -237,6 +256,7 @@ impl Inner {
             down_since.entry(id).or_insert(now);
         }
         drop(down_since);
+        self.greeted.borrow_mut().retain(|id| registry.node(*id).is_some());
         self.up.borrow_mut().retain(|id| registry.node(*id).is_some());
         self.dial();
         self.set_peers();
@@ -266,13 +286,14 @@ impl Inner {
     fn hear(&self, host_id: HostId, news: News<'_>) {
         match news {
             News::Up(_) => {
-                tracing::info!(host = %host_id, "node is up");
-                self.up.borrow_mut().insert(host_id);
+                self.greeted.borrow_mut().insert(host_id);
                 if let Some(inner) = self.own.upgrade() {
-                    contact::tell_address(&inner, host_id);
+                    upkeep::show_life_to(&inner, host_id);
                 }
+                return;
             }
             News::Down => {
+                self.greeted.borrow_mut().remove(&host_id);
                 if self.up.borrow_mut().remove(&host_id) {
                     tracing::warn!(host = %host_id, "node is down");
                 }
@@ -280,6 +301,18 @@ impl Inner {
                 self.wire.borrow_mut().disconnected(node_id(host_id));
             }
             News::Refused(verdict) => return self.refused(host_id, verdict),
+        }
+        self.set_peers();
+    }
+
+    /// A node to which there is a connection has said how far its disk is.
+    fn is_introduced(&self, host_id: HostId) {
+        if !self.greeted.borrow().contains(&host_id) || !self.up.borrow_mut().insert(host_id) {
+            return;
+        }
+        tracing::info!(host = %host_id, "node is up");
+        if let Some(inner) = self.own.upgrade() {
+            contact::tell_address(&inner, host_id);
         }
         self.set_peers();
     }
@@ -357,6 +390,48 @@ impl Inner {
         }
         tracing::info!(boot = self.boot.number, address = %self.config.broadcast, "registered this start with the cluster");
         Ok(())
+    }
+
+    /// Takes note of where this node's commit logs end.
+    async fn look_at_own_disk(&self) {
+        if let Some(engine) = self.engine.get()
+            && let Some(ends) = log_ends(engine).await
+        {
+            self.disks.note_ends(ends);
+        }
+    }
+
+    /// Makes durable what other nodes have reported of their disks.
+    async fn keep_reports(&self) {
+        let is_of_cluster = |id| self.registry.borrow().node(id).is_some();
+        self.disks.keep(&self.runtime, self.local.group().id, is_of_cluster).await;
+    }
+
+    /// Has the cluster note this node as regressed, if its disk is older than it was.
+    fn report_older_disk(&self) {
+        let Some(driver) = self.driver.get() else { return };
+        let own = self.local.host_id();
+        let is_lost = self.disks.own_is_older() || driver.with_member(|member, _| member.raft().is_lost());
+        let state = self.registry.borrow().node(own).map(|node| node.state);
+        if !is_lost || state != Some(NodeState::Normal) || self.is_reporting.replace(true) {
+            return;
+        }
+        let Some(inner) = self.own.upgrade() else { return };
+        drop(self.runtime.spawn(Group::Query, async move {
+            match inner.propose(&Request::SetState(own, NodeState::Regressed)).await {
+                Answer::Applied { .. } => {
+                    stdx::sometimes!("regressed node noted");
+                    tracing::error!("this node is noted as regressed: its data is older than what it acknowledged");
+                }
+                Answer::Refused { reason, .. } => {
+                    let reason = String::from_utf8_lossy(&reason);
+                    tracing::error!(%reason, "this node is not noted as regressed; retrying");
+                }
+                answer => tracing::warn!(?answer, "this node is not noted as regressed yet; retrying"),
+            }
+            inner.runtime.sleep(AGAIN).await;
+            inner.is_reporting.set(false);
+        }));
     }
 
     /// Proposes a change of the nodes.

@@ -112,6 +112,8 @@ fn a_node_regresses_and_is_normal_again() {
     let after = registry().apply(changes);
     assert_eq!(after.node(host(1)).map(|node| node.state), Some(NodeState::Regressed));
     assert_eq!(plan(&after, &to(NodeState::Regressed)), Ok(Vec::new()));
+    let second = plan(&after, &Request::SetState(host(2), NodeState::Regressed));
+    assert_eq!(second, Err(PlanError::AnotherRegressed { other: host(1) }));
     // A start changes nothing about that.
     let started = plan(&after, &Request::Register(registration(1, BOOT))).expect("it is a node");
     let after = after.apply(started);

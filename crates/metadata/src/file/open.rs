@@ -1,5 +1,6 @@
 //! Opening the metadata log, and looking at one without a change.
 
+use std::cell::Cell;
 use std::io;
 use std::path::Path;
 
@@ -33,6 +34,8 @@ pub struct Opened {
     pub log: MetadataLog,
     /// Facts of this node, and states of all registered domains.
     pub state: LogState,
+    /// The log has the start's number, and the node's identity.
+    pub(crate) is_counted: Cell<bool>,
 }
 
 impl MetadataLog {
@@ -133,5 +136,5 @@ async fn open(
         inner.compact(&state, end / 2).await?;
     }
     inner.keep_reserve(inner.end()).await?;
-    Ok(Opened { log: MetadataLog::new(inner), state })
+    Ok(Opened { log: MetadataLog::new(inner), state, is_counted: Cell::new(false) })
 }

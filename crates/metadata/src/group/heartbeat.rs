@@ -1,40 +1,45 @@
 //! A sign of life between two nodes, in both directions the same.
 //!
 //! ```text
-//! heartbeat: u8 version (1) · u64 epoch · u64 last entry · u64 boot · varint count · (u64 position)*
+//! heartbeat: u8 version (1) · u8 flags (1 whole, 2 older) · u64 epoch · u64 boot · u64 heard epoch, if older
+//!          · varint count · (u64 boot · u16 shard · u64 sequence)*
 //! ```
 
 use raft::Index;
-use stdx::{Reader, varint};
+use stdx::Reader;
 
 use crate::error::{DecodeError, invalid};
+use crate::local::{Position, decode_positions, encode_positions};
 
 /// The version that this code writes, and the newest that it reads.
 const VERSION: u8 = 1;
-const POSITION_BYTES: usize = 8;
+const WHOLE: u8 = 1;
+const OLDER: u8 = 2;
 
 /// The sender's word about itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Heartbeat {
-    /// All its shards have applied up to here.
+    /// The positions are all that the sender knows of its disk, those of earlier starts too; without it, there may be more.
+    pub is_whole: bool,
+    /// The sender has heard more of the receiver than the receiver says, and this epoch at its highest: the receiver's disk is older than it was.
+    pub older: Option<Index>,
+    /// All the sender's shards have applied up to here.
     pub epoch: Index,
-    /// The last entry of its log, durably.
-    pub last: Index,
-    /// Its start, which the positions are of.
+    /// Its start.
     pub boot: u64,
-    /// The last record that each shard's commit log has durably.
-    pub positions: Vec<u64>,
+    /// Where what a start wrote to a shard's commit log ends on the disk.
+    pub positions: Vec<Position>,
 }
 
 impl Heartbeat {
     /// The body of the verb, and of its answer.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut out = vec![VERSION];
-        for number in [self.epoch.0, self.last.0, self.boot] {
+        let mut out = vec![VERSION, u8::from(self.is_whole) * WHOLE | u8::from(self.older.is_some()) * OLDER];
+        for number in [self.epoch.0, self.boot] {
             out.extend_from_slice(&number.to_be_bytes());
         }
-        varint::encode(self.positions.len() as u64, &mut out);
-        self.positions.iter().for_each(|position| out.extend_from_slice(&position.to_be_bytes()));
+        out.extend(self.older.iter().flat_map(|heard| heard.0.to_be_bytes()));
+        encode_positions(&self.positions, &mut out);
         out
     }
 
@@ -46,13 +51,16 @@ impl Heartbeat {
             VERSION => {}
             version => return Err(DecodeError::NewerVersion { version, supported: VERSION }),
         }
-        let (epoch, last, boot) = (Index(reader.u64()?), Index(reader.u64()?), reader.u64()?);
-        let count = reader.varint()?;
-        let left = reader.remaining();
-        if !left.is_multiple_of(POSITION_BYTES) || count != (left / POSITION_BYTES) as u64 {
-            return Err(invalid(format!("{count} positions do not fit {left} bytes of a heartbeat")));
+        let flags = reader.u8()?;
+        if flags & !(WHOLE | OLDER) > 0 {
+            return Err(invalid(format!("unknown flags {flags} of a heartbeat")));
         }
-        let positions = (0..count).map(|_| Ok(reader.u64()?)).collect::<Result<_, DecodeError>>()?;
-        Ok(Heartbeat { epoch, last, boot, positions })
+        let (epoch, boot) = (Index(reader.u64()?), reader.u64()?);
+        let older = (flags & OLDER > 0).then(|| reader.u64()).transpose()?.map(Index);
+        let positions = decode_positions(&mut reader)?;
+        match reader.remaining() {
+            0 => Ok(Heartbeat { is_whole: flags & WHOLE > 0, older, epoch, boot, positions }),
+            left => Err(invalid(format!("{left} bytes follow a heartbeat"))),
+        }
     }
 }

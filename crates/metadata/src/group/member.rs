@@ -214,6 +214,16 @@ impl Member {
         self.raft.transfer(to)
     }
 
+    /// Another node has heard more of this one than its disk has, of its log up to this epoch: it stops voting. The only voter goes on where its log has
+    /// all of that, since its vote is for no other node.
+    pub fn is_older(&mut self, heard: Index) {
+        let is_whole = heard <= self.raft.commit_index();
+        if !(is_whole && self.raft.configuration().is_only(self.id)) {
+            self.raft.lose();
+        }
+        self.follow_role();
+    }
+
     /// A unit of time has passed.
     pub fn elapse(&mut self, planner: &dyn Planner) {
         self.raft.elapse();
@@ -354,7 +364,8 @@ impl Member {
     /// Sorts what the core wants done into the next work.
     fn take_ready(&mut self, ready: Ready) -> Result<(), DecodeError> {
         let is_lost = self.raft.is_lost();
-        let has_lost = ready.troubles.iter().any(|trouble| matches!(trouble, Trouble::LostOwnLog { .. }));
+        let is_loss = |trouble: &Trouble| matches!(trouble, Trouble::LostOwnLog { .. } | Trouble::OlderDisk);
+        let has_lost = ready.troubles.iter().any(is_loss);
         let is_kept = !self.options.planted.is(Bug::VoteNotSynced);
         if (ready.vote.is_some() && is_kept) || has_lost {
             self.next.records.push(GroupRecord::Vote { vote: self.raft.vote(), is_lost });

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use topology::HostId;
 
 use super::fact::Fact;
-use super::truncation::{Mark, Position, TableKey, Truncation};
+use super::position::Position;
+use super::truncation::{Mark, TableKey, Truncation};
 
 /// All facts of a log. Later ones replace earlier ones: of starts the last counts, of truncations the last of each shard for each table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

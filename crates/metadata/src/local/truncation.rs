@@ -1,7 +1,8 @@
-//! Positions up to which a table was truncated, as plain numbers: which log and which files they speak of is the storage engine's business.
+//! Positions up to which a table was truncated.
 
-use stdx::{Reader, varint};
+use stdx::Reader;
 
+use super::position::{Position, decode_positions, encode_positions};
 use crate::error::{DecodeError, invalid};
 
 /// A table's identity, 16 bytes.
@@ -13,17 +14,6 @@ pub struct Mark(pub [u8; 16]);
 
 /// The version of a truncation with a mark that this code writes, and the newest that it reads.
 const MARKED_VERSION: u8 = 1;
-
-/// A place in the commit log of one shard.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Position {
-    /// The start of the process that wrote there.
-    pub boot: u64,
-    /// The shard whose log it is.
-    pub shard: u16,
-    /// Number of the record within that start.
-    pub sequence: u64,
-}
 
 /// A table was emptied: of it, records of the commit log and files before these positions no longer count.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,12 +34,7 @@ impl Truncation {
             out.extend_from_slice(&mark.0);
         }
         out.extend_from_slice(&self.table);
-        varint::encode(self.positions.len() as u64, out);
-        for position in &self.positions {
-            out.extend_from_slice(&position.boot.to_be_bytes());
-            out.extend_from_slice(&position.shard.to_be_bytes());
-            out.extend_from_slice(&position.sequence.to_be_bytes());
-        }
+        encode_positions(&self.positions, out);
     }
 
     pub(super) fn decode_marked(reader: &mut Reader<'_>) -> Result<Truncation, DecodeError> {
@@ -64,10 +49,7 @@ impl Truncation {
 
     pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Truncation, DecodeError> {
         let table = reader.array()?;
-        let mut positions = Vec::new();
-        for _ in 0..reader.varint()? {
-            positions.push(Position { boot: reader.u64()?, shard: reader.u16()?, sequence: reader.u64()? });
-        }
+        let positions = decode_positions(reader)?;
         Ok(Truncation { table, positions, mark: None })
     }
 }

@@ -282,3 +282,31 @@ fn an_entry_is_acknowledged_when_it_is_on_the_disk() {
         assert!(*at > before, "the record is there when the answer leaves");
     });
 }
+
+/// Its answer may be lost, and its address is taken by the host id that it asked with.
+#[test]
+fn a_node_that_dies_before_it_has_joined_is_the_same_at_its_next_start() {
+    let folder = Folder::new("joining");
+    let (first, second) = on_runtime(|rt| async move {
+        let asking = open(&rt, &folder).await;
+        for _ in 0..2 {
+            asking.count_start(HOST, 1).await.expect("it is counted");
+        }
+        let first = blocks(&folder);
+        drop(asking);
+        let opened = open(&rt, &folder).await;
+        assert_eq!((opened.state.local.host_id, opened.state.local.boot), (Some(HOST), Some(1)));
+        opened.count_start(HOST, 2).await.expect("it is counted");
+        let configuration = Configuration::new([NodeId(2)]).expect("there is a voter");
+        let origin = Origin { index: Index(5), term: Term(1), leader: Some(NodeId(2)), configuration };
+        let snapshot = Snapshot { origin, recent: Vec::new(), parts: Vec::new() };
+        let way = Way::Joined(GroupId { id: 9, incarnation: 0 }, snapshot);
+        let start = Start::new(HOST, 2, 9);
+        opened.start(start, way, &domains()).await.expect("the start is recorded");
+        let opened = open(&rt, &folder).await;
+        assert_eq!((opened.state.local.host_id, opened.state.local.boot), (Some(HOST), Some(2)));
+        assert_eq!(opened.state.group.commit(), Index(5));
+        (first, blocks(&folder))
+    });
+    assert_eq!((first, second), (1, 3), "one record before the question, each time, and one with the answer");
+}

@@ -419,6 +419,23 @@ fn a_node_far_behind_is_given_the_state() {
     assert_eq!(world.member(NodeId(3)).expect("it runs").state().epoch(), epoch, "it is on its disk");
 }
 
+/// Its vote is for no other node, so it goes on where its log is whole; where it is not, others have entries that it lacks.
+#[test]
+fn the_only_voter_with_an_older_disk_votes_on_if_its_log_is_whole() {
+    let mut world = World::new(2, 1);
+    world.propose(NodeId(1), b'a');
+    world.settle(2);
+    let epoch = world.member(NodeId(1)).expect("it runs").applied();
+    for (heard, leads) in [(epoch, true), (epoch.next(), false)] {
+        let member = world.member(NodeId(1)).expect("it runs");
+        member.is_older(heard);
+        assert_eq!((member.raft().is_lost(), member.raft().role() == RoleName::Leader), (!leads, leads), "{heard:?}");
+    }
+    let work = world.member(NodeId(1)).expect("it runs").take().expect("it is readable").expect("it is to be durable");
+    let is_lost = |record: &GroupRecord| matches!(record, GroupRecord::Vote { is_lost: true, .. });
+    assert!(work.records.iter().any(is_lost), "a start finds it lost: {:?}", work.records);
+}
+
 #[test]
 fn without_a_majority_nothing_changes_and_nothing_is_lost() {
     let mut world = World::new(3, 1);

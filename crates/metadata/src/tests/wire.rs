@@ -132,10 +132,19 @@ fn each_message_has_these_bytes_and_is_read_back() {
             assert!(is_cut, "{message:?} cut to {length}");
         }
     }
-    let heartbeat = Heartbeat { epoch: Index(4), last: Index(5), boot: 6, positions: vec![7, 8] };
+    let position = |shard| Position { boot: 5, shard, sequence: 7 };
+    let positions = vec![position(0), position(1)];
+    let heartbeat = Heartbeat { is_whole: true, older: Some(Index(9)), epoch: Index(4), boot: 6, positions };
     let bytes = heartbeat.to_bytes();
     let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    assert_eq!(text, format!("01{}02{}", numbers(&[4, 5, 6]), numbers(&[7, 8])));
+    assert_eq!(
+        text,
+        format!(
+            "0103{}02{}",
+            numbers(&[4, 6, 9]),
+            [0, 1].map(|shard| format!("{}{shard:04x}{}", numbers(&[5]), numbers(&[7]))).concat()
+        )
+    );
     assert_eq!(Heartbeat::decode(&bytes), Ok(heartbeat));
     assert!((0..bytes.len()).all(|length| Heartbeat::decode(&bytes[..length]).is_err()));
 }

@@ -86,6 +86,9 @@ impl Engine {
                 });
             }
             ControlRequest::Traces { id } => responder.reply(ControlReply::Traces(self.traces(id.as_deref()))),
+            ControlRequest::LogEnds => {
+                responder.reply(ControlReply::LogEnds(storage::log_ends(self.inner.coordinator.storage())));
+            }
             ControlRequest::Clients => responder.reply(ControlReply::Clients(self.inner.clients.all())),
             ControlRequest::Install { text, keyspace } => {
                 let engine = self.clone();

@@ -52,6 +52,7 @@ impl Engine {
         let head = call.reply.head(&select.columns);
         let writer = RowsWriter::begin(out, call.reply.version, call.reply.stream, &head);
         let mut result = VirtualResult::new(select, (binds, &self.inner.clock), limits, state, out, writer)?;
+        let ring = self.inner.coordinator.ring();
         let gathered = self.gathered(&select.table, wanted.as_deref()).await?;
         let partitions: Vec<Option<&[u8]>> = match &wanted {
             None => vec![None],
@@ -63,7 +64,7 @@ impl Engine {
             }
             // Rows come the other way round only of partitions that are named: what comes last may come in the last part.
             let mut reversed = Vec::new();
-            for part in catalog.system.parts(&select.table, &catalog.schema, &gathered, partition) {
+            for part in catalog.system.parts(&select.table, (&catalog.schema, &ring), &gathered, partition) {
                 match select.order {
                     Order::Stored => result.add_all(part, order, &range),
                     Order::Reversed => reversed.extend(part),

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::task::{Context, Poll, Waker};
 
 use schema::{DdlContext, TableId};
-use topology::{HostId, Token, token_of};
+use topology::{Epoch, HostId, NodeIndex, Token, token_of};
 
 use super::*;
 use crate::clients::Started;
@@ -23,6 +23,25 @@ fn node() -> NodeInfo {
         boot: 3,
         settings: vec![("commitlog_sync".to_owned(), Some("group".to_owned()))],
     }
+}
+
+/// This node and two others, one of which has an IPv6 address.
+fn ring() -> Ring {
+    let NodeInfo { host_id, native_address, listen_address, datacenter, rack, tokens, .. } = node();
+    let own = Node { host_id, address: native_address, internode: listen_address, datacenter, rack, tokens };
+    let other = |number: u8, ip: &str, tokens: &[i64]| {
+        let ip: IpAddr = ip.parse().expect("an address");
+        Node {
+            host_id: HostId([number; 16]),
+            address: SocketAddr::new(ip, 9042),
+            internode: SocketAddr::new(ip, 7001),
+            rack: format!("rack{number}"),
+            tokens: tokens.iter().map(|token| Token(*token)).collect(),
+            ..own.clone()
+        }
+    };
+    let nodes = vec![own.clone(), other(2, "10.0.0.2", &[9, 10]), other(3, "fd00::3", &[70])];
+    Ring::new(Epoch::FIRST, nodes, NodeIndex(0))
 }
 
 /// A schema with one keyspace and one table.
@@ -70,7 +89,7 @@ fn shown(tables: &SystemTables, keyspace: &str, name: &str, partition: Option<&[
     let table = tables.table(keyspace, name).expect("the table is there");
     let mut lines = Vec::new();
     for row in tables
-        .parts(table, &user_schema(), &Gathered { clients: clients(), ..Gathered::default() }, partition)
+        .parts(table, (&user_schema(), &ring()), &Gathered { clients: clients(), ..Gathered::default() }, partition)
         .flatten()
     {
         assert_eq!(row.len(), table.columns().len());
@@ -130,6 +149,21 @@ fn local_is_one_row_of_this_node() {
         assert!(shown_row.contains(part), "{part} is not in {shown_row}");
     }
     assert_eq!(shown(&tables, "system", "local", Some(b"elsewhere")), "");
+}
+
+#[test]
+fn peers_are_the_other_nodes_of_the_ring() {
+    let tables = system_tables();
+    let version =
+        |text: String| text.replace(&cql_types::print(&cql_types::CqlType::Uuid, &user_schema().version()), "VERSION");
+    expect_test::expect![[r#"
+        peer='10.0.0.2' data_center='datacenter1' host_id=02020202-0202-0202-0202-020202020202 rack='rack2' release_version='5.0.6' rpc_address='10.0.0.2' schema_version=VERSION tokens={'10', '9'}
+        peer='fd00:0:0:0:0:0:0:3' data_center='datacenter1' host_id=03030303-0303-0303-0303-030303030303 rack='rack3' release_version='5.0.6' rpc_address='fd00:0:0:0:0:0:0:3' schema_version=VERSION tokens={'70'}"#]].assert_eq(&version(shown(&tables, "system", "peers", None)));
+    expect_test::expect![[r#"
+        peer='10.0.0.2' peer_port=7001 data_center='datacenter1' host_id=02020202-0202-0202-0202-020202020202 native_address='10.0.0.2' native_port=9042 rack='rack2' release_version='5.0.6' schema_version=VERSION tokens={'10', '9'}
+        peer='fd00:0:0:0:0:0:0:3' peer_port=7001 data_center='datacenter1' host_id=03030303-0303-0303-0303-030303030303 native_address='fd00:0:0:0:0:0:0:3' native_port=9042 rack='rack3' release_version='5.0.6' schema_version=VERSION tokens={'70'}"#]].assert_eq(&version(shown(&tables, "system", "peers_v2", None)));
+    assert_eq!(shown(&tables, "system", "peers", Some(&[10, 0, 0, 2])).lines().count(), 1);
+    assert_eq!(shown(&tables, "system", "peers_v2", Some(&[127, 0, 0, 1])), "", "this node is none of its peers");
 }
 
 #[test]

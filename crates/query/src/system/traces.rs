@@ -3,7 +3,6 @@
 use crate::node::NodeInfo;
 use crate::trace::Traced;
 
-use super::local::STORAGE_PORT;
 use super::rows::Rows;
 use super::value;
 
@@ -13,7 +12,7 @@ pub(super) fn push_session(rows: &mut Rows<'_>, traced: &Traced, node: &NodeInfo
         ("client", traced.client.and_then(value::inet)),
         ("command", value::text("QUERY")),
         ("coordinator", value::inet(node.listen_address.ip())),
-        ("coordinator_port", value::int(STORAGE_PORT)),
+        ("coordinator_port", value::int(i32::from(node.listen_address.port()))),
         ("duration", value::int(traced.duration_micros)),
         ("parameters", value::text_map(&traced.parameters)),
         ("request", value::text(traced.request)),
@@ -29,7 +28,7 @@ pub(super) fn push_events(rows: &mut Rows<'_>, traced: &Traced, node: &NodeInfo)
             ("activity", value::text(&step.activity)),
             ("source", value::inet(node.listen_address.ip())),
             ("source_elapsed", value::int(step.elapsed_micros)),
-            ("source_port", value::int(STORAGE_PORT)),
+            ("source_port", value::int(i32::from(node.listen_address.port()))),
             ("thread", value::text(&format!("shard-{}", traced.shard))),
         ]);
     }

@@ -25,6 +25,8 @@ forget 1 N               a disk loses its entries after N, and the commit index;
 damage 1 N               a disk loses its entries after N, and keeps the commit index; the process must be down
 compact 1 N              a snapshot stands for the log up to N
 restore 1 from 2         the node gets another's committed log as a snapshot
+lose 1                   the node hears that its disk is older than it was
+learn 1 from 2           the node gets the entries that another has as committed
 messages                 prints what is under way
 deliver N · drop N       one message of those printed, from 0 on
 status                   prints all nodes
@@ -172,6 +174,23 @@ impl History {
                 disk.entries.retain(|entry| entry.index > log.origin().index);
                 (disk.commit, disk.origin) = (commit, log.origin().clone());
                 self.world.work(id);
+            }
+            ["lose", id] => {
+                self.world.raft(NodeId(number(id))).lose();
+                self.world.work(NodeId(number(id)));
+            }
+            ["learn", id, "from", other] => {
+                let other = self.world.raft(NodeId(number(other)));
+                let (log, commit) = (other.log().clone(), other.commit_index());
+                let learner = self.world.raft(NodeId(number(id)));
+                let previous = learner.commit_index();
+                let mut entries = log.from(previous.next()).expect("it is there").to_vec();
+                entries.retain(|entry| entry.index <= commit);
+                let previous = (previous, log.term(previous).expect("it is there"));
+                if let Err(error) = learner.learn(previous, entries) {
+                    writeln!(out, "refused: {error}").expect("a text takes all");
+                }
+                self.world.work(NodeId(number(id)));
             }
             ["messages"] => {
                 for (place, envelope) in self.world.messages.iter().enumerate() {

@@ -135,7 +135,8 @@ impl World {
         self.barriers.extend(ready.failed.iter().map(|barrier| (id, *barrier, None)));
         self.troubles.extend(ready.troubles.iter().cloned().map(|trouble| (id, trouble)));
         let node = self.node(id);
-        node.disk.is_lost |= ready.troubles.iter().any(|trouble| matches!(trouble, Trouble::LostOwnLog { .. }));
+        node.disk.is_lost |=
+            ready.troubles.iter().any(|trouble| matches!(trouble, Trouble::LostOwnLog { .. } | Trouble::OlderDisk));
         if let Some(commit) = ready.commit {
             node.disk.commit = node.disk.commit.max(commit);
         }

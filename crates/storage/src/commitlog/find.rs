@@ -165,7 +165,7 @@ impl FolderOfSegments<'_> {
         let Some(listed) = &self.listed else { return Ok(()) };
         let others = listed.segments.iter().filter(|other| other.segment != segment).copied().collect();
         let list = SegmentList::open(self.runtime, &self.options.dir, self.shard).await?;
-        let written = list.write(|| Listed { segments: others, ..*listed }).await;
+        let written = list.write(|| Listed { segments: others, ..listed.clone() }).await;
         written.map_err(io_error(&self.path))
     }
 

@@ -7,6 +7,7 @@
 //! It does not say what the segments hold, and reading them does not need it.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -20,14 +21,20 @@ use crate::commitlog::io_error;
 use crate::error::OpenError;
 
 const MAGIC: [u8; 8] = *b"helelist";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+/// The version without the ends of earlier boots.
+const VERSION_WITHOUT_ENDS: u32 = 1;
 /// One of the two places that are written in turn.
 const SLOT_BYTES: usize = 4 * BLOCK;
 /// Magic, checksum, version, number, boot, synced, count.
 const SLOT_HEAD: usize = 8 + 4 + 4 + 8 + 8 + 8 + 4;
 const ENTRY_BYTES: usize = 8 + 8 + 8 + 8 + 1;
+/// Boots of which the list keeps where they end.
+pub const BOOTS_KEPT: usize = 8;
+/// Of earlier boots: count, and boot and sequence of each.
+const ENDS_BYTES_MAX: usize = 4 + BOOTS_KEPT * 16;
 /// Of more segments the oldest are left out: that they are missing is not noticed.
-const ENTRIES_MAX: usize = (SLOT_BYTES - SLOT_HEAD) / ENTRY_BYTES;
+const ENTRIES_MAX: usize = (SLOT_BYTES - SLOT_HEAD - ENDS_BYTES_MAX) / ENTRY_BYTES;
 /// In the place of a sequence that is not known.
 const UNKNOWN: u64 = u64::MAX;
 
@@ -58,6 +65,8 @@ pub struct Listed {
     pub boot: u64,
     /// The sequence of that start up to which all was on the disk then.
     pub synced: u64,
+    /// The same of earlier starts that wrote: of [`BOOTS_KEPT`] at most.
+    pub earlier: BTreeMap<u64, u64>,
 }
 
 fn folder(data: &Path) -> PathBuf {
@@ -204,6 +213,11 @@ fn encode(number: u64, listed: &Listed) -> AlignedBuf {
         }
         checked.push(u8::from(segment.is_cut));
     }
+    checked.extend_from_slice(&(listed.earlier.len() as u32).to_be_bytes());
+    for (boot, end) in &listed.earlier {
+        checked.extend_from_slice(&boot.to_be_bytes());
+        checked.extend_from_slice(&end.to_be_bytes());
+    }
     let mut bytes = AlignedBuf::with_capacity(SLOT_BYTES);
     bytes.extend_from_slice(&MAGIC);
     bytes.extend_from_slice(&crc32fast::hash(&checked).to_be_bytes());
@@ -216,21 +230,25 @@ fn decode(slot: &[u8]) -> Option<(u64, Listed)> {
     let mut reader = Reader::new(slot);
     let is_ours = reader.array().ok()? == MAGIC;
     let crc = reader.u32().ok()?;
-    let rest = reader.bytes(reader.remaining()).ok()?;
-    let count = u32::from_be_bytes(*rest.get(28..)?.first_chunk()?) as usize;
-    let checked = rest.get(..32 + count.checked_mul(ENTRY_BYTES)?)?;
-    if !is_ours || crc != crc32fast::hash(checked) {
-        return None;
-    }
-    let mut reader = Reader::new(checked);
-    if reader.u32().ok()? != VERSION {
-        return None;
-    }
+    let checked = reader.bytes(reader.remaining()).ok()?;
+    let (number, listed, length) = decode_checked(checked)?;
+    let is_whole = is_ours && crc == crc32fast::hash(&checked[..length]);
+    is_whole.then_some((number, listed))
+}
+
+/// The contents, and how many of the bytes they are.
+fn decode_checked(bytes: &[u8]) -> Option<(u64, Listed, usize)> {
+    let mut reader = Reader::new(bytes);
+    let version = reader.u32().ok()?;
     let number = reader.u64().ok()?;
-    let mut listed = Listed { segments: Vec::new(), boot: reader.u64().ok()?, synced: reader.u64().ok()? };
-    reader.u32().ok()?;
+    let (boot, synced) = (reader.u64().ok()?, reader.u64().ok()?);
+    let count = reader.u32().ok()? as usize;
+    if count > reader.remaining() / ENTRY_BYTES {
+        return None;
+    }
+    let mut segments = Vec::with_capacity(count);
     for _ in 0..count {
-        listed.segments.push(ListedSegment {
+        segments.push(ListedSegment {
             segment: reader.u64().ok()?,
             boot: reader.u64().ok()?,
             start: Some(reader.u64().ok()?).filter(|start| *start != UNKNOWN),
@@ -238,10 +256,30 @@ fn decode(slot: &[u8]) -> Option<(u64, Listed)> {
             is_cut: reader.u8().ok()? != 0,
         });
     }
-    Some((number, listed))
+    let mut earlier = BTreeMap::new();
+    let ends = match version {
+        VERSION => reader.u32().ok()? as usize,
+        VERSION_WITHOUT_ENDS => 0,
+        _ => return None,
+    };
+    for _ in 0..ends.min(BOOTS_KEPT) {
+        earlier.insert(reader.u64().ok()?, reader.u64().ok()?);
+    }
+    Some((number, Listed { segments, boot, synced, earlier }, bytes.len() - reader.remaining()))
 }
 
 impl Listed {
+    /// Where what each boot wrote ends on the disk, as far as the list says.
+    pub fn ends(&self) -> BTreeMap<u64, u64> {
+        let own = (self.synced > 0).then_some((self.boot, self.synced));
+        let mut ends = self.earlier.clone();
+        ends.extend(own);
+        while ends.len() > BOOTS_KEPT {
+            ends.pop_first();
+        }
+        ends
+    }
+
     /// How much is lost with a segment of the list, in words.
     pub fn loss(&self, segment: &ListedSegment) -> String {
         let ListedSegment { boot, bytes, .. } = *segment;
@@ -283,7 +321,12 @@ mod tests {
             bytes: 4096 * id,
             is_cut: id.is_multiple_of(3),
         };
-        Listed { segments: (1..=count).map(segment).collect(), boot: 7, synced: 99 }
+        Listed {
+            segments: (1..=count).map(segment).collect(),
+            boot: 7,
+            synced: 99,
+            earlier: [(count, 5), (count + 1, 7)].into(),
+        }
     }
 
     #[test]
@@ -294,7 +337,7 @@ mod tests {
             assert_eq!((bytes.len(), decode(&bytes)), (SLOT_BYTES, Some((5, listed))));
         }
         let bytes = encode(5, &example(2));
-        for bit in 0..(SLOT_HEAD + 2 * ENTRY_BYTES) * 8 {
+        for bit in 0..(SLOT_HEAD + 2 * ENTRY_BYTES + 4 + 2 * 16) * 8 {
             let mut flipped = bytes.to_vec();
             flipped[bit / 8] ^= 1 << (bit % 8);
             assert_eq!(decode(&flipped), None, "bit {bit}");
@@ -303,6 +346,19 @@ mod tests {
             assert_eq!(decode(&bytes[..length]), None, "{length} bytes");
         }
         assert_eq!(decode(&[0; SLOT_BYTES]), None);
+    }
+
+    #[test]
+    fn a_list_of_the_first_version_is_read() {
+        let mut listed = Listed { earlier: BTreeMap::new(), ..example(2) };
+        let mut slot = encode(5, &listed).to_vec();
+        slot[12..16].copy_from_slice(&VERSION_WITHOUT_ENDS.to_be_bytes());
+        let crc = crc32fast::hash(&slot[12..SLOT_HEAD + 2 * ENTRY_BYTES]);
+        slot[8..12].copy_from_slice(&crc.to_be_bytes());
+        assert_eq!(decode(&slot), Some((5, listed.clone())));
+        assert_eq!(listed.ends(), [(7, 99)].into());
+        listed.synced = 0;
+        assert_eq!(listed.ends(), [].into());
     }
 
     #[test]

@@ -25,6 +25,48 @@ fn what_was_written_is_there_after_each_start() {
     }
 }
 
+/// Boots, and where each ends, on every shard.
+fn ends_of(setup: &Setup, shards: u16, rows: std::ops::Range<u32>) -> Vec<Vec<(u64, u64)>> {
+    with_shards(setup, shards, true, move |_, shard| {
+        let rows = rows.clone();
+        async move {
+            write_rows(&shard, TABLE, rows, &[7; 300]).await;
+            storage::log_ends(&shard).into_iter().map(|end| (end.boot, end.sequence)).collect()
+        }
+    })
+}
+
+/// Another node holds them against what it heard before: a lower one says that the disk is an older one.
+#[test]
+fn the_ends_of_earlier_boots_stay_as_segments_go_and_shards_change() {
+    let folder = Folder::new("ends");
+    let setup = Setup::new(&folder, 1);
+    let first = ends_of(&setup, 1, 0..700);
+    let [end] = first[0][..] else { panic!("one boot has written: {first:?}") };
+    assert!(end.0 == 1 && end.1 > 700 * 300, "{first:?}");
+    assert_eq!(ends_of(&setup.boot(2), 1, 0..0), first, "a boot that does not write");
+    // The segments go with a flush, and the boot after that has the list alone.
+    with_shard(&setup.boot(3), async |runtime, shard| {
+        shard.flush(TABLE).await.expect("it is flushed");
+        write_rows(&shard, TABLE, 0..700, &[7; 300]).await;
+        shard.flush(TABLE).await.expect("it is flushed");
+        until(&runtime, "old segments go", || shard.stats().log_segments == 1).await;
+    })
+    .expect("the shard opens");
+    let fourth = ends_of(&setup.boot(4), 1, 0..0);
+    assert!(fourth[0].starts_with(&[end]) && fourth[0].len() == 2, "{fourth:?}");
+    // Other shards read the segments of this count, which go then.
+    let fifth = ends_of(&setup.boot(5), 2, 0..0);
+    assert!(fifth[0].starts_with(&fourth[0]), "{fifth:?}");
+    let mut seventh = ends_of(&setup.boot(6), 2, 0..10).swap_remove(0);
+    assert!(seventh.starts_with(&fourth[0]) && seventh.last().is_some_and(|end| end.0 == 6), "{seventh:?}");
+    for boot in 7..20 {
+        seventh = ends_of(&setup.boot(boot), 1, 0..10).swap_remove(0);
+    }
+    let boots: Vec<u64> = seventh.iter().map(|end| end.0).collect();
+    assert_eq!(boots, (11..20).collect::<Vec<_>>(), "of the running boot and eight before it");
+}
+
 #[test]
 fn a_start_without_a_write_makes_no_segment() {
     let folder = Folder::new("idle");

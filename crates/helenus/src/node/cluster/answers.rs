@@ -73,33 +73,37 @@ impl Inner {
         }
         let arrived = self.wire.borrow_mut().receive(node_id(from), body).map_err(Malformed::new)?;
         arrived.replies.into_iter().for_each(|reply| self.control.send(from, reply));
-        if let Some(message) = arrived.message {
-            driver.receive(node_id(from), message);
+        match arrived.message {
+            // It does not know any more what it voted for and acknowledged.
+            Some(GroupMessage::Raft(_)) if self.disks.is_older(from) => {}
+            Some(message) => driver.receive(node_id(from), message),
+            None => {}
         }
         Ok(())
     }
 
-    /// A sign of life has come, with a request or as an answer.
-    pub(super) fn hear_heartbeat(&self, from: HostId, body: &[u8]) -> Result<(), Malformed> {
-        let heartbeat = Heartbeat::decode(body).map_err(Malformed::new)?;
-        let registered = self.registry.borrow().node(from).map(|node| node.start.boot.number);
-        if registered.is_some_and(|registered| heartbeat.boot < registered) {
+    /// A sign of life has come, with a request or as an answer. False if its sender is starting.
+    pub(super) fn hear_heartbeat(&self, from: HostId, heartbeat: &Heartbeat) -> Result<bool, Malformed> {
+        let registered = self.registry.borrow().node(from).map(|node| (node.start.boot.number, node.state));
+        if registered.is_some_and(|(boot, _)| heartbeat.boot < boot) {
             // It was accepted before a later start of this host id registered. When it dials again it is refused, and ends.
             return Err(Malformed::new("a later start of the node is registered"));
         }
-        if let (Some(_), Some(driver)) = (registered, self.driver.get()) {
-            driver.receive(node_id(from), GroupMessage::Applied { epoch: heartbeat.epoch });
+        let (Some((_, state)), Some(driver)) = (registered, self.driver.get()) else { return Ok(false) };
+        let is_known = self.disks.hear(from, state, heartbeat);
+        if let Some(heard) = heartbeat.older {
+            driver.with_member(|member, _| member.is_older(heard));
         }
-        Ok(())
+        driver.receive(node_id(from), GroupMessage::Applied { epoch: heartbeat.epoch });
+        Ok(is_known)
     }
 
-    /// This node's sign of life.
-    pub(super) fn heartbeat(&self) -> Heartbeat {
-        let (epoch, last) = match self.driver.get() {
-            Some(driver) => driver.with_member(|member, _| (member.applied(), member.raft().log().last_index())),
-            None => (Index(0), Index(0)),
-        };
-        Heartbeat { epoch, last, boot: self.boot.number, positions: Vec::new() }
+    /// This node's sign of life to another one. While the node starts its epoch is 0, which is no place of a log.
+    pub(super) fn heartbeat(&self, to: HostId, is_whole: bool) -> Heartbeat {
+        let epoch = self.driver.get().map_or(Index(0), |driver| driver.with_member(|member, _| member.applied()));
+        let mut heartbeat = Heartbeat { epoch, boot: self.boot.number, ..Heartbeat::default() };
+        self.disks.describe(to, is_whole, &mut heartbeat);
+        heartbeat
     }
 
     /// This node's word about itself.
@@ -162,8 +166,9 @@ fn verbs(of: &Weak<Inner>) -> Verbs {
     let inner = of.clone();
     let heartbeat = move |from, body: &[u8]| {
         let Some(inner) = inner.upgrade() else { return Ok(Vec::new()) };
-        inner.hear_heartbeat(from, body)?;
-        Ok(inner.heartbeat().to_bytes())
+        let heartbeat = Heartbeat::decode(body).map_err(Malformed::new)?;
+        inner.hear_heartbeat(from, &heartbeat)?;
+        Ok(inner.heartbeat(from, heartbeat.is_whole).to_bytes())
     };
     let mut verbs = control_verbs(group, heartbeat);
     let inner = of.clone();

@@ -69,7 +69,7 @@ async fn ask_seed(inner: &Inner, seed: SocketAddr) {
             News::Refused(Verdict::OtherNode) => watched.0.set(true),
             News::Refused(Verdict::OtherGroup) => {
                 let group = group.map(|group| group.to_string()).unwrap_or_default();
-                tracing::error!(%seed, %group, "seed is of another metadata group; two clusters never merge: correct the seed list");
+                tracing::error!(%seed, %group, "seed is of another metadata group, or of another incarnation of this one; clusters never merge: correct the seed list, or start the nodes that a recovery left out with --recover-metadata");
                 watched.0.set(true);
             }
             News::Refused(_) | News::Up(_) | News::Down => {}

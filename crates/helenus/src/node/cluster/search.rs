@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use internode::{ANY_NODE, CallError, News, Peer, PeerParts, Purpose, ask};
 use membership::{Decision, Introduction, JoinAnswer, Request};
-use metadata::Way;
 use metadata::group::GroupId;
+use metadata::{Opened, Way};
 use runtime::Group;
 
 use super::answers::JOIN;
@@ -30,8 +30,8 @@ const NO_SEED: &str = "no node of the seed lists calls itself a seed, so none ca
 const REPORT: Duration = Duration::from_secs(10);
 
 impl Cluster {
-    /// Searches until the node has a group: `group` is the id of one that it founds.
-    pub(in crate::node) async fn find_group(&self, group: u128) -> Result<Way, NodeError> {
+    /// Searches until the node has a group: `group` is the id of one that it founds. This start is counted in the log before it asks to join.
+    pub(in crate::node) async fn find_group(&self, opened: &Opened, group: u128) -> Result<Way, NodeError> {
         let inner = &self.inner;
         let mut seeds = Seeds { inner, peers: BTreeMap::new() };
         let begun = inner.runtime.now();
@@ -48,6 +48,7 @@ impl Cluster {
                     return Ok(Way::OwnOrFounded);
                 }
                 Decision::Join(at, group) => {
+                    opened.count_start(inner.local.host_id(), inner.boot.number).await?;
                     if let Some(way) = seeds.join(at, group).await? {
                         self.set_group(group);
                         seeds.end();

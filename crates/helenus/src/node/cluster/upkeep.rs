@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 
-use metadata::group::{host_id, node_id};
+use internode::Malformed;
+use metadata::group::{Heartbeat, host_id, node_id};
 use raft::RoleName;
 use runtime::Group;
 use topology::HostId;
@@ -16,6 +17,8 @@ use super::Inner;
 const UNIT: Duration = Duration::from_millis(100);
 /// Between two signs of life.
 const HEARTBEAT: Duration = Duration::from_millis(500);
+/// Between two writes of what others have reported of their disks.
+const KEEP: Duration = Duration::from_secs(10);
 /// Between two looks at the voters.
 const VOTERS: Duration = Duration::from_millis(500);
 /// A node that is down keeps its vote for so long.
@@ -31,8 +34,20 @@ pub(super) fn begin(inner: &Rc<Inner>) {
             driver.elapse();
         }
     });
-    every(inner, HEARTBEAT, show_life);
-    every(inner, VOTERS, keep_voters);
+    every(inner, HEARTBEAT, |inner| {
+        let inner = Rc::clone(inner);
+        let runtime = inner.runtime.clone();
+        drop(runtime.spawn(Group::Query, async move { show_life(&inner).await }));
+    });
+    every(inner, VOTERS, |inner| {
+        keep_voters(inner);
+        inner.report_older_disk();
+    });
+    every(inner, KEEP, |inner| {
+        let inner = Rc::clone(inner);
+        let runtime = inner.runtime.clone();
+        drop(runtime.spawn(Group::Query, async move { inner.keep_reports().await }));
+    });
 }
 
 fn every(inner: &Rc<Inner>, interval: Duration, act: impl Fn(&Rc<Inner>) + 'static) {
@@ -47,21 +62,27 @@ fn every(inner: &Rc<Inner>, interval: Duration, act: impl Fn(&Rc<Inner>) + 'stat
     }));
 }
 
-/// Sends each node that is up a sign of life, and takes its own from the answer.
-fn show_life(inner: &Rc<Inner>) {
-    let body = inner.heartbeat().to_bytes();
-    let up: Vec<HostId> = inner.up.borrow().iter().copied().collect();
-    for to in up {
-        let (inner, body) = (Rc::clone(inner), body.clone());
-        let runtime = inner.runtime.clone();
-        drop(runtime.spawn(Group::Query, async move {
-            if let Ok(answer) = inner.control.heartbeat(to, &body).await
-                && let Err(error) = inner.hear_heartbeat(to, &answer)
-            {
-                tracing::warn!(host = %to, %error, "heartbeat not understood");
-            }
-        }));
-    }
+/// Sends a sign of life to each node to which there is a connection.
+async fn show_life(inner: &Rc<Inner>) {
+    inner.look_at_own_disk().await;
+    let greeted: Vec<HostId> = inner.greeted.borrow().iter().copied().collect();
+    greeted.into_iter().for_each(|to| show_life_to(inner, to));
+}
+
+/// Sends a node a sign of life, and takes its own from the answer. The first one on a connection is whole, and nothing else goes before it.
+pub(super) fn show_life_to(inner: &Rc<Inner>, to: HostId) {
+    let is_whole = !inner.up.borrow().contains(&to);
+    let (inner, body) = (Rc::clone(inner), inner.heartbeat(to, is_whole).to_bytes());
+    let runtime = inner.runtime.clone();
+    drop(runtime.spawn(Group::Query, async move {
+        let Ok(answer) = inner.control.heartbeat(to, &body).await else { return };
+        let heard = Heartbeat::decode(&answer).map_err(Malformed::new);
+        match heard.and_then(|heartbeat| inner.hear_heartbeat(to, &heartbeat)) {
+            Ok(true) => inner.is_introduced(to),
+            Ok(false) => {}
+            Err(error) => tracing::warn!(host = %to, %error, "heartbeat not understood"),
+        }
+    }));
 }
 
 /// Changes the voters where others are better, one change at a time, if this node leads.
@@ -71,7 +92,8 @@ fn keep_voters(inner: &Rc<Inner>) {
     let (up, now) = (inner.up.borrow(), inner.runtime.now());
     let down_since = inner.down_since.borrow();
     let is_live = |id: &HostId| {
-        up.contains(id) || *id == inner.local.host_id() || down_since.get(id).is_some_and(|at| now - *at < VOTES_DOWN)
+        let is_up = up.contains(id) || down_since.get(id).is_some_and(|at| now - *at < VOTES_DOWN);
+        *id == inner.local.host_id() || (is_up && !inner.disks.is_older(*id))
     };
     let live: BTreeSet<HostId> = registry.nodes().map(|(id, _)| id).filter(is_live).collect();
     driver.with_member(|member, _| {
