@@ -8,6 +8,7 @@
 //! | `two-recoveries` | two halves of a cluster are recovered, each by an operator of its own | they never merge, and both say so |
 //! | `all-peers-restart` | a node comes back on an image of its disk after all others have restarted | it is found out, and follows without a vote |
 //! | `recovery-cut-short` | power of the recovering node is cut at any moment of its recovery | the same command begins it again, and others follow |
+//! | `recovery-from-the-shorter` | a node begins the group again while one with a later log is started to follow it | it is refused |
 //!
 //! A scenario gives its violations. A step that does not work at all ends it early, with an error.
 
@@ -41,11 +42,12 @@ impl Sequence {
 }
 
 /// All of them.
-pub const SEQUENCES: [Sequence; 6] = [
+pub const SEQUENCES: [Sequence; 7] = [
     Sequence { name: "all-peers-restart", run: all_peers_restart::run },
     Sequence { name: "commit-index", run: commit_index::run },
     Sequence { name: "truncate-crash", run: truncate_crash::run },
     Sequence { name: "two-founders", run: founders::run },
     Sequence { name: "two-recoveries", run: recoveries::halves },
     Sequence { name: "recovery-cut-short", run: recoveries::cut_short },
+    Sequence { name: "recovery-from-the-shorter", run: recoveries::from_the_shorter },
 ];

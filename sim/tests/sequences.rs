@@ -51,3 +51,8 @@ fn two_recoveries() {
 fn recovery_cut_short() {
     reached(&run("recovery-cut-short", 8), &["power cut within a recovery"]);
 }
+
+#[test]
+fn recovery_from_the_shorter() {
+    run("recovery-from-the-shorter", 4);
+}

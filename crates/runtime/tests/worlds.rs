@@ -226,6 +226,20 @@ fn each_disk_call_can_be_made_to_fail() {
 }
 
 #[test]
+fn a_signal_reaches_who_waits_for_it_later() {
+    let (mut world, host, _) = two_machines(5);
+    let main = |rt: Runtime| async move {
+        rt.sleep(Duration::from_secs(1)).await;
+        rt.termination().await
+    };
+    let busy = world.start(host, true, vec![main]);
+    world.run_for(Duration::from_millis(1));
+    world.terminate(host);
+    world.run_until(|_| busy.is_over(), LONG);
+    assert_eq!(busy.take_outputs(), Some(vec![Signal::Terminate]));
+}
+
+#[test]
 fn a_signal_reaches_who_waits_for_it() {
     let (mut world, host, _) = two_machines(5);
     let main = |rt: Runtime| async move { rt.termination().await };

@@ -144,6 +144,18 @@ impl Course {
         Ok(())
     }
 
+    /// The sentence with which a node ends by itself within that time.
+    pub(super) fn refusal(&mut self, node: usize, within: Duration) -> Option<String> {
+        let deadline = self.now() + within;
+        while self.now() < deadline && !self.site.is_ready(node) {
+            if let Some(sentence) = self.site.take_refusal(node) {
+                return Some(sentence);
+            }
+            self.run_for(AGAIN);
+        }
+        None
+    }
+
     /// Starts all nodes as one cluster, which the first one founds and leads, and in which up to five nodes vote.
     pub(super) fn form(&mut self) -> Result<(), String> {
         let all: Vec<usize> = (0..self.site.nodes().len()).collect();

@@ -67,7 +67,7 @@ fn member(course: &mut Course) -> Result<(), String> {
     course.start(&[A, B]);
     start_late(course);
     course.ready(&[A, C], "beside a wiped member")?;
-    refused(course)?;
+    refused(course);
     let foundings = course.said(&[FOUNDING]);
     course.must(foundings.len() == 1, || format!("not one founding: {foundings:?}"));
     one_group(course, &[A, C])?;
@@ -145,18 +145,10 @@ fn wipe_b(course: &mut Course) {
 }
 
 /// B ends, and names what is to be done.
-fn refused(course: &mut Course) -> Result<(), String> {
-    let deadline = course.now() + REFUSED_WITHIN;
-    while course.now() < deadline {
-        course.must(!course.site.is_ready(B), || "the wiped member serves clients".to_owned());
-        if let Some(sentence) = course.site.take_refusal(B) {
-            course.must(sentence.contains(REPLACE), || format!("the wiped member has ended by itself: {sentence}"));
-            return Ok(());
-        }
-        course.run_for(Duration::from_millis(200));
-    }
-    course.violations.push(format!("the wiped member has not ended within {REFUSED_WITHIN:?}"));
-    Ok(())
+fn refused(course: &mut Course) {
+    let sentence = course.refusal(B, REFUSED_WITHIN);
+    let is_named = sentence.as_ref().is_some_and(|sentence| sentence.contains(REPLACE));
+    course.must(is_named, || format!("the wiped member does not end and name {REPLACE}: {sentence:?}"));
 }
 
 /// Marks which of A and B has the lower host id.

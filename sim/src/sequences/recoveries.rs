@@ -1,4 +1,4 @@
-//! *two-recoveries* and *recovery-cut-short*: a majority of the voters is lost for good, and operators begin the group again.
+//! *two-recoveries*, *recovery-cut-short* and *recovery-from-the-shorter*: a majority of the voters is lost for good, and operators begin the group again.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -22,6 +22,8 @@ const OTHER_GROUP: &str = "of another metadata group";
 /// In the lines of nodes that recover, just before they write that down.
 const BEGINS: &str = "metadata group begins again";
 const FOLLOWS: &str = "following the recovered metadata group";
+/// In the sentence of a node that may not begin the group again.
+const HAS_LATER: &str = "has a later metadata log";
 /// Disk operations of a start after those lines.
 const CALLS_MAX: u64 = 12;
 /// The longest until a recovering node is ready: it tries each node that is lost for 13 s.
@@ -122,6 +124,12 @@ pub(super) fn cut_short(seed: u64, planted: Planted) -> Result<Vec<String>, Stri
         let follows = 1 - begins;
 
         course.site.set_recover(begins, Some(Recover::Begin));
+        let leader = course.site.internode_address(begins);
+        course.site.set_recover(follows, Some(Recover::Follow(leader)));
+        let waits = course.below(2) == 0;
+        if waits {
+            course.start(&[follows]);
+        }
         let mut cuts = 0;
         while cuts < 3 && (cuts == 0 || course.below(2) == 0) {
             course.start(&[begins]);
@@ -131,14 +139,14 @@ pub(super) fn cut_short(seed: u64, planted: Planted) -> Result<Vec<String>, Stri
         }
         course.start(&[begins]);
         course.ready(&[begins], "begun again with the same flag")?;
-        course.change_works(begins, &create_keyspace("first", 1), "alone")?;
+        course.change_works(begins, &create_keyspace("first", 1), "begun again")?;
         keyspaces.insert("first".to_owned());
-        course.all_give(&[begins], KEYSPACES, &keyspaces, "alone");
+        course.all_give(&[begins], KEYSPACES, &keyspaces, "begun again");
 
-        let leader = course.site.internode_address(begins);
-        course.site.set_recover(follows, Some(Recover::Follow(leader)));
-        course.start(&[follows]);
-        if course.below(2) == 0 {
+        if !waits {
+            course.start(&[follows]);
+        }
+        if !waits && course.below(2) == 0 {
             run_into(course, follows, FOLLOWS);
             course.cut_power(follows);
             course.start(&[follows]);
@@ -157,6 +165,43 @@ pub(super) fn cut_short(seed: u64, planted: Planted) -> Result<Vec<String>, Stri
         course.change_works(begins, &create_keyspace("third", 1), "without the flag")?;
         keyspaces.insert("third".to_owned());
         course.all_give(&[begins, follows], KEYSPACES, &keyspaces, "without the flag");
+        Ok(())
+    })
+}
+
+/// Of two nodes that are left the one with the shorter log begins, while the other is started to follow it.
+pub(super) fn from_the_shorter(seed: u64, planted: Planted) -> Result<Vec<String>, String> {
+    course::run((seed, planted), &SHAPE, |course| {
+        const SHORTER: usize = 1;
+        const LATER: usize = 0;
+        course.form()?;
+        course.change_works(LATER, &create_keyspace("before", 1), "at the beginning")?;
+        let mut keyspaces = course.names(LATER, KEYSPACES)?;
+        course.all_give(&[0, 1, 2, 3, 4], KEYSPACES, &keyspaces, "at the beginning");
+        let others = [0, 2, 3, 4];
+        course.link(&[SHORTER], &others, Link { is_cut: true, ..Link::default() });
+        course.change_works(LATER, &create_keyspace("later", 1), "without one node")?;
+        keyspaces.insert("later".to_owned());
+        (0..5).for_each(|node| course.cut_power(node));
+        course.link(&[SHORTER], &others, Link::default());
+
+        let leader = course.site.internode_address(SHORTER);
+        course.site.set_recover(SHORTER, Some(Recover::Begin));
+        course.site.set_recover(LATER, Some(Recover::Follow(leader)));
+        let order = if course.below(2) == 0 { [SHORTER, LATER] } else { [LATER, SHORTER] };
+        course.start(&order);
+        let Some(sentence) = course.refusal(SHORTER, 2 * Duration::from_millis(RECOVERED_WITHIN_MILLIS)) else {
+            return Err("a node begins the group again although one that answers has a later log".to_owned());
+        };
+        course.must(sentence.contains(HAS_LATER), || format!("the node with the shorter log says: {sentence}"));
+
+        course.cut_power(LATER);
+        let leader = course.site.internode_address(LATER);
+        course.site.set_recover(LATER, Some(Recover::Begin));
+        course.site.set_recover(SHORTER, Some(Recover::Follow(leader)));
+        course.start(&[LATER, SHORTER]);
+        course.ready(&[LATER, SHORTER], "the other way round")?;
+        course.all_give(&[LATER, SHORTER], KEYSPACES, &keyspaces, "the other way round");
         Ok(())
     })
 }

@@ -66,6 +66,7 @@ struct Process {
     /// Shards that still run.
     running: usize,
     is_paused: bool,
+    handles_signals: bool,
 }
 
 /// A world. Dropped, all its processes are gone.
@@ -148,7 +149,7 @@ impl<'w> World<'w> {
     {
         let process = ProcessId(self.processes.len());
         let count = mains.len();
-        self.processes.push(Process { host, running: count, is_paused: false });
+        self.processes.push(Process { host, running: count, is_paused: false, handles_signals: handle_signals });
         let (first_shard, clocks) = {
             let mut state = self.shared.state();
             let first = state.shards.len();

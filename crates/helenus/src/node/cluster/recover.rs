@@ -43,9 +43,12 @@ impl Cluster {
             let others = registry.nodes().filter(|(id, _)| *id != inner.local.host_id());
             others.map(|(id, node)| (id, node.start.internode.into())).collect()
         };
+        let before = GroupId { incarnation: 0, ..group };
         let mut answers = Vec::new();
         for (host_id, address) in others {
             match inner.ask_once(host_id, address, LOG_END).await.map(|body| LogEnd::decode(&body)) {
+                // It waits to follow what this node began at an earlier start, and has the group as it was before.
+                Some(Ok(end)) if end.group == before && group != before => {}
                 Some(Ok(end)) => answers.push((host_id, end)),
                 Some(Err(error)) => {
                     return Err(refused(format!("the answer of host {host_id} is not understood: {error}")));
@@ -69,6 +72,9 @@ impl Cluster {
         let Some(own) = found.group else {
             return Err(refused(membership::RecoveryError::NoGroup.to_string()));
         };
+        // Until it has followed, its log counts: the node that begins may have the shorter one.
+        let (term, index) = found.end();
+        self.inner.log_end.set(Some(LogEnd { group: own, term, index, has_leader: false }));
         loop {
             let Some(body) = self.inner.ask_once(ANY_NODE, at, FOLLOW).await else {
                 tracing::warn!(address = %at, "the node that recovers does not answer; retrying");

@@ -31,7 +31,8 @@ impl World<'_> {
     pub fn terminate(&mut self, host: HostId) {
         let mut state = self.shared.state();
         let processes = self.processes.iter().enumerate();
-        let running = processes.filter(|(_, process)| process.host == host && process.running > 0);
+        let running =
+            processes.filter(|(_, process)| process.host == host && process.running > 0 && process.handles_signals);
         state.signalled.extend(running.map(|(number, _)| ProcessId(number)));
         let mut readers = Vec::new();
         for owned in state.descriptors.iter_mut() {
