@@ -97,12 +97,16 @@ impl BootSequence {
         let mut failed = Ok(());
         if registered.is_some() {
             server.accept(listeners);
+            if let Some(cluster) = &cluster {
+                cluster.accept_clients();
+            }
             let (reactor, shards) = (self.runtime.reactor_name(), self.runtime.shard_count());
             ready(Ready { listening, reactor, shards, boot: boot.number });
             failed = self.ended(cluster.as_ref()).await;
         }
         server.stop_accepting();
         if let Some(cluster) = cluster {
+            cluster.stop_accepting_clients();
             cluster.hand_over().await;
             cluster.stop_accepting();
         }

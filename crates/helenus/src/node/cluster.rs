@@ -77,6 +77,8 @@ struct Inner {
     greeted: RefCell<BTreeSet<HostId>>,
     /// Those of them whose heartbeat on it was heard: what they say of their disks comes before all else.
     up: RefCell<BTreeSet<HostId>>,
+    /// This node accepts clients.
+    is_ready: Cell<bool>,
     /// When nodes that are down were last up, or this node started.
     down_since: RefCell<BTreeMap<HostId, Instant>>,
     requests: Rc<OnceCell<Mesh<PeerSocket, ()>>>,
@@ -130,6 +132,7 @@ impl Cluster {
                 moved: RefCell::default(),
                 greeted: RefCell::default(),
                 up: RefCell::default(),
+                is_ready: Cell::new(false),
                 down_since: RefCell::default(),
                 requests: Rc::default(),
                 accepting: RefCell::default(),
@@ -170,6 +173,16 @@ impl Cluster {
         inner.follow(epoch, &registry);
         contact::ask_seeds(inner);
         upkeep::begin(inner);
+    }
+
+    /// Clients are accepted from now on: the others hear of it with the next heartbeat.
+    pub(super) fn accept_clients(&self) {
+        self.inner.is_ready.set(true);
+    }
+
+    /// No further clients are accepted.
+    pub(super) fn stop_accepting_clients(&self) {
+        self.inner.is_ready.set(false);
     }
 
     /// Registers this start. Waits for it where the cluster does not know the node yet, since it owns nothing until then.
