@@ -4,6 +4,7 @@
 
 mod agreement;
 mod copies;
+mod events;
 mod founding;
 mod majority;
 mod meeting;

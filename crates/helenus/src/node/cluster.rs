@@ -3,8 +3,9 @@
 //! The decisions are made elsewhere: to found, join or wait by [`membership::Search`], who may be talked to by [`membership::judge`], the voters by
 //! [`topology::voters`], and the order of changes by the group's member, whose driver is the engine's. Here is what carries them out: the port for other
 //! nodes and its verbs (`answers.rs`), the search (`search.rs`), recovery (`recover.rs`), the addresses of nodes that move (`contact.rs`, `moved.rs`),
-//! disks that are older than they were (`disks.rs`), and what is done at intervals (`upkeep.rs`).
+//! disks that are older than they were (`disks.rs`), the events of nodes for clients (`announced.rs`), and what is done at intervals (`upkeep.rs`).
 
+mod announced;
 mod answers;
 mod contact;
 mod disks;
@@ -23,7 +24,7 @@ use internode::{ANY_NODE, Boot, Control, GroupTag, Incoming, LocalNode, News, Pe
 use membership::{LogEnd, Registration, Request, Search};
 use metadata::group::{Answer, Driver, GroupId, GroupMessage, GroupWire, Index, NodeId, host_id, node_id};
 use planted::Planted;
-use query::{Engine, GroupLinks, MEMBERSHIP, log_ends};
+use query::{Engine, GroupLinks, MEMBERSHIP, announce_node, log_ends};
 use raft::RoleName;
 use runtime::sync::Notify;
 use runtime::{Group, Instant, Mesh, Runtime, TaskHandle};
@@ -31,6 +32,7 @@ use server::ListenError;
 use topology::nodes::{self, NodeState, Registry};
 use topology::{HostId, Token};
 
+use self::announced::Announced;
 use self::disks::Disks;
 use self::moved::Moved;
 use super::NodeError;
@@ -79,6 +81,9 @@ struct Inner {
     up: RefCell<BTreeSet<HostId>>,
     /// This node accepts clients.
     is_ready: Cell<bool>,
+    announced: RefCell<Announced>,
+    /// Signalled when there may be an event for clients.
+    has_events: Notify,
     /// When nodes that are down were last up, or this node started.
     down_since: RefCell<BTreeMap<HostId, Instant>>,
     requests: Rc<OnceCell<Mesh<PeerSocket, ()>>>,
@@ -133,6 +138,8 @@ impl Cluster {
                 greeted: RefCell::default(),
                 up: RefCell::default(),
                 is_ready: Cell::new(false),
+                announced: RefCell::default(),
+                has_events: Notify::new(),
                 down_since: RefCell::default(),
                 requests: Rc::default(),
                 accepting: RefCell::default(),
@@ -175,9 +182,24 @@ impl Cluster {
         upkeep::begin(inner);
     }
 
-    /// Clients are accepted from now on: the others hear of it with the next heartbeat.
+    /// Clients are accepted from now on: the others hear of it with the next heartbeat, and clients of what becomes of the others.
     pub(super) fn accept_clients(&self) {
-        self.inner.is_ready.set(true);
+        let inner = &self.inner;
+        inner.is_ready.set(true);
+        inner.announced.borrow_mut().begin();
+        let (of, has_events) = (Rc::downgrade(inner), inner.has_events.clone());
+        drop(inner.runtime.spawn(Group::Query, async move {
+            while let Some(inner) = of.upgrade() {
+                let event = inner.announced.borrow_mut().next();
+                match (event, inner.engine.get()) {
+                    (Some(event), Some(engine)) => announce_node(engine, event).await,
+                    _ => {
+                        drop(inner);
+                        has_events.notified().await;
+                    }
+                }
+            }
+        }));
     }
 
     /// No further clients are accepted.
@@ -274,6 +296,8 @@ impl Inner {
         drop(down_since);
         self.greeted.borrow_mut().retain(|id| registry.node(*id).is_some());
         self.up.borrow_mut().retain(|id| registry.node(*id).is_some());
+        self.announced.borrow_mut().follow(self.local.host_id(), registry);
+        self.has_events.notify();
         self.dial();
         self.set_peers();
     }
@@ -315,6 +339,7 @@ impl Inner {
                 }
                 self.down_since.borrow_mut().insert(host_id, self.runtime.now());
                 self.wire.borrow_mut().disconnected(node_id(host_id));
+                self.hear_ready(host_id, None);
             }
             News::Refused(verdict) => return self.refused(host_id, verdict),
         }
@@ -331,6 +356,17 @@ impl Inner {
             contact::tell_address(&inner, host_id);
         }
         self.set_peers();
+    }
+
+    /// A start of a node is ready for clients, or none is. Answers on the connection that this node dials say so, in their order; heartbeats of the
+    /// connection that the other one dials may be overtaken by them.
+    fn hear_ready(&self, host_id: HostId, ready: Option<u64>) {
+        // Until its start is registered, clients have no address of a node that has moved.
+        let is_moved = self.moved.borrow().address_of(host_id).is_some();
+        let is_up = self.up.borrow().contains(&host_id);
+        if self.announced.borrow_mut().hear(host_id, ready.filter(|_| is_up && !is_moved)) {
+            self.has_events.notify();
+        }
     }
 
     fn refused(&self, host_id: HostId, verdict: Verdict) {
