@@ -97,8 +97,8 @@ impl BootSequence {
         let mut failed = Ok(());
         if registered.is_some() {
             server.accept(listeners);
-            if let Some(cluster) = &cluster {
-                cluster.accept_clients();
+            if let (Some(cluster), Some(engine)) = (&cluster, &engine) {
+                cluster.accept_clients(engine);
             }
             let (reactor, shards) = (self.runtime.reactor_name(), self.runtime.shard_count());
             ready(Ready { listening, reactor, shards, boot: boot.number });

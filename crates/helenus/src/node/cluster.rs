@@ -69,7 +69,6 @@ struct Inner {
     /// The end of the log, while the node recovers.
     log_end: Cell<Option<LogEnd>>,
     driver: OnceCell<Driver>,
-    engine: OnceCell<Engine>,
     disks: Disks,
     is_reporting: Cell<bool>,
     planted: Planted,
@@ -129,7 +128,6 @@ impl Cluster {
                 group: Cell::new(None),
                 log_end: Cell::new(None),
                 driver: OnceCell::new(),
-                engine: OnceCell::new(),
                 disks: Disks::new(&config.data_dir, config.planted),
                 is_reporting: Cell::new(false),
                 planted: config.planted,
@@ -153,6 +151,11 @@ impl Cluster {
         Ok(Cluster { inner })
     }
 
+    /// The way from the engine to the other nodes.
+    pub(super) fn links(&self) -> Rc<dyn GroupLinks> {
+        Rc::new(Links(Rc::downgrade(&self.inner)))
+    }
+
     /// The node is of this group, as its greetings say from now on.
     pub(super) fn set_group(&self, group: GroupId) {
         self.inner.group.set(Some(group));
@@ -168,10 +171,9 @@ impl Cluster {
     pub(super) async fn serve(&self, engine: &Engine, native: SocketAddr) {
         let (inner, driver) = (&self.inner, engine.group());
         inner.native.set(native);
-        inner.engine.set(engine.clone()).ok().expect("the engine is made once");
         inner.requests.set(engine.coordinator().peer_sockets()).ok().expect("the engine is made once");
         inner.disks.load(&inner.runtime, inner.local.group().id).await;
-        inner.look_at_own_disk().await;
+        inner.look_at_own_disk(engine).await;
         inner.driver.set(driver.clone()).ok().expect("the engine is made once");
         let (epoch, registry) = driver.with_member(|member, _| {
             let state = member.state();
@@ -179,24 +181,22 @@ impl Cluster {
         });
         inner.follow(epoch, &registry);
         contact::ask_seeds(inner);
-        upkeep::begin(inner);
+        upkeep::begin(inner, engine);
     }
 
     /// Clients are accepted from now on: the others hear of it with the next heartbeat, and clients of what becomes of the others.
-    pub(super) fn accept_clients(&self) {
+    pub(super) fn accept_clients(&self, engine: &Engine) {
         let inner = &self.inner;
         inner.is_ready.set(true);
         inner.announced.borrow_mut().begin();
-        let (of, has_events) = (Rc::downgrade(inner), inner.has_events.clone());
+        let (of, has_events, engine) = (Rc::downgrade(inner), inner.has_events.clone(), engine.clone());
         drop(inner.runtime.spawn(Group::Query, async move {
             while let Some(inner) = of.upgrade() {
                 let event = inner.announced.borrow_mut().next();
-                match (event, inner.engine.get()) {
-                    (Some(event), Some(engine)) => announce_node(engine, event).await,
-                    _ => {
-                        drop(inner);
-                        has_events.notified().await;
-                    }
+                drop(inner);
+                match event {
+                    Some(event) => announce_node(&engine, event).await,
+                    None => has_events.notified().await,
                 }
             }
         }));
@@ -260,13 +260,20 @@ impl Cluster {
     }
 }
 
-impl GroupLinks for Cluster {
+/// The cluster as the engine knows it. It does not keep it: the cluster has the engine's driver.
+struct Links(Weak<Inner>);
+
+impl GroupLinks for Links {
     fn send(&self, to: NodeId, message: GroupMessage) {
-        self.inner.send(to, &message);
+        if let Some(inner) = self.0.upgrade() {
+            inner.send(to, &message);
+        }
     }
 
     fn follow(&self, epoch: Index, registry: &Registry) {
-        self.inner.follow(epoch, registry);
+        if let Some(inner) = self.0.upgrade() {
+            inner.follow(epoch, registry);
+        }
     }
 }
 
@@ -445,10 +452,8 @@ impl Inner {
     }
 
     /// Takes note of where this node's commit logs end.
-    async fn look_at_own_disk(&self) {
-        if let Some(engine) = self.engine.get()
-            && let Some(ends) = log_ends(engine).await
-        {
+    async fn look_at_own_disk(&self, engine: &Engine) {
+        if let Some(ends) = log_ends(engine).await {
             self.disks.note_ends(ends);
         }
     }

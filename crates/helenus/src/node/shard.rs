@@ -8,7 +8,7 @@ use std::time::Duration;
 use cluster::paxos::with_state_table;
 use internode::{Boot, GroupTag, LocalNode};
 use metadata::MetadataParts;
-use query::{Engine, EngineOptions, EngineParts, EngineSeats, GroupLinks, NodeInfo};
+use query::{Engine, EngineOptions, EngineParts, EngineSeats, NodeInfo};
 use runtime::sync::Queue;
 use runtime::{Responder, Runtime};
 use schema::{Schema, SchemaChange};
@@ -219,7 +219,7 @@ impl ShardNode {
         options.result_bytes_max = usize::try_from(spare).unwrap_or(usize::MAX).max(RESULT_BYTES_MIN);
         let metadata = self.handles.metadata.borrow_mut().take();
         let cluster = self.handles.cluster.borrow().clone();
-        let links = cluster.map(|cluster| Rc::new(cluster) as Rc<dyn GroupLinks>);
+        let links = cluster.map(|cluster| cluster.links());
         let has_peers = self.config.fixed_ring.is_some() || self.config.cluster.is_some();
         let engine = Engine::new(EngineParts {
             runtime: self.runtime.clone(),

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use internode::Malformed;
 use metadata::group::{Heartbeat, host_id, node_id};
+use query::Engine;
 use raft::RoleName;
 use runtime::Group;
 use topology::HostId;
@@ -27,17 +28,18 @@ const VOTES_DOWN: Duration = Duration::from_secs(60);
 const LAG_MAX: u64 = 64;
 
 /// Begins all of it. It ends with the node.
-pub(super) fn begin(inner: &Rc<Inner>) {
+pub(super) fn begin(inner: &Rc<Inner>, engine: &Engine) {
     every(inner, UNIT, |inner| {
         inner.wire.borrow_mut().elapse();
         if let Some(driver) = inner.driver.get() {
             driver.elapse();
         }
     });
-    every(inner, HEARTBEAT, |inner| {
-        let inner = Rc::clone(inner);
+    let engine = engine.clone();
+    every(inner, HEARTBEAT, move |inner| {
+        let (inner, engine) = (Rc::clone(inner), engine.clone());
         let runtime = inner.runtime.clone();
-        drop(runtime.spawn(Group::Query, async move { show_life(&inner).await }));
+        drop(runtime.spawn(Group::Query, async move { show_life(&inner, &engine).await }));
     });
     every(inner, VOTERS, |inner| {
         keep_voters(inner);
@@ -63,8 +65,8 @@ fn every(inner: &Rc<Inner>, interval: Duration, act: impl Fn(&Rc<Inner>) + 'stat
 }
 
 /// Sends a sign of life to each node to which there is a connection.
-async fn show_life(inner: &Rc<Inner>) {
-    inner.look_at_own_disk().await;
+async fn show_life(inner: &Rc<Inner>, engine: &Engine) {
+    inner.look_at_own_disk(engine).await;
     let greeted: Vec<HostId> = inner.greeted.borrow().iter().copied().collect();
     greeted.into_iter().for_each(|to| show_life_to(inner, to));
 }
