@@ -326,7 +326,7 @@ fn group_message_seeds() -> Vec<Vec<u8>> {
     let position = Position { boot: 2, shard: 0, sequence: 4 };
     let positions = vec![position];
     seeds.push(
-        Heartbeat { is_whole: true, older: Some(index), is_ready: true, epoch: index, boot: 2, positions }.to_bytes(),
+        Heartbeat { is_whole: true, older: Some(index), is_ready: true, is_lost: true, epoch: index, boot: 2, began: index, positions }.to_bytes(),
     );
     seeds
 }

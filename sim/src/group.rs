@@ -89,6 +89,7 @@ const NO_ROOM: &str = "No space left on device";
 struct Reasons {
     exchanged: BTreeMap<usize, Exchange>,
     filled: BTreeSet<usize>,
+    joining: BTreeSet<usize>,
 }
 
 impl Reasons {
@@ -104,15 +105,15 @@ impl Reasons {
         reasons
     }
 
-    /// True if the node must be refused.
+    /// True if the node must be refused: one that may not have been of the cluster when its disk was exchanged need not.
     fn must_refuse(&self, node: usize) -> bool {
-        self.exchanged.get(&node).is_some_and(|with| refusal(*with).1)
+        self.exchanged.get(&node).is_some_and(|with| refusal(*with).1) && !self.joining.contains(&node)
     }
 }
 
 /// Runs it.
 pub fn run_group(site: &mut impl Site, options: &GroupOptions) -> GroupOutcome {
-    let reasons = Reasons::of(&options.plan);
+    let reasons = Reasons { joining: options.absent.clone(), ..Reasons::of(&options.plan) };
     let mut run = GroupRun {
         site,
         reasons,

@@ -1,8 +1,8 @@
 //! The other nodes' disks, as this node has heard of them: the fence against a disk that is older than it was.
 //!
-//! A node's epoch and the ends of its commit logs never fall, over restarts too. One that reports less than it once reported was started on a copy of its
-//! disk, and lacks what it acknowledged since. Its first heartbeat of each boot is held against those of earlier boots: within a boot, heartbeats of two
-//! connections may overtake each other. What was heard is kept on disk, so that a restart of all others does not forget it.
+//! A node's epoch and the ends of its commit logs never fall, over restarts too. One whose start began with less than it reported before was started on a
+//! copy of its disk, and lacks what it acknowledged since. Its first heartbeat of each boot is held against those of earlier boots: within a boot, heartbeats
+//! of two connections may overtake each other, and what it has got from others is not what its disk had. What was heard is kept on disk, so that a restart of all others does not forget it.
 //!
 //! ```text
 //! file: "HELPEER\n" · u32 version (1) · u32 crc of the rest · 16 group · varint count · (16 host id · u8 flags (1 older) · u64 boot · u64 epoch · positions)*
@@ -30,7 +30,7 @@ pub enum Finding {
     Whole,
     /// The sender has less than was heard of it before: its disk is older than it was.
     Older,
-    /// It says nothing of the sender's disk: the sender is starting, or the heartbeat is of an earlier boot.
+    /// It says nothing of the sender's disk: the sender is starting, or the heartbeat is of an earlier boot, or the first of a boot and not whole.
     Unknown,
 }
 
@@ -152,16 +152,16 @@ impl Heard {
 }
 
 impl Known {
-    /// True if the heartbeat has less than this: its epoch, or what a boot wrote to a shard's log.
+    /// True if the heartbeat's start began with less than this: its epoch, or what a boot wrote to a shard's log.
     fn is_less(&self, heartbeat: &Heartbeat) -> bool {
-        let of_shard = |shard: u16| heartbeat.positions.iter().filter(move |at| at.shard == shard);
-        let is_less =
-            |(shard, (boot, sequence)): (&u16, &(u64, u64))| match of_shard(*shard).find(|at| at.boot == *boot) {
-                Some(end) => end.sequence < *sequence,
-                // Of a disk from before that boot wrote. Later boots alone say nothing: a node keeps the ends of a few.
-                None => of_shard(*shard).any(|at| at.boot < *boot),
-            };
-        heartbeat.epoch < self.epoch || self.ends.iter().any(is_less)
+        let ends = heartbeat.positions.iter().map(|at| ((at.shard, at.boot), at.sequence));
+        let ends: BTreeMap<(u16, u64), u64> = ends.collect();
+        let is_less = |(shard, (boot, sequence)): (&u16, &(u64, u64))| match ends.get(&(*shard, *boot)) {
+            Some(end) => end < sequence,
+            // Of a disk from before that boot wrote. Later boots alone say nothing: a node keeps the ends of a few.
+            None => ends.range((*shard, 0)..(*shard, *boot)).next().is_some(),
+        };
+        heartbeat.began < self.epoch || self.ends.iter().any(is_less)
     }
 
     fn raise(&mut self, heartbeat: &Heartbeat) {

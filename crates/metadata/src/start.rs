@@ -37,6 +37,13 @@ impl Start {
         Start { host_id, boot, group, options: raft::Options::default(), member: MemberOptions::default() }
     }
 
+    /// The same of a node that is not the only one of its group: as the only voter it begins a term.
+    #[must_use]
+    pub fn among_others(mut self, has_others: bool) -> Start {
+        self.options.keeps_term = !has_others;
+        self
+    }
+
     /// The same with a bug that was planted on purpose.
     #[must_use]
     pub fn planted(mut self, planted: Planted) -> Start {

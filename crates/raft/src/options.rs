@@ -17,13 +17,22 @@ pub struct Options {
     pub election_ticks: u32,
     /// Bytes of entries in one message, but for a longer entry alone.
     pub append_bytes_max: usize,
+    /// At a start, the only voter goes on in the term that it led. Other nodes that follow its log must not take its entries for those of an older disk: where
+    /// there are any, it begins the next term.
+    pub keeps_term: bool,
     /// A mistake, in a build with mistakes.
     pub planted: Planted,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { heartbeat_ticks: 1, election_ticks: 10, append_bytes_max: 256 << 10, planted: Planted::NONE }
+        Options {
+            heartbeat_ticks: 1,
+            election_ticks: 10,
+            append_bytes_max: 256 << 10,
+            keeps_term: true,
+            planted: Planted::NONE,
+        }
     }
 }
 

@@ -56,8 +56,8 @@ impl Raft {
         )
     }
 
-    /// A start. A node that is alone in its group, and led its last term, leads at once and without a change of its state: it has committed
-    /// whatever it has durably.
+    /// A start. A node that is alone in its group, and led its last term, leads at once: it has committed whatever it has durably. It does so without a change
+    /// of its state, if it keeps its term.
     pub fn restart(restart: Restart, options: Options) -> Raft {
         let Restart { id, vote, log, commit, applied, is_lost } = restart;
         let vote = TermAndVote::at_start(vote, log.last_term());
@@ -75,7 +75,10 @@ impl Raft {
         };
         trouble.into_iter().for_each(|trouble| raft.outbox.report(trouble));
         if raft.log.is_of_lone_leader(id, raft.term()) {
-            raft.lead();
+            match options.keeps_term {
+                true => raft.lead(),
+                false => raft.stand(true),
+            }
         }
         raft.check();
         raft

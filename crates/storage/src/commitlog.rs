@@ -13,7 +13,7 @@ mod segment_list;
 mod writer;
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -103,6 +103,8 @@ struct State {
     synced: u64,
     /// Where what earlier boots wrote ends on the disk, by boot: of [`BOOTS_KEPT`] boots that wrote.
     ends: BTreeMap<u64, u64>,
+    /// Boots of which the list knew at the start: of others, a part of the segments may be gone.
+    listed_boots: BTreeSet<u64>,
     /// Someone waits for this to be synced sooner than the period asks for.
     sync_wanted: u64,
     unsynced_files: Vec<(u64, File)>,
@@ -167,6 +169,7 @@ impl CommitLog {
             written: 0,
             synced: 0,
             ends: list.listed().map(|listed| listed.ends()).unwrap_or_default(),
+            listed_boots: list.listed().map(|listed| listed.boots()).unwrap_or_default(),
             sync_wanted: 0,
             unsynced_files: Vec::new(),
             next_segment,
@@ -540,9 +543,12 @@ impl CommitLog {
         })
     }
 
-    /// Notes that what a boot wrote reaches up to this sequence at least.
+    /// Notes that what a boot wrote reaches up to this sequence at least, if the list vouches for that boot's segments.
     pub fn note_end(&self, boot: u64, sequence: u64) {
         let mut state = self.shared.state.borrow_mut();
+        if !state.listed_boots.contains(&boot) {
+            return;
+        }
         let end = state.ends.entry(boot).or_default();
         *end = (*end).max(sequence);
         while state.ends.len() > BOOTS_KEPT {
@@ -551,8 +557,8 @@ impl CommitLog {
     }
 
     /// Where what this boot and earlier ones wrote ends on the disk, in the order of boots; the last one is how far the log is synced. A later start of the
-    /// same disk finds none of them lower: segments that are gone are off the list, which says then how far the log was synced. Empty where nothing was
-    /// written, or the list is lost.
+    /// same disk finds none of them lower: segments that are gone are off the list, which says then how far the log was synced. A boot before a start
+    /// that found no list is not among them.
     pub fn ends(&self) -> Vec<ReplayPosition> {
         let state = self.shared.state.borrow();
         let SegmentHead { boot, shard, .. } = self.shared.head;

@@ -294,7 +294,9 @@ impl BootSequence {
         }
         let boot = Boot { number: boot, word: self.runtime.random_u64() };
         let draw = || u128::from(self.runtime.random_u64());
-        let start = Start::new(host_id, boot.number, draw() << 64 | draw()).planted(planted);
+        let registry = opened.state.cluster.of::<TopologyDomain>();
+        let has_others = registry.nodes().any(|(id, _)| id != host_id);
+        let start = Start::new(host_id, boot.number, draw() << 64 | draw()).planted(planted).among_others(has_others);
         let entering = self.enter_cluster(&opened, (host_id, boot), start.group);
         let Some((node, way)) = self.unless_terminated(entering).await.transpose()? else { return Ok(None) };
         let mut started = opened.start(start, way, &domains()).await?;

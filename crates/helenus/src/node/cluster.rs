@@ -40,6 +40,8 @@ use crate::config::{ClusterConfig, Config};
 
 /// Limit of the time in which another node takes over leadership at this one's end.
 const HAND_OVER: Duration = Duration::from_millis(500);
+/// The same where the cluster has refused.
+const AGAIN_REFUSED: Duration = Duration::from_secs(60);
 /// Between two tries of a registration.
 const AGAIN: Duration = Duration::from_millis(500);
 
@@ -78,6 +80,8 @@ struct Inner {
     greeted: RefCell<BTreeSet<HostId>>,
     /// Those of them whose heartbeat on it was heard: what they say of their disks comes before all else.
     up: RefCell<BTreeSet<HostId>>,
+    /// Nodes that say that they do not vote.
+    lost: RefCell<BTreeSet<HostId>>,
     /// This node accepts clients.
     is_ready: Cell<bool>,
     announced: RefCell<Announced>,
@@ -135,6 +139,7 @@ impl Cluster {
                 moved: RefCell::default(),
                 greeted: RefCell::default(),
                 up: RefCell::default(),
+                lost: RefCell::default(),
                 is_ready: Cell::new(false),
                 announced: RefCell::default(),
                 has_events: Notify::new(),
@@ -242,7 +247,9 @@ impl Cluster {
         let up = inner.up.borrow().clone();
         let begun = driver.with_member(|member, _| {
             let voters = member.raft().configuration().voters();
-            let heir = voters.filter(|voter| up.contains(&host_id(*voter))).max_by_key(|voter| member.epoch_of(*voter));
+            let heir = voters
+                .filter(|voter| up.contains(&host_id(*voter)) && inner.may_vote(host_id(*voter)))
+                .max_by_key(|voter| member.epoch_of(*voter));
             heir.is_some_and(|heir| member.transfer(heir).is_ok())
         });
         let leads = || driver.with_member(|member, _| member.raft().role() == RoleName::Leader);
@@ -354,7 +361,7 @@ impl Inner {
     }
 
     /// A node to which there is a connection has said how far its disk is.
-    fn is_introduced(&self, host_id: HostId) {
+    fn introduced(&self, host_id: HostId) {
         if !self.greeted.borrow().contains(&host_id) || !self.up.borrow_mut().insert(host_id) {
             return;
         }
@@ -451,6 +458,11 @@ impl Inner {
         Ok(())
     }
 
+    /// True unless the node's disk is known to lack what it acknowledged.
+    fn may_vote(&self, host_id: HostId) -> bool {
+        !self.disks.is_older(host_id) && !self.lost.borrow().contains(&host_id)
+    }
+
     /// Takes note of where this node's commit logs end.
     async fn look_at_own_disk(&self, engine: &Engine) {
         if let Some(ends) = log_ends(engine).await {
@@ -475,6 +487,7 @@ impl Inner {
         }
         let Some(inner) = self.own.upgrade() else { return };
         drop(self.runtime.spawn(Group::Query, async move {
+            let mut rest = AGAIN;
             match inner.propose(&Request::SetState(own, NodeState::Regressed)).await {
                 Answer::Applied { .. } => {
                     stdx::sometimes!("regressed node noted");
@@ -482,11 +495,12 @@ impl Inner {
                 }
                 Answer::Refused { reason, .. } => {
                     let reason = String::from_utf8_lossy(&reason);
-                    tracing::error!(%reason, "this node is not noted as regressed; retrying");
+                    tracing::error!(%reason, "this node is not noted as regressed; retrying in a minute");
+                    rest = AGAIN_REFUSED;
                 }
                 answer => tracing::warn!(?answer, "this node is not noted as regressed yet; retrying"),
             }
-            inner.runtime.sleep(AGAIN).await;
+            inner.runtime.sleep(rest).await;
             inner.is_reporting.set(false);
         }));
     }

@@ -94,8 +94,6 @@ impl Ring {
             listen: address,
             broadcast: address,
             seeds: [self.nodes[0].internode].into(),
-            datacenter: "datacenter1".to_owned(),
-            rack: "rack1".to_owned(),
             num_tokens: 4,
             found_without_silent: false,
             recover: None,

@@ -1,8 +1,8 @@
 //! A sign of life between two nodes, in both directions the same.
 //!
 //! ```text
-//! heartbeat: u8 version (1) · u8 flags (1 whole, 2 older, 4 ready) · u64 epoch · u64 boot · u64 heard epoch, if older
-//!          · varint count · (u64 boot · u16 shard · u64 sequence)*
+//! heartbeat: u8 version (1) · u8 flags (1 whole, 2 older, 4 ready, 8 lost) · u64 epoch · u64 boot · u64 began
+//!          · u64 heard epoch, if older · varint count · (u64 boot · u16 shard · u64 sequence)*
 //! ```
 
 use raft::Index;
@@ -16,6 +16,9 @@ const VERSION: u8 = 1;
 const WHOLE: u8 = 1;
 const OLDER: u8 = 2;
 const READY: u8 = 4;
+const LOST: u8 = 8;
+/// Positions of one heartbeat: of a running boot and those that a shard keeps, of more shards than any machine has.
+const POSITIONS_MAX: usize = 16 << 10;
 
 /// The sender's word about itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -26,10 +29,14 @@ pub struct Heartbeat {
     pub older: Option<Index>,
     /// The sender accepts clients: it has started, and does not end yet.
     pub is_ready: bool,
+    /// The sender does not vote: its disk is older than it was, or lost a part of the log.
+    pub is_lost: bool,
     /// All the sender's shards have applied up to here.
     pub epoch: Index,
     /// Its start.
     pub boot: u64,
+    /// The epoch with which that start began: what its disk had.
+    pub began: Index,
     /// Where what a start wrote to a shard's commit log ends on the disk.
     pub positions: Vec<Position>,
 }
@@ -37,10 +44,11 @@ pub struct Heartbeat {
 impl Heartbeat {
     /// The body of the verb, and of its answer.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let flags = [(self.is_whole, WHOLE), (self.older.is_some(), OLDER), (self.is_ready, READY)];
+        let flags =
+            [(self.is_whole, WHOLE), (self.older.is_some(), OLDER), (self.is_ready, READY), (self.is_lost, LOST)];
         let flags = flags.into_iter().filter(|(is_set, _)| *is_set).fold(0, |all, (_, flag)| all | flag);
         let mut out = vec![VERSION, flags];
-        for number in [self.epoch.0, self.boot] {
+        for number in [self.epoch.0, self.boot, self.began.0] {
             out.extend_from_slice(&number.to_be_bytes());
         }
         out.extend(self.older.iter().flat_map(|heard| heard.0.to_be_bytes()));
@@ -57,16 +65,19 @@ impl Heartbeat {
             version => return Err(DecodeError::NewerVersion { version, supported: VERSION }),
         }
         let flags = reader.u8()?;
-        if flags & !(WHOLE | OLDER | READY) > 0 {
+        if flags & !(WHOLE | OLDER | READY | LOST) > 0 {
             return Err(invalid(format!("unknown flags {flags} of a heartbeat")));
         }
-        let (epoch, boot) = (Index(reader.u64()?), reader.u64()?);
+        let (epoch, boot, began) = (Index(reader.u64()?), reader.u64()?, Index(reader.u64()?));
         let older = (flags & OLDER > 0).then(|| reader.u64()).transpose()?.map(Index);
         let positions = decode_positions(&mut reader)?;
+        if positions.len() > POSITIONS_MAX {
+            return Err(invalid(format!("{} positions in a heartbeat", positions.len())));
+        }
         match reader.remaining() {
             0 => {
-                let (is_whole, is_ready) = (flags & WHOLE > 0, flags & READY > 0);
-                Ok(Heartbeat { is_whole, older, is_ready, epoch, boot, positions })
+                let [is_whole, is_ready, is_lost] = [WHOLE, READY, LOST].map(|flag| flags & flag > 0);
+                Ok(Heartbeat { is_whole, older, is_ready, is_lost, epoch, boot, began, positions })
             }
             left => Err(invalid(format!("{left} bytes follow a heartbeat"))),
         }

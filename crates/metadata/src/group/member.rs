@@ -102,6 +102,10 @@ pub struct Member {
     domains: Domains,
     raft: Raft,
     state: GroupState,
+    /// The epoch with which this start began.
+    began: Index,
+    /// It is the only voter, and was found to have all of the log: its vote is for no other node.
+    votes_on: bool,
     /// This node's shards have applied up to here.
     applied: Index,
     peers: BTreeMap<NodeId, Peer>,
@@ -137,6 +141,8 @@ impl Member {
             domains,
             raft,
             state: state.planted(options.planted),
+            began: commit,
+            votes_on: false,
             applied: commit,
             peers: BTreeMap::new(),
             lead: None,
@@ -216,12 +222,18 @@ impl Member {
 
     /// Another node has heard more of this one than its disk has, of its log up to this epoch: it stops voting. The only voter goes on where its log has
     /// all of that, since its vote is for no other node.
-    pub fn is_older(&mut self, heard: Index) {
-        let is_whole = heard <= self.raft.commit_index();
-        if !(is_whole && self.raft.configuration().is_only(self.id)) {
+    pub fn hear_of_older_disk(&mut self, heard: Index) {
+        let is_whole = heard <= self.began;
+        self.votes_on = is_whole && (self.votes_on || self.raft.configuration().is_only(self.id));
+        if !self.votes_on {
             self.raft.lose();
         }
         self.follow_role();
+    }
+
+    /// The epoch with which this start began.
+    pub fn began(&self) -> Index {
+        self.began
     }
 
     /// A unit of time has passed.

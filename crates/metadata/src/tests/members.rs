@@ -138,19 +138,48 @@ impl World {
     }
 
     pub(super) fn start(&mut self, id: NodeId) {
+        self.start_of(id, raft::Options::default());
+        self.look(id);
+    }
+
+    /// Puts another disk in place of a node's that is down.
+    fn replace_disk(&mut self, id: NodeId, disk: Vec<Record>) {
+        let node = self.nodes.get_mut(&id).expect("there is such a node");
+        assert!(node.member.is_none(), "the process is down");
+        (node.disk, node.handed) = (disk, Index(0));
+    }
+
+    fn epochs_of(&self, id: NodeId) -> Index {
+        self.nodes[&id].member.as_ref().expect("it runs").state().epoch()
+    }
+
+    /// Does the node's work on a disk of its own, and gives the messages: what it decides is not held against the history.
+    fn work_unchecked(&mut self, id: NodeId) -> Vec<GroupMessage> {
+        let member = self.member(id).expect("it runs");
+        let mut messages = Vec::new();
+        while let Some(work) = member.take().expect("all is readable") {
+            messages.extend(work.messages.iter().map(|(_, message)| message.clone()));
+            let epoch = member.state().epoch();
+            member.advance(&work);
+            member.applied_on_all(epoch);
+        }
+        messages
+    }
+
+    /// Starts a node by these settings.
+    fn start_of(&mut self, id: NodeId, options: raft::Options) {
         let ids: Vec<NodeId> = self.nodes.keys().copied().collect();
         let node = self.nodes.get_mut(&id).expect("there is such a node");
         let mut history = History::new(&names());
         node.disk.iter().for_each(|record| history.push(record.clone()).expect("its own records"));
         let group: FoundGroup = history.finish().expect("its own records").group;
-        let options = raft::Options { election_ticks: 5, planted: planted(), ..raft::Options::default() };
+        let options = raft::Options { election_ticks: 5, planted: planted(), ..options };
         let restored = group.restore(id, options, &names()).expect("its own records").expect("it is of a group");
         let mut member = Member::new(GROUP, restored, names(), MemberOptions { planted: planted(), ..OPTIONS });
         assert!(member.state().epoch() >= node.handed, "{id:?}: a start has what the shards were handed");
         node.handed = member.state().epoch();
         member.set_peers(ids.into_iter().map(|id| (id, true)));
         node.member = Some(member);
-        self.look(id);
     }
 
     /// Ends its process. Of work that is under way any part of the records may be on the disk.
@@ -426,14 +455,45 @@ fn the_only_voter_with_an_older_disk_votes_on_if_its_log_is_whole() {
     world.propose(NodeId(1), b'a');
     world.settle(2);
     let epoch = world.member(NodeId(1)).expect("it runs").applied();
+    // What it has decided since its start is no proof of what its disk had.
+    world.stop(NodeId(1));
+    world.start(NodeId(1));
+    world.propose(NodeId(1), b'b');
+    world.settle(2);
     for (heard, leads) in [(epoch, true), (epoch.next(), false)] {
         let member = world.member(NodeId(1)).expect("it runs");
-        member.is_older(heard);
+        assert!(member.applied() > member.began());
+        member.hear_of_older_disk(heard);
         assert_eq!((member.raft().is_lost(), member.raft().role() == RoleName::Leader), (!leads, leads), "{heard:?}");
     }
     let work = world.member(NodeId(1)).expect("it runs").take().expect("it is readable").expect("it is to be durable");
     let is_lost = |record: &GroupRecord| matches!(record, GroupRecord::Vote { is_lost: true, .. });
     assert!(work.records.iter().any(is_lost), "a start finds it lost: {:?}", work.records);
+}
+
+/// What the image decides is of another term than what the others have: they refuse it, where the same term would have them take it for the entries after
+/// their own.
+#[test]
+fn the_only_voter_on_an_older_disk_makes_no_node_follow_it() {
+    let mut world = World::new(2, 1);
+    world.propose(NodeId(1), b'a');
+    world.settle(2);
+    let image = world.nodes[&NodeId(1)].disk.clone();
+    world.propose(NodeId(1), b'b');
+    world.settle(2);
+    world.stop(NodeId(1));
+    let (before, names) = (world.epochs_of(NodeId(2)), b"ab");
+    world.replace_disk(NodeId(1), image);
+    world.start_of(NodeId(1), raft::Options { keeps_term: false, ..raft::Options::default() });
+    for name in [b'c', b'd'] {
+        world.member(NodeId(1)).expect("it runs").propose(ProposalId(u128::from(name)), vec![name], &TakeOnce);
+    }
+    let messages = world.work_unchecked(NodeId(1));
+    for message in messages {
+        world.member(NodeId(2)).expect("it runs").receive(NodeId(1), message, &TakeOnce);
+    }
+    let follower = world.member(NodeId(2)).expect("it runs");
+    assert_eq!((follower.state().epoch(), &follower.state().cluster().of::<Names>()[..]), (before, &names[..]));
 }
 
 #[test]

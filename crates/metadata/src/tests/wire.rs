@@ -134,15 +134,23 @@ fn each_message_has_these_bytes_and_is_read_back() {
     }
     let position = |shard| Position { boot: 5, shard, sequence: 7 };
     let positions = vec![position(0), position(1)];
-    let heartbeat =
-        Heartbeat { is_whole: true, older: Some(Index(9)), is_ready: true, epoch: Index(4), boot: 6, positions };
+    let heartbeat = Heartbeat {
+        is_whole: true,
+        older: Some(Index(9)),
+        is_ready: true,
+        is_lost: true,
+        epoch: Index(4),
+        boot: 6,
+        began: Index(3),
+        positions,
+    };
     let bytes = heartbeat.to_bytes();
     let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(
         text,
         format!(
-            "0107{}02{}",
-            numbers(&[4, 6, 9]),
+            "010f{}02{}",
+            numbers(&[4, 6, 3, 9]),
             [0, 1].map(|shard| format!("{}{shard:04x}{}", numbers(&[5]), numbers(&[7]))).concat()
         )
     );

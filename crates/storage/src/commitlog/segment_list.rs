@@ -7,7 +7,7 @@
 //! It does not say what the segments hold, and reading them does not need it.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -269,6 +269,11 @@ fn decode_checked(bytes: &[u8]) -> Option<(u64, Listed, usize)> {
 }
 
 impl Listed {
+    /// The boots of which the list has all segments that are needed.
+    pub fn boots(&self) -> BTreeSet<u64> {
+        self.earlier.keys().copied().chain([self.boot]).collect()
+    }
+
     /// Where what each boot wrote ends on the disk, as far as the list says.
     pub fn ends(&self) -> BTreeMap<u64, u64> {
         let own = (self.synced > 0).then_some((self.boot, self.synced));

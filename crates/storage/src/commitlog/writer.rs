@@ -12,7 +12,9 @@ use crate::commitlog::folder::{is_disk_full, segment_path};
 use crate::commitlog::format::{BLOCK, SegmentHead};
 use crate::commitlog::ledger::LedgerEntry;
 use crate::commitlog::{CommitLog, SPARES_MAX, State};
+use crate::error::SyncError;
 use crate::options::SyncMode;
+use crate::shard::LogSequence;
 
 /// In `periodic`, what was appended is handed to the kernel this much later at the latest: a killed process loses no
 /// more.
@@ -335,7 +337,9 @@ fn poison(log: &CommitLog, segment: u64, what: &str, error: &io::Error) -> Faile
 /// behind that the next start finds unneeded again.
 pub(super) async fn put_away(log: CommitLog, segments: Vec<u64>) {
     let shared = &*log.shared;
-    if log.update_list().await.is_err() {
+    let written = LogSequence(shared.state.borrow().written);
+    // The list is to say that what goes was synced. On a full disk the room is needed.
+    if log.wait_synced(written).await == Err(SyncError::Poisoned) || log.update_list().await.is_err() {
         return;
     }
     for segment in segments {

@@ -7,7 +7,7 @@ use internode::{
     ANY_NODE, Answering, Hello, Listening, Malformed, Purpose, Verbs, Verdict, control_verbs, register_asked,
 };
 use membership::{Greeting, Introduction, JoinAnswer, PlanError, Refusal, Request, Standing};
-use metadata::group::{Answer, GroupMessage, Heartbeat, Index, node_id};
+use metadata::group::{Answer, GroupMessage, Heartbeat, node_id};
 use topology::HostId;
 use topology::nodes::{Address, Boot};
 
@@ -74,10 +74,11 @@ impl Inner {
         let arrived = self.wire.borrow_mut().receive(node_id(from), body).map_err(Malformed::new)?;
         arrived.replies.into_iter().for_each(|reply| self.control.send(from, reply));
         match arrived.message {
-            // It does not know any more what it voted for and acknowledged.
-            Some(GroupMessage::Raft(_)) if self.disks.is_older(from) => {}
-            Some(message) => driver.receive(node_id(from), message),
-            None => {}
+            // It does not know any more what it voted for, acknowledged and decided. What it asks for it gets.
+            Some(message) if !self.disks.is_older(from) || is_question(&message) => {
+                driver.receive(node_id(from), message);
+            }
+            Some(_) | None => {}
         }
         Ok(())
     }
@@ -92,17 +93,28 @@ impl Inner {
         let (Some((_, state)), Some(driver)) = (registered, self.driver.get()) else { return Ok(false) };
         let is_known = self.disks.hear(from, state, heartbeat);
         if let Some(heard) = heartbeat.older {
-            driver.with_member(|member, _| member.is_older(heard));
+            driver.with_member(|member, _| member.hear_of_older_disk(heard));
         }
-        driver.receive(node_id(from), GroupMessage::Applied { epoch: heartbeat.epoch });
+        match heartbeat.is_lost {
+            true => self.lost.borrow_mut().insert(from),
+            false => self.lost.borrow_mut().remove(&from),
+        };
+        if !self.disks.is_older(from) {
+            driver.receive(node_id(from), GroupMessage::Applied { epoch: heartbeat.epoch });
+        }
         Ok(is_known)
     }
 
     /// This node's sign of life to another one. While the node starts its epoch is 0, which is no place of a log.
     pub(super) fn heartbeat(&self, to: HostId, is_whole: bool) -> Heartbeat {
-        let epoch = self.driver.get().map_or(Index(0), |driver| driver.with_member(|member, _| member.applied()));
-        let is_ready = self.is_ready.get();
-        let mut heartbeat = Heartbeat { epoch, boot: self.boot.number, is_ready, ..Heartbeat::default() };
+        let (boot, is_ready) = (self.boot.number, self.is_ready.get());
+        let mut heartbeat = Heartbeat { boot, is_ready, ..Heartbeat::default() };
+        if let Some(driver) = self.driver.get() {
+            driver.with_member(|member, _| {
+                (heartbeat.epoch, heartbeat.began) = (member.applied(), member.began());
+                heartbeat.is_lost = member.raft().is_lost();
+            });
+        }
         self.disks.describe(to, is_whole, &mut heartbeat);
         heartbeat
     }
@@ -159,6 +171,11 @@ impl Inner {
             false => JoinAnswer::Accepted(group, snapshot.into()),
         }
     }
+}
+
+/// True if the message says nothing that its sender has decided.
+fn is_question(message: &GroupMessage) -> bool {
+    matches!(message, GroupMessage::Since { .. } | GroupMessage::Propose { .. } | GroupMessage::WhoLeads { .. })
 }
 
 fn verbs(of: &Weak<Inner>) -> Verbs {

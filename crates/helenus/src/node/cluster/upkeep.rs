@@ -83,7 +83,7 @@ pub(super) fn show_life_to(inner: &Rc<Inner>, to: HostId) {
         match heard.and_then(|heartbeat| inner.hear_heartbeat(to, &heartbeat)) {
             Ok(is_known) => {
                 if is_known {
-                    inner.is_introduced(to);
+                    inner.introduced(to);
                 }
                 inner.hear_ready(to, ready);
             }
@@ -100,7 +100,7 @@ fn keep_voters(inner: &Rc<Inner>) {
     let down_since = inner.down_since.borrow();
     let is_live = |id: &HostId| {
         let is_up = up.contains(id) || down_since.get(id).is_some_and(|at| now - *at < VOTES_DOWN);
-        *id == inner.local.host_id() || (is_up && !inner.disks.is_older(*id))
+        *id == inner.local.host_id() || is_up
     };
     let live: BTreeSet<HostId> = registry.nodes().map(|(id, _)| id).filter(is_live).collect();
     driver.with_member(|member, _| {
@@ -109,7 +109,9 @@ fn keep_voters(inner: &Rc<Inner>) {
             return;
         }
         let present: BTreeSet<HostId> = configuration.voters().map(host_id).collect();
-        let aim = choose(&candidates(&registry, &live, &present), None);
+        let mut candidates = candidates(&registry, &live, &present);
+        candidates.retain(|candidate| inner.may_vote(candidate.host_id));
+        let aim = choose(&candidates, None);
         if aim.is_empty() || aim == present {
             return;
         }
