@@ -324,7 +324,10 @@ fn group_message_seeds() -> Vec<Vec<u8>> {
     };
     seeds.push(row(&seeds));
     let position = Position { boot: 2, shard: 0, sequence: 4 };
-    seeds.push(Heartbeat { is_whole: true, older: Some(index), epoch: index, boot: 2, positions: vec![position] }.to_bytes());
+    let positions = vec![position];
+    seeds.push(
+        Heartbeat { is_whole: true, older: Some(index), is_ready: true, epoch: index, boot: 2, positions }.to_bytes(),
+    );
     seeds
 }
 

@@ -337,6 +337,8 @@ fn empty_disk() -> Disk {
 /// The configuration of a node alone that clients reach at `listen`.
 pub(crate) fn config(options: NodeOptions, listen: SocketAddr, shards: u16) -> Config {
     Config {
+        datacenter: "datacenter1".to_owned(),
+        rack: "rack1".to_owned(),
         cluster_name: "simulation".to_owned(),
         data_dir: PathBuf::from(DATA),
         listen,

@@ -78,13 +78,18 @@ impl GroupSite {
             listen: internode,
             broadcast: internode,
             seeds: self.seeds[node].iter().map(|seed| self.internode_address(*seed)).collect(),
-            datacenter: format!("datacenter{}", self.datacenters[node]),
-            rack: format!("rack{node}"),
             num_tokens: 4,
             found_without_silent: false,
             recover: self.recover[node],
         };
-        Config { cluster: Some(cluster), ..config(self.options, self.native_address(node), self.shards) }
+        let datacenter = format!("datacenter{}", self.datacenters[node]);
+        let rack = format!("rack{node}");
+        Config {
+            cluster: Some(cluster),
+            datacenter,
+            rack,
+            ..config(self.options, self.native_address(node), self.shards)
+        }
     }
 }
 

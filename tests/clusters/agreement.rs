@@ -16,7 +16,9 @@ fn concurrent_schema_statements_of_three_nodes_are_seen_everywhere_at_once_and_a
     let mut three = Three::start();
     let (statements, threads) = (pick(200, 2000), 8 * 3);
     let mut listeners = [0, 1, 2].map(|node| three.connect(node));
-    listeners.iter_mut().for_each(|listener| listener.register("SCHEMA_CHANGE").expect("events can be registered for"));
+    listeners
+        .iter_mut()
+        .for_each(|listener| listener.register(&["SCHEMA_CHANGE"]).expect("events can be registered for"));
     let clients: Vec<[Connection; 3]> = (0..threads).map(|_| [0, 1, 2].map(|node| three.connect(node))).collect();
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {

@@ -27,6 +27,24 @@ fn a_seed_that_does_not_answer_is_named_and_waited_for() {
     second.stop();
 }
 
+/// Looking for its cluster, and while the cluster cannot register it.
+#[test]
+fn a_node_that_waits_for_others_ends_in_order_when_it_is_told_to() {
+    let net = Net::new();
+    let mut waiting = net.node(1, &[1, 2]).launch();
+    waiting.wait_for_line(&["waiting for nodes that do not answer", &net.seed(2)]);
+    waiting.stop();
+    let first = net.node(3, &[3]).start();
+    let second = net.node(4, &[3]);
+    second.start().stop();
+    let third = net.node(5, &[4]);
+    // Its only seed is known to no cluster that runs.
+    let mut joining = third.launch();
+    joining.wait_for_line(&["looking for the cluster"]);
+    joining.stop();
+    first.stop();
+}
+
 /// It founds, restarts before another node has joined, and is joined then.
 #[test]
 fn a_founder_that_is_not_to_wait_restarts_alone_and_is_joined_later() {

@@ -4,6 +4,7 @@
 
 mod agreement;
 mod copies;
+mod events;
 mod founding;
 mod majority;
 mod meeting;
@@ -11,3 +12,4 @@ mod moving;
 mod nodes;
 mod peers;
 mod recovery;
+mod snitch;

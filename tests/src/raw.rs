@@ -5,7 +5,10 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use cql_protocol::request::{Execute, Prepare, Value, ValuesBuffer};
-use cql_protocol::{Codec, Consistency, Query, QueryParams, Request, Startup, Version, segment};
+use cql_protocol::{
+    Codec, Consistency, Event, FrameHeader, HEADER_LENGTH, Query, QueryParams, Request, Response, Startup, Version,
+    segment,
+};
 
 /// Bytes around the payload of a segment that is not compressed: length, flag and checksum before it, a checksum behind it.
 const SEGMENT_HEADER_LENGTH: usize = 6;
@@ -122,16 +125,32 @@ impl Connection {
         }
     }
 
-    /// Asks for events of a kind.
-    pub fn register(&mut self, kind: &str) -> io::Result<()> {
-        let mut body = vec![0, 1];
-        body.extend(u16::try_from(kind.len()).expect("a short name").to_be_bytes());
-        body.extend(kind.as_bytes());
+    /// Asks for events of these kinds.
+    pub fn register(&mut self, kinds: &[&str]) -> io::Result<()> {
+        let short = |length: usize| u16::try_from(length).expect("a short list of short names").to_be_bytes();
+        let mut body = short(kinds.len()).to_vec();
+        for kind in kinds {
+            body.extend(short(kind.len()));
+            body.extend(kind.as_bytes());
+        }
         let mut frame = vec![4, 0, 0, 1, 0x0b];
         frame.extend(u32::try_from(body.len()).expect("a short body").to_be_bytes());
         frame.extend(body);
         let answer = self.ask(&frame)?;
         if answer.opcode == 0x02 { Ok(()) } else { Err(io::Error::other(format!("REGISTER was answered {answer:?}"))) }
+    }
+
+    /// Reads a frame that is an event, in version 4. An answer is an error.
+    pub fn receive_event(&mut self) -> io::Result<Event> {
+        let mut head = [0; HEADER_LENGTH];
+        self.stream.read_exact(&mut head)?;
+        let header = FrameHeader::decode(&head).map_err(io::Error::other)?;
+        let mut body = vec![0; header.length as usize];
+        self.stream.read_exact(&mut body)?;
+        match Response::decode(&header, &body).map_err(io::Error::other)? {
+            (_, Response::Event(event)) => Ok(event),
+            (_, response) => Err(io::Error::other(format!("no event: {response:?}"))),
+        }
     }
 
     /// Reads and drops whatever comes until the server closes or `time` passes without a byte.

@@ -9,6 +9,7 @@ use topology::{Epoch, Node, NodeIndex};
 
 use crate::clients::ClientInfo;
 use crate::error::QueryError;
+use crate::event::Event;
 use crate::trace::Traced;
 
 /// A call to another shard, or to this one.
@@ -44,8 +45,8 @@ pub(crate) enum ControlRequest {
     },
     /// From shard 0, once all shards have taken a change over: tell the clients that registered for it.
     Announce {
-        /// What they are told.
-        event: SchemaEvent,
+        /// The event.
+        event: Event,
     },
     /// From shard 0: write what memory has of these tables to files.
     Flush {

@@ -17,6 +17,7 @@ mod guarded_values;
 mod hand_over;
 mod log_ends;
 mod long;
+mod node_events;
 mod now;
 mod prepare;
 mod read;
@@ -33,6 +34,7 @@ mod write;
 
 use hand_over::HeldBack;
 pub use log_ends::log_ends;
+pub use node_events::announce_node;
 pub use statement_summary::StatementSummary;
 
 use std::cell::{Cell, OnceCell, RefCell};
@@ -53,6 +55,7 @@ use crate::catalog::Catalog;
 use crate::clients::Clients;
 use crate::clock::TimestampClock;
 use crate::control::{ControlReply, ControlRequest};
+use crate::event::Event;
 use crate::execute::rows::RowBuffer;
 use crate::execute::slices::SliceBuffer;
 use crate::guardrails::WatchLog;
@@ -84,7 +87,7 @@ struct Inner {
     prepared: RefCell<PreparedCache>,
     clock: TimestampClock,
     scratch: RefCell<Scratch>,
-    events: Queue<SchemaEvent>,
+    events: Queue<Event>,
     /// Set right after the engine is made: the seat's handler needs the engine first.
     control: OnceCell<Mesh<ControlRequest, ControlReply>>,
     /// The same for requests that one shard hands over to another.
@@ -250,8 +253,8 @@ impl Engine {
         self.inner.coordinator.storage().wait_synced(sequence).await
     }
 
-    /// Changes of the schema, in order, for the connections that registered for them. One consumer per shard.
-    pub fn schema_events(&self) -> Queue<SchemaEvent> {
+    /// Events, in order, for the connections that registered for them. One consumer per shard.
+    pub fn events(&self) -> Queue<Event> {
         self.inner.events.clone()
     }
 

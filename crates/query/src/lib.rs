@@ -14,6 +14,7 @@ mod discarded;
 mod domain;
 mod engine;
 mod error;
+mod event;
 mod execute;
 mod guardrails;
 mod hand_over;
@@ -30,7 +31,8 @@ mod trace;
 mod warnings;
 
 pub use domain::{SchemaDomain, TruncationsDomain, pending_truncations, truncations_of};
-pub use engine::{Engine, EngineStats, StatementSummary, log_ends};
+pub use engine::{Engine, EngineStats, StatementSummary, announce_node, log_ends};
+pub use event::{Event, NodeEvent};
 pub use guardrails::{ConsistencyLevels, Guardrails, Listed, Threshold, ThresholdUnit};
 pub use hand_over::HandedBack;
 pub use node::NodeInfo;

@@ -102,7 +102,7 @@ pub async fn batch(session: &Session) {
 pub async fn schema_change(session: &Session, address: &str) {
     const EVENT: u8 = 0x0c;
     let mut listener = Connection::start(address).expect("connects");
-    listener.register("SCHEMA_CHANGE").expect("registers");
+    listener.register(&["SCHEMA_CHANGE"]).expect("registers");
     execute(session, "CREATE TABLE announced (a int PRIMARY KEY)").await;
     let event = listener.receive().expect("an event comes");
     assert_eq!((event.opcode, event.stream), (EVENT, -1));

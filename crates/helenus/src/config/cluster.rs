@@ -1,4 +1,4 @@
-//! A node's place in a cluster of several: where it meets the others, and where it stands.
+//! A node's place in a cluster of several: where it meets the others.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -17,10 +17,6 @@ pub struct ClusterConfig {
     pub broadcast: SocketAddr,
     /// The nodes that it asks for its cluster; this one among them may found one.
     pub seeds: BTreeSet<SocketAddr>,
-    /// Its datacenter.
-    pub datacenter: String,
-    /// Its rack.
-    pub rack: String,
     /// The tokens that it owns when it has joined.
     pub num_tokens: u16,
     /// Found a cluster although seeds do not answer.

@@ -19,6 +19,7 @@ mod secret_file;
 mod seeds;
 mod settings;
 mod shown;
+mod snitch;
 mod suggest;
 mod units;
 mod yaml;
@@ -72,6 +73,10 @@ pub struct Config {
     pub reactor: Option<ReactorKind>,
     /// How long an idle shard looks for requests before it sleeps.
     pub idle_poll: Duration,
+    /// Its datacenter.
+    pub datacenter: String,
+    /// Its rack within the datacenter.
+    pub rack: String,
     /// A ring of several nodes, written by hand: for tests and the simulator, and no key or flag sets it. `None`: the
     /// node is a ring of one, and no internode port is opened. See [`FixedRing`].
     pub fixed_ring: Option<FixedRing>,

@@ -19,6 +19,9 @@ use super::seeds::{self, Seeds};
 use super::units::print_size;
 use super::{CommitLogSync, Config, ConfigError, address, secret_file};
 
+/// The place of a node that names none, as in Cassandra.
+const DATACENTER: &str = "datacenter1";
+const RACK: &str = "rack1";
 /// Least memory a shard can work with.
 const SHARD_MEMORY_BYTES_MIN: u64 = 64 << 20;
 /// Least memory that a shard's memtables can work with: a few chunks.
@@ -190,6 +193,8 @@ impl Settings {
             reactor: self.reactor,
             // Who else is on the shard's processor may be the one that asks.
             idle_poll: self.idle_poll.unwrap_or(if self.overprovisioned { Duration::ZERO } else { IDLE_POLL }),
+            datacenter: self.datacenter.unwrap_or_else(|| DATACENTER.to_owned()),
+            rack: self.rack.unwrap_or_else(|| RACK.to_owned()),
             fixed_ring: None,
             cluster,
             internode_secret: self.internode_secret_file.as_deref().map(secret_file::read).transpose()?,
@@ -248,13 +253,10 @@ impl Settings {
         in_range("storage_port", port, 1, u16::MAX, |port| port.to_string())?;
         let num_tokens = self.num_tokens.unwrap_or(NUM_TOKENS);
         in_range("num_tokens", num_tokens, 1, 1536, |count| count.to_string())?;
-        let name = |given: &Option<String>, usual: &str| given.clone().unwrap_or_else(|| usual.to_owned());
         Ok(Some(ClusterConfig {
             listen: SocketAddr::new(ip, port),
             broadcast: SocketAddr::new(self.seeds.broadcast_address()?.unwrap_or(ip), port),
             seeds,
-            datacenter: name(&self.datacenter, "datacenter1"),
-            rack: name(&self.rack, "rack1"),
             num_tokens,
             found_without_silent: self.found_cluster,
             recover,

@@ -1,5 +1,6 @@
 //! Duties of shard 0 beyond the other shards: folder, metadata log, ports, and the order of steps.
 
+use std::collections::BTreeSet;
 use std::future::{Future, poll_fn};
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
@@ -10,7 +11,7 @@ use std::time::Duration;
 
 use cluster::paxos::with_state_table;
 use internode::Boot;
-use membership::TopologyDomain;
+use membership::{PlanError, TopologyDomain};
 use metadata::{ClusterState, Domains, FoundLog, LogState, MetadataLog, MetadataParts, Opened, Start, Started, Way};
 use planted::Bug;
 use query::{NodeInfo, SchemaDomain, TruncationsDomain, nodes_of_ring, pending_truncations, truncations_of};
@@ -18,7 +19,7 @@ use runtime::{FileLock, Group, Mesh, Runtime, ShardId, TcpListener};
 use schema::Schema;
 use server::{ListenError, Listeners};
 use storage::{OpenError, Truncations};
-use topology::{Epoch, HostId, Token, token_of};
+use topology::{Epoch, HostId, ReplicationStrategy, Token, token_of};
 
 use super::cluster::Cluster;
 use super::shard::{Command, Handles, RingParts, Serving};
@@ -55,14 +56,15 @@ fn domains() -> Domains {
 }
 
 impl BootSequence {
-    /// With the folder locked: starts the node, serves until the process is told to end, and ends in order.
+    /// With the folder locked: starts the node, serves until the process has to end, and ends in order.
     pub(super) async fn run(&self, ready: impl FnOnce(Ready)) -> Result<(), NodeError> {
         let trusts_network = self.config.insecure || self.config.internode_secret.is_some();
         if let Some(problem) = self.config.fixed_ring.as_ref().and_then(|ring| ring.problem(trusts_network)) {
             return Err(NodeError::FixedRing { problem });
         }
-        let metadata = self.open_metadata().await?;
+        let Some(metadata) = self.open_metadata().await? else { return Ok(()) };
         let Metadata { parts, host_id, boot, cluster, ring, schema, truncations } = metadata;
+        self.check_datacenter(&schema)?;
         *self.local.metadata.borrow_mut() = Some(parts);
         self.local.cluster.borrow_mut().clone_from(&cluster);
         if self.config.import_sstables {
@@ -87,17 +89,24 @@ impl BootSequence {
         if let (Some(listener), Some(engine)) = (for_peers, &engine) {
             engine.coordinator().accept_peers(listener);
         }
+        let mut registered = Some(());
         if let (Some(cluster), Some(engine)) = (&cluster, &engine) {
             cluster.serve(engine, native).await;
-            cluster.register().await?;
+            registered = self.unless_terminated(cluster.register()).await.transpose()?;
         }
-        server.accept(listeners);
-        let (reactor, shards) = (self.runtime.reactor_name(), self.runtime.shard_count());
-        ready(Ready { listening, reactor, shards, boot: boot.number });
-
-        let failed = self.ended(cluster.as_ref()).await;
+        let mut failed = Ok(());
+        if registered.is_some() {
+            server.accept(listeners);
+            if let Some(cluster) = &cluster {
+                cluster.accept_clients();
+            }
+            let (reactor, shards) = (self.runtime.reactor_name(), self.runtime.shard_count());
+            ready(Ready { listening, reactor, shards, boot: boot.number });
+            failed = self.ended(cluster.as_ref()).await;
+        }
         server.stop_accepting();
         if let Some(cluster) = cluster {
+            cluster.stop_accepting_clients();
             cluster.hand_over().await;
             cluster.stop_accepting();
         }
@@ -106,6 +115,34 @@ impl BootSequence {
         }
         let drained = self.all(&Command::Drain).await;
         failed.and(drained.and(self.all(&Command::Sync).await))
+    }
+
+    /// Refuses a node that is alone and whose keyspaces are replicated in another datacenter than its own. The cluster judges nodes that are of one.
+    fn check_datacenter(&self, schema: &Schema) -> Result<(), NodeError> {
+        let datacenter = &self.config.datacenter;
+        let named = schema.keyspaces().values().filter_map(|keyspace| match keyspace.strategy() {
+            ReplicationStrategy::NetworkTopology { datacenters } => Some(datacenters.keys()),
+            _ => None,
+        });
+        let named: BTreeSet<&String> = named.flatten().collect();
+        let is_alone = self.config.cluster.is_none() && self.config.fixed_ring.is_none();
+        match named.first() {
+            Some(previous) if is_alone && !named.contains(datacenter) => {
+                let (datacenter, previous) = (datacenter.clone(), (*previous).clone());
+                Err(NodeError::Cluster { sentence: PlanError::OtherDatacenter { datacenter, previous }.to_string() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Waits for other nodes; `None` if the process has to end before.
+    async fn unless_terminated<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        let signalled = async {
+            let signal = self.runtime.termination().await;
+            tracing::info!(?signal, "shutting down before the node is of its cluster");
+            None
+        };
+        first(async { Some(work.await) }, signalled).await
     }
 
     /// Waits until the node is to end: by a signal, or since its cluster does not accept it.
@@ -235,8 +272,9 @@ impl BootSequence {
     }
 
     /// Reads the metadata log; the first start makes the node's identity and founds its group, and each start counts itself before anything
-    /// else is written, so that positions of different starts are never taken for each other.
-    async fn open_metadata(&self) -> Result<Metadata, NodeError> {
+    /// else is written, so that positions of different starts are never taken for each other. `None` if the
+    /// process has to end before the node has a group.
+    async fn open_metadata(&self) -> Result<Option<Metadata>, NodeError> {
         let (dir, planted) = (Path::new(&self.config.data_dir), self.config.planted);
         let last_boot = self.last_boot().await?;
         self.check_manifests().await?;
@@ -257,7 +295,8 @@ impl BootSequence {
         let boot = Boot { number: boot, word: self.runtime.random_u64() };
         let draw = || u128::from(self.runtime.random_u64());
         let start = Start::new(host_id, boot.number, draw() << 64 | draw()).planted(planted);
-        let (node, way) = self.enter_cluster(&opened, (host_id, boot), start.group).await?;
+        let entering = self.enter_cluster(&opened, (host_id, boot), start.group);
+        let Some((node, way)) = self.unless_terminated(entering).await.transpose()? else { return Ok(None) };
         let mut started = opened.start(start, way, &domains()).await?;
         self.truncate_what_is_pending(&mut started, boot.number).await?;
         let Started { parts, local, cluster } = started;
@@ -268,7 +307,7 @@ impl BootSequence {
         let epoch = Epoch(parts.member.state().epoch().0);
         let ring = nodes.filter(|_| node.is_some()).map(|(nodes, local)| RingParts { epoch, nodes, local });
         let (schema, truncations) = (cluster.of::<SchemaDomain>().clone(), truncations_of(&local));
-        Ok(Metadata { parts, host_id, boot, cluster: node, ring, schema, truncations })
+        Ok(Some(Metadata { parts, host_id, boot, cluster: node, ring, schema, truncations }))
     }
 
     /// Makes truncations durable that were decided while the node was down, or which it had no time to carry out, before any data is read.
@@ -323,17 +362,13 @@ impl BootSequence {
         let fixed = self.config.fixed_ring.as_ref().and_then(FixedRing::local).map(|(_, node)| node);
         let cluster = self.config.cluster.as_ref();
         let place = fixed.map(|node| (&node.datacenter, &node.rack));
-        let place = place.or(cluster.map(|cluster| (&cluster.datacenter, &cluster.rack)));
-        let (datacenter, rack) = place.map_or_else(
-            || ("datacenter1".to_owned(), "rack1".to_owned()),
-            |(datacenter, rack)| (datacenter.clone(), rack.clone()),
-        );
+        let (datacenter, rack) = place.unwrap_or((&self.config.datacenter, &self.config.rack));
         let tokens = fixed.map(|node| node.tokens.clone()).or(ring.map(|ring| ring.local_node().tokens.clone()));
         let internode = fixed.map(|node| node.internode).or(cluster.map(|cluster| cluster.broadcast));
         NodeInfo {
             cluster_name: self.config.cluster_name.clone(),
-            datacenter,
-            rack,
+            datacenter: datacenter.clone(),
+            rack: rack.clone(),
             host_id,
             tokens: tokens.unwrap_or_else(|| vec![token_of_host(host_id)]),
             native_address,

@@ -3,8 +3,9 @@
 //! The decisions are made elsewhere: to found, join or wait by [`membership::Search`], who may be talked to by [`membership::judge`], the voters by
 //! [`topology::voters`], and the order of changes by the group's member, whose driver is the engine's. Here is what carries them out: the port for other
 //! nodes and its verbs (`answers.rs`), the search (`search.rs`), recovery (`recover.rs`), the addresses of nodes that move (`contact.rs`, `moved.rs`),
-//! disks that are older than they were (`disks.rs`), and what is done at intervals (`upkeep.rs`).
+//! disks that are older than they were (`disks.rs`), the events of nodes for clients (`announced.rs`), and what is done at intervals (`upkeep.rs`).
 
+mod announced;
 mod answers;
 mod contact;
 mod disks;
@@ -23,7 +24,7 @@ use internode::{ANY_NODE, Boot, Control, GroupTag, Incoming, LocalNode, News, Pe
 use membership::{LogEnd, Registration, Request, Search};
 use metadata::group::{Answer, Driver, GroupId, GroupMessage, GroupWire, Index, NodeId, host_id, node_id};
 use planted::Planted;
-use query::{Engine, GroupLinks, MEMBERSHIP, log_ends};
+use query::{Engine, GroupLinks, MEMBERSHIP, announce_node, log_ends};
 use raft::RoleName;
 use runtime::sync::Notify;
 use runtime::{Group, Instant, Mesh, Runtime, TaskHandle};
@@ -31,6 +32,7 @@ use server::ListenError;
 use topology::nodes::{self, NodeState, Registry};
 use topology::{HostId, Token};
 
+use self::announced::Announced;
 use self::disks::Disks;
 use self::moved::Moved;
 use super::NodeError;
@@ -52,6 +54,8 @@ struct Inner {
     own: Weak<Inner>,
     runtime: Runtime,
     config: ClusterConfig,
+    /// Datacenter and rack.
+    place: (String, String),
     local: LocalNode,
     boot: Boot,
     /// Where clients reach the node, as far as that is known before its port is open.
@@ -75,6 +79,11 @@ struct Inner {
     greeted: RefCell<BTreeSet<HostId>>,
     /// Those of them whose heartbeat on it was heard: what they say of their disks comes before all else.
     up: RefCell<BTreeSet<HostId>>,
+    /// This node accepts clients.
+    is_ready: Cell<bool>,
+    announced: RefCell<Announced>,
+    /// Signalled when there may be an event for clients.
+    has_events: Notify,
     /// When nodes that are down were last up, or this node started.
     down_since: RefCell<BTreeMap<HostId, Instant>>,
     requests: Rc<OnceCell<Mesh<PeerSocket, ()>>>,
@@ -109,6 +118,7 @@ impl Cluster {
                 own: of.clone(),
                 runtime: runtime.clone(),
                 config: cluster.clone(),
+                place: (config.datacenter.clone(), config.rack.clone()),
                 local: local.clone(),
                 boot,
                 native: Cell::new(native),
@@ -127,6 +137,9 @@ impl Cluster {
                 moved: RefCell::default(),
                 greeted: RefCell::default(),
                 up: RefCell::default(),
+                is_ready: Cell::new(false),
+                announced: RefCell::default(),
+                has_events: Notify::new(),
                 down_since: RefCell::default(),
                 requests: Rc::default(),
                 accepting: RefCell::default(),
@@ -167,6 +180,31 @@ impl Cluster {
         inner.follow(epoch, &registry);
         contact::ask_seeds(inner);
         upkeep::begin(inner);
+    }
+
+    /// Clients are accepted from now on: the others hear of it with the next heartbeat, and clients of what becomes of the others.
+    pub(super) fn accept_clients(&self) {
+        let inner = &self.inner;
+        inner.is_ready.set(true);
+        inner.announced.borrow_mut().begin();
+        let (of, has_events) = (Rc::downgrade(inner), inner.has_events.clone());
+        drop(inner.runtime.spawn(Group::Query, async move {
+            while let Some(inner) = of.upgrade() {
+                let event = inner.announced.borrow_mut().next();
+                match (event, inner.engine.get()) {
+                    (Some(event), Some(engine)) => announce_node(engine, event).await,
+                    _ => {
+                        drop(inner);
+                        has_events.notified().await;
+                    }
+                }
+            }
+        }));
+    }
+
+    /// No further clients are accepted.
+    pub(super) fn stop_accepting_clients(&self) {
+        self.inner.is_ready.set(false);
     }
 
     /// Registers this start. Waits for it where the cluster does not know the node yet, since it owns nothing until then.
@@ -258,6 +296,8 @@ impl Inner {
         drop(down_since);
         self.greeted.borrow_mut().retain(|id| registry.node(*id).is_some());
         self.up.borrow_mut().retain(|id| registry.node(*id).is_some());
+        self.announced.borrow_mut().follow(self.local.host_id(), registry);
+        self.has_events.notify();
         self.dial();
         self.set_peers();
     }
@@ -299,6 +339,7 @@ impl Inner {
                 }
                 self.down_since.borrow_mut().insert(host_id, self.runtime.now());
                 self.wire.borrow_mut().disconnected(node_id(host_id));
+                self.hear_ready(host_id, None);
             }
             News::Refused(verdict) => return self.refused(host_id, verdict),
         }
@@ -315,6 +356,17 @@ impl Inner {
             contact::tell_address(&inner, host_id);
         }
         self.set_peers();
+    }
+
+    /// A start of a node is ready for clients, or none is. Answers on the connection that this node dials say so, in their order; heartbeats of the
+    /// connection that the other one dials may be overtaken by them.
+    fn hear_ready(&self, host_id: HostId, ready: Option<u64>) {
+        // Until its start is registered, clients have no address of a node that has moved.
+        let is_moved = self.moved.borrow().address_of(host_id).is_some();
+        let is_up = self.up.borrow().contains(&host_id);
+        if self.announced.borrow_mut().hear(host_id, ready.filter(|_| is_up && !is_moved)) {
+            self.has_events.notify();
+        }
     }
 
     fn refused(&self, host_id: HostId, verdict: Verdict) {
@@ -361,8 +413,8 @@ impl Inner {
         let tokens = (0..self.config.num_tokens).map(|_| Token(self.runtime.random_u64() as i64)).collect();
         Registration {
             host_id: self.local.host_id(),
-            datacenter: self.config.datacenter.clone(),
-            rack: self.config.rack.clone(),
+            datacenter: self.place.0.clone(),
+            rack: self.place.1.clone(),
             tokens,
             start: nodes::Start {
                 boot: nodes::Boot { number: self.boot.number, word: self.boot.word },

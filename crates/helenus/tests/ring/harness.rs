@@ -131,6 +131,8 @@ impl Ring {
             memory_bytes: u64::from(self.shards[index]) * (64 << 20),
             reactor: None,
             idle_poll: Duration::ZERO,
+            datacenter: "datacenter1".to_owned(),
+            rack: "rack1".to_owned(),
             cluster: None,
             fixed_ring: Some(FixedRing { host_id: host_id(index), nodes }),
             internode_secret: None,

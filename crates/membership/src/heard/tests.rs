@@ -14,7 +14,7 @@ fn whole(epoch: u64, ends: &[(u64, u16, u64)]) -> Heartbeat {
     let position =
         |(boot, shard, sequence): &(u64, u16, u64)| Position { boot: *boot, shard: *shard, sequence: *sequence };
     let positions = ends.iter().map(position).collect();
-    Heartbeat { is_whole: true, older: None, epoch: Index(epoch), boot: 3, positions }
+    Heartbeat { is_whole: true, older: None, is_ready: true, epoch: Index(epoch), boot: 3, positions }
 }
 
 /// A later one, of that boot's ends alone.

@@ -1,7 +1,7 @@
 //! A sign of life between two nodes, in both directions the same.
 //!
 //! ```text
-//! heartbeat: u8 version (1) · u8 flags (1 whole, 2 older) · u64 epoch · u64 boot · u64 heard epoch, if older
+//! heartbeat: u8 version (1) · u8 flags (1 whole, 2 older, 4 ready) · u64 epoch · u64 boot · u64 heard epoch, if older
 //!          · varint count · (u64 boot · u16 shard · u64 sequence)*
 //! ```
 
@@ -15,6 +15,7 @@ use crate::local::{Position, decode_positions, encode_positions};
 const VERSION: u8 = 1;
 const WHOLE: u8 = 1;
 const OLDER: u8 = 2;
+const READY: u8 = 4;
 
 /// The sender's word about itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub struct Heartbeat {
     pub is_whole: bool,
     /// The sender has heard more of the receiver than the receiver says, and this epoch at its highest: the receiver's disk is older than it was.
     pub older: Option<Index>,
+    /// The sender accepts clients: it has started, and does not end yet.
+    pub is_ready: bool,
     /// All the sender's shards have applied up to here.
     pub epoch: Index,
     /// Its start.
@@ -34,7 +37,9 @@ pub struct Heartbeat {
 impl Heartbeat {
     /// The body of the verb, and of its answer.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut out = vec![VERSION, u8::from(self.is_whole) * WHOLE | u8::from(self.older.is_some()) * OLDER];
+        let flags = [(self.is_whole, WHOLE), (self.older.is_some(), OLDER), (self.is_ready, READY)];
+        let flags = flags.into_iter().filter(|(is_set, _)| *is_set).fold(0, |all, (_, flag)| all | flag);
+        let mut out = vec![VERSION, flags];
         for number in [self.epoch.0, self.boot] {
             out.extend_from_slice(&number.to_be_bytes());
         }
@@ -52,14 +57,17 @@ impl Heartbeat {
             version => return Err(DecodeError::NewerVersion { version, supported: VERSION }),
         }
         let flags = reader.u8()?;
-        if flags & !(WHOLE | OLDER) > 0 {
+        if flags & !(WHOLE | OLDER | READY) > 0 {
             return Err(invalid(format!("unknown flags {flags} of a heartbeat")));
         }
         let (epoch, boot) = (Index(reader.u64()?), reader.u64()?);
         let older = (flags & OLDER > 0).then(|| reader.u64()).transpose()?.map(Index);
         let positions = decode_positions(&mut reader)?;
         match reader.remaining() {
-            0 => Ok(Heartbeat { is_whole: flags & WHOLE > 0, older, epoch, boot, positions }),
+            0 => {
+                let (is_whole, is_ready) = (flags & WHOLE > 0, flags & READY > 0);
+                Ok(Heartbeat { is_whole, older, is_ready, epoch, boot, positions })
+            }
             left => Err(invalid(format!("{left} bytes follow a heartbeat"))),
         }
     }

@@ -134,19 +134,26 @@ fn each_message_has_these_bytes_and_is_read_back() {
     }
     let position = |shard| Position { boot: 5, shard, sequence: 7 };
     let positions = vec![position(0), position(1)];
-    let heartbeat = Heartbeat { is_whole: true, older: Some(Index(9)), epoch: Index(4), boot: 6, positions };
+    let heartbeat =
+        Heartbeat { is_whole: true, older: Some(Index(9)), is_ready: true, epoch: Index(4), boot: 6, positions };
     let bytes = heartbeat.to_bytes();
     let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(
         text,
         format!(
-            "0103{}02{}",
+            "0107{}02{}",
             numbers(&[4, 6, 9]),
             [0, 1].map(|shard| format!("{}{shard:04x}{}", numbers(&[5]), numbers(&[7]))).concat()
         )
     );
     assert_eq!(Heartbeat::decode(&bytes), Ok(heartbeat));
     assert!((0..bytes.len()).all(|length| Heartbeat::decode(&bytes[..length]).is_err()));
+    for (byte, is_whole, is_ready) in [(2, false, false), (3, true, false), (6, false, true)] {
+        let read = Heartbeat::decode(&[&[1, byte][..], &bytes[2..]].concat()).expect("the flags are known");
+        assert_eq!((read.is_whole, read.is_ready), (is_whole, is_ready), "{byte}");
+    }
+    let unknown = [&[1, 8][..], &bytes[2..]].concat();
+    assert!(Heartbeat::decode(&unknown).is_err());
 }
 
 #[test]

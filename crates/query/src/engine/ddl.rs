@@ -14,11 +14,12 @@ use membership::TopologyDomain;
 use metadata::group::Driver;
 use metadata::{MetadataParts, Proposer};
 use runtime::{Group, ShardId};
-use schema::{SchemaChange, SchemaEvent, TableId};
+use schema::{SchemaChange, TableId};
 
 use super::Engine;
 use crate::control::{ControlReply, ControlRequest, DdlOutcome};
 use crate::error::QueryError;
+use crate::event::Event;
 use crate::parts::GroupLinks;
 use rows::{NodeTruncations, TruncateStatement};
 use statement::SchemaStatement;
@@ -132,10 +133,10 @@ impl Engine {
         *self.inner.catalog.borrow_mut() = Rc::new(old.next(schema, &self.inner.coordinator));
     }
 
-    /// Hands a change to the server, for the clients that registered for it.
-    pub(super) fn announce(&self, event: SchemaEvent) {
+    /// Hands an event to the server, for the clients that registered for it.
+    pub(super) fn announce(&self, event: Event) {
         if self.inner.events.try_push(event).is_err() {
-            tracing::warn!("dropped a schema change event: the queue to clients is full");
+            tracing::warn!("dropped an event: the queue to clients is full");
         }
     }
 }

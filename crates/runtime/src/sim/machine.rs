@@ -109,10 +109,7 @@ impl Machine {
     }
 
     pub(crate) fn open_signals(&self) -> SimDescriptor {
-        let mut state = self.shared.state();
-        let pending = state.signals.remove(&self.process).unwrap_or(0);
-        let id = state.descriptors.add(self.process, Object::Signals { reader: None, pending });
-        drop(state);
+        let id = self.shared.state().descriptors.add(self.process, Object::Signals { reader: None });
         self.descriptor(id)
     }
 
@@ -123,13 +120,14 @@ impl Machine {
 
     pub(crate) fn receive_signal(&self, token: Token, id: DescriptorId) -> Attempt<Vec<u8>> {
         let waiter = self.waiter(token);
-        match self.shared.state().descriptors.get_mut(id).map(|owned| &mut owned.object) {
-            Some(Object::Signals { reader, pending }) if *pending == 0 => {
+        let mut state = self.shared.state();
+        let is_signalled = state.signalled.remove(&self.process);
+        match state.descriptors.get_mut(id).map(|owned| &mut owned.object) {
+            Some(Object::Signals { reader }) if !is_signalled => {
                 *reader = Some(waiter);
                 Attempt::Waits
             }
-            Some(Object::Signals { pending, .. }) => {
-                *pending -= 1;
+            Some(Object::Signals { .. }) => {
                 let mut record = vec![0; crate::sys::event::SIGNAL_RECORD_BYTES];
                 record[..4].copy_from_slice(&(libc::SIGTERM as u32).to_ne_bytes());
                 Attempt::Done(record)

@@ -72,7 +72,7 @@ pub(super) enum Object {
     Listener(Listener),
     File { host: HostId, inode: super::disk::Inode, options: crate::OpenOptions },
     Lock { host: HostId, inode: super::disk::Inode },
-    Signals { reader: Option<Waiter>, pending: u32 },
+    Signals { reader: Option<Waiter> },
 }
 
 /// A descriptor's owner and what it is of.

@@ -151,6 +151,8 @@ pub(crate) struct State {
     /// Shards that something happened to since the last step.
     pub(super) notified: BTreeSet<usize>,
     pub(super) descriptors: Descriptors,
+    /// Processes with a signal that none of their tasks has received.
+    pub(super) signalled: BTreeSet<ProcessId>,
     pub(super) links: BTreeMap<(HostId, HostId), Link>,
     pub(super) default_link: Link,
     pub(super) events: BinaryHeap<Scheduled>,
@@ -158,8 +160,6 @@ pub(crate) struct State {
     pub(super) held: Vec<(HostId, HostId, Event)>,
     /// How often a cut link held something back so far.
     pub(super) held_count: u64,
-    /// Signals to processes that have not asked for any yet.
-    pub(super) signals: BTreeMap<ProcessId, u32>,
     sequence: u64,
 }
 
@@ -183,12 +183,12 @@ impl Shared {
             shards: Vec::new(),
             notified: BTreeSet::new(),
             descriptors: Descriptors::default(),
+            signalled: BTreeSet::new(),
             links: BTreeMap::new(),
             default_link: Link::default(),
             events: BinaryHeap::new(),
             held: Vec::new(),
             held_count: 0,
-            signals: BTreeMap::new(),
             sequence: 0,
         };
         // Not zero: code may take a moment before its start for one that was long ago.

@@ -382,7 +382,7 @@ impl State {
         let places: Vec<&mut Option<Waiter>> = match &mut owned.object {
             Object::End(end) => vec![&mut end.reader, &mut end.writer],
             Object::Listener(listener) => vec![&mut listener.acceptor],
-            Object::Signals { reader, .. } => vec![reader],
+            Object::Signals { reader } => vec![reader],
             _ => Vec::new(),
         };
         places.into_iter().filter(|place| **place == Some(waiter)).for_each(|place| *place = None);

@@ -101,7 +101,8 @@ impl Inner {
     /// This node's sign of life to another one. While the node starts its epoch is 0, which is no place of a log.
     pub(super) fn heartbeat(&self, to: HostId, is_whole: bool) -> Heartbeat {
         let epoch = self.driver.get().map_or(Index(0), |driver| driver.with_member(|member, _| member.applied()));
-        let mut heartbeat = Heartbeat { epoch, boot: self.boot.number, ..Heartbeat::default() };
+        let is_ready = self.is_ready.get();
+        let mut heartbeat = Heartbeat { epoch, boot: self.boot.number, is_ready, ..Heartbeat::default() };
         self.disks.describe(to, is_whole, &mut heartbeat);
         heartbeat
     }

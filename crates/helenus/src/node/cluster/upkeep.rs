@@ -77,9 +77,14 @@ pub(super) fn show_life_to(inner: &Rc<Inner>, to: HostId) {
     drop(runtime.spawn(Group::Query, async move {
         let Ok(answer) = inner.control.heartbeat(to, &body).await else { return };
         let heard = Heartbeat::decode(&answer).map_err(Malformed::new);
+        let ready = heard.as_ref().ok().filter(|heartbeat| heartbeat.is_ready).map(|heartbeat| heartbeat.boot);
         match heard.and_then(|heartbeat| inner.hear_heartbeat(to, &heartbeat)) {
-            Ok(true) => inner.is_introduced(to),
-            Ok(false) => {}
+            Ok(is_known) => {
+                if is_known {
+                    inner.is_introduced(to);
+                }
+                inner.hear_ready(to, ready);
+            }
             Err(error) => tracing::warn!(host = %to, %error, "heartbeat not understood"),
         }
     }));

@@ -18,6 +18,7 @@ use crate::discarded::snapshot_time;
 use crate::domain::{SchemaDomain, TruncationsDomain};
 use crate::engine::{Engine, Inner};
 use crate::error::QueryError;
+use crate::event::Event;
 use crate::nodes::{MEMBERSHIP, nodes_of_ring};
 use crate::parts::GroupLinks;
 
@@ -212,7 +213,7 @@ async fn apply_to_shards(engine: &Engine, id: ProposalId, changes: &[SchemaChang
     engine.on_all_shards(|| ControlRequest::ApplySchema { changes: changes.to_vec() }).await?;
     // A client that hears of the change may use any shard at once, so all must have it by then.
     for event in &events {
-        engine.on_all_shards(|| ControlRequest::Announce { event: event.clone() }).await?;
+        engine.on_all_shards(|| ControlRequest::Announce { event: Event::Schema(event.clone()) }).await?;
     }
     if let Some(event) = engine.inner.own_events.borrow_mut().get_mut(&id) {
         *event = events.into_iter().next();

@@ -1,6 +1,5 @@
 //! A world's machines, changed from outside: their processes, disks, clocks and links.
 
-use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use super::{World, first_timer};
@@ -28,27 +27,23 @@ impl World<'_> {
         host.disk = host.disk.after_power_cut(keep);
     }
 
-    /// SIGTERM to the processes on the machine that handle it. One that has not asked for signals yet gets it when it does.
+    /// SIGTERM to the processes on the machine that handle it. It waits for one that does not look for it yet.
     pub fn terminate(&mut self, host: HostId) {
         let mut state = self.shared.state();
-        let (mut readers, mut asked) = (Vec::new(), BTreeSet::new());
+        let processes = self.processes.iter().enumerate();
+        let running =
+            processes.filter(|(_, process)| process.host == host && process.running > 0 && process.handles_signals);
+        state.signalled.extend(running.map(|(number, _)| ProcessId(number)));
+        let mut readers = Vec::new();
         for owned in state.descriptors.iter_mut() {
             if self.processes[owned.process.0].host == host
-                && let Object::Signals { reader, pending } = &mut owned.object
+                && let Object::Signals { reader } = &mut owned.object
             {
-                *pending += 1;
                 readers.push(reader.take());
-                asked.insert(owned.process);
             }
         }
         for reader in readers {
             state.retry(reader);
-        }
-        for (number, process) in self.processes.iter().enumerate() {
-            let id = ProcessId(number);
-            if process.host == host && process.running > 0 && process.handles_signals && !asked.contains(&id) {
-                *state.signals.entry(id).or_default() += 1;
-            }
         }
     }
 
