@@ -89,12 +89,13 @@ const NO_ROOM: &str = "No space left on device";
 struct Reasons {
     exchanged: BTreeMap<usize, Exchange>,
     filled: BTreeSet<usize>,
-    joining: BTreeSet<usize>,
+    /// Nodes that may not have joined before their disk was exchanged: they are new ones then.
+    absent: BTreeSet<usize>,
 }
 
 impl Reasons {
-    fn of(plan: &Plan) -> Reasons {
-        let mut reasons = Reasons::default();
+    fn of(plan: &Plan, absent: &BTreeSet<usize>) -> Reasons {
+        let mut reasons = Reasons { absent: absent.clone(), ..Reasons::default() };
         for timed in &plan.steps {
             match timed.step {
                 Step::ExchangeDisk(node, with) => _ = reasons.exchanged.insert(node, with),
@@ -105,15 +106,15 @@ impl Reasons {
         reasons
     }
 
-    /// True if the node must be refused: one that may not have been of the cluster when its disk was exchanged need not.
+    /// True if the node must be refused.
     fn must_refuse(&self, node: usize) -> bool {
-        self.exchanged.get(&node).is_some_and(|with| refusal(*with).1) && !self.joining.contains(&node)
+        !self.absent.contains(&node) && self.exchanged.get(&node).is_some_and(|with| refusal(*with).1)
     }
 }
 
 /// Runs it.
 pub fn run_group(site: &mut impl Site, options: &GroupOptions) -> GroupOutcome {
-    let reasons = Reasons { joining: options.absent.clone(), ..Reasons::of(&options.plan) };
+    let reasons = Reasons::of(&options.plan, &options.absent);
     let mut run = GroupRun {
         site,
         reasons,

@@ -39,7 +39,7 @@ fn truncate_crash() {
 #[test]
 fn two_founders() {
     let cases = ["wiped before it was a member", "wiped when it was a member"];
-    reached(&run("two-founders", 24), &[&["A has the lower id", "B has the lower id"][..], &cases].concat());
+    reached(&run("two-founders", 48), &[&["A has the lower id", "B has the lower id"][..], &cases].concat());
 }
 
 #[test]

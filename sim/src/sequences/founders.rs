@@ -5,11 +5,13 @@
 //! | fresh | nothing | has an empty disk, as A and C |
 //! | member | B and C are a cluster, with a keyspace | is wiped before it starts, and refused |
 //! | meanwhile | nothing | is wiped while A and B look for a group, and starts again at once |
+//! | restarting | all are a cluster; A's disk is slow, so that its start takes long, or A begins the group again since C is lost | is wiped, and refused |
 
 use std::time::Duration;
 
+use helenus::config::Recover;
 use planted::Planted;
-use runtime::sim::Link;
+use runtime::sim::{DiskSpeed, Link};
 
 use super::course::{self, Course, KEYSPACES, create_keyspace};
 use crate::site::Site;
@@ -19,6 +21,8 @@ const B: usize = 1;
 const C: usize = 2;
 const ALL: [usize; 3] = [A, B, C];
 
+/// A disk with which a start takes seconds.
+const SLOW: DiskSpeed = DiskSpeed { latency_min_nanos: 1_000_000, latency_max_nanos: 300_000_000 };
 /// The sentence of a wiped node whose address is a member's.
 const REPLACE: &str = "--replace";
 /// In the line of a node that meets another group.
@@ -33,9 +37,10 @@ const MEET_WITHIN: Duration = Duration::from_secs(20);
 const REFUSED_WITHIN: Duration = Duration::from_secs(60);
 
 pub(super) fn run(seed: u64, planted: Planted) -> Result<Vec<String>, String> {
-    course::run((seed, planted), &[3], |course| match seed % 3 {
+    course::run((seed, planted), &[3], |course| match seed % 4 {
         0 => fresh(course),
         1 => member(course),
+        2 => restarting(course),
         _ => meanwhile(course),
     })
 }
@@ -76,13 +81,40 @@ fn member(course: &mut Course) -> Result<(), String> {
     Ok(())
 }
 
+/// A, a member, starts while B asks it for its group.
+fn restarting(course: &mut Course) -> Result<(), String> {
+    ALL.into_iter().for_each(|node| course.site.set_seeds(node, &[A, B]));
+    course.start(&ALL);
+    course.ready(&ALL, "before the wipe")?;
+    course.run_for(Duration::from_secs(5));
+    course.change_works(C, &create_keyspace("old", 1), "before the wipe")?;
+    ALL.into_iter().for_each(|node| course.cut_power(node));
+    wipe_b(course);
+    let host = course.host(A);
+    course.site.world().set_disk_speed(host, SLOW);
+    let is_lost = course.below(2) == 0;
+    if is_lost {
+        course.site.set_recover(A, Some(Recover::Begin));
+    }
+    course.start(&[A, B]);
+    let rest: &[usize] = if is_lost { &[A] } else { &[A, C] };
+    if !is_lost {
+        start_late(course);
+    }
+    course.ready(rest, "beside a wiped member")?;
+    refused(course);
+    let foundings = course.said(&[FOUNDING]);
+    course.must(foundings.len() == 1, || format!("not one founding: {foundings:?}"));
+    one_group(course, rest)
+}
+
 /// B is wiped while the nodes look for a group, or soon after.
 fn meanwhile(course: &mut Course) -> Result<(), String> {
     match course.below(2) {
         0 => {
             ALL.into_iter().for_each(|node| course.site.set_seeds(node, &[A, B]));
             course.start(&[A, B]);
-            let until = 1 << (6 + course.below(14));
+            let until = 1 << (6 + course.below(17));
             course.run_for(Duration::from_micros(until));
             course.cut_power(B);
             wipe_b(course);

@@ -345,7 +345,11 @@ impl BootSequence {
             Some(Recover::Begin) => cluster.recover(found, state, self.runtime.random_u64()).await?,
             Some(Recover::Follow(at)) => cluster.follow_recovery(found, at).await?,
             None => match opened.group_to_keep(|state| is_empty(state) && !is_only_seed) {
-                Some(_) => Way::OwnOrFounded,
+                Some(group) => {
+                    // Others ask already, and a seed among them may found one if this node is of none.
+                    cluster.set_group(group);
+                    Way::OwnOrFounded
+                }
                 None => cluster.find_group(opened, group).await?,
             },
         };

@@ -121,7 +121,9 @@ impl Inner {
 
     /// This node's word about itself.
     pub(super) fn own_introduction(&self) -> Introduction {
-        Introduction { group: self.group.get(), ..self.search.borrow().introduction() }
+        // One that recovers is of the group as it was.
+        let group = self.group.get().or(self.log_end.get().map(|end| end.group));
+        Introduction { group, ..self.search.borrow().introduction() }
     }
 
     /// This node's word about itself, to one that asks.
