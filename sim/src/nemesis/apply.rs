@@ -104,7 +104,10 @@ impl Nemesis {
                     Exchange::Empty => site.empty_disk(),
                     Exchange::Earlier(keep) => {
                         let remembered = self.remembered.get(node).ok_or("no earlier disk was remembered")?;
-                        remembered.after_power_cut(*keep)
+                        let mut disk = remembered.after_power_cut(*keep);
+                        // It may have been full at that moment.
+                        disk.set_capacity(None);
+                        disk
                     }
                 };
                 site.world().exchange_disk(nodes[*node], disk);

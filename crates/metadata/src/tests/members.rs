@@ -471,7 +471,7 @@ fn the_only_voter_with_an_older_disk_votes_on_if_its_log_is_whole() {
     assert!(work.records.iter().any(is_lost), "a start finds it lost: {:?}", work.records);
 }
 
-/// What the image decides is of another term than what the others have: they refuse it, where the same term would have them take it for the entries after
+/// The image decides in another term than the others have: they refuse it, where the same term would have them take it for the entries after
 /// their own.
 #[test]
 fn the_only_voter_on_an_older_disk_makes_no_node_follow_it() {
