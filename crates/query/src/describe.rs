@@ -180,7 +180,7 @@ impl Describer<'_> {
         let texts = [node.cluster_name.as_str(), "Murmur3Partitioner", "DynamicEndpointSnitch"];
         let mut row: Row = texts.iter().map(|text| text.as_bytes().to_vec()).collect();
         let replication = self.keyspace.and_then(|keyspace| self.catalog.replication(keyspace));
-        row.extend(replication.map(range_ownership));
+        row.extend(replication.map(|replication| range_ownership(replication)));
         Description { columns: &CLUSTER_COLUMNS[..row.len()], rows: vec![row] }
     }
 

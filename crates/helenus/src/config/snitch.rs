@@ -1,6 +1,7 @@
 //! The place of a node as Cassandra's snitches have it: by names that are the same for all, or from `cassandra-rackdc.properties` beside the
 //! configuration file.
 
+use std::io::Read;
 use std::path::Path;
 
 use super::ConfigError;
@@ -9,6 +10,8 @@ use super::yaml::Node;
 
 /// The file that names datacenter and rack.
 const FILE_NAME: &str = "cassandra-rackdc.properties";
+/// The most bytes that are read of it.
+const BYTES_MAX: u64 = 64 << 10;
 /// The one that needs no file.
 const SIMPLE: &str = "SimpleSnitch";
 /// Those that read it. The cloud's snitches ask their provider first; here the file has the last word.
@@ -35,7 +38,7 @@ pub(super) fn read(place: &Place<'_>, node: &Node) -> Result<Option<(String, Str
     }
     let path = Path::new(place.file).with_file_name(FILE_NAME);
     let shown = path.display();
-    let text = std::fs::read_to_string(&path).map_err(|error| place.wrong(format!("cannot read {shown}: {error}")))?;
+    let text = text_of(&path).map_err(|error| place.wrong(format!("cannot read {shown}: {error}")))?;
     let (Some(datacenter), Some(rack)) = (property(&text, "dc"), property(&text, "rack")) else {
         return Err(
             place.wrong(format!("DC or rack not found in snitch properties, check your configuration in: {shown}"))
@@ -48,11 +51,19 @@ pub(super) fn read(place: &Place<'_>, node: &Node) -> Result<Option<(String, Str
 /// A property of Java's format, without its escapes; the last of several counts.
 fn property<'t>(text: &'t str, key: &str) -> Option<&'t str> {
     let lines = text.lines().map(str::trim).filter(|line| !line.starts_with(['#', '!']));
-    let values = lines.filter_map(|line| {
+    let mut values = lines.filter_map(|line| {
         let (name, value) = line.split_once(['=', ':'])?;
         (name.trim() == key).then_some(value.trim())
     });
-    values.last().filter(|value| !value.is_empty())
+    values.next_back().filter(|value| !value.is_empty())
+}
+
+/// The file's text, of which no more is read than such a file has.
+fn text_of(path: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    let file = std::fs::OpenOptions::new().read(true).open(path)?;
+    file.take(BYTES_MAX).read_to_string(&mut text)?;
+    Ok(text)
 }
 
 #[cfg(test)]

@@ -9,15 +9,18 @@ use crate::examples::host;
 
 const GROUP: u128 = 7;
 
+/// Boot, shard, sequence.
+type End = (u64, u16, u64);
+
 /// The first heartbeat of a connection, of boot 3; ends are boot, shard and sequence.
-fn whole(epoch: u64, ends: &[(u64, u16, u64)]) -> Heartbeat {
-    let position =
-        |(boot, shard, sequence): &(u64, u16, u64)| Position { boot: *boot, shard: *shard, sequence: *sequence };
+fn whole(epoch: u64, ends: &[End]) -> Heartbeat {
+    let position = |(boot, shard, sequence): &End| Position { boot: *boot, shard: *shard, sequence: *sequence };
     let positions = ends.iter().map(position).collect();
     Heartbeat {
         is_whole: true,
         older: None,
         is_ready: true,
+        is_lost: false,
         epoch: Index(epoch),
         boot: 3,
         began: Index(epoch),
@@ -26,7 +29,7 @@ fn whole(epoch: u64, ends: &[(u64, u16, u64)]) -> Heartbeat {
 }
 
 /// A later one, of that boot's ends alone.
-fn later(epoch: u64, ends: &[(u64, u16, u64)]) -> Heartbeat {
+fn later(epoch: u64, ends: &[End]) -> Heartbeat {
     Heartbeat { is_whole: false, ..whole(epoch, ends) }
 }
 
@@ -40,7 +43,7 @@ fn heard() -> Heard {
 
 #[test]
 fn a_node_with_less_than_it_reported_is_older() {
-    let older: [(u64, &[(u64, u16, u64)]); 5] = [
+    let older: [(u64, &[End]); 5] = [
         (19, &[(2, 0, 500), (1, 1, 300)]),
         (20, &[(2, 0, 499), (1, 1, 300)]),
         (20, &[(1, 0, 900), (1, 1, 300)]),
@@ -62,9 +65,17 @@ fn a_node_with_less_than_it_reported_is_older() {
     }
 }
 
+/// It followed the log before it was heard, by another peer that had heard less.
+#[test]
+fn what_a_node_has_caught_up_with_is_not_what_its_disk_had() {
+    let mut heard = heard();
+    let caught_up = Heartbeat { began: Index(19), ..whole(40, &[(2, 0, 500), (1, 1, 300)]) };
+    assert_eq!(heard.hear(host(1), Normal, &caught_up), Finding::Older);
+}
+
 #[test]
 fn a_sound_node_is_not_older_after_any_restart() {
-    let sound: [(u64, &[(u64, u16, u64)]); 6] = [
+    let sound: [(u64, &[End]); 6] = [
         (20, &[(1, 0, 900), (2, 0, 500), (1, 1, 300)]),
         (21, &[(2, 0, 501), (1, 1, 300), (1, 2, 5)]),
         (21, &[(2, 0, 500), (3, 0, 1), (1, 1, 300), (3, 1, 1)]),
