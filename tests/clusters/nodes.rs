@@ -25,7 +25,8 @@ impl Net {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
             let prefix = format!("127.{}.{}", 10 + process % 200, (process / 200) as u8 ^ number);
             let net = Net { prefix, storage_port: free_port(), native_port: free_port() };
-            if TcpListener::bind((net.address(1), net.storage_port)).is_ok() {
+            let are_two = net.storage_port != net.native_port;
+            if are_two && TcpListener::bind((net.address(1), net.storage_port)).is_ok() {
                 return net;
             }
         }
@@ -49,9 +50,9 @@ impl Net {
 
     /// The same with seeds of several nets.
     pub fn with_seeds(&self, number: u8, node: Builder, seeds: &str) -> Builder {
-        let (address, port) = (self.address(number), self.storage_port.to_string());
-        let node = node.listening_on(&address).on_ports(self.native_port, 0);
-        node.with_only(&["--listen-address", &address, "--storage-port", &port, "--seeds", seeds, "--memory", "256M"])
+        let address = self.address(number);
+        let node = node.listening_on(&address).on_ports(self.native_port, 0).on_storage_port(self.storage_port);
+        node.with_only(&["--listen-address", &address, "--seeds", seeds, "--memory", "256M"])
     }
 
     /// The address of a node between nodes.

@@ -1,6 +1,7 @@
 //! A server process of the binary under test: started on free ports with a folder of its own, ended politely or not.
 
 use std::io::{BufRead, BufReader, Read};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Condvar, Mutex};
@@ -30,6 +31,8 @@ pub struct Builder {
     /// Where clients find it.
     ip: String,
     ports: (u16, u16),
+    /// For other nodes; 0 is none.
+    storage_port: u16,
     /// For operators and for metrics; 0 is none.
     admin_ports: (u16, u16),
     data: Option<PathBuf>,
@@ -60,7 +63,8 @@ impl Builder {
         let folder = Folder(Arc::new(FolderPath(folder)));
         let (ports, admin_ports) = ((0, 0), (0, 0));
         let (reactor, ip) = (reactor.to_string(), "127.0.0.1".to_string());
-        Builder { folder, reactor, shards, arguments: Vec::new(), ip, ports, admin_ports, data: None }
+        let storage_port = 0;
+        Builder { folder, reactor, shards, arguments: Vec::new(), ip, ports, storage_port, admin_ports, data: None }
     }
 
     /// The same folder, started on another reactor and shard count.
@@ -91,6 +95,12 @@ impl Builder {
     /// Listening for clients on these ports; the second is for those that choose the shard, and 0 is any.
     pub fn on_ports(mut self, native: u16, shard_aware: u16) -> Builder {
         self.ports = (native, shard_aware);
+        self
+    }
+
+    /// Listening for other nodes on this port.
+    pub fn on_storage_port(mut self, port: u16) -> Builder {
+        self.storage_port = port;
         self
     }
 
@@ -147,6 +157,7 @@ impl Builder {
 
     /// Starts it. Its ports are not known until it is [ready](Server::wait_until_ready).
     pub fn launch(&self) -> Server {
+        self.wait_for_ports();
         let binary = binary();
         let is_refused = self.reactor == REFUSED;
         let mut command = if is_refused { refused(&binary) } else { Command::new(&binary) };
@@ -154,6 +165,9 @@ impl Builder {
         command.arg("serve").arg("--data-dir").arg(self.data()).current_dir(&self.folder.0.0);
         command.args(["--listen", &self.ip]);
         command.arg("--port").arg(self.ports.0.to_string()).arg("--shard-aware-port").arg(self.ports.1.to_string());
+        if self.storage_port > 0 {
+            command.arg("--storage-port").arg(self.storage_port.to_string());
+        }
         command.arg("--api-port").arg(self.admin_ports.0.to_string());
         command.arg("--prometheus-port").arg(self.admin_ports.1.to_string());
         command.args(["--reactor", reactor, "--smp", &self.shards.to_string(), "--overprovisioned", "1"]);
@@ -180,6 +194,17 @@ impl Builder {
             _folder: self.folder.clone(),
         }
     }
+
+    /// The kernel lets go of the sockets of a killed process that waited on a ring a moment after its end.
+    fn wait_for_ports(&self) {
+        let deadline = Instant::now() + START_TIME_MAX;
+        for port in [self.ports.0, self.ports.1, self.storage_port].into_iter().filter(|port| *port > 0) {
+            while let Err(error) = TcpListener::bind((self.ip.as_str(), port)) {
+                assert!(Instant::now() < deadline, "port {port} of {} is not free: {error}", self.ip);
+                std::thread::yield_now();
+            }
+        }
+    }
 }
 
 /// The binary in a process that is refused io_uring. A program of a few lines becomes it: what must stand between fork and exec
@@ -192,7 +217,7 @@ fn refused(binary: &Path) -> Command {
 
 /// A port that nobody listens on now.
 pub fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("there is a free port");
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("there is a free port");
     listener.local_addr().expect("it is bound").port()
 }
 
