@@ -7,7 +7,7 @@
 //!
 //! | what is known | decision |
 //! |---|---|
-//! | a node that answered is of a group | join that group |
+//! | a node that answered is of a group | join that group, by one member after the other |
 //! | nodes of different groups answered | refuse: two clusters, both are named |
 //! | the seed list names this node alone | found |
 //! | this node is no seed, or a seed with a lower id is of no group | wait |
@@ -59,6 +59,8 @@ pub struct Search {
     planted: Planted,
     /// All others that are known of; `None` for one that has not answered, or is to be asked again.
     others: BTreeMap<SocketAddr, Option<Other>>,
+    /// Members that were asked to accept this node and have not, since all of them were asked.
+    tried: BTreeSet<SocketAddr>,
 }
 
 /// The decision, on all that is known so far.
@@ -83,7 +85,7 @@ impl Search {
     /// The search of a node that others reach at `address`.
     pub fn new(host_id: HostId, address: SocketAddr, seeds: BTreeSet<SocketAddr>) -> Search {
         let others = seeds.iter().filter(|seed| **seed != address).map(|seed| (*seed, None)).collect();
-        Search { host_id, address, seeds, planted: Planted::NONE, others }
+        Search { host_id, address, seeds, planted: Planted::NONE, others, tried: BTreeSet::new() }
     }
 
     /// The same with a bug that was planted on purpose.
@@ -128,6 +130,16 @@ impl Search {
         self.others.insert(at, Some(word));
     }
 
+    /// The member has not accepted this node, or does not answer any more: another one is asked next.
+    pub fn not_accepted_by(&mut self, at: SocketAddr) {
+        self.tried.insert(at);
+        let is_member = |other: &Option<Other>| other.as_ref().is_some_and(|other| other.group.is_some());
+        let mut members = self.others.iter().filter(|(_, other)| is_member(other));
+        if members.all(|(member, _)| self.tried.contains(member)) {
+            self.tried.clear();
+        }
+    }
+
     fn hear_of(&mut self, addresses: &BTreeSet<SocketAddr>) {
         for address in addresses.iter().filter(|address| **address != self.address) {
             self.others.entry(*address).or_insert(None);
@@ -137,9 +149,9 @@ impl Search {
     /// The decision. `found_without_silent`: nodes that have not answered by now are not waited for.
     pub fn decide(&self, found_without_silent: bool) -> Decision {
         let answers = || self.others.iter().filter_map(|(at, other)| Some((*at, other.as_ref()?)));
-        let mut groups = answers().filter_map(|(at, other)| Some((at, other.group?)));
-        if let Some((at, group)) = groups.next() {
-            return match groups.find(|(_, other)| *other != group) {
+        let members = || answers().filter_map(|(at, other)| Some((at, other.group?)));
+        if let Some((at, group)) = members().min_by_key(|(at, _)| (self.tried.contains(at), *at)) {
+            return match members().find(|(_, other)| *other != group) {
                 Some((_, other)) => Decision::TwoGroups(group, other),
                 None => Decision::Join(at, group),
             };

@@ -229,3 +229,20 @@ fn a_node_that_answered_one_of_a_lower_id_asks_it_before_it_founds() {
     search.answered_by(address(0), &word(0, true, Some(group(0)), &[]));
     assert_eq!(search.decide(false), Decision::Join(address(0), group(0)));
 }
+
+/// The first one that answered has died, or has no leader to ask.
+#[test]
+fn members_are_asked_in_turn_to_accept_a_node() {
+    let mut search = Search::new(host_id(9), address(9), seeds(&[1, 2, 3, 4]));
+    for member in [1, 2, 3] {
+        search.answered_by(address(member), &word(member, true, Some(group(1)), &[]));
+    }
+    search.answered_by(address(4), &word(4, true, None, &[]));
+    let asked = |search: &mut Search| {
+        let Decision::Join(at, _) = search.decide(false) else { panic!("there are members") };
+        search.not_accepted_by(at);
+        at
+    };
+    let all: Vec<SocketAddr> = (0..6).map(|_| asked(&mut search)).collect();
+    assert_eq!(all, [1, 2, 3, 1, 2, 3].map(address));
+}

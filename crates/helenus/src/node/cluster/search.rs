@@ -54,6 +54,7 @@ impl Cluster {
                         seeds.end();
                         return Ok(way);
                     }
+                    inner.search.borrow_mut().not_accepted_by(at);
                 }
                 // The others have yet to hear from this node that it is none, or they would wait for its answer for ever.
                 Decision::NoSeed => _ = without_seed.get_or_insert(inner.runtime.now()),
