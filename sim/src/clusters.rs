@@ -85,7 +85,7 @@ pub fn run(seed: u64, planted: Planted) -> Outcome {
         !is_right_again && !is_end && !matches!(step, Step::Remember(_))
     };
     let troubles = plan.steps.iter().filter(|timed| is_trouble(&timed.step)).count();
-    let schema = SchemaOptions { without_tables: joins, statements: 52, ..SchemaOptions::default() };
+    let schema = SchemaOptions { without_tables: joins, changes_min: CHANGES_MIN, ..SchemaOptions::default() };
     let group = run_group(&mut site, &GroupOptions { schema, plan, absent });
     let mut violations = group.violations;
     if group.changed < CHANGES_MIN || troubles < TROUBLES_MIN {

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use runtime::sim::Keep;
+
 use super::{Cut, Exchange, Plan, Shape, Step, Timed};
 use crate::fault::any_keep;
 
@@ -94,6 +96,8 @@ pub struct PlanOptions {
 const SKEW_MICROS_MAX: i64 = 600_000_000;
 /// Room of a disk that is filled, bytes, at most.
 const ROOM_BYTES_MAX: usize = 64 << 10;
+/// Until nodes have caught up with each other, and until one with an older disk is found out.
+const FOUND_OUT_AT_MOST: Duration = Duration::from_secs(15);
 /// 5 %.
 const RATE_PPM_MAX: i32 = 50_000;
 
@@ -240,15 +244,32 @@ impl Maker<'_> {
         {
             return false;
         }
-        let with = match kind {
-            Kind::OlderDisk => Exchange::Earlier(any_keep(self.next())),
-            _ => Exchange::Empty,
-        };
         let keep = any_keep(self.next());
+        if kind == Kind::OlderDisk {
+            return self.exchange_for_older(node, keep);
+        }
         self.exchanged.insert(node);
         self.down.insert(node);
         self.push(Step::PowerCut(node, keep));
-        self.push_at_once(Step::ExchangeDisk(node, with));
+        self.push_at_once(Step::ExchangeDisk(node, Exchange::Empty));
+        true
+    }
+
+    /// An older disk has lost what the node acknowledged. If those that have it still, and know, are away until it is found out, all is lost with it: so
+    /// nothing else is wrong meanwhile.
+    fn exchange_for_older(&mut self, node: usize, keep: Keep) -> bool {
+        let is_calm = self.down.len() == self.absent.len() && self.paused.is_empty() && !self.is_cut;
+        let works = self.lossy.is_empty() && self.slow.is_empty() && self.full.is_empty();
+        if !(is_calm && works) {
+            return false;
+        }
+        let image = Exchange::Earlier(any_keep(self.next()));
+        self.exchanged.insert(node);
+        self.plan.steps.push(Timed { after: FOUND_OUT_AT_MOST, step: Step::PowerCut(node, keep) });
+        self.push_at_once(Step::ExchangeDisk(node, image));
+        self.push(Step::Start(node));
+        // No link is cut: it passes the time.
+        self.plan.steps.push(Timed { after: FOUND_OUT_AT_MOST, step: Step::Join });
         true
     }
 

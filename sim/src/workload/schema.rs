@@ -22,6 +22,8 @@ const TABLES: u64 = 3;
 /// Looks at a schema that changes meanwhile, before it is given up.
 const LOOKS_MAX: u32 = 20;
 
+/// The most statements of a client.
+const SENT_MAX: u32 = 400;
 /// Rows of a page.
 const PAGE_ROWS: i32 = 500;
 
@@ -36,13 +38,22 @@ pub struct SchemaOptions {
     pub shared: u16,
     /// The longest pause between two statements.
     pub pause_micros: u64,
+    /// Clients go on until they know of so many changes.
+    pub changes_min: usize,
     /// Keyspaces alone: nodes can join.
     pub without_tables: bool,
 }
 
 impl Default for SchemaOptions {
     fn default() -> Self {
-        SchemaOptions { clients: 4, statements: 40, shared: 2, pause_micros: 400_000, without_tables: false }
+        SchemaOptions {
+            clients: 4,
+            statements: 40,
+            shared: 2,
+            pause_micros: 400_000,
+            changes_min: 0,
+            without_tables: false,
+        }
     }
 }
 
@@ -82,7 +93,10 @@ struct Worker {
 
 impl Worker {
     async fn run(mut self) {
-        for _ in 0..self.options.statements {
+        let mut sent = 0;
+        // A plan that keeps clients from changes for long has them go on when it has healed.
+        while sent < self.options.statements || (sent < SENT_MAX && self.is_too_few()) {
+            sent += 1;
             let pause = self.below(self.options.pause_micros.max(1));
             self.runtime.sleep(Duration::from_micros(pause)).await;
             if self.below(8) == 0 {
@@ -95,6 +109,10 @@ impl Worker {
             let asked = self.choose(keyspace);
             self.ask(keyspace, asked).await;
         }
+    }
+
+    fn is_too_few(&self) -> bool {
+        self.history.borrow().changed_count() < self.options.changes_min
     }
 
     fn below(&self, bound: u64) -> u64 {
