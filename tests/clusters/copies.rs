@@ -67,7 +67,7 @@ fn of_two_processes_with_one_host_id_one_ends() {
     let builder = net.node(2, &[1]);
     let mut second = builder.start();
     second.wait_for_line(&[REGISTERED]);
-    let copy = copy_of(&builder.data(), "-copy");
+    let copy = second.while_paused(|| copy_of(&builder.data(), "-copy"));
     let copied = net.node_at(3, Builder::new("auto", 1).with_data_in(copy.clone()), &[1]).start();
     let said = second.lines_after_failure().join("\n");
     assert!(said.contains(OLD_DISK), "{said}");
@@ -85,7 +85,7 @@ fn an_image_of_the_last_start_is_found_out_although_all_others_have_restarted() 
     let mut client = three.connect(restored);
     let kept = three.kept_by(others, &mut client, EPOCH);
     until("what the node has is kept by the others", || kept().iter().all(Option::is_some));
-    let (copy, before) = (copy_of(&three.builders[restored].data(), "-copy"), kept());
+    let (copy, before) = (three.image(restored), kept());
     client.query(KEYSPACE_OF_ONE).expect("all are up");
     until("what it has since is kept too", || kept().iter().zip(&before).all(|(now, before)| now != before));
     three.servers.iter_mut().for_each(|server| server.take().expect("it runs").stop());
@@ -108,7 +108,7 @@ fn an_image_that_lacks_a_row_is_found_out() {
     three.agreed("SELECT keyspace_name FROM system_schema.keyspaces");
     let kept = three.kept_by(others, &mut client, END);
     until("what the node has is kept by the others", || kept().iter().all(Option::is_some));
-    let (copy, before) = (copy_of(&three.builders[restored].data(), "-copy"), kept());
+    let (copy, before) = (three.image(restored), kept());
     client.query("INSERT INTO ks.t (k) VALUES (2)").expect("all are up");
     until("what it has since is kept too", || kept().iter().zip(&before).all(|(now, before)| now != before));
     three.kill(restored);
@@ -122,6 +122,12 @@ const EPOCH: Range<usize> = 9..17;
 const END: Range<usize> = 17..36;
 
 impl Three {
+    /// A copy of the disk of a node that runs, as it is at one moment.
+    fn image(&mut self, node: usize) -> PathBuf {
+        let data = self.builders[node].data();
+        self.server(node).while_paused(|| copy_of(&data, "-copy"))
+    }
+
     /// A look at what the others have on disk of the client's node.
     fn kept_by(
         &self,

@@ -322,6 +322,35 @@ impl Server {
         matches!(self.child.try_wait(), Ok(None))
     }
 
+    /// Does something while the process stands still (SIGSTOP), such as a copy of its disk.
+    pub fn while_paused<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.signal("STOP");
+        let deadline = Instant::now() + STOP_TIME_MAX;
+        while !self.all_threads_are_stopped() {
+            assert!(Instant::now() < deadline, "not all threads stand still within {STOP_TIME_MAX:?} of SIGSTOP");
+            std::thread::yield_now();
+        }
+        let done = work();
+        self.signal("CONT");
+        done
+    }
+
+    /// True if the kernel runs no thread of the process.
+    fn all_threads_are_stopped(&self) -> bool {
+        let threads = std::fs::read_dir(format!("/proc/{}/task", self.pid())).expect("the process runs");
+        threads.filter_map(|thread| std::fs::read_to_string(thread.ok()?.path().join("stat")).ok()).all(|stat| {
+            // The state follows the name, which is in parentheses.
+            stat.rsplit_once(')').is_some_and(|(_, after)| after.trim_start().starts_with('T'))
+        })
+    }
+
+    /// Sends a signal.
+    fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args([&format!("-{name}"), &self.pid().to_string()]).status();
+        let sent = sent.expect("kill is there");
+        assert!(sent.success(), "the server was gone before SIG{name}:\n{}", self.lines().join("\n"));
+    }
+
     /// SIGTERM: it must drain, sync and end with code 0, and its log must hold no complaint.
     pub fn stop(self) {
         self.lines_after_stop();
@@ -329,8 +358,7 @@ impl Server {
 
     /// [`Server::stop`], and all that it has said.
     pub fn lines_after_stop(mut self) -> Vec<String> {
-        let sent = Command::new("kill").args(["-TERM", &self.pid().to_string()]).status().expect("kill is there");
-        assert!(sent.success(), "the server was gone before SIGTERM:\n{}", self.lines().join("\n"));
+        self.signal("TERM");
         let status = self.wait(STOP_TIME_MAX);
         let said = self.lines().join("\n");
         let status = status.unwrap_or_else(|| panic!("no end within {STOP_TIME_MAX:?} of SIGTERM:\n{said}"));
