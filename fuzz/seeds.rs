@@ -13,7 +13,7 @@ use cql_protocol::{
     Batch, BatchBuilder, BatchKind, BatchQuery, Codec, Compression, Consistency, ErrorBody, ErrorKind, EventKinds,
     Execute, Options, Prepare, Query, QueryParams, Register, Request, Startup, Value, ValuesBuffer, Version, segment,
 };
-use internode::{Boot as StartBoot, GroupTag, Hello, PING, PONG, Purpose, Verdict, Welcome, write_frame};
+use internode::{Boot as StartBoot, GroupTag, Head, Hello, PING, PONG, Purpose, Verdict, Welcome, write_frame};
 use membership::TopologyDomain;
 use metadata::group::{
     GroupId, GroupMessage, GroupRecord, GroupWire, Heartbeat, Proposal, ProposalId, Remembered, Reply,
@@ -341,6 +341,7 @@ fn internode_seeds() -> Vec<Vec<u8>> {
         version_min: 2,
         purpose: Purpose::Requests,
         has_secret: true,
+        compresses: true,
         shard: 0,
         shard_count: 2,
         host_id,
@@ -391,7 +392,7 @@ fn internode_seeds() -> Vec<Vec<u8>> {
     seeds.extend(greetings);
     let (mut frames, mut sealed) = (Vec::new(), Vec::new());
     for (kind, body) in bodies {
-        write_frame(&mut frames, 1, kind, |out| out.extend_from_slice(&body)).expect("it is short");
+        write_frame(&mut frames, &Head { number: 1, kind, ..Head::default() }, true, |out| out.extend_from_slice(&body)).expect("it is short");
         sealed.push(kind);
         sealed.extend_from_slice(&u16::try_from(body.len()).expect("it is short").to_be_bytes());
         sealed.extend_from_slice(&body);

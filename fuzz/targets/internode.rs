@@ -1,7 +1,7 @@
 //! What a connection from another node may bring: a greeting, then frames with requests or answers, and pages in them.
 
 use cluster::replica::{PeerAnswer, decode_answer, decode_request, encode_answer, encode_request};
-use internode::{FrameReader, Hello, Welcome, write_frame};
+use internode::{FrameReader, Head, Hello, Welcome, write_frame};
 use storage::reader::read_data_item;
 
 /// The bytes as they might arrive, in pieces.
@@ -18,7 +18,7 @@ fn read_frames(data: &[u8], step: usize) -> usize {
             match reader.next_frame() {
                 Ok(Some(frame)) => {
                     count += 1;
-                    read_body(frame.kind, frame.body);
+                    read_body(frame.head.kind, frame.body);
                 }
                 Ok(None) => break,
                 Err(_) => return count,
@@ -72,7 +72,8 @@ pub fn run(data: &[u8]) {
     let (mut rest, mut bytes, mut count) = (data, Vec::new(), 0);
     while let [kind, high, low, tail @ ..] = rest {
         let (body, tail) = tail.split_at(usize::from(u16::from_be_bytes([*high, *low])).min(tail.len()));
-        write_frame(&mut bytes, count as u64, *kind, |out| out.extend_from_slice(body)).expect("it is short");
+        let head = Head { number: count as u64, kind: *kind, ..Head::default() };
+        write_frame(&mut bytes, &head, kind % 2 == 1, |out| out.extend_from_slice(body)).expect("it is short");
         count += 1;
         rest = tail;
     }

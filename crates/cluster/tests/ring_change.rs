@@ -12,7 +12,7 @@ use cluster::coordinator::{
 };
 use cluster::paxos::with_state_table;
 use cql_types::CqlType;
-use internode::{Boot, LocalNode};
+use internode::{Boot, Compression, LocalNode};
 use mutation::{ClusteringRef, LiveRow, MutationEncoder, ReadCommand};
 use runtime::sim::{World, WorldOptions};
 use runtime::{Group, Runtime};
@@ -105,7 +105,7 @@ async fn open(runtime: &Runtime, first: Rc<Ring>) -> Coordinator {
     let options = StorageOptions::new("/data", 1, 16 << 20);
     let storage = Shard::open(runtime, options, sharder, &schema(), &Truncations::default()).await.expect("it opens");
     let local = first.local_node().internode;
-    let internode = LocalNode::new(first.local_node().host_id, NAME.into(), Boot::default(), None);
+    let internode = LocalNode::new(first.local_node().host_id, NAME.into(), Boot::default(), None, Compression::None);
     let coordinator = Coordinator::new(CoordinatorParts {
         runtime: runtime.clone(),
         ring: first,

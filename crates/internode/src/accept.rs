@@ -32,7 +32,7 @@ pub struct Listening {
     pub local: LocalNode,
     /// Judges all hellos.
     pub judge: Judge,
-    /// Sends connections of purpose requests to their shards; not set: this node serves none yet.
+    /// Sends connections of the purposes requests and bulk to their shards; not set: this node serves none yet.
     pub requests: Rc<OnceCell<Mesh<PeerSocket, ()>>>,
     /// Answers on connections of purpose control; `None`: there are none.
     pub control: Option<Answering>,
@@ -97,9 +97,9 @@ fn log(from: SocketAddr, error: &GreetingError, local: &LocalNode) {
 impl Listening {
     fn judge(&self, hello: &Hello) -> Verdict {
         let is_served = match hello.purpose {
-            Purpose::Requests => self.requests.get().is_some(),
+            Purpose::Requests | Purpose::Bulk => self.requests.get().is_some(),
             Purpose::Control => self.control.is_some(),
-            Purpose::Bulk | Purpose::Other(_) => false,
+            Purpose::Other(_) => false,
         };
         match is_served {
             true => (self.judge)(hello),
@@ -109,7 +109,7 @@ impl Listening {
 
     async fn hand_over(&self, runtime: &Runtime, stream: TcpStream, from: SocketAddr, hello: &Hello) {
         let socket = match stream.into_socket() {
-            Ok(socket) => PeerSocket { socket, host_id: hello.host_id },
+            Ok(socket) => PeerSocket { socket, host_id: hello.host_id, compresses: hello.compresses },
             Err(error) => {
                 tracing::warn!(%from, %error, "closed internode connection; cannot hand it to its shard");
                 return;

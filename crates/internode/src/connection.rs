@@ -1,16 +1,20 @@
 //! A connection that this node answers on: its outbox, and the bounds on what is being served of it.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::rc::Rc;
 use std::time::Duration;
 
 use runtime::sync::{Notify, Permit, Semaphore};
-use runtime::{Group, Instant, Runtime, Socket};
+use runtime::{Group, Instant, Runtime, Socket, TaskHandle};
 use topology::HostId;
 
-use crate::frame::{FRAME_BODY_MAX, write_frame};
+use crate::clock::Clock;
+use crate::frame::{FRAME_BODY_MAX, Frame, FrameReader, Head, write_frame};
+use crate::memory::{Memory, Part};
 use crate::outbox::Outbox;
+use crate::verbs::PONG;
 
 /// Requests being served of one connection.
 const REQUESTS_MAX: usize = 256;
@@ -19,6 +23,8 @@ const REQUEST_BYTES_MAX: usize = 16 << 20;
 
 /// Silence after which a connection counts as dead.
 pub(crate) const SILENCE_MAX: Duration = Duration::from_secs(10);
+/// Time in which a frame is to be whole that is read beyond the bound of the memory: others wait for it.
+const BEYOND_MAX: Duration = Duration::from_secs(10);
 /// Time between looks for silence.
 const SILENCE_CHECK: Duration = Duration::from_secs(2);
 
@@ -28,6 +34,8 @@ pub struct PeerSocket {
     pub(crate) socket: Socket,
     /// The node that dialled.
     pub(crate) host_id: HostId,
+    /// Long bodies are compressed on it.
+    pub(crate) compresses: bool,
 }
 
 /// An answer to a request.
@@ -45,47 +53,112 @@ pub trait Reply {
 pub(crate) struct Connection {
     runtime: Runtime,
     pub(crate) outbox: Outbox,
+    compresses: bool,
+    /// This node's epoch, which answers carry.
+    epoch: Rc<Cell<u64>>,
+    clock: Clock,
     requests: Semaphore,
+    memory: Rc<Memory>,
+    /// Bytes of the frame that is not whole yet.
+    incomplete: Part,
     /// Bytes of the requests being served.
-    bytes: Cell<usize>,
+    served_bytes: Part,
     /// One was served.
     served: Notify,
+    /// Requests being served that their caller may cancel.
+    cancellable: RefCell<BTreeMap<u64, TaskHandle<()>>>,
     is_open: Cell<bool>,
     /// Since when it has been read without a byte; `None`: it is not read, since there is no room.
     reading_since: Cell<Option<Instant>>,
+    /// The turn to be read on beyond the bound of the memory, and since when it has it.
+    beyond: RefCell<Option<(Instant, Permit)>>,
 }
 
 /// A request's place among those being served; dropped, it gives the place back.
 pub(crate) struct Ticket {
     connection: Rc<Connection>,
-    number: u64,
+    head: Head,
     bytes: usize,
     _permit: Permit,
 }
 
+/// The end of a connection that takes what it must not keep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dead {
+    /// Its dialler gives no byte.
+    Silent,
+    /// Its dialler takes no answer.
+    Stuck,
+    /// Its dialler does not end its frame, and others wait for memory.
+    Slow,
+}
+
 impl Connection {
-    pub(crate) fn new(runtime: &Runtime) -> Rc<Connection> {
+    pub(crate) fn new(
+        runtime: &Runtime,
+        memory: &Rc<Memory>,
+        epoch: &Rc<Cell<u64>>,
+        compresses: bool,
+    ) -> Rc<Connection> {
         Rc::new(Connection {
             runtime: runtime.clone(),
-            outbox: Outbox::default(),
+            outbox: Outbox::counted(memory.part()),
+            compresses,
+            epoch: Rc::clone(epoch),
+            clock: Clock::begin(runtime.now()),
             requests: Semaphore::new(REQUESTS_MAX),
-            bytes: Cell::new(0),
+            memory: Rc::clone(memory),
+            incomplete: memory.part(),
+            served_bytes: memory.part(),
             served: Notify::new(),
+            cancellable: RefCell::default(),
             is_open: Cell::new(true),
             reading_since: Cell::new(None),
+            beyond: RefCell::default(),
         })
     }
 
-    /// Waits until a request of so many bytes may be served.
-    pub(crate) async fn ticket(self: &Rc<Self>, number: u64, bytes: usize) -> Ticket {
+    /// Waits until the next bytes of frames may be read.
+    pub(crate) async fn room_to_read(&self, frames: &FrameReader) {
+        if !frames.is_within_frame() {
+            self.beyond.take();
+        }
+        if self.beyond.borrow().is_some() {
+            return;
+        }
+        let (bytes, held) = (frames.next_buffer(), self.incomplete.bytes());
+        match self.memory.room_for(bytes.saturating_sub(held)).await {
+            None => self.incomplete.set(bytes),
+            // All that is read of this frame from now on is beyond the bound.
+            Some(permit) => *self.beyond.borrow_mut() = Some((self.runtime.now(), permit)),
+        }
+    }
+
+    /// Waits until a request may be served. `None`: its time is over.
+    pub(crate) async fn ticket(self: &Rc<Self>, frame: &Frame<'_>) -> Option<Ticket> {
         // The socket is not read on while there is no room for what its requests will answer.
         self.outbox.room().await;
+        let (head, bytes) = (frame.head, frame.body.len());
         let permit = self.requests.acquire().await;
-        while self.bytes.get() > 0 && self.bytes.get() + bytes > REQUEST_BYTES_MAX {
+        while self.served_bytes.bytes() > 0 && self.served_bytes.bytes() + bytes > REQUEST_BYTES_MAX {
             self.served.notified().await;
         }
-        self.bytes.set(self.bytes.get() + bytes);
-        Ticket { connection: Rc::clone(self), number, bytes, _permit: permit }
+        if head.deadline.is_some_and(|deadline| self.clock.left(deadline, self.runtime.now()).is_none()) {
+            stdx::sometimes!("a request that is late is dropped");
+            self.served.notify();
+            return None;
+        }
+        self.served_bytes.set(self.served_bytes.bytes() + bytes);
+        Some(Ticket { connection: Rc::clone(self), head, bytes, _permit: permit })
+    }
+
+    /// Ends a request whose caller has given up, if it is still being served and can be cancelled.
+    pub(crate) fn cancel(&self, number: u64) {
+        let served = self.cancellable.borrow_mut().remove(&number);
+        if let Some(task) = served {
+            stdx::sometimes!("a request is cancelled");
+            task.abort();
+        }
     }
 
     /// Waits until the requests being served are answered, and the answers sent.
@@ -100,14 +173,24 @@ impl Connection {
     pub(crate) fn close(&self) {
         self.is_open.set(false);
         self.outbox.clear();
+        let unanswered = self.cancellable.take();
+        unanswered.into_values().for_each(TaskHandle::abort);
     }
 
-    /// Answers a ping. At most one pong waits, for the latest ping: a dialler that reads none takes no memory by its pings.
-    pub(crate) fn pong(&self, number: u64, kind: u8) {
+    /// Answers a ping with the clock's reading. At most one pong waits, for the latest ping: a dialler that reads none takes no memory by its pings.
+    pub(crate) fn pong(&self, number: u64) {
         if self.is_open.get() {
-            let put = self.outbox.put_latest(|out| write_frame(out, number, kind, |_| {}));
-            assert!(put.is_ok(), "an empty body is short");
+            let reading = self.clock.reading(self.runtime.now());
+            let head = self.head(number, PONG);
+            let put = self.outbox.put_latest(|out| {
+                write_frame(out, &head, false, |body| body.extend_from_slice(&reading.to_be_bytes()))
+            });
+            assert!(put.is_ok(), "a reading is short");
         }
+    }
+
+    fn head(&self, number: u64, kind: u8) -> Head {
+        Head { number, kind, epoch: self.epoch.get(), ..Head::default() }
     }
 
     /// The connection is being read since now, or is not read until what came is served.
@@ -115,18 +198,22 @@ impl Connection {
         self.reading_since.set(is_reading.then(|| self.runtime.poll_start()));
     }
 
-    /// Waits until it has been read for so long that its dialler is gone: one that is there pings.
-    pub(crate) async fn silent(&self) {
+    /// Waits until its other end is gone, or is no use: one that is there pings, reads its answers, and ends its frames.
+    pub(crate) async fn dead(&self) -> Dead {
         loop {
             let before = self.runtime.now();
             self.runtime.sleep(SILENCE_CHECK).await;
+            let now = self.runtime.now();
             // A shard whose own turn came late has not read what may be there.
-            if self.runtime.now() - before > 2 * SILENCE_CHECK {
+            if now - before > 2 * SILENCE_CHECK {
                 continue;
             }
-            let is_silent = |since| self.runtime.now() - since >= SILENCE_MAX;
-            if self.reading_since.get().is_some_and(is_silent) {
-                return;
+            let beyond_since = self.beyond.borrow().as_ref().map(|(since, _)| *since);
+            match () {
+                () if self.reading_since.get().is_some_and(|since| now - since >= SILENCE_MAX) => return Dead::Silent,
+                () if self.outbox.is_stuck(now) => return Dead::Stuck,
+                () if beyond_since.is_some_and(|since| now - since >= BEYOND_MAX) => return Dead::Slow,
+                () => {}
             }
         }
     }
@@ -135,9 +222,13 @@ impl Connection {
         if !self.is_open.get() {
             return;
         }
-        let put = |reply: &R| self.outbox.put(|out| write_frame(out, number, reply.kind(), |out| reply.encode(out)));
-        if let Err(size) = put(reply) {
-            assert!(put(&R::too_large(size, FRAME_BODY_MAX)).is_ok(), "a refusal is short");
+        let head = self.head(number, reply.kind());
+        let put = |head: &Head, reply: &R| {
+            self.outbox.put(|out| write_frame(out, head, self.compresses, |out| reply.encode(out)))
+        };
+        if let Err(size) = put(&head, reply) {
+            let refusal = R::too_large(size, FRAME_BODY_MAX);
+            assert!(put(&self.head(number, refusal.kind()), &refusal).is_ok(), "a refusal is short");
         }
     }
 }
@@ -148,14 +239,36 @@ impl Ticket {
         let runtime = self.connection.runtime.clone();
         runtime.spawn(Group::Query, async move {
             let reply = work.await;
-            self.connection.answer(self.number, &reply);
+            self.connection.answer(self.head.number, &reply);
         });
+    }
+
+    /// The same for work that ends when its caller gives up, when its time is over, or with the connection: nothing is done halfway by that.
+    pub(crate) fn answer_unless_cancelled<R: Reply>(self, work: impl Future<Output = R> + 'static) {
+        let connection = Rc::clone(&self.connection);
+        let (runtime, number) = (connection.runtime.clone(), self.head.number);
+        let left = self.head.deadline.map(|deadline| connection.clock.left(deadline, runtime.now()));
+        let timing = runtime.clone();
+        let task = runtime.spawn(Group::Query, async move {
+            let reply = match left {
+                None => Ok(work.await),
+                Some(left) => timing.timeout(left.unwrap_or_default(), work).await,
+            };
+            if let Ok(reply) = reply {
+                self.connection.answer(number, &reply);
+            }
+            let done = self.connection.cancellable.borrow_mut().remove(&number);
+            drop(done);
+        });
+        let before = connection.cancellable.borrow_mut().insert(number, task);
+        drop(before);
     }
 }
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        self.connection.bytes.set(self.connection.bytes.get() - self.bytes);
+        let served = &self.connection.served_bytes;
+        served.set(served.bytes() - self.bytes);
         self.connection.served.notify();
     }
 }

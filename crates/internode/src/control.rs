@@ -5,7 +5,6 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::net::SocketAddr;
 use std::rc::Rc;
 
 use runtime::{Group, Runtime, ShardId, TaskHandle};
@@ -15,8 +14,9 @@ use crate::connection::Reply;
 use crate::local_node::LocalNode;
 use crate::news::{News, Watch};
 use crate::peer::{CallError, Peer};
-use crate::peers::Peers;
+use crate::peers::{Other, Peers};
 use crate::purpose::Purpose;
+use crate::request::Request;
 use crate::send_queue::SendQueue;
 use crate::verbs::{Malformed, Verbs};
 
@@ -78,7 +78,7 @@ where
 
 /// Makes such a request of a node, and gives the answer's body.
 pub async fn ask(peer: &Peer, verb: u8, body: &[u8]) -> Result<Vec<u8>, CallError> {
-    let answer = peer.call(verb, |out| out.extend_from_slice(body)).await?;
+    let answer = peer.call(Request::of(verb), |out| out.extend_from_slice(body)).await?;
     answer.decode(|kind, body| match kind.checked_sub(ANSWER) {
         Some(of) if of == verb => Ok(body),
         _ => Err(Malformed::new(format!("kind {kind} is no answer to verb {verb}"))),
@@ -123,9 +123,9 @@ impl Control {
     }
 
     /// Follows a change of membership, as [`Peers::follow`].
-    pub fn follow(&self, others: impl IntoIterator<Item = (HostId, SocketAddr)>) {
-        let others: BTreeMap<HostId, SocketAddr> = others.into_iter().collect();
-        self.peers.follow(others.iter().map(|(host_id, address)| (*host_id, *address)));
+    pub fn follow(&self, others: impl IntoIterator<Item = Other>) {
+        let others: BTreeMap<HostId, Other> = others.into_iter().map(|other| (other.host_id, other)).collect();
+        self.peers.follow(others.values().copied());
         let mut links = self.links.borrow_mut();
         let gone: Vec<HostId> = links.keys().filter(|host_id| !others.contains_key(host_id)).copied().collect();
         for link in gone.iter().filter_map(|host_id| links.remove(host_id)).collect::<Vec<_>>() {

@@ -1,29 +1,49 @@
 //! The frame that a message between nodes travels in.
 //!
 //! ```text
-//! length u32 │ number u64 │ kind u8 │ crc u32 of the body │ crc u32 of the 17 bytes before │ body
+//! length u32 │ number u64 │ kind u8 │ flags u8 │ epoch u64 │ deadline u32 │ crc u32 of the body │ crc u32 of the 30 bytes before │ body
+//! flags: 1 compressed, 2 traced, 4 has a deadline
 //! ```
 //!
-//! The head has a checksum of its own, so that a length is believed only when it is what was sent.
+//! The head has a checksum of its own, so that a length is believed only when it is what was sent. Both checksums are over the bytes as they are sent. See
+//! `docs/rfcs/0003-frames-with-epoch-and-deadline.md`.
 
-use std::ops::Range;
+mod compression;
+mod reader;
 
-/// The most that a frame's body may hold.
+pub use reader::FrameReader;
+
+/// The most bytes of a frame's body, as it is sent and as it is read.
 pub const FRAME_BODY_MAX: usize = 64 << 20;
 
-const HEAD: usize = 21;
+const HEAD: usize = 34;
 const HEAD_CHECKED: usize = HEAD - 4;
-/// What a read from the socket makes room for at least.
-const READ_BYTES: usize = 16 << 10;
+
+const COMPRESSED: u8 = 1;
+const TRACED: u8 = 2;
+const HAS_DEADLINE: u8 = 4;
+
+/// A frame's fields beside its body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Head {
+    /// Pairs an answer with its request.
+    pub number: u64,
+    /// The message's kind: a verb below 128, an answer from there on.
+    pub kind: u8,
+    /// The steps of the request are to be traced.
+    pub is_traced: bool,
+    /// The epoch of the sender's cluster state.
+    pub epoch: u64,
+    /// Milliseconds on the [clock of the connection](crate::clock), modulo 2³²; the request is of no use to its sender later.
+    pub deadline: Option<u32>,
+}
 
 /// A frame that was read and checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// Pairs an answer with its request.
-    pub number: u64,
-    /// What the body is.
-    pub kind: u8,
-    /// The message.
+    /// All but the body.
+    pub head: Head,
+    /// The message, decompressed.
     pub body: &'a [u8],
 }
 
@@ -36,39 +56,63 @@ pub enum FrameError {
     /// The body's checksum does not match.
     #[error("frame body damaged")]
     Body,
+    /// The head has a flag that this version does not know.
+    #[error("frame with unknown flags {flags:#04x}")]
+    Flags {
+        /// All flags of the head.
+        flags: u8,
+    },
     /// The body is longer than any may be.
     #[error("frame of {length} bytes exceeds the limit of {FRAME_BODY_MAX}")]
     TooLong {
         /// Its length.
         length: usize,
     },
+    /// The body is not what LZ4 makes of a body of the length that it names.
+    #[error("cannot decompress frame body")]
+    Compression,
 }
 
-/// Appends a frame whose body `write` appends. Gives the body's length, which must not be above [`FRAME_BODY_MAX`]: then
-/// nothing is appended, and the error is the length.
-pub fn write_frame(out: &mut Vec<u8>, number: u64, kind: u8, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), usize> {
+/// Appends a frame whose body `write` appends; a body above 1 KiB is compressed, if it gets shorter by that and `compresses` asks for it. A body must not be
+/// above [`FRAME_BODY_MAX`]: then nothing is appended, and the error is its length.
+pub fn write_frame(
+    out: &mut Vec<u8>,
+    head: &Head,
+    compresses: bool,
+    write: impl FnOnce(&mut Vec<u8>),
+) -> Result<(), usize> {
     let start = out.len();
     out.extend_from_slice(&[0; HEAD]);
     write(out);
-    let (head, body) = out[start..].split_at_mut(HEAD);
-    if body.len() > FRAME_BODY_MAX {
-        let length = body.len();
+    let length = out.len() - start - HEAD;
+    if length > FRAME_BODY_MAX {
         out.truncate(start);
         return Err(length);
     }
-    head[..4].copy_from_slice(&(body.len() as u32).to_be_bytes());
-    head[4..12].copy_from_slice(&number.to_be_bytes());
-    head[12] = kind;
-    head[13..17].copy_from_slice(&crc32fast::hash(body).to_be_bytes());
-    let crc = crc32fast::hash(&head[..HEAD_CHECKED]);
-    head[HEAD_CHECKED..].copy_from_slice(&crc.to_be_bytes());
+    let is_compressed = compresses && compression::compress(out, start + HEAD);
+    let (head_bytes, body) = out[start..].split_at_mut(HEAD);
+    head_bytes[..4].copy_from_slice(&(body.len() as u32).to_be_bytes());
+    head_bytes[4..12].copy_from_slice(&head.number.to_be_bytes());
+    head_bytes[12] = head.kind;
+    head_bytes[13] =
+        flag(is_compressed, COMPRESSED) | flag(head.is_traced, TRACED) | flag(head.deadline.is_some(), HAS_DEADLINE);
+    head_bytes[14..22].copy_from_slice(&head.epoch.to_be_bytes());
+    head_bytes[22..26].copy_from_slice(&head.deadline.unwrap_or(0).to_be_bytes());
+    head_bytes[26..30].copy_from_slice(&crc32fast::hash(body).to_be_bytes());
+    let crc = crc32fast::hash(&head_bytes[..HEAD_CHECKED]);
+    head_bytes[HEAD_CHECKED..].copy_from_slice(&crc.to_be_bytes());
     Ok(())
 }
 
-struct Head {
+fn flag(is_set: bool, flag: u8) -> u8 {
+    if is_set { flag } else { 0 }
+}
+
+/// A head as it is sent.
+struct SentHead {
+    head: Head,
     length: usize,
-    number: u64,
-    kind: u8,
+    is_compressed: bool,
     body_crc: u32,
 }
 
@@ -76,136 +120,32 @@ fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     *bytes[at..].first_chunk().expect("the head is whole")
 }
 
-impl Head {
+impl SentHead {
     /// The head at the front of `bytes`; `None` if it is not all there.
-    fn decode(bytes: &[u8]) -> Result<Option<Head>, FrameError> {
+    fn decode(bytes: &[u8]) -> Result<Option<SentHead>, FrameError> {
         let Some(bytes) = bytes.get(..HEAD) else { return Ok(None) };
         if crc32fast::hash(&bytes[..HEAD_CHECKED]) != u32::from_be_bytes(array(bytes, HEAD_CHECKED)) {
             return Err(FrameError::Head);
         }
-        let length = u32::from_be_bytes(array(bytes, 0)) as usize;
+        let (length, flags) = (u32::from_be_bytes(array(bytes, 0)) as usize, bytes[13]);
         if length > FRAME_BODY_MAX {
             return Err(FrameError::TooLong { length });
         }
-        let (number, body_crc) = (u64::from_be_bytes(array(bytes, 4)), u32::from_be_bytes(array(bytes, 13)));
-        Ok(Some(Head { length, number, kind: bytes[12], body_crc }))
-    }
-}
-
-/// Cuts the bytes of a connection into frames. Its buffer grows as bytes arrive, never to what a length says.
-#[derive(Debug, Default)]
-pub struct FrameReader {
-    bytes: Vec<u8>,
-    used: usize,
-}
-
-impl FrameReader {
-    /// Nothing has arrived.
-    pub fn new() -> Self {
-        FrameReader::default()
-    }
-
-    /// Gives the buffer away for a read into its spare capacity; [`FrameReader::put_back`] it.
-    pub fn take_for_read(&mut self) -> Vec<u8> {
-        self.bytes.drain(..self.used);
-        self.used = 0;
-        // At most doubles what is there: memory follows the bytes that came.
-        let room = READ_BYTES.max(self.bytes.len());
-        if self.bytes.is_empty() && self.bytes.capacity() > 64 * READ_BYTES {
-            self.bytes = Vec::new();
+        if flags & !(COMPRESSED | TRACED | HAS_DEADLINE) > 0 {
+            return Err(FrameError::Flags { flags });
         }
-        if self.bytes.capacity() - self.bytes.len() < READ_BYTES {
-            self.bytes.reserve_exact(room);
-        }
-        std::mem::take(&mut self.bytes)
+        let deadline = u32::from_be_bytes(array(bytes, 22));
+        let head = Head {
+            number: u64::from_be_bytes(array(bytes, 4)),
+            kind: bytes[12],
+            is_traced: flags & TRACED > 0,
+            epoch: u64::from_be_bytes(array(bytes, 14)),
+            deadline: (flags & HAS_DEADLINE > 0).then_some(deadline),
+        };
+        let body_crc = u32::from_be_bytes(array(bytes, 26));
+        Ok(Some(SentHead { head, length, is_compressed: flags & COMPRESSED > 0, body_crc }))
     }
-
-    /// Takes the buffer back with what was read.
-    pub fn put_back(&mut self, bytes: Vec<u8>) {
-        self.bytes = bytes;
-    }
-
-    /// The next frame; `None` until more has arrived.
-    pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, FrameError> {
-        let Some(Found { head, body }) = self.find()? else { return Ok(None) };
-        self.used = body.end;
-        Ok(Some(Frame { number: head.number, kind: head.kind, body: &self.bytes[body] }))
-    }
-
-    fn find(&self) -> Result<Option<Found>, FrameError> {
-        let unused = &self.bytes[self.used..];
-        let Some(head) = Head::decode(unused)? else { return Ok(None) };
-        let Some(body) = unused.get(HEAD..HEAD + head.length) else { return Ok(None) };
-        if crc32fast::hash(body) != head.body_crc {
-            return Err(FrameError::Body);
-        }
-        let start = self.used + HEAD;
-        let body = start..start + head.length;
-        Ok(Some(Found { head, body }))
-    }
-}
-
-struct Found {
-    head: Head,
-    body: Range<usize>,
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn feed(reader: &mut FrameReader, bytes: &[u8]) {
-        let mut buffer = reader.take_for_read();
-        buffer.extend_from_slice(bytes);
-        reader.put_back(buffer);
-    }
-
-    fn two_frames() -> Vec<u8> {
-        let mut bytes = Vec::new();
-        write_frame(&mut bytes, 7, 1, |out| out.extend_from_slice(b"first")).expect("it is short");
-        write_frame(&mut bytes, 8, 129, |_| {}).expect("it is short");
-        bytes
-    }
-
-    #[test]
-    fn frames_come_out_whole_however_the_bytes_arrive() {
-        let bytes = two_frames();
-        for step in 1..=bytes.len() {
-            let mut reader = FrameReader::new();
-            let mut found = Vec::new();
-            for piece in bytes.chunks(step) {
-                feed(&mut reader, piece);
-                while let Some(frame) = reader.next_frame().expect("the bytes are right") {
-                    found.push((frame.number, frame.kind, frame.body.to_vec()));
-                }
-            }
-            assert_eq!(found, [(7, 1, b"first".to_vec()), (8, 129, Vec::new())], "in steps of {step}");
-        }
-    }
-
-    #[test]
-    fn every_flipped_bit_is_seen() {
-        let bytes = two_frames();
-        for bit in 0..(HEAD + 5) * 8 {
-            let mut damaged = bytes.clone();
-            damaged[bit / 8] ^= 1 << (bit % 8);
-            let mut reader = FrameReader::new();
-            feed(&mut reader, &damaged);
-            assert!(reader.next_frame().is_err(), "bit {bit}");
-        }
-    }
-
-    #[test]
-    fn a_length_above_the_bound_is_refused_before_its_bytes_come() {
-        let mut head = [0u8; HEAD];
-        head[..4].copy_from_slice(&(FRAME_BODY_MAX as u32 + 1).to_be_bytes());
-        let crc = crc32fast::hash(&head[..HEAD_CHECKED]);
-        head[HEAD_CHECKED..].copy_from_slice(&crc.to_be_bytes());
-        let mut reader = FrameReader::new();
-        feed(&mut reader, &head);
-        assert_eq!(reader.next_frame(), Err(FrameError::TooLong { length: FRAME_BODY_MAX + 1 }));
-        let mut out = b"before".to_vec();
-        let written = write_frame(&mut out, 1, 1, |out| out.resize(FRAME_BODY_MAX + 100, 0));
-        assert_eq!((written.is_err(), out), (true, b"before".to_vec()));
-    }
-}
+mod tests;

@@ -23,9 +23,9 @@ pub(crate) async fn greet(
     runtime: &Runtime,
     stream: &TcpStream,
     local: &LocalNode,
-    (wanted, purpose): (HostId, Purpose),
+    (wanted, purpose, compresses): (HostId, Purpose, bool),
 ) -> Result<Welcome, GreetingError> {
-    let hello = local.hello(runtime, wanted, purpose).encode();
+    let hello = local.hello(runtime, wanted, purpose, compresses).encode();
     handshake::send(stream, hello.clone()).await?;
     let (welcome, _) = handshake::receive(stream, Welcome::decode).await?;
     let Some(secret) = local.secret() else {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! greeting     "helepeer" │ length u32 ≤ 1024 │ crc u32 of the body │ body
-//! hello        version u16 │ least version u16 │ purpose u8 │ flags u8 (1 has a secret) │ shard u16 │ shard count u16 │ host id 16 │ wanted host id 16
+//! hello        version u16 │ least version u16 │ purpose u8 │ flags u8 (1 has a secret, 2 compresses) │ shard u16 │ shard count u16 │ host id 16 │ wanted host id 16
 //!              │ group 16 │ incarnation u64 │ boot u64 │ boot's word u64 │ epoch u64 │ random 16 │ length u16 │ cluster name
 //! welcome      version u16 │ verdict u8 │ flags u8 (1 has a proof) │ shard count u16 │ host id 16
 //!              │ group 16 │ incarnation u64 │ boot u64 │ boot's word u64 │ epoch u64 │ random 16 │ length u16 │ cluster name │ proof 32, if it has one
@@ -37,6 +37,7 @@ pub const VERSION_MIN: u16 = 2;
 const NAME_MAX: usize = 512;
 
 const HAS_SECRET: u8 = 1;
+const COMPRESSES: u8 = 2;
 const HAS_PROOF: u8 = 1;
 
 /// Handshake message of the dialling node.
@@ -50,6 +51,8 @@ pub struct Hello {
     pub purpose: Purpose,
     /// It has a secret, which both are to prove.
     pub has_secret: bool,
+    /// Long bodies are compressed on the connection, in both directions.
+    pub compresses: bool,
     /// The shard that dials.
     pub shard: u16,
     /// How many shards its node has.
@@ -135,7 +138,8 @@ impl Hello {
         let mut body = Vec::with_capacity(192);
         body.extend_from_slice(&self.version.to_be_bytes());
         body.extend_from_slice(&self.version_min.to_be_bytes());
-        body.extend([self.purpose.number(), if self.has_secret { HAS_SECRET } else { 0 }]);
+        let flags = if self.has_secret { HAS_SECRET } else { 0 } | if self.compresses { COMPRESSES } else { 0 };
+        body.extend([self.purpose.number(), flags]);
         body.extend_from_slice(&self.shard.to_be_bytes());
         body.extend_from_slice(&self.shard_count.to_be_bytes());
         body.extend_from_slice(&self.host_id.0);
@@ -158,12 +162,13 @@ impl Hello {
         if version == VERSION && !reader.is_empty() {
             return Err(GreetingError::NotAPeer);
         }
-        let has_secret = flags & HAS_SECRET > 0;
+        let (has_secret, compresses) = (flags & HAS_SECRET > 0, flags & COMPRESSES > 0);
         let hello = Hello {
             version,
             version_min,
             purpose,
             has_secret,
+            compresses,
             shard,
             shard_count,
             host_id,

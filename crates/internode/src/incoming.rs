@@ -10,10 +10,11 @@ use runtime::sync::Notify;
 use runtime::{Group, Mesh, MeshSeat, Runtime, TcpStream};
 use topology::HostId;
 
-use crate::connection::{Connection, PeerSocket, SILENCE_MAX};
-use crate::frame::{Frame, FrameError, FrameReader};
+use crate::connection::{Connection, Dead, PeerSocket, SILENCE_MAX};
+use crate::frame::{FrameError, FrameReader};
+use crate::memory::Memory;
 use crate::outbox::first;
-use crate::verbs::{Malformed, PING, PONG, Verbs, empty};
+use crate::verbs::{CANCEL, Malformed, PING, Verbs, empty};
 
 /// Time that the peer has to close a connection that this node has ended.
 const LINGER: Duration = Duration::from_millis(500);
@@ -37,6 +38,9 @@ struct IncomingState {
     open: Cell<usize>,
     /// One ended.
     ended: Notify,
+    memory: Rc<Memory>,
+    /// This node's epoch.
+    epoch: Rc<Cell<u64>>,
 }
 
 impl Incoming {
@@ -55,6 +59,16 @@ impl Incoming {
         while self.state.open.get() > 0 {
             self.state.ended.notified().await;
         }
+    }
+
+    /// Answers carry this epoch from now on; at first zero, which says nothing.
+    pub fn set_epoch(&self, epoch: u64) {
+        self.state.epoch.set(epoch);
+    }
+
+    /// Bytes of memory that the connections take: frames that are not whole yet, requests being served, and answers to be sent.
+    pub fn memory_used(&self) -> usize {
+        self.state.memory.used()
     }
 
     /// Follows a change of membership: connections of nodes that left are closed.
@@ -108,18 +122,14 @@ impl Incoming {
     }
 
     async fn serve_open(&self, runtime: &Runtime, socket: PeerSocket, verbs: &Verbs) {
-        let PeerSocket { socket, host_id } = socket;
+        let PeerSocket { socket, host_id, compresses } = socket;
         let stream = runtime.adopt(socket);
-        let connection = Connection::new(runtime);
-        let sending = async { Ended::from(connection.outbox.send_all(&stream).await) };
+        let connection = Connection::new(runtime, &self.state.memory, &self.state.epoch, compresses);
+        let sending = async { Ended::from(connection.outbox.send_all(runtime, &stream).await) };
         let receiving = async {
-            let silent = async {
-                connection.silent().await;
-                Err(Ended::Silent)
-            };
-            let received = async {
-                Received::Ended(first(receive(runtime, &connection, &stream, (host_id, verbs)), silent).await)
-            };
+            let dead = async { Err(Ended::from(connection.dead().await)) };
+            let received =
+                async { Received::Ended(first(receive(runtime, &connection, &stream, (host_id, verbs)), dead).await) };
             match first(received, self.ending(host_id)).await {
                 Received::Ended(Ok(())) => Ended::Closed,
                 Received::Ended(Err(ended)) => ended,
@@ -173,6 +183,10 @@ enum Ended {
     Closed,
     #[error("no message for {SILENCE_MAX:?}")]
     Silent,
+    #[error("the peer does not read its answers")]
+    Stuck,
+    #[error("frame incomplete for too long while other connections wait for memory")]
+    Slow,
     #[error("this node is shutting down")]
     Finished,
     #[error("the peer left the ring")]
@@ -185,6 +199,16 @@ enum Ended {
     Request(#[from] Malformed),
 }
 
+impl From<Dead> for Ended {
+    fn from(dead: Dead) -> Ended {
+        match dead {
+            Dead::Silent => Ended::Silent,
+            Dead::Stuck => Ended::Stuck,
+            Dead::Slow => Ended::Slow,
+        }
+    }
+}
+
 /// Has the verbs answer what comes, until the other end closes the connection.
 async fn receive(
     runtime: &Runtime,
@@ -194,6 +218,7 @@ async fn receive(
 ) -> Result<(), Ended> {
     let mut frames = FrameReader::new();
     loop {
+        connection.room_to_read(&frames).await;
         connection.set_reading(true);
         let (result, buffer) = stream.read(frames.take_for_read()).await;
         connection.set_reading(false);
@@ -201,17 +226,25 @@ async fn receive(
         if result? == 0 {
             return Ok(());
         }
-        while let Some(Frame { number, kind, body }) = frames.next_frame()? {
-            if kind == PING {
-                empty(body)?;
-                connection.pong(number, PONG);
-                continue;
+        while let Some(frame) = frames.next_frame()? {
+            match frame.head.kind {
+                PING => {
+                    empty(frame.body)?;
+                    connection.pong(frame.head.number);
+                }
+                CANCEL => {
+                    empty(frame.body)?;
+                    connection.cancel(frame.head.number);
+                }
+                kind => {
+                    let verb = verbs.get(kind).ok_or(Ended::UnknownVerb { verb: kind })?;
+                    if let Some(ticket) = connection.ticket(&frame).await {
+                        runtime.label(verb.name);
+                        verb.handle(host_id, frame.body, ticket)?;
+                    }
+                    runtime.maybe_yield().await;
+                }
             }
-            let verb = verbs.get(kind).ok_or(Ended::UnknownVerb { verb: kind })?;
-            let ticket = connection.ticket(number, body.len()).await;
-            runtime.label(verb.name);
-            verb.handle(host_id, body, ticket)?;
-            runtime.maybe_yield().await;
         }
     }
 }

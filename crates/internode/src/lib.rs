@@ -8,6 +8,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod accept;
+mod clock;
 mod connection;
 mod control;
 mod frame;
@@ -16,11 +17,13 @@ mod handshake;
 mod identity;
 mod incoming;
 mod local_node;
+mod memory;
 mod news;
 mod outbox;
 mod peer;
 mod peers;
 mod purpose;
+mod request;
 mod secret;
 mod send_queue;
 mod verbs;
@@ -28,17 +31,18 @@ mod verbs;
 pub use accept::{Answering, Judge, Listening, listen_for_peers};
 pub use connection::{PeerSocket, Reply};
 pub use control::{Control, GROUP, HEARTBEAT, ask, control_verbs, register_asked};
-pub use frame::{FRAME_BODY_MAX, Frame, FrameError, FrameReader, write_frame};
+pub use frame::{FRAME_BODY_MAX, Frame, FrameError, FrameReader, Head, write_frame};
 pub use handshake::{GreetingError, Hello, VERSION, VERSION_MIN, Verdict, Welcome};
 pub use identity::{ANY_NODE, Boot, GroupTag};
 pub use incoming::Incoming;
-pub use local_node::LocalNode;
+pub use local_node::{Compression, LocalNode};
 pub use news::{News, Watch};
 pub use peer::{Answer, CallError, Peer, PeerParts};
-pub use peers::Peers;
+pub use peers::{Other, Peers};
 pub use purpose::Purpose;
+pub use request::Request;
 pub use secret::{PROOF_BYTES, Secret, ShortSecret};
-pub use verbs::{Malformed, PING, PONG, Verbs};
+pub use verbs::{CANCEL, Malformed, PING, PONG, Verbs};
 
 #[cfg(test)]
 mod tests;

@@ -11,6 +11,18 @@ use crate::identity::{Boot, GroupTag};
 use crate::purpose::Purpose;
 use crate::secret::Secret;
 
+/// Connections whose long bodies are compressed. Cassandra's `internode_compression`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Compression {
+    /// None of them.
+    None,
+    /// Those between datacenters.
+    #[default]
+    BetweenDatacenters,
+    /// All of them.
+    All,
+}
+
 /// This node. Clones are the same.
 #[derive(Debug, Clone)]
 pub struct LocalNode {
@@ -23,15 +35,22 @@ struct Inner {
     cluster_name: String,
     boot: Boot,
     secret: Option<Secret>,
+    compression: Compression,
     group: Cell<GroupTag>,
     epoch: Cell<u64>,
 }
 
 impl LocalNode {
     /// A node of no group. With a secret, it talks only to nodes that prove the same one.
-    pub fn new(host_id: HostId, cluster_name: String, boot: Boot, secret: Option<Secret>) -> LocalNode {
+    pub fn new(
+        host_id: HostId,
+        cluster_name: String,
+        boot: Boot,
+        secret: Option<Secret>,
+        compression: Compression,
+    ) -> LocalNode {
         let (group, epoch) = (Cell::default(), Cell::default());
-        LocalNode { inner: Rc::new(Inner { host_id, cluster_name, boot, secret, group, epoch }) }
+        LocalNode { inner: Rc::new(Inner { host_id, cluster_name, boot, secret, compression, group, epoch }) }
     }
 
     /// Its host id.
@@ -54,9 +73,23 @@ impl LocalNode {
         self.inner.group.set(group);
     }
 
-    /// Greetings name this epoch from now on.
+    /// Greetings and frames name this epoch from now on.
     pub fn set_epoch(&self, epoch: u64) {
         self.inner.epoch.set(epoch);
+    }
+
+    /// The epoch that greetings and frames name.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.inner.epoch.get()
+    }
+
+    /// True if connections to a node compress long bodies.
+    pub(crate) fn compresses(&self, is_in_other_datacenter: bool) -> bool {
+        match self.inner.compression {
+            Compression::None => false,
+            Compression::BetweenDatacenters => is_in_other_datacenter,
+            Compression::All => true,
+        }
     }
 
     pub(crate) fn secret(&self) -> Option<&Secret> {
@@ -64,12 +97,13 @@ impl LocalNode {
     }
 
     /// The hello of a connection to `wanted`.
-    pub(crate) fn hello(&self, runtime: &Runtime, wanted: HostId, purpose: Purpose) -> Hello {
+    pub(crate) fn hello(&self, runtime: &Runtime, wanted: HostId, purpose: Purpose, compresses: bool) -> Hello {
         Hello {
             version: VERSION,
             version_min: VERSION_MIN,
             purpose,
             has_secret: self.secret().is_some(),
+            compresses,
             shard: runtime.shard().0,
             shard_count: runtime.shard_count(),
             host_id: self.host_id(),

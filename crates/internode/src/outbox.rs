@@ -1,4 +1,4 @@
-//! What a connection has yet to send, and waiting for the first of several things.
+//! Bytes that a connection has yet to send, and waiting for the first of several things.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -6,13 +6,21 @@ use std::io;
 use std::pin::pin;
 use std::task::Poll;
 
-use runtime::TcpStream;
+use std::time::Duration;
+
 use runtime::sync::Notify;
+use runtime::{Instant, Runtime, TcpStream};
+
+use crate::memory::Part;
 
 /// Bytes that wait for the socket before who has more must wait.
 const BYTES_MAX: usize = 4 << 20;
 /// A buffer larger than this is given back after use.
 const BYTES_KEPT: usize = 256 << 10;
+/// Time that the other end has to take what is sent at once, and more for each piece of it: a link may be slow, and an end that reads nothing keeps memory.
+const TAKING_MAX: Duration = Duration::from_secs(10);
+const PIECE: usize = 256 << 10;
+const PIECE_TIME: Duration = Duration::from_secs(1);
 
 /// Bytes on their way to one connection's other end.
 #[derive(Debug, Default)]
@@ -20,8 +28,10 @@ pub(crate) struct Outbox {
     bytes: RefCell<Vec<u8>>,
     /// A frame that takes the place of the one before it.
     latest: RefCell<Vec<u8>>,
-    /// Bytes that were put before are being sent.
-    is_sending: Cell<bool>,
+    /// Bytes that were put before are being sent: since when, and how many.
+    sending: Cell<Option<(Instant, usize)>>,
+    /// The memory that all of them are counted in; none at the dialler's end, whose callers are bounded.
+    memory: Option<Part>,
     wake: Notify,
     /// Nothing is left to be sent.
     idle: Notify,
@@ -29,6 +39,11 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
+    /// An outbox whose bytes are counted.
+    pub(crate) fn counted(memory: Part) -> Outbox {
+        Outbox { memory: Some(memory), ..Outbox::default() }
+    }
+
     /// Waits until more may be put.
     pub(crate) async fn room(&self) {
         while self.bytes.borrow().len() >= BYTES_MAX {
@@ -43,6 +58,7 @@ impl Outbox {
     /// Puts what `write` appends.
     pub(crate) fn put<T>(&self, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
         let result = write(&mut self.bytes.borrow_mut());
+        self.count();
         self.wake.notify();
         result
     }
@@ -59,23 +75,39 @@ impl Outbox {
     pub(crate) fn clear(&self) {
         *self.bytes.borrow_mut() = Vec::new();
         self.latest.borrow_mut().clear();
+        self.count();
         self.room.notify_all();
+    }
+
+    /// True if the other end does not take what is being sent to it.
+    pub(crate) fn is_stuck(&self, now: Instant) -> bool {
+        self.sending.get().is_some_and(|(since, bytes)| {
+            let time = TAKING_MAX + PIECE_TIME * u32::try_from(bytes / PIECE).unwrap_or(u32::MAX);
+            now - since >= time
+        })
+    }
+
+    fn count(&self) {
+        if let Some(memory) = &self.memory {
+            memory.set(self.bytes.borrow().len() + self.sending.get().map_or(0, |(_, bytes)| bytes));
+        }
     }
 
     /// Waits until all that was put is sent. For one who waits.
     pub(crate) async fn sent(&self) {
-        while self.is_sending.get() || !self.bytes.borrow().is_empty() || !self.latest.borrow().is_empty() {
+        while self.sending.get().is_some() || !self.bytes.borrow().is_empty() || !self.latest.borrow().is_empty() {
             self.idle.notified().await;
         }
     }
 
     /// Sends what is put, for ever, or until the connection fails.
-    pub(crate) async fn send_all(&self, stream: &TcpStream) -> io::Error {
+    pub(crate) async fn send_all(&self, runtime: &Runtime, stream: &TcpStream) -> io::Error {
         let mut buffer = Vec::new();
         loop {
             std::mem::swap(&mut *self.bytes.borrow_mut(), &mut buffer);
             buffer.append(&mut self.latest.borrow_mut());
-            self.is_sending.set(!buffer.is_empty());
+            self.sending.set((!buffer.is_empty()).then(|| (runtime.now(), buffer.len())));
+            self.count();
             if buffer.is_empty() {
                 self.idle.notify();
                 self.wake.notified().await;

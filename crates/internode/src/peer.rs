@@ -10,7 +10,8 @@ use runtime::sync::{Notify, Semaphore, Sender, oneshot};
 use runtime::{Group, Instant, Runtime, TaskHandle, TcpStream};
 use topology::HostId;
 
-use crate::frame::{FRAME_BODY_MAX, FrameError, FrameReader, write_frame};
+use crate::clock::Estimate;
+use crate::frame::{FRAME_BODY_MAX, Frame, FrameError, FrameReader, Head, write_frame};
 use crate::greeting;
 use crate::handshake::{GreetingError, Welcome};
 use crate::identity::ANY_NODE;
@@ -18,7 +19,8 @@ use crate::local_node::LocalNode;
 use crate::news::{News, Watch};
 use crate::outbox::{Outbox, first};
 use crate::purpose::Purpose;
-use crate::verbs::{Malformed, PING, PONG, empty};
+use crate::request::Request;
+use crate::verbs::{CANCEL, Malformed, PING, PONG};
 
 /// Requests in flight to one node.
 const CALLS_MAX: usize = 1024;
@@ -35,6 +37,12 @@ const REST_MAX: Duration = Duration::from_secs(2);
 const CONTROL_REST: Duration = Duration::from_secs(2);
 /// Seconds without a request after which the other end is shown that this one is there, though it gives bytes.
 const QUIET_MAX: u32 = 3;
+/// Seconds after which a ping is sent in any case: its pong has the reading of the other end's clock.
+const PING_EVERY: u32 = 10;
+/// Larger requests are made on the connection for bulk, so that none stands in front of small ones.
+const REQUEST_BYTES_MAX: usize = 64 << 10;
+/// Time without a call after which a connection that is dialled on demand is closed.
+const IDLE_MAX: Duration = Duration::from_secs(600);
 
 /// The dialled node, this node, and what their connection is for.
 pub struct PeerParts {
@@ -44,8 +52,10 @@ pub struct PeerParts {
     pub host_id: HostId,
     /// This node.
     pub local: LocalNode,
-    /// The connection's purpose.
+    /// The connection's purpose. One for bulk is dialled at its first call; a peer for requests brings its own.
     pub purpose: Purpose,
+    /// Long bodies are compressed.
+    pub compresses: bool,
     /// Receives the peer's news.
     pub watch: Option<Watch>,
 }
@@ -71,6 +81,16 @@ struct Inner {
     outbox: Outbox,
     /// When the connection last gave bytes.
     heard: Cell<Instant>,
+    /// The other end's clock.
+    estimate: Cell<Estimate>,
+    /// The connection for large requests, of a peer for requests.
+    bulk: Option<Peer>,
+    /// A connection is wanted: always, unless it is dialled on demand.
+    is_wanted: Cell<bool>,
+    /// It became wanted, or up.
+    changed: Notify,
+    /// When the last call was made.
+    called: Cell<Instant>,
     /// Dials and keeps the connection; none once the peer has ended.
     task: RefCell<Option<TaskHandle<()>>>,
     /// Counts connections: an answer speaks of the one that it came on.
@@ -130,24 +150,35 @@ enum Ended {
     Frame(#[from] FrameError),
     #[error("cannot decode response: {0}")]
     Answer(#[from] Malformed),
+    #[error("not used for {IDLE_MAX:?}")]
+    Idle,
 }
 
-/// Takes a call out of those that wait when its caller has given up.
+/// Takes a call out of those that wait when its caller has given up, and cancels its request if it says so.
 struct Waiting<'p> {
     peer: &'p Inner,
     number: u64,
+    is_cancelled: bool,
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         let sender = self.peer.waiting.borrow_mut().remove(&self.number);
-        drop(sender);
+        // An answer, and the end of the connection, take it out before.
+        if sender.is_some() && self.is_cancelled {
+            self.peer.put_empty(self.number, CANCEL);
+        }
     }
 }
 
 impl Peer {
     /// Begins to dial, and does so until the peer is ended or the shard ends.
     pub fn start(runtime: &Runtime, parts: PeerParts) -> Peer {
+        let bulk = (parts.purpose == Purpose::Requests).then(|| {
+            let local = parts.local.clone();
+            Peer::start(runtime, PeerParts { local, purpose: Purpose::Bulk, watch: None, ..parts })
+        });
+        let is_on_demand = parts.purpose == Purpose::Bulk;
         let inner = Inner {
             runtime: runtime.clone(),
             parts,
@@ -158,6 +189,11 @@ impl Peer {
             calls: Semaphore::new(CALLS_MAX),
             outbox: Outbox::default(),
             heard: Cell::new(runtime.now()),
+            estimate: Cell::new(Estimate::begin(runtime.now())),
+            bulk,
+            is_wanted: Cell::new(!is_on_demand),
+            changed: Notify::new(),
+            called: Cell::new(runtime.now()),
             task: RefCell::default(),
             connection: Cell::new(0),
             refuted: RefCell::default(),
@@ -172,10 +208,13 @@ impl Peer {
     /// Ends the connection, and is down from now on: the node left the ring, or is dialled elsewhere. Calls that wait are gone.
     pub fn end(&self) {
         let inner = &*self.inner;
+        inner.bulk.iter().for_each(Peer::end);
         if let Some(task) = inner.task.take() {
             task.abort();
             inner.down();
-            tracing::info!(host = %inner.parts.host_id, address = %inner.parts.address, "closed connection to node");
+            if !inner.is_on_demand() {
+                tracing::info!(host = %inner.parts.host_id, address = %inner.parts.address, "closed connection to node");
+            }
         }
     }
 
@@ -196,23 +235,33 @@ impl Peer {
     }
 
     /// Makes a request, whose body `encode` appends, and waits for its answer. Dropped early, the answer is dropped when it comes.
-    pub async fn call(&self, verb: u8, encode: impl FnOnce(&mut Vec<u8>)) -> Result<Answer, CallError> {
-        let inner = &*self.inner;
+    pub async fn call(&self, request: Request, encode: impl FnOnce(&mut Vec<u8>)) -> Result<Answer, CallError> {
+        let peer = match &self.inner.bulk {
+            Some(bulk) if request.bytes > REQUEST_BYTES_MAX => bulk,
+            _ => self,
+        };
+        let inner = &*peer.inner;
+        let began = inner.runtime.now();
         let _permit = inner.calls.acquire().await;
+        inner.called.set(began);
+        inner.dialled().await;
         inner.outbox.room().await;
         if !inner.is_up.get() {
             return Err(CallError::Gone);
         }
-        let number = inner.next_number.get();
-        inner.next_number.set(number + 1);
-        let written = inner.outbox.put(|out| write_frame(out, number, verb, encode));
+        let number = inner.number();
+        let now = inner.runtime.now();
+        let left = request.time.map(|time| time.saturating_sub(now - began));
+        let deadline = left.map(|left| inner.estimate.get().deadline(left, now));
+        let head = Head { deadline, ..inner.head(number, request.verb) };
+        let written = inner.outbox.put(|out| write_frame(out, &head, inner.parts.compresses, encode));
         written.map_err(|size| CallError::TooLarge { size, max: FRAME_BODY_MAX })?;
         let (sender, receiver) = oneshot();
         inner.waiting.borrow_mut().insert(number, sender);
-        let _waiting = Waiting { peer: inner, number };
+        let _waiting = Waiting { peer: inner, number, is_cancelled: request.is_cancelled };
         let connection = inner.connection.get();
         match receiver.await {
-            Ok((kind, body)) => Ok(Answer { kind, body, peer: self.clone(), connection }),
+            Ok((kind, body)) => Ok(Answer { kind, body, peer: peer.clone(), connection }),
             Err(_) => Err(CallError::Gone),
         }
     }
@@ -224,10 +273,9 @@ impl Peer {
         if !inner.is_up.get() {
             return;
         }
-        let number = inner.next_number.get();
-        inner.next_number.set(number + 1);
-        let written = inner.outbox.put(|out| write_frame(out, number, verb, |out| out.extend_from_slice(body)));
-        if let Err(size) = written {
+        let (head, compresses) = (inner.head(inner.number(), verb), inner.parts.compresses);
+        let append = |out: &mut Vec<u8>| out.extend_from_slice(body);
+        if let Err(size) = inner.outbox.put(|out| write_frame(out, &head, compresses, append)) {
             tracing::warn!(host = %inner.parts.host_id, size, "dropped message to node; it exceeds the frame limit");
         }
     }
@@ -244,6 +292,9 @@ impl Peer {
         let mut last_reason = String::new();
         let mut was_up = false;
         loop {
+            while !inner.is_wanted.get() {
+                inner.changed.notified().await;
+            }
             match inner.runtime.timeout(GREETING_TIME, inner.meet()).await {
                 Ok(Ok((stream, welcome))) => {
                     if was_up {
@@ -253,7 +304,11 @@ impl Peer {
                     rest = rest_min;
                     last_reason.clear();
                     let ended = inner.talk(&stream, &welcome).await;
-                    tracing::info!(host = %inner.parts.host_id, reason = %ended, "node is down; reconnecting");
+                    if inner.is_on_demand() {
+                        tracing::debug!(host = %inner.parts.host_id, reason = %ended, "closed bulk connection to node");
+                    } else {
+                        tracing::info!(host = %inner.parts.host_id, reason = %ended, "node is down; reconnecting");
+                    }
                 }
                 outcome => {
                     let (reason, verdict) = match outcome {
@@ -268,6 +323,7 @@ impl Peer {
                     }
                 }
             }
+            inner.is_wanted.set(!inner.is_on_demand());
             let spread = u64::try_from(rest.as_micros() / 2).unwrap_or(u64::MAX).max(1);
             let more = Duration::from_micros(inner.runtime.random_u64() % spread);
             inner.runtime.sleep(rest + more).await;
@@ -281,20 +337,61 @@ impl Inner {
     async fn meet(&self) -> Result<(TcpStream, Welcome), GreetingError> {
         let parts = &self.parts;
         let stream = self.runtime.connect(parts.address).await?;
-        let welcome = greeting::greet(&self.runtime, &stream, &parts.local, (parts.host_id, parts.purpose)).await?;
+        let wanted = (parts.host_id, parts.purpose, parts.compresses);
+        let welcome = greeting::greet(&self.runtime, &stream, &parts.local, wanted).await?;
         Ok((stream, welcome))
+    }
+
+    /// True if the node is dialled at a call, and not before.
+    fn is_on_demand(&self) -> bool {
+        self.parts.purpose == Purpose::Bulk
+    }
+
+    /// Waits for the connection, if it is dialled on demand, until it is up or cannot be had.
+    async fn dialled(&self) {
+        if self.is_up.get() || !self.is_on_demand() {
+            return;
+        }
+        self.is_wanted.set(true);
+        self.changed.notify_all();
+        let up = async {
+            while !self.is_up.get() {
+                self.changed.notified().await;
+            }
+        };
+        let _ = self.runtime.timeout(GREETING_TIME, up).await;
+    }
+
+    fn number(&self) -> u64 {
+        let number = self.next_number.get();
+        self.next_number.set(number + 1);
+        number
+    }
+
+    fn head(&self, number: u64, kind: u8) -> Head {
+        Head { number, kind, epoch: self.parts.local.epoch(), ..Head::default() }
+    }
+
+    fn put_empty(&self, number: u64, kind: u8) {
+        let head = self.head(number, kind);
+        let put = self.outbox.put(|out| write_frame(out, &head, false, |_| {}));
+        assert!(put.is_ok(), "an empty body is short");
     }
 
     /// Uses the connection until it ends.
     async fn talk(&self, stream: &TcpStream, welcome: &Welcome) -> Ended {
         self.shard_count.set(welcome.shard_count);
         self.heard.set(self.runtime.now());
+        self.estimate.set(Estimate::begin(self.runtime.now()));
         self.connection.set(self.connection.get() + 1);
         self.refuted.take();
         self.is_up.set(true);
+        self.changed.notify_all();
         self.tell(News::Up(welcome));
-        tracing::info!(host = %self.parts.host_id, shards = welcome.shard_count, "node is up");
-        let sending = async { Ended::from(self.outbox.send_all(stream).await) };
+        if !self.is_on_demand() {
+            tracing::info!(host = %self.parts.host_id, shards = welcome.shard_count, "node is up");
+        }
+        let sending = async { Ended::from(self.outbox.send_all(&self.runtime, stream).await) };
         let receiving = async {
             match self.receive(stream).await {
                 Ok(never) => match never {},
@@ -333,12 +430,12 @@ impl Inner {
                 return Err(Ended::Closed);
             }
             self.heard.set(self.runtime.now());
-            while let Some(frame) = frames.next_frame()? {
-                let sender = self.waiting.borrow_mut().remove(&frame.number);
+            while let Some(Frame { head, body }) = frames.next_frame()? {
+                let sender = self.waiting.borrow_mut().remove(&head.number);
                 match sender {
                     // Who gave up meanwhile does not miss the answer.
-                    Some(sender) => _ = sender.send((frame.kind, frame.body.to_vec())),
-                    None if frame.kind == PONG => empty(frame.body)?,
+                    Some(sender) => _ = sender.send((head.kind, body.to_vec())),
+                    None if head.kind == PONG => self.observe(body)?,
                     None => {}
                 }
                 self.runtime.maybe_yield().await;
@@ -346,22 +443,33 @@ impl Inner {
         }
     }
 
-    /// Pings when nothing comes; ends when nothing comes even then.
+    /// Takes the reading of the other end's clock.
+    fn observe(&self, body: &[u8]) -> Result<(), Malformed> {
+        let reading = <[u8; 4]>::try_from(body).map_err(|_| Malformed::new("a pong has four bytes"))?;
+        let mut estimate = self.estimate.get();
+        estimate.observe(u32::from_be_bytes(reading), self.runtime.now());
+        self.estimate.set(estimate);
+        Ok(())
+    }
+
+    /// Pings when nothing comes, and now and then; ends when nothing comes even then, and a connection on demand when nothing is asked.
     async fn watch(&self) -> Ended {
-        let (mut last_number, mut quiet) = (self.next_number.get(), 0);
+        let (mut last_number, mut quiet, mut since_ping) = (self.next_number.get(), 0, 0);
         loop {
             self.runtime.sleep(PING_AFTER).await;
             quiet = if last_number == self.next_number.get() { quiet + 1 } else { 0 };
-            let silence = self.runtime.now() - self.heard.get();
+            since_ping += 1;
+            let now = self.runtime.now();
+            let silence = now - self.heard.get();
             if silence >= SILENCE_MAX {
                 return Ended::Silent;
             }
-            if silence >= PING_AFTER || quiet >= QUIET_MAX {
-                quiet = 0;
-                let number = self.next_number.get();
-                self.next_number.set(number + 1);
-                let put = self.outbox.put(|out| write_frame(out, number, PING, |_| {}));
-                assert!(put.is_ok(), "a ping has no body");
+            if self.is_on_demand() && self.waiting.borrow().is_empty() && now - self.called.get() >= IDLE_MAX {
+                return Ended::Idle;
+            }
+            if silence >= PING_AFTER || quiet >= QUIET_MAX || since_ping >= PING_EVERY {
+                (quiet, since_ping) = (0, 0);
+                self.put_empty(self.number(), PING);
             }
             last_number = self.next_number.get();
         }

@@ -12,6 +12,17 @@ use crate::news::Watch;
 use crate::peer::{Peer, PeerParts};
 use crate::purpose::Purpose;
 
+/// Another node of the ring, as a shard is to reach it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Other {
+    /// The node.
+    pub host_id: HostId,
+    /// Its internode address.
+    pub address: SocketAddr,
+    /// It is in another datacenter than this node.
+    pub is_in_other_datacenter: bool,
+}
+
 /// The other nodes that this shard keeps connections to.
 pub struct Peers {
     runtime: Runtime,
@@ -34,19 +45,19 @@ impl Peers {
 
     /// Follows a change of membership: a connection to a node that stays is kept, a new node is dialled, and the connection to one that
     /// left ends. A node with another address is dialled there.
-    pub fn follow(&self, others: impl IntoIterator<Item = (HostId, SocketAddr)>) {
+    pub fn follow(&self, others: impl IntoIterator<Item = Other>) {
         let mut before = self.by_host.take();
         let mut after = BTreeMap::new();
-        for (host_id, address) in others {
-            assert_ne!(host_id, self.local.host_id(), "a node is no peer of itself");
-            let peer = match before.remove(&host_id) {
-                Some(peer) if peer.address() == address => peer,
+        for other in others {
+            assert_ne!(other.host_id, self.local.host_id(), "a node is no peer of itself");
+            let peer = match before.remove(&other.host_id) {
+                Some(peer) if peer.address() == other.address => peer,
                 moved => {
                     moved.inspect(Peer::end);
-                    self.dial(host_id, address)
+                    self.dial(other)
                 }
             };
-            let known = after.insert(host_id, peer);
+            let known = after.insert(other.host_id, peer);
             assert!(known.is_none(), "a node is in its ring once");
         }
         for peer in before.into_values() {
@@ -60,8 +71,10 @@ impl Peers {
         self.by_host.borrow().get(&host_id).cloned()
     }
 
-    fn dial(&self, host_id: HostId, address: SocketAddr) -> Peer {
+    fn dial(&self, other: Other) -> Peer {
+        let Other { host_id, address, is_in_other_datacenter } = other;
         let (local, watch) = (self.local.clone(), self.watch.clone());
-        Peer::start(&self.runtime, PeerParts { address, host_id, local, purpose: self.purpose, watch })
+        let compresses = local.compresses(is_in_other_datacenter);
+        Peer::start(&self.runtime, PeerParts { address, host_id, local, purpose: self.purpose, compresses, watch })
     }
 }

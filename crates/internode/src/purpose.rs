@@ -7,7 +7,7 @@ pub enum Purpose {
     Control,
     /// Reads and writes, of each shard.
     Requests,
-    /// Large transfers, of each shard.
+    /// Large messages, of each shard.
     Bulk,
     /// A later version's. No node of this version serves it.
     Other(u8),

@@ -3,7 +3,7 @@
 use topology::HostId;
 
 use crate::handshake::Confirmation;
-use crate::{Boot, GroupTag, Hello, PING, PONG, Purpose, Verdict, Welcome, write_frame};
+use crate::{Boot, CANCEL, GroupTag, Head, Hello, PING, PONG, Purpose, Verdict, Welcome, write_frame};
 
 /// As nodes of version 2 exchange them: `name: bytes in hexadecimal`. These bytes do not change while the version does not.
 const MESSAGES: &str = include_str!("../testdata/frames.txt");
@@ -18,6 +18,7 @@ fn each_message_has_the_bytes_that_version_2_gave_it() {
         version_min: 2,
         purpose: Purpose::Requests,
         has_secret: true,
+        compresses: true,
         shard: 3,
         shard_count: 8,
         host_id,
@@ -43,9 +44,15 @@ fn each_message_has_the_bytes_that_version_2_gave_it() {
     };
     let proven = Welcome { verdict: Verdict::Welcome, proof: Some([0xcc; 32]), ..welcome.clone() };
     let confirmation = Confirmation { verdict: Verdict::Welcome, proof: Some([0xdd; 32]) };
-    let frame = |kind| {
+    let frame = |kind, body: &[u8]| {
         let mut out = Vec::new();
-        write_frame(&mut out, 7, kind, |_| {}).expect("it is short");
+        write_frame(
+            &mut out,
+            &Head { number: 7, kind, is_traced: true, epoch: 9, deadline: Some(0x1234) },
+            true,
+            |out| out.extend_from_slice(body),
+        )
+        .expect("it is short");
         out
     };
     let messages = [
@@ -55,8 +62,10 @@ fn each_message_has_the_bytes_that_version_2_gave_it() {
         ("refusal of version 1", welcome.encode_for_version_1()),
         ("confirmation with a proof", confirmation.encode()),
         ("confirmation", Confirmation::of(Verdict::NotProven).encode()),
-        ("ping", frame(PING)),
-        ("pong", frame(PONG)),
+        ("ping", frame(PING, &[])),
+        ("pong", frame(PONG, &[0, 0, 0, 5])),
+        ("cancel", frame(CANCEL, &[])),
+        ("compressed", frame(1, &[7; 2000])),
     ];
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let text: String = messages.iter().map(|(name, bytes)| format!("{name}: {}\n", hex(bytes))).collect();

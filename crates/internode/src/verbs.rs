@@ -1,6 +1,6 @@
 //! The registry of verbs: which handler answers which kind of request.
 //!
-//! There is one for each shard. Owners register their verbs before the first connection is accepted; ping and pong belong to the
+//! There is one for each shard. Owners register their verbs before the first connection is accepted; ping, pong and cancel belong to the
 //! connection itself and cannot be registered.
 
 use std::collections::BTreeMap;
@@ -12,8 +12,10 @@ use crate::connection::{Reply, Ticket};
 
 /// The request that every connection answers with [`PONG`]. Its body is empty.
 pub const PING: u8 = 3;
-/// The answer to a [`PING`]. Its body is empty.
+/// The answer to a [`PING`]. Its body is the reading of the connection's clock, a u32.
 pub const PONG: u8 = 132;
+/// Gives up the request of the same number. It has no answer, and its body is empty.
+pub const CANCEL: u8 = 5;
 
 /// Kinds from here on are answers.
 const ANSWERS_FROM: u8 = 128;
@@ -32,7 +34,7 @@ impl Malformed {
     }
 }
 
-/// Checks the body of a ping or pong.
+/// Checks the body of a ping or cancel.
 pub(crate) fn empty(body: &[u8]) -> Result<(), Malformed> {
     match body.len() {
         0 => Ok(()),
@@ -81,7 +83,23 @@ impl Verbs {
         self.register_by_host(verb, name, move |_, body| handler(body));
     }
 
-    /// The same, for a handler that is to know which node asks.
+    /// The same for a request that may end without an answer: when its caller gives up, or at its deadline. Nothing of its work is half done then.
+    ///
+    /// # Panics
+    /// As [`Verbs::register`].
+    pub fn register_cancellable<F, Fut>(&mut self, verb: u8, name: &'static str, handler: F)
+    where
+        F: Fn(&[u8]) -> Result<Fut, Malformed> + 'static,
+        Fut: Future<Output: Reply> + 'static,
+    {
+        self.insert(verb, name, move |_, body, ticket| {
+            let work = handler(body)?;
+            ticket.answer_unless_cancelled(work);
+            Ok(())
+        });
+    }
+
+    /// The same as [`Verbs::register`], for a handler that is to know which node asks.
     ///
     /// # Panics
     /// As [`Verbs::register`].
@@ -90,14 +108,20 @@ impl Verbs {
         F: Fn(HostId, &[u8]) -> Result<Fut, Malformed> + 'static,
         Fut: Future<Output: Reply> + 'static,
     {
-        assert!(verb < ANSWERS_FROM, "verb {verb} ({name}) is the kind of an answer");
-        assert_ne!(verb, PING, "ping belongs to the connection: {name} needs another verb");
-        let handle = move |from: HostId, body: &[u8], ticket: Ticket| {
+        self.insert(verb, name, move |from, body, ticket| {
             let work = handler(from, body)?;
             ticket.answer_with(work);
             Ok(())
-        };
-        let known = self.by_number.insert(verb, Verb { name, handler: Box::new(handle) });
+        });
+    }
+
+    fn insert<H>(&mut self, verb: u8, name: &'static str, handler: H)
+    where
+        H: Fn(HostId, &[u8], Ticket) -> Result<(), Malformed> + 'static,
+    {
+        assert!(verb < ANSWERS_FROM, "verb {verb} ({name}) is the kind of an answer");
+        assert!(![PING, CANCEL].contains(&verb), "verb {verb} belongs to the connection: {name} needs another one");
+        let known = self.by_number.insert(verb, Verb { name, handler: Box::new(handler) });
         if let Some(known) = known {
             panic!("verb {verb} is registered twice: as {} and as {name}", known.name);
         }
@@ -149,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "ping belongs to the connection")]
+    #[should_panic(expected = "verb 3 belongs to the connection")]
     fn ping_is_not_registered() {
         register(&mut Verbs::new(), PING, "a ping");
     }

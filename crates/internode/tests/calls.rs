@@ -6,8 +6,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use internode::{
-    Boot, CallError, FRAME_BODY_MAX, FrameReader, Hello, Incoming, Listening, LocalNode, Malformed, PING, PONG, Peer,
-    PeerParts, PeerSocket, Peers, Purpose, Reply, Verbs, Verdict, Welcome, listen_for_peers, write_frame,
+    Boot, CallError, Compression, FRAME_BODY_MAX, FrameReader, Head, Hello, Incoming, Listening, LocalNode, Malformed,
+    Other, PING, PONG, Peer, PeerParts, PeerSocket, Peers, Purpose, Reply, Request, Verbs, Verdict, Welcome,
+    listen_for_peers, write_frame,
 };
 use runtime::sim::{World, WorldOptions};
 use runtime::{Group, Mesh, MeshSeat, Runtime};
@@ -92,7 +93,7 @@ async fn serve(runtime: Runtime, seat: MeshSeat<PeerSocket, ()>, local: HostId, 
 }
 
 fn node(host_id: HostId) -> LocalNode {
-    LocalNode::new(host_id, "Test Cluster".into(), Boot::default(), None)
+    LocalNode::new(host_id, "Test Cluster".into(), Boot::default(), None, Compression::All)
 }
 
 /// Where members alone are accepted.
@@ -106,7 +107,10 @@ fn listening(local: HostId, incoming: Incoming, requests: Mesh<PeerSocket, ()>) 
 
 fn start(runtime: &Runtime) -> Peer {
     let (local, purpose) = (node(CLIENT), Purpose::Requests);
-    Peer::start(runtime, PeerParts { address: address(), host_id: SERVER, local, purpose, watch: None })
+    Peer::start(
+        runtime,
+        PeerParts { address: address(), host_id: SERVER, local, purpose, compresses: true, watch: None },
+    )
 }
 
 /// Runs a client's `work` against the server.
@@ -135,7 +139,7 @@ async fn until(runtime: &Runtime, peer: &Peer, is_up: bool) {
 }
 
 async fn echo(peer: &Peer, text: &[u8]) -> Result<(u8, Vec<u8>), CallError> {
-    let answer = peer.call(ECHO, |out| out.extend_from_slice(text)).await?;
+    let answer = peer.call(Request::of(ECHO), |out| out.extend_from_slice(text)).await?;
     answer.decode(|kind, body| Ok((kind, body)))
 }
 
@@ -154,7 +158,7 @@ fn an_unknown_verb_and_a_malformed_body_end_the_connection() {
     with_peer(async |runtime, peer| {
         for verb in [UNKNOWN, REFUSE] {
             until(&runtime, &peer, true).await;
-            let answer = peer.call(verb, |out| out.push(1)).await;
+            let answer = peer.call(Request::of(verb), |out| out.push(1)).await;
             assert_eq!(answer.err(), Some(CallError::Gone), "verb {verb}");
             until(&runtime, &peer, true).await;
             assert!(echo(&peer, b"again").await.is_ok(), "it is dialled again");
@@ -166,8 +170,8 @@ fn an_unknown_verb_and_a_malformed_body_end_the_connection() {
 fn an_answer_that_cannot_be_decoded_ends_its_connection_and_no_later_one() {
     with_peer(async |runtime, peer| {
         until(&runtime, &peer, true).await;
-        let early = peer.call(ECHO, |out| out.push(1)).await.expect("it answers");
-        let answer = peer.call(ECHO, |out| out.push(1)).await.expect("it answers");
+        let early = peer.call(Request::of(ECHO), |out| out.push(1)).await.expect("it answers");
+        let answer = peer.call(Request::of(ECHO), |out| out.push(1)).await.expect("it answers");
         let refused = |_: u8, _: Vec<u8>| Err::<(), _>(Malformed::new("no such answer"));
         assert_eq!(answer.decode(refused), Err(CallError::Gone));
         until(&runtime, &peer, false).await;
@@ -183,9 +187,9 @@ fn an_answer_that_cannot_be_decoded_ends_its_connection_and_no_later_one() {
 fn what_no_frame_holds_is_refused_on_both_sides() {
     with_peer(async |runtime, peer| {
         until(&runtime, &peer, true).await;
-        let answer = peer.call(ECHO, |out| out.resize(out.len() + FRAME_BODY_MAX + 1, 0)).await;
+        let answer = peer.call(Request::of(ECHO), |out| out.resize(out.len() + FRAME_BODY_MAX + 1, 0)).await;
         assert_eq!(answer.err(), Some(CallError::TooLarge { size: FRAME_BODY_MAX + 1, max: FRAME_BODY_MAX }));
-        let answer = peer.call(LONG, |_| {}).await.expect("it answers");
+        let answer = peer.call(Request::of(LONG), |_| {}).await.expect("it answers");
         assert_eq!(answer.kind, TOO_LARGE);
         assert!(peer.is_up(), "neither ends the connection");
     });
@@ -201,7 +205,8 @@ fn peers_follow_membership_and_keep_the_connections_that_stay() {
         let seat = runtime::mesh(1, 8).remove(0);
         world.start(host, false, vec![move |runtime| serve(runtime, seat, local, at)]);
     }
-    let [first, second] = servers;
+    let other = |(host_id, address)| Other { host_id, address, is_in_other_datacenter: false };
+    let [first, second] = servers.map(other);
     let main = move |runtime: Runtime| async move {
         let peers = Peers::new(&runtime, node(CLIENT));
         peers.follow([first]);
@@ -210,7 +215,7 @@ fn peers_follow_membership_and_keep_the_connections_that_stay() {
         until(&runtime, &kept, true).await;
 
         let calling = kept.clone();
-        let waiting = runtime.spawn(Group::Query, async move { calling.call(STAY, |_| {}).await.is_ok() });
+        let waiting = runtime.spawn(Group::Query, async move { calling.call(Request::of(STAY), |_| {}).await.is_ok() });
         runtime.sleep(Duration::from_millis(1)).await;
         peers.follow([first, second]);
         let added = peers.get(OTHER).expect("it is followed");
@@ -226,7 +231,7 @@ fn peers_follow_membership_and_keep_the_connections_that_stay() {
         assert!(!kept.is_up(), "and is not dialled again");
 
         // The same node at another address, where nothing listens.
-        peers.follow([(OTHER, "10.0.0.9:7000".parse().expect("an address"))]);
+        peers.follow([other((OTHER, "10.0.0.9:7000".parse().expect("an address")))]);
         assert!(!added.is_up() && !peers.get(OTHER).expect("it is followed").is_up());
     };
     let asking = world.start(hosts[2], false, vec![main]);
@@ -250,7 +255,10 @@ async fn trickle(runtime: Runtime, pings: Rc<Cell<u32>>) {
     let _giving = runtime.spawn(Group::Query, async move {
         loop {
             let mut pong = Vec::new();
-            write_frame(&mut pong, u64::MAX, PONG, |_| {}).expect("it is short");
+            write_frame(&mut pong, &Head { number: u64::MAX, kind: PONG, ..Head::default() }, false, |body| {
+                body.extend([0; 4])
+            })
+            .expect("it is short");
             giving.write_all(pong).await.0.expect("the client reads");
             clock.sleep(Duration::from_millis(400)).await;
         }
@@ -261,7 +269,7 @@ async fn trickle(runtime: Runtime, pings: Rc<Cell<u32>>) {
         frames.put_back(buffer);
         assert_ne!(result.expect("the connection works"), 0);
         while let Some(frame) = frames.next_frame().expect("the bytes are right") {
-            assert_eq!(frame.kind, PING);
+            assert_eq!(frame.head.kind, PING);
             pings.set(pings.get() + 1);
         }
     }
@@ -290,7 +298,7 @@ fn a_call_that_waits_when_its_node_leaves_is_gone() {
     with_peer(async |runtime, peer| {
         until(&runtime, &peer, true).await;
         let (calling, leaving) = (peer.clone(), peer.clone());
-        let waiting = runtime.spawn(Group::Query, async move { calling.call(STAY, |_| {}).await.err() });
+        let waiting = runtime.spawn(Group::Query, async move { calling.call(Request::of(STAY), |_| {}).await.err() });
         runtime.sleep(Duration::from_millis(1)).await;
         leaving.end();
         assert_eq!(waiting.await, Some(CallError::Gone));

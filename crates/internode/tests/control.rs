@@ -7,8 +7,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use internode::{
-    Answering, Boot, CallError, Control, GROUP, GroupTag, Hello, Incoming, Listening, LocalNode, Malformed, News, Peer,
-    PeerParts, Purpose, Secret, Verbs, Verdict, control_verbs, listen_for_peers,
+    Answering, Boot, CallError, Compression, Control, GROUP, GroupTag, Hello, Incoming, Listening, LocalNode,
+    Malformed, News, Other, Peer, PeerParts, Purpose, Request, Secret, Verbs, Verdict, control_verbs, listen_for_peers,
 };
 use runtime::Runtime;
 use runtime::sim::{World, WorldOptions};
@@ -29,7 +29,7 @@ fn address() -> SocketAddr {
 
 fn node(host_id: HostId) -> LocalNode {
     let secret = Secret::new(b"the secret of all nodes").expect("it is long enough");
-    LocalNode::new(host_id, "Test Cluster".into(), Boot { number: 3, word: 4 }, Some(secret))
+    LocalNode::new(host_id, "Test Cluster".into(), Boot { number: 3, word: 4 }, Some(secret), Compression::default())
 }
 
 /// The server's part that a test changes under way.
@@ -114,7 +114,7 @@ where
             hearing.borrow_mut().push((clock.now() - began, shown(news)));
         });
         let control = Control::new(&runtime, node(CLIENT), watch);
-        control.follow([(SERVER, address())]);
+        control.follow([Other { host_id: SERVER, address: address(), is_in_other_datacenter: false }]);
         work(runtime, control, heard).await;
     };
     let asking = world.start(client, false, vec![main]);
@@ -203,9 +203,9 @@ fn a_node_without_control_connections_refuses_them() {
 fn a_message_of_the_group_on_a_connection_for_requests_ends_it() {
     with_control(&Server::new(true), |runtime, _, _| async move {
         let (local, purpose) = (node(CLIENT), Purpose::Requests);
-        let parts = PeerParts { address: address(), host_id: SERVER, local, purpose, watch: None };
+        let parts = PeerParts { address: address(), host_id: SERVER, local, purpose, compresses: false, watch: None };
         let peer = Peer::start(&runtime, parts);
         until(&runtime, || peer.is_up()).await;
-        assert_eq!(peer.call(GROUP, |_| {}).await.err(), Some(CallError::Gone));
+        assert_eq!(peer.call(Request::of(GROUP), |_| {}).await.err(), Some(CallError::Gone));
     });
 }

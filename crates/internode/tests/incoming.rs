@@ -6,8 +6,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use internode::{
-    Boot, Frame, FrameReader, GroupTag, Hello, Incoming, Listening, LocalNode, PING, PONG, Purpose, Verbs, Verdict,
-    Welcome, listen_for_peers, write_frame,
+    Boot, Compression, Frame, FrameReader, GroupTag, Head, Hello, Incoming, Listening, LocalNode, PING, PONG, Purpose,
+    Verbs, Verdict, Welcome, listen_for_peers, write_frame,
 };
 use runtime::sim::{World, WorldOptions};
 use runtime::{Runtime, TcpStream};
@@ -25,7 +25,7 @@ async fn serve(runtime: Runtime) {
     let incoming = Incoming::default();
     incoming.follow([CLIENT]);
     let requests = incoming.open(&runtime, runtime::mesh(1, 8).remove(0), Verbs::new());
-    let local = LocalNode::new(SERVER, "Test Cluster".into(), Boot::default(), None);
+    let local = LocalNode::new(SERVER, "Test Cluster".into(), Boot::default(), None, Compression::None);
     let judge = Rc::new(|_: &Hello| Verdict::Welcome);
     let listener = runtime.listen(address()).await.expect("the address is this machine's");
     listen_for_peers(
@@ -61,6 +61,7 @@ async fn greet(stream: &TcpStream) {
         version_min: 2,
         purpose: Purpose::Requests,
         has_secret: false,
+        compresses: false,
         shard: 0,
         shard_count: 1,
         host_id: CLIENT,
@@ -85,7 +86,7 @@ async fn send(stream: &TcpStream, bytes: Vec<u8>) {
 }
 
 fn ping(number: u64, out: &mut Vec<u8>) {
-    write_frame(out, number, PING, |_| {}).expect("it is short");
+    write_frame(out, &Head { number, kind: PING, ..Head::default() }, false, |_| {}).expect("it is short");
 }
 
 /// The time until the server closes the connection.
@@ -108,7 +109,9 @@ fn many_pings_are_answered_by_few_pongs() {
             let (result, buffer) = stream.read(frames.take_for_read()).await;
             frames.put_back(buffer);
             assert_ne!(result.expect("the connection works"), 0, "the last ping is answered");
-            while let Some(Frame { number, kind, .. }) = frames.next_frame().expect("the bytes are right") {
+            while let Some(Frame { head: Head { number, kind, .. }, .. }) =
+                frames.next_frame().expect("the bytes are right")
+            {
                 assert_eq!(kind, PONG);
                 pongs.push(number);
             }

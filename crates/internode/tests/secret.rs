@@ -8,8 +8,8 @@ use std::sync::Once;
 use std::time::Duration;
 
 use internode::{
-    Boot, GreetingError, GroupTag, Hello, Incoming, Listening, LocalNode, Peer, PeerParts, Purpose, Secret, Verbs,
-    Verdict, Welcome, listen_for_peers,
+    Boot, Compression, GreetingError, GroupTag, Hello, Incoming, Listening, LocalNode, Peer, PeerParts, Purpose,
+    Secret, Verbs, Verdict, Welcome, listen_for_peers,
 };
 use runtime::sim::{World, WorldOptions};
 use runtime::{Runtime, TcpStream};
@@ -78,12 +78,12 @@ fn address(text: &str) -> SocketAddr {
 
 fn node(host_id: HostId, secret: Option<&[u8]>) -> LocalNode {
     let secret = secret.map(|bytes| Secret::new(bytes).expect("it is long enough"));
-    LocalNode::new(host_id, NAME.into(), Boot { number: 3, word: 4 }, secret)
+    LocalNode::new(host_id, NAME.into(), Boot { number: 3, word: 4 }, secret, Compression::default())
 }
 
 fn start(runtime: &Runtime, at: &str, secret: Option<&[u8]>) -> Peer {
     let (address, local, purpose) = (address(at), node(CLIENT, secret), Purpose::Requests);
-    Peer::start(runtime, PeerParts { address, host_id: SERVER, local, purpose, watch: None })
+    Peer::start(runtime, PeerParts { address, host_id: SERVER, local, purpose, compresses: false, watch: None })
 }
 
 async fn until_up(runtime: &Runtime, peer: &Peer) {
@@ -169,6 +169,7 @@ fn hello(has_secret: bool) -> Hello {
         version_min: 2,
         purpose: Purpose::Requests,
         has_secret,
+        compresses: false,
         shard: 0,
         shard_count: 1,
         host_id: CLIENT,

@@ -16,6 +16,14 @@ pub enum DecodeError {
         /// The newest that this program reads.
         known: u8,
     },
+    /// More items than a message may have.
+    #[error("{count} items exceed the limit of {max}")]
+    TooMany {
+        /// How many the message names.
+        count: u64,
+        /// The most that it may have.
+        max: usize,
+    },
     /// A byte that says what follows has no meaning.
     #[error("unknown value {value} of {what}")]
     Unknown {

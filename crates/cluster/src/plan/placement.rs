@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::{Rc, Weak};
 
-use internode::Peers;
+use internode::{Other, Peers};
 use topology::{HostId, ReplicationStrategy, Ring};
 
 use super::nodes::Nodes;
@@ -71,7 +71,12 @@ impl Placement {
 
 fn follow(peers: Option<&Peers>, ring: &Ring) {
     if let Some(peers) = peers {
-        peers.follow(ring.others().map(|node| (node.host_id, node.internode)));
+        let datacenter = &ring.local_node().datacenter;
+        peers.follow(ring.others().map(|node| Other {
+            host_id: node.host_id,
+            address: node.internode,
+            is_in_other_datacenter: node.datacenter != *datacenter,
+        }));
     }
 }
 

@@ -1,11 +1,12 @@
 //! The lanes of a read that is reconciled: whose pages each fetches, and how a lane ends.
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use mutation::{DecodeError, Position, ReadCommand};
 use planted::Planted;
-use runtime::{Group, ShardId};
+use runtime::{Group, Instant, ShardId, TaskHandle};
 use storage::reader::{Page, Source};
 use topology::NodeIndex;
 
@@ -31,6 +32,17 @@ pub(super) struct Asked<'c> {
     pub(super) origin: Origin,
     pub(super) command: ReadCommand<'c>,
     pub(super) limits: PageLimits,
+    /// The end of the read's time.
+    pub(super) until: Instant,
+}
+
+/// First pages that are under way. Dropped, it ends their tasks, which cancels what other nodes were asked.
+struct Fetches(VecDeque<TaskHandle<Result<Page, ReplicaError>>>);
+
+impl Drop for Fetches {
+    fn drop(&mut self) {
+        self.0.drain(..).for_each(TaskHandle::abort);
+    }
 }
 
 /// Why a lane ended.
@@ -44,26 +56,28 @@ pub(super) async fn first_pages<'c>(
     sources: Vec<Asked<'c>>,
     heard: &Rc<RefCell<Vec<NodeIndex>>>,
 ) -> Vec<(Asked<'c>, Result<Page, LaneError>)> {
-    let mut running = Vec::with_capacity(sources.len());
-    for source in sources {
+    let mut running = Fetches(VecDeque::with_capacity(sources.len()));
+    for source in &sources {
         let after = source.command.after.map(|position| position.to_owned());
         let bytes = source.encoded(after.as_ref());
         let (shards, nodes) = (Rc::clone(&source.shards), Rc::clone(&source.nodes));
-        let (origin, limits, runtime) = (source.origin, source.limits, shards.runtime.clone());
+        let (origin, limits, until, runtime) = (source.origin, source.limits, source.until, shards.runtime.clone());
         let (node, heard) = (source.node, Rc::clone(heard));
         let fetch = runtime.spawn(Group::Query, async move {
-            let page = fetch_from(&shards, &nodes, origin, bytes, limits).await;
+            let page = fetch_from(&shards, &nodes, (origin, until), bytes, limits).await;
             if page.is_ok() {
                 heard.borrow_mut().push(node);
             }
             page
         });
-        running.push((source, fetch));
+        running.0.push_back(fetch);
     }
-    let mut pages = Vec::with_capacity(running.len());
-    for (source, fetch) in running {
-        let node = source.node;
-        pages.push((source, fetch.await.map_err(|error| LaneError { node, error })));
+    let mut pages = Vec::with_capacity(sources.len());
+    for source in sources {
+        let (fetch, node) = (running.0.front_mut().expect("each source has its fetch"), source.node);
+        let page = fetch.await.map_err(|error| LaneError { node, error });
+        running.0.pop_front();
+        pages.push((source, page));
     }
     pages
 }
@@ -71,7 +85,7 @@ pub(super) async fn first_pages<'c>(
 async fn fetch_from(
     shards: &Shards,
     nodes: &Nodes,
-    origin: Origin,
+    (origin, until): (Origin, Instant),
     command: Vec<u8>,
     limits: PageLimits,
 ) -> Result<Page, ReplicaError> {
@@ -79,7 +93,8 @@ async fn fetch_from(
         Origin::Here(shard) => shards.fetch_data(shard, command, limits).await,
         Origin::There(node, of) => {
             let Some(peer) = nodes.peer(node) else { return Err(ReplicaError::Gone { shard: nodes.shard_of(node) }) };
-            ask_to_read(peer, PeerRead { of, rows: limits.rows, bytes: limits.bytes, command }).await
+            let time = until - shards.runtime.now();
+            ask_to_read(peer, PeerRead { of, rows: limits.rows, bytes: limits.bytes, command }, time).await
         }
     }
 }
@@ -96,7 +111,8 @@ impl Source for Asked<'_> {
     type Error = LaneError;
 
     async fn fetch(&mut self, after: Option<&Position>) -> Result<Page, LaneError> {
-        let page = fetch_from(&self.shards, &self.nodes, self.origin, self.encoded(after), self.limits).await;
+        let origin = (self.origin, self.until);
+        let page = fetch_from(&self.shards, &self.nodes, origin, self.encoded(after), self.limits).await;
         page.map_err(|error| LaneError { node: self.node, error })
     }
 

@@ -152,9 +152,10 @@ impl Reads {
         sink: &mut impl RowSink,
     ) -> Result<ReadDone, Failure> {
         let limits = lane_limits(limits, origins.len());
+        let until = self.shards.runtime.now() + time;
         let asked = |(node, origin)| {
             let (shards, nodes) = (Rc::clone(&self.shards), Rc::clone(nodes));
-            Asked { shards, nodes, node, origin, command, limits }
+            Asked { shards, nodes, node, origin, command, limits, until }
         };
         let sources: Vec<Asked<'_>> = origins.into_iter().map(asked).collect();
         let heard = Rc::new(RefCell::new(Vec::new()));

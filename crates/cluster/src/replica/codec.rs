@@ -24,6 +24,8 @@ const OWNER: u16 = u16::MAX;
 /// The fewest bytes of a mutation: version, flags, table and token, and the length of its key. A vector of mutations takes 24 bytes for each, so a
 /// frame of shorter ones would grow by being read.
 const MUTATION_BYTES_MIN: usize = 27;
+/// The most mutations of a frame.
+pub(super) const MUTATIONS_MAX: usize = 65_536;
 /// The longest sentence that a refusal carries.
 const WORDS_MAX: usize = 512;
 
@@ -68,6 +70,9 @@ fn read_mutations(reader: &mut Reader<'_>) -> Result<Vec<Vec<u8>>, DecodeError> 
     let (wanted, left) = (usize::try_from(count).unwrap_or(usize::MAX), reader.remaining());
     if wanted > left / (1 + MUTATION_BYTES_MIN) {
         return Err(ReadError::Truncated { wanted: wanted.saturating_mul(1 + MUTATION_BYTES_MIN), left }.into());
+    }
+    if wanted > MUTATIONS_MAX {
+        return Err(DecodeError::TooMany { count, max: MUTATIONS_MAX });
     }
     let mut mutations = Vec::with_capacity(wanted.min(1024));
     for _ in 0..count {

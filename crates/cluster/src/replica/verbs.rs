@@ -1,11 +1,14 @@
 //! This crate's verbs: registered for what other nodes ask, and called to ask them.
 
 use std::future::Future;
+use std::time::Duration;
 
-use internode::{CallError, Malformed, Peer, Reply, Verbs};
+use internode::{CallError, Malformed, Peer, Reply, Request, Verbs};
 use storage::reader::Page;
 
-use super::codec::{self, VERBS, decode_answer, decode_request, encode_answer, encode_request, kind, push_mutations};
+use super::codec::{
+    self, MUTATIONS_MAX, VERBS, decode_answer, decode_request, encode_answer, encode_request, kind, push_mutations,
+};
 use super::error::{ReplicaError, ReplicaShard};
 use super::peer_message::{PeerAnswer, PeerRead, PeerRequest};
 
@@ -31,38 +34,56 @@ where
 {
     for (verb, name) in VERBS {
         let serve = serve.clone();
-        verbs.register(verb, name, move |body| Ok(serve(decode_request(verb, body).map_err(Malformed::new)?)));
+        let handle = move |body: &[u8]| Ok(serve(decode_request(verb, body).map_err(Malformed::new)?));
+        match verb {
+            // A write that has begun is applied as a whole, whoever still waits for it.
+            kind::READ => verbs.register_cancellable(verb, name, handle),
+            _ => verbs.register(verb, name, handle),
+        }
     }
 }
 
-/// Asks another node to apply mutations, whose bytes are written into the frame from where they lie. `Ok`: it has.
-pub(crate) async fn ask_to_write(peer: &Peer, mutations: &[&[u8]]) -> Result<(), ReplicaError> {
-    match call(peer, kind::WRITE, |out| push_mutations(mutations, out)).await? {
-        PeerAnswer::Written => Ok(()),
-        _ => Err(wrong_answer(peer)),
+/// Asks another node to apply mutations within a time, whose bytes are written into the frame from where they lie. `Ok`: it has.
+pub(crate) async fn ask_to_write(peer: &Peer, mutations: &[&[u8]], time: Duration) -> Result<(), ReplicaError> {
+    for mutations in mutations.chunks(MUTATIONS_MAX) {
+        match call(peer, of_mutations(kind::WRITE, mutations, time), |out| push_mutations(mutations, out)).await? {
+            PeerAnswer::Written => {}
+            _ => return Err(wrong_answer(peer)),
+        }
     }
+    Ok(())
 }
 
 /// Asks another node to count deltas. Gives the states.
-pub(crate) async fn ask_to_count(peer: &Peer, deltas: &[&[u8]]) -> Result<Vec<Vec<u8>>, ReplicaError> {
-    match call(peer, kind::COUNT, |out| push_mutations(deltas, out)).await? {
-        PeerAnswer::Counted { states } => Ok(states),
-        _ => Err(wrong_answer(peer)),
+pub(crate) async fn ask_to_count(peer: &Peer, deltas: &[&[u8]], time: Duration) -> Result<Vec<Vec<u8>>, ReplicaError> {
+    let mut all = Vec::with_capacity(deltas.len());
+    for deltas in deltas.chunks(MUTATIONS_MAX) {
+        match call(peer, of_mutations(kind::COUNT, deltas, time), |out| push_mutations(deltas, out)).await? {
+            PeerAnswer::Counted { states } => all.extend(states),
+            _ => return Err(wrong_answer(peer)),
+        }
     }
+    Ok(all)
 }
 
-/// Asks another node for one page of data.
-pub(crate) async fn ask_to_read(peer: &Peer, read: PeerRead) -> Result<Page, ReplicaError> {
+/// Asks another node for one page of data. Dropped, it lets the other node end the read.
+pub(crate) async fn ask_to_read(peer: &Peer, read: PeerRead, time: Duration) -> Result<Page, ReplicaError> {
     let request = PeerRequest::Read(read);
-    match call(peer, kind::READ, |out| _ = encode_request(&request, out)).await? {
+    let terms = Request::of(kind::READ).within(time).cancelled_when_dropped();
+    match call(peer, terms, |out| _ = encode_request(&request, out)).await? {
         PeerAnswer::Page(page) => Ok(page),
         _ => Err(wrong_answer(peer)),
     }
 }
 
+fn of_mutations(verb: u8, mutations: &[&[u8]], time: Duration) -> Request {
+    let bytes = mutations.iter().map(|mutation| mutation.len()).sum();
+    Request::of(verb).within(time).of_size(bytes)
+}
+
 /// Calls another node, and turns its refusal into an error.
-async fn call(peer: &Peer, verb: u8, encode: impl FnOnce(&mut Vec<u8>)) -> Result<PeerAnswer, ReplicaError> {
-    let answer = peer.call(verb, encode).await;
+async fn call(peer: &Peer, request: Request, encode: impl FnOnce(&mut Vec<u8>)) -> Result<PeerAnswer, ReplicaError> {
+    let answer = peer.call(request, encode).await;
     let decode = |kind: u8, body: Vec<u8>| decode_answer(kind, body).map_err(Malformed::new);
     match answer.and_then(|answer| answer.decode(decode)) {
         Ok(PeerAnswer::Failed(error)) => Err(error.of_node(peer.address())),

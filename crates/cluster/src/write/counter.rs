@@ -76,7 +76,7 @@ impl Writes {
         let node = nodes.address(leader);
         let failed = |error| Failure::Failed { received: 0, refusals: vec![Refusal { node, error }] };
         let Some(peer) = nodes.peer(leader) else { return Err(Failure::Timeout { received: 0 }) };
-        match self.shards.runtime.timeout(WRITE_TIME, ask_to_count(peer, &deltas)).await {
+        match self.shards.runtime.timeout(WRITE_TIME, ask_to_count(peer, &deltas, WRITE_TIME)).await {
             Ok(Ok(states)) => Ok(states),
             // Whether it counted is not known.
             Err(runtime::Elapsed) | Ok(Err(ReplicaError::Gone { .. })) => Err(Failure::Timeout { received: 0 }),

@@ -47,7 +47,7 @@ impl Place {
 
 async fn write_there(shards: &Shards, nodes: &Nodes, node: NodeIndex, mutations: &[&[u8]]) -> Answer {
     let Some(peer) = nodes.peer(node) else { return Answer::Silent };
-    match shards.runtime.timeout(WRITE_TIME, ask_to_write(peer, mutations)).await {
+    match shards.runtime.timeout(WRITE_TIME, ask_to_write(peer, mutations, WRITE_TIME)).await {
         Ok(Ok(())) => Answer::Written,
         // The connection ended: whether the request got there is not known.
         Err(runtime::Elapsed) | Ok(Err(ReplicaError::Gone { .. })) => Answer::Silent,

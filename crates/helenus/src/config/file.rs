@@ -5,6 +5,8 @@
 
 use std::path::PathBuf;
 
+use internode::Compression;
+
 use super::guardrails;
 use super::place::Place;
 use super::refused;
@@ -48,6 +50,7 @@ fn apply(place: &Place<'_>, entry: &Entry, settings: &mut Settings) -> Result<bo
         "storage_port" => settings.storage_port = Some(place.number(value)?),
         "endpoint_snitch" => (settings.datacenter, settings.rack) = snitch::read(place, value)?.unzip(),
         "num_tokens" => settings.num_tokens = Some(place.number(value)?),
+        "internode_compression" => settings.internode_compression = Some(compression(place, place.text(value)?)?),
         "internode_secret_file" => settings.internode_secret_file = Some(PathBuf::from(place.text(value)?)),
         "workdir" => settings.data_dir = Some(PathBuf::from(place.text(value)?)),
         "data_file_directories" => settings.data_dir = Some(one_directory(place, value)?),
@@ -75,6 +78,15 @@ fn apply(place: &Place<'_>, entry: &Entry, settings: &mut Settings) -> Result<bo
         key => return guardrails::apply(place, key, value, &mut settings.guardrails),
     }
     Ok(true)
+}
+
+fn compression(place: &Place<'_>, text: &str) -> Result<Compression, ConfigError> {
+    match text {
+        "none" => Ok(Compression::None),
+        "dc" => Ok(Compression::BetweenDatacenters),
+        "all" => Ok(Compression::All),
+        _ => Err(place.wrong(format!("'{text}' is not an internode compression: none, dc or all"))),
+    }
 }
 
 fn one_directory(place: &Place<'_>, node: &Node) -> Result<PathBuf, ConfigError> {

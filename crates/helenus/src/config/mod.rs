@@ -38,7 +38,7 @@ pub use cluster::{ClusterConfig, Recover, STORAGE_PORT};
 pub use commitlog_sync::CommitLogSync;
 pub use error::ConfigError;
 pub use fixed_ring::{FixedNode, FixedRing};
-pub use internode::Secret;
+pub use internode::{Compression, Secret};
 pub use machine::Machine;
 pub use query::Guardrails;
 pub use settings::{MEMTABLE_BYTES_MAX, Settings};
@@ -82,6 +82,8 @@ pub struct Config {
     pub fixed_ring: Option<FixedRing>,
     /// The secret that nodes prove to each other; `None`: they prove none.
     pub internode_secret: Option<Secret>,
+    /// Connections to other nodes that compress long messages.
+    pub internode_compression: Compression,
     /// The cluster that the node is to be of. `None`: it is alone, and opens no port for other nodes.
     pub cluster: Option<ClusterConfig>,
     /// When writes are acknowledged.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use admin::Endpoint;
+use internode::Compression;
 use planted::Planted;
 use query::Guardrails;
 use runtime::ReactorKind;
@@ -51,6 +52,7 @@ pub struct Settings {
     pub prometheus_port: Option<u16>,
     pub insecure: bool,
     pub internode_secret_file: Option<PathBuf>,
+    pub internode_compression: Option<Compression>,
     pub smp: Option<u16>,
     pub cpuset: Option<Vec<usize>>,
     pub overprovisioned: bool,
@@ -198,6 +200,7 @@ impl Settings {
             fixed_ring: None,
             cluster,
             internode_secret: self.internode_secret_file.as_deref().map(secret_file::read).transpose()?,
+            internode_compression: self.internode_compression.unwrap_or_default(),
             commitlog_sync: self.commitlog_sync.unwrap_or(CommitLogSync::Group),
             commitlog_sync_period: period,
             commitlog_segment_bytes: segment_bytes,

@@ -20,7 +20,9 @@ use std::net::SocketAddr;
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 
-use internode::{ANY_NODE, Boot, Control, GroupTag, Incoming, LocalNode, News, PeerSocket, Verdict, listen_for_peers};
+use internode::{
+    ANY_NODE, Boot, Control, GroupTag, Incoming, LocalNode, News, Other, PeerSocket, Verdict, listen_for_peers,
+};
 use membership::{LogEnd, Registration, Request, Search};
 use metadata::group::{Answer, Driver, GroupId, GroupMessage, GroupWire, Index, NodeId, host_id, node_id};
 use planted::Planted;
@@ -29,7 +31,7 @@ use raft::RoleName;
 use runtime::sync::Notify;
 use runtime::{Group, Instant, Mesh, Runtime, TaskHandle};
 use server::ListenError;
-use topology::nodes::{self, NodeState, Registry};
+use topology::nodes::{self, NodeState, RegisteredNode, Registry};
 use topology::{HostId, Token};
 
 use self::announced::Announced;
@@ -107,7 +109,8 @@ impl Cluster {
         let address = cluster.listen;
         let listener = runtime.listen(address).await;
         let listener = listener.map_err(|source| NodeError::Listen(ListenError::Refused { address, source }))?;
-        let local = LocalNode::new(host_id, config.cluster_name.clone(), boot, config.internode_secret.clone());
+        let (name, secret) = (config.cluster_name.clone(), config.internode_secret.clone());
+        let local = LocalNode::new(host_id, name, boot, secret, config.internode_compression);
         let mut native = config.listen;
         native.set_ip(config.broadcast.unwrap_or(native.ip()));
         let inner = Rc::new_cyclic(|of: &Weak<Inner>| {
@@ -299,6 +302,7 @@ impl Inner {
     /// Follows the nodes of the cluster: dials those that are new.
     fn follow(&self, epoch: Index, registry: &Registry) {
         self.local.set_epoch(epoch.0);
+        self.incoming.set_epoch(epoch.0);
         self.registry.replace(registry.clone());
         self.moved.borrow_mut().follow(registry);
         let now = self.runtime.now();
@@ -321,7 +325,12 @@ impl Inner {
         let (registry, moved) = (self.registry.borrow(), self.moved.borrow());
         let others = registry.nodes().filter(|(id, _)| *id != self.local.host_id());
         let at = |id, registered| moved.address_of(id).unwrap_or(registered);
-        let others: Vec<_> = others.map(|(id, node)| (id, at(id, node.start.internode.into()))).collect();
+        let other = |(host_id, node): (HostId, &RegisteredNode)| Other {
+            host_id,
+            address: at(host_id, node.start.internode.into()),
+            is_in_other_datacenter: node.datacenter != self.place.0,
+        };
+        let others: Vec<Other> = others.map(other).collect();
         drop((registry, moved));
         self.control.follow(others);
     }

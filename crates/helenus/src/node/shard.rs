@@ -247,7 +247,13 @@ impl ShardNode {
     /// This node, as it greets others.
     fn local_node(&self, node: &NodeInfo, (word, group): (u64, GroupTag)) -> LocalNode {
         let (name, secret) = (self.config.cluster_name.clone(), self.config.internode_secret.clone());
-        let local = LocalNode::new(node.host_id, name, Boot { number: node.boot, word }, secret);
+        let local = LocalNode::new(
+            node.host_id,
+            name,
+            Boot { number: node.boot, word },
+            secret,
+            self.config.internode_compression,
+        );
         local.set_group(group);
         local
     }

@@ -12,7 +12,7 @@ use cql_protocol::response::ResultBody;
 use cql_protocol::{
     Consistency, ErrorBody, FrameHeader, HEADER_LENGTH, Query, QueryParams, Request, Response, Startup, Version,
 };
-use helenus::config::{ClusterConfig, CommitLogSync, Config, FixedNode, FixedRing};
+use helenus::config::{ClusterConfig, CommitLogSync, Compression, Config, FixedNode, FixedRing};
 use helenus::node;
 use runtime::Options;
 use server::Limits;
@@ -134,6 +134,7 @@ impl Ring {
             cluster: None,
             fixed_ring: Some(FixedRing { host_id: host_id(index), nodes }),
             internode_secret: None,
+            internode_compression: Compression::All,
             commitlog_sync: CommitLogSync::Group,
             commitlog_sync_period: Duration::from_secs(10),
             commitlog_segment_bytes: 1 << 20,

@@ -9,6 +9,7 @@ fn hello() -> Hello {
         version_min: VERSION_MIN,
         purpose: Purpose::Control,
         has_secret: true,
+        compresses: true,
         shard: 3,
         shard_count: 8,
         host_id: HostId([1; 16]),

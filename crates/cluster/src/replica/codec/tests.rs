@@ -4,7 +4,7 @@ use mutation::Position;
 use topology::Token;
 
 use super::*;
-use internode::write_frame;
+use internode::{Head, write_frame};
 
 #[test]
 fn requests_round_trip() {
@@ -37,6 +37,11 @@ fn more_mutations_than_a_frame_can_hold_take_no_memory() {
     let mut body = Vec::new();
     push_mutations(&[[0; 26], [0; 26]], &mut body);
     assert!(decode_request(kind::WRITE, &body).is_err(), "a mutation has 27 bytes");
+    for (count, is_read) in [(MUTATIONS_MAX, true), (MUTATIONS_MAX + 1, false)] {
+        let mut body = Vec::new();
+        push_mutations(&vec![[7; MUTATION_BYTES_MIN]; count], &mut body);
+        assert_eq!(decode_request(kind::WRITE, &body).is_ok(), is_read, "{count} mutations");
+    }
 }
 
 #[test]
@@ -73,7 +78,8 @@ const FRAMES: &str = include_str!("../../../testdata/frames.txt");
 fn frame_of(number: u64, write: impl FnOnce(&mut Vec<u8>) -> u8) -> Vec<u8> {
     let (mut body, mut out) = (Vec::new(), Vec::new());
     let kind = write(&mut body);
-    write_frame(&mut out, number, kind, |out| out.extend_from_slice(&body)).expect("it is short");
+    write_frame(&mut out, &Head { number, kind, ..Head::default() }, false, |out| out.extend_from_slice(&body))
+        .expect("it is short");
     out
 }
 
@@ -101,7 +107,7 @@ fn frames() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 #[test]
-fn a_frame_of_each_kind_has_the_bytes_that_version_1_gave_it() {
+fn a_frame_of_each_kind_has_the_bytes_that_version_2_gave_it() {
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let text: String = frames().iter().map(|(name, bytes)| format!("{name}: {}\n", hex(bytes))).collect();
     assert_eq!(text, FRAMES);

@@ -77,7 +77,8 @@ async fn ask_seed(inner: &Inner, seed: SocketAddr) {
         watched.1.notify_all();
     };
     let (local, purpose) = (inner.local.clone(), Purpose::Control);
-    let parts = PeerParts { address: seed, host_id: ANY_NODE, local, purpose, watch: Some(Rc::new(watch)) };
+    let compresses = false;
+    let parts = PeerParts { address: seed, host_id: ANY_NODE, local, purpose, compresses, watch: Some(Rc::new(watch)) };
     let peer = Peer::start(&inner.runtime, parts);
     let body = inner.own_introduction().to_bytes();
     let (is_over, has_news) = &*state;

@@ -113,7 +113,8 @@ impl Inner {
     /// The answer of a node, if it can be reached in some tries.
     async fn ask_once(&self, host_id: HostId, address: SocketAddr, verb: u8) -> Option<Vec<u8>> {
         let local = self.local.clone();
-        let parts = PeerParts { address, host_id: ANY_NODE, local, purpose: Purpose::Control, watch: None };
+        let (purpose, compresses) = (Purpose::Control, false);
+        let parts = PeerParts { address, host_id: ANY_NODE, local, purpose, compresses, watch: None };
         let peer = Peer::start(&self.runtime, parts);
         let mut answer = None;
         for _ in 0..TRIES {

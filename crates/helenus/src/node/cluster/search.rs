@@ -107,6 +107,7 @@ impl Seeds<'_> {
                 host_id: ANY_NODE,
                 local,
                 purpose: Purpose::Control,
+                compresses: false,
                 watch: Some(Rc::new(watch)),
             };
             Peer::start(&inner.runtime, parts)

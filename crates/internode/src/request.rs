@@ -1,0 +1,34 @@
+//! The terms of a request to another node: its verb, its time, its connection.
+
+use std::time::Duration;
+
+/// A request without its body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request {
+    pub(crate) verb: u8,
+    pub(crate) time: Option<Duration>,
+    pub(crate) is_cancelled: bool,
+    pub(crate) bytes: usize,
+}
+
+impl Request {
+    /// A short request, which is served however late it arrives.
+    pub fn of(verb: u8) -> Request {
+        Request { verb, time: None, is_cancelled: false, bytes: 0 }
+    }
+
+    /// It is dropped, without an answer, if the other node gets to it later than this. An hour at most.
+    pub fn within(self, time: Duration) -> Request {
+        Request { time: Some(time), ..self }
+    }
+
+    /// A caller that drops the call cancels the request.
+    pub fn cancelled_when_dropped(self) -> Request {
+        Request { is_cancelled: true, ..self }
+    }
+
+    /// Its body has about so many bytes: above 64 KiB it is made on the connection for bulk.
+    pub fn of_size(self, bytes: usize) -> Request {
+        Request { bytes, ..self }
+    }
+}

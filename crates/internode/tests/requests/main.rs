@@ -1,0 +1,5 @@
+//! Requests between two simulated machines: their terms, and diallers that keep to no measure.
+
+mod bounds;
+mod terms;
+mod world;
