@@ -36,7 +36,7 @@ fn two_clusters_never_merge() {
 }
 
 /// A file with a secret, beside the data of a node.
-fn secret_file(of: &helenus_tests::Builder, secret: &str) -> String {
+pub fn secret_file(of: &helenus_tests::Builder, secret: &str) -> String {
     let file = of.data().with_extension("secret");
     std::fs::write(&file, secret).expect("the temporary folder can be written");
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o400)).expect("the file is ours");

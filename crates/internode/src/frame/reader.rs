@@ -51,7 +51,7 @@ impl FrameReader {
     pub(crate) fn next_buffer(&self) -> usize {
         match self.bytes.len() - self.used {
             0 => 0,
-            unread => self.bytes.capacity().max(unread + unread.max(READ_BYTES)) - READ_BYTES,
+            unread => self.bytes.capacity().max(unread + self.room()) - READ_BYTES,
         }
     }
 
@@ -67,9 +67,14 @@ impl FrameReader {
         Ok(Some(Frame { head: sent.head, body }))
     }
 
-    /// At most doubles what is there: memory follows the bytes that came.
+    /// At most doubles what is there, since memory follows the bytes that came, and has no more than the rest of the frame.
     fn room(&self) -> usize {
-        READ_BYTES.max(self.bytes.len())
+        let unread = &self.bytes[self.used..];
+        let rest = match SentHead::decode(unread) {
+            Ok(Some(sent)) => (HEAD + sent.length).saturating_sub(unread.len()),
+            Ok(None) | Err(_) => 0,
+        };
+        rest.min(unread.len()).max(READ_BYTES)
     }
 
     fn find(&self) -> Result<Option<Found>, FrameError> {
