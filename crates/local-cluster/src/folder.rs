@@ -5,7 +5,7 @@
 //!   lock           held by the command at work
 //!   secret         mode 0600: the nodes prove it to each other
 //!   cluster.json   the description (layout.rs); its presence makes the folder a cluster
-//!   node1/         data/ · log · pid
+//!   node1/         data/ · log · log.old · pid
 //! ```
 //!
 //! Files are replaced as a whole. A crash before `cluster.json` exists leaves a folder that the next start completes.
@@ -27,6 +27,8 @@ const SECRET_BYTES: usize = 32;
 const SMALL_FILE_BYTES_MAX: u64 = 64 << 10;
 /// The end of a log in which its last line is looked for.
 const LOG_END_BYTES: u64 = 16 << 10;
+/// Length from which a log makes room for a new one at the node's next start.
+const LOG_BYTES_MAX: u64 = 64 << 20;
 /// Characters of a log's line that a sentence quotes.
 const LINE_CHARS_MAX: usize = 500;
 
@@ -148,10 +150,13 @@ impl Folder {
         self.node(number).join("pid")
     }
 
-    /// Opens a node's log for its next lines, and makes the node's folder.
+    /// Opens a node's log for its next lines, and makes the node's folder. A long log becomes `log.old`, in place of the one before.
     pub(crate) fn open_log(&self, number: u8) -> Result<File, LocalClusterError> {
         let (node, log) = (self.node(number), self.log(number));
         fs::create_dir_all(&node).map_err(failed("create", &node))?;
+        if fs::metadata(&log).is_ok_and(|about| about.len() >= LOG_BYTES_MAX) {
+            fs::rename(&log, log.with_extension("old")).map_err(failed("rename", &log))?;
+        }
         OpenOptions::new().create(true).append(true).open(&log).map_err(failed("open", &log))
     }
 
@@ -278,6 +283,19 @@ mod tests {
         let secret = fs::read(scratch.folder().secret()).expect("there is one");
         drop(scratch.folder().create().expect("it has only what a start leaves"));
         assert_eq!(fs::read(scratch.folder().secret()).expect("there is one"), secret);
+    }
+
+    #[test]
+    fn a_long_log_makes_room() {
+        let scratch = Scratch::new("long");
+        let folder = scratch.folder();
+        folder.open_log(1).expect("it can be written").set_len(LOG_BYTES_MAX).expect("a file without blocks");
+        folder.open_log(1).expect("it can be written").write_all(b"new\n").expect("it can be written");
+        assert_eq!(folder.last_line(1), "new");
+        let old = folder.log(1).with_extension("old");
+        assert_eq!(fs::metadata(old).expect("it is kept").len(), LOG_BYTES_MAX);
+        folder.open_log(1).expect("it can be written").write_all(b"more\n").expect("it can be written");
+        assert_eq!(fs::read_to_string(folder.log(1)).expect("it is there"), "new\nmore\n");
     }
 
     #[test]
