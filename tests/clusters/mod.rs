@@ -3,6 +3,7 @@
 //! Each test has addresses of its own on loopback, so tests run beside each other. They wait for conditions and for lines of logs, never for a time.
 
 mod agreement;
+mod command;
 mod copies;
 mod events;
 mod founding;

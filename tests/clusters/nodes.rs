@@ -14,6 +14,7 @@ pub struct Net {
     prefix: String,
     storage_port: u16,
     native_port: u16,
+    api_port: u16,
 }
 
 impl Net {
@@ -24,9 +25,10 @@ impl Net {
         loop {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
             let prefix = format!("127.{}.{}", 10 + process % 200, (process / 200) as u8 ^ number);
-            let net = Net { prefix, storage_port: free_port(), native_port: free_port() };
-            let are_two = net.storage_port != net.native_port;
-            if are_two && TcpListener::bind((net.address(1), net.storage_port)).is_ok() {
+            let (storage_port, native_port, api_port) = (free_port(), free_port(), free_port());
+            let net = Net { prefix, storage_port, native_port, api_port };
+            let differ = storage_port != native_port && native_port != api_port && api_port != storage_port;
+            if differ && TcpListener::bind((net.address(1), net.storage_port)).is_ok() {
                 return net;
             }
         }
@@ -35,6 +37,16 @@ impl Net {
     /// Where the node with this number is, for clients and for other nodes.
     pub fn address(&self, number: u8) -> String {
         format!("{}.{number}", self.prefix)
+    }
+
+    /// The first three parts of the addresses.
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// Ports for clients, for other nodes and for the admin API.
+    pub fn ports(&self) -> [u16; 3] {
+        [self.native_port, self.storage_port, self.api_port]
     }
 
     /// A new node, with the nodes of these numbers as its seeds.

@@ -27,3 +27,16 @@ fn a_lone_node_has_the_place_of_its_snitch_and_keeps_it() {
     let said = builder.launch().lines_after_failure().join("\n");
     assert!(said.contains("DC or rack not found in snitch properties"), "{said}");
 }
+
+#[test]
+fn a_lone_node_has_the_place_that_a_file_by_addresses_names() {
+    let builder = Builder::new("auto", 1);
+    let folder = builder.data().parent().expect("the data is in the test's folder").to_owned();
+    let places = "default=dc1:r1\n127.0.0.2=dc2:r2\n";
+    std::fs::write(folder.join("cassandra-topology.properties"), places).expect("it can be written");
+    let lines = "listen_address: 127.0.0.2\nendpoint_snitch: org.apache.cassandra.locator.PropertyFileSnitch\n";
+    let server = builder.configured(lines).start();
+    let local = connect(&server).query("SELECT data_center, rack FROM system.local").expect("a local read").body;
+    assert!(has(&local, "dc2") && has(&local, "r2"));
+    server.stop();
+}

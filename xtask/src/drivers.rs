@@ -15,7 +15,7 @@ use crate::peers::{go, java, node};
 use crate::process::{in_lane, say};
 use crate::report::{Counts, Passed};
 use crate::stalls::{self, STALLS_TO};
-use crate::tests::{BUILD_TIME, Effort, black_box, environment};
+use crate::tests::{BUILD_TIME, Effort, black_box, counted, environment};
 use crate::{built, process, workspace};
 use sample::{CONFIGURATIONS_FILE, Sample, Share};
 
@@ -94,6 +94,14 @@ fn lane(suites: &[Suite], sample: Sample, deadline: Instant, effort: Effort) -> 
         all = all.and(passed);
     }
     all
+}
+
+/// An unmodified ccm drives a cluster through `contrib/ccm`. It has no configurations to choose from.
+pub fn ccm(budget: Duration, effort: Effort) -> Result<Passed, String> {
+    stalls::watched("ccm", effort, |file| {
+        let mut command = pytest(Environment::Cassandra, &["test_ccm.py"])?;
+        counted(environment(&mut command, effort).env(STALLS_TO, file), budget)
+    })
 }
 
 fn python_cassandra() -> Result<Command, String> {

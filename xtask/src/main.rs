@@ -40,7 +40,8 @@ cargo xtask <task>
   unit               run the unit tests
   drivers            test drivers of five languages, and cqlsh, against the release binary
   hostile            send malformed and hostile bytes to the CQL port
-  operators          test the admin API, metrics, nodetool and the console
+  operators          test the admin API, metrics, nodetool, the console and ccm
+  ccm                test only an unmodified ccm from PyPI with the install directory contrib/ccm
   console            test only the console, in headless Chromium; HELENUS_IMAGES=DIR keeps screenshots
   crash              run loads with kills, power cuts and restarts, and read back every acknowledged row
   power              run only the power cuts
@@ -93,8 +94,9 @@ fn main() -> ExitCode {
         Some("tidy") => tidy::run(),
         Some("drivers") => tests::run_alone(drivers::phase, rest),
         Some("hostile") => tests::run_alone(tests::hostile, rest),
+        Some("ccm") => tests::run_alone(drivers::ccm, rest),
         Some("console") => tests::run_alone(tests::console, rest),
-        Some("operators") => tests::run_alone(tests::operators, rest),
+        Some("operators") => tests::run_alone(ci::operators, rest),
         Some("power") => tests::run_alone(tests::power, rest),
         Some("crash") => tests::run_alone(tests::crash, rest),
         Some("planted") => planted::run(rest),

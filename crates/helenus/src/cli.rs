@@ -37,6 +37,8 @@ pub enum Command {
     Sstable(filetools::Arguments),
     /// Check this host, or estimate cluster size
     Doctor(doctor::Arguments),
+    /// Run a cluster of several nodes on this machine: start, stop, kill and pause its nodes
+    Cluster(local_cluster::Arguments),
     /// Inspect and manage a running node, as Cassandra's nodetool does
     #[command(disable_help_flag = true)]
     Nodetool {

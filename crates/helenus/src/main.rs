@@ -27,6 +27,7 @@ fn main() -> ExitCode {
         Some(Command::Study(arguments)) => told_code(study::run(&arguments)),
         Some(Command::Sstable(arguments)) => told(filetools::run(arguments)),
         Some(Command::Doctor(arguments)) => told_code(doctor::run(&arguments)),
+        Some(Command::Cluster(arguments)) => told(local_cluster::run(&arguments)),
         // Their arguments are their own affair: Cassandra's spellings, and Cassandra's exit codes.
         Some(Command::Stress { words }) => stress::run(words),
         Some(Command::Nodetool { arguments }) => nodetool::run(arguments),

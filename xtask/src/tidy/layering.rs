@@ -2,13 +2,13 @@
 //!
 //! The order is that of ARCHITECTURE.md's map, which begins at the ground floor and must be the same. Some crates are narrower than the order
 //! says: what the map calls "knows nothing of" is a list of its own here; of the clients `stress` has a list of all that it may see, `study` another,
-//! and `doctor` and `nodetool` see none.
+//! and `doctor`, `nodetool` and `local-cluster` see none.
 
 use super::Finding;
 use crate::source::Tree;
 
 /// From the bottom of the house to its roof.
-const ORDER: [&str; 26] = [
+const ORDER: [&str; 27] = [
     "planted",
     "stdx",
     "topology",
@@ -34,6 +34,7 @@ const ORDER: [&str; 26] = [
     "doctor",
     "nodetool",
     "study",
+    "local-cluster",
     "helenus",
 ];
 
@@ -143,6 +144,9 @@ fn refusal(name: &str, place: usize, dependency: &str) -> Option<String> {
     if name == "study" && !STUDY_SEES.contains(&dependency) {
         return Some("a study knows a server by its answers and a load by its report".into());
     }
+    if name == "local-cluster" {
+        return Some("a cluster on one machine knows a node by its command line and its HTTP alone".into());
+    }
     let (_, _, reason) = FORBIDDEN.iter().find(|(who, what, _)| *who == name && what.contains(&dependency))?;
     Some((*reason).to_string())
 }
@@ -201,6 +205,10 @@ mod tests {
         assert_eq!(messages(("crates/stress/Cargo.toml", "[dependencies.schema]\nworkspace = true\n")).len(), 1);
         assert_eq!(messages(("crates/doctor/Cargo.toml", "[dependencies]\nstdx.workspace = true\n")).len(), 1);
         assert_eq!(messages(("crates/nodetool/Cargo.toml", "[dependencies]\nstdx.workspace = true\n")).len(), 1);
+        assert_eq!(
+            messages(("crates/local-cluster/Cargo.toml", "[dependencies]\nnodetool.workspace = true\n")).len(),
+            1
+        );
         assert_eq!(
             messages(("crates/stdx/Cargo.toml", "[target.'cfg(unix)'.dependencies]\nhelenus-runtime = \"1\"\n")).len(),
             1

@@ -48,7 +48,7 @@ fn apply(place: &Place<'_>, entry: &Entry, settings: &mut Settings) -> Result<bo
         "prometheus_address" => settings.prometheus_address = Some(place.address(value)?),
         "prometheus_port" => settings.prometheus_port = Some(place.number(value)?),
         "storage_port" => settings.storage_port = Some(place.number(value)?),
-        "endpoint_snitch" => (settings.datacenter, settings.rack) = snitch::read(place, value)?.unzip(),
+        "endpoint_snitch" => settings.placement = snitch::read(place, value)?,
         "num_tokens" => settings.num_tokens = Some(place.number(value)?),
         "internode_compression" => settings.internode_compression = Some(compression(place, place.text(value)?)?),
         "internode_secret_file" => settings.internode_secret_file = Some(PathBuf::from(place.text(value)?)),

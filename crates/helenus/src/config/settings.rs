@@ -17,6 +17,7 @@ use super::cluster::{ClusterConfig, NUM_TOKENS, Recover, STORAGE_PORT};
 use super::guardrails;
 use super::machine::{Machine, parse_cpu_list};
 use super::seeds::{self, Seeds};
+use super::snitch::Placement;
 use super::units::print_size;
 use super::{CommitLogSync, Config, ConfigError, address, secret_file};
 
@@ -81,6 +82,7 @@ pub struct Settings {
     pub seeds: Seeds,
     pub storage_port: Option<u16>,
     pub num_tokens: Option<u16>,
+    pub placement: Placement,
     pub datacenter: Option<String>,
     pub rack: Option<String>,
     pub found_cluster: bool,
@@ -157,6 +159,9 @@ impl Settings {
             return Err(ConfigError::OpenToTheWorld { address });
         }
         let cluster = self.cluster()?;
+        // Flags take precedence over the file.
+        let (datacenter, rack) = self.placement.of(self.address_for_nodes()?)?.unzip();
+        let (datacenter, rack) = (self.datacenter.take().or(datacenter), self.rack.take().or(rack));
         let (shards, cpus) = self.shards(machine)?;
         let memory_bytes = self.memory(machine, shards)?;
         let period = self.commitlog_sync_period.unwrap_or(Duration::from_secs(10));
@@ -195,8 +200,8 @@ impl Settings {
             reactor: self.reactor,
             // Who else is on the shard's processor may be the one that asks.
             idle_poll: self.idle_poll.unwrap_or(if self.overprovisioned { Duration::ZERO } else { IDLE_POLL }),
-            datacenter: self.datacenter.unwrap_or_else(|| DATACENTER.to_owned()),
-            rack: self.rack.unwrap_or_else(|| RACK.to_owned()),
+            datacenter: datacenter.unwrap_or_else(|| DATACENTER.to_owned()),
+            rack: rack.unwrap_or_else(|| RACK.to_owned()),
             fixed_ring: None,
             cluster,
             internode_secret: self.internode_secret_file.as_deref().map(secret_file::read).transpose()?,
@@ -224,6 +229,13 @@ impl Settings {
             log_to_stdout: self.log_to_stdout,
             planted: self.planted,
         })
+    }
+
+    /// The address that other nodes would reach this one at.
+    fn address_for_nodes(&self) -> Result<IpAddr, ConfigError> {
+        let given =
+            self.seeds.broadcast_address()?.map_or_else(|| self.seeds.listen_address(), |given| Ok(Some(given)))?;
+        Ok(given.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)))
     }
 
     /// The cluster that the node is to be of.

@@ -1,0 +1,137 @@
+//! Questions to the admin API of a node. Answers are bounded in length and in time.
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+/// A node that takes longer is not ready, or paused.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(5);
+/// A node with ten thousands of tables answers with less.
+const BODY_BYTES_MAX: u64 = 64 << 20;
+
+/// A client of all nodes.
+#[derive(Debug)]
+pub(crate) struct Api {
+    agent: ureq::Agent,
+}
+
+/// The ring as one node sees it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct View {
+    pub(crate) live: BTreeSet<IpAddr>,
+    pub(crate) down: BTreeSet<IpAddr>,
+}
+
+/// A table in the list of all tables.
+#[derive(Debug, Deserialize)]
+struct Table {
+    ks: String,
+    cf: String,
+}
+
+impl Api {
+    /// A client.
+    pub(crate) fn new() -> Api {
+        let config = ureq::Agent::config_builder()
+            .timeout_global(Some(ANSWER_TIME_MAX))
+            .max_redirects(0)
+            .proxy(None)
+            .user_agent("helenus-cluster")
+            .build();
+        Api { agent: ureq::Agent::new_with_config(config) }
+    }
+
+    fn get<T: DeserializeOwned>(&self, node: SocketAddr, path: &str) -> Result<T, String> {
+        let read = || -> Result<String, ureq::Error> {
+            let mut response = self.agent.get(format!("http://{node}{path}")).call()?;
+            response.body_mut().with_config().limit(BODY_BYTES_MAX).lossy_utf8(true).read_to_string()
+        };
+        let body = read().map_err(|error| error.to_string())?;
+        serde_json::from_str(&body).map_err(|error| format!("the answer to {path} is not understood: {error}"))
+    }
+
+    /// The node's operation mode: NORMAL once it accepts clients.
+    pub(crate) fn mode(&self, node: SocketAddr) -> Result<String, String> {
+        self.get(node, "/storage_service/operation_mode")
+    }
+
+    /// The version of the schema that it has applied.
+    pub(crate) fn schema_version(&self, node: SocketAddr) -> Result<String, String> {
+        self.get(node, "/storage_service/schema_version")
+    }
+
+    /// The nodes that it knows.
+    pub(crate) fn view(&self, node: SocketAddr) -> Result<View, String> {
+        let (live, down) = (self.get(node, "/gossiper/endpoint/live")?, self.get(node, "/gossiper/endpoint/down")?);
+        Ok(View { live, down })
+    }
+
+    /// The first table of a user's keyspace, if there is one.
+    pub(crate) fn user_table(&self, node: SocketAddr) -> Result<Option<String>, String> {
+        let keyspaces: BTreeSet<String> = self.get(node, "/storage_service/keyspaces?type=user")?;
+        let tables: Vec<Table> = self.get(node, "/column_family")?;
+        let found = tables.into_iter().find(|table| keyspaces.contains(&table.ks));
+        Ok(found.map(|table| format!("table {}.{}", table.ks, table.cf)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader, Write};
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// A node that gives each of these answers to one request, and the paths that it was asked for.
+    fn node(answers: &'static [&'static str]) -> (SocketAddr, std::thread::JoinHandle<Vec<String>>) {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("there is a free port");
+        let address = listener.local_addr().expect("it is bound");
+        let served = std::thread::spawn(move || {
+            let mut paths = Vec::new();
+            for answer in answers {
+                let (mut stream, _) = listener.accept().expect("a client connects");
+                let mut lines = BufReader::new(stream.try_clone().expect("a socket")).lines().map_while(Result::ok);
+                let first = lines.next().expect("a request has a line");
+                paths.push(first.split(' ').nth(1).unwrap_or_default().to_owned());
+                lines.find(|line| line.is_empty());
+                let head = format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {}\r\n\r\n", answer.len());
+                stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(answer.as_bytes())).expect("it reads");
+            }
+            paths
+        });
+        (address, served)
+    }
+
+    #[test]
+    fn the_view_of_a_node_is_its_lists_of_addresses() {
+        let (address, served) = node(&["[\"127.0.0.1\"]", "[\"127.0.0.2\"]"]);
+        let view = Api::new().view(address).expect("both answers are right");
+        let set = |text: &str| BTreeSet::from([text.parse::<IpAddr>().expect("an address")]);
+        assert_eq!(view, View { live: set("127.0.0.1"), down: set("127.0.0.2") });
+        assert_eq!(served.join().expect("it does not panic"), ["/gossiper/endpoint/live", "/gossiper/endpoint/down"]);
+    }
+
+    #[test]
+    fn tables_of_the_system_are_not_the_user_s() {
+        let (with, served) =
+            node(&["[\"shop\"]", "[{\"ks\": \"system\", \"cf\": \"local\"}, {\"ks\": \"shop\", \"cf\": \"orders\"}]"]);
+        assert_eq!(Api::new().user_table(with), Ok(Some("table shop.orders".to_owned())));
+        served.join().expect("it does not panic");
+        let (without, served) = node(&["[\"shop\"]", "[{\"ks\": \"system\", \"cf\": \"local\"}]"]);
+        assert_eq!(Api::new().user_table(without), Ok(None));
+        served.join().expect("it does not panic");
+    }
+
+    #[test]
+    fn an_answer_that_is_none_is_an_error() {
+        let (address, served) = node(&["<html>"]);
+        let said = Api::new().mode(address).expect_err("it is no JSON");
+        assert!(said.starts_with("the answer to /storage_service/operation_mode is not understood"), "{said}");
+        served.join().expect("it does not panic");
+        let gone = Api::new().mode(address);
+        assert!(gone.is_err(), "no node listens there any more");
+    }
+}
