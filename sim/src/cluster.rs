@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::enumerate::Boundary;
 use crate::site::Site;
 use admin::Questions;
-use helenus::config::{CommitLogSync, Compression, Config, FixedNode, FixedRing, Guardrails, Secret};
+use helenus::config::{CommitLogSync, Compression, Config, FixedNode, FixedRing, Guardrails, Secret, Tokens};
 use helenus::node::{self, NodeError, Ready};
 use planted::Planted;
 use runtime::sim::{Disk, Ended, HostId, Started, World, WorldOptions};
@@ -355,6 +355,7 @@ pub(crate) fn config(options: NodeOptions, listen: SocketAddr, shards: u16) -> C
         cluster: None,
         fixed_ring: None,
         internode_secret: Some(Secret::new(b"the secret of a simulation").expect("it is long enough")),
+        tokens: Tokens::Count(4),
         internode_compression: Compression::All,
         commitlog_sync: options.sync,
         commitlog_sync_period: options.sync_period,

@@ -78,7 +78,6 @@ impl GroupSite {
             listen: internode,
             broadcast: internode,
             seeds: self.seeds[node].iter().map(|seed| self.internode_address(*seed)).collect(),
-            num_tokens: 4,
             found_without_silent: false,
             recover: self.recover[node],
         };

@@ -89,6 +89,14 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME", help_heading = "Cluster")]
     pub rack: Option<String>,
 
+    /// Tokens of this node when it joins a cluster, or is alone [default: 16]
+    #[arg(long, value_name = "COUNT", help_heading = "Cluster")]
+    pub num_tokens: Option<u16>,
+
+    /// The tokens themselves, with commas
+    #[arg(long, value_name = "TOKENS", allow_hyphen_values = true, help_heading = "Cluster")]
+    pub initial_token: Option<String>,
+
     /// Found a cluster although other seeds do not answer; only for the first start of a cluster
     #[arg(long, help_heading = "Cluster")]
     pub found_cluster: bool,

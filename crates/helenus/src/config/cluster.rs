@@ -3,8 +3,6 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
-/// Tokens of a node, as in Cassandra.
-pub const NUM_TOKENS: u16 = 16;
 /// The port between nodes, as in Cassandra.
 pub const STORAGE_PORT: u16 = 7000;
 
@@ -17,8 +15,6 @@ pub struct ClusterConfig {
     pub broadcast: SocketAddr,
     /// The nodes that it asks for its cluster; this one among them may found one.
     pub seeds: BTreeSet<SocketAddr>,
-    /// The tokens that it owns when it has joined.
-    pub num_tokens: u16,
     /// Found a cluster although seeds do not answer.
     pub found_without_silent: bool,
     /// A majority of the metadata group is lost for good.

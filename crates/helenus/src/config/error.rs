@@ -45,6 +45,8 @@ pub enum ConfigError {
     OpenCluster { address: std::net::IpAddr },
     #[error("cannot use internode_secret_file {file}: {reason}")]
     SecretFile { file: String, reason: String },
+    #[error("cannot use initial_token: {reason}")]
+    InitialToken { reason: String },
     #[error("{reason}")]
     Guardrail { reason: String },
     #[error("{key} must be between {least} and {most}, got {value}")]

@@ -50,6 +50,7 @@ fn apply(place: &Place<'_>, entry: &Entry, settings: &mut Settings) -> Result<bo
         "storage_port" => settings.storage_port = Some(place.number(value)?),
         "endpoint_snitch" => settings.placement = snitch::read(place, value)?,
         "num_tokens" => settings.num_tokens = Some(place.number(value)?),
+        "initial_token" => settings.initial_token = Some(place.text(value)?.to_owned()),
         "internode_compression" => settings.internode_compression = Some(compression(place, place.text(value)?)?),
         "internode_secret_file" => settings.internode_secret_file = Some(PathBuf::from(place.text(value)?)),
         "workdir" => settings.data_dir = Some(PathBuf::from(place.text(value)?)),

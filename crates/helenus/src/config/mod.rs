@@ -21,6 +21,7 @@ mod settings;
 mod shown;
 mod snitch;
 mod suggest;
+mod tokens;
 mod units;
 mod yaml;
 
@@ -42,6 +43,7 @@ pub use internode::{Compression, Secret};
 pub use machine::Machine;
 pub use query::Guardrails;
 pub use settings::{MEMTABLE_BYTES_MAX, Settings};
+pub use tokens::Tokens;
 pub use units::print_size;
 
 /// Everything a node needs to know before it starts.
@@ -82,6 +84,8 @@ pub struct Config {
     pub fixed_ring: Option<FixedRing>,
     /// The secret that nodes prove to each other; `None`: they prove none.
     pub internode_secret: Option<Secret>,
+    /// The tokens of a node that has none yet.
+    pub tokens: Tokens,
     /// Connections to other nodes that compress long messages.
     pub internode_compression: Compression,
     /// The cluster that the node is to be of. `None`: it is alone, and opens no port for other nodes.

@@ -13,11 +13,12 @@ use server::Limits;
 use storage::StorageOptions;
 
 use super::arguments::{Arguments, Reactor};
-use super::cluster::{ClusterConfig, NUM_TOKENS, Recover, STORAGE_PORT};
+use super::cluster::{ClusterConfig, Recover, STORAGE_PORT};
 use super::guardrails;
 use super::machine::{Machine, parse_cpu_list};
 use super::seeds::{self, Seeds};
 use super::snitch::Placement;
+use super::tokens::{self, Tokens};
 use super::units::print_size;
 use super::{CommitLogSync, Config, ConfigError, address, secret_file};
 
@@ -82,6 +83,7 @@ pub struct Settings {
     pub seeds: Seeds,
     pub storage_port: Option<u16>,
     pub num_tokens: Option<u16>,
+    pub initial_token: Option<String>,
     pub placement: Placement,
     pub datacenter: Option<String>,
     pub rack: Option<String>,
@@ -127,6 +129,8 @@ impl Settings {
         self.found_cluster |= arguments.found_cluster;
         self.recover_metadata = arguments.recover_metadata.clone().or(self.recover_metadata.take());
         let given = arguments.clone();
+        self.num_tokens = given.num_tokens.or(self.num_tokens);
+        self.initial_token = given.initial_token.or(self.initial_token.take());
         self.cluster_name = given.cluster_name.or(self.cluster_name.take());
         self.data_dir = given.data_dir.or(self.data_dir.take());
         self.port = given.port.or(self.port);
@@ -158,7 +162,7 @@ impl Settings {
         if !address.is_loopback() && !self.insecure {
             return Err(ConfigError::OpenToTheWorld { address });
         }
-        let cluster = self.cluster()?;
+        let (cluster, tokens) = (self.cluster()?, self.tokens()?);
         // Flags take precedence over the file.
         let (datacenter, rack) = self.placement.of(self.address_for_nodes()?)?.unzip();
         let (datacenter, rack) = (self.datacenter.take().or(datacenter), self.rack.take().or(rack));
@@ -204,6 +208,7 @@ impl Settings {
             rack: rack.unwrap_or_else(|| RACK.to_owned()),
             fixed_ring: None,
             cluster,
+            tokens,
             internode_secret: self.internode_secret_file.as_deref().map(secret_file::read).transpose()?,
             internode_compression: self.internode_compression.unwrap_or_default(),
             commitlog_sync: self.commitlog_sync.unwrap_or(CommitLogSync::Group),
@@ -266,16 +271,21 @@ impl Settings {
             return Err(ConfigError::OpenCluster { address: ip });
         }
         in_range("storage_port", port, 1, u16::MAX, |port| port.to_string())?;
-        let num_tokens = self.num_tokens.unwrap_or(NUM_TOKENS);
-        in_range("num_tokens", num_tokens, 1, 1536, |count| count.to_string())?;
         Ok(Some(ClusterConfig {
             listen: SocketAddr::new(ip, port),
             broadcast: SocketAddr::new(self.seeds.broadcast_address()?.unwrap_or(ip), port),
             seeds,
-            num_tokens,
             found_without_silent: self.found_cluster,
             recover,
         }))
+    }
+
+    /// The tokens of a node that has none yet.
+    fn tokens(&self) -> Result<Tokens, ConfigError> {
+        if let Some(count) = self.num_tokens {
+            in_range("num_tokens", count, 1, tokens::COUNT_MAX, |count| count.to_string())?;
+        }
+        Tokens::of(self.num_tokens, self.initial_token.as_deref())
     }
 
     /// How many shards, and on which processors.

@@ -19,7 +19,7 @@ use runtime::{FileLock, Group, Mesh, Runtime, ShardId, TcpListener};
 use schema::Schema;
 use server::{ListenError, Listeners};
 use storage::{OpenError, Truncations};
-use topology::{Epoch, HostId, ReplicationStrategy, Token, token_of};
+use topology::{Epoch, HostId, ReplicationStrategy};
 
 use super::cluster::Cluster;
 use super::shard::{Command, Handles, RingParts, Serving};
@@ -372,7 +372,7 @@ impl BootSequence {
             datacenter: datacenter.clone(),
             rack: rack.clone(),
             host_id,
-            tokens: tokens.unwrap_or_else(|| vec![token_of_host(host_id)]),
+            tokens: tokens.unwrap_or_else(|| self.config.tokens.of_node_alone(host_id)),
             native_address,
             // A node that is alone has no port for others; Cassandra shows one all the same.
             listen_address: internode.unwrap_or(SocketAddr::new(native.ip(), STORAGE_PORT)),
@@ -411,9 +411,4 @@ fn random_host_id(runtime: &Runtime) -> HostId {
     id[6] = id[6] & 0x0f | 0x40;
     id[8] = id[8] & 0x3f | 0x80;
     HostId(id)
-}
-
-/// The node's one token. It follows from the identity, so it needs no record of its own and is the same at each start.
-fn token_of_host(host_id: HostId) -> Token {
-    token_of(&host_id.0)
 }

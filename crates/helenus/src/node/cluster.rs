@@ -31,14 +31,14 @@ use raft::RoleName;
 use runtime::sync::Notify;
 use runtime::{Group, Instant, Mesh, Runtime, TaskHandle};
 use server::ListenError;
+use topology::HostId;
 use topology::nodes::{self, NodeState, RegisteredNode, Registry};
-use topology::{HostId, Token};
 
 use self::announced::Announced;
 use self::disks::Disks;
 use self::moved::Moved;
 use super::NodeError;
-use crate::config::{ClusterConfig, Config};
+use crate::config::{ClusterConfig, Config, Tokens};
 
 /// Limit of the time in which another node takes over leadership at this one's end.
 const HAND_OVER: Duration = Duration::from_millis(500);
@@ -60,6 +60,7 @@ struct Inner {
     config: ClusterConfig,
     /// Datacenter and rack.
     place: (String, String),
+    tokens: Tokens,
     local: LocalNode,
     boot: Boot,
     /// Where clients reach the node, as far as that is known before its port is open.
@@ -125,6 +126,7 @@ impl Cluster {
                 runtime: runtime.clone(),
                 config: cluster.clone(),
                 place: (config.datacenter.clone(), config.rack.clone()),
+                tokens: config.tokens.clone(),
                 local: local.clone(),
                 boot,
                 native: Cell::new(native),
@@ -433,7 +435,7 @@ impl Inner {
 
     /// This start, as the registry has it.
     fn registration(&self) -> Registration {
-        let tokens = (0..self.config.num_tokens).map(|_| Token(self.runtime.random_u64() as i64)).collect();
+        let tokens = self.tokens.at_random(|| self.runtime.random_u64());
         Registration {
             host_id: self.local.host_id(),
             datacenter: self.place.0.clone(),

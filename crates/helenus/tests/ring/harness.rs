@@ -12,7 +12,7 @@ use cql_protocol::response::ResultBody;
 use cql_protocol::{
     Consistency, ErrorBody, FrameHeader, HEADER_LENGTH, Query, QueryParams, Request, Response, Startup, Version,
 };
-use helenus::config::{ClusterConfig, CommitLogSync, Compression, Config, FixedNode, FixedRing};
+use helenus::config::{ClusterConfig, CommitLogSync, Compression, Config, FixedNode, FixedRing, Tokens};
 use helenus::node;
 use runtime::Options;
 use server::Limits;
@@ -94,7 +94,6 @@ impl Ring {
             listen: address,
             broadcast: address,
             seeds: [self.nodes[0].internode].into(),
-            num_tokens: 4,
             found_without_silent: false,
             recover: None,
         });
@@ -133,6 +132,7 @@ impl Ring {
             rack: "rack1".to_owned(),
             cluster: None,
             fixed_ring: Some(FixedRing { host_id: host_id(index), nodes }),
+            tokens: Tokens::Count(4),
             internode_secret: None,
             internode_compression: Compression::All,
             commitlog_sync: CommitLogSync::Group,
