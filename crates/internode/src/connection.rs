@@ -6,11 +6,12 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use runtime::sync::{Notify, Permit, Semaphore};
-use runtime::{Group, Instant, Runtime, Socket};
+use runtime::{Group, Instant, Runtime};
 use topology::HostId;
 
 use crate::frame::{FRAME_BODY_MAX, write_frame};
 use crate::outbox::Outbox;
+use crate::stream::Detached;
 
 /// Requests being served of one connection.
 const REQUESTS_MAX: usize = 256;
@@ -25,7 +26,7 @@ const SILENCE_CHECK: Duration = Duration::from_secs(2);
 /// A greeted connection on its way to the shard that answers on it.
 #[derive(Debug)]
 pub struct PeerSocket {
-    pub(crate) socket: Socket,
+    pub(crate) connection: Detached,
     /// The node that dialled.
     pub(crate) host_id: HostId,
 }

@@ -23,6 +23,8 @@ mod peers;
 mod purpose;
 mod secret;
 mod send_queue;
+mod stream;
+mod tls_stream;
 mod verbs;
 
 pub use accept::{Answering, Judge, Listening, listen_for_peers};

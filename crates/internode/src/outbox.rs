@@ -6,8 +6,9 @@ use std::io;
 use std::pin::pin;
 use std::task::Poll;
 
-use runtime::TcpStream;
 use runtime::sync::Notify;
+
+use crate::stream::Stream;
 
 /// Bytes that wait for the socket before who has more must wait.
 const BYTES_MAX: usize = 4 << 20;
@@ -70,7 +71,7 @@ impl Outbox {
     }
 
     /// Sends what is put, for ever, or until the connection fails.
-    pub(crate) async fn send_all(&self, stream: &TcpStream) -> io::Error {
+    pub(crate) async fn send_all(&self, stream: &Stream) -> io::Error {
         let mut buffer = Vec::new();
         loop {
             std::mem::swap(&mut *self.bytes.borrow_mut(), &mut buffer);

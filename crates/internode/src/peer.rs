@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use runtime::sync::{Notify, Semaphore, Sender, oneshot};
-use runtime::{Group, Instant, Runtime, TaskHandle, TcpStream};
+use runtime::{Group, Instant, Runtime, TaskHandle};
 use topology::HostId;
 
 use crate::frame::{FRAME_BODY_MAX, FrameError, FrameReader, write_frame};
@@ -18,6 +18,7 @@ use crate::local_node::LocalNode;
 use crate::news::{News, Watch};
 use crate::outbox::{Outbox, first};
 use crate::purpose::Purpose;
+use crate::stream::Stream;
 use crate::verbs::{Malformed, PING, PONG, empty};
 
 /// Requests in flight to one node.
@@ -278,15 +279,15 @@ impl Peer {
 
 impl Inner {
     /// Dials and greets.
-    async fn meet(&self) -> Result<(TcpStream, Welcome), GreetingError> {
+    async fn meet(&self) -> Result<(Stream, Welcome), GreetingError> {
         let parts = &self.parts;
-        let stream = self.runtime.connect(parts.address).await?;
+        let stream = Stream::dial(&self.runtime, parts.address, &parts.local).await?;
         let welcome = greeting::greet(&self.runtime, &stream, &parts.local, (parts.host_id, parts.purpose)).await?;
         Ok((stream, welcome))
     }
 
     /// Uses the connection until it ends.
-    async fn talk(&self, stream: &TcpStream, welcome: &Welcome) -> Ended {
+    async fn talk(&self, stream: &Stream, welcome: &Welcome) -> Ended {
         self.shard_count.set(welcome.shard_count);
         self.heard.set(self.runtime.now());
         self.connection.set(self.connection.get() + 1);
@@ -324,7 +325,7 @@ impl Inner {
         }
     }
 
-    async fn receive(&self, stream: &TcpStream) -> Result<std::convert::Infallible, Ended> {
+    async fn receive(&self, stream: &Stream) -> Result<std::convert::Infallible, Ended> {
         let mut frames = FrameReader::new();
         loop {
             let (result, buffer) = stream.read(frames.take_for_read()).await;
