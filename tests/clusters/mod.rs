@@ -13,3 +13,4 @@ mod nodes;
 mod peers;
 mod recovery;
 mod snitch;
+mod tls;

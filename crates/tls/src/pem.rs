@@ -56,9 +56,6 @@ impl Pem {
     /// The first private key.
     pub(crate) fn private_key(&self) -> Result<PrivateKeyDer<'static>, MaterialError> {
         self.check_kind()?;
-        if ENCRYPTED.iter().any(|mark| contains(&self.bytes, mark)) {
-            return Err(MaterialError::EncryptedKey { name: self.name.clone() });
-        }
         match PrivateKeyDer::from_pem_slice(&self.bytes) {
             Ok(key) => Ok(key),
             Err(pem::Error::NoItemsFound) => Err(MaterialError::NoKey { name: self.name.clone() }),
@@ -76,7 +73,7 @@ impl Pem {
         MaterialError::Damaged { name: self.name.clone(), reason }
     }
 
-    /// Refuses keystores of other formats by their first bytes.
+    /// Refuses keystores of other formats by their first bytes, and encrypted keys by their marks.
     fn check_kind(&self) -> Result<(), MaterialError> {
         let name = self.name.clone();
         let bytes = &self.bytes;
@@ -87,6 +84,8 @@ impl Pem {
             () if is_pkcs12(bytes) => Err(MaterialError::Pkcs12 { name }),
             () if bytes.first() == Some(&SEQUENCE) => Err(MaterialError::Der { name }),
             () if !contains(bytes, b"-----BEGIN ") => Err(MaterialError::NotPem { name }),
+            // Before certificates beside it are looked for: one of the two has lines that are no base64.
+            () if ENCRYPTED.iter().any(|mark| contains(bytes, mark)) => Err(MaterialError::EncryptedKey { name }),
             () => Ok(()),
         }
     }

@@ -5,6 +5,7 @@
 
 use std::path::PathBuf;
 
+use super::encryption;
 use super::guardrails;
 use super::place::Place;
 use super::refused;
@@ -49,6 +50,7 @@ fn apply(place: &Place<'_>, entry: &Entry, settings: &mut Settings) -> Result<bo
         "endpoint_snitch" => (settings.datacenter, settings.rack) = snitch::read(place, value)?.unzip(),
         "num_tokens" => settings.num_tokens = Some(place.number(value)?),
         "internode_secret_file" => settings.internode_secret_file = Some(PathBuf::from(place.text(value)?)),
+        "server_encryption_options" => settings.internode_encryption = encryption::read(place, value)?,
         "workdir" => settings.data_dir = Some(PathBuf::from(place.text(value)?)),
         "data_file_directories" => settings.data_dir = Some(one_directory(place, value)?),
         "commitlog_sync" => {

@@ -13,6 +13,7 @@ use storage::StorageOptions;
 
 use super::arguments::{Arguments, Reactor};
 use super::cluster::{ClusterConfig, NUM_TOKENS, Recover, STORAGE_PORT};
+use super::encryption::InternodeEncryption;
 use super::guardrails;
 use super::machine::{Machine, parse_cpu_list};
 use super::seeds::{self, Seeds};
@@ -51,6 +52,7 @@ pub struct Settings {
     pub prometheus_port: Option<u16>,
     pub insecure: bool,
     pub internode_secret_file: Option<PathBuf>,
+    pub internode_encryption: Option<InternodeEncryption>,
     pub smp: Option<u16>,
     pub cpuset: Option<Vec<usize>>,
     pub overprovisioned: bool,
@@ -197,6 +199,7 @@ impl Settings {
             rack: self.rack.unwrap_or_else(|| RACK.to_owned()),
             fixed_ring: None,
             cluster,
+            internode_tls: self.internode_encryption.map(InternodeEncryption::credentials).transpose()?,
             internode_secret: self.internode_secret_file.as_deref().map(secret_file::read).transpose()?,
             commitlog_sync: self.commitlog_sync.unwrap_or(CommitLogSync::Group),
             commitlog_sync_period: period,
@@ -247,7 +250,8 @@ impl Settings {
                 Some(Recover::Follow(address))
             }
         };
-        if !ip.is_loopback() && self.internode_secret_file.is_none() && !self.insecure {
+        let is_proven = self.internode_secret_file.is_some() || self.internode_encryption.is_some();
+        if !ip.is_loopback() && !is_proven && !self.insecure {
             return Err(ConfigError::OpenCluster { address: ip });
         }
         in_range("storage_port", port, 1, u16::MAX, |port| port.to_string())?;

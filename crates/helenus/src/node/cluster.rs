@@ -29,6 +29,7 @@ use raft::RoleName;
 use runtime::sync::Notify;
 use runtime::{Group, Instant, Mesh, Runtime, TaskHandle};
 use server::ListenError;
+use tls::Identity;
 use topology::nodes::{self, NodeState, Registry};
 use topology::{HostId, Token};
 
@@ -108,6 +109,7 @@ impl Cluster {
         let listener = runtime.listen(address).await;
         let listener = listener.map_err(|source| NodeError::Listen(ListenError::Refused { address, source }))?;
         let local = LocalNode::new(host_id, config.cluster_name.clone(), boot, config.internode_secret.clone());
+        config.internode_tls.iter().for_each(|credentials| local.use_tls(credentials.identity(runtime)));
         let mut native = config.listen;
         native.set_ip(config.broadcast.unwrap_or(native.ip()));
         let inner = Rc::new_cyclic(|of: &Weak<Inner>| {
@@ -165,6 +167,11 @@ impl Cluster {
     pub(super) fn set_group(&self, group: GroupId) {
         self.inner.group.set(Some(group));
         self.inner.local.set_group(GroupTag { id: group.id, incarnation: group.incarnation });
+    }
+
+    /// The certificates of this shard, which follow their files.
+    pub(super) fn tls(&self) -> Option<Identity> {
+        self.inner.local.tls().cloned()
     }
 
     /// The node's group, as greetings have it.

@@ -134,6 +134,7 @@ impl Ring {
             cluster: None,
             fixed_ring: Some(FixedRing { host_id: host_id(index), nodes }),
             internode_secret: None,
+            internode_tls: None,
             commitlog_sync: CommitLogSync::Group,
             commitlog_sync_period: Duration::from_secs(10),
             commitlog_segment_bytes: 1 << 20,

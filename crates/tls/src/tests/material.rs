@@ -63,6 +63,9 @@ fn what_is_missing_damaged_or_encrypted_is_named_with_its_file() {
     {
         let sentence = refused(&Pems { key: pem("k", encrypted), ..right.clone() });
         assert!(sentence.starts_with("the private key in k is encrypted, which is not supported"), "{sentence}");
+        let both = format!("{encrypted}{}", text(&certificate));
+        let sentence = refused(&Pems { certificate: pem("k", &both), ..right.clone() });
+        assert!(sentence.starts_with("the private key in k is encrypted, which is not supported"), "{sentence}");
     }
     let garbage = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n";
     let sentence = refused(&Pems { key: pem("k", garbage), ..right });
