@@ -4,18 +4,18 @@
 mod authority;
 mod log;
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::time::Duration;
 
 use authority::{Authority, Issued, VALID};
 use internode::{
-    Answering, Boot, Hello, Incoming, Listening, LocalNode, Peer, PeerParts, Purpose, Reply, Secret, Verbs, Verdict,
-    listen_for_peers,
+    Answering, Boot, CallError, Hello, Incoming, Listening, LocalNode, Peer, PeerParts, Purpose, Reply, Secret, Verbs,
+    Verdict, listen_for_peers,
 };
 use runtime::sim::{World, WorldOptions};
-use runtime::{MeshSeat, Runtime, ShardId};
+use runtime::{Group, MeshSeat, Runtime, ShardId, TcpStream};
 use tls::{Identity, Material, Options, Pem, Pems};
 use topology::HostId;
 
@@ -109,7 +109,7 @@ async fn serve(
     let requests = incoming.open(&runtime, seat, verbs());
     if let Some(time) = ends_after {
         let (clock, incoming) = (runtime.clone(), incoming.clone());
-        runtime.spawn(runtime::Group::Query, async move {
+        runtime.spawn(Group::Query, async move {
             clock.sleep(time).await;
             incoming.end(Duration::from_secs(1)).await;
         });
@@ -223,7 +223,7 @@ fn calls_in_both_directions_at_once_do_not_wait_for_each_other() {
             until(&runtime, &peer, true).await;
             let calls = (0..200u32).map(|number| {
                 let peer = Rc::clone(&peer);
-                runtime.spawn(runtime::Group::Query, async move {
+                runtime.spawn(Group::Query, async move {
                     let body = vec![number as u8; 40_000];
                     assert!(echo(&peer, &body).await == body, "call {number}");
                 })
@@ -343,4 +343,77 @@ fn a_node_that_dials_after_a_change_of_certificates_uses_the_new_ones() {
             assert_eq!(echo(&peer, b"text").await, b"text");
         }
     });
+}
+
+/// Harm to the next bytes on the way.
+#[derive(Debug, Clone, Copy)]
+enum Harm {
+    /// A bit of the last one is changed.
+    Flipped,
+    /// They and all after them do not arrive: the connection ends.
+    Cut,
+}
+
+/// Harm that is set, by direction: to the server, to the client.
+type Harms = Rc<[Cell<Option<Harm>>; 2]>;
+
+/// Forwards what comes from one to the other.
+async fn forward(from: TcpStream, to: TcpStream, harms: Harms, direction: usize) {
+    loop {
+        let (result, mut bytes) = from.read(Vec::with_capacity(16 << 10)).await;
+        let harm = match result {
+            Ok(1..) => harms[direction].take(),
+            _ => Some(Harm::Cut),
+        };
+        match harm {
+            None => {}
+            Some(Harm::Flipped) => *bytes.last_mut().expect("there are bytes") ^= 1,
+            Some(Harm::Cut) => return [from, to].iter().for_each(|stream| _ = stream.shutdown()),
+        }
+        if to.write_all(bytes).await.0.is_err() {
+            return;
+        }
+    }
+}
+
+async fn relay(runtime: Runtime, at: SocketAddr, harms: Harms) {
+    let listener = runtime.listen(at).await.expect("the address is this machine's");
+    loop {
+        let (socket, _) = listener.accept().await.expect("the client dials");
+        let client = runtime.adopt(socket);
+        let server = runtime.connect(address()).await.expect("the server listens");
+        let (to_server, to_client) = (Rc::clone(&harms), Rc::clone(&harms));
+        drop(runtime.spawn(Group::Query, forward(client.clone(), server.clone(), to_server, 0)));
+        drop(runtime.spawn(Group::Query, forward(server, client, to_client, 1)));
+    }
+}
+
+#[test]
+fn bytes_that_are_changed_or_cut_on_the_way_end_the_connection_and_are_never_an_answer() {
+    let proof = Proof::member(&Authority::new("one"));
+    let client = proof.clone();
+    let lines = with_server(proof, None, move |runtime| {
+        let client = client.clone();
+        async move {
+            let at = SocketAddr::new("10.0.0.2".parse().expect("an address"), 7000 + runtime.shard().0);
+            let harms = Harms::default();
+            drop(runtime.spawn(Group::Query, relay(runtime.clone(), at, Rc::clone(&harms))));
+            let (local, purpose) = (client.node(CLIENT), Purpose::Requests);
+            let peer = Peer::start(&runtime, PeerParts { address: at, host_id: SERVER, local, purpose, watch: None });
+            for harm in [Harm::Flipped, Harm::Cut] {
+                for direction in 0..2 {
+                    until(&runtime, &peer, true).await;
+                    assert_eq!(echo(&peer, b"whole").await, b"whole");
+                    harms[direction].set(Some(harm));
+                    let answer = peer.call(ECHO, |out| out.extend_from_slice(b"harmed")).await;
+                    assert_eq!(answer.err(), Some(CallError::Gone), "{harm:?} {direction}");
+                }
+            }
+            until(&runtime, &peer, true).await;
+            assert_eq!(echo(&peer, b"whole").await, b"whole");
+        }
+    });
+    let has =
+        |words: &str| lines.iter().any(|line| line.contains("node is down; reconnecting") && line.contains(words));
+    assert!(has("malformed or damaged TLS record") && has("connection ended without TLS's close_notify"), "{lines:#?}");
 }
