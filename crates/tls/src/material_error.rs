@@ -40,7 +40,7 @@ pub enum MaterialError {
     )]
     EncryptedKey { name: String },
     #[error(
-        "cannot use the private key in {name}: its algorithm is not supported, or it is damaged; use ECDSA, RSA of 2048 bits or more, or Ed25519"
+        "cannot use the private key in {name}: its algorithm is not supported, or it is damaged; use ECDSA, RSA of 2048 to 4096 bits, or Ed25519"
     )]
     UnsupportedKey { name: String },
     #[error("the private key in {key} does not belong to the certificate in {certificate}")]

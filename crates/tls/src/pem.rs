@@ -82,8 +82,10 @@ impl Pem {
                 Err(MaterialError::JavaKeystore { name })
             }
             () if is_pkcs12(bytes) => Err(MaterialError::Pkcs12 { name }),
-            () if bytes.first() == Some(&SEQUENCE) => Err(MaterialError::Der { name }),
-            () if !contains(bytes, b"-----BEGIN ") => Err(MaterialError::NotPem { name }),
+            () if !contains(bytes, b"-----BEGIN ") => Err(match bytes.first() {
+                Some(&SEQUENCE) => MaterialError::Der { name },
+                _ => MaterialError::NotPem { name },
+            }),
             // Before certificates beside it are looked for: one of the two has lines that are no base64.
             () if ENCRYPTED.iter().any(|mark| contains(bytes, mark)) => Err(MaterialError::EncryptedKey { name }),
             () => Ok(()),

@@ -16,7 +16,8 @@ fn right() -> (Authority, Pems) {
 #[test]
 fn certificate_and_key_may_be_one_file_and_a_chain_may_have_several() {
     let (authority, pems) = right();
-    let all = [&pems.key.bytes[..], &pems.certificate.bytes, authority.pem.as_bytes()].concat();
+    // Text before and between sections is a comment, whatever it begins with.
+    let all = [b"0 s:CN = node\n", &pems.key.bytes[..], &pems.certificate.bytes, authority.pem.as_bytes()].concat();
     let one = Pem { name: "node.pem".to_owned(), bytes: all };
     let material = Material::parse(&Pems { certificate: one.clone(), key: one, trusted: pems.trusted });
     assert_eq!(material.expect("the PEM is right").own.cert.len(), 2);
