@@ -354,6 +354,7 @@ pub(crate) fn config(options: NodeOptions, listen: SocketAddr, shards: u16) -> C
         idle_poll: Duration::ZERO,
         cluster: None,
         fixed_ring: None,
+        internode_tls: None,
         internode_secret: Some(Secret::new(b"the secret of a simulation").expect("it is long enough")),
         tokens: Tokens::Count(4),
         internode_compression: Compression::All,

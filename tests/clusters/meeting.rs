@@ -71,5 +71,8 @@ fn a_port_for_other_nodes_that_is_open_to_the_world_needs_a_secret() {
     // An address of documentation, which the node must not try to listen on.
     let open = net.node(1, &[1]).with_only(&["--seeds", "192.0.2.1", "--listen-address", "192.0.2.1"]);
     let said = open.launch().lines_after_failure().join("\n");
-    assert!(said.contains("listen_address 192.0.2.1 is not loopback and there is no internode_secret_file"), "{said}");
+    assert!(
+        said.contains("listen_address 192.0.2.1 is not loopback and there is neither internode_secret_file"),
+        "{said}"
+    );
 }

@@ -15,3 +15,4 @@ mod nodes;
 mod peers;
 mod recovery;
 mod snitch;
+mod tls;

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use runtime::sync::Semaphore;
-use runtime::{Group, Mesh, Runtime, ShardId, TcpListener, TcpStream};
+use runtime::{Group, Mesh, Runtime, ShardId, Socket, TcpListener};
 
 use crate::connection::PeerSocket;
 use crate::greeting;
@@ -14,6 +14,7 @@ use crate::handshake::{GreetingError, Hello, Verdict};
 use crate::incoming::Incoming;
 use crate::local_node::LocalNode;
 use crate::purpose::Purpose;
+use crate::stream::Stream;
 use crate::verbs::Verbs;
 
 /// Greetings under way on shard 0.
@@ -58,13 +59,10 @@ pub async fn listen_for_peers(runtime: Runtime, listener: TcpListener, listening
                 let (runtime, listening) = (runtime.clone(), listening.clone());
                 let greeter = runtime.clone();
                 greeter.spawn(Group::Query, async move {
-                    let stream = runtime.adopt(socket);
-                    let judge = |hello: &Hello| listening.judge(hello);
-                    let meeting = greeting::meet(&runtime, &stream, &listening.local, judge);
-                    let met = runtime.timeout(GREETING_TIME, meeting).await;
+                    let met = runtime.timeout(GREETING_TIME, listening.meet(&runtime, socket, from)).await;
                     drop(permit);
                     match met {
-                        Ok(Ok(hello)) => listening.hand_over(&runtime, stream, from, &hello).await,
+                        Ok(Ok((stream, hello))) => listening.hand_over(&runtime, stream, from, &hello).await,
                         Ok(Err(error)) => log(from, &error, &listening.local),
                         Err(_) => {
                             tracing::info!(%from, "rejected internode connection: handshake timed out")
@@ -89,12 +87,27 @@ fn log(from: SocketAddr, error: &GreetingError, local: &LocalNode) {
         GreetingError::Rejected { verdict: Verdict::NotProven } => {
             tracing::warn!(%from, "rejected internode connection: {error}");
         }
+        GreetingError::Tls(_) | GreetingError::TlsPeer | GreetingError::PlainPeer => {
+            tracing::warn!(%from, "rejected internode connection: {error}");
+        }
         GreetingError::Rejected { .. } => tracing::info!(%from, "rejected internode connection: {error}"),
         error => tracing::info!(%from, %error, "rejected internode connection: handshake failed"),
     }
 }
 
 impl Listening {
+    /// Makes the TLS session, where there is to be one, and greets.
+    async fn meet(
+        &self,
+        runtime: &Runtime,
+        socket: Socket,
+        from: SocketAddr,
+    ) -> Result<(Stream, Hello), GreetingError> {
+        let stream = Stream::accept(runtime, socket, from, &self.local).await?;
+        let hello = greeting::meet(runtime, &stream, &self.local, |hello| self.judge(hello)).await?;
+        Ok((stream, hello))
+    }
+
     fn judge(&self, hello: &Hello) -> Verdict {
         let is_served = match hello.purpose {
             Purpose::Requests | Purpose::Bulk => self.requests.get().is_some(),
@@ -107,9 +120,9 @@ impl Listening {
         }
     }
 
-    async fn hand_over(&self, runtime: &Runtime, stream: TcpStream, from: SocketAddr, hello: &Hello) {
-        let socket = match stream.into_socket() {
-            Ok(socket) => PeerSocket { socket, host_id: hello.host_id, compresses: hello.compresses },
+    async fn hand_over(&self, runtime: &Runtime, stream: Stream, from: SocketAddr, hello: &Hello) {
+        let socket = match stream.detach() {
+            Ok(connection) => PeerSocket { connection, host_id: hello.host_id, compresses: hello.compresses },
             Err(error) => {
                 tracing::warn!(%from, %error, "closed internode connection; cannot hand it to its shard");
                 return;

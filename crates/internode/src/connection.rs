@@ -7,13 +7,14 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use runtime::sync::{Notify, Permit, Semaphore};
-use runtime::{Group, Instant, Runtime, Socket, TaskHandle};
+use runtime::{Group, Instant, Runtime, TaskHandle};
 use topology::HostId;
 
 use crate::clock::Clock;
 use crate::frame::{FRAME_BODY_MAX, Frame, FrameReader, Head, write_frame};
 use crate::memory::{Memory, Part};
 use crate::outbox::Outbox;
+use crate::stream::Detached;
 use crate::verbs::PONG;
 
 /// Requests being served of one connection.
@@ -31,7 +32,7 @@ const SILENCE_CHECK: Duration = Duration::from_secs(2);
 /// A greeted connection on its way to the shard that answers on it.
 #[derive(Debug)]
 pub struct PeerSocket {
-    pub(crate) socket: Socket,
+    pub(crate) connection: Detached,
     /// The node that dialled.
     pub(crate) host_id: HostId,
     /// Long bodies are compressed on it.

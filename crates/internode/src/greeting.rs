@@ -9,25 +9,26 @@
 //!
 //! Without a secret on both ends the last two lines are left out. A refusal is proven too: no host without the secret can have a node believe that it was removed.
 
-use runtime::{Runtime, TcpStream};
+use runtime::Runtime;
 use topology::HostId;
 
-use crate::handshake::{self, Confirmation, GreetingError, Hello, VERSION, Verdict, Welcome};
+use crate::handshake::{Confirmation, GREETING_BYTES_MAX, GreetingError, Hello, VERSION, Verdict, Welcome};
 use crate::identity::ANY_NODE;
 use crate::local_node::LocalNode;
 use crate::purpose::Purpose;
 use crate::secret::{Exchanged, Secret, Side};
+use crate::stream::Stream;
 
 /// The dialler's end: greets the node that is expected on the other end.
 pub(crate) async fn greet(
     runtime: &Runtime,
-    stream: &TcpStream,
+    stream: &Stream,
     local: &LocalNode,
     (wanted, purpose, compresses): (HostId, Purpose, bool),
 ) -> Result<Welcome, GreetingError> {
     let hello = local.hello(runtime, wanted, purpose, compresses).encode();
-    handshake::send(stream, hello.clone()).await?;
-    let (welcome, _) = handshake::receive(stream, Welcome::decode).await?;
+    send(stream, hello.clone()).await?;
+    let (welcome, _) = receive(stream, Welcome::decode).await?;
     let Some(secret) = local.secret() else {
         accept(local, wanted, &welcome)?;
         return Ok(welcome);
@@ -36,13 +37,13 @@ pub(crate) async fn greet(
     let is_proven = |proof: [u8; 32]| secret.is_proven(Side::Listener, exchanged, &proof);
     if !welcome.proof.is_some_and(is_proven) {
         // For the other end's log, which may be read sooner.
-        let _ = handshake::send(stream, Confirmation::of(Verdict::NotProven).encode()).await;
+        let _ = send(stream, Confirmation::of(Verdict::NotProven).encode()).await;
         return Err(GreetingError::Rejected { verdict: Verdict::NotProven });
     }
     accept(local, wanted, &welcome)?;
     let proof = Some(secret.prove(Side::Dialler, exchanged));
-    handshake::send(stream, Confirmation { verdict: Verdict::Welcome, proof }.encode()).await?;
-    let (last, _) = handshake::receive(stream, Confirmation::decode).await?;
+    send(stream, Confirmation { verdict: Verdict::Welcome, proof }.encode()).await?;
+    let (last, _) = receive(stream, Confirmation::decode).await?;
     match last.verdict {
         Verdict::Welcome => Ok(welcome),
         verdict => Err(refused(&welcome, verdict)),
@@ -72,14 +73,14 @@ fn refused(welcome: &Welcome, verdict: Verdict) -> GreetingError {
 /// The listener's end. Gives the hello of a dialler that is accepted; `judge` has the last word on one that fits this node and its cluster.
 pub(crate) async fn meet(
     runtime: &Runtime,
-    stream: &TcpStream,
+    stream: &Stream,
     local: &LocalNode,
     judge: impl Fn(&Hello) -> Verdict,
 ) -> Result<Hello, GreetingError> {
-    let (hello, bytes) = match handshake::receive(stream, Hello::decode).await {
+    let (hello, bytes) = match receive(stream, Hello::decode).await {
         Err(GreetingError::Older { version: 1 }) => {
             let refusal = local.welcome(runtime, VERSION, Verdict::OtherVersion);
-            handshake::send(stream, refusal.encode_for_version_1()).await?;
+            send(stream, refusal.encode_for_version_1()).await?;
             return Err(GreetingError::Rejected { verdict: Verdict::OtherVersion });
         }
         received => received?,
@@ -97,7 +98,7 @@ pub(crate) async fn meet(
     let unproven = welcome.unproven();
     let exchanged = Exchanged { hello: &bytes, welcome: &unproven };
     welcome.proof = secret.map(|secret| secret.prove(Side::Listener, exchanged));
-    handshake::send(stream, welcome.encode()).await?;
+    send(stream, welcome.encode()).await?;
     if verdict != Verdict::Welcome {
         return Err(GreetingError::Rejected { verdict });
     }
@@ -119,8 +120,8 @@ fn fits(local: &LocalNode, hello: &Hello) -> Option<Verdict> {
 }
 
 /// Waits for the dialler's proof, and says the last word.
-async fn check(stream: &TcpStream, secret: &Secret, exchanged: Exchanged<'_>) -> Result<(), GreetingError> {
-    let (confirmation, _) = handshake::receive(stream, Confirmation::decode).await?;
+async fn check(stream: &Stream, secret: &Secret, exchanged: Exchanged<'_>) -> Result<(), GreetingError> {
+    let (confirmation, _) = receive(stream, Confirmation::decode).await?;
     let is_proven = |proof: [u8; 32]| secret.is_proven(Side::Dialler, exchanged, &proof);
     let verdict = match confirmation.verdict {
         Verdict::Welcome if confirmation.proof.is_some_and(is_proven) => Verdict::Welcome,
@@ -128,9 +129,36 @@ async fn check(stream: &TcpStream, secret: &Secret, exchanged: Exchanged<'_>) ->
         // The dialler has closed, and needs no answer.
         verdict => return Err(GreetingError::Rejected { verdict }),
     };
-    handshake::send(stream, Confirmation::of(verdict).encode()).await?;
+    send(stream, Confirmation::of(verdict).encode()).await?;
     match verdict {
         Verdict::Welcome => Ok(()),
         verdict => Err(GreetingError::Rejected { verdict }),
     }
+}
+
+/// Reads one greeting, and gives its bytes too. Nothing may follow it: each side waits for the other before it goes on.
+async fn receive<T>(
+    stream: &Stream,
+    decode: impl Fn(&[u8]) -> Result<Option<(T, usize)>, GreetingError>,
+) -> Result<(T, Vec<u8>), GreetingError> {
+    let mut buffer = Vec::with_capacity(GREETING_BYTES_MAX);
+    loop {
+        let (result, read) = stream.read(buffer).await;
+        buffer = read;
+        if result? == 0 {
+            return Err(GreetingError::Closed);
+        }
+        match decode(&buffer)? {
+            Some((greeting, length)) if length == buffer.len() => return Ok((greeting, buffer)),
+            Some(_) => return Err(GreetingError::NotAPeer),
+            // A greeting fits the buffer: one that does not is none.
+            None if buffer.len() == buffer.capacity() => return Err(GreetingError::NotAPeer),
+            None => {}
+        }
+    }
+}
+
+async fn send(stream: &Stream, greeting: Vec<u8>) -> Result<(), GreetingError> {
+    let (result, _) = stream.write_all(greeting).await;
+    Ok(result?)
 }

@@ -24,8 +24,8 @@ use crate::purpose::Purpose;
 use crate::secret::PROOF_BYTES;
 
 pub(crate) use confirmation::Confirmation;
+pub(crate) use envelope::{GREETING_BYTES_MAX, is_greeting};
 use envelope::{open, seal};
-pub(crate) use envelope::{receive, send};
 pub use verdict::{GreetingError, Verdict};
 
 /// The version of all that nodes say to each other.

@@ -7,19 +7,18 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use runtime::sync::Notify;
-use runtime::{Group, Mesh, MeshSeat, Runtime, TcpStream};
+use runtime::{Group, Mesh, MeshSeat, Runtime};
 use topology::HostId;
 
 use crate::connection::{Connection, Dead, PeerSocket, SILENCE_MAX};
 use crate::frame::{FrameError, FrameReader};
 use crate::memory::Memory;
 use crate::outbox::first;
+use crate::stream::{Stream, read_out};
 use crate::verbs::{CANCEL, Malformed, PING, Verbs, empty};
 
 /// Time that the peer has to close a connection that this node has ended.
 const LINGER: Duration = Duration::from_millis(500);
-/// Bytes read at a time of what is not answered any more.
-const LINGER_BYTES: usize = 16 << 10;
 
 /// The connections of other nodes that a shard answers on. Clones are the same.
 #[derive(Debug, Clone, Default)]
@@ -122,8 +121,8 @@ impl Incoming {
     }
 
     async fn serve_open(&self, runtime: &Runtime, socket: PeerSocket, verbs: &Verbs) {
-        let PeerSocket { socket, host_id, compresses } = socket;
-        let stream = runtime.adopt(socket);
+        let PeerSocket { connection: detached, host_id, compresses } = socket;
+        let stream = detached.attach(runtime);
         let connection = Connection::new(runtime, &self.state.memory, &self.state.epoch, compresses);
         let sending = async { Ended::from(connection.outbox.send_all(runtime, &stream).await) };
         let receiving = async {
@@ -148,19 +147,6 @@ impl Incoming {
             }
             ended => tracing::warn!(%ended, "closed internode connection; the peer reconnects"),
         }
-    }
-}
-
-/// Says that nothing more is sent, and reads until the other end says so too: closed with unread bytes, a connection is reset, and the
-/// other end may lose answers that it has not read yet.
-async fn read_out(stream: &TcpStream) {
-    if stream.shutdown().is_err() {
-        return;
-    }
-    let mut buffer = Vec::with_capacity(LINGER_BYTES);
-    while let (Ok(1..), read) = stream.read(buffer).await {
-        buffer = read;
-        buffer.clear();
     }
 }
 
@@ -213,7 +199,7 @@ impl From<Dead> for Ended {
 async fn receive(
     runtime: &Runtime,
     connection: &Rc<Connection>,
-    stream: &TcpStream,
+    stream: &Stream,
     (host_id, verbs): (HostId, &Verbs),
 ) -> Result<(), Ended> {
     let mut frames = FrameReader::new();

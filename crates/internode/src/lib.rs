@@ -26,6 +26,8 @@ mod purpose;
 mod request;
 mod secret;
 mod send_queue;
+mod stream;
+mod tls_stream;
 mod verbs;
 
 pub use accept::{Answering, Judge, Listening, listen_for_peers};

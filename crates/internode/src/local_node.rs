@@ -1,9 +1,10 @@
 //! This node's word about itself in greetings.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 
 use runtime::Runtime;
+use tls::Identity;
 use topology::HostId;
 
 use crate::handshake::{Hello, VERSION, VERSION_MIN, Verdict, Welcome};
@@ -36,6 +37,7 @@ struct Inner {
     boot: Boot,
     secret: Option<Secret>,
     compression: Compression,
+    tls: OnceCell<Identity>,
     group: Cell<GroupTag>,
     epoch: Cell<u64>,
 }
@@ -50,7 +52,21 @@ impl LocalNode {
         compression: Compression,
     ) -> LocalNode {
         let (group, epoch) = (Cell::default(), Cell::default());
-        LocalNode { inner: Rc::new(Inner { host_id, cluster_name, boot, secret, compression, group, epoch }) }
+        let tls = OnceCell::new();
+        LocalNode { inner: Rc::new(Inner { host_id, cluster_name, boot, secret, compression, tls, group, epoch }) }
+    }
+
+    /// All its connections are under TLS: those that it dials, and those that it accepts.
+    ///
+    /// # Panics
+    /// When it is called again: certificates are exchanged within the identity.
+    pub fn use_tls(&self, identity: Identity) {
+        assert!(self.inner.tls.set(identity).is_ok(), "a node has one identity");
+    }
+
+    /// Its certificates; `None`: its connections are plain.
+    pub fn tls(&self) -> Option<&Identity> {
+        self.inner.tls.get()
     }
 
     /// Its host id.

@@ -5,13 +5,13 @@ use std::future::Future;
 use std::io;
 use std::pin::pin;
 use std::task::Poll;
-
 use std::time::Duration;
 
 use runtime::sync::Notify;
-use runtime::{Instant, Runtime, TcpStream};
+use runtime::{Instant, Runtime};
 
 use crate::memory::Part;
+use crate::stream::Stream;
 
 /// Bytes that wait for the socket before who has more must wait.
 const BYTES_MAX: usize = 4 << 20;
@@ -101,7 +101,7 @@ impl Outbox {
     }
 
     /// Sends what is put, for ever, or until the connection fails.
-    pub(crate) async fn send_all(&self, runtime: &Runtime, stream: &TcpStream) -> io::Error {
+    pub(crate) async fn send_all(&self, runtime: &Runtime, stream: &Stream) -> io::Error {
         let mut buffer = Vec::new();
         loop {
             std::mem::swap(&mut *self.bytes.borrow_mut(), &mut buffer);

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use runtime::sync::{Notify, Semaphore, Sender, oneshot};
-use runtime::{Group, Instant, Runtime, TaskHandle, TcpStream};
+use runtime::{Group, Instant, Runtime, TaskHandle};
 use topology::HostId;
 
 use crate::clock::Estimate;
@@ -20,6 +20,7 @@ use crate::news::{News, Watch};
 use crate::outbox::{Outbox, first};
 use crate::purpose::Purpose;
 use crate::request::Request;
+use crate::stream::Stream;
 use crate::verbs::{CANCEL, Malformed, PING, PONG};
 
 /// Requests in flight to one node.
@@ -334,9 +335,9 @@ impl Peer {
 
 impl Inner {
     /// Dials and greets.
-    async fn meet(&self) -> Result<(TcpStream, Welcome), GreetingError> {
+    async fn meet(&self) -> Result<(Stream, Welcome), GreetingError> {
         let parts = &self.parts;
-        let stream = self.runtime.connect(parts.address).await?;
+        let stream = Stream::dial(&self.runtime, parts.address, &parts.local).await?;
         let wanted = (parts.host_id, parts.purpose, parts.compresses);
         let welcome = greeting::greet(&self.runtime, &stream, &parts.local, wanted).await?;
         Ok((stream, welcome))
@@ -379,7 +380,7 @@ impl Inner {
     }
 
     /// Uses the connection until it ends.
-    async fn talk(&self, stream: &TcpStream, welcome: &Welcome) -> Ended {
+    async fn talk(&self, stream: &Stream, welcome: &Welcome) -> Ended {
         self.shard_count.set(welcome.shard_count);
         self.heard.set(self.runtime.now());
         self.estimate.set(Estimate::begin(self.runtime.now()));
@@ -421,7 +422,7 @@ impl Inner {
         }
     }
 
-    async fn receive(&self, stream: &TcpStream) -> Result<std::convert::Infallible, Ended> {
+    async fn receive(&self, stream: &Stream) -> Result<std::convert::Infallible, Ended> {
         let mut frames = FrameReader::new();
         loop {
             let (result, buffer) = stream.read(frames.take_for_read()).await;

@@ -1,10 +1,10 @@
 //! Nodes with a shared secret on simulated machines: those that prove it meet, and all others are refused with a line in the log.
 
-use std::cell::{OnceCell, RefCell};
-use std::fmt::{Debug, Write as _};
+mod log;
+
+use std::cell::OnceCell;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
-use std::sync::Once;
 use std::time::Duration;
 
 use internode::{
@@ -14,9 +14,6 @@ use internode::{
 use runtime::sim::{World, WorldOptions};
 use runtime::{Runtime, TcpStream};
 use topology::HostId;
-use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Level, Metadata};
 
 const SERVER: HostId = HostId([1; 16]);
 const CLIENT: HostId = HostId([2; 16]);
@@ -30,47 +27,6 @@ const REFUSED: &str =
     "rejected internode connection: shared secret not proven; give all nodes the same internode_secret_file";
 /// Bytes of a greeting before its body.
 const HEAD: usize = 16;
-
-static COLLECTOR: Once = Once::new();
-
-thread_local! {
-    /// Lines of this thread's log; a world's machines run on one thread.
-    static LINES: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Collects the lines of each thread. It is the subscriber of the process: tracing takes a place that logs first on a thread without a subscriber for
-/// disabled, on all threads.
-struct Collector;
-
-impl tracing::Subscriber for Collector {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        *metadata.level() <= Level::INFO
-    }
-
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
-    }
-
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-
-    fn event(&self, event: &Event<'_>) {
-        struct Line(String);
-        impl Visit for Line {
-            fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-                write!(self.0, " {}={value:?}", field.name()).expect("a string takes it");
-            }
-        }
-        let mut line = Line(event.metadata().level().to_string());
-        event.record(&mut line);
-        LINES.with_borrow_mut(|lines| lines.push(line.0));
-    }
-
-    fn enter(&self, _: &Id) {}
-
-    fn exit(&self, _: &Id) {}
-}
 
 fn address(text: &str) -> SocketAddr {
     text.parse().expect("an address")
@@ -98,8 +54,7 @@ where
     F: FnOnce(Runtime) -> Fut + 'static,
     Fut: Future<Output = ()> + 'static,
 {
-    COLLECTOR.call_once(|| tracing::subscriber::set_global_default(Collector).expect("no other test sets one"));
-    LINES.take();
+    log::begin();
     let mut world = World::new(WorldOptions::new(7));
     let ips: [IpAddr; 2] = ["10.0.0.1", "10.0.0.2"].map(|ip| ip.parse().expect("an address"));
     let (server, client) = (world.add_host(&ips[..1]), world.add_host(&[ips[1], address(RELAY).ip()]));
@@ -122,7 +77,7 @@ where
     let asking = world.start(client, false, vec![work]);
     world.run_until(|_| asking.is_over(), AT_MOST);
     assert!(asking.is_over(), "the client's work ends");
-    LINES.take()
+    log::take()
 }
 
 /// A client with another secret, or none, never meets a server.

@@ -8,12 +8,13 @@ use super::Finding;
 use crate::source::Tree;
 
 /// From the bottom of the house to its roof.
-const ORDER: [&str; 27] = [
+const ORDER: [&str; 28] = [
     "planted",
     "stdx",
     "topology",
     "raft",
     "runtime",
+    "tls",
     "internode",
     "metadata",
     "membership",
@@ -39,8 +40,9 @@ const ORDER: [&str; 27] = [
 ];
 
 /// Crates that lie below another, which must not know them all the same.
-const FORBIDDEN: [(&str, &[&str], &str); 12] = [
+const FORBIDDEN: [(&str, &[&str], &str); 13] = [
     ("runtime", &["topology"], "the runtime knows nothing of databases"),
+    ("tls", &["planted", "topology", "raft"], "a TLS session knows nothing of who uses it"),
     (
         "internode",
         &["cql-types", "schema", "mutation", "storage"],

@@ -39,14 +39,16 @@ pub enum ConfigError {
     #[error("{place}: {reason}")]
     UnknownSeed { place: String, reason: String },
     #[error(
-        "listen_address {address} is not loopback and there is no internode_secret_file: any host that reaches the port could join the cluster, \
-         read and change all data; give all nodes the same secret, or start with --insecure if the network is trusted"
+        "listen_address {address} is not loopback and there is neither internode_secret_file nor internode_encryption: all: any host that reaches the port \
+         could join the cluster, read and change all data; give all nodes the same secret or certificates, or start with --insecure if the network is trusted"
     )]
     OpenCluster { address: std::net::IpAddr },
     #[error("cannot use internode_secret_file {file}: {reason}")]
     SecretFile { file: String, reason: String },
     #[error("cannot use initial_token: {reason}")]
     InitialToken { reason: String },
+    #[error("server_encryption_options: {0}")]
+    Certificates(#[from] tls::MaterialError),
     #[error("{reason}")]
     Guardrail { reason: String },
     #[error("{key} must be between {least} and {most}, got {value}")]

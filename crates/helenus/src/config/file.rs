@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use internode::Compression;
 
+use super::encryption;
 use super::guardrails;
 use super::place::Place;
 use super::refused;
@@ -53,6 +54,7 @@ fn apply(place: &Place<'_>, entry: &Entry, settings: &mut Settings) -> Result<bo
         "initial_token" => settings.initial_token = Some(place.text(value)?.to_owned()),
         "internode_compression" => settings.internode_compression = Some(compression(place, place.text(value)?)?),
         "internode_secret_file" => settings.internode_secret_file = Some(PathBuf::from(place.text(value)?)),
+        "server_encryption_options" => settings.internode_encryption = encryption::read(place, value)?,
         "workdir" => settings.data_dir = Some(PathBuf::from(place.text(value)?)),
         "data_file_directories" => settings.data_dir = Some(one_directory(place, value)?),
         "commitlog_sync" => {

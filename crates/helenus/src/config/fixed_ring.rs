@@ -45,8 +45,8 @@ impl FixedRing {
             && !local.internode.ip().is_loopback()
         {
             return Some(format!(
-                "fixed ring: internode address {} is not loopback and there is no internode_secret_file: any host that reaches the port could \
-                 read and change all data; give all nodes the same secret, or start with --insecure if the network is trusted",
+                "fixed ring: internode address {} is not loopback and there is neither internode_secret_file nor internode_encryption: all: any host that reaches the port could \
+                 read and change all data; give all nodes the same secret or certificates, or start with --insecure if the network is trusted",
                 local.internode.ip()
             ));
         }

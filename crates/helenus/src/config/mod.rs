@@ -7,6 +7,7 @@ mod address;
 mod arguments;
 mod cluster;
 mod commitlog_sync;
+mod encryption;
 mod error;
 mod file;
 mod fixed_ring;
@@ -33,6 +34,7 @@ use admin::Endpoint;
 use planted::Planted;
 use runtime::ReactorKind;
 use server::Limits;
+use tls::Credentials;
 
 pub use arguments::{Arguments, Reactor};
 pub use cluster::{ClusterConfig, Recover, STORAGE_PORT};
@@ -88,6 +90,8 @@ pub struct Config {
     pub tokens: Tokens,
     /// Connections to other nodes that compress long messages.
     pub internode_compression: Compression,
+    /// Certificates by which nodes prove themselves; `None`: their connections are plain.
+    pub internode_tls: Option<Credentials>,
     /// The cluster that the node is to be of. `None`: it is alone, and opens no port for other nodes.
     pub cluster: Option<ClusterConfig>,
     /// When writes are acknowledged.

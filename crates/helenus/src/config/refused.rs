@@ -62,11 +62,10 @@ const CLASSES: [(&str, &str); 7] = [
 ];
 
 /// Mappings in which nothing may be enabled.
-const OPTIONS: [&str; 6] = [
+const OPTIONS: [&str; 5] = [
     "audit_logging_options",
     "client_encryption_options",
     "full_query_logging_options",
-    "server_encryption_options",
     "startup_checks",
     "transparent_data_encryption_options",
 ];
@@ -116,9 +115,6 @@ fn switched_on(node: &Node) -> Option<(&str, &str)> {
     let Node::Map(entries) = node else { return None };
     entries.iter().find_map(|(name, value)| match (name.as_str(), value) {
         ("enabled", Node::Text(text)) if text != "false" => Some(("enabled", text.as_str())),
-        ("internode_encryption", Node::Text(text)) if text != "none" && text != "false" => {
-            Some(("internode_encryption", text.as_str()))
-        }
         (_, inner) => switched_on(inner),
     })
 }

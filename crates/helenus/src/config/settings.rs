@@ -14,6 +14,7 @@ use storage::StorageOptions;
 
 use super::arguments::{Arguments, Reactor};
 use super::cluster::{ClusterConfig, Recover, STORAGE_PORT};
+use super::encryption::InternodeEncryption;
 use super::guardrails;
 use super::machine::{Machine, parse_cpu_list};
 use super::seeds::{self, Seeds};
@@ -55,6 +56,7 @@ pub struct Settings {
     pub insecure: bool,
     pub internode_secret_file: Option<PathBuf>,
     pub internode_compression: Option<Compression>,
+    pub internode_encryption: Option<InternodeEncryption>,
     pub smp: Option<u16>,
     pub cpuset: Option<Vec<usize>>,
     pub overprovisioned: bool,
@@ -209,6 +211,7 @@ impl Settings {
             fixed_ring: None,
             cluster,
             tokens,
+            internode_tls: self.internode_encryption.map(InternodeEncryption::credentials).transpose()?,
             internode_secret: self.internode_secret_file.as_deref().map(secret_file::read).transpose()?,
             internode_compression: self.internode_compression.unwrap_or_default(),
             commitlog_sync: self.commitlog_sync.unwrap_or(CommitLogSync::Group),
@@ -267,7 +270,8 @@ impl Settings {
                 Some(Recover::Follow(address))
             }
         };
-        if !ip.is_loopback() && self.internode_secret_file.is_none() && !self.insecure {
+        let is_proven = self.internode_secret_file.is_some() || self.internode_encryption.is_some();
+        if !ip.is_loopback() && !is_proven && !self.insecure {
             return Err(ConfigError::OpenCluster { address: ip });
         }
         in_range("storage_port", port, 1, u16::MAX, |port| port.to_string())?;

@@ -266,7 +266,6 @@ fn what_is_not_there_is_refused() {
         ),
         ("partitioner: RandomPartitioner", "RandomPartitioner is not supported yet, only Murmur3Partitioner"),
         ("client_encryption_options:\n  enabled: true", "enabled: true is not supported yet"),
-        ("server_encryption_options:\n  internode_encryption: all", "internode_encryption: all is not supported yet"),
         ("transparent_data_encryption_options:\n  enabled: true", "enabled: true is not supported yet"),
         ("audit_logging_options:\n  enabled: true\n  logger:\n  - class_name: X", "enabled: true is not supported yet"),
         ("full_query_logging_options:\n  enabled: true", "enabled: true is not supported yet"),
@@ -345,7 +344,7 @@ fn seeds_make_a_node_one_of_a_cluster() {
         assert_eq!(addresses(config), Some((listen.to_owned(), seeds)), "{line}");
     }
     let refused = |line: &str| resolve(line).map(|_| ()).unwrap_err().to_string();
-    assert!(refused("--seeds 10.0.0.7 --listen-address 10.0.0.7").contains("there is no internode_secret_file"));
+    assert!(refused("--seeds 10.0.0.7 --listen-address 10.0.0.7").contains("there is neither internode_secret_file"));
     assert_eq!(
         refused("--seeds other.nodes.invalid"),
         "--seeds: 'other.nodes.invalid' is neither an IP address nor a resolvable name"

@@ -58,7 +58,8 @@ fn domains() -> Domains {
 impl BootSequence {
     /// With the folder locked: starts the node, serves until the process has to end, and ends in order.
     pub(super) async fn run(&self, ready: impl FnOnce(Ready)) -> Result<(), NodeError> {
-        let trusts_network = self.config.insecure || self.config.internode_secret.is_some();
+        let trusts_network =
+            self.config.insecure || self.config.internode_secret.is_some() || self.config.internode_tls.is_some();
         if let Some(problem) = self.config.fixed_ring.as_ref().and_then(|ring| ring.problem(trusts_network)) {
             return Err(NodeError::FixedRing { problem });
         }

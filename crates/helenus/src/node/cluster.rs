@@ -31,6 +31,7 @@ use raft::RoleName;
 use runtime::sync::Notify;
 use runtime::{Group, Instant, Mesh, Runtime, TaskHandle};
 use server::ListenError;
+use tls::Identity;
 use topology::HostId;
 use topology::nodes::{self, NodeState, RegisteredNode, Registry};
 
@@ -112,6 +113,7 @@ impl Cluster {
         let listener = listener.map_err(|source| NodeError::Listen(ListenError::Refused { address, source }))?;
         let (name, secret) = (config.cluster_name.clone(), config.internode_secret.clone());
         let local = LocalNode::new(host_id, name, boot, secret, config.internode_compression);
+        config.internode_tls.iter().for_each(|credentials| local.use_tls(credentials.identity(runtime)));
         let mut native = config.listen;
         native.set_ip(config.broadcast.unwrap_or(native.ip()));
         let inner = Rc::new_cyclic(|of: &Weak<Inner>| {
@@ -170,6 +172,11 @@ impl Cluster {
     pub(super) fn set_group(&self, group: GroupId) {
         self.inner.group.set(Some(group));
         self.inner.local.set_group(GroupTag { id: group.id, incarnation: group.incarnation });
+    }
+
+    /// The certificates of this shard, which follow their files.
+    pub(super) fn tls(&self) -> Option<Identity> {
+        self.inner.local.tls().cloned()
     }
 
     /// The node's group, as greetings have it.

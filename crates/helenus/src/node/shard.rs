@@ -255,6 +255,10 @@ impl ShardNode {
             self.config.internode_compression,
         );
         local.set_group(group);
+        // Shard 0 has the identity of its control connections already.
+        let of_cluster = self.handles.cluster.borrow().as_ref().and_then(Cluster::tls);
+        let of_shard = || self.config.internode_tls.as_ref().map(|credentials| credentials.identity(&self.runtime));
+        of_cluster.or_else(of_shard).into_iter().for_each(|identity| local.use_tls(identity));
         local
     }
 

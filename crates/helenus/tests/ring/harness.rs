@@ -135,6 +135,7 @@ impl Ring {
             tokens: Tokens::Count(4),
             internode_secret: None,
             internode_compression: Compression::All,
+            internode_tls: None,
             commitlog_sync: CommitLogSync::Group,
             commitlog_sync_period: Duration::from_secs(10),
             commitlog_segment_bytes: 1 << 20,

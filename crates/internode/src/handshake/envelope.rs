@@ -1,6 +1,5 @@
-//! The envelope of a greeting: its length and checksum, and greetings on a connection.
+//! The envelope of a greeting: its length and checksum.
 
-use runtime::TcpStream;
 use stdx::Reader;
 
 use super::verdict::GreetingError;
@@ -10,6 +9,17 @@ const MAGIC: &[u8; 8] = b"helepeer";
 pub(super) const HEAD: usize = 16;
 /// The most that a greeting's body may hold.
 const BODY_MAX: usize = 1024;
+/// The most bytes of a greeting.
+pub(crate) const GREETING_BYTES_MAX: usize = HEAD + BODY_MAX;
+
+/// The content types with which TLS answers what is no TLS, and begins (RFC 8446, section 5.1).
+const TLS_ALERT: &u8 = &0x15;
+const TLS_HANDSHAKE: &u8 = &0x16;
+
+/// True if the bytes begin as greetings do.
+pub(crate) fn is_greeting(bytes: &[u8]) -> bool {
+    !bytes.is_empty() && bytes.iter().zip(MAGIC).all(|(byte, magic)| byte == magic)
+}
 
 /// The greeting's bytes.
 pub(super) fn seal(body: &[u8]) -> Vec<u8> {
@@ -24,7 +34,10 @@ pub(super) fn seal(body: &[u8]) -> Vec<u8> {
 pub(super) fn open(bytes: &[u8]) -> Result<Option<(&[u8], usize)>, GreetingError> {
     let known = bytes.len().min(MAGIC.len());
     if bytes[..known] != MAGIC[..known] {
-        return Err(GreetingError::NotAPeer);
+        return Err(match bytes.first() {
+            Some(TLS_ALERT | TLS_HANDSHAKE) => GreetingError::TlsPeer,
+            _ => GreetingError::NotAPeer,
+        });
     }
     let Some(head) = bytes.first_chunk::<HEAD>() else { return Ok(None) };
     let mut reader = Reader::new(&head[MAGIC.len()..]);
@@ -37,31 +50,4 @@ pub(super) fn open(bytes: &[u8]) -> Result<Option<(&[u8], usize)>, GreetingError
         true => Ok(Some((body, HEAD + length))),
         false => Err(GreetingError::NotAPeer),
     }
-}
-
-/// Reads one greeting, and gives its bytes too. Nothing may follow it: each side waits for the other before it goes on.
-pub(crate) async fn receive<T>(
-    stream: &TcpStream,
-    decode: impl Fn(&[u8]) -> Result<Option<(T, usize)>, GreetingError>,
-) -> Result<(T, Vec<u8>), GreetingError> {
-    let mut buffer = Vec::with_capacity(HEAD + BODY_MAX);
-    loop {
-        let (result, read) = stream.read(buffer).await;
-        buffer = read;
-        if result? == 0 {
-            return Err(GreetingError::Closed);
-        }
-        match decode(&buffer)? {
-            Some((greeting, length)) if length == buffer.len() => return Ok((greeting, buffer)),
-            Some(_) => return Err(GreetingError::NotAPeer),
-            // A greeting fits the buffer: one that does not is none.
-            None if buffer.len() == buffer.capacity() => return Err(GreetingError::NotAPeer),
-            None => {}
-        }
-    }
-}
-
-pub(crate) async fn send(stream: &TcpStream, greeting: Vec<u8>) -> Result<(), GreetingError> {
-    let (result, _) = stream.write_all(greeting).await;
-    Ok(result?)
 }

@@ -1,6 +1,7 @@
 //! Outcomes of a handshake.
 
 use stdx::ReadError;
+use tls::SessionError;
 use topology::HostId;
 
 /// Outcome of a handshake.
@@ -87,6 +88,15 @@ pub enum GreetingError {
     /// The other end is something else.
     #[error("the peer is not a Helenus node, or its handshake is damaged")]
     NotAPeer,
+    /// The other end begins with TLS, which this node does not use.
+    #[error("the peer uses TLS and this node does not; give all nodes the same server_encryption_options")]
+    TlsPeer,
+    /// The other end greets without TLS, which this node uses.
+    #[error("the peer does not use TLS and this node does; give all nodes the same server_encryption_options")]
+    PlainPeer,
+    /// The two did not agree on a TLS session.
+    #[error("TLS handshake failed: {0}")]
+    Tls(SessionError),
     /// The other end hung up.
     #[error("connection closed during the handshake")]
     Closed,

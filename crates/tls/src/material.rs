@@ -1,0 +1,52 @@
+//! Proof of one end of a connection, and judge of the other: a certificate chain with its key, and the certificates that are trusted.
+
+use std::sync::Arc;
+
+use rustls::pki_types::UnixTime;
+use rustls::sign::CertifiedKey;
+use rustls::{Error, InconsistentKeys, RootCertStore};
+
+use crate::clock::unix_time;
+use crate::flaw::Flaw;
+use crate::material_error::MaterialError;
+use crate::pem::Pems;
+use crate::provider::provider;
+use crate::verifier;
+
+/// Certificates and a key, checked as far as that needs no time.
+#[derive(Debug, Clone)]
+pub struct Material {
+    pub(crate) own: Arc<CertifiedKey>,
+    pub(crate) trusted: Arc<RootCertStore>,
+}
+
+impl Material {
+    /// Parses PEM. Fails at the first thing that cannot be used.
+    pub fn parse(pems: &Pems) -> Result<Material, MaterialError> {
+        let Pems { certificate, key, trusted } = pems;
+        let chain = certificate.certificates()?;
+        let private_key = key.private_key()?;
+        let own = CertifiedKey::from_der(chain, private_key, &provider()).map_err(|error| match error {
+            Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => {
+                MaterialError::KeyMismatch { key: key.name.clone(), certificate: certificate.name.clone() }
+            }
+            Error::InvalidCertificate(_) => MaterialError::MalformedCertificate { name: certificate.name.clone() },
+            _ => MaterialError::UnsupportedKey { name: key.name.clone() },
+        })?;
+        let mut roots = RootCertStore::empty();
+        for trusted_certificate in trusted.certificates()? {
+            let added = roots.add(trusted_certificate);
+            added.map_err(|_| MaterialError::MalformedCertificate { name: trusted.name.clone() })?;
+        }
+        Ok(Material { own: Arc::new(own), trusted: Arc::new(roots) })
+    }
+
+    /// The reason for which an end with the same trusted certificates refuses this one, at a wall clock's time.
+    pub fn own_flaw(&self, wall_clock_micros: i64) -> Option<Flaw> {
+        let now: UnixTime = unix_time(wall_clock_micros);
+        verifier::judge_for_both_ends(&self.own.cert, &self.trusted, now).err().map(|error| match error {
+            Error::InvalidCertificate(error) => Flaw::from(&error),
+            _ => Flaw::Malformed,
+        })
+    }
+}

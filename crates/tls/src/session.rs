@@ -1,0 +1,130 @@
+//! A TLS session between buffers: bytes received go in, bytes to be sent come out, and plain text beside them. It does no I/O.
+//!
+//! rustls' buffered interface is under it. Its other one, without buffers of its own, saves a copy of each record and has a write wait for what was received
+//! before it to be read, which would tie the two directions of a connection to each other.
+//!
+//! Bounds: of received bytes at most a record is kept, or a handshake message of 64 KiB; of plain text as much as one [`Session::receive`] decrypted, since no
+//! more is taken until it is read; of bytes to be sent [`OUTPUT_BYTES_MAX`] beside the handshake.
+
+use std::fmt;
+use std::io::{Read, Write};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, Connection, ServerConfig, ServerConnection};
+
+use crate::session_error::SessionError;
+
+/// Bytes to be sent that a session holds before it takes no more plain text.
+pub const OUTPUT_BYTES_MAX: usize = 64 << 10;
+
+/// One end of a session.
+pub struct Session {
+    connection: Connection,
+    /// Plain text that waits to be read.
+    plain_bytes: usize,
+    /// The other end has said that it sends nothing more.
+    is_finished: bool,
+    /// The first error, after which nothing is taken or given.
+    failed: Option<SessionError>,
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("is_handshaking", &self.is_handshaking()).finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    pub(crate) fn dial(context: Arc<ClientConfig>, address: IpAddr) -> Session {
+        let connection = ClientConnection::new(context, ServerName::from(address)).expect("an address is a name");
+        Session::new(connection.into())
+    }
+
+    pub(crate) fn accept(context: Arc<ServerConfig>) -> Session {
+        let connection = ServerConnection::new(context).expect("the settings are consistent");
+        Session::new(connection.into())
+    }
+
+    fn new(mut connection: Connection) -> Session {
+        connection.set_buffer_limit(Some(OUTPUT_BYTES_MAX));
+        Session { connection, plain_bytes: 0, is_finished: false, failed: None }
+    }
+
+    /// True until both ends are proven: nothing else is exchanged before.
+    pub fn is_handshaking(&self) -> bool {
+        self.connection.is_handshaking()
+    }
+
+    /// True if the other end has said that it sends nothing more, and all that it sent is read.
+    pub fn is_finished(&self) -> bool {
+        self.is_finished && self.plain_bytes == 0
+    }
+
+    /// True if [`Session::send`] has bytes to give.
+    pub fn has_output(&self) -> bool {
+        self.connection.wants_write()
+    }
+
+    /// Takes bytes that were received. Gives how many: fewer than there are while plain text waits, which is to be read first. After an error the session is over.
+    pub fn receive(&mut self, bytes: &[u8]) -> Result<usize, SessionError> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        let mut rest = bytes;
+        while !rest.is_empty() && self.plain_bytes == 0 {
+            if self.is_finished {
+                // What follows the other end's last word is ignored (RFC 8446, section 6.1).
+                return Ok(bytes.len());
+            }
+            let taken = self.take(&mut rest);
+            taken.inspect_err(|error| self.failed = Some(error.clone()))?;
+        }
+        Ok(bytes.len() - rest.len())
+    }
+
+    fn take(&mut self, rest: &mut &[u8]) -> Result<(), SessionError> {
+        let room = self.connection.read_tls(rest);
+        room.map_err(|error| SessionError::Damaged { reason: error.to_string() })?;
+        let state = self.connection.process_new_packets()?;
+        self.plain_bytes = state.plaintext_bytes_to_read();
+        self.is_finished = state.peer_has_closed();
+        Ok(())
+    }
+
+    /// Appends plain text that was received to the spare capacity of `out`. Gives how many bytes; 0: none is there.
+    pub fn read(&mut self, out: &mut Vec<u8>) -> usize {
+        let before = out.len();
+        while self.plain_bytes > 0 && out.len() < out.capacity() {
+            let (start, count) = (out.len(), self.plain_bytes.min(out.capacity() - out.len()));
+            out.resize(start + count, 0);
+            let read = self.connection.reader().read(&mut out[start..]).expect("plain text is there");
+            assert!(read > 0, "plain text is there");
+            out.truncate(start + read);
+            self.plain_bytes -= read;
+        }
+        out.len() - before
+    }
+
+    /// Takes plain text that is to be sent. Gives how many bytes: fewer than there are when [`Session::send`] is to be called first.
+    ///
+    /// # Panics
+    /// During the handshake: plain text would wait in the session for an end that is not proven yet.
+    pub fn write(&mut self, plain: &[u8]) -> usize {
+        assert!(!self.is_handshaking(), "nothing is written before both ends are proven");
+        self.connection.writer().write(plain).expect("a buffer takes it")
+    }
+
+    /// Says that nothing more is sent: the last bytes to be sent.
+    pub fn close(&mut self) {
+        self.connection.send_close_notify();
+    }
+
+    /// Appends what is to be sent.
+    pub fn send(&mut self, out: &mut Vec<u8>) {
+        while self.connection.wants_write() {
+            self.connection.write_tls(out).expect("a vector takes all");
+        }
+    }
+}

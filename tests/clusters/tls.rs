@@ -1,0 +1,185 @@
+//! Nodes that prove themselves by certificates: clusters of them, those that are refused, and certificates exchanged while statements run.
+
+#[path = "../../crates/tls/src/tests/authority.rs"]
+mod authority;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use authority::{Authority, Issued, VALID};
+use helenus_tests::{Builder, Server};
+
+use super::nodes::{KEYSPACE, Net, connect, has, says, until, wait_for_voters};
+
+/// Years of a certificate that is over.
+const EXPIRED: (i32, i32) = (2000, 2001);
+
+/// The folder of a node's files.
+fn folder(node: &Builder) -> PathBuf {
+    node.data().parent().expect("the data is in the test's folder").to_owned()
+}
+
+/// Puts a node's files where its configuration has them; each takes its place at once.
+fn write_files(folder: &Path, issued: &Issued, trusted: &str) {
+    let keystore = format!("{}{}", issued.key, issued.certificate);
+    for (name, text) in [("keystore.pem", keystore.as_str()), ("truststore.pem", trusted)] {
+        let part = folder.join(format!("{name}.part"));
+        std::fs::write(&part, text).expect("the temporary folder can be written");
+        std::fs::rename(part, folder.join(name)).expect("the temporary folder can be written");
+    }
+}
+
+/// A node with these files.
+fn with_files(node: Builder, issued: &Issued, trusted: &str) -> Builder {
+    let folder = folder(&node);
+    write_files(&folder, issued, trusted);
+    let (keystore, truststore) = (folder.join("keystore.pem"), folder.join("truststore.pem"));
+    node.configured(&format!(
+        "server_encryption_options:\n  internode_encryption: all\n  keystore: {}\n  truststore: {}\n  require_client_auth: true\n  \
+         require_endpoint_verification: true\n",
+        keystore.display(),
+        truststore.display()
+    ))
+}
+
+/// Connections on loopback come from here, whichever of its addresses they go to.
+const DIALLED_FROM: &str = "127.0.0.1";
+
+/// A certificate for the node with this number: for the address that it listens on, and the one that it dials from.
+fn issued(net: &Net, authority: &Authority, number: u8, valid: (i32, i32)) -> Issued {
+    authority.issue(&[&net.address(number), DIALLED_FROM], valid)
+}
+
+/// The node with this number, with a certificate of the authority.
+fn member(net: &Net, authority: &Authority, number: u8) -> Builder {
+    with_files(net.node(number, &[1, 2]), &issued(net, authority, number, VALID), &authority.pem)
+}
+
+/// Three nodes of one cluster, from nothing to ready.
+fn three(net: &Net, authority: &Authority) -> [(Builder, Server); 3] {
+    let builders = [1, 2, 3].map(|number| member(net, authority, number));
+    let mut nodes = builders.map(|builder| {
+        let server = builder.launch();
+        (builder, server)
+    });
+    nodes.iter_mut().for_each(|(_, server)| server.wait_until_ready());
+    let founder = nodes.iter_mut().find(|(_, server)| says(server, "founding a metadata group"));
+    wait_for_voters(&mut founder.expect("one founds the cluster").1, 3);
+    nodes
+}
+
+#[test]
+fn three_nodes_with_certificates_are_a_cluster_and_others_are_refused_by_name() {
+    let (net, authority) = (Net::new(), Authority::new("cluster"));
+    let mut nodes = three(&net, &authority);
+    let mut client = connect(&nodes[0].1);
+    client.query(KEYSPACE).expect("a majority is up");
+    client.query("CREATE TABLE ks.t (k int PRIMARY KEY, v text)").expect("a majority is up");
+    client.query("INSERT INTO ks.t (k, v) VALUES (1, 'over TLS')").expect("it is up");
+    for (_, server) in &nodes {
+        until("the row is read from each", || {
+            let read = connect(server).query("SELECT v FROM ks.t WHERE k = 1");
+            read.is_ok_and(|answer| has(&answer.body, "over TLS"))
+        });
+    }
+
+    let other = Authority::new("other");
+    let plain = net.node(4, &[1, 2]);
+    let stranger = with_files(net.node(5, &[1, 2]), &issued(&net, &other, 5, VALID), &authority.pem);
+    let late = with_files(net.node(6, &[1, 2]), &issued(&net, &authority, 6, EXPIRED), &authority.pem);
+    let elsewhere = with_files(net.node(7, &[1, 2]), &authority.issue(&["10.9.8.7"], VALID), &authority.pem);
+    for (builder, by_listener, by_dialler) in [
+        (plain, "the peer does not use TLS and this node does", "the peer uses TLS and this node does not"),
+        (
+            stranger,
+            "it is not signed by a trusted certificate",
+            "it does not trust the issuer of this end's certificate",
+        ),
+        (late, "it expired at 2001-01-01T00:00:00Z", "it judges this end's certificate expired or not valid yet"),
+        (elsewhere, "is not among its subject alternative names", "it does not accept this end's certificate"),
+    ] {
+        let mut refused = builder.launch();
+        // It asks both seeds, of which either may be the first.
+        nodes[0].1.wait_for_line(&["rejected internode connection", by_listener]);
+        refused.wait_for_line(&["cannot connect to node; retrying", by_dialler]);
+        assert!(refused.is_alive() && !says(&refused, "Helenus is ready"), "it goes on looking for the cluster");
+        refused.kill();
+    }
+    nodes.into_iter().for_each(|(_, server)| server.stop());
+}
+
+#[test]
+fn certificates_are_exchanged_while_statements_run_and_none_fails() {
+    let (net, old, new) = (Net::new(), Authority::new("old"), Authority::new("new"));
+    let nodes = three(&net, &old);
+    let mut client = connect(&nodes[0].1);
+    client.query(KEYSPACE).expect("a majority is up");
+    client.query("CREATE TABLE ks.t (k int PRIMARY KEY, v int)").expect("a majority is up");
+    let folders = nodes.each_ref().map(|(builder, _)| folder(builder));
+    let (is_over, count) = (AtomicBool::new(false), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        let writing = scope.spawn(|| {
+            for key in 0.. {
+                if is_over.load(Ordering::Relaxed) {
+                    return;
+                }
+                client.query(&format!("INSERT INTO ks.t (k, v) VALUES ({key}, 1)")).expect("no statement fails");
+                client.query(&format!("SELECT v FROM ks.t WHERE k = {key}")).expect("no statement fails");
+                count.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        // As an operator does it: all trust the new authority, then all are of it, then none trusts the old one.
+        let both = format!("{}{}", old.pem, new.pem);
+        for (round, (authority, trusted)) in [(&old, &both), (&new, &both), (&new, &new.pem)].into_iter().enumerate() {
+            let before = count.load(Ordering::Relaxed);
+            for (number, folder) in (1..).zip(&folders) {
+                write_files(folder, &issued(&net, authority, number, VALID), trusted);
+            }
+            for (_, server) in &nodes {
+                until("the node has reloaded its certificates", || {
+                    let lines = server.lines();
+                    lines.iter().filter(|line| line.contains("TLS certificates reloaded")).count() > round
+                });
+            }
+            until("statements go on", || writing.is_finished() || count.load(Ordering::Relaxed) > before);
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    // What dials from here on uses the new ones: a node that comes back trusts no other.
+    let [first, second, (builder, third)] = nodes;
+    third.stop();
+    let third = builder.start();
+    let mut client = connect(&third);
+    until("it reads what was written, from the others", || {
+        client.query("SELECT v FROM ks.t WHERE k = 0").is_ok()
+            && client.query("CREATE TABLE IF NOT EXISTS ks.u (k int PRIMARY KEY)").is_ok()
+    });
+    // The old certificates are strangers now.
+    let old =
+        with_files(net.node(4, &[1, 2]), &issued(&net, &old, 4, VALID), &format!("{}{}", old.pem, new.pem)).launch();
+    let mut first = first;
+    first.1.wait_for_line(&["rejected internode connection", "it is not signed by a trusted certificate"]);
+    old.kill();
+    [first.1, second.1, third].into_iter().for_each(Server::stop);
+}
+
+#[test]
+fn a_bad_file_is_an_error_line_and_the_certificate_in_use_stays() {
+    let (net, authority) = (Net::new(), Authority::new("cluster"));
+    let mut nodes = three(&net, &authority);
+    let truststore = folder(&nodes[2].0).join("truststore.pem");
+    std::fs::write(truststore, "no PEM").expect("the temporary folder can be written");
+    nodes[2].1.wait_for_line(&["ERROR", "cannot reload TLS certificates; keeping those in use", "is not PEM"]);
+    // Connections that are made from here on are made with the certificate that was there before.
+    let [(builder, first), (_, second), (_, third)] = nodes;
+    first.stop();
+    let first = builder.start();
+    until("the node that came back leads or follows", || connect(&first).query(KEYSPACE).is_ok());
+    let create = "CREATE TABLE IF NOT EXISTS ks.t (k int PRIMARY KEY)";
+    until("a majority is up", || connect(&first).query(create).is_ok());
+    until("the node with the bad file follows", || connect(&third).query("SELECT k FROM ks.t WHERE k = 1").is_ok());
+    assert!(!says(&third, "TLS handshake failed") && !says(&first, "TLS handshake failed"));
+    let said = third.kill_without_judging();
+    assert!(!said.iter().any(|line| line.contains("panicked")), "{said:?}");
+    [first, second].into_iter().for_each(Server::stop);
+}
