@@ -28,10 +28,15 @@ const GREETING_TIME: Duration = Duration::from_secs(2);
 const PING_AFTER: Duration = Duration::from_secs(1);
 /// Silence after which the connection counts as dead.
 const SILENCE_MAX: Duration = Duration::from_secs(5);
+/// The same for control connections of members, whose owner judges silence itself, and sooner.
+const CONTROL_SILENCE_MAX: Duration = Duration::from_secs(30);
+/// Lateness of this shard's own turn with which it has not listened: silence until then is its own.
+const LATE: Duration = Duration::from_secs(1);
 /// The rest after a connection has failed, which doubles from one to the other: a node that is back is to serve soon.
 const REST_MIN: Duration = Duration::from_millis(50);
 const REST_MAX: Duration = Duration::from_secs(2);
-/// The same for control connections, each time: of which a cluster has many, and a founder waits for longer than this.
+/// The same for control connections, each time: of which a cluster has many, and a founder waits for longer than this. After the end of one
+/// that has lasted for so long the first rest is the short one.
 const CONTROL_REST: Duration = Duration::from_secs(2);
 /// Seconds without a request after which the other end is shown that this one is there, though it gives bytes.
 const QUIET_MAX: u32 = 3;
@@ -75,8 +80,8 @@ struct Inner {
     task: RefCell<Option<TaskHandle<()>>>,
     /// Counts connections: an answer speaks of the one that it came on.
     connection: Cell<u64>,
-    /// An answer that cannot be decoded, which ends the connection.
-    refuted: RefCell<Option<Malformed>>,
+    /// A reason to end the connection: an answer that cannot be decoded, or its owner's judgement.
+    refuted: RefCell<Option<Ended>>,
     refute: Notify,
 }
 
@@ -111,7 +116,7 @@ impl Answer {
     pub fn decode<T>(self, decode: impl FnOnce(u8, Vec<u8>) -> Result<T, Malformed>) -> Result<T, CallError> {
         let Answer { kind, body, peer, connection } = self;
         decode(kind, body).map_err(|malformed| {
-            peer.inner.refute(connection, malformed);
+            peer.inner.refute(connection, Ended::Answer(malformed));
             CallError::Gone
         })
     }
@@ -124,8 +129,10 @@ enum Ended {
     Io(#[from] std::io::Error),
     #[error("the peer closed the connection")]
     Closed,
-    #[error("no response for {SILENCE_MAX:?}")]
-    Silent,
+    #[error("no response for {0:?}")]
+    Silent(Duration),
+    #[error("heartbeats are not answered")]
+    Convicted,
     #[error("{0}")]
     Frame(#[from] FrameError),
     #[error("cannot decode response: {0}")]
@@ -176,6 +183,13 @@ impl Peer {
             task.abort();
             inner.down();
             tracing::info!(host = %inner.parts.host_id, address = %inner.parts.address, "closed connection to node");
+        }
+    }
+
+    /// Ends the present connection, which its owner takes for dead, and dials again.
+    pub(crate) fn convict(&self) {
+        if self.is_up() {
+            self.inner.refute(self.inner.connection.get(), Ended::Convicted);
         }
     }
 
@@ -250,9 +264,10 @@ impl Peer {
                         stdx::sometimes!("node back");
                     }
                     was_up = true;
-                    rest = rest_min;
                     last_reason.clear();
+                    let began = inner.runtime.now();
                     let ended = inner.talk(&stream, &welcome).await;
+                    rest = if inner.runtime.now() - began >= CONTROL_REST { REST_MIN } else { rest_min };
                     tracing::info!(host = %inner.parts.host_id, reason = %ended, "node is down; reconnecting");
                 }
                 outcome => {
@@ -271,7 +286,7 @@ impl Peer {
             let spread = u64::try_from(rest.as_micros() / 2).unwrap_or(u64::MAX).max(1);
             let more = Duration::from_micros(inner.runtime.random_u64() % spread);
             inner.runtime.sleep(rest + more).await;
-            rest = (rest * 2).min(rest_max);
+            rest = (rest * 2).clamp(rest_min, rest_max);
         }
     }
 }
@@ -349,12 +364,21 @@ impl Inner {
     /// Pings when nothing comes; ends when nothing comes even then.
     async fn watch(&self) -> Ended {
         let (mut last_number, mut quiet) = (self.next_number.get(), 0);
+        let silence_max = match self.parts.purpose {
+            Purpose::Control if self.parts.host_id != ANY_NODE => CONTROL_SILENCE_MAX,
+            _ => SILENCE_MAX,
+        };
         loop {
+            let before = self.runtime.now();
             self.runtime.sleep(PING_AFTER).await;
+            if self.runtime.now() - before > PING_AFTER + LATE {
+                stdx::sometimes!("peer watched late");
+                self.heard.set(self.runtime.now());
+            }
             quiet = if last_number == self.next_number.get() { quiet + 1 } else { 0 };
             let silence = self.runtime.now() - self.heard.get();
-            if silence >= SILENCE_MAX {
-                return Ended::Silent;
+            if silence >= silence_max {
+                return Ended::Silent(silence_max);
             }
             if silence >= PING_AFTER || quiet >= QUIET_MAX {
                 quiet = 0;
@@ -367,21 +391,21 @@ impl Inner {
         }
     }
 
-    /// Waits for an answer that cannot be decoded.
+    /// Waits for a reason to end the connection.
     async fn refuted(&self) -> Ended {
         loop {
             let refuted = self.refuted.take();
-            if let Some(malformed) = refuted {
-                return Ended::Answer(malformed);
+            if let Some(ended) = refuted {
+                return ended;
             }
             self.refute.notified().await;
         }
     }
 
-    /// An answer of the connection with this number cannot be decoded. The peer may be on another connection by now.
-    fn refute(&self, connection: u64, malformed: Malformed) {
+    /// The connection with this number is to end. The peer may be on another one by now.
+    fn refute(&self, connection: u64, reason: Ended) {
         if connection == self.connection.get() {
-            *self.refuted.borrow_mut() = Some(malformed);
+            *self.refuted.borrow_mut() = Some(reason);
             self.refute.notify();
         }
     }

@@ -33,7 +33,7 @@ mod virtual_result;
 mod write;
 
 use hand_over::HeldBack;
-pub use log_ends::log_ends;
+pub use log_ends::{disk_bytes, log_ends};
 pub use node_events::announce_node;
 pub use statement_summary::StatementSummary;
 

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
+use membership::PhiThreshold;
+
 /// Tokens of a node, as in Cassandra.
 pub const NUM_TOKENS: u16 = 16;
 /// The port between nodes, as in Cassandra.
@@ -23,6 +25,8 @@ pub struct ClusterConfig {
     pub found_without_silent: bool,
     /// A majority of the metadata group is lost for good.
     pub recover: Option<Recover>,
+    /// Scales the silence after which a node is down.
+    pub phi_convict_threshold: PhiThreshold,
 }
 
 /// The way to recover a group whose majority is lost for good.

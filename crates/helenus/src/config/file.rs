@@ -5,6 +5,8 @@
 
 use std::path::PathBuf;
 
+use membership::PhiThreshold;
+
 use super::guardrails;
 use super::place::Place;
 use super::refused;
@@ -46,7 +48,11 @@ fn apply(place: &Place<'_>, entry: &Entry, settings: &mut Settings) -> Result<bo
         "prometheus_address" => settings.prometheus_address = Some(place.address(value)?),
         "prometheus_port" => settings.prometheus_port = Some(place.number(value)?),
         "storage_port" => settings.storage_port = Some(place.number(value)?),
-        "endpoint_snitch" => (settings.datacenter, settings.rack) = snitch::read(place, value)?.unzip(),
+        "endpoint_snitch" => {
+            (settings.datacenter, settings.rack) = snitch::read(place, value)?.unzip();
+            settings.snitch = Some(snitch::name(place, value)?);
+        }
+        "phi_convict_threshold" => settings.phi_convict_threshold = Some(phi(place, value)?),
         "num_tokens" => settings.num_tokens = Some(place.number(value)?),
         "internode_secret_file" => settings.internode_secret_file = Some(PathBuf::from(place.text(value)?)),
         "workdir" => settings.data_dir = Some(PathBuf::from(place.text(value)?)),
@@ -75,6 +81,15 @@ fn apply(place: &Place<'_>, entry: &Entry, settings: &mut Settings) -> Result<bo
         key => return guardrails::apply(place, key, value, &mut settings.guardrails),
     }
     Ok(true)
+}
+
+fn phi(place: &Place<'_>, node: &Node) -> Result<PhiThreshold, ConfigError> {
+    let text = place.text(node)?;
+    let threshold = text.parse().ok().and_then(PhiThreshold::new);
+    threshold.ok_or_else(|| {
+        let (least, most) = PhiThreshold::RANGE.into_inner();
+        place.wrong(format!("'{text}' is not a number from {least} to {most}"))
+    })
 }
 
 fn one_directory(place: &Place<'_>, node: &Node) -> Result<PathBuf, ConfigError> {

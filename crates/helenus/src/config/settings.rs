@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use admin::Endpoint;
+use membership::PhiThreshold;
 use planted::Planted;
 use query::Guardrails;
 use runtime::ReactorKind;
@@ -16,6 +17,7 @@ use super::cluster::{ClusterConfig, NUM_TOKENS, Recover, STORAGE_PORT};
 use super::guardrails;
 use super::machine::{Machine, parse_cpu_list};
 use super::seeds::{self, Seeds};
+use super::snitch;
 use super::units::print_size;
 use super::{CommitLogSync, Config, ConfigError, address, secret_file};
 
@@ -79,6 +81,8 @@ pub struct Settings {
     pub seeds: Seeds,
     pub storage_port: Option<u16>,
     pub num_tokens: Option<u16>,
+    pub phi_convict_threshold: Option<PhiThreshold>,
+    pub snitch: Option<&'static str>,
     pub datacenter: Option<String>,
     pub rack: Option<String>,
     pub found_cluster: bool,
@@ -193,6 +197,7 @@ impl Settings {
             reactor: self.reactor,
             // Who else is on the shard's processor may be the one that asks.
             idle_poll: self.idle_poll.unwrap_or(if self.overprovisioned { Duration::ZERO } else { IDLE_POLL }),
+            snitch: self.snitch.unwrap_or(snitch::SIMPLE),
             datacenter: self.datacenter.unwrap_or_else(|| DATACENTER.to_owned()),
             rack: self.rack.unwrap_or_else(|| RACK.to_owned()),
             fixed_ring: None,
@@ -260,6 +265,7 @@ impl Settings {
             num_tokens,
             found_without_silent: self.found_cluster,
             recover,
+            phi_convict_threshold: self.phi_convict_threshold.unwrap_or_default(),
         }))
     }
 

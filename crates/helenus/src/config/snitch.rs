@@ -12,8 +12,8 @@ use super::yaml::Node;
 const FILE_NAME: &str = "cassandra-rackdc.properties";
 /// The most bytes that are read of it.
 const BYTES_MAX: u64 = 64 << 10;
-/// The one that needs no file.
-const SIMPLE: &str = "SimpleSnitch";
+/// The one that needs no file, and the default.
+pub(super) const SIMPLE: &str = "SimpleSnitch";
 /// Those that read it. The cloud's snitches ask their provider first; here the file has the last word.
 const READ_FILE: [&str; 8] = [
     "GossipingPropertyFileSnitch",
@@ -46,6 +46,13 @@ pub(super) fn read(place: &Place<'_>, node: &Node) -> Result<Option<(String, Str
     };
     let suffix = property(&text, "dc_suffix").unwrap_or_default();
     Ok(Some((format!("{datacenter}{suffix}"), rack.to_owned())))
+}
+
+/// The snitch's name without its package. It is one that [`read`] accepts.
+pub(super) fn name(place: &Place<'_>, node: &Node) -> Result<&'static str, ConfigError> {
+    let class = place.class(node)?;
+    let known = READ_FILE.into_iter().chain([SIMPLE]).find(|known| *known == class);
+    known.ok_or_else(|| place.wrong(format!("{class} is not supported")))
 }
 
 /// A property of Java's format, without its escapes; the last of several counts.

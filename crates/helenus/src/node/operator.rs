@@ -18,6 +18,8 @@ use schema::{Table, TableId};
 use server::Server;
 use storage::{Garbage, Shard, SnapshotError};
 
+use super::cluster::Cluster;
+
 /// Limit of the time for requests in flight when the node is drained.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -33,6 +35,10 @@ pub(super) struct Operator {
     pub(super) started: Instant,
     /// Where CQL is listened for.
     pub(super) native: SocketAddr,
+    /// The snitch's name.
+    pub(super) snitch: &'static str,
+    /// The node's part in a cluster of several; on shard 0.
+    pub(super) cluster: Option<Cluster>,
 }
 
 /// Outcome of an admin request.
