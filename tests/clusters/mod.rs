@@ -6,6 +6,7 @@ mod agreement;
 mod copies;
 mod events;
 mod founding;
+mod liveness;
 mod majority;
 mod meeting;
 mod moving;
