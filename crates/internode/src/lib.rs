@@ -23,6 +23,7 @@ mod peers;
 mod purpose;
 mod secret;
 mod send_queue;
+mod suspicion;
 mod verbs;
 
 pub use accept::{Answering, Judge, Listening, listen_for_peers};

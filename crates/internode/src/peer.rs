@@ -18,6 +18,7 @@ use crate::local_node::LocalNode;
 use crate::news::{News, Watch};
 use crate::outbox::{Outbox, first};
 use crate::purpose::Purpose;
+use crate::suspicion::AnswerTimes;
 use crate::verbs::{Malformed, PING, PONG, empty};
 
 /// Requests in flight to one node.
@@ -71,7 +72,9 @@ struct Inner {
     shard_count: Cell<u16>,
     /// Above all numbers that this connection's requests had.
     next_number: Cell<u64>,
-    waiting: RefCell<BTreeMap<u64, Sender<Received>>>,
+    /// Calls with the time at which each began.
+    waiting: RefCell<BTreeMap<u64, (Sender<Received>, Instant)>>,
+    answer_times: RefCell<AnswerTimes>,
     calls: Semaphore,
     outbox: Outbox,
     /// When the connection last gave bytes.
@@ -162,6 +165,7 @@ impl Peer {
             shard_count: Cell::new(0),
             next_number: Cell::new(1),
             waiting: RefCell::default(),
+            answer_times: RefCell::new(AnswerTimes::new(runtime.now())),
             calls: Semaphore::new(CALLS_MAX),
             outbox: Outbox::default(),
             heard: Cell::new(runtime.now()),
@@ -204,6 +208,15 @@ impl Peer {
         self.inner.is_up.get()
     }
 
+    /// True if a call waits, and nothing was heard for so long that another replica should be preferred: see `suspicion.rs`.
+    pub fn is_suspect(&self) -> bool {
+        let inner = &*self.inner;
+        let waiting = inner.waiting.borrow();
+        let Some((_, (_, began))) = waiting.first_key_value() else { return false };
+        let silence = inner.runtime.poll_start() - inner.heard.get().max(*began);
+        inner.answer_times.borrow().is_suspicious(silence)
+    }
+
     /// How many shards the node has; 0 before it was greeted.
     pub fn shard_count(&self) -> u16 {
         self.inner.shard_count.get()
@@ -222,7 +235,7 @@ impl Peer {
         let written = inner.outbox.put(|out| write_frame(out, number, verb, encode));
         written.map_err(|size| CallError::TooLarge { size, max: FRAME_BODY_MAX })?;
         let (sender, receiver) = oneshot();
-        inner.waiting.borrow_mut().insert(number, sender);
+        inner.waiting.borrow_mut().insert(number, (sender, inner.runtime.poll_start()));
         let _waiting = Waiting { peer: inner, number };
         let connection = inner.connection.get();
         match receiver.await {
@@ -352,7 +365,11 @@ impl Inner {
                 let sender = self.waiting.borrow_mut().remove(&frame.number);
                 match sender {
                     // Who gave up meanwhile does not miss the answer.
-                    Some(sender) => _ = sender.send((frame.kind, frame.body.to_vec())),
+                    Some((sender, since)) => {
+                        let heard = self.heard.get();
+                        self.answer_times.borrow_mut().note(heard - since, heard);
+                        _ = sender.send((frame.kind, frame.body.to_vec()));
+                    }
                     None if frame.kind == PONG => empty(frame.body)?,
                     None => {}
                 }
@@ -373,6 +390,8 @@ impl Inner {
             self.runtime.sleep(PING_AFTER).await;
             if self.runtime.now() - before > PING_AFTER + LATE {
                 stdx::sometimes!("peer watched late");
+                // And the other end has heard nothing of this one.
+                (quiet, last_number) = (QUIET_MAX, self.next_number.get());
                 self.heard.set(self.runtime.now());
             }
             quiet = if last_number == self.next_number.get() { quiet + 1 } else { 0 };
