@@ -4,6 +4,7 @@
 
 mod agreement;
 mod copies;
+mod endpoints;
 mod events;
 mod founding;
 mod liveness;

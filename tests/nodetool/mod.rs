@@ -166,6 +166,9 @@ fn each_command_does_what_it_says() {
     assert!(generation.parse::<u64>().is_ok_and(|seconds| seconds > 1_700_000_000), "{gossip}");
     contains(&gossip, "/127.0.0.1\n  generation:");
     assert_eq!(said(&server, "failuredetector").lines().count(), 1, "a node alone judges none");
+    assert_eq!(said(&server, "getendpoints shop orders 1"), "127.0.0.1\n");
+    contains(&nodetool(&server, "getendpoints shop orders one").errors, "the key's column ");
+    contains(&nodetool(&server, "getendpoints shop nothing 1").errors, "table shop.nothing does not exist");
     contains(&nodetool(&server, "cms").errors, "this node is alone: its metadata has no other member");
     done(&server, "setlogginglevel root WARN");
     contains(&said(&server, "getlogginglevels"), "\nROOT                                                    WARN\n");

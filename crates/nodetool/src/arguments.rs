@@ -55,6 +55,18 @@ impl Arguments {
     }
 }
 
+/// `getendpoints`
+#[derive(Debug, Args)]
+pub(crate) struct GetEndpoints {
+    /// The keyspace
+    pub(crate) keyspace: String,
+    /// The table
+    pub(crate) table: String,
+    /// The partition key; values of several columns with colons between
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) key: String,
+}
+
 /// `cms`
 #[derive(Debug, Args)]
 pub(crate) struct Cms {
@@ -96,6 +108,9 @@ pub(crate) enum Command {
     /// Print phi of each node, and the gaps, silence and clock offset beside it
     #[command(name = "failuredetector")]
     FailureDetector,
+    /// Print the nodes that have a copy of a partition
+    #[command(name = "getendpoints")]
+    GetEndpoints(GetEndpoints),
     /// Print the metadata group: its voters, leader and epoch
     Cms(Cms),
     /// Print the Cassandra version that the node reports

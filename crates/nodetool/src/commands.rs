@@ -7,6 +7,7 @@ mod compactionhistory;
 mod compactionstats;
 mod describecluster;
 mod failuredetector;
+mod getendpoints;
 mod gossipinfo;
 mod info;
 mod logging;
@@ -36,6 +37,7 @@ pub(crate) fn run(command: &Command, node: &mut dyn Surroundings) -> Result<Answ
         Command::Ring(arguments) => ring::run(arguments, node),
         Command::GossipInfo => gossipinfo::run(node),
         Command::FailureDetector => failuredetector::run(node),
+        Command::GetEndpoints(arguments) => getendpoints::run(arguments, node),
         Command::Cms(arguments) => cms::run(arguments, node),
         Command::Version(arguments) => version::run(arguments, node),
         Command::Flush(arguments) => tables::flush(arguments, node),

@@ -8,8 +8,8 @@ use axum::extract::{Path, State};
 use axum::routing::{MethodRouter, get};
 use serde_json::{Value, json};
 
-use crate::ask::{Answer, Question};
-use crate::facts::{NodeFacts, ProcessFacts, RingNode, ShardFigures};
+use crate::ask::{Answer, Question, ask};
+use crate::facts::{NodeFacts, ProcessFacts, RingNode, ShardFigures, TableName};
 use crate::json::{Json, Reply, Void, pair};
 use crate::parameters::Parameters;
 use crate::problem::Problem;
@@ -32,6 +32,7 @@ pub(super) fn routes() -> Router<App> {
         .route("/storage_service/ownership", of_node(|node| ownership(node, None)))
         .route("/storage_service/ownership/", of_node(|node| ownership(node, None)))
         .route("/storage_service/ownership/{keyspace}", get(ownership_of))
+        .route("/storage_service/natural_endpoints/{keyspace}", get(natural_endpoints))
         .route("/gossiper/endpoint/live", of_node(|node| endpoints(node, true)))
         .route("/gossiper/endpoint/live/", of_node(|node| endpoints(node, true)))
         .route("/gossiper/endpoint/down", of_node(|node| endpoints(node, false)))
@@ -149,6 +150,16 @@ async fn ownership_of(State(app): State<App>, Path(keyspace): Path<String>) -> R
     let found = node.keyspace(&keyspace);
     let found = found.ok_or_else(|| Problem::not_found(format!("keyspace '{keyspace}' does not exist")))?;
     Ok(Json(ownership(&node, Some(&found.ownership))))
+}
+
+async fn natural_endpoints(State(app): State<App>, Path(keyspace): Path<String>, parameters: Parameters) -> Reply {
+    parameters.only(&["cf", "key"])?;
+    let table = TableName { keyspace, table: parameters.needed("cf")?.to_owned() };
+    let key = parameters.needed("key")?.to_owned();
+    match ask(app.questions(), 0, Question::Endpoints { table, key }).await? {
+        Answer::Endpoints(endpoints) => Ok(Json(endpoints.iter().map(ToString::to_string).collect())),
+        _ => Err(Problem::mixed_up()),
+    }
 }
 
 fn endpoints(node: &NodeFacts, is_up: bool) -> Value {
