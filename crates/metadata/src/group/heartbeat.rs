@@ -82,6 +82,14 @@ impl Heartbeat {
         out
     }
 
+    /// The same as an answer to `asked`: in version 1 if its sender writes that, since it may read no other.
+    pub fn in_answer_to(mut self, asked: &Heartbeat) -> Heartbeat {
+        if asked.vitals.is_none() {
+            self.vitals = None;
+        }
+        self
+    }
+
     /// The heartbeat that the bytes begin with; in version 1, that all of them are.
     pub fn decode(bytes: &[u8]) -> Result<Heartbeat, DecodeError> {
         let mut reader = Reader::new(bytes);

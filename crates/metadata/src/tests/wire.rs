@@ -176,6 +176,9 @@ fn heartbeats_have_these_bytes() {
         }
     }
     assert_eq!(kept.next(), None);
+    let [of_first, of_second] = [None, Some(vitals)].map(|vitals| Heartbeat { vitals, ..Heartbeat::default() });
+    assert_eq!(heartbeat.clone().in_answer_to(&of_first).to_bytes()[0], 1);
+    assert_eq!(heartbeat.in_answer_to(&of_second).to_bytes()[0], 2);
 }
 
 #[test]

@@ -189,12 +189,7 @@ fn verbs(of: &Weak<Inner>) -> Verbs {
         let Some(inner) = inner.upgrade() else { return Ok(Vec::new()) };
         let heartbeat = Heartbeat::decode(body).map_err(Malformed::new)?;
         inner.hear_heartbeat(from, &heartbeat)?;
-        let mut answer = inner.heartbeat(from, heartbeat.is_whole);
-        if heartbeat.vitals.is_none() {
-            // Of version 1, which its sender reads.
-            answer.vitals = None;
-        }
-        Ok(answer.to_bytes())
+        Ok(inner.heartbeat(from, heartbeat.is_whole).in_answer_to(&heartbeat).to_bytes())
     };
     let mut verbs = control_verbs(group, heartbeat);
     let inner = of.clone();
