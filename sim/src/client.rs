@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 
 use cql_protocol::request::{Execute, Prepare};
 use cql_protocol::{
-    Batch, BatchBuilder, BatchKind, BatchQuery, Consistency, ErrorBody, FrameHeader, HEADER_LENGTH, Query, QueryParams,
-    Request, Response, ResultBody, Startup, Value, ValuesBuffer, Version,
+    Batch, BatchBuilder, BatchKind, BatchQuery, Consistency, ErrorBody, Event, EventKinds, FrameHeader, HEADER_LENGTH,
+    Query, QueryParams, Register, Request, Response, ResultBody, Startup, Value, ValuesBuffer, Version,
 };
 use runtime::{Runtime, TcpStream};
 
@@ -167,11 +167,35 @@ impl Client {
         self.call(&Request::Batch(batch)).await.map(drop)
     }
 
+    /// Asks for events of nodes. Nothing else is to be asked on this connection from then on.
+    pub async fn register(&mut self) -> Result<(), ClientError> {
+        let events = EventKinds::TOPOLOGY_CHANGE.with(EventKinds::STATUS_CHANGE);
+        self.call(&Request::Register(Register { events })).await.map(drop)
+    }
+
+    /// The next event of a connection that has registered.
+    pub async fn event(&mut self) -> Result<Event, ClientError> {
+        let frame = self.frame().await?;
+        let malformed = |error: &dyn std::fmt::Display| ClientError::Malformed(error.to_string());
+        let (head, body) = frame.split_first_chunk::<HEADER_LENGTH>().expect("a whole frame has a header");
+        let header = FrameHeader::decode(head).map_err(|error| malformed(&error))?;
+        match Response::decode(&header, body).map_err(|error| malformed(&error))? {
+            (_, Response::Event(event)) => Ok(event),
+            _ => Err(ClientError::Malformed("a reply where an event is due".to_owned())),
+        }
+    }
+
     async fn call(&mut self, request: &Request<'_>) -> Result<Answer, ClientError> {
         let mut out = Vec::new();
         self.stream_number = (self.stream_number + 1) % 128;
         request.encode_frame(VERSION, self.stream_number, &mut out);
         self.stream.write_all(out).await.0?;
+        let frame = self.frame().await?;
+        self.decode(&frame)
+    }
+
+    /// The next frame.
+    async fn frame(&mut self) -> Result<Vec<u8>, ClientError> {
         let length = loop {
             if let Some([.., a, b, c, d]) = self.arrived.first_chunk::<HEADER_LENGTH>() {
                 let length = HEADER_LENGTH + u32::from_be_bytes([*a, *b, *c, *d]) as usize;
@@ -188,8 +212,7 @@ impl Client {
             }
         };
         let rest = self.arrived.split_off(length);
-        let frame = std::mem::replace(&mut self.arrived, rest);
-        self.decode(&frame)
+        Ok(std::mem::replace(&mut self.arrived, rest))
     }
 
     fn decode(&self, frame: &[u8]) -> Result<Answer, ClientError> {

@@ -340,6 +340,7 @@ pub(crate) fn config(options: NodeOptions, listen: SocketAddr, shards: u16) -> C
         datacenter: "datacenter1".to_owned(),
         rack: "rack1".to_owned(),
         cluster_name: "simulation".to_owned(),
+        snitch: "SimpleSnitch",
         data_dir: PathBuf::from(DATA),
         listen,
         listen_shard_aware: Some(SocketAddr::new(listen.ip(), 19042)),

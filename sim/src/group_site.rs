@@ -3,11 +3,16 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::pin::pin;
 use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
+use admin::{Answer, NodeFacts, Question, Questions};
 use helenus::config::{ClusterConfig, Config, Recover};
 use helenus::node::{self, NodeError, Ready};
-use runtime::sim::{Disk, HostId, Started, World, WorldOptions};
+use runtime::ShardId;
+use runtime::sim::{Disk, Ended, HostId, Started, World, WorldOptions};
 
 use crate::cluster::{DATA, NodeOptions, config};
 use crate::site::Site;
@@ -30,6 +35,8 @@ pub struct GroupSite {
     shards: u16,
     running: Vec<Option<Started<Result<(), NodeError>>>>,
     said: Vec<Rc<RefCell<Option<Ready>>>>,
+    /// Where operators ask the nodes that were started last.
+    questions: Vec<Option<Questions>>,
     /// Sentences of earlier starts, which nothing has taken.
     refused: Vec<Option<String>>,
 }
@@ -54,7 +61,39 @@ impl GroupSite {
         let seeds = vec![BTreeSet::from([0, second.min(nodes.len() - 1)]); nodes.len()];
         let recover = vec![None; nodes.len()];
         let refused = vec![None; nodes.len()];
-        GroupSite { world, nodes, clients, datacenters, seeds, recover, options, shards, running, said, refused }
+        let questions = nodes.iter().map(|_| None).collect();
+        GroupSite {
+            world,
+            nodes,
+            clients,
+            datacenters,
+            seeds,
+            recover,
+            options,
+            shards,
+            running,
+            said,
+            questions,
+            refused,
+        }
+    }
+
+    /// The node as its operators see it; `None` if it does not answer in time.
+    pub fn facts(&mut self, node: usize, at_most: Duration) -> Option<NodeFacts> {
+        let mut asking = pin!(self.questions[node].as_ref()?.call(ShardId(0), Question::Node));
+        let mut context = Context::from_waker(Waker::noop());
+        let mut answer = None;
+        let is_there = |_: &mut World<'static>| {
+            if let Poll::Ready(said) = asking.as_mut().poll(&mut context) {
+                answer = said.ok();
+                return true;
+            }
+            false
+        };
+        match (self.world.run_until(is_there, at_most), answer) {
+            (Ended::Condition, Some(Answer::Node(facts))) => Some(*facts),
+            _ => None,
+        }
     }
 
     /// The seed list of a node's next starts.
@@ -80,6 +119,7 @@ impl GroupSite {
             seeds: self.seeds[node].iter().map(|seed| self.internode_address(*seed)).collect(),
             found_without_silent: false,
             recover: self.recover[node],
+            phi_convict_threshold: Default::default(),
         };
         let datacenter = format!("datacenter{}", self.datacenters[node]);
         let rack = format!("rack{node}");
@@ -128,7 +168,8 @@ impl Site for GroupSite {
         self.refused[node] = self.take_refusal(node);
         let said = Rc::new(RefCell::new(None));
         let config = self.config(node);
-        let (seats, _) = node::seats_for_operators(self.shards);
+        let (seats, questions) = node::seats_for_operators(self.shards);
+        self.questions[node] = Some(questions);
         let mains = seats
             .into_iter()
             .map(|seat| {

@@ -19,6 +19,7 @@ pub mod flips;
 pub mod group;
 pub mod group_site;
 pub mod hunt;
+pub mod members;
 pub mod nemesis;
 pub mod random;
 pub mod run;

@@ -15,7 +15,7 @@ use sim::run::run;
 use sim::scenario::{BUILT_IN, Scenario};
 use sim::sequences::{SEQUENCES, Sequence};
 use sim::witness::{WITNESSES, Witness};
-use sim::{clusters, nemesis};
+use sim::{clusters, members, nemesis};
 
 /// Failures after which nothing further is begun.
 const FAILURES_MAX: usize = 10;
@@ -77,6 +77,21 @@ enum Command {
         #[arg(long, default_value_t = 100)]
         twice_every: u64,
         /// Fail if a mark of the plans' steps was never reached.
+        #[arg(long)]
+        all_marks: bool,
+    },
+    /// Clusters whose nodes judge who is up, under troubles of links, nodes and clocks: the scenario `members`.
+    Members {
+        #[arg(long, default_value_t = u64::MAX)]
+        seeds: u64,
+        #[arg(long, default_value_t = 60)]
+        seconds: u64,
+        #[arg(long, default_value_t = 1)]
+        first_seed: u64,
+        /// One seed of so many runs twice.
+        #[arg(long, default_value_t = 100)]
+        twice_every: u64,
+        /// Fail if one of the scenario's marks was never reached.
         #[arg(long)]
         all_marks: bool,
     },
@@ -226,6 +241,9 @@ fn main() -> ExitCode {
         Command::Group { seeds, seconds, first_seed, twice_every, all_marks } => {
             grouped(&clusters::random(first_seed, seeds, Duration::from_secs(seconds), twice_every, planted), all_marks)
         }
+        Command::Members { seeds, seconds, first_seed, twice_every, all_marks } => {
+            judged(&members::random(first_seed, seeds, Duration::from_secs(seconds), twice_every, planted), all_marks)
+        }
         Command::Sequences { names, first_seed, seeds } => {
             sequenced(&names, first_seed..first_seed.saturating_add(seeds), planted)
         }
@@ -317,6 +335,23 @@ fn grouped(totals: &clusters::Totals, all_marks: bool) -> Result<(), String> {
     println!("{} nodes were refused with an exchanged disk", totals.out);
     let unreached: Vec<&str> =
         nemesis::MARKS.iter().filter(|mark| !totals.marks.contains_key(**mark)).copied().collect();
+    if !unreached.is_empty() {
+        println!("no run came by {unreached:?}");
+    }
+    counted(totals.seeds, totals.failures.len() + if all_marks { unreached.len() } else { 0 })
+}
+
+fn judged(totals: &members::Totals, all_marks: bool) -> Result<(), String> {
+    for (seed, violations) in &totals.failures {
+        println!("FAILED: members, seed {seed}");
+        violations.iter().for_each(|what| println!("  {what}"));
+        println!("  again: cargo run -p helenus-sim -- members --first-seed {seed} --seeds 1 --log info");
+    }
+    println!("{} clusters ({} of them twice)", totals.seeds, totals.twice);
+    println!("{} troubles, {} events; marks {:?}", totals.troubles, totals.events, totals.marks);
+    println!("down within {:?}, up again within {:?}", totals.down_at_most, totals.up_at_most);
+    let unreached: Vec<&str> =
+        members::MARKS.iter().filter(|mark| !totals.marks.contains_key(**mark)).copied().collect();
     if !unreached.is_empty() {
         println!("no run came by {unreached:?}");
     }

@@ -5,9 +5,11 @@
 mod agreement;
 mod command;
 mod copies;
+mod endpoints;
 mod events;
 mod founding;
 mod hostile;
+mod liveness;
 mod majority;
 mod meeting;
 mod moving;

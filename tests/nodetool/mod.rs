@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use helenus_tests::{Builder, Connection, Server};
 
 /// Each command that prints something, as it is typed.
-const PRINTING: [&str; 21] = [
+const PRINTING: [&str; 22] = [
     "status shop",
     "ring shop",
     "info",
@@ -28,6 +28,7 @@ const PRINTING: [&str; 21] = [
     "gettraceprobability",
     "toppartitions shop orders 10",
     "gossipinfo",
+    "failuredetector",
 ];
 
 /// The opcode of a refusal.
@@ -160,7 +161,15 @@ fn each_command_does_what_it_says() {
     assert_eq!(said(&server, "gettraceprobability"), "Current trace probability: 0.25\n");
     done(&server, "settraceprobability 0");
     done(&server, "refresh shop items");
-    contains(&said(&server, "gossipinfo"), "/127.0.0.1\n  generation:1\n");
+    let gossip = said(&server, "gossipinfo");
+    let generation = gossip.lines().find_map(|line| line.strip_prefix("  generation:")).expect("it has one");
+    assert!(generation.parse::<u64>().is_ok_and(|seconds| seconds > 1_700_000_000), "{gossip}");
+    contains(&gossip, "/127.0.0.1\n  generation:");
+    assert_eq!(said(&server, "failuredetector").lines().count(), 1, "a node alone judges none");
+    assert_eq!(said(&server, "getendpoints shop orders 1"), "127.0.0.1\n");
+    contains(&nodetool(&server, "getendpoints shop orders one").errors, "the key's column ");
+    contains(&nodetool(&server, "getendpoints shop nothing 1").errors, "table shop.nothing does not exist");
+    contains(&nodetool(&server, "cms").errors, "this node is alone: its metadata has no other member");
     done(&server, "setlogginglevel root WARN");
     contains(&said(&server, "getlogginglevels"), "\nROOT                                                    WARN\n");
 

@@ -73,7 +73,11 @@ pub fn simulation(budget: Duration, effort: Effort) -> Result<Passed, String> {
         Effort::Ci => vec!["group", "--seconds", "6", "--twice-every", "4"],
         Effort::Soak => vec!["group", "--seconds", &seconds, "--all-marks"],
     };
-    let suites = [enumerate, upkeep, refresh, faults, vec!["flips", "--count", flips], group, random];
+    let members = match effort {
+        Effort::Ci => vec!["members", "--seconds", "6", "--twice-every", "11"],
+        Effort::Soak => vec!["members", "--seconds", &seconds, "--all-marks"],
+    };
+    let suites = [enumerate, upkeep, refresh, faults, vec!["flips", "--count", flips], group, members, random];
     let mut all = Passed::held();
     for suite in suites {
         let left = budget.saturating_sub(began.elapsed());

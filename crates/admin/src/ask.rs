@@ -1,5 +1,7 @@
 //! What the admin thread asks shards, and how it asks one or all of them.
 
+use std::net::IpAddr;
+
 use runtime::{Outside, OutsideResponder, OutsideSeat, ShardId, Unanswered};
 
 use crate::facts::{
@@ -59,6 +61,13 @@ pub enum Question {
     Scrub(Vec<TableName>),
     /// Take in files that were laid into this table's folder, of shard 0.
     Refresh(TableName),
+    /// Say which nodes have a copy of a partition.
+    Endpoints {
+        /// Its table.
+        table: TableName,
+        /// Its key as people write it.
+        key: String,
+    },
     /// How likely a request is traced from now on that does not ask for it.
     SetTraceProbability(f64),
     /// What compactions of all shards may write from now on, bytes a second; 0: no limit.
@@ -158,6 +167,8 @@ pub enum Answer {
     Sampled(SampledFacts),
     /// To [`SnapshotStep::List`].
     Snapshots(Vec<SnapshotFacts>),
+    /// The addresses of nodes, in the order of the ring.
+    Endpoints(Vec<IpAddr>),
     /// It is done.
     Done,
     /// It is not.

@@ -34,6 +34,49 @@ pub struct RingNode {
     pub is_local: bool,
     /// Whether it answers; this one does.
     pub is_up: bool,
+    /// Its life, if it is of a cluster whose nodes find each other.
+    pub life: Option<LifeFacts>,
+}
+
+/// The life of a node: this node's judgement of it, and what it says of itself.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs, reason = "docs/internals/admin.md says what each of them means")]
+pub struct LifeFacts {
+    pub verdict: &'static str,
+    pub since_ms: u64,
+    pub silence_ms: Option<u64>,
+    pub limit_ms: u64,
+    pub gap_ms: Option<u64>,
+    pub phi: f64,
+    pub heartbeats: u64,
+    pub is_ready: bool,
+    pub generation: Option<u64>,
+    pub load_bytes: Option<u64>,
+    pub schema_version: Option<String>,
+    /// Its wall clock less this node's, and the most by which that is wrong, microseconds.
+    pub clock_offset_micros: Option<(i64, i64)>,
+    /// Where other nodes, and clients, reach it.
+    pub internode: SocketAddr,
+    pub native: SocketAddr,
+}
+
+/// The metadata group as a member sees it.
+#[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "docs/internals/admin.md says what each of them means")]
+pub struct GroupFacts {
+    pub id: String,
+    pub incarnation: u64,
+    pub epoch: u64,
+    /// Changes that are committed, and that not all shards have applied.
+    pub pending: u64,
+    pub term: u64,
+    pub voters: Vec<SocketAddr>,
+    pub leader: Option<SocketAddr>,
+    pub is_voter: bool,
+    /// The voters are being changed.
+    pub is_changing: bool,
+    /// Nodes that are not known to have applied the epoch.
+    pub lagging: usize,
 }
 
 /// A keyspace and the names of its tables.
@@ -69,6 +112,12 @@ pub struct NodeFacts {
     pub keyspaces: Vec<KeyspaceFacts>,
     /// How many times the node was started on its data.
     pub boot: u64,
+    /// The start of the process by its wall clock, seconds since 1970.
+    pub generation: u64,
+    /// The metadata group, of a node that is of one with others.
+    pub group: Option<GroupFacts>,
+    /// Phi with which a node is convicted.
+    pub phi_threshold: f64,
     pub uptime_ms: u64,
     /// Whether clients are served.
     pub is_native_served: bool,

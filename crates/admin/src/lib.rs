@@ -25,8 +25,9 @@ pub use ask::{
     Answer, DrainStep, Question, QuestionResponder, QuestionSeat, Questions, Refusal, SnapshotStep, questions,
 };
 pub use facts::{
-    Buckets, CompactionFacts, EndedCompactionFacts, KeyspaceFacts, NodeFacts, ProcessFacts, RequestFacts, RingNode,
-    SampledFacts, SampledPartition, ScrubFacts, ShardFigures, SlowQuery, SnapshotFacts, TableFacts, TableName,
+    Buckets, CompactionFacts, EndedCompactionFacts, GroupFacts, KeyspaceFacts, LifeFacts, NodeFacts, ProcessFacts,
+    RequestFacts, RingNode, SampledFacts, SampledPartition, ScrubFacts, ShardFigures, SlowQuery, SnapshotFacts,
+    TableFacts, TableName,
 };
 pub use listen::{Bound, Endpoint, ListenError, bind};
 pub use logging::LogLevel;

@@ -5,6 +5,7 @@ mod compaction;
 mod console;
 mod cql;
 mod health;
+mod life;
 mod node;
 mod requests;
 mod sampling;
@@ -32,6 +33,7 @@ pub(crate) async fn api(app: &App) -> Router {
 fn rest() -> Router<App> {
     health::routes()
         .merge(node::routes())
+        .merge(life::routes())
         .merge(cache::routes())
         .merge(compaction::routes())
         .merge(snapshots::routes())

@@ -35,7 +35,7 @@ pub use compose::{CollectionWriter, compose, fields_of, parts_of_collection, pus
 pub use duration::Duration;
 pub(crate) use element::element;
 pub use error::ValueError;
-pub use literal::{Literal, LiteralKind, LongValue, parse_literal};
+pub use literal::{Literal, LiteralKind, LongValue, of_text, parse_literal};
 pub use order::{has_order, ordered};
 pub use print::print;
 pub use ty::{CqlType, DIMENSION_MAX, Field, NESTING_DEPTH_MAX, TypeError};

@@ -190,7 +190,7 @@ pub fn parse_literal(ty: &CqlType, literal: &Literal) -> Result<Vec<u8>, ValueEr
 }
 
 /// The value of that type that a text stands for, whatever constant it is the text of.
-pub(crate) fn of_text(ty: &CqlType, text: &str) -> Result<Vec<u8>, ValueError> {
+pub fn of_text(ty: &CqlType, text: &str) -> Result<Vec<u8>, ValueError> {
     Ok(match ty {
         CqlType::Text => text.as_bytes().to_vec(),
         CqlType::Ascii if text.is_ascii() => text.as_bytes().to_vec(),

@@ -159,6 +159,13 @@ impl Control {
         ask(&peer, verb, body).await
     }
 
+    /// Ends the connection to a node, which its owner takes for dead: its news follows, and the node is dialled again.
+    pub fn convict(&self, host_id: HostId) {
+        if let Some(peer) = self.peers.get(host_id) {
+            peer.convict();
+        }
+    }
+
     /// True if the connection to the node works, as far as is known.
     pub fn is_up(&self, host_id: HostId) -> bool {
         self.peers.get(host_id).is_some_and(|peer| peer.is_up())

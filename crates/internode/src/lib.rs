@@ -27,6 +27,7 @@ mod request;
 mod secret;
 mod send_queue;
 mod stream;
+mod suspicion;
 mod tls_stream;
 mod verbs;
 

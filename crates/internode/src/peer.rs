@@ -21,6 +21,7 @@ use crate::outbox::{Outbox, first};
 use crate::purpose::Purpose;
 use crate::request::Request;
 use crate::stream::Stream;
+use crate::suspicion::AnswerTimes;
 use crate::verbs::{CANCEL, Malformed, PING, PONG};
 
 /// Requests in flight to one node.
@@ -31,10 +32,15 @@ const GREETING_TIME: Duration = Duration::from_secs(2);
 const PING_AFTER: Duration = Duration::from_secs(1);
 /// Silence after which the connection counts as dead.
 const SILENCE_MAX: Duration = Duration::from_secs(5);
+/// The same for control connections of members, whose owner judges silence itself, and sooner.
+const CONTROL_SILENCE_MAX: Duration = Duration::from_secs(30);
+/// Lateness of this shard's own turn with which it has not listened: silence until then is its own.
+const LATE: Duration = Duration::from_secs(1);
 /// The rest after a connection has failed, which doubles from one to the other: a node that is back is to serve soon.
 const REST_MIN: Duration = Duration::from_millis(50);
 const REST_MAX: Duration = Duration::from_secs(2);
-/// The same for control connections, each time: of which a cluster has many, and a founder waits for longer than this.
+/// The same for control connections, each time: of which a cluster has many, and a founder waits for longer than this. After the end of one
+/// that has lasted for so long the first rest is the short one.
 const CONTROL_REST: Duration = Duration::from_secs(2);
 /// Seconds without a request after which the other end is shown that this one is there, though it gives bytes.
 const QUIET_MAX: u32 = 3;
@@ -77,7 +83,9 @@ struct Inner {
     shard_count: Cell<u16>,
     /// Above all numbers that this connection's requests had.
     next_number: Cell<u64>,
-    waiting: RefCell<BTreeMap<u64, Sender<Received>>>,
+    /// Calls with the time at which each began.
+    waiting: RefCell<BTreeMap<u64, (Sender<Received>, Instant)>>,
+    answer_times: RefCell<AnswerTimes>,
     calls: Semaphore,
     outbox: Outbox,
     /// When the connection last gave bytes.
@@ -96,8 +104,8 @@ struct Inner {
     task: RefCell<Option<TaskHandle<()>>>,
     /// Counts connections: an answer speaks of the one that it came on.
     connection: Cell<u64>,
-    /// An answer that cannot be decoded, which ends the connection.
-    refuted: RefCell<Option<Malformed>>,
+    /// A reason to end the connection: an answer that cannot be decoded, or its owner's judgement.
+    refuted: RefCell<Option<Ended>>,
     refute: Notify,
 }
 
@@ -132,7 +140,7 @@ impl Answer {
     pub fn decode<T>(self, decode: impl FnOnce(u8, Vec<u8>) -> Result<T, Malformed>) -> Result<T, CallError> {
         let Answer { kind, body, peer, connection } = self;
         decode(kind, body).map_err(|malformed| {
-            peer.inner.refute(connection, malformed);
+            peer.inner.refute(connection, Ended::Answer(malformed));
             CallError::Gone
         })
     }
@@ -145,8 +153,10 @@ enum Ended {
     Io(#[from] std::io::Error),
     #[error("the peer closed the connection")]
     Closed,
-    #[error("no response for {SILENCE_MAX:?}")]
-    Silent,
+    #[error("no response for {0:?}")]
+    Silent(Duration),
+    #[error("heartbeats are not answered")]
+    Convicted,
     #[error("{0}")]
     Frame(#[from] FrameError),
     #[error("cannot decode response: {0}")]
@@ -187,6 +197,7 @@ impl Peer {
             shard_count: Cell::new(0),
             next_number: Cell::new(1),
             waiting: RefCell::default(),
+            answer_times: RefCell::new(AnswerTimes::new(runtime.now())),
             calls: Semaphore::new(CALLS_MAX),
             outbox: Outbox::default(),
             heard: Cell::new(runtime.now()),
@@ -219,6 +230,13 @@ impl Peer {
         }
     }
 
+    /// Ends the present connection, which its owner takes for dead, and dials again.
+    pub(crate) fn convict(&self) {
+        if self.is_up() {
+            self.inner.refute(self.inner.connection.get(), Ended::Convicted);
+        }
+    }
+
     /// Where the node is dialled.
     pub fn address(&self) -> SocketAddr {
         self.inner.parts.address
@@ -228,6 +246,15 @@ impl Peer {
     #[inline]
     pub fn is_up(&self) -> bool {
         self.inner.is_up.get()
+    }
+
+    /// True if a call waits, and nothing was heard for so long that another replica should be preferred: see `suspicion.rs`.
+    pub fn is_suspect(&self) -> bool {
+        let inner = &*self.inner;
+        let waiting = inner.waiting.borrow();
+        let Some((_, (_, began))) = waiting.first_key_value() else { return false };
+        let silence = inner.runtime.poll_start() - inner.heard.get().max(*began);
+        inner.answer_times.borrow().is_suspicious(silence)
     }
 
     /// How many shards the node has; 0 before it was greeted.
@@ -258,7 +285,7 @@ impl Peer {
         let written = inner.outbox.put(|out| write_frame(out, &head, inner.parts.compresses, encode));
         written.map_err(|size| CallError::TooLarge { size, max: FRAME_BODY_MAX })?;
         let (sender, receiver) = oneshot();
-        inner.waiting.borrow_mut().insert(number, sender);
+        inner.waiting.borrow_mut().insert(number, (sender, inner.runtime.poll_start()));
         let _waiting = Waiting { peer: inner, number, is_cancelled: request.is_cancelled };
         let connection = inner.connection.get();
         match receiver.await {
@@ -302,9 +329,10 @@ impl Peer {
                         stdx::sometimes!("node back");
                     }
                     was_up = true;
-                    rest = rest_min;
                     last_reason.clear();
+                    let began = inner.runtime.now();
                     let ended = inner.talk(&stream, &welcome).await;
+                    rest = if inner.runtime.now() - began >= CONTROL_REST { REST_MIN } else { rest_min };
                     if inner.is_on_demand() {
                         tracing::debug!(host = %inner.parts.host_id, reason = %ended, "closed bulk connection to node");
                     } else {
@@ -328,7 +356,7 @@ impl Peer {
             let spread = u64::try_from(rest.as_micros() / 2).unwrap_or(u64::MAX).max(1);
             let more = Duration::from_micros(inner.runtime.random_u64() % spread);
             inner.runtime.sleep(rest + more).await;
-            rest = (rest * 2).min(rest_max);
+            rest = (rest * 2).clamp(rest_min, rest_max);
         }
     }
 }
@@ -435,7 +463,11 @@ impl Inner {
                 let sender = self.waiting.borrow_mut().remove(&head.number);
                 match sender {
                     // Who gave up meanwhile does not miss the answer.
-                    Some(sender) => _ = sender.send((head.kind, body.to_vec())),
+                    Some((sender, since)) => {
+                        let heard = self.heard.get();
+                        self.answer_times.borrow_mut().note(heard - since, heard);
+                        _ = sender.send((head.kind, body.to_vec()));
+                    }
                     None if head.kind == PONG => self.observe(body)?,
                     None => {}
                 }
@@ -456,14 +488,25 @@ impl Inner {
     /// Pings when nothing comes, and now and then; ends when nothing comes even then, and a connection on demand when nothing is asked.
     async fn watch(&self) -> Ended {
         let (mut last_number, mut quiet, mut since_ping) = (self.next_number.get(), 0, 0);
+        let silence_max = match self.parts.purpose {
+            Purpose::Control if self.parts.host_id != ANY_NODE => CONTROL_SILENCE_MAX,
+            _ => SILENCE_MAX,
+        };
         loop {
+            let before = self.runtime.now();
             self.runtime.sleep(PING_AFTER).await;
+            if self.runtime.now() - before > PING_AFTER + LATE {
+                stdx::sometimes!("peer watched late");
+                // And the other end has heard nothing of this one.
+                (quiet, last_number) = (QUIET_MAX, self.next_number.get());
+                self.heard.set(self.runtime.now());
+            }
             quiet = if last_number == self.next_number.get() { quiet + 1 } else { 0 };
             since_ping += 1;
             let now = self.runtime.now();
             let silence = now - self.heard.get();
-            if silence >= SILENCE_MAX {
-                return Ended::Silent;
+            if silence >= silence_max {
+                return Ended::Silent(silence_max);
             }
             if self.is_on_demand() && self.waiting.borrow().is_empty() && now - self.called.get() >= IDLE_MAX {
                 return Ended::Idle;
@@ -476,21 +519,21 @@ impl Inner {
         }
     }
 
-    /// Waits for an answer that cannot be decoded.
+    /// Waits for a reason to end the connection.
     async fn refuted(&self) -> Ended {
         loop {
             let refuted = self.refuted.take();
-            if let Some(malformed) = refuted {
-                return Ended::Answer(malformed);
+            if let Some(ended) = refuted {
+                return ended;
             }
             self.refute.notified().await;
         }
     }
 
-    /// An answer of the connection with this number cannot be decoded. The peer may be on another connection by now.
-    fn refute(&self, connection: u64, malformed: Malformed) {
+    /// The connection with this number is to end. The peer may be on another one by now.
+    fn refute(&self, connection: u64, reason: Ended) {
         if connection == self.connection.get() {
-            *self.refuted.borrow_mut() = Some(malformed);
+            *self.refuted.borrow_mut() = Some(reason);
             self.refute.notify();
         }
     }

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use internode::{
     Boot, CallError, Compression, FRAME_BODY_MAX, FrameReader, Head, Hello, Incoming, Listening, LocalNode, Malformed,
-    Other, PING, PONG, Peer, PeerParts, PeerSocket, Peers, Purpose, Reply, Request, Verbs, Verdict, Welcome,
-    listen_for_peers, write_frame,
+    News, Other, PING, PONG, Peer, PeerParts, PeerSocket, Peers, Purpose, Reply, Request, Verbs, Verdict, Watch,
+    Welcome, listen_for_peers, write_frame,
 };
-use runtime::sim::{World, WorldOptions};
+use runtime::sim::{Link, World, WorldOptions};
 use runtime::{Group, Mesh, MeshSeat, Runtime};
 use topology::HostId;
 
@@ -272,6 +272,113 @@ async fn trickle(runtime: Runtime, pings: Rc<Cell<u32>>) {
             assert_eq!(frame.head.kind, PING);
             pings.set(pings.get() + 1);
         }
+    }
+}
+
+/// The client's work and the test take turns: each waits for the other's stage.
+struct Stage {
+    runtime: Runtime,
+    now: Rc<Cell<u8>>,
+}
+
+impl Stage {
+    async fn reached(&self, stage: u8) {
+        while self.now.get() < stage {
+            self.runtime.sleep(Duration::from_millis(1)).await;
+        }
+    }
+
+    /// The time until the node is suspect of a call that begins now.
+    async fn suspected_after(&self, peer: &Peer) -> Duration {
+        let (began, calling) = (self.runtime.now(), peer.clone());
+        let call = self.runtime.spawn(Group::Query, async move { echo(&calling, b"silent").await });
+        while !peer.is_suspect() {
+            self.runtime.sleep(Duration::from_millis(1)).await;
+        }
+        let after = self.runtime.now() - began;
+        self.now.set(self.now.get() + 1);
+        assert!(call.await.is_ok(), "a suspect node is not down");
+        assert!(!peer.is_suspect(), "it has answered");
+        after
+    }
+}
+
+/// The link is cut at the odd stages, and whole again at the even ones.
+#[test]
+fn a_node_is_suspect_while_a_call_waits_and_nothing_is_heard() {
+    let mut world = World::new(WorldOptions::new(11));
+    let (server, client) = (world.add_host(&[ip("10.0.0.1")]), world.add_host(&[ip("10.0.0.2")]));
+    let seat = runtime::mesh(1, 8).remove(0);
+    world.start(server, false, vec![|runtime| serve(runtime, seat, SERVER, address())]);
+    let stage: Rc<Cell<u8>> = Rc::default();
+    let of_client = stage.clone();
+    let main = move |runtime: Runtime| async move {
+        let (peer, stage) = (start(&runtime), Stage { runtime: runtime.clone(), now: of_client });
+        until(&runtime, &peer, true).await;
+        for _ in 0..20 {
+            assert!(echo(&peer, b"soon").await.is_ok() && !peer.is_suspect());
+        }
+        runtime.sleep(Duration::from_secs(3)).await;
+        assert!(!peer.is_suspect(), "no call waits");
+        stage.now.set(1);
+        stage.reached(2).await;
+        let after = stage.suspected_after(&peer).await;
+        assert!((50..60).contains(&after.as_millis()), "{after:?}");
+        // Its answers take half a second from now on.
+        for _ in 0..5 {
+            assert!(peer.call(Request::of(STAY), |_| {}).await.is_ok() && !peer.is_suspect());
+        }
+        stage.reached(4).await;
+        stage.now.set(5);
+        stage.reached(6).await;
+        let after = stage.suspected_after(&peer).await;
+        assert!((2_000..2_500).contains(&after.as_millis()), "{after:?}");
+    };
+    let asking = world.start(client, false, vec![main]);
+    let link = |is_cut| Link { is_cut, ..Link::default() };
+    for (begins, is_cut) in [(1, true), (3, false), (5, true), (7, false)] {
+        world.run_until(|_| stage.get() == begins, AT_MOST);
+        assert_eq!(stage.get(), begins, "the client goes on");
+        world.set_link(server, client, link(is_cut));
+        stage.set(begins + 1);
+    }
+    world.run_until(|_| asking.is_over(), AT_MOST);
+    assert!(asking.is_over(), "the client's work ends");
+}
+
+/// Its own silence is not the other's. After ten seconds the other end would close the connection.
+#[test]
+fn a_process_that_was_paused_keeps_its_connections() {
+    let mut world = World::new(WorldOptions::new(12));
+    let (server, client) = (world.add_host(&[ip("10.0.0.1")]), world.add_host(&[ip("10.0.0.2")]));
+    let seat = runtime::mesh(1, 8).remove(0);
+    world.start(server, false, vec![|runtime| serve(runtime, seat, SERVER, address())]);
+    let news: Rc<Cell<(u32, u32)>> = Rc::default();
+    let watched = news.clone();
+    let main = move |runtime: Runtime| async move {
+        let watch = move |_, news: News<'_>| {
+            let (up, down) = watched.get();
+            watched.set(match news {
+                News::Up(_) => (up + 1, down),
+                News::Down | News::Refused(_) => (up, down + 1),
+            });
+        };
+        let (local, purpose) = (node(CLIENT), Purpose::Requests);
+        let watch = Some(Rc::new(watch) as Watch);
+        let _peer = Peer::start(
+            &runtime,
+            PeerParts { address: address(), host_id: SERVER, local, purpose, compresses: true, watch },
+        );
+        std::future::pending::<()>().await;
+    };
+    let _asking = world.start(client, false, vec![main]);
+    world.run_until(|_| news.get().0 == 1, AT_MOST);
+    for _ in 0..5 {
+        world.pause(client);
+        world.run_for(Duration::from_secs(7));
+        world.resume(client);
+        world.run_for(Duration::from_secs(5));
+        assert_eq!(news.get(), (1, 0), "up and down");
     }
 }
 

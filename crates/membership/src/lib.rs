@@ -3,6 +3,7 @@
 //! - [`TopologyDomain`]: the registry of nodes as a domain of the cluster's state;
 //! - [`judge`]: a node that says hello, against the registry: known, unknown, or refused;
 //! - [`Heard`]: what nodes have reported of their disks, which is never less later;
+//! - [`Liveness`]: which of the others are up, by what they answer;
 //! - [`Search`]: the decision of a node without a group to found one, to join one, or to wait;
 //! - [`may_recover`]: the decision to begin a group again whose majority is lost;
 //! - [`plan`]: a request of a node or an operator, as changes of the registry or a refusal.
@@ -16,6 +17,7 @@ mod domain;
 mod fence;
 mod founding;
 mod heard;
+mod liveness;
 mod plan;
 mod recovery;
 mod request;
@@ -27,6 +29,7 @@ pub use domain::TopologyDomain;
 pub use fence::{Greeting, Refusal, Standing, judge, judge_planted};
 pub use founding::{Decision, Introduction, JoinAnswer, Search};
 pub use heard::{Finding, Heard};
+pub use liveness::{Crossing, Liveness, Offset, PhiThreshold, Pong, ROUND, Report, Verdict};
 pub use plan::{PlanError, plan};
 pub use recovery::{LogEnd, RecoveryError, may_recover};
 pub use request::{Registration, Request};

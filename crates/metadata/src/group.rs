@@ -22,7 +22,7 @@ mod wire;
 
 pub use driver::{Applier, Applying, Driver};
 pub use found::{FoundGroup, founding};
-pub use heartbeat::Heartbeat;
+pub use heartbeat::{Heartbeat, Vitals};
 pub use ids::{GroupId, ProposalId, host_id, node_id};
 pub use member::{Member, MemberOptions, Plan, Planner, Work};
 pub use message::{Answer, GroupMessage, Reply, Request};

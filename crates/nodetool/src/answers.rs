@@ -44,6 +44,46 @@ pub(crate) struct Keyspace {
     pub(crate) replication: BTreeMap<String, String>,
 }
 
+/// `/helenus/nodes`
+#[derive(Debug, Deserialize)]
+pub(crate) struct Node {
+    pub(crate) endpoint: String,
+    pub(crate) is_local: bool,
+    pub(crate) life: Option<Life>,
+}
+
+/// A node of a cluster, as the one that is asked judges it and as it describes itself.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Life {
+    pub(crate) verdict: String,
+    pub(crate) silence_ms: Option<u64>,
+    pub(crate) limit_ms: u64,
+    pub(crate) longest_gap_ms: Option<u64>,
+    pub(crate) phi: f64,
+    pub(crate) heartbeats: u64,
+    pub(crate) is_ready: bool,
+    pub(crate) generation: Option<u64>,
+    pub(crate) clock_offset_us: Option<i64>,
+    pub(crate) clock_error_us: Option<i64>,
+    pub(crate) internode: String,
+    pub(crate) native: String,
+}
+
+/// `/helenus/metadata_group`
+#[derive(Debug, Deserialize)]
+pub(crate) struct MetadataGroup {
+    pub(crate) id: String,
+    pub(crate) incarnation: u64,
+    pub(crate) epoch: u64,
+    pub(crate) pending: u64,
+    pub(crate) term: u64,
+    pub(crate) voters: Vec<String>,
+    pub(crate) leader: Option<String>,
+    pub(crate) is_voter: bool,
+    pub(crate) is_changing: bool,
+    pub(crate) lagging: usize,
+}
+
 /// `/helenus/memory`
 #[derive(Debug, Deserialize)]
 pub(crate) struct Memory {

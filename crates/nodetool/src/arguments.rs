@@ -55,6 +55,41 @@ impl Arguments {
     }
 }
 
+/// `getendpoints`
+#[derive(Debug, Args)]
+pub(crate) struct GetEndpoints {
+    /// The keyspace
+    pub(crate) keyspace: String,
+    /// The table
+    pub(crate) table: String,
+    /// The partition key; values of several columns with colons between
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) key: String,
+}
+
+/// `cms`
+#[derive(Debug, Args)]
+pub(crate) struct Cms {
+    #[command(subcommand)]
+    pub(crate) command: Option<CmsCommand>,
+}
+
+/// Its commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum CmsCommand {
+    /// Print the voters, the leader and the epoch
+    Describe,
+    /// Refused: the cluster chooses the voters itself
+    Reconfigure(CmsReconfigure),
+}
+
+/// Cassandra's arguments of `cms reconfigure`, which is refused whatever they are.
+#[derive(Debug, Args)]
+pub(crate) struct CmsReconfigure {
+    #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    _all: Vec<String>,
+}
+
 /// Commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -70,6 +105,14 @@ pub(crate) enum Command {
     /// Print the gossip state of each node
     #[command(name = "gossipinfo")]
     GossipInfo,
+    /// Print phi of each node, and the gaps, silence and clock offset beside it
+    #[command(name = "failuredetector")]
+    FailureDetector,
+    /// Print the nodes that have a copy of a partition
+    #[command(name = "getendpoints")]
+    GetEndpoints(GetEndpoints),
+    /// Print the metadata group: its voters, leader and epoch
+    Cms(Cms),
     /// Print the Cassandra version that the node reports
     Version(Version),
     /// Flush memtables to SSTables

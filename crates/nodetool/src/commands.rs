@@ -1,10 +1,13 @@
 //! The commands: each asks, and makes a report of the answers.
 
 mod autocompaction;
+mod cms;
 mod compaction;
 mod compactionhistory;
 mod compactionstats;
 mod describecluster;
+mod failuredetector;
+mod getendpoints;
 mod gossipinfo;
 mod info;
 mod logging;
@@ -33,6 +36,9 @@ pub(crate) fn run(command: &Command, node: &mut dyn Surroundings) -> Result<Answ
         Command::DescribeCluster => describecluster::run(node),
         Command::Ring(arguments) => ring::run(arguments, node),
         Command::GossipInfo => gossipinfo::run(node),
+        Command::FailureDetector => failuredetector::run(node),
+        Command::GetEndpoints(arguments) => getendpoints::run(arguments, node),
+        Command::Cms(arguments) => cms::run(arguments, node),
         Command::Version(arguments) => version::run(arguments, node),
         Command::Flush(arguments) => tables::flush(arguments, node),
         Command::Drain => done(node, Request::post("/storage_service/drain")),

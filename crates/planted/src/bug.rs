@@ -198,6 +198,12 @@ bugs! {
         "A node does not keep on disk what the others have reported of their disks.";
     RecoveryFromTheShorter, "recovery-from-the-shorter", Membership, "recovery::tests::only_the_latest_log_recovers",
         "A node begins a recovery although another that answers has a later log.";
+    PauseConvictsOthers, "pause-convicts-others", Membership, "liveness::tests::a_pause_of_the_judge_convicts_no_other",
+        "A node that was paused takes its own silence for that of the others.";
+    UpByOnePong, "up-by-one-pong", Membership, "liveness::tests::a_node_is_up_after_a_handshake_and_two_pongs",
+        "A node is up from the first pong on a connection.";
+    OffsetByTheLongestWay, "offset-by-the-longest-way", Membership, "liveness::tests::the_offset_is_that_of_the_least_round_trip",
+        "The offset of a clock is taken from the answer with the longest round trip.";
     ConditionReadUnclaimed, "condition-read-unclaimed", Simulation, "conditions-from-files",
         "Conditions are judged by what was read before another conditional statement wrote.";
 }

@@ -98,6 +98,8 @@ pub(crate) enum ControlRequest {
     Clients,
     /// From shard 0: give the ends of the commit log.
     LogEnds,
+    /// From shard 0: give the bytes of the SSTables.
+    DiskBytes,
     /// Say what the shard keeps of traced requests.
     Traces {
         /// Of this one alone.
@@ -122,6 +124,8 @@ pub(crate) enum ControlReply {
     Clients(Vec<ClientInfo>),
     /// To [`ControlRequest::LogEnds`].
     LogEnds(Vec<ReplayPosition>),
+    /// To [`ControlRequest::DiskBytes`].
+    DiskBytes(u64),
     /// What the shard keeps of traced requests.
     Traces(Vec<Traced>),
     /// Done.

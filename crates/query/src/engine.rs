@@ -10,6 +10,7 @@ mod conditional;
 mod control;
 mod counting;
 mod ddl;
+mod endpoints;
 mod facts;
 mod guarded;
 mod guarded_ddl;
@@ -32,8 +33,9 @@ mod virtual_read;
 mod virtual_result;
 mod write;
 
+pub use endpoints::{EndpointsError, endpoints};
 use hand_over::HeldBack;
-pub use log_ends::log_ends;
+pub use log_ends::{disk_bytes, log_ends};
 pub use node_events::announce_node;
 pub use statement_summary::StatementSummary;
 

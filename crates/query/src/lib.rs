@@ -31,7 +31,9 @@ mod trace;
 mod warnings;
 
 pub use domain::{SchemaDomain, TruncationsDomain, pending_truncations, truncations_of};
-pub use engine::{Engine, EngineStats, StatementSummary, announce_node, log_ends};
+pub use engine::{
+    EndpointsError, Engine, EngineStats, StatementSummary, announce_node, disk_bytes, endpoints, log_ends,
+};
 pub use event::{Event, NodeEvent};
 pub use guardrails::{ConsistencyLevels, Guardrails, Listed, Threshold, ThresholdUnit};
 pub use hand_over::HandedBack;

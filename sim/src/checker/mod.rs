@@ -2,6 +2,7 @@
 
 pub mod counts;
 pub mod linear;
+pub mod members;
 pub mod replicated;
 pub mod schema;
 

@@ -10,6 +10,11 @@ pub(super) enum End {
 }
 
 impl Cut {
+    /// True if nothing passes from one node to another.
+    pub fn parts(&self, from: usize, to: usize, datacenter: &impl Fn(usize) -> usize) -> bool {
+        self.holds(End::Node(from), End::Node(to), datacenter)
+    }
+
     /// True if nothing passes from `from` to `to`. `datacenter` gives that of a node.
     pub(super) fn holds(&self, from: End, to: End, datacenter: &impl Fn(usize) -> usize) -> bool {
         match (from, to) {

@@ -3,6 +3,7 @@
 mod conditional;
 mod counts;
 mod history;
+mod node_events;
 mod replicated;
 mod replicated_history;
 mod rows;
@@ -15,6 +16,7 @@ pub use conditional::{
 };
 pub use counts::{Add, Adder, Counts, Place, SELECT_COUNTS, prepare_counts, read_count, read_one};
 pub use history::{Batched, History, Key, Restore, Shared, Truncate, Write, padding};
+pub use node_events::{NodeEvents, SharedNodeEvents, listen_to_nodes};
 pub use replicated::{SELECT_PARTITION, prepare_replicated, read_row, work_replicated};
 pub use replicated_history::{Change, Effect, Extent, Replicated, Seen, SharedReplicated};
 pub use rows::{RowsOptions, SELECT_ALL, prepare, work};

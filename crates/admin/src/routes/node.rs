@@ -1,5 +1,6 @@
 //! The node and its ring: what `status`, `info`, `describecluster` and `version` show.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use axum::Router;
@@ -7,8 +8,8 @@ use axum::extract::{Path, State};
 use axum::routing::{MethodRouter, get};
 use serde_json::{Value, json};
 
-use crate::ask::{Answer, Question};
-use crate::facts::{NodeFacts, ProcessFacts, RingNode, ShardFigures};
+use crate::ask::{Answer, Question, ask};
+use crate::facts::{NodeFacts, ProcessFacts, RingNode, ShardFigures, TableName};
 use crate::json::{Json, Reply, Void, pair};
 use crate::parameters::Parameters;
 use crate::problem::Problem;
@@ -31,6 +32,7 @@ pub(super) fn routes() -> Router<App> {
         .route("/storage_service/ownership", of_node(|node| ownership(node, None)))
         .route("/storage_service/ownership/", of_node(|node| ownership(node, None)))
         .route("/storage_service/ownership/{keyspace}", get(ownership_of))
+        .route("/storage_service/natural_endpoints/{keyspace}", get(natural_endpoints))
         .route("/gossiper/endpoint/live", of_node(|node| endpoints(node, true)))
         .route("/gossiper/endpoint/live/", of_node(|node| endpoints(node, true)))
         .route("/gossiper/endpoint/down", of_node(|node| endpoints(node, false)))
@@ -50,7 +52,7 @@ pub(super) fn routes() -> Router<App> {
         .route("/storage_service/native_transport", of_node(|node| node.is_native_served.into()))
         .route("/storage_service/rpc_server", of_node(|_| false.into()))
         .route("/storage_service/gossiping", of_node(|_| false.into()))
-        .route("/storage_service/generation_number", of_node(|node| node.boot.into()))
+        .route("/storage_service/generation_number", of_node(|node| node.generation.into()))
         .route("/system/uptime_ms", of_node(|node| node.uptime_ms.into()))
         .route("/storage_service/metrics/exceptions", get(exceptions))
         .route("/helenus/memory", get(memory))
@@ -150,6 +152,16 @@ async fn ownership_of(State(app): State<App>, Path(keyspace): Path<String>) -> R
     Ok(Json(ownership(&node, Some(&found.ownership))))
 }
 
+async fn natural_endpoints(State(app): State<App>, Path(keyspace): Path<String>, parameters: Parameters) -> Reply {
+    parameters.only(&["cf", "key"])?;
+    let table = TableName { keyspace, table: parameters.needed("cf")?.to_owned() };
+    let key = parameters.needed("key")?.to_owned();
+    match ask(app.questions(), 0, Question::Endpoints { table, key }).await? {
+        Answer::Endpoints(endpoints) => Ok(Json(endpoints.iter().map(ToString::to_string).collect())),
+        _ => Err(Problem::mixed_up()),
+    }
+}
+
 fn endpoints(node: &NodeFacts, is_up: bool) -> Value {
     node.ring.iter().filter(|node| node.is_up == is_up).map(endpoint).collect::<Vec<_>>().into()
 }
@@ -159,8 +171,15 @@ async fn nobody() -> Reply {
     Ok(Json(json!([])))
 }
 
+/// The nodes by the version of their schema; those that are down are `UNREACHABLE`, as in Cassandra, and so is one that has not said yet.
 fn schema_versions(node: &NodeFacts) -> Value {
-    json!([pair(node.schema_version.clone(), vec![endpoint(node.local())])])
+    let mut versions: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for member in &node.ring {
+        let said = member.life.as_ref().filter(|_| member.is_up).and_then(|life| life.schema_version.clone());
+        let version = if member.is_local { Some(node.schema_version.clone()) } else { said };
+        versions.entry(version.unwrap_or_else(|| "UNREACHABLE".to_owned())).or_default().push(endpoint(member));
+    }
+    versions.into_iter().map(|(version, nodes)| pair(version, nodes)).collect()
 }
 
 async fn keyspaces(State(app): State<App>, parameters: Parameters) -> Reply {
@@ -223,7 +242,12 @@ async fn load(State(app): State<App>) -> Reply {
 
 async fn load_map(State(app): State<App>) -> Reply {
     let (node, bytes) = (app.node().await?, live_bytes(&app).await?);
-    Ok(Json(json!([pair(endpoint(node.local()), bytes)])))
+    let load = |member: &RingNode| match member.is_local {
+        true => Some(bytes),
+        false => member.life.as_ref()?.load_bytes.map(|bytes| bytes as f64),
+    };
+    let known = |member: &RingNode| Some(pair(endpoint(member), load(member)?));
+    Ok(Json(node.ring.iter().filter_map(known).collect()))
 }
 
 async fn exceptions(State(app): State<App>) -> Reply {
@@ -304,6 +328,7 @@ mod tests {
             tokens: tokens.to_vec(),
             is_local: true,
             is_up: true,
+            life: None,
         }
     }
 

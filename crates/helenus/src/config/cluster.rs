@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
+use membership::PhiThreshold;
+
 /// The port between nodes, as in Cassandra.
 pub const STORAGE_PORT: u16 = 7000;
 
@@ -19,6 +21,8 @@ pub struct ClusterConfig {
     pub found_without_silent: bool,
     /// A majority of the metadata group is lost for good.
     pub recover: Option<Recover>,
+    /// Scales the silence after which a node is down.
+    pub phi_convict_threshold: PhiThreshold,
 }
 
 /// The way to recover a group whose majority is lost for good.

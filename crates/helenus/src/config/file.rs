@@ -6,6 +6,7 @@
 use std::path::PathBuf;
 
 use internode::Compression;
+use membership::PhiThreshold;
 
 use super::encryption;
 use super::guardrails;
@@ -49,7 +50,11 @@ fn apply(place: &Place<'_>, entry: &Entry, settings: &mut Settings) -> Result<bo
         "prometheus_address" => settings.prometheus_address = Some(place.address(value)?),
         "prometheus_port" => settings.prometheus_port = Some(place.number(value)?),
         "storage_port" => settings.storage_port = Some(place.number(value)?),
-        "endpoint_snitch" => settings.placement = snitch::read(place, value)?,
+        "endpoint_snitch" => {
+            settings.placement = snitch::read(place, value)?;
+            settings.snitch = Some(snitch::name(place, value)?);
+        }
+        "phi_convict_threshold" => settings.phi_convict_threshold = Some(phi(place, value)?),
         "num_tokens" => settings.num_tokens = Some(place.number(value)?),
         "initial_token" => settings.initial_token = Some(place.text(value)?.to_owned()),
         "internode_compression" => settings.internode_compression = Some(compression(place, place.text(value)?)?),
@@ -90,6 +95,15 @@ fn compression(place: &Place<'_>, text: &str) -> Result<Compression, ConfigError
         "all" => Ok(Compression::All),
         _ => Err(place.wrong(format!("'{text}' is not an internode compression: none, dc or all"))),
     }
+}
+
+fn phi(place: &Place<'_>, node: &Node) -> Result<PhiThreshold, ConfigError> {
+    let text = place.text(node)?;
+    let threshold = text.parse().ok().and_then(PhiThreshold::new);
+    threshold.ok_or_else(|| {
+        let (least, most) = PhiThreshold::RANGE.into_inner();
+        place.wrong(format!("'{text}' is not a number from {least} to {most}"))
+    })
 }
 
 fn one_directory(place: &Place<'_>, node: &Node) -> Result<PathBuf, ConfigError> {

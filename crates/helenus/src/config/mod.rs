@@ -81,6 +81,8 @@ pub struct Config {
     pub datacenter: String,
     /// Its rack within the datacenter.
     pub rack: String,
+    /// The snitch whose names these are, as operators see it.
+    pub snitch: &'static str,
     /// A ring of several nodes, written by hand: for tests and the simulator, and no key or flag sets it. `None`: the
     /// node is a ring of one, and no internode port is opened. See [`FixedRing`].
     pub fixed_ring: Option<FixedRing>,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use admin::Endpoint;
 use internode::Compression;
+use membership::PhiThreshold;
 use planted::Planted;
 use query::Guardrails;
 use runtime::ReactorKind;
@@ -18,7 +19,7 @@ use super::encryption::InternodeEncryption;
 use super::guardrails;
 use super::machine::{Machine, parse_cpu_list};
 use super::seeds::{self, Seeds};
-use super::snitch::Placement;
+use super::snitch::{self, Placement};
 use super::tokens::{self, Tokens};
 use super::units::print_size;
 use super::{CommitLogSync, Config, ConfigError, address, secret_file};
@@ -87,6 +88,8 @@ pub struct Settings {
     pub num_tokens: Option<u16>,
     pub initial_token: Option<String>,
     pub placement: Placement,
+    pub phi_convict_threshold: Option<PhiThreshold>,
+    pub snitch: Option<&'static str>,
     pub datacenter: Option<String>,
     pub rack: Option<String>,
     pub found_cluster: bool,
@@ -206,6 +209,7 @@ impl Settings {
             reactor: self.reactor,
             // Who else is on the shard's processor may be the one that asks.
             idle_poll: self.idle_poll.unwrap_or(if self.overprovisioned { Duration::ZERO } else { IDLE_POLL }),
+            snitch: self.snitch.unwrap_or(snitch::SIMPLE),
             datacenter: datacenter.unwrap_or_else(|| DATACENTER.to_owned()),
             rack: rack.unwrap_or_else(|| RACK.to_owned()),
             fixed_ring: None,
@@ -281,6 +285,7 @@ impl Settings {
             seeds,
             found_without_silent: self.found_cluster,
             recover,
+            phi_convict_threshold: self.phi_convict_threshold.unwrap_or_default(),
         }))
     }
 

@@ -21,8 +21,8 @@ const BY_ADDRESS: &str = "PropertyFileSnitch";
 const DEFAULT: &str = "default";
 /// The most bytes that are read of either.
 const BYTES_MAX: u64 = 64 << 10;
-/// The one that needs no file.
-const SIMPLE: &str = "SimpleSnitch";
+/// The one that needs no file, and the default.
+pub(super) const SIMPLE: &str = "SimpleSnitch";
 /// Those that read it. The cloud's snitches ask their provider first; here the file has the last word.
 const READ_FILE: [&str; 8] = [
     "GossipingPropertyFileSnitch",
@@ -132,6 +132,13 @@ fn address_property(text: &str, address: IpAddr) -> Option<&str> {
 /// The lines that are no comments.
 fn lines(text: &str) -> impl DoubleEndedIterator<Item = &str> {
     text.lines().map(str::trim).filter(|line| !line.starts_with(['#', '!']))
+}
+
+/// The snitch's name without its package. It is one that [`read`] accepts.
+pub(super) fn name(place: &Place<'_>, node: &Node) -> Result<&'static str, ConfigError> {
+    let class = place.class(node)?;
+    let known = READ_FILE.into_iter().chain([SIMPLE]).find(|known| *known == class);
+    known.ok_or_else(|| place.wrong(format!("{class} is not supported")))
 }
 
 /// A property of Java's format, without its escapes; the last of several counts.

@@ -359,6 +359,23 @@ fn seeds_make_a_node_one_of_a_cluster() {
 }
 
 #[test]
+fn silence_of_nodes_is_judged_as_the_file_says() {
+    let seeds = "seed_provider:\n  - parameters:\n      - seeds: \"127.0.0.2\"\n";
+    let threshold = |more: &str| {
+        let (config, pointless) = with_file(&format!("{seeds}{more}")).unwrap();
+        assert!(pointless.is_empty(), "{pointless:?}");
+        config.cluster.unwrap().phi_convict_threshold.value()
+    };
+    assert_eq!(threshold(""), 8.0);
+    assert_eq!(threshold("phi_convict_threshold: 12\n"), 12.0);
+    assert_eq!(threshold("phi_convict_threshold: 5.5\n"), 5.5);
+    for wrong in ["4", "17", "NaN", "often"] {
+        let error = file_error(&format!("{seeds}phi_convict_threshold: {wrong}\n"));
+        assert!(error.ends_with(&format!("'{wrong}' is not a number from 5 to 16")), "{error}");
+    }
+}
+
+#[test]
 fn flags_win_over_the_file() {
     let mut settings = Settings::default();
     file::read("f", "native_transport_port: 1\ncluster_name: file\n", &mut settings, &mut Vec::new()).unwrap();

@@ -3,19 +3,22 @@
 //! The decisions are made elsewhere: to found, join or wait by [`membership::Search`], who may be talked to by [`membership::judge`], the voters by
 //! [`topology::voters`], and the order of changes by the group's member, whose driver is the engine's. Here is what carries them out: the port for other
 //! nodes and its verbs (`answers.rs`), the search (`search.rs`), recovery (`recover.rs`), the addresses of nodes that move (`contact.rs`, `moved.rs`),
-//! disks that are older than they were (`disks.rs`), the events of nodes for clients (`announced.rs`), and what is done at intervals (`upkeep.rs`).
+//! disks that are older than they were (`disks.rs`), liveness (`alive.rs`, `vital.rs`), the operators' view (`facts.rs`), the events of nodes for clients (`announced.rs`), and what is done at intervals (`upkeep.rs`).
 
+mod alive;
 mod announced;
 mod answers;
 mod contact;
 mod disks;
+mod facts;
 mod moved;
 mod recover;
 mod search;
 mod upkeep;
+mod vital;
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::rc::{Rc, Weak};
 use std::time::Duration;
@@ -23,13 +26,13 @@ use std::time::Duration;
 use internode::{
     ANY_NODE, Boot, Control, GroupTag, Incoming, LocalNode, News, Other, PeerSocket, Verdict, listen_for_peers,
 };
-use membership::{LogEnd, Registration, Request, Search};
+use membership::{Liveness, LogEnd, Registration, Request, Search};
 use metadata::group::{Answer, Driver, GroupId, GroupMessage, GroupWire, Index, NodeId, host_id, node_id};
 use planted::Planted;
 use query::{Engine, GroupLinks, MEMBERSHIP, announce_node, log_ends};
 use raft::RoleName;
 use runtime::sync::Notify;
-use runtime::{Group, Instant, Mesh, Runtime, TaskHandle};
+use runtime::{Group, Mesh, Runtime, TaskHandle};
 use server::ListenError;
 use tls::Identity;
 use topology::HostId;
@@ -38,6 +41,7 @@ use topology::nodes::{self, NodeState, RegisteredNode, Registry};
 use self::announced::Announced;
 use self::disks::Disks;
 use self::moved::Moved;
+use self::vital::Vital;
 use super::NodeError;
 use crate::config::{ClusterConfig, Config, Tokens};
 
@@ -80,10 +84,10 @@ struct Inner {
     planted: Planted,
     registry: RefCell<Registry>,
     moved: RefCell<Moved>,
-    /// Nodes to which there is a connection.
-    greeted: RefCell<BTreeSet<HostId>>,
-    /// Those of them whose heartbeat on it was heard: what they say of their disks comes before all else.
-    up: RefCell<BTreeSet<HostId>>,
+    /// The others as this node judges them. One that is up has said how far its disk is: that comes before all else.
+    liveness: RefCell<Liveness>,
+    /// Facts of all nodes for operators, this one's too.
+    vital: Vital,
     /// Nodes that say that they do not vote.
     lost: RefCell<BTreeSet<HostId>>,
     /// This node accepts clients.
@@ -91,8 +95,6 @@ struct Inner {
     announced: RefCell<Announced>,
     /// Signalled when there may be an event for clients.
     has_events: Notify,
-    /// When nodes that are down were last up, or this node started.
-    down_since: RefCell<BTreeMap<HostId, Instant>>,
     requests: Rc<OnceCell<Mesh<PeerSocket, ()>>>,
     accepting: RefCell<Option<TaskHandle<()>>>,
     /// The sentence that ends the node.
@@ -144,13 +146,12 @@ impl Cluster {
                 planted: config.planted,
                 registry: RefCell::default(),
                 moved: RefCell::default(),
-                greeted: RefCell::default(),
-                up: RefCell::default(),
+                liveness: RefCell::new(Liveness::new(cluster.phi_convict_threshold, config.planted, runtime.now())),
+                vital: Vital::new(runtime),
                 lost: RefCell::default(),
                 is_ready: Cell::new(false),
                 announced: RefCell::default(),
                 has_events: Notify::new(),
-                down_since: RefCell::default(),
                 requests: Rc::default(),
                 accepting: RefCell::default(),
                 fatal: RefCell::default(),
@@ -256,11 +257,10 @@ impl Cluster {
         let inner = &self.inner;
         let Some(driver) = inner.driver.get() else { return };
         inner.keep_reports().await;
-        let up = inner.up.borrow().clone();
         let begun = driver.with_member(|member, _| {
             let voters = member.raft().configuration().voters();
             let heir = voters
-                .filter(|voter| up.contains(&host_id(*voter)) && inner.may_vote(host_id(*voter)))
+                .filter(|voter| inner.is_up(host_id(*voter)) && inner.may_vote(host_id(*voter)))
                 .max_by_key(|voter| member.epoch_of(*voter));
             heir.is_some_and(|heir| member.transfer(heir).is_ok())
         });
@@ -298,7 +298,7 @@ impl GroupLinks for Links {
 
 impl Inner {
     fn send(&self, to: NodeId, message: &GroupMessage) {
-        if !self.up.borrow().contains(&host_id(to)) {
+        if !self.is_up(host_id(to)) {
             return;
         }
         let bodies = self.wire.borrow_mut().encode(to, message);
@@ -314,15 +314,9 @@ impl Inner {
         self.incoming.set_epoch(epoch.0);
         self.registry.replace(registry.clone());
         self.moved.borrow_mut().follow(registry);
-        let now = self.runtime.now();
-        let mut down_since = self.down_since.borrow_mut();
-        down_since.retain(|id, _| registry.node(*id).is_some());
-        for (id, _) in registry.nodes().filter(|(id, _)| *id != self.local.host_id()) {
-            down_since.entry(id).or_insert(now);
-        }
-        drop(down_since);
-        self.greeted.borrow_mut().retain(|id| registry.node(*id).is_some());
-        self.up.borrow_mut().retain(|id| registry.node(*id).is_some());
+        let others = registry.nodes().map(|(id, _)| id).filter(|id| *id != self.local.host_id());
+        self.liveness.borrow_mut().follow(others, self.runtime.now());
+        self.vital.follow(registry);
         self.announced.borrow_mut().follow(self.local.host_id(), registry);
         self.has_events.notify();
         self.dial();
@@ -347,47 +341,18 @@ impl Inner {
     /// Gives the member the other nodes, and which of them are up.
     fn set_peers(&self) {
         let Some(driver) = self.driver.get() else { return };
-        let up = self.up.borrow();
         let peers: Vec<(NodeId, bool)> =
-            self.registry.borrow().nodes().map(|(id, _)| (node_id(id), up.contains(&id))).collect();
-        drop(up);
+            self.registry.borrow().nodes().map(|(id, _)| (node_id(id), self.is_up(id))).collect();
         driver.with_member(|member, _| member.set_peers(peers));
     }
 
     /// News of a node that this one dials.
     fn hear(&self, host_id: HostId, news: News<'_>) {
         match news {
-            News::Up(_) => {
-                self.greeted.borrow_mut().insert(host_id);
-                if let Some(inner) = self.own.upgrade() {
-                    upkeep::show_life_to(&inner, host_id);
-                }
-                return;
-            }
-            News::Down => {
-                self.greeted.borrow_mut().remove(&host_id);
-                if self.up.borrow_mut().remove(&host_id) {
-                    tracing::warn!(host = %host_id, "node is down");
-                }
-                self.down_since.borrow_mut().insert(host_id, self.runtime.now());
-                self.wire.borrow_mut().disconnected(node_id(host_id));
-                self.hear_ready(host_id, None);
-            }
-            News::Refused(verdict) => return self.refused(host_id, verdict),
+            News::Up(_) => self.greeted(host_id),
+            News::Down => self.disconnected(host_id),
+            News::Refused(verdict) => self.refused(host_id, verdict),
         }
-        self.set_peers();
-    }
-
-    /// A node to which there is a connection has said how far its disk is.
-    fn introduced(&self, host_id: HostId) {
-        if !self.greeted.borrow().contains(&host_id) || !self.up.borrow_mut().insert(host_id) {
-            return;
-        }
-        tracing::info!(host = %host_id, "node is up");
-        if let Some(inner) = self.own.upgrade() {
-            contact::tell_address(&inner, host_id);
-        }
-        self.set_peers();
     }
 
     /// A start of a node is ready for clients, or none is. Answers on the connection that this node dials say so, in their order; heartbeats of the
@@ -395,7 +360,7 @@ impl Inner {
     fn hear_ready(&self, host_id: HostId, ready: Option<u64>) {
         // Until its start is registered, clients have no address of a node that has moved.
         let is_moved = self.moved.borrow().address_of(host_id).is_some();
-        let is_up = self.up.borrow().contains(&host_id);
+        let is_up = self.is_up(host_id);
         if self.announced.borrow_mut().hear(host_id, ready.filter(|_| is_up && !is_moved)) {
             self.has_events.notify();
         }
@@ -481,8 +446,9 @@ impl Inner {
         !self.disks.is_older(host_id) && !self.lost.borrow().contains(&host_id)
     }
 
-    /// Takes note of where this node's commit logs end.
+    /// Takes note of where this node's commit logs end, and of its schema.
     async fn look_at_own_disk(&self, engine: &Engine) {
+        self.vital.note_schema(engine.schema().version());
         if let Some(ends) = log_ends(engine).await {
             self.disks.note_ends(ends);
         }

@@ -12,11 +12,13 @@ use admin::{
     Answer, CompactionFacts, DrainStep, EndedCompactionFacts, Question, QuestionResponder, QuestionSeat, Refusal,
     ScrubFacts, SnapshotFacts, SnapshotStep, TableName,
 };
-use query::Engine;
+use query::{EndpointsError, Engine, endpoints};
 use runtime::{Group, Instant, Runtime};
 use schema::{Table, TableId};
 use server::Server;
 use storage::{Garbage, Shard, SnapshotError};
+
+use super::cluster::Cluster;
 
 /// Limit of the time for requests in flight when the node is drained.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(10);
@@ -33,6 +35,10 @@ pub(super) struct Operator {
     pub(super) started: Instant,
     /// Where CQL is listened for.
     pub(super) native: SocketAddr,
+    /// The snitch's name.
+    pub(super) snitch: &'static str,
+    /// The node's part in a cluster of several; on shard 0.
+    pub(super) cluster: Option<Cluster>,
 }
 
 /// Outcome of an admin request.
@@ -121,6 +127,7 @@ impl Operator {
                 let refreshed = self.engine.refresh(&table.keyspace, &table.name).await;
                 refreshed.map(|()| Answer::Done).map_err(Refusal::Failed)
             }
+            Question::Endpoints { table, key } => self.endpoints(&table, &key),
             Question::SetTraceProbability(probability) => {
                 self.engine.set_trace_probability(probability);
                 Ok(Answer::Done)
@@ -147,6 +154,18 @@ impl Operator {
     fn find(&self, name: &TableName) -> Result<Rc<Table>, Refusal> {
         let table = self.engine.schema().table(&name.keyspace, &name.table).cloned();
         table.ok_or_else(|| Refusal::NotFound(format!("table {name} does not exist")))
+    }
+
+    fn endpoints(&self, table: &TableName, key: &str) -> Done {
+        let found = endpoints(&self.engine, &table.keyspace, &table.table, key);
+        let found = found.map_err(|error| match error {
+            EndpointsError::NoTable { .. } => Refusal::NotFound(error.to_string()),
+            error => Refusal::Refused(error.to_string()),
+        })?;
+        let ring = self.engine.coordinator().ring();
+        let address =
+            |id: topology::HostId| ring.nodes().iter().find(|node| node.host_id == id).map(|node| node.address.ip());
+        Ok(Answer::Endpoints(found.into_iter().filter_map(address).collect()))
     }
 
     fn find_all(&self, names: &[TableName]) -> Result<Vec<Rc<Table>>, Refusal> {

@@ -286,6 +286,8 @@ impl ShardNode {
         let native = SocketAddr::new(self.config.listen.ip(), engine.node().native_address.port());
         let operator = Operator {
             native,
+            snitch: self.config.snitch,
+            cluster: self.handles.cluster.borrow().clone(),
             started: self.runtime.now(),
             runtime: self.runtime.clone(),
             memory_bytes: self.config.memory_bytes,

@@ -96,6 +96,7 @@ impl Ring {
             seeds: [self.nodes[0].internode].into(),
             found_without_silent: false,
             recover: None,
+            phi_convict_threshold: Default::default(),
         });
         Node::start(config).expect("the node starts")
     }
@@ -116,6 +117,7 @@ impl Ring {
         let nodes = among.iter().map(|&other| self.nodes[other].clone()).collect();
         Config {
             cluster_name: self.cluster_names[index].clone(),
+            snitch: "SimpleSnitch",
             data_dir: self.data_dir(index),
             listen: ([127, 0, 0, 1], 0).into(),
             listen_shard_aware: None,

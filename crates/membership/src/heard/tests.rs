@@ -25,6 +25,7 @@ fn whole(epoch: u64, ends: &[End]) -> Heartbeat {
         boot: 3,
         began: Index(epoch),
         positions,
+        vitals: None,
     }
 }
 

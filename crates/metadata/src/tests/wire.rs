@@ -6,6 +6,7 @@ use raft::{Configuration, Entry as PlacedEntry, Envelope, Index, Message, NodeId
 use super::*;
 use crate::group::{
     Arrived, GroupMessage, GroupWire, Heartbeat, MESSAGE_BYTES_MAX, ProposalId, Remembered, Reply, Request, Snapshot,
+    Vitals,
 };
 
 const ONE: NodeId = NodeId(1);
@@ -132,9 +133,13 @@ fn each_message_has_these_bytes_and_is_read_back() {
             assert!(is_cut, "{message:?} cut to {length}");
         }
     }
+}
+
+/// The bytes of heartbeats, as they stay: of each version one with all that it can have.
+#[test]
+fn heartbeats_have_these_bytes() {
     let position = |shard| Position { boot: 5, shard, sequence: 7 };
-    let positions = vec![position(0), position(1)];
-    let heartbeat = Heartbeat {
+    let mut heartbeat = Heartbeat {
         is_whole: true,
         older: Some(Index(9)),
         is_ready: true,
@@ -142,26 +147,38 @@ fn each_message_has_these_bytes_and_is_read_back() {
         epoch: Index(4),
         boot: 6,
         began: Index(3),
-        positions,
+        positions: vec![position(0), position(1)],
+        vitals: None,
     };
-    let bytes = heartbeat.to_bytes();
-    let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    assert_eq!(
-        text,
-        format!(
-            "010f{}02{}",
-            numbers(&[4, 6, 3, 9]),
-            [0, 1].map(|shard| format!("{}{shard:04x}{}", numbers(&[5]), numbers(&[7]))).concat()
-        )
-    );
-    assert_eq!(Heartbeat::decode(&bytes), Ok(heartbeat));
-    assert!((0..bytes.len()).all(|length| Heartbeat::decode(&bytes[..length]).is_err()));
-    for (byte, is_whole, is_ready) in [(2, false, false), (3, true, false), (6, false, true)] {
-        let read = Heartbeat::decode(&[&[1, byte][..], &bytes[2..]].concat()).expect("the flags are known");
-        assert_eq!((read.is_whole, read.is_ready), (is_whole, is_ready), "{byte}");
+    let vitals = Vitals {
+        wall_micros: 1_795_326_264_394_000,
+        generation: 1_795_326_000,
+        disk_bytes: 4096,
+        schema_version: [0xab; 16],
+    };
+    let mut kept = include_str!("../../testdata/heartbeats.txt").lines().filter(|line| !line.starts_with('#'));
+    for vitals in [None, Some(vitals)] {
+        heartbeat.vitals = vitals;
+        let bytes = heartbeat.to_bytes();
+        let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(Some(text.as_str()), kept.next());
+        assert_eq!(Heartbeat::decode(&bytes).as_ref(), Ok(&heartbeat));
+        assert!((0..bytes.len()).all(|length| Heartbeat::decode(&bytes[..length]).is_err()));
+        // A later build may say more from version 2 on.
+        let more = Heartbeat::decode(&[&bytes[..], &[1, 2, 3]].concat());
+        assert_eq!(more.ok(), vitals.map(|_| heartbeat.clone()));
+        for (byte, is_whole, is_ready) in [(2, false, false), (3, true, false), (6, false, true)] {
+            let read = Heartbeat::decode(&[&[bytes[0], byte][..], &bytes[2..]].concat()).expect("the flags are known");
+            assert_eq!((read.is_whole, read.is_ready), (is_whole, is_ready), "{byte}");
+        }
+        for unknown in [[bytes[0], 16], [0, bytes[1]], [3, bytes[1]]] {
+            assert!(Heartbeat::decode(&[&unknown[..], &bytes[2..]].concat()).is_err());
+        }
     }
-    let unknown = [&[1, 8][..], &bytes[2..]].concat();
-    assert!(Heartbeat::decode(&unknown).is_err());
+    assert_eq!(kept.next(), None);
+    let [of_first, of_second] = [None, Some(vitals)].map(|vitals| Heartbeat { vitals, ..Heartbeat::default() });
+    assert_eq!(heartbeat.clone().in_answer_to(&of_first).to_bytes()[0], 1);
+    assert_eq!(heartbeat.in_answer_to(&of_second).to_bytes()[0], 2);
 }
 
 #[test]

@@ -22,7 +22,7 @@ struct Cluster {
     leaving: usize,
     unreachable: usize,
     datacenters: BTreeMap<String, Datacenter>,
-    /// What is known of others' is nothing: a node knows its own.
+    /// Versions of others are known while they are up and the cluster finds its nodes itself: all of it are then of one version.
     database_versions: BTreeMap<String, Vec<String>>,
     keyspaces: Vec<Keyspace>,
 }
@@ -57,6 +57,9 @@ pub(super) fn run(node: &mut dyn Surroundings) -> Result<Answer, ToolError> {
     let local_id: String = node.get(Request::get("/storage_service/hostid/local"))?;
     let schema_versions: Vec<Pair<Vec<String>>> = node.get(Request::get("/storage_proxy/schema_versions"))?;
 
+    let all: Vec<answers::Node> = node.get_if_there(Request::get("/helenus/nodes"))?.unwrap_or_default();
+    let is_heard = |address: &str| all.iter().any(|node| node.endpoint == address && node.life.is_some());
+
     let mut datacenters: BTreeMap<String, Datacenter> = BTreeMap::new();
     let mut database_versions: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for member in &members {
@@ -64,7 +67,8 @@ pub(super) fn run(node: &mut dyn Surroundings) -> Result<Answer, ToolError> {
         datacenter.nodes += 1;
         datacenter.down += usize::from(member.is_up == Some(false));
         let is_local = member.host_id.as_ref() == Some(&local_id);
-        let version = if is_local { release_version.clone() } else { "Unknown".into() };
+        let is_known = is_local || (member.is_up == Some(true) && is_heard(&member.address));
+        let version = if is_known { release_version.clone() } else { "Unknown".into() };
         database_versions.entry(version).or_default().push(member.address.clone());
     }
     let keyspaces: Vec<answers::Keyspace> = node.get(Request::get("/helenus/keyspaces"))?;

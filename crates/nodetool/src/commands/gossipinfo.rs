@@ -1,17 +1,21 @@
 //! `gossipinfo`: what this node knows of each node of the ring, in the lines that Cassandra's gossip has for it.
 //!
-//! There is no gossip yet: a state has no version, which is `?`, and what only gossip would tell of others is not there.
+//! The facts come with heartbeats, not by gossip: a single state has no version, which is `?`. The generation is the start of the node's process, the heartbeat counts
+//! its answers.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::answers::{Pair, map};
+use crate::answers::{Node, Pair, map};
 use crate::error::ToolError;
 use crate::layout::{double, or_unknown};
 use crate::members::{Member, State, members};
 use crate::report::{Answer, Report};
 use crate::surroundings::{Request, Surroundings};
+
+/// The version of Cassandra's protocol between nodes that its 5.0 names there.
+const NET_VERSION: &str = "12";
 
 #[derive(Serialize)]
 struct GossipInfo {
@@ -23,8 +27,10 @@ struct OfNode {
     address: String,
     /// None: nobody says.
     is_up: Option<bool>,
-    /// How many times the node was started; of this one alone.
+    /// The start of its process, seconds since 1970; of a node that was heard.
     generation: Option<u64>,
+    /// Heartbeats that it has answered.
+    heartbeat: Option<u64>,
     #[serde(serialize_with = "as_map")]
     states: Vec<(&'static str, String)>,
 }
@@ -39,15 +45,37 @@ pub(super) fn run(node: &mut dyn Surroundings) -> Result<Answer, ToolError> {
     let version: String = node.get(Request::get("/storage_service/release_version"))?;
     let versions: Vec<Pair<Vec<String>>> = node.get(Request::get("/storage_proxy/schema_versions"))?;
     let schemas = schemas(map(versions));
+    let all: Vec<Node> = node.get_if_there(Request::get("/helenus/nodes"))?.unwrap_or_default();
+    let all: BTreeMap<&str, &Node> = all.iter().map(|node| (node.endpoint.as_str(), node)).collect();
     let mut nodes = Vec::new();
     for member in members(node)? {
         let is_local = member.host_id.as_ref() == Some(&local);
+        let life = all.get(member.address.as_str()).and_then(|node| node.life.as_ref());
+        let is_heard = is_local || life.is_some_and(|life| life.generation.is_some());
         let schema = schemas.get(&member.address).cloned();
-        let states = states(&member, schema, is_local.then(|| version.clone()));
-        let generation = is_local.then_some(generation);
-        nodes.push(OfNode { address: member.address, is_up: member.is_up, generation, states });
+        let mut states = states(&member, schema, is_heard.then(|| version.clone()));
+        if let Some(life) = life {
+            let place = |wanted: &str| states.iter().position(|(name, _)| *name == wanted);
+            let before_id = place("HOST_ID").unwrap_or(states.len());
+            let addresses = [("INTERNAL_IP", &life.internode), ("RPC_ADDRESS", &life.native)];
+            let addresses = addresses.map(|(name, address)| (name, ip(address)));
+            states.splice(before_id..before_id, addresses.into_iter().chain([("NET_VERSION", NET_VERSION.to_owned())]));
+            states.push(("RPC_READY", life.is_ready.to_string()));
+        }
+        nodes.push(OfNode {
+            generation: if is_local { Some(generation) } else { life.and_then(|life| life.generation) },
+            heartbeat: life.map(|life| life.heartbeats),
+            address: member.address,
+            is_up: member.is_up,
+            states,
+        });
     }
     Ok(Answer::of(&GossipInfo { nodes }))
+}
+
+/// An address without its port.
+fn ip(address: &str) -> String {
+    address.parse::<std::net::SocketAddr>().map_or_else(|_| address.to_owned(), |address| address.ip().to_string())
 }
 
 /// The version of the schema that each node has, of those that are reached.
@@ -81,7 +109,8 @@ impl Report for GossipInfo {
     fn text(&self) -> String {
         let mut text = String::new();
         for node in &self.nodes {
-            text += &format!("/{}\n  generation:{}\n  heartbeat:?\n", node.address, or_unknown(node.generation));
+            let (generation, heartbeat) = (or_unknown(node.generation), or_unknown(node.heartbeat));
+            text += &format!("/{}\n  generation:{generation}\n  heartbeat:{heartbeat}\n", node.address);
             for (name, value) in &node.states {
                 text += &format!("  {name}:?:{value}\n");
             }

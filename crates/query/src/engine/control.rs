@@ -89,6 +89,10 @@ impl Engine {
             ControlRequest::LogEnds => {
                 responder.reply(ControlReply::LogEnds(storage::log_ends(self.inner.coordinator.storage())));
             }
+            ControlRequest::DiskBytes => {
+                let bytes = self.inner.coordinator.storage().load().disk_bytes;
+                responder.reply(ControlReply::DiskBytes(bytes));
+            }
             ControlRequest::Clients => responder.reply(ControlReply::Clients(self.inner.clients.all())),
             ControlRequest::Install { text, keyspace } => {
                 let engine = self.clone();

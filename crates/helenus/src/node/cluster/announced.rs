@@ -68,6 +68,11 @@ impl Announced {
         is_news
     }
 
+    /// True if clients can use the node, as far as this one knows.
+    pub(super) fn is_usable(&self, id: HostId) -> bool {
+        self.nodes.get(&id).is_some_and(|node| node.is_usable())
+    }
+
     /// Clients know of all nodes as they are: none was connected until now.
     pub(super) fn begin(&mut self) {
         let known = |node: &Present| Notified { address: node.address, is_up: node.is_usable() };

@@ -108,7 +108,8 @@ impl Inner {
     /// This node's sign of life to another one. While the node starts its epoch is 0, which is no place of a log.
     pub(super) fn heartbeat(&self, to: HostId, is_whole: bool) -> Heartbeat {
         let (boot, is_ready) = (self.boot.number, self.is_ready.get());
-        let mut heartbeat = Heartbeat { boot, is_ready, ..Heartbeat::default() };
+        let vitals = Some(self.vital.own(&self.runtime));
+        let mut heartbeat = Heartbeat { boot, is_ready, vitals, ..Heartbeat::default() };
         if let Some(driver) = self.driver.get() {
             driver.with_member(|member, _| {
                 (heartbeat.epoch, heartbeat.began) = (member.applied(), member.began());
@@ -188,7 +189,7 @@ fn verbs(of: &Weak<Inner>) -> Verbs {
         let Some(inner) = inner.upgrade() else { return Ok(Vec::new()) };
         let heartbeat = Heartbeat::decode(body).map_err(Malformed::new)?;
         inner.hear_heartbeat(from, &heartbeat)?;
-        Ok(inner.heartbeat(from, heartbeat.is_whole).to_bytes())
+        Ok(inner.heartbeat(from, heartbeat.is_whole).in_answer_to(&heartbeat).to_bytes())
     };
     let mut verbs = control_verbs(group, heartbeat);
     let inner = of.clone();

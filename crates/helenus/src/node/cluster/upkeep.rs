@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 
-use internode::Malformed;
-use metadata::group::{Heartbeat, host_id, node_id};
+use metadata::group::{host_id, node_id};
 use query::Engine;
 use raft::RoleName;
 use runtime::Group;
@@ -20,6 +19,8 @@ const UNIT: Duration = Duration::from_millis(100);
 const HEARTBEAT: Duration = Duration::from_millis(500);
 /// Between two writes of what others have reported of their disks.
 const KEEP: Duration = Duration::from_secs(10);
+/// Between two measurements of the bytes on disk.
+const LOAD: Duration = Duration::from_secs(10);
 /// Between two looks at the voters.
 const VOTERS: Duration = Duration::from_millis(500);
 /// A node that is down keeps its vote for so long.
@@ -35,12 +36,15 @@ pub(super) fn begin(inner: &Rc<Inner>, engine: &Engine) {
             driver.elapse();
         }
     });
-    let engine = engine.clone();
+    measure_disk(inner, engine);
+    let (engine, measured) = (engine.clone(), engine.clone());
+    every(inner, LOAD, move |inner| measure_disk(inner, &measured));
     every(inner, HEARTBEAT, move |inner| {
         let (inner, engine) = (Rc::clone(inner), engine.clone());
         let runtime = inner.runtime.clone();
-        drop(runtime.spawn(Group::Query, async move { show_life(&inner, &engine).await }));
+        drop(runtime.spawn(Group::Query, async move { inner.show_life(&engine).await }));
     });
+    every(inner, membership::ROUND, |inner| inner.judge_silence());
     every(inner, VOTERS, |inner| {
         keep_voters(inner);
         inner.report_older_disk();
@@ -50,6 +54,12 @@ pub(super) fn begin(inner: &Rc<Inner>, engine: &Engine) {
         let runtime = inner.runtime.clone();
         drop(runtime.spawn(Group::Query, async move { inner.keep_reports().await }));
     });
+}
+
+fn measure_disk(inner: &Rc<Inner>, engine: &Engine) {
+    let (inner, engine) = (Rc::clone(inner), engine.clone());
+    let runtime = inner.runtime.clone();
+    drop(runtime.spawn(Group::Maintenance, inner.measure_disk(engine)));
 }
 
 fn every(inner: &Rc<Inner>, interval: Duration, act: impl Fn(&Rc<Inner>) + 'static) {
@@ -64,44 +74,12 @@ fn every(inner: &Rc<Inner>, interval: Duration, act: impl Fn(&Rc<Inner>) + 'stat
     }));
 }
 
-/// Sends a sign of life to each node to which there is a connection.
-async fn show_life(inner: &Rc<Inner>, engine: &Engine) {
-    inner.look_at_own_disk(engine).await;
-    let greeted: Vec<HostId> = inner.greeted.borrow().iter().copied().collect();
-    greeted.into_iter().for_each(|to| show_life_to(inner, to));
-}
-
-/// Sends a node a sign of life, and takes its own from the answer. The first one on a connection is whole, and nothing else goes before it.
-pub(super) fn show_life_to(inner: &Rc<Inner>, to: HostId) {
-    let is_whole = !inner.up.borrow().contains(&to);
-    let (inner, body) = (Rc::clone(inner), inner.heartbeat(to, is_whole).to_bytes());
-    let runtime = inner.runtime.clone();
-    drop(runtime.spawn(Group::Query, async move {
-        let Ok(answer) = inner.control.heartbeat(to, &body).await else { return };
-        let heard = Heartbeat::decode(&answer).map_err(Malformed::new);
-        let ready = heard.as_ref().ok().filter(|heartbeat| heartbeat.is_ready).map(|heartbeat| heartbeat.boot);
-        match heard.and_then(|heartbeat| inner.hear_heartbeat(to, &heartbeat)) {
-            Ok(is_known) => {
-                if is_known {
-                    inner.introduced(to);
-                }
-                inner.hear_ready(to, ready);
-            }
-            Err(error) => tracing::warn!(host = %to, %error, "heartbeat not understood"),
-        }
-    }));
-}
-
 /// Changes the voters where others are better, one change at a time, if this node leads.
 fn keep_voters(inner: &Rc<Inner>) {
     let Some(driver) = inner.driver.get() else { return };
     let registry = inner.registry.borrow();
-    let (up, now) = (inner.up.borrow(), inner.runtime.now());
-    let down_since = inner.down_since.borrow();
-    let is_live = |id: &HostId| {
-        let is_up = up.contains(id) || down_since.get(id).is_some_and(|at| now - *at < VOTES_DOWN);
-        *id == inner.local.host_id() || is_up
-    };
+    let (liveness, now) = (inner.liveness.borrow(), inner.runtime.now());
+    let is_live = |id: &HostId| *id == inner.local.host_id() || liveness.was_up_within(*id, VOTES_DOWN, now);
     let live: BTreeSet<HostId> = registry.nodes().map(|(id, _)| id).filter(is_live).collect();
     driver.with_member(|member, _| {
         let configuration = member.raft().configuration();
@@ -117,7 +95,7 @@ fn keep_voters(inner: &Rc<Inner>) {
         }
         let has_log = |id: &HostId| {
             let epoch = member.epoch_of(node_id(*id));
-            *id == inner.local.host_id() || (up.contains(id) && epoch.0 + LAG_MAX >= member.state().epoch().0)
+            *id == inner.local.host_id() || (liveness.is_up(*id) && epoch.0 + LAG_MAX >= member.state().epoch().0)
         };
         if !aim.difference(&present).all(has_log) {
             return;

@@ -6,16 +6,14 @@ use admin::{
     Answer, Buckets, KeyspaceFacts, NodeFacts, ProcessFacts, RequestFacts, RingNode, SampledFacts, SampledPartition,
     ShardFigures, SlowQuery, TableFacts, TableName,
 };
+use membership::PhiThreshold;
 use query::system::{CQL_VERSION, NATIVE_PROTOCOL_VERSION, PARTITIONER, RELEASE_VERSION};
 use schema::Keyspace;
 use server::NotableRequest;
 use storage::TableFigures;
 use topology::{HostId, NodeIndex, ReplicationStrategy};
 
-use super::{Done, Operator};
-
-/// What Cassandra calls a ring whose nodes are told to it.
-const SNITCH: &str = "SimpleSnitch";
+use super::{Cluster, Done, Operator};
 
 impl Operator {
     pub(super) async fn node(&self) -> Done {
@@ -38,11 +36,14 @@ impl Operator {
             partitioner: PARTITIONER,
             reactor: self.runtime.reactor_name(),
             cluster_name: node.cluster_name.clone(),
-            snitch: SNITCH,
+            snitch: self.snitch,
             schema_version: HostId(schema.version()).to_string(),
             ring: self.ring(),
             keyspaces,
             boot: node.boot,
+            generation: self.generation(process.uptime_ms),
+            group: self.cluster.as_ref().and_then(Cluster::group_facts),
+            phi_threshold: self.cluster.as_ref().map_or(PhiThreshold::default().value(), Cluster::phi_threshold),
             uptime_ms: process.uptime_ms,
             is_native_served: process.is_native_served,
             compaction_throughput: process.compaction_throughput,
@@ -75,16 +76,30 @@ impl Operator {
         let (coordinator, ring) = (self.engine.coordinator(), self.engine.coordinator().ring());
         let nodes = (0u16..).map(NodeIndex).zip(ring.nodes());
         nodes
-            .map(|(index, node)| RingNode {
-                endpoint: node.address.ip(),
-                host_id: node.host_id.to_string(),
-                datacenter: node.datacenter.clone(),
-                rack: node.rack.clone(),
-                tokens: node.tokens.iter().map(|token| token.0).collect(),
-                is_local: index == ring.local(),
-                is_up: coordinator.is_up(node.host_id),
+            .map(|(index, node)| {
+                let life = self.cluster.as_ref().and_then(|cluster| cluster.life(node.host_id));
+                let is_up = match &life {
+                    Some(life) => life.verdict == "up",
+                    None => coordinator.is_up(node.host_id),
+                };
+                RingNode {
+                    endpoint: node.address.ip(),
+                    host_id: node.host_id.to_string(),
+                    datacenter: node.datacenter.clone(),
+                    rack: node.rack.clone(),
+                    tokens: node.tokens.iter().map(|token| token.0).collect(),
+                    is_local: index == ring.local(),
+                    is_up,
+                    life,
+                }
             })
             .collect()
+    }
+
+    /// The start of this process by its wall clock, seconds, as other nodes hear it.
+    fn generation(&self, uptime_ms: u64) -> u64 {
+        let of_start = || u64::try_from(self.runtime.wall_clock_micros() / 1000).unwrap_or(0).saturating_sub(uptime_ms);
+        self.cluster.as_ref().map_or_else(|| of_start() / 1000, Cluster::generation)
     }
 
     fn keyspace(&self, keyspace: &Keyspace, is_system: bool) -> KeyspaceFacts {

@@ -1,0 +1,74 @@
+//! Facts that nodes tell of themselves in heartbeats, for operators. Nothing is decided by them.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+
+use metadata::group::Vitals;
+use runtime::Runtime;
+use topology::HostId;
+use topology::nodes::Registry;
+
+/// The facts of all nodes.
+#[derive(Debug)]
+pub(super) struct Vital {
+    own: Cell<Vitals>,
+    /// Rounds of heartbeats that this node has sent.
+    rounds: Cell<u64>,
+    others: RefCell<BTreeMap<HostId, Vitals>>,
+}
+
+impl Vital {
+    /// The node has just started.
+    pub(super) fn new(runtime: &Runtime) -> Vital {
+        let generation = wall_micros(runtime) / 1_000_000;
+        Vital {
+            own: Cell::new(Vitals { generation, ..Vitals::default() }),
+            rounds: Cell::new(0),
+            others: RefCell::default(),
+        }
+    }
+
+    /// Forgets the nodes that left.
+    pub(super) fn follow(&self, registry: &Registry) {
+        self.others.borrow_mut().retain(|host_id, _| registry.node(*host_id).is_some());
+    }
+
+    /// This node's word about itself, now.
+    pub(super) fn own(&self, runtime: &Runtime) -> Vitals {
+        Vitals { wall_micros: wall_micros(runtime), ..self.own.get() }
+    }
+
+    /// Takes note of the version of its schema.
+    pub(super) fn note_schema(&self, schema_version: [u8; 16]) {
+        self.own.set(Vitals { schema_version, ..self.own.get() });
+    }
+
+    /// Keeps another node's word about itself.
+    pub(super) fn hear(&self, from: HostId, vitals: Vitals) {
+        self.others.borrow_mut().insert(from, vitals);
+    }
+
+    /// Counts a round of heartbeats.
+    pub(super) fn note_round(&self) {
+        self.rounds.set(self.rounds.get() + 1);
+    }
+
+    /// Rounds of heartbeats so far.
+    pub(super) fn rounds(&self) -> u64 {
+        self.rounds.get()
+    }
+
+    /// Takes note of the bytes on its disk.
+    pub(super) fn note_disk(&self, disk_bytes: u64) {
+        self.own.set(Vitals { disk_bytes, ..self.own.get() });
+    }
+
+    /// The last word of another node about itself.
+    pub(super) fn of(&self, host_id: HostId) -> Option<Vitals> {
+        self.others.borrow().get(&host_id).copied()
+    }
+}
+
+fn wall_micros(runtime: &Runtime) -> u64 {
+    u64::try_from(runtime.wall_clock_micros()).unwrap_or(0)
+}

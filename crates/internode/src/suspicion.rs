@@ -1,0 +1,110 @@
+//! Suspicion of a node, per shard: a call waits, and nothing was heard for longer than the node's answers take.
+//!
+//! It is a hint for the choice among replicas, cheap and soon over, and no judgement: a suspect node stays connected and gets writes. Who is down is decided by
+//! silence of heartbeats, later.
+
+use std::time::Duration;
+
+use runtime::Instant;
+use stdx::{LogHistogram, upper_bounds};
+
+/// Silence below which no node is suspect.
+const SUSPECT_MIN: Duration = Duration::from_millis(50);
+/// Silence in terms of the 99th percentile of answer times.
+const TIMES: u32 = 4;
+/// Answer times of this window and the one before count.
+const WINDOW: Duration = Duration::from_secs(60);
+
+/// The times that a node's answers took lately.
+#[derive(Debug)]
+pub(crate) struct AnswerTimes {
+    present: LogHistogram,
+    before: LogHistogram,
+    since: Instant,
+}
+
+impl AnswerTimes {
+    /// None yet.
+    pub(crate) fn new(now: Instant) -> AnswerTimes {
+        AnswerTimes { present: LogHistogram::default(), before: LogHistogram::default(), since: now }
+    }
+
+    /// An answer has come after `time`.
+    pub(crate) fn note(&mut self, time: Duration, now: Instant) {
+        let age = now - self.since;
+        if age >= WINDOW {
+            let before = std::mem::take(&mut self.present);
+            self.before = if age < 2 * WINDOW { before } else { LogHistogram::default() };
+            self.since = now;
+        }
+        self.present.add(u64::try_from(time.as_micros()).unwrap_or(u64::MAX), 1);
+    }
+
+    /// True if the node is suspect, of which nothing was heard for so long while a call waits.
+    pub(crate) fn is_suspicious(&self, silence: Duration) -> bool {
+        silence >= SUSPECT_MIN && silence >= self.p99() * TIMES
+    }
+
+    /// The 99th percentile, rounded up to a bucket's bound; zero without an answer.
+    fn p99(&self) -> Duration {
+        let counts = self.present.counts().iter().zip(self.before.counts()).map(|(present, before)| present + before);
+        let total = self.present.count() + self.before.count();
+        let above = total / 100;
+        let mut passed = 0;
+        for (count, bound) in counts.zip(upper_bounds()) {
+            passed += count;
+            if passed + above >= total {
+                return Duration::from_micros(if total > 0 { bound } else { 0 });
+            }
+        }
+        // Longer than any bucket: no call waits for so long.
+        Duration::MAX / TIMES
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Instant {
+        Instant::from_nanos(millis * 1_000_000)
+    }
+
+    /// The least silence that is suspicious, in milliseconds.
+    fn limit(times: &AnswerTimes) -> u64 {
+        (0..100_000).find(|millis| times.is_suspicious(Duration::from_millis(*millis))).expect("some silence is")
+    }
+
+    #[test]
+    fn the_limit_is_fifty_milliseconds_or_four_times_what_answers_take() {
+        let mut times = AnswerTimes::new(at(0));
+        assert_eq!(limit(&times), 50, "no answer yet");
+        (0..990).for_each(|_| times.note(Duration::from_millis(1), at(1)));
+        assert_eq!(limit(&times), 50);
+        (0..10).for_each(|_| times.note(Duration::from_secs(9), at(2)));
+        assert_eq!(limit(&times), 50, "one of a hundred does not count");
+        (0..20).for_each(|_| times.note(Duration::from_millis(100), at(3)));
+        let of_slow = limit(&times);
+        assert!((400..=480).contains(&of_slow), "{of_slow}: a bucket is a fifth wide");
+    }
+
+    #[test]
+    fn answers_are_forgotten_after_two_minutes() {
+        let mut times = AnswerTimes::new(at(0));
+        times.note(Duration::from_millis(500), at(10));
+        times.note(Duration::from_millis(1), at(60_001));
+        assert!(limit(&times) >= 2_000, "of the window before");
+        times.note(Duration::from_millis(1), at(120_002));
+        assert_eq!(limit(&times), 50);
+        times.note(Duration::from_millis(500), at(120_003));
+        times.note(Duration::from_millis(1), at(600_000));
+        assert_eq!(limit(&times), 50, "nothing was heard for long");
+    }
+
+    #[test]
+    fn an_answer_that_took_longest_makes_none_suspect() {
+        let mut times = AnswerTimes::new(at(0));
+        times.note(Duration::from_secs(3_600), at(1));
+        assert!(!times.is_suspicious(Duration::from_secs(3_600)));
+    }
+}

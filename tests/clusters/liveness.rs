@@ -1,0 +1,70 @@
+//! Liveness as operators see it on each node: after a kill at once, after a stop when the limit is over, and for a node that was stopped itself.
+
+use helenus_tests::{Builder, Connection, Server, http};
+use serde_json::Value;
+
+use super::nodes::{KEYSPACE, Net, connect, says, until};
+
+/// A node's facts of each, by the last number of its address.
+fn nodes(server: &Server) -> Vec<(u8, Value)> {
+    let answer = http(server.api_port, "GET", "/helenus/nodes").expect("the node answers operators");
+    let all: Vec<Value> = serde_json::from_str(&answer.body).expect("a list");
+    let number = |node: &Value| {
+        let endpoint = node["endpoint"].as_str().expect("an address");
+        endpoint.rsplit('.').next().and_then(|last| last.parse().ok()).expect("a number")
+    };
+    all.into_iter().map(|node| (number(&node), node)).collect()
+}
+
+/// The nodes that are up for this one, itself among them.
+fn up(server: &Server) -> Vec<u8> {
+    let mut up: Vec<u8> =
+        nodes(server).into_iter().filter(|(_, node)| node["is_up"] == true).map(|(number, _)| number).collect();
+    up.sort_unstable();
+    up
+}
+
+#[test]
+fn a_killed_node_is_down_at_once_a_stopped_one_by_its_silence_and_it_takes_no_other_for_dead() {
+    let net = Net::new();
+    let builders = [1, 2, 3].map(|number| net.node_at(number, Builder::new("auto", 1).for_operators(), &[1]));
+    let mut servers: Vec<Server> = builders.iter().map(Builder::start).collect();
+    let mut client: Connection = connect(&servers[0]);
+    client.query(KEYSPACE).expect("all are up");
+    let all = [1, 2, 3];
+    until("all are up for all", || servers.iter().all(|server| up(server) == all));
+    // What a node says of itself arrives at the others.
+    until("one schema, and the facts of all", || {
+        servers.iter().all(|server| {
+            let nodes = nodes(server);
+            let schema = |(_, node): &(u8, Value)| node["life"]["schema_version"].clone();
+            let has_facts = |(_, node): &(u8, Value)| {
+                let life = &node["life"];
+                life["generation"].is_u64() && life["load_bytes"].is_u64() && life["is_ready"] == true
+            };
+            nodes.iter().all(|node| has_facts(node) && schema(node).is_string() && schema(node) == schema(&nodes[0]))
+        })
+    });
+    for (number, node) in nodes(&servers[0]).into_iter().filter(|(number, _)| *number != 1) {
+        // One machine has one clock.
+        let (offset, error) = (node["life"]["clock_offset_us"].as_i64(), node["life"]["clock_error_us"].as_i64());
+        let (offset, error) = offset.zip(error).expect("it was measured");
+        assert!(offset.abs() <= error + 1_000, "node {number}: {node}");
+    }
+
+    let killed = servers.pop().expect("there are three");
+    killed.kill();
+    until("the killed one is down", || servers.iter().all(|server| up(server) == [1, 2]));
+    servers.iter().for_each(|server| assert!(!says(server, "it does not answer heartbeats"), "its connection ended"));
+    servers.push(builders[2].start());
+    until("it is up again", || servers.iter().all(|server| up(server) == all));
+
+    let (stopped, others) = servers.split_last().expect("there are three");
+    stopped.while_paused(|| {
+        until("the stopped one is down", || others.iter().all(|server| up(server) == [1, 2]));
+    });
+    others.iter().for_each(|server| assert!(says(server, "it does not answer heartbeats"), "it was silent"));
+    until("it is up again", || servers.iter().all(|server| up(server) == all));
+    assert!(!says(&servers[2], "node is down"), "the stopped one took others for dead");
+    servers.into_iter().for_each(Server::stop);
+}
