@@ -159,6 +159,13 @@ impl Control {
         ask(&peer, verb, body).await
     }
 
+    /// Dials a node now, if it is followed and not connected: it has shown that it is there.
+    pub fn hurry(&self, host_id: HostId) {
+        if let Some(peer) = self.peers.get(host_id) {
+            peer.hurry();
+        }
+    }
+
     /// Ends the connection to a node, which its owner takes for dead: its news follows, and the node is dialled again.
     pub fn convict(&self, host_id: HostId) {
         if let Some(peer) = self.peers.get(host_id) {

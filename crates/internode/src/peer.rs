@@ -100,6 +100,8 @@ struct Inner {
     changed: Notify,
     /// When the last call was made.
     called: Cell<Instant>,
+    /// The node is there: it is to be dialled now.
+    hurry: Notify,
     /// Dials and keeps the connection; none once the peer has ended.
     task: RefCell<Option<TaskHandle<()>>>,
     /// Counts connections: an answer speaks of the one that it came on.
@@ -206,6 +208,7 @@ impl Peer {
             is_wanted: Cell::new(!is_on_demand),
             changed: Notify::new(),
             called: Cell::new(runtime.now()),
+            hurry: Notify::new(),
             task: RefCell::default(),
             connection: Cell::new(0),
             refuted: RefCell::default(),
@@ -234,6 +237,13 @@ impl Peer {
     pub(crate) fn convict(&self) {
         if self.is_up() {
             self.inner.refute(self.inner.connection.get(), Ended::Convicted);
+        }
+    }
+
+    /// Dials now, if the node is not connected: it has shown by a connection of its own that it is there.
+    pub fn hurry(&self) {
+        if !self.inner.is_up.get() {
+            self.inner.hurry.notify();
         }
     }
 
@@ -355,7 +365,7 @@ impl Peer {
             inner.is_wanted.set(!inner.is_on_demand());
             let spread = u64::try_from(rest.as_micros() / 2).unwrap_or(u64::MAX).max(1);
             let more = Duration::from_micros(inner.runtime.random_u64() % spread);
-            inner.runtime.sleep(rest + more).await;
+            first(inner.runtime.sleep(rest + more), inner.hurry.notified()).await;
             rest = (rest * 2).clamp(rest_min, rest_max);
         }
     }

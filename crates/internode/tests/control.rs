@@ -181,6 +181,25 @@ fn a_node_that_is_gone_is_dialled_again_after_two_to_three_seconds() {
 }
 
 #[test]
+fn a_node_that_shows_itself_is_dialled_at_once() {
+    let server = Server::new(true);
+    *server.verdict.borrow_mut() = Verdict::Stranger;
+    let verdict = Rc::clone(&server.verdict);
+    with_control(&server, |runtime, control, heard| async move {
+        until(&runtime, || !heard.borrow().is_empty()).await;
+        *verdict.borrow_mut() = Verdict::Welcome;
+        let began = runtime.now();
+        control.hurry(SERVER);
+        until(&runtime, || control.is_up(SERVER)).await;
+        assert!(runtime.now() - began < Duration::from_millis(100), "{:?}", runtime.now() - began);
+        // One that is up has no reason to.
+        control.hurry(SERVER);
+        runtime.sleep(Duration::from_secs(5)).await;
+        assert_eq!(words(&heard), ["refused Stranger", "up 7.8 9"]);
+    });
+}
+
+#[test]
 fn a_message_that_is_none_ends_its_connection() {
     with_control(&Server::new(true), |runtime, control, heard| async move {
         until(&runtime, || control.is_up(SERVER)).await;

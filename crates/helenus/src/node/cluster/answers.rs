@@ -189,6 +189,8 @@ fn verbs(of: &Weak<Inner>) -> Verbs {
         let Some(inner) = inner.upgrade() else { return Ok(Vec::new()) };
         let heartbeat = Heartbeat::decode(body).map_err(Malformed::new)?;
         inner.hear_heartbeat(from, &heartbeat)?;
+        // It was refused, or starting, when this node dialled it last.
+        inner.control.hurry(from);
         Ok(inner.heartbeat(from, heartbeat.is_whole).in_answer_to(&heartbeat).to_bytes())
     };
     let mut verbs = control_verbs(group, heartbeat);
