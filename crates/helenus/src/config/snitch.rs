@@ -137,7 +137,7 @@ fn lines(text: &str) -> impl DoubleEndedIterator<Item = &str> {
 /// The snitch's name without its package. It is one that [`read`] accepts.
 pub(super) fn name(place: &Place<'_>, node: &Node) -> Result<&'static str, ConfigError> {
     let class = place.class(node)?;
-    let known = READ_FILE.into_iter().chain([SIMPLE]).find(|known| *known == class);
+    let known = READ_FILE.into_iter().chain([SIMPLE, BY_ADDRESS]).find(|known| *known == class);
     known.ok_or_else(|| place.wrong(format!("{class} is not supported")))
 }
 
