@@ -18,7 +18,9 @@ fn read_frames(data: &[u8], step: usize) -> usize {
             match reader.next_frame() {
                 Ok(Some(frame)) => {
                     count += 1;
-                    read_body(frame.head.kind, frame.body);
+                    if let Ok(body) = frame.body.open() {
+                        read_body(frame.head.kind, &body);
+                    }
                 }
                 Ok(None) => break,
                 Err(_) => return count,

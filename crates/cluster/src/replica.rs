@@ -14,6 +14,7 @@ mod shards;
 mod unsynced;
 mod verbs;
 
+pub(crate) use codec::MUTATIONS_MAX;
 pub use codec::{decode_answer, decode_request, encode_answer, encode_request};
 pub use error::{ReplicaError, ReplicaShard};
 pub use message::{PageLimits, ReadRequest, ReplicaReply, ReplicaRequest};

@@ -15,17 +15,19 @@ use crate::frame::{FRAME_BODY_MAX, Frame, FrameReader, Head, write_frame};
 use crate::memory::{Memory, Part};
 use crate::outbox::Outbox;
 use crate::stream::Detached;
-use crate::verbs::PONG;
+use crate::verbs::{Malformed, PONG};
 
 /// Requests being served of one connection.
 const REQUESTS_MAX: usize = 256;
 /// Bytes of the requests being served of one connection; a larger one is served alone.
-const REQUEST_BYTES_MAX: usize = 16 << 20;
+const REQUEST_BYTES_MAX: usize = 8 << 20;
+/// Bytes of a frame that is not whole which are not counted: all of a request on a connection for requests.
+const UNCOUNTED: usize = 64 << 10;
 
 /// Silence after which a connection counts as dead.
 pub(crate) const SILENCE_MAX: Duration = Duration::from_secs(10);
-/// Time in which a frame is to be whole that is read beyond the bound of the memory: others wait for it.
-const BEYOND_MAX: Duration = Duration::from_secs(10);
+/// Time in which a frame is to be whole while other connections wait for its memory.
+const FRAME_TIME_MAX: Duration = Duration::from_secs(10);
 /// Time between looks for silence.
 const SILENCE_CHECK: Duration = Duration::from_secs(2);
 
@@ -60,10 +62,14 @@ pub(crate) struct Connection {
     clock: Clock,
     requests: Semaphore,
     memory: Rc<Memory>,
-    /// Bytes of the frame that is not whole yet.
+    /// Bytes of the frame that is not whole yet, or waits to be served.
     incomplete: Part,
+    /// When that frame began to be counted.
+    incomplete_since: Cell<Option<Instant>>,
+    /// The turn to be read on beyond the bound.
+    beyond: RefCell<Option<Permit>>,
     /// Bytes of the requests being served.
-    served_bytes: Part,
+    served_bytes: Cell<usize>,
     /// One was served.
     served: Notify,
     /// Requests being served that their caller may cancel.
@@ -71,8 +77,6 @@ pub(crate) struct Connection {
     is_open: Cell<bool>,
     /// Since when it has been read without a byte; `None`: it is not read, since there is no room.
     reading_since: Cell<Option<Instant>>,
-    /// The turn to be read on beyond the bound of the memory, and since when it has it.
-    beyond: RefCell<Option<(Instant, Permit)>>,
 }
 
 /// A request's place among those being served; dropped, it gives the place back.
@@ -80,6 +84,8 @@ pub(crate) struct Ticket {
     connection: Rc<Connection>,
     head: Head,
     bytes: usize,
+    /// Bytes of the request, and of the answer that it may get.
+    _memory: Part,
     _permit: Permit,
 }
 
@@ -103,54 +109,64 @@ impl Connection {
     ) -> Rc<Connection> {
         Rc::new(Connection {
             runtime: runtime.clone(),
-            outbox: Outbox::counted(memory.part()),
+            outbox: Outbox::counted(memory.served.part()),
             compresses,
             epoch: Rc::clone(epoch),
             clock: Clock::begin(runtime.now()),
             requests: Semaphore::new(REQUESTS_MAX),
             memory: Rc::clone(memory),
-            incomplete: memory.part(),
-            served_bytes: memory.part(),
+            incomplete: memory.frames.part(),
+            incomplete_since: Cell::new(None),
+            beyond: RefCell::default(),
+            served_bytes: Cell::new(0),
             served: Notify::new(),
             cancellable: RefCell::default(),
             is_open: Cell::new(true),
             reading_since: Cell::new(None),
-            beyond: RefCell::default(),
         })
     }
 
-    /// Waits until the next bytes of frames may be read.
+    /// Waits until the next bytes of the frame may be read.
     pub(crate) async fn room_to_read(&self, frames: &FrameReader) {
-        if !frames.is_within_frame() {
-            self.beyond.take();
-        }
-        if self.beyond.borrow().is_some() {
+        let (bytes, held) = (frames.next_buffer().saturating_sub(UNCOUNTED), self.incomplete.bytes());
+        if bytes <= held {
             return;
         }
-        let (bytes, held) = (frames.next_buffer(), self.incomplete.bytes());
-        match self.memory.room_for(bytes.saturating_sub(held)).await {
-            None => self.incomplete.set(bytes),
-            // All that is read of this frame from now on is beyond the bound.
-            Some(permit) => *self.beyond.borrow_mut() = Some((self.runtime.now(), permit)),
+        if self.beyond.borrow().is_none() {
+            let permit = self.memory.room_for_frame(bytes - held).await;
+            *self.beyond.borrow_mut() = permit;
         }
+        self.incomplete.set(bytes);
+        let since = self.incomplete_since.get().unwrap_or_else(|| self.runtime.now());
+        self.incomplete_since.set(Some(since));
     }
 
-    /// Waits until a request may be served. `None`: its time is over.
-    pub(crate) async fn ticket(self: &Rc<Self>, frame: &Frame<'_>) -> Option<Ticket> {
+    /// Waits until a request may be served whose answer has `answer_bytes` at most. `None`: its time is over.
+    pub(crate) async fn ticket(self: &Rc<Self>, frame: &Frame<'_>, answer_bytes: usize) -> Option<Ticket> {
         // The socket is not read on while there is no room for what its requests will answer.
         self.outbox.room().await;
-        let (head, bytes) = (frame.head, frame.body.len());
+        let (head, bytes) = (frame.head, frame.body.length());
         let permit = self.requests.acquire().await;
-        while self.served_bytes.bytes() > 0 && self.served_bytes.bytes() + bytes > REQUEST_BYTES_MAX {
+        while self.served_bytes.get() > 0 && self.served_bytes.get() + bytes > REQUEST_BYTES_MAX {
             self.served.notified().await;
         }
+        self.memory.served.room_for(bytes + answer_bytes).await;
         if head.deadline.is_some_and(|deadline| self.clock.left(deadline, self.runtime.now()).is_none()) {
             stdx::sometimes!("a request that is late is dropped");
             self.served.notify();
             return None;
         }
-        self.served_bytes.set(self.served_bytes.bytes() + bytes);
-        Some(Ticket { connection: Rc::clone(self), head, bytes, _permit: permit })
+        let memory = self.memory.served.part();
+        memory.set(bytes + answer_bytes);
+        self.served_bytes.set(self.served_bytes.get() + bytes);
+        Some(Ticket { connection: Rc::clone(self), head, bytes, _memory: memory, _permit: permit })
+    }
+
+    /// The frame is being served, or is done with: its memory is counted with its request, and the next frame has its own.
+    pub(crate) fn frame_passed(&self) {
+        self.beyond.take();
+        self.incomplete.set(0);
+        self.incomplete_since.set(None);
     }
 
     /// Ends a request whose caller has given up, if it is still being served and can be cancelled.
@@ -174,6 +190,7 @@ impl Connection {
     pub(crate) fn close(&self) {
         self.is_open.set(false);
         self.outbox.clear();
+        self.frame_passed();
         let unanswered = self.cancellable.take();
         unanswered.into_values().for_each(TaskHandle::abort);
     }
@@ -209,11 +226,12 @@ impl Connection {
             if now - before > 2 * SILENCE_CHECK {
                 continue;
             }
-            let beyond_since = self.beyond.borrow().as_ref().map(|(since, _)| *since);
+            let reading = self.reading_since.get();
+            let is_slow = |since| reading.is_some() && now - since >= FRAME_TIME_MAX && self.memory.frames.is_awaited();
             match () {
-                () if self.reading_since.get().is_some_and(|since| now - since >= SILENCE_MAX) => return Dead::Silent,
+                () if reading.is_some_and(|since| now - since >= SILENCE_MAX) => return Dead::Silent,
                 () if self.outbox.is_stuck(now) => return Dead::Stuck,
-                () if beyond_since.is_some_and(|since| now - since >= BEYOND_MAX) => return Dead::Slow,
+                () if self.incomplete_since.get().is_some_and(is_slow) => return Dead::Slow,
                 () => {}
             }
         }
@@ -245,8 +263,14 @@ impl Ticket {
     }
 
     /// The same for work that ends when its caller gives up, when its time is over, or with the connection: nothing is done halfway by that.
-    pub(crate) fn answer_unless_cancelled<R: Reply>(self, work: impl Future<Output = R> + 'static) {
+    pub(crate) fn answer_unless_cancelled<R: Reply>(
+        self,
+        work: impl Future<Output = R> + 'static,
+    ) -> Result<(), Malformed> {
         let connection = Rc::clone(&self.connection);
+        if connection.cancellable.borrow().contains_key(&self.head.number) {
+            return Err(Malformed::new(format!("request {} is being served already", self.head.number)));
+        }
         let (runtime, number) = (connection.runtime.clone(), self.head.number);
         let left = self.head.deadline.map(|deadline| connection.clock.left(deadline, runtime.now()));
         let timing = runtime.clone();
@@ -261,15 +285,15 @@ impl Ticket {
             let done = self.connection.cancellable.borrow_mut().remove(&number);
             drop(done);
         });
-        let before = connection.cancellable.borrow_mut().insert(number, task);
-        drop(before);
+        connection.cancellable.borrow_mut().insert(number, task);
+        Ok(())
     }
 }
 
 impl Drop for Ticket {
     fn drop(&mut self) {
         let served = &self.connection.served_bytes;
-        served.set(served.bytes() - self.bytes);
+        served.set(served.get() - self.bytes);
         self.connection.served.notify();
     }
 }

@@ -8,9 +8,11 @@
 //! The head has a checksum of its own, so that a length is believed only when it is what was sent. Both checksums are over the bytes as they are sent. See
 //! `docs/rfcs/0003-frames-with-epoch-and-deadline.md`.
 
+mod body;
 mod compression;
 mod reader;
 
+pub use body::Body;
 pub use reader::FrameReader;
 
 /// The most bytes of a frame's body, as it is sent and as it is read.
@@ -43,8 +45,8 @@ pub struct Head {
 pub struct Frame<'a> {
     /// All but the body.
     pub head: Head,
-    /// The message, decompressed.
-    pub body: &'a [u8],
+    /// The message.
+    pub body: Body<'a>,
 }
 
 /// The bytes of a connection are no frames.
@@ -73,7 +75,7 @@ pub enum FrameError {
     Compression,
 }
 
-/// Appends a frame whose body `write` appends; a body above 1 KiB is compressed, if it gets shorter by that and `compresses` asks for it. A body must not be
+/// Appends a frame whose body `write` appends; one of 1 to 256 KiB is compressed, if it gets shorter by that and `compresses` asks for it. A body must not be
 /// above [`FRAME_BODY_MAX`]: then nothing is appended, and the error is its length.
 pub fn write_frame(
     out: &mut Vec<u8>,

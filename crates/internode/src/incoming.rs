@@ -215,18 +215,20 @@ async fn receive(
         while let Some(frame) = frames.next_frame()? {
             match frame.head.kind {
                 PING => {
-                    empty(frame.body)?;
+                    empty(frame.body.length())?;
                     connection.pong(frame.head.number);
                 }
                 CANCEL => {
-                    empty(frame.body)?;
+                    empty(frame.body.length())?;
                     connection.cancel(frame.head.number);
                 }
                 kind => {
                     let verb = verbs.get(kind).ok_or(Ended::UnknownVerb { verb: kind })?;
-                    if let Some(ticket) = connection.ticket(&frame).await {
+                    let ticket = connection.ticket(&frame, verb.answer_bytes).await;
+                    connection.frame_passed();
+                    if let Some(ticket) = ticket {
                         runtime.label(verb.name);
-                        verb.handle(host_id, frame.body, ticket)?;
+                        verb.handle(host_id, &frame.body.open()?, ticket)?;
                     }
                     runtime.maybe_yield().await;
                 }

@@ -34,7 +34,7 @@ mod verbs;
 pub use accept::{Answering, Judge, Listening, listen_for_peers};
 pub use connection::{PeerSocket, Reply};
 pub use control::{Control, GROUP, HEARTBEAT, ask, control_verbs, register_asked};
-pub use frame::{FRAME_BODY_MAX, Frame, FrameError, FrameReader, Head, write_frame};
+pub use frame::{Body, FRAME_BODY_MAX, Frame, FrameError, FrameReader, Head, write_frame};
 pub use handshake::{GreetingError, Hello, VERSION, VERSION_MIN, Verdict, Welcome};
 pub use identity::{ANY_NODE, Boot, GroupTag};
 pub use incoming::Incoming;

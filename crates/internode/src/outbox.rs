@@ -21,6 +21,8 @@ const BYTES_KEPT: usize = 256 << 10;
 const TAKING_MAX: Duration = Duration::from_secs(10);
 const PIECE: usize = 256 << 10;
 const PIECE_TIME: Duration = Duration::from_secs(1);
+/// The longest that it has.
+const TAKING_LONGEST: Duration = Duration::from_secs(60);
 
 /// Bytes on their way to one connection's other end.
 #[derive(Debug, Default)]
@@ -75,6 +77,7 @@ impl Outbox {
     pub(crate) fn clear(&self) {
         *self.bytes.borrow_mut() = Vec::new();
         self.latest.borrow_mut().clear();
+        self.sending.set(None);
         self.count();
         self.room.notify_all();
     }
@@ -82,8 +85,8 @@ impl Outbox {
     /// True if the other end does not take what is being sent to it.
     pub(crate) fn is_stuck(&self, now: Instant) -> bool {
         self.sending.get().is_some_and(|(since, bytes)| {
-            let time = TAKING_MAX + PIECE_TIME * u32::try_from(bytes / PIECE).unwrap_or(u32::MAX);
-            now - since >= time
+            let pieces = u32::try_from(bytes / PIECE).unwrap_or(u32::MAX);
+            now - since >= TAKING_MAX.saturating_add(PIECE_TIME.saturating_mul(pieces)).min(TAKING_LONGEST)
         })
     }
 

@@ -34,6 +34,8 @@ const PING_AFTER: Duration = Duration::from_secs(1);
 const SILENCE_MAX: Duration = Duration::from_secs(5);
 /// The same for control connections of members, whose owner judges silence itself, and sooner.
 const CONTROL_SILENCE_MAX: Duration = Duration::from_secs(30);
+/// The same for bulk.
+const BULK_SILENCE_MAX: Duration = Duration::from_secs(30);
 /// Lateness of this shard's own turn with which it has not listened: silence until then is its own.
 const LATE: Duration = Duration::from_secs(1);
 /// The rest after a connection has failed, which doubles from one to the other: a node that is back is to serve soon.
@@ -42,6 +44,10 @@ const REST_MAX: Duration = Duration::from_secs(2);
 /// The same for control connections, each time: of which a cluster has many, and a founder waits for longer than this. After the end of one
 /// that has lasted for so long the first rest is the short one.
 const CONTROL_REST: Duration = Duration::from_secs(2);
+/// Time that a large request waits for its own connection.
+const DIAL_TIME: Duration = Duration::from_millis(500);
+/// The least rest before an attempt to dial that is to hurry.
+const HURRY_MIN: Duration = Duration::from_millis(200);
 /// Seconds without a request after which the other end is shown that this one is there, though it gives bytes.
 const QUIET_MAX: u32 = 3;
 /// Seconds after which a ping is sent in any case: its pong has the reading of the other end's clock.
@@ -94,14 +100,18 @@ struct Inner {
     estimate: Cell<Estimate>,
     /// The connection for large requests, of a peer for requests.
     bulk: Option<Peer>,
-    /// A connection is wanted: always, unless it is dialled on demand.
-    is_wanted: Cell<bool>,
-    /// It became wanted, or up.
+    /// Callers that wait for a connection that is dialled on demand.
+    callers: Cell<u32>,
+    /// There is a caller, the connection is up, or it cannot be had now.
     changed: Notify,
+    /// Attempts to dial that failed.
+    failures: Cell<u64>,
     /// When the last call was made.
     called: Cell<Instant>,
     /// The node is there: it is to be dialled now.
     hurry: Notify,
+    /// Dialling rests.
+    is_resting: Cell<bool>,
     /// Dials and keeps the connection; none once the peer has ended.
     task: RefCell<Option<TaskHandle<()>>>,
     /// Counts connections: an answer speaks of the one that it came on.
@@ -167,6 +177,22 @@ enum Ended {
     Idle,
 }
 
+/// Counts a caller that waits for a connection, until it is dropped.
+struct Caller<'c>(&'c Cell<u32>);
+
+impl Caller<'_> {
+    fn new(callers: &Cell<u32>) -> Caller<'_> {
+        callers.set(callers.get() + 1);
+        Caller(callers)
+    }
+}
+
+impl Drop for Caller<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
+}
+
 /// Takes a call out of those that wait when its caller has given up, and cancels its request if it says so.
 struct Waiting<'p> {
     peer: &'p Inner,
@@ -191,7 +217,6 @@ impl Peer {
             let local = parts.local.clone();
             Peer::start(runtime, PeerParts { local, purpose: Purpose::Bulk, watch: None, ..parts })
         });
-        let is_on_demand = parts.purpose == Purpose::Bulk;
         let inner = Inner {
             runtime: runtime.clone(),
             parts,
@@ -205,10 +230,12 @@ impl Peer {
             heard: Cell::new(runtime.now()),
             estimate: Cell::new(Estimate::begin(runtime.now())),
             bulk,
-            is_wanted: Cell::new(!is_on_demand),
+            callers: Cell::new(0),
+            failures: Cell::new(0),
             changed: Notify::new(),
             called: Cell::new(runtime.now()),
             hurry: Notify::new(),
+            is_resting: Cell::new(false),
             task: RefCell::default(),
             connection: Cell::new(0),
             refuted: RefCell::default(),
@@ -227,6 +254,7 @@ impl Peer {
         if let Some(task) = inner.task.take() {
             task.abort();
             inner.down();
+            inner.changed.notify_all();
             if !inner.is_on_demand() {
                 tracing::info!(host = %inner.parts.host_id, address = %inner.parts.address, "closed connection to node");
             }
@@ -240,9 +268,9 @@ impl Peer {
         }
     }
 
-    /// Dials now, if the node is not connected: it has shown by a connection of its own that it is there.
+    /// Ends the rest before the next attempt to dial, if there is one: the node has shown by a connection of its own that it is there.
     pub fn hurry(&self) {
-        if !self.inner.is_up.get() {
+        if self.inner.is_resting.get() {
             self.inner.hurry.notify();
         }
     }
@@ -274,15 +302,15 @@ impl Peer {
 
     /// Makes a request, whose body `encode` appends, and waits for its answer. Dropped early, the answer is dropped when it comes.
     pub async fn call(&self, request: Request, encode: impl FnOnce(&mut Vec<u8>)) -> Result<Answer, CallError> {
+        let began = self.inner.runtime.now();
         let peer = match &self.inner.bulk {
-            Some(bulk) if request.bytes > REQUEST_BYTES_MAX => bulk,
+            // Without that connection it is made on this one.
+            Some(bulk) if request.bytes > REQUEST_BYTES_MAX && self.is_up() && bulk.inner.dialled().await => bulk,
             _ => self,
         };
         let inner = &*peer.inner;
-        let began = inner.runtime.now();
         let _permit = inner.calls.acquire().await;
         inner.called.set(began);
-        inner.dialled().await;
         inner.outbox.room().await;
         if !inner.is_up.get() {
             return Err(CallError::Gone);
@@ -330,7 +358,7 @@ impl Peer {
         let mut last_reason = String::new();
         let mut was_up = false;
         loop {
-            while !inner.is_wanted.get() {
+            while inner.is_on_demand() && inner.callers.get() == 0 {
                 inner.changed.notified().await;
             }
             match inner.runtime.timeout(GREETING_TIME, inner.meet()).await {
@@ -350,6 +378,8 @@ impl Peer {
                     }
                 }
                 outcome => {
+                    inner.failures.set(inner.failures.get() + 1);
+                    inner.changed.notify_all();
                     let (reason, verdict) = match outcome {
                         Ok(Err(error)) => (error.to_string(), error.verdict()),
                         _ => (format!("handshake timed out after {GREETING_TIME:?}"), None),
@@ -362,10 +392,9 @@ impl Peer {
                     }
                 }
             }
-            inner.is_wanted.set(!inner.is_on_demand());
             let spread = u64::try_from(rest.as_micros() / 2).unwrap_or(u64::MAX).max(1);
             let more = Duration::from_micros(inner.runtime.random_u64() % spread);
-            first(inner.runtime.sleep(rest + more), inner.hurry.notified()).await;
+            inner.rest(rest + more).await;
             rest = (rest * 2).clamp(rest_min, rest_max);
         }
     }
@@ -386,19 +415,27 @@ impl Inner {
         self.parts.purpose == Purpose::Bulk
     }
 
-    /// Waits for the connection, if it is dialled on demand, until it is up or cannot be had.
-    async fn dialled(&self) {
-        if self.is_up.get() || !self.is_on_demand() {
-            return;
-        }
-        self.is_wanted.set(true);
+    /// True when a connection that is dialled on demand is up; false as soon as it cannot be had.
+    async fn dialled(&self) -> bool {
+        let _caller = Caller::new(&self.callers);
         self.changed.notify_all();
-        let up = async {
-            while !self.is_up.get() {
+        let failures = self.failures.get();
+        let settled = async {
+            while !self.is_up.get() && self.failures.get() == failures && self.task.borrow().is_some() {
                 self.changed.notified().await;
             }
         };
-        let _ = self.runtime.timeout(GREETING_TIME, up).await;
+        let _ = self.runtime.timeout(DIAL_TIME, settled).await;
+        self.is_up.get()
+    }
+
+    /// Rests before the next attempt to dial, or until it is to hurry: not sooner than after a while all the same, since the node may refuse this one each time.
+    async fn rest(&self, time: Duration) {
+        let least = time.min(HURRY_MIN);
+        self.is_resting.set(true);
+        self.runtime.sleep(least).await;
+        first(self.runtime.sleep(time - least), self.hurry.notified()).await;
+        self.is_resting.set(false);
     }
 
     fn number(&self) -> u64 {
@@ -476,9 +513,9 @@ impl Inner {
                     Some((sender, since)) => {
                         let heard = self.heard.get();
                         self.answer_times.borrow_mut().note(heard - since, heard);
-                        _ = sender.send((head.kind, body.to_vec()));
+                        _ = sender.send((head.kind, body.open()?.into_owned()));
                     }
-                    None if head.kind == PONG => self.observe(body)?,
+                    None if head.kind == PONG => self.observe(&body.open()?)?,
                     None => {}
                 }
                 self.runtime.maybe_yield().await;
@@ -500,6 +537,8 @@ impl Inner {
         let (mut last_number, mut quiet, mut since_ping) = (self.next_number.get(), 0, 0);
         let silence_max = match self.parts.purpose {
             Purpose::Control if self.parts.host_id != ANY_NODE => CONTROL_SILENCE_MAX,
+            // The other end does not read on while its memory is full.
+            Purpose::Bulk => BULK_SILENCE_MAX,
             _ => SILENCE_MAX,
         };
         loop {

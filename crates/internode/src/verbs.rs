@@ -35,8 +35,8 @@ impl Malformed {
 }
 
 /// Checks the body of a ping or cancel.
-pub(crate) fn empty(body: &[u8]) -> Result<(), Malformed> {
-    match body.len() {
+pub(crate) fn empty(length: usize) -> Result<(), Malformed> {
+    match length {
         0 => Ok(()),
         count => Err(Malformed::new(format!("{count} trailing bytes"))),
     }
@@ -48,6 +48,8 @@ type Handler = Box<dyn Fn(HostId, &[u8], Ticket) -> Result<(), Malformed>>;
 pub(crate) struct Verb {
     /// Stands in the line of a poll that stalls.
     pub(crate) name: &'static str,
+    /// The most bytes of an answer; 0 for one that is short.
+    pub(crate) answer_bytes: usize,
     handler: Handler,
 }
 
@@ -83,20 +85,17 @@ impl Verbs {
         self.register_by_host(verb, name, move |_, body| handler(body));
     }
 
-    /// The same for a request that may end without an answer: when its caller gives up, or at its deadline. Nothing of its work is half done then.
+    /// The same for a request that may end without an answer: when its caller gives up, or at its deadline. Then its future is dropped, which must end its work,
+    /// with nothing half done. Its answer has `answer_bytes` at most.
     ///
     /// # Panics
     /// As [`Verbs::register`].
-    pub fn register_cancellable<F, Fut>(&mut self, verb: u8, name: &'static str, handler: F)
+    pub fn register_cancellable<F, Fut>(&mut self, verb: u8, name: &'static str, answer_bytes: usize, handler: F)
     where
         F: Fn(&[u8]) -> Result<Fut, Malformed> + 'static,
         Fut: Future<Output: Reply> + 'static,
     {
-        self.insert(verb, name, move |_, body, ticket| {
-            let work = handler(body)?;
-            ticket.answer_unless_cancelled(work);
-            Ok(())
-        });
+        self.insert((verb, name, answer_bytes), move |_, body, ticket| ticket.answer_unless_cancelled(handler(body)?));
     }
 
     /// The same as [`Verbs::register`], for a handler that is to know which node asks.
@@ -108,20 +107,20 @@ impl Verbs {
         F: Fn(HostId, &[u8]) -> Result<Fut, Malformed> + 'static,
         Fut: Future<Output: Reply> + 'static,
     {
-        self.insert(verb, name, move |from, body, ticket| {
+        self.insert((verb, name, 0), move |from, body, ticket| {
             let work = handler(from, body)?;
             ticket.answer_with(work);
             Ok(())
         });
     }
 
-    fn insert<H>(&mut self, verb: u8, name: &'static str, handler: H)
+    fn insert<H>(&mut self, (verb, name, answer_bytes): (u8, &'static str, usize), handler: H)
     where
         H: Fn(HostId, &[u8], Ticket) -> Result<(), Malformed> + 'static,
     {
         assert!(verb < ANSWERS_FROM, "verb {verb} ({name}) is the kind of an answer");
         assert!(![PING, CANCEL].contains(&verb), "verb {verb} belongs to the connection: {name} needs another one");
-        let known = self.by_number.insert(verb, Verb { name, handler: Box::new(handler) });
+        let known = self.by_number.insert(verb, Verb { name, answer_bytes, handler: Box::new(handler) });
         if let Some(known) = known {
             panic!("verb {verb} is registered twice: as {} and as {name}", known.name);
         }

@@ -181,7 +181,7 @@ fn a_node_that_is_gone_is_dialled_again_after_two_to_three_seconds() {
 }
 
 #[test]
-fn a_node_that_shows_itself_is_dialled_at_once() {
+fn a_node_that_shows_itself_is_dialled_soon() {
     let server = Server::new(true);
     *server.verdict.borrow_mut() = Verdict::Stranger;
     let verdict = Rc::clone(&server.verdict);
@@ -191,7 +191,7 @@ fn a_node_that_shows_itself_is_dialled_at_once() {
         let began = runtime.now();
         control.hurry(SERVER);
         until(&runtime, || control.is_up(SERVER)).await;
-        assert!(runtime.now() - began < Duration::from_millis(100), "{:?}", runtime.now() - began);
+        assert!(runtime.now() - began < Duration::from_millis(300), "{:?}", runtime.now() - began);
         // One that is up has no reason to.
         control.hurry(SERVER);
         runtime.sleep(Duration::from_secs(5)).await;

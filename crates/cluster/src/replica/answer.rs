@@ -12,8 +12,8 @@ use super::message::PageLimits;
 use super::peer_message::{PeerAnswer, PeerRead, PeerRequest, PeerShard};
 use super::shards::{ByShard, Shards, add};
 
-/// The most that one page for another node holds, bytes, whatever it asks for.
-const PAGE_BYTES_MAX: u32 = 1 << 20;
+/// The most that one page for another node holds, bytes, whatever it asks for: memory is kept for it while it is made.
+pub(super) const PAGE_BYTES_MAX: u32 = 256 << 10;
 
 /// Does what another node asks for.
 pub(crate) async fn answer(shards: Rc<Shards>, request: PeerRequest) -> PeerAnswer {
@@ -80,7 +80,11 @@ async fn read(shards: &Shards, read: PeerRead) -> Result<Page, ReplicaError> {
     };
     let bytes = read.bytes.min(PAGE_BYTES_MAX);
     let limits = PageLimits { rows: read.rows, rows_per_partition: u32::MAX, bytes, counts_statics: true };
-    shards.fetch_data(shard, read.command, limits).await
+    match shard == shards.here() {
+        // Its work ends with this future: the caller may give up.
+        true => shards.fetch_data_here(&read.command, limits).await,
+        false => shards.fetch_data(shard, read.command, limits).await,
+    }
 }
 
 fn malformed(shards: &Shards, problem: String) -> ReplicaError {

@@ -25,7 +25,7 @@ const OWNER: u16 = u16::MAX;
 /// frame of shorter ones would grow by being read.
 const MUTATION_BYTES_MIN: usize = 27;
 /// The most mutations of a frame.
-pub(super) const MUTATIONS_MAX: usize = 65_536;
+pub(crate) const MUTATIONS_MAX: usize = 65_536;
 /// The longest sentence that a refusal carries.
 const WORDS_MAX: usize = 512;
 

@@ -109,73 +109,85 @@ impl Replica {
         if self.runtime.should_yield() {
             let replica = Rc::clone(self);
             self.runtime.spawn(Group::Query, async move {
-                let reply = replica.read_on(&request.command, None, page).await;
-                responder.reply(reply);
+                let read = read_on(&replica.runtime, &replica.storage, &request.command, None, page).await;
+                responder.reply(reply_of(read));
             });
             return;
         }
         let end = match ReadCommandBuf::decode(&request.command) {
             Ok(decoded) => page.read(&self.storage, &decoded.command()),
-            Err(problem) => return responder.reply(ReplicaReply::Failed(self.malformed(problem))),
+            Err(problem) => return responder.reply(ReplicaReply::Failed(malformed(&self.runtime, &problem))),
         };
         let position = match end {
             None => None,
             Some(_) if page.wanted().is_some() => None,
             Some(ReadEnd::Paused(position)) if !page.is_full() => Some(position),
-            Some(ReadEnd::Complete) => return responder.reply(page_reply(page, None)),
+            Some(ReadEnd::Complete) => return responder.reply(ReplicaReply::Page(page_of(page, None))),
             Some(ReadEnd::Stopped(position) | ReadEnd::Paused(position)) => {
-                return responder.reply(page_reply(page, Some(position)));
+                return responder.reply(ReplicaReply::Page(page_of(page, Some(position))));
             }
         };
         let replica = Rc::clone(self);
         self.runtime.spawn(Group::Query, async move {
-            let reply = replica.read_on(&request.command, position, page).await;
-            responder.reply(reply);
+            let read = read_on(&replica.runtime, &replica.storage, &request.command, position, page).await;
+            responder.reply(reply_of(read));
         });
-    }
-
-    /// Goes on with a read behind `position`, until the page is full or the data ends.
-    async fn read_on(
-        &self,
-        command: &[u8],
-        position: Option<mutation::Position>,
-        mut page: impl PageSink,
-    ) -> ReplicaReply {
-        self.runtime.maybe_yield().await;
-        let decoded = match ReadCommandBuf::decode(command) {
-            Ok(decoded) => decoded,
-            Err(problem) => return ReplicaReply::Failed(self.malformed(problem)),
-        };
-        let mut command = decoded.command();
-        if let Some(position) = &position {
-            command.after = Some(position.as_ref());
-        }
-        loop {
-            if let Some(bytes) = page.wanted() {
-                page.begin_again(self.runtime.touched(bytes).await);
-                command = decoded.command();
-            }
-            let done = page.read_through(&self.storage, &command).await;
-            if page.wanted().is_some() {
-                continue;
-            }
-            return match done {
-                Ok(ReadDone::Complete) => page_reply(page, None),
-                Ok(ReadDone::Stopped(position)) => page_reply(page, Some(position)),
-                Err(error) => ReplicaReply::Failed(unreadable(self.runtime.shard().0, error)),
-            };
-        }
     }
 
     fn error(&self, error: ApplyError) -> ReplicaError {
         apply_error(self.runtime.shard().0, error)
     }
+}
 
-    fn malformed(&self, problem: mutation::DecodeError) -> ReplicaError {
-        ReplicaError::Malformed { shard: self.runtime.shard().into(), problem: problem.to_string() }
+fn reply_of(read: Result<Page, ReplicaError>) -> ReplicaReply {
+    read.map_or_else(ReplicaReply::Failed, ReplicaReply::Page)
+}
+
+/// One page with all that reconciliation needs, of this shard. The read ends with the future.
+pub(super) async fn page_of_data(
+    runtime: &Runtime,
+    storage: &Shard,
+    command: &[u8],
+    limits: PageLimits,
+) -> Result<Page, ReplicaError> {
+    read_on(runtime, storage, command, None, DataPageWriter::new(data_limits(limits))).await
+}
+
+/// Goes on with a read after `position`, until the page is full or the data ends.
+async fn read_on(
+    runtime: &Runtime,
+    storage: &Shard,
+    command: &[u8],
+    position: Option<mutation::Position>,
+    mut page: impl PageSink,
+) -> Result<Page, ReplicaError> {
+    runtime.maybe_yield().await;
+    let decoded = ReadCommandBuf::decode(command).map_err(|problem| malformed(runtime, &problem))?;
+    let mut command = decoded.command();
+    if let Some(position) = &position {
+        command.after = Some(position.as_ref());
+    }
+    loop {
+        if let Some(bytes) = page.wanted() {
+            page.begin_again(runtime.touched(bytes).await);
+            command = decoded.command();
+        }
+        let done = page.read_through(storage, &command).await;
+        if page.wanted().is_some() {
+            continue;
+        }
+        return match done {
+            Ok(ReadDone::Complete) => Ok(page_of(page, None)),
+            Ok(ReadDone::Stopped(position)) => Ok(page_of(page, Some(position))),
+            Err(error) => Err(unreadable(runtime.shard().0, error)),
+        };
     }
 }
 
-fn page_reply(page: impl PageSink, more_after: Option<mutation::Position>) -> ReplicaReply {
-    ReplicaReply::Page(Page { items: page.into_items(), more_after })
+fn malformed(runtime: &Runtime, problem: &mutation::DecodeError) -> ReplicaError {
+    ReplicaError::Malformed { shard: runtime.shard().into(), problem: problem.to_string() }
+}
+
+fn page_of(page: impl PageSink, more_after: Option<mutation::Position>) -> Page {
+    Page { items: page.into_items(), more_after }
 }

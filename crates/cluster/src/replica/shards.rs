@@ -11,7 +11,7 @@ use topology::Sharder;
 use super::apply::{apply_error, apply_when_there_is_room, count_here, needed_ack, unreadable};
 use super::error::ReplicaError;
 use super::message::{PageLimits, ReadRequest, ReplicaReply, ReplicaRequest};
-use super::serve::serve;
+use super::serve::{page_of_data, serve};
 
 /// Encoded mutations by the shard that owns them.
 pub(crate) type ByShard = Vec<(ShardId, Vec<Vec<u8>>)>;
@@ -169,6 +169,11 @@ impl Shards {
         limits: PageLimits,
     ) -> Result<Page, ReplicaError> {
         self.page(shard, ReplicaRequest::ReadData(ReadRequest { command, limits })).await
+    }
+
+    /// The same from this shard. Dropped, the future ends the read.
+    pub(crate) async fn fetch_data_here(&self, command: &[u8], limits: PageLimits) -> Result<Page, ReplicaError> {
+        page_of_data(&self.runtime, &self.storage, command, limits).await
     }
 
     async fn page(&self, shard: ShardId, request: ReplicaRequest) -> Result<Page, ReplicaError> {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use internode::{CallError, Malformed, Peer, Reply, Request, Verbs};
 use storage::reader::Page;
 
+use super::answer::PAGE_BYTES_MAX;
 use super::codec::{
     self, MUTATIONS_MAX, VERBS, decode_answer, decode_request, encode_answer, encode_request, kind, push_mutations,
 };
@@ -37,7 +38,7 @@ where
         let handle = move |body: &[u8]| Ok(serve(decode_request(verb, body).map_err(Malformed::new)?));
         match verb {
             // A write that has begun is applied as a whole, whoever still waits for it.
-            kind::READ => verbs.register_cancellable(verb, name, handle),
+            kind::READ => verbs.register_cancellable(verb, name, PAGE_BYTES_MAX as usize, handle),
             _ => verbs.register(verb, name, handle),
         }
     }

@@ -6,7 +6,7 @@ use runtime::ShardId;
 use topology::{ConsistencyLevel, NodeIndex, Required, Sharder, Token};
 
 use crate::plan::{Placement, Replication, is_enough};
-use crate::replica::{ByShard, add};
+use crate::replica::{ByShard, MUTATIONS_MAX, add};
 
 /// A mutation whose plan was made, on its way into a batch.
 #[derive(Debug, Clone)]
@@ -62,8 +62,11 @@ pub(super) fn onto_one_ring(planned: &mut [PlannedMutation], placement: &Placeme
 }
 
 /// True if each shard that has a part of the write, of this node or another, has all of it: then it is one record of one
-/// log at each replica.
+/// log at each replica. A frame to another node has its bound.
 pub(super) fn is_whole_everywhere(planned: &[PlannedMutation]) -> bool {
+    if planned.len() > MUTATIONS_MAX {
+        return false;
+    }
     let owner = |node: NodeIndex, planned: &PlannedMutation| {
         let nodes = planned.replication.nodes();
         match nodes.shard_count(node) {

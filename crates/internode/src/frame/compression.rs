@@ -1,17 +1,17 @@
-//! LZ4 of a frame's body: length of the body u32 │ LZ4 block.
+//! LZ4 of a frame's body: length of the message u32 │ LZ4 block.
 
-use super::{FRAME_BODY_MAX, FrameError};
+use super::FrameError;
 
 /// Bodies up to this are sent as they are: compressing them saves little, and costs each request.
 const PLAIN_MAX: usize = 1 << 10;
-/// LZ4 makes no more than this of one byte.
-const RATIO_MAX: usize = 255;
+/// So are those above this: it would take too long for one turn of the shard, and memory for what a peer merely says.
+const COMPRESSED_MAX: usize = 256 << 10;
 const LENGTH: usize = 4;
 
 /// Compresses the body that begins at `start` and ends the buffer, if that makes it shorter. True if it did.
 pub(super) fn compress(out: &mut Vec<u8>, start: usize) -> bool {
     let length = out.len() - start;
-    if length <= PLAIN_MAX {
+    if length <= PLAIN_MAX || length > COMPRESSED_MAX {
         return false;
     }
     let mut block = vec![0; lz4_flex::block::get_maximum_output_size(length)];
@@ -25,20 +25,21 @@ pub(super) fn compress(out: &mut Vec<u8>, start: usize) -> bool {
     is_shorter
 }
 
-/// Decompresses a body into `plain`. Memory is taken only for a length that its bytes can have.
-pub(super) fn decompress(body: &[u8], plain: &mut Vec<u8>) -> Result<(), FrameError> {
-    let (length, block) = body.split_first_chunk::<LENGTH>().ok_or(FrameError::Compression)?;
+/// The length of a compressed body's message, as it says.
+pub(super) fn plain_length(body: &[u8]) -> Result<usize, FrameError> {
+    let length = body.first_chunk::<LENGTH>().ok_or(FrameError::Compression)?;
     let length = u32::from_be_bytes(*length) as usize;
-    if length > FRAME_BODY_MAX {
-        return Err(FrameError::TooLong { length });
+    match length > PLAIN_MAX && length <= COMPRESSED_MAX {
+        true => Ok(length),
+        false => Err(FrameError::Compression),
     }
-    if length <= PLAIN_MAX || length > block.len().saturating_mul(RATIO_MAX) {
-        return Err(FrameError::Compression);
-    }
-    plain.clear();
-    plain.resize(length, 0);
-    match lz4_flex::block::decompress_into(block, plain) {
-        Ok(written) if written == length => Ok(()),
+}
+
+/// Decompresses a body.
+pub(super) fn decompress(body: &[u8]) -> Result<Vec<u8>, FrameError> {
+    let mut message = vec![0; plain_length(body)?];
+    match lz4_flex::block::decompress_into(&body[LENGTH..], &mut message) {
+        Ok(written) if written == message.len() => Ok(message),
         _ => Err(FrameError::Compression),
     }
 }

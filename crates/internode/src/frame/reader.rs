@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use super::compression::decompress;
-use super::{Frame, FrameError, HEAD, SentHead};
+use super::{Body, Frame, FrameError, HEAD, SentHead};
 
 /// The room that a read from the socket has at least.
 pub(crate) const READ_BYTES: usize = 16 << 10;
@@ -12,8 +11,6 @@ pub(crate) const READ_BYTES: usize = 16 << 10;
 pub struct FrameReader {
     bytes: Vec<u8>,
     used: usize,
-    /// The last compressed body, decompressed.
-    plain: Vec<u8>,
 }
 
 impl FrameReader {
@@ -30,7 +27,6 @@ impl FrameReader {
         if self.bytes.is_empty() && self.bytes.capacity() > READ_BYTES {
             self.bytes = Vec::new();
         }
-        self.plain = Vec::new();
         if self.bytes.capacity() - self.bytes.len() < READ_BYTES {
             self.bytes.reserve_exact(self.room());
         }
@@ -40,11 +36,6 @@ impl FrameReader {
     /// Takes the buffer back with what was read.
     pub fn put_back(&mut self, bytes: Vec<u8>) {
         self.bytes = bytes;
-    }
-
-    /// True if a part of a frame has arrived.
-    pub fn is_within_frame(&self) -> bool {
-        self.bytes.len() > self.used
     }
 
     /// The bytes that the buffer of the next read takes beyond 16 KiB.
@@ -59,11 +50,7 @@ impl FrameReader {
     pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, FrameError> {
         let Some(Found { sent, body }) = self.find()? else { return Ok(None) };
         self.used = body.end;
-        let mut body = &self.bytes[body];
-        if sent.is_compressed {
-            decompress(body, &mut self.plain)?;
-            body = &self.plain;
-        }
+        let body = Body::of(&self.bytes[body], sent.is_compressed)?;
         Ok(Some(Frame { head: sent.head, body }))
     }
 

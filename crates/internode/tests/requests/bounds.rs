@@ -9,8 +9,8 @@ use runtime::{Runtime, TcpStream};
 
 use super::world::{ANSWER, CLIENT, ECHO, STAY, greeted, send, with_server};
 
-/// The bound of a shard's memory, and what one connection may have beyond it: requests being served and one read.
-const MEMORY_MAX: usize = (32 << 20) + (1 << 20);
+/// The bound of a shard's memory.
+const MEMORY_MAX: usize = 32 << 20;
 
 fn frame(number: u64, kind: u8, deadline: Option<u32>, body: &[u8]) -> Vec<u8> {
     let (mut out, head) = (Vec::new(), Head { number, kind, deadline, ..Head::default() });
@@ -22,7 +22,7 @@ fn frame(number: u64, kind: u8, deadline: Option<u32>, body: &[u8]) -> Vec<u8> {
 async fn next(stream: &TcpStream, frames: &mut FrameReader) -> Option<(u64, u8, Vec<u8>)> {
     loop {
         if let Some(Frame { head, body }) = frames.next_frame().expect("the bytes are right") {
-            return Some((head.number, head.kind, body.to_vec()));
+            return Some((head.number, head.kind, body.open().expect("the bytes are right").into_owned()));
         }
         let (result, buffer) = stream.read(frames.take_for_read()).await;
         frames.put_back(buffer);
@@ -135,7 +135,7 @@ fn frames_that_do_not_end_take_no_more_than_the_bound_and_end_by_themselves() {
             });
             greedy.push((stream, task));
         }
-        served.wait_for(&runtime, |served| served.incoming.memory_used() > 20 << 20).await;
+        served.wait_for(&runtime, |served| served.incoming.memory_used() > 6 << 20).await;
         // Short requests are served meanwhile.
         let (stream, mut frames) = (greeted(&runtime, CLIENT).await, FrameReader::new());
         for number in 1..100 {
@@ -153,6 +153,42 @@ fn frames_that_do_not_end_take_no_more_than_the_bound_and_end_by_themselves() {
         for (_, task) in greedy {
             task.abort();
         }
+    });
+}
+
+#[test]
+fn requests_wait_for_the_memory_of_those_before_and_pings_do_not() {
+    with_server(|runtime, served| async move {
+        let greedy = greeted(&runtime, CLIENT).await;
+        // Each may be answered by a megabyte.
+        for number in 1..=24 {
+            send(&greedy, frame(number, STAY, None, &[])).await;
+        }
+        served.wait_for(&runtime, |served| served.begun.get() == 24).await;
+        assert_eq!(served.incoming.memory_used(), 24 << 20);
+        let (other, mut frames) = (greeted(&runtime, CLIENT).await, FrameReader::new());
+        reading(&other, &mut frames).await;
+        send(&other, frame(7, ECHO, None, b"waits")).await;
+        runtime.sleep(Duration::from_secs(1)).await;
+        assert_eq!(served.begun.get(), 24);
+        send(&greedy, frame(3, CANCEL, None, &[])).await;
+        let answer = next(&other, &mut frames).await.expect("the connection works");
+        assert_eq!(answer, (7, ANSWER, b"waits".to_vec()));
+        drop(greedy);
+        served.wait_for(&runtime, |served| served.incoming.memory_used() == 0).await;
+    });
+}
+
+#[test]
+fn a_number_that_is_in_use_ends_the_connection() {
+    with_server(|runtime, served| async move {
+        let stream = greeted(&runtime, CLIENT).await;
+        for _ in 0..2 {
+            send(&stream, frame(7, STAY, None, &[])).await;
+        }
+        assert_eq!(next(&stream, &mut FrameReader::new()).await, None);
+        served.wait_for(&runtime, |served| served.dropped.get() == 2).await;
+        assert_eq!(served.incoming.memory_used(), 0);
     });
 }
 

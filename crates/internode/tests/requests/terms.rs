@@ -47,6 +47,28 @@ fn large_requests_have_a_connection_that_is_dialled_for_them_and_closed_when_idl
 }
 
 #[test]
+fn a_large_request_is_made_on_the_connection_for_requests_while_there_is_none_for_bulk() {
+    with_server(|runtime, served| async move {
+        served.refuses_bulk.set(true);
+        let peer = peer(&runtime, node(CLIENT));
+        served.wait_for(&runtime, |_| peer.is_up()).await;
+        for _ in 0..3 {
+            let began = runtime.now();
+            assert_eq!(echo(&peer, LARGE).await, Ok(LARGE));
+            assert!(runtime.now() - began < Duration::from_secs(1));
+        }
+        served.refuses_bulk.set(false);
+        runtime.sleep(Duration::from_secs(3)).await;
+        assert_eq!(echo(&peer, LARGE).await, Ok(LARGE));
+        assert!(served.purposes.borrow().iter().filter(|purpose| **purpose == Purpose::Bulk).count() > 1);
+        peer.end();
+        let began = runtime.now();
+        assert_eq!(echo(&peer, LARGE).await, Err(CallError::Gone));
+        assert!(runtime.now() - began < Duration::from_millis(1), "it does not wait for a node that is down");
+    });
+}
+
+#[test]
 fn a_call_that_is_dropped_is_cancelled_where_its_caller_says_so() {
     with_server(|runtime, served| async move {
         let peer = peer(&runtime, node(CLIENT));

@@ -17,7 +17,7 @@ pub const SERVER: HostId = HostId([1; 16]);
 pub const CLIENT: HostId = HostId([2; 16]);
 /// Answered with its body, after a millisecond.
 pub const ECHO: u8 = 10;
-/// Answered in an hour; its caller may cancel it.
+/// Answered in an hour, by a megabyte at most; its caller may cancel it.
 pub const STAY: u8 = 13;
 /// The kind of all answers.
 pub const ANSWER: u8 = 200;
@@ -31,6 +31,8 @@ pub struct Served {
     pub begun: Rc<Cell<u32>>,
     /// Requests to stay whose work has ended before its end.
     pub dropped: Rc<Cell<u32>>,
+    /// Connections for bulk are refused.
+    pub refuses_bulk: Rc<Cell<bool>>,
     /// Purposes of the connections that were greeted.
     pub purposes: Rc<std::cell::RefCell<Vec<Purpose>>>,
     /// Its connections.
@@ -91,7 +93,7 @@ fn verbs(runtime: &Runtime, served: &Served) -> Verbs {
         })
     });
     let (clock, served) = (runtime.clone(), served.clone());
-    verbs.register_cancellable(STAY, "a slow answer", move |_| {
+    verbs.register_cancellable(STAY, "a slow answer", 1 << 20, move |_| {
         let (clock, ends) = (clock.clone(), Ends(Rc::clone(&served.dropped)));
         served.begun.set(served.begun.get() + 1);
         Ok(async move {
@@ -107,10 +109,13 @@ async fn serve(runtime: Runtime, served: Served) {
     served.incoming.follow([CLIENT]);
     let verbs = verbs(&runtime, &served);
     let requests = served.incoming.open(&runtime, runtime::mesh(1, 8).remove(0), verbs);
-    let purposes = Rc::clone(&served.purposes);
+    let (purposes, refuses_bulk) = (Rc::clone(&served.purposes), Rc::clone(&served.refuses_bulk));
     let judge = Rc::new(move |hello: &Hello| {
         purposes.borrow_mut().push(hello.purpose);
-        Verdict::Welcome
+        match hello.purpose == Purpose::Bulk && refuses_bulk.get() {
+            true => Verdict::Stranger,
+            false => Verdict::Welcome,
+        }
     });
     let listener = runtime.listen(address()).await.expect("the address is this machine's");
     let requests = Rc::new(OnceCell::from(requests));
