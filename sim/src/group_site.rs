@@ -119,6 +119,8 @@ impl GroupSite {
             seeds: self.seeds[node].iter().map(|seed| self.internode_address(*seed)).collect(),
             found_without_silent: false,
             recover: self.recover[node],
+            features: Default::default(),
+            auto_finalize: false,
             phi_convict_threshold: Default::default(),
         };
         let datacenter = format!("datacenter{}", self.datacenters[node]);

@@ -66,3 +66,24 @@ fn every_node_names_the_owner_of_a_key() {
     drop(client);
     servers.into_iter().for_each(Server::stop);
 }
+
+#[test]
+fn an_upgrade_is_finalized_by_any_node_of_a_cluster_and_by_no_node_alone() {
+    let net = Net::new();
+    let builders = [1, 2].map(|number| net.node_at(number, Builder::new("auto", 1).for_operators(), &[1]));
+    let servers: Vec<Server> = builders.iter().map(Builder::start).collect();
+    for server in &servers {
+        until("both are in the ring", || {
+            answer(server, "/helenus/upgrade")["nodes"].as_array().is_some_and(|nodes| nodes.len() == 2)
+        });
+        let facts = answer(server, "/helenus/upgrade");
+        assert_eq!((&facts["enabled"], &facts["waiting"]), (&Value::from(""), &Value::from("")), "{facts}");
+        let finalized = http(server.api_port, "POST", "/helenus/upgrade/finalize").expect("the node answers operators");
+        assert_eq!((finalized.status, finalized.body.as_str()), (200, "null"));
+    }
+    let alone = Builder::new("auto", 1).for_operators().start();
+    let refused = http(alone.api_port, "POST", "/helenus/upgrade/finalize").expect("the node answers operators");
+    assert!(refused.body.contains("this node is alone"), "{}: {}", refused.status, refused.body);
+    alone.stop();
+    servers.into_iter().for_each(Server::stop);
+}

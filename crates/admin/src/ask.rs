@@ -6,7 +6,7 @@ use runtime::{Outside, OutsideResponder, OutsideSeat, ShardId, Unanswered};
 
 use crate::facts::{
     CompactionFacts, EndedCompactionFacts, NodeFacts, ProcessFacts, SampledFacts, ScrubFacts, ShardFigures, SlowQuery,
-    SnapshotFacts, TableFacts, TableName,
+    SnapshotFacts, TableFacts, TableName, UpgradeFacts,
 };
 use crate::problem::Problem;
 
@@ -68,6 +68,10 @@ pub enum Question {
         /// Its key as people write it.
         key: String,
     },
+    /// The features of the cluster, of shard 0.
+    Upgrade,
+    /// Enable the features that all nodes know, of shard 0.
+    FinalizeUpgrade,
     /// How likely a request is traced from now on that does not ask for it.
     SetTraceProbability(f64),
     /// What compactions of all shards may write from now on, bytes a second; 0: no limit.
@@ -169,6 +173,8 @@ pub enum Answer {
     Snapshots(Vec<SnapshotFacts>),
     /// The addresses of nodes, in the order of the ring.
     Endpoints(Vec<IpAddr>),
+    /// To [`Question::Upgrade`].
+    Upgrade(UpgradeFacts),
     /// It is done.
     Done,
     /// It is not.

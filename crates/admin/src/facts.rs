@@ -480,3 +480,25 @@ mod tests {
         assert_eq!((all.sstables, all.sstables_shared, all.is_autocompaction_on), (4, 3, true));
     }
 }
+
+/// The features of a cluster. Names, with commas.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UpgradeFacts {
+    /// Those that may be used.
+    pub enabled: String,
+    /// Those that some node knows, and that are not enabled.
+    pub waiting: String,
+    /// The nodes.
+    pub nodes: Vec<UpgradeNode>,
+}
+
+/// A node in an upgrade.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UpgradeNode {
+    /// Where clients reach it.
+    pub endpoint: IpAddr,
+    /// The release of its program.
+    pub release: String,
+    /// Features that other nodes know, and it does not.
+    pub lacks: String,
+}

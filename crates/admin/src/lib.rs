@@ -27,7 +27,7 @@ pub use ask::{
 pub use facts::{
     Buckets, CompactionFacts, EndedCompactionFacts, GroupFacts, KeyspaceFacts, LifeFacts, NodeFacts, ProcessFacts,
     RequestFacts, RingNode, SampledFacts, SampledPartition, ScrubFacts, ShardFigures, SlowQuery, SnapshotFacts,
-    TableFacts, TableName,
+    TableFacts, TableName, UpgradeFacts, UpgradeNode,
 };
 pub use listen::{Bound, Endpoint, ListenError, bind};
 pub use logging::LogLevel;

@@ -11,6 +11,7 @@ mod requests;
 mod sampling;
 mod snapshots;
 mod tables;
+mod upgrade;
 
 use axum::Router;
 use axum::http::{Method, Uri};
@@ -34,6 +35,7 @@ fn rest() -> Router<App> {
     health::routes()
         .merge(node::routes())
         .merge(life::routes())
+        .merge(upgrade::routes())
         .merge(cache::routes())
         .merge(compaction::routes())
         .merge(snapshots::routes())

@@ -2,7 +2,9 @@
 //!
 //! A plan knows the registry alone. Conditions on tables, on data to be copied and on liveness are its caller's.
 
-use topology::nodes::{NAME_BYTES_MAX, NODES_MAX, NodeChange, NodeState, RegisteredNode, Registry, TOKENS_MAX};
+use topology::nodes::{
+    Features, NAME_BYTES_MAX, NODES_MAX, NodeChange, NodeState, RegisteredNode, Registry, TOKENS_MAX,
+};
 use topology::{HostId, Token};
 
 use crate::fence::{Greeting, Refusal, Standing, judge};
@@ -63,6 +65,22 @@ pub enum PlanError {
         /// The regressed node.
         other: HostId,
     },
+    /// The cluster uses features that the node's program does not know.
+    #[error(
+        "this node's program does not know {names}, which the cluster uses since its upgrade was finalized; start a newer release"
+    )]
+    LacksFeatures {
+        /// The features.
+        names: String,
+    },
+    /// An upgrade is not over.
+    #[error("host {host_id} does not know {names}, which other nodes know; upgrade and start it first")]
+    NotUpgraded {
+        /// The node.
+        host_id: HostId,
+        /// The features that it does not know.
+        names: String,
+    },
     /// The last node cannot leave.
     #[error("host {host_id} is the only node of the cluster and cannot be removed")]
     LastNode {
@@ -77,6 +95,7 @@ pub fn plan(registry: &Registry, request: &Request) -> Result<Vec<NodeChange>, P
         Request::Register(registration) => register(registry, registration),
         Request::SetState(host_id, state) => set_state(registry, *host_id, *state),
         Request::Remove(host_id) => remove(registry, *host_id),
+        Request::Finalize => finalize(registry),
     }
 }
 
@@ -84,7 +103,12 @@ fn register(registry: &Registry, registration: &Registration) -> Result<Vec<Node
     registration.check()?;
     let Registration { host_id, start, .. } = registration;
     let greeting = Greeting { host_id: *host_id, boot: start.boot, internode: start.internode };
-    match (judge(registry, &greeting)?, registry.node(*host_id)) {
+    let standing = judge(registry, &greeting)?;
+    let lacking = start.features.missing(registry.enabled());
+    if !lacking.is_empty() {
+        return Err(PlanError::LacksFeatures { names: lacking.names() });
+    }
+    match (standing, registry.node(*host_id)) {
         (Standing::Known, Some(node)) => started(node, registration),
         _ => join(registry, registration),
     }
@@ -141,6 +165,19 @@ fn remove(registry: &Registry, host_id: HostId) -> Result<Vec<NodeChange>, PlanE
         1 => Err(PlanError::LastNode { host_id }),
         _ => Ok(vec![NodeChange::Remove(host_id)]),
     }
+}
+
+/// Enables what all nodes know, if they all know the same.
+fn finalize(registry: &Registry) -> Result<Vec<NodeChange>, PlanError> {
+    let of_some = Features(registry.nodes().fold(0, |some, (_, node)| some | node.start.features.0));
+    for (host_id, node) in registry.nodes() {
+        let lacking = node.start.features.missing(of_some);
+        if !lacking.is_empty() {
+            return Err(PlanError::NotUpgraded { host_id, names: lacking.names() });
+        }
+    }
+    let more = registry.enabled().missing(of_some);
+    Ok(if more.is_empty() { Vec::new() } else { vec![NodeChange::Enable(more)] })
 }
 
 impl Registration {

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use metadata::DecodeError;
-use topology::nodes::{self, NodeChange, NodeState, RegisteredNode, Start};
+use topology::nodes::{self, Features, NodeChange, NodeState, RegisteredNode, Start};
 use topology::{HostId, Token};
 
 use crate::domain::decode_error;
@@ -17,6 +17,8 @@ pub enum Request {
     SetState(HostId, NodeState),
     /// The node is to leave.
     Remove(HostId),
+    /// The upgrade is over: features that all nodes know may be used.
+    Finalize,
 }
 
 /// A node's facts at its start.
@@ -45,6 +47,8 @@ impl Request {
             }
             Request::SetState(id, state) => NodeChange::SetState(*id, *state),
             Request::Remove(id) => NodeChange::Remove(*id),
+            // Which ones is the plan's to say.
+            Request::Finalize => NodeChange::Enable(Features::default()),
         };
         nodes::encode(&[change])
     }
@@ -63,6 +67,8 @@ impl Request {
             }
             NodeChange::SetState(id, state) => Ok(Request::SetState(id, state)),
             NodeChange::Remove(id) => Ok(Request::Remove(id)),
+            NodeChange::Enable(features) if features.is_empty() => Ok(Request::Finalize),
+            NodeChange::Enable(_) => Err(invalid("a request to finalize names no feature")),
             NodeChange::Put(..) => Err(invalid("a node registers in another state than Normal")),
             NodeChange::Started(..) => Err(invalid("a node registers with all of its facts")),
         }

@@ -84,6 +84,22 @@ pub(crate) struct MetadataGroup {
     pub(crate) lagging: usize,
 }
 
+/// `/helenus/upgrade`
+#[derive(Debug, Deserialize)]
+pub(crate) struct Upgrade {
+    pub(crate) enabled: String,
+    pub(crate) waiting: String,
+    pub(crate) nodes: Vec<UpgradeNode>,
+}
+
+/// A node of it.
+#[derive(Debug, Deserialize)]
+pub(crate) struct UpgradeNode {
+    pub(crate) endpoint: String,
+    pub(crate) release: String,
+    pub(crate) lacks: String,
+}
+
 /// `/helenus/memory`
 #[derive(Debug, Deserialize)]
 pub(crate) struct Memory {

@@ -90,6 +90,22 @@ pub(crate) struct CmsReconfigure {
     _all: Vec<String>,
 }
 
+/// `upgrade`
+#[derive(Debug, Args)]
+pub(crate) struct Upgrade {
+    #[command(subcommand)]
+    pub(crate) command: UpgradeCommand,
+}
+
+/// Its commands.
+#[derive(Debug, Clone, Copy, Subcommand)]
+pub(crate) enum UpgradeCommand {
+    /// Print the enabled features, and what each node lacks
+    Status,
+    /// Enable the features that all nodes know; no node can go back to an older release then
+    Finalize,
+}
+
 /// Commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -113,6 +129,8 @@ pub(crate) enum Command {
     GetEndpoints(GetEndpoints),
     /// Print the metadata group: its voters, leader and epoch
     Cms(Cms),
+    /// Print or finalize the upgrade of a cluster to a newer release
+    Upgrade(Upgrade),
     /// Print the Cassandra version that the node reports
     Version(Version),
     /// Flush memtables to SSTables

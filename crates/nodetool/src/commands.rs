@@ -21,6 +21,7 @@ mod tables;
 mod tablestats;
 mod toppartitions;
 mod tpstats;
+mod upgrade;
 mod version;
 
 use crate::arguments::Command;
@@ -39,6 +40,7 @@ pub(crate) fn run(command: &Command, node: &mut dyn Surroundings) -> Result<Answ
         Command::FailureDetector => failuredetector::run(node),
         Command::GetEndpoints(arguments) => getendpoints::run(arguments, node),
         Command::Cms(arguments) => cms::run(arguments, node),
+        Command::Upgrade(arguments) => upgrade::run(arguments, node),
         Command::Version(arguments) => version::run(arguments, node),
         Command::Flush(arguments) => tables::flush(arguments, node),
         Command::Drain => done(node, Request::post("/storage_service/drain")),

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use membership::PhiThreshold;
+use topology::nodes::Features;
 
 /// The port between nodes, as in Cassandra.
 pub const STORAGE_PORT: u16 = 7000;
@@ -17,6 +18,10 @@ pub struct ClusterConfig {
     pub broadcast: SocketAddr,
     /// The nodes that it asks for its cluster; this one among them may found one.
     pub seeds: BTreeSet<SocketAddr>,
+    /// The features that it knows: those of its program, but for tests of upgrades.
+    pub features: Features,
+    /// Its leader finalizes an upgrade as soon as all nodes know the same.
+    pub auto_finalize: bool,
     /// Found a cluster although seeds do not answer.
     pub found_without_silent: bool,
     /// A majority of the metadata group is lost for good.

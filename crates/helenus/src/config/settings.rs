@@ -12,6 +12,7 @@ use query::Guardrails;
 use runtime::ReactorKind;
 use server::Limits;
 use storage::StorageOptions;
+use topology::nodes::Features;
 
 use super::arguments::{Arguments, Reactor};
 use super::cluster::{ClusterConfig, Recover, STORAGE_PORT};
@@ -87,6 +88,7 @@ pub struct Settings {
     pub storage_port: Option<u16>,
     pub num_tokens: Option<u16>,
     pub initial_token: Option<String>,
+    pub auto_finalize: Option<bool>,
     pub placement: Placement,
     pub phi_convict_threshold: Option<PhiThreshold>,
     pub snitch: Option<&'static str>,
@@ -283,6 +285,8 @@ impl Settings {
             listen: SocketAddr::new(ip, port),
             broadcast: SocketAddr::new(self.seeds.broadcast_address()?.unwrap_or(ip), port),
             seeds,
+            features: Features::KNOWN,
+            auto_finalize: self.auto_finalize.unwrap_or(false),
             found_without_silent: self.found_cluster,
             recover,
             phi_convict_threshold: self.phi_convict_threshold.unwrap_or_default(),

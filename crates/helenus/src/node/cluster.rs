@@ -14,6 +14,7 @@ mod facts;
 mod moved;
 mod recover;
 mod search;
+mod upgrade;
 mod upkeep;
 mod vital;
 
@@ -81,6 +82,7 @@ struct Inner {
     driver: OnceCell<Driver>,
     disks: Disks,
     is_reporting: Cell<bool>,
+    is_finalizing: Cell<bool>,
     planted: Planted,
     registry: RefCell<Registry>,
     moved: RefCell<Moved>,
@@ -143,6 +145,7 @@ impl Cluster {
                 driver: OnceCell::new(),
                 disks: Disks::new(&config.data_dir, config.planted),
                 is_reporting: Cell::new(false),
+                is_finalizing: Cell::new(false),
                 planted: config.planted,
                 registry: RefCell::default(),
                 moved: RefCell::default(),
@@ -419,7 +422,7 @@ impl Inner {
                 native: self.native.get().into(),
                 shard_count: self.runtime.shard_count(),
                 release: nodes::Release { major: 0, minor: 1, patch: 0 },
-                features: nodes::Features::default(),
+                features: self.config.features,
             },
         }
     }

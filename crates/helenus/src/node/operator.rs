@@ -128,6 +128,10 @@ impl Operator {
                 refreshed.map(|()| Answer::Done).map_err(Refusal::Failed)
             }
             Question::Endpoints { table, key } => self.endpoints(&table, &key),
+            Question::Upgrade => Ok(Answer::Upgrade(self.of_cluster()?.upgrade_facts())),
+            Question::FinalizeUpgrade => {
+                self.of_cluster()?.finalize_upgrade().await.map(|()| Answer::Done).map_err(Refusal::Refused)
+            }
             Question::SetTraceProbability(probability) => {
                 self.engine.set_trace_probability(probability);
                 Ok(Answer::Done)
@@ -148,6 +152,12 @@ impl Operator {
             Question::Drain(step) => self.drain(step).await,
             Question::Snapshot(step) => self.snapshot(step).await,
         }
+    }
+
+    fn of_cluster(&self) -> Result<&Cluster, Refusal> {
+        self.cluster
+            .as_ref()
+            .ok_or_else(|| Refusal::Refused("this node is alone: it has no upgrade to finalize".to_owned()))
     }
 
     /// The user's table with this name.

@@ -96,6 +96,8 @@ impl Ring {
             seeds: [self.nodes[0].internode].into(),
             found_without_silent: false,
             recover: None,
+            features: Default::default(),
+            auto_finalize: false,
             phi_convict_threshold: Default::default(),
         });
         Node::start(config).expect("the node starts")

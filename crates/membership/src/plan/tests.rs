@@ -127,10 +127,43 @@ fn a_node_regresses_and_is_normal_again() {
 }
 
 #[test]
+fn an_upgrade_is_finalized_when_all_nodes_know_the_same() {
+    let with = |number, boot, features| {
+        let start = Start { features: Features(features), ..start(number, BOOT) };
+        Registration { start: Start { boot: Boot { number: boot, word: 1 }, ..start }, ..registration(number, BOOT) }
+    };
+    let register = |registry: &Registry, registration| {
+        registry.apply(plan(registry, &Request::Register(registration)).expect("it may"))
+    };
+    let mixed = register(&register(&Registry::default(), with(1, 1, 0b11)), with(2, 1, 0b01));
+    let refused = plan(&mixed, &Request::Finalize).expect_err("a node is older").to_string();
+    let second = "host 02020202-0202-0202-0202-020202020202";
+    assert_eq!(
+        refused,
+        format!("{second} does not know feature 1, which other nodes know; upgrade and start it first")
+    );
+    // It starts again as a newer one.
+    let newer = register(&mixed, with(2, 2, 0b11));
+    let changes = plan(&newer, &Request::Finalize).expect("all know the same");
+    assert_eq!(changes, [NodeChange::Enable(Features(0b11))]);
+    let finalized = newer.apply(changes);
+    assert_eq!(plan(&finalized, &Request::Finalize), Ok(Vec::new()), "once");
+    for older in [with(2, 3, 0b01), with(3, 1, 0b10)] {
+        let refused = plan(&finalized, &Request::Register(older)).expect_err("it does not know enough").to_string();
+        assert!(refused.contains("which the cluster uses since its upgrade was finalized"), "{refused}");
+    }
+    assert!(plan(&finalized, &Request::Register(with(3, 1, 0b111))).is_ok());
+}
+
+#[test]
 fn requests_come_back_from_their_bytes() {
     let in_order = Registration { tokens: vec![Token(70), Token(71)], ..registration(7, BOOT) };
-    let requests =
-        [Request::Register(in_order), Request::SetState(host(1), NodeState::Regressed), Request::Remove(host(2))];
+    let requests = [
+        Request::Register(in_order),
+        Request::SetState(host(1), NodeState::Regressed),
+        Request::Remove(host(2)),
+        Request::Finalize,
+    ];
     for request in requests {
         assert_eq!(Request::decode(&request.to_bytes()), Ok(request));
     }
@@ -138,6 +171,7 @@ fn requests_come_back_from_their_bytes() {
         Request::decode(&topology::nodes::encode(changes)).expect_err("it is no request").to_string()
     };
     assert_eq!(problem(&[]), "a request is one change of the nodes");
+    assert_eq!(problem(&[NodeChange::Enable(Features(1))]), "a request to finalize names no feature");
     assert_eq!(problem(&[NodeChange::Started(host(1), start(1, BOOT))]), "a node registers with all of its facts");
     let regressed = RegisteredNode { state: NodeState::Regressed, ..registration(7, BOOT).into_node() };
     let regressed = NodeChange::Put(host(7), regressed.into());
@@ -155,6 +189,7 @@ fn any_request() -> impl Strategy<Value = Request> {
         4 => register,
         1 => (id.clone(), state).prop_map(|(id, state)| Request::SetState(host(id), state)),
         1 => id.prop_map(|id| Request::Remove(host(id))),
+        1 => Just(Request::Finalize),
     ]
 }
 

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::facts::{NodeState, RegisteredNode, Start};
+use super::facts::{Features, NodeState, RegisteredNode, Start};
 use crate::ring::HostId;
 
 /// One change of the registry. Each that does not fit the state it is applied to changes nothing ([`super::Registry::apply`]).
@@ -16,16 +16,19 @@ pub enum NodeChange {
     SetState(HostId, NodeState),
     /// The node is of the cluster no more, and its host id is never accepted again.
     Remove(HostId),
+    /// These features may be used from now on, beside those before.
+    Enable(Features),
 }
 
 impl NodeChange {
-    /// The node that it concerns.
-    pub fn host_id(&self) -> HostId {
+    /// The node that it concerns; none of a change of the cluster.
+    pub fn host_id(&self) -> Option<HostId> {
         match self {
             NodeChange::Put(id, _)
             | NodeChange::Started(id, _)
             | NodeChange::SetState(id, _)
-            | NodeChange::Remove(id) => *id,
+            | NodeChange::Remove(id) => Some(*id),
+            NodeChange::Enable(_) => None,
         }
     }
 }

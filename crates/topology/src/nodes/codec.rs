@@ -7,6 +7,7 @@
 //!   2 Started    start
 //!   3 SetState   u8 state
 //!   4 Remove     –
+//!   5 Enable     u64 features                      (its host id is 0)
 //! start     u64 boot number · u64 boot word · address internode · address native · u16 shards · u16 major · u16 minor · u16 patch · u64 features
 //! address   u8 family (4 or 6) · 4 or 16 bytes · u16 port
 //! name      u8 length · UTF-8
@@ -34,7 +35,10 @@ const PUT: u8 = 1;
 const STARTED: u8 = 2;
 const SET_STATE: u8 = 3;
 const REMOVE: u8 = 4;
+const ENABLE: u8 = 5;
 
+/// In place of the host id in a change that concerns no node.
+const NO_NODE: HostId = HostId([0; 16]);
 /// The fewest bytes of a change: its kind and host id.
 const CHANGE_BYTES_MIN: usize = 17;
 const TOKEN_BYTES: usize = 8;
@@ -79,14 +83,16 @@ fn encode_change(change: &NodeChange, out: &mut Vec<u8>) {
         NodeChange::Started(..) => STARTED,
         NodeChange::SetState(..) => SET_STATE,
         NodeChange::Remove(_) => REMOVE,
+        NodeChange::Enable(_) => ENABLE,
     };
     out.push(kind);
-    out.extend_from_slice(&change.host_id().0);
+    out.extend_from_slice(&change.host_id().unwrap_or(NO_NODE).0);
     match change {
         NodeChange::Put(_, node) => encode_node(node, out),
         NodeChange::Started(_, start) => encode_start(start, out),
         NodeChange::SetState(_, state) => out.push(state.byte()),
         NodeChange::Remove(_) => {}
+        NodeChange::Enable(features) => out.extend_from_slice(&features.0.to_be_bytes()),
     }
 }
 
@@ -168,6 +174,7 @@ fn decode_change(reader: &mut Reader<'_>) -> Result<NodeChange, DecodeError> {
         STARTED => Ok(NodeChange::Started(id, decode_start(reader)?)),
         SET_STATE => Ok(NodeChange::SetState(id, decode_state(reader)?)),
         REMOVE => Ok(NodeChange::Remove(id)),
+        ENABLE if id == NO_NODE => Ok(NodeChange::Enable(Features(reader.u64()?))),
         kind => Err(invalid(format!("changes of kind {kind} are unknown"))),
     }
 }

@@ -78,11 +78,30 @@ impl fmt::Display for Release {
     }
 }
 
-/// Features that a program knows, a bit each.
+/// The names of features, by their bits. There is none yet: the first release with clusters begins with all that it has. A feature is added here once, with the
+/// code that uses it only where [`super::Registry::enabled`] has it, and stays for good.
+const NAMES: [&str; 0] = [];
+
+/// Features, a bit each: what a program can do, and programs before it cannot read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Features(pub u64);
 
 impl Features {
+    /// The features that this program knows.
+    pub const KNOWN: Features = Features((1 << NAMES.len()) - 1);
+
+    /// Their names, with commas; of later ones, which this program does not know, their numbers.
+    pub fn names(self) -> String {
+        let bits = (0..u64::BITS as usize).filter(|bit| self.0 & (1 << bit) > 0);
+        let name = |bit: usize| NAMES.get(bit).map_or_else(|| format!("feature {bit}"), |name| (*name).to_owned());
+        bits.map(name).collect::<Vec<_>>().join(", ")
+    }
+
+    /// True if there is none.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
     /// The features of `required` that are not among these.
     pub fn missing(self, required: Features) -> Features {
         Features(required.0 & !self.0)

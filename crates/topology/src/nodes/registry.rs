@@ -12,11 +12,13 @@ use crate::token::Token;
 /// The nodes of a cluster. The default has none.
 ///
 /// Immutable: changes make another one, which shares the nodes that they do not concern. Whatever the changes: a token has one owner, a host id that
-/// has left is not a node's, a node's registered boot does not get older, and there are [`NODES_MAX`] nodes at most.
+/// has left is not a node's, a node's registered boot does not get older, each node knows all features that are enabled, none of which is taken back, and there
+/// are [`NODES_MAX`] nodes at most.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Registry {
     nodes: BTreeMap<HostId, Rc<RegisteredNode>>,
     left: Rc<BTreeSet<HostId>>,
+    enabled: Features,
 }
 
 /// The owner of each token, made when the first change needs it: among 16,000 tokens one is found faster than all are walked.
@@ -59,6 +61,11 @@ impl Registry {
         Features(self.nodes().fold(u64::MAX, |all, (_, node)| all & node.start.features.0))
     }
 
+    /// The features that may be used.
+    pub fn enabled(&self) -> Features {
+        self.enabled
+    }
+
     /// The registry after `changes`, in order. A change that does not fit changes nothing: its planner saw this state, so it would have refused it.
     #[must_use]
     pub fn apply(&self, changes: impl IntoIterator<Item = NodeChange>) -> Registry {
@@ -71,6 +78,7 @@ impl Registry {
     fn pass(&mut self, change: NodeChange, owners: &mut Option<Owners>) {
         match change {
             NodeChange::Put(id, node) => self.put(id, node, owners.get_or_insert_with(|| self.owners())),
+            NodeChange::Started(_, start) if !self.knows_enough(start.features) => {}
             NodeChange::Started(id, start) => self.alter(id, |node| {
                 if !start.boot.is_older_than(node.start.boot) {
                     node.start = start;
@@ -88,7 +96,16 @@ impl Registry {
                 }
                 Rc::make_mut(&mut self.left).insert(id);
             }
+            NodeChange::Enable(features) => {
+                if self.features().missing(features).is_empty() {
+                    self.enabled.0 |= features.0;
+                }
+            }
         }
+    }
+
+    fn knows_enough(&self, features: Features) -> bool {
+        features.missing(self.enabled).is_empty()
     }
 
     fn put(&mut self, id: HostId, node: Rc<RegisteredNode>, owners: &mut Owners) {
@@ -96,7 +113,7 @@ impl Registry {
         let is_stale = known.is_some_and(|known| node.start.boot.is_older_than(known.start.boot));
         let is_too_many = known.is_none() && self.nodes.len() >= NODES_MAX;
         let is_taken = node.tokens.iter().any(|token| owners.get(token).is_some_and(|owner| *owner != id));
-        if self.has_left(id) || is_stale || is_too_many || is_taken {
+        if self.has_left(id) || is_stale || is_too_many || is_taken || !self.knows_enough(node.start.features) {
             return;
         }
         if let Some(known) = known {
@@ -123,7 +140,8 @@ impl Registry {
     pub fn as_changes(&self) -> Vec<NodeChange> {
         let left = self.left.iter().copied().map(NodeChange::Remove);
         let nodes = self.nodes.iter().map(|(id, node)| NodeChange::Put(*id, node.clone()));
-        left.chain(nodes).collect()
+        let enabled = (!self.enabled.is_empty()).then_some(NodeChange::Enable(self.enabled));
+        left.chain(enabled).chain(nodes).collect()
     }
 
     /// The bytes of these changes; `None` if there are none.

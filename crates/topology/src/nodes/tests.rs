@@ -96,6 +96,25 @@ fn all_nodes_know_what_each_knows() {
 }
 
 #[test]
+fn features_are_enabled_when_all_nodes_know_them_and_for_good() {
+    let with = |boot, features| Start { features: Features(features), ..start(boot) };
+    let knowing = |boot, features| RegisteredNode { start: with(boot, features), ..node(1, &[]) };
+    let enable = |features| NodeChange::Enable(Features(features));
+    let mixed = of([put(1, knowing(1, 0b011)), put(2, knowing(1, 0b001))]);
+    assert_eq!(mixed.apply([enable(0b011)]), mixed, "one node does not know it");
+    let id = HostId([2; 16]);
+    let enabled = mixed.apply([NodeChange::Started(id, with(2, 0b111)), enable(0b001), enable(0b011)]);
+    assert_eq!(enabled.enabled(), Features(0b011));
+    // A node that goes back, or another one that joins, does not know enough.
+    for lacking in [NodeChange::Started(id, with(3, 0b001)), put(3, knowing(1, 0b110))] {
+        assert_eq!(enabled.apply([lacking]), enabled);
+    }
+    assert_eq!(enabled.apply([put(3, knowing(1, 0b011))]).nodes().len(), 3);
+    assert_eq!(of(enabled.as_changes()), enabled);
+    assert_eq!((Features(0b101).names(), Features::default().names()), ("feature 0, feature 2".into(), String::new()));
+}
+
+#[test]
 fn an_address_has_one_form() {
     let mapped: SocketAddr = "[::ffff:10.0.0.1]:7000".parse().unwrap();
     let scoped: SocketAddr = "[fe80::1%2]:7000".parse().unwrap();
@@ -105,7 +124,12 @@ fn an_address_has_one_form() {
 
 #[test]
 fn the_bytes_of_changes_are_as_documented() {
-    let changes = [put(1, node(4, &[-1, 5])), NodeChange::SetState(HostId([1; 16]), NodeState::Regressed), remove(2)];
+    let changes = [
+        put(1, node(4, &[-1, 5])),
+        NodeChange::SetState(HostId([1; 16]), NodeState::Regressed),
+        remove(2),
+        NodeChange::Enable(Features(0x0102)),
+    ];
     let start = [
         &[0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 4][..],
         &[4, 10, 0, 0, 1, 0x1b, 0x58, 4, 10, 0, 0, 1, 0x23, 0x52],
@@ -114,7 +138,7 @@ fn the_bytes_of_changes_are_as_documented() {
     .concat();
     let tokens = [&[0xff; 8][..], &[0, 0, 0, 0, 0, 0, 0, 5]].concat();
     let bytes = [
-        &[1, 3, 1][..],
+        &[1, 4, 1][..],
         &[1; 16],
         b"\x03\x0bdatacenter1\x05rack1",
         &start,
@@ -124,6 +148,9 @@ fn the_bytes_of_changes_are_as_documented() {
         &[1; 16],
         &[6, 4],
         &[2; 16],
+        &[5],
+        &[0; 16],
+        &[0, 0, 0, 0, 0, 0, 1, 2],
     ]
     .concat();
     assert_eq!(encode(&changes), bytes);
@@ -238,6 +265,7 @@ fn any_change() -> impl Strategy<Value = NodeChange> {
         3 => (id(), any_start()).prop_map(|(id, start)| NodeChange::Started(id, start)),
         2 => (id(), any_state()).prop_map(|(id, state)| NodeChange::SetState(id, state)),
         1 => id().prop_map(NodeChange::Remove),
+        1 => (0u64..4).prop_map(|features| NodeChange::Enable(Features(features))),
     ]
 }
 
@@ -274,6 +302,8 @@ proptest! {
                 prop_assert!(!node.start.boot.is_older_than(before), "{} after {before}", node.start.boot);
             }
             prop_assert!(registry.left().all(|id| next.has_left(id)));
+            prop_assert!(next.features().missing(next.enabled()).is_empty(), "a node does not know what is enabled");
+            prop_assert!(next.enabled().missing(registry.enabled()).is_empty(), "a feature was taken back");
             if next.nodes().len() > 0 {
                 // It panics if a node or a token is there twice.
                 let ring = Ring::new(Epoch::FIRST, next.nodes().map(ring_node).collect(), NodeIndex(0));

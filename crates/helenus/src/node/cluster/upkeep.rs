@@ -47,6 +47,7 @@ pub(super) fn begin(inner: &Rc<Inner>, engine: &Engine) {
     every(inner, membership::ROUND, |inner| inner.judge_silence());
     every(inner, VOTERS, |inner| {
         keep_voters(inner);
+        inner.finalize_by_itself();
         inner.report_older_disk();
     });
     every(inner, KEEP, |inner| {
