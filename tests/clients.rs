@@ -1,6 +1,8 @@
-//! The client side: a driver's suite, hostile bytes, long requests.
+//! The client side: a driver's suites, hostile bytes, long requests.
 
 #[path = "drivers/rust/mod.rs"]
 mod drivers;
 mod hostile;
 mod long;
+#[path = "drivers/rust/ring.rs"]
+mod ring;

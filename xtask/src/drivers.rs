@@ -3,14 +3,15 @@
 //! Each suite starts its runtime once and goes through its configurations, of which a change runs a third: [`sample`] says which. Most of its time it waits, for the
 //! server's syncs or for a driver that gathers events, so that two lanes of suites fill two cores. That is sound since each has its own
 //! servers on ports of its own, the servers count a stall in the time of the processor, not of the clock, and a suite in which one was
-//! counted is run again.
+//! counted is run again. Beside them a third lane has every driver on a [`ring`] of three nodes, which waits more still.
 
+mod ring;
 mod sample;
 
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::peers::python::Environment;
+use crate::peers::python::{self, Environment};
 use crate::peers::{go, java, node};
 use crate::process::{in_lane, say};
 use crate::report::{Counts, Passed};
@@ -61,11 +62,22 @@ pub fn phase(budget: Duration, effort: Effort) -> Result<Passed, String> {
     let deadline = Instant::now() + budget;
     let name = process::lane();
     let lanes = std::thread::scope(|scope| {
+        let ring = scope.spawn(|| in_lane(name, || ring::lane(deadline, effort)));
         let lanes = LANES.map(|suites| scope.spawn(move || in_lane(name, || lane(suites, sample, deadline, effort))));
-        lanes.map(|lane| lane.join().map_err(|_| "a lane of suites panicked".to_string()))
+        lanes
+            .into_iter()
+            .chain([ring])
+            .map(|lane| lane.join().map_err(|_| "a lane of suites panicked".to_string()))
+            .collect::<Vec<_>>()
     });
     let held = Passed { note: sample.note(), ..Passed::held() };
     lanes.into_iter().try_fold(held, |all, lane| Ok(all.and(lane?)))
+}
+
+/// Runs only the suites of the ring.
+pub fn ring_alone(budget: Duration, effort: Effort) -> Result<Passed, String> {
+    prepare()?;
+    Ok(ring::lane(Instant::now() + budget, effort))
 }
 
 /// One suite after the other. One that cannot start has failed, and does not keep the others from running.

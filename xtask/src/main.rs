@@ -39,6 +39,7 @@ cargo xtask <task>
   tidy [--record]    check the house rules; --record lowers the recorded numbers that may only fall
   unit               run the unit tests
   drivers            test drivers of five languages, and cqlsh, against the release binary
+  ring               test only the drivers on a ring of three nodes, some of which are killed and started again
   hostile            send malformed and hostile bytes to the CQL port
   operators          test the admin API, metrics, nodetool, the console and ccm
   ccm                test only an unmodified ccm from PyPI with the install directory contrib/ccm
@@ -93,6 +94,7 @@ fn main() -> ExitCode {
         Some("tidy") if rest.first().is_some_and(|word| word == "--record") => tidy::record(),
         Some("tidy") => tidy::run(),
         Some("drivers") => tests::run_alone(drivers::phase, rest),
+        Some("ring") => tests::run_alone(drivers::ring_alone, rest),
         Some("hostile") => tests::run_alone(tests::hostile, rest),
         Some("ccm") => tests::run_alone(drivers::ccm, rest),
         Some("console") => tests::run_alone(tests::console, rest),

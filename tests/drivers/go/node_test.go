@@ -19,6 +19,9 @@ import (
 
 const stopMax = 30 * time.Second
 
+// No wait for a condition takes as long on any machine.
+const hungAfter = 60 * time.Second
+
 // A server and how the driver talks to it: a line of the table that all suites read.
 type configuration struct {
 	reactor, shards, protocol, compression string
@@ -145,7 +148,7 @@ func equal(t *testing.T, what string, got, wanted interface{}) {
 
 func waitFor(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !condition(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(hungAfter); !condition(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain: %s", what)
 		}

@@ -23,7 +23,14 @@ pub fn prepare() -> Result<(), String> {
 /// The command that runs the suite, two configurations at a time. Its time is bounded by whoever runs it.
 pub fn suite() -> Command {
     let mut command = Command::new(program());
-    command.args(["-test.v", "-test.timeout=0", "-test.parallel=2"]).current_dir(sources());
+    command.args(["-test.v", "-test.timeout=0", "-test.parallel=2", "-test.run=^TestDriver$"]).current_dir(sources());
+    command
+}
+
+/// The command that runs the suite of the ring.
+pub fn ring_suite() -> Command {
+    let mut command = Command::new(program());
+    command.args(["-test.v", "-test.timeout=0", "-test.run=^TestRing$"]).current_dir(sources());
     command
 }
 

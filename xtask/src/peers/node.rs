@@ -29,8 +29,17 @@ pub fn prepare() -> Result<(), String> {
 
 /// The command that runs the suite.
 pub fn suite() -> Command {
+    tests_of("driver.test.js")
+}
+
+/// The command that runs the suite of the ring.
+pub fn ring_suite() -> Command {
+    tests_of("ring.test.js")
+}
+
+fn tests_of(file: &str) -> Command {
     let mut command = Command::new("node");
-    command.args(["--test", "--test-reporter=spec", "driver.test.js"]);
+    command.args(["--test", "--test-reporter=spec", file]);
     command.env("NODE_PATH", folder().join("node_modules")).current_dir(sources());
     command
 }

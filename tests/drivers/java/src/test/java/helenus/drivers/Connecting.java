@@ -40,7 +40,9 @@ interface Connecting extends Subject {
     assertEquals("5.0.6", found.getCassandraVersion().toString());
     assertTrue(found.getHostId() != null && found.getSchemaVersion() != null);
     assertEquals("Test Cluster", session().getMetadata().getClusterName().orElseThrow());
-    assertEquals(1, session().getMetadata().getTokenMap().orElseThrow().getTokens(found).size());
+    // The default of `num_tokens`; the real Cassandra that `cargo xtask cassandra` runs has one token.
+    int tokens = System.getenv("HELENUS_AGAINST") == null ? 16 : 1;
+    assertEquals(tokens, session().getMetadata().getTokenMap().orElseThrow().getTokens(found).size());
   }
 
   @Test
