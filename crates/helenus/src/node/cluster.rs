@@ -14,7 +14,7 @@ mod facts;
 mod moved;
 mod recover;
 mod search;
-mod upgrade;
+pub(super) mod upgrade;
 mod upkeep;
 mod vital;
 

@@ -19,6 +19,7 @@ use server::Server;
 use storage::{Garbage, Shard, SnapshotError};
 
 use super::cluster::Cluster;
+use super::cluster::upgrade::{finalize_upgrade, upgrade_facts};
 
 /// Limit of the time for requests in flight when the node is drained.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(10);
@@ -128,9 +129,9 @@ impl Operator {
                 refreshed.map(|()| Answer::Done).map_err(Refusal::Failed)
             }
             Question::Endpoints { table, key } => self.endpoints(&table, &key),
-            Question::Upgrade => Ok(Answer::Upgrade(self.of_cluster()?.upgrade_facts())),
+            Question::Upgrade => Ok(Answer::Upgrade(upgrade_facts(self.of_cluster()?))),
             Question::FinalizeUpgrade => {
-                self.of_cluster()?.finalize_upgrade().await.map(|()| Answer::Done).map_err(Refusal::Refused)
+                finalize_upgrade(self.of_cluster()?).await.map(|()| Answer::Done).map_err(Refusal::Refused)
             }
             Question::SetTraceProbability(probability) => {
                 self.engine.set_trace_probability(probability);

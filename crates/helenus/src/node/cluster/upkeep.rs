@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 
-use metadata::group::{host_id, node_id};
+use membership::Request;
+use metadata::group::{Answer, host_id, node_id};
 use query::Engine;
 use raft::RoleName;
 use runtime::Group;
@@ -47,7 +48,9 @@ pub(super) fn begin(inner: &Rc<Inner>, engine: &Engine) {
     every(inner, membership::ROUND, |inner| inner.judge_silence());
     every(inner, VOTERS, |inner| {
         keep_voters(inner);
-        inner.finalize_by_itself();
+        if inner.config.auto_finalize {
+            finalize_by_itself(inner);
+        }
         inner.report_older_disk();
     });
     every(inner, KEEP, |inner| {
@@ -106,4 +109,39 @@ fn keep_voters(inner: &Rc<Inner>) {
             Err(error) => tracing::debug!(%error, "voters not changed now"),
         }
     });
+}
+
+/// Enables the features that all nodes know; the error is a sentence for an operator.
+pub(super) async fn finalize(inner: &Inner) -> Result<(), String> {
+    match inner.propose(&Request::Finalize).await {
+        Answer::Applied { .. } => Ok(()),
+        // All is enabled already.
+        Answer::Refused { reason, .. } if reason.is_empty() => Ok(()),
+        Answer::Refused { reason, .. } => Err(String::from_utf8_lossy(&reason).into_owned()),
+        Answer::NoLeader => Err("the cluster's metadata has no leader; nothing was changed".to_owned()),
+        Answer::Failed { reason } => Err(format!("the change could not be made durable: {reason}")),
+        Answer::Busy => Err("too many changes wait; try again".to_owned()),
+        answer => Err(format!("the outcome is not known; ask again with upgrade status ({answer:?})")),
+    }
+}
+
+/// Finalizes an upgrade as soon as it can be, if this node leads.
+fn finalize_by_itself(inner: &Rc<Inner>) {
+    let Some(driver) = inner.driver.get() else { return };
+    let is_leader = driver.with_member(|member, _| member.raft().role() == RoleName::Leader);
+    let registry = inner.registry.borrow();
+    let has_more = !registry.enabled().missing(registry.features()).is_empty() && registry.nodes().len() > 0;
+    drop(registry);
+    if !is_leader || !has_more || inner.is_finalizing.replace(true) {
+        return;
+    }
+    let inner = Rc::clone(inner);
+    let runtime = inner.runtime.clone();
+    drop(runtime.spawn(Group::Query, async move {
+        match finalize(&inner).await {
+            Ok(()) => tracing::info!(enabled = inner.registry.borrow().enabled().names(), "upgrade finalized"),
+            Err(reason) => tracing::debug!(%reason, "upgrade not finalized yet"),
+        }
+        inner.is_finalizing.set(false);
+    }));
 }
