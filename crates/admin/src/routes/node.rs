@@ -87,7 +87,7 @@ fn endpoint(node: &RingNode) -> String {
 }
 
 /// The node of the parameter `host`, or else this one.
-fn node_of<'a>(node: &'a NodeFacts, host: Option<&str>) -> Result<&'a RingNode, Problem> {
+pub(super) fn node_of<'a>(node: &'a NodeFacts, host: Option<&str>) -> Result<&'a RingNode, Problem> {
     let Some(host) = host else { return Ok(node.local()) };
     let address: IpAddr = host.parse().map_err(|_| Problem::bad_request(format!("'{host}' is not a node address")))?;
     let found = node.ring.iter().find(|other| other.endpoint == address);
