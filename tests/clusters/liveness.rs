@@ -56,6 +56,17 @@ fn a_killed_node_is_down_at_once_a_stopped_one_by_its_silence_and_it_takes_no_ot
     killed.kill();
     until("the killed one is down", || servers.iter().all(|server| up(server) == [1, 2]));
     servers.iter().for_each(|server| assert!(!says(server, "it does not answer heartbeats"), "its connection ended"));
+    let answer = |path: String| http(servers[0].api_port, "GET", &path).expect("the node answers operators").body;
+    let downtime = |number| answer(format!("/gossiper/downtime/{}", net.address(number))).parse::<u64>();
+    until("its downtime is counted", || downtime(3).is_ok_and(|milliseconds| milliseconds > 0));
+    assert_eq!([downtime(1), downtime(2)], [Ok(0), Ok(0)]);
+    let states: Value = serde_json::from_str(&answer("/failure_detector/endpoints/".to_owned())).expect("a list");
+    let alive = |number| {
+        let address = net.address(number);
+        let found = states.as_array().expect("a list").iter().find(|state| state["addrs"] == address.as_str());
+        found.expect("each node has a state")["is_alive"].clone()
+    };
+    assert_eq!([1, 2, 3].map(alive), [true, true, false]);
     servers.push(builders[2].start());
     until("it is up again", || servers.iter().all(|server| up(server) == all));
 

@@ -6,7 +6,7 @@
 
 const assert = require('node:assert/strict');
 const path = require('node:path');
-const { Page } = require('./browser.js');
+const { walk } = require('./browser.js');
 const { Load, post } = require('./load.js');
 const { contrasts, judged } = require('./sight.js');
 
@@ -51,6 +51,110 @@ step('works out rates and percentiles', async (page) => {
   assert.deepEqual([told.since.cores, told.since.shards[0].load], [0.25, 0.25]);
   assert.deepEqual(told.since.caches.map((cache) => [cache.name, cache.hitPart]), [['rows', 1]]);
   assert.deepEqual([told.restarted, told.emptied], [null, null]);
+});
+
+step('works out arcs from tokens', async (page) => {
+  const told = await page.page.evaluate(async () => {
+    const { ARCS_MAX, byOwner, pathOf, rowsOf, sentenceOf, shareArcs, sharesOf, tokenArcs } = await import('/console/ring.js');
+    const token = (key, value) => ({ key: String(key), value });
+    const quarters = tokenArcs([token(0, 'a'), token(-(2n ** 62n), 'b'), token(2n ** 62n, 'a')]);
+    const node = (endpoint, life) => ({ endpoint, datacenter: 'dc1', rack: 'r1', is_local: false, is_up: life?.verdict === 'up', tokens: 1, life });
+    const life = (verdict, more) => ({ verdict, since_ms: 65_000, is_ready: true, load_bytes: 5, clock_offset_us: -700_000, clock_error_us: 100, ...more });
+    const nodes = [node('a', life('up')), node('b', life('convicted')), node('c', null), node('d', life('up', { is_ready: false, clock_offset_us: 500_050 }))];
+    const rows = rowsOf(nodes, sharesOf(quarters), { joining: ['d'], leaving: ['b'], moving: ['c'] });
+    return {
+      quarters, shares: [...sharesOf(quarters)], ofA: byOwner(quarters).get('a'),
+      alone: tokenArcs([token(5, 'a')]), none: tokenArcs([]),
+      ends: tokenArcs([token(-(2n ** 63n), 'a'), token(2n ** 63n - 1n, 'b')]),
+      parts: shareArcs([{ key: 'a', value: '0.25' }, { key: 'b', value: '0.75' }]),
+      cut: shareArcs(Array.from({ length: ARCS_MAX + 1 }, () => ({ key: 'a', value: '0' }))).length,
+      whole: pathOf([{ from: 0, to: 1 }], 100), half: pathOf([{ from: 0.25, to: 0.75 }], 100), nothing: pathOf([], 100),
+      rows: rows.map((row) => [row.letters, row.seen, row.share, row.clock.words, row.series]),
+      sentences: [sentenceOf(rows, 12), sentenceOf([rows[0], rows[3]], null)],
+    };
+  });
+  const arc = (owner, from, to) => ({ owner, from, to });
+  assert.deepEqual(told.quarters, [arc('b', -0.25, 0.25), arc('a', 0.25, 0.5), arc('a', 0.5, 0.75)]);
+  assert.deepEqual([told.shares, told.ofA], [[['b', 0.5], ['a', 0.5]], told.quarters.slice(1)]);
+  // One token owns all, and none nothing.
+  assert.deepEqual([told.alone[0].to - told.alone[0].from, told.none], [1, []]);
+  assert.deepEqual(told.ends, [arc('a', 0, 0), arc('b', 0, 1)]);
+  assert.deepEqual([told.parts, told.cut], [[arc('a', 0, 0.25), arc('b', 0.25, 1)], 4096]);
+  assert.equal(told.whole, 'M 0.000 -100.000 A 100 100 0 0 1 0.000 100.000 A 100 100 0 0 1 -0.000 -100.000');
+  // From the right over the bottom to the left, with a gap of a twelve-hundredth of a turn.
+  assert.equal(told.half, 'M 100.000 0.262 A 100 100 0 0 1 0.000 100.000 A 100 100 0 0 1 -100.000 0.262');
+  assert.equal(told.nothing, '');
+  assert.deepEqual(told.rows, [
+    ['UN', 'up for 1 min 5 s', 0.5, '−700 ms ± 100 µs, wrong: check both clocks', 1],
+    ['DL', 'down for 1 min 5 s: does not answer', 0.5, '−700 ms ± 100 µs, wrong: check both clocks', 2],
+    ['DM', 'down', null, '–', 3],
+    ['UJ', 'up for 1 min 5 s; does not accept clients', null, '+500 ms ± 100 µs', 4],
+  ]);
+  assert.deepEqual(told.sentences, [
+    '4 nodes, 12 token ranges. 2 are down: b, c.',
+    '2 nodes, more than 4,096 token ranges: one arc per node, as long as its share. All are up.',
+  ]);
+});
+
+step('shows no ring of a node alone', async (page) => {
+  const asked = [];
+  const note = (request) => asked.push(request.url());
+  page.page.on('request', note);
+  await page.page.$eval('#shards', (section) => section.scrollIntoView());
+  await page.page.waitForResponse((response) => response.url().endsWith('/helenus/console'));
+  await page.page.waitForResponse((response) => response.url().endsWith('/helenus/console'));
+  page.page.off('request', note);
+  assert.deepEqual(await page.page.$$eval('#ring, #ring-link', (all) => all.map((one) => one.hidden)), [true, true]);
+  assert.deepEqual(asked.filter((url) => url.endsWith('/helenus/nodes')), []);
+});
+
+step('draws a large ring within bounds', async (page) => {
+  const told = await page.page.evaluate(async () => {
+    // The module of the page: its section is hidden here, so nothing else is written to it.
+    const { ask } = await import('/console/circle.js');
+    const ring = (count, tokens) => {
+      const asked = [];
+      const names = Array.from({ length: count }, (_, index) => `2001:db8:0:0:0:0:0:${index + 1000}`);
+      const answers = {
+        '/helenus/nodes': names.map((endpoint, index) => ({ endpoint, datacenter: 'dc1', rack: 'r1', is_local: index === 0, is_up: index !== 7, tokens, life: null })),
+        '/storage_service/ownership': names.map((key) => ({ key, value: String(1 / count) })),
+        '/storage_service/tokens_endpoint': names.flatMap((value, index) => Array.from({ length: tokens }, (_, token) => ({ key: String(BigInt(token * count + index) * 4_000_000_000_000_000n - 9_000_000_000_000_000_000n), value }))),
+      };
+      return { asked, get: async (path) => { asked.push(path); return answers[path] ?? []; } };
+    };
+    const seen = () => ({
+      paths: document.querySelectorAll('#ring-arcs path').length,
+      arcs: [...document.querySelectorAll('#ring-arcs path')].reduce((sum, path) => sum + path.getAttribute('d').split('M').length - 1, 0),
+      down: document.querySelectorAll('#ring-arcs path[data-life="down"]').length,
+      rows: document.querySelectorAll('#ring-list tbody tr').length,
+      note: document.getElementById('ring-list').nextElementSibling.textContent,
+      first: document.querySelector('#ring-list tbody tr').textContent,
+      summary: document.getElementById('ring-summary').textContent,
+    });
+    const [most, more, none] = [ring(256, 16), ring(257, 16), ring(0, 0)];
+    await ask(most.get);
+    const fine = seen();
+    // A long address is narrowed within the circle, while it is pointed at.
+    const path = document.querySelector('#ring-arcs path');
+    path.dispatchEvent(new Event('pointerenter'));
+    const first = document.getElementById('ring-first');
+    const pointed = [first.textContent, first.getAttribute('textLength') !== null];
+    path.dispatchEvent(new Event('pointerleave'));
+    pointed.push(first.textContent, first.getAttribute('textLength') !== null);
+    await ask(more.get);
+    const coarse = seen();
+    await ask(none.get);
+    return { fine, pointed, coarse, asked: [most.asked.at(-1), more.asked.at(-1)], left: document.querySelectorAll('#ring-arcs path, #ring-list tbody tr').length };
+  });
+  assert.deepEqual([told.fine.paths, told.fine.arcs, told.fine.down, told.fine.rows], [256, 4096, 1, 200]);
+  assert.equal(told.fine.note, 'and 56 more');
+  assert.match(told.fine.first, /^2001:db8:0:0:0:0:0:1007DN/);
+  assert.equal(told.fine.summary, '256 nodes, 4,096 token ranges. One is down: 2001:db8:0:0:0:0:0:1007.');
+  assert.deepEqual(told.pointed, ['2001:db8:0:0:0:0:0:1000', true, '256 nodes', false]);
+  assert.deepEqual([told.coarse.paths, told.coarse.arcs], [257, 257]);
+  assert.match(told.coarse.summary, /^257 nodes, more than 4,096 token ranges: one arc per node/);
+  assert.deepEqual(told.asked, ['/storage_service/tokens_endpoint', '/storage_service/ownership']);
+  assert.equal(told.left, 0);
 });
 
 step('shows load while it is there', async (page) => {
@@ -218,21 +322,4 @@ async function screenshot(page, name) {
   }
 }
 
-async function main() {
-  const page = await Page.open(URL_OF_CONSOLE);
-  try {
-    for (const [name, does] of steps) {
-      const began = performance.now();
-      console.log(`${name}…`);
-      await does(page);
-      console.log(`  well, in ${((performance.now() - began) / 1000).toFixed(1)} s`);
-    }
-  } catch (error) {
-    console.log(`${error.stack}\nthe browser's complaints: ${JSON.stringify(page.complaints, null, 2)}`);
-    process.exitCode = 1;
-  } finally {
-    await page.close();
-  }
-}
-
-main();
+walk(URL_OF_CONSOLE, steps);

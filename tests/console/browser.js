@@ -61,9 +61,14 @@ class Page {
   }
 
   // Waits until something holds within the page.
-  async until(what, condition, ...given) {
+  until(what, condition, ...given) {
+    return this.untilWithin(PATIENCE_MS, what, condition, ...given);
+  }
+
+  // The same, for so long at most.
+  async untilWithin(timeout, what, condition, ...given) {
     try {
-      await this.page.waitForFunction(condition, { polling: 50 }, ...given);
+      await this.page.waitForFunction(condition, { polling: 50, timeout }, ...given);
     } catch (error) {
       throw new Error(`waited in vain until ${what}: ${error.message}\n${await this.text('body')}`);
     }
@@ -110,4 +115,22 @@ class Page {
   }
 }
 
-module.exports = { Page };
+// Goes through named steps with one page. The first thing that is wrong ends it.
+async function walk(url, steps) {
+  const page = await Page.open(url);
+  try {
+    for (const [name, does] of steps) {
+      const began = performance.now();
+      console.log(`${name}…`);
+      await does(page);
+      console.log(`  well, in ${((performance.now() - began) / 1000).toFixed(1)} s`);
+    }
+  } catch (error) {
+    console.log(`${error.stack}\nthe browser's complaints: ${JSON.stringify(page.complaints, null, 2)}`);
+    process.exitCode = 1;
+  } finally {
+    await page.close();
+  }
+}
+
+module.exports = { Page, walk };

@@ -1,26 +1,43 @@
-//! The console in headless Chromium: `browse.js` goes through it as a person does; here is the server that it looks at.
+//! The console in headless Chromium: the scripts go through it as a person does; here are the servers that they look at.
 
 use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use helenus_tests::Builder;
+use helenus_tests::{Builder, Net, Server};
 
 /// A browser that hangs is ended.
 const BROWSE_TIME_MAX: Duration = Duration::from_secs(150);
 
 #[test]
 fn a_person_with_a_keyboard_finds_their_way() {
+    let server = Builder::new("uring", 2).for_operators().start();
+    browse("browse.js", &server, &[("HELENUS_BINARY", Builder::binary().display().to_string())]);
+    server.stop();
+}
+
+#[test]
+fn the_ring_is_seen_and_heard() {
+    let net = Net::new();
+    let builders = [1, 2, 3].map(|number| net.node_at(number, Builder::new("auto", 1).for_operators(), &[1]));
+    let servers = builders.each_ref().map(Builder::start);
+    let addresses = [1, 2, 3].map(|number| net.address(number)).join(",");
+    let victim = servers[2].pid().to_string();
+    browse("ring.js", &servers[0], &[("HELENUS_NODES", addresses), ("HELENUS_VICTIM", victim)]);
+    servers.into_iter().for_each(Server::stop);
+}
+
+/// Runs a script, which has to end well. It learns from its environment where the server is, and what is given.
+fn browse(script: &str, server: &Server, given: &[(&str, String)]) {
     assert!(
         std::env::var_os("HELENUS_BROWSER").is_some(),
         "HELENUS_BROWSER names no browser: run this by `cargo xtask console`, which fetches one"
     );
-    let server = Builder::new("uring", 2).for_operators().start();
     let mut command = Command::new("node");
-    command.arg("browse.js").current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("console"));
+    command.arg(script).current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("console"));
     command.env("HELENUS_CONSOLE", format!("http://127.0.0.1:{}/", server.api_port));
-    command.env("HELENUS_NATIVE", server.address()).env("HELENUS_BINARY", Builder::binary());
+    command.env("HELENUS_NATIVE", server.address()).envs(given.iter().map(|(name, value)| (name, value)));
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("node is there");
     let mut stdout = child.stdout.take().expect("piped above");
     let said = std::thread::spawn(move || {
@@ -44,5 +61,4 @@ fn a_person_with_a_keyboard_finds_their_way() {
         status.is_some_and(|status| status.success()),
         "the console is not as it should be ({status:?}); see above"
     );
-    server.stop();
 }

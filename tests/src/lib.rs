@@ -6,6 +6,7 @@
 mod effort;
 mod figure;
 mod http;
+mod net;
 pub mod oracle;
 mod process;
 pub mod prometheus;
@@ -18,6 +19,7 @@ mod verdict;
 pub use effort::{effort, pick};
 pub use figure::{tell_share, tell_time};
 pub use http::{HttpAnswer, http, http_json, http_raw, http_with};
+pub use net::Net;
 pub use process::{resident_bytes, share_of_a_core};
 pub use random::Random;
 pub use raw::{Connection, Frame, query_frame, startup_frame};

@@ -4,11 +4,13 @@ import { between, tablesBetween } from './rates.js';
 import { NONE, bytes, clock, count, duration, micros, percent, rate } from './format.js';
 import { Chart } from './charts.js';
 import { List, say } from './lists.js';
+import * as circle from './circle.js';
 import * as cql from './cql.js';
 
 const PULSE_MS = 1000;
 const TABLES_MS = 5000;
 const QUERIES_MS = 3000;
+const RING_MS = 5000;
 const PATIENCE_MS = 5000;
 // More lines than these cannot be told from each other.
 const SHARD_LINES_MAX = 8;
@@ -16,8 +18,8 @@ const SHARD_LINES_MAX = 8;
 const at = (id) => document.getElementById(id);
 
 // What was heard last, and when lists were asked for.
-const heard = { pulse: null, tables: null, tablesAt: 0, queriesAt: 0, nodeAsked: false };
-const seen = { tables: false, queries: false };
+const heard = { pulse: null, tables: null, tablesAt: 0, queriesAt: 0, ringAt: 0, nodeAsked: false };
+const seen = { tables: false, queries: false, ring: false };
 let isPaused = false;
 
 async function get(path) {
@@ -182,6 +184,8 @@ function showPulse(pulse) {
   say(at('uptime'), duration(pulse.uptime_ms));
   say(at('memory'), bytes(pulse.memory.resident ?? undefined));
   say(at('connections'), count(pulse.shards.reduce((sum, shard) => sum + shard.connections, 0)));
+  // A node alone has no ring to show: its section is hidden, and so never seen.
+  at('ring').hidden = at('ring-link').hidden = !(pulse.nodes > 1);
   lists.compactions.update(pulse.compactions.running);
   const since = heard.pulse && between(heard.pulse, pulse);
   heard.pulse = pulse;
@@ -253,6 +257,10 @@ async function ask() {
   if (seen.queries && (heard.queriesAt === 0 || now - heard.queriesAt >= QUERIES_MS - PULSE_MS / 2)) {
     await askQueries(now, heard.pulse.offers);
   }
+  if (seen.ring && (heard.ringAt === 0 || now - heard.ringAt >= RING_MS)) {
+    heard.ringAt = now;
+    await circle.ask(get);
+  }
 }
 
 async function pulse() {
@@ -283,6 +291,7 @@ at('pause').addEventListener('click', () => {
 });
 at('table-filter').addEventListener('input', showTables);
 document.addEventListener('visibilitychange', () => { heard.pulse = null; });
+watch('ring', 'ring');
 watch('tables', 'tables');
 watch('queries', 'queries');
 cql.start();

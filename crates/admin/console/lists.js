@@ -20,7 +20,7 @@ export function say(place, text) {
 }
 
 // A column: `title`; `text(row)`; where it is a number, `value(row)`, by which rows are sorted; where it is a part of a whole, `meter(row)` from 0 to 1 or null;
-// `hidden(rows)` for a column that no row fills.
+// `hidden(rows)` for a column that no row fills; `button` where the text is a button's; `data(row)`, the cell's data attributes, for the style sheet.
 export class List {
   constructor(table, { columns, key, empty, sorted }) {
     Object.assign(this, { table, columns, key, rows: new Map(), shown: [], sorted });
@@ -85,6 +85,7 @@ export class List {
     const hidden = this.hideColumns(rows);
     const wanted = this.inOrder(rows).slice(0, ROWS_MAX);
     const keys = new Set(wanted.map(this.key));
+    const focused = this.body.contains(document.activeElement) ? document.activeElement : null;
     for (const [key, line] of this.rows) {
       if (!keys.has(key)) {
         line.remove();
@@ -98,6 +99,10 @@ export class List {
       }
       this.columns.forEach((column, index) => fill(line.children[index], column, row, hidden[index]));
     });
+    // A row that is moved loses the focus.
+    if (focused?.isConnected && document.activeElement !== focused) {
+      focused.focus({ preventScroll: true });
+    }
     const left = rows.length - wanted.length;
     say(this.note, rows.length === 0 ? this.empty : left > 0 ? `and ${left} more` : '');
   }
@@ -121,6 +126,9 @@ export class List {
         if (column.meter) {
           cell.append(element('meter', { min: 0, max: 1, 'aria-hidden': 'true' }), ' ', element('span'));
         }
+        if (column.button) {
+          cell.append(element('button', { type: 'button' }));
+        }
         line.append(cell);
       });
       this.rows.set(key, line);
@@ -131,11 +139,9 @@ export class List {
 
 function fill(cell, column, row, isHidden) {
   cell.hidden = isHidden;
-  if (!column.meter) {
-    say(cell, column.text(row));
-    return;
+  Object.assign(cell.dataset, column.data?.(row));
+  if (column.meter) {
+    cell.firstElementChild.value = column.meter(row) ?? 0;
   }
-  const [meter, words] = [cell.firstElementChild, cell.lastElementChild];
-  meter.value = column.meter(row) ?? 0;
-  say(words, column.text(row));
+  say(column.meter || column.button ? cell.lastElementChild : cell, column.text(row));
 }

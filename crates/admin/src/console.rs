@@ -25,7 +25,7 @@ macro_rules! asset {
 }
 
 /// All of them. The page may name no other.
-pub(crate) const ASSETS: [Asset; 14] = [
+pub(crate) const ASSETS: [Asset; 16] = [
     asset!("/", HTML, "index.html"),
     asset!("/console", HTML, "index.html"),
     asset!("/console/console.css", CSS, "console.css"),
@@ -36,6 +36,8 @@ pub(crate) const ASSETS: [Asset; 14] = [
     asset!("/console/format.js", SCRIPT, "format.js"),
     asset!("/console/charts.js", SCRIPT, "charts.js"),
     asset!("/console/lists.js", SCRIPT, "lists.js"),
+    asset!("/console/ring.js", SCRIPT, "ring.js"),
+    asset!("/console/circle.js", SCRIPT, "circle.js"),
     asset!("/console/cql.js", SCRIPT, "cql.js"),
     asset!("/console/uplot.js", SCRIPT, "vendor/uplot-1.6.32/uPlot.iife.min.js"),
     asset!("/console/uplot.css", CSS, "vendor/uplot-1.6.32/uPlot.min.css"),

@@ -161,6 +161,8 @@ pub struct ProcessFacts {
     pub native: SocketAddr,
     /// Whether clients are served.
     pub is_native_served: bool,
+    /// The nodes of the ring, this one among them.
+    pub ring_nodes: usize,
     /// Bytes a second of all shards; 0: no limit.
     pub compaction_throughput: u64,
     /// Bytes in memory, microseconds of processor time. `None`: the kernel does not say.

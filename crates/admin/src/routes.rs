@@ -4,6 +4,7 @@ mod cache;
 mod compaction;
 mod console;
 mod cql;
+mod gossip;
 mod health;
 mod life;
 mod node;
@@ -36,6 +37,7 @@ fn rest() -> Router<App> {
         .merge(node::routes())
         .merge(life::routes())
         .merge(upgrade::routes())
+        .merge(gossip::routes())
         .merge(cache::routes())
         .merge(compaction::routes())
         .merge(snapshots::routes())

@@ -63,7 +63,8 @@ fn told(process: &ProcessFacts, shards: &[ShardFigures], running: Vec<Value>) ->
     });
     let errors = errors(shards).into_iter().filter(|(_, count)| *count > 0);
     json!({
-        "uptime_ms": process.uptime_ms, "is_served": process.is_native_served, "cpu_micros": process.cpu_micros,
+        "uptime_ms": process.uptime_ms, "is_served": process.is_native_served, "nodes": process.ring_nodes,
+        "cpu_micros": process.cpu_micros,
         "disk_bytes": sum(|shard| shard.disk_bytes), "memory": memory_of(process, shards),
         "bucket_offsets": stdx::upper_bounds().collect::<Vec<u64>>(), "kinds": kinds.collect::<Vec<_>>(),
         "errors": errors.map(|(error, count)| json!({"error": error, "count": count})).collect::<Vec<_>>(),
@@ -106,6 +107,7 @@ mod tests {
             uptime_ms: 7,
             native: ([127, 0, 0, 1], 9042).into(),
             is_native_served: true,
+            ring_nodes: 3,
             compaction_throughput: 0,
             resident_bytes: None,
             cpu_micros: Some(5),
@@ -115,6 +117,7 @@ mod tests {
         assert_eq!(told["kinds"], json!([{"kind": "read", "micros_sum": 14, "buckets": [0, 0, 7]}]));
         assert_eq!(told["errors"], json!([{"error": "overloaded", "count": 4}]));
         assert_eq!((&told["shards"][1]["shard"], &told["shards"][1]["requests"]), (&json!(1), &json!(4)));
+        assert_eq!(told["nodes"], 3);
         assert_eq!((&told["cpu_micros"], &told["memory"]["resident"]), (&json!(5), &Value::Null));
         assert!(told["bucket_offsets"].as_array().is_some_and(|bounds| bounds.len() > 90));
     }

@@ -87,7 +87,7 @@ fn endpoint(node: &RingNode) -> String {
 }
 
 /// The node of the parameter `host`, or else this one.
-fn node_of<'a>(node: &'a NodeFacts, host: Option<&str>) -> Result<&'a RingNode, Problem> {
+pub(super) fn node_of<'a>(node: &'a NodeFacts, host: Option<&str>) -> Result<&'a RingNode, Problem> {
     let Some(host) = host else { return Ok(node.local()) };
     let address: IpAddr = host.parse().map_err(|_| Problem::bad_request(format!("'{host}' is not a node address")))?;
     let found = node.ring.iter().find(|other| other.endpoint == address);
@@ -134,15 +134,17 @@ fn primary_parts(ring: &[RingNode]) -> Vec<f64> {
         owners.extend(node.tokens.iter().map(|token| (*token, index)));
     }
     owners.sort_unstable();
-    let mut parts = vec![0.0; ring.len()];
-    let Some((mut before, _)) = owners.last().copied() else { return parts };
-    for (token, owner) in &owners {
-        // One token alone owns the whole ring, which a difference of 0 stands for.
-        let span = token.wrapping_sub(before) as u64;
-        parts[*owner] += if span == 0 { 1.0 } else { span as f64 / 2f64.powi(64) };
-        before = *token;
+    // Summed as tokens: parts as floating-point numbers would not add up to the whole.
+    let mut spans = vec![0u128; ring.len()];
+    if let Some((mut before, _)) = owners.last().copied() {
+        for (token, owner) in &owners {
+            // One token alone owns the whole ring, which a difference of 0 stands for.
+            let span = token.wrapping_sub(before) as u64;
+            spans[*owner] += if span == 0 { 1 << 64 } else { u128::from(span) };
+            before = *token;
+        }
     }
-    parts
+    spans.into_iter().map(|span| span as f64 / 2f64.powi(64)).collect()
 }
 
 async fn ownership_of(State(app): State<App>, Path(keyspace): Path<String>) -> Reply {
@@ -338,6 +340,9 @@ mod tests {
         assert_eq!(primary_parts(&[node(&[0]), node(&[i64::MIN])]), [0.5, 0.5]);
         let quarters = primary_parts(&[node(&[0, i64::MIN]), node(&[1 << 62])]);
         assert_eq!(quarters, [0.75, 0.25]);
+        // Of many tokens all are the whole, to the last digit.
+        let uneven: Vec<i64> = (0..16).map(|token: i64| token.wrapping_mul(0x2545_F491_4F6C_DD1D)).collect();
+        assert_eq!(primary_parts(&[node(&uneven)]), [1.0]);
         assert_eq!(primary_parts(&[]), Vec::<f64>::new());
     }
 }

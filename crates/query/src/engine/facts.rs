@@ -56,19 +56,21 @@ impl Engine {
             None | Some(ReplicationStrategy::Local) => return vec![1.0; ring.nodes().len()],
             Some(_) => catalog.replication(keyspace),
         };
-        let mut parts = vec![0.0; ring.nodes().len()];
+        // Summed as tokens: parts as floating-point numbers would not add up to the whole.
+        let mut spans = vec![0u128; ring.nodes().len()];
         let owners = ring.owners();
-        let Some(((mut before, _), replication)) = owners.last().copied().zip(replication) else { return parts };
-        for (token, _) in owners {
-            // One token alone stands for the whole ring, which is a difference of 0.
-            let span = token.0.wrapping_sub(before.0) as u64;
-            let part = if span == 0 { 1.0 } else { span as f64 / 2f64.powi(64) };
-            for replica in replication.replicas(*token) {
-                parts[usize::from(replica.0)] += part;
+        if let Some(((mut before, _), replication)) = owners.last().copied().zip(replication) {
+            for (token, _) in owners {
+                // One token alone stands for the whole ring, which is a difference of 0.
+                let span = token.0.wrapping_sub(before.0) as u64;
+                let span = if span == 0 { 1 << 64 } else { u128::from(span) };
+                for replica in replication.replicas(*token) {
+                    spans[usize::from(replica.0)] += span;
+                }
+                before = *token;
             }
-            before = *token;
         }
-        parts
+        spans.into_iter().map(|span| span as f64 / 2f64.powi(64)).collect()
     }
 }
 

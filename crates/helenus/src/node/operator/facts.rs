@@ -65,6 +65,7 @@ impl Operator {
             uptime_ms: u64::try_from(uptime.as_millis()).unwrap_or(u64::MAX),
             native: self.native,
             is_native_served: self.server.is_serving(),
+            ring_nodes: self.engine.coordinator().ring().nodes().len(),
             compaction_throughput: self.storage.compaction_throughput() * u64::from(self.runtime.shard_count()),
             resident_bytes,
             cpu_micros,
