@@ -60,7 +60,7 @@ impl Drop for Place {
 fn host_of(address: IpAddr) -> u128 {
     match address.to_canonical() {
         IpAddr::V4(address) => u128::from(u32::from(address)),
-        // The lower half is the host's choice. The upper one is zero in no address that another host has.
+        // The lower half is the host's choice. A mark in its place keeps these apart from addresses of IPv4.
         IpAddr::V6(address) => u128::from(address) >> 64 << 64 | 1 << 32,
     }
 }
